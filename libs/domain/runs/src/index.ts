@@ -32,5 +32,4 @@ export { createRunRefusal, foundOrThrow, refuseOversized } from './http/problems
 export { facetsOf, type IdempotencyClaim } from './persistence/run-inserts.js';
 export { RunsHttpModule } from './runs-http.module.js';
 export { RunsWork } from './jobs/runs-work.js';
-export { RunsJobsModule } from './runs-jobs.module.js';
-export { RunsModule } from './runs.module.js';
+export { RunsJobsModule, RunsModule } from './runs.module.js';

@@ -10,7 +10,7 @@ import { Attachments } from './application/attachments.js';
 import { RunsService } from './application/runs.service.js';
 import { ConfigReferences } from './application/config-references.js';
 import { CreateRun } from './application/create-run.js';
-import { AssignmentSource, ExecutionsModule } from '#execution/executions';
+import { AssignmentSource, ExecutionsModule, ExecutorsModule } from '#execution/executions';
 import { LastRunsOfCaller } from './application/last-runs.js';
 import { HarnessSecrets } from './application/harness-secrets.js';
 import { RunAssignments } from './application/run-assignments.js';
@@ -24,6 +24,7 @@ import { RunLog } from './application/run-log.js';
 import { RunReferences } from './application/run-references.js';
 import { RunSkills } from './application/run-skills.js';
 import { SubmitFollowup } from './application/submit-followup.js';
+import { RunsWork } from './jobs/runs-work.js';
 import { ArtifactsStore } from './persistence/artifacts.store.js';
 import { RunInserts } from './persistence/run-inserts.js';
 import { RetentionStore } from './persistence/retention.store.js';
@@ -65,3 +66,7 @@ const useCases = [
   exports: [...stores, ...useCases, AssignmentSource, ExecutionsModule],
 })
 export class RunsModule {}
+
+/** Background work: placement, sweep and maintenance of runs. */
+@Module({ imports: [RunsModule, ExecutorsModule], providers: [RunsWork], exports: [RunsWork] })
+export class RunsJobsModule {}

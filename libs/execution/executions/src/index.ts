@@ -36,8 +36,9 @@ export {
   slotKeys,
   type StatusMessage,
   type WaitingReason,
+  withDebugWindow,
+  withWaitingReason,
 } from './domain/run.js';
-export { withDebugWindow, withWaitingReason } from './domain/status-message.js';
 export { ExecutionsHttpModule } from './executions-http.module.js';
 export { ExecutionsModule } from './executions.module.js';
 export { ExecutorsModule } from './executors.module.js';

@@ -44,7 +44,6 @@ export type ArtifactReportResult =
   | { readonly kind: 'stored'; readonly uid: string }
   | { readonly kind: 'lease_lost' }
   | RejectionOf<'invalid'>
-  /** All artifacts of the run together have more than this. */
   | { readonly kind: 'run_full'; readonly maxBytes: number };
 
 type NewReport = { readonly kind: 'new' } & ProbedArtifact;
@@ -63,7 +62,6 @@ export class ArtifactsService {
     private readonly settings: Settings,
   ) {}
 
-  /** One round trip. */
   async find(caller: Caller, uid: string): Promise<ArtifactLookup> {
     const artifact = await this.store.find(uid);
     if (!artifact) return { kind: 'not_found' };

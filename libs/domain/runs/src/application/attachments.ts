@@ -36,17 +36,14 @@ export class Attachments {
     });
   }
 
-  /** In the request's order. One round trip. */
   list(runId: string): Promise<StoredAttachment[]> {
     return this.database.query<StoredAttachment>(LIST, [runId]);
   }
 
-  /** A download link that works for `ttlMs`. */
   linkTo({ object_key: key, file_name: fileName, mime_type: contentType }: StoredAttachment, ttlMs: number) {
     return this.objects.signedUrl(key, { ttlMs, fileName, contentType });
   }
 
-  /** For the runner that places the file. */
   async readFor(
     executionId: string,
     leaseEpoch: number,

@@ -39,12 +39,11 @@ import { Attachments } from './attachments.js';
 import { ConfigSecrets } from './config-secrets.js';
 import { PersonalRunPolicy } from './personal-run-policy.js';
 import {
-  type FoundReferences,
   type ReferenceRefusal,
   type RequestedReferences,
   RunReferences,
 } from './run-references.js';
-import { RunSkills, type SkilledConfig } from './run-skills.js';
+import { RunSkills } from './run-skills.js';
 
 export interface CreateRunCommand extends RequestedReferences {
   readonly prompt: string;
@@ -160,7 +159,47 @@ export class CreateRun {
     });
     if (skilled.kind !== 'skilled') return this.replayOr(skilled, claim);
     // 5. Objects, then the run and its first event in one statement.
-    return this.insert(caller, owner, command, { found, skilled, metadata }, claim);
+    const id = newUuid();
+    const { identity, parent, continued } = found;
+    const { type, uid } = caller.principal;
+    // Objects go before the row that names them. First of all they are noted for deletion, and the statement that writes the
+    // row takes the note back: whatever happens in between, nothing is lost and nothing stays behind.
+    const { attachments = [] } = command;
+    if (continued !== null || attachments.length > 0) await this.disposal.discardLater(objectFolders(id));
+    const transcript = continued && (await this.transcripts.copyFor(continued.id, id));
+    const run: NewRun = {
+      id,
+      team_uid: owner.teamUid,
+      owner_user_uid: owner.userUid,
+      slot_key: slotKey(owner),
+      pool: command.external === undefined ? poolOf(skilled.config) : EXTERNAL_POOL,
+      title: command.title ?? titleFromPrompt(command.prompt),
+      prompt: command.prompt,
+      source: command.source,
+      execution_location: command.external ?? 'REMOTE',
+      mode: command.mode ?? 'normal',
+      interactive: command.interactive ?? false,
+      creator_type: type,
+      creator_uid: uid,
+      executor_type: identity ? 'service_account' : type,
+      executor_uid: identity?.uid ?? uid,
+      config: this.secrets.sealForRun(id, skilled.config),
+      agent_skill: skilled.skill,
+      metadata,
+      parent_run_id: parent?.id ?? null,
+      ancestor_run_ids: parent ? [...parent.ancestorRunIds, parent.id] : [],
+      conversation_id: continued?.conversationId ?? null,
+      session_id: continued?.sessionId ?? null,
+      transcript,
+      schedule: command.schedule ?? null,
+      trigger_url: command.triggerUrl ?? null,
+      attachments: await this.attachments.prepare(id, attachments),
+    };
+    const result = await this.inserts.insert(run, claim);
+    // At capacity the next slot that is released wakes the placement.
+    if (result.kind === 'created' && result.runId === id && !result.atCapacity && command.external === undefined)
+      this.tasks.wake(PLACE_RUNS_TASK);
+    return result;
   }
 
   /**
@@ -183,55 +222,6 @@ export class CreateRun {
     return this.inserts.findLaunched(keys);
   }
 
-  private async insert(
-    { principal }: Caller,
-    owner: RunOwner,
-    command: CreateRunCommand,
-    { found: { identity, parent, continued }, skilled: { config, skill }, metadata }: Settled,
-    claim: ScopedClaim | null,
-  ): Promise<CreateRunResult> {
-    const id = newUuid();
-    const { type, uid } = principal;
-    // Objects go before the row that names them. First of all they are noted for deletion, and the statement that writes the
-    // row takes the note back: whatever happens in between, nothing is lost and nothing stays behind.
-    const { attachments = [] } = command;
-    if (continued !== null || attachments.length > 0) await this.disposal.discardLater(objectFolders(id));
-    const transcript = continued && (await this.transcripts.copyFor(continued.id, id));
-    const run: NewRun = {
-      id,
-      team_uid: owner.teamUid,
-      owner_user_uid: owner.userUid,
-      slot_key: slotKey(owner),
-      pool: command.external === undefined ? poolOf(config) : EXTERNAL_POOL,
-      title: command.title ?? titleFromPrompt(command.prompt),
-      prompt: command.prompt,
-      source: command.source,
-      execution_location: command.external ?? 'REMOTE',
-      mode: command.mode ?? 'normal',
-      interactive: command.interactive ?? false,
-      creator_type: type,
-      creator_uid: uid,
-      executor_type: identity ? 'service_account' : type,
-      executor_uid: identity?.uid ?? uid,
-      config: this.secrets.sealForRun(id, config),
-      agent_skill: skill,
-      metadata,
-      parent_run_id: parent?.id ?? null,
-      ancestor_run_ids: parent ? [...parent.ancestorRunIds, parent.id] : [],
-      conversation_id: continued?.conversationId ?? null,
-      session_id: continued?.sessionId ?? null,
-      transcript,
-      schedule: command.schedule ?? null,
-      trigger_url: command.triggerUrl ?? null,
-      attachments: await this.attachments.prepare(id, attachments),
-    };
-    const result = await this.inserts.insert(run, claim);
-    // At capacity the next slot that is released wakes the placement.
-    if (result.kind === 'created' && result.runId === id && !result.atCapacity && command.external === undefined)
-      this.tasks.wake(PLACE_RUNS_TASK);
-    return result;
-  }
-
   /** A request that was answered before is answered the same again, though what it refers to may have changed since. */
   private async replayOr(refusal: CreateRunResult, claim: ScopedClaim | null): Promise<CreateRunResult> {
     return (await this.replay(claim)) ?? refusal;
@@ -240,13 +230,6 @@ export class CreateRun {
   private async replay(claim: ScopedClaim | null): Promise<CreateRunResult | null> {
     return claim && this.inserts.find(claim);
   }
-}
-
-/** What was found and resolved for a command. */
-interface Settled {
-  readonly found: FoundReferences;
-  readonly skilled: Extract<SkilledConfig, { kind: 'skilled' }>;
-  readonly metadata: Metadata | null;
 }
 
 /** A caller's key is one of theirs for this owner; what the service starts has a separate scope. */

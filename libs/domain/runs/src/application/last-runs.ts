@@ -88,7 +88,6 @@ export class LastRunsOfCaller extends LastRunSource implements SkillRunSource, O
     this.skillRuns.register(this);
   }
 
-  /** Two round trips. */
   override async find(caller: Caller, environmentUids: readonly string[]): Promise<ReadonlyMap<string, LastRun>> {
     const owners = slotKeys(readableBy(caller));
     if (owners.length === 0) return new Map();

@@ -23,7 +23,6 @@ export abstract class RunDataOwner {
   abstract removeLogs(tx: Queryable, runIds: readonly string[]): Promise<void>;
 }
 
-/** All registered owners of data of runs. */
 @Injectable()
 export class RunDataOwners {
   private readonly owners = new Set<RunDataOwner>();

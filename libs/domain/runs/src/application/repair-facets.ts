@@ -11,14 +11,12 @@ interface RunRange {
 
 const IN_RANGE = 'r.id > $1 AND r.id <= $2';
 
-/** Runs looked at in one transaction. */
 const BATCH = 1000;
 /** Runs younger than this are looked at again: ids are made before their rows are committed, and by several clocks. */
 const SETTLED_AFTER_MS = 10 * 60_000;
 const LONGEST_ROUND_MS = 60_000;
 
 interface Step {
-  /** Runs that lacked something. */
   readonly repaired: number;
   /** The last run looked at; null: there are no more, or another process is at it. */
   readonly last: string | null;

@@ -13,7 +13,6 @@ export interface ConversationRun {
   readonly conversationId: string;
   /** Which normalizer reads it; null: the one of the runner protocol’s events. */
   readonly conversationFormat: string | null;
-  /** Id of the harness. */
   readonly harness: string;
   /** What the stored raw transcript was written by; null: there is none. */
   readonly transcriptFormat: string | null;

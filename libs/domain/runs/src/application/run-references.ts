@@ -8,7 +8,6 @@ import type { Run } from '../domain/run.js';
 import { ConfigReferences } from './config-references.js';
 import { RunsService } from './runs.service.js';
 
-/** What a request to create a run points at. */
 export interface RequestedReferences {
   readonly agentIdentityUid?: string;
   readonly parentRunId?: string;
@@ -26,7 +25,6 @@ export interface FoundReferences {
   /** Executes the run, and brings its defaults; null: the caller executes it, without defaults. */
   readonly identity: AgentIdentity | null;
   readonly parent: Run | null;
-  /** The newest run of the conversation to continue. */
   readonly continued: Run | null;
 }
 
@@ -102,7 +100,6 @@ export class RunReferences {
   }
 }
 
-/** Names every field that refers to something which does not exist or may not be used. */
 const inaccessible = (errors: readonly Issue[]): ReferenceRefusal => ({
   kind: 'not_authorized',
   detail: issueSentences(errors),

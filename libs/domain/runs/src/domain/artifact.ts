@@ -5,7 +5,6 @@ export type ArtifactType = (typeof ARTIFACT_TYPES)[number];
 export const CONTENT_ARTIFACT_TYPES = ['PLAN', 'SCREENSHOT', 'FILE'] as const satisfies readonly ArtifactType[];
 export type ContentArtifactType = (typeof CONTENT_ARTIFACT_TYPES)[number];
 
-/** Those that only point at something elsewhere. */
 export const REFERENCE_ARTIFACT_TYPES = [
   'PULL_REQUEST',
   'EXTERNAL_REFERENCE',
@@ -28,7 +27,6 @@ export interface Artifact {
   readonly data: ArtifactData;
 }
 
-/** What a runner reports of an artifact that it uploads. */
 export interface ContentReport {
   readonly artifact_type: ContentArtifactType;
   readonly mime_type: string;

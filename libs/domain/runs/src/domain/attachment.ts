@@ -7,7 +7,6 @@ export const MAX_ATTACHMENT_BYTES = 10 * 1_048_576;
 export const MAX_ATTACHMENTS_BYTES = 14 * 1_048_576;
 const MAX_FILE_NAME_BYTES = 255;
 
-/** A file that a request brings for its run. */
 export interface AttachmentInput {
   readonly fileName: string;
   readonly mimeType: string;
@@ -31,7 +30,6 @@ export interface NewAttachment extends StoredAttachment {
 export interface RawAttachment {
   readonly file_name: string;
   readonly mime_type: string;
-  /** Base64. */
   readonly data: string;
 }
 

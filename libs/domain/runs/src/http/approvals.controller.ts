@@ -12,7 +12,6 @@ import { RunPresenter } from './run-presenter.js';
 const RUN_ID = pathId('uuid');
 const DEFAULT_LIMIT = 20;
 
-/** The permission requests of all runs that the caller may see. */
 @Controller('agent/approvals')
 export class ApprovalInboxController {
   constructor(

@@ -22,7 +22,6 @@ export function refuseOversized(field: string, text: string): void {
   throw tooLarge({ pointer: `/${field}`, detail: `must not exceed ${MAX_PROMPT_BYTES} bytes in UTF-8` });
 }
 
-/** The answer when no run was created. */
 export function createRunRefusal(refused: Exclude<CreateRunResult, { kind: 'created' }>): ProblemError {
   switch (refused.kind) {
     case 'invalid':

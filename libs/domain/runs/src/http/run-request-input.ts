@@ -72,7 +72,6 @@ function stored({ mcp_servers: servers, ...config }: AmbientAgentConfig): AgentC
   return plain({ ...config, mcp_servers: named }) as AgentConfig;
 }
 
-/** DTO instances as plain data without unset properties. */
 function plain(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(plain);
   if (typeof value !== 'object' || value === null) return value;
@@ -94,7 +93,6 @@ export function toAttachments(raw: readonly RawAttachment[] | undefined): readon
   }
 }
 
-/** What a request says of the run, wherever that is to be executed. */
 export function toCreateRunCommand(request: RunAgentRequest): Omit<CreateRunCommand, 'source' | 'idempotency'> {
   const { prompt, title, mode, skill, team, interactive, metadata } = request;
   return {

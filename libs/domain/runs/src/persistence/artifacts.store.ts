@@ -36,7 +36,6 @@ export interface NewArtifact {
   readonly data: ArtifactData;
   readonly objectKey: string | null;
   readonly locator: string | null;
-  /** Of the object; 0 without one. */
   readonly sizeBytes: number;
 }
 
@@ -60,7 +59,6 @@ export class ArtifactsStore {
     private readonly transitions: RunTransitions,
   ) {}
 
-  /** Null: no such lease. */
   async probe(executionId: string, leaseEpoch: number, sourceKey: string): Promise<ProbedArtifact | null> {
     const [row] = await this.database.query<ProbedArtifact>(PROBE, [executionId, leaseEpoch, sourceKey]);
     return row ?? null;

@@ -9,7 +9,6 @@ export type RetentionKind = 'runs' | 'transcripts' | 'timelines';
 export interface WalkPosition {
   readonly slotKey: string;
   readonly updatedAt: string;
-  /** The last run that was looked at. */
   readonly runId: string;
 }
 
@@ -64,7 +63,6 @@ export class RetentionStore {
     return begun.length === 0 ? null : this.lock(tx, kind);
   }
 
-  /** Everything up to `until` was looked at. */
   async end(tx: Queryable, { kind }: RetentionWalk): Promise<void> {
     await tx.query(`UPDATE retention_walks SET upto = until, until = NULL WHERE kind = $1`, [kind]);
   }
@@ -131,7 +129,6 @@ export class RetentionStore {
     return rows.map(({ id }) => id);
   }
 
-  /** The folders of the object store in which the runs have something. */
   async foldersOf(tx: Queryable, runIds: readonly string[]): Promise<string[]> {
     const rows = await tx.query<{ folder: string }>(
       `SELECT 'transcripts/' || id AS folder FROM runs WHERE id = ANY($1::uuid[]) AND transcript IS NOT NULL

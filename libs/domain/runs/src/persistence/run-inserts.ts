@@ -104,7 +104,6 @@ export interface IdempotencyClaim {
   readonly requestHash: Buffer;
 }
 
-/** A key that names one run within its scope. */
 export interface ScopedClaim extends IdempotencyClaim {
   readonly scope: string;
   /** The key names what the service has started the run for; it does not come from a caller. */
@@ -220,7 +219,6 @@ export class RunInserts {
     throw new Error('An idempotency key is taken by a run that does not exist.');
   }
 
-  /** Run and execution in one transaction. */
   private async insertExternal(run: NewRun, claim: ScopedClaim | null): Promise<Inserted> {
     return this.database.transaction(async (tx) => {
       const rows = claim

@@ -34,7 +34,6 @@ export interface ListFilter {
   readonly parameter: string;
   /** Property of {@link RunFilters}; null: it is another name for a filter, or is read together with others. */
   readonly filter: Name | null;
-  /** Validation and documentation of the parameter. */
   readonly field: PropertyDecorator;
   readonly sql: FilterSql;
 }

@@ -15,7 +15,6 @@ export interface RunListQuery {
   readonly filters: RunFilters;
   /** Runs of the page, and one more that tells whether another page follows. */
   readonly limit: number;
-  /** The last run seen. */
   readonly after: RunPosition | null;
 }
 
@@ -124,7 +123,6 @@ function textConditions({ terms, runId }: RunSearch, bind: Bind): string[] {
   );
 }
 
-/** Everything a statement is made of. */
 export interface Parts {
   readonly query: RunListQuery;
   readonly bind: Bind;

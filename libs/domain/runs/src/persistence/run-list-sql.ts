@@ -44,16 +44,12 @@ const isShown = ({ limit }: RunListQuery): string =>
  * than `limit` of them, and with each how many there are up to `limit` (`found`). Nothing of a run that exceeds the page
  * leaves the database.
  */
-export const orderedStatement = (query: RunListQuery): ListStatement => {
-  const { bind, values } = bindings();
-  return { text: pageText(query, ordered(partsOf(query, bind))), values };
-};
+export const orderedStatement = (query: RunListQuery): ListStatement =>
+  composed(query, (parts) => pageText(query, ordered(parts)));
 
 /** {@link orderedStatement} cut from the complete answer: what a rare value needs. Its plan depends on how rare. */
-export const fullStatement = (query: RunListQuery): ListStatement => {
-  const { bind, values } = bindings();
-  return { text: pageText(query, whole(partsOf(query, bind))), values };
-};
+export const fullStatement = (query: RunListQuery): ListStatement =>
+  composed(query, (parts) => pageText(query, whole(parts)));
 
 const pageText = (query: RunListQuery, page: string): string =>
   `WITH page AS MATERIALIZED (${page}),
@@ -68,20 +64,22 @@ SELECT ${LISTED}
  * the page is full, or no more runs are there. A page without runs is one row without a run. Whether this plan is right
  * does not depend on the values, and {@link WALK_SETTINGS} leave no other.
  */
-export const probeStatement = (query: RunListQuery): ListStatement => {
-  const { bind, values } = bindings();
-  const parts = partsOf(query, bind);
-  return {
-    text: `WITH page AS MATERIALIZED (${near(parts)}),
+export const probeStatement = (query: RunListQuery): ListStatement =>
+  composed(
+    query,
+    (parts) => `WITH page AS MATERIALIZED (${near(parts)}),
 judged AS MATERIALIZED (SELECT (SELECT count(*) FROM page) = ${query.limit}${orIsWalkedOff(parts)} AS complete),
 ${sized(query)}
 SELECT ${LISTED}, judged.complete
   FROM judged LEFT JOIN sized ON judged.complete AND ${isShown(query)}
   LEFT JOIN runs r ON r.id = sized.id ${LIVE_EXECUTION_JOIN}
  ORDER BY sized.place`,
-    values,
-  };
-};
+  );
+
+function composed(query: RunListQuery, text: (parts: Parts) => string): ListStatement {
+  const { bind, values } = bindings();
+  return { text: text(partsOf(query, bind)), values };
+}
 
 const LISTED = `${RUN_COLUMNS}, ${LIST_PROMPT}, sized.sort_value::text AS sort_text, sized.found`;
 
@@ -104,7 +102,6 @@ function ordered(parts: Parts): string {
   SELECT * FROM valued UNION ALL (SELECT * FROM unvalued LIMIT ${limit} - (SELECT count(*) FROM valued))`;
 }
 
-/** What a bounded walk along the order finds. */
 function near(parts: Parts): string {
   const { limit, order } = parts.query;
   const section = sectionOf(parts);
@@ -126,7 +123,6 @@ const sectionOf = (parts: Parts): 'null' | 'valued' => (isPastValues(parts) ? 'n
 const windowOf = ({ filter, query }: Parts): number =>
   Math.max(filter.texts('').length > 0 ? WINDOW.text : WINDOW.least, query.limit * WINDOW.perRow);
 
-/** The complete answer, sorted. */
 function whole(parts: Parts): string {
   const { limit, order } = parts.query;
   const direction = order.toUpperCase();

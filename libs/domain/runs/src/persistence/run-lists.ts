@@ -17,7 +17,6 @@ export interface ListedRun {
 export interface FoundPage {
   /** Fewer than were asked for when they are large. */
   readonly runs: readonly ListedRun[];
-  /** Whether more runs follow. */
   readonly hasMore: boolean;
   /** How the words of the search were read; a later page must read them the same. */
   readonly terms: readonly SearchTerm[];

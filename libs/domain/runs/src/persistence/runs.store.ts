@@ -27,7 +27,6 @@ export type RunRow = Omit<Run, 'owner' | 'creator' | 'executor' | 'debugWindow' 
     creator_uid: string;
     executor_type: PrincipalRef['type'];
     executor_uid: string;
-    /** Only where one run is read. */
     waiting_reason?: WaitingReason | null;
     /** Null when there are none. */
     artifacts: { type: ArtifactType; created_at: string; data: ArtifactData }[] | null;
@@ -38,7 +37,6 @@ export type OwnerRow = { team_uid: string | null; owner_user_uid: string | null 
 export const toOwner = ({ team_uid: teamUid, owner_user_uid: userUid }: OwnerRow): RunOwner =>
   teamUid === null ? { teamUid, userUid: userUid ?? '' } : { teamUid, userUid: null };
 
-/** A FROM item of the run's newest artifacts. */
 const newestArtifacts = (
   max: number,
 ): string => `(SELECT artifact_type, created_at, data, uid FROM artifacts WHERE run_id = r.id
@@ -59,7 +57,6 @@ const columns = (
      FROM ${newestArtifacts(maxArtifacts)} a) AS artifacts`;
 
 export const RUN_COLUMNS = columns(MAX_LISTED_ARTIFACTS);
-/** With all artifacts of the run. */
 export const WHOLE_RUN_COLUMNS = columns(MAX_ARTIFACTS_PER_RUN);
 
 /** In lists `prompt` holds the first 2,048 characters. */

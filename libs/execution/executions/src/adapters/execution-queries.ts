@@ -16,7 +16,6 @@ const KEEP_OFFERS = statement('executor.keep-offers')`
 /** How long a runner may take to leave after its execution has ended. */
 const LEAVE_SECONDS = 10;
 
-/** What executors ask about the executions they look after. */
 @Injectable()
 export class ExecutionQueries {
   constructor(
@@ -24,7 +23,6 @@ export class ExecutionQueries {
     private readonly settings: Settings,
   ) {}
 
-  /** Those that have not ended. */
   live(ids: readonly string[]): Promise<Set<string>> {
     return this.select(LIVE, [ids]);
   }

@@ -10,7 +10,6 @@ export interface RunnerStartLimiterOptions {
   /** Slots of this executor: a limit that is no lower is none. */
   readonly slots: number;
   readonly log: HostLog;
-  /** Monotonic milliseconds. */
   readonly now?: () => number;
 }
 

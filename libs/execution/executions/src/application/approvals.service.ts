@@ -51,7 +51,6 @@ export class ApprovalsService {
     return this.approvals.rules(runId);
   }
 
-  /** The agent asks. */
   async request(context: EventContext, data: Record<string, unknown>): Promise<void> {
     const { tx, run, execution, isDebug, log } = context;
     const request = readRequest(data);
@@ -104,7 +103,6 @@ export class ApprovalsService {
     });
   }
 
-  /** Denies a request that was not answered in time. */
   async expire(runId: string, approvalId: string): Promise<void> {
     await this.apply(runId, approvalId, EXPIRED);
   }

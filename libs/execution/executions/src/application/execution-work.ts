@@ -31,7 +31,6 @@ export class ExecutionWork implements OnApplicationBootstrap {
     this.unsubscribe = this.changes.subscribe(() => this.sweeper.wake());
   }
 
-  /** Rejects when the executor cannot work with its settings. */
   async start(): Promise<void> {
     await this.executors.chosen.prepare();
     await this.placeRuns.setCapacity();

@@ -33,7 +33,6 @@ export class ExecutorRegistry {
 
   constructor(private readonly settings: Settings) {}
 
-  /** Throws when the name is taken. */
   register(name: string, executor: Executor): void {
     if (this.executors.has(name)) throw new Error(`The executor ${name} is registered twice.`);
     this.executors.set(name, executor);

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Settings } from '#platform/config';
 import { BackgroundTasks } from '#platform/jobs';
 import { Database, statement } from '#platform/persistence';
-import { MAX_DEBUG_TURN_MS } from '../domain/status-message.js';
+import { MAX_DEBUG_TURN_MS } from '../domain/run.js';
 import { COMMANDS_CHANNEL, STOP_FENCE_MS } from '../domain/lease.js';
 import { HOSTED_POOL, slotKey, workerPool } from '../domain/run.js';
 import { debugActive } from '../persistence/run-status-sql.js';

@@ -43,7 +43,6 @@ export class PlaceRuns {
     if (offers.length > 0) return 'again';
   }
 
-  /** `max`: of offers, at most {@link OFFERS_AT_ONCE}. */
   execute(placedBy: string, max = OFFERS_AT_ONCE): Promise<Offer[]> {
     const { maxConcurrentRunsPerTeam, claimDeadline } = this.settings;
     return this.database.query<Offer>(PLACE, [HOSTED_POOL, max, maxConcurrentRunsPerTeam, claimDeadline, placedBy]);

@@ -17,7 +17,6 @@ export type ReportResult =
   /** A value that the database rejects; nothing of the batch is stored. */
   | { readonly kind: 'invalid' };
 
-/** Class of SQLSTATEs: data exceptions. */
 const DATA_EXCEPTION = '22';
 
 /** Events that change the run or its execution, and so need the run's lock first. */

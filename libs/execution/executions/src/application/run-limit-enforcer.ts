@@ -37,7 +37,6 @@ export class RunLimitEnforcer {
     context.execution = { ...execution, desired: 'stop', desired_reason: REASON };
   }
 
-  /** Ends the run if its agents have worked for as long as they may. */
   async endIfDue(runId: string, executionId: string): Promise<void> {
     await this.database.transaction(async (tx) => {
       const run = await this.transitions.lock(tx, runId);

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { LIFECYCLE_KINDS, type RunEvent } from '#execution/runner-protocol';
 import { Database, type Queryable, statement } from '#platform/persistence';
-import { withDebugWindow, withWaitingReason } from '../domain/status-message.js';
+import { withDebugWindow, withWaitingReason } from '../domain/run.js';
 import { isEnded, type RunState } from '../domain/run-state.js';
 import type { StatusMessage, WaitingReason } from '../domain/run.js';
 import {
@@ -14,7 +14,6 @@ import {
 /** Where a run and its log stand, both as of one moment. */
 export interface RunHead {
   readonly runId: string;
-  /** Sequence number of the log's last event. */
   readonly lastSeq: number;
   readonly state: RunState;
   /** With what a queued run waits for. */

@@ -59,7 +59,6 @@ export class SweepExecutions {
     private readonly stopper: RunStopper,
   ) {}
 
-  /** Returns how many executions were lost. */
   async execute(): Promise<number> {
     let lost = 0;
     const { workerReconnectTimeout } = this.settings;

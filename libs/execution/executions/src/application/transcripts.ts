@@ -9,7 +9,6 @@ import { ExecutionsStore, LEASED } from '../persistence/executions.store.js';
 /** `runs.transcript`: where the newest raw transcript lies, and what wrote it. */
 export interface TranscriptPointer {
   readonly key: string;
-  /** The harness that wrote it. */
   readonly format: string;
   readonly session_id: string;
 }
@@ -62,7 +61,6 @@ export class Transcripts {
     return 'lease_lost';
   }
 
-  /** For the runner that resumes the session. */
   async readFor(executionId: string, leaseEpoch: number): Promise<StoredObject | 'none' | 'lease_lost'> {
     const leased = await this.leased(executionId, leaseEpoch);
     if (!leased) return 'lease_lost';

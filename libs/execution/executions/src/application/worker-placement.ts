@@ -67,7 +67,6 @@ export class WorkerPlacement implements OnApplicationBootstrap, OnModuleDestroy 
     this.look(worker);
   }
 
-  /** Something may be offered to this worker. */
   look({ teamUid: team, workerHost: host }: WorkerRef): void {
     this.places.set(`${team} ${host}`, { team, host });
     this.wake();

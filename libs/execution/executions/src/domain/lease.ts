@@ -30,7 +30,6 @@ export function workerGraceMs(leaseTtlMs: number): number {
   return Math.round((leaseTtlMs * 10) / 9);
 }
 
-/** Seconds between a runner's beats. */
 export function beatSeconds(leaseTtlMs: number): number {
   return leaseTtlMs / 3000;
 }

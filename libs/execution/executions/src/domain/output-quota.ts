@@ -36,7 +36,6 @@ export class OutputQuota {
     return this.used;
   }
 
-  /** What to store instead of an event. */
   admit({ kind, data }: Stored): Stored[] {
     const wasWithin = this.used <= this.limit;
     const bytes = jsonBytes(data);

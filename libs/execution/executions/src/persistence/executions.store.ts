@@ -131,19 +131,16 @@ export class ExecutionsStore {
     return row?.run_id ?? null;
   }
 
-  /** The live execution with this id, locked. */
   async lock(tx: Queryable, executionId: string): Promise<Execution | null> {
     const [row] = await tx.query<Execution>(LOCK, [executionId]);
     return row ?? null;
   }
 
-  /** The run's live execution, locked. */
   async lockLive(tx: Queryable, runId: string): Promise<Execution | null> {
     const [row] = await tx.query<Execution>(LOCK_LIVE, [runId]);
     return row ?? null;
   }
 
-  /** Returns the new lease epoch. */
   async claim(tx: Queryable, executionId: string, instanceId: string): Promise<number> {
     const [row] = await tx.query<{ lease_epoch: number }>(CLAIM, [executionId, instanceId, ...this.graces()]);
     if (!row) throw new Error(`Execution ${executionId} vanished while it was locked.`);

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { type Queryable, statement } from '#platform/persistence';
 import type { FollowupOutcome } from '../domain/followup-routing.js';
 import type { PrincipalRef } from '../domain/run.js';
-import { MAX_REROUTES } from '../domain/status-message.js';
+import { MAX_REROUTES } from '../domain/run.js';
 
 export interface NewFollowup {
   readonly id: string;

@@ -37,7 +37,6 @@ export interface Budget {
   readonly spent: Spent;
 }
 
-/** What runs have used, and what they may. */
 @Injectable()
 export class RunLimitsStore {
   constructor(private readonly settings: Settings) {}

@@ -25,7 +25,6 @@ const RESTING: Readonly<Partial<Record<RunEventKind, RunState>>> = {
   run_blocked: 'BLOCKED',
 };
 
-/** A run has come to rest. */
 export interface RunChange {
   readonly state: RunState;
   /** BLOCKED: the question that it waits for; one more may come while it waits. `expires_at`: RFC 3339. */

@@ -139,7 +139,6 @@ export class WorkerExecutionsStore {
     private readonly settings: Settings,
   ) {}
 
-  /** The caller holds the execution's lock. */
   async hold(
     tx: Queryable,
     executionId: string,
@@ -160,7 +159,6 @@ export class WorkerExecutionsStore {
     await queryable.query(TAKE_OVER, [executionIds, connectionId, this.grace()]);
   }
 
-  /** How many executions a connection has claimed. */
   async executing(connectionId: string): Promise<number> {
     const [row] = await this.database.query<{ count: number }>(EXECUTING, [connectionId]);
     return row?.count ?? 0;
@@ -197,7 +195,6 @@ export class WorkerExecutionsStore {
     return this.settings.workerHeartbeatTimeout + this.grace() - this.settings.leaseTtl;
   }
 
-  /** What is known of these executions, by id. */
   async known(
     executionIds: readonly string[],
     place: WorkerPlaceKeys,

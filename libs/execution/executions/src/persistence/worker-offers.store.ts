@@ -4,7 +4,6 @@ import { Database, statement } from '#platform/persistence';
 import { WORKER_OFFERS_CHANNEL } from '../domain/lease.js';
 import type { WorkerOffer } from '../domain/worker-assignment.js';
 
-/** Workers of one team with one name. */
 export interface WorkerPlace {
   readonly team: string;
   readonly host: string;
@@ -37,7 +36,6 @@ const TO_STOP = statement('worker-offers.to-stop')`
   SELECT worker_connection_id AS "connectionId", run_id AS "runId", id AS "executionId" FROM executions
    WHERE worker_connection_id = ANY($1::uuid[]) AND ended_at IS NULL AND desired IN ('stop', 'kill')`;
 
-/** An execution that its worker is to stop. */
 export interface WorkerStop {
   readonly connectionId: string;
   readonly runId: string;
@@ -46,7 +44,6 @@ export interface WorkerStop {
 
 const OFFERS_AT_ONCE = 20;
 
-/** Offers to self-hosted workers. */
 @Injectable()
 export class WorkerOffersStore {
   constructor(
@@ -78,7 +75,6 @@ export class WorkerOffersStore {
     return this.database.query<WorkerOffer>(TAKE, [connectionIds]);
   }
 
-  /** They were not sent after all. */
   async putBack(executionIds: readonly string[]): Promise<void> {
     await this.database.query(PUT_BACK, [executionIds]);
   }

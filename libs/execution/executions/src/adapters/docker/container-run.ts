@@ -27,7 +27,6 @@ import type { RunnerStartLimiter } from '../runner-start-limiter.js';
 const REFUSED_PAUSE_MS = 1000;
 
 export interface ContainerTools extends RunnerContainerDependencies {
-  /** Image that an execution runs in. */
   readonly imageOf: (executionId: string) => Promise<string>;
   readonly supply: ImagePuller;
   readonly labels: ContainerLabels;

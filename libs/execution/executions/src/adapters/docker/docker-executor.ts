@@ -1,4 +1,4 @@
-import { Injectable, Logger } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import {
   ContainerLabels,
   DockerEngine,
@@ -20,10 +20,12 @@ import { ContainerRun, type ContainerTools } from './container-run.js';
 @Injectable()
 export class DockerExecutor extends RunnerExecutor<ContainerRun> {
   /** Null until {@link prepare}: an installation that does not use Docker needs none of it. */
-  private parts: { tools: ContainerTools; reaper: ContainerReaper } | null = null;
+  private tools: ContainerTools | null = null;
+  /** Containers that stood still the last time. Another processor on the same engine may be about to see to them. */
+  private still = new Set<string>();
 
   override get isReady(): boolean {
-    return this.parts?.tools.monitor.isUp ?? false;
+    return this.tools?.monitor.isUp ?? false;
   }
 
   /** An engine that does not answer is waited for, with the runs in the queue; settings that cannot work are refused. */
@@ -37,7 +39,7 @@ export class DockerExecutor extends RunnerExecutor<ContainerRun> {
     const address = dockerHost.kind === 'socket' ? dockerHost.path : `${dockerHost.host}:${dockerHost.port}`;
     const labels = new ContainerLabels(this.settings.secretsKey ?? '', this.settings.secretsKeyPrevious);
     const { queries, finish, settings } = this;
-    const tools: ContainerTools = {
+    this.tools = {
       engine,
       monitor: new EngineMonitor(engine, address, nestLog('DockerEngine')),
       imageOf: async (executionId) => (await this.assignments.imageOf(executionId)) ?? settings.dockerDefaultImage,
@@ -52,7 +54,6 @@ export class DockerExecutor extends RunnerExecutor<ContainerRun> {
         this.handover(executionId, { workspace_dir: WORKSPACE, place_env: imageVariables(imageEnv) }),
       starting: this.starting,
     };
-    this.parts = { tools, reaper: new ContainerReaper(tools) };
     await this.look();
     this.startTasks([
       [WATCH_DOCKER_ENGINE_TASK, () => this.look()],
@@ -61,8 +62,8 @@ export class DockerExecutor extends RunnerExecutor<ContainerRun> {
   }
 
   override launch(offer: Offer): void {
-    if (!this.parts) throw new Error('The Docker executor was not prepared.');
-    const run = new ContainerRun(offer, this.parts.tools);
+    if (!this.tools) throw new Error('The Docker executor was not prepared.');
+    const run = new ContainerRun(offer, this.tools);
     this.runners.set(offer.executionId, run);
     void run.gone.finally(() => {
       this.runners.delete(offer.executionId);
@@ -72,14 +73,43 @@ export class DockerExecutor extends RunnerExecutor<ContainerRun> {
 
   /** Looks at the engine, and after an absence of its or ours also at what was left there. */
   private async look(): Promise<void> {
-    if (await this.parts?.tools.monitor.check()) await this.reap();
+    if (await this.tools?.monitor.check()) await this.reap();
   }
 
+  /** Containers of the installation that no process looks after, such as after a crash of ours. */
   private async reap(): Promise<void> {
-    if (!this.isReady) return;
-    await this.parts?.reaper
-      .reap((executionId) => this.runners.has(executionId))
-      .catch((error: unknown) => this.logger.warn(`Containers could not be looked through: ${String(error)}`));
+    if (!this.tools?.monitor.isUp) return;
+    await this.reapContainers(this.tools).catch((error: unknown) =>
+      this.logger.warn(`Containers could not be looked through: ${String(error)}`),
+    );
+  }
+
+  /**
+   * Removes what belongs to executions that have ended, whatever it does; what works on for one that lives is left to its
+   * lease. One that stands still while its execution lives, at two looks, has lost its runner.
+   */
+  private async reapContainers({ engine, labels }: ContainerTools): Promise<void> {
+    const listed = await engine.listContainers(labels.filter);
+    const orphans = listed.flatMap(({ id, state, labels: own }) => {
+      const executionId = labels.executionOf(own);
+      return executionId === null || this.runners.has(executionId) ? [] : [{ id, executionId, isStill: isStill(state) }];
+    });
+    const over =
+      orphans.length === 0 ? new Set<string>() : await this.queries.over(orphans.map((orphan) => orphan.executionId));
+    const before = this.still;
+    this.still = new Set(orphans.filter((orphan) => orphan.isStill).map(({ id }) => id));
+    for (const { id, executionId, isStill } of orphans) {
+      const isOver = over.has(executionId);
+      if (!isOver && !(isStill && before.has(id))) continue;
+      try {
+        await engine.removeContainer(id);
+        if (!isOver) await this.finish.lose(executionId, 'container_exited');
+        this.logger.log({ msg: 'container of nobody removed', execution_id: executionId, container: id.slice(0, 12) });
+      } catch (error) {
+        // One container that cannot be removed keeps neither the others nor the service.
+        this.logger.error({ msg: 'container of nobody not removed', execution_id: executionId, error: String(error) });
+      }
+    }
   }
 }
 
@@ -91,44 +121,6 @@ export function runnerAddressProblem({ runnerApiUrl, port }: Pick<Settings, 'run
     `Set RUNNER_API_URL to an address of this machine that containers reach, such as http://host.docker.internal:${port}, ` +
     'and HOST to an address that the API is reached at from there, such as that of the bridge (172.17.0.1) or 0.0.0.0.'
   );
-}
-
-/** Containers of the installation that nobody looks after, such as after a crash of ours. */
-export class ContainerReaper {
-  private readonly logger = new Logger('DockerExecutor');
-  /** That stood still the last time. Another processor on the same engine may be about to see to them. */
-  private still = new Set<string>();
-
-  constructor(private readonly tools: Pick<ContainerTools, 'engine' | 'labels' | 'queries' | 'finish'>) {}
-
-  /**
-   * Removes what belongs to executions that have ended, whatever it does; what works on for one that lives is left to its
-   * lease. One that stands still while its execution lives, at two looks, has lost its runner.
-   */
-  async reap(isOurs: (executionId: string) => boolean): Promise<void> {
-    const { engine, labels, queries, finish } = this.tools;
-    const listed = await engine.listContainers(labels.filter);
-    const orphans = listed.flatMap(({ id, state, labels: own }) => {
-      const executionId = labels.executionOf(own);
-      return executionId === null || isOurs(executionId) ? [] : [{ id, executionId, isStill: isStill(state) }];
-    });
-    const over =
-      orphans.length === 0 ? new Set<string>() : await queries.over(orphans.map((orphan) => orphan.executionId));
-    const before = this.still;
-    this.still = new Set(orphans.filter((orphan) => orphan.isStill).map(({ id }) => id));
-    for (const { id, executionId, isStill } of orphans) {
-      const isOver = over.has(executionId);
-      if (!isOver && !(isStill && before.has(id))) continue;
-      try {
-        await engine.removeContainer(id);
-        if (!isOver) await finish.lose(executionId, 'container_exited');
-        this.logger.log({ msg: 'container of nobody removed', execution_id: executionId, container: id.slice(0, 12) });
-      } catch (error) {
-        // One container that cannot be removed keeps neither the others nor the service.
-        this.logger.error({ msg: 'container of nobody not removed', execution_id: executionId, error: String(error) });
-      }
-    }
-  }
 }
 
 const isStill = (state: string): boolean => state === 'exited' || state === 'dead';
