@@ -1,5 +1,5 @@
 export { type ConversationLookup, type ConversationRun, RunConversations } from './application/run-conversations.js';
-export { RunLog } from './application/run-log.js';
+export { RunsService } from './application/runs.service.js';
 export { RepairFacets } from './application/repair-facets.js';
 export { PruneRuns, RunDataOwner, RunDataOwners } from './application/prune-runs.js';
 export { isAllowed as mayOnOwner } from '#platform/auth';

@@ -20,7 +20,6 @@ import { PersonalRunPolicy } from './application/personal-run-policy.js';
 import { RepairFacets } from './application/repair-facets.js';
 import { PruneRuns, RunDataOwners } from './application/prune-runs.js';
 import { RunConversations } from './application/run-conversations.js';
-import { RunLog } from './application/run-log.js';
 import { RunReferences } from './application/run-references.js';
 import { RunSkills } from './application/run-skills.js';
 import { SubmitFollowup } from './application/submit-followup.js';
@@ -49,7 +48,6 @@ const useCases = [
   ArtifactsService,
   Attachments,
   RunConversations,
-  RunLog,
   PruneRuns,
   RepairFacets,
   RunDataOwners,

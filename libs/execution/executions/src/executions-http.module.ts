@@ -5,7 +5,6 @@ import { ReadCommands } from './application/read-commands.js';
 import { ReportEvents } from './application/report-events.js';
 import { RunEventHandler } from './application/run-event-handler.js';
 import { RunWorkerTasks } from './application/run-worker-tasks.js';
-import { WorkerDispatcher } from './application/worker-dispatcher.js';
 import { WorkerMessages } from './application/worker-messages.js';
 import { WorkerPlacement } from './application/worker-placement.js';
 import { ExecutionsModule } from './executions.module.js';
@@ -25,7 +24,6 @@ import { WorkerOffersStore } from './persistence/worker-offers.store.js';
     WorkerExecutionsStore,
     WorkerOffersStore,
     WorkerMessages,
-    WorkerDispatcher,
     WorkerPlacement,
     { provide: WorkerTasks, useClass: RunWorkerTasks },
   ],

@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { Clock } from '#platform/kernel';
 import type { Database } from '#platform/persistence';
 import type { RunEvent } from '#execution/runner-protocol';
-import { RunLog } from '#domain/runs';
+import { RunTail } from '#execution/executions';
 import { RunLogBuilder } from '#testing';
 import type { ConversationProjection, StoredProjection } from '../domain/conversation-normalizer.js';
 import { projectConversation } from '../domain/run-event-projection.js';
@@ -11,14 +11,13 @@ import { ConversationProjectionStore } from '../persistence/conversation-project
 import { NormalizerRegistry, HeadraceEventsNormalizer } from './normalizer-registry.js';
 import { ConversationReader } from './conversation-reader.js';
 
-class GivenLog extends RunLog {
+class GivenLog extends RunTail {
   constructor() {
-    super({} as never, {} as never);
+    super({} as never);
   }
   events: readonly RunEvent[] = [];
   /** `afterSeq` of every read. */
   reads: number[] = [];
-  override findRun = () => Promise.reject(new Error('The edge asks that.'));
   override holdWhole = () => Promise.resolve(true);
   override read(_runId: string, afterSeq: number, limit: number): Promise<RunEvent[]> {
     this.reads.push(afterSeq);

@@ -1,7 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Clock } from '#platform/kernel';
-import { type Run, RunLog } from '#domain/runs';
-import type { RunHead } from '#execution/executions';
+import type { Run } from '#domain/runs';
+import { type RunHead, RunTail } from '#execution/executions';
 import type { ConversationResponse, Step } from '../domain/conversation.js';
 import type { ConversationNormalizer, ConversationProjection } from '../domain/conversation-normalizer.js';
 import { ConversationProjectionStore } from '../persistence/conversation-projections.store.js';
@@ -33,7 +33,7 @@ export class ConversationReader {
   private readonly logger = new Logger(ConversationReader.name);
 
   constructor(
-    private readonly log: RunLog,
+    private readonly log: RunTail,
     private readonly normalizers: NormalizerRegistry,
     private readonly projections: ConversationProjectionStore,
     private readonly clock: Clock,

@@ -2,7 +2,7 @@ import { Controller, Get, Param, Res } from '@nestjs/common';
 import type { Response } from 'express';
 import { ApiExtraModels } from '@nestjs/swagger';
 import { Operation, pathId, ProblemError, rejectionProblem } from '#platform/http';
-import { type ConversationRun, type ConversationLookup, RunConversations, foundOrThrow, RunLog } from '#domain/runs';
+import { type ConversationRun, type ConversationLookup, RunConversations, foundOrThrow, RunsService } from '#domain/runs';
 import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
 import { type ConversationResult, ConversationReader } from '../application/conversation-reader.js';
 import { TranscriptFormatRegistry } from '../application/transcript-formats.js';
@@ -155,7 +155,7 @@ export class SessionsController {
 @Controller('agent/runs/:runId/conversation')
 export class RunConversationController {
   constructor(
-    private readonly log: RunLog,
+    private readonly runs: RunsService,
     private readonly reader: ConversationReader,
   ) {}
 
@@ -174,7 +174,7 @@ export class RunConversationController {
     @CurrentCaller() caller: Caller,
     @Param('runId', pathId('uuid')) runId: string,
   ): Promise<ConversationResponse> {
-    const run = foundOrThrow(await this.log.findRun(caller, runId));
+    const run = foundOrThrow(await this.runs.find(caller, runId));
     return conversationOrThrow(await this.reader.getOfRun(run));
   }
 }

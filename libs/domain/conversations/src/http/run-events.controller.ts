@@ -4,7 +4,7 @@ import type { Request, Response } from 'express';
 import { StringField, headerText, notFound, Operation, pathId, ProblemError, Shutdown } from '#platform/http';
 import { AccessChanges, Authorize, type Caller, CurrentCaller, TokenAuthenticator } from '#platform/auth';
 import { Settings } from '#platform/config';
-import { foundOrThrow, mayOnOwner, type Run, RunLog } from '#domain/runs';
+import { foundOrThrow, mayOnOwner, type Run, RunsService } from '#domain/runs';
 import { RunTail } from '#execution/executions';
 import { RunEventStreams, type StreamPosition, START } from '../application/live/run-event-streams.js';
 import { type StreamSlot, StreamLimiter } from '../application/live/watched-runs.js';
@@ -36,7 +36,7 @@ const RETRY_AFTER_SECONDS = 5;
 @Controller('agent/runs/:runId/events')
 export class RunEventsController {
   constructor(
-    private readonly log: RunLog,
+    private readonly runs: RunsService,
     private readonly tail: RunTail,
     private readonly tokens: TokenAuthenticator,
     private readonly accessChanges: AccessChanges,
@@ -71,7 +71,7 @@ export class RunEventsController {
     @Req() request: Request,
     @Res() response: Response,
   ): Promise<void> {
-    const run = foundOrThrow(await this.log.findRun(caller, runId));
+    const run = foundOrThrow(await this.runs.find(caller, runId));
     const from = this.positionOf(runId, headerText(request.headers['last-event-id']), query.last_event_id);
     const [head] = await this.tail.heads([runId]);
     if (!head) throw notFound('run');

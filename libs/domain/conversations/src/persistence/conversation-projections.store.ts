@@ -1,6 +1,7 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { Database, type Queryable, type Statement } from '#platform/persistence';
-import { RunLog, RunDataOwner, RunDataOwners } from '#domain/runs';
+import { RunDataOwner, RunDataOwners } from '#domain/runs';
+import { RunTail } from '#execution/executions';
 import type {
   ConversationProjection,
   ConversationNormalizer,
@@ -32,7 +33,7 @@ type ProjectionVersion = Pick<ConversationNormalizer, 'format' | 'version'>;
 export class ConversationProjectionStore {
   constructor(
     private readonly database: Database,
-    private readonly log: RunLog,
+    private readonly log: RunTail,
   ) {}
 
   async load(runId: string, { format, version }: ProjectionVersion): Promise<StoredProjection> {

@@ -38,11 +38,7 @@ import {
 import { Attachments } from './attachments.js';
 import { ConfigSecrets } from './config-secrets.js';
 import { PersonalRunPolicy } from './personal-run-policy.js';
-import {
-  type ReferenceRefusal,
-  type RequestedReferences,
-  RunReferences,
-} from './run-references.js';
+import { type ReferenceRefusal, type RequestedReferences, RunReferences } from './run-references.js';
 import { RunSkills } from './run-skills.js';
 
 export interface CreateRunCommand extends RequestedReferences {

@@ -86,7 +86,12 @@ export class RunTail {
     return this.database.query<RunEvent>(READ, [runId, afterSeq, limit]);
   }
 
-  /** Two statements: only one that begins after the lock was given sees what the lock's last holder has deleted. */
+  /**
+   * Before data that was derived from a log is stored: whether the log is complete from its first event, and stays until `tx`
+   * ends. False once retention has deleted the log or the run, or is about to. The lock stops nothing but deletion, and is
+   * never waited for. Two statements: only one that begins after the lock was given sees what the lock's last holder has
+   * deleted.
+   */
   async holdWhole(tx: Queryable, runId: string): Promise<boolean> {
     const held = await tx.query(HOLD, [runId]);
     return held.length > 0 && (await tx.query(FIRST, [runId])).length > 0;

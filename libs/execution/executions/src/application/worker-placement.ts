@@ -1,26 +1,34 @@
 import { Injectable, Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
 import { randomUUID } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
+import { LRUCache } from 'lru-cache';
+import { Settings } from '#platform/config';
 import { DatabaseListener, isDatabaseUnavailable } from '#platform/persistence';
 import { type WorkerRef, WorkerSockets } from '#execution/worker-gateway';
-import { WORKER_OFFERS_CHANNEL, WORKER_RUNS_CHANNEL } from '../domain/lease.js';
+import { ExecutionTokens } from '../domain/execution-token.js';
+import { WORKER_OFFERS_CHANNEL, WORKER_RUNS_CHANNEL, WORKER_STOPS_CHANNEL } from '../domain/lease.js';
+import { toAssignmentFrame, type WorkerOffer } from '../domain/worker-assignment.js';
 import { WorkerExecutionsStore } from '../persistence/worker-executions.store.js';
-import { WorkerOffersStore, type WorkerPlace } from '../persistence/worker-offers.store.js';
+import { WorkerOffersStore, type WorkerPlace, type WorkerStop } from '../persistence/worker-offers.store.js';
+import { AssignmentSource } from './assignment-source.js';
 import { IdleSessions } from './idle-sessions.js';
-import { WorkerDispatcher } from './worker-dispatcher.js';
 
 /** Costs a lost notification at most this long, within the claim deadline. */
 const POLL_MS = 5000;
 const PLACES_AT_ONCE = 200;
+const MAX_REMEMBERED = 20_000;
 
 /**
- * Places queued runs on the self-hosted workers whose sockets this process holds, and gives offers to them, those that other
- * processes made included. Woken by notifications; what comes while a round is under way shares the next one.
+ * Places queued runs on the self-hosted workers whose sockets this process holds, and sends them their offers, also those that
+ * other processes made, and cancellations. Woken by notifications; what comes while a round is under way shares the next one.
  */
 @Injectable()
 export class WorkerPlacement implements OnApplicationBootstrap, OnModuleDestroy {
   private readonly logger = new Logger(WorkerPlacement.name);
   private readonly placedBy = randomUUID();
+  private readonly tokens: ExecutionTokens;
+  /** The execution that a connection was last offered of a run: a cancellation of an earlier one must not hit it. */
+  private readonly lastOffered = new LRUCache<string, string>({ max: MAX_REMEMBERED });
   private readonly places = new Map<string, WorkerPlace>();
   private readonly connections = new Set<string>();
   /** That have just come, and cannot tell what they run. */
@@ -34,18 +42,22 @@ export class WorkerPlacement implements OnApplicationBootstrap, OnModuleDestroy 
   private isClosed = false;
 
   constructor(
-    private readonly store: WorkerOffersStore,
+    private readonly settings: Settings,
+    private readonly offers: WorkerOffersStore,
     private readonly executions: WorkerExecutionsStore,
     private readonly sockets: WorkerSockets,
-    private readonly delivery: WorkerDispatcher,
+    private readonly assignments: AssignmentSource,
     private readonly idleSessions: IdleSessions,
     private readonly listener: DatabaseListener,
-  ) {}
+  ) {
+    this.tokens = new ExecutionTokens(settings.secretsKey ?? '');
+  }
 
   onApplicationBootstrap(): void {
     this.unsubscribe.push(
       this.listener.subscribe(WORKER_RUNS_CHANNEL, (payload) => this.runWaits(payload)),
       this.listener.subscribe(WORKER_OFFERS_CHANNEL, (payload) => this.offerWaits(payload)),
+      this.listener.subscribe(WORKER_STOPS_CHANNEL, (payload) => this.toStop(payload)),
     );
     this.poll = setInterval(() => this.lookEverywhere(), POLL_MS);
     this.poll.unref();
@@ -129,7 +141,7 @@ export class WorkerPlacement implements OnApplicationBootstrap, OnModuleDestroy 
       if (places.length > 0) await this.place(places);
       const connections = [...this.connections];
       this.connections.clear();
-      if (connections.length > 0) await this.delivery.deliver(connections);
+      if (connections.length > 0) await this.deliver(connections);
     }
   }
 
@@ -142,14 +154,84 @@ export class WorkerPlacement implements OnApplicationBootstrap, OnModuleDestroy 
   }
 
   private async place(places: readonly WorkerPlace[]): Promise<void> {
-    const { connectionIds, full, more } = await this.store.place(places, this.placedBy);
+    const { connectionIds, full, more } = await this.offers.place(places, this.placedBy);
     const elsewhere: string[] = [];
     for (const id of connectionIds) {
       if (this.sockets.find(id) === undefined) elsewhere.push(id);
       else this.connections.add(id);
     }
-    if (elsewhere.length > 0) await this.store.tell(elsewhere);
+    if (elsewhere.length > 0) await this.offers.tell(elsewhere);
     for (const { team, host } of more) this.places.set(`${team} ${host}`, { team, host });
     for (const place of full) await this.idleSessions.closeOldestOn(place);
+  }
+
+  /** Sends what was offered to these connections and not sent yet. */
+  private async deliver(connectionIds: readonly string[]): Promise<void> {
+    const offers = await this.offers.take(connectionIds);
+    const unsent: string[] = [];
+    await Promise.all(
+      offers.map(async (offer) => {
+        if (!(await this.send(offer))) unsent.push(offer.executionId);
+      }),
+    );
+    if (unsent.length > 0) await this.offers.putBack(unsent);
+  }
+
+  /** The worker is to stop an execution, unless it was given a later one of the same run. */
+  stop({ connectionId, runId, executionId }: WorkerStop): void {
+    const last = this.lastOffered.get(`${connectionId} ${runId}`);
+    if (last !== undefined && BigInt(last) > BigInt(executionId)) return;
+    this.sockets.send(connectionId, { type: 'task_cancellation', data: { task_id: runId } });
+  }
+
+  private async send(offer: WorkerOffer): Promise<boolean> {
+    try {
+      const worker = this.sockets.find(offer.connectionId);
+      // Our own worker's runner asks for secrets with its claim, and brings its runner; others need both in the assignment.
+      const { config, dockerImage, secrets } = await this.assignments.describeOffer(
+        offer.config,
+        worker && !worker.speaksHello ? worker.teamUid : null,
+      );
+      const { workerSidecarImage: sidecarImage } = this.settings;
+      const frame = toAssignmentFrame(
+        { ...offer, config },
+        {
+          token: this.tokens.mint(offer.executionId),
+          dockerImage,
+          sidecarImage: sidecarImage === '' || worker?.speaksHello === true ? null : sidecarImage,
+          secrets,
+        },
+      );
+      const isSent = this.sockets.send(offer.connectionId, frame);
+      if (isSent) this.lastOffered.set(`${offer.connectionId} ${offer.runId}`, offer.executionId);
+      return isSent;
+    } catch (error) {
+      this.logger.error({
+        msg: 'An offer could not be put together.',
+        execution_id: offer.executionId,
+        run_id: offer.runId,
+        error: error instanceof Error ? error.stack : String(error),
+      });
+      return false;
+    }
+  }
+
+  private toStop(payload: string): void {
+    if (payload === '') {
+      void this.stopWhatWasMissed();
+      return;
+    }
+    const [connectionId = '', runId = '', executionId = ''] = payload.split(' ');
+    if (this.sockets.find(connectionId)) this.stop({ connectionId, runId, executionId });
+  }
+
+  private async stopWhatWasMissed(): Promise<void> {
+    try {
+      const local = this.sockets.local().map(({ connectionId }) => connectionId);
+      if (local.length === 0) return;
+      for (const stop of await this.offers.toStop(local)) this.stop(stop);
+    } catch (error) {
+      if (!isDatabaseUnavailable(error)) this.logger.error(error);
+    }
   }
 }

@@ -26,7 +26,10 @@ function row(
 ): Row {
   const cell = (state: RunState): Transition<RunState, RunRefusal> =>
     sources.includes(state) ? { to: target } : { refuse: refusals[state] ?? 'out_of_turn' };
-  return Object.fromEntries(RUN_STATES.map((state) => [state, cell(state)])) as Record<RunState, ReturnType<typeof cell>>;
+  return Object.fromEntries(RUN_STATES.map((state) => [state, cell(state)])) as Record<
+    RunState,
+    ReturnType<typeof cell>
+  >;
 }
 
 /**

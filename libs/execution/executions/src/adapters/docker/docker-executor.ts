@@ -92,7 +92,9 @@ export class DockerExecutor extends RunnerExecutor<ContainerRun> {
     const listed = await engine.listContainers(labels.filter);
     const orphans = listed.flatMap(({ id, state, labels: own }) => {
       const executionId = labels.executionOf(own);
-      return executionId === null || this.runners.has(executionId) ? [] : [{ id, executionId, isStill: isStill(state) }];
+      return executionId === null || this.runners.has(executionId)
+        ? []
+        : [{ id, executionId, isStill: isStill(state) }];
     });
     const over =
       orphans.length === 0 ? new Set<string>() : await this.queries.over(orphans.map((orphan) => orphan.executionId));
