@@ -30,6 +30,5 @@ export { AmbientAgentConfig } from './http/dto/agent-config.dto.js';
 export { PrincipalInfo, RunAgentResponse, RunScopeInfo } from './http/dto/run-responses.dto.js';
 export { createRunRefusal, foundOrThrow, refuseOversized } from './http/problems.js';
 export { facetsOf, type IdempotencyClaim } from './persistence/run-inserts.js';
-export { RunsHttpModule } from './runs-http.module.js';
 export { RunsWork } from './jobs/runs-work.js';
-export { RunsJobsModule, RunsModule } from './runs.module.js';
+export { RunsHttpModule, RunsJobsModule, RunsModule } from './runs.module.js';

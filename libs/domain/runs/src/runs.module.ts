@@ -1,32 +1,38 @@
 import { Global, Module } from '@nestjs/common';
 import { AgentsModule } from '#domain/agents';
-import { AuthModule } from '#platform/auth';
 import { EnvironmentsModule } from '#domain/environments';
+import { AssignmentSource, ExecutionsHttpModule, ExecutionsModule, ExecutorsModule } from '#execution/executions';
+import { AuthModule } from '#platform/auth';
 import { SecretsModule } from '#platform/secrets';
 import { StorageModule } from '#platform/storage';
 import { ApprovalInbox } from './application/approval-inbox.js';
 import { ArtifactsService } from './application/artifacts.service.js';
 import { Attachments } from './application/attachments.js';
-import { RunsService } from './application/runs.service.js';
 import { ConfigReferences } from './application/config-references.js';
-import { CreateRun } from './application/create-run.js';
-import { AssignmentSource, ExecutionsModule, ExecutorsModule } from '#execution/executions';
-import { LastRunsOfCaller } from './application/last-runs.js';
-import { HarnessSecrets } from './application/harness-secrets.js';
-import { RunAssignments } from './application/run-assignments.js';
-import { ListRuns } from './application/list-runs.js';
 import { ConfigSecrets } from './application/config-secrets.js';
+import { CreateRun } from './application/create-run.js';
+import { HarnessSecrets } from './application/harness-secrets.js';
+import { LastRunsOfCaller } from './application/last-runs.js';
+import { ListRuns } from './application/list-runs.js';
 import { PersonalRunPolicy } from './application/personal-run-policy.js';
-import { RepairFacets } from './application/repair-facets.js';
 import { PruneRuns, RunDataOwners } from './application/prune-runs.js';
+import { RepairFacets } from './application/repair-facets.js';
+import { RunAssignments } from './application/run-assignments.js';
 import { RunConversations } from './application/run-conversations.js';
 import { RunReferences } from './application/run-references.js';
 import { RunSkills } from './application/run-skills.js';
+import { RunsService } from './application/runs.service.js';
 import { SubmitFollowup } from './application/submit-followup.js';
+import { ApprovalsController } from './http/approvals.controller.js';
+import { ArtifactsController } from './http/artifacts.controller.js';
+import { CreateRunController } from './http/create-run.controller.js';
+import { RunPresenter } from './http/run-presenter.js';
+import { RunnerFilesController } from './http/runner-files.controller.js';
+import { RunsController } from './http/runs.controller.js';
 import { RunsWork } from './jobs/runs-work.js';
 import { ArtifactsStore } from './persistence/artifacts.store.js';
-import { RunInserts } from './persistence/run-inserts.js';
 import { RetentionStore } from './persistence/retention.store.js';
+import { RunInserts } from './persistence/run-inserts.js';
 import { RunLists } from './persistence/run-lists.js';
 import { RunsStore } from './persistence/runs.store.js';
 
@@ -68,3 +74,11 @@ export class RunsModule {}
 /** Background work: placement, sweep and maintenance of runs. */
 @Module({ imports: [RunsModule, ExecutorsModule], providers: [RunsWork], exports: [RunsWork] })
 export class RunsJobsModule {}
+
+/** The operations on runs, and what runners report and read about their artifacts and attachments. */
+@Module({
+  imports: [RunsModule, AuthModule, ExecutionsHttpModule],
+  controllers: [CreateRunController, RunsController, ApprovalsController, ArtifactsController, RunnerFilesController],
+  providers: [RunPresenter],
+})
+export class RunsHttpModule {}

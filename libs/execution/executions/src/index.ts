@@ -39,9 +39,7 @@ export {
   withDebugWindow,
   withWaitingReason,
 } from './domain/run.js';
-export { ExecutionsHttpModule } from './executions-http.module.js';
-export { ExecutionsModule } from './executions.module.js';
-export { ExecutorsModule } from './executors.module.js';
+export { ExecutionsHttpModule, ExecutionsModule, ExecutorsModule } from './executions.module.js';
 export { ExecutionTokenGuard, LeaseParameters, SanitizeBody } from './http/runner-request.js';
 export { leaseLost } from './http/runner.controller.js';
 export { type Execution, ExecutionsStore, LEASED } from './persistence/executions.store.js';

@@ -270,16 +270,7 @@ export interface LaunchRefusal {
 }
 
 export function launchRefusal(refused: Exclude<CreateRunResult, { kind: 'created' }>): LaunchRefusal {
-  switch (refused.kind) {
-    case 'unavailable':
-      return { kind: 'unavailable', reason: `${fieldName(refused.pointer)} ${refused.detail}` };
-    case 'invalid':
-    case 'too_large':
-      return { kind: 'refused', reason: `${fieldName(refused.pointer)} ${refused.detail}` };
-    case 'not_authorized':
-      return { kind: 'refused', reason: refused.detail };
-    case 'conversation_busy':
-    case 'key_reused':
-      return { kind: 'refused', reason: refused.kind };
-  }
+  const kind = refused.kind === 'unavailable' ? 'unavailable' : 'refused';
+  if ('pointer' in refused) return { kind, reason: `${fieldName(refused.pointer)} ${refused.detail}` };
+  return { kind, reason: 'detail' in refused ? refused.detail : refused.kind };
 }

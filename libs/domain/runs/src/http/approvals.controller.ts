@@ -12,14 +12,16 @@ import { RunPresenter } from './run-presenter.js';
 const RUN_ID = pathId('uuid');
 const DEFAULT_LIMIT = 20;
 
-@Controller('agent/approvals')
-export class ApprovalInboxController {
+@Controller('agent')
+export class ApprovalsController {
   constructor(
+    private readonly runs: RunsService,
+    private readonly approvals: ApprovalsService,
     private readonly inbox: ApprovalInbox,
     private readonly presenter: RunPresenter,
   ) {}
 
-  @Get()
+  @Get('approvals')
   @Authorize('runs:read')
   @Operation({
     id: 'listApprovals',
@@ -30,23 +32,17 @@ export class ApprovalInboxController {
     description: 'With `state=pending` those that can be answered now: an inbox.',
     success: { status: 200, description: 'One page.', type: ApprovalInboxResponse },
   })
-  async list(@CurrentCaller() caller: Caller, @Query() query: ListApprovalsParameters): Promise<ApprovalInboxResponse> {
+  async listOfAll(
+    @CurrentCaller() caller: Caller,
+    @Query() query: ListApprovalsParameters,
+  ): Promise<ApprovalInboxResponse> {
     const { state = null, limit = DEFAULT_LIMIT, cursor = null } = query;
     const page = await this.inbox.list(caller, state, limit, cursor);
     if (page.kind === 'invalid_cursor') throw invalidCursor('this list');
     return { approvals: await this.presenter.approvals(page.items), page_info: pageInfo(page.nextCursor) };
   }
-}
 
-@Controller('agent/runs/:runId/approvals')
-export class ApprovalsController {
-  constructor(
-    private readonly runs: RunsService,
-    private readonly approvals: ApprovalsService,
-    private readonly presenter: RunPresenter,
-  ) {}
-
-  @Get()
+  @Get('runs/:runId/approvals')
   @Authorize('runs:read', 'run')
   @Operation({
     id: 'listRunApprovals',
@@ -63,7 +59,7 @@ export class ApprovalsController {
     return { approvals: await this.presenter.approvals(approvals), rules: await this.presenter.approvals(rules) };
   }
 
-  @Post(':approvalId')
+  @Post('runs/:runId/approvals/:approvalId')
   @Authorize('runs:write', 'run')
   @Operation({
     id: 'decideRunApproval',

@@ -18,11 +18,11 @@ import { invalidParameter } from './problems.js';
 const ARTIFACT_UID = pathId('uid');
 
 @ApiExtraModels(...ARTIFACT_CLASSES)
-@Controller('agent/artifacts/:artifactUid')
+@Controller('agent')
 export class ArtifactsController {
   constructor(private readonly artifacts: ArtifactsService) {}
 
-  @Get()
+  @Get('artifacts/:artifactUid')
   @Authorize('runs:read', 'run')
   @Operation({
     id: 'getArtifact',
@@ -45,7 +45,7 @@ export class ArtifactsController {
     };
   }
 
-  @Get('download')
+  @Get('artifacts/:artifactUid/download')
   @Authorize('runs:read', 'run')
   @Operation({
     id: 'downloadArtifact',
@@ -72,29 +72,7 @@ export class ArtifactsController {
     response.redirect(302, link.url);
   }
 
-  private async found(caller: Caller, uid: string): Promise<StoredArtifact> {
-    const lookup = await this.artifacts.find(caller, uid);
-    if (lookup.kind === 'found') return lookup.artifact;
-    throw rejectionProblem(lookup, { noun: 'artifact', plural: 'artifacts' });
-  }
-
-  private async content(artifact: StoredArtifact): Promise<object> {
-    if (artifact.type === 'PLAN') {
-      const content = await this.artifacts.planText(artifact);
-      if (content === null) throw new ProblemError('resource_not_found', 'The text of this plan is not kept any more.');
-      return { content, content_type: PLAN_CONTENT_TYPE };
-    }
-    const link = await this.artifacts.link(artifact);
-    if (link === null) return {};
-    return { download_url: link.url, expires_at: link.expiresAt.toISOString(), content_type: link.contentType };
-  }
-}
-
-@Controller('agent/run-by-external-reference')
-export class ExternalReferenceController {
-  constructor(private readonly artifacts: ArtifactsService) {}
-
-  @Get()
+  @Get('run-by-external-reference')
   @Authorize('runs:read')
   @Operation({
     id: 'getRunByExternalReferenceURL',
@@ -114,5 +92,22 @@ export class ExternalReferenceController {
     const runId = await this.artifacts.runByReference(caller, canonical.url);
     if (runId === null) throw new ProblemError('resource_not_found', 'No run refers to this address.');
     return { run_id: runId };
+  }
+
+  private async found(caller: Caller, uid: string): Promise<StoredArtifact> {
+    const lookup = await this.artifacts.find(caller, uid);
+    if (lookup.kind === 'found') return lookup.artifact;
+    throw rejectionProblem(lookup, { noun: 'artifact', plural: 'artifacts' });
+  }
+
+  private async content(artifact: StoredArtifact): Promise<object> {
+    if (artifact.type === 'PLAN') {
+      const content = await this.artifacts.planText(artifact);
+      if (content === null) throw new ProblemError('resource_not_found', 'The text of this plan is not kept any more.');
+      return { content, content_type: PLAN_CONTENT_TYPE };
+    }
+    const link = await this.artifacts.link(artifact);
+    if (link === null) return {};
+    return { download_url: link.url, expires_at: link.expiresAt.toISOString(), content_type: link.contentType };
   }
 }

@@ -6,11 +6,6 @@ import { Database, DatabaseListener, statement } from '#platform/persistence';
 import { COMMANDS_CHANNEL } from '../domain/lease.js';
 import { ExecutionsStore } from '../persistence/executions.store.js';
 
-export type CommandsResult =
-  | { readonly kind: 'commands'; readonly commands: Commands }
-  | { readonly kind: 'nothing' }
-  | { readonly kind: 'lease_lost' };
-
 const SNAPSHOT = statement('executions.commands')`SELECT e.command_version, e.desired, e.desired_reason, e.slot_held,
     coalesce((SELECT json_agg(json_strip_nulls(json_build_object('followup_id', f.id, 'message', f.message, 'mode', f.mode,
         'debug', CASE WHEN e.phase = 'debug' THEN true END)) ORDER BY f.position)
@@ -65,7 +60,7 @@ export class ReadCommands implements OnModuleInit, OnModuleDestroy {
     knownVersion: number,
     waitMs: number,
     abort: AbortSignal,
-  ): Promise<CommandsResult> {
+  ): Promise<Commands | 'nothing' | 'lease_lost'> {
     const deadline = performance.now() + waitMs;
     for (;;) {
       const notified = new AbortController();
@@ -74,7 +69,7 @@ export class ReadCommands implements OnModuleInit, OnModuleDestroy {
       this.notifications.on(executionId, wake).on(MISSED, wake);
       try {
         const [row] = await this.database.query<SnapshotRow>(SNAPSHOT, [executionId, leaseEpoch]);
-        if (!row) return { kind: 'lease_lost' };
+        if (!row) return 'lease_lost';
         const isNew = Number(row.command_version) > knownVersion;
         const waitsForSlot =
           isNew &&
@@ -82,9 +77,9 @@ export class ReadCommands implements OnModuleInit, OnModuleDestroy {
           !row.slot_held &&
           row.desired === 'run' &&
           !(await this.executions.acquireSlot(executionId));
-        if (isNew && !waitsForSlot) return { kind: 'commands', commands: toCommands(row) };
+        if (isNew && !waitsForSlot) return toCommands(row);
         const left = deadline - performance.now();
-        if (left <= 0 || abort.aborted) return { kind: 'nothing' };
+        if (left <= 0 || abort.aborted) return 'nothing';
         const signal = AbortSignal.any([notified.signal, abort]);
         await wait(Math.min(left, waitsForSlot ? SLOT_RETRY_MS : LOOK_AGAIN_MS), undefined, { signal }).catch(
           () => undefined,

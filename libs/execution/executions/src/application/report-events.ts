@@ -11,11 +11,8 @@ import { type EventContext, toStored } from './event-context.js';
 import { IdleSessions } from './idle-sessions.js';
 import { RunEventHandler } from './run-event-handler.js';
 
-export type ReportResult =
-  | { readonly kind: 'stored'; readonly ack: BatchAck }
-  | { readonly kind: 'lease_lost' }
-  /** A value that the database rejects; nothing of the batch is stored. */
-  | { readonly kind: 'invalid' };
+/** `invalid`: a value that the database rejects; nothing of the batch is stored. */
+type ReportResult = BatchAck | 'lease_lost' | 'invalid';
 
 const DATA_EXCEPTION = '22';
 
@@ -55,7 +52,7 @@ export class ReportEvents {
     try {
       return await this.report(executionId, leaseEpoch, batch);
     } catch (error) {
-      if (sqlState(error)?.startsWith(DATA_EXCEPTION)) return { kind: 'invalid' };
+      if (sqlState(error)?.startsWith(DATA_EXCEPTION)) return 'invalid';
       throw error;
     }
   }
@@ -103,7 +100,7 @@ export class ReportEvents {
     });
     if (ack) await this.recordSetup(executionId, batch, isDebug);
     if (freedSlot) await this.idleSessions.slotFreed();
-    return ack ? { kind: 'stored', ack } : { kind: 'lease_lost' };
+    return ack ?? 'lease_lost';
   }
 
   /** A session that starts proves that the set-up succeeded, unless it is the one of a debug agent. */

@@ -25,7 +25,7 @@ import { ReadCommands } from '../application/read-commands.js';
 import { ReportEvents } from '../application/report-events.js';
 import { eventFault } from '../domain/turn-outcome.js';
 import { Transcripts } from '../application/transcripts.js';
-import { beatSeconds } from '../domain/lease.js';
+import { leaseTimes } from '../domain/lease.js';
 import { ExecutionsStore } from '../persistence/executions.store.js';
 import {
   ClaimRequestBody,
@@ -54,7 +54,10 @@ export class RunnerController {
     private readonly claimExecution: ClaimExecution,
     private readonly reportEvents: ReportEvents,
     private readonly finishExecution: FinishExecution,
+    private readonly readCommands: ReadCommands,
+    private readonly transcripts: Transcripts,
     private readonly executions: ExecutionsStore,
+    private readonly shutdown: Shutdown,
     private readonly settings: Settings,
   ) {}
 
@@ -69,8 +72,8 @@ export class RunnerController {
       );
     }
     const result = await this.claimExecution.execute(executionId, body);
-    if (result.kind === 'lease_lost') throw leaseLost();
-    return result.assignment;
+    if (result === 'lease_lost') throw leaseLost();
+    return result;
   }
 
   @Post('events')
@@ -83,10 +86,9 @@ export class RunnerController {
     });
     if (errors.length > 0) throw new ProblemError('invalid_request', 'An event is not valid.', { errors });
     const result = await this.reportEvents.execute(executionId, body.lease_epoch, body.events);
-    if (result.kind === 'lease_lost') throw leaseLost();
-    if (result.kind === 'invalid')
-      throw new ProblemError('invalid_request', 'An event has a value that cannot be stored.');
-    return result.ack;
+    if (result === 'lease_lost') throw leaseLost();
+    if (result === 'invalid') throw new ProblemError('invalid_request', 'An event has a value that cannot be stored.');
+    return result;
   }
 
   @Post('beat')
@@ -95,11 +97,7 @@ export class RunnerController {
   async beat(@Param('executionId') executionId: string, @Body() body: LeaseRefBody): Promise<HeartbeatAck> {
     const desired = await this.executions.renew(executionId, body.lease_epoch);
     if (desired === null) throw leaseLost();
-    return {
-      ttl_seconds: this.settings.leaseTtl / 1000,
-      next_beat_seconds: beatSeconds(this.settings.leaseTtl),
-      desired,
-    };
+    return { ...leaseTimes(this.settings.leaseTtl), desired };
   }
 
   @Post('finish')
@@ -109,18 +107,6 @@ export class RunnerController {
     if ((await this.finishExecution.execute(executionId, body)) === 'lease_lost') throw leaseLost();
     return {};
   }
-}
-
-/** The parts of the runner protocol that stream or wait. */
-@ApiExcludeController()
-@Controller('runner/v1/executions/:executionId')
-@UseGuards(ExecutionTokenGuard)
-export class RunnerStreamsController {
-  constructor(
-    private readonly readCommands: ReadCommands,
-    private readonly transcripts: Transcripts,
-    private readonly shutdown: Shutdown,
-  ) {}
 
   @Get('commands')
   @RunnerProtocol()
@@ -141,9 +127,9 @@ export class RunnerStreamsController {
         waitMs,
         abort.signal,
       );
-      if (result.kind === 'lease_lost') throw leaseLost();
-      if (result.kind === 'nothing') response.status(204).end();
-      else response.json(result.commands);
+      if (result === 'lease_lost') throw leaseLost();
+      if (result === 'nothing') response.status(204).end();
+      else response.json(result);
     } finally {
       forget();
     }
