@@ -5,7 +5,7 @@ export { PruneRuns, RunDataOwner, RunDataOwners } from './application/prune-runs
 export { isAllowed as mayOnOwner } from '#platform/auth';
 export { PersonalRunPolicy } from './application/personal-run-policy.js';
 export { agentConfigColumn, ConfigSecrets, RUNS_ENCRYPTED_COLUMNS } from './application/config-secrets.js';
-export { ConfigReferences, type ConfigUse } from './application/config-references.js';
+export { ConfigReferences } from './application/config-references.js';
 export {
   CreateRun,
   type CreateRunCommand,
@@ -14,12 +14,11 @@ export {
   launchRefusal,
 } from './application/create-run.js';
 export { projectTimeline, type TimelineEvent } from './domain/timeline.js';
-export { mapServerSecrets, maskConfig } from './domain/resolve-config.js';
+export { maskConfig } from './domain/resolve-config.js';
 export type { Metadata } from './domain/run-filters.js';
 export {
   type AgentConfig,
   type PrincipalRef,
-  RUN_STATES,
   type RunOwner,
   type RunState,
   slotKey,

@@ -50,13 +50,6 @@ export interface PruneStep {
   readonly hasMore: boolean;
 }
 
-interface Pruned {
-  /** Runs that nothing held, whether or not there was anything to prune. */
-  readonly free: ReadonlySet<string>;
-  /** Runs that something was pruned of. */
-  readonly pruned: number;
-}
-
 const DONE: PruneStep = { pruned: 0, hasMore: false };
 
 /**
@@ -124,7 +117,8 @@ export class PruneRuns {
     return slotKey === null ? null : { slotKey, updatedAt: walk.upto, runId: FIRST_RUN_ID };
   }
 
-  private async prune(tx: Queryable, kind: RetentionKind, runIds: readonly string[], until: string): Promise<Pruned> {
+  /** `free`: runs that nothing held, whether or not there was anything to prune. */
+  private async prune(tx: Queryable, kind: RetentionKind, runIds: readonly string[], until: string) {
     const runs = runIds.length === 0 ? [] : await this.store.lockPrunable(tx, runIds, until);
     const ids = runs.map(({ id }) => id);
     const free = new Set(ids);

@@ -22,8 +22,6 @@ interface Step {
   readonly last: string | null;
 }
 
-const NOTHING: Step = { repaired: 0, last: null };
-
 /**
  * Gives runs the facets and ancestors that they lack, because a process of an older version has created them: such
  * processes may run for a while after the tables were migrated. Goes through the runs once, by their ids.
@@ -57,14 +55,14 @@ export class RepairFacets {
       // As for lists: these tables are never read whole, whatever the planner expects of the newest ids.
       await tx.query(`SELECT set_config('enable_seqscan', 'off', true)`);
       const [progress] = await tx.query<{ upto: string }>(`SELECT upto FROM facet_repairs FOR UPDATE SKIP LOCKED`);
-      if (!progress) return NOTHING;
+      if (!progress) return { repaired: 0, last: null };
       const from = after ?? progress.upto;
       const [next] = await tx.query<{ to: string | null; count: number }>(
         `SELECT (array_agg(id ORDER BY id DESC))[1] AS to, count(*)::int AS count
            FROM (SELECT id FROM runs WHERE id > $1 ORDER BY id LIMIT $2) n`,
         [from, BATCH],
       );
-      if (!next?.to) return NOTHING;
+      if (!next?.to) return { repaired: 0, last: null };
       const { to, count } = next;
       const range = { after: from, to };
       const changed: string[] = [];

@@ -69,7 +69,8 @@ const MASK = '***';
 
 /** The configuration as responses show it: values of environment variables and headers are masked, names stay. */
 export function maskConfig(config: AgentConfig): AgentConfig {
-  return mapServerSecrets(config, () => MASK);
+  if (config.mcp_servers === undefined) return config;
+  return { ...config, mcp_servers: mapServers(config.mcp_servers, (server) => mapSecrets(server, () => MASK)) };
 }
 
 /**
@@ -82,10 +83,4 @@ export function effectiveConfig(config: AgentConfig): AgentConfig {
     model_id: config.model_id ?? config.harness?.model_id ?? AUTO_MODEL.id,
     harness: { ...config.harness, type: config.harness?.type ?? DEFAULT_HARNESS },
   };
-}
-
-/** The configuration with every value of `env` and `headers` of its MCP servers replaced. */
-export function mapServerSecrets(config: AgentConfig, change: (value: string) => string): AgentConfig {
-  if (config.mcp_servers === undefined) return config;
-  return { ...config, mcp_servers: mapServers(config.mcp_servers, (server) => mapSecrets(server, change)) };
 }

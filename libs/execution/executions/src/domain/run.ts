@@ -1,3 +1,4 @@
+import type { Owner, PrincipalRef } from '#platform/auth';
 import type { ErrorCode } from '#platform/kernel';
 import { HOSTED_WORKERS } from '#execution/worker-protocol';
 
@@ -16,8 +17,8 @@ export function poolOf({ worker_host: host }: AgentConfig): string {
   return host === undefined || host === HOSTED_WORKERS ? HOSTED_POOL : workerPool(host);
 }
 
-export type RunOwner =
-  { readonly teamUid: string; readonly userUid: null } | { readonly teamUid: null; readonly userUid: string };
+export type RunOwner = Owner;
+export type { PrincipalRef };
 
 /** The row that counts the owner's concurrent executions, and the scope of idempotency keys. */
 export function slotKey(owner: RunOwner): string {
@@ -28,11 +29,6 @@ export function slotKey(owner: RunOwner): string {
 export function slotKeys({ teamUids, userUid }: { teamUids: readonly string[]; userUid: string | null }): string[] {
   const teams = teamUids.map((teamUid) => slotKey({ teamUid, userUid: null }));
   return userUid === null ? teams : [...teams, slotKey({ teamUid: null, userUid })];
-}
-
-export interface PrincipalRef {
-  readonly type: 'user' | 'service_account';
-  readonly uid: string;
 }
 
 export interface McpServerConfig {

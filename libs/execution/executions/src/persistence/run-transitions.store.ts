@@ -55,16 +55,6 @@ const START_SESSION = statement('runs.start-session')`
 const MARK_PROMPT_SENT = statement('runs.mark-prompt-sent')`
   UPDATE runs SET prompt_taken = true WHERE id = $1 AND NOT prompt_taken`;
 
-export interface StartedSession {
-  readonly sessionId: string;
-  /** For a run that has no conversation yet. */
-  readonly newConversationId: string;
-  /** An earlier one that was loaded. */
-  readonly isResumed: boolean;
-  /** It starts in a debug window. */
-  readonly isDebug: boolean;
-}
-
 /**
  * Changes of a run by its executions; of its state only by the state table, one guarded UPDATE each. Lock order everywhere:
  * run, then execution, then the slot row of the pool, then the owner's.
@@ -110,8 +100,15 @@ export class RunTransitions {
     await tx.query(TOUCH, [runId]);
   }
 
-  /** The agent's session exists: from now on the run has a conversation. */
-  async startSession(tx: Queryable, runId: string, session: StartedSession): Promise<void> {
+  /**
+   * The agent's session exists: from now on the run has a conversation, a new one where it had none. `isResumed`: an earlier
+   * session was loaded.
+   */
+  async startSession(
+    tx: Queryable,
+    runId: string,
+    session: { sessionId: string; newConversationId: string; isResumed: boolean; isDebug: boolean },
+  ): Promise<void> {
     const { sessionId, newConversationId, isResumed, isDebug } = session;
     await tx.query(START_SESSION, [runId, sessionId, newConversationId, isResumed, isDebug]);
   }
