@@ -16,13 +16,7 @@ export {
 export { projectTimeline, type TimelineEvent } from './domain/timeline.js';
 export { maskConfig } from './domain/resolve-config.js';
 export type { Metadata } from './domain/run-filters.js';
-export {
-  type AgentConfig,
-  type PrincipalRef,
-  type RunOwner,
-  type RunState,
-  slotKey,
-} from '#execution/executions';
+export { type AgentConfig, type PrincipalRef, type RunOwner, type RunState, slotKey } from '#execution/executions';
 export { type Run, RUN_MODES, type RunMode, type RunSchedule, type RunSourceType } from './domain/run.js';
 export { IDEMPOTENCY_KEY, idempotencyClaim, IdempotencyKeyHeader, readAgentConfig } from './http/run-request-input.js';
 export { AmbientAgentConfig } from './http/dto/agent-config.dto.js';

@@ -3,7 +3,7 @@ import { Transcripts } from '#execution/executions';
 import type { Caller } from '#platform/auth';
 import { Settings } from '#platform/config';
 import type { RejectionOf } from '#platform/kernel';
-import { Database, statement } from '#platform/persistence';
+import { Database, type Statement, statement } from '#platform/persistence';
 import { READABLE } from '../persistence/runs.store.js';
 import { readableBy } from './runs.service.js';
 
@@ -28,10 +28,10 @@ const FIND = statement('conversations.runs')`
 const EXISTS = statement('conversations.exists')`
   SELECT EXISTS (SELECT 1 FROM runs WHERE conversation_id = $1) AS exists`;
 const SESSION = statement('conversations.session')`
-  SELECT r.session_id FROM runs r WHERE r.conversation_id = $1 AND ${READABLE} AND r.session_id IS NOT NULL
+  SELECT r.session_id AS found FROM runs r WHERE r.conversation_id = $1 AND ${READABLE} AND r.session_id IS NOT NULL
   ORDER BY r.created_at DESC, r.id DESC LIMIT 1`;
 const OF_SESSION = statement('conversations.of-session')`
-  SELECT r.conversation_id FROM runs r WHERE r.session_id = $1 AND ${READABLE} AND r.conversation_id IS NOT NULL
+  SELECT r.conversation_id AS found FROM runs r WHERE r.session_id = $1 AND ${READABLE} AND r.conversation_id IS NOT NULL
   ORDER BY r.created_at DESC, r.id DESC LIMIT 1`;
 
 export type ConversationLookup =
@@ -62,16 +62,18 @@ export class RunConversations {
   }
 
   /** The session of the conversation's newest run that has one; null also for what the caller may not see. */
-  async sessionOf(caller: Caller, conversationId: string): Promise<string | null> {
-    const { teamUids, userUid } = readableBy(caller);
-    const [row] = await this.database.query<{ session_id: string }>(SESSION, [conversationId, teamUids, userUid]);
-    return row?.session_id ?? null;
+  sessionOf(caller: Caller, conversationId: string): Promise<string | null> {
+    return this.newest(SESSION, caller, conversationId);
   }
 
   /** The conversation of the newest run that had this session of its agent; null also for what the caller may not see. */
-  async conversationOf(caller: Caller, sessionId: string): Promise<string | null> {
+  conversationOf(caller: Caller, sessionId: string): Promise<string | null> {
+    return this.newest(OF_SESSION, caller, sessionId);
+  }
+
+  private async newest(query: Statement, caller: Caller, id: string): Promise<string | null> {
     const { teamUids, userUid } = readableBy(caller);
-    const [row] = await this.database.query<{ conversation_id: string }>(OF_SESSION, [sessionId, teamUids, userUid]);
-    return row?.conversation_id ?? null;
+    const [row] = await this.database.query<{ found: string }>(query, [id, teamUids, userUid]);
+    return row?.found ?? null;
   }
 }

@@ -44,7 +44,7 @@ export function checkAttachments(raw: readonly RawAttachment[]): CheckedAttachme
     faultsOf(one).map(([field, detail]) => ({ pointer: `/attachments/${index}/${field}`, detail })),
   );
   if (issues.length > 0) return { kind: 'invalid', issues };
-  const sizes = raw.map(({ data }) => decodedLength(data));
+  const sizes = raw.map(({ data }) => Buffer.byteLength(data, 'base64'));
   const tooLarge = sizes.findIndex((size) => size > MAX_ATTACHMENT_BYTES);
   if (tooLarge >= 0) {
     const detail = `must not exceed ${MAX_ATTACHMENT_BYTES} bytes`;
@@ -97,11 +97,6 @@ function isBase64(text: string): boolean {
   if (text.length % 4 !== 0 || !/^[A-Za-z0-9+/]*={0,2}$/.test(text)) return false;
   const end = text.slice(-4);
   return Buffer.from(end, 'base64').toString('base64') === end;
-}
-
-function decodedLength(base64: string): number {
-  const padding = base64.endsWith('==') ? 2 : base64.endsWith('=') ? 1 : 0;
-  return (base64.length / 4) * 3 - padding;
 }
 
 /** Two pictures from a clipboard have the same name: the second becomes `image (2).png`. */

@@ -59,7 +59,7 @@ function furtherIssues(config: AmbientAgentConfig): Issue[] {
 
 const nameInList = ({ name }: ListedMcpServer, index: number): string => name ?? `server-${index + 1}`;
 
-/** As plain data; a list of servers becomes a map by their names. */
+/** As plain data without unset properties; a list of servers becomes a map by their names. */
 function stored({ mcp_servers: servers, ...config }: AmbientAgentConfig): AgentConfig {
   const named = Array.isArray(servers)
     ? Object.fromEntries(
@@ -69,15 +69,7 @@ function stored({ mcp_servers: servers, ...config }: AmbientAgentConfig): AgentC
         }),
       )
     : servers;
-  return plain({ ...config, mcp_servers: named }) as AgentConfig;
-}
-
-function plain(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(plain);
-  if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(
-    Object.entries(value).flatMap(([key, item]) => (item === undefined ? [] : [[key, plain(item)]])),
-  );
+  return JSON.parse(JSON.stringify({ ...config, mcp_servers: named })) as AgentConfig;
 }
 
 /** The attachments of a request, decoded. Throws a problem that names every invalid attachment. */

@@ -213,11 +213,9 @@ export function walk(parts: Parts, section: 'valued' | 'null', limit: number, ch
   return `SELECT * FROM (${branches.join('\nUNION ALL\n')}) u ORDER BY sort_value ${direction}, id ${direction} LIMIT ${limit}`;
 }
 
-export const isPastValues = ({ query: { after } }: Parts): boolean => after !== null && after[0] === null;
-
-/** The runs that have a value behind the last one, and those that have none. */
-export const bothSections = (parts: Parts): string[][] =>
-  parts.query.after === null ? [[]] : [behind(parts, 'valued'), behind(parts, 'null')];
+/** After the last run that has a value come those that have none. */
+export const sectionOf = ({ query: { after } }: Parts): 'null' | 'valued' =>
+  after !== null && after[0] === null ? 'null' : 'valued';
 
 /** What a run must fulfil one by one, as one expression on `r`. Scalar subqueries: they are probed, never hashed. */
 export function checkOf({ rest, filter }: Parts): string {

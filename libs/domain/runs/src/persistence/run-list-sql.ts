@@ -1,12 +1,11 @@
 import {
   behind,
   bindings,
-  bothSections,
   checkOf,
-  isPastValues,
   type Parts,
   partsOf,
   type RunListQuery,
+  sectionOf,
   SORTS,
   walk,
 } from './run-list-parts.js';
@@ -94,7 +93,7 @@ function sized({ order }: RunListQuery): string {
 /** A list that an index holds in its order. The runs without a value are asked for only when the others are too few. */
 function ordered(parts: Parts): string {
   const { limit, sort } = parts.query;
-  if (isPastValues(parts)) return walk(parts, 'null', limit, null);
+  if (sectionOf(parts) === 'null') return walk(parts, 'null', limit, null);
   const valued = walk(parts, 'valued', limit, null);
   if (!SORTS[sort].nullable || parts.bounds.length > 0) return valued;
   return `WITH valued AS MATERIALIZED (${valued}),
@@ -118,8 +117,6 @@ function orIsWalkedOff(parts: Parts): string {
   return isAll ? ` OR NOT EXISTS (SELECT FROM (${walk(parts, section, window, null)}) w OFFSET ${window - 1})` : '';
 }
 
-const sectionOf = (parts: Parts): 'null' | 'valued' => (isPastValues(parts) ? 'null' : 'valued');
-
 const windowOf = ({ filter, query }: Parts): number =>
   Math.max(filter.texts('').length > 0 ? WINDOW.text : WINDOW.least, query.limit * WINDOW.perRow);
 
@@ -134,9 +131,13 @@ function whole(parts: Parts): string {
 function matches(parts: Parts): string {
   const { query, owners, states, bounds, rest, filter } = parts;
   const { expression, nullable } = SORTS[query.sort];
-  const sections =
-    isPastValues(parts) || !nullable ? [behind(parts, isPastValues(parts) ? 'null' : 'valued')] : bothSections(parts);
-  const after = sections.map((conditions) => conditions.join(' AND ')).filter((conditions) => conditions !== '');
+  const section = sectionOf(parts);
+  const sections = section === 'valued' && nullable ? (['valued', 'null'] as const) : [section];
+  // The first page of all runs, with a value or without, has no condition.
+  const after =
+    sections.length > 1 && query.after === null
+      ? []
+      : sections.map((one) => behind(parts, one).join(' AND ')).filter((conditions) => conditions !== '');
   const conditions = [
     ...bounds,
     ...rest,

@@ -13,6 +13,8 @@ export interface TranscriptPointer {
   readonly session_id: string;
 }
 
+type LeasedTranscript = { run_id: string; transcript: TranscriptPointer | null };
+
 const FIND_LEASED = statement('transcripts.leased')`
   SELECT e.run_id, r.transcript FROM executions e JOIN runs r ON r.id = e.run_id
   WHERE ${LEASED}`;
@@ -86,15 +88,9 @@ export class Transcripts {
   }
 
   /** Through the runner's lease, which the call renews: the runner counts on it. */
-  private async leased(
-    executionId: string,
-    leaseEpoch: number,
-  ): Promise<{ run_id: string; transcript: TranscriptPointer | null } | null> {
+  private async leased(executionId: string, leaseEpoch: number): Promise<LeasedTranscript | null> {
     if ((await this.executions.renew(executionId, leaseEpoch)) === null) return null;
-    const [leased] = await this.database.query<{ run_id: string; transcript: TranscriptPointer | null }>(FIND_LEASED, [
-      executionId,
-      leaseEpoch,
-    ]);
+    const [leased] = await this.database.query<LeasedTranscript>(FIND_LEASED, [executionId, leaseEpoch]);
     return leased ?? null;
   }
 
@@ -110,5 +106,4 @@ export class Transcripts {
   }
 }
 
-const prefixOf = (runId: string): string => `transcripts/${runId}`;
-const keyFor = (runId: string): string => `${prefixOf(runId)}/${newUuid()}.jsonl`;
+const keyFor = (runId: string): string => `transcripts/${runId}/${newUuid()}.jsonl`;

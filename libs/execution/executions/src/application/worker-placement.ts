@@ -168,12 +168,8 @@ export class WorkerPlacement implements OnApplicationBootstrap, OnModuleDestroy 
   /** Sends what was offered to these connections and not sent yet. */
   private async deliver(connectionIds: readonly string[]): Promise<void> {
     const offers = await this.offers.take(connectionIds);
-    const unsent: string[] = [];
-    await Promise.all(
-      offers.map(async (offer) => {
-        if (!(await this.send(offer))) unsent.push(offer.executionId);
-      }),
-    );
+    const sent = await Promise.all(offers.map((offer) => this.send(offer)));
+    const unsent = offers.filter((_, index) => !sent[index]).map(({ executionId }) => executionId);
     if (unsent.length > 0) await this.offers.putBack(unsent);
   }
 

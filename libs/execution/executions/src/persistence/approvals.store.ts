@@ -33,9 +33,7 @@ const DROP_PENDING = statement('approvals.drop-pending')`
   UPDATE approvals SET state = 'denied', decided_via = 'cancel', decided_at = headrace.now()
   WHERE execution_id = $1 AND run_id = $2 AND state = 'pending' RETURNING *`;
 const HAS_PENDING = statement('approvals.has-pending')`
-  SELECT EXISTS (SELECT 1 FROM approvals WHERE run_id = $1 AND state = 'pending') AS pending`;
-
-type Row = Approval & Record<string, unknown>;
+  SELECT id FROM approvals WHERE run_id = $1 AND state = 'pending' LIMIT 1`;
 
 @Injectable()
 export class ApprovalsStore {
@@ -52,7 +50,7 @@ export class ApprovalsStore {
     request: PermissionRequested & { subject: PermissionSubject },
     ruleId: string | null = null,
   ): Promise<Approval | null> {
-    const [row] = await tx.query<Row>(INSERT, [
+    const [row] = await tx.query<Approval>(INSERT, [
       runId,
       request.approval_id,
       executionId,
@@ -68,18 +66,18 @@ export class ApprovalsStore {
   }
 
   async list(runId: string): Promise<Approval[]> {
-    return this.database.query<Row>(LIST, [runId]);
+    return this.database.query<Approval>(LIST, [runId]);
   }
 
   async find(tx: Queryable, runId: string, approvalId: string): Promise<Approval | null> {
-    const [row] = await tx.query<Row>(FIND, [runId, approvalId]);
+    const [row] = await tx.query<Approval>(FIND, [runId, approvalId]);
     return row ?? null;
   }
 
   /** The decided approval, or null when it was not pending any more. */
   async decide(tx: Queryable, runId: string, approvalId: string, decision: ApprovalDecision): Promise<Approval | null> {
     const { state, via, by, note, always } = decision;
-    const [row] = await tx.query<Row>(DECIDE, [
+    const [row] = await tx.query<Approval>(DECIDE, [
       runId,
       approvalId,
       state,
@@ -94,12 +92,12 @@ export class ApprovalsStore {
 
   /** What else waits and is the same as the approval, which was given for always. */
   async allowSame(tx: Queryable, { run_id: runId, id, subject }: Approval): Promise<Approval[]> {
-    return subject === null ? [] : tx.query<Row>(ALLOW_SAME, [runId, id, JSON.stringify(subject)]);
+    return subject === null ? [] : tx.query<Approval>(ALLOW_SAME, [runId, id, JSON.stringify(subject)]);
   }
 
   /** The approvals of the run that were given for always, oldest first. */
   async rules(runId: string): Promise<Approval[]> {
-    return this.database.query<Row>(RULES, [runId]);
+    return this.database.query<Approval>(RULES, [runId]);
   }
 
   /** Id of the approval for always that covers the subject. */
@@ -110,11 +108,10 @@ export class ApprovalsStore {
 
   /** What an execution still asked when its turn or itself ended; returns what nobody has answered. */
   async dropPending(tx: Queryable, runId: string, executionId: string): Promise<Approval[]> {
-    return tx.query<Row>(DROP_PENDING, [executionId, runId]);
+    return tx.query<Approval>(DROP_PENDING, [executionId, runId]);
   }
 
   async hasPending(tx: Queryable, runId: string): Promise<boolean> {
-    const [row] = await tx.query<{ pending: boolean }>(HAS_PENDING, [runId]);
-    return row?.pending ?? false;
+    return (await tx.query(HAS_PENDING, [runId])).length > 0;
   }
 }

@@ -22,15 +22,13 @@ const CONSUME = statement('followups.consume')`
   UPDATE run_followups SET consumed_at = headrace.now(), execution_id = $3 WHERE id = $1 AND run_id = $2 AND consumed_at IS NULL`;
 const DROP_PENDING = statement('followups.drop-pending')`
   UPDATE run_followups SET consumed_at = headrace.now() WHERE run_id = $1 AND consumed_at IS NULL`;
-const HAS_PENDING = statement('followups.has-pending')`
-  SELECT EXISTS (SELECT 1 FROM run_followups WHERE run_id = $1 AND consumed_at IS NULL) AS pending`;
 const COUNT_PENDING = statement('followups.count-pending')`
   SELECT count(*)::int AS pending FROM (SELECT 1 FROM run_followups WHERE run_id = $1 AND consumed_at IS NULL LIMIT $2) p`;
 
 const ADOPT = statement('debug-sessions.adopt')`UPDATE run_followups SET debug_execution_id = $2
    WHERE run_id = $1 AND consumed_at IS NULL AND debug_execution_id IS NOT NULL RETURNING id`;
 const HAS_PENDING_OF_DEBUG = statement('debug-sessions.has-pending')`
-  SELECT EXISTS (SELECT 1 FROM run_followups WHERE run_id = $1 AND debug_execution_id = $2 AND consumed_at IS NULL) AS pending`;
+  SELECT id FROM run_followups WHERE run_id = $1 AND debug_execution_id = $2 AND consumed_at IS NULL LIMIT 1`;
 const REROUTE = statement('debug-sessions.reroute')`UPDATE run_followups SET reroutes = reroutes + 1
    WHERE run_id = $1 AND debug_execution_id = $2 AND consumed_at IS NULL AND reroutes < ${MAX_REROUTES} RETURNING id`;
 
@@ -51,8 +49,7 @@ export class FollowupsStore {
   }
 
   async hasPending(tx: Queryable, runId: string): Promise<boolean> {
-    const [row] = await tx.query<{ pending: boolean }>(HAS_PENDING, [runId]);
-    return row?.pending ?? false;
+    return (await this.countPending(tx, runId, 1)) > 0;
   }
 
   /** Counts to `limit` at most. The caller holds the run's lock, so the count holds until it commits. */
@@ -67,8 +64,7 @@ export class FollowupsStore {
   }
 
   async hasPendingOfDebug(tx: Queryable, runId: string, executionId: string): Promise<boolean> {
-    const [row] = await tx.query<{ pending: boolean }>(HAS_PENDING_OF_DEBUG, [runId, executionId]);
-    return row?.pending ?? false;
+    return (await tx.query(HAS_PENDING_OF_DEBUG, [runId, executionId])).length > 0;
   }
 
   /** A debug session ends: whether messages that it never received put the run back into the queue. */

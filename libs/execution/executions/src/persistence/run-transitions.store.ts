@@ -9,9 +9,7 @@ export interface LockedRun {
   readonly id: string;
   readonly state: RunState;
   readonly team_uid: string | null;
-  readonly owner_user_uid: string | null;
   readonly conversation_id: string | null;
-  readonly session_id: string | null;
   readonly offers: number;
   readonly pool: string;
   readonly creator_type: PrincipalRef['type'];
@@ -20,7 +18,7 @@ export interface LockedRun {
 
 /** NO KEY UPDATE: foreign keys that point at the run must not wait for us. */
 const LOCK = statement('runs.lock')`
-  SELECT id, state, team_uid, owner_user_uid, conversation_id, session_id, offers, pool, creator_type, creator_uid
+  SELECT id, state, team_uid, conversation_id, offers, pool, creator_type, creator_uid
     FROM runs WHERE id = $1 FOR NO KEY UPDATE`;
 
 /** `$5`: the agent starts; `$6`: offers are counted from 0 again. A run that a self-hosted worker rejected keeps its place in the queue. */

@@ -3,8 +3,6 @@ import {
   APPROVAL_STATES,
   type ApprovalDecisionWord,
   type ApprovalState,
-  RUN_STATES,
-  type RunState,
 } from '#execution/executions';
 import {
   ArrayField,
@@ -19,6 +17,7 @@ import {
 } from '#platform/http';
 import { EXECUTION_LOCATIONS, RUN_MODES, type RunExecutionLocation, type RunMode } from '../../domain/run.js';
 import { AmbientAgentConfig } from './agent-config.dto.js';
+import { CreatedRun } from './run-responses.dto.js';
 
 const OPTIONAL = { optional: true } as const;
 
@@ -140,10 +139,7 @@ export class RegisterExternalRunRequest extends RunAgentRequest {
   execution_location?: RunExecutionLocation;
 }
 
-export class RegisterExternalRunResponse {
-  @StringField({ description: 'The new run.' }) run_id: string;
-  @StringField({ deprecated: true, description: 'The same as run_id.' }) task_id: string;
-  @EnumField(RUN_STATES, { name: 'RunState', description: 'State of the run.' }) state: RunState;
+export class RegisterExternalRunResponse extends CreatedRun {
   @StringField({ description: 'The execution to claim over the runner protocol.' }) execution_id: string;
   @StringField({ description: 'Good for this execution only, and for as long as it lives.' }) token: string;
 }
