@@ -25,18 +25,10 @@ export abstract class RunDataOwner {
 
 @Injectable()
 export class RunDataOwners {
-  private readonly owners = new Set<RunDataOwner>();
+  readonly all = new Set<RunDataOwner>();
 
   register(owner: RunDataOwner): void {
-    this.owners.add(owner);
-  }
-
-  async removeRuns(tx: Queryable, runIds: readonly string[]): Promise<void> {
-    for (const owner of this.owners) await owner.removeRuns(tx, runIds);
-  }
-
-  async removeLogs(tx: Queryable, runIds: readonly string[]): Promise<void> {
-    for (const owner of this.owners) await owner.removeLogs(tx, runIds);
+    this.all.add(owner);
   }
 }
 
@@ -128,13 +120,13 @@ export class PruneRuns {
         // Everything below a folder, whatever points to it: nothing writes there any more. Most runs have none of them,
         // and a folder that is noted has to be looked into.
         await this.disposal.discardBelow(tx, await this.store.foldersOf(tx, ids));
-        await this.owners.removeRuns(tx, ids);
+        for (const owner of this.owners.all) await owner.removeRuns(tx, ids);
         await this.store.deleteRuns(tx, ids);
         return { free, pruned: ids.length };
       case 'transcripts':
         return { free, pruned: await this.pruneTranscripts(tx, runs) };
       case 'timelines':
-        await this.owners.removeLogs(tx, ids);
+        for (const owner of this.owners.all) await owner.removeLogs(tx, ids);
         return { free, pruned: await this.store.deleteLogs(tx, ids) };
     }
   }

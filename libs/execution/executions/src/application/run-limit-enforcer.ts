@@ -43,9 +43,9 @@ export class RunLimitEnforcer {
       const execution = await this.executions.lock(tx, executionId);
       if (run?.state !== 'INPROGRESS' || execution?.desired !== 'run') return;
       const budget = await this.store.budget(tx, runId);
-      const minutes = budget?.limits.maxRuntimeMinutes;
-      if (!budget || minutes === undefined) return;
-      const message = reachedLimit({ maxRuntimeMinutes: minutes }, budget.spent);
+      const minutes = budget?.limits.max_runtime_minutes;
+      if (!budget || typeof minutes !== 'number') return;
+      const message = reachedLimit({ max_runtime_minutes: minutes }, budget.spent);
       if (message === null) return this.store.postpone(tx, executionId, minutes * 60_000 - budget.spent.workedMs);
       const events = await this.stopper.fail(tx, runId, executionId, limitStatus(message), REASON);
       await this.log.append(tx, runId, executionId, events);

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Settings } from '#platform/config';
 import { type Queryable, statement } from '#platform/persistence';
-import { limitsOf, type RunLimits, type Spent } from '../domain/run-limits.js';
+import type { RunLimits, Spent } from '../domain/run-limits.js';
 import { HOSTED_POOL, type RunUsage } from '../domain/run.js';
 
 /**
@@ -30,8 +30,6 @@ const SPENT = statement('limits.spent')`
 const POSTPONE = statement('limits.postpone')`
   UPDATE executions SET ceiling_at = headrace.now() + $2 * interval '1 millisecond' WHERE id = $1 AND ended_at IS NULL`;
 
-type LimitsRow = { max_runtime_minutes?: number | null; max_cost_usd: number | null; max_tokens: number | null };
-
 export interface Budget {
   readonly limits: RunLimits;
   readonly spent: Spent;
@@ -43,16 +41,16 @@ export class RunLimitsStore {
 
   /** Adds what a turn has used to what is known. Of the budget the working time is left out. */
   async addUsage(tx: Queryable, runId: string, usage: RunUsage): Promise<Budget | null> {
-    const [row] = await tx.query<LimitsRow & { usage: RunUsage | null }>(ADD_USAGE, [runId, JSON.stringify(usage)]);
-    return row ? { limits: limitsOf(row), spent: { workedMs: 0, usage: row.usage } } : null;
+    const [row] = await tx.query<RunLimits & { usage: RunUsage | null }>(ADD_USAGE, [runId, JSON.stringify(usage)]);
+    return row ? { limits: row, spent: { workedMs: 0, usage: row.usage } } : null;
   }
 
   async budget(tx: Queryable, runId: string): Promise<Budget | null> {
-    const [row] = await tx.query<LimitsRow & { usage: RunUsage | null; worked_ms: number }>(SPENT, [
+    const [row] = await tx.query<RunLimits & { usage: RunUsage | null; worked_ms: number }>(SPENT, [
       runId,
       this.settings.defaultMaxRuntime,
     ]);
-    return row ? { limits: limitsOf(row), spent: { workedMs: row.worked_ms, usage: row.usage } } : null;
+    return row ? { limits: row, spent: { workedMs: row.worked_ms, usage: row.usage } } : null;
   }
 
   /** Some of the time was waiting: the execution is looked at again when so much more has passed. */
