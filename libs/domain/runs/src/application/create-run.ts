@@ -141,7 +141,7 @@ export class CreateRun {
       otherHarness(found.continued, config);
     if (refusal) return this.replayOr(refusal, claim);
     // 4. Skills. A repeated key is answered before they are looked up, which may take a while.
-    const known = config.skills === undefined ? null : await this.replay(claim);
+    const known = config.skills && claim && (await this.inserts.find(claim));
     if (known) return known;
     const { prompt: given, skillArguments, skillWaitMs } = command;
     const skilled = await this.skills.apply(caller, owner, config, {
@@ -220,11 +220,7 @@ export class CreateRun {
 
   /** A request that was answered before is answered the same again, though what it refers to may have changed since. */
   private async replayOr(refusal: CreateRunResult, claim: ScopedClaim | null): Promise<CreateRunResult> {
-    return (await this.replay(claim)) ?? refusal;
-  }
-
-  private async replay(claim: ScopedClaim | null): Promise<CreateRunResult | null> {
-    return claim && this.inserts.find(claim);
+    return (claim && (await this.inserts.find(claim))) ?? refusal;
   }
 }
 
