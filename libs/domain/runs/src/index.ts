@@ -5,7 +5,7 @@ export { PruneRuns, RunDataOwner, RunDataOwners } from './application/prune-runs
 export { isAllowed as mayOnOwner } from '#platform/auth';
 export { PersonalRunPolicy } from './application/personal-run-policy.js';
 export { agentConfigColumn, ConfigSecrets, RUNS_ENCRYPTED_COLUMNS } from './application/config-secrets.js';
-export { ConfigReferences } from './application/config-references.js';
+export { ConfigReferences } from './application/run-references.js';
 export {
   CreateRun,
   type CreateRunCommand,

@@ -27,12 +27,6 @@ import { readableBy } from './runs.service.js';
 export type ArtifactLookup =
   { readonly kind: 'found'; readonly artifact: StoredArtifact } | RejectionOf<'not_found' | 'forbidden'>;
 
-export interface ArtifactLink {
-  readonly url: string;
-  readonly expiresAt: Date;
-  readonly contentType: string;
-}
-
 /** Who reports, and under which key: the same key again is the same artifact. */
 export interface ArtifactSource {
   readonly executionId: string;
@@ -69,7 +63,7 @@ export class ArtifactsService {
   }
 
   /** Where the content can be had for a limited time; null for types that have none. */
-  async link({ uid, type, data, objectKey }: StoredArtifact): Promise<ArtifactLink | null> {
+  async link({ uid, type, data, objectKey }: StoredArtifact) {
     if (objectKey === null) return null;
     const ttlMs = this.settings.signedUrlTtl;
     const expiresAt = new Date(this.clock.now().getTime() + ttlMs);

@@ -81,10 +81,6 @@ export type CreateRunResult =
   | ({ readonly kind: 'unavailable' } & Issue)
   | { readonly kind: 'key_reused' };
 
-export type RegisterRunResult =
-  | (CreatedRun & { readonly executionId: string; readonly token: string })
-  | Exclude<CreateRunResult, { kind: 'created' }>;
-
 /**
  * Queues a run: config resolved, run and first event committed together. One round trip when nothing is referenced; an
  * identity, the environment, the MCP servers, the parent and the conversation cost one each. A service account pays one
@@ -202,11 +198,7 @@ export class CreateRun {
    * Registers a run that the caller executes on another machine. The answer has what its runner claims the execution with,
    * within CLAIM_DEADLINE: a token that is valid for this execution and nothing else.
    */
-  async register(
-    caller: Caller,
-    location: RunExecutionLocation,
-    command: Omit<CreateRunCommand, 'external'>,
-  ): Promise<RegisterRunResult> {
+  async register(caller: Caller, location: RunExecutionLocation, command: Omit<CreateRunCommand, 'external'>) {
     const result = await this.execute(caller, { ...command, external: location });
     if (result.kind !== 'created') return result;
     const executionId = await this.inserts.executionOf(result.runId);

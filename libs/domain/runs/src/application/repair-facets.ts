@@ -3,12 +3,7 @@ import { Clock, uuidFloor } from '#platform/kernel';
 import { Database, type Queryable } from '#platform/persistence';
 import { facetsOf } from '../persistence/run-inserts.js';
 
-/** The runs with an id behind `after`, up to and with `to`. */
-interface RunRange {
-  readonly after: string;
-  readonly to: string;
-}
-
+/** The runs with an id behind `$1`, up to and with `$2`. */
 const IN_RANGE = 'r.id > $1 AND r.id <= $2';
 
 const BATCH = 1000;
@@ -64,13 +59,12 @@ export class RepairFacets {
       );
       if (!next?.to) return { repaired: 0, last: null };
       const { to, count } = next;
-      const range = { after: from, to };
       const changed: string[] = [];
-      for (let generation = await this.setAncestors(tx, range); generation.length > 0;) {
+      for (let generation = await this.setAncestors(tx, from, to); generation.length > 0;) {
         changed.push(...generation);
-        generation = await this.setAncestors(tx, range);
+        generation = await this.setAncestors(tx, from, to);
       }
-      const repaired = await this.writeFacets(tx, range, changed);
+      const repaired = await this.writeFacets(tx, from, to, changed);
       await tx.query(`UPDATE facet_repairs SET upto = $1 WHERE upto < $1`, [to < settled ? to : settled]);
       return { repaired, last: count === BATCH ? to : null };
     });
@@ -80,7 +74,7 @@ export class RepairFacets {
    * Ancestors of runs whose parent has been given its own: one generation. Returns the runs that it changed. A parent
    * that is gone is the only ancestor that is still known.
    */
-  private async setAncestors(tx: Queryable, { after, to }: RunRange): Promise<string[]> {
+  private async setAncestors(tx: Queryable, after: string, to: string): Promise<string[]> {
     const rows = await tx.query<{ id: string }>(
       `WITH wrong AS (
          SELECT r.id, right_ones.ids FROM runs r LEFT JOIN runs p ON p.id = r.parent_run_id
@@ -95,7 +89,7 @@ export class RepairFacets {
   }
 
   /** Writes the facets of runs that have none, and again those of the `changed` runs. Returns how many runs that were. */
-  private async writeFacets(tx: Queryable, { after, to }: RunRange, changed: readonly string[]): Promise<number> {
+  private async writeFacets(tx: Queryable, after: string, to: string, changed: readonly string[]): Promise<number> {
     // The lock keeps a run from being pruned meanwhile: nothing else would take its facets along.
     const rows = await tx.query(
       `WITH lacking AS (

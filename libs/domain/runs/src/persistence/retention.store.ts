@@ -20,12 +20,6 @@ export interface RetentionWalk extends WalkPosition {
   readonly revisit: readonly string[];
 }
 
-export interface WalkedRun {
-  readonly id: string;
-  readonly updatedAt: string;
-  readonly isEnded: boolean;
-}
-
 export interface PrunableRun {
   readonly id: string;
   readonly transcriptKey: string | null;
@@ -81,8 +75,8 @@ export class RetentionStore {
   }
 
   /** The next runs of the owner that the walk is at, of any state. */
-  async page(tx: Queryable, walk: RetentionWalk, limit: number): Promise<WalkedRun[]> {
-    return tx.query<WalkedRun>(
+  async page(tx: Queryable, walk: RetentionWalk, limit: number) {
+    return tx.query<{ id: string; updatedAt: string; isEnded: boolean }>(
       `SELECT id, updated_at::text AS "updatedAt", state = ANY($6) AS "isEnded" FROM runs
         WHERE slot_key = $1 AND (updated_at, id) > ($2::timestamptz, $3::uuid) AND updated_at <= $4::timestamptz
         ORDER BY runs.updated_at, id LIMIT $5`,

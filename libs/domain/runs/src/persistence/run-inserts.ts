@@ -110,10 +110,7 @@ export interface ScopedClaim extends IdempotencyClaim {
   readonly isLaunch: boolean;
 }
 
-interface ClaimedRun {
-  readonly run: NewRun;
-  readonly claim: ScopedClaim;
-}
+type ClaimedRun = { readonly run: NewRun; readonly claim: ScopedClaim };
 
 /** Null: the key is taken already, and nothing was written. */
 type Inserted = { readonly atCapacity: boolean } | null;

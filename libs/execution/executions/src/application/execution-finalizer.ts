@@ -7,7 +7,8 @@ import { EXTERNAL_POOL, type StatusMessage } from '../domain/run.js';
 import { ApprovalsStore } from '../persistence/approvals.store.js';
 import { type Execution, ExecutionsStore } from '../persistence/executions.store.js';
 import { FollowupsStore } from '../persistence/followups.store.js';
-import { type NewRunEvent, RunLogStore } from '../persistence/run-log.store.js';
+import type { NewRunEvent } from '../domain/run.js';
+import { RunLogStore } from '../persistence/run-log.store.js';
 import { type LockedRun, RunTransitions } from '../persistence/run-transitions.store.js';
 import { withdrawnEvents } from './approvals.service.js';
 

@@ -4,7 +4,8 @@ import { STOP_FENCE_MS } from '../domain/lease.js';
 import type { PrincipalRef, StatusMessage } from '../domain/run.js';
 import { ExecutionsStore } from '../persistence/executions.store.js';
 import { FollowupsStore } from '../persistence/followups.store.js';
-import { type NewRunEvent, RunLogStore } from '../persistence/run-log.store.js';
+import type { NewRunEvent } from '../domain/run.js';
+import { RunLogStore } from '../persistence/run-log.store.js';
 import { RunTransitions } from '../persistence/run-transitions.store.js';
 
 /** Ends runs while their agents work: the run at once, its agent as soon as its runner reads the command. */

@@ -1,5 +1,6 @@
 import type { Owner, PrincipalRef } from '#platform/auth';
 import type { ErrorCode } from '#platform/kernel';
+import type { RunEventKind } from '#execution/runner-protocol';
 import { HOSTED_WORKERS } from '#execution/worker-protocol';
 
 /** The agent of runs that name none: the built-in one. */
@@ -145,4 +146,10 @@ export function withDebugWindow(status: StatusMessage | null, window: DebugWindo
     session_debug_until: window.until.toISOString(),
     debug_agent_active: window.isAgentActive,
   };
+}
+
+/** An entry of the log of a run that is about to be stored. */
+export interface NewRunEvent {
+  readonly kind: RunEventKind;
+  readonly data: object;
 }

@@ -30,27 +30,22 @@ const SPENT = statement('limits.spent')`
 const POSTPONE = statement('limits.postpone')`
   UPDATE executions SET ceiling_at = headrace.now() + $2 * interval '1 millisecond' WHERE id = $1 AND ended_at IS NULL`;
 
-export interface Budget {
-  readonly limits: RunLimits;
-  readonly spent: Spent;
-}
-
 @Injectable()
 export class RunLimitsStore {
   constructor(private readonly settings: Settings) {}
 
   /** Adds what a turn has used to what is known. Of the budget the working time is left out. */
-  async addUsage(tx: Queryable, runId: string, usage: RunUsage): Promise<Budget | null> {
+  async addUsage(tx: Queryable, runId: string, usage: RunUsage) {
     const [row] = await tx.query<RunLimits & { usage: RunUsage | null }>(ADD_USAGE, [runId, JSON.stringify(usage)]);
-    return row ? { limits: row, spent: { workedMs: 0, usage: row.usage } } : null;
+    return row ? { limits: row, spent: { workedMs: 0, usage: row.usage } satisfies Spent } : null;
   }
 
-  async budget(tx: Queryable, runId: string): Promise<Budget | null> {
+  async budget(tx: Queryable, runId: string) {
     const [row] = await tx.query<RunLimits & { usage: RunUsage | null; worked_ms: number }>(SPENT, [
       runId,
       this.settings.defaultMaxRuntime,
     ]);
-    return row ? { limits: row, spent: { workedMs: row.worked_ms, usage: row.usage } } : null;
+    return row ? { limits: row, spent: { workedMs: row.worked_ms, usage: row.usage } satisfies Spent } : null;
   }
 
   /** Some of the time was waiting: the execution is looked at again when so much more has passed. */

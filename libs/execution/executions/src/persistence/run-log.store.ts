@@ -1,12 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { type Queryable, statement } from '#platform/persistence';
 import type { RunEventKind } from '#execution/runner-protocol';
+import type { NewRunEvent } from '../domain/run.js';
 import type { RunState } from '../domain/run-state.js';
-
-export interface NewRunEvent {
-  readonly kind: RunEventKind;
-  readonly data: object;
-}
 
 const APPEND = statement('run-log.append')`WITH head AS (
   INSERT INTO run_heads AS h (run_id, last_seq) VALUES ($1, 1 + $3::int)

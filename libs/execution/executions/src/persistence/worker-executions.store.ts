@@ -125,12 +125,6 @@ const MINUTE_MS = 60_000;
 const FORGET_OFFER = statement('worker-executions.forget-offer')`
   UPDATE runs SET offers = greatest(0, offers - 1) WHERE id = $1`;
 
-/** Of a run's earlier executions: one was sent to this host; this connection was commanded to stop one, a short while ago. */
-export interface EarlierTasks {
-  readonly was_here: boolean;
-  readonly was_stopped: boolean;
-}
-
 /** What connections of workers hold. The lock order is the one of `RunTransitions`. */
 @Injectable()
 export class WorkerExecutionsStore {
@@ -149,8 +143,9 @@ export class WorkerExecutionsStore {
     return row ?? { hold: 'other', was_late: true };
   }
 
-  async earlier(tx: Queryable, executionId: string, connectionId: string): Promise<EarlierTasks> {
-    const [row] = await tx.query<EarlierTasks>(EARLIER, [executionId, connectionId]);
+  /** Of a run's earlier executions: one was sent to this host; this connection was commanded to stop one, a short while ago. */
+  async earlier(tx: Queryable, executionId: string, connectionId: string) {
+    const [row] = await tx.query<{ was_here: boolean; was_stopped: boolean }>(EARLIER, [executionId, connectionId]);
     return row ?? { was_here: false, was_stopped: false };
   }
 

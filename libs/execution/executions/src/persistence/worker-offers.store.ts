@@ -9,15 +9,6 @@ export interface WorkerPlace {
   readonly host: string;
 }
 
-export interface Placed {
-  /** Connections that were given an offer. */
-  readonly connectionIds: ReadonlySet<string>;
-  /** Workers that are full while runs wait for them. */
-  readonly full: readonly WorkerPlace[];
-  /** Where maybe more can be offered at once. */
-  readonly more: readonly WorkerPlace[];
-}
-
 const PLACE = statement('worker-offers.place')`
   SELECT execution_id, connection_id, team, host FROM place_worker_runs($1::text[], $2::text[], $3, $4, $5)`;
 /** Marks what it returns, so that every offer is given to its socket once. */
@@ -36,11 +27,7 @@ const TO_STOP = statement('worker-offers.to-stop')`
   SELECT worker_connection_id AS "connectionId", run_id AS "runId", id AS "executionId" FROM executions
    WHERE worker_connection_id = ANY($1::uuid[]) AND ended_at IS NULL AND desired IN ('stop', 'kill')`;
 
-export interface WorkerStop {
-  readonly connectionId: string;
-  readonly runId: string;
-  readonly executionId: string;
-}
+export type WorkerStop = Pick<WorkerOffer, 'connectionId' | 'runId' | 'executionId'>;
 
 const OFFERS_AT_ONCE = 20;
 
@@ -52,7 +39,7 @@ export class WorkerOffersStore {
   ) {}
 
   /** Offers what waits for these workers and can be offered, up to 20 runs each. One round trip. */
-  async place(places: readonly WorkerPlace[], placedBy: string): Promise<Placed> {
+  async place(places: readonly WorkerPlace[], placedBy: string) {
     const rows = await this.database.query<PlacedRow>(PLACE, [
       places.map(({ team }) => team),
       places.map(({ host }) => host),
@@ -64,8 +51,11 @@ export class WorkerOffersStore {
     const count = ({ team, host }: WorkerPlace): number =>
       offers.filter((row) => row.team === team && row.host === host).length;
     return {
+      /** Connections that were given an offer. */
       connectionIds: new Set(offers.flatMap(({ connection_id: id }) => id ?? [])),
+      /** Workers that are full while runs wait for them. */
       full: rows.filter(({ execution_id: id }) => id === null),
+      /** Where maybe more can be offered at once. */
       more: places.filter((place) => count(place) >= OFFERS_AT_ONCE),
     };
   }
