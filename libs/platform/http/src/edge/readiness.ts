@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { setTimeout as delay } from 'node:timers/promises';
+import { within } from '#platform/kernel';
 
 type Check = () => Promise<unknown>;
 
@@ -66,12 +66,6 @@ function cached(check: Check): () => Promise<boolean> {
       .finally(() => {
         running = null;
       });
-    const over = new AbortController();
-    const timeout = delay(CHECK_TIMEOUT_MS, false, { signal: over.signal }).catch(() => false);
-    try {
-      return await Promise.race([running, timeout]);
-    } finally {
-      over.abort();
-    }
+    return within(CHECK_TIMEOUT_MS, running, () => false);
   };
 }

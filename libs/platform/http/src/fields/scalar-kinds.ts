@@ -1,4 +1,4 @@
-import { type Kind, type SchemaOptions, wrong } from './kind.js';
+import { type Kind, type SchemaOptions, wrong } from './field.js';
 
 export interface TextOptions {
   /** Characters (UTF-16 code units). */
