@@ -1,4 +1,4 @@
-import { Module } from '@nestjs/common';
+import { Global, Module } from '@nestjs/common';
 import { WorkersModule, WorkerTasks } from '#execution/worker-gateway';
 import { CommandSignals, ReadCommands } from './application/read-commands.js';
 import { RunWorkerTasks } from './application/run-worker-tasks.js';
@@ -10,7 +10,11 @@ import { RunnerController, RunnerStreamsController } from './http/runner.control
 import { WorkerExecutionsStore } from './persistence/worker-executions.store.js';
 import { WorkerOffersStore } from './persistence/worker-offers.store.js';
 
-/** The runner protocol, and the tasks of self-hosted workers: for the processes that serve the API. */
+/**
+ * The runner protocol, and the tasks of self-hosted workers: for the processes that serve the API. Global, because the
+ * gateway of workers, which this library imports, uses `WorkerTasks`.
+ */
+@Global()
 @Module({
   imports: [ExecutionsModule, WorkersModule],
   controllers: [RunnerController, RunnerStreamsController],

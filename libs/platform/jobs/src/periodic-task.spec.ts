@@ -107,6 +107,20 @@ describe('a periodic task', () => {
     await stopped;
   });
 
+  it('passes the cause of a run', async () => {
+    const causes: string[] = [];
+    const { task } = taskOf((_signal, cause) => {
+      causes.push(cause);
+      return Promise.resolve();
+    });
+    task.start(1000);
+    await task.wakeAndWait();
+    await vi.advanceTimersByTimeAsync(1000);
+    await task.wakeAndWait();
+    expect(causes).toEqual(['wake-up', 'period', 'wake-up']);
+    await task.stop();
+  });
+
   it('logs a failed run and repeats it after the period', async () => {
     const logged = vi.spyOn(Logger.prototype, 'error').mockImplementation(() => undefined);
     const { task, results } = taskOf(() => Promise.reject(new Error('broken')));
