@@ -1,6 +1,5 @@
 import { LearntCapacity } from '../domain/learnt-capacity.js';
-import type { WorkerRef } from '../domain/worker.js';
-import type { WorkerReport } from '../domain/worker.js';
+import type { WorkerRef, WorkerReport } from '../domain/worker.js';
 import type { PresenceRow, PresenceState } from '../persistence/presence.store.js';
 
 interface SessionStart {
@@ -22,6 +21,8 @@ export class WorkerSession {
   /** Its process has said that it ends. */
   isStopping = false;
   freeSlots: number | null = null;
+  /** Whether frames may be sent to it by other libraries. */
+  isUsable = false;
   /** Whether runs may be offered to it: its row is there. */
   announced = false;
   seenAt: number;

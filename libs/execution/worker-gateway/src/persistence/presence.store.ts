@@ -26,6 +26,15 @@ export interface PresenceRow extends PresenceState {
   readonly report: WorkerReport | null;
 }
 
+/** All connections of one name. */
+export interface ConnectedWorker {
+  readonly worker_host: string;
+  readonly connection_count: number;
+  /** Of the oldest connection. */
+  readonly connected_at: Date;
+  readonly last_seen_at: Date;
+}
+
 const STATE = '"silentMs" float8, "freeSlots" int, draining boolean, "knownSlots" int, "pausedMs" float8';
 const ago = (milliseconds: string): string => `headrace.now() - make_interval(secs => ${milliseconds} / 1000)`;
 const UNTIL = `${ago('r."silentMs"')} + make_interval(secs => $2::float8 / 1000)`;
@@ -91,6 +100,15 @@ const REMOVE_DEAD: Statement = {
   text: `DELETE FROM headrace.worker_connections WHERE alive_until < headrace.now() - interval '5 minutes'`,
 };
 
+const LIST: Statement = {
+  name: 'workers_list_connected',
+  text: `
+SELECT worker_host, count(*)::int AS connection_count, min(connected_at) AS connected_at, max(last_seen_at) AS last_seen_at
+FROM headrace.worker_connections
+WHERE team_uid = ANY($1::text[]) AND alive_until > headrace.now()
+GROUP BY team_uid, worker_host ORDER BY worker_host, team_uid`,
+};
+
 export const SUPERSEDED_CHANNEL = 'headrace_worker_superseded';
 
 /**
@@ -99,15 +117,30 @@ export const SUPERSEDED_CHANNEL = 'headrace_worker_superseded';
  */
 @Injectable()
 export class PresenceStore {
-  private readonly puts = this.grouped((rows: readonly PresenceRow[]) => this.putAll(rows));
-  private readonly touches = this.grouped((states: readonly PresenceState[]) => this.touchAll(states));
-  private readonly removals = this.grouped((ids: readonly string[]) => this.removeAll(ids));
+  private readonly puts = this.grouped(async (rows: readonly PresenceRow[]) => {
+    await this.inTurn(PUT, [JSON.stringify(latest(rows)), this.settings.workerHeartbeatTimeout]);
+    return rows.map(() => null);
+  });
+  private readonly touches = this.grouped(async (states: readonly PresenceState[]) => {
+    const values = [JSON.stringify(latest(states)), this.settings.workerHeartbeatTimeout];
+    const found = new Set((await this.inTurn<{ id: string }>(TOUCH, values)).map(({ id }) => id));
+    return states.map(({ id }) => found.has(id));
+  });
+  private readonly removals = this.grouped(async (ids: readonly string[]) => {
+    await this.inTurn(REMOVE, [ids]);
+    return ids.map(() => null);
+  });
   private last: Promise<unknown> = Promise.resolve();
 
   constructor(
     private readonly database: Database,
     private readonly settings: Settings,
   ) {}
+
+  /** By name. */
+  async list(teamUids: readonly string[]): Promise<ConnectedWorker[]> {
+    return this.database.query<ConnectedWorker>(LIST, [teamUids]);
+  }
 
   put(row: PresenceRow): Promise<null> {
     return this.puts.execute(row);
@@ -137,25 +170,6 @@ export class PresenceStore {
 
   async supersede({ id, teamUid, workerHost, accountUid, report }: PresenceRow): Promise<void> {
     if (report !== null) await this.inTurn(SUPERSEDE, [teamUid, workerHost, report.instanceId, id, accountUid]);
-  }
-
-  private async putAll(rows: readonly PresenceRow[]): Promise<null[]> {
-    await this.inTurn(PUT, [JSON.stringify(latest(rows)), this.settings.workerHeartbeatTimeout]);
-    return rows.map(() => null);
-  }
-
-  private async touchAll(states: readonly PresenceState[]): Promise<boolean[]> {
-    const rows = await this.inTurn<{ id: string }>(TOUCH, [
-      JSON.stringify(latest(states)),
-      this.settings.workerHeartbeatTimeout,
-    ]);
-    const found = new Set(rows.map(({ id }) => id));
-    return states.map(({ id }) => found.has(id));
-  }
-
-  private async removeAll(ids: readonly string[]): Promise<null[]> {
-    await this.inTurn(REMOVE, [ids]);
-    return ids.map(() => null);
   }
 
   private grouped<Item, Result>(run: (items: readonly Item[]) => Promise<Result[]>): GroupedStatement<Item, Result> {

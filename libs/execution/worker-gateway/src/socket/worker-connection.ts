@@ -2,7 +2,6 @@ import { performance } from 'node:perf_hooks';
 import type { WebSocket } from 'ws';
 import { CLOSE_CODES, type ServerFrame } from '#execution/worker-protocol';
 import type { KeyedSemaphore } from '#platform/kernel';
-import type { FrameSource } from '../application/handle-frame.js';
 import type { WorkerSession } from '../application/worker-session.js';
 import type { WorkerRef } from '../domain/worker.js';
 import { FrameInbox } from './frame-inbox.js';
@@ -23,7 +22,7 @@ const REASONS: Readonly<Record<DropReason, string>> = {
 };
 
 /** A socket of a worker: what goes out, and how it ends. */
-export class WorkerConnection implements FrameSource {
+export class WorkerConnection {
   readonly inbox: FrameInbox;
   private ending = false;
   private held = false;
@@ -54,7 +53,7 @@ export class WorkerConnection implements FrameSource {
   send(frame: ServerFrame): boolean {
     if (!this.isOpen) return false;
     this.socket.send(JSON.stringify(frame));
-    this.metrics.frame('out', frame.type);
+    this.metrics.frames.inc({ direction: 'out', type: frame.type });
     return this.readsWell();
   }
 
@@ -75,7 +74,7 @@ export class WorkerConnection implements FrameSource {
   /** Closes it with a reason for the worker. */
   drop(reason: DropReason): void {
     if (this.ending) return;
-    this.metrics.drop(reason);
+    this.metrics.drops.inc({ reason });
     // Nobody reads at the other end: a close frame would wait behind all the rest.
     if (reason === 'silent' || reason === 'slow_reader') this.destroy();
     else this.close(CLOSE_CODES.policyViolation, REASONS[reason]);
