@@ -19,7 +19,7 @@ afterEach(() => void vi.useRealTimers());
 
 function taskOf(run: TaskRun) {
   const results: string[] = [];
-  const task = new PeriodicTask(DEFINITION, run, { ran: (name, result) => void results.push(`${name} ${result}`) });
+  const task = new PeriodicTask(DEFINITION, run, (name, result) => void results.push(`${name} ${result}`));
   return { task, results };
 }
 

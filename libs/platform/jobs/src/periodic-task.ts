@@ -8,10 +8,8 @@ import { type TaskDefinition, taskKey } from './task-definition.js';
  */
 export type TaskRun = (signal: AbortSignal, cause: 'period' | 'wake-up') => Promise<'again' | void>;
 
-export interface TaskObserver {
-  /** `seconds`: how long the run took. */
-  ran(task: string, result: 'succeeded' | 'failed', seconds: number): void;
-}
+/** Observes the runs of tasks; `seconds`: how long the run took. */
+export type TaskObserver = (task: string, result: 'succeeded' | 'failed', seconds: number) => void;
 
 /** A task of this process: one run at a time, by a period and by wake-ups. */
 export class PeriodicTask {
@@ -92,7 +90,7 @@ export class PeriodicTask {
       result = 'failed';
       this.report(error);
     } finally {
-      this.observer.ran(taskKey(this.definition), result, (performance.now() - start) / 1000);
+      this.observer(taskKey(this.definition), result, (performance.now() - start) / 1000);
     }
   }
 

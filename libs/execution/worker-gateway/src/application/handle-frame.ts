@@ -1,14 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import { Injectable } from '@nestjs/common';
 import { Settings } from '#platform/config';
-import type {
-  Beat,
-  Hello,
-  TaskClaimed,
-  TaskFailed,
-  TaskRejected,
-  WorkerFrame,
-} from '#execution/worker-protocol';
+import type { Beat, Hello, TaskClaimed, TaskFailed, TaskRejected, WorkerFrame } from '#execution/worker-protocol';
 import { PresenceStore } from '../persistence/presence.store.js';
 import type { WorkerConnection } from '../socket/worker-connection.js';
 import { WorkerSockets } from '../socket/worker-sockets.js';
@@ -84,9 +77,9 @@ export class HandleFrame {
   private async hello(source: WorkerConnection, data: Hello['data']): Promise<void> {
     const { session } = source;
     if (!source.isOpen) return;
-    const { instance_id: instanceId, version, backend, slots, harnesses, skills, tasks } = data;
-    session.report = { instanceId, version, backend, slots, harnesses, skills };
-    session.freeSlots = Math.max(0, slots - tasks.length);
+    const { tasks, ...report } = data;
+    session.report = report;
+    session.freeSlots = Math.max(0, report.slots - tasks.length);
     session.ref = { ...session.ref, speaksHello: true };
     // Here before its tasks are looked at, in case they are answered by a frame; offered to only when they are counted.
     session.isUsable = true;

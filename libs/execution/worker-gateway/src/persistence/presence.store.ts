@@ -46,7 +46,7 @@ const PUT: Statement = {
 INSERT INTO headrace.worker_connections AS w (id, team_uid, worker_host, instance, connected_at, last_seen_at, alive_until,
   free_slots, draining, known_slots, rejected_until, account_uid, worker_instance, version, backend, slots, harnesses, skills)
 SELECT r.id, r."teamUid", r."workerHost", r.instance, r."connectedAt", ${ago('r."silentMs"')}, ${UNTIL},
-  r."freeSlots", r.draining, r."knownSlots", ${PAUSED}, r."accountUid", r.report->>'instanceId', r.report->>'version', r.report->>'backend',
+  r."freeSlots", r.draining, r."knownSlots", ${PAUSED}, r."accountUid", r.report->>'instance_id', r.report->>'version', r.report->>'backend',
   (r.report->>'slots')::int, coalesce(r.report->'harnesses', '[]'), coalesce(r.report->'skills', '[]')
 FROM jsonb_to_recordset($1::jsonb) AS r (id uuid, "teamUid" text, "workerHost" text, "accountUid" text, instance uuid,
   "connectedAt" timestamptz, report jsonb, ${STATE})
@@ -169,7 +169,7 @@ export class PresenceStore {
   }
 
   async supersede({ id, teamUid, workerHost, accountUid, report }: PresenceRow): Promise<void> {
-    if (report !== null) await this.inTurn(SUPERSEDE, [teamUid, workerHost, report.instanceId, id, accountUid]);
+    if (report !== null) await this.inTurn(SUPERSEDE, [teamUid, workerHost, report.instance_id, id, accountUid]);
   }
 
   private grouped<Item, Result>(run: (items: readonly Item[]) => Promise<Result[]>): GroupedStatement<Item, Result> {

@@ -24,6 +24,8 @@ const REASONS: Readonly<Record<DropReason, string>> = {
 /** A socket of a worker: what goes out, and how it ends. */
 export class WorkerConnection {
   readonly inbox: FrameInbox;
+  /** Resolves when the socket is closed. */
+  readonly closed: Promise<unknown>;
   private ending = false;
   private held = false;
   private pingedAt: number;
@@ -38,6 +40,7 @@ export class WorkerConnection {
     failed: (what: string, error: unknown) => void,
   ) {
     this.pingedAt = session.seenAt;
+    this.closed = new Promise((resolve) => socket.once('close', resolve));
     this.inbox = new FrameInbox({ failed, hold: () => this.hold(), resume: () => this.resume() }, semaphore);
   }
 

@@ -103,10 +103,12 @@ export class WorkerGateway implements OnModuleInit, OnModuleDestroy {
 
   /** Closes all connections and waits until the received frames are handled. */
   private async close(): Promise<void> {
-    for (const connection of this.sockets.all()) {
-      connection.close(CLOSE_CODES.goingAway, 'The server is going down.');
-    }
-    await Promise.race([this.sockets.none(), wait(CLOSE_GRACE_MS, undefined, { ref: false })]);
+    const open = this.sockets.all();
+    for (const connection of open) connection.close(CLOSE_CODES.goingAway, 'The server is going down.');
+    await Promise.race([
+      Promise.all(open.map(({ closed }) => closed)),
+      wait(CLOSE_GRACE_MS, undefined, { ref: false }),
+    ]);
     for (const connection of this.sockets.all()) connection.destroy();
     await Promise.race([this.registration.settled(), wait(CLOSE_GRACE_MS, undefined, { ref: false })]);
     await this.registration.removeAll();

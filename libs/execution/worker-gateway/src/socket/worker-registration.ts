@@ -39,13 +39,9 @@ export class WorkerRegistration {
 
   register(socket: WebSocket, worker: AuthenticatedWorker, { request, traceId }: Upgrade): void {
     const { teamUid, workerHost, accountUid, tokenUid } = worker;
-    const session = new WorkerSession({
-      ref: { connectionId: newUuid(), teamUid, workerHost, accountUid, speaksHello: false },
-      instance: this.instance,
-      connectedAt: this.clock.now(),
-      now: performance.now(),
-      awaitsHello: request.headers[HELLO_HEADER] === '1',
-    });
+    const ref = { connectionId: newUuid(), teamUid, workerHost, accountUid, speaksHello: false };
+    const awaitsHello = request.headers[HELLO_HEADER] === '1';
+    const session = new WorkerSession(ref, this.instance, this.clock.now(), performance.now(), awaitsHello);
     const failed = (what: string, error: unknown): void => this.failed(session, what, error);
     const connection = new WorkerConnection(socket, session, tokenUid, this.metrics, this.semaphore, failed);
     this.sockets.add(connection);

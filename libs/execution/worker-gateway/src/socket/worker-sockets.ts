@@ -12,7 +12,6 @@ import { WorkerMetrics } from './worker-metrics.js';
 export class WorkerSockets {
   private readonly open = new Map<string, WorkerConnection>();
   private readonly perTeam = new Map<string, number>();
-  private whenNone: (() => void)[] = [];
 
   constructor(private readonly metrics: WorkerMetrics) {}
 
@@ -63,14 +62,6 @@ export class WorkerSockets {
     if (left > 0) this.perTeam.set(teamUid, left);
     else this.perTeam.delete(teamUid);
     this.metrics.connections.set(this.count);
-    if (this.count > 0) return;
-    for (const resolve of this.whenNone) resolve();
-    this.whenNone = [];
-  }
-
-  /** Resolves once there is none. */
-  async none(): Promise<void> {
-    if (this.count > 0) await new Promise<void>((resolve) => this.whenNone.push(resolve));
   }
 
   private usable(id: string): WorkerConnection | undefined {
