@@ -18,6 +18,7 @@ const skill = z.object({
   /** The path of its SKILL.md in the repository. */
   path: maybe(z.string().max(1_024)),
 });
+export type WorkerSkill = z.infer<typeof skill>;
 
 /** By type, the data of the frames that workers send. */
 export const WORKER_DATA = {
