@@ -10,7 +10,7 @@ import { WorkerTasks } from './worker-tasks.js';
 
 const SECOND_MS = 1_000;
 const LONGEST_BEAT_SECONDS = 30;
-/** What the published daemon gives as the reason when it kills a task because its own process stops. */
+/** The reason that the published daemon reports for tasks that it kills because its own process stops. */
 const GRACEFUL_SHUTDOWN = 'graceful_shutdown';
 
 /** Handles the frames of workers. Each frame may be handled again after a failure. */
@@ -23,7 +23,7 @@ export class HandleFrame {
     private readonly settings: Settings,
   ) {}
 
-  /** `receivedAt`: of a clock that only goes forward. */
+  /** `receivedAt`: of a monotonic clock. */
   async execute(source: WorkerConnection, frame: WorkerFrame, receivedAt: number): Promise<void> {
     const { session } = source;
     switch (frame.type) {
@@ -64,7 +64,7 @@ export class HandleFrame {
     await this.presence.remove(session.id);
   }
 
-  /** The process of the worker ends, as it has said by the way it closed the connection. */
+  /** The process of the worker ends: it closed the connection normally. */
   async leaving(session: WorkerSession): Promise<void> {
     session.isUsable = false;
     await this.tasks.leaving(session.ref);
@@ -81,7 +81,7 @@ export class HandleFrame {
     session.report = report;
     session.freeSlots = Math.max(0, report.slots - tasks.length);
     session.ref = { ...session.ref, speaksHello: true };
-    // Here before its tasks are looked at, in case they are answered by a frame; offered to only when they are counted.
+    // Before its tasks are reconciled, which may send frames; runs are offered to it only afterwards.
     session.isUsable = true;
     await this.presence.supersede(session.row(performance.now()));
     const verdicts = tasks.length === 0 ? [] : await this.tasks.reconcile(session.ref, tasks);
@@ -106,14 +106,14 @@ export class HandleFrame {
   }
 
   private async claimed(session: WorkerSession, data: TaskClaimed['data'], receivedAt: number): Promise<void> {
-    // It claims until its process ends, and kills what it has claimed without a word.
+    // It claims tasks until its process ends, and kills them without a report.
     if (session.isStopping) return;
     await this.tasks.claimed(session.ref, data, performance.now() - receivedAt);
     if (session.ref.speaksHello) return;
     const { capacity } = session;
     if (capacity.slots !== null && capacity.claimed(await this.tasks.executing(session.ref)))
       await this.presence.touch(session.state(performance.now()));
-    // It answers one offer after the other: the next one may be made.
+    // It answers offers one after the other: the next one may be made.
     this.tasks.slotFreed(session.ref);
   }
 
@@ -124,7 +124,7 @@ export class HandleFrame {
     // Before the run goes back to the queue, where it would be offered to this connection again.
     await this.presence.touch(session.state(now));
     if (pauseMs > 0) {
-      // Begun when the database has begun the same pause, so that it is over there too.
+      // After the pause was stored, so that it has ended in the database as well.
       setTimeout(() => {
         if (this.sockets.find(session.id) !== undefined) this.tasks.slotFreed(session.ref);
       }, pauseMs).unref();

@@ -2,16 +2,16 @@ import { LearntCapacity } from '../domain/learnt-capacity.js';
 import type { WorkerRef, WorkerReport } from '../domain/worker.js';
 import type { PresenceRow, PresenceState } from '../persistence/presence.store.js';
 
-/** What is known of one connection while it lives. */
+/** The state of one connection while it is open. */
 export class WorkerSession {
   report: WorkerReport | null = null;
   draining = false;
-  /** Its process has said that it ends. */
+  /** Its process has reported that it ends. */
   isStopping = false;
   freeSlots: number | null = null;
   /** Whether frames may be sent to it by other libraries. */
   isUsable = false;
-  /** Whether runs may be offered to it: its row is there. */
+  /** Whether its row exists, so that runs may be offered to it. */
   announced = false;
   readonly capacity = new LearntCapacity();
 
@@ -27,7 +27,7 @@ export class WorkerSession {
     private readonly awaitsHello: boolean,
   ) {}
 
-  /** Whether its row should be there by now. */
+  /** Whether its row may be written: after the hello frame, if it sends one. */
   get mayBeAnnounced(): boolean {
     return !this.awaitsHello || this.report !== null;
   }

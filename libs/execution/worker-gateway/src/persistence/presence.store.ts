@@ -4,14 +4,14 @@ import { Settings } from '#platform/config';
 import { Database, GroupedStatement, type Statement } from '#platform/persistence';
 import type { WorkerReport } from '../domain/worker.js';
 
-/** What changes while a connection lives. */
+/** The state of a connection that changes while it is open. */
 export interface PresenceState {
   readonly id: string;
-  /** Milliseconds since its last sign of life. */
+  /** Milliseconds since its last frame. */
   readonly silentMs: number;
   readonly freeSlots: number | null;
   readonly draining: boolean;
-  /** How many runs it takes at once, learnt from its rejections; null: not known. */
+  /** How many runs it accepts at once, learnt from its rejections; null: not known. */
   readonly knownSlots: number | null;
   /** Milliseconds for which it is offered no more than that; 0 for none. */
   readonly pausedMs: number;
@@ -76,7 +76,7 @@ WITH gone AS (
 SELECT pg_notify('headrace_worker_superseded', id::text) FROM gone`,
 };
 
-/** The first sign after a gap begins a new period. */
+/** The first call after a gap begins a new period. */
 const REACHABLE: Statement = {
   name: 'workers_note_reachable',
   text: `
@@ -94,7 +94,7 @@ const REMOVE_INSTANCE: Statement = {
   name: 'workers_remove_instance',
   text: 'DELETE FROM headrace.worker_connections WHERE instance = $1',
 };
-/** Long after they ceased to count, so that a process that was only away for a while finds its rows. */
+/** Long after they have expired, so that a process that was suspended for a while finds its rows. */
 const REMOVE_DEAD: Statement = {
   name: 'workers_remove_dead',
   text: `DELETE FROM headrace.worker_connections WHERE alive_until < headrace.now() - interval '5 minutes'`,
@@ -112,8 +112,8 @@ GROUP BY team_uid, worker_host ORDER BY worker_host, team_uid`,
 export const SUPERSEDED_CHANNEL = 'headrace_worker_superseded';
 
 /**
- * Who is connected. Many connections share a statement, whether they come, change or go at the same time. One statement
- * at a time: what is written later is later, and two never wait for each other's rows.
+ * The rows of connections. Concurrent changes of many connections share a statement. One statement at a time, so that
+ * changes are written in their order and two statements never wait for each other's rows.
  */
 @Injectable()
 export class PresenceStore {
@@ -146,7 +146,7 @@ export class PresenceStore {
     return this.puts.execute(row);
   }
 
-  /** False: there is no such row any more. */
+  /** False: the row no longer exists. */
   touch(state: PresenceState): Promise<boolean> {
     return this.touches.execute(state);
   }
@@ -159,7 +159,7 @@ export class PresenceStore {
     await this.inTurn(REMOVE_INSTANCE, [instance]);
   }
 
-  /** Workers can connect to this process, and for `forMs` nobody takes it for gone. */
+  /** Records that workers can connect to this process; valid for `forMs`. */
   async noteReachable(forMs: number): Promise<void> {
     await this.database.query(REACHABLE, [forMs]);
   }

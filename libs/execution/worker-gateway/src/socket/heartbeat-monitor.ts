@@ -14,7 +14,7 @@ const TICKS = 18;
 const TICKS_PER_PING = 6;
 const TICKS_PER_PRESENCE = 2;
 const TICKS_PER_CLEANING = 18;
-/** A shorter gap does not count: a worker that had a connection before is back soon after it. */
+/** A shorter gap does not count: workers reconnect soon after it. */
 const TICKS_REACHABLE = 6;
 
 /** `ticks`: the period, in eighteenths of `WORKER_HEARTBEAT_TIMEOUT`. */
@@ -59,7 +59,7 @@ export class HeartbeatMonitor {
   private readonly tickMs: number;
   private aliveSince = performance.now();
   private tickedAt = performance.now();
-  /** Until then no connection is closed: this process was delayed itself, and what was sent meanwhile is not read yet. */
+  /** Until then no connection is closed: this process was delayed, and has not read what workers sent meanwhile. */
   private lenientUntil = 0;
 
   constructor(

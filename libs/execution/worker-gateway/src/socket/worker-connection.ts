@@ -7,9 +7,9 @@ import type { WorkerRef } from '../domain/worker.js';
 import { FrameInbox } from './frame-inbox.js';
 import type { DropReason, WorkerMetrics } from './worker-metrics.js';
 
-/** Bytes that wait for the other end to read them; four of the largest frames. */
+/** Unread bytes in the send buffer; four of the largest frames. */
 const MAX_BUFFERED_BYTES = 4 * 1_048_576;
-/** How long the other end may take to answer a close. */
+/** How long the worker may take to answer a close frame. */
 const CLOSE_GRACE_MS = 2_000;
 
 const REASONS: Readonly<Record<DropReason, string>> = {
@@ -21,7 +21,7 @@ const REASONS: Readonly<Record<DropReason, string>> = {
   superseded: 'The worker has another connection.',
 };
 
-/** A socket of a worker: what goes out, and how it ends. */
+/** A socket of a worker: sends frames, and closes it. */
 export class WorkerConnection {
   readonly inbox: FrameInbox;
   /** Resolves when the socket is closed. */
@@ -33,7 +33,7 @@ export class WorkerConnection {
   constructor(
     private readonly socket: WebSocket,
     readonly session: WorkerSession,
-    /** Uid of the token that it was let in with. */
+    /** Uid of the token that authenticated it. */
     readonly tokenUid: string,
     private readonly metrics: WorkerMetrics,
     semaphore: KeyedSemaphore,
@@ -48,7 +48,6 @@ export class WorkerConnection {
     return this.session.ref;
   }
 
-  /** Whether what it says still counts. */
   get isOpen(): boolean {
     return !this.ending && this.socket.readyState === this.socket.OPEN;
   }
@@ -60,12 +59,12 @@ export class WorkerConnection {
     return this.readsWell();
   }
 
-  /** Milliseconds since its last sign of life. */
+  /** Milliseconds since its last frame; 0 while reading is paused. */
   silentFor(now: number): number {
     return this.held ? 0 : now - this.session.seenAt;
   }
 
-  /** Asks for a sign of life when the last question was `everyMs` ago. */
+  /** Sends a ping if the last one was sent at least `everyMs` ago. */
   ping(everyMs: number): void {
     const now = performance.now();
     if (!this.isOpen || now - this.pingedAt < everyMs) return;
@@ -78,7 +77,7 @@ export class WorkerConnection {
   drop(reason: DropReason): void {
     if (this.ending) return;
     this.metrics.drops.inc({ reason });
-    // Nobody reads at the other end: a close frame would wait behind all the rest.
+    // The worker does not read: a close frame would wait behind the unread bytes.
     if (reason === 'silent' || reason === 'slow_reader') this.destroy();
     else this.close(CLOSE_CODES.policyViolation, REASONS[reason]);
   }
@@ -103,7 +102,7 @@ export class WorkerConnection {
     return false;
   }
 
-  /** Reads no more for a while; that nothing is heard of it then is not its fault. */
+  /** Pauses reading. Silence during the pause does not count. */
   private hold(): void {
     this.held = true;
     this.socket.pause();

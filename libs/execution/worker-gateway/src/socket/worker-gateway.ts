@@ -76,8 +76,8 @@ export class WorkerGateway implements OnModuleInit, OnModuleDestroy {
     if (upgrade.socket.destroyed) return;
     // A shutdown may have begun meanwhile and have closed the open connections.
     if (this.shutdown.hasBegun) throw unavailable('The service is shutting down.');
-    const refused = (error: Error): void => this.reject(upgrade, invalidHandshake(error));
-    this.server.once('wsClientError', refused);
+    const rejectHandshake = (error: Error): void => this.reject(upgrade, invalidHandshake(error));
+    this.server.once('wsClientError', rejectHandshake);
     try {
       // Calls back before it returns, or not at all.
       this.server.handleUpgrade(upgrade.request, upgrade.socket, upgrade.head, (socket: WebSocket) => {
@@ -85,7 +85,7 @@ export class WorkerGateway implements OnModuleInit, OnModuleDestroy {
         this.registration.register(socket, worker, upgrade);
       });
     } finally {
-      this.server.off('wsClientError', refused);
+      this.server.off('wsClientError', rejectHandshake);
     }
   }
 
