@@ -1,4 +1,4 @@
-import { Module } from '@nestjs/common';
+import { Global, Module } from '@nestjs/common';
 import { StorageModule } from '#platform/storage';
 import { WorkersModule, WorkerTasks } from '#execution/worker-gateway';
 import { DockerExecutor } from './adapters/docker/docker-executor.js';
@@ -55,7 +55,11 @@ const shared = [
 @Module({ imports: [StorageModule], providers: [...shared, ApprovalsStore], exports: shared })
 export class ExecutionsModule {}
 
-/** The runner protocol, and the tasks of self-hosted workers: for the processes that serve the API. */
+/**
+ * The runner protocol, and the tasks of self-hosted workers: for the processes that serve the API. Global, because the
+ * gateway of workers, which this library imports, uses `WorkerTasks`.
+ */
+@Global()
 @Module({
   imports: [ExecutionsModule, WorkersModule],
   controllers: [RunnerController],

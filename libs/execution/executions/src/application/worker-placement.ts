@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
 import { LRUCache } from 'lru-cache';
 import { Settings } from '#platform/config';
+import { BackgroundTasks, defineTask, type PeriodicTask } from '#platform/jobs';
 import { DatabaseListener, isDatabaseUnavailable } from '#platform/persistence';
 import { type WorkerRef, WorkerSockets } from '#execution/worker-gateway';
 import { ExecutionTokens } from '../domain/execution-token.js';
@@ -18,9 +19,19 @@ const POLL_MS = 5000;
 const PLACES_AT_ONCE = 200;
 const MAX_REMEMBERED = 20_000;
 
+const PLACE_ON_WORKERS_TASK = defineTask({
+  name: 'place-on-workers',
+  library: 'executions',
+  process: 'api',
+  scope: 'process',
+  period: POLL_MS,
+  description: 'Places queued runs on the workers that are connected to this process, and sends them their offers.',
+  wakeUp: { by: 'a run waits for a connected worker, or one is free' },
+});
+
 /**
  * Places queued runs on the self-hosted workers whose sockets this process holds, and sends them their offers, also those that
- * other processes made, and cancellations. Woken by notifications; what comes while a round is under way shares the next one.
+ * other processes made, and cancellations.
  */
 @Injectable()
 export class WorkerPlacement implements OnApplicationBootstrap, OnModuleDestroy {
@@ -37,9 +48,7 @@ export class WorkerPlacement implements OnApplicationBootstrap, OnModuleDestroy 
   private readonly recent = new Map<string, number>();
   private looksForSilent = false;
   private readonly unsubscribe: (() => void)[] = [];
-  private poll: NodeJS.Timeout | null = null;
-  private round: Promise<void> | null = null;
-  private isClosed = false;
+  private readonly task: PeriodicTask;
 
   constructor(
     private readonly settings: Settings,
@@ -49,8 +58,13 @@ export class WorkerPlacement implements OnApplicationBootstrap, OnModuleDestroy 
     private readonly assignments: AssignmentSource,
     private readonly idleSessions: IdleSessions,
     private readonly listener: DatabaseListener,
+    tasks: BackgroundTasks,
   ) {
     this.tokens = new ExecutionTokens(settings.secretsKey ?? '');
+    this.task = tasks.implement(PLACE_ON_WORKERS_TASK, (signal, cause) => {
+      if (cause === 'period') this.addAll();
+      return this.work(signal);
+    });
   }
 
   onApplicationBootstrap(): void {
@@ -59,15 +73,11 @@ export class WorkerPlacement implements OnApplicationBootstrap, OnModuleDestroy 
       this.listener.subscribe(WORKER_OFFERS_CHANNEL, (payload) => this.offerWaits(payload)),
       this.listener.subscribe(WORKER_STOPS_CHANNEL, (payload) => this.toStop(payload)),
     );
-    this.poll = setInterval(() => this.lookEverywhere(), POLL_MS);
-    this.poll.unref();
   }
 
   async onModuleDestroy(): Promise<void> {
-    this.isClosed = true;
     for (const end of this.unsubscribe) end();
-    if (this.poll) clearInterval(this.poll);
-    await this.round;
+    await this.task.stop();
   }
 
   /** A worker has come: what one before it left is looked after, and something may be offered to it. */
@@ -81,11 +91,14 @@ export class WorkerPlacement implements OnApplicationBootstrap, OnModuleDestroy 
 
   look({ teamUid: team, workerHost: host }: WorkerRef): void {
     this.places.set(`${team} ${host}`, { team, host });
-    this.wake();
+    this.task.wake();
   }
 
   private runWaits(payload: string): void {
-    if (payload === '') return this.lookEverywhere();
+    if (payload === '') {
+      this.addAll();
+      return this.task.wake();
+    }
     const space = payload.indexOf(' ');
     const [team, host] = [payload.slice(0, space), payload.slice(space + 1)];
     const worker = this.sockets.local().find((ref) => ref.workerHost === host && ref.teamUid === team);
@@ -95,10 +108,11 @@ export class WorkerPlacement implements OnApplicationBootstrap, OnModuleDestroy 
   private offerWaits(connectionId: string): void {
     if (this.sockets.find(connectionId) === undefined) return;
     this.connections.add(connectionId);
-    this.wake();
+    this.task.wake();
   }
 
-  private lookEverywhere(): void {
+  /** Every place and connection of this process is to be handled, as notifications may have been lost. */
+  private addAll(): void {
     const local = this.sockets.local();
     this.forgetRecent();
     if (local.length === 0) return;
@@ -107,7 +121,6 @@ export class WorkerPlacement implements OnApplicationBootstrap, OnModuleDestroy 
       this.places.set(`${team} ${host}`, { team, host });
       this.connections.add(connectionId);
     }
-    this.wake();
   }
 
   private forgetRecent(): void {
@@ -116,25 +129,8 @@ export class WorkerPlacement implements OnApplicationBootstrap, OnModuleDestroy 
       if (since < before || this.sockets.find(id) === undefined) this.recent.delete(id);
   }
 
-  private wake(): void {
-    if (this.isClosed) return;
-    this.round ??= this.work()
-      .then(
-        () => true,
-        (error: unknown) => {
-          if (!isDatabaseUnavailable(error)) this.logger.error(error);
-          return false;
-        },
-      )
-      .then((isDone) => {
-        this.round = null;
-        // What came after the round's last look; after one that failed the poll looks again.
-        if (isDone && this.places.size + this.connections.size > 0) this.wake();
-      });
-  }
-
-  private async work(): Promise<void> {
-    while (!this.isClosed && this.places.size + this.connections.size > 0) {
+  private async work(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted && this.places.size + this.connections.size > 0) {
       await this.adopt();
       const places = [...this.places.values()].slice(0, PLACES_AT_ONCE);
       for (const { team, host } of places) this.places.delete(`${team} ${host}`);

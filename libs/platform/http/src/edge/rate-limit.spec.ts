@@ -1,17 +1,15 @@
 import { describe, expect, it } from 'vitest';
-import { RATE_WINDOW_MS, WindowStorage } from './rate-limit.js';
+import { RateWindows } from './rate-limit.js';
 
-describe('WindowStorage', () => {
-  it('admits exactly the limit in a window, by key, and begins anew after it', async () => {
+describe('RateWindows', () => {
+  it('counts requests by key, and begins again after a minute', () => {
     let now = 1000;
-    const storage = new WindowStorage(() => now);
-    const hit = (key: string) => storage.increment(key, RATE_WINDOW_MS, 3);
-    const blocked = [];
-    for (const key of ['a', 'a', 'a', 'a', 'b']) blocked.push((await hit(key)).isBlocked);
-    expect(blocked).toEqual([false, false, false, true, false]);
+    const windows = new RateWindows(() => now);
+    const hits = ['a', 'a', 'a', 'a', 'b'].map((key) => windows.hit(key).hits);
+    expect(hits).toEqual([1, 2, 3, 4, 1]);
     now += 59_500;
-    expect(await hit('a')).toMatchObject({ isBlocked: true, timeToBlockExpire: 1 });
+    expect(windows.hit('a')).toEqual({ hits: 5, seconds: 1 });
     now += 500;
-    expect(await hit('a')).toMatchObject({ isBlocked: false, totalHits: 1, timeToExpire: 60 });
+    expect(windows.hit('a')).toEqual({ hits: 1, seconds: 60 });
   });
 });

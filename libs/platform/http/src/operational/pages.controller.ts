@@ -1,9 +1,21 @@
-import { Controller, Get, Header, Param } from '@nestjs/common';
+import { Controller, Get, Header, Param, Redirect } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import { ERROR_CODES, type ErrorCode, isErrorCode } from '#platform/kernel';
-import { Public } from '../edge/access.js';
-import { OutsideApi } from '../edge/route-table.js';
+import { OutsideApi, Public } from '../edge/route-options.js';
 import { ProblemError } from '../problems/problem-error.js';
+
+/** Redirects a browser that opens the origin to the documentation. */
+@Public()
+@OutsideApi()
+@ApiExcludeController()
+@Controller()
+export class HomeController {
+  @Get()
+  @Redirect('/docs', 302)
+  home(): void {
+    return undefined;
+  }
+}
 
 /** The pages that the `type` of problem documents names. */
 @Public()
