@@ -9,7 +9,7 @@ import type { HostLog } from './host-log.js';
 /** Processes and files that an execution may leave. */
 export interface ExecutionRemains {
   readonly executionId: string;
-  readonly cookie: string;
+  readonly marker: string;
   readonly workspaceDir: string;
   /** Its user, when it had a separate one. */
   readonly uid?: number | undefined;
@@ -21,9 +21,9 @@ export interface ExecutionRemains {
  * Ends all processes and removes all files of the execution. Rejects when its directory cannot be removed.
  */
 export async function clearExecution(remains: ExecutionRemains, log: HostLog): Promise<void> {
-  const { executionId, cookie, workspaceDir, uid, groups } = remains;
+  const { executionId, marker, workspaceDir, uid, groups } = remains;
   const targets: SweepTargets = {
-    cookie,
+    marker,
     directory: workspaceDir,
     ...(uid === undefined ? {} : { uid }),
     ...(groups === undefined ? {} : { groups }),

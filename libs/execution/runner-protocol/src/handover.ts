@@ -97,8 +97,8 @@ export const runnerHandoverSchema = z.object({
   token: z.string().min(1),
   /** A directory for this execution alone; the runner removes it at the end. */
   workspace_dir: absolutePath,
-  /** Marks every process of this execution in its environment, as HEADRACE_EXECUTION_COOKIE. */
-  cookie: z.string().regex(/^[A-Za-z0-9_-]{8,200}$/),
+  /** Marks every process of this execution in its environment, as HEADRACE_EXECUTION_MARKER. */
+  marker: z.string().regex(/^[A-Za-z0-9_-]{8,200}$/),
   /** Numeric user and group for set-up commands and agent, when the runner itself runs as root. */
   run_as: z.object({ uid: z.int().min(1), gid: z.int().min(1) }).optional(),
   /** Variables of the host, such as those of a container image; environment and harness take precedence. */

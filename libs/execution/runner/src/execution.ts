@@ -182,7 +182,7 @@ export class Execution {
     const context: LaunchContext = {
       workspace,
       assignment,
-      cookie: handover.cookie,
+      marker: handover.marker,
       placeEnv: handover.place_env ?? {},
     };
     const setupFailure = await this.runSetupCommands(context);
@@ -301,13 +301,13 @@ export class Execution {
   }
 
   private targets(): SweepTargets {
-    const { cookie, run_as: runAs } = this.options.handover;
+    const { marker, run_as: runAs } = this.options.handover;
     const directory = this.workspaceRealPath;
     // A user is swept only when it is the execution's own.
     const hasOwnUser = runAs !== undefined && runAs.uid !== 0 && runAs.uid !== process.getuid?.();
     return {
       groups: this.groups,
-      cookie,
+      marker,
       ...(directory === undefined ? {} : { directory }),
       ...(hasOwnUser ? { uid: runAs.uid } : {}),
     };

@@ -97,14 +97,14 @@ const BEATS_PER_LEASE = 12;
 export function handoverFor(
   { serverRootUrl, limits, harnesses, git }: WorkerOptions,
   { execution_id: executionId, env_vars: variables }: TaskAssignmentData,
-  cookie: string,
+  marker: string,
   place: RunnerPlace,
 ): RunnerHandover {
   return {
     base_url: `${serverRootUrl}/api/v1`,
     execution_id: executionId,
     token: variables?.[EXECUTION_ENV.executionToken] ?? '',
-    cookie,
+    marker,
     limits,
     beats_per_lease: BEATS_PER_LEASE,
     harnesses: { ...harnesses },

@@ -13,7 +13,7 @@ export interface ClaimedTask {
   /** Decimal. */
   readonly executionId: string;
   /** Execution marker in the environment of every process of the execution. */
-  readonly cookie: string;
+  readonly marker: string;
   /** The assignment of the server: image, sidecars, shape. Its `env_vars` contain secrets. */
   readonly assignment: TaskAssignmentData;
   /** The hand-over that the runner reads from standard input, with the token of the execution. */

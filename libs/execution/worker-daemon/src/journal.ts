@@ -17,7 +17,7 @@ import type { HostLog } from '#execution/runner-host';
 const shape = z.object({
   task_id: z.string().min(1),
   execution_id: z.string().regex(/^\d{1,19}$/),
-  cookie: z.string().min(8),
+  marker: z.string().min(8),
   /** RFC 3339. */
   started_at: z.string(),
   backend: z.string(),

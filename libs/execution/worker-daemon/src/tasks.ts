@@ -174,13 +174,13 @@ export class Tasks {
 
   private async start(task: ActiveTask, assignment: TaskAssignmentData): Promise<void> {
     const { backend, journal, clock, log, options } = this.parts;
-    const cookie = randomBytes(32).toString('hex');
+    const marker = randomBytes(32).toString('hex');
     const claimed: ClaimedTask = {
       taskId: task.taskId,
       executionId: task.executionId,
-      cookie,
+      marker,
       assignment,
-      handover: (place) => handoverFor(options, assignment, cookie, place),
+      handover: (place) => handoverFor(options, assignment, marker, place),
     };
     let runner: BackendTask | null = null;
     try {
@@ -188,7 +188,7 @@ export class Tasks {
       task.entry = {
         task_id: task.taskId,
         execution_id: task.executionId,
-        cookie,
+        marker,
         started_at: clock.now().toISOString(),
         backend: backend.name,
         handle: runner.handle,

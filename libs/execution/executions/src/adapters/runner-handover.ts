@@ -20,7 +20,7 @@ export function runnerHandover(
     base_url: `${settings.runnerApiUrl}/api/v1`,
     execution_id: executionId,
     token: tokens.mint(executionId),
-    cookie: tokens.cookie(executionId),
+    marker: tokens.marker(executionId),
     claim_seconds: (settings.claimDeadline * CLAIM_SHARE) / 1000,
     limits: {
       max_workspace_bytes: settings.maxWorkspaceBytes,

@@ -19,14 +19,14 @@ export class AgentFailure extends Error {
 export interface LaunchContext {
   readonly workspace: Workspace;
   readonly assignment: Assignment;
-  readonly cookie: string;
+  readonly marker: string;
   /** Variables of the host; all others take precedence. */
   readonly placeEnv?: Readonly<Record<string, string>>;
 }
 
 /** The environment of set-up commands, and of the agent when a harness is given. */
 export function executionEnvironment(
-  { workspace, assignment, cookie, placeEnv = {} }: LaunchContext,
+  { workspace, assignment, marker, placeEnv = {} }: LaunchContext,
   harness?: Harness,
 ): Record<string, string> {
   const values = { home: workspace.home, ...requestedModel(assignment.harness) };
@@ -39,7 +39,7 @@ export function executionEnvironment(
     tmp: workspace.tmp,
     artifacts: workspace.artifacts,
     attachments: workspace.attachments,
-    cookie,
+    marker,
     runId: assignment.run_id,
     hasOwnUser: workspace.runAs !== undefined,
     layers: [

@@ -8,7 +8,7 @@ export interface ChildEnvironmentOptions {
   /** Files in this directory are uploaded. */
   readonly artifacts: string;
   readonly attachments: string;
-  readonly cookie: string;
+  readonly marker: string;
   readonly runId: string;
   readonly hasOwnUser: boolean;
   /** Later ones take precedence; none may replace the variables that keep the execution inside its workspace. */
@@ -36,7 +36,7 @@ export function childEnvironment(options: ChildEnvironmentOptions): Record<strin
     ...Object.fromEntries(Object.entries(given).filter(([name, value]) => isPassable(name, value))),
     HOME: options.home,
     TMPDIR: options.tmp,
-    HEADRACE_EXECUTION_COOKIE: options.cookie,
+    HEADRACE_EXECUTION_MARKER: options.marker,
     HEADRACE_RUN_ID: options.runId,
     HEADRACE_ARTIFACTS_DIR: options.artifacts,
     HEADRACE_ATTACHMENTS_DIR: options.attachments,

@@ -24,15 +24,15 @@ const firstLine = (child: ManagedProcess) =>
   new Promise<string>((resolve) => child.stdout.once('data', (chunk: Buffer) => resolve(chunk.toString().trim())));
 
 it('kills children in other sessions by their execution marker, and no other processes', async () => {
-  const cookie = `spec-${process.pid}-${Date.now()}`;
-  const stranger = await start('echo up; sleep 60', { HEADRACE_EXECUTION_COOKIE: `${cookie}x` });
+  const marker = `spec-${process.pid}-${Date.now()}`;
+  const stranger = await start('echo up; sleep 60', { HEADRACE_EXECUTION_MARKER: `${marker}x` });
   // The grandchild tells its pid itself: until its exec is over, its environment cannot be read.
-  const ours = await start(`setsid sh -c 'echo $$; sleep 60; true' & wait`, { HEADRACE_EXECUTION_COOKIE: cookie });
+  const ours = await start(`setsid sh -c 'echo $$; sleep 60; true' & wait`, { HEADRACE_EXECUTION_MARKER: marker });
   const grandchild = Number(await firstLine(ours));
   await firstLine(stranger);
-  expect(hasMarker(grandchild, cookie)).toBe(true);
-  expect(hasMarker(grandchild, cookie.slice(0, -1))).toBe(false);
-  expect(await sweepByMarker(cookie)).toMatchObject({ left: 0 });
+  expect(hasMarker(grandchild, marker)).toBe(true);
+  expect(hasMarker(grandchild, marker.slice(0, -1))).toBe(false);
+  expect(await sweepByMarker(marker)).toMatchObject({ left: 0 });
   expect(scanProcesses().some(({ pid }) => pid === grandchild)).toBe(false);
   expect(exitCodeOf(await ours.exited)).toBe(137);
   expect(stranger.hasExited).toBe(false);
@@ -47,7 +47,7 @@ it('rejects a sweep of root and of the current user', async () => {
 });
 
 it('finds no processes without sweep targets', async () => {
-  expect(await sweep({ groups: [], cookie: 'nobody-carries-this', directory })).toEqual({ killed: 0, left: 0 });
+  expect(await sweep({ groups: [], marker: 'nobody-carries-this', directory })).toEqual({ killed: 0, left: 0 });
 });
 
 it('rejects a command that does not exist with ENOENT', async () => {
@@ -65,7 +65,7 @@ it('builds the environment of a child from scratch, within its workspace', () =>
     tmp: '/w/tmp',
     artifacts: '/w/tmp/artifacts',
     attachments: '/w/tmp/attachments',
-    cookie: 'c',
+    marker: 'c',
     runId: 'r',
     hasOwnUser: true,
     layers: [
@@ -82,7 +82,7 @@ it('builds the environment of a child from scratch, within its workspace', () =>
     TERM: 'dumb',
     USER: 'agent',
     GIT_TERMINAL_PROMPT: '0',
-    HEADRACE_EXECUTION_COOKIE: 'c',
+    HEADRACE_EXECUTION_MARKER: 'c',
     HEADRACE_RUN_ID: 'r',
     HEADRACE_ARTIFACTS_DIR: '/w/tmp/artifacts',
     HEADRACE_ATTACHMENTS_DIR: '/w/tmp/attachments',
@@ -92,7 +92,7 @@ it('builds the environment of a child from scratch, within its workspace', () =>
     'GIT_TERMINAL_PROMPT',
     'HEADRACE_ARTIFACTS_DIR',
     'HEADRACE_ATTACHMENTS_DIR',
-    'HEADRACE_EXECUTION_COOKIE',
+    'HEADRACE_EXECUTION_MARKER',
     'HEADRACE_RUN_ID',
     'HOME',
     'LANG',

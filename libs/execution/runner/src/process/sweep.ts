@@ -8,7 +8,7 @@ export interface SeenProcess {
   readonly groupId: number;
 }
 
-const COOKIE_NAME = 'HEADRACE_EXECUTION_COOKIE';
+const MARKER_VARIABLE = 'HEADRACE_EXECUTION_MARKER';
 
 /** Living processes other than this one (zombies don't count). Empty where there is no /proc. */
 export function scanProcesses(): SeenProcess[] {
@@ -22,10 +22,10 @@ export function scanProcesses(): SeenProcess[] {
   });
 }
 
-/** Whether the environment the process was started with carries the cookie. */
-export function hasMarker(pid: number, cookie: string): boolean {
+/** Whether the environment the process was started with carries the marker. */
+export function hasMarker(pid: number, marker: string): boolean {
   const environ = read(`/proc/${pid}/environ`);
-  return environ !== null && `\0${environ.toString('latin1')}\0`.includes(`\0${COOKIE_NAME}=${cookie}\0`);
+  return environ !== null && `\0${environ.toString('latin1')}\0`.includes(`\0${MARKER_VARIABLE}=${marker}\0`);
 }
 
 /**
@@ -76,7 +76,7 @@ export interface SweepResult {
 export interface SweepTargets {
   /** Process groups started for the execution. */
   readonly groups?: readonly number[];
-  readonly cookie?: string;
+  readonly marker?: string;
   /** Every process of this user; never root and never our own user. */
   readonly uid?: number;
   /** Orphans that work in this directory: started in the execution, detached, and with their environment emptied. */
@@ -96,9 +96,9 @@ export function killTree(groupId: number, signal: NodeJS.Signals | 0 = 'SIGKILL'
   }
 }
 
-/** Kills every process whose start environment carries `HEADRACE_EXECUTION_COOKIE=<cookie>`, `setsid` children too. */
-export function sweepByMarker(cookie: string, timeoutMs = SWEEP_MS): Promise<SweepResult> {
-  return sweep({ cookie }, timeoutMs);
+/** Kills every process whose start environment carries `HEADRACE_EXECUTION_MARKER=<marker>`, `setsid` children too. */
+export function sweepByMarker(marker: string, timeoutMs = SWEEP_MS): Promise<SweepResult> {
+  return sweep({ marker }, timeoutMs);
 }
 
 /** Kills every process of a user that only one execution uses. Refuses root and the caller's own user. */
@@ -139,10 +139,10 @@ export function killMatching(targets: SweepTargets): number[] {
   return found.map(({ pid }) => pid);
 }
 
-function matches(candidate: SeenProcess, { groups, cookie, uid, directory }: SweepTargets): boolean {
+function matches(candidate: SeenProcess, { groups, marker, uid, directory }: SweepTargets): boolean {
   const { pid, parentPid, groupId } = candidate;
   if (groups?.includes(groupId)) return true;
-  if (cookie !== undefined && hasMarker(pid, cookie)) return true;
+  if (marker !== undefined && hasMarker(pid, marker)) return true;
   if (uid !== undefined && runsAs(pid, uid)) return true;
   return directory !== undefined && parentPid === 1 && worksIn(pid, directory);
 }

@@ -77,7 +77,7 @@ function mirrorCache(directory: string, handover: RunnerHandover): MirrorCache {
 const timeoutOf = ({ git }: RunnerHandover): number => (git?.clone_timeout_seconds ?? DEFAULT_TIMEOUT_SECONDS) * 1000;
 
 /** The execution marker, so that a sweep finds processes that a killed runner has left. */
-const marks = ({ cookie }: RunnerHandover): Record<string, string> => ({ HEADRACE_EXECUTION_COOKIE: cookie });
+const marks = ({ marker }: RunnerHandover): Record<string, string> => ({ HEADRACE_EXECUTION_MARKER: marker });
 
 async function clone(
   index: number,
