@@ -1,3 +1,4 @@
+import { within } from '#platform/kernel';
 import type { HostLog } from './host-log.js';
 
 const PHASE_POLL_MS = 250;
@@ -9,7 +10,7 @@ export interface StartedRunner {
   readonly gone: Promise<void>;
 }
 
-export interface DrainOptions {
+interface DrainOptions {
   /** By execution id; the caller removes a runner that has ended. */
   readonly runners: ReadonlyMap<string, StartedRunner>;
   /** Executions whose agent is working. */
@@ -26,14 +27,8 @@ export async function drainRunners({ runners, working, graceMs, patienceMs, log 
   const deadline = performance.now() + graceMs;
   const signalled = new Set<string>();
   const hasUnsignalled = (): boolean => [...runners.keys()].some((executionId) => !signalled.has(executionId));
-  const nextExit = async (timeoutMs: number): Promise<void> => {
-    let timer: NodeJS.Timeout | undefined;
-    const timeout = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, timeoutMs);
-    });
-    await Promise.race([timeout, ...[...runners.values()].map(({ gone }) => gone)]);
-    clearTimeout(timer);
-  };
+  const nextExit = (timeoutMs: number): Promise<void> =>
+    within(timeoutMs, Promise.race([...runners.values()].map(({ gone }) => gone)), () => undefined);
   /** All count as working when it is not known. */
   const listWorking = async (): Promise<ReadonlySet<string>> => {
     const ids = [...runners.keys()];

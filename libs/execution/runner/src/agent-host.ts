@@ -1,4 +1,4 @@
-import type { Assignment, SessionStarted } from '#execution/runner-protocol';
+import type { SessionStarted } from '#execution/runner-protocol';
 import { AgentSession } from './acp/agent-session.js';
 import { AcpNormalizer } from './acp/normalizer.js';
 import { PermissionBroker } from './acp/permission-broker.js';
@@ -6,15 +6,15 @@ import { retryInNotification, retryInUpdate, type RetryNotice, ProgressWatch } f
 import { TurnOutput, explainFailure } from './agent-failure.js';
 import type { Harness } from './harness/harnesses.js';
 import { launchHarness, type LaunchContext, sessionMeta } from './harness/launch.js';
-import { TerminatedError, type Termination } from './termination.js';
+import type { ExecutionOptions } from './execution-options.js';
+import { TerminatedError } from './termination.js';
 import { type ManagedProcess, TailBuffer } from './process/managed-process.js';
 import type { PlainEvent } from './protocol/outgoing-events.js';
-import type { Redactor } from './redaction/redactor.js';
-import type { RunnerLog } from './runner-log.js';
+import { settlesWithin } from './retry.js';
 import { openSession } from './session-opener.js';
-import { sleep } from './sleep.js';
 
 const STARTUP_MS = 120_000;
+const DEFAULT_PROGRESS_TIMEOUT_SECONDS = 1_800;
 const STDERR_BYTES = 8_192;
 
 /** The agent of an execution: its process, its session, and its updates as run events. */
@@ -24,32 +24,22 @@ export class AgentHost {
   readonly watch: ProgressWatch;
   readonly output = new TurnOutput();
   private readonly stderr = new TailBuffer(STDERR_BYTES);
-  private started: ManagedProcess | null = null;
-  private opened: AgentSession | null = null;
+  process: ManagedProcess | null = null;
+  session: AgentSession | null = null;
   private normalMode: string | undefined;
 
   constructor(
-    private readonly assignment: Assignment,
-    private readonly termination: Termination,
-    private readonly redactor: Redactor,
-    private readonly log: RunnerLog,
+    private readonly options: Pick<ExecutionOptions, 'handover' | 'assignment' | 'termination' | 'redactor' | 'log'>,
     private readonly emit: (event: PlainEvent) => void,
-    progressTimeoutMs: number,
   ) {
+    const { handover, assignment, redactor } = options;
+    const { agent_progress_timeout_seconds: timeoutSeconds = DEFAULT_PROGRESS_TIMEOUT_SECONDS } = handover.limits;
     this.watch = new ProgressWatch({
-      timeoutMs: progressTimeoutMs,
+      timeoutMs: timeoutSeconds * 1000,
       isBusy: () => this.normalizer.hasOpenCalls || this.permissions.isWaiting,
       emit,
     });
     this.permissions = new PermissionBroker(assignment, this.normalizer, (text) => redactor.text(text), emit);
-  }
-
-  get process(): ManagedProcess | null {
-    return this.started;
-  }
-
-  get session(): AgentSession | null {
-    return this.opened;
   }
 
   /** Starts the process and opens the session. Rejects with AgentFailure, or TerminatedError. */
@@ -61,7 +51,7 @@ export class AgentHost {
   ): Promise<SessionStarted> {
     const startedAt = performance.now();
     const agent = await launchHarness(harness, context);
-    this.started = agent;
+    this.process = agent;
     onProcess(agent.pid);
     agent.stderr.on('data', (chunk: Buffer) => this.stderr.append(chunk));
     const session = new AgentSession(
@@ -72,28 +62,31 @@ export class AgentHost {
         onPermission: (request) => this.permissions.answer(request),
         onExtension: (method, params) => this.recordRetry(retryInNotification(method, params)),
       },
-      { ...harness, session_meta: sessionMeta(harness, this.assignment) },
+      { ...harness, session_meta: sessionMeta(harness, this.options.assignment) },
     );
-    this.opened = session;
+    this.session = session;
     const opened = await openSession({
       session,
-      assignment: this.assignment,
+      assignment: this.options.assignment,
       harness,
       cwd: context.workspace.work,
       transcriptPlaced,
       ask: (what, answer) => this.ask(what, answer, STARTUP_MS),
-      log: this.log,
+      log: this.options.log,
     });
     this.normalMode = session.currentMode;
-    const { cost_usd: earlierCost } = this.assignment.resume ?? {};
+    const { cost_usd: earlierCost } = this.options.assignment.resume ?? {};
     this.normalizer.startSession(harness.usage_scope ?? 'turn', opened.resumed, earlierCost);
-    this.log.info('the agent is ready', { agent_pid: agent.pid, took_ms: Math.round(performance.now() - startedAt) });
+    this.options.log.info('the agent is ready', {
+      agent_pid: agent.pid,
+      took_ms: Math.round(performance.now() - startedAt),
+    });
     return opened;
   }
 
   /** Switches to the mode if the agent has it, else back to the initial mode of the session. */
   async setMode(mode: string): Promise<void> {
-    const session = this.opened;
+    const { session } = this;
     const wanted = session?.hasMode(mode) === true ? mode : this.normalMode;
     if (session && wanted !== undefined) await this.ask('session/set_mode', session.setMode(wanted), STARTUP_MS);
   }
@@ -110,27 +103,18 @@ export class AgentHost {
 
   /** Waits for an answer of the agent. Rejects with AgentFailure when there will be none, or TerminatedError. */
   async ask<T>(what: string, answer: Promise<T>, timeoutMs?: number): Promise<T> {
-    const agent = this.started;
+    const { process: agent } = this;
     if (!agent) throw new Error('The agent has not been started.');
-    const over = new AbortController();
-    const tooLate = timeoutMs === undefined ? null : rejectAfter(timeoutMs, over.signal);
+    const { termination } = this.options;
     try {
-      return await this.termination.race(Promise.race(tooLate ? [answer, tooLate] : [answer]));
+      const isLate = timeoutMs !== undefined && !(await settlesWithin(answer, timeoutMs, termination.signal));
+      if (isLate && !termination.ending) throw new Error(`no response within ${timeoutMs / 1000} s`);
+      return await termination.race(answer);
     } catch (error) {
-      if (this.termination.ending) throw new TerminatedError();
+      if (termination.ending) throw new TerminatedError();
       // Redacted before it is cut to length: a truncated secret value would not be recognised.
-      const stderr = (): string => this.redactor.text(this.stderr.toString());
-      throw await this.termination.race(explainFailure(what, error, agent, stderr));
-    } finally {
-      over.abort();
+      const stderr = (): string => this.options.redactor.text(this.stderr.toString());
+      throw await termination.race(explainFailure(what, error, agent, stderr));
     }
   }
-}
-
-function rejectAfter(ms: number, signal: AbortSignal): Promise<never> {
-  const late = sleep(ms, signal).then((): never => {
-    throw new Error(`no response within ${ms / 1000} s`);
-  });
-  late.catch(() => undefined);
-  return late;
 }

@@ -1,13 +1,7 @@
 import { realpath } from 'node:fs/promises';
-import type {
-  Assignment,
-  Commands,
-  Desired,
-  RunnerHandover,
-  SessionStarted,
-  SetupFailed,
-} from '#execution/runner-protocol';
+import type { Assignment, Commands, Desired, SessionStarted, SetupFailed } from '#execution/runner-protocol';
 import { AgentHost } from './agent-host.js';
+import type { ExecutionOptions } from './execution-options.js';
 import { ArtifactSync } from './artifacts/artifact-sync.js';
 import { Conversation } from './conversation.js';
 import { findHarness, harnessIds, type Harness } from './harness/harnesses.js';
@@ -21,17 +15,12 @@ import {
   handedBack,
   stopped,
   type ExecutionEnd,
-  type Termination,
 } from './termination.js';
 import { stopProcesses } from './process/stop-processes.js';
 import { killMatching, sweep, type SweepTargets } from './process/sweep.js';
 import type { ManagedProcess } from './process/managed-process.js';
-import type { PlainEvent } from './protocol/outgoing-events.js';
-import type { ControlPlane } from './protocol/control-plane.js';
 import { Inbox } from './protocol/inbox.js';
-import type { Outbox } from './protocol/outbox.js';
-import type { Redactor } from './redaction/redactor.js';
-import { errorText, type RunnerLog } from './runner-log.js';
+import { errorText } from './runner-log.js';
 import { prepareWorkspace, startDirectory } from './setup/setup.js';
 import { isTransient, retryTransient } from './transient.js';
 import { placeAttachments } from './workspace/attachments.js';
@@ -39,22 +28,6 @@ import { watchDisk } from './workspace/disk-meter.js';
 import { makeHomeDirectories, Workspace } from './workspace/workspace.js';
 import { TranscriptSync } from './workspace/transcript-sync.js';
 
-export interface ExecutionOptions {
-  readonly handover: RunnerHandover;
-  readonly assignment: Assignment;
-  readonly plane: ControlPlane;
-  readonly outbox: Outbox;
-  readonly termination: Termination;
-  readonly builtinAgentArgs: readonly string[];
-  readonly redactor: Redactor;
-  readonly log: RunnerLog;
-  /** The session ends when the turn is over and no message waits. */
-  readonly endsWhenIdle?: boolean;
-  /** Stopping the runner cancels the run. */
-  readonly stopMeansCancel?: boolean;
-}
-
-const DEFAULT_PROGRESS_TIMEOUT_SECONDS = 1_800;
 const SWEEP_MS = 30_000;
 /** For artifacts of an interrupted turn: a cancellation does not wait for large files. */
 const LAST_ARTIFACTS_MS = 10_000;
@@ -73,19 +46,13 @@ export class Execution {
   private isRetiring = false;
 
   constructor(private readonly options: ExecutionOptions) {
-    const { assignment, termination, outbox, redactor, log } = options;
-    const { agent_progress_timeout_seconds: progressTimeout = DEFAULT_PROGRESS_TIMEOUT_SECONDS } =
-      options.handover.limits;
-    const emit = (event: PlainEvent): void => this.conversation.emit(event);
-    this.host = new AgentHost(assignment, termination, redactor, log, emit, progressTimeout * 1000);
+    this.host = new AgentHost(options, (event) => this.conversation.emit(event));
     this.conversation = new Conversation({
-      assignment,
+      ...options,
       host: this.host,
       inbox: this.inbox,
-      outbox,
-      termination,
-      collectArtifacts: () => this.collectArtifacts(termination.signal),
-      ...(options.endsWhenIdle === true ? { pollCommands: () => this.pollCommands() } : {}),
+      collectArtifacts: () => this.collectArtifacts(options.termination.signal),
+      pollCommands: options.endsWhenIdle === true ? () => this.pollCommands() : undefined,
     });
   }
 
@@ -165,13 +132,7 @@ export class Execution {
     outbox.push('sandbox_ready', {});
     const transcripts = new TranscriptSync(plane, harness, workspace, log, redactor);
     this.transcripts = transcripts;
-    const { max_artifact_bytes: maxArtifactBytes } = handover.limits;
-    this.artifacts = new ArtifactSync({
-      plane,
-      workspace,
-      log,
-      ...(maxArtifactBytes === undefined ? {} : { maxBytes: maxArtifactBytes }),
-    });
+    this.artifacts = new ArtifactSync({ plane, workspace, log, maxBytes: handover.limits.max_artifact_bytes });
     const { resume } = assignment;
     // Before anything else runs in the workspace: no link can redirect the file yet.
     const transcriptPlaced =
@@ -179,12 +140,7 @@ export class Execution {
     const attachments = await termination.race(
       placeAttachments(assignment.attachments ?? [], workspace, (id) => plane.getAttachment(id), retry),
     );
-    const context: LaunchContext = {
-      workspace,
-      assignment,
-      marker: handover.marker,
-      placeEnv: handover.place_env ?? {},
-    };
+    const context: LaunchContext = { workspace, assignment, handover };
     const setupFailure = await this.runSetupCommands(context);
     if (setupFailure) {
       const retained = this.options.endsWhenIdle === true ? null : retainedFailure(assignment, setupFailure);
@@ -241,10 +197,9 @@ export class Execution {
   }
 
   private runSetupCommands(context: LaunchContext): Promise<ExecutionEnd | null> {
-    const { handover, assignment, termination, outbox, redactor } = this.options;
+    const { termination, outbox } = this.options;
     const preparing = prepareWorkspace({
-      handover,
-      assignment,
+      ...this.options,
       workspace: context.workspace,
       env: executionEnvironment(context),
       onProcess: (process) => {
@@ -254,7 +209,6 @@ export class Execution {
       report: (kind, data) => {
         if (!termination.isFenced) outbox.push(kind, data);
       },
-      redactor,
       signal: termination.signal,
     });
     return termination.race(preparing);
@@ -302,15 +256,10 @@ export class Execution {
 
   private targets(): SweepTargets {
     const { marker, run_as: runAs } = this.options.handover;
-    const directory = this.workspaceRealPath;
     // A user is swept only when it is the execution's own.
     const hasOwnUser = runAs !== undefined && runAs.uid !== 0 && runAs.uid !== process.getuid?.();
-    return {
-      groups: this.groups,
-      marker,
-      ...(directory === undefined ? {} : { directory }),
-      ...(hasOwnUser ? { uid: runAs.uid } : {}),
-    };
+    const uid = hasOwnUser ? runAs.uid : undefined;
+    return { groups: this.groups, marker, uid, directory: this.workspaceRealPath };
   }
 }
 
@@ -320,5 +269,5 @@ export function retainedFailure(
   { report: { error_code: code, message = '', exit_code: exitCode } }: ExecutionEnd,
 ): SetupFailed | null {
   if (minutes === undefined || code !== 'environment_setup_failed') return null;
-  return { message, ...(exitCode === undefined ? {} : { exit_code: exitCode }) };
+  return { message, exit_code: exitCode };
 }

@@ -3,7 +3,7 @@ import { realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import { BlockList, isIP } from 'node:net';
 import { findInstallation, PROGRAM } from '#platform/kernel';
-import type { DockerOptions } from './docker-options.js';
+import type { DockerOptions } from './engine-connection.js';
 
 /** The directory that is created in every container for its workspace. */
 export const HOME_DIRECTORY = 'headrace';

@@ -75,17 +75,14 @@ export class DockerEngine {
       );
     this.prefix = `/v${chosen.join('.')}`;
     this.keepsHostGateway = !(Number.parseInt(version ?? '', 10) < KEEPS_HOST_GATEWAY);
-    const info = parsed<{ NCPU?: number; OSType?: string }>(
-      await this.text({ method: 'GET', path: '/info', timeoutMs: QUICK_MS }),
-    );
+    const info = await this.get<{ NCPU?: number; OSType?: string }>('/info');
     return { version: version ?? 'unknown', processors: info.NCPU ?? 1, os: info.OSType ?? 'linux' };
   }
 
   /** The address of the engine's machine as an `ExtraHosts` entry of a container in this network. */
   async hostAddress(network: string): Promise<string> {
     if (this.keepsHostGateway) return HOST_GATEWAY;
-    const path = `/networks/${encodeURIComponent(network)}`;
-    const { IPAM: ipam } = parsed<NetworkAnswer>(await this.text({ method: 'GET', path, timeoutMs: QUICK_MS }));
+    const { IPAM: ipam } = await this.get<NetworkAnswer>(`/networks/${encodeURIComponent(network)}`);
     return ipam?.Config?.find(({ Gateway: gateway }) => gateway)?.Gateway ?? HOST_GATEWAY;
   }
 
@@ -95,14 +92,8 @@ export class DockerEngine {
 
   /** Null: the engine does not have the image. */
   async inspectImage(reference: string): Promise<ImageInfo | null> {
-    try {
-      const path = `/images/${reference}/json`;
-      const image = parsed<ImageAnswer>(await this.text({ method: 'GET', path, timeoutMs: QUICK_MS }));
-      return { id: image.Id ?? '', env: image.Config?.Env ?? [] };
-    } catch (error) {
-      if (isMissing(error)) return null;
-      throw error;
-    }
+    const image = await this.find<ImageAnswer>(`/images/${reference}/json`);
+    return image && { id: image.Id ?? '', env: image.Config?.Env ?? [] };
   }
 
   /** Resolves when the image is there. The engine's and the registry's faults, also in the middle, are EngineRefusals. */
@@ -167,19 +158,10 @@ export class DockerEngine {
 
   /** Null: there is no such container. */
   async inspectContainer(id: string): Promise<ContainerState | null> {
-    try {
-      const path = `/containers/${id}/json`;
-      const { State: state } = parsed<ContainerAnswer>(await this.text({ method: 'GET', path, timeoutMs: QUICK_MS }));
-      return {
-        isRunning: state?.Running ?? false,
-        exitCode: state?.ExitCode ?? 0,
-        isOutOfMemory: state?.OOMKilled ?? false,
-        error: state?.Error ?? '',
-      };
-    } catch (error) {
-      if (isMissing(error)) return null;
-      throw error;
-    }
+    const container = await this.find<ContainerAnswer>(`/containers/${id}/json`);
+    if (container === null) return null;
+    const { Running = false, ExitCode = 0, OOMKilled = false, Error: error = '' } = container.State ?? {};
+    return { isRunning: Running, exitCode: ExitCode, isOutOfMemory: OOMKilled, error };
   }
 
   /** Does nothing for a container that is not running or does not exist. */
@@ -205,6 +187,20 @@ export class DockerEngine {
       state: State ?? '',
       labels: Labels ?? {},
     }));
+  }
+
+  private async get<T>(path: string): Promise<T> {
+    return parsed<T>(await this.text({ method: 'GET', path, timeoutMs: QUICK_MS }));
+  }
+
+  /** Null: the engine does not have it. */
+  private async find<T>(path: string): Promise<T | null> {
+    try {
+      return await this.get<T>(path);
+    } catch (error) {
+      if (isMissing(error)) return null;
+      throw error;
+    }
   }
 
   private async settled(request: EngineRequest, accepted: readonly number[]): Promise<void> {

@@ -1,27 +1,17 @@
 import { extname } from 'node:path';
+import type { ArtifactContentQuery, ArtifactReference } from '#execution/runner-protocol';
 import { isDeeperThan } from '#platform/kernel';
 
 /** The file in the artifacts directory that names artifacts, one JSON object a line. */
 export const ARTIFACT_LIST = 'artifacts.jsonl';
 
-export interface ListedFile {
-  readonly artifact_type: 'PLAN' | 'SCREENSHOT' | 'FILE';
+export interface ListedFile extends Pick<ArtifactContentQuery, 'artifact_type' | 'title' | 'description' | 'url'> {
   /** Absolute, or relative to the working directory. */
   readonly path: string;
   readonly mime_type?: string;
-  readonly title?: string;
-  readonly description?: string;
-  readonly url?: string;
 }
 
-export interface ListedReference {
-  readonly artifact_type: 'PULL_REQUEST' | 'EXTERNAL_REFERENCE';
-  readonly url: string;
-  readonly branch?: string;
-  readonly reference_type?: string;
-  readonly title?: string;
-  readonly metadata?: Record<string, unknown>;
-}
+export type ListedReference = Omit<ArtifactReference, 'lease_epoch' | 'source_key'>;
 
 export interface ArtifactProblem {
   readonly artifact: string;
@@ -88,14 +78,14 @@ function readLine(line: string): ListedFile | ListedReference | string {
       return { artifact_type: 'PULL_REQUEST', url: texts.url, branch };
     case 'EXTERNAL_REFERENCE': {
       if (texts.url === undefined || reference_type === undefined) return 'needs `url` and `reference_type`';
-      const { metadata } = entry;
       const { url, title } = texts;
+      const { metadata } = entry;
       return {
         artifact_type: 'EXTERNAL_REFERENCE',
         url,
         reference_type,
-        ...(title === undefined ? {} : { title }),
-        ...(typeof metadata === 'object' && metadata !== null ? { metadata: metadata as Record<string, unknown> } : {}),
+        title,
+        metadata: typeof metadata === 'object' && metadata !== null ? (metadata as Record<string, unknown>) : undefined,
       };
     }
     default:

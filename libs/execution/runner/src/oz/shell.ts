@@ -3,7 +3,7 @@ import { exitCodeOf, type ProcessExit, readOutput } from '../process/managed-pro
 import { findCommand } from '../process/child-environment.js';
 import { killTree } from '../process/sweep.js';
 import { shrinkText } from '../protocol/shrink.js';
-import { settlesWithin } from '../sleep.js';
+import { settlesWithin } from '../retry.js';
 
 export interface ShellResult {
   readonly exitCode: number;

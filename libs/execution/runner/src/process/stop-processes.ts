@@ -1,6 +1,6 @@
 import type { AgentSession } from '../acp/agent-session.js';
 import type { StopMode } from '../termination.js';
-import { settlesWithin } from '../sleep.js';
+import { settlesWithin } from '../retry.js';
 import type { ManagedProcess } from './managed-process.js';
 
 export interface StopProcessesOptions {

@@ -3,9 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, it } from 'vitest';
 import { childEnvironment, findCommand } from './child-environment.js';
-import { killTree, sweep, sweepByMarker, sweepByUid } from './sweep.js';
+import { isAlive } from '#platform/kernel';
+import { killTree, sweep } from './sweep.js';
 import { exitCodeOf, ManagedProcess } from './managed-process.js';
-import { hasMarker, scanProcesses } from './sweep.js';
+import { hasMarker } from './sweep.js';
 import { TailBuffer } from './managed-process.js';
 
 const directory = mkdtempSync(join(tmpdir(), 'headrace-processes-'));
@@ -32,8 +33,8 @@ it('kills children in other sessions by their execution marker, and no other pro
   await firstLine(stranger);
   expect(hasMarker(grandchild, marker)).toBe(true);
   expect(hasMarker(grandchild, marker.slice(0, -1))).toBe(false);
-  expect(await sweepByMarker(marker)).toMatchObject({ left: 0 });
-  expect(scanProcesses().some(({ pid }) => pid === grandchild)).toBe(false);
+  expect(await sweep({ marker })).toMatchObject({ left: 0 });
+  expect(isAlive(grandchild)).toBe(false);
   expect(exitCodeOf(await ours.exited)).toBe(137);
   expect(stranger.hasExited).toBe(false);
   expect(killTree(stranger.pid)).toBe(true);
@@ -42,8 +43,8 @@ it('kills children in other sessions by their execution marker, and no other pro
 });
 
 it('rejects a sweep of root and of the current user', async () => {
-  await expect(sweepByUid(0)).rejects.toThrow(RangeError);
-  await expect(sweepByUid(process.getuid?.() ?? 0)).rejects.toThrow(RangeError);
+  await expect(sweep({ uid: 0 })).rejects.toThrow(RangeError);
+  await expect(sweep({ uid: process.getuid?.() ?? 0 })).rejects.toThrow(RangeError);
 });
 
 it('finds no processes without sweep targets', async () => {
@@ -61,13 +62,15 @@ it('rejects a command that does not exist with ENOENT', async () => {
 it('builds the environment of a child from scratch, within its workspace', () => {
   process.env['SPEC_SECRET'] = 'inherited';
   const env = childEnvironment({
-    home: '/w/home',
-    tmp: '/w/tmp',
-    artifacts: '/w/tmp/artifacts',
-    attachments: '/w/tmp/attachments',
+    workspace: {
+      home: '/w/home',
+      tmp: '/w/tmp',
+      artifacts: '/w/tmp/artifacts',
+      attachments: '/w/tmp/attachments',
+      runAs: { uid: 4711, gid: 4711 },
+    },
     marker: 'c',
     runId: 'r',
-    hasOwnUser: true,
     layers: [
       { A: '1', PATH: '/harness' },
       { A: '2', HOME: '/root', HEADRACE_TOKEN: 'x', 'B=C': 'x', D: 'nul\0' },

@@ -1,7 +1,7 @@
 import type { Dirent } from 'node:fs';
 import { lstat, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { sleep } from '../sleep.js';
+import { sleep } from '../retry.js';
 
 const FIRST_MS = 500;
 const MIN_PAUSE_MS = 1_000;

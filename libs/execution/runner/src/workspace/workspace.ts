@@ -1,5 +1,5 @@
 import { chmod, chown, lstat, readdir, rm, writeFile } from 'node:fs/promises';
-import { dirname, join, sep } from 'node:path';
+import { dirname, join, relative, sep } from 'node:path';
 import { makeDirectory } from '#platform/kernel';
 import type { InPlace, HarnessDefinition } from '#execution/runner-protocol';
 import { errorText, type RunnerLog } from '../runner-log.js';
@@ -45,7 +45,7 @@ export class Workspace {
     ]) {
       await makeDirectory(directory);
       await chmod(directory, 0o700);
-      if (runAs) await chown(directory, runAs.uid, runAs.gid);
+      await workspace.assignOwner(directory);
     }
     return workspace;
   }
@@ -86,11 +86,39 @@ export class Workspace {
     return this.inPlace && path.startsWith(this.inPlace.work_dir + sep) ? this.inPlace.work_dir : this.root;
   }
 
+  /**
+   * Creates a directory in the home directory, with those above it. To be called before anything else runs in the
+   * workspace, as for {@link writeNewFile}: no link can redirect a path yet.
+   */
+  async makeHomeDirectory(path: string): Promise<void> {
+    let directory = this.home;
+    for (const part of relative(directory, path).split(sep)) {
+      directory = join(directory, part);
+      await makeDirectory(directory);
+      await this.assignOwner(directory);
+    }
+  }
+
+  /** Writes a file that must not exist yet. A partial file is removed after a failure, so that it can be retried. */
+  async writeNewFile(path: string, bytes: Uint8Array): Promise<void> {
+    try {
+      await writeFile(path, bytes, { mode: 0o600, flag: 'wx' });
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') await rm(path, { force: true });
+      throw error;
+    }
+    await this.assignOwner(path);
+  }
+
   /** To be called when all processes of the execution have ended. A failure is logged, not thrown. */
   async remove(log: RunnerLog): Promise<void> {
     await removeTree(this.root).catch((error: unknown) => {
       log.warn('the workspace could not be removed', { error: errorText(error) });
     });
+  }
+
+  private async assignOwner(path: string): Promise<void> {
+    if (this.runAs) await chown(path, this.runAs.uid, this.runAs.gid);
   }
 }
 
@@ -128,31 +156,13 @@ async function restorePermissions(directory: string): Promise<void> {
   }
 }
 
-/** Writes a file that must not exist yet. A partial file is removed after a failure, so that it can be retried. */
-export async function writeNewFile(path: string, bytes: Uint8Array): Promise<void> {
-  try {
-    await writeFile(path, bytes, { mode: 0o600, flag: 'wx' });
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') await rm(path, { force: true });
-    throw error;
-  }
-}
-
 const HOME = '{home}/';
 
-/**
- * Creates the directories below the home directory that variables of the harness name: Codex requires its directory. To
- * be called before anything else runs in the workspace: no link can redirect them yet.
- */
+/** Creates the directories below the home directory that variables of the harness name: Codex requires its directory. */
 export async function makeHomeDirectories({ env = {} }: HarnessDefinition, workspace: Workspace): Promise<void> {
-  const { home, runAs } = workspace;
   for (const value of Object.values(env)) {
     const parts = value.startsWith(HOME) ? value.slice(HOME.length).split('/') : [];
     if (parts.some((part) => part === '' || part === '.' || part === '..' || part.includes('{'))) continue;
-    for (const [index] of parts.entries()) {
-      const directory = join(home, parts.slice(0, index + 1).join(sep));
-      await makeDirectory(directory);
-      if (runAs) await chown(directory, runAs.uid, runAs.gid);
-    }
+    if (parts.length > 0) await workspace.makeHomeDirectory(join(workspace.home, ...parts));
   }
 }
