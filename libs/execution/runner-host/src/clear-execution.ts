@@ -4,9 +4,8 @@ import { lstat, readdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { removeTree, sweep, type SweepTargets } from '#execution/runner';
-import type { HostLog } from './host-log.js';
+import type { HostLog } from '#execution/runner';
 
-/** Processes and files that an execution may leave. */
 export interface ExecutionRemains extends Pick<SweepTargets, 'marker' | 'uid' | 'groups'> {
   readonly executionId: string;
   readonly workspaceDir: string;
@@ -30,7 +29,6 @@ export async function clearExecution(
     log.warn(`${files} file(s) of execution ${executionId} in shared temporary directories cannot be removed.`);
 }
 
-/** Directories in which every user may write. */
 const SHARED = ['/tmp', '/var/tmp', '/dev/shm'];
 const BATCH_SIZE = 500;
 

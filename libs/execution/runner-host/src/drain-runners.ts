@@ -1,9 +1,8 @@
 import { within } from '#platform/kernel';
-import type { HostLog } from './host-log.js';
+import type { HostLog } from '#execution/runner';
 
 const PHASE_POLL_MS = 250;
 
-/** A runner that an executor has started. */
 export interface StartedRunner {
   signal(signal: 'SIGTERM' | 'SIGKILL'): void;
   /** Resolves, and never rejects, when all processes of the execution have ended. */
@@ -13,9 +12,7 @@ export interface StartedRunner {
 interface DrainOptions {
   /** By execution id; the caller removes a runner that has ended. */
   readonly runners: ReadonlyMap<string, StartedRunner>;
-  /** Executions whose agent is working. */
   readonly working: (ids: readonly string[]) => Promise<ReadonlySet<string>>;
-  /** How long working agents may continue. */
   readonly graceMs: number;
   /** How long a runner may take to exit after SIGTERM. */
   readonly patienceMs: number;

@@ -1,7 +1,7 @@
+export type { HostLog } from '#execution/runner';
 export { AgentUsers } from './agent-users.js';
 export { clearExecution } from './clear-execution.js';
 export { drainRunners, type StartedRunner } from './drain-runners.js';
-export type { HostLog, HostLogFields } from './host-log.js';
 export { RunnerProcess, unreachableApiMessage } from './runner-process.js';
 export { listWorkspaces, openWorkspacesDir } from './workspaces.js';
 export * from './docker/container-exit.js';

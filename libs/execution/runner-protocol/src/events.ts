@@ -215,7 +215,6 @@ export type AgentFailureCode = (typeof AGENT_FAILURE_CODES)[number];
 /** Why an agent failed. `message`: a sentence; `detail`: the vendor's output, without paths and stack traces. */
 export interface AgentFailureReport {
   message?: string;
-  /** Default: `agent_process_failed`. */
   error_code?: AgentFailureCode;
   /** The same run may succeed later. Default: false. */
   retryable?: boolean;

@@ -12,7 +12,6 @@ export const harnessDefinitionSchema = z.object({
   command: z.string().min(1),
   args: z.array(z.string()),
   env: textMap.optional(),
-  /** Shown when the command is not found. */
   install_hint: z.string(),
   /** The variable in which the agent expects the secret that `harness_auth_secrets` of a run names. */
   auth_variable: z.string().optional(),
@@ -74,9 +73,7 @@ const gitHandover = z.object({
    * allowed although they are not public. `trusted_urls`: URLs whose protocol, host and port are always allowed.
    */
   hosts: z.object({ allow_private: z.array(z.string()), trusted_urls: z.array(z.string()) }).optional(),
-  /** For one repository. */
   clone_timeout_seconds: z.number().positive(),
-  /** Bytes of one mirror. */
   max_repository_bytes: z.int().positive(),
   /** Bytes of all mirrors in `mirrors_dir`; default 20 GiB. */
   max_mirrors_bytes: z.int().positive().optional(),

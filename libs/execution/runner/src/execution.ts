@@ -5,7 +5,8 @@ import type { ExecutionOptions } from './execution-options.js';
 import { ArtifactSync } from './artifacts/artifact-sync.js';
 import { Conversation } from './conversation.js';
 import { findHarness, harnessIds, type Harness } from './harness/harnesses.js';
-import { AgentFailure, executionEnvironment, type LaunchContext } from './harness/launch.js';
+import { AgentFailure } from './acp/model-failure.js';
+import { executionEnvironment, type LaunchContext } from './harness/launch.js';
 import {
   agentFailed,
   cancelled,

@@ -2,6 +2,7 @@ export * from './launcher-contract.js';
 export * from './run-execution.js';
 export * from './runner-log.js';
 export { sweep, type SweepTargets } from './process/sweep.js';
+export { exitCodeOf } from './process/managed-process.js';
 export { onAbort } from './retry.js';
 export { findCommand } from './process/child-environment.js';
 export { removeTree } from './workspace/workspace.js';

@@ -29,9 +29,7 @@ function backoffMs(attempt: number, firstMs: number, maxMs: number): number {
 export interface RetryOptions {
   readonly firstMs: number;
   readonly maxMs: number;
-  /** Ends the pause between two attempts. */
   readonly signal?: AbortSignal | undefined;
-  /** Whether the call is repeated after this error. */
   readonly again: (error: unknown, attempt: number) => boolean;
 }
 
@@ -48,7 +46,6 @@ export async function retry<T>(call: () => Promise<T>, { firstMs, maxMs, signal,
   }
 }
 
-/** Calls `then` when the signal aborts, or at once when it has. */
 export function onAbort(signal: AbortSignal | undefined, then: () => void): void {
   if (signal?.aborted) then();
   else signal?.addEventListener('abort', then, { once: true });

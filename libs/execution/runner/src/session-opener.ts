@@ -1,21 +1,19 @@
 import { RequestError, type McpServer } from '@agentclientprotocol/sdk';
 import type { Assignment, SessionStarted } from '#execution/runner-protocol';
 import { mcpServersFor, type AgentSession } from './acp/agent-session.js';
-import { requestedModel, usesPlaceholder, AgentFailure } from './harness/launch.js';
+import { AgentFailure } from './acp/model-failure.js';
+import { requestedModel, usesPlaceholder } from './harness/launch.js';
 import type { Harness } from './harness/harnesses.js';
 import { errorText, type RunnerLog } from './runner-log.js';
 
-/** Waits for the agent's response; rejects with AgentFailure or TerminatedError. */
-export type AskAgent = <T>(what: string, answer: Promise<T>) => Promise<T>;
-
-export interface OpenSessionOptions {
+interface OpenSessionOptions {
   readonly session: AgentSession;
   readonly assignment: Assignment;
   readonly harness: Harness;
   readonly cwd: string;
-  /** The stored transcript is where the agent expects it. */
   readonly transcriptPlaced: boolean;
-  readonly ask: AskAgent;
+  /** Waits for the agent's response; rejects with AgentFailure or TerminatedError. */
+  readonly ask: <T>(what: string, answer: Promise<T>) => Promise<T>;
   readonly log: RunnerLog;
 }
 
@@ -34,13 +32,12 @@ export async function openSession(options: OpenSessionOptions): Promise<SessionS
   warnings.push(...(await choosePermissionMode(options)));
   warnings.push(...(await selectModel(options)));
   for (const warning of warnings) log.warn(warning);
-  const { agentName, agentVersion } = session;
   return {
     session_id: session.id,
-    ...(agentName === undefined ? {} : { agent_name: agentName }),
-    ...(agentVersion === undefined ? {} : { agent_version: agentVersion }),
+    agent_name: session.agent?.name,
+    agent_version: session.agent?.version,
     resumed,
-    ...(warnings.length === 0 ? {} : { warnings }),
+    warnings: warnings.length === 0 ? undefined : warnings,
   };
 }
 
@@ -66,7 +63,7 @@ async function choosePermissionMode({ session, assignment, harness, ask }: OpenS
 /** Model and reasoning level, where the session offers them. Returns a warning for each setting that the agent does not receive. */
 async function selectModel({ session, assignment, harness, ask }: OpenSessionOptions): Promise<string[]> {
   const { model, reasoningLevel } = requestedModel(assignment.harness);
-  const missing = await ask('session/set_config_option', session.configure({ modelId: model, reasoningLevel }));
+  const missing = await ask('session/set_config_option', session.configure({ model, thought_level: reasoningLevel }));
   return [
     ...(missing.includes('model') && !usesPlaceholder(harness, 'model')
       ? [`The agent does not offer the model ${model}; it uses its default model.`]

@@ -1,5 +1,5 @@
 import type { FinishRequest, TurnEnded } from '#execution/runner-protocol';
-import type { AgentFailure } from './harness/launch.js';
+import type { AgentFailure } from './acp/model-failure.js';
 
 /**
  * How processes are stopped: `close` ends the session of an idle agent, `graceful` escalates from session/cancel over
@@ -55,7 +55,6 @@ export class Termination {
     return this.halting.signal;
   }
 
-  /** Aborts when processes must be killed at once. */
   get urgent(): AbortSignal {
     return this.hurrying.signal;
   }

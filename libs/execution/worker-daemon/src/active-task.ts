@@ -62,7 +62,6 @@ export class ActiveTask {
     return isNew;
   }
 
-  /** Applies what was requested while the runner was started. */
   attach(runner: BackendTask): void {
     this.runner = runner;
     if (this.isKilled) this.signal('SIGKILL');
@@ -108,7 +107,7 @@ export function handoverFor(
     limits,
     beats_per_lease: BEATS_PER_LEASE,
     harnesses: { ...harnesses },
-    git: { clone_timeout_seconds: git.cloneTimeoutSeconds, max_repository_bytes: git.maxRepositoryBytes },
+    git: { clone_timeout_seconds: git.clone_timeout_seconds, max_repository_bytes: git.max_repository_bytes },
     ...place,
   };
 }

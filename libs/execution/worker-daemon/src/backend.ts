@@ -7,7 +7,6 @@ import type { JournalEntry } from './journal.js';
 export type RunnerPlace = Pick<RunnerHandover, 'workspace_dir'> &
   Partial<Pick<RunnerHandover, 'run_as' | 'place_env' | 'git'>>;
 
-/** A claimed execution. */
 export interface ClaimedTask {
   readonly taskId: string;
   /** Decimal. */
@@ -35,7 +34,6 @@ export type TaskHandle = Readonly<Record<string, string | number>>;
 
 export type RunnerSignal = 'SIGTERM' | 'SIGKILL' | typeof RETIRE_SIGNAL;
 
-/** A runner of an execution. */
 export interface BackendTask {
   readonly handle: TaskHandle;
   /** Passes the hand-over to the runner, once, after the journal has the handle. The run starts with this call. */

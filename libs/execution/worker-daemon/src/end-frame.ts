@@ -1,5 +1,4 @@
-import { constants } from 'node:os';
-import { RUNNER_EXIT } from '#execution/runner';
+import { exitCodeOf, RUNNER_EXIT } from '#execution/runner';
 import type { TaskCompleted, TaskFailed } from '#execution/worker-protocol';
 import type { StopMode } from './active-task.js';
 import type { TaskEnd } from './backend.js';
@@ -10,7 +9,6 @@ export const FAILURE_REASON = {
   agent: 'agent_process_failed',
   /** Stopped, killed or vanished because of the machine, not because of the agent. */
   lost: 'infrastructure_timeout',
-  /** The runner itself failed. */
   fault: 'internal_error',
 } as const;
 
@@ -46,20 +44,13 @@ function completed(taskId: string, message: string, stopMode: StopMode | null): 
 function failed(taskId: string, message: string, reason: string, exitCode?: number): TaskFailed {
   return {
     type: 'task_failed',
-    data: {
-      task_id: taskId,
-      message,
-      failure_reason: reason,
-      ...(exitCode === undefined ? {} : { exit_code: exitCode }),
-    },
+    data: { task_id: taskId, message, failure_reason: reason, exit_code: exitCode },
   };
 }
 
-/** As in a shell: 128 + signal for a killed process. */
-export function exitCodeOf(end: TaskEnd): number {
+export function exitCodeOfTask(end: TaskEnd): number {
   if (end.kind === 'agent_failed') return end.exitCode;
-  if (end.kind !== 'exited') return 1;
-  return end.code ?? (end.signal === null ? 1 : 128 + constants.signals[end.signal]);
+  return end.kind === 'exited' ? exitCodeOf(end) : 1;
 }
 
 function describe(code: number | null, signal: string | null): string {

@@ -18,7 +18,6 @@ const shape = z.object({
   task_id: z.string().min(1),
   execution_id: z.string().regex(/^\d{1,19}$/),
   marker: z.string().min(8),
-  /** RFC 3339. */
   started_at: z.string(),
   backend: z.string(),
   handle: z.record(z.string(), z.union([z.string(), z.number()])),

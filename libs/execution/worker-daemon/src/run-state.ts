@@ -25,7 +25,6 @@ export async function hasRunEnded(access: Access, taskId: string): Promise<boole
   return state !== null && ENDED_STATES.includes(state);
 }
 
-/** Null when the state is unknown. */
 async function runState({ serverRootUrl, apiKey }: Access, taskId: string): Promise<string | null> {
   try {
     const response = await fetch(`${serverRootUrl}/api/v1/agent/runs/${encodeURIComponent(taskId)}`, {
@@ -44,7 +43,6 @@ async function runState({ serverRootUrl, apiKey }: Access, taskId: string): Prom
 const POLL_MS = 1_000;
 
 export interface RunStateQueries {
-  /** Whether the run has ended according to the server. */
   hasRunEnded(taskId: string): Promise<boolean>;
   /** The server rejects this worker, so it cannot be queried. Runners have separate tokens and still know their state. */
   isRejected(): boolean;

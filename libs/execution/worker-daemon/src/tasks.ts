@@ -4,7 +4,7 @@ import { EXECUTION_ENV, type TaskAssignmentData, type TaskRef, type WorkerFrame 
 import type { Clock } from '#platform/kernel';
 import { ActiveTask, handoverFor, type StopMode } from './active-task.js';
 import { type Backend, type BackendTask, type ClaimedTask, SetupFault, type TaskEnd } from './backend.js';
-import { endFrame, exitCodeOf } from './end-frame.js';
+import { endFrame, exitCodeOfTask } from './end-frame.js';
 import type { Journal } from './journal.js';
 import type { WorkerMetrics } from './metrics.js';
 import type { WorkerOptions } from './options/read-worker-options.js';
@@ -41,7 +41,6 @@ export class Tasks {
     return Math.max(0, this.parts.options.slots - this.live.length);
   }
 
-  /** All tasks, for hello. */
   get all(): TaskRef[] {
     return [...this.tasks.values()].map(refOf);
   }
@@ -50,7 +49,6 @@ export class Tasks {
     return this.live.map(refOf);
   }
 
-  /** Restores the executions of an earlier process of the daemon. */
   async restore(): Promise<void> {
     const { journal, backend, log } = this.parts;
     for (const entry of journal.read()) {
@@ -125,7 +123,6 @@ export class Tasks {
     await this.start(task, assignment);
   }
 
-  /** Stops a task on request of the server. */
   requestStop(by: { readonly taskId?: string; readonly executionId?: string }, stopMode: StopMode): void {
     for (const task of this.live) {
       if (task.taskId !== by.taskId && task.executionId !== by.executionId) continue;
@@ -196,7 +193,8 @@ export class Tasks {
       journal.write(task.entry);
       this.follow(task, runner);
       await runner.begin();
-      log.info('runner started', { ...refOf(task), ...logFieldsOf(runner.handle) });
+      const { pid, container } = runner.handle;
+      log.info('runner started', { ...refOf(task), pid, container });
     } catch (error) {
       log.error('task could not be started', { ...refOf(task), error: String(error) });
       if (runner !== null && task.runner === runner) return runner.signal('SIGKILL');
@@ -216,7 +214,7 @@ export class Tasks {
 
   private settle(task: ActiveTask, end: TaskEnd): void {
     const frame = endFrame(task.taskId, end, task.stopMode);
-    const exitCode = exitCodeOf(end);
+    const exitCode = exitCodeOfTask(end);
     this.parts.metrics.ended(frame?.type === 'task_completed' ? 'completed' : frame === null ? 'lost' : 'failed');
     const level = exitCode === 0 ? 'info' : 'warn';
     this.parts.log[level]('task ended', {
@@ -238,12 +236,3 @@ export class Tasks {
 }
 
 const refOf = ({ taskId, executionId }: ActiveTask): TaskRef => ({ task_id: taskId, execution_id: executionId });
-
-/** Fields of a handle for the log. */
-const logFieldsOf = ({
-  pid,
-  container,
-}: Readonly<Record<string, string | number>>): Record<string, string | number> => ({
-  ...(pid === undefined ? {} : { pid }),
-  ...(container === undefined ? {} : { container }),
-});

@@ -8,17 +8,14 @@ import type { WorkerOptions } from './options/read-worker-options.js';
 import { IdleRunnerMonitor, hasRunEnded } from './run-state.js';
 import { Tasks, type TasksParts } from './tasks.js';
 
-/** The description that the worker sends on each connection. */
 export type WorkerDescription = Pick<Hello['data'], 'version' | 'harnesses' | 'skills'>;
 
 export interface WorkerParts extends Omit<TasksParts, 'send' | 'changed'> {
   /** Names this daemon to the server, over reconnects and restarts. */
   readonly instanceId: string;
-  /** Called for each hello. */
   readonly describe: () => Promise<WorkerDescription>;
 }
 
-/** The end of the daemon. */
 export interface WorkerEnd {
   /** The server permanently rejects this worker. */
   readonly fault: WorkerFault | null;
@@ -41,7 +38,7 @@ export class Worker {
   private readonly options: WorkerOptions;
   private readonly metrics: WorkerMetrics;
   private readonly isOver = new AbortController();
-  private isConnected_ = false;
+  isConnected = false;
   private isDraining = false;
   private isStopping = false;
   /** Tasks of an earlier process are known, so it is clear whether there is something to wait for. */
@@ -79,10 +76,6 @@ export class Worker {
       send: (frame) => this.connection.send(frame),
       changed: (ended) => this.onChanged(ended),
     });
-  }
-
-  get isConnected(): boolean {
-    return this.isConnected_;
   }
 
   /** Runs until {@link drain} or {@link stop} is complete, or the server permanently rejects this worker. */
@@ -126,7 +119,6 @@ export class Worker {
     this.endWhenDone();
   }
 
-  /** Stops running tasks, which end with infrastructure_timeout. */
   stop(): void {
     this.isStopping = true;
     this.drain();
@@ -140,7 +132,7 @@ export class Worker {
   }
 
   private async onOpened(): Promise<void> {
-    this.isConnected_ = true;
+    this.isConnected = true;
     this.isReconciled = false;
     this.speaksHello = false;
     this.metrics.connected.set(1);
@@ -216,8 +208,8 @@ export class Worker {
   }
 
   private onClosed(): void {
-    if (this.isConnected_) this.log.warn('disconnected');
-    this.isConnected_ = false;
+    if (this.isConnected) this.log.warn('disconnected');
+    this.isConnected = false;
     this.isReconciled = false;
     this.metrics.connected.set(0);
     this.metrics.disconnected.inc();
@@ -244,7 +236,7 @@ export class Worker {
   }
 
   private async beat(): Promise<void> {
-    if (!this.isConnected_ || !this.speaksHello) return;
+    if (!this.isConnected || !this.speaksHello) return;
     const { tasks, isDraining } = this;
     const free = isDraining ? 0 : tasks.freeSlots;
     await this.connection.send({

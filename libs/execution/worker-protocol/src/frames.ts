@@ -32,9 +32,7 @@ const task = z.object({
   id,
   title: text,
   task_definition: z.object({ prompt: text }),
-  /** RFC 3339. */
   created_at: text,
-  /** RFC 3339. */
   updated_at: text,
   /** AmbientAgentConfig as the API shows it. */
   agent_config_snapshot: maybe(z.record(z.string(), z.unknown())),
@@ -43,7 +41,6 @@ const task = z.object({
 export type WorkerTask = z.infer<typeof task>;
 
 const assignment = z.object({
-  /** Id of the run. */
   task_id: id,
   /** Decimal. */
   execution_id: id,
@@ -72,11 +69,9 @@ const times = {
   next_beat_seconds: z.number().positive(),
 };
 
-/** By type, the data of the frames that the server sends. */
 const SERVER_DATA = {
   /** Offers a run to this connection. Repeating a known offer changes nothing. */
   task_assignment: assignment,
-  /** Requests the end of the run. */
   task_cancellation: z.object({ task_id: id }),
   /** Extension: the answer to the hello of a worker. */
   hello: z.object({ features: z.array(text), ...times, tasks: z.array(taskRef.extend({ verdict })) }),
@@ -108,9 +103,7 @@ const skill = z.object({
 });
 export type WorkerSkill = z.infer<typeof skill>;
 
-/** By type, the data of the frames that workers send. */
 const WORKER_DATA = {
-  /** The worker starts the task. */
   task_claimed: z.object({ task_id: id, worker_id: text }),
   /** The worker has no free slot: the run returns to the queue and has not failed. */
   task_rejected: z.object({ task_id: id, reason: text.default('') }),
@@ -133,7 +126,6 @@ const WORKER_DATA = {
     instance_id: id,
     version: name,
     backend: name,
-    /** How many tasks it runs at the same time. */
     slots: count,
     features: z.array(name).max(MAX_LISTED),
     harnesses: z.array(harness).max(MAX_LISTED),
@@ -163,7 +155,6 @@ export type ParsedFrame<Frame> =
   /** No JSON object with a type: the other end does not use this protocol. */
   | { readonly kind: 'malformed'; readonly detail: string };
 
-/** Reads a frame of a worker. Unknown fields are removed. */
 export const parseWorkerFrame = (text: string): ParsedFrame<WorkerFrame> => parse<WorkerFrame>(text, WORKER_DATA);
 
 /** Reads a frame of the server. Unknown fields are removed. */

@@ -2,7 +2,6 @@ import { RUNNER_EXIT } from '#execution/runner';
 import { unreachableApiMessage } from '../runner-process.js';
 import type { ContainerState } from './docker-engine.js';
 
-/** Meaning of a container's exit for its execution. */
 export type ContainerExit =
   | { readonly kind: 'in_order' }
   | { readonly kind: 'lost'; readonly reason: string; readonly hint?: string }
@@ -13,12 +12,9 @@ const NOT_STARTED = [126, 127];
 const MIB = 1_048_576;
 
 export interface ContainerExitContext {
-  /** The image name of the environment. */
   readonly image: string;
   readonly memoryBytes: number;
-  /** The end of the container's output. */
   readonly tail: string;
-  /** The API address of the runner, for a hint. */
   readonly runnerApiUrl?: string;
 }
 

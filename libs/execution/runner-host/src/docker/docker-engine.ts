@@ -27,7 +27,6 @@ export interface EngineInfo {
 
 export interface ImageInfo {
   readonly id: string;
-  /** Variables that the image sets. */
   readonly env: readonly string[];
 }
 
@@ -35,7 +34,6 @@ export interface ContainerState {
   readonly isRunning: boolean;
   readonly exitCode: number;
   readonly isOutOfMemory: boolean;
-  /** The engine's message about a failed start. */
   readonly error: string;
 }
 
@@ -56,7 +54,6 @@ export class DockerEngine {
 
   constructor(private readonly connection: EngineConnection) {}
 
-  /** Negotiates the API version for all later calls. */
   async connect(): Promise<EngineInfo> {
     const answer = await this.connection.call({ method: 'GET', path: '/version', timeoutMs: QUICK_MS });
     const { ApiVersion: newest, MinAPIVersion: oldest, Version: version } = parsed<VersionAnswer>(answer.body);
@@ -90,7 +87,6 @@ export class DockerEngine {
     await this.connection.call({ method: 'GET', path: '/_ping', timeoutMs: QUICK_MS });
   }
 
-  /** Null: the engine does not have the image. */
   async inspectImage(reference: string): Promise<ImageInfo | null> {
     const image = await this.find<ImageAnswer>(`/images/${reference}/json`);
     return image && { id: image.Id ?? '', env: image.Config?.Env ?? [] };
@@ -118,7 +114,6 @@ export class DockerEngine {
     }
   }
 
-  /** Returns the container's id. */
   async createContainer(name: string, specification: object): Promise<string> {
     const body = await this.text({
       method: 'POST',
@@ -130,7 +125,6 @@ export class DockerEngine {
     return parsed<{ Id?: string }>(body).Id ?? '';
   }
 
-  /** Unpacks a tar archive below `directory` of a container. */
   async putArchive(id: string, directory: string, archive: Buffer): Promise<void> {
     const path = `/containers/${id}/archive`;
     await this.text({ method: 'PUT', path, query: { path: directory }, body: archive, timeoutMs: SLOW_MS });
@@ -150,13 +144,11 @@ export class DockerEngine {
     await this.text({ method: 'POST', path: `/containers/${id}/start`, timeoutMs: SLOW_MS });
   }
 
-  /** Resolves when the container is not running. */
   async waitContainer(id: string, signal: AbortSignal): Promise<void> {
     const path = `/containers/${id}/wait`;
     await this.text({ method: 'POST', path, query: { condition: 'not-running' }, timeoutMs: 0, signal });
   }
 
-  /** Null: there is no such container. */
   async inspectContainer(id: string): Promise<ContainerState | null> {
     const container = await this.find<ContainerAnswer>(`/containers/${id}/json`);
     if (container === null) return null;
@@ -178,7 +170,6 @@ export class DockerEngine {
     await this.settled({ method: 'DELETE', path: `/containers/${id}`, query, timeoutMs: SLOW_MS }, [404, 409]);
   }
 
-  /** All containers with this label, in any state. */
   async listContainers(label: string): Promise<ListedContainer[]> {
     const query = { all: '1', filters: JSON.stringify({ label: [label] }) };
     const body = await this.text({ method: 'GET', path: '/containers/json', query, timeoutMs: SLOW_MS });
@@ -193,7 +184,6 @@ export class DockerEngine {
     return parsed<T>(await this.text({ method: 'GET', path, timeoutMs: QUICK_MS }));
   }
 
-  /** Null: the engine does not have it. */
   private async find<T>(path: string): Promise<T | null> {
     try {
       return await this.get<T>(path);

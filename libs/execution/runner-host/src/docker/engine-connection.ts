@@ -4,7 +4,6 @@ import { request as httpsRequest } from 'node:https';
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
 
-/** Address of an engine. */
 export type EngineAddress =
   | { readonly kind: 'socket'; readonly path: string }
   | { readonly kind: 'tcp'; readonly host: string; readonly port: number };
@@ -15,7 +14,6 @@ export interface DockerOptions {
   /** Directory of ca.pem, cert.pem and key.pem; empty: no TLS. */
   readonly dockerCertPath: string;
   readonly dockerPull: 'missing' | 'always' | 'never';
-  /** Milliseconds. */
   readonly dockerPullTimeout: number;
   /** Empty: no registry credentials. */
   readonly dockerAuthFile: string;

@@ -1,9 +1,8 @@
-import type { HostLog } from '../host-log.js';
+import type { HostLog } from '#execution/runner';
 import type { DockerEngine, EngineInfo } from './docker-engine.js';
 
 const REMIND_MS = 60_000;
 
-/** Monitors whether the engine is available, and logs changes. */
 export class EngineMonitor {
   private info: EngineInfo | null = null;
   private remindedAt = -Infinity;
@@ -22,7 +21,6 @@ export class EngineMonitor {
     return this.info?.processors ?? 1;
   }
 
-  /** Checks once; true when the engine has become available. */
   async check(): Promise<boolean> {
     try {
       if (this.info) {

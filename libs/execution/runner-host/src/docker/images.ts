@@ -1,14 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import { SingleFlight } from '#platform/kernel';
-import type { HostLog } from '../host-log.js';
+import type { HostLog } from '#execution/runner';
 import type { DockerEngine, ImageInfo } from './docker-engine.js';
 import { type DockerOptions, EngineError, EngineUnreachable } from './engine-connection.js';
 
-/** A parsed reference to an image. */
 export interface ImageReference {
-  /** As it was written. */
   readonly text: string;
-  /** Without tag and digest. */
   readonly name: string;
   /** Tag or digest; `latest` when none is written. */
   readonly tag: string;
@@ -112,7 +109,6 @@ export class ImagePuller {
     private readonly log: HostLog,
   ) {}
 
-  /** Rejects with EngineUnreachable. */
   async ensure(text: string): Promise<PullResult> {
     const reference = parseImageReference(text);
     if (!reference) return { kind: 'failed', message: `"${text}" is not a valid Docker image name.` };
@@ -128,7 +124,6 @@ export class ImagePuller {
     return { kind: 'failed', message: `The image ${text} was pulled, but does not exist on the engine.` };
   }
 
-  /** Resolves to the problem, or null. */
   private async pull({ text, name, tag, registry }: ImageReference): Promise<string | null> {
     const { dockerPullTimeout, dockerAuthFile } = this.settings;
     const timeout = AbortSignal.timeout(dockerPullTimeout);

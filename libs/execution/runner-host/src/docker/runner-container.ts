@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Socket } from 'node:net';
 import type { RunnerHandover } from '#execution/runner-protocol';
-import type { HostLog } from '../host-log.js';
+import type { HostLog } from '#execution/runner';
 import { HOME_DIRECTORY } from './container-specification.js';
 import type { ContainerState, DockerEngine } from './docker-engine.js';
 import { EngineUnreachable, isMissing } from './engine-connection.js';
@@ -31,7 +31,6 @@ export class RunnerContainer {
     this.output = new RunnerOutput(executionId, parts.log);
   }
 
-  /** The end of the runner's output, on one line. */
   get tail(): string {
     return this.output.tail;
   }

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { HostLog } from '../host-log.js';
+import type { HostLog } from '#execution/runner';
 import { RunnerOutput } from './runner-output.js';
 
 describe('RunnerOutput', () => {

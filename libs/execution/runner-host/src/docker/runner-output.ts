@@ -1,4 +1,5 @@
-import { type HostLog, logRunnerLine } from '../host-log.js';
+import type { HostLog } from '#execution/runner';
+import { logRunnerLine } from '../runner-process.js';
 
 const MAX_LINE_BYTES = 16_384;
 const MAX_LOGGED_BYTES = 4 * 1_048_576;

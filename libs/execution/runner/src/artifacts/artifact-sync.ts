@@ -79,7 +79,6 @@ export class ArtifactSync {
     }
   }
 
-  /** Resolves to the problem, or null. */
   private async uploadFile(found: FoundFile, signal: AbortSignal): Promise<string | null> {
     const { workspace, maxBytes = MAX_ARTIFACT_BYTES } = this.options;
     const { path } = found;

@@ -1,20 +1,11 @@
-import type { AgentFailureReport, Assignment, HarnessDefinition, RunnerHandover } from '#execution/runner-protocol';
+import type { Assignment, HarnessDefinition, RunnerHandover } from '#execution/runner-protocol';
+import { AgentFailure } from '../acp/model-failure.js';
 import { errorText } from '../runner-log.js';
 import { childEnvironment, findCommand } from '../process/child-environment.js';
 import { ManagedProcess } from '../process/managed-process.js';
 import { environmentBeforePrivilegeDrop } from '../oz/drop-privileges.js';
 import type { Workspace } from '../workspace/workspace.js';
 import type { Harness } from './harnesses.js';
-
-/** A failure of the agent; the message is for the person who started the run. */
-export class AgentFailure extends Error {
-  constructor(
-    message: string,
-    readonly report: Omit<AgentFailureReport, 'message'> & { readonly exitCode?: number } = {},
-  ) {
-    super(message);
-  }
-}
 
 export interface LaunchContext {
   readonly workspace: Workspace;

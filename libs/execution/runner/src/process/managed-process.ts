@@ -115,7 +115,6 @@ export class TailBuffer {
     if (this.kept > 2 * this.maxBytes) this.compact();
   }
 
-  /** Whether something was left out. */
   get truncated(): boolean {
     return this.total > this.maxBytes;
   }

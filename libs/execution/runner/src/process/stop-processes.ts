@@ -11,7 +11,6 @@ export interface StopProcessesOptions {
   readonly turn: Promise<unknown> | null;
   readonly setup: ManagedProcess | null;
   readonly stepMs: number;
-  /** Aborts when the processes must end at once. */
   readonly urgent: AbortSignal;
 }
 

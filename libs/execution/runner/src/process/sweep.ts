@@ -62,7 +62,6 @@ function read(path: string): Buffer | null {
 }
 
 export interface SweepTargets {
-  /** Process groups started for the execution. */
   readonly groups?: readonly number[];
   /** Every process whose start environment contains it, `setsid` children too. */
   readonly marker?: string;

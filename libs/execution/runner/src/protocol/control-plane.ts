@@ -17,7 +17,6 @@ import { retry } from '../retry.js';
 /** The execution does not belong to this runner any more: stop everything, report nothing. */
 export class LeaseLostError extends Error {}
 
-/** The control plane rejects the request permanently. */
 export class RejectedError extends Error {}
 
 /** Can be retried: no response, or status 408, 429 or 5xx. */
@@ -37,7 +36,6 @@ export interface ControlPlaneOptions {
   readonly instanceId: string;
   /** Called for a response that renews the lease; `sentAt` is the time of its request on `performance.now()`. */
   readonly onContact: (sentAt: number) => void;
-  /** Ends every request in flight. */
   readonly signal: AbortSignal;
 }
 
@@ -49,7 +47,6 @@ interface Call {
   readonly timeoutMs: number;
   /** `/commands` and `/attachments` do not renew the lease. */
   readonly renews?: boolean;
-  /** Error statuses that the caller handles. */
   readonly acceptedStatuses?: readonly number[];
   readonly signal?: AbortSignal | undefined;
 }
@@ -106,7 +103,6 @@ export class ControlPlane {
     await this.call({ method: 'PUT', path, body: bytes, timeoutMs: UPLOAD_MS });
   }
 
-  /** null: none is stored. */
   getTranscript(): Promise<Buffer | null> {
     return this.download(this.pathOf('/transcript'));
   }
@@ -147,7 +143,6 @@ export class ControlPlane {
     await this.call({ method: 'POST', path: '/finish', body: this.withEpoch(request), timeoutMs: REQUEST_MS });
   }
 
-  /** null: status 404. */
   private async download(path: string, renews = true): Promise<Buffer | null> {
     const response = await this.call({ method: 'GET', path, timeoutMs: UPLOAD_MS, renews, acceptedStatuses: [404] });
     return response.status === 404 ? null : Buffer.from(await body(response, () => response.arrayBuffer()));

@@ -15,7 +15,6 @@ export interface OutboxOptions {
   readonly clock: Clock;
   readonly maxOutputBytes: number;
   readonly redactor: Redactor;
-  /** Gets each event once, as it is sent. */
   readonly onSealed?: ((event: RunnerEvent) => void) | undefined;
   readonly signal: AbortSignal;
 }

@@ -48,7 +48,6 @@ export class OutputLimit {
 
   constructor(private readonly maxBytes: number) {}
 
-  /** The events to send instead of `event`. */
   admit(event: PlainEvent): PlainEvent[] {
     if (!LIMITED.has(event.kind)) return [event];
     if (!this.exceeded) {
@@ -90,7 +89,6 @@ export class EventRedactor {
 
   constructor(private readonly redactor: Redactor) {}
 
-  /** The events to send now. */
   redact(event: PlainEvent): PlainEvent[] {
     if (this.redactor.isIdle) return [event];
     const { kind, data } = event;

@@ -15,7 +15,6 @@ export { REDACTED };
 export class Redactor {
   private readonly needles: readonly string[];
   private readonly byteNeedles: readonly string[];
-  /** Encoded values that programs wrap. */
   private readonly wrapped: WrappedNeedles;
 
   constructor(secrets: Iterable<string>) {
@@ -37,7 +36,6 @@ export class Redactor {
     return this.withoutParts(this.whole(text));
   }
 
-  /** Redacts complete values only. */
   whole(text: string): string {
     const rest = this.needles.reduce(
       (left, needle) => (left.includes(needle) ? left.replaceAll(needle, REDACTED) : left),
@@ -88,7 +86,6 @@ function valuesOf(secret: string): string[] {
   return own.filter((form) => form.length >= MIN_LENGTH);
 }
 
-/** The value as it is, and in URL and JSON encoding. */
 function textForms(text: string): string[] {
   const json = JSON.stringify(text).slice(1, -1);
   const url = encodeURIComponent(text);

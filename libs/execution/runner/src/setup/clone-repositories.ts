@@ -14,7 +14,6 @@ export interface PrepareOptions extends Pick<ExecutionOptions, 'handover' | 'ass
   readonly onProcess: (process: ManagedProcess) => void;
   /** Clones are reported in the order of the repositories, then the commands. */
   readonly report: (kind: 'setup_started' | 'setup_command_finished', data: object) => void;
-  /** No further step is started after this. */
   readonly signal: AbortSignal;
 }
 

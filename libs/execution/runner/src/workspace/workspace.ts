@@ -54,7 +54,6 @@ export class Workspace {
     return this.inPlace?.home_dir ?? join(this.root, 'home');
   }
 
-  /** Where repositories are cloned into. */
   get base(): string {
     return join(this.root, 'work');
   }

@@ -59,15 +59,9 @@ export class ProcessBackend implements Backend {
     const { environment, git } = this.options;
     const handover = task.handover({
       ...place,
-      ...(uid === undefined ? {} : { run_as: { uid, gid: uid } }),
+      run_as: uid === undefined ? undefined : { uid, gid: uid },
       place_env: { ...environment },
-      git: {
-        clone_timeout_seconds: git.cloneTimeoutSeconds,
-        max_repository_bytes: git.maxRepositoryBytes,
-        max_mirrors_bytes: git.maxMirrorsBytes,
-        mirrors_dir: join(this.options.dataDir, 'mirrors'),
-        local_roots: [...git.localRoots],
-      },
+      git: { ...git, mirrors_dir: join(this.options.dataDir, 'mirrors') },
     });
     const ended = runner.exited.then(async ({ code, signal }): Promise<TaskEnd> => {
       await this.clearQuietly(executionId, task.marker, handle);
@@ -139,7 +133,6 @@ const POLL_MS = 500;
 
 /** A runner that an earlier process of the daemon started, so it is not a child of this process. */
 export class OrphanRunner {
-  /** Resolves when the process has ended. */
   readonly gone: Promise<void>;
 
   constructor(private readonly identity: ProcessIdentity) {
