@@ -3,7 +3,7 @@ import type { Assignment, Commands, Desired, SessionStarted, SetupFailed } from 
 import { AgentHost } from './agent-host.js';
 import type { ExecutionOptions } from './execution-options.js';
 import { ArtifactSync } from './artifacts/artifact-sync.js';
-import { Conversation } from './conversation.js';
+import { Conversation, Inbox } from './conversation.js';
 import { findHarness, harnessIds, type Harness } from './harness/harnesses.js';
 import { AgentFailure } from './acp/model-failure.js';
 import { executionEnvironment, type LaunchContext } from './harness/launch.js';
@@ -17,16 +17,13 @@ import {
   stopped,
   type ExecutionEnd,
 } from './termination.js';
-import { stopProcesses } from './process/stop-processes.js';
-import { killMatching, sweep, type SweepTargets } from './process/sweep.js';
 import type { ManagedProcess } from './process/managed-process.js';
-import { Inbox } from './protocol/inbox.js';
+import { killMatching, sweep, type SweepTargets } from './process/sweep.js';
 import { errorText } from './runner-log.js';
 import { prepareWorkspace, startDirectory } from './setup/setup.js';
 import { isTransient, retryTransient } from './transient.js';
 import { placeAttachments } from './workspace/attachments.js';
-import { watchDisk } from './workspace/disk-meter.js';
-import { makeHomeDirectories, Workspace } from './workspace/workspace.js';
+import { watchDisk, makeHomeDirectories, Workspace } from './workspace/workspace.js';
 import { TranscriptSync } from './workspace/transcript-sync.js';
 
 const SWEEP_MS = 30_000;
@@ -216,17 +213,9 @@ export class Execution {
   }
 
   private async endProcesses(): Promise<void> {
-    const { termination, handover, log } = this.options;
+    const { log } = this.options;
     this.host.permissions.cancelAll();
-    await stopProcesses({
-      stopMode: termination.ending?.stopMode ?? 'kill',
-      agent: this.host.process,
-      session: this.host.session,
-      turn: this.conversation.openTurn,
-      setup: this.setup,
-      stepMs: handover.limits.cancel_step_seconds * 1000,
-      urgent: termination.urgent,
-    });
+    await this.host.stop(this.conversation.openTurn, this.setup);
     const { killed, left } = await sweep(this.targets(), SWEEP_MS);
     if (left > 0) log.error('some processes could not be killed', { left });
     else log.info('all processes have ended', { swept: killed });

@@ -22,9 +22,12 @@ export class TerminatedError extends Error {}
 
 /** Decides the end of an execution: the first decision is final, a later one can only make it faster. */
 export class Termination {
-  private decided: ExecutionEnd | null = null;
+  ending: ExecutionEnd | null = null;
   private readonly halting = new AbortController();
   private readonly hurrying = new AbortController();
+  readonly signal = this.halting.signal;
+  /** Aborts when processes must be killed at once. */
+  readonly urgent = this.hurrying.signal;
   private readonly halted: Promise<never>;
 
   constructor() {
@@ -35,28 +38,16 @@ export class Termination {
   }
 
   decide(ending: ExecutionEnd): void {
-    if (this.decided === null) this.decided = ending;
-    else if (SEVERITY.indexOf(ending.stopMode) > SEVERITY.indexOf(this.decided.stopMode)) {
-      this.decided = { ...this.decided, stopMode: ending.stopMode };
+    if (this.ending === null) this.ending = ending;
+    else if (SEVERITY.indexOf(ending.stopMode) > SEVERITY.indexOf(this.ending.stopMode)) {
+      this.ending = { ...this.ending, stopMode: ending.stopMode };
     }
     if (SEVERITY.indexOf(ending.stopMode) >= SEVERITY.indexOf('kill')) this.hurrying.abort();
     this.halting.abort();
   }
 
-  get ending(): ExecutionEnd | null {
-    return this.decided;
-  }
-
   get isFenced(): boolean {
-    return this.decided?.stopMode === 'fence';
-  }
-
-  get signal(): AbortSignal {
-    return this.halting.signal;
-  }
-
-  get urgent(): AbortSignal {
-    return this.hurrying.signal;
+    return this.ending?.stopMode === 'fence';
   }
 
   /** The promise's result, unless the end is decided first; then it rejects with TerminatedError. */

@@ -42,12 +42,6 @@ async function runState({ serverRootUrl, apiKey }: Access, taskId: string): Prom
 
 const POLL_MS = 1_000;
 
-export interface RunStateQueries {
-  hasRunEnded(taskId: string): Promise<boolean>;
-  /** The server rejects this worker, so it cannot be queried. Runners have separate tokens and still know their state. */
-  isRejected(): boolean;
-}
-
 /** While the worker drains, ends runners that only wait for follow-ups, which could take very long. */
 export class IdleRunnerMonitor {
   private timer: NodeJS.Timeout | undefined;
@@ -55,7 +49,11 @@ export class IdleRunnerMonitor {
 
   constructor(
     private readonly live: () => readonly ActiveTask[],
-    private readonly queries: RunStateQueries,
+    private readonly queries: {
+      readonly hasRunEnded: (taskId: string) => Promise<boolean>;
+      /** The server rejects this worker, so it cannot be queried. Runners have separate tokens and still know their state. */
+      readonly isRejected: () => boolean;
+    },
     private readonly log: HostLog,
   ) {}
 

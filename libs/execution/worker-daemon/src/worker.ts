@@ -2,7 +2,6 @@ import type { HostLog } from '#execution/runner-host';
 import type { BeatAnswer, Hello, HelloAnswer, ServerFrame, TaskAssignmentData } from '#execution/worker-protocol';
 import type { WorkerFault } from './backend.js';
 import { Connection } from './connection.js';
-import { HeartbeatTimer } from './heartbeat-timer.js';
 import type { WorkerMetrics } from './metrics.js';
 import type { WorkerOptions } from './options/read-worker-options.js';
 import { IdleRunnerMonitor, hasRunEnded } from './run-state.js';
@@ -255,5 +254,48 @@ export class Worker {
     if (!this.isRestored || !this.isDraining || this.tasks.live.length > 0 || this.isOver.signal.aborted) return;
     if (this.tasks.unacknowledged.length === 0 || this.fault !== null) return this.isOver.abort();
     setTimeout(() => this.isOver.abort(), ACKNOWLEDGEMENT_TIMEOUT_MS).unref();
+  }
+}
+
+const SOON_MS = 50;
+
+/** Calls `beat` periodically, ± 20 % so that workers do not synchronize, and soon after a change. */
+export class HeartbeatTimer {
+  private seconds = 0;
+  private timer: NodeJS.Timeout | undefined;
+  private soonTimer: NodeJS.Timeout | undefined;
+
+  constructor(private readonly beat: () => void) {}
+
+  every(seconds: number): void {
+    this.seconds = seconds;
+    this.arm();
+  }
+
+  /** Several changes within a moment cause one heartbeat. */
+  soon(): void {
+    if (this.seconds === 0) return;
+    this.soonTimer ??= setTimeout(() => {
+      this.soonTimer = undefined;
+      this.beat();
+      this.arm();
+    }, SOON_MS);
+  }
+
+  stop(): void {
+    this.seconds = 0;
+    clearTimeout(this.timer);
+    clearTimeout(this.soonTimer);
+    this.soonTimer = undefined;
+  }
+
+  private arm(): void {
+    clearTimeout(this.timer);
+    if (this.seconds === 0) return;
+    const waitMs = this.seconds * 1000 * (0.8 + Math.random() * 0.4);
+    this.timer = setTimeout(() => {
+      this.beat();
+      this.arm();
+    }, waitMs);
   }
 }

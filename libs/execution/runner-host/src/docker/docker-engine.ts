@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
+import type { HostLog } from '#execution/runner';
 import {
   EngineConnection,
   type EngineRequest,
@@ -79,7 +80,9 @@ export class DockerEngine {
   /** The address of the engine's machine as an `ExtraHosts` entry of a container in this network. */
   async hostAddress(network: string): Promise<string> {
     if (this.keepsHostGateway) return HOST_GATEWAY;
-    const { IPAM: ipam } = await this.get<NetworkAnswer>(`/networks/${encodeURIComponent(network)}`);
+    const { IPAM: ipam } = await this.get<{ IPAM?: { Config?: { Gateway?: string }[] | null } }>(
+      `/networks/${encodeURIComponent(network)}`,
+    );
     return ipam?.Config?.find(({ Gateway: gateway }) => gateway)?.Gateway ?? HOST_GATEWAY;
   }
 
@@ -88,7 +91,7 @@ export class DockerEngine {
   }
 
   async inspectImage(reference: string): Promise<ImageInfo | null> {
-    const image = await this.find<ImageAnswer>(`/images/${reference}/json`);
+    const image = await this.find<{ Id?: string; Config?: { Env?: string[] | null } }>(`/images/${reference}/json`);
     return image && { id: image.Id ?? '', env: image.Config?.Env ?? [] };
   }
 
@@ -150,7 +153,7 @@ export class DockerEngine {
   }
 
   async inspectContainer(id: string): Promise<ContainerState | null> {
-    const container = await this.find<ContainerAnswer>(`/containers/${id}/json`);
+    const container = await this.find<{ State?: ContainerAnswer }>(`/containers/${id}/json`);
     if (container === null) return null;
     const { Running = false, ExitCode = 0, OOMKilled = false, Error: error = '' } = container.State ?? {};
     return { isRunning: Running, exitCode: ExitCode, isOutOfMemory: OOMKilled, error };
@@ -216,16 +219,7 @@ interface VersionAnswer {
   ApiVersion?: string;
   MinAPIVersion?: string;
 }
-interface ImageAnswer {
-  Id?: string;
-  Config?: { Env?: string[] | null };
-}
-interface NetworkAnswer {
-  IPAM?: { Config?: { Gateway?: string }[] | null };
-}
-interface ContainerAnswer {
-  State?: { Running?: boolean; ExitCode?: number; OOMKilled?: boolean; Error?: string };
-}
+type ContainerAnswer = { Running?: boolean; ExitCode?: number; OOMKilled?: boolean; Error?: string };
 type ListAnswer = { Id?: string; State?: string; Labels?: Record<string, string> | null }[];
 
 function parsed<T>(text: string): T {
@@ -269,5 +263,55 @@ function parse(line: Buffer): Record<string, unknown> | null {
     return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : null;
   } catch {
     return null;
+  }
+}
+
+const REMIND_MS = 60_000;
+
+export class EngineMonitor {
+  private info: EngineInfo | null = null;
+  private remindedAt = -Infinity;
+
+  constructor(
+    private readonly engine: DockerEngine,
+    private readonly address: string,
+    private readonly log: HostLog,
+  ) {}
+
+  get isUp(): boolean {
+    return this.info !== null;
+  }
+
+  get processors(): number {
+    return this.info?.processors ?? 1;
+  }
+
+  async check(): Promise<boolean> {
+    try {
+      if (this.info) {
+        await this.engine.ping();
+        return false;
+      }
+      const info = await this.engine.connect();
+      if (info.os !== 'linux') throw new Error(`it runs ${info.os} containers; Linux containers are required`);
+      this.info = info;
+    } catch (error) {
+      this.markUnavailable(error);
+      return false;
+    }
+    this.log.info(`The Docker Engine at ${this.address} is available: version ${this.info.version}.`);
+    return true;
+  }
+
+  /** Reports a failed request. Runs stay in the queue until the engine is available again. */
+  markUnavailable(error: unknown): void {
+    const isNews = this.info !== null;
+    this.info = null;
+    if (!isNews && performance.now() - this.remindedAt < REMIND_MS) return;
+    this.remindedAt = performance.now();
+    const reason = error instanceof Error ? error.message : String(error);
+    this.log.error(
+      `The Docker Engine at ${this.address} (DOCKER_HOST) cannot be used: ${reason}. Runs wait in the queue until it is available.`,
+    );
   }
 }

@@ -44,10 +44,7 @@ export class EngineError extends Error {
 
 /** No response from the engine: it is not running, not reachable, or too slow. */
 export class EngineUnreachable extends Error {
-  constructor(detail: string) {
-    super(detail);
-    this.name = 'EngineUnreachable';
-  }
+  override name = 'EngineUnreachable';
 }
 
 /** Whether the engine reports that the container or image does not exist. */

@@ -10,7 +10,8 @@ const USABLE_SHARE = 8 / 9;
  * server renewed the lease at some moment after that, never before.
  */
 export class Lease {
-  private ttlMs = 0;
+  /** Milliseconds. */
+  ttl = 0;
   private lastOk = 0;
   private timer: NodeJS.Timeout | undefined;
 
@@ -18,7 +19,7 @@ export class Lease {
 
   /** @param sentAt `performance.now()` from just before the request went out. */
   start(ttlSeconds: number, sentAt: number): void {
-    this.ttlMs = ttlSeconds * 1000;
+    this.ttl = ttlSeconds * 1000;
     this.lastOk = sentAt;
     this.arm();
   }
@@ -28,13 +29,9 @@ export class Lease {
   }
 
   setTtl(ttlSeconds: number): void {
-    if (ttlSeconds * 1000 === this.ttlMs) return;
-    this.ttlMs = ttlSeconds * 1000;
+    if (ttlSeconds * 1000 === this.ttl) return;
+    this.ttl = ttlSeconds * 1000;
     if (this.timer !== undefined) this.arm();
-  }
-
-  get ttl(): number {
-    return this.ttlMs;
   }
 
   stop(): void {
@@ -44,11 +41,11 @@ export class Lease {
 
   private arm(): void {
     clearTimeout(this.timer);
-    const remaining = this.lastOk + this.ttlMs * USABLE_SHARE - performance.now();
+    const remaining = this.lastOk + this.ttl * USABLE_SHARE - performance.now();
     this.timer = setTimeout(
       () => {
         // Renewals do not change the timer; when it fires early it is set again for the remaining time.
-        if (performance.now() >= this.lastOk + this.ttlMs * USABLE_SHARE) this.onExpired();
+        if (performance.now() >= this.lastOk + this.ttl * USABLE_SHARE) this.onExpired();
         else this.arm();
       },
       Math.max(1, Math.ceil(remaining)),

@@ -13,9 +13,8 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { occupiedBytes } from './disk-meter.js';
+import { occupiedBytes, Workspace } from './workspace.js';
 import { readTranscript } from './transcript-sync.js';
-import { Workspace } from './workspace.js';
 
 let base: string;
 beforeEach(() => void (base = mkdtempSync(join(tmpdir(), 'headrace-workspace-'))));

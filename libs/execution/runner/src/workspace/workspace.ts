@@ -3,6 +3,7 @@ import { dirname, join, relative, sep } from 'node:path';
 import { makeDirectory } from '#platform/kernel';
 import type { InPlace, HarnessDefinition } from '#execution/runner-protocol';
 import { errorText, type RunnerLog } from '../runner-log.js';
+import { sleep } from '../retry.js';
 
 /** The directory of the workspaces is not available, such as a disk that is not mounted. */
 export class WorkspacesMissingError extends Error {}
@@ -17,6 +18,17 @@ export interface RunAs {
  * `work/` (where commands and the agent start) and `tmp/` (TMPDIR, so that it is measured and deleted with the rest).
  */
 export class Workspace {
+  /** Where repositories are cloned into. */
+  readonly base = join(this.root, 'work');
+  readonly tmp = join(this.root, 'tmp');
+  /**
+   * Files in this directory are uploaded. Below TMPDIR: some agents may write only there and in the working directory,
+   * which must start empty for `git clone <url> .`.
+   */
+  readonly artifacts = join(this.tmp, 'artifacts');
+  /** Attachments of the run; not in the working directory for the same reason. */
+  readonly attachments = join(this.tmp, 'attachments');
+
   private constructor(
     readonly root: string,
     readonly runAs: RunAs | undefined,
@@ -54,30 +66,9 @@ export class Workspace {
     return this.inPlace?.home_dir ?? join(this.root, 'home');
   }
 
-  get base(): string {
-    return join(this.root, 'work');
-  }
-
   get work(): string {
     if (this.inPlace) return this.inPlace.work_dir;
     return this.startIn === undefined ? this.base : join(this.base, this.startIn);
-  }
-
-  /**
-   * Files in this directory are uploaded. Below TMPDIR: some agents may write only there and in the working directory,
-   * which must start empty for `git clone <url> .`.
-   */
-  get artifacts(): string {
-    return join(this.tmp, 'artifacts');
-  }
-
-  /** Attachments of the run; not in the working directory for the same reason. */
-  get attachments(): string {
-    return join(this.tmp, 'attachments');
-  }
-
-  get tmp(): string {
-    return join(this.root, 'tmp');
   }
 
   /** The directory that must contain a file for it to be uploaded. */
@@ -165,3 +156,42 @@ export async function makeHomeDirectories({ env = {} }: HarnessDefinition, works
     if (parts.length > 0) await workspace.makeHomeDirectory(join(workspace.home, ...parts));
   }
 }
+
+const FIRST_MS = 500;
+const MIN_PAUSE_MS = 1_000;
+/** Upper bound of the pause: after a longer one a workspace could be far over its limit. */
+const MAX_PAUSE_MS = 10_000;
+/** Measuring takes about one hundredth of the time, until MAX_PAUSE_MS. */
+const PAUSE_PER_MEASURE = 99;
+
+/** Bytes that a directory occupies on disk. Symbolic links are not followed; files that are deleted meanwhile do not count. */
+export async function occupiedBytes(directory: string, signal: AbortSignal): Promise<number> {
+  let total = 0;
+  for (const stack = [directory]; !signal.aborted;) {
+    const current = stack.pop();
+    if (current === undefined) break;
+    for (const entry of await readdir(current, { withFileTypes: true }).catch(() => [])) {
+      const path = join(current, entry.name);
+      if (entry.isDirectory()) stack.push(path);
+      total += ((await lstat(path).catch(() => null))?.blocks ?? 0) * 512;
+    }
+  }
+  return total;
+}
+
+/** Resolves to the measured bytes once they exceed the limit; never resolves after the signal aborts. */
+export async function watchDisk(directory: string, maxBytes: number, signal: AbortSignal): Promise<number> {
+  // Not during the start: a measurement that waits for the processor would count as a long one.
+  await sleep(FIRST_MS, signal);
+  for (;;) {
+    const startedAt = performance.now();
+    const bytes = await occupiedBytes(directory, signal);
+    if (signal.aborted) return new Promise(() => undefined);
+    if (bytes > maxBytes) return bytes;
+    await sleep(pauseAfter(performance.now() - startedAt), signal);
+  }
+}
+
+/** Milliseconds from the end of a measure that took `measureMs` to the next one. */
+export const pauseAfter = (measureMs: number): number =>
+  Math.min(MAX_PAUSE_MS, Math.max(MIN_PAUSE_MS, measureMs * PAUSE_PER_MEASURE));

@@ -95,13 +95,7 @@ function optionsOf(config: WorkerConfig, backend: 'process' | 'docker', environm
 
 export type WorkerOptions = Readonly<ReturnType<typeof optionsOf>>;
 
-interface Given {
-  readonly text: (name: string) => string | undefined;
-  readonly isOn: (name: string) => boolean;
-  readonly value: (flag: Flag) => unknown;
-}
-
-function readFlags(args: readonly string[], environment: Environment): Given {
+function readFlags(args: readonly string[], environment: Environment) {
   if (args.some((arg) => arg === '--api-key' || arg.startsWith('--api-key=')))
     throw new WorkerFault(
       'Other users of this machine can see arguments: put the API key into WARP_API_KEY, or into a file for --api-key-file.',
@@ -129,12 +123,12 @@ function readFlags(args: readonly string[], environment: Environment): Given {
   const named = (name: string): Flag =>
     FLAGS.find((flag) => flag.name === name) ?? { name, key: null, description: '' };
   return {
-    text: (name) => {
+    text: (name: string): string | undefined => {
       const value = raw(named(name));
       return typeof value === 'string' ? value : undefined;
     },
-    isOn: (name) => raw(named(name)) === true,
-    value: (flag) => {
+    isOn: (name: string): boolean => raw(named(name)) === true,
+    value: (flag: Flag): unknown => {
       const value = raw(flag);
       if (!Array.isArray(value)) return value;
       if (flag.kind === 'pairs') return Object.fromEntries(value.map((pair) => split(flag, pair)));
@@ -241,7 +235,8 @@ function apiKeySource(file: string | undefined, environment: Environment): () =>
   );
   if (key === undefined)
     throw new WorkerFault('An API key is required: use --api-key-file, or set HEADRACE_TOKEN or WARP_API_KEY.');
-  return checked(key);
+  const valid = checked(key);
+  return () => valid;
 }
 
 /** Whether every user of this machine can read the file, including the users of runs. */
@@ -256,11 +251,11 @@ function readKey(file: string): string {
   } catch (error) {
     throw new WorkerFault(`--api-key-file: cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown'}).`);
   }
-  return checked(key)();
+  return checked(key);
 }
 
-function checked(key: string): () => string {
+function checked(key: string): string {
   if (!/^[\x21-\x7e]+$/.test(key))
     throw new WorkerFault('Invalid API key: it is empty or contains illegal characters.');
-  return () => key;
+  return key;
 }
