@@ -169,7 +169,7 @@ interface OpenSessionOptions {
 export async function openSession(options: OpenSessionOptions): Promise<SessionStarted> {
   const { session, assignment, cwd, ask, log } = options;
   await ask('initialize', session.initialize());
-  const mcp = mcpServersFor(assignment.mcp_servers, session.supportsHttpMcpServers);
+  const mcp = mcpServersFor(assignment.mcp_servers, session.capabilities.mcpCapabilities?.http === true);
   const warnings: string[] = [];
   if (mcp.unsupported.length > 0)
     warnings.push(`The agent does not support MCP servers over HTTP; not available: ${mcp.unsupported.join(', ')}.`);

@@ -149,7 +149,7 @@ export class Conversation {
     host.normalizer.startTurn(this.options.assignment.reports_usage_early);
     for (const event of this.early ?? []) this.push(event.kind, event.data);
     this.early = null;
-    const content = files.map((file) => attachmentContent(file, session.promptCapabilities));
+    const content = files.map((file) => attachmentContent(file, session.capabilities.promptCapabilities ?? {}));
     host.output.start();
     const expired = host.watch.start();
     const answer = session.prompt(`${prefix}${prompt.text}`, content);

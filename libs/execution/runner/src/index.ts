@@ -1,6 +1,7 @@
 export * from './launcher-contract.js';
 export * from './run-execution.js';
 export * from './runner-log.js';
+export { fields } from './acp/fields.js';
 export { sweep, type SweepTargets } from './process/sweep.js';
 export { exitCodeOf } from './process/managed-process.js';
 export { onAbort } from './retry.js';

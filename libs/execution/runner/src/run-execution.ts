@@ -1,4 +1,4 @@
-import { newUuid, SystemClock, type Clock } from '#platform/kernel';
+import { newUuid, SystemClock } from '#platform/kernel';
 import type { Assignment, RunnerEvent, RunnerHandover } from '#execution/runner-protocol';
 import type { Execution } from './execution.js';
 import type { ExecutionOptions } from './execution-options.js';
@@ -15,15 +15,12 @@ export interface RunExecutionOptions extends Pick<
   ExecutionOptions,
   'builtinAgentArgs' | 'log' | 'endsWhenIdle' | 'stopMeansCancel'
 > {
-  readonly clock?: Clock;
   /** Aborts when the runner shall stop (SIGTERM). */
   readonly drain?: AbortSignal;
   /** Aborts when the runner shall stop at once (a second SIGTERM). */
   readonly abort?: AbortSignal;
   /** Aborts when the session shall end once it is idle (RETIRE_SIGNAL). */
   readonly retire?: AbortSignal;
-  /** How long the claim is retried. Default: `claim_seconds` of the hand-over, else 60 s. */
-  readonly claimMs?: number;
   readonly onClaimed?: (assignment: Assignment) => void;
   /** Gets every event as it is reported, without secrets. */
   readonly onEvent?: (event: RunnerEvent) => void;
@@ -38,8 +35,7 @@ const CLAIM_REPORT_MS = 5_000;
  * processes of the execution have ended and its workspace is removed; does not reject.
  */
 export async function runExecution(handover: RunnerHandover, options: RunExecutionOptions): Promise<RunnerExitCode> {
-  const { drain, abort, retire, clock = new SystemClock() } = options;
-  const { claimMs = (handover.claim_seconds ?? DEFAULT_CLAIM_SECONDS) * 1000 } = options;
+  const { drain, abort, retire } = options;
   let { log } = options;
   const termination = new Termination();
   const lost = new AbortController();
@@ -81,7 +77,10 @@ export async function runExecution(handover: RunnerHandover, options: RunExecuti
   let parts;
   try {
     // The modules that drive an agent are loaded during the claim: loading takes longer than the request.
-    const [claimed, loaded] = await Promise.all([plane.claim(claimMs, drain), import('./execution.js')]);
+    const [claimed, loaded] = await Promise.all([
+      plane.claim((handover.claim_seconds ?? DEFAULT_CLAIM_SECONDS) * 1000, drain),
+      import('./execution.js'),
+    ]);
     parts = loaded;
     assignment = claimed.assignment;
     lease.start(assignment.ttl_seconds, claimed.sentAt);
@@ -106,7 +105,7 @@ export async function runExecution(handover: RunnerHandover, options: RunExecuti
     send: (events) => plane.sendEvents(events),
     onAck: ({ desired }) => execution?.onDesired(desired),
     onFailure,
-    clock,
+    clock: new SystemClock(),
     maxOutputBytes: handover.limits.max_output_bytes,
     redactor,
     signal,

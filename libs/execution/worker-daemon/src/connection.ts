@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
+import { fields } from '#execution/runner';
 import WebSocket from 'ws';
 import type { HostLog } from '#execution/runner-host';
 import {
@@ -211,8 +212,7 @@ async function detailOf(response: IncomingMessage): Promise<string> {
       size += chunk.length;
       if (size > MAX_BODY_BYTES) break;
     }
-    const body: unknown = JSON.parse(Buffer.concat(chunks).toString('utf8'));
-    const detail = typeof body === 'object' && body !== null && 'detail' in body ? body.detail : null;
+    const { detail } = fields(JSON.parse(Buffer.concat(chunks).toString('utf8')));
     return typeof detail === 'string' ? detail.replace(/\p{Cc}+/gu, ' ').slice(0, 500) : '';
   } catch {
     return '';

@@ -8,7 +8,6 @@ import {
   renameSync,
   rmSync,
   writeFileSync,
-  writeSync,
 } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
@@ -54,13 +53,7 @@ export class Journal {
   /** Returns when the entry is on the disk. */
   write(entry: JournalEntry): void {
     const unfinished = `${this.fileOf(entry.execution_id)}.new`;
-    const file = openSync(unfinished, 'w', 0o600);
-    try {
-      writeSync(file, `${JSON.stringify(entry)}\n`);
-      fsyncSync(file);
-    } finally {
-      closeSync(file);
-    }
+    writeFileSync(unfinished, `${JSON.stringify(entry)}\n`, { mode: 0o600, flush: true });
     renameSync(unfinished, this.fileOf(entry.execution_id));
     this.syncDirectory();
   }

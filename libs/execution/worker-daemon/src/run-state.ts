@@ -1,3 +1,4 @@
+import { fields } from '#execution/runner';
 import type { HostLog } from '#execution/runner-host';
 import type { ActiveTask } from './active-task.js';
 import type { WorkerOptions } from './options/read-worker-options.js';
@@ -32,8 +33,7 @@ async function runState({ serverRootUrl, apiKey }: Access, taskId: string): Prom
       signal: AbortSignal.timeout(RESPONSE_TIMEOUT_MS),
       redirect: 'error',
     });
-    const body: unknown = await response.json();
-    const state = typeof body === 'object' && body !== null && 'state' in body ? body.state : null;
+    const { state } = fields(await response.json());
     return response.ok && typeof state === 'string' ? state : null;
   } catch {
     return null;

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { BUILTIN_HARNESS, type DetectedHarness, detectHarnesses, jsonLinesLog, onAbort } from '#execution/runner';
 import type { HostLog } from '#execution/runner-host';
 import type { WorkerHarness } from '#execution/worker-protocol';
-import { type Clock, ownVersion, SystemClock } from '#platform/kernel';
+import { ownVersion, SystemClock } from '#platform/kernel';
 import { type Backend, WorkerFault } from './backend.js';
 import { installationKey, openDataDirectory, withDirectoryLock, withinDataDirectory } from './data-directory.js';
 import { DockerBackend } from './docker/docker-backend.js';
@@ -18,12 +18,11 @@ export interface RunWorkerOptions {
   readonly write: (line: string) => void;
   readonly drain: AbortSignal;
   readonly stop: AbortSignal;
-  readonly clock?: Clock;
 }
 
 /** Runs the daemon to its end. Returns the exit code; rejects with WorkerFault when it cannot start. */
 export async function runWorker(given: WorkerOptions, run: RunWorkerOptions): Promise<number> {
-  const clock = run.clock ?? new SystemClock();
+  const clock = new SystemClock();
   const log = jsonLinesLog(run.write, clock, {}, given.logLevel);
   const dataDir = openDataDirectory(given.dataDir);
   const options: WorkerOptions = { ...given, dataDir };

@@ -1,3 +1,12 @@
+/** The value of a JSON text; undefined when the text is not JSON. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
 /** Whether a parsed JSON value nests deeper than `limit`; walks without recursion, so no input overflows the stack. */
 export function isDeeperThan(value: unknown, limit: number): boolean {
   let level: object[] = typeof value === 'object' && value !== null ? [value] : [];

@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
+import { parseJson } from '#platform/kernel';
 import type { HostLog } from '#execution/runner';
 import {
   EngineConnection,
@@ -258,12 +259,8 @@ export async function* jsonLines(stream: Readable): AsyncGenerator<Record<string
 }
 
 function parse(line: Buffer): Record<string, unknown> | null {
-  try {
-    const value: unknown = JSON.parse(line.toString('utf8'));
-    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : null;
-  } catch {
-    return null;
-  }
+  const value = parseJson(line.toString('utf8'));
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : null;
 }
 
 const REMIND_MS = 60_000;

@@ -3,6 +3,8 @@ import { type IncomingMessage, request as httpRequest, type RequestOptions } fro
 import { request as httpsRequest } from 'node:https';
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
+import { fields } from '#execution/runner';
+import { parseJson } from '#platform/kernel';
 
 export type EngineAddress =
   | { readonly kind: 'socket'; readonly path: string }
@@ -182,14 +184,10 @@ async function textOf(response: IncomingMessage, maxBytes: number): Promise<stri
   return Buffer.concat(chunks).toString('utf8');
 }
 
+/** A proxy in between may answer with another text than the engine. */
 function messageOf(text: string): string {
-  try {
-    const { message } = JSON.parse(text) as { message?: unknown };
-    if (typeof message === 'string') return message;
-  } catch {
-    return text.trim(); // a proxy in between, or not an engine at all
-  }
-  return text.trim();
+  const { message } = fields(parseJson(text));
+  return typeof message === 'string' ? message : text.trim();
 }
 
 function reasonOf(error: unknown): string {

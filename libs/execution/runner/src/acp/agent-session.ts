@@ -4,6 +4,7 @@ import {
   methods,
   ndJsonStream,
   PROTOCOL_VERSION,
+  type AgentCapabilities,
   type AnyMessage,
   type ClientConnection,
   type ContentBlock,
@@ -16,7 +17,6 @@ import {
 } from '@agentclientprotocol/sdk';
 import type { Assignment, HarnessDefinition } from '#execution/runner-protocol';
 import type { ManagedProcess } from '../process/managed-process.js';
-import type { PromptCapabilities } from './content.js';
 import { fields, text } from './fields.js';
 
 export interface AgentSessionHandlers {
@@ -67,19 +67,15 @@ export class AgentSession {
   }
 
   get canResume(): boolean {
-    return this.canLoad || this.info?.agentCapabilities?.sessionCapabilities?.resume != null;
+    return this.canLoad || this.capabilities.sessionCapabilities?.resume != null;
   }
 
   private get canLoad(): boolean {
-    return this.info?.agentCapabilities?.loadSession === true;
+    return this.capabilities.loadSession === true;
   }
 
-  get supportsHttpMcpServers(): boolean {
-    return this.info?.agentCapabilities?.mcpCapabilities?.http === true;
-  }
-
-  get promptCapabilities(): PromptCapabilities {
-    return this.info?.agentCapabilities?.promptCapabilities ?? {};
+  get capabilities(): AgentCapabilities {
+    return this.info?.agentCapabilities ?? {};
   }
 
   get closed(): Promise<void> {
@@ -178,7 +174,7 @@ export class AgentSession {
 
   /** Requests the end of the session, where the agent supports it. */
   async close(): Promise<void> {
-    if (this.sessionId === undefined || !this.info?.agentCapabilities?.sessionCapabilities?.close) return;
+    if (this.sessionId === undefined || !this.capabilities.sessionCapabilities?.close) return;
     await this.connection.agent.request(methods.agent.session.close, { sessionId: this.sessionId });
   }
 

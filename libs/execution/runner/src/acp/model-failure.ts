@@ -1,3 +1,4 @@
+import { parseJson } from '#platform/kernel';
 import type { AgentFailureCode, AgentFailureReport } from '#execution/runner-protocol';
 import { fields, items, number, text } from './fields.js';
 
@@ -201,13 +202,7 @@ export function vendorMessage(output: string): string {
 }
 
 function messageInJson(json: string): string | undefined {
-  let value: unknown;
-  try {
-    value = JSON.parse(json);
-  } catch {
-    return undefined; // text that happens to have a brace
-  }
-  const { error, message, errors } = fields(value);
+  const { error, message, errors } = fields(parseJson(json));
   const found =
     text(fields(error)['message']) ?? text(error) ?? text(message) ?? text(fields(items(errors)[0])['message']);
   return found === undefined ? undefined : vendorMessage(found);

@@ -45,7 +45,8 @@ export class AcpNormalizer {
   private readonly calls = new Map<string, CallState>();
   private readonly cost = new SessionCost();
   private reportsCostEarly = false;
-  private deniedInTurn = false;
+  /** A permission was denied in the current turn. */
+  hasDenied = false;
   private readonly tokens = new TurnTokens();
 
   constructor(private readonly mintId: () => string = newUuid) {}
@@ -94,7 +95,7 @@ export class AcpNormalizer {
   /** @param reportsCostEarly emits `usage` events with the cost during the turn, not only at its end. */
   startTurn(reportsCostEarly = false): void {
     this.tokens.startTurn();
-    this.deniedInTurn = false;
+    this.hasDenied = false;
     this.message = null;
     this.reportsCostEarly = reportsCostEarly;
   }
@@ -116,14 +117,10 @@ export class AcpNormalizer {
     return this.calls.get(toolCallId) ?? {};
   }
 
-  get hasDenied(): boolean {
-    return this.deniedInTurn;
-  }
-
   /** A later failure of this call is reported as denied. */
   markDenied(toolCallId: string): void {
     this.state(toolCallId).isDenied = true;
-    this.deniedInTurn = true;
+    this.hasDenied = true;
   }
 
   closeOpenCalls(status: 'completed' | 'failed'): PlainEvent[] {

@@ -1,6 +1,6 @@
 import { extname } from 'node:path';
 import type { ArtifactContentQuery, ArtifactReference } from '#execution/runner-protocol';
-import { isDeeperThan } from '#platform/kernel';
+import { isDeeperThan, parseJson } from '#platform/kernel';
 
 /** The file in the artifacts directory that names artifacts, one JSON object a line. */
 export const ARTIFACT_LIST = 'artifacts.jsonl';
@@ -49,12 +49,8 @@ export function parseArtifactList(text: string): ArtifactList {
 
 /** A string is the problem of the line. */
 function readLine(line: string): ListedFile | ListedReference | string {
-  let value: unknown;
-  try {
-    value = JSON.parse(line);
-  } catch {
-    return 'is not JSON';
-  }
+  const value = parseJson(line);
+  if (value === undefined) return 'is not JSON';
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return 'is not a JSON object';
   // JSON.parse accepts any depth, but the code that walks the value afterwards is recursive.
   if (isDeeperThan(value, MAX_LINE_DEPTH)) return `nests deeper than ${MAX_LINE_DEPTH} levels`;

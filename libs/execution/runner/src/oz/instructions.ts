@@ -1,3 +1,4 @@
+import { parseJson } from '#platform/kernel';
 import type { ListedFile, ListedReference } from '../artifacts/artifact-list.js';
 
 /** An instruction for the built-in agent; `docs/builtin-agent.md` documents them. */
@@ -165,12 +166,8 @@ function readArtifact(attributes: Attributes, body: string): ListedFile | Listed
 }
 
 function jsonObject(text: string): Record<string, unknown> | null {
-  try {
-    const value: unknown = JSON.parse(text);
-    return value === null || Array.isArray(value) || typeof value !== 'object' ? null : { ...value };
-  } catch {
-    return null;
-  }
+  const value = parseJson(text);
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : null;
 }
 
 /** A file ends with a line break, unless it is empty. */

@@ -61,14 +61,13 @@ export class Redactor {
   }
 
   /** Number of characters at the end of a text that may be the beginning of a value. */
-  heldBack(text: string): number {
-    const plain = this.needles.reduce((most, needle) => Math.max(most, beginningAtEnd(text, needle, 1)), 0);
-    return Math.max(plain, this.wrapped.beginningAtEnd(text, 1));
+  heldBack(text: string, min = 1): number {
+    const plain = this.needles.reduce((most, needle) => Math.max(most, beginningAtEnd(text, needle, min)), 0);
+    return Math.max(plain, this.wrapped.beginningAtEnd(text, min));
   }
 
   private withoutParts(text: string): string {
-    const plainEnd = this.needles.reduce((most, needle) => Math.max(most, beginningAtEnd(text, needle, MIN_PART)), 0);
-    const atEnd = Math.max(plainEnd, this.wrapped.beginningAtEnd(text, MIN_PART));
+    const atEnd = this.heldBack(text, MIN_PART);
     const rest = atEnd === 0 ? text : text.slice(0, -atEnd) + REDACTED;
     const plainStart = this.needles.reduce((most, needle) => Math.max(most, endAtBeginning(rest, needle)), 0);
     const atStart = Math.max(plainStart, this.wrapped.endAtBeginning(rest));

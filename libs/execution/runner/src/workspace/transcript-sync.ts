@@ -1,5 +1,5 @@
 import { dirname } from 'node:path';
-import { SystemClock } from '#platform/kernel';
+import { SystemClock, parseJson } from '#platform/kernel';
 import { MAX_TRANSCRIPT_BYTES } from '#execution/runner-protocol';
 import { readOwnFile } from '../artifacts/own-file.js';
 import type { Redactor } from '../redaction/redactor.js';
@@ -86,13 +86,9 @@ export function relocateTranscript(bytes: Uint8Array, field: string, cwd: string
 }
 
 function relocated(line: string, field: string, cwd: string): string {
-  try {
-    const record = JSON.parse(line) as unknown;
-    if (typeof record !== 'object' || record === null || !Object.hasOwn(record, field)) return line;
-    return JSON.stringify({ ...record, [field]: cwd });
-  } catch {
-    return line; // the end of the file, or not JSON
-  }
+  const record = parseJson(line);
+  if (typeof record !== 'object' || record === null || !Object.hasOwn(record, field)) return line;
+  return JSON.stringify({ ...record, [field]: cwd });
 }
 
 /**
