@@ -1,5 +1,5 @@
 import { RequestError, type McpServer } from '@agentclientprotocol/sdk';
-import type { SessionStarted, Assignment } from '#execution/runner-protocol';
+import type { SessionStarted } from '#execution/runner-protocol';
 import { AgentSession, mcpServersFor } from './acp/agent-session.js';
 import { AcpNormalizer } from './acp/normalizer.js';
 import { PermissionBroker } from './acp/permission-broker.js';
@@ -13,7 +13,7 @@ import { type ManagedProcess, TailBuffer } from './process/managed-process.js';
 import type { PlainEvent } from './protocol/outgoing-events.js';
 import { settlesWithin } from './retry.js';
 import { AgentFailure } from './acp/model-failure.js';
-import { errorText, type RunnerLog } from './runner-log.js';
+import { errorText } from './runner-log.js';
 
 const STARTUP_MS = 120_000;
 const DEFAULT_PROGRESS_TIMEOUT_SECONDS = 1_800;
@@ -71,21 +71,18 @@ export class AgentHost {
     );
     this.session = session;
     const opened = await openSession({
+      ...this.options,
       session,
-      assignment: this.options.assignment,
       harness,
       cwd: context.workspace.work,
       transcriptPlaced,
       ask: (what, answer) => this.ask(what, answer, STARTUP_MS),
-      log: this.options.log,
     });
     this.normalMode = session.currentMode;
     const { cost_usd: earlierCost } = this.options.assignment.resume ?? {};
     this.normalizer.startSession(harness.usage_scope ?? 'turn', opened.resumed, earlierCost);
-    this.options.log.info('the agent is ready', {
-      agent_pid: agent.pid,
-      took_ms: Math.round(performance.now() - startedAt),
-    });
+    const tookMs = Math.round(performance.now() - startedAt);
+    this.options.log.info('the agent is ready', { agent_pid: agent.pid, took_ms: tookMs });
     return opened;
   }
 
@@ -154,15 +151,13 @@ export class AgentHost {
   }
 }
 
-interface OpenSessionOptions {
+interface OpenSessionOptions extends Pick<ExecutionOptions, 'assignment' | 'log'> {
   readonly session: AgentSession;
-  readonly assignment: Assignment;
   readonly harness: Harness;
   readonly cwd: string;
   readonly transcriptPlaced: boolean;
   /** Waits for the agent's response; rejects with AgentFailure or TerminatedError. */
   readonly ask: <T>(what: string, answer: Promise<T>) => Promise<T>;
-  readonly log: RunnerLog;
 }
 
 /** Initializes the agent and opens a session: the earlier one, when it can be continued. */

@@ -53,9 +53,8 @@ export async function runExecution(handover: RunnerHandover, options: RunExecuti
     if (lost.signal.aborted || over.signal.aborted) return;
     if (error instanceof LeaseLostError) return loseLease(error.message);
     log.error('the control plane rejected a report', { error: errorText(error) });
-    termination.decide(
-      failed('internal_error', `The control plane rejected a report of the runner: ${errorText(error)}`),
-    );
+    const message = `The control plane rejected a report of the runner: ${errorText(error)}`;
+    termination.decide(failed('internal_error', message));
   };
 
   const lease = new Lease(() => loseLease('no response from the control plane in time'));
@@ -69,10 +68,8 @@ export async function runExecution(handover: RunnerHandover, options: RunExecuti
     signal,
   });
 
-  const slow = setTimeout(
-    () => log.warn('the API has not answered the claim yet', { base_url: handover.base_url }),
-    CLAIM_REPORT_MS,
-  );
+  const warn = () => log.warn('the API has not answered the claim yet', { base_url: handover.base_url });
+  const slow = setTimeout(warn, CLAIM_REPORT_MS);
   let assignment;
   let parts;
   try {
@@ -95,11 +92,8 @@ export async function runExecution(handover: RunnerHandover, options: RunExecuti
   const redactor = new Redactor(secretValues(assignment, { ...handover.place_env, ...harness?.env }));
   options.onClaimed?.(assignment);
   log = redactingLog(log, redactor);
-  log.info('claimed', {
-    run_id: assignment.run_id,
-    lease_epoch: assignment.lease_epoch,
-    harness: assignment.harness.type,
-  });
+  const { run_id, lease_epoch } = assignment;
+  log.info('claimed', { run_id, lease_epoch, harness: assignment.harness.type });
 
   const outbox = new Outbox({
     send: (events) => plane.sendEvents(events),

@@ -53,11 +53,8 @@ export class Tasks {
     for (const entry of journal.read()) {
       const { task_id, execution_id } = entry;
       if (entry.backend !== backend.name) {
-        log.warn('an execution of another backend is not restored', {
-          task_id,
-          execution_id,
-          backend: entry.backend,
-        });
+        const fields = { task_id, execution_id, backend: entry.backend };
+        log.warn('an execution of another backend is not restored', fields);
         continue;
       }
       const task = new ActiveTask(task_id, execution_id);
@@ -68,13 +65,10 @@ export class Tasks {
         return null;
       });
       if (runner === null) {
-        await backend.clear(entry).catch((error: unknown) =>
-          log.error('processes and files of an execution could not be removed', {
-            task_id,
-            execution_id,
-            error: String(error),
-          }),
-        );
+        await backend.clear(entry).catch((error: unknown) => {
+          const fields = { task_id, execution_id, error: String(error) };
+          log.error('processes and files of an execution could not be removed', fields);
+        });
         this.settle(task, { kind: 'vanished', message: 'The runner no longer existed when the worker restarted.' });
       } else {
         log.info('a runner is supervised again', { task_id, execution_id });
@@ -199,10 +193,7 @@ export class Tasks {
       if (runner !== null && task.runner === runner) return runner.signal('SIGKILL');
       runner?.signal('SIGKILL');
       const message = error instanceof Error ? error.message : String(error);
-      this.settle(
-        task,
-        error instanceof SetupFault ? { kind: 'setup_failed', message } : { kind: 'vanished', message },
-      );
+      this.settle(task, { kind: error instanceof SetupFault ? 'setup_failed' : 'vanished', message });
     }
   }
 

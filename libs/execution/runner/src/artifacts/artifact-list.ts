@@ -89,17 +89,13 @@ function readLine(line: string): ListedFile | ListedReference | string {
   }
 }
 
-const IMAGES: Readonly<Record<string, string>> = {
-  '.avif': 'image/avif',
-  '.bmp': 'image/bmp',
-  '.gif': 'image/gif',
-  '.jpeg': 'image/jpeg',
-  '.jpg': 'image/jpeg',
-  '.png': 'image/png',
-  '.webp': 'image/webp',
-};
+const IMAGES: Readonly<Record<string, string>> = Object.fromEntries(
+  ['avif', 'bmp', 'gif', 'jpeg', 'jpg', 'png', 'webp'].map((type) => [`.${type}`, `image/${type}`]),
+);
 
-const OTHERS: Readonly<Record<string, string>> = {
+const MIME_TYPES: Readonly<Record<string, string>> = {
+  ...IMAGES,
+  '.jpg': 'image/jpeg',
   '.csv': 'text/csv',
   '.diff': 'text/x-diff',
   '.gz': 'application/gzip',
@@ -121,8 +117,7 @@ const OTHERS: Readonly<Record<string, string>> = {
 };
 
 export function mimeTypeOf(path: string): string {
-  const extension = extname(path).toLowerCase();
-  return IMAGES[extension] ?? OTHERS[extension] ?? 'application/octet-stream';
+  return MIME_TYPES[extname(path).toLowerCase()] ?? 'application/octet-stream';
 }
 
 /** Type of a file that is not in the list: images are screenshots, `PLAN.md` and `*.plan.md` plans. */
