@@ -30,19 +30,19 @@ export async function executeHandover(
   options: Omit<RunExecutionOptions, 'builtinAgentArgs'>,
 ): Promise<number> {
   const directory = await mkdtemp(join(tmpdir(), 'headrace-run-'));
-  const cookie = randomBytes(16).toString('hex');
-  const guard = Guard.start({ cookie, directory }, OWN_ENTRY);
+  const marker = randomBytes(16).toString('hex');
+  const guard = Guard.start({ marker, directory }, OWN_ENTRY);
   process.on('unhandledRejection', (reason) => options.log.warn('unhandled rejection', { error: String(reason) }));
   process.on('uncaughtException', (error) => {
     options.log.error('fault', { error: error.message });
-    void sweep({ cookie }).finally(() => process.exit(RUNNER_EXIT.fault));
+    void sweep({ marker }).finally(() => process.exit(RUNNER_EXIT.fault));
   });
   try {
     return await runExecution(
       {
         ...handover,
         workspace_dir: join(directory, 'workspace'),
-        cookie,
+        marker,
         limits: DEFAULT_LIMITS,
         git: DEFAULT_GIT,
       },

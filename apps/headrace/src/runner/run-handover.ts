@@ -23,12 +23,12 @@ export async function runHandover(): Promise<number> {
     jsonLinesLog(stderrLine, clock).error(error.message);
     return RUNNER_EXIT.badHandover;
   }
-  const { cookie } = handover;
+  const { marker } = handover;
   const log = jsonLinesLog(stderrLine, clock, { execution_id: handover.execution_id, pid: process.pid });
   process.on('unhandledRejection', (reason) => log.warn('unhandled rejection', { error: String(reason) }));
   process.on('uncaughtException', (error) => {
     log.error('fault', { error: error.message });
-    void sweep({ cookie }).finally(() => process.exit(RUNNER_EXIT.fault));
+    void sweep({ marker }).finally(() => process.exit(RUNNER_EXIT.fault));
   });
   const retiring = new AbortController();
   process.on(RETIRE_SIGNAL, () => retiring.abort());

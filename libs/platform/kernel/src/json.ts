@@ -56,3 +56,12 @@ export function isDeeperThan(value: unknown, limit: number): boolean {
   }
   return false;
 }
+
+/** The value of a JSON text; undefined when the text is not JSON. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

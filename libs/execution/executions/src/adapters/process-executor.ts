@@ -88,7 +88,7 @@ export class ProcessExecutor extends RunnerExecutor {
   private clear(executionId: string): Promise<void> {
     const remains = {
       executionId,
-      cookie: this.tokens.cookie(executionId),
+      marker: this.tokens.marker(executionId),
       workspaceDir: this.workspaceOf(executionId),
       uid: this.uidOf(executionId),
     };

@@ -77,7 +77,7 @@ export abstract class RunnerExecutor<Runner extends StartedRunner = StartedRunne
       base_url: `${settings.runnerApiUrl}/api/v1`,
       execution_id: executionId,
       token: tokens.mint(executionId),
-      cookie: tokens.cookie(executionId),
+      marker: tokens.marker(executionId),
       claim_seconds: (settings.claimDeadline * CLAIM_SHARE) / 1000,
       limits: {
         max_workspace_bytes: settings.maxWorkspaceBytes,

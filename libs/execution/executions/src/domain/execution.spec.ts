@@ -14,7 +14,7 @@ describe('ExecutionTokens', () => {
     expect(tokens.verify('')).toBeNull();
     expect(new ExecutionTokens('other'.repeat(8)).verify(token)).toBeNull();
     expect(new ExecutionTokens('other'.repeat(8), ['k'.repeat(32)]).verify(token)).toBe('17');
-    expect(tokens.cookie('17')).not.toContain(token.slice(7));
+    expect(tokens.marker('17')).not.toContain(token.slice(7));
   });
 });
 

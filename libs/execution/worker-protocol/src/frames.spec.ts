@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseServerFrame, parseWorkerFrame } from './parse-frame.js';
+import { parseServerFrame, parseWorkerFrame } from './frames.js';
 
 const parse = (value: unknown) => parseWorkerFrame(JSON.stringify(value));
 
