@@ -2,109 +2,74 @@ import { addressRanges, boolean, duration, integer, setting, settingGroup } from
 
 export const WEBHOOK_SETTINGS = {
   ...settingGroup('Webhooks', {
-    ingressBodyTimeout: setting(
-      'INGRESS_BODY_TIMEOUT',
-      duration('15s', '100ms', '1min'),
-      'Maximum time to receive a delivery.',
-    ),
+    ingressBodyTimeout: setting(duration('15s', '100ms', '1min'), 'Maximum time to receive a delivery.'),
     ingressMaxConcurrentBodies: setting(
-      'INGRESS_MAX_CONCURRENT_BODIES',
       integer(256, 4, 10_000),
       'Maximum number of request bodies, each up to 256 KB, that one ingress process reads concurrently; one webhook gets a quarter of them. When they run short, requests from an address that holds more than an eighth are aborted.',
     ),
     ingressRejectionRateLimit: setting(
-      'INGRESS_REJECTION_RATE_LIMIT',
       integer(1000, 0, 1_000_000),
       'Rejected requests that one ingress process answers per second; further responses are delayed by up to 2 s, so that floods do not slow down deliveries. 0 sets no limit.',
     ),
     webhookRateLimit: setting(
-      'WEBHOOK_RATE_LIMIT',
       integer(60, 1, 6000),
       'Maximum deliveries of one webhook within WEBHOOK_RATE_WINDOW, over all ingress processes; further ones get a 429.',
     ),
-    webhookRateWindow: setting(
-      'WEBHOOK_RATE_WINDOW',
-      duration('1min', '1ms', '1h'),
-      'Sliding window of WEBHOOK_RATE_LIMIT.',
-    ),
+    webhookRateWindow: setting(duration('1min', '1ms', '1h'), 'Sliding window of WEBHOOK_RATE_LIMIT.'),
     webhookAuthFailureLimit: setting(
-      'WEBHOOK_AUTH_FAILURE_LIMIT',
       integer(20, 1, 10_000),
       'Failed authentications of one webhook from one address within WEBHOOK_AUTH_FAILURE_WINDOW, per ingress process, after which that address gets a 429.',
     ),
-    webhookAuthFailureWindow: setting(
-      'WEBHOOK_AUTH_FAILURE_WINDOW',
-      duration('5min', '1s', '1d'),
-      'Sliding window of WEBHOOK_AUTH_FAILURE_LIMIT.',
-    ),
+    webhookAuthFailureWindow: setting(duration('5min', '1s', '1d'), 'Sliding window of WEBHOOK_AUTH_FAILURE_LIMIT.'),
     webhookEvaluationPoll: setting(
-      'WEBHOOK_EVALUATION_POLL',
       duration('1s', '50ms', '1min'),
       'Interval at which the processor queries for accepted deliveries that are not evaluated yet; the fallback when no wake-up arrives.',
     ),
     webhookLogRetention: setting(
-      'WEBHOOK_LOG_RETENTION',
       duration('7d', '7d', '3650d'),
       'Minimum time that deliveries stay in the log of their webhook.',
     ),
     webhookLogMinEntries: setting(
-      'WEBHOOK_LOG_MIN_ENTRIES',
       integer(50, 50, 10_000),
       'The newest deliveries of a webhook, and its newest accepted deliveries, that stay in the log regardless of their age.',
     ),
     webhookDedupWindow: setting(
-      'WEBHOOK_DEDUP_WINDOW',
       duration('30d', '1d', '3650d'),
       'How long a repeated delivery is recognized as a duplicate.',
     ),
   }),
   ...settingGroup('Notifications', {
     notifyAllowPrivate: setting(
-      'NOTIFY_ALLOW_PRIVATE',
       addressRanges(),
       'Addresses or CIDR ranges, comma-separated, to which notifications may be sent although they are not public.',
     ),
-    notifyAllowHttp: setting(
-      'NOTIFY_ALLOW_HTTP',
-      boolean(false),
-      'Allows notifications to http:// addresses, which are not encrypted.',
-    ),
+    notifyAllowHttp: setting(boolean(false), 'Allows notifications to http:// addresses, which are not encrypted.'),
     notifyPoll: setting(
-      'NOTIFY_POLL',
       duration('1s', '50ms', '1min'),
       'Interval at which the processor queries for due notifications; the fallback when no wake-up arrives.',
     ),
     notifyTimeout: setting(
-      'NOTIFY_TIMEOUT',
       duration('10s', '50ms', '1min'),
       'Maximum duration of one attempt to deliver a notification, from the DNS query to the response.',
     ),
     notifyDisableAfter: setting(
-      'NOTIFY_DISABLE_AFTER',
       duration('5d', '1min', '90d'),
       'A notification webhook that has accepted nothing for this long, in at least ten attempts, is disabled.',
     ),
     notifyLogRetention: setting(
-      'NOTIFY_LOG_RETENTION',
       duration('30d', '1h', '3650d'),
       'How long ended deliveries of notifications stay in the log.',
     ),
   }),
   ...settingGroup('Schedules', {
     scheduleCatchUpWindow: setting(
-      'SCHEDULE_CATCH_UP_WINDOW',
       duration('1h', '1min', '30d'),
       'After an outage the latest due time of a schedule still starts a run if it is younger than this; older due times are recorded as missed.',
     ),
     schedulePauseAfterFailures: setting(
-      'SCHEDULE_PAUSE_AFTER_FAILURES',
       integer(5, 1, 1000),
       'A schedule is paused after this many consecutive due times that could not start a run for a permanent reason.',
     ),
-    schedulePoll: setting(
-      'SCHEDULE_POLL',
-      duration('1s', '50ms', '10s'),
-      'Interval at which the processor queries for due schedules.',
-    ),
+    schedulePoll: setting(duration('1s', '50ms', '10s'), 'Interval at which the processor queries for due schedules.'),
   }),
 } as const;
