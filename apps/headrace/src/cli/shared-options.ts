@@ -1,4 +1,4 @@
-import { choice, flag, type OptionValues, text } from './command.js';
+import { choice, flag, type OptionValues, requiredText, text } from './command.js';
 
 /** Option of every command that prints a result. */
 export const OUTPUT_OPTIONS = { json: flag('Print JSON.') };
@@ -11,6 +11,7 @@ export const REMOTE_OPTIONS = {
 };
 export type RemoteValues = OptionValues<typeof REMOTE_OPTIONS>;
 
+export const FILE_OPTION = { file: requiredText('path', 'JSON or YAML file; - reads standard input.') };
 export const TEAM_FILTER = { team: text('uid', 'Only resources of this team.') };
 export const FACTORY_OPTION = { factory: text('uid|alias', 'Factory. Default: the only accessible one.') };
 

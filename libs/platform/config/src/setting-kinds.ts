@@ -11,7 +11,7 @@ export interface SettingKind<T> {
   readonly defaultText: string;
   /** Shown in `.env.example` instead of a default that depends on the machine. */
   readonly exampleText?: string;
-  parse(value: string): T;
+  readonly parse: (value: string) => T;
 }
 
 /** A setting of the environment. */

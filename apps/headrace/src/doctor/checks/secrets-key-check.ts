@@ -92,6 +92,6 @@ async function tryKey(settings: Settings, databaseUrl: string): Promise<{ opened
       }
       return { opened, broken };
     },
-    { imports: [SecretsModule, WebhooksModule] },
+    [SecretsModule, WebhooksModule],
   );
 }
