@@ -3,8 +3,7 @@ import { SystemClock } from '#platform/kernel';
 import { choice, command, flag, list, text } from '../cli/command.js';
 import { readSecretFile } from '../cli/input.js';
 import { OUTPUT_OPTIONS, REMOTE_OPTIONS } from '../cli/shared-options.js';
-import { examine } from '../doctor/doctor.js';
-import { isHealthy, renderResults, resultsAsJson } from '../doctor/run-checks.js';
+import { examine, isHealthy, renderResults, resultsAsJson } from '../doctor/doctor.js';
 import { connectLauncher } from '../process/launcher.js';
 import { assertToken, parseBaseUrl } from '../remote/connect.js';
 

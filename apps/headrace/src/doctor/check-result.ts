@@ -28,7 +28,7 @@ export interface DoctorCheck {
   /** Settings that it needs; it is skipped when one of them is invalid. */
   readonly uses: readonly string[];
   /** A rejection is reported as a failure. The check is abandoned after the timeout. */
-  examine(context: DoctorContext): Promise<readonly CheckResult[]>;
+  examine(context: DoctorContext): CheckResult | readonly CheckResult[] | Promise<CheckResult | readonly CheckResult[]>;
 }
 
 /** The reason of a failure in a few words: the error code of the system, else the first line of the message. */
@@ -39,4 +39,12 @@ export function reasonOf(error: unknown): string {
   const [line = ''] = error.message.split('\n');
   if (typeof code === 'string' && /^(E[A-Z]+|EAI_AGAIN)$/.test(code)) return code;
   return line.trim() === '' ? error.name : line.trim().replace(/\.$/, '');
+}
+
+export type Version = readonly [major: number, minor: number];
+
+/** Whether a version, such as `20.19.0`, is at least `oldest`. */
+export function isAtLeast(version: string, oldest: Version): boolean {
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  return major > oldest[0] || (major === oldest[0] && minor >= oldest[1]);
 }

@@ -26,7 +26,7 @@ export class DoctorContext {
 
   constructor(
     readonly environment: Environment,
-    /** With the deproblems for invalid settings. */
+    /** With the defaults in place of invalid settings. */
     readonly settings: Settings,
     /** One line per problem. */
     readonly settingProblems: readonly string[],
@@ -70,7 +70,7 @@ export function settingsNamedIn(problem: string): string[] {
   return names === '' ? [] : names.split(' and ');
 }
 
-/** The settings, with deproblems for invalid ones, so that everything else can be checked. */
+/** The settings, with the defaults in place of invalid ones, so that everything else can be checked. */
 export function parseReadableSettings(environment: Environment): { settings: Settings; problems: readonly string[] } {
   const problems: string[] = [];
   const left: Record<string, string | undefined> = { ...environment };

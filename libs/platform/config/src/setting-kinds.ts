@@ -3,54 +3,53 @@ import { isIP } from 'node:net';
 import { isAbsolute, normalize, resolve } from 'node:path';
 import { parseDuration } from '#platform/kernel';
 
-/** Parses the text of a setting. `parse` throws an Error whose message continues the name of the setting. */
-export interface SettingKind<T> {
-  /** Format and unit of the text. */
-  readonly shape: string;
-  /** The default as text; empty means "unset". */
-  readonly defaultText: string;
-  /** Shown in `.env.example` instead of a default that depends on the machine. */
-  readonly exampleText?: string;
-  readonly parse: (value: string) => T;
+/** The format of a setting. `parse` throws an Error whose message continues the name of the setting. */
+export class SettingKind<T> {
+  constructor(
+    /** Format and unit of the text. */
+    readonly shape: string,
+    /** The default as text; empty means "unset". */
+    readonly defaultText: string,
+    readonly parse: (value: string) => T,
+    /** Shown in `.env.example`, instead of a default that depends on the machine. */
+    readonly exampleText = defaultText,
+  ) {}
+
+  /**
+   * A setting of this kind: its meaning and default in one or two sentences, and the name of its variable, by default that of
+   * the field: `LEASE_TTL` for `leaseTtl`.
+   */
+  describe(description: string, env?: string): DescribedKind<T> {
+    return { kind: this, description, env };
+  }
 }
 
-/** A setting of the environment. */
-export interface SettingDefinition<T> {
-  /** Name of the environment variable. */
-  readonly env: string;
+interface DescribedKind<T> {
   readonly kind: SettingKind<T>;
-  /** Meaning and default in one or two sentences, for `.env.example`. */
   readonly description: string;
-  /** Title of the section of `.env.example`. */
+  readonly env: string | undefined;
+}
+
+/** A setting of the environment: `env` is the name of its variable, `group` the section of `.env.example`. */
+export interface SettingDefinition<T> extends DescribedKind<T> {
+  readonly env: string;
   readonly group: string;
 }
-
-type GroupedSetting<T> = Pick<SettingDefinition<T>, 'kind' | 'description'> & { readonly env: string | undefined };
-
-/** `env`: name of the variable, by default that of the field: `LEASE_TTL` for `leaseTtl`. */
-export const setting = <T>(kind: SettingKind<T>, description: string, env?: string): GroupedSetting<T> => ({
-  kind,
-  description,
-  env,
-});
 
 /** Settings of one section of `.env.example`. */
 export function settingGroup<V extends Readonly<Record<string, unknown>>>(
   group: string,
-  settings: { readonly [K in keyof V]: GroupedSetting<V[K]> },
+  settings: { readonly [K in keyof V]: DescribedKind<V[K]> },
 ): { readonly [K in keyof V]: SettingDefinition<V[K]> } {
-  const definitions = Object.entries<GroupedSetting<unknown>>(settings).map(([field, definition]) => {
+  const definitions = Object.entries<DescribedKind<unknown>>(settings).map(([field, definition]) => {
     const env = definition.env ?? field.replaceAll(/[A-Z]/g, '_$&').toUpperCase();
     return [field, { ...definition, env, group }] as const;
   });
   return Object.fromEntries(definitions) as { readonly [K in keyof V]: SettingDefinition<V[K]> };
 }
 
-const kind = <T>(shape: string, defaultText: string, parse: (value: string) => T): SettingKind<T> => ({
-  shape,
-  defaultText,
-  parse,
-});
+const kind = <T>(shape: string, defaultText: string, parse: (value: string) => T): SettingKind<T> =>
+  new SettingKind(shape, defaultText, parse);
 
 export const text = (fallback: string): SettingKind<string> => kind('text', fallback, (value) => value);
 
@@ -98,7 +97,8 @@ export const optionalInteger = (min: number, max: number): SettingKind<number | 
   optional(integer(min, min, max));
 
 /** Keeps a default that depends on the machine out of the generated `.env.example`. */
-export const machineDependent = <T>(setting: SettingKind<T>): SettingKind<T> => ({ ...setting, exampleText: '' });
+export const machineDependent = <T>({ shape, defaultText, parse }: SettingKind<T>): SettingKind<T> =>
+  new SettingKind(shape, defaultText, parse, '');
 
 export const decimal = (fallback: number, min: number, max: number): SettingKind<number> =>
   kind(`number, ${min} to ${max}`, String(fallback), (value) => {
