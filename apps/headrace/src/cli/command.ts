@@ -107,7 +107,6 @@ export interface CommandModule {
   run(args: readonly string[]): Promise<number>;
 }
 
-/** An entry of the table of commands. */
 export interface CommandEntry {
   /** One or two words, such as `token create`. */
   readonly name: string;

@@ -9,7 +9,6 @@ export function printResult({ json }: OutputValues, data: unknown, text: string)
   process.stdout.write(`${json === true ? JSON.stringify(data, null, 2) : text}\n`);
 }
 
-/** Prints a resource as JSON. */
 export const printJson = (data: unknown): void => printResult({ json: true }, data, '');
 
 /** Prints resources of the API: a table with a row for each, or JSON. */
@@ -62,7 +61,6 @@ export const printable = (text: string): string => text.replaceAll(UNPRINTABLE, 
 
 const MAX_OUTPUT_LINES = 20;
 
-/** The first lines of a text, each with the prefix. */
 export function firstLines(prefix: string, text: string): string[] {
   const lines = text.split('\n');
   const rest = lines.length - MAX_OUTPUT_LINES;

@@ -20,7 +20,6 @@ interface RemoteApproval {
   readonly expires_at: string;
 }
 
-/** Pending permission requests, newest first. */
 export const list = apiCommand({
   options: TEAM_FILTER,
   run: async (api, values) => {

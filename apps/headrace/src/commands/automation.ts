@@ -16,7 +16,6 @@ interface RemoteAutomation {
   readonly updated_at: string;
 }
 
-/** The automation's UID goes to standard output. */
 export const create = apiCommand({
   options: { ...FILE_OPTION, ...FACTORY_OPTION },
   run: async (api, values) => {

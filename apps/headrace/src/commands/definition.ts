@@ -31,7 +31,6 @@ export const apply = apiCommand({
   },
 });
 
-/** Writes the current definition of a factory. */
 export const exportFiles = apiCommand({
   argument: 'directory',
   options: { force: flag('Overwrite files of a directory that is not empty.'), ...FACTORY_OPTION },

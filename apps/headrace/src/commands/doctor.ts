@@ -10,7 +10,6 @@ import { assertToken, parseBaseUrl } from '../remote/connect.js';
 /** After this time, a check that still hangs does not keep the process alive. */
 const LINGER_MS = 500;
 
-/** Exit code 0 when no check failed, 1 otherwise. */
 export const doctor = command({
   options: {
     worker: flag('Check only what a self-hosted worker needs.'),

@@ -19,7 +19,6 @@ const GRANT_OPTIONS = {
   team: text('uid', 'Team that gets access.'),
 };
 
-/** Fields of an environment that commands show. */
 interface RemoteEnvironment {
   readonly uid: string;
   readonly config: { readonly name?: string };
@@ -49,7 +48,6 @@ interface RemoteLink {
   readonly created_at: string;
 }
 
-/** The UID goes to standard output. */
 export const create = apiCommand({
   options: { ...FILE_OPTION, ...OWNER_OPTIONS },
   run: async (api, values) => {
@@ -106,7 +104,6 @@ export const remove = apiCommand({
   },
 });
 
-/** The UID of the grant goes to standard output. */
 export const grant = apiCommand({
   argument: 'uid',
   options: GRANT_OPTIONS,

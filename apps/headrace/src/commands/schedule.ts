@@ -13,7 +13,6 @@ interface RemoteSchedule {
   readonly history: { readonly last_ran: string | null; readonly next_run: string | null };
 }
 
-/** The schedule's id goes to standard output. */
 export const create = apiCommand({
   options: {
     name: requiredText('text', 'Name.'),
@@ -71,7 +70,6 @@ export const remove = apiCommand({
   },
 });
 
-/** A command that posts to an action of the schedule. */
 const action = <T>(name: string, textOf: (answer: T) => string): CommandModule =>
   apiCommand({
     argument: 'schedule-id',
@@ -83,7 +81,6 @@ const action = <T>(name: string, textOf: (answer: T) => string): CommandModule =
 
 export const pause = action<RemoteSchedule>('pause', ({ name }) => `Schedule ${printable(name)} is paused.`);
 export const resume = action<RemoteSchedule>('resume', (schedule) => nextRunOf(schedule));
-/** Prints the id of the started run. */
 export const runNow = action<{ run_id: string }>('run', ({ run_id: runId }) => runId);
 
 /** A path segment: what was typed cannot name another resource. */

@@ -9,7 +9,6 @@ const MAX_LIMIT = 999_999;
 const MAX_DEFAULT_LENGTH = 256;
 const LIMIT = 'Maximum number of hosted runs that execute concurrently.';
 
-/** An option of a value that `none` removes: null. */
 const noneOr = <T>(value: string, description: string, parse: (given: string, option: string) => T) =>
   parsed(`${value}|none`, description, (given, option) => (given === 'none' ? null : parse(given, option)));
 

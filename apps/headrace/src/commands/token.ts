@@ -58,7 +58,6 @@ export const revoke = databaseCommand({
   },
 });
 
-/** Whether an owner is given. Throws when there are several. */
 function namesOwner(values: OwnerValues): boolean {
   const given = [values.user, values['service-account'], values.agent].filter((value) => value !== undefined);
   if (given.length > 1) throw new UsageError('--user, --service-account and --agent are mutually exclusive');

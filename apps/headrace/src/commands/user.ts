@@ -53,7 +53,6 @@ export const list = databaseCommand({
   },
 });
 
-/** Adds a team member, or updates the role of a member. */
 export const add = databaseCommand({
   argument: 'user-uid',
   options: { ...TEAM, role: choice(ROLES, 'Role in the team. Required.') },

@@ -11,7 +11,6 @@ export interface CheckResult {
   readonly fix?: readonly string[];
 }
 
-/** A result with the name of its check. */
 export interface NamedCheckResult extends CheckResult {
   readonly check: string;
 }
@@ -23,7 +22,6 @@ export const fail = (found: string, ...fix: string[]): CheckResult => ({ verdict
 
 /** One check. It only reads, or removes what it writes for a test. */
 export interface DoctorCheck {
-  /** Shown name, such as `database`. */
   readonly name: string;
   /** Settings that it needs; it is skipped when one of them is invalid. */
   readonly uses: readonly string[];

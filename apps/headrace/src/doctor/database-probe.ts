@@ -3,7 +3,6 @@ import type { Settings } from '#platform/config';
 import { findEmbeddedPostgres } from '#platform/embedded-postgres';
 import { openPool } from '#platform/persistence';
 
-/** Result of the attempt to connect to the database. */
 export type DatabaseState =
   | { readonly kind: 'open'; readonly pool: pg.Pool; readonly url: string; readonly isEmbedded: boolean }
   /** The embedded database, which `headrace up` starts. `existed`: whether its directory exists. */
@@ -14,7 +13,6 @@ const CONNECT_TIMEOUT_MS = 4_000;
 const RESPONSE_TIMEOUT_MS = 5_000;
 const CONNECTIONS = 2;
 
-/** A small pool with short timeouts. */
 export const openProbePool = (url: string): pg.Pool =>
   openPool(url, {
     max: CONNECTIONS,

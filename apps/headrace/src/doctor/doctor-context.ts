@@ -9,13 +9,9 @@ import { DatabaseProbe } from './database-probe.js';
 export interface DoctorOptions {
   /** This machine only runs workers, so the checks of the server are skipped. */
   readonly isWorker: boolean;
-  /** Origin of the API, if it was given. */
   readonly origin: string | null;
-  /** Token of the worker. */
   readonly token: string | null;
-  /** Backend of the worker. */
   readonly backend: string;
-  /** Harnesses that must be installed. */
   readonly harnesses: readonly string[];
 }
 
@@ -37,7 +33,6 @@ export class DoctorContext {
     this.api = new ApiProbe(options.origin ?? originHere(settings), clock);
   }
 
-  /** Whether an environment variable is invalid. */
   isInvalid(setting: string): boolean {
     return this.settingProblems.some((problem) => settingsNamedIn(problem).includes(setting));
   }

@@ -21,7 +21,6 @@ import { portsCheck, settingsCheck } from './checks/settings-checks.js';
 import { DoctorContext, type DoctorOptions, parseReadableSettings } from './doctor-context.js';
 import { SecretMask } from './secret-mask.js';
 
-/** Checks of every machine, in the order of the output. */
 const MACHINE_CHECKS: readonly DoctorCheck[] = [nodeCheck, gitCheck, settingsCheck, diskCheck];
 const SERVER_CHECKS: readonly DoctorCheck[] = [
   databaseCheck,

@@ -4,7 +4,6 @@ import { CommandError, flag, parseArgument, parseOptions, requiredText, text } f
 import { OWNER_OPTIONS, REMOTE_OPTIONS, type RemoteValues, RUN_CONFIG_OPTIONS } from '../cli/shared-options.js';
 import { readRunRequest } from '../remote/run-options.js';
 
-/** Options of `agent run --prompt`. */
 export const EXTERNAL_RUN_OPTIONS = {
   prompt: requiredText('text', 'Prompt; - reads standard input.'),
   workspace: text('directory', 'Directory in which the agent works. Default: the current directory.'),

@@ -12,7 +12,6 @@ export interface RunEnd {
   readonly message?: string;
 }
 
-/** Shows the progress of the run to the user. */
 export interface Progress {
   begin(run: ExternalRun, page: string): void;
   event(event: RunnerEvent): void;

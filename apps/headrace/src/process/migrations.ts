@@ -39,7 +39,6 @@ const LIBRARIES = [
   'domain/notifications',
 ];
 
-/** The directories with SQL files of Headrace itself. */
 export const migrationSources = (): MigrationSource[] =>
   LIBRARIES.map((library) => ({ name: 'headrace', directory: findShipped(`libs/${library}/sql`) }));
 

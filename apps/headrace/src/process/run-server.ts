@@ -14,9 +14,7 @@ const LINGER_MS = 2_000;
 
 export interface ServerProcess {
   readonly settings: Settings;
-  /** Opened parts, which are closed in reverse order. */
   readonly opened: ClosingStack;
-  /** How a start waits for a database that is not available. */
   readonly wait: DatabaseWait;
   /** Starts an application and adds it to the opened parts. */
   readonly startApp: (

@@ -5,7 +5,6 @@ const TIMEOUT_MS = 60_000;
 
 type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
 
-/** Base URL and token of the API. */
 export interface Connection {
   /** Ends in `/api/v1`. */
   readonly baseUrl: string;
@@ -23,7 +22,6 @@ export class ApiError extends CommandError {
   }
 }
 
-/** A page of a list. */
 export interface Page {
   readonly page_info: { readonly next_cursor?: string };
 }
@@ -35,7 +33,6 @@ export class ApiClient {
   /** `connect` is called with the first request, so that a command checks its input before. */
   constructor(private readonly connect: () => Promise<Connection>) {}
 
-  /** Base URL and token. */
   getConnection(): Promise<Connection> {
     return (this.connection ??= this.connect());
   }
@@ -59,7 +56,6 @@ export class ApiClient {
     return this.request('POST', path, body, team);
   }
 
-  /** Every page of a list. */
   async *pages<P extends Page>(
     path: string,
     query: Readonly<Record<string, string>>,

@@ -38,11 +38,9 @@ async function findConnection(values: Pick<RemoteValues, 'url' | 'token-file'>):
   return { baseUrl, token };
 }
 
-/** A client of the API that the options select. */
 export const connect = (values: Pick<RemoteValues, 'url' | 'token-file'>): ApiClient =>
   new ApiClient(() => findConnection(values));
 
-/** A command that calls the API. */
 export const apiCommand = commandKind(REMOTE_OPTIONS, (values, work: (api: ApiClient) => Promise<number | void>) =>
   work(connect(values)),
 );
@@ -92,7 +90,6 @@ export class CredentialsFile {
     this.write({ current: baseUrl, tokens: { ...this.read().tokens, [baseUrl]: token } });
   }
 
-  /** False when no token was stored. */
   remove(baseUrl: string): boolean {
     const { current, tokens } = this.read();
     const { [baseUrl]: removed, ...others } = tokens;

@@ -11,7 +11,6 @@ type RunRequestValues = RunConfigValues &
     Record<'title' | 'skill' | 'agent' | 'conversation', string | undefined>
   >;
 
-/** The body of a request that creates a run. */
 export function readRunRequest(values: RunRequestValues): Readonly<Record<string, unknown>> {
   return {
     ...readOwner(values),
@@ -51,7 +50,6 @@ export function readText(name: string, value: string | undefined, tokenFile?: st
   return readFileSync(STANDARD_INPUT, 'utf8');
 }
 
-/** `key=value` pairs. */
 export function readMetadata(pairs: readonly string[]): Readonly<Record<string, string>> {
   return Object.fromEntries(
     pairs.map((pair) => {

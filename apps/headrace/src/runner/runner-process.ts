@@ -6,7 +6,6 @@ const EXIT_GRACE_MS = 1_000;
 /** Entry of the command line, for children that are started from it. */
 export const OWN_ENTRY = findProgram();
 
-/** Arguments with which Node runs the built-in agent. */
 export const BUILTIN_AGENT_ARGS = [OWN_ENTRY, 'builtin-agent'];
 
 /** Variables that configure the runner process and are not for its children. */

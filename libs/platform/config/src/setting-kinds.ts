@@ -239,7 +239,6 @@ export const secretKey = (): SettingKind<string | undefined> =>
     return value || undefined;
   });
 
-/** Several {@link secretKey}s, which cannot contain a comma. */
 export const secretKeys = (): SettingKind<readonly string[]> =>
   kind('comma-separated texts of at least 32 characters each', '', (value) => {
     const keys = itemsOf(value);
@@ -266,7 +265,6 @@ export const optionalBucket = (): SettingKind<BucketLocation | undefined> =>
     return { bucket, prefix: path.slice(1) };
   });
 
-/** Secret text, or undefined when unset. */
 export const optionalSecret = (): SettingKind<string | undefined> => optional(text(''));
 
 /** Retention time in milliseconds; undefined (unset, or 0) means forever. */

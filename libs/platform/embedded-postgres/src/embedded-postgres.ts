@@ -65,7 +65,6 @@ export class EmbeddedPostgres extends EventEmitter<Events> {
     return databaseUrl(this.server.cluster, this.server.postmaster.socketDirectory);
   }
 
-  /** Process number of the running server. */
   get pid(): number {
     return this.server.postmaster.pid;
   }

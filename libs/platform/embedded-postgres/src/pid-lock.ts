@@ -129,7 +129,6 @@ export class ServerUsers {
     rmSync(join(this.directory, this.own), { force: true });
   }
 
-  /** Whether a living process uses the server. */
   hasAny(): boolean {
     mkdirSync(this.directory, { recursive: true, mode: 0o700 });
     return readdirSync(this.directory).some((name) => {

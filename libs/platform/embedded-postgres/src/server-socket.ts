@@ -39,7 +39,6 @@ export function clearSocket(socketDirectory: string): void {
   for (const name of [SOCKET_NAME, `${SOCKET_NAME}.lock`]) rmSync(join(socketDirectory, name), { force: true });
 }
 
-/** Called after the server has been stopped. */
 export function removeSocketDirectory({ directory }: SocketOwner, socketDirectory: string): void {
   if (socketDirectory !== directory) rmSync(socketDirectory, { recursive: true, force: true });
 }

@@ -78,7 +78,6 @@ export class Metrics {
     );
   }
 
-  /** The Prometheus text format. */
   render(): Promise<string> {
     return this.registry.metrics();
   }

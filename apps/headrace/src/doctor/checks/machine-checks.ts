@@ -105,7 +105,6 @@ const TOO_LITTLE_BYTES = 256 * MIB;
 interface Place {
   readonly label: string;
   readonly path: string;
-  /** Setting of the path. */
   readonly setting: string;
 }
 

@@ -1,5 +1,5 @@
-import { createServer } from 'node:net';
 import { findMisspelledSettings } from '#platform/config';
+import { tryPort } from '../../process/prepare-settings.js';
 import { type CheckResult, type DoctorCheck, fail, ok, warn } from '../check-result.js';
 import { isUp, settingsNamedIn } from '../doctor-context.js';
 
@@ -49,7 +49,10 @@ async function checkPort(
 ): Promise<CheckResult> {
   if (port === 0) return ok(`${setting}: a free port is selected at the start`);
   const place = `${setting} ${port} on ${host}`;
-  const code = await tryPort(host, port);
+  const code = await tryPort(host, port).then(
+    () => null,
+    ({ code, message }: NodeJS.ErrnoException) => code ?? message,
+  );
   switch (code) {
     case null:
       return ok(`${place} is free`);
@@ -74,13 +77,4 @@ async function checkPort(
     default:
       return fail(`${place} cannot be used (${code})`, `Set HOST and ${setting} to an address that a server can bind.`);
   }
-}
-
-/** Binds the port for a moment. Null on success, else the error code of the system. */
-function tryPort(host: string, port: number): Promise<string | null> {
-  return new Promise((resolve) => {
-    const server = createServer();
-    server.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message));
-    server.listen({ host, port, exclusive: true }, () => server.close(() => resolve(null)));
-  });
 }

@@ -6,7 +6,6 @@ import { dateOf, type MigrationFile } from './migration-files.js';
 export interface EarlierSchema {
   /** Names of all earlier migrations. A database that has them all has what the files up to `baseline` create. */
   readonly migrations: readonly string[];
-  /** A date, such as 2026-11-22. */
   readonly baseline: string;
   /** What an operator does first whose database has only some of them. */
   readonly advice: string;
