@@ -136,7 +136,6 @@ export class Database implements Queryable {
     if (isDatabaseUnavailable(error)) this.logger.warn(`The database is unavailable: ${textOf(error)}`);
   }
 
-  /** The pool of TypeORM. */
   get pool(): Pool {
     return (this.dataSource.driver as unknown as { master: Pool }).master;
   }
