@@ -61,5 +61,6 @@ export {
   type ResourceWords,
   teamRequired,
   tooLarge,
+  valueOrThrow,
 } from './problems/rejection-problem.js';
 export { toProblemError } from './problems/to-problem-error.js';

@@ -35,6 +35,14 @@ export function rejectionProblem(rejection: Rejection, { noun, plural, owner }: 
   }
 }
 
+/** What a use case returned; throws the problem of a rejection. */
+export function valueOrThrow<Value extends object>(result: Value | Rejection, words: ResourceWords): Value {
+  if (isRejection(result)) throw rejectionProblem(result, words);
+  return result;
+}
+
+const isRejection = <Value extends object>(result: Value | Rejection): result is Rejection => 'kind' in result;
+
 export const notFound = (noun: string): ProblemError =>
   new ProblemError('resource_not_found', `${noun.charAt(0).toUpperCase()}${noun.slice(1)} not found.`);
 
