@@ -1,7 +1,7 @@
 import { buffer } from 'node:stream/consumers';
 import type { INestApplicationContext } from '@nestjs/common';
 import { TeamsService } from '#platform/auth';
-import { KeyRotation, SECRET_NAME, SECRET_NAME_RULE, SECRET_PURPOSES, TeamSecrets } from '#platform/secrets';
+import { KeyRotation, ManagedSecrets, SECRET_NAME, SECRET_NAME_RULE, SECRET_PURPOSES } from '#platform/secrets';
 import { choice, command, CommandError, requiredText, UsageError } from '../cli/command.js';
 import { printResult, printRows } from '../cli/output.js';
 import { OUTPUT_OPTIONS } from '../cli/shared-options.js';
@@ -18,7 +18,7 @@ export const list = command({
     const teamUid = values.team;
     return withSecrets(async (services) => {
       await assertTeam(services, teamUid);
-      const secrets = await services.get(TeamSecrets).list(teamUid);
+      const secrets = await services.get(ManagedSecrets).list(teamUid);
       const rows = secrets.map(({ name, purpose, version, createdAt, updatedAt }) => [
         name,
         purpose,
@@ -43,7 +43,7 @@ export const set = command({
     if (value === '') throw new UsageError('the value is missing on standard input');
     return withSecrets(async (services) => {
       await assertTeam(services, teamUid);
-      const result = await services.get(TeamSecrets).put(teamUid, name, { value, purpose });
+      const result = await services.get(ManagedSecrets).putOfTeam(teamUid, name, { value, purpose });
       switch (result.kind) {
         case 'invalid_value':
           throw new CommandError(`the value ${result.reason}.`);
@@ -71,7 +71,7 @@ export const remove = command({
     const teamUid = values.team;
     return withSecrets(async (services) => {
       await assertTeam(services, teamUid);
-      const result = await services.get(TeamSecrets).delete(teamUid, name);
+      const result = await services.get(ManagedSecrets).deleteOfTeam(teamUid, name);
       switch (result.kind) {
         case 'not_found':
           throw new CommandError(`secret ${name} not found in the team; \`headrace secrets list\` shows the names.`);
