@@ -12,7 +12,7 @@ import { ObservabilityModule } from '#platform/observability';
 import { Database } from '#platform/persistence';
 import { objectStoreConformance } from '#testing';
 import { LocalObjectStore } from './local-object-store.js';
-import { ObjectStoreUnavailableError } from './s3/s3-error.js';
+import { ObjectStoreUnavailableError } from './object-store.js';
 import { SignedLinks } from './signed-links.js';
 import { StorageHttpModule } from './storage.module.js';
 import { StorageModule } from './storage.module.js';
@@ -30,7 +30,7 @@ interface Served {
   readonly close: () => Promise<void>;
 }
 
-/** The store behind the real HTTP edge, on a free port, in a directory of its own. */
+/** The store behind the real HTTP edge, on a free port, in a separate directory. */
 async function serve(): Promise<Served> {
   const dataDir = await mkdtemp(join(tmpdir(), 'headrace-objects-'));
   const clock = new MovableClock();

@@ -4,20 +4,19 @@ import { access, type FileHandle, open, readdir, rename, rm, stat, statfs } from
 import { dirname, join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { makeDirectory } from '#platform/kernel';
-import { type ByteRange, resolveByteRange } from './byte-range.js';
 import { chunksOf, mediaType } from './content.js';
-import { objectKeySegments } from './object-key.js';
 import {
+  objectKeySegments,
   ObjectStore,
+  ObjectStoreUnavailableError,
   ObjectTooLargeError,
   type PutOptions,
   type SignedUrlOptions,
   type StoredObject,
 } from './object-store.js';
-import { ObjectStoreUnavailableError } from './s3/s3-error.js';
 import { SignedLinks } from './signed-links.js';
 
-/** `@` stands in no key: so a key may also be the prefix of others, and a half-written file is never an object. */
+/** No key contains `@`: a key may also be the prefix of others, and an incomplete file is never an object. */
 const FILE_SUFFIX = '@';
 const INCOMING = '@incoming';
 const MAX_HEADER_BYTES = 1024;
@@ -28,14 +27,20 @@ const UNWRITABLE_CODES: readonly unknown[] = [
   ...['ENOENT', 'ENOTDIR', 'EACCES', 'EPERM', 'EMFILE', 'ENFILE'],
 ];
 
-export interface LocalObjectStoreOptions {
+interface LocalObjectStoreOptions {
   readonly directory: string;
   /** Origin of the API, without a trailing slash; asked at every URL because a port 0 is settled late. */
   readonly publicUrl: () => string;
 }
 
+/** First and last byte, both included. */
+interface ByteRange {
+  readonly start: number;
+  readonly end: number;
+}
+
 /** A part of an object; `range` is what the caller got. */
-export type ObjectPart = StoredObject & { readonly range: ByteRange | null };
+type ObjectPart = StoredObject & { readonly range: ByteRange | null };
 
 /**
  * Objects as files. A file is one line of JSON with the media type and then the content: a single file, because a
@@ -174,6 +179,25 @@ export class LocalObjectStore extends ObjectStore {
   private fileOf(key: string): string {
     return `${join(this.options.directory, ...objectKeySegments(key))}${FILE_SUFFIX}`;
   }
+}
+
+/**
+ * Reads a `Range` header against an object of `sizeBytes`. `null`: no range, or one that a server may ignore (several
+ * ranges, another unit, nonsense), so the whole object is sent. RFC 9110, section 14.
+ */
+function resolveByteRange(header: string | undefined, sizeBytes: number): ByteRange | 'unsatisfiable' | null {
+  const match = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(header?.trim() ?? '');
+  if (!match) return null;
+  const [first, last] = [match[1] ?? '', match[2] ?? ''];
+  if (first === '') {
+    if (last === '') return null;
+    const suffix = Math.min(Number(last), sizeBytes);
+    return suffix === 0 ? 'unsatisfiable' : { start: sizeBytes - suffix, end: sizeBytes - 1 };
+  }
+  const start = Number(first);
+  if (last !== '' && Number(last) < start) return null;
+  if (start >= sizeBytes) return 'unsatisfiable';
+  return { start, end: last === '' ? sizeBytes - 1 : Math.min(Number(last), sizeBytes - 1) };
 }
 
 /** Renames into place and makes the name durable too. Tries again when `deletePrefix` takes the directory away meanwhile. */
