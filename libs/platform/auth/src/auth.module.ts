@@ -1,13 +1,12 @@
 import { Global, Module } from '@nestjs/common';
 import { APP_GUARD, APP_INTERCEPTOR } from '@nestjs/core';
 import { RequestAuthenticator, SenderAddress } from '#platform/http';
-import { AccessChanges } from './application/access-changes.js';
 import { MembersService } from './application/members.service.js';
 import { PrincipalDirectory } from './application/principal-directory.js';
 import { ServiceAccountsService } from './application/service-accounts.service.js';
 import { TeamDirectory } from './application/team-directory.js';
 import { TeamsService } from './application/teams.service.js';
-import { TokenAuthenticator } from './application/token-authenticator.js';
+import { AccessChanges, TokenAuthenticator } from './application/token-authenticator.js';
 import { TokenUsage } from './application/token-usage.js';
 import { TokensService } from './application/tokens.service.js';
 import { DisabledUserListeners, UsersService } from './application/users.service.js';

@@ -1,10 +1,9 @@
-export { AccessChanges } from './application/access-changes.js';
 export { type MembershipResult, MembersService } from './application/members.service.js';
 export { PrincipalDirectory, type PrincipalInfo, type PrincipalRef } from './application/principal-directory.js';
 export { ServiceAccountsService } from './application/service-accounts.service.js';
 export { type Team, type TeamChanges, TeamsService } from './application/teams.service.js';
 export { TeamDirectory } from './application/team-directory.js';
-export { TOKEN_CACHE_MS, TokenAuthenticator } from './application/token-authenticator.js';
+export { AccessChanges, TOKEN_CACHE_MS, TokenAuthenticator } from './application/token-authenticator.js';
 export { TokenUsage } from './application/token-usage.js';
 export { TokensService } from './application/tokens.service.js';
 export { DisabledUserListener, DisabledUserListeners, UsersService } from './application/users.service.js';

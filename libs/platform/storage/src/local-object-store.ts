@@ -3,6 +3,8 @@ import { constants } from 'node:fs';
 import { access, type FileHandle, open, readdir, rename, rm, stat, statfs } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Readable } from 'node:stream';
+import { Injectable } from '@nestjs/common';
+import { Settings } from '#platform/config';
 import { makeDirectory } from '#platform/kernel';
 import { chunksOf, mediaType } from './content.js';
 import {
@@ -27,12 +29,6 @@ const UNWRITABLE_CODES: readonly unknown[] = [
   ...['ENOENT', 'ENOTDIR', 'EACCES', 'EPERM', 'EMFILE', 'ENFILE'],
 ];
 
-interface LocalObjectStoreOptions {
-  readonly directory: string;
-  /** Origin of the API, without a trailing slash; asked at every URL because a port 0 is settled late. */
-  readonly publicUrl: () => string;
-}
-
 /** First and last byte, both included. */
 interface ByteRange {
   readonly start: number;
@@ -46,15 +42,18 @@ type ObjectPart = StoredObject & { readonly range: ByteRange | null };
  * Objects as files. A file is one line of JSON with the media type and then the content: a single file, because a
  * single rename replaces both. Directories are 0700 and files 0600: agents run on the same machine.
  */
+@Injectable()
 export class LocalObjectStore extends ObjectStore {
+  private readonly directory: string;
   private readonly incoming: string;
 
   constructor(
-    private readonly options: LocalObjectStoreOptions,
+    private readonly settings: Settings,
     private readonly links: SignedLinks,
   ) {
     super();
-    this.incoming = join(options.directory, INCOMING);
+    this.directory = join(settings.dataDir, 'objects');
+    this.incoming = join(this.directory, INCOMING);
   }
 
   override async put(
@@ -92,7 +91,7 @@ export class LocalObjectStore extends ObjectStore {
 
   /** Looks only at the file system: a quota shows itself when something is written. */
   override async assertWritable(): Promise<void> {
-    const { directory } = this.options;
+    const { directory } = this;
     await makeDirectory(directory);
     await access(directory, constants.W_OK);
     const { bavail, files, ffree } = await statfs(directory);
@@ -137,7 +136,7 @@ export class LocalObjectStore extends ObjectStore {
   }
 
   override async deletePrefix(prefix: string): Promise<void> {
-    await rm(join(this.options.directory, ...objectKeySegments(prefix)), { recursive: true, force: true });
+    await rm(join(this.directory, ...objectKeySegments(prefix)), { recursive: true, force: true });
   }
 
   override signedUrl(key: string, { ttlMs, fileName, contentType }: SignedUrlOptions): Promise<string> {
@@ -147,7 +146,7 @@ export class LocalObjectStore extends ObjectStore {
       ...(fileName === undefined ? {} : { fileName: fileName.toWellFormed() }),
       ...(contentType === undefined ? {} : { contentType: mediaType(contentType) }),
     };
-    return Promise.resolve(`${this.options.publicUrl()}/objects/${path}?${this.links.query(said, ttlMs).toString()}`);
+    return Promise.resolve(`${this.settings.publicUrl}/objects/${path}?${this.links.query(said, ttlMs).toString()}`);
   }
 
   /** Removes what a killed process left half-written. Young files stay: another process may be writing them. */
@@ -177,7 +176,7 @@ export class LocalObjectStore extends ObjectStore {
   }
 
   private fileOf(key: string): string {
-    return `${join(this.options.directory, ...objectKeySegments(key))}${FILE_SUFFIX}`;
+    return `${join(this.directory, ...objectKeySegments(key))}${FILE_SUFFIX}`;
   }
 }
 

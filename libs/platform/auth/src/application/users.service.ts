@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { newUid } from '#platform/kernel';
 import { Database, type Queryable } from '#platform/persistence';
 import type { Membership } from '../domain/principal.js';
-import { AccessChanges } from './access-changes.js';
+import { AccessChanges } from './token-authenticator.js';
 
 export interface User {
   readonly uid: string;

@@ -84,7 +84,7 @@ export class RunEventStreams {
     while (!abort.aborted) {
       // Read together: the events that are sent never go beyond the state that is sent before them.
       const { version, head, conversationSeq } = run;
-      const changes = head.conversationId === null ? [] : run.conversationAfter(conversation);
+      const changes = head.conversationId === null ? [] : run.view.changedSince(conversation);
       if (!run.exists) {
         yield end('run_deleted');
         return;
