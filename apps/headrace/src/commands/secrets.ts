@@ -1,7 +1,7 @@
 import { buffer } from 'node:stream/consumers';
 import type { INestApplicationContext } from '@nestjs/common';
 import { TeamsService } from '#platform/auth';
-import { KeyRotation, SECRET_NAME, SECRET_NAME_RULE, SECRET_PURPOSES, TeamSecrets } from '#platform/secrets';
+import { KeyRotation, ManagedSecrets, SECRET_NAME, SECRET_NAME_RULE, SECRET_PURPOSES } from '#platform/secrets';
 import { choice, CommandError, requiredText, UsageError } from '../cli/command.js';
 import { decodeText } from '../cli/input.js';
 import { printResult, printRows } from '../cli/output.js';
@@ -14,7 +14,7 @@ export const list = secretsCommand({
   options: TEAM_OPTION,
   run: async (services, { team, ...values }) => {
     await assertTeam(services, team);
-    const secrets = await services.get(TeamSecrets).list(team);
+    const secrets = await services.get(ManagedSecrets).list(team);
     const rows = secrets.map((secret) => [
       ...[secret.name, secret.purpose, secret.version, secret.createdAt, secret.updatedAt],
     ]);
@@ -30,7 +30,7 @@ export const set = secretsCommand({
   run: async (services, { team, purpose = null, ...values }, name) => {
     const value = await readValue();
     await assertTeam(services, team);
-    const result = await services.get(TeamSecrets).put(team, name, { value, purpose });
+    const result = await services.get(ManagedSecrets).putOfTeam(team, name, { value, purpose });
     switch (result.kind) {
       case 'invalid_value':
         throw new CommandError(`the value ${result.reason}.`);
@@ -54,7 +54,7 @@ export const remove = secretsCommand({
   check: checkSecretName,
   run: async (services, { team, ...values }, name) => {
     await assertTeam(services, team);
-    const result = await services.get(TeamSecrets).delete(team, name);
+    const result = await services.get(ManagedSecrets).deleteOfTeam(team, name);
     switch (result.kind) {
       case 'not_found':
         throw new CommandError(`secret ${name} not found in the team; \`headrace secrets list\` shows the names.`);

@@ -4,9 +4,10 @@ import { Clock } from '#platform/kernel';
 import type { Database } from '#platform/persistence';
 import type { RunEvent } from '#execution/runner-protocol';
 import { RunTail } from '#execution/executions';
+import { RunDataOwners } from '#domain/runs';
 import { RunLogBuilder } from '#testing';
 import type { ConversationProjection, StoredProjection } from '../domain/conversation-normalizer.js';
-import { projectConversation } from '../domain/run-event-projection.js';
+import { projectConversation } from '#testing';
 import { ConversationProjectionStore } from '../persistence/conversation-projections.store.js';
 import { NormalizerRegistry, HeadraceEventsNormalizer } from './normalizer-registry.js';
 import { ConversationReader } from './conversation-reader.js';
@@ -29,7 +30,7 @@ class MemoryFolds extends ConversationProjectionStore {
   kept: StoredProjection = { seq: 0, steps: [] };
   broken = false;
   constructor() {
-    super({} as Database, new GivenLog());
+    super({} as Database, new GivenLog(), new RunDataOwners());
   }
   override load = () => Promise.resolve(structuredClone(this.kept));
   override save = (_runId: string, _of: unknown, { state }: ConversationProjection) => {

@@ -108,11 +108,7 @@ export class ConversationReader {
     const stored = await this.projections.load(runId, normalizer);
     const from = stored.seq;
     const projection = normalizer.open(stored);
-    for (let hasMore = true; hasMore;) {
-      const events = await this.log.read(runId, projection.state.seq, PAGE_EVENTS);
-      projection.add(events);
-      hasMore = events.length === PAGE_EVENTS;
-    }
+    await this.applyUpTo(projection, runId, Number.POSITIVE_INFINITY);
     const { seq } = projection.state;
     if (seq === 0) return null;
     if (seq > from && (projection.isSettled || seq - from >= STORE_AFTER_EVENTS))
@@ -124,8 +120,8 @@ export class ConversationReader {
     while (projection.state.seq < seq) {
       const limit = Math.min(PAGE_EVENTS, seq - projection.state.seq);
       const events = await this.log.read(runId, projection.state.seq, limit);
-      if (events.length === 0) return;
       projection.add(events);
+      if (events.length < limit) return;
     }
   }
 

@@ -1,14 +1,15 @@
-import type { Database } from '#platform/persistence';
+import { Injectable } from '@nestjs/common';
+import { Database } from '#platform/persistence';
 import { type EncryptedColumn, mapValues, onSealed } from '../encrypted-column.js';
-import { SealBrokenError } from '../secret-box.js';
+import { SealBrokenError, SecretBox } from '../secret-box.js';
 
 /**
  * The value under the current key, or null when it is under that key already. Throws a SealBrokenError for one that does
  * not open.
  */
-export type Reencrypt = (sealed: string, purpose: string) => string | null;
+type Reencrypt = (sealed: string, purpose: string) => string | null;
 
-export interface ReencryptCount {
+interface ReencryptCount {
   readonly changed: number;
   /** Values that do not open, which are left as they are. */
   readonly broken: number;
@@ -21,33 +22,62 @@ const WINDOW = 2000;
 /** A row that is written all the time must not keep the command busy without limit. */
 const MAX_ATTEMPTS = 10;
 
-/** Goes through a table by its primary key. Others may read and write the rows meanwhile. */
-export async function reencryptColumn(
-  database: Database,
-  column: EncryptedColumn,
-  reencrypt: Reencrypt,
-): Promise<ReencryptCount> {
-  const { table, key, context } = column;
-  const { value, condition } = sqlOf(column);
-  const selected = [`${key.column}::text AS key`, ...context.map((name) => `${name}::text AS ${name}`)];
-  const rowsWhere = (range: string): string =>
-    `SELECT ${selected.join(', ')}, ${value} AS stored FROM headrace.${table}
-      WHERE ${range} AND ${condition} ORDER BY ${key.column}`;
-  const total = { changed: 0, broken: 0 };
-  for (let after: string | null = null; ;) {
-    const end: string | null = await endOfWindow(database, column, after);
-    if (end === null) return total;
-    const range = `($1::${key.type} IS NULL OR ${key.column} > $1) AND ${key.column} <= $2::${key.type}`;
-    for (const row of await database.query<Row>(rowsWhere(range), [after, end])) {
-      const count = await reencryptRow(database, column, row, reencrypt, async () => {
-        const [again] = await database.query<Row>(rowsWhere(`${key.column} = $1::${key.type}`), [row.key]);
-        return again;
-      });
-      total.changed += count.changed;
-      total.broken += count.broken;
+/** Goes through every encrypted value of the installation. Safe while others work, and safe to repeat. */
+@Injectable()
+export class KeyRotation {
+  constructor(
+    private readonly database: Database,
+    private readonly box: SecretBox,
+  ) {}
+
+  /** Encrypts every value again that is not under the current key. Yields each table when it is done. */
+  async *rotate(columns: readonly EncryptedColumn[]): AsyncGenerator<ReencryptCount & { readonly table: string }> {
+    for (const [table, ofTable] of byTable(columns)) {
+      const total = { table, changed: 0, broken: 0 };
+      for (const column of ofTable) {
+        const { changed, broken } = await this.reencrypt(column, (sealed, purpose) =>
+          this.box.reencrypt(sealed, purpose),
+        );
+        total.changed += changed;
+        total.broken += broken;
+      }
+      yield total;
     }
-    after = end;
   }
+
+  /**
+   * One column, by its primary key, with another way to replace values than {@link rotate}. Others may read and write the
+   * rows meanwhile. What `reencrypt` throws ends it.
+   */
+  async reencrypt(column: EncryptedColumn, reencrypt: Reencrypt): Promise<ReencryptCount> {
+    const { table, key, context } = column;
+    const { value, condition } = sqlOf(column);
+    const selected = [`${key.column}::text AS key`, ...context.map((name) => `${name}::text AS ${name}`)];
+    const rowsWhere = (range: string): string =>
+      `SELECT ${selected.join(', ')}, ${value} AS stored FROM headrace.${table}
+        WHERE ${range} AND ${condition} ORDER BY ${key.column}`;
+    const total = { changed: 0, broken: 0 };
+    for (let after: string | null = null; ;) {
+      const end: string | null = await endOfWindow(this.database, column, after);
+      if (end === null) return total;
+      const range = `($1::${key.type} IS NULL OR ${key.column} > $1) AND ${key.column} <= $2::${key.type}`;
+      for (const row of await this.database.query<Row>(rowsWhere(range), [after, end])) {
+        const count = await reencryptRow(this.database, column, row, reencrypt, async () => {
+          const [again] = await this.database.query<Row>(rowsWhere(`${key.column} = $1::${key.type}`), [row.key]);
+          return again;
+        });
+        total.changed += count.changed;
+        total.broken += count.broken;
+      }
+      after = end;
+    }
+  }
+}
+
+export function byTable(columns: readonly EncryptedColumn[]): ReadonlyMap<string, readonly EncryptedColumn[]> {
+  const tables = new Map<string, EncryptedColumn[]>();
+  for (const column of columns) tables.set(column.table, [...(tables.get(column.table) ?? []), column]);
+  return tables;
 }
 
 interface ColumnSql {
