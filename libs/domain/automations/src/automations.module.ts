@@ -13,7 +13,7 @@ import { AutomationChecks } from './application/automation-checks.js';
 import { AutomationWrites } from './application/automation-writes.js';
 import { AutomationsService } from './application/automations.service.js';
 import { DefinedAutomations } from './application/defined-automations.js';
-import { FireAutomations, FiringSteps } from './application/fire-automations.js';
+import { FireAutomations } from './application/fire-automations.js';
 import { LaunchRun } from './application/launch-run.js';
 import { TestTrigger } from './application/test-trigger.js';
 import { TriggerProviders } from './application/trigger-providers.js';
@@ -36,7 +36,6 @@ import { FiringStore } from './persistence/firing.store.js';
     DefinedAutomations,
     TestTrigger,
     LaunchRun,
-    FiringSteps,
     FireAutomations,
   ],
   exports: [
@@ -46,7 +45,6 @@ import { FiringStore } from './persistence/firing.store.js';
     AutomationsService,
     DefinedAutomations,
     TestTrigger,
-    FiringSteps,
     FireAutomations,
   ],
 })

@@ -1,5 +1,5 @@
 export { DefinedAutomations } from './application/defined-automations.js';
-export { FireAutomations, type FiringStep, FiringSteps } from './application/fire-automations.js';
+export { FireAutomations } from './application/fire-automations.js';
 export {
   type CompiledTrigger,
   type SampledEvent,

@@ -9,26 +9,6 @@ import { LaunchRun } from './launch-run.js';
 import type { CompiledTrigger } from './trigger-provider.js';
 import { TriggerProviders } from './trigger-providers.js';
 
-/** The steps at which a test may interrupt the firing, in their order. */
-export const FIRING_STEPS = [
-  'before_reading',
-  'triggers_read',
-  'filters_evaluated',
-  'automations_loaded',
-  'before_launch',
-  'launched',
-  'all_launched',
-] as const;
-export type FiringStep = (typeof FIRING_STEPS)[number];
-
-/** Called at every step. Does nothing, except in a test that ends the process at one of them. */
-@Injectable()
-export class FiringSteps {
-  reached(_step: FiringStep): void {
-    // Overridden by tests.
-  }
-}
-
 /** Runs of one event that are started concurrently. */
 const CONCURRENT_LAUNCHES = 8;
 /** Automations whose prompts and configurations are in memory at the same time. */
@@ -63,7 +43,6 @@ export class FireAutomations {
     private readonly store: FiringStore,
     private readonly providers: TriggerProviders,
     private readonly launch: LaunchRun,
-    private readonly steps: FiringSteps,
   ) {}
 
   /**
@@ -83,13 +62,10 @@ export class FireAutomations {
     signal: AbortSignal | undefined,
   ): Promise<readonly AutomationResult[] | typeof CHANGED> {
     // 1. Find the triggers that the event reaches.
-    this.steps.reached('before_reading');
     const reached = await this.store.reached(event);
-    this.steps.reached('triggers_read');
 
     // 2. Evaluate their filters: one decision for each automation.
     const decisions = await decideFiring(reached, (one) => this.compile(one).check(event), signal);
-    this.steps.reached('filters_evaluated');
 
     const results = new Map<string, AutomationResult>();
     const faults: unknown[] = [];
@@ -103,7 +79,6 @@ export class FireAutomations {
         this.launch.findStarted(uids, event),
       ]);
       if (automations.size < batch.length) return CHANGED;
-      this.steps.reached('automations_loaded');
       for (const {
         reached: { automationUid },
         reason,
@@ -130,7 +105,6 @@ export class FireAutomations {
       }
     }
     if (faults.length > 0) throw faults[0];
-    if (matched.length > 0) this.steps.reached('all_launched');
 
     // 5. Report every automation, in the order of the decisions.
     return decisions.map(
@@ -144,9 +118,7 @@ export class FireAutomations {
     { reached: { automationUid }, reason }: FiringDecision,
     automation: FiringAutomation,
   ): Promise<AutomationResult> {
-    this.steps.reached('before_launch');
     const launched = await this.launch.execute(automation, event);
-    this.steps.reached('launched');
     return launched.kind === 'launched'
       ? { automationUid, matched: true, runId: launched.runId, reason }
       : { automationUid, matched: true, reason: `${reason} No run was started: ${launched.reason}` };

@@ -4,21 +4,9 @@ import { type EvaluationRecord, EvaluationsStore, type ClaimedEvaluation } from 
 import { within } from '#platform/kernel';
 import { isDatabaseUnavailable } from '#platform/persistence';
 import { abandonedReason, isExhausted, waitAfterFailure } from '../domain/evaluation-retry.js';
-import type { WaitingWebhook, WebhookShare } from '../domain/fair-shares.js';
+import { fairShares, type WebhookShare } from '../domain/fair-shares.js';
 import { writeResults } from '../persistence/deliveries.store.js';
 import { DeliveryEvaluators } from './delivery-evaluator.js';
-
-/** The steps at which a test may interrupt the evaluation, in their order. */
-export const EVALUATION_STEPS = ['taken', 'evaluated', 'recorded'] as const;
-export type EvaluationStep = (typeof EVALUATION_STEPS)[number];
-
-/** Called at every step. Does nothing, except in a test that ends the process at one of them. */
-@Injectable()
-export class EvaluationSteps {
-  reached(_step: EvaluationStep): void {
-    // Overridden by tests.
-  }
-}
 
 /** A larger number is not needed in a metric, and would cost more to count. */
 const MAX_WAITING = 10_000;
@@ -61,7 +49,8 @@ const TIME_SLICE_MS = 500;
 const UNAVAILABLE_WAIT_MS = 1000;
 
 /** With the share of each factory, a batch fits into memory and into the time of a lease. */
-export const FACTORIES_PER_BATCH = 4;
+const FACTORIES_PER_BATCH = 4;
+const WEBHOOKS_PER_PAGE = 256;
 
 /**
  * Evaluates accepted deliveries. A claim counts a lost attempt and starts a lease; recording the result reverts the count.
@@ -71,28 +60,43 @@ export const FACTORIES_PER_BATCH = 4;
 @Injectable()
 export class EvaluateDeliveries {
   private readonly logger = new Logger(EvaluateDeliveries.name);
+  private round = 0;
 
   constructor(
     private readonly store: EvaluationsStore,
     private readonly evaluators: DeliveryEvaluators,
-    private readonly steps: EvaluationSteps,
     private readonly metrics: EvaluationMetrics,
   ) {}
 
-  /** Webhooks with due deliveries, ordered by id, after `after`. */
-  waiting(after: string, limit: number): Promise<WaitingWebhook[]> {
-    return this.store.webhooksWaiting(after, limit);
+  /**
+   * Every factory has its turn once. Returns the number of deliveries that were evaluated. A batch that fails is reported
+   * and left to a later run, so that the factories after it have their turn.
+   */
+  async runOnce(signal: AbortSignal, report: (error: unknown) => void): Promise<number> {
+    let evaluated = 0;
+    const round = this.round++;
+    for (let after = '0'; !signal.aborted;) {
+      const waiting = await this.store.webhooksWaiting(after, WEBHOOKS_PER_PAGE);
+      const factories = fairShares(waiting, round);
+      for (let index = 0; index < factories.length && !signal.aborted; index += FACTORIES_PER_BATCH) {
+        const batch = this.evaluateBatch(factories.slice(index, index + FACTORIES_PER_BATCH));
+        evaluated += await batch.catch((error: unknown) => {
+          report(error);
+          return 0;
+        });
+      }
+      const last = waiting.at(-1);
+      if (last === undefined || waiting.length < WEBHOOKS_PER_PAGE) break;
+      after = last.webhookId;
+    }
+    return evaluated;
   }
 
-  /**
-   * Evaluates deliveries of at most {@link FACTORIES_PER_BATCH} factories, except those that another process has claimed.
-   * Returns their number.
-   */
-  async execute(factories: readonly (readonly WebhookShare[])[]): Promise<number> {
+  /** Except deliveries that another process has claimed. */
+  private async evaluateBatch(factories: readonly (readonly WebhookShare[])[]): Promise<number> {
     const startedAt = performance.now();
     const claimed = await this.store.claim(factories.flat());
     if (claimed.length === 0) return 0;
-    this.steps.reached('taken');
     const records: EvaluationRecord[] = [];
     // Deliveries of one factory are evaluated one after the other, so that no factory uses the time of another.
     await Promise.all(
@@ -101,13 +105,11 @@ export class EvaluateDeliveries {
           if (index > 0 && performance.now() - startedAt > TIME_SLICE_MS) records.push({ delivery, kind: 'requeued' });
           else {
             records.push(await this.evaluate(delivery));
-            this.steps.reached('evaluated');
           }
         }
       }),
     );
     await this.store.record(records);
-    this.steps.reached('recorded');
     for (const { kind } of records) this.metrics.ended(kind);
     return records.filter(({ kind }) => kind !== 'requeued').length;
   }
