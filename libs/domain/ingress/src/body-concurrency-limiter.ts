@@ -1,5 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Settings } from '#platform/config';
+import { Metrics } from '#platform/observability';
 import { IngressMetrics } from './ingress-metrics.js';
 
 /** The memory of one body, from its first byte until its response is finished. */
@@ -63,10 +64,11 @@ export class BodyConcurrencyLimiter {
   constructor(
     settings: Settings,
     private readonly metrics: IngressMetrics,
+    registry: Metrics,
   ) {
     this.limit = settings.ingressMaxConcurrentBodies;
     this.webhookLimit = Math.ceil(this.limit / WEBHOOK_PART);
-    metrics.watchBodies(() => this.open.size);
+    registry.observed('headrace_ingress_bodies', 'Bodies that are being received or processed.', () => this.open.size);
   }
 
   /** Null when no slot is free and no body may be interrupted. */
@@ -86,7 +88,7 @@ export class BodyConcurrencyLimiter {
         this.warn(request);
         return null;
       }
-      this.metrics.bodyInterrupted();
+      this.metrics.interrupted.inc();
       interrupted.request.interrupt();
     }
     const slot = new OpenSlot(request, this.close);

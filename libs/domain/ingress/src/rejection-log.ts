@@ -1,6 +1,7 @@
 import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
 import { BackgroundTasks, defineTask, type PeriodicTask } from '#platform/jobs';
 import { Clock, newUuid } from '#platform/kernel';
+import { Metrics } from '#platform/observability';
 import { Database, isDatabaseUnavailable, type Statement } from '#platform/persistence';
 import type { OutcomeCode } from '#domain/webhooks';
 import { IngressMetrics } from './ingress-metrics.js';
@@ -67,10 +68,15 @@ export class RejectionLog implements OnModuleDestroy {
     private readonly database: Database,
     private readonly clock: Clock,
     private readonly metrics: IngressMetrics,
+    registry: Metrics,
     tasks: BackgroundTasks,
   ) {
     this.writing = tasks.implement(WRITE_REJECTIONS_TASK, () => this.write());
-    metrics.watchLines(() => this.waiting.size);
+    registry.observed(
+      'headrace_ingress_rejection_log_lines_waiting',
+      'Lines of rejected deliveries that are not written yet.',
+      () => this.waiting.size,
+    );
   }
 
   async onModuleDestroy(): Promise<void> {
@@ -83,7 +89,7 @@ export class RejectionLog implements OnModuleDestroy {
     const { id, kind } = this.lineFor(webhookId, outcome, at);
     const known = this.waiting.get(id);
     const isDropped = !known && this.waiting.size >= MAX_WAITING;
-    this.metrics.rejectionLogged(isDropped ? 'dropped' : kind);
+    this.metrics.lines.add(isDropped ? 'dropped' : kind);
     if (known) known.occurrences += 1;
     else if (isDropped) this.lost += 1;
     else {
@@ -118,7 +124,7 @@ export class RejectionLog implements OnModuleDestroy {
         return false;
       }
       if (lines.length === 1) {
-        this.metrics.rejectionLogged('dropped', lines[0]?.occurrences);
+        this.metrics.lines.add('dropped', lines[0]?.occurrences);
         this.logger.error('A rejection could not be logged.', error);
         return true;
       }

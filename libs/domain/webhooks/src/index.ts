@@ -6,14 +6,14 @@ export { WebhookDirectory } from './application/webhook-directory.js';
 export { WEBHOOKS_ENCRYPTED_COLUMNS, WebhookSecrets } from './application/webhook-secrets.js';
 export { EVALUATE_DELIVERIES_TASK } from './application/webhook-tasks.js';
 export { WebhooksService } from './application/webhooks.service.js';
+export { type AutomationResult, DELIVERY_OUTCOMES, type DeliveryOutcome, type OutcomeCode } from './domain/delivery.js';
 export {
-  type AutomationResult,
-  DELIVERY_OUTCOMES,
-  type DeliveryIdentity,
-  type DeliveryOutcome,
-  type OutcomeCode,
-} from './domain/delivery.js';
-export { identityKey, identityOf, isIdentityAmbiguous, signatureKey } from './domain/delivery-identity.js';
+  identityKey,
+  identityOf,
+  type IdentitySources,
+  isIdentityAmbiguous,
+  signatureKey,
+} from './domain/delivery-identity.js';
 export { type IncomingRequest, RawHeaders } from './domain/signing/incoming-request.js';
 export {
   type HandshakeAnswer,
