@@ -75,7 +75,10 @@ export class DeployTrigger extends TriggerProvider implements OnModuleInit {
 
   override sample(_tx: Queryable, scope: TriggerScope, trigger: Trigger, sample: TriggerSample): Promise<SampledEvent> {
     if (sample.kind === 'delivery')
-      return Promise.resolve({ kind: 'invalid', pointer: '/delivery_id', detail: 'is not known of deployments' });
+      return Promise.resolve({
+        kind: 'invalid',
+        issues: [{ pointer: '/delivery_id', detail: 'is not known of deployments' }],
+      });
     const { failed = false } = (sample.payload ?? {}) as { failed?: boolean };
     const event = this.eventOf(scope, { id: 'sample', environment: environmentOf(trigger), failed });
     return Promise.resolve({ kind: 'event', event });

@@ -11,7 +11,6 @@ export {
 } from './application/trigger-provider.js';
 export { TriggerProviders } from './application/trigger-providers.js';
 export { AutomationsHttpModule, AutomationsJobsModule, AutomationsModule } from './automations.module.js';
-export type { Automation, AutomationFields } from './domain/automation.js';
+export { type Automation, type AutomationFields, AUTOMATIONS_ENCRYPTED_COLUMNS } from './domain/automation.js';
 export { PAYLOAD_FILTER_SCHEMA } from './domain/payload-filter/schema.js';
 export type { Trigger, TriggerCheck, TriggerEvent } from './domain/trigger.js';
-export { AUTOMATIONS_ENCRYPTED_COLUMNS } from './persistence/encrypted-columns.js';

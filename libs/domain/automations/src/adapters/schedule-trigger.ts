@@ -116,8 +116,7 @@ export class ScheduleTrigger extends TriggerProvider implements OnModuleInit {
     if (sample.kind === 'delivery')
       return Promise.resolve({
         kind: 'invalid',
-        pointer: '/delivery_id',
-        detail: 'must be omitted: a schedule has no deliveries',
+        issues: [{ pointer: '/delivery_id', detail: 'must be omitted: a schedule has no deliveries' }],
       });
     const read = readScheduleTrigger(trigger);
     const dueAt = (read.kind === 'valid' ? read.cron.next(this.clock.now()) : null) ?? this.clock.now();

@@ -110,7 +110,7 @@ export class WebhookTrigger extends TriggerProvider implements OnModuleInit {
       const delivery = await this.webhooks.accepted(tx, scope.factoryUid, sample.deliveryId);
       return delivery
         ? { kind: 'event', event: this.eventOf(delivery) }
-        : { kind: 'invalid', pointer: '/delivery_id', detail: NO_DELIVERY };
+        : { kind: 'invalid', issues: [{ pointer: '/delivery_id', detail: NO_DELIVERY }] };
     }
     const uid = webhookOf(trigger) ?? '';
     const webhook = { uid, name: 'sample', ...scope };

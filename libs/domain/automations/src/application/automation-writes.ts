@@ -1,27 +1,17 @@
 import { Injectable } from '@nestjs/common';
-import { newUid } from '#platform/kernel';
+import { newUid, type RejectionOf } from '#platform/kernel';
 import type { Queryable } from '#platform/persistence';
 import { type AgentConfig, ConfigSecrets, type PrincipalRef } from '#domain/runs';
 import {
   type Automation,
   type AutomationFields,
-  type AutomationIssue,
   type AutomationSource,
-  invalid,
   MAX_AUTOMATIONS,
   secretsOf,
 } from '../domain/automation.js';
 import { AutomationsStore, type WrittenAutomation } from '../persistence/automations.store.js';
 import type { TriggerScope } from './trigger-provider.js';
 import { TriggerProviders } from './trigger-providers.js';
-
-export type InvalidAutomation = { readonly kind: 'invalid'; readonly issues: readonly AutomationIssue[] };
-export type LimitReached = { readonly kind: 'limit_reached'; readonly limit: number };
-
-export interface AutomationAuthor {
-  readonly author: PrincipalRef;
-  readonly source: AutomationSource;
-}
 
 /** Writes valid automations within the transaction of the caller. */
 @Injectable()
@@ -36,9 +26,10 @@ export class AutomationWrites {
   async create(
     tx: Queryable,
     { factoryUid, teamUid }: TriggerScope,
-    { author, source }: AutomationAuthor,
+    source: AutomationSource,
+    author: PrincipalRef,
     fields: AutomationFields,
-  ): Promise<{ readonly kind: 'created'; readonly uid: string } | LimitReached | InvalidAutomation> {
+  ): Promise<{ readonly kind: 'created'; readonly uid: string } | RejectionOf<'limit_reached' | 'invalid'>> {
     const uid = newUid();
     const written = this.prepare(uid, author, fields, null);
     if ('kind' in written) return written;
@@ -55,7 +46,7 @@ export class AutomationWrites {
     stored: Automation,
     author: PrincipalRef,
     fields: AutomationFields,
-  ): Promise<{ readonly kind: 'replaced' } | InvalidAutomation> {
+  ): Promise<{ readonly kind: 'replaced' } | RejectionOf<'invalid'>> {
     const written = this.prepare(stored.uid, author, fields, stored.agentConfig);
     if ('kind' in written) return written;
     await this.store.update(tx, stored.id, written);
@@ -87,17 +78,13 @@ export class AutomationWrites {
     author: PrincipalRef,
     fields: AutomationFields,
     stored: AgentConfig | null,
-  ): WrittenAutomation | InvalidAutomation {
-    const { name, enabled, prompt, agentConfig, agentIdentityUid, triggers } = fields;
+  ): WrittenAutomation | RejectionOf<'invalid'> {
+    const { agentConfig, triggers } = fields;
     const sealing = agentConfig && this.secrets.seal(secretsOf(uid), agentConfig, stored);
-    if (sealing?.kind === 'invalid')
-      return { kind: 'invalid', issues: sealing.issues.map(({ pointer, detail }) => invalid(pointer, detail)) };
+    if (sealing?.kind === 'invalid') return { kind: 'invalid', issues: sealing.issues };
     return {
-      name,
-      enabled,
-      prompt,
+      ...fields,
       agentConfig: sealing?.value ?? null,
-      agentIdentityUid,
       author,
       // A kept trigger whose provider no longer exists has no subject.
       triggers: triggers.map((trigger) => ({

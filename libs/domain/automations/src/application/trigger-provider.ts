@@ -1,5 +1,5 @@
 import type { Queryable } from '#platform/persistence';
-import type { Issue } from '#platform/kernel';
+import type { Issue, RejectionOf } from '#platform/kernel';
 import type { Trigger, TriggerCheck, TriggerEvent } from '../domain/trigger.js';
 
 export interface TriggerScope {
@@ -19,8 +19,8 @@ export type TriggerSample =
 
 export type SampledEvent =
   | { readonly kind: 'event'; readonly event: TriggerEvent }
-  /** The pointer is into the request: `/delivery_id`, `/payload`. */
-  | ({ readonly kind: 'invalid' } & Issue);
+  /** The pointers are into the request: `/delivery_id`, `/payload`. */
+  | RejectionOf<'invalid'>;
 
 /**
  * Extension point: a kind of event that starts automations; registered with `TriggerProviders`. The source of the event
