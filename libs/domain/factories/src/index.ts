@@ -15,5 +15,6 @@ export {
   type SearchFactoriesResult,
 } from './application/search-factories.js';
 export { UpdateFactory, type UpdateFactoryResult } from './application/update-factory.js';
+export { FactoryQuota } from './persistence/factory-quota.js';
 export { managedFactory, unknownFactory } from './http/managed-factory.js';
 export { FactoriesModule } from './factories.module.js';

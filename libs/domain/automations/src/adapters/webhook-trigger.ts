@@ -72,7 +72,7 @@ export class WebhookTrigger extends TriggerProvider implements OnModuleInit {
   ): Promise<readonly (readonly Issue[])[]> {
     const read = triggers.map(readWebhookTrigger);
     const uids = read.flatMap((one) => (one.kind === 'valid' ? [one.webhookUid] : []));
-    const live = uids.length > 0 ? await this.webhooks.live(tx, factoryUid, uids) : new Map();
+    const live = uids.length > 0 ? await this.webhooks.live(tx, factoryUid, uids) : new Set();
     return read.map((one) => {
       if (one.kind === 'invalid') return one.issues;
       if (live.has(one.webhookUid)) return [];

@@ -2,14 +2,8 @@ import { Injectable } from '@nestjs/common';
 import { newUid, type RejectionOf } from '#platform/kernel';
 import type { Queryable } from '#platform/persistence';
 import { type AgentConfig, ConfigSecrets, type PrincipalRef } from '#domain/runs';
-import {
-  type Automation,
-  type AutomationFields,
-  type AutomationSource,
-  MAX_AUTOMATIONS,
-  secretsOf,
-} from '../domain/automation.js';
-import { AutomationsStore, type WrittenAutomation } from '../persistence/automations.store.js';
+import { type Automation, type AutomationFields, type AutomationSource, secretsOf } from '../domain/automation.js';
+import { AUTOMATION_QUOTA, AutomationsStore, type WrittenAutomation } from '../persistence/automations.store.js';
 import type { TriggerScope } from './trigger-provider.js';
 import { TriggerProviders } from './trigger-providers.js';
 
@@ -22,7 +16,7 @@ export class AutomationWrites {
     private readonly providers: TriggerProviders,
   ) {}
 
-  /** At most {@link MAX_AUTOMATIONS} in a factory, also with concurrent creations. */
+  /** At most {@link AUTOMATION_QUOTA.limit} in a factory, also with concurrent creations. */
   async create(
     tx: Queryable,
     { factoryUid, teamUid }: TriggerScope,
@@ -33,8 +27,8 @@ export class AutomationWrites {
     const uid = newUid();
     const written = this.prepare(uid, author, fields, null);
     if ('kind' in written) return written;
-    if (!(await this.store.reserveQuota(tx, factoryUid, MAX_AUTOMATIONS)))
-      return { kind: 'limit_reached', limit: MAX_AUTOMATIONS };
+    if (!(await AUTOMATION_QUOTA.reserve(tx, factoryUid)))
+      return { kind: 'limit_reached', limit: AUTOMATION_QUOTA.limit };
     await this.store.insert(tx, { ...written, uid, factoryUid, teamUid, source });
     await this.subscribe(tx, { factoryUid, teamUid }, fields);
     return { kind: 'created', uid };
@@ -56,9 +50,9 @@ export class AutomationWrites {
 
   /** False when there is none. */
   async delete(tx: Queryable, factoryUid: string, uid: string): Promise<boolean> {
-    await this.store.lockQuota(tx, factoryUid);
+    await AUTOMATION_QUOTA.lock(tx, factoryUid);
     if (!(await this.store.delete(tx, factoryUid, uid))) return false;
-    await this.store.releaseQuota(tx, factoryUid);
+    await AUTOMATION_QUOTA.release(tx, factoryUid);
     return true;
   }
 

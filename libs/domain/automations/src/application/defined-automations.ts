@@ -2,8 +2,8 @@ import { Injectable } from '@nestjs/common';
 import type { Issue, RejectionOf } from '#platform/kernel';
 import type { Queryable } from '#platform/persistence';
 import { maskConfig, type PrincipalRef } from '#domain/runs';
-import { type Automation, type AutomationFields, MAX_AUTOMATIONS } from '../domain/automation.js';
-import { AutomationsStore } from '../persistence/automations.store.js';
+import { type Automation, type AutomationFields } from '../domain/automation.js';
+import { AUTOMATION_QUOTA, AutomationsStore } from '../persistence/automations.store.js';
 import { AutomationChecks, type KeptFields } from './automation-checks.js';
 import { AutomationWrites } from './automation-writes.js';
 import type { TriggerScope } from './trigger-provider.js';
@@ -21,7 +21,7 @@ export class DefinedAutomations {
 
   /** Until the transaction ends no other one creates, changes or deletes an automation of the factory. Not needed for reading. */
   async lock(tx: Queryable, factoryUid: string): Promise<void> {
-    await this.store.lockQuota(tx, factoryUid);
+    await AUTOMATION_QUOTA.lock(tx, factoryUid);
     await this.store.lockDefined(tx, factoryUid);
   }
 
@@ -35,8 +35,8 @@ export class DefinedAutomations {
   }
 
   /** How many more automations the factory may have, including those of the API. */
-  async remainingQuota(tx: Queryable, factoryUid: string): Promise<number> {
-    return MAX_AUTOMATIONS - (await this.store.usedQuota(tx, factoryUid));
+  remainingQuota(tx: Queryable, factoryUid: string): Promise<number> {
+    return AUTOMATION_QUOTA.remaining(tx, factoryUid);
   }
 
   /** The issues of each, with pointers into the automation as on the wire. `kept`: the previous fields of each. */

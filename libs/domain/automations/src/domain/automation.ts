@@ -27,6 +27,8 @@ export interface Automation extends AutomationFields {
   readonly source: AutomationSource;
   /** The principal that saved it last, and the creator of its runs, which have the permissions of the team. */
   readonly author: PrincipalRef;
+  /** Incremented by every change. */
+  readonly version: number;
   readonly createdAt: Date;
   readonly updatedAt: Date;
 }

@@ -1,5 +1,6 @@
+import { FactoryQuota } from '#domain/factories';
 import type { PrincipalRef } from '#domain/runs';
-import type { Automation, AutomationFields } from '../domain/automation.js';
+import { type Automation, type AutomationFields, MAX_AUTOMATIONS } from '../domain/automation.js';
 import type { Trigger } from '../domain/trigger.js';
 import { Injectable } from '@nestjs/common';
 import { Database, type Queryable, type Statement, writtenRow } from '#platform/persistence';
@@ -9,7 +10,7 @@ const columns = (prompt = 'a.prompt'): string =>
   `a.id, a.uid, a.factory_uid AS "factoryUid", a.team_uid AS "teamUid", a.name, a.enabled, ${prompt} AS prompt,
   a.agent_config AS "agentConfig", a.agent_identity_uid AS "agentIdentityUid", a.source,
   json_build_object('type', a.author_type, 'uid', a.author_uid) AS author,
-  a.created_at AS "createdAt", a.updated_at AS "updatedAt",
+  a.version::int AS version, a.created_at AS "createdAt", a.updated_at AS "updatedAt",
   (SELECT coalesce(jsonb_agg(t.trigger ORDER BY t.position), '[]') FROM automation_triggers t
     WHERE t.automation_id = a.id) AS triggers`;
 
@@ -71,10 +72,9 @@ const INSERT_TRIGGERS: Statement = {
    WHERE a.id = $1`,
 };
 
-/**
- * Automations with their triggers, which have separate rows. The quota is a row for each factory: a transaction that
- * creates or deletes an automation locks it first, so that the limit is exact.
- */
+export const AUTOMATION_QUOTA = new FactoryQuota('automation_counts', 'used', MAX_AUTOMATIONS);
+
+/** Automations with their triggers, which have separate rows. */
 @Injectable()
 export class AutomationsStore {
   constructor(private readonly database: Database) {}
@@ -133,31 +133,6 @@ export class AutomationsStore {
       uid,
     ]);
     return rows.length > 0;
-  }
-
-  /** False when the factory has `limit` automations. */
-  async reserveQuota(tx: Queryable, factoryUid: string, limit: number): Promise<boolean> {
-    const rows = await tx.query(
-      `INSERT INTO automation_counts AS c (factory_uid, used) VALUES ($1, 1)
-       ON CONFLICT (factory_uid) DO UPDATE SET used = c.used + 1 WHERE c.used < $2 RETURNING 1`,
-      [factoryUid, limit],
-    );
-    return rows.length > 0;
-  }
-
-  async lockQuota(tx: Queryable, factoryUid: string): Promise<void> {
-    await tx.query('SELECT 1 FROM automation_counts WHERE factory_uid = $1 FOR UPDATE', [factoryUid]);
-  }
-
-  async usedQuota(tx: Queryable, factoryUid: string): Promise<number> {
-    const [row] = await tx.query<{ used: number }>('SELECT used FROM automation_counts WHERE factory_uid = $1', [
-      factoryUid,
-    ]);
-    return row?.used ?? 0;
-  }
-
-  async releaseQuota(tx: Queryable, factoryUid: string): Promise<void> {
-    await tx.query('UPDATE automation_counts SET used = used - 1 WHERE factory_uid = $1', [factoryUid]);
   }
 
   private async insertTriggers(tx: Queryable, id: string, { triggers }: WrittenAutomation): Promise<void> {

@@ -3,7 +3,7 @@ import { Metrics, type LabeledCounter } from '#platform/observability';
 import { type EvaluationRecord, EvaluationsStore, type ClaimedEvaluation } from '../persistence/evaluations.store.js';
 import { within } from '#platform/kernel';
 import { isDatabaseUnavailable } from '#platform/persistence';
-import { abandonedReason, isExhausted, waitAfterFailure } from '../domain/evaluation-retry.js';
+import { abandonedReason, type EvaluationTries, isExhausted, waitAfterFailure } from '../domain/evaluation-retry.js';
 import { fairShares, type WebhookShare } from '../domain/fair-shares.js';
 import { writeResults } from '../persistence/deliveries.store.js';
 import { DeliveryEvaluators } from './delivery-evaluator.js';
@@ -102,7 +102,8 @@ export class EvaluateDeliveries {
     await Promise.all(
       lanesOf(claimed).map(async (lane) => {
         for (const [index, delivery] of lane.entries()) {
-          if (index > 0 && performance.now() - startedAt > TIME_SLICE_MS) records.push({ delivery, kind: 'requeued' });
+          if (index > 0 && performance.now() - startedAt > TIME_SLICE_MS)
+            records.push({ delivery, kind: 'requeued', counts: false });
           else {
             records.push(await this.evaluate(delivery));
           }
@@ -121,10 +122,10 @@ export class EvaluateDeliveries {
       const what = `The evaluation of delivery ${deliveryId} was interrupted ${tries.losses} times`;
       this.logger.warn(isExhausted(tries) ? `${what}: it is abandoned.` : `${what}: it is evaluated alone.`);
     }
-    if (isExhausted(tries)) return { delivery, kind: 'abandoned', error: abandonedReason(tries), counts: false };
+    if (isExhausted(tries)) return abandoned(delivery, tries, false);
     try {
       const results = await withinTime((signal) => this.evaluators.evaluate(delivery, signal));
-      return { delivery, kind: 'evaluated', resultsJson: writeResults(results) };
+      return { delivery, kind: 'evaluated', results: writeResults(results), counts: true };
     } catch (error) {
       // Not a failure of this delivery.
       if (isDatabaseUnavailable(error)) return { delivery, kind: 'retry', waitMs: UNAVAILABLE_WAIT_MS, counts: false };
@@ -132,12 +133,18 @@ export class EvaluateDeliveries {
       const attempt = after.failures + after.losses;
       this.logger.error(`Evaluating delivery ${deliveryId} failed, attempt ${attempt}.`, error);
       const waitMs = waitAfterFailure(attempt);
-      return waitMs === null
-        ? { delivery, kind: 'abandoned', error: abandonedReason(after), counts: true }
-        : { delivery, kind: 'retry', waitMs, counts: true };
+      return waitMs === null ? abandoned(delivery, after, true) : { delivery, kind: 'retry', waitMs, counts: true };
     }
   }
 }
+
+const abandoned = (delivery: ClaimedEvaluation, tries: EvaluationTries, counts: boolean): EvaluationRecord => ({
+  delivery,
+  kind: 'abandoned',
+  results: writeResults([]),
+  error: abandonedReason(tries),
+  counts,
+});
 
 /** At most {@link CONCURRENCY} lanes; the deliveries of a factory have separate lanes. */
 function lanesOf(waiting: readonly ClaimedEvaluation[]): ClaimedEvaluation[][] {

@@ -2,6 +2,7 @@ import { createHmac } from 'node:crypto';
 import type { IncomingRequest } from '../incoming-request.js';
 import { textAt } from '../body-text.js';
 import type { HandshakeAnswer, SecretBringingHandshake } from '../signature-scheme.js';
+import { withTimeHeader } from '../signature-framing.js';
 import type { SchemeRow } from '../signed-scheme.js';
 import { decodeStrictly, publicKey, readEd25519Key } from '../signing-algorithm.js';
 
@@ -81,7 +82,7 @@ export const handshakeSchemes: readonly SchemeRow[] = [
       key: (secret) => readEd25519Key(decodeStrictly(secret, 'hex')),
       expected: "The secret must be the application's public key: 64 lower case hexadecimal digits.",
     }),
-    framings: [{ signature: { header: 'x-signature-ed25519' }, timestamp: { header: 'x-signature-timestamp' } }],
+    framings: [withTimeHeader('x-signature-ed25519', 'x-signature-timestamp')],
     content: '{timestamp}{body}',
     time: { unit: 's' },
     handshake: discordHandshake,
@@ -99,12 +100,7 @@ export const handshakeSchemes: readonly SchemeRow[] = [
     id: 'slack',
     label: 'Slack',
     documentationUrl: 'https://docs.slack.dev/authentication/verifying-requests-from-slack',
-    framings: [
-      {
-        signature: { header: 'x-slack-signature', prefix: 'v0=' },
-        timestamp: { header: 'x-slack-request-timestamp' },
-      },
-    ],
+    framings: [withTimeHeader('x-slack-signature', 'x-slack-request-timestamp', 'v0=')],
     content: 'v0:{timestamp}:{body}',
     time: { unit: 's' },
     deliveryIdPath: ['event_id'],
@@ -114,9 +110,7 @@ export const handshakeSchemes: readonly SchemeRow[] = [
     id: 'zoom',
     label: 'Zoom',
     documentationUrl: 'https://developers.zoom.us/docs/api/webhooks/',
-    framings: [
-      { signature: { header: 'x-zm-signature', prefix: 'v0=' }, timestamp: { header: 'x-zm-request-timestamp' } },
-    ],
+    framings: [withTimeHeader('x-zm-signature', 'x-zm-request-timestamp', 'v0=')],
     content: 'v0:{timestamp}:{body}',
     time: { unit: 's' },
     handshake: zoomHandshake,

@@ -1,3 +1,4 @@
+import { withTimeField, withTimeHeader } from '../signature-framing.js';
 import type { SchemeRow } from '../signed-scheme.js';
 import { decodeStrictly, hmac, publicKey, readPublicKey } from '../signing-algorithm.js';
 
@@ -9,12 +10,7 @@ export const timestampedSchemes: readonly SchemeRow[] = [
     id: 'buildkite',
     label: 'Buildkite',
     documentationUrl: 'https://buildkite.com/docs/apis/webhooks/pipelines',
-    framings: [
-      {
-        signature: { header: 'x-buildkite-signature', separator: ',', prefix: 'signature=' },
-        timestamp: { field: 'timestamp=' },
-      },
-    ],
+    framings: [withTimeField('x-buildkite-signature', ',', 'signature=', 'timestamp=')],
     content: '{timestamp}.{body}',
     time: { unit: 's' },
   },
@@ -22,12 +18,7 @@ export const timestampedSchemes: readonly SchemeRow[] = [
     id: 'calendly',
     label: 'Calendly',
     documentationUrl: 'https://developer.calendly.com/api-docs/4c305798a61d3-webhook-signatures',
-    framings: [
-      {
-        signature: { header: 'calendly-webhook-signature', separator: ',', prefix: 'v1=' },
-        timestamp: { field: 't=' },
-      },
-    ],
+    framings: [withTimeField('calendly-webhook-signature', ',', 'v1=', 't=')],
     content: '{timestamp}.{body}',
     time: { unit: 's' },
   },
@@ -35,7 +26,7 @@ export const timestampedSchemes: readonly SchemeRow[] = [
     id: 'customerio',
     label: 'Customer.io',
     documentationUrl: 'https://docs.customer.io/integrations/api/webhooks',
-    framings: [{ signature: { header: 'x-cio-signature' }, timestamp: { header: 'x-cio-timestamp' } }],
+    framings: [withTimeHeader('x-cio-signature', 'x-cio-timestamp')],
     content: 'v0:{timestamp}:{body}',
     time: { unit: 's' },
     deliveryIdPath: ['event_id'],
@@ -47,14 +38,8 @@ export const timestampedSchemes: readonly SchemeRow[] = [
       'https://grafana.com/docs/grafana/latest/alerting/configure-notifications/manage-contact-points/integrations/webhook-notifier/',
     // The header has no default name; these are the two names in the documentation of the product.
     framings: [
-      {
-        signature: { header: 'x-grafana-alerting-signature' },
-        timestamp: { header: 'x-grafana-alerting-timestamp' },
-      },
-      {
-        signature: { header: 'x-grafana-alerting-signature' },
-        timestamp: { header: 'x-grafana-alerting-signature-timestamp' },
-      },
+      withTimeHeader('x-grafana-alerting-signature', 'x-grafana-alerting-timestamp'),
+      withTimeHeader('x-grafana-alerting-signature', 'x-grafana-alerting-signature-timestamp'),
     ],
     content: '{timestamp}:{body}',
     time: { unit: 's' },
@@ -63,12 +48,7 @@ export const timestampedSchemes: readonly SchemeRow[] = [
     id: 'paddle',
     label: 'Paddle',
     documentationUrl: 'https://developer.paddle.com/webhooks/signature-verification',
-    framings: [
-      {
-        signature: { header: 'paddle-signature', separator: ';', prefix: 'h1=' },
-        timestamp: { field: 'ts=' },
-      },
-    ],
+    framings: [withTimeField('paddle-signature', ';', 'h1=', 'ts=')],
     content: '{timestamp}:{body}',
     time: { unit: 's' },
     deliveryIdPath: ['notification_id'],
@@ -87,12 +67,7 @@ export const timestampedSchemes: readonly SchemeRow[] = [
       },
       expected: 'The secret must be the verification key that SendGrid shows: a P-256 public key in base64.',
     }),
-    framings: [
-      {
-        signature: { header: 'x-twilio-email-event-webhook-signature' },
-        timestamp: { header: 'x-twilio-email-event-webhook-timestamp' },
-      },
-    ],
+    framings: [withTimeHeader('x-twilio-email-event-webhook-signature', 'x-twilio-email-event-webhook-timestamp')],
     content: '{timestamp}{body}',
     time: { unit: 's' },
   },
@@ -100,9 +75,7 @@ export const timestampedSchemes: readonly SchemeRow[] = [
     id: 'stripe',
     label: 'Stripe',
     documentationUrl: 'https://docs.stripe.com/webhooks#verify-manually',
-    framings: [
-      { signature: { header: 'stripe-signature', separator: ',', prefix: 'v1=' }, timestamp: { field: 't=' } },
-    ],
+    framings: [withTimeField('stripe-signature', ',', 'v1=', 't=')],
     content: '{timestamp}.{body}',
     time: { unit: 's' },
     deliveryIdPath: ['id'],
@@ -111,9 +84,7 @@ export const timestampedSchemes: readonly SchemeRow[] = [
     id: 'workos',
     label: 'WorkOS',
     documentationUrl: 'https://workos.com/docs/events/data-syncing/webhooks',
-    framings: [
-      { signature: { header: 'workos-signature', separator: ', ', prefix: 'v1=' }, timestamp: { field: 't=' } },
-    ],
+    framings: [withTimeField('workos-signature', ', ', 'v1=', 't=')],
     content: '{timestamp}.{body}',
     time: { unit: 'ms' },
     deliveryIdPath: ['id'],
@@ -123,12 +94,7 @@ export const timestampedSchemes: readonly SchemeRow[] = [
     label: 'Zendesk',
     documentationUrl: 'https://developer.zendesk.com/documentation/webhooks/verifying/',
     algorithm: SHA256_BASE64,
-    framings: [
-      {
-        signature: { header: 'x-zendesk-webhook-signature' },
-        timestamp: { header: 'x-zendesk-webhook-signature-timestamp' },
-      },
-    ],
+    framings: [withTimeHeader('x-zendesk-webhook-signature', 'x-zendesk-webhook-signature-timestamp')],
     content: '{timestamp}{body}',
     time: { unit: 'rfc3339' },
     deliveryIdHeaders: ['x-zendesk-webhook-invocation-id'],
