@@ -6,7 +6,6 @@ import {
   type SampledEvent,
   type Trigger,
   type TriggerEvent,
-  type TriggerObstacle,
   TriggerProvider,
   TriggerProviders,
   type TriggerSample,
@@ -63,14 +62,6 @@ export class DeployTrigger extends TriggerProvider implements OnModuleInit {
         return [{ check: 'outcome', passed, reason: `The deployment ${failed ? 'failed' : 'succeeded'}.` }];
       },
     };
-  }
-
-  override obstacles(
-    _tx: Queryable,
-    _scope: TriggerScope,
-    triggers: readonly Trigger[],
-  ): Promise<readonly (TriggerObstacle | undefined)[]> {
-    return Promise.resolve(triggers.map(() => undefined));
   }
 
   override sample(_tx: Queryable, scope: TriggerScope, trigger: Trigger, sample: TriggerSample): Promise<SampledEvent> {

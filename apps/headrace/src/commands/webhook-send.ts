@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { SignDelivery, type SignedDelivery } from '#domain/webhooks';
+import { SignDelivery, type SignedRequest } from '#domain/webhooks';
 import { Settings } from '#platform/config';
 import { newUuid } from '#platform/kernel';
 import { command, CommandError, requiredText, text, UsageError } from '../cli/command.js';
@@ -30,7 +30,7 @@ export const send = command({
       const publicOrigin = ingressOrigin(services.get(Settings));
       const result = await services.get(SignDelivery).execute({ webhookUid, body, deliveryId, origin: publicOrigin });
       switch (result.kind) {
-        case 'unknown':
+        case 'not_found':
           throw unknownWebhook(webhookUid);
         case 'no_secret':
           throw new CommandError('the webhook has no secret yet; set it with `headrace webhook rotate`.');
@@ -53,7 +53,7 @@ export const send = command({
 });
 
 /** Posts to the origin of the ingress. The signature covers the public URL, which may have another origin. */
-async function post({ url, headers, body }: SignedDelivery, origin: string): Promise<{ status: number; text: string }> {
+async function post({ url, headers, body }: SignedRequest, origin: string): Promise<{ status: number; text: string }> {
   const { pathname, search } = new URL(url);
   try {
     const response = await fetch(`${origin}${pathname}${search}`, {

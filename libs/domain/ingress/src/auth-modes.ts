@@ -15,7 +15,6 @@ export interface IngressAuthMode {
 /** `Authorization: Bearer <secret>`: the scheme in any case, and exactly one token. */
 const BEARER = /^bearer +([^\s,]+)$/i;
 
-/** The registered modes. A webhook of another mode rejects every delivery. */
 @Injectable()
 export class IngressAuthModes {
   private readonly byMode: ReadonlyMap<AuthMode, IngressAuthMode>;

@@ -53,7 +53,6 @@ const WARN_INTERVAL_MS = 60_000;
 @Injectable()
 export class BodyConcurrencyLimiter {
   private readonly logger = new Logger(BodyConcurrencyLimiter.name);
-  /** Oldest first. */
   private readonly open = new Set<OpenSlot>();
   private readonly byWebhook = new Map<string, number>();
   private readonly limit: number;

@@ -40,7 +40,8 @@ const MAX_SIZE = 2_147_483_647;
 const WRITE: Statement = {
   name: 'ingress.rejections',
   text: `INSERT INTO headrace.webhook_deliveries AS d (webhook_id, id, outcome, occurrences, size_bytes, received_at, source_ip, trace_id)
-SELECT * FROM unnest($1::bigint[], $2::uuid[], $3::"char"[], $4::int[], $5::int[], $6::timestamptz[], $7::text[], $8::text[])
+SELECT * FROM jsonb_to_recordset($1) AS l ("webhookId" bigint, id uuid, outcome "char", occurrences int, "sizeBytes" int,
+  at timestamptz, "sourceIp" text, "traceId" text)
 ON CONFLICT (webhook_id, id) DO UPDATE SET occurrences = d.occurrences + excluded.occurrences`,
 };
 
@@ -115,7 +116,7 @@ export class RejectionLog implements OnModuleDestroy {
   /** False while the database is unavailable. A line that it refuses is dropped alone. */
   private async writeLines(lines: readonly Line[]): Promise<boolean> {
     try {
-      await this.database.query(WRITE, columnsOf(lines));
+      await this.database.query(WRITE, [JSON.stringify(lines)]);
       return true;
     } catch (error) {
       if (isDatabaseUnavailable(error)) {
@@ -160,17 +161,4 @@ export class RejectionLog implements OnModuleDestroy {
     for (const [webhookId, { startsAt }] of this.minutes)
       if (now - startsAt >= MINUTE_MS) this.minutes.delete(webhookId);
   }
-}
-
-function columnsOf(lines: readonly Line[]): unknown[] {
-  return [
-    lines.map(({ webhookId }) => webhookId),
-    lines.map(({ id }) => id),
-    lines.map(({ outcome }) => outcome),
-    lines.map(({ occurrences }) => occurrences),
-    lines.map(({ sizeBytes }) => sizeBytes),
-    lines.map(({ at }) => at),
-    lines.map(({ sourceIp }) => sourceIp),
-    lines.map(({ traceId }) => traceId),
-  ];
 }

@@ -1,7 +1,7 @@
 export { DefinedWebhooks } from './application/defined-webhooks.js';
 export { type AcceptedDelivery, DeliveryEvaluator, DeliveryEvaluators } from './application/delivery-evaluator.js';
 export { EvaluateDeliveries } from './application/evaluate-deliveries.js';
-export { SignDelivery, type SignedDelivery } from './application/sign-delivery.js';
+export { SignDelivery } from './application/sign-delivery.js';
 export { WebhookDirectory } from './application/webhook-directory.js';
 export { WEBHOOKS_ENCRYPTED_COLUMNS, WebhookSecrets } from './application/webhook-secrets.js';
 export { EVALUATE_DELIVERIES_TASK } from './application/webhook-tasks.js';
@@ -19,6 +19,7 @@ export {
   type HandshakeAnswer,
   type SecretBringingHandshake,
   SignatureScheme,
+  type SignedRequest,
 } from './domain/signing/signature-scheme.js';
 export { isSameText } from './domain/signing/signing-algorithm.js';
 export { SignatureSchemes } from './domain/signing/signature-schemes.js';

@@ -13,7 +13,6 @@ export interface CompiledTrigger {
   check(event: TriggerEvent): readonly TriggerCheck[];
 }
 
-/** The input of a test: a stored delivery, or a payload. */
 export type TriggerSample =
   { readonly kind: 'delivery'; readonly deliveryId: string } | { readonly kind: 'payload'; readonly payload: unknown };
 
@@ -29,7 +28,6 @@ export type SampledEvent =
 export abstract class TriggerProvider {
   /** The `provider` of a trigger: lower case letters, digits, underscores. */
   abstract readonly provider: string;
-  /** The `event` of a trigger. */
   abstract readonly event: string;
   /** JSON Schema (2020-12) of a trigger's fields beside `provider` and `event`: `properties` and `required`. */
   abstract readonly schema: TriggerSchema;
@@ -54,12 +52,13 @@ export abstract class TriggerProvider {
   /** Never throws: a trigger that cannot be evaluated has a failed check. */
   abstract compile(trigger: Trigger): CompiledTrigger;
   /** Why a stored trigger can never fire, by its index; undefined when it can. At most one round trip. */
-  abstract obstacles(
-    tx: Queryable,
-    scope: TriggerScope,
+  obstacles(
+    _tx: Queryable,
+    _scope: TriggerScope,
     triggers: readonly Trigger[],
-  ): Promise<readonly (TriggerObstacle | undefined)[]>;
-  /** The event for a test of `trigger`. */
+  ): Promise<readonly (TriggerObstacle | undefined)[]> {
+    return Promise.resolve(triggers.map(() => undefined));
+  }
   abstract sample(tx: Queryable, scope: TriggerScope, trigger: Trigger, sample: TriggerSample): Promise<SampledEvent>;
 }
 

@@ -13,7 +13,6 @@ const UNKNOWN_PROVIDER: TriggerObstacle = {
 type Parsed =
   { readonly kind: 'parsed'; readonly provider: TriggerProvider; readonly trigger: Trigger } | RejectionOf<'invalid'>;
 
-/** The registered kinds of triggers. */
 @Injectable()
 export class TriggerProviders {
   private readonly providers = new Map<string, TriggerProvider>();

@@ -39,9 +39,7 @@ export const MAX_TRIGGERS = 20;
 export const MAX_TRIGGERS_BYTES = 65_536;
 /** Characters. */
 export const MAX_AUTOMATION_NAME = 128;
-/** Bytes of UTF-8. */
 export const MAX_PROMPT_BYTES = 65_536;
-/** Bytes of JSON. */
 export const MAX_AGENT_CONFIG_BYTES = 65_536;
 
 /** The encryption context of the values of its MCP servers. */

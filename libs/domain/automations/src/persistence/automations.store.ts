@@ -84,7 +84,6 @@ export class AutomationsStore {
     return automation ?? null;
   }
 
-  /** Locks it for this transaction. */
   async lock(tx: Queryable, factoryUid: string, uid: string): Promise<Automation | null> {
     const [automation] = await tx.query<Automation>(LOCK, [factoryUid, uid]);
     return automation ?? null;
@@ -103,12 +102,10 @@ export class AutomationsStore {
     return { automations, hasMore: (rows[0]?.found ?? 0) > automations.length };
   }
 
-  /** Locks the automations of the definition until the transaction ends. */
   async lockDefined(tx: Queryable, factoryUid: string): Promise<void> {
     await tx.query(`SELECT 1 ${DEFINED} FOR NO KEY UPDATE`, [factoryUid]);
   }
 
-  /** The automations of the definition, by name. */
   listDefined(tx: Queryable, factoryUid: string): Promise<Automation[]> {
     return tx.query(`SELECT ${columns()} ${DEFINED}`, [factoryUid]);
   }

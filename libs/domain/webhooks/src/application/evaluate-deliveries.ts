@@ -12,7 +12,6 @@ import { DeliveryEvaluators } from './delivery-evaluator.js';
 const MAX_WAITING = 10_000;
 const ENDS = ['evaluated', 'retry', 'abandoned', 'requeued', 'interrupted'] as const;
 
-/** Prometheus metrics of the evaluation of deliveries. */
 @Injectable()
 export class EvaluationMetrics {
   private readonly ends: LabeledCounter<(typeof ENDS)[number]>;

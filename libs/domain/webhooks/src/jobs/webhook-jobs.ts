@@ -4,7 +4,6 @@ import { EvaluateDeliveries } from '../application/evaluate-deliveries.js';
 import { EVALUATE_DELIVERIES_TASK, PRUNE_DELIVERIES_TASK } from '../application/webhook-tasks.js';
 import { PruneDeliveries } from '../persistence/prune-deliveries.js';
 
-/** Evaluates deliveries and prunes their log. */
 @Injectable()
 export class WebhookJobs {
   private readonly logger = new Logger(WebhookJobs.name);

@@ -12,20 +12,16 @@ export const ACCEPTED_COLUMNS = `d.id AS "deliveryId", d.identity, d.received_at
 /** A delivery that this process has claimed, until its lease expires. */
 export interface ClaimedEvaluation extends AcceptedDelivery {
   readonly webhookId: string;
-  /** The results of earlier attempts. */
   readonly tries: EvaluationTries;
 }
 
-/** The result of an attempt to evaluate a delivery. */
 export interface EvaluationRecord {
   readonly delivery: ClaimedEvaluation;
   /** `requeued`: not started within the time slice, and due again immediately. */
   readonly kind: 'evaluated' | 'abandoned' | 'retry' | 'requeued';
   /** As JSON. The evaluation has ended when there are results, which are none when it was abandoned. */
   readonly results?: string;
-  /** Why it was abandoned. */
   readonly error?: string;
-  /** Until the next attempt. */
   readonly waitMs?: number;
   /** False after lost attempts, without another one, and when the database was unavailable. */
   readonly counts: boolean;

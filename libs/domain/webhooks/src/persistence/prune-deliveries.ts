@@ -104,7 +104,6 @@ export class PruneDeliveries {
   }
 }
 
-/** Repeats a batch until it is not full. */
 async function repeat(signal: AbortSignal, full: number, step: () => Promise<number>): Promise<number> {
   let all = 0;
   while (!signal.aborted) {

@@ -183,7 +183,6 @@ export function unknownOperatorDetail(key: string, near: Operator): string {
   return `${meant} For a key of the payload with this name write {${preview(key)}: {"in": […]}}`;
 }
 
-/** The issue of a value of `in` or `not_in`. */
 export function setValueDetail(value: unknown): string | undefined {
   if (!isScalar(value)) return 'must be a string, a number, true, false or null';
   if (typeof value === 'string' && !isStorableText(value)) return 'must not contain NUL characters or lone surrogates';
@@ -202,7 +201,6 @@ const SPELLINGS: Readonly<Record<Operator, readonly string[]>> = {
 const MISSPELLABLE: readonly Operator[] = ['not_in', 'exists'];
 const MAX_LENGTH = 16;
 
-/** The operator that a key resembles. */
 export function nearOperator(key: string): Operator | undefined {
   if (key.length > MAX_LENGTH) return undefined;
   const word = key.toLowerCase();

@@ -1,6 +1,5 @@
 import { hash } from 'node:crypto';
 
-/** The values that a template may contain in braces. */
 const NAMES = ['body', 'timestamp', 'id', 'url', 'method'] as const;
 export type ContentName = (typeof NAMES)[number];
 
@@ -48,7 +47,6 @@ export class SignedContent {
   }
 }
 
-/** The format of the time of signing. */
 export type TimeUnit = 's' | 'ms' | 'rfc3339';
 
 /** The tolerance of the contract in both directions, unless the scheme has a smaller one. */

@@ -46,7 +46,6 @@ export const completeRow = (row: SchemeRow): CompleteRow => ({
   ...row,
 });
 
-/** The verifier of all rows. */
 export class SignedScheme extends SignatureScheme {
   readonly signatureHeaders: readonly string[];
   private readonly row: CompleteRow;

@@ -20,7 +20,6 @@ export interface KeyFormat {
   readonly expected: string;
 }
 
-/** The characters of the secret are the key. */
 export const verbatimKey: KeyFormat = {
   read: (secret) => Buffer.from(secret, 'utf8'),
   expected: 'The secret is empty or blank.',
