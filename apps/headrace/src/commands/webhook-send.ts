@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { SignDelivery, type SignedDelivery } from '#domain/webhooks';
+import { SignDelivery, type SignedRequest } from '#domain/webhooks';
 import { Settings } from '#platform/config';
 import { newUuid } from '#platform/kernel';
 import { CommandError, parsed, requiredText, UsageError } from '../cli/command.js';
@@ -25,7 +25,7 @@ export const send = secretsCommand({
     const origin = ingressOrigin(services.get(Settings));
     const signed = await services.get(SignDelivery).execute({ webhookUid, body, deliveryId, origin });
     switch (signed.kind) {
-      case 'unknown':
+      case 'not_found':
         throw unknownWebhook(webhookUid);
       case 'no_secret':
         throw new CommandError('the webhook has no secret yet; set it with `headrace webhook rotate`.');
@@ -46,7 +46,7 @@ export const send = secretsCommand({
 });
 
 /** Posts to the origin of the ingress. The signature covers the public URL, which may have another origin. */
-async function post({ url, headers, body }: SignedDelivery, origin: string): Promise<{ status: number; text: string }> {
+async function post({ url, headers, body }: SignedRequest, origin: string): Promise<{ status: number; text: string }> {
   const { pathname, search } = new URL(url);
   try {
     const response = await fetch(`${origin}${pathname}${search}`, {

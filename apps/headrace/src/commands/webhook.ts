@@ -3,7 +3,6 @@ import { type Factory, FindFactory, ListFactories } from '#domain/factories';
 import {
   AUTH_MODES,
   DELIVERY_OUTCOMES,
-  DeliveriesService,
   type DeliveryOutcome,
   ingressUrl,
   type ManagedWebhook,
@@ -83,7 +82,7 @@ export const rotate = secretsCommand({
     if (!factory) throw unknownWebhook(uid);
     const result = await services.get(WebhooksService).rotateSecret(factory, uid, secret);
     switch (result.kind) {
-      case 'unknown':
+      case 'not_found':
         throw unknownWebhook(uid);
       case 'not_supported':
         throw new CommandError(result.reason);
@@ -102,7 +101,7 @@ export const deliveries = secretsCommand({
     limit: integer(1, 500, 'Number of deliveries. Default: 20.'),
   },
   run: async (services, { outcome = null, limit = 20, ...values }, uid) => {
-    const result = await services.get(DeliveriesService).listLatest(uid, outcome, limit);
+    const result = await services.get(WebhooksService).latestDeliveries(uid, outcome, limit);
     if (!result) throw unknownWebhook(uid);
     const rows = result.map((delivery) => [
       ...[delivery.id, delivery.outcome ?? 'handshake', delivery.occurrences, delivery.sizeBytes],

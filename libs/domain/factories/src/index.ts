@@ -2,8 +2,8 @@ export { CreateFactory, type CreateFactoryCommand, type CreateFactoryResult } fr
 export {
   FactoryAccess,
   type FactoryLookup,
-  type FactoryRefusal,
-  refusalToManage,
+  type FactoryRejection,
+  manageRejection,
 } from './application/factory-access.js';
 export type { Factory, FactoryFields } from './application/factory.js';
 export { FindFactory } from './application/find-factory.js';
@@ -15,5 +15,6 @@ export {
   type SearchFactoriesResult,
 } from './application/search-factories.js';
 export { UpdateFactory, type UpdateFactoryResult } from './application/update-factory.js';
+export { FactoryQuota } from './persistence/factory-quota.js';
 export { managedFactory, unknownFactory } from './http/managed-factory.js';
 export { FactoriesModule } from './factories.module.js';

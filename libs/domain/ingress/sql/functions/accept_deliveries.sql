@@ -10,11 +10,11 @@
 --
 -- Returns one row for each item. verdict: stale (the webhook is not what the caller knows), limited (retry_ms is when
 -- another attempt can succeed), accepted, duplicate, counted.
-CREATE OR REPLACE FUNCTION headrace.take_deliveries(p_items jsonb, p_keys bytea, p_bodies bytea, p_limit int, p_window interval)
+CREATE OR REPLACE FUNCTION headrace.accept_deliveries(p_items jsonb, p_keys bytea, p_bodies bytea, p_limit int, p_window interval)
 RETURNS TABLE (verdict text, delivery_id uuid, retry_ms int) LANGUAGE plpgsql VOLATILE
 -- Its plans are kept: a plan that was made while there were ten webhooks would read all of a thousand. For the same reason
 -- webhooks are found by id alone and their columns are compared here: no partial index can then seem to be cheaper.
-SET enable_seqscan = off AS $take$
+SET enable_seqscan = off AS $accept$
 DECLARE
   at timestamptz := headrace.now();
   item record;
@@ -92,7 +92,7 @@ BEGIN
       verdict := 'duplicate';
       IF inserted > 0 AND found_key = item_keys[1] THEN
         -- A retry with a new signature: that signature is not accepted under another identity either.
-        UPDATE headrace.webhook_identities AS i SET delivery_id = take_deliveries.delivery_id
+        UPDATE headrace.webhook_identities AS i SET delivery_id = accept_deliveries.delivery_id
          WHERE i.webhook_id = item.webhook_id AND i.key = item_keys[2];
       ELSIF inserted > 0 THEN
         -- A replayed signature does not occupy an identity that a later delivery may have.
@@ -105,8 +105,8 @@ BEGIN
     INSERT INTO headrace.webhook_deliveries (webhook_id, id, outcome, identity_kind, identity, duplicate_of, size_bytes,
       received_at, source_ip, headers, trace_id, body)
     VALUES (item.webhook_id, item.id, CASE verdict WHEN 'duplicate' THEN 'D'::"char" ELSE item.outcome END,
-      item.identity_kind, item.identity, CASE verdict WHEN 'duplicate' THEN take_deliveries.delivery_id END, item.size, at,
+      item.identity_kind, item.identity, CASE verdict WHEN 'duplicate' THEN accept_deliveries.delivery_id END, item.size, at,
       item.source_ip, item.headers, item.trace_id, CASE verdict WHEN 'accepted' THEN item_body END);
     RETURN NEXT;
   END LOOP;
-END $take$;
+END $accept$;
