@@ -16,7 +16,7 @@ export {
 } from './domain/agent-identity.js';
 export type { DefinedIdentity } from './application/defined-identities.js';
 export { mapSecrets, mapServers, type McpServerConfig, type McpServers, serverIssues } from './domain/mcp-server.js';
-export { HarnessConfig as HarnessConfigDto, McpServerConfig as McpServerConfigDto } from './http/agent-parts.dto.js';
+export { HarnessConfig as HarnessConfigDto, McpServerConfig as McpServerConfigDto } from './http/mcp-server.dto.js';
 export { AUTO_MODEL } from './domain/model-catalogue.js';
 export { ConfiguredHarnesses } from './harnesses/adapters/configured-harnesses.js';
 export { type FactorySkillFile, FactorySkills, type FactorySkillSource } from './skills/application/factory-skills.js';
@@ -32,9 +32,9 @@ export {
   SkillSource,
   type SourceFile,
   type SourceReading,
-} from './skills/application/skill-source.js';
-export { SkillRuns, type SkillRunSource } from './skills/application/skill-runs.js';
+} from './skills/application/skill-sources.js';
+export { SkillRuns, type SkillRunSource } from './skills/application/list-skills.js';
 export { SkillSources } from './skills/application/skill-sources.js';
 export { GithubSkillSource } from './skills/adapters/github-skill-source.js';
 export { MirrorSkillSource } from './skills/adapters/mirror-skill-source.js';
-export { type PickedFile, pickSkillFiles, type TreeFile } from './skills/domain/pick-skill-files.js';
+export { type PickedFile, pickSkillFiles, type TreeFile } from './skills/domain/skill-files.js';

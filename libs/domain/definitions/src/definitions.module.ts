@@ -2,32 +2,25 @@ import { Module } from '@nestjs/common';
 import { AgentsModule } from '#domain/agents';
 import { AutomationsModule } from '#domain/automations';
 import { FactoriesModule } from '#domain/factories';
+import { RunsModule } from '#domain/runs';
 import { WebhooksModule } from '#domain/webhooks';
 import { AuthModule } from '#platform/auth';
-import { RunsModule } from '#domain/runs';
-import { FactoryFileSchemasController } from './http/factory-file-schemas.controller.js';
-import { FactoryController } from './http/factory.controller.js';
-import { DefinitionController } from './http/definition.controller.js';
-import { FactoryAgentsStore } from './persistence/factory-agents.store.js';
-import { FindFactories } from './application/find-factories.js';
+import { AgentRules, AutomationRules, FactoryRules, LimitRules, WebhookRules } from './application/definition-rules.js';
+import {
+  ApplyDefinition,
+  DefinitionReader,
+  ExportDefinition,
+  PlanDefinition,
+  ValidateDefinition,
+} from './application/definitions.service.js';
 import { DispatchRun } from './application/dispatch-run.js';
 import { StoredFactorySkills } from './application/factory-skills.js';
-import { AgentRules } from './application/agent-rules.js';
-import { ApplyDefinition } from './application/apply-definition.js';
-import { AutomationRules } from './application/automation-rules.js';
-import { DefinitionReader } from './application/definition-reader.js';
-import { ExportDefinition } from './application/export-definition.js';
-import { FactoryRules } from './application/factory-rules.js';
 import { FactoryState } from './application/factory-state.js';
-import { LimitRules } from './application/limit-rules.js';
-import { PlanDefinition } from './application/plan-definition.js';
-import { ValidateDefinition } from './application/validate-definition.js';
-import { WebhookRules } from './application/webhook-rules.js';
-import { WriteAgents } from './application/write-agents.js';
-import { WriteAutomations } from './application/write-automations.js';
-import { WritePlan } from './application/write-plan.js';
-import { WriteWebhooks } from './application/write-webhooks.js';
-import { DefinitionsStore } from './persistence/definitions.store.js';
+import { FindFactories } from './application/find-factories.js';
+import { WriteAgents, WriteAutomations, WritePlan, WriteWebhooks } from './application/write-plan.js';
+import { DefinitionController, FactoryFileSchemasController } from './http/definition.controller.js';
+import { FactoryController } from './http/factory.controller.js';
+import { DefinitionsStore, FactoryAgentsStore } from './persistence/definitions.store.js';
 
 const USE_CASES = [ApplyDefinition, ValidateDefinition, ExportDefinition];
 

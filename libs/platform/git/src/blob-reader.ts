@@ -1,6 +1,6 @@
 import { GitFailure } from './git-failure.js';
+import { COMMIT_ID } from './git-location.js';
 import { GitProcess } from './git-process.js';
-import { COMMIT_ID } from './git-ref.js';
 
 interface Waiting {
   readonly wants: 'size' | 'content';

@@ -1,8 +1,7 @@
-import type { GitCall } from './git-process.js';
-import { runGit } from './git-process.js';
 import { FD_URL } from './fd-transport.js';
+import { type GitCall, runGit } from './git-process.js';
+import { keptRef } from './mirror-refs.js';
 import type { Mirror } from './mirror.js';
-import { keptRef } from './ref-records.js';
 
 export interface CheckOutOptions {
   /** null: an empty repository, of which there is nothing to check out. */

@@ -1,19 +1,15 @@
-import { join, resolve } from 'node:path';
 import { readdir } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
 import { type Clock, SingleFlight, SystemClock } from '#platform/kernel';
-import { withinSize } from './directory-size.js';
 import { withFileLock } from './file-lock.js';
+import { type AskingCall, askRepository } from './git-access.js';
 import { GitFailure } from './git-failure.js';
-import { parseGitUrl } from './git-location.js';
+import { parseGitUrl, refFault } from './git-location.js';
 import { runGit } from './git-process.js';
-import { refFault } from './git-ref.js';
-import { findRef } from './find-ref.js';
-import { Mirror, touch } from './mirror.js';
 import { MirrorEviction } from './mirror-eviction.js';
-import { MirrorStore } from './mirror-store.js';
-import type { GitRepository, MirrorOptions } from './mirror-types.js';
-import { keptRef, readRecord, writeRecord } from './ref-records.js';
-import { type AskingCall, askRepository } from './remote-end.js';
+import { findRef, keptRef, readRecord, writeRecord } from './mirror-refs.js';
+import { MirrorStore, withinSize } from './mirror-store.js';
+import { type GitRepository, Mirror, type MirrorOptions, touch } from './mirror.js';
 import type { GitHosts } from './remote-host.js';
 
 export interface MirrorCacheOptions {

@@ -4,10 +4,40 @@ import type { Clock } from '#platform/kernel';
 import { BlobReader } from './blob-reader.js';
 import { fetchFromDirectory } from './fd-transport.js';
 import { GitFailure } from './git-failure.js';
+import { COMMIT_ID } from './git-location.js';
 import { type GitAnswer, type GitCall, runGit } from './git-process.js';
-import { COMMIT_ID } from './git-ref.js';
-import type { FetchedRef, TreeEntry } from './mirror-types.js';
-import { readRecord } from './ref-records.js';
+import { type FetchedRef, readRecord } from './mirror-refs.js';
+
+export interface GitCredential {
+  /** Default: `x-access-token`, what GitHub expects beside a token. */
+  readonly username?: string;
+  /** A password, a token, or for ssh a private key. */
+  readonly password: string;
+}
+
+export interface GitRepository {
+  /** As `parseGitUrl` takes it; checked again. */
+  readonly url: string;
+  readonly credential?: GitCredential;
+}
+
+export interface MirrorOptions {
+  /** Branch, tag, full name (`refs/…`) or whole commit id; the default branch when absent. */
+  readonly ref?: string;
+  /** Not fetched again when it was within this time. Default 0. */
+  readonly maxAgeMs?: number;
+  readonly signal?: AbortSignal;
+}
+
+export interface TreeEntry {
+  /** `100644`, `100755`, `120000` (symbolic link, whose content is its target), `160000` (submodule). */
+  readonly mode: string;
+  readonly type: 'blob' | 'tree' | 'commit';
+  readonly oid: string;
+  /** Bytes; null for what is no blob. */
+  readonly size: number | null;
+  readonly path: string;
+}
 
 /** Its presence marks a copy that is broken and has to be replaced. */
 export const BROKEN_MARK = 'broken';

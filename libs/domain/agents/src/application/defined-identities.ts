@@ -2,10 +2,10 @@ import { Injectable } from '@nestjs/common';
 import { ServiceAccountsService, TokenAuthenticator } from '#platform/auth';
 import { type Issue, newUid, type RejectionOf } from '#platform/kernel';
 import { isBelowTeamLimit, type Queryable } from '#platform/persistence';
+import { MAX_IDENTITIES } from './identities.service.js';
+import { DefinedIdentityRules } from './identity-rules.js';
 import type { IdentityFields } from '../domain/agent-identity.js';
 import { IdentitiesStore } from '../persistence/identities.store.js';
-import { DefinedIdentityRules } from './defined-identity-rules.js';
-import { MAX_IDENTITIES } from './identities.service.js';
 
 /** An identity of a team as definitions see it; `env` and `headers` of its MCP servers are sealed. */
 export interface DefinedIdentity extends IdentityFields {

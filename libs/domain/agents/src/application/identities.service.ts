@@ -8,6 +8,8 @@ import {
 } from '#platform/auth';
 import { newUid, type RejectionOf } from '#platform/kernel';
 import { Database, isBelowTeamLimit, type Queryable, rejectTakenName } from '#platform/persistence';
+import { IdentityReferences } from './identity-rules.js';
+import { identityOwner, type Sealing, ServerSecrets } from './server-secrets.js';
 import {
   BLANK_IDENTITY,
   type IdentityChanges,
@@ -16,8 +18,6 @@ import {
 } from '../domain/agent-identity.js';
 import type { McpServers } from '../domain/mcp-server.js';
 import { IdentitiesStore } from '../persistence/identities.store.js';
-import { IdentityReferences } from './identity-references.js';
-import { identityOwner, type Sealing, ServerSecrets } from './server-secrets.js';
 
 export const MAX_IDENTITIES = 1000;
 

@@ -2,6 +2,7 @@ import { Body, Controller, Delete, Get, Param, Post, Put, Query } from '@nestjs/
 import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
 import { Operation, pathId, rejectionProblem } from '#platform/http';
 import { IdentitiesService } from '../application/identities.service.js';
+import { presentIdentity, toIdentityChanges } from './identity-mapper.js';
 import {
   CreateAgentIdentityRequest,
   IdentityItem,
@@ -9,8 +10,6 @@ import {
   ListAgentIdentitiesResponse,
   UpdateAgentIdentityRequest,
 } from './identity.dto.js';
-import { toIdentityChanges } from './identity-input.js';
-import { presentIdentity } from './presenters.js';
 import { IDENTITY } from './resource-words.js';
 
 const TAG = 'Agents';

@@ -9,7 +9,7 @@ import {
   StringField,
   text,
 } from '#platform/http';
-import { HarnessConfig, McpServerConfig } from './agent-parts.dto.js';
+import { HarnessConfig, McpServerConfig } from './mcp-server.dto.js';
 
 const NO_EFFECT = 'Validated, stored and returned; has no effect yet.';
 /** Absent and null say the same: nothing about this field. */

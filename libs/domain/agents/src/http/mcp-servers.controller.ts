@@ -3,8 +3,8 @@ import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
 import { Operation, pathId, rejectionProblem } from '#platform/http';
 import { McpServersService } from '../application/mcp-servers.service.js';
 import type { McpServerConfig, ServerFields } from '../domain/mcp-server.js';
+import { presentServer } from './identity-mapper.js';
 import { ListMcpServersResponse, McpServerItem, McpServerRequest } from './mcp-server.dto.js';
-import { presentServer } from './presenters.js';
 import { MCP_SERVER } from './resource-words.js';
 
 const TAG = 'Agents';

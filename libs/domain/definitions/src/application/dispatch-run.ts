@@ -1,14 +1,13 @@
 import { createHash } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { AgentDirectory } from '#domain/agents';
+import { CreateRun, type CreateRunResult, type IdempotencyClaim, mayOnOwner, type RunState } from '#domain/runs';
 import type { Caller } from '#platform/auth';
 import { base62, type Issue, issueSentence, newUid } from '#platform/kernel';
-import { CreateRun, type CreateRunResult, type IdempotencyClaim, mayOnOwner, type RunState } from '#domain/runs';
-import { toAgentConfig } from '../domain/agent-settings.js';
-import { BUILT_IN_HARNESS, FOREMAN } from '../domain/foreman.js';
+import { BUILT_IN_HARNESS, type DiscoveredFactory, FindFactories, FOREMAN } from './find-factories.js';
+import { toAgentConfig } from '../domain/desired-state.js';
 import { ADHOC, parseTicketRef, type Ticket, ticketRef, ticketUrlFault } from '../domain/ticket.js';
-import { FactoryAgentsStore } from '../persistence/factory-agents.store.js';
-import { type DiscoveredFactory, FindFactories } from './find-factories.js';
+import { FactoryAgentsStore } from '../persistence/definitions.store.js';
 
 export interface DispatchRunCommand {
   readonly prompt: string;

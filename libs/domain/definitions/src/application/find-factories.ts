@@ -1,8 +1,7 @@
 import { Injectable } from '@nestjs/common';
-import { type Caller, can, roleIn } from '#platform/auth';
 import { type Factory, FindFactory, SearchFactories, type SearchFactoriesQuery } from '#domain/factories';
-import { FOREMAN } from '../domain/foreman.js';
-import { FactoryAgentsStore } from '../persistence/factory-agents.store.js';
+import { type Caller, can, roleIn } from '#platform/auth';
+import { FactoryAgentsStore } from '../persistence/definitions.store.js';
 
 /** A factory for those who look for one to give work to. */
 export interface DiscoveredFactory extends Factory {
@@ -48,3 +47,8 @@ export class FindFactories {
     return { ...factory, foremanUid: foremen.get(uid) ?? null };
   }
 }
+
+/** The agent of a factory that gets what is dispatched to it. */
+export const FOREMAN = 'foreman';
+/** What works where no other harness is asked for. */
+export const BUILT_IN_HARNESS = 'oz';

@@ -1,6 +1,11 @@
-import type { AutomationSpec, Diagnostic, FactoryDefinition, SourcePlaces } from './definition.js';
-import { sortedDiagnostics } from './diagnostics.js';
-import { resourcePath } from './resource-paths.js';
+import {
+  type AutomationSpec,
+  type Diagnostic,
+  type FactoryDefinition,
+  sortedDiagnostics,
+  type SourcePlaces,
+} from './definition.js';
+import { resourcePath } from './files/layout.js';
 
 /**
  * Webhooks that triggers call by their names, where UIDs belong: in each place, the UID, or that it is still to come.

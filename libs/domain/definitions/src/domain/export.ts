@@ -1,8 +1,7 @@
-import { fromAgentConfig, fromServers, withoutDefaults } from './agent-settings.js';
 import type { AgentSettings, AgentSpec, AutomationSpec, DefinitionFile } from './definition.js';
-import { FACTORY_KEY, untouched } from './present-resources.js';
-import { agentOf, appliedKey, type PresentAgent, type PresentState } from './present-state.js';
-import { FACTORY_PATH, isSkillPath, resourcePath } from './resource-paths.js';
+import { fromAgentConfig, fromServers, withoutDefaults } from './desired-state.js';
+import { FACTORY_PATH, isSkillPath, resourcePath } from './files/layout.js';
+import { agentOf, appliedKey, FACTORY_KEY, type PresentAgent, type PresentState, untouched } from './present-state.js';
 import { writeAgent, writeAutomation, writeFactory, writeWebhook } from './writing/write-files.js';
 
 /**

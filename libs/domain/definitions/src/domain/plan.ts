@@ -1,16 +1,24 @@
 import type { PlanEntry, ResourceKind } from './definition.js';
 import type { DesiredState } from './desired-state.js';
-import { differences, fingerprint, type Shape } from './fingerprint.js';
+import { FACTORY_PATH, isSkillPath, resourcePath } from './files/layout.js';
 import {
+  agentShape,
+  automationShape,
+  differences,
+  factoryShape,
+  fingerprint,
+  type Shape,
+  webhookShape,
+} from './fingerprint.js';
+import {
+  appliedKey,
   FACTORY_KEY,
   presentAgents,
   presentAutomations,
   type PresentResource,
+  type PresentState,
   presentWebhooks,
-} from './present-resources.js';
-import { appliedKey, type PresentState } from './present-state.js';
-import { FACTORY_PATH, isSkillPath, resourcePath } from './resource-paths.js';
-import { agentShape, automationShape, factoryShape, webhookShape } from './shapes.js';
+} from './present-state.js';
 
 /**
  * What an apply does to what there is now: the factory, then webhooks, agents, automations and skills, each by their names.

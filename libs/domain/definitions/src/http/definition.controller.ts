@@ -1,18 +1,18 @@
 import { Body, Controller, Get, Param, Post, Put, Query } from '@nestjs/common';
-import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
+import { TriggerProviders } from '#domain/automations';
 import { FactoryAccess, managedFactory, unknownFactory } from '#domain/factories';
+import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
 import { BodyLimit, MIB, Operation, pathId } from '#platform/http';
-import { ApplyDefinition } from '../application/apply-definition.js';
-import { ExportDefinition } from '../application/export-definition.js';
-import { ValidateDefinition } from '../application/validate-definition.js';
+import { ApplyDefinition, ExportDefinition, ValidateDefinition } from '../application/definitions.service.js';
+import { definitionSchemas, SCHEMA_VERSION } from '../domain/schema/definition-schemas.js';
+import { invalidDefinition, presentPlan } from './definition-presenters.js';
 import {
   ApplyFactoryDefinitionParameters,
   ApplyFactoryDefinitionResponse,
   FactoryDefinitionFiles,
+  GetFactoryFileSchemasResponse,
   ValidateFactoryDefinitionResponse,
 } from './definition.dto.js';
-import { presentPlan } from './definition-presenters.js';
-import { invalidDefinition } from './definition-refusals.js';
 
 const TAG = 'Factories';
 /** All files together, as JSON. */
@@ -116,5 +116,25 @@ export class DefinitionController {
     @Param('factoryUid', pathId('uid')) factoryUid: string,
   ): Promise<FactoryDefinitionFiles> {
     return { files: await this.write.execute(await managedFactory(this.access, caller, factoryUid)) };
+  }
+}
+
+@Controller(`factory-files/schemas/${SCHEMA_VERSION}`)
+export class FactoryFileSchemasController {
+  constructor(private readonly triggers: TriggerProviders) {}
+
+  @Get()
+  @Authorize('factories:read')
+  @Operation({
+    id: 'getFactoryFileSchemas',
+    summary: 'Get schemas of definition files',
+    description:
+      'For everybody with a token. They are what definitions are validated with, and for editors to check files as they are written. With the triggers that this installation knows.',
+    tag: 'Factories',
+    success: { status: 200, description: 'The schemas, by kind of file.', type: GetFactoryFileSchemasResponse },
+    errors: [403],
+  })
+  getFactoryFileSchemas(): GetFactoryFileSchemasResponse {
+    return { schema_version: SCHEMA_VERSION, schemas: definitionSchemas({ triggers: this.triggers.all() }) };
   }
 }

@@ -1,12 +1,17 @@
 import { Body, Controller, Get, Headers, Param, Post, Query } from '@nestjs/common';
+import { unknownFactory } from '#domain/factories';
+import {
+  createRunRefusal,
+  IDEMPOTENCY_KEY,
+  idempotencyClaim,
+  IdempotencyKeyHeader,
+  refuseOversized,
+} from '#domain/runs';
 import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
 import { Settings } from '#platform/config';
-import { unknownFactory } from '#domain/factories';
-import { BodyLimit, MIB, Operation, pageInfo, pathId } from '#platform/http';
-import { IDEMPOTENCY_KEY, idempotencyClaim, IdempotencyKeyHeader, refuseOversized } from '#domain/runs';
-import { DispatchRun } from '../application/dispatch-run.js';
-import { type DiscoveredFactory, FindFactories } from '../application/find-factories.js';
-import { FOREMAN } from '../domain/foreman.js';
+import { BodyLimit, invalidCursor, MIB, Operation, pageInfo, pathId, ProblemError } from '#platform/http';
+import { DispatchRun, type DispatchRunResult } from '../application/dispatch-run.js';
+import { type DiscoveredFactory, FindFactories, FOREMAN } from '../application/find-factories.js';
 import {
   DispatchFactoryRunRequest,
   DispatchFactoryRunResponse,
@@ -14,7 +19,6 @@ import {
   ListFactoriesParameters,
   ListFactoriesResponse,
 } from './factory.dto.js';
-import { badCursor, dispatchRefusal } from './factory-refusals.js';
 
 const TAG = 'Factories';
 const DEFAULT_LIMIT = 100;
@@ -114,3 +118,29 @@ const present = (factory: DiscoveredFactory): FactoryItem => ({
   created_at: factory.createdAt.toISOString(),
   updated_at: factory.updatedAt.toISOString(),
 });
+
+export const badCursor = (): ProblemError => invalidCursor('this list with this `query`');
+
+/** The answer when nothing was dispatched. */
+export function dispatchRefusal(refused: Exclude<DispatchRunResult, { kind: 'dispatched' }>): ProblemError {
+  switch (refused.kind) {
+    case 'unknown':
+      return unknownFactory();
+    case 'forbidden':
+      return new ProblemError('not_authorized', 'Your role on the factory’s team does not allow creating runs.');
+    case 'foreman_missing':
+      return new ProblemError(
+        'operation_not_supported',
+        'The factory’s foreman was deleted or is not available: apply the factory’s definition again, or make the agent identity available.',
+      );
+    case 'unusable_settings':
+      return new ProblemError(
+        'operation_not_supported',
+        `What the factory starts its agents with cannot be used: ${refused.reason}`,
+      );
+    case 'invalid':
+    case 'unavailable':
+    case 'key_reused':
+      return createRunRefusal(refused);
+  }
+}

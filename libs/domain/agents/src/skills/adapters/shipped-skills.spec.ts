@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { directoryName } from '../domain/skill-path.js';
-import { ShippedSkills } from './shipped-skills.js';
+import { ShippedSkills } from '../application/bundled-skills.js';
+import { directoryName } from '../domain/skill-files.js';
 
 describe('the bundled skills', () => {
   const shipped = new ShippedSkills();

@@ -1,12 +1,34 @@
 import { Injectable, Logger } from '@nestjs/common';
 import type { Caller } from '#platform/auth';
-import { byLastRun, groupSkills, type SkillGroup, type SkillOccurrence } from '../domain/group-skills.js';
-import { parseRepositoryName } from '../domain/skill-spec.js';
 import { BUNDLED_NAME, BUNDLED_OWNER, BundledSkills, isBundled } from './bundled-skills.js';
 import { SkillCache } from './skill-cache.js';
-import { WorkerSkillsStore } from '../persistence/worker-skills.store.js';
 import { type EnvironmentRepository, SkillRepositories } from './skill-repositories.js';
-import { SkillRuns } from './skill-runs.js';
+import { byLastRun, groupSkills, type SkillGroup, type SkillOccurrence } from '../domain/found-skill.js';
+import { parseRepositoryName } from '../domain/skill-spec.js';
+import { WorkerSkillsStore } from '../persistence/worker-skills.store.js';
+
+/** Finds when skills last ran; implemented by a library above this one. */
+export interface SkillRunSource {
+  /** When runs that the caller may see last used these skills (ids as in `Skill.id`), in one round trip. Never used: left out. */
+  lastRuns(caller: Caller, skillIds: readonly string[]): Promise<ReadonlyMap<string, Date>>;
+}
+
+/** The library `runs` registers itself here on module init; without it no skill has a last run. */
+@Injectable()
+export class SkillRuns implements SkillRunSource {
+  private source: SkillRunSource | undefined;
+
+  /** Throws at a second one. */
+  register(source: SkillRunSource): void {
+    if (this.source !== undefined) throw new Error('SkillRuns has a source already.');
+    this.source = source;
+  }
+
+  async lastRuns(caller: Caller, skillIds: readonly string[]): Promise<ReadonlyMap<string, Date>> {
+    if (this.source === undefined || skillIds.length === 0) return new Map();
+    return this.source.lastRuns(caller, skillIds);
+  }
+}
 
 export interface SkillListing {
   /** `owner/repo`; absent: those of all environments that the caller may use, and the bundled ones. */

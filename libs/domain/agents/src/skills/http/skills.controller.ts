@@ -1,9 +1,11 @@
-import { Controller, Get, Query } from '@nestjs/common';
+import { Controller, Get, Injectable, type OnModuleInit, Query } from '@nestjs/common';
 import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
-import { Operation, ProblemError } from '#platform/http';
+import { Operation, ProblemError, Shutdown } from '#platform/http';
 import { ListSkills } from '../application/list-skills.js';
-import { presentGroup } from './present-skills.js';
-import { ListAgentsParameters, ListAgentsResponse } from './skill.dto.js';
+import { ReadSkills } from '../application/read-skills.js';
+import type { SkillGroup, SkillVariant } from '../domain/found-skill.js';
+import { shorten } from '../domain/parse-skill.js';
+import { type AgentItem, type AgentVariant, ListAgentsParameters, ListAgentsResponse } from './skill.dto.js';
 
 @Controller('agent')
 export class SkillsController {
@@ -38,5 +40,39 @@ export class SkillsController {
       case 'unavailable':
         throw new ProblemError('resource_unavailable', result.detail);
     }
+  }
+}
+
+const SHOWN_PROMPT = 8_192;
+
+export function presentGroup({ name, variants }: SkillGroup, lastRuns: ReadonlyMap<string, Date>): AgentItem {
+  return { name, variants: variants.map((variant) => presentVariant(variant, lastRuns.get(variant.id))) };
+}
+
+function presentVariant(variant: SkillVariant, lastRun: Date | undefined): AgentVariant {
+  const { id, owner, repo, workerHost, environments, skill } = variant;
+  const { parsed, path } = skill;
+  const isMalformed = parsed.kind === 'malformed';
+  return {
+    id,
+    description: isMalformed ? '' : parsed.description,
+    base_prompt: isMalformed ? '' : shorten(parsed.body, SHOWN_PROMPT),
+    ...(isMalformed && { error: parsed.error }),
+    last_run_timestamp: lastRun?.toISOString() ?? null,
+    source: { owner, name: repo, skill_path: path, ...(workerHost !== undefined && { worker_host: workerHost }) },
+    environments: environments.map(({ uid, name: environment }) => ({ uid, name: environment })),
+  };
+}
+
+/** Aborts readings at shutdown, so that a request that waits for a repository does not delay it. */
+@Injectable()
+export class SkillsShutdownHook implements OnModuleInit {
+  constructor(
+    private readonly shutdown: Shutdown,
+    private readonly reader: ReadSkills,
+  ) {}
+
+  onModuleInit(): void {
+    this.shutdown.onShutdown(() => this.reader.abort());
   }
 }

@@ -1,7 +1,6 @@
 import { isStorableText } from '#platform/kernel';
 import { type DefinitionFile, type Diagnostic, MAX_FILE_BYTES, MAX_FILES } from '../definition.js';
-import { FACTORY_PATH } from '../resource-paths.js';
-import { type Place, placeOf } from './layout.js';
+import { FACTORY_PATH, type Place, placeOf } from './layout.js';
 
 export interface PlacedFile {
   readonly path: string;

@@ -1,5 +1,5 @@
 import { type CST, Lexer, Parser } from 'yaml';
-import { MAX_DIAGNOSTICS } from '../diagnostics.js';
+import { MAX_DIAGNOSTICS } from '../definition.js';
 
 /** Something wrong in YAML; `offset` in UTF-16 units from its beginning. */
 export interface YamlFault {
