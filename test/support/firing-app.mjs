@@ -4,6 +4,8 @@ import { NestFactory } from '@nestjs/core';
 
 class FiringAppModule {}
 Module({})(FiringAppModule);
+class EvaluationModule {}
+Module({})(EvaluationModule);
 class CoreModule {}
 Module({})(CoreModule);
 
@@ -18,8 +20,20 @@ export async function startFiringApp(environment) {
   const { ObservabilityModule } = await import('#platform/observability');
   const { clockProvider, PersistenceModule } = await import('#platform/persistence');
   const { StorageModule } = await import('#platform/storage');
-  const { DeliveryEvaluators, EvaluateDeliveries, EvaluationSteps, FACTORIES_PER_BATCH, fairShares } =
-    await import('#domain/webhooks');
+  const {
+    DeliveryEvaluators,
+    EvaluateDeliveries,
+    EVALUATION_PROVIDERS,
+    EvaluationSteps,
+    FACTORIES_PER_BATCH,
+    fairShares,
+    WebhooksModule,
+  } = await import('#domain/webhooks');
+  const evaluation = {
+    module: EvaluationModule,
+    imports: [ObservabilityModule, WebhooksModule],
+    providers: EVALUATION_PROVIDERS,
+  };
   const surroundings = {
     module: CoreModule,
     global: true,
@@ -36,6 +50,7 @@ export async function startFiringApp(environment) {
         JobsModule.forRoot(),
         StorageModule,
         AutomationsJobsModule,
+        evaluation,
         // With the clockwork where somebody else moves the clock.
         ...(environment.TIMER_CLOCKWORK ? [TimersJobsModule] : []),
         SchedulesJobsModule,

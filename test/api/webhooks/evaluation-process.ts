@@ -1,16 +1,17 @@
+import { Module } from '@nestjs/common';
 import type { Settings } from '#platform/config';
-import { Metrics } from '#platform/observability';
+import { Metrics, ObservabilityModule } from '#platform/observability';
 import { Database } from '#platform/persistence';
 import {
   type AcceptedDelivery,
   type AutomationResult,
   DeliveryEvaluator,
   DeliveryEvaluators,
+  EVALUATION_PROVIDERS,
   EvaluateDeliveries,
   type EvaluationStep,
   EvaluationSteps,
   PruneDeliveries,
-  WebhookEvaluationModule,
 } from '#domain/webhooks';
 import { evaluationLap, startParts } from '../../support/parts.js';
 
@@ -30,8 +31,11 @@ export interface EvaluationProcess {
   close(): Promise<void>;
 }
 
+@Module({ imports: [ObservabilityModule], providers: [DeliveryEvaluators, ...EVALUATION_PROVIDERS] })
+class EvaluationModule {}
+
 export async function startEvaluation(settings: Settings): Promise<EvaluationProcess> {
-  const app = await startParts(settings, [WebhookEvaluationModule]);
+  const app = await startParts(settings, [EvaluationModule]);
   const part = <T>(type: new (...given: never[]) => T): T => app.get<T>(type, { strict: false });
   const evaluate = part(EvaluateDeliveries);
   let laps = 0;

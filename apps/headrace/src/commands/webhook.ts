@@ -3,7 +3,6 @@ import { type Factory, FindFactory, ListFactories } from '#domain/factories';
 import {
   AUTH_MODES,
   DELIVERY_OUTCOMES,
-  DeliveriesService,
   type DeliveryOutcome,
   ingressUrl,
   type ManagedWebhook,
@@ -91,7 +90,7 @@ export const rotate = command({
       if (!factory) throw unknownWebhook(uid);
       const result = await services.get(WebhooksService).rotateSecret(factory, uid, secret);
       switch (result.kind) {
-        case 'unknown':
+        case 'not_found':
           throw unknownWebhook(uid);
         case 'not_supported':
           throw new CommandError(result.reason);
@@ -117,7 +116,7 @@ export const deliveries = command({
   run: (values, uid) => {
     const outcome = values.outcome === undefined ? null : parseOutcome(values.outcome);
     return withSecrets(async (services) => {
-      const result = await services.get(DeliveriesService).listLatest(uid, outcome, values.limit ?? 20);
+      const result = await services.get(WebhooksService).latestDeliveries(uid, outcome, values.limit ?? 20);
       if (!result) throw unknownWebhook(uid);
       const rows = result.map((delivery) => [
         ...[delivery.id, delivery.outcome ?? 'handshake', delivery.occurrences, delivery.sizeBytes],

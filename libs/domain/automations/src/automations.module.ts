@@ -4,7 +4,7 @@ import { AuthModule } from '#platform/auth';
 import { FactoriesModule } from '#domain/factories';
 import { RunsModule } from '#domain/runs';
 import { TimersModule } from '#platform/timers';
-import { WebhookEvaluationModule, WebhooksModule } from '#domain/webhooks';
+import { WebhooksModule } from '#domain/webhooks';
 import { AutomationTimer } from './adapters/automation-timer.js';
 import { DeliveryAutomations } from './adapters/delivery-automations.js';
 import { ScheduleTrigger } from './adapters/schedule-trigger.js';
@@ -57,7 +57,7 @@ export class AutomationsHttpModule {}
 
 /** For the processor: deliveries and due times start automations. */
 @Module({
-  imports: [WebhookEvaluationModule, TimersModule, FactoriesModule, AutomationsModule],
+  imports: [WebhooksModule, TimersModule, FactoriesModule, AutomationsModule],
   providers: [DeliveryAutomations, AutomationTimer],
 })
 export class AutomationsJobsModule {}

@@ -2,8 +2,8 @@ export { CreateFactory, type CreateFactoryCommand, type CreateFactoryResult } fr
 export {
   FactoryAccess,
   type FactoryLookup,
-  type FactoryRefusal,
-  refusalToManage,
+  type FactoryRejection,
+  manageRejection,
 } from './application/factory-access.js';
 export type { Factory, FactoryFields } from './application/factory.js';
 export { FindFactory } from './application/find-factory.js';

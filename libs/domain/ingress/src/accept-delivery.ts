@@ -1,5 +1,12 @@
 import { Injectable } from '@nestjs/common';
-import { EvaluationNudge, identityOf, type RawHeaders, signatureKey, SignatureSchemes } from '#domain/webhooks';
+import { BackgroundTasks } from '#platform/jobs';
+import {
+  EVALUATE_DELIVERIES_TASK,
+  identityOf,
+  type RawHeaders,
+  signatureKey,
+  SignatureSchemes,
+} from '#domain/webhooks';
 import { DeliveryWriter } from './delivery-writer.js';
 import { type IngressAnswer, NOT_JSON, rateLimited, UNKNOWN_WEBHOOK } from './ingress-answer.js';
 import type { IngressRequest } from './ingress-request.js';
@@ -32,7 +39,7 @@ export class AcceptDelivery {
     private readonly writer: DeliveryWriter,
     private readonly schemes: SignatureSchemes,
     private readonly rejections: RejectionLog,
-    private readonly evaluation: EvaluationNudge,
+    private readonly tasks: BackgroundTasks,
   ) {}
 
   /** `id`: of the new delivery. Null when the webhook has changed since it was read: nothing was written. */
@@ -57,7 +64,7 @@ export class AcceptDelivery {
     });
     switch (result.kind) {
       case 'accepted':
-        this.evaluation.nudge();
+        this.tasks.wake(EVALUATE_DELIVERIES_TASK);
         return { kind: 'recorded', outcome: 'accepted', deliveryId: result.deliveryId };
       case 'duplicate':
         return { kind: 'recorded', outcome: 'duplicate', deliveryId: result.deliveryId };

@@ -2,7 +2,7 @@ import { Module } from '@nestjs/common';
 import { SenderAddress } from '#platform/http';
 import { ObservabilityModule } from '#platform/observability';
 import { SecretsModule } from '#platform/secrets';
-import { evaluationNudgeProvider, signatureSchemesProvider, WebhookSecrets } from '#domain/webhooks';
+import { signatureSchemesProvider, WebhookSecrets } from '#domain/webhooks';
 import { AcceptDelivery } from './accept-delivery.js';
 import { AuthFailureLimiter } from './auth-failure-limiter.js';
 import { IngressAuthModes } from './auth-modes.js';
@@ -20,7 +20,6 @@ import { RejectionThrottle } from './rejection-throttle.js';
   providers: [
     WebhookSecrets,
     signatureSchemesProvider,
-    evaluationNudgeProvider,
     SenderAddress,
     IngressMetrics,
     IngressWebhooks,

@@ -1,11 +1,5 @@
 export { DefinedWebhooks } from './application/defined-webhooks.js';
-export { DeliveriesService } from './application/deliveries.service.js';
-export {
-  type AcceptedDelivery,
-  DeliveryEvaluator,
-  DeliveryEvaluators,
-  EvaluationNudge,
-} from './application/delivery-evaluator.js';
+export { type AcceptedDelivery, DeliveryEvaluator, DeliveryEvaluators } from './application/delivery-evaluator.js';
 export {
   EvaluateDeliveries,
   type EvaluationStep,
@@ -16,6 +10,7 @@ export { PruneDeliveries } from './application/prune-deliveries.js';
 export { SignDelivery, type SignedDelivery } from './application/sign-delivery.js';
 export { WebhookDirectory } from './application/webhook-directory.js';
 export { WEBHOOKS_ENCRYPTED_COLUMNS, WebhookSecrets } from './application/webhook-secrets.js';
+export { EVALUATE_DELIVERIES_TASK } from './application/webhook-tasks.js';
 export { WebhooksService } from './application/webhooks.service.js';
 export {
   type AutomationResult,
@@ -38,10 +33,10 @@ export {
   MAX_WEBHOOKS_PER_FACTORY,
   type WebhookSettings,
 } from './domain/webhook.js';
-export { WebhookEvaluationModule, WebhooksJobsModule } from './webhook-evaluation.module.js';
 export {
-  evaluationNudgeProvider,
+  EVALUATION_PROVIDERS,
   signatureSchemesProvider,
   WebhooksHttpModule,
+  WebhooksJobsModule,
   WebhooksModule,
 } from './webhooks.module.js';

@@ -58,8 +58,10 @@ export {
   limitReached,
   notFound,
   rejectionProblem,
+  type ResourceProblems,
   type ResourceWords,
   teamRequired,
   tooLarge,
+  unwrap,
 } from './problems/rejection-problem.js';
 export { toProblemError } from './problems/to-problem-error.js';

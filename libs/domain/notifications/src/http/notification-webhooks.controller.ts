@@ -1,6 +1,6 @@
 import { Body, Controller, Delete, Get, Param, Post, Put, Query } from '@nestjs/common';
-import { Authorize, type Caller, CurrentCaller, hasPermission } from '#platform/auth';
-import { Operation, pageInfo, pathId } from '#platform/http';
+import { Authorize, type Caller, CurrentCaller, isAllowed } from '#platform/auth';
+import { Operation, pageInfo, pathId, unwrap } from '#platform/http';
 import { NotificationWebhooksService } from '../application/notification-webhooks.service.js';
 import { DEFAULT_EVENTS, type NotificationWebhook } from '../domain/notification-webhook.js';
 import {
@@ -12,15 +12,15 @@ import {
   NotificationWebhookItem,
   UpdateNotificationWebhookRequest,
 } from './notification-webhook.dto.js';
-import { notificationProblem, presentDelivery, presentWebhook } from './presenters.js';
+import { NOTIFICATION_WEBHOOK, presentDelivery, presentWebhook } from './notification-presenter.js';
 
 const TAG = 'Notifications';
+const RESOURCE = 'notification webhook';
 const DEFAULT_LIMIT = 20;
 
-const present = (caller: Caller, webhook: NotificationWebhook): NotificationWebhookItem =>
-  presentWebhook(webhook, { mayManage: hasPermission(caller, webhook.teamUid, 'notifications:manage') });
+const mayManage = (caller: Caller, { teamUid }: NotificationWebhook): boolean =>
+  isAllowed(caller, { teamUid, userUid: null }, 'notifications:manage');
 
-/** For a webhook with a uid, the role that counts is the role on its team, which the service checks. */
 @Controller('notification-webhooks')
 export class NotificationWebhooksController {
   constructor(private readonly webhooks: NotificationWebhooksService) {}
@@ -38,7 +38,7 @@ export class NotificationWebhooksController {
   })
   async listNotificationWebhooks(@CurrentCaller() caller: Caller): Promise<ListNotificationWebhooksResponse> {
     const webhooks = await this.webhooks.list(caller);
-    return { notification_webhooks: webhooks.map((webhook) => present(caller, webhook)) };
+    return { notification_webhooks: webhooks.map((webhook) => presentWebhook(webhook, mayManage(caller, webhook))) };
   }
 
   @Post()
@@ -60,12 +60,12 @@ export class NotificationWebhooksController {
   ): Promise<NotificationWebhookItem> {
     const { name, url, events = [...DEFAULT_EVENTS], enabled = true } = body;
     const result = await this.webhooks.create(caller, { name, url, events, enabled });
-    if (result.kind !== 'created') throw notificationProblem(result);
-    return presentWebhook(result.webhook, { mayManage: true, secret: result.secret });
+    const { webhook, secret } = unwrap(result, NOTIFICATION_WEBHOOK);
+    return presentWebhook(webhook, true, secret);
   }
 
   @Get(':uid')
-  @Authorize('notifications:read')
+  @Authorize('notifications:read', RESOURCE)
   @Operation({
     id: 'getNotificationWebhook',
     summary: 'Get a notification webhook',
@@ -77,13 +77,12 @@ export class NotificationWebhooksController {
     @CurrentCaller() caller: Caller,
     @Param('uid', pathId('uid')) uid: string,
   ): Promise<NotificationWebhookItem> {
-    const lookup = await this.webhooks.get(caller, uid);
-    if (lookup.kind !== 'found') throw notificationProblem(lookup);
-    return present(caller, lookup.webhook);
+    const { webhook } = unwrap(await this.webhooks.get(caller, uid), NOTIFICATION_WEBHOOK);
+    return presentWebhook(webhook, mayManage(caller, webhook));
   }
 
   @Put(':uid')
-  @Authorize('notifications:read')
+  @Authorize('notifications:manage', RESOURCE)
   @Operation({
     id: 'updateNotificationWebhook',
     summary: 'Update a notification webhook',
@@ -105,12 +104,12 @@ export class NotificationWebhooksController {
       ...(events !== undefined && { events }),
       ...(enabled !== undefined && { enabled }),
     });
-    if (result.kind !== 'updated') throw notificationProblem(result);
-    return present(caller, result.webhook);
+    const { webhook } = unwrap(result, NOTIFICATION_WEBHOOK);
+    return presentWebhook(webhook, true);
   }
 
   @Delete(':uid')
-  @Authorize('notifications:read')
+  @Authorize('notifications:manage', RESOURCE)
   @Operation({
     id: 'deleteNotificationWebhook',
     summary: 'Delete a notification webhook',
@@ -123,12 +122,11 @@ export class NotificationWebhooksController {
     @CurrentCaller() caller: Caller,
     @Param('uid', pathId('uid')) uid: string,
   ): Promise<void> {
-    const result = await this.webhooks.delete(caller, uid);
-    if (result.kind !== 'deleted') throw notificationProblem(result);
+    unwrap(await this.webhooks.delete(caller, uid), NOTIFICATION_WEBHOOK);
   }
 
   @Get(':uid/deliveries')
-  @Authorize('notifications:read')
+  @Authorize('notifications:read', RESOURCE)
   @Operation({
     id: 'listNotificationDeliveries',
     summary: 'List notification deliveries',
@@ -144,17 +142,16 @@ export class NotificationWebhooksController {
     @Query() { limit = DEFAULT_LIMIT, cursor }: ListNotificationDeliveriesParameters,
   ): Promise<ListNotificationDeliveriesResponse> {
     const result = await this.webhooks.listDeliveries(caller, uid, limit, cursor ?? null);
-    if (result.kind !== 'page') throw notificationProblem(result);
-    const { webhook, deliveries, nextCursor } = result;
-    const mayManage = hasPermission(caller, webhook.teamUid, 'notifications:manage');
+    const { webhook, items, nextCursor } = unwrap(result, NOTIFICATION_WEBHOOK);
+    const isManager = mayManage(caller, webhook);
     return {
-      deliveries: deliveries.map((delivery) => presentDelivery(delivery, mayManage)),
+      deliveries: items.map((delivery) => presentDelivery(delivery, isManager)),
       page_info: pageInfo(nextCursor),
     };
   }
 
   @Post(':uid/test')
-  @Authorize('notifications:read')
+  @Authorize('notifications:manage', RESOURCE)
   @Operation({
     id: 'testNotificationWebhook',
     summary: 'Test a notification webhook',
@@ -168,13 +165,11 @@ export class NotificationWebhooksController {
     @CurrentCaller() caller: Caller,
     @Param('uid', pathId('uid')) uid: string,
   ): Promise<NotificationDelivery> {
-    const result = await this.webhooks.test(caller, uid);
-    if (result.kind !== 'queued') throw notificationProblem(result);
-    return presentDelivery(result.delivery, true);
+    return presentDelivery(unwrap(await this.webhooks.test(caller, uid), NOTIFICATION_WEBHOOK).delivery, true);
   }
 
   @Post(':uid/rotate-secret')
-  @Authorize('notifications:read')
+  @Authorize('notifications:manage', RESOURCE)
   @Operation({
     id: 'rotateNotificationWebhookSecret',
     summary: 'Rotate a notification webhook secret',
@@ -188,8 +183,7 @@ export class NotificationWebhooksController {
     @CurrentCaller() caller: Caller,
     @Param('uid', pathId('uid')) uid: string,
   ): Promise<NotificationWebhookItem> {
-    const result = await this.webhooks.rotateSecret(caller, uid);
-    if (result.kind !== 'rotated') throw notificationProblem(result);
-    return presentWebhook(result.webhook, { mayManage: true, secret: result.secret });
+    const { webhook, secret } = unwrap(await this.webhooks.rotateSecret(caller, uid), NOTIFICATION_WEBHOOK);
+    return presentWebhook(webhook, true, secret);
   }
 }

@@ -1,6 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Metrics, type LabeledCounter } from '#platform/observability';
 import { type EvaluationRecord, EvaluationsStore, type ClaimedEvaluation } from '../persistence/evaluations.store.js';
+import { within } from '#platform/kernel';
 import { isDatabaseUnavailable } from '#platform/persistence';
 import { abandonedReason, isExhausted, waitAfterFailure } from '../domain/evaluation-retry.js';
 import type { WaitingWebhook, WebhookShare } from '../domain/fair-shares.js';
@@ -150,19 +151,11 @@ function lanesOf(waiting: readonly ClaimedEvaluation[]): ClaimedEvaluation[][] {
 }
 
 /** Aborts the work after the timeout, and does not wait for it. */
-async function withinTime<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+function withinTime<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const timeout = new AbortController();
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => {
-      const error = new Error(`The evaluation took more than ${TIMEOUT_MS} ms.`);
-      timeout.abort(error);
-      reject(error);
-    }, TIMEOUT_MS);
+  return within(TIMEOUT_MS, work(timeout.signal), (): never => {
+    const error = new Error(`The evaluation took more than ${TIMEOUT_MS} ms.`);
+    timeout.abort(error);
+    throw error;
   });
-  try {
-    return await Promise.race([work(timeout.signal), late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

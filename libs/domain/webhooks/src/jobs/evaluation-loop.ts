@@ -3,7 +3,7 @@ import { BackgroundTasks, type PeriodicTask } from '#platform/jobs';
 import { EvaluateDeliveries, FACTORIES_PER_BATCH } from '../application/evaluate-deliveries.js';
 import { PruneDeliveries } from '../application/prune-deliveries.js';
 import { fairShares, type WebhookShare } from '../domain/fair-shares.js';
-import { EVALUATE_DELIVERIES_TASK, PRUNE_DELIVERIES_TASK } from './webhook-jobs.js';
+import { EVALUATE_DELIVERIES_TASK, PRUNE_DELIVERIES_TASK } from '../application/webhook-tasks.js';
 
 const WEBHOOKS_PER_PAGE = 256;
 

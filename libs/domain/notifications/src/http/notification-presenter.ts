@@ -1,22 +1,20 @@
+import { ProblemError, type ResourceProblems } from '#platform/http';
 import { MASKED } from '#platform/kernel';
 import type { StoredNotification } from '../domain/notification-delivery.js';
 import type { NotificationWebhook } from '../domain/notification-webhook.js';
 import type { NotificationDelivery, NotificationWebhookItem } from './notification-webhook.dto.js';
-import {
-  forbidden,
-  invalidCursor,
-  invalidInput,
-  limitReached,
-  notFound,
-  ProblemError,
-  teamRequired,
-} from '#platform/http';
-import type { NotificationWebhookFailure } from '../application/notification-webhooks.service.js';
+
+export const NOTIFICATION_WEBHOOK: ResourceProblems<{ readonly kind: 'test_pending' }> = {
+  noun: 'notification webhook',
+  plural: 'notification webhooks',
+  problems: { test_pending: () => new ProblemError('conflict', 'A test of this webhook is already pending.') },
+};
 
 /** `secret`: only directly after it was generated. The path of the URL is often a secret itself. */
 export function presentWebhook(
   webhook: NotificationWebhook,
-  { mayManage, secret = MASKED }: { readonly mayManage: boolean; readonly secret?: string },
+  mayManage: boolean,
+  secret = MASKED,
 ): NotificationWebhookItem {
   const { uid, name, url, events, enabled, disabledReason, createdAt, updatedAt } = webhook;
   return {
@@ -48,23 +46,4 @@ export function presentDelivery(delivery: StoredNotification, mayManage: boolean
     created_at: createdAt.toISOString(),
     ...(finishedAt !== null && { finished_at: finishedAt.toISOString() }),
   };
-}
-
-export function notificationProblem(failure: NotificationWebhookFailure): ProblemError {
-  switch (failure.kind) {
-    case 'unknown':
-      return notFound('notification webhook');
-    case 'not_yours':
-      return forbidden('notification webhook');
-    case 'team_needed':
-      return teamRequired();
-    case 'limit_reached':
-      return limitReached('A team', failure.limit, 'notification webhooks');
-    case 'bad_url':
-      return invalidInput([{ pointer: '/url', detail: failure.rule }]);
-    case 'bad_cursor':
-      return invalidCursor('these deliveries');
-    case 'test_pending':
-      return new ProblemError('conflict', 'A test of this webhook is already pending.');
-  }
 }
