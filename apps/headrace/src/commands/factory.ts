@@ -1,4 +1,4 @@
-import { CreateFactory, ListFactories } from '#domain/factories';
+import { FactoriesService } from '#domain/factories';
 import { command, CommandError, required, requiredText, text, UsageError } from '../cli/command.js';
 import { printResult, printRows } from '../cli/output.js';
 import { OUTPUT_OPTIONS } from '../cli/shared-options.js';
@@ -27,7 +27,7 @@ export const create = command({
       ...(alias !== undefined && { alias: within(LIMITS.alias, '--alias', alias) }),
     };
     return withUseCases(async (services) => {
-      const result = await services.get(CreateFactory).execute(command);
+      const result = await services.get(FactoriesService).create(command);
       switch (result.kind) {
         case 'unknown_team':
           throw unknownTeam(teamUid);
@@ -45,7 +45,7 @@ export const list = command({
   options: OUTPUT_OPTIONS,
   run: (values) => {
     return withUseCases(async (services) => {
-      const factories = await services.get(ListFactories).execute(MAX_LISTED);
+      const factories = await services.get(FactoriesService).list(MAX_LISTED);
       const rows = factories.map(({ uid, name, alias, teamUid, createdAt }) => [uid, name, alias, teamUid, createdAt]);
       printRows(values, ['UID', 'NAME', 'ALIAS', 'TEAM', 'CREATED'], rows);
       return 0;

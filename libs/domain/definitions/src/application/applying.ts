@@ -4,6 +4,7 @@ import type {
   AgentSettings,
   Diagnostic,
   FactoryDefinition,
+  PlanAction,
   PlanEntry,
   ResourceKind,
   SourcePlaces,
@@ -12,7 +13,7 @@ import type { DesiredState } from '../domain/desired-state.js';
 import { resourcePath } from '../domain/files/layout.js';
 import type { PresentState } from '../domain/present-state.js';
 
-/** A definition that was understood, beside what there is of its factory. */
+/** A valid definition and the present state of its factory. */
 export interface Applying {
   readonly factory: Factory;
   readonly definition: FactoryDefinition;
@@ -22,60 +23,62 @@ export interface Applying {
   readonly plan: readonly PlanEntry[];
 }
 
-/** Names of the resources of this kind that are made or changed. */
-export const touched = ({ plan }: Applying, kind: ResourceKind): string[] =>
-  plan.flatMap((entry) =>
-    entry.kind === kind && (entry.action === 'create' || entry.action === 'update') ? [entry.name] : [],
+/** A definition that was planned cannot be applied. It is thrown, so that the transaction is rolled back. */
+export class RefusedError extends Error {
+  constructor(readonly diagnostics: readonly Diagnostic[]) {
+    super('The definition cannot be applied.');
+  }
+}
+
+/** A value in the file of a resource. */
+export interface ResourceValue {
+  readonly kind: ResourceKind;
+  readonly name: string;
+  readonly pointer: string;
+}
+
+export const namesOf = ({ plan }: Applying, kind: ResourceKind, ...actions: PlanAction[]): string[] =>
+  plan.filter((entry) => entry.kind === kind && actions.includes(entry.action)).map(({ name }) => name);
+
+/** UIDs of the resources that exist, by name. */
+export const uidsOf = ({ plan }: Applying, kind: ResourceKind, ...actions: PlanAction[]): Map<string, string> =>
+  new Map(
+    plan.flatMap((entry) =>
+      entry.kind === kind && actions.includes(entry.action) && entry.uid !== null ? [[entry.name, entry.uid]] : [],
+    ),
   );
 
 /** A diagnostic at a value of the resource's file, or of the file around it. */
-export function diagnosticAt(
-  { places }: Pick<Applying, 'places'>,
-  at: { readonly kind: ResourceKind; readonly name: string; readonly pointer: string },
-  code: string,
-  message: string,
-): Diagnostic {
+export function diagnosticAt({ places }: Applying, at: ResourceValue, code: string, message: string): Diagnostic {
   const path = resourcePath(at.kind, at.name);
   return { code, path, ...places.at(path, at.pointer), message };
 }
 
-/** “`secretName` must be …”, for a detail that completes the sentence. Names are no fields: they are in the paths. */
-export function sentence(pointer: string, detail: string): string {
-  if (pointer === '') return `The file ${detail}.`;
-  return pointer === '/name' ? `The name ${detail}.` : `\`${fieldName(pointer)}\` ${detail}.`;
+/** As {@link diagnosticAt}, for a detail that completes “`secretName` …”. Names are no fields: they are in the paths. */
+export function issueAt(applying: Applying, at: ResourceValue, code: string, detail: string): Diagnostic {
+  const { pointer } = at;
+  const subject = pointer === '' ? 'The file' : pointer === '/name' ? 'The name' : `\`${fieldName(pointer)}\``;
+  return diagnosticAt(applying, at, code, `${subject} ${detail}.`);
 }
 
 /** Codes by the settings that agents, automations and `agentDefaults` have in common. */
-const CODES: Readonly<Record<string, string>> = {
+const SETTING_CODES: Readonly<Record<string, string>> = {
   environmentId: 'unusable_environment',
   mcpServers: 'unusable_mcp_server',
 };
 
-/**
- * About a setting of an agent or automation: where it stands, in the file itself or among the factory's defaults.
- * `pointer`: into the file, `/mcpServers/issues`.
- */
-export function settingDiagnostic(
-  applying: Applying,
-  at: { readonly kind: 'agent' | 'automation'; readonly name: string; readonly pointer: string },
-  own: AgentSettings,
-  detail: string,
-): Diagnostic {
+/** About a setting of an agent or automation: where it is written, in the file itself or among the factory's defaults. */
+export function settingIssueAt(applying: Applying, at: ResourceValue, own: AgentSettings, detail: string): Diagnostic {
   const [field = '', key] = parsePointer(at.pointer);
-  const code = CODES[field] ?? 'invalid_value';
   return isOwn(own, field, key) || !isOwn(applying.definition.factory.agentDefaults, field, key)
-    ? diagnosticAt(applying, at, code, sentence(at.pointer, detail))
-    : defaultsDiagnostic(applying, at.pointer, detail);
+    ? issueAt(applying, at, SETTING_CODES[field] ?? 'invalid_value', detail)
+    : defaultsIssueAt(applying, at.pointer, detail);
 }
 
-export function defaultsDiagnostic(applying: Applying, pointer: string, detail: string): Diagnostic {
-  const place = { kind: 'factory', name: '', pointer: `/agentDefaults${pointer}` } as const;
-  return diagnosticAt(
-    applying,
-    place,
-    CODES[parsePointer(pointer)[0] ?? ''] ?? 'invalid_value',
-    sentence(place.pointer, detail),
-  );
+export function defaultsIssueAt(applying: Applying, pointer: string, detail: string): Diagnostic {
+  const [field = ''] = parsePointer(pointer);
+  const at = { kind: 'factory', name: '', pointer: `/agentDefaults${pointer}` } as const;
+  return issueAt(applying, at, SETTING_CODES[field] ?? 'invalid_value', detail);
 }
 
 function isOwn(settings: AgentSettings, field: string, key: string | undefined): boolean {
@@ -84,9 +87,18 @@ function isOwn(settings: AgentSettings, field: string, key: string | undefined):
   return Object.hasOwn(value, key);
 }
 
-/** A definition that was planned cannot be applied after all. Thrown, so that nothing of it stays. */
-export class RefusedError extends Error {
-  constructor(readonly diagnostics: readonly Diagnostic[]) {
-    super('The definition cannot be applied.');
-  }
-}
+export const aliasTaken = (applying: Applying): Diagnostic =>
+  diagnosticAt(
+    applying,
+    { kind: 'factory', name: '', pointer: '/alias' },
+    'alias_taken',
+    'Another factory of the team has this `alias`.',
+  );
+
+export const limitReached = (applying: Applying, kind: ResourceKind, name: string): Diagnostic =>
+  diagnosticAt(
+    applying,
+    { kind, name, pointer: '/name' },
+    'limit_reached',
+    `There is no place for another ${kind}: the ${kind === 'agent' ? 'team' : 'factory'} has as many as it may have.`,
+  );

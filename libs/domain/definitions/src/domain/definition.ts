@@ -1,3 +1,5 @@
+import type { WebhookSettings } from '#domain/webhooks';
+
 /** A file of a definition; `path` relative to its root, with `/`, as in `webhooks/ci.yaml`. */
 export interface DefinitionFile {
   readonly path: string;
@@ -36,14 +38,7 @@ export interface FactorySpec {
   readonly agentDefaults: AgentSettings;
 }
 
-export interface WebhookSpec {
-  readonly name: string;
-  readonly authMode: 'token' | 'url_token' | 'signature';
-  readonly signatureScheme: string | null;
-  readonly secretName: string;
-  readonly deliveryIdHeader: string | null;
-  readonly enabled: boolean;
-}
+export type WebhookSpec = WebhookSettings;
 
 export interface AutomationSpec extends AgentSettings {
   readonly name: string;
@@ -73,9 +68,15 @@ export interface FactoryDefinition {
   readonly skills: readonly DefinitionFile[];
 }
 
-export type ReadDefinition =
-  | { readonly kind: 'valid'; readonly definition: FactoryDefinition; readonly places: SourcePlaces }
-  | { readonly kind: 'invalid'; readonly diagnostics: readonly Diagnostic[] };
+export interface ValidDefinition {
+  readonly kind: 'valid';
+  readonly definition: FactoryDefinition;
+  readonly places: SourcePlaces;
+}
+export interface InvalidDefinition {
+  readonly kind: 'invalid';
+  readonly diagnostics: readonly Diagnostic[];
+}
 
 export const MAX_FILES = 256;
 export const MAX_FILE_BYTES = 262_144;

@@ -1,10 +1,9 @@
 import { Body, Controller, Get, Param, Post, Put, Query } from '@nestjs/common';
-import { TriggerProviders } from '#domain/automations';
-import { FactoryAccess, managedFactory, unknownFactory } from '#domain/factories';
-import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
-import { BodyLimit, MIB, Operation, pathId } from '#platform/http';
-import { ApplyDefinition, ExportDefinition, ValidateDefinition } from '../application/definitions.service.js';
-import { definitionSchemas, SCHEMA_VERSION } from '../domain/schema/definition-schemas.js';
+import { FACTORY, FactoriesService, managedFactory } from '#domain/factories';
+import { Authenticated, Authorize, type Caller, CurrentCaller } from '#platform/auth';
+import { BodyLimit, MIB, Operation, pathId, rejectionProblem } from '#platform/http';
+import { DefinitionsService } from '../application/definitions.service.js';
+import { SCHEMA_VERSION } from '../domain/schema/definition-schemas.js';
 import { invalidDefinition, presentPlan } from './definition-presenters.js';
 import {
   ApplyFactoryDefinitionParameters,
@@ -31,18 +30,15 @@ const DEFINITION_EXAMPLE = {
   },
 };
 
-/** Reading suffices at the door: the role that counts is that on the factory's team, which `FactoryAccess` knows. */
 @Controller('factories/:factoryUid/definition')
 export class DefinitionController {
   constructor(
-    private readonly access: FactoryAccess,
-    private readonly apply: ApplyDefinition,
-    private readonly validate: ValidateDefinition,
-    private readonly write: ExportDefinition,
+    private readonly factories: FactoriesService,
+    private readonly definitions: DefinitionsService,
   ) {}
 
   @Put()
-  @Authorize('factories:read')
+  @Authorize('factories:manage', 'factory')
   @BodyLimit(MAX_DEFINITION)
   @Operation({
     id: 'applyFactoryDefinition',
@@ -60,25 +56,25 @@ export class DefinitionController {
     @Query() { dry_run: isDry = false }: ApplyFactoryDefinitionParameters,
     @Body() { files }: FactoryDefinitionFiles,
   ): Promise<ApplyFactoryDefinitionResponse> {
-    const factory = await managedFactory(this.access, caller, factoryUid);
+    const factory = await managedFactory(this.factories, caller, factoryUid);
     const { type, uid } = caller.principal;
     const result = isDry
-      ? await this.validate.execute(factory, files)
-      : await this.apply.execute(factory.uid, { type, uid }, files);
+      ? await this.definitions.validate(factory, files)
+      : await this.definitions.apply(factory.uid, { type, uid }, files);
     switch (result.kind) {
       case 'applied':
         return presentPlan(true, result.plan);
       case 'valid':
         return presentPlan(false, result.plan);
-      case 'unknown':
-        throw unknownFactory();
+      case 'not_found':
+        throw rejectionProblem(result, FACTORY);
       case 'invalid':
         throw invalidDefinition(files, result.diagnostics);
     }
   }
 
   @Post('validate')
-  @Authorize('factories:read')
+  @Authorize('factories:manage', 'factory')
   @BodyLimit(MAX_DEFINITION)
   @Operation({
     id: 'validateFactoryDefinition',
@@ -94,14 +90,14 @@ export class DefinitionController {
     @Param('factoryUid', pathId('uid')) factoryUid: string,
     @Body() { files }: FactoryDefinitionFiles,
   ): Promise<ValidateFactoryDefinitionResponse> {
-    const result = await this.validate.execute(await managedFactory(this.access, caller, factoryUid), files);
+    const result = await this.definitions.validate(await managedFactory(this.factories, caller, factoryUid), files);
     return result.kind === 'valid'
       ? { valid: true, diagnostics: [] }
       : { valid: false, diagnostics: result.diagnostics.map((diagnostic) => ({ ...diagnostic })) };
   }
 
   @Get()
-  @Authorize('factories:read')
+  @Authorize('factories:manage', 'factory')
   @Operation({
     id: 'exportFactoryDefinition',
     summary: 'Export a factory definition',
@@ -115,16 +111,16 @@ export class DefinitionController {
     @CurrentCaller() caller: Caller,
     @Param('factoryUid', pathId('uid')) factoryUid: string,
   ): Promise<FactoryDefinitionFiles> {
-    return { files: await this.write.execute(await managedFactory(this.access, caller, factoryUid)) };
+    return { files: await this.definitions.export(await managedFactory(this.factories, caller, factoryUid)) };
   }
 }
 
 @Controller(`factory-files/schemas/${SCHEMA_VERSION}`)
 export class FactoryFileSchemasController {
-  constructor(private readonly triggers: TriggerProviders) {}
+  constructor(private readonly definitions: DefinitionsService) {}
 
   @Get()
-  @Authorize('factories:read')
+  @Authenticated()
   @Operation({
     id: 'getFactoryFileSchemas',
     summary: 'Get schemas of definition files',
@@ -135,6 +131,6 @@ export class FactoryFileSchemasController {
     errors: [403],
   })
   getFactoryFileSchemas(): GetFactoryFileSchemasResponse {
-    return { schema_version: SCHEMA_VERSION, schemas: definitionSchemas({ triggers: this.triggers.all() }) };
+    return { schema_version: SCHEMA_VERSION, schemas: this.definitions.schemas() };
   }
 }

@@ -1,5 +1,5 @@
 import { Body, Controller, Get, Headers, Param, Post, Query } from '@nestjs/common';
-import { unknownFactory } from '#domain/factories';
+import { FACTORY } from '#domain/factories';
 import {
   createRunRefusal,
   IDEMPOTENCY_KEY,
@@ -9,9 +9,18 @@ import {
 } from '#domain/runs';
 import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
 import { Settings } from '#platform/config';
-import { BodyLimit, invalidCursor, MIB, Operation, pageInfo, pathId, ProblemError } from '#platform/http';
-import { DispatchRun, type DispatchRunResult } from '../application/dispatch-run.js';
-import { type DiscoveredFactory, FindFactories, FOREMAN } from '../application/find-factories.js';
+import {
+  BodyLimit,
+  invalidCursor,
+  MIB,
+  Operation,
+  pageInfo,
+  pathId,
+  ProblemError,
+  rejectionProblem,
+  unwrap,
+} from '#platform/http';
+import { type DiscoveredFactory, FactoryRunsService, FOREMAN } from '../application/factory-runs.service.js';
 import {
   DispatchFactoryRunRequest,
   DispatchFactoryRunResponse,
@@ -27,8 +36,7 @@ const DEFAULT_LIMIT = 100;
 @Controller('factory')
 export class FactoryController {
   constructor(
-    private readonly factories: FindFactories,
-    private readonly dispatch: DispatchRun,
+    private readonly factories: FactoryRunsService,
     private readonly settings: Settings,
   ) {}
 
@@ -48,16 +56,12 @@ export class FactoryController {
     @Query() { query, limit = DEFAULT_LIMIT, cursor }: ListFactoriesParameters,
   ): Promise<ListFactoriesResponse> {
     const page = await this.factories.list(caller, { text: query ?? null, limit, cursor: cursor ?? null });
-    if (page.kind === 'bad_cursor') throw badCursor();
-    const { factories, nextCursor } = page;
-    return {
-      factories: factories.map(present),
-      page_info: pageInfo(nextCursor),
-    };
+    if (page.kind === 'invalid_cursor') throw invalidCursor('this list with this `query`');
+    return { factories: page.items.map(present), page_info: pageInfo(page.nextCursor) };
   }
 
   @Get(':uid')
-  @Authorize('factories:read')
+  @Authorize('factories:read', 'factory')
   @Operation({
     id: 'getFactory',
     summary: 'Get a factory',
@@ -66,15 +70,12 @@ export class FactoryController {
     errors: [400, 403, 404],
   })
   async getFactory(@CurrentCaller() caller: Caller, @Param('uid', pathId('uid')) uid: string): Promise<FactoryItem> {
-    const factory = await this.factories.find(caller, uid);
-    if (!factory) throw unknownFactory();
-    return present(factory);
+    return present(unwrap(await this.factories.get(caller, uid), FACTORY).factory);
   }
 
   @Post(':uid/runs')
   @BodyLimit(20 * MIB)
-  // Reading suffices at the door: the role that counts is that on the factory's team.
-  @Authorize('factories:read')
+  @Authorize('runs:write', 'factory')
   @IdempotencyKeyHeader()
   @Operation({
     id: 'dispatchFactoryRun',
@@ -95,8 +96,9 @@ export class FactoryController {
     const { prompt, title, ticket_ref: ticketRef, ticket_url: ticketUrl } = request;
     refuseOversized('prompt', prompt);
     const idempotency = idempotencyClaim(key, { factory_uid: uid, ...request });
-    const result = await this.dispatch.execute(caller, uid, { prompt, title, ticketRef, ticketUrl, idempotency });
-    if (result.kind !== 'dispatched') throw dispatchRefusal(result);
+    const command = { prompt, title, ticketRef, ticketUrl, idempotency };
+    const result = await this.factories.dispatch(caller, uid, command);
+    if (result.kind !== 'dispatched') throw dispatchProblem(result);
     return {
       factory_uid: uid,
       foreman_agent: result.agent,
@@ -119,13 +121,14 @@ const present = (factory: DiscoveredFactory): FactoryItem => ({
   updated_at: factory.updatedAt.toISOString(),
 });
 
-export const badCursor = (): ProblemError => invalidCursor('this list with this `query`');
+type DispatchResult = Awaited<ReturnType<FactoryRunsService['dispatch']>>;
 
-/** The answer when nothing was dispatched. */
-export function dispatchRefusal(refused: Exclude<DispatchRunResult, { kind: 'dispatched' }>): ProblemError {
-  switch (refused.kind) {
-    case 'unknown':
-      return unknownFactory();
+/** Why nothing was dispatched. */
+function dispatchProblem(rejection: Exclude<DispatchResult, { kind: 'dispatched' }>): ProblemError {
+  switch (rejection.kind) {
+    case 'not_found':
+    case 'invalid':
+      return rejectionProblem(rejection, FACTORY);
     case 'forbidden':
       return new ProblemError('not_authorized', 'Your role on the factory’s team does not allow creating runs.');
     case 'foreman_missing':
@@ -136,11 +139,10 @@ export function dispatchRefusal(refused: Exclude<DispatchRunResult, { kind: 'dis
     case 'unusable_settings':
       return new ProblemError(
         'operation_not_supported',
-        `What the factory starts its agents with cannot be used: ${refused.reason}`,
+        `What the factory starts its agents with cannot be used: ${rejection.reason}`,
       );
-    case 'invalid':
     case 'unavailable':
     case 'key_reused':
-      return createRunRefusal(refused);
+      return createRunRefusal(rejection);
   }
 }

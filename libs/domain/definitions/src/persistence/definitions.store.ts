@@ -7,6 +7,8 @@ import type { AppliedDefinition } from '../domain/present-state.js';
 /** What was applied to factories. */
 @Injectable()
 export class DefinitionsStore {
+  constructor(private readonly database: Database) {}
+
   /** Of one statement: what belongs together, even while somebody applies. Null: nothing was applied yet. */
   async find(queryable: Queryable, factoryUid: string): Promise<AppliedDefinition | null> {
     const [row] = await queryable.query<{
@@ -36,11 +38,10 @@ export class DefinitionsStore {
 
   /** All skills, by path, and which agent of the files this identity is. Of one statement, as above. */
   async findSkills(
-    queryable: Queryable,
     factoryUid: string,
     agentUid: string | null,
   ): Promise<{ readonly agent: string | null; readonly files: readonly DefinitionFile[] }> {
-    const rows = await queryable.query<DefinitionFile & { agent: string | null }>(
+    const rows = await this.database.query<DefinitionFile & { agent: string | null }>(
       `SELECT path, content, (SELECT name FROM factory_agents WHERE factory_uid = $1 AND identity_uid = $2) AS agent
        FROM factory_files WHERE factory_uid = $1 AND path LIKE '%/SKILL.md' ORDER BY path`,
       [factoryUid, agentUid],
@@ -82,15 +83,9 @@ export class DefinitionsStore {
       [factoryUid, paths, files.map(({ content }) => content)],
     );
   }
-}
-
-/** Who works in a factory, as its definition was applied last. */
-@Injectable()
-export class FactoryAgentsStore {
-  constructor(private readonly database: Database) {}
 
   /** Uids of the identities of that name, by factory; those without one are not in it. */
-  async named(name: string, factoryUids: readonly string[]): Promise<ReadonlyMap<string, string>> {
+  async identitiesNamed(name: string, factoryUids: readonly string[]): Promise<ReadonlyMap<string, string>> {
     const rows = await this.database.query<{ factory_uid: string; identity_uid: string }>(
       'SELECT factory_uid, identity_uid FROM factory_agents WHERE name = $1 AND factory_uid = ANY($2)',
       [name, factoryUids],
@@ -99,7 +94,7 @@ export class FactoryAgentsStore {
   }
 
   /** What agents of the factory start with. */
-  async defaults(factoryUid: string): Promise<AgentSettings> {
+  async agentDefaults(factoryUid: string): Promise<AgentSettings> {
     const [row] = await this.database.query<{ agent_defaults: AgentSettings }>(
       'SELECT agent_defaults FROM factory_definitions WHERE factory_uid = $1',
       [factoryUid],

@@ -3,7 +3,8 @@ import {
   type DefinitionFile,
   type Diagnostic,
   printable,
-  type ReadDefinition,
+  type InvalidDefinition,
+  type ValidDefinition,
   sortedDiagnostics,
 } from '../definition.js';
 import { checkFiles, fault, type PlacedFile } from '../files/check-files.js';
@@ -19,7 +20,10 @@ import { LexemeBudget } from '../yaml/scan-yaml.js';
  * them, and what only a trigger's provider knows, is for others to check, with the `places` of the answer. Never throws,
  * whatever the files hold.
  */
-export function readDefinition(files: readonly DefinitionFile[], known: KnownParts): ReadDefinition {
+export function readDefinition(
+  files: readonly DefinitionFile[],
+  known: KnownParts,
+): ValidDefinition | InvalidDefinition {
   const { placed, faults } = checkFiles(files);
   const diagnostics: Diagnostic[] = [...faults];
   const budget = new LexemeBudget();

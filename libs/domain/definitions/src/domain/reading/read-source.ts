@@ -59,13 +59,18 @@ const withoutFrontMatter = (kind: 'missing' | 'unclosed'): { code: string; messa
 
 /** Where the API has a field that files call otherwise. */
 const WIRE_NAMES: readonly (readonly [wire: RegExp, file: string])[] = [
-  [/^\/agent_config\/model_id\b/, '/model'],
-  [/^\/agent_config\/environment_id\b/, '/environmentId'],
-  [/^\/agent_config\/worker_host\b/, '/workerHost'],
-  [/^\/agent_config\/harness\b/, '/harness'],
-  [/^\/agent_config\/mcp_servers\b/, '/mcpServers'],
-  [/^\/agent_identity_uid$/, '/agent'],
+  [/^\/agent_config\/model_id/, '/model'],
+  [/^\/agent_config\/environment_id/, '/environmentId'],
+  [/^\/agent_config\/worker_host/, '/workerHost'],
+  [/^\/agent_config\/harness.*/, '/harness'],
+  [/^\/agent_config\/mcp_servers/, '/mcpServers'],
+  [/^\/agent_config.*/, ''],
+  [/^\/agent_identity_uid/, '/agent'],
 ];
+
+/** The pointer into the file of an automation for a pointer into its representation in the API. */
+export const filePointer = (pointer: string): string =>
+  WIRE_NAMES.reduce((name, [wire, file]) => name.replace(wire, file), pointer);
 
 /** Where values of one file stand. */
 export class FilePlaces {
@@ -80,8 +85,7 @@ export class FilePlaces {
 
   /** Of what a pointer means, by its name in the file or in the API. */
   at(pointer: string): Position {
-    const renamed = WIRE_NAMES.reduce((name, [wire, file]) => name.replace(wire, file), pointer);
-    const path = parsePointer(renamed);
+    const path = parsePointer(filePointer(pointer));
     if (path[0] === 'prompt' && this.source.body) return this.position(promptStart(this.source.body));
     // The path is the name.
     if (path[0] === 'name' && this.kind !== 'factory' && this.kind !== 'skill') return { line: 1, column: 1 };
