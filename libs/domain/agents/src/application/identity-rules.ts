@@ -8,9 +8,14 @@ import type { IdentityChanges, IdentityFields } from '../domain/agent-identity.j
 import { type McpServers, registeredUids, serverIssues } from '../domain/mcp-server.js';
 import { McpServersStore } from '../persistence/mcp-servers.store.js';
 
-/** Checks what the fields of an identity refer to. */
+const MAX_NAME = 200;
+const MAX_DESCRIPTION = 2000;
+const MAX_SHORT = 256;
+const MAX_PROMPT_BYTES = 65_536;
+
+/** The rules for the fields of identities and for what they refer to. */
 @Injectable()
-export class IdentityReferences {
+export class IdentityRules {
   constructor(
     private readonly environments: EnvironmentDirectory,
     private readonly servers: McpServersStore,
@@ -18,7 +23,7 @@ export class IdentityReferences {
     private readonly secrets: ManagedSecrets,
   ) {}
 
-  /** Null when an identity of the team may have these. Only fields that change are checked. */
+  /** Null when an identity of the team may have these. Only fields that change are checked; DTOs have checked the values. */
   async check(
     teamUid: string,
     { environmentId, mcpServers, secrets = [] }: IdentityChanges,
@@ -28,104 +33,74 @@ export class IdentityReferences {
       ...variableIssues({ secrets: secrets.map((name) => ({ name })) }),
     ];
     if (issues.length > 0) return { kind: 'invalid', issues };
-    // All members use the identity, so a personal environment is not usable.
-    if (environmentId && !(await this.environments.findUsable(environmentId, { teamUid, caller: null })))
+    if (environmentId && !(await this.isUsable(environmentId, teamUid)))
       return inaccessible('/environment_id', 'an environment');
     const known = secrets.length === 0 ? null : await this.secrets.versionsForRuns(this.database, teamUid, secrets);
     const unknown = secrets.findIndex((name) => known?.has(name) !== true);
     if (unknown >= 0) return inaccessible(`/secrets/${unknown}/name`, 'a managed secret');
-    const unregistered = mcpServers ? await this.findUnregistered(teamUid, mcpServers) : null;
-    return unregistered === null
+    const [unregistered] = unregisteredIn(mcpServers, await this.registeredAmong(teamUid, [mcpServers]));
+    return unregistered === undefined
       ? null
       : inaccessible(pointerOf('mcp_servers', unregistered, 'warp_id'), 'an MCP server');
   }
 
-  private async findUnregistered(teamUid: string, mcpServers: McpServers): Promise<string | null> {
-    const wanted = registeredUids(mcpServers);
-    const possible = [...wanted.values()].filter(isUid);
-    const found = possible.length === 0 ? [] : await this.servers.findOfTeam(teamUid, possible);
-    const known = new Set(found.map(({ uid }) => uid));
-    return [...wanted].find(([, uid]) => !known.has(uid))?.[0] ?? null;
+  /** The issues of each identity that the files of a factory define; no DTO has checked their values. */
+  async issuesOfDefined(tx: Queryable, teamUid: string, all: readonly IdentityFields[]): Promise<Issue[][]> {
+    const servers = all.map(({ mcpServers }) => mcpServers);
+    const registered = await this.registeredAmong(teamUid, servers, tx);
+    const usable = new Set<string | null>([null]);
+    for (const uid of new Set(all.map(({ environmentId }) => environmentId)))
+      if (uid !== null && (await this.isUsable(uid, teamUid, tx))) usable.add(uid);
+    return all.map((fields) => [
+      ...fieldIssues(fields),
+      ...(usable.has(fields.environmentId)
+        ? []
+        : [{ pointer: '/environmentId', detail: 'must be the uid of an environment of the team' }]),
+      ...unregisteredIn(fields.mcpServers, registered).map((name) => ({
+        pointer: pointerOf('mcpServers', name, 'warp_id'),
+        detail: 'must be the uid of an MCP server that is registered for the team',
+      })),
+    ]);
+  }
+
+  /** All members use the identity, so a personal environment is not usable. */
+  private async isUsable(environmentUid: string, teamUid: string, queryable?: Queryable): Promise<boolean> {
+    return (await this.environments.findUsable(environmentUid, { teamUid, caller: null }, queryable)) !== null;
+  }
+
+  private async registeredAmong(
+    teamUid: string,
+    all: readonly (McpServers | null | undefined)[],
+    queryable?: Queryable,
+  ): Promise<ReadonlySet<string>> {
+    const uids = new Set(all.flatMap((servers) => [...registeredUids(servers ?? {}).values()]).filter(isUid));
+    const found = uids.size === 0 ? [] : await this.servers.findOfTeam(teamUid, [...uids], queryable);
+    return new Set(found.map(({ uid }) => uid));
   }
 }
+
+/** Names of the references to servers that are not registered. */
+const unregisteredIn = (servers: McpServers | null | undefined, registered: ReadonlySet<string>): string[] =>
+  [...registeredUids(servers ?? {})].filter(([, uid]) => !registered.has(uid)).map(([name]) => name);
 
 const inaccessible = (pointer: string, noun: string): RejectionOf<'not_accessible'> => ({
   kind: 'not_accessible',
   issues: [{ pointer, detail: notAccessible(noun) }],
 });
 
-const MAX_NAME = 200;
-const MAX_DESCRIPTION = 2000;
-const MAX_SHORT = 256;
-const MAX_PROMPT_BYTES = 65_536;
-
-/** The rules of the API, for identities that files define: what they say, and what they point at. */
-@Injectable()
-export class DefinedIdentityRules {
-  constructor(
-    private readonly environments: EnvironmentDirectory,
-    private readonly servers: McpServersStore,
-  ) {}
-
-  async issues(tx: Queryable, teamUid: string, all: readonly IdentityFields[]): Promise<Issue[][]> {
-    const known = await this.findServers(tx, teamUid, all);
-    const environments = await this.findEnvironments(tx, teamUid, all);
-    return all.map((fields) => [
-      ...fieldIssues(fields),
-      ...(fields.environmentId === null || environments.has(fields.environmentId)
-        ? []
-        : [{ pointer: '/environmentId', detail: 'must be the uid of an environment of the team' }]),
-      ...[...registeredUids(fields.mcpServers ?? {})]
-        .filter(([, uid]) => !known.has(uid))
-        .map(([name]) => ({
-          pointer: pointerOf('mcpServers', name, 'warp_id'),
-          detail: 'must be the uid of an MCP server that is registered for the team',
-        })),
-    ]);
-  }
-
-  private async findServers(
-    tx: Queryable,
-    teamUid: string,
-    all: readonly IdentityFields[],
-  ): Promise<ReadonlySet<string>> {
-    const wanted = new Set(all.flatMap(({ mcpServers }) => [...registeredUids(mcpServers ?? {}).values()]));
-    const possible = [...wanted].filter(isUid);
-    const found = possible.length === 0 ? [] : await this.servers.findOfTeam(teamUid, possible, tx);
-    return new Set(found.map(({ uid }) => uid));
-  }
-
-  /** The team works with the identity, so a person's own environment would not do for everybody else. */
-  private async findEnvironments(
-    tx: Queryable,
-    teamUid: string,
-    all: readonly IdentityFields[],
-  ): Promise<ReadonlySet<string>> {
-    const wanted = new Set(all.flatMap(({ environmentId }) => (environmentId === null ? [] : [environmentId])));
-    const usable = new Set<string>();
-    for (const uid of wanted)
-      if (await this.environments.findUsable(uid, { teamUid, caller: null }, tx)) usable.add(uid);
-    return usable;
-  }
-}
-
 function fieldIssues({ name, description, prompt, workerHost, baseModel }: IdentityFields): Issue[] {
   const atMost = (field: string, value: string | null, characters: number): Issue[] =>
     (value?.length ?? 0) > characters
       ? [{ pointer: `/${field}`, detail: `must not exceed ${characters} characters` }]
       : [];
+  const hostFault = workerHost === null ? null : workerHostFault(workerHost);
   return [
     ...atMost('name', name, MAX_NAME),
     ...atMost('description', description, MAX_DESCRIPTION),
-    ...hostIssues(workerHost),
+    ...(hostFault === null ? [] : [{ pointer: '/workerHost', detail: hostFault }]),
     ...atMost('baseModel', baseModel, MAX_SHORT),
     ...(Buffer.byteLength(prompt ?? '') > MAX_PROMPT_BYTES
       ? [{ pointer: '/prompt', detail: `must not exceed ${MAX_PROMPT_BYTES} bytes` }]
       : []),
   ];
-}
-
-function hostIssues(workerHost: string | null): Issue[] {
-  const fault = workerHost === null ? null : workerHostFault(workerHost);
-  return fault === null ? [] : [{ pointer: '/workerHost', detail: fault }];
 }

@@ -9,18 +9,16 @@ import { parseSkill } from '../domain/parse-skill.js';
 export const BUNDLED_OWNER = 'headrace';
 export const BUNDLED_NAME = 'bundled';
 
-/** The skills that ship with Headrace, as `headrace/bundled`; paths are `<id>/SKILL.md`. They change with a release only. */
-export abstract class BundledSkills {
-  abstract readonly skills: readonly FoundSkill[];
-}
-
 export function isBundled(owner: string, name: string): boolean {
   return owner.toLowerCase() === BUNDLED_OWNER && name.toLowerCase() === BUNDLED_NAME;
 }
 
-/** Read once, when the process starts. */
+/**
+ * The skills that ship with Headrace, as `headrace/bundled`; paths are `<id>/SKILL.md`. They change with a release only, so
+ * they are read once, when the process starts.
+ */
 @Injectable()
-export class ShippedSkills extends BundledSkills implements OnModuleInit {
+export class BundledSkills implements OnModuleInit {
   private known: readonly FoundSkill[] = [];
 
   onModuleInit(): void {
@@ -30,7 +28,7 @@ export class ShippedSkills extends BundledSkills implements OnModuleInit {
       .map((id) => readShipped(place, id));
   }
 
-  override get skills(): readonly FoundSkill[] {
+  get skills(): readonly FoundSkill[] {
     return this.known;
   }
 }

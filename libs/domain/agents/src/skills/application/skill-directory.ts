@@ -55,16 +55,6 @@ export interface SkillSearch {
   readonly waitMs?: number;
 }
 
-/** Skills for other libraries. */
-export abstract class SkillDirectory {
-  /**
-   * The skill that a spec names, in one of its forms: `owner/repo:name`, `owner/repo:path/to/SKILL.md`, `repo:name`,
-   * `repo:path`, `:path`, or `name` alone. `teamUid`: of the run, null for a personal one. Reading repositories continues
-   * when nobody waits any longer. Never throws because of the content of `spec`.
-   */
-  abstract resolve(caller: Caller, teamUid: string | null, spec: string, search?: SkillSearch): Promise<ResolvedSkill>;
-}
-
 /** How long the creation of a run waits for the reading of a repository. */
 const WAIT_MS = 15_000;
 const MAX_CANDIDATES = 20;
@@ -89,22 +79,25 @@ interface SearchPlan {
 type Match = Omit<SkillCollection, 'skills'> & { readonly skill: FoundSkill };
 
 /**
- * Searches the factory of the run, then its environment, then the caller's own environments, then the bundled skills, and last
+ * Resolves specs of skills. It searches the factory of the run, then its environment, then the caller's own environments, then the bundled skills, and last
  * what others share with the caller: a shared environment must not change which skill a name refers to.
  */
 @Injectable()
-export class SkillResolver extends SkillDirectory {
+export class SkillDirectory {
   constructor(
     private readonly repositories: SkillRepositories,
     private readonly environments: EnvironmentDirectory,
     private readonly cache: SkillCache,
     private readonly bundled: BundledSkills,
     private readonly factories: FactorySkills,
-  ) {
-    super();
-  }
+  ) {}
 
-  override async resolve(
+  /**
+   * The skill that a spec names, in one of its forms: `owner/repo:name`, `owner/repo:path/to/SKILL.md`, `repo:name`,
+   * `repo:path`, `:path`, or `name` alone. `teamUid`: of the run, null for a personal one. Reading repositories continues
+   * when nobody waits any longer. Never throws because of the content of `spec`.
+   */
+  async resolve(
     caller: Caller,
     teamUid: string | null,
     spec: string,
