@@ -5,7 +5,7 @@ import { withFileLock } from './file-lock.js';
 import { type AskingCall, askRepository } from './git-access.js';
 import { GitFailure } from './git-failure.js';
 import { parseGitUrl, refFault } from './git-location.js';
-import { runGit } from './git-process.js';
+import { inDirectory, runGit, SHALLOW_FETCH } from './git-process.js';
 import { MirrorEviction } from './mirror-eviction.js';
 import { findRef, keptRef, readRecord, writeRecord } from './mirror-refs.js';
 import { MirrorStore, withinSize } from './mirror-store.js';
@@ -31,6 +31,7 @@ export interface MirrorCacheOptions {
 }
 
 const MANY_PACKS = 30;
+const FETCH_OPTIONS = [...SHALLOW_FETCH, '--force'];
 
 /** Bare, shallow copies of repositories, brought up to date when asked for; one at a time does that for a repository. */
 export class MirrorCache {
@@ -119,13 +120,11 @@ export class MirrorCache {
   ): Promise<boolean> {
     const { environment, maxBytes = 5 * 1024 ** 3 } = this.options;
     const call = (args: readonly string[], ended: AbortSignal): ReturnType<AskingCall> => ({
-      args: [`--git-dir=${place}`, ...args],
-      cwd: '/',
-      config: { 'safe.directory': '*' },
+      ...inDirectory(place, ...args),
       signal: ended,
       // The signal is what ends it.
       timeoutMs: 86_400_000,
-      ...(environment ? { environment } : {}),
+      environment,
     });
     // What the other side gets after this moment is not known to be there.
     const lookedAt = this.clock.now().getTime();
@@ -139,17 +138,9 @@ export class MirrorCache {
     const isThere = known?.oid === found.oid && (await this.commitOf(place, kept, signal)) === known.commit;
     if (!isThere) {
       const refspec = `+${found.name}:${kept}`;
-      const options = [
-        '--quiet',
-        '--depth=1',
-        '--no-tags',
-        '--no-recurse-submodules',
-        '--no-write-fetch-head',
-        '--force',
-      ];
       await withinSize(place, maxBytes, (tooLarge) =>
         askRepository(repository, this.options, (url) =>
-          call(['fetch', ...options, '--', url, refspec], AbortSignal.any([signal, tooLarge])),
+          call(['fetch', ...FETCH_OPTIONS, '--', url, refspec], AbortSignal.any([signal, tooLarge])),
         ),
       );
       await this.tidy(place, signal);
@@ -164,20 +155,11 @@ export class MirrorCache {
   /** null: it is not there, or is none. */
   private async commitOf(place: string, name: string, signal: AbortSignal): Promise<string | null> {
     try {
-      const { stdout } = await runGit({
-        // The tree is read too: a commit whose tree is missing is not there.
-        args: [`--git-dir=${place}`, 'rev-parse', '--verify', '--quiet', '--end-of-options', `${name}^{commit}`],
-        cwd: '/',
-        config: { 'safe.directory': '*' },
-        signal,
-      });
+      const revParse = ['rev-parse', '--verify', '--quiet', '--end-of-options', `${name}^{commit}`];
+      const { stdout } = await runGit({ ...inDirectory(place, ...revParse), signal });
       const commit = stdout.toString('latin1').trim();
-      await runGit({
-        args: [`--git-dir=${place}`, 'cat-file', '-e', `${commit}^{tree}`],
-        cwd: '/',
-        config: { 'safe.directory': '*' },
-        signal,
-      });
+      // The tree is read too: a commit whose tree is missing is not there.
+      await runGit({ ...inDirectory(place, 'cat-file', '-e', `${commit}^{tree}`), signal });
       return commit;
     } catch (error) {
       if (error instanceof GitFailure && error.reason === 'aborted') throw error;
@@ -189,8 +171,8 @@ export class MirrorCache {
   private async tidy(place: string, signal: AbortSignal): Promise<void> {
     const packs = (await readdir(join(place, 'objects', 'pack'))).filter((name) => name.endsWith('.pack'));
     if (packs.length < MANY_PACKS) return;
-    const config = { 'safe.directory': '*', 'gc.pruneExpire': '1.hour.ago' };
-    await runGit({ args: [`--git-dir=${place}`, 'gc', '--quiet'], cwd: '/', config, signal, timeoutMs: 600_000 });
+    const { config, ...call } = inDirectory(place, 'gc', '--quiet');
+    await runGit({ ...call, config: { ...config, 'gc.pruneExpire': '1.hour.ago' }, signal, timeoutMs: 600_000 });
   }
 
   private async isFresh(place: string, ref: string | undefined, maxAgeMs: number): Promise<boolean> {

@@ -5,7 +5,7 @@ import { BlobReader } from './blob-reader.js';
 import { fetchFromDirectory } from './fd-transport.js';
 import { GitFailure } from './git-failure.js';
 import { COMMIT_ID } from './git-location.js';
-import { type GitAnswer, type GitCall, runGit } from './git-process.js';
+import { type GitAnswer, type GitCall, inDirectory, runGit } from './git-process.js';
 import { type FetchedRef, readRecord } from './mirror-refs.js';
 
 export interface GitCredential {
@@ -52,6 +52,7 @@ export interface ListOptions {
 
 /** How often a mirror is touched while it is read: what is not in use may be removed. */
 const TOUCH_MS = 30_000;
+const LIST_OPTIONS = ['-r', '-z', '--long', '--full-tree'];
 const LIST_BYTES = 64 * 1_048_576;
 const ENTRY = /^(\d{6}) (blob|tree|commit) ([0-9a-f]{40,64}) +(\d+|-)\t/;
 
@@ -82,22 +83,9 @@ export class Mirror {
     if (!COMMIT_ID.test(commit)) throw new GitFailure('invalid', 'The id of a commit is not one.');
     const { stdout } = await this.noticing(
       runGit({
-        args: [
-          `--git-dir=${this.path}`,
-          '--literal-pathspecs',
-          'ls-tree',
-          '-r',
-          '-z',
-          '--long',
-          '--full-tree',
-          commit,
-          '--',
-          ...below,
-        ],
-        cwd: '/',
-        config: { 'safe.directory': '*' },
+        ...inDirectory(this.path, '--literal-pathspecs', 'ls-tree', ...LIST_OPTIONS, commit, '--', ...below),
         maxOutputBytes: maxBytes,
-        ...(signal ? { signal } : {}),
+        signal,
       }),
     );
     const entries: TreeEntry[] = [];

@@ -98,34 +98,25 @@ export function withoutDefaults(defaults: AgentSettings, whole: AgentSettings): 
   };
 }
 
-/** The settings alone, of whatever has some; without those that are not set. */
-export function settingsOf({ model, environmentId, workerHost, harness, mcpServers }: AgentSettings): AgentSettings {
-  return {
-    ...(model !== undefined && { model }),
-    ...(environmentId !== undefined && { environmentId }),
-    ...(workerHost !== undefined && { workerHost }),
-    ...(harness !== undefined && { harness }),
-    ...(mcpServers !== undefined && { mcpServers }),
-  };
-}
+/** The settings alone; without those that are not set. */
+export const settingsOf = ({ model, environmentId, workerHost, harness, mcpServers }: AgentSettings): AgentSettings =>
+  defined({ model, environmentId, workerHost, harness, mcpServers });
 
 /** As the configuration of a run; null where nothing is set. */
-export function toAgentConfig({
-  model,
-  environmentId,
-  workerHost,
-  harness,
-  mcpServers,
-}: AgentSettings): AgentConfig | null {
-  const config: AgentConfig = {
-    ...(model !== undefined && { model_id: model }),
-    ...(environmentId !== undefined && { environment_id: environmentId }),
-    ...(workerHost !== undefined && { worker_host: workerHost }),
-    ...(harness !== undefined && { harness: { type: harness } }),
-    ...(mcpServers !== undefined && { mcp_servers: toServers(mcpServers) }),
-  };
+export function toAgentConfig(settings: AgentSettings): AgentConfig | null {
+  const { harness, mcpServers } = settings;
+  const config: AgentConfig = defined({
+    model_id: settings.model,
+    environment_id: settings.environmentId,
+    worker_host: settings.workerHost,
+    harness: harness === undefined ? undefined : { type: harness },
+    mcp_servers: mcpServers && toServers(mcpServers),
+  });
   return Object.keys(config).length === 0 ? null : config;
 }
+
+const defined = <T extends object>(fields: T): T =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as T;
 
 export const toServers = (uids: Readonly<Record<string, string>>): Record<string, { warp_id: string }> =>
   Object.fromEntries(Object.entries(uids).map(([name, uid]) => [name, { warp_id: uid }]));
@@ -141,12 +132,11 @@ export function fromServers(
 }
 
 /** What of a configuration files can say. */
-export function fromAgentConfig(config: AgentConfig | null): AgentSettings {
-  return {
-    ...(config?.model_id !== undefined && { model: config.model_id }),
-    ...(config?.environment_id !== undefined && { environmentId: config.environment_id }),
-    ...(config?.worker_host !== undefined && { workerHost: config.worker_host }),
-    ...(config?.harness?.type !== undefined && { harness: config.harness.type }),
+export const fromAgentConfig = (config: AgentConfig | null): AgentSettings =>
+  settingsOf({
+    model: config?.model_id,
+    environmentId: config?.environment_id,
+    workerHost: config?.worker_host,
+    harness: config?.harness?.type,
     ...fromServers(config?.mcp_servers),
-  };
-}
+  });

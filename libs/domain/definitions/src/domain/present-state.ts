@@ -47,8 +47,9 @@ export function agentOf({ agents }: Pick<PresentState, 'agents'>, identityUid: s
   return agents.find(({ identity }) => identity.uid === identityUid)?.name ?? identityUid;
 }
 
-/** Something that files define and that is there. */
+/** A resource of the definition that exists, besides the factory and skills. */
 export interface PresentResource {
+  readonly kind: ResourceKind;
   readonly name: string;
   readonly uid: string;
   readonly shape: Shape;
@@ -56,38 +57,38 @@ export interface PresentResource {
   readonly changes: readonly string[];
 }
 
-/** The factory is the one of its kind, whatever its name is. */
+/** There is one factory, whatever its name is. */
 export const FACTORY_KEY = appliedKey('factory', '');
 
-/** A newer version of the managed secret is a change that files do not show. */
-export const presentWebhooks = ({ webhooks }: PresentState): PresentResource[] =>
-  webhooks
-    .filter(({ source }) => source === 'definition')
-    .map((webhook) => {
-      const { name, uid, secretVersion, managedSecretVersion } = webhook;
-      const isStale = managedSecretVersion !== null && managedSecretVersion !== secretVersion;
-      return { name, uid, shape: webhookShape(webhook), changes: isStale ? ['secretVersion'] : [] };
-    });
-
-export const presentAgents = ({ agents }: PresentState): PresentResource[] =>
-  agents.map(({ name, identity }) => ({ name, uid: identity.uid, shape: agentShape(identity), changes: [] }));
-
-export const presentAutomations = (present: PresentState): PresentResource[] =>
-  present.automations.map((fields) => ({
-    name: fields.name,
-    uid: fields.uid,
-    shape: automationShape({ fields, agent: agentOf(present, fields.agentIdentityUid) }),
-    changes: [],
-  }));
-
-/** Keys of the resources that are there and are what was applied. */
-export function untouched(present: PresentState): ReadonlySet<string> {
-  const shapes: readonly (readonly [string, Shape])[] = [
-    [FACTORY_KEY, factoryShape(present.factory)],
-    ...presentWebhooks(present).map(({ name, shape }) => [appliedKey('webhook', name), shape] as const),
-    ...presentAgents(present).map(({ name, shape }) => [appliedKey('agent', name), shape] as const),
-    ...presentAutomations(present).map(({ name, shape }) => [appliedKey('automation', name), shape] as const),
+export function presentResources(present: PresentState): PresentResource[] {
+  const { webhooks, agents, automations } = present;
+  return [
+    ...webhooks
+      .filter(({ source }) => source === 'definition')
+      .map((webhook): PresentResource => {
+        const { name, uid, secretVersion, managedSecretVersion } = webhook;
+        // A newer version of the managed secret is a change that files do not show.
+        const isStale = managedSecretVersion !== null && managedSecretVersion !== secretVersion;
+        const changes = isStale ? ['secretVersion'] : [];
+        return { kind: 'webhook', name, uid, shape: webhookShape(webhook), changes };
+      }),
+    ...agents.map(({ name, identity }): PresentResource => {
+      return { kind: 'agent', name, uid: identity.uid, shape: agentShape(identity), changes: [] };
+    }),
+    ...automations.map((fields): PresentResource => {
+      const shape = automationShape({ fields, agent: agentOf(present, fields.agentIdentityUid) });
+      return { kind: 'automation', name: fields.name, uid: fields.uid, shape, changes: [] };
+    }),
   ];
+}
+
+/** Keys of the resources that exist and are what was applied. */
+export function untouched(present: PresentState): ReadonlySet<string> {
+  const shapes = presentResources(present).map(({ kind, name, shape }) => [appliedKey(kind, name), shape] as const);
   const { fingerprints } = present.applied;
-  return new Set(shapes.flatMap(([key, shape]) => (fingerprints.get(key) === fingerprint(shape) ? [key] : [])));
+  return new Set(
+    [[FACTORY_KEY, factoryShape(present.factory)] as const, ...shapes].flatMap(([key, shape]) =>
+      fingerprints.get(key) === fingerprint(shape) ? [key] : [],
+    ),
+  );
 }

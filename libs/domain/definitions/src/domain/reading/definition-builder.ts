@@ -10,7 +10,23 @@ import type {
 import { settingsOf } from '../desired-state.js';
 import type { PlacedFile } from '../files/check-files.js';
 
-/** Puts a definition together, file by file. */
+/** Values that the schemas have accepted: their keys are those of the specs. */
+type SettingsValue = Omit<AgentSettings, 'mcpServers'> & {
+  readonly mcpServers?: Readonly<Record<string, { readonly warp_id: string }>>;
+};
+type FactoryValue = Partial<Omit<FactorySpec, 'name' | 'agentDefaults'>> & {
+  readonly name: string;
+  readonly agentDefaults?: SettingsValue;
+};
+type WebhookValue = Partial<WebhookSpec> & Pick<WebhookSpec, 'secretName'>;
+type AutomationValue = SettingsValue &
+  Partial<Pick<AutomationSpec, 'enabled' | 'agent'>> &
+  Pick<AutomationSpec, 'triggers'>;
+type AgentValue = SettingsValue & Partial<Pick<AgentSpec, 'description' | 'skills'>>;
+
+const WEBHOOK_DEFAULTS = { authMode: 'token', signatureScheme: null, deliveryIdHeader: null, enabled: true } as const;
+
+/** Builds a definition from its files. */
 export class DefinitionBuilder {
   private factory: FactorySpec | undefined;
   private readonly webhooks: WebhookSpec[] = [];
@@ -18,21 +34,29 @@ export class DefinitionBuilder {
   private readonly agents: AgentSpec[] = [];
   private readonly skills: DefinitionFile[] = [];
 
-  /** `value`: what the schema of its kind has let through. */
+  /** `value`: accepted by the schema of its kind. */
   add({ path, text, place }: PlacedFile, value: unknown, prompt: string): void {
     switch (place.kind) {
-      case 'factory':
-        this.factory = factorySpec(value as FactoryValue);
+      case 'factory': {
+        const { name, description = '', alias = null, agentDefaults = {} } = value as FactoryValue;
+        this.factory = { name, description, alias, agentDefaults: settings(agentDefaults) };
         return;
+      }
       case 'webhook':
-        this.webhooks.push(webhookSpec(place.name, value as WebhookValue));
+        this.webhooks.push({ ...WEBHOOK_DEFAULTS, ...(value as WebhookValue), name: place.name });
         return;
-      case 'automation':
-        this.automations.push(automationSpec(place.name, value as AutomationValue, prompt));
+      case 'automation': {
+        const automation = value as AutomationValue;
+        const { enabled = true, agent = null, triggers } = automation;
+        this.automations.push({ name: place.name, enabled, agent, triggers, prompt, ...settings(automation) });
         return;
-      case 'agent':
-        this.agents.push(agentSpec(place.name, value as AgentValue, prompt));
+      }
+      case 'agent': {
+        const agent = value as AgentValue;
+        const { description = null, skills } = agent;
+        this.agents.push({ name: place.name, description, prompt, ...(skills && { skills }), ...settings(agent) });
         return;
+      }
       case 'skill':
         this.skills.push({ path, content: text });
     }
@@ -57,62 +81,7 @@ function byName<Spec extends { readonly name: string }>(specs: readonly Spec[]):
   return new Map(sorted.map((spec) => [spec.name, spec]));
 }
 
-/** Values as the schemas let them through, key by key. */
-type Servers = Readonly<Record<string, { readonly warp_id: string }>>;
-type Settings = Omit<AgentSettings, 'mcpServers'> & { readonly mcpServers?: Servers };
-export interface FactoryValue {
-  readonly name: string;
-  readonly description?: string;
-  readonly alias?: string;
-  readonly agentDefaults?: Settings;
-}
-export type WebhookValue = Pick<WebhookSpec, 'secretName'> & {
-  readonly authMode?: WebhookSpec['authMode'];
-  readonly signatureScheme?: string;
-  readonly deliveryIdHeader?: string;
-  readonly enabled?: boolean;
-};
-export type AutomationValue = Settings & {
-  readonly enabled?: boolean;
-  readonly agent?: string;
-  readonly triggers: AutomationSpec['triggers'];
-};
-export type AgentValue = Settings & { readonly description?: string; readonly skills?: readonly string[] };
-
-export const factorySpec = (value: FactoryValue): FactorySpec => ({
-  name: value.name,
-  description: value.description ?? '',
-  alias: value.alias ?? null,
-  agentDefaults: settings(value.agentDefaults ?? {}),
-});
-
-export const webhookSpec = (name: string, value: WebhookValue): WebhookSpec => ({
-  name,
-  authMode: value.authMode ?? 'token',
-  signatureScheme: value.signatureScheme ?? null,
-  secretName: value.secretName,
-  deliveryIdHeader: value.deliveryIdHeader ?? null,
-  enabled: value.enabled ?? true,
-});
-
-export const automationSpec = (name: string, value: AutomationValue, prompt: string): AutomationSpec => ({
-  name,
-  enabled: value.enabled ?? true,
-  agent: value.agent ?? null,
-  triggers: value.triggers,
-  prompt,
-  ...settings(value),
-});
-
-export const agentSpec = (name: string, value: AgentValue, prompt: string): AgentSpec => ({
-  name,
-  description: value.description ?? null,
-  prompt,
-  ...(value.skills !== undefined && { skills: value.skills }),
-  ...settings(value),
-});
-
-function settings({ mcpServers, ...others }: Settings): AgentSettings {
+function settings({ mcpServers, ...others }: SettingsValue): AgentSettings {
   const uids = Object.entries(mcpServers ?? {}).map(([name, { warp_id: uid }]) => [name, uid] as const);
-  return settingsOf({ ...others, ...(mcpServers !== undefined && { mcpServers: Object.fromEntries(uids) }) });
+  return settingsOf({ ...others, ...(mcpServers && { mcpServers: Object.fromEntries(uids) }) });
 }
