@@ -82,6 +82,5 @@ export class AgentsModule {}
 })
 export class AgentsHttpModule {}
 
-/** Reports which agents this machine has. */
 @Module({ imports: [AgentsModule], providers: [HarnessReports] })
 export class AgentsJobsModule {}

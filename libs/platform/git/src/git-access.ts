@@ -20,7 +20,7 @@ const HELPER = '!f() { test "$1" = get && cat <&3; }; f';
  * descriptor, to that server only; for ssh it is a key in a directory that only we can read, for as long as the call takes.
  * `address`: where ssh connects to, whatever the name of the host resolves to.
  */
-export async function withAccess<T>(
+async function withAccess<T>(
   location: RemoteLocation,
   credential: GitCredential | undefined,
   address: string | null,
@@ -85,7 +85,7 @@ async function withSshKey<T>(
 const quoted = (path: string): string => `"${path.replaceAll('%', '%%')}"`;
 
 /** Takes a credential out of text, also as git and curl may write it. */
-export function scrubber(credential: GitCredential | undefined): (text: string) => string {
+function scrubber(credential: GitCredential | undefined): (text: string) => string {
   if (credential === undefined) return (text) => text;
   const { username = DEFAULT_USERNAME, password } = credential;
   const forms = [password, password.trim(), encodeURIComponent(password), Buffer.from(password).toString('base64')];

@@ -2,13 +2,13 @@ import { normalize } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /** Where a repository is. `url` is what a person gave, without a slash at its end; it never holds a password. */
-export type GitLocation =
+type GitLocation =
   | { readonly kind: 'remote'; readonly url: string; readonly protocol: 'https' | 'http' | 'ssh' | 'git' }
   | { readonly kind: 'local'; readonly url: string; readonly path: string };
 
 export type RemoteLocation = Extract<GitLocation, { kind: 'remote' }>;
 
-export type ParsedLocation =
+type ParsedLocation =
   | { readonly kind: 'valid'; readonly location: GitLocation }
   /** Completes "`url` …" and never repeats the value. */
   | { readonly kind: 'invalid'; readonly detail: string };

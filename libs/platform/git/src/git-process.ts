@@ -156,7 +156,6 @@ export class GitProcess {
   }
 }
 
-/** Runs git and collects what it prints. Rejects with a GitFailure. */
 export const runGit = (call: GitCall): Promise<GitAnswer> => collect(new GitProcess(call), call.maxOutputBytes);
 
 export async function collect(git: GitProcess, maxBytes = MIB): Promise<GitAnswer> {
@@ -182,7 +181,7 @@ function firstFatal(stderr: string): string {
  * The whole environment of a git process: nothing of ours goes in but the PATH. No configuration of the machine or of a
  * user, no hooks, no prompts, no submodules, no LFS, and no transport but those named.
  */
-export function gitEnvironment(options: {
+function gitEnvironment(options: {
   readonly protocols: readonly string[];
   readonly config: Readonly<Record<string, string>>;
   readonly extra: Readonly<Record<string, string>>;

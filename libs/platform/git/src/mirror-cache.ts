@@ -30,6 +30,14 @@ export interface MirrorCacheOptions {
   readonly clock?: Clock;
 }
 
+/** A ref of a repository that is brought into the mirror at `place`. */
+interface Fetch {
+  readonly repository: GitRepository;
+  readonly ref: string | undefined;
+  readonly place: string;
+  readonly signal: AbortSignal;
+}
+
 const MANY_PACKS = 30;
 const FETCH_OPTIONS = [...SHALLOW_FETCH, '--force'];
 
@@ -59,15 +67,13 @@ export class MirrorCache {
       await touch(place, this.clock.now());
       return this.at(place);
     }
-    return this.flights.run(`${place} ${ref ?? ''}`, signal, (flight) => this.bringUpToDate(asked, ref, place, flight));
+    return this.flights.run(`${place} ${ref ?? ''}`, signal, (flight) =>
+      this.bringUpToDate({ repository: asked, ref, place, signal: flight }),
+    );
   }
 
-  private async bringUpToDate(
-    repository: GitRepository,
-    ref: string | undefined,
-    place: string,
-    signal: AbortSignal,
-  ): Promise<Mirror> {
+  private async bringUpToDate(fetch: Fetch): Promise<Mirror> {
+    const { ref, place, signal } = fetch;
     const startedAt = this.clock.now().getTime();
     const timeoutMs = this.options.timeoutMs ?? 600_000;
     const late = AbortSignal.timeout(timeoutMs);
@@ -77,7 +83,7 @@ export class MirrorCache {
         // Another process may have done it while this one waited.
         const waited = this.clock.now().getTime() - startedAt;
         const isFresh = await this.isFresh(place, ref, waited);
-        const fetched = !isFresh && (await this.twice(repository, ref, place, either));
+        const fetched = !isFresh && (await this.twice({ ...fetch, signal: either }));
         await touch(place, this.clock.now());
         return fetched;
       });
@@ -91,33 +97,24 @@ export class MirrorCache {
   }
 
   /** What fails on a copy that was there before is tried once with a new one. Whether anything was fetched. */
-  private async twice(
-    repository: GitRepository,
-    ref: string | undefined,
-    place: string,
-    signal: AbortSignal,
-  ): Promise<boolean> {
+  private async twice(fetch: Fetch): Promise<boolean> {
+    const { place, signal } = fetch;
     const made = await this.store.prepare(place, signal);
     try {
-      return await this.fetch(repository, ref, place, signal);
+      return await this.fetch(fetch);
     } catch (error) {
       if (!(error instanceof GitFailure)) throw error;
       if (made === 'there' && ['damaged', 'failed', 'too_large'].includes(error.reason)) {
         await this.store.discard(place);
         await this.store.prepare(place, signal);
-        return await this.fetch(repository, ref, place, signal);
+        return await this.fetch(fetch);
       }
       if (made === 'made' || error.reason === 'too_large') await this.store.discard(place);
       throw error;
     }
   }
 
-  private async fetch(
-    repository: GitRepository,
-    ref: string | undefined,
-    place: string,
-    signal: AbortSignal,
-  ): Promise<boolean> {
+  private async fetch({ repository, ref, place, signal }: Fetch): Promise<boolean> {
     const { environment, maxBytes = 5 * 1024 ** 3 } = this.options;
     const call = (args: readonly string[], ended: AbortSignal): ReturnType<AskingCall> => ({
       ...inDirectory(place, ...args),

@@ -12,7 +12,7 @@ export interface FetchedRef {
   readonly name: string;
 }
 
-export interface RefRecord extends FetchedRef {
+interface RefRecord extends FetchedRef {
   /** What the other side had under the name; for an annotated tag not the commit. */
   readonly oid: string;
   /** When it was last compared with the other side, in milliseconds of the epoch. */
@@ -43,7 +43,7 @@ export async function writeRecord(mirror: string, ref: string | undefined, recor
   await rename(draft, join(directory, `${keyOf(ref)}.json`));
 }
 
-export interface FoundRef {
+interface FoundRef {
   /** What to fetch: a full name, or a commit id. */
   readonly name: string;
   readonly oid: string;

@@ -13,7 +13,7 @@ const LEFT_MS = 3_600_000;
 /** What a git process that was killed leaves behind; while it is there, no other can write. */
 const LEFTOVERS = /\.lock$|^tmp_|^incoming-|^tmp_objdir-/;
 
-export interface StoredMirror {
+interface StoredMirror {
   readonly place: string;
   readonly bytes: number;
   /** When it was asked for or read last, in milliseconds of the epoch. */

@@ -34,17 +34,14 @@ export class DefinedIdentities {
     return found;
   }
 
-  /** How many more identities the team can have. */
   async places(tx: Queryable, teamUid: string): Promise<number> {
     return MAX_IDENTITIES - (await this.identities.count(tx, teamUid));
   }
 
-  /** The issues of each. */
   validate(tx: Queryable, teamUid: string, fields: readonly IdentityFields[]): Promise<readonly (readonly Issue[])[]> {
     return this.rules.issuesOfDefined(tx, teamUid, fields);
   }
 
-  /** Creates it with its service account. */
   async create(
     tx: Queryable,
     { teamUid, factoryUid }: { readonly teamUid: string; readonly factoryUid: string },

@@ -79,7 +79,6 @@ export class IdentityRules {
   }
 }
 
-/** Names of the references to servers that are not registered. */
 const unregisteredIn = (servers: McpServers | null | undefined, registered: ReadonlySet<string>): string[] =>
   [...registeredUids(servers ?? {})].filter(([, uid]) => !registered.has(uid)).map(([name]) => name);
 

@@ -8,7 +8,6 @@ import { registeredOwner, ServerSecrets } from './server-secrets.js';
 
 const MAX_MCP_SERVERS = 200;
 
-/** MCP servers that teams have registered. */
 @Injectable()
 export class McpServersService {
   constructor(
@@ -17,7 +16,6 @@ export class McpServersService {
     private readonly secrets: ServerSecrets,
   ) {}
 
-  /** The servers of the teams of the request, by name. */
   list({ teamUids }: Caller): Promise<RegisteredServer[]> {
     return this.store.listFor(teamUids);
   }

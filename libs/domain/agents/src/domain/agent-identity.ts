@@ -1,13 +1,12 @@
 import type { McpServers } from './mcp-server.js';
 
 /** As on the wire. */
-export interface IdentityHarness {
+interface IdentityHarness {
   type?: string;
   model_id?: string;
   reasoning_level?: string;
 }
 
-/** What of an identity can be set. */
 export interface IdentityFields {
   readonly name: string;
   readonly description: string | null;
@@ -43,7 +42,6 @@ export interface AgentIdentity extends IdentityFields {
   readonly updatedAt: Date;
 }
 
-/** Of an identity that has nothing but a name. */
 export const BLANK_IDENTITY: Omit<IdentityFields, 'name'> = {
   description: null,
   prompt: null,

@@ -13,7 +13,7 @@ export interface McpServerConfig {
 export type McpServers = Readonly<Record<string, McpServerConfig>>;
 
 /** Where a secret value of a server stands, as a JSON pointer below the server: `/env/TOKEN`. */
-export type SecretPlace = string;
+type SecretPlace = string;
 
 const SECRET_MAPS = ['env', 'headers'] as const;
 
@@ -33,7 +33,6 @@ export function mapSecrets(
   return changed;
 }
 
-/** For responses. */
 export const maskSecrets = (server: McpServerConfig): McpServerConfig => mapSecrets(server, () => MASKED);
 
 /** Every value of `env` and `headers` by its place. */
@@ -90,7 +89,6 @@ export function registeredUids(servers: McpServers): Map<string, string> {
   );
 }
 
-/** What of a registered server can be set. */
 export interface ServerFields {
   readonly name: string;
   readonly description: string | null;

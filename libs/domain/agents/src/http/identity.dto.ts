@@ -36,7 +36,6 @@ export class IdentityMemoryInput {
   attached_stores?: string[];
 }
 
-/** What of an identity can be set, besides its name. */
 export class IdentityInput {
   @StringField({ ...OPEN, max: 2000, description: 'Text for people.' }) description?: string | null;
 

@@ -56,7 +56,6 @@ export class IdentitiesStore {
     );
   }
 
-  /** For this transaction to change. */
   async lock(tx: Queryable, uid: string): Promise<AgentIdentity | null> {
     const [identity] = await tx.query<AgentIdentity>(`${FIND.text} FOR UPDATE`, [uid]);
     return identity ?? null;

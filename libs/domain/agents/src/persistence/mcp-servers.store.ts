@@ -36,7 +36,6 @@ export class McpServersStore {
     );
   }
 
-  /** For this transaction to change. */
   async lock(tx: Queryable, uid: string): Promise<RegisteredServer | null> {
     const [server] = await tx.query<RegisteredServer>(`${SELECT} WHERE uid = $1 FOR UPDATE`, [uid]);
     return server ?? null;

@@ -31,7 +31,7 @@ export class RefusedError extends Error {
 }
 
 /** A value in the file of a resource. */
-export interface ResourceValue {
+interface ResourceValue {
   readonly kind: ResourceKind;
   readonly name: string;
   readonly pointer: string;

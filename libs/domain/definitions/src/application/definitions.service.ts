@@ -24,7 +24,8 @@ import { DefinitionRules } from './definition-rules.js';
 import { FactoryState } from './factory-state.js';
 import { WritePlan } from './write-plan.js';
 
-type ApplyResult = { readonly kind: 'applied'; readonly plan: readonly PlanEntry[] } | InvalidDefinition;
+type ApplyResult =
+  { readonly kind: 'applied'; readonly plan: readonly PlanEntry[] } | InvalidDefinition | RejectionOf<'not_found'>;
 
 const DEADLOCK = '40P01';
 /** Another transaction wrote a name, or took a lock, at the same time: the next plan includes its changes. */
@@ -50,18 +51,17 @@ export class DefinitionsService {
   }
 
   /** Applies all files or nothing. Applies of one factory come one after the other. */
-  async apply(
-    factoryUid: string,
-    author: PrincipalRef,
-    files: readonly DefinitionFile[],
-  ): Promise<ApplyResult | RejectionOf<'not_found'>> {
+  async apply(factoryUid: string, author: PrincipalRef, files: readonly DefinitionFile[]): Promise<ApplyResult> {
     const read = this.read(files);
     if (read.kind === 'invalid') return read;
     for (let attempt = 1; ; attempt += 1) {
       try {
-        const result = await this.database.transaction(async (tx) => {
+        const result = await this.database.transaction(async (tx): Promise<ApplyResult> => {
           const factory = await this.factories.lock(tx, factoryUid);
-          return factory ? this.applyWithin(tx, factory, author, files, read) : ({ kind: 'not_found' } as const);
+          if (!factory) return { kind: 'not_found' };
+          const planning = await this.plan(tx, factory, read, { held: true });
+          if (planning.kind === 'invalid') return planning;
+          return { kind: 'applied', plan: await this.writing.execute(tx, planning.applying, author, files) };
         });
         if (
           result.kind === 'applied' &&
@@ -98,18 +98,6 @@ export class DefinitionsService {
 
   private read(files: readonly DefinitionFile[]) {
     return readDefinition(files, { triggers: this.triggers.all() });
-  }
-
-  private async applyWithin(
-    tx: Queryable,
-    factory: Factory,
-    author: PrincipalRef,
-    files: readonly DefinitionFile[],
-    read: ValidDefinition,
-  ): Promise<ApplyResult> {
-    const planning = await this.plan(tx, factory, read, { held: true });
-    if (planning.kind === 'invalid') return planning;
-    return { kind: 'applied', plan: await this.writing.execute(tx, planning.applying, author, files) };
   }
 
   /** What an apply does, or everything that prevents it. `held`: the plan stays true until the transaction ends. */

@@ -16,7 +16,7 @@ export const FOREMAN = 'foreman';
 /** A factory with the UID of the identity of its foreman; null: it has none. */
 export type DiscoveredFactory = Factory & { readonly foremanUid: string | null };
 
-export interface DispatchRunCommand {
+interface DispatchRunCommand {
   readonly prompt: string;
   readonly title?: string;
   /** `<source>:<id>`; generated when it is absent. */

@@ -77,7 +77,7 @@ const toAutomation = (spec: AutomationSpec, defaults: AgentSettings): DesiredAut
 });
 
 /** Own settings over the factory's; servers by their names. */
-export function withDefaults(defaults: AgentSettings, own: AgentSettings): AgentSettings {
+function withDefaults(defaults: AgentSettings, own: AgentSettings): AgentSettings {
   const mcpServers = { ...defaults.mcpServers, ...own.mcpServers };
   return settingsOf({
     ...settingsOf(defaults),

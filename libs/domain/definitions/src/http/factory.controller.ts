@@ -32,7 +32,6 @@ import {
 const TAG = 'Factories';
 const DEFAULT_LIMIT = 100;
 
-/** For those who have work and look for who does it. Another team's factory does not exist. */
 @Controller('factory')
 export class FactoryController {
   constructor(
@@ -123,7 +122,6 @@ const present = (factory: DiscoveredFactory): FactoryItem => ({
 
 type DispatchResult = Awaited<ReturnType<FactoryRunsService['dispatch']>>;
 
-/** Why nothing was dispatched. */
 function dispatchProblem(rejection: Exclude<DispatchResult, { kind: 'dispatched' }>): ProblemError {
   switch (rejection.kind) {
     case 'not_found':

@@ -4,7 +4,6 @@ import { Database, type Queryable } from '#platform/persistence';
 import type { AgentSettings, DefinitionFile } from '../domain/definition.js';
 import type { AppliedDefinition } from '../domain/present-state.js';
 
-/** What was applied to factories. */
 @Injectable()
 export class DefinitionsStore {
   constructor(private readonly database: Database) {}

@@ -1,7 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Database, type Queryable, sqlState, UNIQUE_VIOLATION, writtenRow } from '#platform/persistence';
 
-/** What of a factory can be set. */
 export interface FactoryFields {
   readonly name: string;
   /** Empty: none. */
@@ -18,7 +17,7 @@ export interface Factory extends FactoryFields {
   readonly updatedAt: Date;
 }
 
-export interface FactorySearch {
+interface FactorySearch {
   readonly teamUids: readonly string[];
   /** Part of name, alias or description, in any case; null: all. */
   readonly text: string | null;

@@ -18,7 +18,7 @@ const READ_AT_ONCE = 8;
 /** What the API answers for the tree of a repository without commits. */
 const EMPTY_REPOSITORY = 409;
 
-export interface GithubSkillOptions {
+interface GithubSkillOptions {
   readonly origin: string;
   /** For repositories whose environment names no secret; private ones are not read by it. */
   readonly token?: string;

@@ -19,7 +19,6 @@ export interface SkillRunSource {
 export class SkillRuns implements SkillRunSource {
   private source: SkillRunSource | undefined;
 
-  /** Throws at a second one. */
   register(source: SkillRunSource): void {
     if (this.source !== undefined) throw new Error('SkillRuns has a source already.');
     this.source = source;
@@ -31,7 +30,7 @@ export class SkillRuns implements SkillRunSource {
   }
 }
 
-export interface SkillListing {
+interface SkillListing {
   /** `owner/repo`; absent: those of all environments that the caller may use, and the bundled ones. */
   readonly repo?: string;
   readonly refresh: boolean;

@@ -8,7 +8,7 @@ import { ManagedSecrets } from '#platform/secrets';
 import { keyOf, type SkillCredential, type SkillRepository } from './skill-sources.js';
 import { repositoryNameOf } from '../domain/skill-spec.js';
 
-export interface NamedEnvironment {
+interface NamedEnvironment {
   readonly uid: string;
   readonly name: string;
 }

@@ -56,7 +56,6 @@ export abstract class SkillSource {
 export class SkillSources {
   private readonly sources: SkillSource[] = [];
 
-  /** Throws when there is one of this id. */
   register(source: SkillSource): void {
     if (this.sources.some(({ id }) => id === source.id)) throw new Error(`There are two skill sources ${source.id}.`);
     this.sources.unshift(source);

@@ -42,7 +42,7 @@ function decode(content: Uint8Array): string | null {
 }
 
 /** Absent and blank fields are left out; texts are trimmed. `error` is a sentence or more. */
-export type SkillFields =
+type SkillFields =
   | { readonly kind: 'read'; readonly name?: string; readonly description?: string }
   | { readonly kind: 'malformed'; readonly error: string };
 
@@ -51,7 +51,7 @@ const MAX_ERROR_LENGTH = 300;
 class FrontMatterError extends Error {}
 
 /** `name` and `description` of a YAML mapping; other keys are not looked at. */
-export function readFrontMatter(source: string): SkillFields {
+function readFrontMatter(source: string): SkillFields {
   try {
     return { kind: 'read', ...read(source) };
   } catch (error) {
@@ -108,7 +108,7 @@ const HEADING = /^ {0,3}#{1,6}(?:\s|$)/;
 const UNDERLINE = /^ {0,3}(?:=+|-+)\s*$/;
 
 /** The first paragraph of a Markdown text on one line, at most 512 characters; of one with headings only, the first. */
-export function firstParagraph(body: string): string {
+function firstParagraph(body: string): string {
   const lines = body.split('\n');
   let heading = '';
   let paragraph: string[] = [];

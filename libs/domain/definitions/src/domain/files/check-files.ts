@@ -8,7 +8,7 @@ export interface PlacedFile {
   readonly place: Exclude<Place, { kind: 'misplaced' }>;
 }
 
-export interface CheckedFiles {
+interface CheckedFiles {
   /** Those whose text is worth reading, by path. */
   readonly placed: readonly PlacedFile[];
   readonly faults: readonly Diagnostic[];

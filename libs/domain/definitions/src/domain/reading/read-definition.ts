@@ -74,7 +74,7 @@ const agentIn = (value: unknown): unknown =>
   typeof value === 'object' && value !== null && 'agent' in value ? value.agent : undefined;
 
 /** What names an agent, in a file that may have other faults: the value of `agent:`. */
-export interface AgentUse {
+interface AgentUse {
   readonly path: string;
   readonly agent: unknown;
   readonly places: FilePlaces;
@@ -114,7 +114,7 @@ const MAX_PROMPT_BYTES = 65_536;
  * What is wrong with the text that follows the front matter; null where there is none to follow. An agent may have an empty
  * one: it brings settings alone.
  */
-export function checkPrompt({ path, place }: PlacedFile, prompt: string | null, places: FilePlaces): Diagnostic[] {
+function checkPrompt({ path, place }: PlacedFile, prompt: string | null, places: FilePlaces): Diagnostic[] {
   if (prompt === null || (place.kind !== 'automation' && place.kind !== 'agent')) return [];
   const say = (code: string, message: string): Diagnostic[] => [{ code, path, ...places.at('/prompt'), message }];
   if (place.kind === 'automation' && prompt.trim() === '')

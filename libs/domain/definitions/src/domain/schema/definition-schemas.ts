@@ -15,7 +15,7 @@ export const text = (maxLength: number, description: string, more: object = {}):
 });
 
 /** The keys that can stand in `agentDefaults`, in agents and in automations. */
-export const AGENT_SETTINGS: Readonly<Record<string, object>> = {
+const AGENT_SETTINGS: Readonly<Record<string, object>> = {
   model: text(256, 'Model of the runs, such as `auto` or an id of GET /agent/models.'),
   environmentId: {
     type: 'string',
@@ -48,7 +48,7 @@ export const AGENT_SETTINGS: Readonly<Record<string, object>> = {
 };
 
 /** A kind of triggers, as far as files are concerned: what `TriggerProviders` knows of it. */
-export interface KnownTrigger {
+interface KnownTrigger {
   readonly provider: string;
   readonly event: string;
   /** JSON Schema (2020-12) of the fields beside `provider` and `event`. */
@@ -56,7 +56,7 @@ export interface KnownTrigger {
 }
 
 /** Any of these triggers; which one is decided by provider and event, so that only what belongs to it is complained about. */
-export function triggerSchema(known: readonly KnownTrigger[]): object {
+function triggerSchema(known: readonly KnownTrigger[]): object {
   const providers = [...new Set(known.map(({ provider }) => provider))];
   return {
     type: 'object',

@@ -109,7 +109,7 @@ const SECRETIVE = /secret|token|passw|api_?-?key|credential/i;
 const REGISTER = 'register the server for the team with POST /mcp-servers, and give its UID as warp_id';
 
 /** A key that is not known where it stands: what was meant by it, if that can be guessed. */
-export function aboutUnknownKey(path: readonly string[], key: string, parentSchema: unknown): SchemaFault {
+function aboutUnknownKey(path: readonly string[], key: string, parentSchema: unknown): SchemaFault {
   const { code, message } = guess(path, key, Object.keys(propertiesOf(parentSchema)));
   return { code, path: [...path, key], side: 'key', message };
 }

@@ -88,7 +88,7 @@ const withFrontMatter = (value: Readonly<Record<string, unknown>>, prompt: strin
   `---\n${writeYaml(value)}---\n${bodyOf(prompt)}`;
 
 /** Values of JSON as YAML that {@link readYaml} reads back: block style, quotes where they are needed, no lines folded. */
-export function writeYaml(value: Readonly<Record<string, unknown>>): string {
+function writeYaml(value: Readonly<Record<string, unknown>>): string {
   if (Object.keys(value).length === 0) return '';
   const document = new Document(value, { version: '1.2', schema: 'core', merge: false, aliasDuplicateObjects: false });
   visit(document, { Pair: (_, pair) => quoteMergeKey(pair) });

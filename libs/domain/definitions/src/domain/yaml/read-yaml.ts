@@ -14,7 +14,7 @@ import { isStorableText } from '#platform/kernel';
 import { MAX_DIAGNOSTICS, printable } from '../definition.js';
 import { type LexemeBudget, scanYaml, type YamlFault } from './scan-yaml.js';
 
-export interface ReadYaml {
+interface ReadYaml {
   /** null where there is nothing. */
   readonly root: ParsedNode | null;
   /** As JSON; undefined where it would not be what somebody meant. */
@@ -121,7 +121,7 @@ const MESSAGES: Readonly<Partial<Record<YAMLError['code'], string>>> = {
 const OTHERWISE = 'This is not allowed at this place in YAML.';
 
 /** Of a document's errors, one a place. */
-export function syntaxFaults(errors: readonly YAMLError[]): YamlFault[] {
+function syntaxFaults(errors: readonly YAMLError[]): YamlFault[] {
   const byOffset = new Map<number, YAMLError>();
   for (const error of errors) if (!byOffset.has(error.pos[0])) byOffset.set(error.pos[0], error);
   return [...byOffset.values()]
