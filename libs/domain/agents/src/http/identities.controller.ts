@@ -43,7 +43,7 @@ export class IdentitiesController {
     id: 'createAgentIdentity',
     summary: 'Create an agent identity',
     description:
-      'An agent with a name of its own: runs that name it in `agent_identity_uid` are executed by it and take what it defines where the request says nothing. It owns a service account of the same uid, which can have tokens. A team has at most 1,000.',
+      'An agent identity is a named agent: runs that name it in `agent_identity_uid` are executed by it and use its settings where the request contains none. It has a service account of the same UID, which can have tokens. A team can have at most 1,000.',
     tag: TAG,
     team: true,
     request: { value: { name: 'reviewer', prompt: 'You review changes.' } },
@@ -81,10 +81,10 @@ export class IdentitiesController {
     id: 'updateAgentIdentity',
     summary: 'Update an agent identity',
     description:
-      'What is absent or null stays as it is; an empty text, list or object clears. Runs that exist already are not touched.',
+      'Absent and null fields keep their values; an empty text, list or object clears the field. Existing runs are not changed.',
     tag: TAG,
     request: { value: { prompt: 'You review changes and suggest tests.' } },
-    success: { status: 200, description: 'The agent identity as it is now.', type: IdentityItem },
+    success: { status: 200, description: 'The updated agent identity.', type: IdentityItem },
     errors: [400, 403, 404, 413, 415],
   })
   async updateAgentIdentity(
@@ -102,9 +102,9 @@ export class IdentitiesController {
   @Operation({
     id: 'deleteAgentIdentity',
     summary: 'Delete an agent identity',
-    description: 'Its tokens end with it. Runs of the past keep its name.',
+    description: 'Its tokens become invalid. Past runs keep its name.',
     tag: TAG,
-    success: { status: 204, description: 'It is gone.' },
+    success: { status: 204, description: 'Deleted.' },
     errors: [400, 403, 404],
   })
   async deleteAgentIdentity(@CurrentCaller() caller: Caller, @Param('uid', pathId('uid')) uid: string): Promise<void> {

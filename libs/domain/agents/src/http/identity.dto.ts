@@ -86,7 +86,7 @@ export class IdentityInput {
     ...OPEN,
     maxEntries: 32,
     description:
-      'By name; each has exactly one of warp_id, command and url. All together at most 65,536 bytes. A value `***` in `env` or `headers` keeps the stored one, as long as the server stays the same and no other value of the two is given; to add or change one, send all of its values again. Whoever may start runs of the team can use these servers, and by that read the values.',
+      'By name; each has exactly one of warp_id, command and url. All together at most 65,536 bytes. A value `***` in `env` or `headers` keeps the stored one, as long as the server stays the same and no other value of the two is given; to add or change one, send all of its values again. Everybody who may start runs of the team can use these servers, and can thereby read the values.',
   })
   mcp_servers?: Record<string, McpServerConfig> | null;
 

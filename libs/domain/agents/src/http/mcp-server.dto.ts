@@ -2,7 +2,7 @@ import { ArrayField, DateTimeField, MapField, object, StringField, text } from '
 
 const OPTIONAL = { optional: true } as const;
 const MASKED_VALUES =
-  'Values come back as `***`; the agents of runs get them in clear, so whoever may start such a run can read them.';
+  'Values are returned as `***`; the agents of runs receive them in clear, so everybody who may start such a run can read them.';
 
 const serverUrl = {
   max: 2048,

@@ -34,7 +34,7 @@ export class McpServersController {
     id: 'createMcpServer',
     summary: 'Create an MCP server',
     description:
-      'Configurations of runs and agent identities of the team refer to it as `warp_id`, so that its credentials stand in one place. Whoever may start runs of the team can have an agent use the server, and by that read these credentials: register none that the whole team may not have. Exactly one of `command` (with `args` and `env`) and `url` (with `headers`). A team has at most 200.',
+      'Configurations of runs and agent identities of the team refer to it as `warp_id`, so that its credentials are stored in one place. Everybody who may start runs of the team can have an agent use the server, and can thereby read these credentials: register only credentials that the whole team may have. Exactly one of `command` (with `args` and `env`) and `url` (with `headers`). A team has at most 200.',
     tag: TAG,
     team: true,
     request: { value: { name: 'issues', url: 'https://mcp.example.com/issues' } },
@@ -67,10 +67,10 @@ export class McpServersController {
     id: 'updateMcpServer',
     summary: 'Update an MCP server',
     description:
-      'All of it: what is left out is gone. A value `***` in `env` or `headers` keeps the stored one, as long as `command` and `args`, or `url`, stay the same and no other value of the two is given; to add or change one, send all values again.',
+      'Replaces the whole server: omitted fields are removed. A value `***` in `env` or `headers` keeps the stored one, as long as `command` and `args`, or `url`, stay the same and no other value of the two is given; to add or change one, send all values again.',
     tag: TAG,
     request: { value: { name: 'issues', url: 'https://mcp.example.com/v2/issues' } },
-    success: { status: 200, description: 'The MCP server as it is now.', type: McpServerItem },
+    success: { status: 200, description: 'The updated MCP server.', type: McpServerItem },
     errors: [400, 403, 404, 413, 415],
   })
   async updateMcpServer(
@@ -86,9 +86,9 @@ export class McpServersController {
   @Operation({
     id: 'deleteMcpServer',
     summary: 'Delete an MCP server',
-    description: 'Configurations that still refer to it are refused for new runs until they are changed.',
+    description: 'Configurations that still refer to it are rejected for new runs until they are changed.',
     tag: TAG,
-    success: { status: 204, description: 'It is gone.' },
+    success: { status: 204, description: 'Deleted.' },
     errors: [400, 403, 404],
   })
   async deleteMcpServer(@CurrentCaller() caller: Caller, @Param('uid', pathId('uid')) uid: string): Promise<void> {

@@ -44,10 +44,14 @@ export class DefinitionController {
     id: 'applyFactoryDefinition',
     summary: 'Apply a factory definition',
     description:
-      'As a whole or not at all. Webhooks, agents and automations of files that are gone are deleted; what was made through the API is left alone. Applying the same files again changes nothing. What cannot be applied is a 400 that names file, line and column of every fault, in `errors` and once more as `diagnostics`, as in the answer of validate. At most 256 files of 262,144 bytes, 8 MiB together. Needs the role admin or owner.',
+      'Applies all files or nothing. Webhooks, agents and automations whose files were removed are deleted; resources that were made through the API are not changed. Applying the same files again changes nothing. A definition that cannot be applied is rejected with 400, with file, line and column of every issue in `errors` and again in `diagnostics`, as in the response of validate. At most 256 files of 262,144 bytes, 8 MiB together.',
     tag: TAG,
     request: DEFINITION_EXAMPLE,
-    success: { status: 200, description: 'What was done, or would be.', type: ApplyFactoryDefinitionResponse },
+    success: {
+      status: 200,
+      description: 'What was changed, or would be changed.',
+      type: ApplyFactoryDefinitionResponse,
+    },
     errors: [400, 403, 404, 413, 415],
   })
   async applyFactoryDefinition(
@@ -79,10 +83,10 @@ export class DefinitionController {
   @Operation({
     id: 'validateFactoryDefinition',
     summary: 'Validate a factory definition',
-    description: 'Changes nothing. Also about what the files refer to: secrets, webhooks, environments, names.',
+    description: 'Changes nothing. Also checks what the files refer to: secrets, webhooks, environments, names.',
     tag: TAG,
     request: DEFINITION_EXAMPLE,
-    success: { status: 200, description: 'All that is wrong with it.', type: ValidateFactoryDefinitionResponse },
+    success: { status: 200, description: 'All issues of the definition.', type: ValidateFactoryDefinitionResponse },
     errors: [400, 403, 404, 413, 415],
   })
   async validateFactoryDefinition(
@@ -102,7 +106,7 @@ export class DefinitionController {
     id: 'exportFactoryDefinition',
     summary: 'Export a factory definition',
     description:
-      'As it is now. A file that was applied comes back as it was where what it says is still so, else it is written anew. What was made through the API is not in it. Applying the answer changes nothing, unless something was changed through the API to what files cannot say.',
+      'Returns the present state as files. A file that was applied is returned verbatim if it still describes the resource; otherwise it is generated. Resources that were made through the API are not included. Applying the response changes nothing, unless something was changed through the API to a value that files cannot express.',
     tag: TAG,
     success: { status: 200, description: 'The files, by path.', type: FactoryDefinitionFiles },
     errors: [400, 403, 404],

@@ -46,7 +46,7 @@ function sourceOf(text: SourceText, start: number, end: number, body: Source['bo
   };
 }
 
-/** Nothing that takes room: what stands there as `null` does. */
+/** Nothing was written; a written `null` is not empty. */
 const isEmpty = (root: ParsedNode | null): boolean => !root || root.range[0] === root.range[1];
 
 const withoutFrontMatter = (kind: 'missing' | 'unclosed'): { code: string; message: string } =>

@@ -95,7 +95,7 @@ function writeYaml(value: Readonly<Record<string, unknown>>): string {
   return document.toString({ lineWidth: 0, blockQuote: 'literal', doubleQuotedAsJSON: true });
 }
 
-/** Plain, it would be no key of its own. */
+/** A plain `<<` would be read as a merge key. */
 function quoteMergeKey({ key }: Pair): void {
   if (isScalar(key) && key.value === '<<') key.type = Scalar.QUOTE_DOUBLE;
 }
