@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url';
 import createClient from 'openapi-fetch';
 import openapiTS, { astToString, type OpenAPI3 } from 'openapi-typescript';
 import ts from 'typescript';
-import { CreateFactory } from '#domain/factories';
+import { FactoriesService } from '#domain/factories';
 import { noteExchange, startTestApi, type TestApi, type TestPrincipal } from '#testing';
 
 /** Parts of the program that a user of generated types might write; each drives operations of its own. */
@@ -147,7 +147,7 @@ export async function openFactoryProgram<Program>(name: ProgramName): Promise<Fa
   const api = await startTestApi();
   const team = await api.identities.team();
   const admin = await api.identities.user({ [team]: 'admin' });
-  const made = await api.app.get(CreateFactory, { strict: false }).execute({ teamUid: team, name: 'Factory' });
+  const made = await api.app.get(FactoriesService, { strict: false }).create({ teamUid: team, name: 'Factory' });
   if (made.kind !== 'created') throw new Error(`The factory was not made: ${made.kind}.`);
   const running = await loadProgram<Program>(name, api);
   return {

@@ -1,4 +1,4 @@
-import { CreateFactory } from '#domain/factories';
+import { FactoriesService } from '#domain/factories';
 import { DeliveryBuilder, startTestApi, type TestApi, type TestResponse, WebhookBuilder } from '#testing';
 import { type AgentsRoom, openRoom } from '../agents/agents-room.js';
 
@@ -43,7 +43,7 @@ export async function openAutomationsRoom(): Promise<AutomationsRoom> {
   const ask = async (status: number, line: string, body?: unknown) =>
     (await api.request(status, line, { token: room.admin.token, ...(body !== undefined && { body }) })).body;
   const newFactory = async (teamUid = room.team): Promise<string> => {
-    const result = await api.app.get(CreateFactory, { strict: false }).execute({ teamUid, name: 'Factory' });
+    const result = await api.app.get(FactoriesService, { strict: false }).create({ teamUid, name: 'Factory' });
     if (result.kind !== 'created') throw new Error(`No factory was made: ${result.kind}.`);
     return result.factory.uid;
   };

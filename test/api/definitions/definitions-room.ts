@@ -1,4 +1,4 @@
-import { CreateFactory } from '#domain/factories';
+import { FactoriesService } from '#domain/factories';
 import { startTestApi, type TestApi, type TestResponse } from '#testing';
 import { type AgentsRoom, openRoom } from '../agents/agents-room.js';
 
@@ -47,7 +47,7 @@ export async function openDefinitionsRoom(): Promise<DefinitionsRoom> {
     ...people,
     api,
     newFactory: async (teamUid = people.team) => {
-      const result = await api.app.get(CreateFactory, { strict: false }).execute({ teamUid, name: 'Factory' });
+      const result = await api.app.get(FactoriesService, { strict: false }).create({ teamUid, name: 'Factory' });
       if (result.kind !== 'created') throw new Error(`No factory was made: ${result.kind}.`);
       return result.factory.uid;
     },

@@ -1,4 +1,4 @@
-import { CreateFactory, type CreateFactoryCommand } from '#domain/factories';
+import { type CreateFactoryCommand, FactoriesService } from '#domain/factories';
 import { startTestApi, type TestApi } from '#testing';
 import { type AgentsRoom, openRoom } from '../agents/agents-room.js';
 
@@ -22,7 +22,7 @@ export async function openFactoriesRoom(): Promise<FactoriesRoom> {
     api,
     newFactory: async (fields = {}) => {
       const command = { teamUid: room.team, name: 'Factory', ...fields };
-      const result = await api.app.get(CreateFactory, { strict: false }).execute(command);
+      const result = await api.app.get(FactoriesService, { strict: false }).create(command);
       if (result.kind !== 'created') throw new Error(`No factory was made: ${result.kind}.`);
       return result.factory.uid;
     },

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { CreateFactory } from '#domain/factories';
+import { FactoriesService } from '#domain/factories';
 import { newUid } from '#platform/kernel';
 import { startTestApi, type TestApi } from '#testing';
 import { type AgentsRoom, openRoom, pointersOf } from '../agents/agents-room.js';
@@ -12,7 +12,7 @@ let factoryUid: string;
 beforeAll(async () => {
   api = await startTestApi();
   room = await openRoom(api);
-  const made = await api.app.get(CreateFactory).execute({ teamUid: room.team, name: 'factory' });
+  const made = await api.app.get(FactoriesService).create({ teamUid: room.team, name: 'factory' });
   if (made.kind !== 'created') throw new Error(`The factory was not made: ${made.kind}.`);
   factoryUid = made.factory.uid;
 });

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Factory, FindFactory } from '#domain/factories';
+import { FactoriesService, type Factory } from '#domain/factories';
 import { Database, type Queryable } from '#platform/persistence';
 import { type DefinedWebhook, DefinedWebhooks, type WebhookSettings } from '#domain/webhooks';
 import { openWebhooksRoom, type WebhooksRoom, webhooksOf } from './webhooks-room.js';
@@ -26,7 +26,7 @@ const secret = (name: string, value: string, status = 200) =>
   room.api.request(status, `PUT /secrets/${name}`, { token: room.admin.token, body: { value } });
 
 async function newFactory(): Promise<Factory> {
-  const found = await room.api.app.get(FindFactory, { strict: false }).execute(await room.newFactory());
+  const found = await room.api.app.get(FactoriesService, { strict: false }).find(await room.newFactory());
   if (!found) throw new Error('The factory is not there.');
   return found;
 }

@@ -1,4 +1,4 @@
-import { CreateFactory } from '#domain/factories';
+import { FactoriesService } from '#domain/factories';
 import { SecretBox } from '#platform/secrets';
 import { startTestApi, type TestApi, type TestResponse } from '#testing';
 import { type AgentsRoom, openRoom } from '../agents/agents-room.js';
@@ -32,7 +32,7 @@ export async function openWebhooksRoom(): Promise<WebhooksRoom> {
   const room = await openRoom(api);
   const box = new SecretBox(api.settings);
   const newFactory = async (teamUid = room.team): Promise<string> => {
-    const result = await api.app.get(CreateFactory, { strict: false }).execute({ teamUid, name: 'Factory' });
+    const result = await api.app.get(FactoriesService, { strict: false }).create({ teamUid, name: 'Factory' });
     if (result.kind !== 'created') throw new Error(`No factory was made: ${result.kind}.`);
     return result.factory.uid;
   };

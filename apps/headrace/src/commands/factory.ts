@@ -1,4 +1,4 @@
-import { CreateFactory, ListFactories } from '#domain/factories';
+import { FactoriesService } from '#domain/factories';
 import { CommandError, filledText, requiredText, text, UsageError } from '../cli/command.js';
 import { printResult, printRows } from '../cli/output.js';
 import { databaseCommand, unknownTeam } from '../process/services.js';
@@ -21,7 +21,7 @@ export const create = databaseCommand({
   },
   run: async (services, { team: teamUid, alias, description = '', ...values }, name) => {
     const command = { teamUid, name, description, ...(alias !== undefined && { alias }) };
-    const result = await services.get(CreateFactory).execute(command);
+    const result = await services.get(FactoriesService).create(command);
     switch (result.kind) {
       case 'unknown_team':
         throw unknownTeam(teamUid);
@@ -35,7 +35,7 @@ export const create = databaseCommand({
 
 export const list = databaseCommand({
   run: async (services, values) => {
-    const factories = await services.get(ListFactories).execute(MAX_LISTED);
+    const factories = await services.get(FactoriesService).list(MAX_LISTED);
     const rows = factories.map(({ uid, name, alias, teamUid, createdAt }) => [uid, name, alias, teamUid, createdAt]);
     printRows(values, ['UID', 'NAME', 'ALIAS', 'TEAM', 'CREATED'], rows);
   },

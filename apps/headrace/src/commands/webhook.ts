@@ -1,5 +1,5 @@
 import type { INestApplicationContext } from '@nestjs/common';
-import { type Factory, FindFactory, ListFactories } from '#domain/factories';
+import { FactoriesService, type Factory } from '#domain/factories';
 import {
   AUTH_MODES,
   DELIVERY_OUTCOMES,
@@ -78,7 +78,7 @@ export const rotate = secretsCommand({
   run: async (services, values, uid) => {
     const secret = readSecretFile(values['secret-file']);
     const webhook = await services.get(WebhooksService).getByUid(uid);
-    const factory = webhook && (await services.get(FindFactory).execute(webhook.factoryUid));
+    const factory = webhook && (await services.get(FactoriesService).find(webhook.factoryUid));
     if (!factory) throw unknownWebhook(uid);
     const result = await services.get(WebhooksService).rotateSecret(factory, uid, secret);
     switch (result.kind) {
@@ -138,11 +138,11 @@ function stateOf({ enabled, hasSecret, secretPending }: ManagedWebhook): string 
 /** The factory with this uid; by default the only factory. */
 async function findFactory(services: INestApplicationContext, uid: string | undefined): Promise<Factory> {
   if (uid !== undefined) {
-    const factory = await services.get(FindFactory).execute(uid);
+    const factory = await services.get(FactoriesService).find(uid);
     if (!factory) throw new CommandError(`factory ${uid} not found.`);
     return factory;
   }
-  const [only, ...others] = await services.get(ListFactories).execute(20);
+  const [only, ...others] = await services.get(FactoriesService).list(20);
   if (!only) throw new CommandError('there is no factory; create one with `headrace factory create`.');
   if (others.length === 0) return only;
   const known = [only, ...others].map((factory) => `${factory.uid} (${factory.name})`);

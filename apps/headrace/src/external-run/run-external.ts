@@ -79,7 +79,7 @@ function textLog(): RunnerLog {
   process.stderr.on('error', () => undefined);
   const say = (message: string, fields: LogFields = {}): void =>
     void process.stderr.write(
-      `headrace: ${message}${fields.error === undefined ? '' : ` (${String(fields.error)})`}\n`,
+      `headrace: ${message}${fields.error === undefined ? '' : ` (${JSON.stringify(fields.error)})`}\n`,
     );
   return { info: () => undefined, warn: say, error: say };
 }

@@ -1,6 +1,6 @@
 import { Body, Controller, Delete, Get, Param, Post, Put, Query } from '@nestjs/common';
 import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
-import { FactoryAccess, managedFactory } from '#domain/factories';
+import { FactoriesService, managedFactory } from '#domain/factories';
 import { BodyLimit, MIB, Operation, pageInfo, pathId, unwrap } from '#platform/http';
 import { AutomationsService } from '../application/automations.service.js';
 import { TestTrigger } from '../application/test-trigger.js';
@@ -36,7 +36,7 @@ const INDEX = /^(0|[1-9]\d{0,3})$/;
 @Controller('factories/:factoryUid/automations')
 export class AutomationsController {
   constructor(
-    private readonly access: FactoryAccess,
+    private readonly factories: FactoriesService,
     private readonly automations: AutomationsService,
     private readonly tests: TestTrigger,
   ) {}
@@ -205,7 +205,7 @@ export class AutomationsController {
   }
 
   private async scope(caller: Caller, factoryUid: string): Promise<TriggerScope> {
-    const { uid, teamUid } = await managedFactory(this.access, caller, factoryUid);
+    const { uid, teamUid } = await managedFactory(this.factories, caller, factoryUid);
     return { factoryUid: uid, teamUid };
   }
 }

@@ -1,7 +1,7 @@
 import { Body, Controller, Delete, Get, Param, Patch, Post } from '@nestjs/common';
 import { ApiBody } from '@nestjs/swagger';
 import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
-import { type Factory, FactoryAccess, managedFactory } from '#domain/factories';
+import { FactoriesService, type Factory, managedFactory } from '#domain/factories';
 import { Operation, pathId, unwrap } from '#platform/http';
 import { WebhooksService } from '../application/webhooks.service.js';
 import { SignatureSchemes } from '../domain/signing/signature-schemes.js';
@@ -20,7 +20,7 @@ const TAG = 'Webhooks';
 @Controller('factories/:factoryUid/webhooks')
 export class WebhooksController {
   constructor(
-    private readonly access: FactoryAccess,
+    private readonly factories: FactoriesService,
     private readonly webhooks: WebhooksService,
     private readonly presenter: WebhookPresenter,
   ) {}
@@ -161,7 +161,7 @@ export class WebhooksController {
   }
 
   private factory(caller: Caller, factoryUid: string): Promise<Factory> {
-    return managedFactory(this.access, caller, factoryUid);
+    return managedFactory(this.factories, caller, factoryUid);
   }
 }
 

@@ -46,7 +46,7 @@ export function unwrap<R extends object, Own extends Outcome = never>(
   const problems: Readonly<Record<string, unknown>> = { ...SHARED, ...('problems' in words && words.problems) };
   const kind = 'kind' in result && typeof result.kind === 'string' ? result.kind : '';
   const problemOf = Object.hasOwn(problems, kind) ? problems[kind] : undefined;
-  if (typeof problemOf === 'function') throw problemOf(result, words);
+  if (typeof problemOf === 'function') throw problemOf(result, words) as ProblemError;
   return result as Exclude<R, { readonly kind: Rejection['kind'] | Own['kind'] }>;
 }
 

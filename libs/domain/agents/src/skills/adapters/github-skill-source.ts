@@ -1,15 +1,24 @@
-import { type SkillRepository, SkillSource, type SourceFile, type SourceReading } from '../application/skill-source.js';
-import { type PickedFile, pickSkillFiles, type TreeFile } from '../domain/pick-skill-files.js';
-import { MAX_SKILL_BYTES } from '../domain/skill-limits.js';
-import { SKILL_DIRECTORIES } from '../domain/skill-path.js';
 import { GithubApi, GithubRefusal, type GithubTree } from './github-api.js';
 import { SECRET_GONE } from './mirror-skill-source.js';
+import {
+  type SkillRepository,
+  SkillSource,
+  type SourceFile,
+  type SourceReading,
+} from '../application/skill-sources.js';
+import {
+  MAX_SKILL_BYTES,
+  type PickedFile,
+  pickSkillFiles,
+  SKILL_DIRECTORIES,
+  type TreeFile,
+} from '../domain/skill-files.js';
 
 const READ_AT_ONCE = 8;
 /** What the API answers for the tree of a repository without commits. */
 const EMPTY_REPOSITORY = 409;
 
-export interface GithubSkillOptions {
+interface GithubSkillOptions {
   readonly origin: string;
   /** For repositories whose environment names no secret; private ones are not read by it. */
   readonly token?: string;

@@ -1,8 +1,6 @@
 import { GitFailure, type GitRepository, type Mirror, type MirrorCache, type TreeEntry } from '#platform/git';
-import { type SkillRepository, SkillSource, type SourceReading } from '../application/skill-source.js';
-import { pickSkillFiles, type TreeFile } from '../domain/pick-skill-files.js';
-import { MAX_SKILL_BYTES } from '../domain/skill-limits.js';
-import { SKILL_DIRECTORIES } from '../domain/skill-path.js';
+import { type SkillRepository, SkillSource, type SourceReading } from '../application/skill-sources.js';
+import { MAX_SKILL_BYTES, pickSkillFiles, SKILL_DIRECTORIES, type TreeFile } from '../domain/skill-files.js';
 
 /** Any repository that git can reach, by a bare mirror on disk: trees and files are read as git's objects. */
 export class MirrorSkillSource extends SkillSource {

@@ -1,11 +1,10 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
 import { KeyedSemaphore } from '#platform/kernel';
+import { type SkillRepository, SkillSources, type SourceFile } from './skill-sources.js';
 import type { FoundSkill } from '../domain/found-skill.js';
 import { type ParsedSkill, parseSkill } from '../domain/parse-skill.js';
-import { directoryRank } from '../domain/skill-path.js';
-import type { SkillRepository, SourceFile } from './skill-source.js';
-import { SkillSources } from './skill-sources.js';
+import { directoryRank } from '../domain/skill-files.js';
 
 export type SkillsReading =
   | { readonly kind: 'read'; readonly skills: readonly FoundSkill[] }

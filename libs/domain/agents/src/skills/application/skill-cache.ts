@@ -2,9 +2,9 @@ import { Injectable, Logger } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { Settings } from '#platform/config';
 import { Clock, within } from '#platform/kernel';
-import type { FoundSkill } from '../domain/found-skill.js';
 import { ReadSkills, type SkillsReading } from './read-skills.js';
-import { keyOf, type SkillRepository } from './skill-source.js';
+import { keyOf, type SkillRepository } from './skill-sources.js';
+import type { FoundSkill } from '../domain/found-skill.js';
 
 /** A failure is cached for a shorter time than skills. */
 const FAILURE_MS = 30_000;

@@ -1,14 +1,14 @@
 import { Injectable } from '@nestjs/common';
+import { type Environment, EnvironmentDirectory } from '#domain/environments';
 import type { Caller } from '#platform/auth';
 import { Settings } from '#platform/config';
-import { type Environment, EnvironmentDirectory } from '#domain/environments';
 import { repositoryUrl } from '#platform/git';
 import { Database } from '#platform/persistence';
 import { ManagedSecrets } from '#platform/secrets';
-import { repositoryNameOf } from '../domain/repository-name.js';
-import { keyOf, type SkillCredential, type SkillRepository } from './skill-source.js';
+import { keyOf, type SkillCredential, type SkillRepository } from './skill-sources.js';
+import { repositoryNameOf } from '../domain/skill-spec.js';
 
-export interface NamedEnvironment {
+interface NamedEnvironment {
   readonly uid: string;
   readonly name: string;
 }

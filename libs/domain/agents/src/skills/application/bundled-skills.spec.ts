@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { directoryName } from '../domain/skill-path.js';
-import { ShippedSkills } from './shipped-skills.js';
+import { BundledSkills } from './bundled-skills.js';
+import { directoryName } from '../domain/skill-files.js';
 
 describe('the bundled skills', () => {
-  const shipped = new ShippedSkills();
+  const shipped = new BundledSkills();
   shipped.onModuleInit();
 
   it('are a set that is useful', () => {
