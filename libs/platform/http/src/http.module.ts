@@ -1,7 +1,9 @@
 import { Global, Module, type OnModuleInit } from '@nestjs/common';
 import { APP_FILTER, APP_GUARD, APP_PIPE, ModulesContainer } from '@nestjs/core';
+import { ThrottlerModule } from '@nestjs/throttler';
+import { Settings } from '#platform/config';
 import { Database } from '#platform/persistence';
-import { RateLimitGuard } from './edge/rate-limit.js';
+import { RATE_WINDOW_MS, RateLimitGuard, WindowStorage } from './edge/rate-limit.js';
 import { Readiness } from './edge/readiness.js';
 import { RouteTable } from './edge/route-table.js';
 import { Shutdown } from './edge/shutdown.js';
@@ -14,6 +16,16 @@ import { ProblemFilter, ProblemWriter } from './problems/problem-writer.js';
 /** HTTP of one application: exception filter, input pipe, rate limit, health, error pages. */
 @Global()
 @Module({
+  imports: [
+    ThrottlerModule.forRootAsync({
+      inject: [Settings],
+      useFactory: ({ apiRatePerMinute }: Settings) => ({
+        throttlers: [{ ttl: RATE_WINDOW_MS, limit: apiRatePerMinute }],
+        storage: new WindowStorage(),
+        skipIf: () => apiRatePerMinute === 0,
+      }),
+    }),
+  ],
   controllers: [HomeController, HealthController, ProblemPagesController],
   providers: [
     {

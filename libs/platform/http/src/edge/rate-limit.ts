@@ -1,11 +1,11 @@
 import { performance } from 'node:perf_hooks';
-import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
-import type { Request, Response } from 'express';
-import { Settings } from '#platform/config';
+import { type ExecutionContext, Injectable } from '@nestjs/common';
+import { ThrottlerGuard, type ThrottlerLimitDetail, type ThrottlerStorage } from '@nestjs/throttler';
+import type { Request } from 'express';
 import { ProblemError } from '../problems/problem-error.js';
 import { requestStateOf } from './request-state.js';
 
-const WINDOW_MS = 60_000;
+export const RATE_WINDOW_MS = 60_000;
 const SWEEP_ABOVE = 10_000;
 
 interface Window {
@@ -13,24 +13,30 @@ interface Window {
   endsAt: number;
 }
 
-/** Fixed windows of a minute in the memory of the process. */
-export class RateWindows {
+/** Fixed windows in the memory of the process. The storage of the library creates a timer per request. */
+export class WindowStorage implements ThrottlerStorage {
   private readonly windows = new Map<string, Window>();
 
   /** `now`: milliseconds of a monotonic clock. */
   constructor(private readonly now: () => number = () => performance.now()) {}
 
-  /** Counts a request. Returns how many the window has, and the seconds until it ends. */
-  hit(key: string): { readonly hits: number; readonly seconds: number } {
+  increment(key: string, ttl: number, limit: number): ReturnType<ThrottlerStorage['increment']> {
     const now = this.now();
     const known = this.windows.get(key);
-    const window = known && known.endsAt > now ? known : { hits: 0, endsAt: now + WINDOW_MS };
+    const window = known && known.endsAt > now ? known : { hits: 0, endsAt: now + ttl };
     if (window !== known) {
       if (this.windows.size > SWEEP_ABOVE) this.sweep(now);
       this.windows.set(key, window);
     }
     window.hits += 1;
-    return { hits: window.hits, seconds: Math.ceil((window.endsAt - now) / 1000) };
+    const seconds = Math.ceil((window.endsAt - now) / 1000);
+    const isBlocked = window.hits > limit;
+    return Promise.resolve({
+      totalHits: window.hits,
+      timeToExpire: seconds,
+      isBlocked,
+      timeToBlockExpire: isBlocked ? seconds : 0,
+    });
   }
 
   private sweep(now: number): void {
@@ -38,25 +44,30 @@ export class RateWindows {
   }
 }
 
-/** Limits requests per minute and token over all routes. Public routes and the runner protocol are not counted. */
+/** Limits requests per minute and token. Public routes and the runner protocol are not counted. */
 @Injectable()
-export class RateLimitGuard implements CanActivate {
-  private readonly windows = new RateWindows();
+export class RateLimitGuard extends ThrottlerGuard {
+  protected override shouldSkip(context: ExecutionContext): Promise<boolean> {
+    const request = context.switchToHttp().getRequest<Request>();
+    return Promise.resolve(requestStateOf(request).tokenUid === undefined);
+  }
 
-  constructor(private readonly settings: Settings) {}
+  protected override getTracker(request: Request): Promise<string> {
+    return Promise.resolve(requestStateOf(request).tokenUid ?? '');
+  }
 
-  canActivate(context: ExecutionContext): boolean {
-    const http = context.switchToHttp();
-    const { tokenUid } = requestStateOf(http.getRequest<Request>());
-    const limit = this.settings.apiRatePerMinute;
-    if (tokenUid === undefined || limit === 0) return true;
-    const { hits, seconds } = this.windows.hit(tokenUid);
-    if (hits > limit) {
-      const detail = `The rate limit of ${limit} requests per minute for this token is exceeded.`;
-      throw new ProblemError('rate_limited', detail, { retryAfterSeconds: seconds });
-    }
-    const headers = { 'X-RateLimit-Limit': limit, 'X-RateLimit-Remaining': limit - hits, 'X-RateLimit-Reset': seconds };
-    for (const [name, value] of Object.entries(headers)) http.getResponse<Response>().setHeader(name, value);
-    return true;
+  /** One counter per token over all routes; the key of the library has one per route. */
+  protected override generateKey(_context: ExecutionContext, tracker: string): string {
+    return tracker;
+  }
+
+  protected override throwThrottlingException(_context: ExecutionContext, detail: ThrottlerLimitDetail): Promise<void> {
+    throw new ProblemError(
+      'rate_limited',
+      `The rate limit of ${detail.limit} requests per minute for this token is exceeded.`,
+      {
+        retryAfterSeconds: detail.timeToBlockExpire,
+      },
+    );
   }
 }

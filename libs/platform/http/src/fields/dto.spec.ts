@@ -1,3 +1,4 @@
+import { IsEmail } from 'class-validator';
 import { describe, expect, it } from 'vitest';
 import { object } from './composite-kinds.js';
 import {
@@ -28,7 +29,7 @@ class Thing extends Part {
   @MapField(text({ maxBytes: 4 }), { optional: true, maxEntries: 2 }) labels?: Record<string, string>;
   @JsonField({ optional: true }) anything?: unknown;
   @DateTimeField({ optional: true }) at?: Date;
-  @StringField({ optional: true, pattern: /^[^@\s]+@[^@\s]+$/, says: 'an e-mail address' }) mail?: string;
+  @StringField({ optional: true }) @IsEmail({}, { message: 'must be an e-mail address' }) mail?: string;
 }
 
 class Search {

@@ -1,3 +1,5 @@
+import { createRequire } from 'node:module';
+import type * as ClassValidator from 'class-validator';
 import { closestName, type Issue, pointerOf } from '#platform/kernel';
 import { below, type Field, fieldsOf, type Source, wrong } from './field.js';
 
@@ -30,7 +32,7 @@ export function checkDto(instance: object): Issue[] {
   const issues = (unknownKeys.get(instance) ?? []).map((key) => unknownField(key, fieldsOf(dto).keys()));
   for (const [key, field] of fieldsOf(dto))
     issues.push(...below(key, checkField(field, (instance as Record<string, unknown>)[key])));
-  return issues;
+  return hasClassValidatorRules(dto) ? [...issues, ...classValidatorIssues(instance, issues)] : issues;
 }
 
 function checkField({ kind, optional, nullable }: Field, value: unknown): Issue[] {
@@ -43,6 +45,42 @@ export function unknownField(name: string, known: Iterable<string>): Issue {
   const meant = closestName(name, [...known]);
   const hint = meant === undefined ? '' : ` (did you mean \`${meant}\`?)`;
   return { pointer: pointerOf(name), detail: `is not a known field${hint}` };
+}
+
+const load = createRequire(import.meta.url);
+
+/**
+ * class-validator if any decorator of it was used, otherwise null. It is not imported, because loading its hundreds of
+ * modules would take a twentieth of the start of every process.
+ */
+function classValidator(): typeof ClassValidator | null {
+  return 'classValidatorMetadataStorage' in globalThis ? (load('class-validator') as typeof ClassValidator) : null;
+}
+
+const usesClassValidator = new WeakMap<DtoClass, boolean>();
+
+/** Whether the DTO also has decorators of class-validator. Cached: the query takes longer than all own checks. */
+function hasClassValidatorRules(dto: DtoClass): boolean {
+  const known =
+    usesClassValidator.get(dto) ??
+    (classValidator()?.getMetadataStorage().getTargetValidationMetadatas(dto, '', false, false) ?? []).length > 0;
+  usesClassValidator.set(dto, known);
+  return known;
+}
+
+/** Issues of class-validator for fields that are present and that the own rules accept. */
+function classValidatorIssues(instance: object, issues: readonly Issue[]): Issue[] {
+  const errors = classValidator()?.validateSync(instance, {
+    skipUndefinedProperties: true,
+    validationError: { target: false, value: false },
+  });
+  return (errors ?? []).flatMap(({ property, constraints }) => {
+    const [message] = Object.values(constraints ?? {});
+    const isKnown = issues.some(
+      ({ pointer }) => pointer === pointerOf(property) || pointer.startsWith(`${pointerOf(property)}/`),
+    );
+    return message === undefined || isKnown ? [] : below(property, wrong(message));
+  });
 }
 
 const optional = new WeakSet<DtoClass>();
