@@ -2,7 +2,13 @@ import { Controller, Get, Param, Res } from '@nestjs/common';
 import type { Response } from 'express';
 import { ApiExcludeController, ApiExtraModels } from '@nestjs/swagger';
 import { Operation, OutsideApi, PageFiles, pathId, ProblemError, rejectionProblem } from '#platform/http';
-import { type ConversationRun, type ConversationLookup, RunConversations, foundOrThrow, RunsService } from '#domain/runs';
+import {
+  type ConversationRun,
+  type ConversationLookup,
+  RunConversations,
+  foundOrThrow,
+  RunsService,
+} from '#domain/runs';
 import { Authorize, type Caller, CurrentCaller, Public } from '#platform/auth';
 import { type ConversationResult, ConversationReader } from '../application/conversation-reader.js';
 import { TranscriptFormatRegistry } from '../application/transcript-formats.js';
