@@ -9,12 +9,14 @@ const FRAMEWORK = /^(?:@nestjs\/|(?:bullmq|express|typeorm)$)/;
 
 /** Files that load a framework through the index of another library; none is added to them. */
 const KNOWN = [
+  'libs/domain/automations/src/domain/automation.ts',
   'libs/domain/automations/src/domain/schedule-trigger.ts',
   'libs/domain/definitions/src/domain/desired-state.ts',
   'libs/domain/definitions/src/domain/export.ts',
+  'libs/domain/definitions/src/domain/reading/definition-builder.ts',
   'libs/domain/definitions/src/domain/reading/read-definition.ts',
+  'libs/domain/definitions/src/domain/schema/check-value.ts',
   'libs/domain/definitions/src/domain/schema/definition-schemas.ts',
-  'libs/domain/definitions/src/domain/schema/validators.ts',
   'libs/domain/definitions/src/domain/writing/write-files.ts',
   'libs/domain/runs/src/domain/resolve-config.ts',
   'libs/domain/runs/src/domain/run-skill.ts',

@@ -43,10 +43,11 @@ export function unwrap<R extends object, Own extends Outcome = never>(
   result: R,
   words: ResourceWords | ResourceProblems<Own>,
 ): Exclude<R, { readonly kind: Rejection['kind'] | Own['kind'] }> {
-  const problems: Readonly<Record<string, unknown>> = { ...SHARED, ...('problems' in words && words.problems) };
+  type Problems = Readonly<Record<string, (rejection: R, words: ResourceWords) => ProblemError>>;
+  const problems = { ...SHARED, ...('problems' in words && words.problems) } as unknown as Problems;
   const kind = 'kind' in result && typeof result.kind === 'string' ? result.kind : '';
   const problemOf = Object.hasOwn(problems, kind) ? problems[kind] : undefined;
-  if (typeof problemOf === 'function') throw problemOf(result, words) as ProblemError;
+  if (problemOf) throw problemOf(result, words);
   return result as Exclude<R, { readonly kind: Rejection['kind'] | Own['kind'] }>;
 }
 
