@@ -32,7 +32,6 @@ const DEADLOCK = '40P01';
 const RACES: ReadonlySet<string | null> = new Set([DEADLOCK, UNIQUE_VIOLATION]);
 const ATTEMPTS = 3;
 
-/** The definitions of factories. */
 @Injectable()
 export class DefinitionsService {
   constructor(

@@ -14,7 +14,6 @@ import type {
 /** An automation whose agent is still called by its name: its identity may not be there yet. */
 export interface DesiredAutomation {
   readonly fields: Omit<AutomationFields, 'agentIdentityUid'>;
-  /** Of this definition. */
   readonly agent: string | null;
 }
 

@@ -120,7 +120,6 @@ export class SkillCache {
   }
 }
 
-/** The result of an entry without reading. */
 function cachedReading({ skills, failure }: Entry): SkillsReading {
   if (skills) return { kind: 'read', skills };
   return failure ?? { kind: 'unreadable', detail: 'The repository is still being read.', retryable: true };

@@ -9,7 +9,6 @@ export interface SkillCredential {
   open(): Promise<{ readonly username?: string; readonly password: string } | null>;
 }
 
-/** A repository that may have skills. */
 export interface SkillRepository {
   /** As skills are named by it. */
   readonly owner: string;
