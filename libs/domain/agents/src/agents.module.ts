@@ -10,7 +10,6 @@ import { IdentityRules } from './application/identity-rules.js';
 import { McpServersService } from './application/mcp-servers.service.js';
 import { ServerSecrets } from './application/server-secrets.js';
 import { ConfiguredHarnesses } from './harnesses/adapters/configured-harnesses.js';
-import { ListHarnesses } from './harnesses/application/list-harnesses.js';
 import { HarnessesController } from './harnesses/http/harnesses.controller.js';
 import { HarnessReports } from './harnesses/jobs/harness-reports.js';
 import { HarnessInstallationsStore } from './harnesses/persistence/harness-installations.store.js';
@@ -78,7 +77,7 @@ export class AgentsModule {}
 @Module({
   imports: [AgentsModule],
   controllers: [IdentitiesController, McpServersController, ModelsController, HarnessesController, SkillsController],
-  providers: [OfferedModels, ListHarnesses],
+  providers: [OfferedModels],
 })
 export class AgentsHttpModule {}
 

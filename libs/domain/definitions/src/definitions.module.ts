@@ -9,7 +9,6 @@ import { DefinitionRules } from './application/definition-rules.js';
 import { DefinitionsService } from './application/definitions.service.js';
 import { FactoryRunsService } from './application/factory-runs.service.js';
 import { StoredFactorySkills } from './application/factory-skills.js';
-import { FactoryState } from './application/factory-state.js';
 import { WritePlan } from './application/write-plan.js';
 import { DefinitionController, FactoryFileSchemasController } from './http/definition.controller.js';
 import { FactoryController } from './http/factory.controller.js';
@@ -34,7 +33,7 @@ export class FactorySkillsModule {}
     RunsModule,
     WebhooksModule,
   ],
-  providers: [FactoryState, DefinitionRules, WritePlan, DefinitionsService, FactoryRunsService],
+  providers: [DefinitionRules, WritePlan, DefinitionsService, FactoryRunsService],
   controllers: [DefinitionController, FactoryController, FactoryFileSchemasController],
 })
 export class DefinitionsHttpModule {}

@@ -168,7 +168,6 @@ function webhooksByName({ definition, places, present }: Applying): Diagnostic[]
   return checkWebhookIds(definition, places, new Map([...of('api'), ...of('definition')]));
 }
 
-/** Triggers that select a webhook whose file was deleted. */
 function deletedWebhooks(applying: Applying): Diagnostic[] {
   const deleted = new Map([...uidsOf(applying, 'webhook', 'delete')].map(([name, uid]) => [uid, name]));
   return [...applying.desired.automations].flatMap(([name, { fields }]) =>

@@ -1,8 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import { DefinedIdentities } from '#domain/agents';
-import { TriggerProviders } from '#domain/automations';
+import { DefinedAutomations, TriggerProviders } from '#domain/automations';
 import { FactoriesService, type Factory } from '#domain/factories';
 import type { PrincipalRef } from '#domain/runs';
+import { DefinedWebhooks } from '#domain/webhooks';
 import type { RejectionOf } from '#platform/kernel';
 import { Database, type Queryable, sqlState, UNIQUE_VIOLATION } from '#platform/persistence';
 import {
@@ -17,11 +18,12 @@ import { desiredState } from '../domain/desired-state.js';
 import { exportFiles } from '../domain/export.js';
 import { FACTORY_PATH } from '../domain/files/layout.js';
 import { planDefinition } from '../domain/plan.js';
+import { NOTHING_APPLIED, type PresentAgent, type PresentState } from '../domain/present-state.js';
 import { readDefinition } from '../domain/reading/read-definition.js';
 import { definitionSchemas } from '../domain/schema/definition-schemas.js';
+import { DefinitionsStore } from '../persistence/definitions.store.js';
 import { type Applying, RefusedError } from './applying.js';
 import { DefinitionRules } from './definition-rules.js';
-import { FactoryState } from './factory-state.js';
 import { WritePlan } from './write-plan.js';
 
 type ApplyResult =
@@ -32,14 +34,15 @@ const DEADLOCK = '40P01';
 const RACES: ReadonlySet<string | null> = new Set([DEADLOCK, UNIQUE_VIOLATION]);
 const ATTEMPTS = 3;
 
-/** The definitions of factories. */
 @Injectable()
 export class DefinitionsService {
   constructor(
     private readonly database: Database,
     private readonly factories: FactoriesService,
     private readonly triggers: TriggerProviders,
-    private readonly state: FactoryState,
+    private readonly store: DefinitionsStore,
+    private readonly webhooks: DefinedWebhooks,
+    private readonly automations: DefinedAutomations,
     private readonly rules: DefinitionRules,
     private readonly writing: WritePlan,
     private readonly identities: DefinedIdentities,
@@ -92,7 +95,7 @@ export class DefinitionsService {
     return this.database.transaction(async (tx) => {
       // One snapshot, also while a definition is applied.
       await tx.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY');
-      return exportFiles(await this.state.read(tx, factory, { held: false }));
+      return exportFiles(await this.state(tx, factory, { held: false }));
     });
   }
 
@@ -107,12 +110,43 @@ export class DefinitionsService {
     { definition, places }: ValidDefinition,
     { held }: { readonly held: boolean },
   ): Promise<{ readonly kind: 'planned'; readonly applying: Applying } | InvalidDefinition> {
-    const present = await this.state.read(tx, factory, { held });
+    const present = await this.state(tx, factory, { held });
     const desired = desiredState(definition);
     const plan = planDefinition(factory.uid, desired, present);
     const applying: Applying = { factory, definition, places, desired, present, plan };
     const diagnostics = withoutRepeats(sortedDiagnostics(await this.rules.check(tx, applying)));
     return diagnostics.length > 0 ? { kind: 'invalid', diagnostics } : { kind: 'planned', applying };
+  }
+
+  /** `held`: nobody else changes what definitions own until the transaction ends. */
+  private async state(tx: Queryable, factory: Factory, { held }: { readonly held: boolean }): Promise<PresentState> {
+    if (held) {
+      await this.webhooks.lock(tx, factory);
+      await this.automations.lock(tx, factory.uid);
+    }
+    const applied = (await this.store.find(tx, factory.uid)) ?? NOTHING_APPLIED;
+    const { name, description, alias } = factory;
+    return {
+      applied,
+      factory: { name, description, alias, agentDefaults: applied.agentDefaults },
+      webhooks: await this.webhooks.list(tx, factory),
+      agents: await this.agents(tx, factory, applied.agents, held),
+      automations: await this.automations.list(tx, factory.uid),
+    };
+  }
+
+  private async agents(
+    tx: Queryable,
+    { teamUid }: Factory,
+    uids: ReadonlyMap<string, string>,
+    held: boolean,
+  ): Promise<PresentAgent[]> {
+    const found = await this.identities.find(tx, teamUid, [...uids.values()], held);
+    const known = new Map(found.map((identity) => [identity.uid, identity]));
+    return [...uids].flatMap(([name, uid]) => {
+      const identity = known.get(uid);
+      return identity ? [{ name, identity }] : [];
+    });
   }
 }
 

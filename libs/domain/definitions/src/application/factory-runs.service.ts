@@ -35,7 +35,6 @@ export class FactoryRunsService {
     private readonly createRun: CreateRun,
   ) {}
 
-  /** By name. */
   async list(caller: Caller, query: SearchFactoriesQuery) {
     const found = await this.factories.search(caller, query);
     return found.kind === 'page' ? { ...found, items: await this.withForemen(found.items) } : found;

@@ -86,7 +86,6 @@ export class WritePlan {
     return new Map([...uidsOf(applying, kind, 'update', 'unchanged'), ...created]);
   }
 
-  /** Returns the created automations. */
   private async writeAutomations(tx: Queryable, applying: Applying, author: PrincipalRef, agents: Uids): Promise<Uids> {
     const scope = { factoryUid: applying.factory.uid, teamUid: applying.factory.teamUid };
     const kind = 'automation';

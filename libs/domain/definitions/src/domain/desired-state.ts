@@ -1,40 +1,26 @@
 import { BLANK_IDENTITY, type IdentityFields } from '#domain/agents';
 import type { AutomationFields, Trigger } from '#domain/automations';
 import type { AgentConfig } from '#domain/runs';
-import type {
-  AgentSettings,
-  AgentSpec,
-  AutomationSpec,
-  DefinitionFile,
-  FactoryDefinition,
-  FactorySpec,
-  WebhookSpec,
-} from './definition.js';
+import type { AgentSettings, AgentSpec, AutomationSpec, FactoryDefinition } from './definition.js';
 
 /** An automation whose agent is still called by its name: its identity may not be there yet. */
 export interface DesiredAutomation {
   readonly fields: Omit<AutomationFields, 'agentIdentityUid'>;
-  /** Of this definition. */
   readonly agent: string | null;
 }
 
 /** What the resources of a factory are to be, by name; the factory's defaults are in them. */
-export interface DesiredState {
-  readonly factory: FactorySpec;
-  readonly webhooks: ReadonlyMap<string, WebhookSpec>;
+export interface DesiredState extends Omit<FactoryDefinition, 'agents' | 'automations'> {
   readonly agents: ReadonlyMap<string, IdentityFields>;
   readonly automations: ReadonlyMap<string, DesiredAutomation>;
-  readonly skills: readonly DefinitionFile[];
 }
 
-export function desiredState({ factory, webhooks, agents, automations, skills }: FactoryDefinition): DesiredState {
-  const { agentDefaults: defaults } = factory;
+export function desiredState({ agents, automations, ...others }: FactoryDefinition): DesiredState {
+  const { agentDefaults: defaults } = others.factory;
   return {
-    factory,
-    webhooks,
+    ...others,
     agents: mapOf(agents, (spec) => toIdentity(spec, defaults)),
     automations: mapOf(automations, (spec) => toAutomation(spec, defaults)),
-    skills,
   };
 }
 

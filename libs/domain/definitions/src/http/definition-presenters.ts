@@ -6,27 +6,22 @@ import {
   type PlanAction,
   type PlanEntry,
 } from '../domain/definition.js';
-import type { ApplyFactoryDefinitionResponse, FactoryDefinitionChange } from './definition.dto.js';
+import type { ApplyFactoryDefinitionResponse } from './definition.dto.js';
 
 export function presentPlan(applied: boolean, plan: readonly PlanEntry[]): ApplyFactoryDefinitionResponse {
   const count = (action: PlanAction): number => plan.filter((entry) => entry.action === action).length;
   const [create, update, remove, unchanged] = PLAN_ACTIONS.map(count);
   return {
     applied,
-    plan: plan.map(presentChange),
+    plan: plan.map(({ path, uid, changes, ...entry }) => ({
+      ...entry,
+      path: path ?? undefined,
+      uid: uid ?? undefined,
+      changes: [...changes],
+    })),
     summary: { create: create ?? 0, update: update ?? 0, delete: remove ?? 0, unchanged: unchanged ?? 0 },
   };
 }
-
-const presentChange = ({ action, kind, name, path, uid, changes, drifted }: PlanEntry): FactoryDefinitionChange => ({
-  action,
-  kind,
-  name,
-  ...(path !== null && { path }),
-  ...(uid !== null && { uid }),
-  changes: [...changes],
-  drifted,
-});
 
 const MAX_SENTENCES = 5;
 

@@ -97,7 +97,7 @@ export class DefinitionController {
     const result = await this.definitions.validate(await managedFactory(this.factories, caller, factoryUid), files);
     return result.kind === 'valid'
       ? { valid: true, diagnostics: [] }
-      : { valid: false, diagnostics: result.diagnostics.map((diagnostic) => ({ ...diagnostic })) };
+      : { valid: false, diagnostics: [...result.diagnostics] };
   }
 
   @Get()

@@ -1,7 +1,7 @@
 import { Controller, Get } from '@nestjs/common';
 import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
 import { ArrayField, BooleanField, DateTimeField, object, Operation, StringField } from '#platform/http';
-import { type ListedHarness, ListHarnesses } from '../application/list-harnesses.js';
+import { ConfiguredHarnesses } from '../adapters/configured-harnesses.js';
 
 const OPTIONAL = { optional: true } as const;
 
@@ -35,7 +35,7 @@ export class ListHarnessesResponse {
 
 @Controller('agent/harnesses')
 export class HarnessesController {
-  constructor(private readonly harnesses: ListHarnesses) {}
+  constructor(private readonly harnesses: ConfiguredHarnesses) {}
 
   @Get()
   @Authorize('runs:read')
@@ -50,20 +50,20 @@ export class HarnessesController {
     errors: [403],
   })
   async listHarnesses(@CurrentCaller() caller: Caller): Promise<ListHarnessesResponse> {
-    return { harnesses: (await this.harnesses.execute(caller)).map(present) };
+    return { harnesses: (await this.harnesses.list(caller)).map(present) };
   }
 }
 
-function present({ id, installHint, isBuiltin, installations }: ListedHarness): HarnessItem {
-  return {
-    id,
-    builtin: isBuiltin,
-    ...(installHint === null ? {} : { install_hint: installHint }),
-    installations: installations.map(({ workerHost, installed, version, lastSeenAt }) => ({
-      location: workerHost ?? 'hosted',
-      installed,
-      ...(version === null ? {} : { version }),
-      last_seen_at: lastSeenAt.toISOString(),
-    })),
-  };
-}
+type ListedHarness = Awaited<ReturnType<ConfiguredHarnesses['list']>>[number];
+
+const present = ({ id, installHint, isBuiltin, installations }: ListedHarness): HarnessItem => ({
+  id,
+  builtin: isBuiltin,
+  install_hint: installHint ?? undefined,
+  installations: installations.map(({ workerHost, installed, version, lastSeenAt }) => ({
+    location: workerHost ?? 'hosted',
+    installed,
+    version: version ?? undefined,
+    last_seen_at: lastSeenAt.toISOString(),
+  })),
+});

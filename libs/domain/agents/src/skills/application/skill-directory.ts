@@ -25,7 +25,6 @@ export interface Skill {
   readonly body: string;
   readonly owner: string;
   readonly repo: string;
-  /** Within the repository. */
   readonly path: string;
   /** Only of skills that ship with Headrace. */
   readonly bundledSkillId?: string;
@@ -49,7 +48,6 @@ export interface SkillSearch {
    * all, so far as they are the team's.
    */
   readonly factoryUids?: readonly string[];
-  /** The agent identity that executes the run. */
   readonly agentUid?: string;
   /** For each step of the search, how long repositories are waited for that are not known yet; default 15 seconds. */
   readonly waitMs?: number;
@@ -60,7 +58,6 @@ const WAIT_MS = 15_000;
 const MAX_CANDIDATES = 20;
 
 type Unreadable = Extract<ResolvedSkill, { kind: 'unreadable' }>;
-/** Skills of one repository. */
 interface SkillCollection {
   readonly owner: string;
   readonly repo: string;

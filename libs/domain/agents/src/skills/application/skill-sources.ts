@@ -9,7 +9,6 @@ export interface SkillCredential {
   open(): Promise<{ readonly username?: string; readonly password: string } | null>;
 }
 
-/** A repository that may have skills. */
 export interface SkillRepository {
   /** As skills are named by it. */
   readonly owner: string;
@@ -34,11 +33,28 @@ export interface SourceFile extends PickedFile {
   readonly content: Uint8Array | null;
 }
 
-export type SourceReading =
-  /** As `pickSkillFiles` picks them. */
-  | { readonly kind: 'read'; readonly files: readonly SourceFile[] }
-  /** `detail` is a sentence for callers; `retryable`: it may go away by itself. */
-  | { readonly kind: 'unreadable'; readonly detail: string; readonly retryable: boolean };
+/** `detail` is a sentence for callers; `retryable`: a later reading may succeed. */
+export interface Unreadable {
+  readonly kind: 'unreadable';
+  readonly detail: string;
+  readonly retryable: boolean;
+}
+
+/** `files`: as `pickSkillFiles` picks them. */
+export type SourceReading = { readonly kind: 'read'; readonly files: readonly SourceFile[] } | Unreadable;
+
+export const unreadable = (detail: string, retryable: boolean): Unreadable => ({
+  kind: 'unreadable',
+  detail,
+  retryable,
+});
+
+export const REPOSITORY_NOT_FOUND = 'There is no such repository, or it may not be read.';
+export const REF_NOT_FOUND = 'The repository has no branch, tag or commit of this name.';
+export const SECRET_NOT_FOUND = unreadable(
+  'The managed secret that the environment names for the repository is not there.',
+  false,
+);
 
 /**
  * A way to read the skills of repositories. It follows no link and no submodule, so nothing outside the repository is

@@ -1,6 +1,5 @@
 import type { ResourceKind } from '../definition.js';
 
-/** What a file of a definition is, by its path. */
 export type Place =
   | { readonly kind: 'factory' }
   | { readonly kind: 'webhook' | 'automation' | 'agent'; readonly name: string }

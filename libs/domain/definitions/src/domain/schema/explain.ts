@@ -65,19 +65,22 @@ export function explain(error: ErrorObject): SchemaFault | undefined {
     case 'maxLength':
       return error.propertyName === undefined ? value(`must not exceed ${limit} characters`) : undefined;
     case 'minItems':
-      return value(`must have at least ${limit} ${limit === 1 ? 'entry' : 'entries'}`);
-    case 'maxItems':
-      return value(`must not exceed ${limit} ${limit === 1 ? 'entry' : 'entries'}`);
     case 'minProperties':
-      return value(`must have at least ${limit} ${limit === 1 ? 'key' : 'keys'}`);
+      return value(`must have at least ${counted(error.keyword, limit)}`);
+    case 'maxItems':
     case 'maxProperties':
-      return value(`must not exceed ${limit} keys`);
+      return value(`must not exceed ${counted(error.keyword, limit)}`);
     case 'if':
       // The requirement of `then` or `else` has a separate error.
       return undefined;
     default:
       return value('is not allowed here');
   }
+}
+
+function counted(keyword: string, limit: number | undefined): string {
+  const [one, many] = keyword.endsWith('Items') ? ['entry', 'entries'] : ['key', 'keys'];
+  return `${limit} ${limit === 1 ? one : many}`;
 }
 
 function choice({ params, data }: ErrorObject, path: readonly string[]): SchemaFault {
