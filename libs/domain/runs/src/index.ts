@@ -2,7 +2,6 @@ export { type ConversationLookup, type ConversationRun, RunConversations } from 
 export { RunsService } from './application/runs.service.js';
 export { RepairFacets } from './application/repair-facets.js';
 export { PruneRuns, RunDataOwner, RunDataOwners } from './application/prune-runs.js';
-export { isAllowed as mayOnOwner } from '#platform/auth';
 export { PersonalRunPolicy } from './application/personal-run-policy.js';
 export { agentConfigColumn, ConfigSecrets, RUNS_ENCRYPTED_COLUMNS } from './application/config-secrets.js';
 export { ConfigReferences } from './application/run-references.js';

@@ -11,7 +11,6 @@ export { AuthHttpModule, AuthModule } from './auth.module.js';
 export { allowByPossession, allowedTeams, isAllowed, type Owner, ownerFor } from './domain/owner.js';
 export {
   type Caller,
-  hasPermission,
   INITIAL_TEAM_SETTINGS,
   type Membership,
   type Principal,

@@ -46,7 +46,7 @@ export class AutomationsController {
   @Operation({
     id: 'listAutomations',
     summary: 'List automations of a factory',
-    description: 'By name. Needs the role admin or owner, like all operations on automations.',
+    description: 'By name.',
     tag: TAG,
     success: { status: 200, description: 'A page of automations.', type: ListAutomationsResponse },
     errors: [400, 403, 404],

@@ -64,7 +64,7 @@ export class ConversationsController {
   ) {}
 
   @Get('runs/:runId/conversation')
-  @Authorize('runs:read')
+  @Authorize('runs:read', 'run')
   @Operation({
     id: 'getRunConversation',
     summary: 'Get the conversation of a run',
@@ -83,7 +83,7 @@ export class ConversationsController {
   }
 
   @Get('conversations/:conversation_id')
-  @Authorize('runs:read')
+  @Authorize('runs:read', 'conversation')
   @Operation({
     id: 'getConversation',
     summary: 'Get a conversation',
@@ -102,7 +102,7 @@ export class ConversationsController {
   }
 
   @Get('conversations/:conversation_id/transcript')
-  @Authorize('runs:read')
+  @Authorize('runs:read', 'conversation')
   @Operation({
     id: 'getConversationTranscript',
     summary: 'Download the transcript of a conversation',
@@ -135,7 +135,7 @@ export class ConversationsController {
   }
 
   @Get('conversations/:conversation_id/redirect')
-  @Authorize('runs:read')
+  @Authorize('runs:read', 'conversation')
   @Operation({
     id: 'getConversationRedirect',
     summary: 'Get the session of a conversation',
@@ -154,7 +154,7 @@ export class ConversationsController {
   }
 
   @Get('sessions/:session_id/redirect')
-  @Authorize('runs:read')
+  @Authorize('runs:read', 'session')
   @Operation({
     id: 'getSessionRedirect',
     summary: 'Get the conversation of a session',

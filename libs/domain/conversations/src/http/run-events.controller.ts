@@ -47,7 +47,7 @@ export class RunEventsController {
   ) {}
 
   @Get()
-  @Authorize('runs:read')
+  @Authorize('runs:read', 'run')
   @ApiHeader({ name: 'Last-Event-ID', required: false, description: 'Id of the last event received.' })
   @ApiResponse({ status: 204, description: 'The run has ended and everything was received: do not connect again.' })
   @Operation({

@@ -47,7 +47,7 @@ export class NotificationWebhooksController {
     id: 'createNotificationWebhook',
     summary: 'Create a notification webhook',
     description:
-      'Messages about the runs of the team are posted to the URL, signed by Standard Webhooks with `secret`, which is returned only once. Failed messages are retried for about two days. A team has at most 20 notification webhooks. Needs the role admin or owner.',
+      'Messages about the runs of the team are posted to the URL, signed by Standard Webhooks with `secret`, which is returned only once. Failed messages are retried for about two days. A team has at most 20 notification webhooks.',
     tag: TAG,
     team: true,
     request: { value: { name: 'deploys', url: 'https://hooks.example.com/headrace' } },
@@ -86,8 +86,7 @@ export class NotificationWebhooksController {
   @Operation({
     id: 'updateNotificationWebhook',
     summary: 'Update a notification webhook',
-    description:
-      'Omitted fields keep their values. Disabling drops the pending messages. Needs the role admin or owner.',
+    description: 'Omitted fields keep their values. Disabling drops the pending messages.',
     tag: TAG,
     request: { value: { events: ['run.failed'] } },
     success: { status: 200, description: 'The updated webhook.', type: NotificationWebhookItem },
@@ -113,7 +112,7 @@ export class NotificationWebhooksController {
   @Operation({
     id: 'deleteNotificationWebhook',
     summary: 'Delete a notification webhook',
-    description: 'Also deletes its deliveries; pending messages are not sent. Needs the role admin or owner.',
+    description: 'Also deletes its deliveries; pending messages are not sent.',
     tag: TAG,
     success: { status: 204, description: 'Deleted.' },
     errors: [400, 403, 404],
@@ -156,7 +155,7 @@ export class NotificationWebhooksController {
     id: 'testNotificationWebhook',
     summary: 'Test a notification webhook',
     description:
-      'Sends a message of type `webhook.test`, also to a disabled webhook, with one attempt. The result is in its deliveries. Needs the role admin or owner.',
+      'Sends a message of type `webhook.test`, also to a disabled webhook, with one attempt. The result is in its deliveries.',
     tag: TAG,
     success: { status: 202, description: 'The delivery; it is sent asynchronously.', type: NotificationDelivery },
     errors: [400, 403, 404, 409],
@@ -174,7 +173,7 @@ export class NotificationWebhooksController {
     id: 'rotateNotificationWebhookSecret',
     summary: 'Rotate a notification webhook secret',
     description:
-      'The secret is returned only once. For 24 hours messages carry a second signature, with the previous secret. Needs the role admin or owner.',
+      'The secret is returned only once. For 24 hours messages carry a second signature, with the previous secret.',
     tag: TAG,
     success: { status: 200, description: 'The webhook, with its new secret.', type: NotificationWebhookItem },
     errors: [400, 403, 404],

@@ -10,7 +10,7 @@ import {
   RunTransitions,
   slotKeys,
 } from '#execution/executions';
-import { type Caller, can, isAllowed, type Permission } from '#platform/auth';
+import { type Caller, allowedTeams, isAllowed, type Permission } from '#platform/auth';
 import { Settings } from '#platform/config';
 import { isUuid, PageCursors, type RejectionOf } from '#platform/kernel';
 import { Database } from '#platform/persistence';
@@ -27,12 +27,10 @@ export type CancelRunResult =
   | RejectionOf<'not_found' | 'forbidden'>;
 
 /** All owners whose runs the caller may read: the team header narrows lists, not access by id. */
-export function readableBy({ principal }: Caller): ReadableScope {
-  return {
-    teamUids: principal.memberships.filter(({ role }) => can(role, 'runs:read')).map(({ teamUid }) => teamUid),
-    userUid: principal.type === 'user' ? principal.uid : null,
-  };
-}
+export const readableBy = (caller: Caller): ReadableScope => ({
+  teamUids: allowedTeams(caller, 'runs:read'),
+  userUid: caller.principal.type === 'user' ? caller.principal.uid : null,
+});
 
 /** `slot_key` of each owner whose runs a list shows the caller: the teams of the request, and the person. */
 export const ownersOf = ({ principal, teamUids }: Caller): string[] =>

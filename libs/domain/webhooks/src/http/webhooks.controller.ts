@@ -1,6 +1,6 @@
 import { Body, Controller, Delete, Get, Param, Patch, Post } from '@nestjs/common';
 import { ApiBody } from '@nestjs/swagger';
-import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
+import { Authenticated, Authorize, type Caller, CurrentCaller } from '#platform/auth';
 import { FactoriesService, type Factory, managedFactory } from '#domain/factories';
 import { Operation, pathId, unwrap } from '#platform/http';
 import { WebhooksService } from '../application/webhooks.service.js';
@@ -30,7 +30,7 @@ export class WebhooksController {
   @Operation({
     id: 'listWebhooks',
     summary: 'List webhooks of a factory',
-    description: 'By name. Needs the role admin or owner, like all operations on webhooks.',
+    description: 'By name.',
     tag: TAG,
     success: { status: 200, description: 'The webhooks.', type: ListWebhooksResponse },
     errors: [400, 403, 404],
@@ -170,7 +170,7 @@ export class SignatureSchemesController {
   constructor(private readonly schemes: SignatureSchemes) {}
 
   @Get()
-  @Authorize('factories:read')
+  @Authenticated()
   @Operation({
     id: 'listWebhookSignatureSchemes',
     summary: 'List signature schemes',

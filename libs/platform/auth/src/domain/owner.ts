@@ -30,10 +30,13 @@ export function isAllowed(caller: Caller, owner: Owner, permission: Permission =
   return role !== null && can(role, permission);
 }
 
-/** The teams on which the caller has the permission of the operation, whichever team is chosen: for queries by owner. */
-export function allowedTeams(caller: Caller): string[] {
-  decided.add(caller);
-  return caller.principal.memberships.filter(({ role }) => can(role, caller.permission)).map(({ teamUid }) => teamUid);
+/**
+ * The teams on which the caller has a permission, by default that of the operation, whichever team is chosen: for queries
+ * by owner.
+ */
+export function allowedTeams(caller: Caller, permission: Permission = caller.permission): string[] {
+  if (permission === caller.permission) decided.add(caller);
+  return caller.principal.memberships.filter(({ role }) => can(role, permission)).map(({ teamUid }) => teamUid);
 }
 
 /** For an operation that needs no permission on the resource, because the caller proves the right to it by a secret. */

@@ -1,4 +1,4 @@
-import { can, type Permission, type Role } from './roles.js';
+import { type Permission, type Role } from './roles.js';
 
 /** Settings of a team for its runs, loaded with every membership, so that a request needs no further query. */
 export interface TeamSettings {
@@ -61,16 +61,6 @@ export interface Caller extends SelectedTeams {
 /** The role of a principal on a team, or null. */
 export function roleIn(principal: Principal, teamUid: string): Role | null {
   return principal.memberships.find((membership) => membership.teamUid === teamUid)?.role ?? null;
-}
-
-/** Whether the role of the caller on this team permits it. */
-export function hasPermission(
-  { principal }: Pick<Caller, 'principal'>,
-  teamUid: string,
-  permission: Permission,
-): boolean {
-  const role = roleIn(principal, teamUid);
-  return role !== null && can(role, permission);
 }
 
 /**

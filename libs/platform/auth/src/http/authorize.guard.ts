@@ -9,9 +9,9 @@ import { Reflector } from '@nestjs/core';
 import type { Request } from 'express';
 import { type Observable, tap } from 'rxjs';
 import { ACCESS, type Access, headerText, ProblemError, TEAM_HEADER, TEAM_HEADER_ALIAS } from '#platform/http';
-import { isAllowed, isDecided } from '../domain/owner.js';
+import { isDecided } from '../domain/owner.js';
 import { roleIn, selectTeams } from '../domain/principal.js';
-import { type Permission, PERMISSIONS } from '../domain/roles.js';
+import { can, type Permission, PERMISSIONS } from '../domain/roles.js';
 import { TEAM } from './authorize.js';
 import { callerOf, principalOf, rememberCaller, unauthenticated } from './bearer-authenticator.js';
 
@@ -37,14 +37,17 @@ export class AuthorizeGuard implements CanActivate {
     if (access.kind === 'authenticated') return true;
     const { permission, resource } = access;
     if (!isPermission(permission)) throw new Error(`There is no permission ${permission}.`);
-    const caller = { principal, permission, ...teams };
-    rememberCaller(request, caller);
+    const permitted = principal.memberships.filter(({ role }) => can(role, permission)).map(({ teamUid }) => teamUid);
     const { teamUid } = teams;
-    if (resource !== TEAM || teamUid === null || isAllowed(caller, { teamUid, userUid: null })) return true;
-    throw new ProblemError(
-      'not_authorized',
-      `Your role on the team, ${roleIn(principal, teamUid)}, does not allow this.`,
-    );
+    if (resource === TEAM && teamUid !== null && !permitted.includes(teamUid))
+      throw new ProblemError(
+        'not_authorized',
+        `Your role on the team, ${roleIn(principal, teamUid)}, does not allow this.`,
+      );
+    // An operation on no chosen team covers those teams of the caller on which it is permitted.
+    const teamUids = resource === TEAM ? teams.teamUids.filter((uid) => permitted.includes(uid)) : teams.teamUids;
+    rememberCaller(request, { principal, permission, teamUid, teamUids });
+    return true;
   }
 }
 
