@@ -5,7 +5,7 @@ import { JobsModule, QueueConnections } from '#platform/jobs';
 import { ObservabilityModule } from '#platform/observability';
 import { StorageModule } from '#platform/storage';
 import { EvaluateDeliveries, EVALUATION_PROVIDERS, WebhooksModule } from '#domain/webhooks';
-import { evaluationLap, startParts } from '../../support/parts.js';
+import { evaluateOnce, startParts } from '../../support/parts.js';
 
 /** What a processor has for automations, without its clockwork: nothing happens in it until a test asks. */
 export interface FiringProcess {
@@ -32,7 +32,7 @@ export async function startFiring(settings: Settings, more: readonly Type[] = []
   return {
     evaluateAll: async () => {
       let all = 0;
-      for (let taken = 1; taken > 0; all += taken) taken = await evaluationLap(evaluate, 0);
+      for (let taken = 1; taken > 0; all += taken) taken = await evaluateOnce(evaluate);
       return all;
     },
     get: (part) => app.get(part, { strict: false }),

@@ -192,7 +192,7 @@ describe('EnvironmentDirectory', () => {
       body: { config: { name: 'a' }, team: false },
     });
     await makeEnvironment(room, 'team', { name: 'c' });
-    const usable = await api.app.get(EnvironmentDirectory).list(await callerOf(person), 'use');
+    const usable = await api.app.get(EnvironmentDirectory).list(await callerOf(person), 'runs:write');
     expect(usable.map(({ uid }) => uid)).toEqual([own.body.uid, shared]);
     expect(usable[1]?.config.env).toEqual(ENV.env);
   });

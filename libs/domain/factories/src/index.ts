@@ -5,6 +5,7 @@ export {
   manageRejection,
   type SearchFactoriesQuery,
 } from './application/factories.service.js';
+export { FactoryQuota } from './persistence/factory-quota.js';
 export { FactoriesModule } from './factories.module.js';
 export { FACTORY, managedFactory } from './http/managed-factory.js';
 export type { Factory } from './persistence/factories.store.js';

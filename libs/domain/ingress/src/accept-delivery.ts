@@ -2,7 +2,10 @@ import { Injectable } from '@nestjs/common';
 import { BackgroundTasks } from '#platform/jobs';
 import {
   EVALUATE_DELIVERIES_TASK,
+  identityKey,
   identityOf,
+  type IdentitySources,
+  type IncomingRequest,
   type RawHeaders,
   signatureKey,
   SignatureSchemes,
@@ -46,22 +49,23 @@ export class AcceptDelivery {
   async accept(request: IngressRequest, webhook: IngressWebhook, id: string): Promise<IngressAnswer | null> {
     if (request.handshake) return this.captureSecret(request, webhook);
     const incoming = request.toRequest();
+    const { body } = incoming;
     const scheme = webhook.schemeId === null ? null : this.schemes.find(webhook.schemeId);
     const isJson = request.json() !== undefined;
     const handshake = isJson ? (scheme?.handshake(incoming, webhook.secret ?? '') ?? null) : null;
-    const kind = isJson ? (handshake ? 'handshake' : 'delivery') : 'invalid_json';
-    const sources = { deliveryIdHeader: webhook.deliveryIdHeader, scheme };
-    const result = await this.writer.accept({
-      webhook,
+    const item = {
       id,
-      kind,
-      identity: kind === 'delivery' ? identityOf(incoming, sources) : null,
-      signatureKey: kind === 'delivery' ? signatureKey(incoming, sources) : null,
-      body: incoming.body,
-      sourceIp: request.sourceIp,
+      source_ip: request.sourceIp,
       headers: storedHeaders(request.headers),
-      traceId: request.traceId,
-    });
+      trace_id: request.traceId,
+      size: body.length,
+    };
+    const sources = { deliveryIdHeader: webhook.deliveryIdHeader, scheme };
+    const result = await this.writer.accept(
+      isJson && !handshake
+        ? { webhook, body, ...identified(item, incoming, sources) }
+        : { webhook, body, keys: [], item: { ...item, outcome: handshake ? 'H' : 'J' } },
+    );
     switch (result.kind) {
       case 'accepted':
         this.tasks.wake(EVALUATE_DELIVERIES_TASK);
@@ -91,6 +95,16 @@ export class AcceptDelivery {
     });
     return isCaptured ? { kind: 'handshake', answer: handshake.answer } : UNKNOWN_WEBHOOK;
   }
+}
+
+/** A delivery that is decided by its identity, and by what its signature covers. */
+function identified<Item extends object>(item: Item, request: IncomingRequest, sources: IdentitySources) {
+  const identity = identityOf(request, sources);
+  const signature = signatureKey(request, sources);
+  return {
+    item: { ...item, outcome: 'A', identity_kind: identity.kind, identity: identity.value, signed: signature !== null },
+    keys: [identityKey(identity), ...(signature ? [signature] : [])],
+  } as const;
 }
 
 function storedHeaders(headers: RawHeaders): Record<string, string> {

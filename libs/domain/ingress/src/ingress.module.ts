@@ -12,7 +12,6 @@ import { IngressHandler } from './ingress-handler.js';
 import { IngressMetrics } from './ingress-metrics.js';
 import { IngressWebhooks } from './ingress-webhooks.js';
 import { RejectionLog } from './rejection-log.js';
-import { RejectionThrottle } from './rejection-throttle.js';
 
 /** The pipeline of deliveries. Needs persistence, settings and the clock. */
 @Module({
@@ -27,7 +26,6 @@ import { RejectionThrottle } from './rejection-throttle.js';
     AuthFailureLimiter,
     BodyConcurrencyLimiter,
     RejectionLog,
-    RejectionThrottle,
     DeliveryWriter,
     AcceptDelivery,
     IngressHandler,

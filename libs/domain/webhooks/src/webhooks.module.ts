@@ -6,8 +6,7 @@ import { SecretsModule } from '#platform/secrets';
 import { DefinedWebhooks } from './application/defined-webhooks.js';
 import { DeliveriesService } from './application/deliveries.service.js';
 import { DeliveryEvaluators } from './application/delivery-evaluator.js';
-import { EvaluateDeliveries, EvaluationMetrics, EvaluationSteps } from './application/evaluate-deliveries.js';
-import { PruneDeliveries } from './application/prune-deliveries.js';
+import { EvaluateDeliveries, EvaluationMetrics } from './application/evaluate-deliveries.js';
 import { SignDelivery } from './application/sign-delivery.js';
 import { WebhookDirectory } from './application/webhook-directory.js';
 import { WebhookSecretListener } from './application/webhook-secret-listener.js';
@@ -17,10 +16,10 @@ import { SIGNATURE_SCHEMES, SignatureSchemes } from './domain/signing/signature-
 import { DeliveriesController } from './http/deliveries.controller.js';
 import { WebhookPresenter } from './http/webhook-presenter.js';
 import { SignatureSchemesController, WebhooksController } from './http/webhooks.controller.js';
-import { EvaluationLoop } from './jobs/evaluation-loop.js';
+import { WebhookJobs } from './jobs/webhook-jobs.js';
 import { DeliveriesStore } from './persistence/deliveries.store.js';
 import { EvaluationsStore } from './persistence/evaluations.store.js';
-import { PrunesStore } from './persistence/prunes.store.js';
+import { PruneDeliveries } from './persistence/prune-deliveries.js';
 import { WebhooksStore } from './persistence/webhooks.store.js';
 
 export const signatureSchemesProvider: FactoryProvider<SignatureSchemes> = {
@@ -67,15 +66,8 @@ export class WebhooksModule {}
 export class WebhooksHttpModule {}
 
 /** Evaluates and prunes deliveries when it is called. */
-export const EVALUATION_PROVIDERS = [
-  EvaluationsStore,
-  PrunesStore,
-  EvaluationMetrics,
-  EvaluationSteps,
-  EvaluateDeliveries,
-  PruneDeliveries,
-];
+export const EVALUATION_PROVIDERS = [EvaluationsStore, EvaluationMetrics, EvaluateDeliveries, PruneDeliveries];
 
 /** For the processor: evaluates and prunes deliveries as background tasks. */
-@Module({ imports: [ObservabilityModule, WebhooksModule], providers: [...EVALUATION_PROVIDERS, EvaluationLoop] })
+@Module({ imports: [ObservabilityModule, WebhooksModule], providers: [...EVALUATION_PROVIDERS, WebhookJobs] })
 export class WebhooksJobsModule {}

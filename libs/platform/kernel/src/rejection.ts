@@ -1,4 +1,4 @@
-import { fieldName } from './json-pointer.js';
+import { fieldName } from './json.js';
 
 /** One rule that an input breaks. */
 export interface Issue {

@@ -4,15 +4,12 @@ export * from './listener.js';
 export * from './migrations/migrate.js';
 export { type MigrationSource, readMigrations } from './migrations/migration-files.js';
 export {
+  assertMigrated,
   type EarlierSchema,
-  MigrationChangedError,
   type MigrationPlan,
   readSchemaState,
-  SchemaAheadError,
-  SchemaBehindError,
   SchemaError,
   type SchemaState,
-  SchemaTooOldError,
 } from './migrations/schema-state.js';
 export * from './movable-clock.js';
 export * from './persistence.module.js';

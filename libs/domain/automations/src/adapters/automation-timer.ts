@@ -5,7 +5,6 @@ import { type DueTimer, TimerHandler, TimerHandlers, type TimerOutcome } from '#
 import { FireAutomations } from '../application/fire-automations.js';
 import { AUTOMATION_TIMER, readTimerKey, ScheduleTrigger } from './schedule-trigger.js';
 
-/** Due times of cron expressions start automations. */
 @Injectable()
 export class AutomationTimer extends TimerHandler implements OnModuleInit {
   override readonly kind = AUTOMATION_TIMER;

@@ -7,11 +7,10 @@ import {
   type DefinedWebhook,
   type ManagedWebhook,
   MAX_WEBHOOK_NAME,
-  MAX_WEBHOOKS_PER_FACTORY,
   type WebhookSettingIssue,
   type WebhookSettings,
 } from '../domain/webhook.js';
-import { WebhooksStore } from '../persistence/webhooks.store.js';
+import { WEBHOOK_QUOTA, WebhooksStore } from '../persistence/webhooks.store.js';
 import { WebhookSecrets } from './webhook-secrets.js';
 import { credentialFault } from '../domain/credential.js';
 import { SignatureSchemes } from '../domain/signing/signature-schemes.js';
@@ -45,7 +44,7 @@ export class DefinedWebhooks {
    * reading. Managed secrets are locked after these webhooks: changes of secrets do not lock webhooks of definitions.
    */
   async lock(tx: Queryable, factory: Factory): Promise<void> {
-    await this.store.lockQuota(tx, factory.uid);
+    await WEBHOOK_QUOTA.lock(tx, factory.uid);
     await this.store.lockAllDefined(tx, factory.uid);
   }
 
@@ -79,8 +78,7 @@ export class DefinedWebhooks {
     { uid: factoryUid, teamUid }: Factory,
     spec: WebhookSettings,
   ): Promise<{ readonly kind: 'created'; readonly uid: string } | RejectionOf<'limit_reached'>> {
-    if (!(await this.store.reserveQuota(tx, factoryUid, MAX_WEBHOOKS_PER_FACTORY)))
-      return { kind: 'limit_reached', limit: MAX_WEBHOOKS_PER_FACTORY };
+    if (!(await WEBHOOK_QUOTA.reserve(tx, factoryUid))) return { kind: 'limit_reached', limit: WEBHOOK_QUOTA.limit };
     const uid = newUid();
     await this.store.insert(tx, {
       ...(await this.withCopy(tx, teamUid, uid, spec)),
@@ -110,10 +108,10 @@ export class DefinedWebhooks {
 
   /** Keeps the delivery log until it expires, and the managed secret, which the webhook does not own. */
   async delete(tx: Queryable, factory: Factory, uid: string): Promise<void> {
-    await this.store.lockQuota(tx, factory.uid);
+    await WEBHOOK_QUOTA.lock(tx, factory.uid);
     await this.lockDefined(tx, factory.uid, uid);
     await this.store.markDeleted(tx, factory.uid, uid);
-    await this.store.releaseQuota(tx, factory.uid);
+    await WEBHOOK_QUOTA.release(tx, factory.uid);
   }
 
   private async lockDefined(tx: Queryable, factoryUid: string, uid: string): Promise<ManagedWebhook> {

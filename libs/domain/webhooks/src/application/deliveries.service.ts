@@ -39,7 +39,6 @@ export class DeliveriesService {
     this.cursors = new PageCursors('webhook delivery', settings);
   }
 
-  /** One page, newest first. */
   async list(caller: Caller, factoryUid: string, webhookUid: string, { outcome, limit, cursor }: ListDeliveriesQuery) {
     const lookup = await this.findWebhook(caller, factoryUid, webhookUid);
     if (lookup.kind !== 'found') return lookup;

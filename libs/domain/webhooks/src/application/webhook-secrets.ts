@@ -28,7 +28,6 @@ export interface SecretCopy {
 export class WebhookSecrets {
   constructor(private readonly box: SecretBox) {}
 
-  /** A copy of a version of a managed secret. */
   copyOf(uid: string, { value, version }: { readonly value: string; readonly version: number }): SecretCopy {
     return { sealed: this.box.sealColumn(SECRET, { uid }, value), version };
   }

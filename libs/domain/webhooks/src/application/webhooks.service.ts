@@ -6,16 +6,10 @@ import { ManagedSecrets, SealBrokenError, SecretRejectedError } from '#platform/
 import { credentialFault, generateCredential, SECRET_NOT_ALLOWED } from '../domain/credential.js';
 import type { DeliveryOutcome, LoggedDelivery } from '../domain/delivery.js';
 import { SignatureSchemes } from '../domain/signing/signature-schemes.js';
-import {
-  type ManagedWebhook,
-  MAX_WEBHOOKS_PER_FACTORY,
-  type NotSupported,
-  notSupported,
-  type WebhookSettings,
-} from '../domain/webhook.js';
+import { type ManagedWebhook, type NotSupported, notSupported, type WebhookSettings } from '../domain/webhook.js';
 import { deliveryIdHeaderFault, planWebhook, type WebhookPlan, type WebhookRequest } from '../domain/webhook-plan.js';
 import { DeliveriesStore } from '../persistence/deliveries.store.js';
-import { type NewWebhook, WebhooksStore } from '../persistence/webhooks.store.js';
+import { type NewWebhook, WEBHOOK_QUOTA, WebhooksStore } from '../persistence/webhooks.store.js';
 import { WebhookSecrets } from './webhook-secrets.js';
 
 /** `secret`: null when there is none that may be returned. */
@@ -89,12 +83,12 @@ export class WebhooksService {
     const isWaiting = plan.secret.kind === 'supplied_later';
     return orInvalidSecret(() =>
       this.database.transaction(async (tx): Promise<CreateWebhookResult> => {
-        if (!(await this.store.reserveQuota(tx, factory.uid, MAX_WEBHOOKS_PER_FACTORY)))
-          return { kind: 'limit_reached', limit: MAX_WEBHOOKS_PER_FACTORY };
+        if (!(await WEBHOOK_QUOTA.reserve(tx, factory.uid)))
+          return { kind: 'limit_reached', limit: WEBHOOK_QUOTA.limit };
         const uid = newUid();
         const secret = await this.newSecret(tx, uid, factory.teamUid, plan);
         if ('kind' in secret) {
-          await this.store.releaseQuota(tx, factory.uid);
+          await WEBHOOK_QUOTA.release(tx, factory.uid);
           return secret;
         }
         const webhook = await this.store.insert(tx, {
@@ -175,14 +169,14 @@ export class WebhooksService {
     uid: string,
   ): Promise<{ readonly kind: 'deleted' } | RejectionOf<'not_found'>> {
     const deletion = await this.database.transaction(async (tx) => {
-      await this.store.lockQuota(tx, factoryUid);
+      await WEBHOOK_QUOTA.lock(tx, factoryUid);
       const webhook = await this.store.find(factoryUid, uid, tx);
       if (!webhook) return null;
       const { secretName, secretOwned } = webhook;
       // Lock order: the secret before the webhook.
       const isLocked = secretOwned && (await this.lockSecret(tx, teamUid, secretName));
       if (!(await this.store.markDeleted(tx, factoryUid, uid))) return null;
-      await this.store.releaseQuota(tx, factoryUid);
+      await WEBHOOK_QUOTA.release(tx, factoryUid);
       // A secret that another webhook uses as well is kept for that one.
       if (isLocked) await this.managed.delete(tx, teamUid, secretName);
       // A secret that was created since would be locked in the wrong order: it is deleted in a separate transaction.

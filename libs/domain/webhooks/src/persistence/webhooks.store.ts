@@ -1,7 +1,8 @@
 import { Injectable } from '@nestjs/common';
+import { FactoryQuota } from '#domain/factories';
 import { Database, type Queryable, writtenRow } from '#platform/persistence';
 import type { SecretCopy } from '../application/webhook-secrets.js';
-import type { ManagedWebhook, WebhookSettings } from '../domain/webhook.js';
+import { type ManagedWebhook, MAX_WEBHOOKS_PER_FACTORY, type WebhookSettings } from '../domain/webhook.js';
 
 export interface NewWebhook
   extends
@@ -26,10 +27,9 @@ const COLUMNS = `id, uid, factory_uid AS "factoryUid", team_uid AS "teamUid", na
 const LIST = `SELECT ${COLUMNS} FROM webhooks WHERE factory_uid = $1 AND deleted_at IS NULL`;
 const findSql = (lock: string): string => `${LIST} AND uid = $2 ${lock}`;
 
-/**
- * Webhooks as they are managed; deleted ones are not found. The quota is a row for each factory: a transaction that creates
- * or deletes a webhook locks it first, so that the limit is exact.
- */
+export const WEBHOOK_QUOTA = new FactoryQuota('webhook_counts', 'webhooks', MAX_WEBHOOKS_PER_FACTORY);
+
+/** Webhooks as they are managed; deleted ones are not found. */
 @Injectable()
 export class WebhooksStore {
   constructor(private readonly database: Database) {}
@@ -181,24 +181,6 @@ export class WebhooksStore {
       `SELECT name, uid FROM webhooks WHERE team_uid = $1 AND secret_name = $2 AND deleted_at IS NULL ORDER BY id`,
       [teamUid, secretName],
     );
-  }
-
-  /** False when the factory has `limit` webhooks. */
-  async reserveQuota(tx: Queryable, factoryUid: string, limit: number): Promise<boolean> {
-    const rows = await tx.query(
-      `INSERT INTO webhook_counts AS c (factory_uid, webhooks) VALUES ($1, 1)
-       ON CONFLICT (factory_uid) DO UPDATE SET webhooks = c.webhooks + 1 WHERE c.webhooks < $2 RETURNING 1`,
-      [factoryUid, limit],
-    );
-    return rows.length > 0;
-  }
-
-  async lockQuota(tx: Queryable, factoryUid: string): Promise<void> {
-    await tx.query('SELECT 1 FROM webhook_counts WHERE factory_uid = $1 FOR UPDATE', [factoryUid]);
-  }
-
-  async releaseQuota(tx: Queryable, factoryUid: string): Promise<void> {
-    await tx.query('UPDATE webhook_counts SET webhooks = webhooks - 1 WHERE factory_uid = $1', [factoryUid]);
   }
 }
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { type Principal, selectTeams, roleIn } from './principal.js';
 import { can, PERMISSIONS, ROLES } from './roles.js';
-import { INITIAL_TEAM_SETTINGS } from './team-settings.js';
+import { INITIAL_TEAM_SETTINGS } from './principal.js';
 import { displayPrefix, hashToken, isTokenShaped, newToken, readBearer } from './token.js';
 
 describe('the role table', () => {

@@ -2,10 +2,6 @@
 export const ROLES = ['owner', 'admin', 'member', 'viewer'] as const;
 export type Role = (typeof ROLES)[number];
 
-export function isRole(value: string): value is Role {
-  return (ROLES as readonly string[]).includes(value);
-}
-
 export const PERMISSIONS = [
   'runs:read',
   'runs:write',
@@ -45,3 +41,19 @@ export function can(role: Role, permission: Permission): boolean {
 
 /** A service account has the permissions of a member of its team. */
 export const SERVICE_ACCOUNT_ROLE: Role = 'member';
+
+/** Who may have personal runs (`PERSONAL_RUNS`), from the widest to the narrowest. */
+export const PERSONAL_RUNS = ['everybody', 'members', 'nobody'] as const;
+type PersonalRuns = (typeof PERSONAL_RUNS)[number];
+
+/** Whether a person with these memberships may have personal runs. `members`: needs `runs:write` on at least one team. */
+export function mayHavePersonalRuns(setting: PersonalRuns, memberships: readonly { readonly role: Role }[]): boolean {
+  switch (setting) {
+    case 'everybody':
+      return true;
+    case 'members':
+      return memberships.some(({ role }) => can(role, 'runs:write'));
+    case 'nobody':
+      return false;
+  }
+}

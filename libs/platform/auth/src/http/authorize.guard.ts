@@ -13,8 +13,7 @@ import { isAllowed, isDecided } from '../domain/owner.js';
 import { roleIn, selectTeams } from '../domain/principal.js';
 import { type Permission, PERMISSIONS } from '../domain/roles.js';
 import { TEAM } from './authorize.js';
-import { unauthenticated } from './bearer-authenticator.js';
-import { callerOf, principalOf, rememberCaller } from './request-principal.js';
+import { callerOf, principalOf, rememberCaller, unauthenticated } from './bearer-authenticator.js';
 
 const accessOf = (reflector: Reflector, context: ExecutionContext): Access | undefined =>
   reflector.getAllAndOverride<Access | undefined>(ACCESS, [context.getHandler(), context.getClass()]);

@@ -3,8 +3,7 @@ import type { Request } from 'express';
 import { RequirePermission } from '#platform/http';
 import type { Caller } from '../domain/principal.js';
 import type { Permission } from '../domain/roles.js';
-import { unauthenticated } from './bearer-authenticator.js';
-import { callerOf } from './request-principal.js';
+import { callerOf, unauthenticated } from './bearer-authenticator.js';
 
 /** The team that the caller has chosen by the team header, or the only team of the caller. */
 export const TEAM = 'team';

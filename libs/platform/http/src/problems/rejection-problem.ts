@@ -37,19 +37,17 @@ const SHARED: {
 
 /**
  * The result of a service without its rejections; throws the problem of a rejection. Handlers need one statement:
- * `return toScheduleItem(unwrap(await this.schedules.get(caller, uid), SCHEDULE).schedule)`.
+ * `return toScheduleItem(unwrap(await this.schedules.get(caller, uid), SCHEDULE))`.
  */
-export function unwrap<R extends Outcome, Own extends Outcome = never>(
+export function unwrap<R extends object, Own extends Outcome = never>(
   result: R,
   words: ResourceWords | ResourceProblems<Own>,
 ): Exclude<R, { readonly kind: Rejection['kind'] | Own['kind'] }> {
-  const own: object = 'problems' in words ? words.problems : {};
-  const problems: Readonly<Record<string, (rejection: never, words: ResourceWords) => ProblemError>> = {
-    ...SHARED,
-    ...own,
-  };
-  const problemOf = Object.hasOwn(problems, result.kind) ? problems[result.kind] : undefined;
-  if (problemOf) throw problemOf(result as never, words);
+  type Problems = Readonly<Record<string, (rejection: R, words: ResourceWords) => ProblemError>>;
+  const problems = { ...SHARED, ...('problems' in words && words.problems) } as unknown as Problems;
+  const kind = 'kind' in result && typeof result.kind === 'string' ? result.kind : '';
+  const problemOf = Object.hasOwn(problems, kind) ? problems[kind] : undefined;
+  if (problemOf) throw problemOf(result, words);
   return result as Exclude<R, { readonly kind: Rejection['kind'] | Own['kind'] }>;
 }
 
