@@ -1,8 +1,13 @@
 import { GithubApi, GithubRefusal, type GithubTree } from './github-api.js';
-import { REPOSITORY_NOT_FOUND, SECRET_NOT_FOUND, type SkillRepository,
+import {
+  REPOSITORY_NOT_FOUND,
+  SECRET_NOT_FOUND,
+  type SkillRepository,
   SkillSource,
   type SourceFile,
-  type SourceReading, unreadable } from '../application/skill-sources.js';
+  type SourceReading,
+  unreadable,
+} from '../application/skill-sources.js';
 import {
   MAX_SKILL_BYTES,
   type PickedFile,
