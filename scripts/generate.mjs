@@ -4,6 +4,7 @@ import { dirname } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { inRoot } from './lib/paths.mjs';
 import { prepare } from './lib/prepare.mjs';
+import { renderBackgroundWork, renderStateMachine } from './lib/render-documents.mjs';
 import { StepFailed } from './lib/run-step.mjs';
 
 /** File → how its text is made from the build. */
@@ -17,12 +18,12 @@ const FILES = {
       'processor/src/processor.module.js',
     ])
       await import(pathToFileURL(inRoot('dist/apps', module)).href);
-    return (await built('libs/platform/jobs/src/index.js', 'renderBackgroundWork'))();
+    return renderBackgroundWork((await built('libs/platform/jobs/src/index.js', 'definedTasks'))());
   },
   'docs/state-machines/execution.md': async () =>
-    (await built('libs/execution/executions/src/index.js', 'EXECUTION_PHASE_MACHINE')).toMarkdown(),
+    renderStateMachine((await built('libs/execution/executions/src/index.js', 'EXECUTION_PHASE_MACHINE')).definition),
   'docs/state-machines/run.md': async () =>
-    (await built('libs/execution/executions/src/index.js', 'RUN_STATE_MACHINE')).toMarkdown(),
+    renderStateMachine((await built('libs/execution/executions/src/index.js', 'RUN_STATE_MACHINE')).definition),
   'openapi.json': async () => (await built('apps/api/src/openapi.js', 'renderOpenApi'))(),
 };
 

@@ -19,7 +19,7 @@ const PACKAGES = {
   qwen: '@qwen-code/qwen-code',
 };
 
-// As root, agents run as users of their own, who cannot read root's home directory.
+// As root, agents run as separate users, who cannot read root's home directory.
 const cache = process.getuid?.() === 0 ? '/var/cache' : process.env.XDG_CACHE_HOME || join(homedir(), '.cache');
 const directory = resolve(process.env.HEADRACE_TEST_AGENTS || join(cache, 'headrace-test-agents'));
 

@@ -46,33 +46,33 @@ export const fillSkill = (skill) => `acme/skills-${skill % 7}:.agents/skills/ski
 export const fillEnvironment = (environment) => `fillenv${String(environment).padStart(15, '0')}`;
 
 /**
- * `db`: a pg client with search path headrace. `sentences`: the most that a prompt has. Secondary indexes are made anew
+ * `db`: a pg client with search path headrace. `sentences`: the most that a prompt has. Secondary indexes are created again
  * after the rows, which is several times faster.
  */
 export async function fillRuns(db, { runs, sentences = 44, log = () => undefined }) {
   const started = Date.now();
-  const told = (what) => log(`${what} (${((Date.now() - started) / 1000).toFixed(1)} s)`);
+  const report = (what) => log(`${what} (${((Date.now() - started) / 1000).toFixed(1)} s)`);
   await db.query(
     `SET statement_timeout = 0; SET synchronous_commit = off; SET maintenance_work_mem = '512MB'; SET work_mem = '128MB'`,
   );
   const indexes = await dropIndexes(db);
   await makeWords(db);
   await db.query(RUNS(runs, sentences));
-  told(`${runs} runs`);
+  report(`${runs} runs`);
   await db.query(ARTIFACTS);
-  told('artifacts');
+  report('artifacts');
   await db.query(`INSERT INTO run_facets (run_id, slot_key, tokens, search) SELECT r.id, r.slot_key,
     headrace.run_tokens(r.slot_key, r.creator_uid, r.executor_uid, r.source, r.execution_location, r.config, r.schedule, r.metadata, r.ancestor_run_ids),
     headrace.run_search_text(r.title, r.prompt, r.config->>'skill_spec')
     FROM runs r WHERE NOT EXISTS (SELECT FROM run_facets f WHERE f.run_id = r.id)`);
-  told('facets');
+  report('facets');
   for (const { indexname, indexdef } of indexes) {
     await db.query(indexdef);
-    told(indexname);
+    report(indexname);
   }
   await db.query('DROP TABLE fill_fragments, fill_words');
   for (const table of FILLED) await db.query(`VACUUM (ANALYZE) ${table}`);
-  told('analyzed');
+  report('analyzed');
   await db.query('RESET ALL');
 }
 

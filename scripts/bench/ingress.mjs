@@ -23,11 +23,11 @@ const CONNECTIONS = [1, 10, 50];
 /** Rejections for each accepted delivery, and how many of them may be under way. */
 const TIMES = 10;
 const STRANGERS = 500;
-/** Strangers have an address of their own, as a proxy would tell it. */
+/** Strangers have a separate address, as a proxy reports it. */
 const STRANGER = '192.0.2.1';
 const FILLER = 'x'.repeat(900);
 
-/** A signed request as GitHub sends it, with a body and an id of its own. */
+/** A signed request as GitHub sends it, with a separate body and id. */
 function githubDelivery({ uid, secret }, signs = true) {
   const id = randomBytes(12).toString('hex');
   const body = JSON.stringify({ action: 'opened', number: 7, id, issue: { title: 'A flaky test', body: FILLER } });
@@ -180,7 +180,7 @@ export async function benchIngress() {
 
     console.log('Rejections:');
     await benchRejections(port, webhooks, ['404', '413', '401, budget of failures as it comes']);
-    // A process of its own, in which nobody has used up anything and nobody can.
+    // A separate process, in which no limit is reached.
     const [lenientPort, lenientEnv] = [await freePort(), { ...env, WEBHOOK_AUTH_FAILURE_LIMIT: '10000' }];
     const lenient = await start(
       [main, 'ingress'],
@@ -224,7 +224,7 @@ export async function benchIngress() {
 }
 
 /**
- * Requests on connections of their own, byte for byte, one at a time each: the cheapest client there is. They send as many
+ * Requests on separate connections, byte for byte, one at a time each: the cheapest client there is. They send as many
  * as `allow` lets them, at once. `stop` returns how many were answered, by status.
  */
 function strangers(port, makeRequest) {

@@ -1,4 +1,4 @@
-// The client of `npm run bench -- list`, in a process of its own: the one that filled the database has a heap whose
+// The client of `npm run bench -- list`, in a separate process: the one that filled the database has a heap whose
 // collections would show in every figure. Asks the API and PostgreSQL in turns and prints figures as JSON, one line a page.
 import { Agent, get } from 'node:http';
 import pg from 'pg';

@@ -1,4 +1,4 @@
-// The workers of `npm run bench -- workers`, all in one process of their own, as a small machine cannot run thousands.
+// The workers of `npm run bench -- workers`, all in one separate process, as a small machine cannot run thousands.
 // Every second one is a worker of ours (hello and beats), the others ping and send heartbeats like the published daemon.
 // Takes orders on its standard input, one JSON a line: {connect: n}, {create: {perSecond, seconds}}; answers each with one.
 import { once } from 'node:events';
@@ -42,7 +42,7 @@ async function connect(index) {
   socket.on('error', (error) => console.error(`  worker-${index}: ${error.message}`));
   socket.on('message', (bytes) => {
     const { type, data } = JSON.parse(bytes.toString());
-    if (type === 'task_assignment') carryOut(data, `worker-${index}`, send);
+    if (type === 'task_assignment') runTask(data, `worker-${index}`, send);
   });
   await once(socket, 'open');
   socket.on('close', () => (lost += 1));
@@ -72,7 +72,7 @@ function helloOf(index) {
   };
 }
 
-function carryOut({ task_id, task }, worker_id, send) {
+function runTask({ task_id, task }, worker_id, send) {
   const { prompt } = task.task_definition;
   asked.get(prompt)?.(performance.now());
   send('task_claimed', { task_id, worker_id });

@@ -8,8 +8,8 @@ import { expect, followToSuccess, until } from './demo-follow.mjs';
 import { heading, printConversation, printDelivery } from './demo-print.mjs';
 
 /**
- * Second act: each example is applied to a factory of its own, and driven by deliveries. What it makes has names of its
- * own, so that it can be repeated in a team that has such factories already.
+ * Second act: each example is applied to a separate factory, and driven by deliveries. What it creates has separate
+ * names, so that it can be repeated in a team that has such factories already.
  */
 export async function walkThroughFactories(api, team) {
   const directory = mkdtempSync(join(tmpdir(), 'headrace-demo-'));
@@ -56,9 +56,9 @@ async function driveExample(api, example, { factory, webhook }) {
   heading(`${example.title}: what became of them`);
   const log = await evaluatedLog(api, example, `/factories/${factory}/webhooks/${webhook}/deliveries`);
   for (const delivery of log) printDelivery(delivery);
-  const told = log.map(({ outcome }) => outcome);
+  const outcomes = log.map(({ outcome }) => outcome);
   const expected = example.deliveries.map(({ outcome }) => outcome);
-  expect(`${told}` === `${expected}`, `The log should say ${expected.join(', ')}.`);
+  expect(`${outcomes}` === `${expected}`, `The log should say ${expected.join(', ')}.`);
 
   heading(`${example.title}: the run that was started`);
   const { runs } = await api.runs(`factory_uid=${factory}`);

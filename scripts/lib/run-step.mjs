@@ -6,7 +6,7 @@ export class StepFailed extends Error {}
 
 /**
  * Runs a program to its end in the checkout, its output on ours. A signal to us ends it first: neither `npm ci` nor the
- * compiler may go on without us.
+ * compiler may continue without us.
  */
 export function runStep(program, args, { env = process.env } = {}) {
   return new Promise((resolve, reject) => {

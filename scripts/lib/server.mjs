@@ -5,7 +5,7 @@ import { mainProgram } from './paths.mjs';
 import { SERVER_FLAGS } from './server-flags.mjs';
 
 /**
- * Starts a server process in a session of its own, so that Ctrl-C reaches only us, and hands the settings over by
+ * Starts a server process in a separate session, so that Ctrl-C reaches only us, and hands the settings over by
  * descriptor 3. That stays open: the server stops by itself when we are gone, and answers `ready` on it.
  * `exited` resolves with the exit code; `ready` with whether it became ready.
  */

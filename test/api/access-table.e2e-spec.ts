@@ -1,6 +1,6 @@
 import type { OpenAPIObject } from '@nestjs/swagger';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { CreateFactory } from '#domain/factories';
+import { FactoriesService } from '#domain/factories';
 import { ObjectStore } from '#platform/storage';
 import {
   ArtifactBuilder,
@@ -407,7 +407,7 @@ async function find({ team, people, runs }: Side, target: Target, owner: Owner):
 }
 
 async function newFactory(teamUid: string): Promise<string> {
-  const made = await api.app.get(CreateFactory).execute({ teamUid, name: newName() });
+  const made = await api.app.get(FactoriesService).create({ teamUid, name: newName() });
   if (made.kind !== 'created') throw new Error(`The factory was not made: ${made.kind}.`);
   return made.factory.uid;
 }

@@ -33,8 +33,41 @@ function brokenLinks(file: string): string[] {
   });
 }
 
+const tracked = (...patterns: string[]): string[] =>
+  execFileSync('git', ['ls-files', ...patterns], { cwd: ROOT, encoding: 'utf8' })
+    .split('\n')
+    .filter((file) => file !== '' && existsSync(join(ROOT, file)));
+
+const TOP_LEVEL = /^(?:apps|deploy|docs|examples|libs|scripts|test)\//;
+const ARCHITECTURE_DECISION = /^docs\/adr\/\d{4}$/;
+const SOURCE_FILE = /\.(?:css|cjs|html|md|mjs|sql|ts)$/;
+
+/**
+ * Paths in code spans that do not exist. A path begins with a directory of the root; in the README of a library it may also
+ * be the end of the path of one of the library's files. An architecture decision is named by its number.
+ */
+function missingPaths(file: string): string[] {
+  const library = /^libs\/.*(?=README\.md$)/.exec(file)?.[0];
+  const ownFiles = library === undefined ? [] : tracked(library);
+  const isFound = (path: string): boolean =>
+    existsSync(join(ROOT, path)) ||
+    ownFiles.some((own) => own.endsWith(`/${path}`)) ||
+    (ARCHITECTURE_DECISION.test(path) && tracked(`${path}-*.md`).length > 0);
+  return [...withoutCode(readFileSync(join(ROOT, file), 'utf8')).matchAll(/`([\w@.-]+(?:\/[\w@.-]+)*\/?)`/g)]
+    .map(([, path = '']) => path)
+    .filter((path) => TOP_LEVEL.test(path) || (library !== undefined && SOURCE_FILE.test(path)))
+    .filter((path) => !isFound(path))
+    .map((path) => `${file}: ${path}`);
+}
+
 it('resolves every relative link of every document', () => {
-  const files = execFileSync('git', ['ls-files', '*.md'], { cwd: ROOT, encoding: 'utf8' }).split('\n').filter(Boolean);
+  const files = tracked('*.md');
   expect(files.length).toBeGreaterThan(50);
-  expect(files.filter((file) => existsSync(join(ROOT, file))).flatMap(brokenLinks)).toEqual([]);
+  expect(files.flatMap(brokenLinks)).toEqual([]);
+});
+
+it('finds every path that a document or the README of a library names', () => {
+  const files = tracked('README.md', 'ARCHITECTURE.md', 'AGENTS.md', 'docs/*.md', 'libs/**/README.md');
+  expect(files.length).toBeGreaterThan(50);
+  expect(files.flatMap(missingPaths)).toEqual([]);
 });

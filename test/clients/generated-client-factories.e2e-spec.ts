@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { CreateFactory } from '#domain/factories';
+import { FactoriesService } from '#domain/factories';
 import { startTestApi, type TestApi, type TestPrincipal } from '#testing';
 import { loadProgram, operationsIn, rejection, type RunningProgram } from './typed-programs.js';
 
@@ -20,7 +20,7 @@ beforeAll(async () => {
   api = await startTestApi();
   team = await api.identities.team();
   member = await api.identities.user({ [team]: 'member' });
-  const made = await api.app.get(CreateFactory, { strict: false }).execute({ teamUid: team, name: 'Fixes builds' });
+  const made = await api.app.get(FactoriesService, { strict: false }).create({ teamUid: team, name: 'Fixes builds' });
   if (made.kind !== 'created') throw new Error(`The factory was not made: ${made.kind}.`);
   factory = made.factory.uid;
   running = await loadProgram<Program>('factories', api);

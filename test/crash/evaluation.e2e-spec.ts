@@ -3,14 +3,18 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parseSettings } from '#platform/config';
-import { FIRING_STEPS } from '../../libs/domain/automations/src/application/fire-automations.js';
 import { AutomationBuilder } from '../../libs/testing/src/automation-builder.js';
 import { createTestDatabase, type TestDatabase } from '../../libs/testing/src/database/test-database.js';
 import { DeliveryBuilder } from '../../libs/testing/src/delivery-builder.js';
 import { type BuiltWebhook, WebhookBuilder } from '../../libs/testing/src/webhook-builder.js';
-import { EVALUATION_STEPS } from '../../libs/domain/webhooks/src/application/evaluate-deliveries.js';
 import { ended, SECRETS_KEY, startFiringProgram } from './firing-program.js';
 
+/** Of `firing-app.mjs`, in their order. */
+const EVALUATION_STEPS = ['taken', 'evaluated', 'recorded'];
+const FIRING_STEPS = [
+  ...['before_reading', 'triggers_read', 'filters_evaluated', 'automations_loaded'],
+  ...['before_launch', 'launched', 'all_launched'],
+];
 const isLong = process.env.HEADRACE_TEST_LONG === '1';
 
 /** `kill -9` of whoever evaluates, at every named step and at any time, while nobody else does. */

@@ -6,7 +6,6 @@ import {
   type SampledEvent,
   type Trigger,
   type TriggerEvent,
-  type TriggerObstacle,
   TriggerProvider,
   TriggerProviders,
   type TriggerSample,
@@ -65,17 +64,12 @@ export class DeployTrigger extends TriggerProvider implements OnModuleInit {
     };
   }
 
-  override obstacles(
-    _tx: Queryable,
-    _scope: TriggerScope,
-    triggers: readonly Trigger[],
-  ): Promise<readonly (TriggerObstacle | undefined)[]> {
-    return Promise.resolve(triggers.map(() => undefined));
-  }
-
   override sample(_tx: Queryable, scope: TriggerScope, trigger: Trigger, sample: TriggerSample): Promise<SampledEvent> {
     if (sample.kind === 'delivery')
-      return Promise.resolve({ kind: 'invalid', pointer: '/delivery_id', detail: 'is not known of deployments' });
+      return Promise.resolve({
+        kind: 'invalid',
+        issues: [{ pointer: '/delivery_id', detail: 'is not known of deployments' }],
+      });
     const { failed = false } = (sample.payload ?? {}) as { failed?: boolean };
     const event = this.eventOf(scope, { id: 'sample', environment: environmentOf(trigger), failed });
     return Promise.resolve({ kind: 'event', event });

@@ -13,7 +13,7 @@ import { urlBoundSchemes } from '../../libs/domain/webhooks/src/domain/signing/s
 import type { Place, SignatureFraming } from '../../libs/domain/webhooks/src/domain/signing/signature-framing.js';
 import type { SignatureScheme, SignedRequest } from '../../libs/domain/webhooks/src/domain/signing/signature-scheme.js';
 import { SignedContent, writeTime } from '../../libs/domain/webhooks/src/domain/signing/signed-content.js';
-import type { SchemeRow } from '../../libs/domain/webhooks/src/domain/signing/signed-scheme.js';
+import { type CompleteRow, completeRow } from '../../libs/domain/webhooks/src/domain/signing/signed-scheme.js';
 
 export const NOW = new Date(1_790_000_000_000);
 export const URL_HERE = 'https://ingress.example/webhooks/w/AbCdEfGhIjKlMnOpQrStUv';
@@ -26,7 +26,7 @@ export const DELIVERY_ID = 'b54557e4-bdd9-4b37-8a5f-bf7d70bcd043';
 export interface SchemeSample {
   readonly scheme: SignatureScheme;
   /** Null for the schemes that are no rows. */
-  readonly row: SchemeRow | null;
+  readonly row: CompleteRow | null;
   readonly secret: string;
   readonly otherSecret: string;
   /** Signed with the first secret, now, unless it says something else; `timestamp` is signed as it stands. */
@@ -45,7 +45,7 @@ const ROWS = [
   ...urlBoundSchemes,
   ...inBodySchemes,
   ...handshakeSchemes,
-];
+].map(completeRow);
 
 const ed25519 = () => generateKeyPairSync('ed25519');
 const p256 = () => generateKeyPairSync('ec', { namedCurve: 'P-256' });
@@ -113,7 +113,7 @@ function signPlainly(scheme: SignatureScheme, secret: string, body: Buffer): Sig
 type Changes = NonNullable<Parameters<SchemeSample['request']>[0]>;
 
 function signRow(
-  row: SchemeRow,
+  row: CompleteRow,
   digest: (content: readonly Buffer[]) => string | null,
   changes: Changes,
 ): SignedRequest {

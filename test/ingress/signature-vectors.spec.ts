@@ -43,7 +43,7 @@ function requestOf({ method = 'POST', url, headers, body_base64 }: Vector): Inco
   return {
     method,
     url: url ?? 'https://ingress.example/webhooks/w/wh_1',
-    headers: RawHeaders.of(headers),
+    headers: new RawHeaders(Object.entries(headers).flat()),
     body,
     json: () => {
       try {

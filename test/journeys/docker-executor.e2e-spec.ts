@@ -109,12 +109,12 @@ describe('the docker executor', { timeout: 90_000 }, () => {
       expect(ReadOnly).toBe(true);
       expect(installation.dataDir.startsWith(Source)).toBe(false);
     }
-    const [handover] = engine.handedOver.map((line) => JSON.parse(line) as { token: string; cookie: string });
+    const [handover] = engine.handedOver.map((line) => JSON.parse(line) as { token: string; marker: string });
     expect(handover?.token).toMatch(/^hrx_\d+_/);
     const told = engine.asked.map(
       ({ path, query, body: text, headers }) => `${path}?${query.toString()} ${text} ${JSON.stringify(headers)}`,
     );
-    for (const secret of [handover?.token ?? '-', handover?.cookie ?? '-', installation.connection.token])
+    for (const secret of [handover?.token ?? '-', handover?.marker ?? '-', installation.connection.token])
       expect(told.join('\n')).not.toContain(secret);
   });
 

@@ -85,7 +85,7 @@ describe('a page of the log', () => {
 });
 
 it('finding the webhooks that wait', async () => {
-  const walk = () => process.evaluate.waiting('0', 256);
+  const walk = () => process.store.webhooksWaiting('0', 256);
   expect(await blocksOf(process.database, 'walk', walk)).toBeLessThan(FEW);
 });
 

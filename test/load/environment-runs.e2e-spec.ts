@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { LastRuns } from '#domain/environments';
 import { newUid } from '#platform/kernel';
 import { Database } from '#platform/persistence';
-import { resolveCaller, TokenAuthenticator } from '#platform/auth';
+import { type Caller, selectTeams, TokenAuthenticator } from '#platform/auth';
 import { startTestApi, type TestApi } from '#testing';
 import { fillEnvironment, fillRuns, fillTeams } from '../../scripts/bench/fill-runs.mjs';
 
@@ -49,8 +49,9 @@ it('the newest runs of each owner are read once, and older ones by their token',
   await db.query('INSERT INTO teams (uid, name) VALUES ($1, $2)', [team, 'Big']);
   const { token } = await api.identities.user({ [team]: 'member' });
   const principal = await api.app.get(TokenAuthenticator).authenticate(`Bearer ${token}`);
-  const caller = typeof principal === 'string' ? null : resolveCaller(principal, undefined);
-  if (!caller) throw new Error('The token is not accepted.');
+  const teams = typeof principal === 'string' ? null : selectTeams(principal, undefined);
+  if (typeof principal === 'string' || !teams) throw new Error('The token is not accepted.');
+  const caller: Caller = { principal, permission: 'runs:read', ...teams };
   const asked = [...Array.from({ length: 120 }, (_, index) => fillEnvironment(index)), ...UNUSED];
 
   const { pool } = api.app.get(Database);

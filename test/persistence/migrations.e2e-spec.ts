@@ -3,15 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import {
-  assertMigrated,
-  migrate,
-  MigrationChangedError,
-  type MigrationPlan,
-  readMigrations,
-  SchemaAheadError,
-  SchemaBehindError,
-} from '#platform/persistence';
+import { assertMigrated, migrate, type MigrationPlan, readMigrations, SchemaError } from '#platform/persistence';
 import { createEmptyDatabase, type TestDatabase } from '#testing';
 import { checkMigrated, migrateAll } from '../../apps/headrace/src/process/migrations.js';
 
@@ -75,7 +67,7 @@ describe('the order of files', () => {
       'test/2026-01-02-create-later',
       'test/first',
     ];
-    await expect(check(planOf('b', 'a'))).rejects.toThrow(SchemaBehindError);
+    await expect(check(planOf('b', 'a'))).rejects.toMatchObject({ name: 'SchemaError', reason: 'behind' });
     expect(await run(planOf('b', 'a'))).toEqual(order);
     expect(await run(planOf('b', 'a'))).toEqual([]);
     await check(planOf('b', 'a'));
@@ -121,7 +113,8 @@ describe('a changed file', () => {
     write('a/migrations/2026-01-01-create-a.sql', table('b'));
     for (const work of [run, check]) {
       const error = await work(planOf('a')).catch((reason: unknown) => reason);
-      expect(error).toBeInstanceOf(MigrationChangedError);
+      expect(error).toBeInstanceOf(SchemaError);
+      expect((error as SchemaError).reason).toBe('changed');
       expect((error as Error).message).toContain('test/2026-01-01-create-a');
     }
   });
@@ -168,14 +161,16 @@ describe('an older program', () => {
     write('a/migrations/2026-01-02-create-b.sql', table('b'));
     await run(planOf('a'));
     remove('a/migrations/2026-01-02-create-b.sql');
-    for (const work of [run, check]) await expect(work(planOf('a'))).rejects.toThrow(SchemaAheadError);
+    for (const work of [run, check])
+      await expect(work(planOf('a'))).rejects.toMatchObject({ name: 'SchemaError', reason: 'ahead' });
   });
 
   it('refuses a database with a newer text of a function', async () => {
     write('a/functions/answer.sql', answer('2'));
     await run(planOf('a'));
     write('a/functions/answer.sql', answer('1'));
-    for (const work of [run, check]) await expect(work(planOf('a'))).rejects.toThrow(SchemaAheadError);
+    for (const work of [run, check])
+      await expect(work(planOf('a'))).rejects.toMatchObject({ name: 'SchemaError', reason: 'ahead' });
     expect(await database.query('SELECT headrace.answer() AS value')).toEqual([{ value: '2' }]);
   });
 

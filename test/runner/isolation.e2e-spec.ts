@@ -61,7 +61,7 @@ describe('what an agent can see', () => {
       }
       expect(env).toContain('GIVEN=yes');
       expect(env).toContain(`HOME=${handover.workspace_dir}/home\n`);
-      expect(env).toContain(`HEADRACE_EXECUTION_COOKIE=${handover.cookie}`);
+      expect(env).toContain(`HEADRACE_EXECUTION_MARKER=${handover.marker}`);
       expect(env).toContain(`HEADRACE_RUN_ID=${plane.assignment.run_id}`);
       expect(env).not.toContain('HEADRACE_RUN_AS=300');
       expect(cmdlines).toContain('builtin-agent');

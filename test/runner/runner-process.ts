@@ -50,7 +50,7 @@ export class RunnerProcess {
       execution_id: plane.assignment.execution_id,
       token: plane.token,
       workspace_dir: join(directory, 'workspace'),
-      cookie: randomBytes(16).toString('hex'),
+      marker: randomBytes(16).toString('hex'),
       ...(ownUser ? { run_as: { uid, gid: uid } } : {}),
       limits: {
         max_workspace_bytes: 1_000_000_000,
@@ -87,11 +87,11 @@ export class RunnerProcess {
     return !existsSync(this.handover.workspace_dir);
   }
 
-  /** Pids of living processes that carry the execution's cookie. */
+  /** Pids of living processes that carry the execution's marker. */
   marked(): number[] {
     return pidsWith((pid) => {
       const environ = readFileSync(`/proc/${pid}/environ`, 'latin1');
-      return environ.includes(`HEADRACE_EXECUTION_COOKIE=${this.handover.cookie}`);
+      return environ.includes(`HEADRACE_EXECUTION_MARKER=${this.handover.marker}`);
     });
   }
 

@@ -40,7 +40,7 @@ interface Container {
   readonly attached: Set<Duplex>;
   readonly ended: (() => void)[];
   child: ChildProcess | null;
-  cookie: string;
+  marker: string;
   state: 'created' | 'running' | 'exited';
   exitCode: number;
   isOutOfMemory: boolean;
@@ -111,11 +111,11 @@ export class DockerEngineDouble {
     this.kill(container, 'SIGKILL');
   }
 
-  /** The processes of a container, as far as they carry its execution's cookie, and its first one. */
-  pidsOf({ child, cookie }: Container): number[] {
+  /** The processes of a container, as far as they carry its execution's marker, and its first one. */
+  pidsOf({ child, marker }: Container): number[] {
     const own = readdirSync('/proc')
-      .filter((name) => /^\d+$/.test(name) && cookie !== '')
-      .filter((pid) => environOf(pid).includes(`HEADRACE_EXECUTION_COOKIE=${cookie}`))
+      .filter((name) => /^\d+$/.test(name) && marker !== '')
+      .filter((pid) => environOf(pid).includes(`HEADRACE_EXECUTION_MARKER=${marker}`))
       .map(Number);
     return [...(child?.pid !== undefined && child.exitCode === null ? [child.pid] : []), ...own];
   }
@@ -243,7 +243,7 @@ export class DockerEngineDouble {
     const root = join(this.directory, id);
     mkdirSync(root);
     this.containers.set(id, {
-      ...{ id, name, specification, image, root, stdin: [], attached: new Set(), ended: [], child: null, cookie: '' },
+      ...{ id, name, specification, image, root, stdin: [], attached: new Set(), ended: [], child: null, marker: '' },
       ...{ state: 'created', exitCode: 0, isOutOfMemory: false },
     });
     reply(response, 201, { Id: id, Warnings: [] });
@@ -272,7 +272,7 @@ export class DockerEngineDouble {
     if (!container.child || !text.includes('\n')) return;
     container.stdin.length = 0;
     const handover: Json = JSON.parse(text);
-    container.cookie = handover.cookie;
+    container.marker = handover.marker;
     const own = { ...handover, workspace_dir: join(container.root, handover.workspace_dir) };
     container.child.stdin?.write(`${JSON.stringify(own)}\n`);
   }

@@ -4,22 +4,46 @@ import { NestFactory } from '@nestjs/core';
 
 class FiringAppModule {}
 Module({})(FiringAppModule);
+class EvaluationModule {}
+Module({})(EvaluationModule);
 class CoreModule {}
 Module({})(CoreModule);
+
+function before(part, method, act) {
+  const original = part[method].bind(part);
+  part[method] = (...given) => {
+    act();
+    return original(...given);
+  };
+}
+
+function after(part, method, act) {
+  const original = part[method].bind(part);
+  part[method] = async (...given) => {
+    const result = await original(...given);
+    act(result);
+    return result;
+  };
+}
 
 /** `environment`: settings as environment variables. */
 export async function startFiringApp(environment) {
   const { SchedulesJobsModule } = await import('#domain/schedules');
   const { TimerDispatcher, TimersJobsModule, TimerSteps } = await import('#platform/timers');
-  const { AutomationsJobsModule, FiringSteps } = await import('#domain/automations');
+  const { AutomationsJobsModule, FireAutomations } = await import('#domain/automations');
   const { parseSettings, Settings } = await import('#platform/config');
   const { JobsModule, QueueConnections } = await import('#platform/jobs');
   const { Clock } = await import('#platform/kernel');
   const { ObservabilityModule } = await import('#platform/observability');
   const { clockProvider, PersistenceModule } = await import('#platform/persistence');
   const { StorageModule } = await import('#platform/storage');
-  const { DeliveryEvaluators, EvaluateDeliveries, EvaluationSteps, FACTORIES_PER_BATCH, fairShares } =
+  const { DeliveryEvaluators, EvaluateDeliveries, EVALUATION_PROVIDERS, WebhooksModule } =
     await import('#domain/webhooks');
+  const evaluation = {
+    module: EvaluationModule,
+    imports: [ObservabilityModule, WebhooksModule],
+    providers: EVALUATION_PROVIDERS,
+  };
   const surroundings = {
     module: CoreModule,
     global: true,
@@ -36,6 +60,7 @@ export async function startFiringApp(environment) {
         JobsModule.forRoot(),
         StorageModule,
         AutomationsJobsModule,
+        evaluation,
         // With the clockwork where somebody else moves the clock.
         ...(environment.TIMER_CLOCKWORK ? [TimersJobsModule] : []),
         SchedulesJobsModule,
@@ -47,8 +72,19 @@ export async function startFiringApp(environment) {
   return {
     /** Calls `reached` with every named step. */
     onStep(reached) {
-      for (const steps of [FiringSteps, EvaluationSteps, TimerSteps])
-        app.get(steps, { strict: false }).reached = reached;
+      const { store, evaluators } = evaluate;
+      after(store, 'claim', (claimed) => claimed.length > 0 && reached('taken'));
+      after(evaluators, 'evaluate', () => reached('evaluated'));
+      after(store, 'record', () => reached('recorded'));
+      const fire = app.get(FireAutomations, { strict: false });
+      before(fire.store, 'reached', () => reached('before_reading'));
+      after(fire.store, 'reached', () => reached('triggers_read'));
+      before(fire.store, 'load', () => reached('filters_evaluated'));
+      after(fire.store, 'load', () => reached('automations_loaded'));
+      before(fire.launch, 'execute', () => reached('before_launch'));
+      after(fire.launch, 'execute', () => reached('launched'));
+      after(fire, 'execute', (results) => results.some(({ matched }) => matched) && reached('all_launched'));
+      app.get(TimerSteps, { strict: false }).reached = reached;
     },
     /** Ends the process at a named step: `step:nth`, or nowhere. */
     killAt(place = '') {
@@ -73,10 +109,9 @@ export async function startFiringApp(environment) {
     async evaluateAll() {
       let all = 0;
       for (let taken = 1; taken > 0; all += taken) {
-        taken = 0;
-        const factories = fairShares(await evaluate.waiting('0', 1000), 0);
-        for (let index = 0; index < factories.length; index += FACTORIES_PER_BATCH)
-          taken += await evaluate.execute(factories.slice(index, index + FACTORIES_PER_BATCH));
+        taken = await evaluate.runOnce(new AbortController().signal, (error) => {
+          throw error;
+        });
       }
       return all;
     },

@@ -2,7 +2,7 @@ import { type DynamicModule, type INestApplicationContext, Module } from '@nestj
 import { NestFactory } from '@nestjs/core';
 import type { Settings } from '#platform/config';
 import { CoreModule, PersistenceModule } from '#platform/persistence';
-import { type EvaluateDeliveries, FACTORIES_PER_BATCH, fairShares } from '#domain/webhooks';
+import type { EvaluateDeliveries } from '#domain/webhooks';
 
 @Module({})
 class PartsModule {
@@ -16,11 +16,8 @@ export function startParts(settings: Settings, modules: DynamicModule['imports']
   return NestFactory.createApplicationContext(PartsModule.of(settings, modules), { abortOnError: false });
 }
 
-/** Every factory has its turn once. Returns how many deliveries were taken. */
-export async function evaluationLap(evaluate: EvaluateDeliveries, lap: number): Promise<number> {
-  const factories = fairShares(await evaluate.waiting('0', 1000), lap);
-  let taken = 0;
-  for (let index = 0; index < factories.length; index += FACTORIES_PER_BATCH)
-    taken += await evaluate.execute(factories.slice(index, index + FACTORIES_PER_BATCH));
-  return taken;
-}
+/** Every factory has its turn once. Returns the number of deliveries that were evaluated; rejects when a batch fails. */
+export const evaluateOnce = (evaluate: EvaluateDeliveries): Promise<number> =>
+  evaluate.runOnce(new AbortController().signal, (error) => {
+    throw error;
+  });

@@ -77,13 +77,13 @@ export function killRemains(entries: readonly Readonly<Record<string, unknown>>[
   }
 }
 
-/** Living processes that carry the cookie of an execution, and its runner. */
+/** Living processes that carry the marker of an execution, and its runner. */
 export function remains(entry: Readonly<Record<string, unknown>>): number[] {
   const runner = (entry['handle'] as { pid?: number }).pid;
   return processes()
     .filter(
       ({ pid }) =>
-        pid === runner || environmentOf(pid).includes(`HEADRACE_EXECUTION_COOKIE=${String(entry['cookie'])}`),
+        pid === runner || environmentOf(pid).includes(`HEADRACE_EXECUTION_MARKER=${String(entry['marker'])}`),
     )
     .map(({ pid }) => pid);
 }

@@ -1,24 +1,33 @@
 import 'reflect-metadata';
+import type { RequestListener } from 'node:http';
 import type { Type } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { hasLocalRunnerApi, type RunningApp, type Settings, withSettings } from '#platform/config';
-import { configureHttp, httpAdapter, Listener, Readiness, serveDocument, serveHttp, Shutdown } from '#platform/http';
+import {
+  API_PREFIX,
+  configureHttp,
+  httpAdapter,
+  Listener,
+  Readiness,
+  serveDocument,
+  serveHttp,
+  Shutdown,
+} from '#platform/http';
 import { QueueConnections } from '#platform/jobs';
-import { Metrics, serveMetrics } from '#platform/observability';
+import { serveMetrics } from '#platform/observability';
 import type { MetricsServer } from '#platform/kernel';
 import { ApiModule } from './app.module.js';
 import { apiDocument } from './openapi.js';
-import { LocalRunnerApi } from './local-runner-api.js';
 
 /** How long requests that are being answered may take once the process goes down. */
 const CLOSE_GRACE_MS = 5_000;
 
 export interface RunningApi extends RunningApp {
   readonly url: string;
-  /** Where Prometheus reads; null without API_METRICS_PORT. */
+  /** URL of the metrics; null when they are not served. */
   readonly metricsUrl: string | null;
-  /** For tests, which reach into it for the clock. */
+  /** For tests, which need its clock. */
   readonly app: NestExpressApplication;
 }
 
@@ -43,43 +52,54 @@ export async function startApi(
     publicUrl: () => settings.publicUrl,
   });
   if (given.port === 0) settings = withRealPort(given, listener.port);
-  let app: NestExpressApplication | null = null;
+  let opened: NestExpressApplication | null = null;
   let metrics: MetricsServer | null = null;
-  let runners: LocalRunnerApi | null = null;
+  let runners: Listener | null = null;
   try {
-    if (hasLocalRunnerApi(settings)) runners = await LocalRunnerApi.open(settings);
-    app = await NestFactory.create<NestExpressApplication>(ApiModule.of(settings, more), httpAdapter(listener), {
+    if (hasLocalRunnerApi(settings)) runners = await openLocalRunnerApi(settings);
+    const app = await NestFactory.create<NestExpressApplication>(ApiModule.of(settings, more), httpAdapter(listener), {
       bodyParser: false,
       abortOnError: false,
       bufferLogs: false,
     });
-    const api = app;
-    if (isReady) api.get(Readiness).require('start', isReady);
-    configureHttp(api, settings);
-    serveDocument(api, () => apiDocument(api));
-    metrics = await serveMetrics(api.get(Metrics, { strict: false }), {
-      host: settings.metricsHost,
-      port: settings.apiMetricsPort,
-    });
-    await serveHttp(api, listener);
-    runners?.serve(api.getHttpAdapter().getInstance());
+    opened = app;
+    if (isReady) app.get(Readiness).require('start', isReady);
+    configureHttp(app, settings);
+    serveDocument(app, () => apiDocument(app));
+    metrics = await serveMetrics(app, settings.metricsHost, settings.apiMetricsPort);
+    await serveHttp(app, listener);
+    if (runners) serveRunners(runners, app.getHttpAdapter().getInstance());
     return {
       url: listener.url,
       metricsUrl: metrics?.url ?? null,
-      app: api,
-      beginShutdown: () => api.get(Readiness).drain(),
+      app,
+      beginShutdown: () => app.get(Readiness).drain(),
       close: async () => {
-        await close(api, runners === null ? [listener] : [listener, runners.listener]);
+        await close(app, runners === null ? [listener] : [listener, runners]);
         metrics?.close();
       },
     };
   } catch (error) {
     await listener.close(0);
-    await runners?.listener.close(0);
+    await runners?.close(0);
     metrics?.close();
-    await app?.close();
+    await opened?.close();
     throw error;
   }
+}
+
+/** HTTP on loopback for the runners of this machine, beside an API that speaks HTTPS: see docs/adr/0023. */
+const openLocalRunnerApi = (settings: Settings): Promise<Listener> =>
+  Listener.open(settings, { host: '127.0.0.1', port: settings.runnerApiPort, usesTls: false });
+
+/** The runner protocol, and health for operators who look for the reason when it cannot be reached. */
+const RUNNER_PATHS = [`${API_PREFIX}/runner/`, '/health/'];
+
+function serveRunners(listener: Listener, handler: RequestListener): void {
+  listener.serve((request, response) => {
+    if (RUNNER_PATHS.some((prefix) => request.url?.startsWith(prefix))) handler(request, response);
+    else response.writeHead(404, { Connection: 'close' }).end();
+  });
 }
 
 /** A port of 0 becomes a number when the listener is open; addresses derived from it follow. */

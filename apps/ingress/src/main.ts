@@ -4,7 +4,7 @@ import type { NestExpressApplication } from '@nestjs/platform-express';
 import { type RunningApp, type Settings, withSettings } from '#platform/config';
 import { httpAdapter, Listener, Readiness } from '#platform/http';
 import { QueueConnections } from '#platform/jobs';
-import { Metrics, serveMetrics } from '#platform/observability';
+import { serveMetrics } from '#platform/observability';
 import { IngressHandler, writeProblem } from '#domain/ingress';
 import type { MetricsServer } from '#platform/kernel';
 import { IngressModule } from './ingress.module.js';
@@ -49,10 +49,7 @@ export async function startIngress(given: Settings): Promise<RunningIngress> {
     app.set('query parser', () => ({}));
     app.set('trust proxy', settings.trustedProxies.length > 0 ? [...settings.trustedProxies] : false);
     await app.init();
-    metrics = await serveMetrics(app.get(Metrics, { strict: false }), {
-      host: settings.metricsHost,
-      port: settings.ingressMetricsPort,
-    });
+    metrics = await serveMetrics(app, settings.metricsHost, settings.ingressMetricsPort);
     listener.serve(app.get(IngressHandler, { strict: false }).wrap(app.getHttpAdapter().getInstance()));
     return {
       url: listener.url,

@@ -2,7 +2,7 @@ import 'reflect-metadata';
 import { NestFactory } from '@nestjs/core';
 import type { RunningApp, Settings } from '#platform/config';
 import { QueueConnections } from '#platform/jobs';
-import { Metrics, serveMetrics } from '#platform/observability';
+import { serveMetrics } from '#platform/observability';
 import { RunsWork } from '#domain/runs';
 import type { MetricsServer } from '#platform/kernel';
 import { ProcessorModule } from './processor.module.js';
@@ -22,10 +22,7 @@ export async function startProcessor(settings: Settings): Promise<RunningApp> {
   };
   const runs = app.get(RunsWork);
   try {
-    metrics = await serveMetrics(app.get(Metrics, { strict: false }), {
-      host: settings.metricsHost,
-      port: settings.processorMetricsPort,
-    });
+    metrics = await serveMetrics(app, settings.metricsHost, settings.processorMetricsPort);
     await runs.start();
   } catch (error) {
     await close();

@@ -28,7 +28,7 @@ export class ProcessorModule {
         StorageJobsModule,
         AgentsJobsModule,
         RunsJobsModule,
-        // Takes its folds along when runs are pruned.
+        // Deletes its projections when runs are pruned.
         ConversationsModule,
         NotificationsJobsModule,
         WebhooksJobsModule,

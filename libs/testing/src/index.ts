@@ -1,5 +1,6 @@
 export * from './artifact-builder.js';
 export * from './chance.js';
+export * from './conversation-projection.js';
 export * from './conversation-normalizer-conformance.js';
 export * from './object-store-conformance.js';
 export * from './run-event-arbitrary.js';

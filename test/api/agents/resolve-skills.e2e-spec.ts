@@ -20,7 +20,7 @@ function callerOf({ uid, type, token }: TestPrincipal, teamUid: string | null = 
   const memberships =
     teamUid === null ? [] : [{ teamUid, role: 'member' as const, team: { ...INITIAL_TEAM_SETTINGS } }];
   const principal = { type, uid, displayName: 'Somebody', memberships, tokenUid: token.slice(0, 22) };
-  return { principal, teamUid, teamUids: teamUid === null ? [] : [teamUid] };
+  return { principal, permission: 'runs:write', teamUid, teamUids: teamUid === null ? [] : [teamUid] };
 }
 
 const resolve = (spec: string, environmentUid?: string): Promise<ResolvedSkill> =>

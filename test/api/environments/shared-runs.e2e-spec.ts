@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Caller, resolveCaller, TokenAuthenticator } from '#platform/auth';
+import { type Caller, selectTeams, TokenAuthenticator } from '#platform/auth';
 import { EnvironmentDirectory } from '#domain/environments';
 import { ExecutionTokens } from '#execution/executions';
 import { startTestApi, type TestApi, type TestPrincipal, TestRunner } from '#testing';
@@ -181,9 +181,9 @@ describe('a viewer of the team', () => {
 describe('EnvironmentDirectory', () => {
   async function callerOf({ token }: TestPrincipal): Promise<Caller> {
     const found = await api.app.get(TokenAuthenticator).authenticate(`Bearer ${token}`);
-    const caller = typeof found === 'string' ? null : resolveCaller(found, undefined);
-    if (!caller) throw new Error('The token is not accepted.');
-    return caller;
+    const teams = typeof found === 'string' ? null : selectTeams(found, undefined);
+    if (typeof found === 'string' || !teams) throw new Error('The token is not accepted.');
+    return { principal: found, permission: 'runs:write', ...teams };
   }
 
   it('lists what somebody may use, by name, values in clear', async () => {
@@ -195,7 +195,7 @@ describe('EnvironmentDirectory', () => {
       body: { config: { name: 'a' }, team: false },
     });
     await sharing.createEnvironment('team', { name: 'c' });
-    const usable = await api.app.get(EnvironmentDirectory).list(await callerOf(person), 'use');
+    const usable = await api.app.get(EnvironmentDirectory).list(await callerOf(person), 'runs:write');
     expect(usable.map(({ uid }) => uid)).toEqual([own.body.uid, shared]);
     expect(usable[1]?.config.env).toEqual(ENV.env);
   });

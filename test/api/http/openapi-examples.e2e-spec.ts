@@ -1,6 +1,6 @@
 import type { OpenAPIObject } from '@nestjs/swagger';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { CreateFactory } from '#domain/factories';
+import { FactoriesService } from '#domain/factories';
 import { RunBuilder, startTestApi, type TestApi, type TestPrincipal } from '#testing';
 import { ObjectStore } from '#platform/storage';
 
@@ -36,7 +36,7 @@ beforeAll(async () => {
   admin = await api.identities.user({ [team]: 'admin' });
   colleague = await api.identities.user({ [team]: 'member' });
   runs = new RunBuilder(api.database, { objects: api.app.get(ObjectStore) });
-  const created = await api.app.get(CreateFactory, { strict: false }).execute({ teamUid: team, name: 'Factory' });
+  const created = await api.app.get(FactoriesService, { strict: false }).create({ teamUid: team, name: 'Factory' });
   if (created.kind !== 'created') throw new Error(`The factory was not created: ${created.kind}.`);
   factoryUid = created.factory.uid;
 });

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { type Caller, resolveCaller, TokenAuthenticator } from '#platform/auth';
+import { type Caller, selectTeams, TokenAuthenticator } from '#platform/auth';
 import { CreateRun, type CreateRunCommand } from '#domain/runs';
 import { ObjectDisposal, ObjectStore } from '#platform/storage';
 import { offerSkills, type TestPrincipal, TestRunner, type TestResponse } from '#testing';
@@ -63,8 +63,9 @@ async function refusedAlike(status: number, code: 'invalid_request' | 'not_autho
 /** As the parts of the platform create runs that nobody asks for by HTTP. */
 async function createInside(command: Partial<CreateRunCommand>): Promise<string> {
   const principal = await fixture.api.app.get(TokenAuthenticator).authenticate(`Bearer ${fixture.member.token}`);
-  const caller: Caller | null = typeof principal === 'string' ? null : resolveCaller(principal, undefined);
-  if (!caller) throw new Error('The member is not let in.');
+  const teams = typeof principal === 'string' ? null : selectTeams(principal, undefined);
+  if (typeof principal === 'string' || !teams) throw new Error('The token of the member is not accepted.');
+  const caller: Caller = { principal, permission: 'runs:write', ...teams };
   const asked = { prompt: 'Go.', source: 'SCHEDULED_AGENT', idempotency: null, ...command } as const;
   const result = await fixture.api.app.get(CreateRun).execute(caller, asked);
   if (result.kind !== 'created') throw new Error(result.kind);

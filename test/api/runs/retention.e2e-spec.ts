@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import { PruneRuns, RunLog } from '#domain/runs';
-import type { RunState } from '#execution/executions';
+import { PruneRuns } from '#domain/runs';
+import { type RunState, RunTail } from '#execution/executions';
 import { ObjectDisposal, ObjectStore } from '#platform/storage';
 import { ArtifactBuilder, TestRunner } from '#testing';
 import { LiveClient } from './live-client.js';
@@ -152,7 +152,7 @@ describe('RETENTION_TIMELINE', () => {
 describe('a reader that comes late', () => {
   /** What happens just before, or just after, the reader asks to store what it has made of the log. */
   function atSave(when: 'before' | 'after', happens: () => Promise<unknown>): void {
-    const log = fixture.api.app.get(RunLog, { strict: false });
+    const log = fixture.api.app.get(RunTail, { strict: false });
     const holdWhole = log.holdWhole.bind(log);
     vi.spyOn(log, 'holdWhole').mockImplementationOnce(async (tx, runId) => {
       if (when === 'before') await happens();

@@ -259,6 +259,7 @@ describe('the same request again', () => {
   it('by the service itself does not either, and arguments may be something else than the prompt', async () => {
     const { uid } = fixture.member;
     const caller: Caller = {
+      permission: 'runs:write',
       principal: {
         type: 'user',
         uid,
@@ -290,6 +291,7 @@ describe('when skills last ran', () => {
     const team = await createTeam(fixture);
     const at = (hour: number): Date => new Date(Date.UTC(2026, 0, 1, hour));
     const caller: Caller = {
+      permission: 'runs:write',
       principal: { type: 'user', uid: team.member.uid, displayName: '', memberships: [], tokenUid: '' },
       teamUid: team.uid,
       teamUids: [team.uid],

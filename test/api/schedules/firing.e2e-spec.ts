@@ -1,5 +1,4 @@
 import { setTimeout } from 'node:timers/promises';
-import type { Type } from '@nestjs/common';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { type ResolvedSkill, SkillDirectory } from '#domain/agents';
 import { newUid } from '#platform/kernel';
@@ -440,7 +439,7 @@ describe('skills whose repositories respond slowly', () => {
     const { id } = await create();
     const { id: other } = await create({ agent_config: { skill_spec: SLOW } });
     offerSkills(processor, {});
-    const directory = processor.get(SkillDirectory as unknown as Type<SkillDirectory>);
+    const directory = processor.get(SkillDirectory);
     const answer = directory.resolve.bind(directory);
     const asked: (number | undefined)[] = [];
     directory.resolve = async (...given) => {

@@ -78,7 +78,9 @@ describe('re-encryption of a table', () => {
       ]);
       const working = rotate();
       const waits = `SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE 'UPDATE headrace.managed_secrets%'`;
-      await expect.poll(async () => (await api.database.query(waits)).length, { interval: 10 }).toBe(1);
+      await expect
+        .poll(async () => (await api.database.query(waits)).length, { interval: 10, timeout: 20_000 })
+        .toBe(1);
       await other.query('COMMIT');
       expect(await working).toEqual({ changed, broken: 0 });
     } finally {

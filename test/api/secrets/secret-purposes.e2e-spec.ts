@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { CreateFactory } from '#domain/factories';
+import { FactoriesService } from '#domain/factories';
 import { newUid } from '#platform/kernel';
 import { startTestApi, type TestApi } from '#testing';
 import { ApiFixture } from '../../support/api-fixture.js';
@@ -13,7 +13,7 @@ let factoryUid: string;
 beforeAll(async () => {
   api = await startTestApi();
   fixture = await ApiFixture.over(api);
-  const made = await api.app.get(CreateFactory).execute({ teamUid: fixture.team, name: 'factory' });
+  const made = await api.app.get(FactoriesService).create({ teamUid: fixture.team, name: 'factory' });
   if (made.kind !== 'created') throw new Error(`The factory was not made: ${made.kind}.`);
   factoryUid = made.factory.uid;
 });

@@ -3,7 +3,7 @@ import type { BackgroundTasks } from '#platform/jobs';
 import { Clock } from '#platform/kernel';
 import { Database } from '#platform/persistence';
 import { LocalObjectStore, ObjectDisposal, ObjectStore, ObjectStoreUnavailableError } from '#platform/storage';
-import { ObjectDisposalTask } from '../../../libs/platform/storage/src/object-disposal.task.js';
+import { ObjectDisposalTask } from '../../../libs/platform/storage/src/object-disposal.js';
 import { startTestApi, type TestApi } from '#testing';
 
 let api: TestApi;

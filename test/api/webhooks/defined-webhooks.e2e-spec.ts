@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Factory, FindFactory } from '#domain/factories';
+import { FactoriesService, type Factory } from '#domain/factories';
 import { Database, type Queryable } from '#platform/persistence';
 import { type DefinedWebhook, DefinedWebhooks, type WebhookSettings } from '#domain/webhooks';
 import { ApiFixture, webhooksOf } from '../../support/api-fixture.js';
@@ -27,7 +27,7 @@ const secret = (name: string, value: string, status = 200) =>
   fixture.request(status, `PUT /secrets/${name}`, { token: fixture.admin.token, body: { value } });
 
 async function newFactory(): Promise<Factory> {
-  const found = await fixture.api.app.get(FindFactory, { strict: false }).execute(await fixture.createFactory());
+  const found = await fixture.api.app.get(FactoriesService, { strict: false }).find(await fixture.createFactory());
   if (!found) throw new Error('The factory is not there.');
   return found;
 }

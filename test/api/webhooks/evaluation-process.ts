@@ -1,28 +1,28 @@
+import { Module } from '@nestjs/common';
 import type { Settings } from '#platform/config';
-import { Metrics } from '#platform/observability';
+import { Metrics, ObservabilityModule } from '#platform/observability';
 import { Database } from '#platform/persistence';
 import {
   type AcceptedDelivery,
   type AutomationResult,
   DeliveryEvaluator,
   DeliveryEvaluators,
+  EVALUATION_PROVIDERS,
   EvaluateDeliveries,
-  type EvaluationStep,
-  EvaluationSteps,
   PruneDeliveries,
-  WebhookEvaluationModule,
 } from '#domain/webhooks';
-import { evaluationLap, startParts } from '../../support/parts.js';
+import { EvaluationsStore } from '../../../libs/domain/webhooks/src/persistence/evaluations.store.js';
+import { evaluateOnce, startParts } from '../../support/parts.js';
 
 /** What a processor has for deliveries, with connections of its own and without its clockwork. Nothing happens in it until a test asks. */
 export interface EvaluationProcess {
   readonly database: Database;
-  readonly evaluate: EvaluateDeliveries;
+  readonly store: EvaluationsStore;
   readonly prune: PruneDeliveries;
   /** Has `act` asked about every delivery. */
   on(act: (delivery: AcceptedDelivery) => Promise<readonly AutomationResult[]>): void;
   /** Its laps end there, as with a process that dies, and reject. */
-  dieAt(step: EvaluationStep): void;
+  dieAt(step: 'taken' | 'evaluated'): void;
   /** As Prometheus gets it. */
   metrics(): Promise<string>;
   /** Every webhook has its turn once. Returns how many deliveries were taken. */
@@ -30,14 +30,17 @@ export interface EvaluationProcess {
   close(): Promise<void>;
 }
 
+@Module({ imports: [ObservabilityModule], providers: [DeliveryEvaluators, ...EVALUATION_PROVIDERS] })
+class EvaluationModule {}
+
 export async function startEvaluation(settings: Settings): Promise<EvaluationProcess> {
-  const app = await startParts(settings, [WebhookEvaluationModule]);
+  const app = await startParts(settings, [EvaluationModule]);
   const part = <T>(type: new (...given: never[]) => T): T => app.get<T>(type, { strict: false });
   const evaluate = part(EvaluateDeliveries);
-  let laps = 0;
+  const store = part(EvaluationsStore);
   return {
     database: part(Database),
-    evaluate,
+    store,
     prune: part(PruneDeliveries),
     on: (act) => {
       class Acting extends DeliveryEvaluator {
@@ -47,13 +50,18 @@ export async function startEvaluation(settings: Settings): Promise<EvaluationPro
       }
       part(DeliveryEvaluators).register(new Acting());
     },
-    dieAt: (deadly) => {
-      part(EvaluationSteps).reached = (step) => {
-        if (step === deadly) throw new Error(`It died at ${step}.`);
+    dieAt: (step) => {
+      const die = (): never => {
+        throw new Error(`It died at ${step}.`);
       };
+      if (step === 'evaluated') store.record = die;
+      else {
+        const claim = store.claim.bind(store);
+        store.claim = (turns) => claim(turns).then(die);
+      }
     },
     metrics: () => part(Metrics).render(),
-    lap: () => evaluationLap(evaluate, laps++),
+    lap: () => evaluateOnce(evaluate),
     close: () => app.close(),
   };
 }

@@ -96,7 +96,7 @@ describe('redeliverWebhookDelivery', () => {
       expect(seconds).toBeLessThanOrEqual(60);
     }
     const [taken] = await api.database.query(
-      `SELECT verdict FROM headrace.take_deliveries(jsonb_build_array(jsonb_build_object('webhook_id', $1::bigint, 'version', 1,
+      `SELECT verdict FROM headrace.accept_deliveries(jsonb_build_array(jsonb_build_object('webhook_id', $1::bigint, 'version', 1,
          'outcome', 'A', 'id', $2::uuid, 'identity_kind', 'service_header', 'identity', 'x', 'size', 2, 'source_ip', '::1')),
          sha256('x'), '{}', 60, '1 minute')`,
       [hook.id, newUuid()],

@@ -16,7 +16,6 @@ function group<M extends object>(
   }));
 }
 
-/** Every command, in the order of `--help`. */
 export const COMMANDS: readonly CommandEntry[] = [
   ...group(null, () => import('../commands/server.js'), {
     up: ['up', 'Start everything in one process, with an embedded PostgreSQL unless DATABASE_URL is set'],

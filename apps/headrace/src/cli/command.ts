@@ -2,18 +2,12 @@ import { parseArgs, type ParseArgsConfig } from 'node:util';
 
 /** Wrong usage: printed with the usage line, exit code 2. */
 export class UsageError extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = 'UsageError';
-  }
+  override readonly name = 'UsageError';
 }
 
 /** A failure that the message explains to the user: printed without a stack trace, exit code 1. */
 export class CommandError extends Error {
-  constructor(message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.name = 'CommandError';
-  }
+  override readonly name = 'CommandError';
 }
 
 /** An option of a command. Parsing, help and the TypeScript type of its value are derived from it. */
@@ -59,19 +53,35 @@ export const text = (value: string, description: string, extras: TextExtras = {}
 
 /** Text that must be given and not be blank. */
 export const requiredText = (value: string, description: string): Option<string> =>
-  define(value, description, (given, name) => required(name, given), { isRequired: true });
+  define(value, description, (given, name) => filled(`--${name}`, given), { isRequired: true });
+
+/** Optional text that is converted. `parse` may throw a UsageError that contains the name of the option. */
+export const parsed = <T>(
+  value: string,
+  description: string,
+  parse: (given: string, option: string) => T,
+  extras: TextExtras = {},
+): Option<T | undefined> =>
+  define<T | undefined>(
+    value,
+    description,
+    (given, name) => (given === undefined ? undefined : parse(given, `--${name}`)),
+    extras,
+  );
+
+/** Optional text that must not be blank. */
+export const filledText = (value: string, description: string): Option<string | undefined> =>
+  parsed(value, description, (given, option) => filled(option, given));
 
 export const choice = <const C extends string>(
   choices: readonly C[],
   description: string,
   extras: TextExtras = {},
 ): Option<C | undefined> =>
-  define(choices.join('|'), description, (given, name) => oneOf(`--${name}`, choices, given), extras);
+  parsed(choices.join('|'), description, (given, option) => oneOf(option, choices, given), extras);
 
 export const integer = (min: number, max: number, description: string): Option<number | undefined> =>
-  define('number', description, (given, name) =>
-    given === undefined ? undefined : parseInteger(`--${name}`, given, min, max),
-  );
+  parsed('number', description, (given, option) => parseInteger(option, given, min, max));
 
 /** May be given several times. */
 export const list = (value: string, description: string): Option<readonly string[]> => ({
@@ -97,7 +107,6 @@ export interface CommandModule {
   run(args: readonly string[]): Promise<number>;
 }
 
-/** An entry of the table of commands. */
 export interface CommandEntry {
   /** One or two words, such as `token create`. */
   readonly name: string;
@@ -108,21 +117,54 @@ export interface CommandEntry {
   readonly load: () => Promise<CommandModule>;
 }
 
-interface CommandDefinition<O extends OptionTable> {
-  readonly options: O;
+type NoOptions = Readonly<Record<never, Option<unknown>>>;
+
+/** `run` gets `Context`, the values of the options and the positional argument, which is empty for a command without one. */
+export interface CommandDefinition<O extends OptionTable, Context extends readonly unknown[] = [], Values = unknown> {
+  readonly options?: O;
   readonly argument?: string;
-  /** `argument`: the positional argument; empty for a command without one. */
-  readonly run: (options: OptionValues<O>, argument: string) => Promise<number> | number;
+  /** Returns the exit code if it is not 0. */
+  readonly run: (...args: [...Context, values: OptionValues<O> & Values, argument: string]) => Promise<number | void>;
 }
 
 /** A command whose arguments are parsed by its table of options. */
-export const command = <O extends OptionTable>({ run, ...spec }: CommandDefinition<O>): CommandModule => ({
+export const command = <O extends OptionTable = NoOptions>({
+  run,
+  options,
+  ...spec
+}: CommandDefinition<O>): CommandModule => ({
   ...spec,
+  options: options ?? {},
   run: async (args) => {
-    const { values, positionals } = parseOptions(spec.options, args);
-    return run(values, parseArgument(spec.argument, positionals));
+    const { values, positionals } = parseOptions(options ?? ({} as O), args);
+    return (await run(values, parseArgument(spec.argument, positionals))) ?? 0;
   },
 });
+
+/** Creates commands that have further options in common, and something that is opened from their values. */
+export const commandKind =
+  <Added extends OptionTable, Context>(
+    added: Added,
+    open: (values: OptionValues<Added>, work: (context: Context) => Promise<number | void>) => Promise<number | void>,
+  ) =>
+  <O extends OptionTable = NoOptions>({
+    check,
+    run,
+    options,
+    ...spec
+  }: CommandDefinition<O, [Context], OptionValues<Added>> & {
+    /** Throws a UsageError for values that do not fit together, before anything is opened. */
+    readonly check?: (values: OptionValues<O> & OptionValues<Added>, argument: string) => void;
+  }): CommandModule =>
+    command({
+      ...spec,
+      options: { ...options, ...added },
+      run: (given, argument) => {
+        const values = given as unknown as OptionValues<O> & OptionValues<Added>;
+        check?.(values, argument);
+        return open(values, (context) => run(context, values, argument));
+      },
+    });
 
 /** Throws a UsageError for unknown options and invalid values. */
 export function parseOptions<O extends OptionTable>(
@@ -148,26 +190,22 @@ function parseArguments(args: readonly string[], options: NonNullable<ParseArgsC
   }
 }
 
-function parseArgument(name: string | undefined, positionals: readonly string[]): string {
-  const [value, extra] = name === undefined ? ['', positionals[0]] : positionals;
-  if (name !== undefined && (value === undefined || value.trim() === '')) throw new UsageError(`<${name}> is missing`);
+export function parseArgument(name: string | undefined, positionals: readonly string[]): string {
+  const [value, extra] =
+    name === undefined ? ['', positionals[0]] : [filled(`<${name}>`, positionals[0]), positionals[1]];
   if (extra !== undefined) throw new UsageError(`unexpected argument "${extra}"`);
-  return value ?? '';
-}
-
-/** The value of an option that must be given and not be blank. */
-export function required(name: string, value: string | undefined): string {
-  if (value === undefined || value.trim() === '') throw new UsageError(`--${name} is missing`);
   return value;
 }
 
-export function oneOf<const C extends string>(
-  name: string,
-  choices: readonly C[],
-  value: string | undefined,
-): C | undefined {
+/** The value of an option or an argument that must be given and not be blank. */
+export function filled(name: string, value: string | undefined): string {
+  if (value === undefined || value.trim() === '') throw new UsageError(`${name} is missing`);
+  return value;
+}
+
+function oneOf<const C extends string>(option: string, choices: readonly C[], value: string): C {
   const match = choices.find((known) => known === value);
-  if (value !== undefined && match === undefined) throw new UsageError(`${name} must be one of ${choices.join(', ')}`);
+  if (match === undefined) throw new UsageError(`${option} must be one of ${choices.join(', ')}`);
   return match;
 }
 

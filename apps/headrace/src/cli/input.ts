@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { LineCounter, parseDocument } from 'yaml';
 import { parseDuration } from '#platform/kernel';
-import { CommandError, UsageError } from './command.js';
+import { CommandError, type Option, parsed, UsageError } from './command.js';
 
 const STANDARD_INPUT = 0;
 
@@ -11,21 +11,26 @@ const STANDARD_INPUT = 0;
  */
 export function readSecretFile(path: string | undefined, option = '--secret-file'): string | null {
   if (path === undefined) return null;
-  const bytes = readBytes(path === '-' ? STANDARD_INPUT : path, option);
+  const text = decodeText(readable(`${option}:`, () => readFileSync(path === '-' ? STANDARD_INPUT : path)));
+  if (text === null) throw new CommandError(`${option}: not valid UTF-8 text.`);
+  return text.replace(/\r?\n$/, '');
+}
+
+/** Adds `name` to errors of the file system. */
+export function readable<T>(name: string, read: () => T): T {
   try {
-    const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
-    return text.replace(/\r?\n$/, '');
-  } catch {
-    throw new CommandError(`${option}: not valid UTF-8 text.`);
+    return read();
+  } catch (error) {
+    throw new CommandError(`${name} cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown'}).`);
   }
 }
 
-function readBytes(file: string | number, option: string): Buffer {
+/** Text with its byte order mark, or null when it is not valid UTF-8. */
+export function decodeText(bytes: Buffer): string | null {
   try {
-    return readFileSync(file);
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    throw new CommandError(`${option}: cannot be read (${code ?? 'unknown'}).`);
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    return null;
   }
 }
 
@@ -58,12 +63,13 @@ const RFC3339 = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})
 /** Neither the API nor the database accepts years with more digits. */
 const LATEST = Date.parse('9999-12-31T23:59:59Z');
 
-/** The time of `--expires`: a duration after `now`, such as 30d, or a date of RFC 3339. */
-export function parseExpiry(value: string, now: Date): Date {
-  const duration = parseDuration(value);
-  const at = duration === null ? (RFC3339.test(value) ? Date.parse(value) : NaN) : now.getTime() + duration;
-  if (Number.isNaN(at))
-    throw new UsageError('--expires must be a duration such as 30d or a date such as 2030-01-31T00:00:00Z');
-  if (at > LATEST) throw new UsageError('--expires must not be later than the year 9999');
-  return new Date(at);
-}
+/** When a secret expires: a duration from now, such as 30d, or a date of RFC 3339. */
+export const expiryOption = (subject: string): Option<Date | undefined> =>
+  parsed('duration|date', `When the ${subject} expires, such as 30d or 2030-01-31T00:00:00Z.`, (value, option) => {
+    const duration = parseDuration(value);
+    const at = duration === null ? (RFC3339.test(value) ? Date.parse(value) : NaN) : Date.now() + duration;
+    if (Number.isNaN(at))
+      throw new UsageError(`${option} must be a duration such as 30d or a date such as 2030-01-31T00:00:00Z`);
+    if (at > LATEST) throw new UsageError(`${option} must not be later than the year 9999`);
+    return new Date(at);
+  });

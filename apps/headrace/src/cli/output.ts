@@ -9,6 +9,8 @@ export function printResult({ json }: OutputValues, data: unknown, text: string)
   process.stdout.write(`${json === true ? JSON.stringify(data, null, 2) : text}\n`);
 }
 
+export const printJson = (data: unknown): void => printResult({ json: true }, data, '');
+
 /** Prints resources of the API: a table with a row for each, or JSON. */
 export function printTable<T>(
   values: OutputValues,
@@ -31,10 +33,7 @@ export function printRows(values: OutputValues, columns: readonly string[], rows
 }
 
 /** Aligned columns with a header; times in UTC, missing values as a dash. */
-export function renderTable(
-  columns: readonly string[],
-  rows: readonly (readonly (string | number | Date | null)[])[],
-): string {
+export function renderTable(columns: readonly string[], rows: readonly (readonly Cell[])[]): string {
   const cells = [columns, ...rows.map((row) => row.map(show))];
   const widths = columns.map((_column, index) => Math.max(...cells.map((row) => (row[index] ?? '').length)));
   return cells
@@ -47,14 +46,14 @@ export function renderTable(
     .join('\n');
 }
 
-function show(value: string | number | Date | null): string {
+function show(value: Cell): string {
   if (value === null || value === '') return '-';
   if (value instanceof Date) return `${value.toISOString().slice(0, 19)}Z`;
   return printable(String(value));
 }
 
 /** All control characters except line ends and tabs. */
-export const CONTROL_CHARACTERS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028\u2029]/g;
+const CONTROL_CHARACTERS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028\u2029]/g;
 const UNPRINTABLE = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g;
 
 /** Text of others on one line of a terminal: control characters are replaced, so that none moves the cursor. */
@@ -62,10 +61,35 @@ export const printable = (text: string): string => text.replaceAll(UNPRINTABLE, 
 
 const MAX_OUTPUT_LINES = 20;
 
-/** The first lines of a text, each with the prefix. */
 export function firstLines(prefix: string, text: string): string[] {
   const lines = text.split('\n');
   const rest = lines.length - MAX_OUTPUT_LINES;
   const shown = rest > 1 ? [...lines.slice(0, MAX_OUTPUT_LINES), `… ${rest} more lines`] : lines;
   return shown.map((line) => prefix + line);
+}
+
+const MAX_LINE = 200;
+
+/** Writes lines, and text that continues the last line, without control characters. */
+export class LineWriter {
+  private isWithinLine = false;
+
+  constructor(private readonly write: (text: string) => void) {}
+
+  protected say(text: string): void {
+    if (text === '') return;
+    this.write(text.replaceAll(CONTROL_CHARACTERS, '\uFFFD'));
+    this.isWithinLine = !text.endsWith('\n');
+  }
+
+  protected line(text: string): void {
+    const shown = (text.length > MAX_LINE ? `${text.slice(0, MAX_LINE)}…` : text).replaceAll('\t', '    ');
+    this.completeLine();
+    this.write(`${printable(shown)}\n`);
+  }
+
+  completeLine(): void {
+    if (this.isWithinLine) this.write('\n');
+    this.isWithinLine = false;
+  }
 }

@@ -1,6 +1,5 @@
-import { choice, flag, type OptionValues, text } from './command.js';
+import { choice, flag, type OptionValues, requiredText, text } from './command.js';
 
-/** Option of every command that prints a result. */
 export const OUTPUT_OPTIONS = { json: flag('Print JSON.') };
 
 /** Options of every command that calls the API. */
@@ -11,10 +10,10 @@ export const REMOTE_OPTIONS = {
 };
 export type RemoteValues = OptionValues<typeof REMOTE_OPTIONS>;
 
+export const FILE_OPTION = { file: requiredText('path', 'JSON or YAML file; - reads standard input.') };
 export const TEAM_FILTER = { team: text('uid', 'Only resources of this team.') };
 export const FACTORY_OPTION = { factory: text('uid|alias', 'Factory. Default: the only accessible one.') };
 
-/** Options of the owner of a new resource. */
 export const OWNER_OPTIONS = {
   team: text('uid', 'Team that owns it.'),
   personal: flag('Create it for yourself, without a team.'),

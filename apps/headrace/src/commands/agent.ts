@@ -15,7 +15,7 @@ export const run: CommandModule = {
     if (has('task-id')) return (await import('../runner/run-task.js')).runTask(args);
     if (has('prompt')) return (await import('../external-run/run-external.js')).runExternal(args);
     if (process.stdin.isTTY) throw new UsageError('--prompt is missing');
-    return (await import('../runner/run-handover.js')).runHandover();
+    return (await import('../runner/execute-handover.js')).runHandover();
   },
 };
 

@@ -1,15 +1,11 @@
-import { command, CommandError, flag } from '../cli/command.js';
+import { CommandError, flag } from '../cli/command.js';
 import { printable, printResult } from '../cli/output.js';
-import { FACTORY_OPTION, REMOTE_OPTIONS } from '../cli/shared-options.js';
+import { FACTORY_OPTION } from '../cli/shared-options.js';
 import { type DefinitionFile, readDirectory, writeDirectory } from '../definition/definition-directory.js';
 import { type AppliedPlan, renderDiagnostics, renderPlan } from '../definition/render-plan.js';
 import { type ApiClient, ApiError } from '../remote/api-client.js';
-import { connect } from '../remote/connect.js';
+import { apiCommand } from '../remote/connect.js';
 import { findFactory, type RemoteFactory } from '../remote/find-factory.js';
-
-const OPTIONS = { ...FACTORY_OPTION, ...REMOTE_OPTIONS };
-const APPLY_OPTIONS = { 'dry-run': flag('Print the plan without applying it.'), ...OPTIONS };
-const EXPORT_OPTIONS = { force: flag('Overwrite files of a directory that is not empty.'), ...OPTIONS };
 
 interface ManagedWebhook {
   readonly uid: string;
@@ -17,12 +13,11 @@ interface ManagedWebhook {
 }
 
 /** The plan goes to standard output, everything else to standard error. Exit code 1 when nothing was applied. */
-export const apply = command({
+export const apply = apiCommand({
   argument: 'directory',
-  options: APPLY_OPTIONS,
-  run: async (values, directory) => {
+  options: { 'dry-run': flag('Print the plan without applying it.'), ...FACTORY_OPTION },
+  run: async (api, values, directory) => {
     const files = readDirectory(directory);
-    const api = await connect(values);
     const factory = await findFactory(api, values.factory);
     process.stderr.write(`Factory ${printable(factory.name)} (${factory.uid}), ${sizeOf(files)}.\n`);
     const result = await put(api, factory, files, values['dry-run']);
@@ -36,19 +31,16 @@ export const apply = command({
   },
 });
 
-/** Writes the current definition of a factory. */
-export const exportFiles = command({
+export const exportFiles = apiCommand({
   argument: 'directory',
-  options: EXPORT_OPTIONS,
-  run: async (values, directory) => {
-    const api = await connect(values);
+  options: { force: flag('Overwrite files of a directory that is not empty.'), ...FACTORY_OPTION },
+  run: async (api, values, directory) => {
     const factory = await findFactory(api, values.factory);
-    const { files } = await api.request<{ files: DefinitionFile[] }>('GET', `/factories/${factory.uid}/definition`);
+    const { files } = await api.get<{ files: DefinitionFile[] }>(`/factories/${factory.uid}/definition`);
     writeDirectory(directory, files, values.force);
     process.stderr.write(`Factory ${printable(factory.name)} (${factory.uid}), ${sizeOf(files)}.\n`);
     const paths = files.map(({ path }) => path);
     printResult(values, paths, paths.join('\n'));
-    return 0;
   },
 });
 
@@ -75,7 +67,7 @@ async function printWebhookUrls(api: ApiClient, { uid }: RemoteFactory, { applie
   const made = plan.filter(({ kind, action }) => applied && kind === 'webhook' && action === 'create');
   if (made.length === 0) return;
   try {
-    const { webhooks } = await api.request<{ webhooks: ManagedWebhook[] }>('GET', `/factories/${uid}/webhooks`);
+    const { webhooks } = await api.get<{ webhooks: ManagedWebhook[] }>(`/factories/${uid}/webhooks`);
     const addresses = new Map(webhooks.map((webhook) => [webhook.uid, webhook.ingress_url]));
     const lines = made.map(
       (webhook) => `Webhook ${webhook.name}: ${addresses.get(webhook.uid ?? '') ?? 'deleted meanwhile'}\n`,

@@ -3,15 +3,13 @@ import { SystemClock } from '#platform/kernel';
 import { choice, command, flag, list, text } from '../cli/command.js';
 import { readSecretFile } from '../cli/input.js';
 import { OUTPUT_OPTIONS, REMOTE_OPTIONS } from '../cli/shared-options.js';
-import { examine } from '../doctor/doctor.js';
-import { isHealthy, renderResults, resultsAsJson } from '../doctor/run-checks.js';
+import { examine, isHealthy, renderResults, resultsAsJson } from '../doctor/doctor.js';
 import { connectLauncher } from '../process/launcher.js';
 import { assertToken, parseBaseUrl } from '../remote/connect.js';
 
 /** After this time, a check that still hangs does not keep the process alive. */
 const LINGER_MS = 500;
 
-/** Exit code 0 when no check failed, 1 otherwise. */
 export const doctor = command({
   options: {
     worker: flag('Check only what a self-hosted worker needs.'),

@@ -1,44 +1,24 @@
 import {
   choice,
-  command,
   CommandError,
+  filled,
   integer,
   type OptionValues,
-  required,
   requiredText,
   text,
   UsageError,
 } from '../cli/command.js';
-import { parseExpiry, readConfigFile, readSecretFile } from '../cli/input.js';
-import { printable, printResult, printRows, printTable, timeCell } from '../cli/output.js';
-import { OWNER_OPTIONS, REMOTE_OPTIONS, TEAM_FILTER } from '../cli/shared-options.js';
-import { connect } from '../remote/connect.js';
+import { expiryOption, readConfigFile, readSecretFile } from '../cli/input.js';
+import { printable, printJson, printResult, printRows, printTable, timeCell } from '../cli/output.js';
+import { FILE_OPTION, OWNER_OPTIONS, TEAM_FILTER } from '../cli/shared-options.js';
+import { apiCommand } from '../remote/connect.js';
 import { readOwner } from '../remote/run-options.js';
 
-const FILE = { file: requiredText('path', 'JSON or YAML file; - reads standard input.') };
-const CREATE_OPTIONS = { ...FILE, ...OWNER_OPTIONS, ...REMOTE_OPTIONS };
-const LIST_OPTIONS = {
-  ...TEAM_FILTER,
-  sort: choice(['name', 'last_updated'], 'Field to sort by.', { default: 'name' }),
-  ...REMOTE_OPTIONS,
-};
 const GRANT_OPTIONS = {
   user: text('uid|email', 'User who gets access.'),
   team: text('uid', 'Team that gets access.'),
-  ...REMOTE_OPTIONS,
-};
-const LINK_OPTIONS = {
-  expires: text('duration|date', 'When the link expires, such as 30d or 2030-01-31T00:00:00Z.'),
-  'max-uses': integer(1, 9_999, 'How often the link can be redeemed.'),
-  ...REMOTE_OPTIONS,
-};
-const REVOKE_OPTIONS = { grant: text('uid', 'Grant.'), link: text('uid', 'Link.'), ...REMOTE_OPTIONS };
-const REDEEM_OPTIONS = {
-  'link-file': requiredText('path', 'File with the link; - reads standard input.'),
-  ...REMOTE_OPTIONS,
 };
 
-/** Fields of an environment that commands show. */
 interface RemoteEnvironment {
   readonly uid: string;
   readonly config: { readonly name?: string };
@@ -68,145 +48,121 @@ interface RemoteLink {
   readonly created_at: string;
 }
 
-/** The UID goes to standard output. */
-export const create = command({
-  options: CREATE_OPTIONS,
-  run: async (values) => {
+export const create = apiCommand({
+  options: { ...FILE_OPTION, ...OWNER_OPTIONS },
+  run: async (api, values) => {
     const body = { ...readOwner(values), config: readConfigFile(values.file) };
-    const api = await connect(values);
-    const made = await api.request<RemoteEnvironment>('POST', '/environments', body, values.team);
+    const made = await api.post<RemoteEnvironment>('/environments', body, values.team);
     process.stderr.write(`Environment ${named(made)} belongs to ${ownerOf(made)}.\n`);
     printResult(values, made, made.uid);
-    return 0;
   },
 });
 
-export const list = command({
-  options: LIST_OPTIONS,
-  run: async (values) => {
-    const api = await connect(values);
+export const list = apiCommand({
+  options: {
+    ...TEAM_FILTER,
+    sort: choice(['name', 'last_updated'], 'Field to sort by.', { default: 'name' }),
+  },
+  run: async (api, values) => {
     const path = `/agent/environments?sort_by=${values.sort ?? 'name'}`;
-    const answer = await api.request<{ environments: RemoteEnvironment[] }>('GET', path, undefined, values.team);
+    const { environments } = await api.get<{ environments: RemoteEnvironment[] }>(path, values.team);
     const columns = ['UID', 'NAME', 'OWNER', 'SET-UP', 'LAST RUN', 'UPDATED'];
-    printTable(values, answer.environments, columns, (environment) => [
+    printTable(values, environments, columns, (environment) => [
       ...[environment.uid, environment.config.name ?? null, ownerOf(environment)],
       ...[environment.setup_failed ? 'failed' : 'ok', timeCell(environment.last_task_run_timestamp)],
       timeCell(environment.last_updated),
     ]);
-    return 0;
   },
 });
 
 /** Prints the configuration in the format of `update`, where `***` keeps a value. Remarks go to standard error. */
-export const show = command({
+export const show = apiCommand({
   argument: 'uid',
-  options: REMOTE_OPTIONS,
-  run: async (values, uid) => {
-    const api = await connect(values);
-    const environment = await api.request<RemoteEnvironment>('GET', environmentPath(uid));
+  run: async (api, _values, uid) => {
+    const environment = await api.get<RemoteEnvironment>(environmentPath(uid));
     const setup = environment.setup_failed ? '; its last set-up failed' : '';
     process.stderr.write(`Environment ${named(environment)} belongs to ${ownerOf(environment)}${setup}.\n`);
-    process.stdout.write(`${JSON.stringify(environment.config, null, 2)}\n`);
-    return 0;
+    printJson(environment.config);
   },
 });
 
-export const update = command({
+export const update = apiCommand({
   argument: 'uid',
-  options: { ...FILE, ...REMOTE_OPTIONS },
-  run: async (values, uid) => {
-    const config = readConfigFile(values.file);
-    const api = await connect(values);
-    const changed = await api.request<RemoteEnvironment>('PUT', environmentPath(uid), { config });
+  options: FILE_OPTION,
+  run: async (api, { file }, uid) => {
+    const body = { config: readConfigFile(file) };
+    const changed = await api.request<RemoteEnvironment>('PUT', environmentPath(uid), body);
     process.stderr.write(`Environment ${named(changed)} is updated.\n`);
-    return 0;
   },
 });
 
-export const remove = command({
+export const remove = apiCommand({
   argument: 'uid',
-  options: REMOTE_OPTIONS,
-  run: async (values, uid) => {
-    await (await connect(values)).delete(environmentPath(uid));
+  run: async (api, _values, uid) => {
+    await api.delete(environmentPath(uid));
     process.stderr.write(`Environment ${printable(uid)} is deleted, with its grants and links.\n`);
-    return 0;
   },
 });
 
-/** The UID of the grant goes to standard output. */
-export const grant = command({
+export const grant = apiCommand({
   argument: 'uid',
   options: GRANT_OPTIONS,
-  run: async (values, uid) => {
-    const body = granteeOf(values);
-    const api = await connect(values);
-    const made = await api.request<RemoteGrant>('POST', environmentPath(uid, '/grants'), body);
+  run: async (api, values, uid) => {
+    const made = await api.post<RemoteGrant>(environmentPath(uid, '/grants'), granteeOf(values));
     process.stderr.write('Runs of the grantee get the values of the variables and secrets of the environment.\n');
     printResult(values, made, made.uid);
-    return 0;
   },
 });
 
 /** Prints the URL; the secret after its # is returned only once. */
-export const link = command({
+export const link = apiCommand({
   argument: 'uid',
-  options: LINK_OPTIONS,
-  run: async (values, uid) => {
-    const body = {
-      ...(values.expires !== undefined && { expires_at: parseExpiry(values.expires, new Date()).toISOString() }),
-      ...(values['max-uses'] !== undefined && { max_uses: values['max-uses'] }),
-    };
-    const api = await connect(values);
-    const made = await api.request<RemoteLink & { url: string }>('POST', environmentPath(uid, '/links'), body);
+  options: {
+    expires: expiryOption('link'),
+    'max-uses': integer(1, 9_999, 'How often the link can be redeemed.'),
+  },
+  run: async (api, values, uid) => {
+    const body = { expires_at: values.expires, max_uses: values['max-uses'] };
+    const made = await api.post<RemoteLink & { url: string }>(environmentPath(uid, '/links'), body);
     process.stderr.write(
       `Link ${made.uid}: everybody with it and an account can use the environment. It is returned only once.\n`,
     );
     printResult(values, made, made.url);
-    return 0;
   },
 });
 
-export const sharing = command({
+export const sharing = apiCommand({
   argument: 'uid',
-  options: REMOTE_OPTIONS,
-  run: async (values, uid) => {
-    const api = await connect(values);
-    const { grants } = await api.request<{ grants: RemoteGrant[] }>('GET', environmentPath(uid, '/grants'));
-    const { links } = await api.request<{ links: RemoteLink[] }>('GET', environmentPath(uid, '/links'));
+  run: async (api, values, uid) => {
+    const { grants } = await api.get<{ grants: RemoteGrant[] }>(environmentPath(uid, '/grants'));
+    const { links } = await api.get<{ links: RemoteLink[] }>(environmentPath(uid, '/links'));
     const rows = [
       ...grants.map((item) => ['grant', item.uid, granteeText(item), null, timeCell(item.created_at)]),
       ...links.map((item) => ['link', item.uid, usesText(item), timeCell(item.expires_at), timeCell(item.created_at)]),
     ];
     printRows(values, ['KIND', 'UID', 'FOR', 'EXPIRES', 'CREATED'], rows);
-    return 0;
   },
 });
 
-export const revoke = command({
+export const revoke = apiCommand({
   argument: 'uid',
-  options: REVOKE_OPTIONS,
-  run: async (values, uid) => {
-    if ((values.grant === undefined) === (values.link === undefined))
-      throw new UsageError('exactly one of --grant and --link is required');
-    const [kind, shared] =
-      values.grant === undefined ? ['link', required('link', values.link)] : ['grant', required('grant', values.grant)];
-    await (await connect(values)).delete(environmentPath(uid, `/${kind}s/${encodeURIComponent(shared)}`));
+  options: { grant: text('uid', 'Grant.'), link: text('uid', 'Link.') },
+  run: async (api, values, uid) => {
+    const [kind, shared] = exactlyOne('grant', 'link', values);
+    await api.delete(environmentPath(uid, `/${kind}s/${encodeURIComponent(shared)}`));
     process.stderr.write(`The ${kind} is revoked, with all access through it.\n`);
-    return 0;
   },
 });
 
 /** The link is a secret, so it comes from a file: other users of the machine can see arguments. Prints the UID. */
-export const redeem = command({
-  options: REDEEM_OPTIONS,
-  run: async (values) => {
+export const redeem = apiCommand({
+  options: { 'link-file': requiredText('path', 'File with the link; - reads standard input.') },
+  run: async (api, values) => {
     const text = readSecretFile(values['link-file'], '--link-file')?.trim() ?? '';
     const token = text.slice(text.indexOf('#') + 1);
     if (token === '') throw new CommandError('--link-file: the file is empty.');
-    const api = await connect(values);
-    const environment = await api.request<RemoteEnvironment>('POST', '/environments/links/redeem', { token });
+    const environment = await api.post<RemoteEnvironment>('/environments/links/redeem', { token });
     printResult(values, environment, environment.uid);
-    return 0;
   },
 });
 
@@ -217,11 +173,21 @@ const ownerOf = ({ scope }: RemoteEnvironment): string =>
   `${scope?.type === 'Team' ? 'team' : 'user'} ${printable(scope?.uid ?? '')}`;
 
 /** Users are addressed by UID or e-mail address. */
-function granteeOf({ user, team }: OptionValues<typeof GRANT_OPTIONS>): object {
-  if ((user === undefined) === (team === undefined))
-    throw new UsageError('exactly one of --user and --team is required');
-  if (user === undefined) return { team_uid: required('team', team) };
-  return required('user', user).includes('@') ? { user_email: user } : { user_uid: user };
+function granteeOf(values: OptionValues<typeof GRANT_OPTIONS>): object {
+  const [kind, grantee] = exactlyOne('user', 'team', values);
+  if (kind === 'team') return { team_uid: grantee };
+  return grantee.includes('@') ? { user_email: grantee } : { user_uid: grantee };
+}
+
+function exactlyOne<Name extends string>(
+  one: Name,
+  other: Name,
+  values: Readonly<Record<Name, string | undefined>>,
+): readonly [Name, string] {
+  if ((values[one] === undefined) === (values[other] === undefined))
+    throw new UsageError(`exactly one of --${one} and --${other} is required`);
+  const given = values[one] === undefined ? other : one;
+  return [given, filled(`--${given}`, values[given])];
 }
 
 const granteeText = ({ user, team_uid: team }: RemoteGrant): string =>

@@ -18,23 +18,17 @@ export const login = command({
       throw new UsageError('--token-file is missing; use - to read the token from standard input');
     const token = (readSecretFile(values['token-file'], '--token-file') ?? (await askToken())).trim();
     assertToken(token);
-    await new ApiClient({ baseUrl, token }).request('GET', '/agent/runs?limit=1');
+    await new ApiClient(() => Promise.resolve({ baseUrl, token })).get('/agent/runs?limit=1');
     const credentials = new CredentialsFile(environment);
     credentials.add(baseUrl, token);
-    printResult(
-      values,
-      { base_url: baseUrl, path: credentials.path },
-      `Logged in to ${baseUrl}; see ${credentials.path}.`,
-    );
-    return 0;
+    const { path } = credentials;
+    printResult(values, { base_url: baseUrl, path }, `Logged in to ${baseUrl}; see ${path}.`);
   },
 });
 
-const LOGOUT_OPTIONS = { url: REMOTE_OPTIONS.url, json: REMOTE_OPTIONS.json };
-
 /** Removes the stored token. The token itself stays valid until it is revoked. */
 export const logout = command({
-  options: LOGOUT_OPTIONS,
+  options: { url: REMOTE_OPTIONS.url, json: REMOTE_OPTIONS.json },
   run: async (values) => {
     const { environment } = await connectLauncher();
     const credentials = new CredentialsFile(environment);
@@ -44,7 +38,6 @@ export const logout = command({
       ? `Logged out of ${baseUrl}. The token stays valid until it is revoked.`
       : `No token for ${baseUrl} is stored.`;
     printResult(values, { base_url: baseUrl, removed }, text);
-    return 0;
   },
 });
 

@@ -1,13 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { command, CommandError, flag, integer, list as repeated, requiredText, text } from '../cli/command.js';
-import { printable, printResult, printTable, timeCell } from '../cli/output.js';
-import { OWNER_OPTIONS, PLACED_RUN_OPTIONS, REMOTE_OPTIONS, TEAM_FILTER } from '../cli/shared-options.js';
+import { flag, integer, list as repeated, requiredText, text } from '../cli/command.js';
+import { readable } from '../cli/input.js';
+import { printable, printJson, printResult, printTable, timeCell } from '../cli/output.js';
+import { OWNER_OPTIONS, PLACED_RUN_OPTIONS, TEAM_FILTER } from '../cli/shared-options.js';
 import { type ApiClient, ApiError } from '../remote/api-client.js';
-import { connect } from '../remote/connect.js';
+import { apiCommand } from '../remote/connect.js';
 import { followRun } from '../remote/follow-run.js';
-import { readMetadata, readOwner, readRunConfig, readText } from '../remote/run-options.js';
+import { readMetadata, readRunRequest, readText } from '../remote/run-options.js';
 import { type RemoteRun, type RemoteRunPage, renderRun, runPath } from '../remote/runs.js';
 
 const MAX_PAGE = 500;
@@ -25,30 +26,22 @@ const CREATE_OPTIONS = {
   metadata: repeated('key=value', 'Label of the run.'),
   ...FOLLOW,
   ...OWNER_OPTIONS,
-  ...REMOTE_OPTIONS,
 };
 
 /** The run's id goes to standard output, unless `--follow` writes the run itself there. */
-export const create = command({
+export const create = apiCommand({
   options: CREATE_OPTIONS,
-  run: async (values) => {
-    const config = readRunConfig(values);
+  run: async (api, values) => {
     const body = {
-      prompt: readText('prompt', values.prompt, values['token-file']),
-      ...(config !== undefined && { config }),
-      ...(values.title !== undefined && { title: values.title }),
-      ...(values.skill !== undefined && { skill: values.skill }),
-      ...(values.agent !== undefined && { agent_identity_uid: values.agent }),
-      ...(values.conversation !== undefined && { conversation_id: values.conversation }),
-      ...(values.parent !== undefined && { parent_run_id: values.parent }),
+      ...readRunRequest(values),
+      parent_run_id: values.parent,
       ...(values.metadata.length > 0 && { metadata: readMetadata(values.metadata) }),
       ...(values.attach.length > 0 && { attachments: values.attach.map(readAttachment) }),
-      ...readOwner(values),
     };
-    const api = await connect(values);
-    const created = await api.request<{ run_id: string; state: string }>('POST', '/agent/runs', body, values.team);
+    const created = await api.post<{ run_id: string; state: string }>('/agent/runs', body, values.team);
     const { run_id: runId } = created;
-    process.stderr.write(`Run ${runId}: ${new URL(api.baseUrl).origin}/runs/${runId}\n`);
+    const { baseUrl } = await api.getConnection();
+    process.stderr.write(`Run ${runId}: ${new URL(baseUrl).origin}/runs/${runId}\n`);
     if (values.follow) return followRun(api, runId, values);
     printResult(values, created, runId);
     return 0;
@@ -66,12 +59,11 @@ const LIST_OPTIONS = {
   sort: text('field', 'Field to sort by.'),
   limit: integer(1, MAX_PAGE, 'Number of runs. Default: 20.'),
   cursor: text('cursor', 'Cursor of the page.'),
-  ...REMOTE_OPTIONS,
 };
 
-export const list = command({
+export const list = apiCommand({
   options: LIST_OPTIONS,
-  run: async (values) => {
+  run: async (api, values) => {
     const query = new URLSearchParams({ limit: String(values.limit ?? 20) });
     for (const state of values.state) query.append('state', state.toUpperCase());
     const filters = {
@@ -79,10 +71,8 @@ export const list = command({
       ...{ factory_uid: values.factory, cursor: values.cursor, sort_by: values.sort },
     };
     for (const [name, value] of Object.entries(filters)) if (value !== undefined) query.set(name, value);
-    const api = await connect(values);
-    const path = `/agent/runs?${query.toString()}`;
-    const page = await api.request<RemoteRunPage>('GET', path, undefined, values.team);
-    if (values.json) printResult(values, page, '');
+    const page = await api.get<RemoteRunPage>(`/agent/runs?${query.toString()}`, values.team);
+    if (values.json) printJson(page);
     else
       printTable(values, page.runs, ['RUN', 'STATE', 'TITLE', 'AGENT', 'CREATED', 'UPDATED'], (run) => [
         ...[run.run_id, run.state, run.title, run.agent_config?.harness?.type ?? null],
@@ -90,42 +80,35 @@ export const list = command({
       ]);
     const next = page.page_info.next_cursor;
     if (next !== undefined) process.stderr.write(`There are more runs: add --cursor ${next}\n`);
-    return 0;
   },
 });
 
-export const get = command({
+export const get = apiCommand({
   argument: 'run-id',
-  options: REMOTE_OPTIONS,
-  run: async (values, runId) => {
-    const api = await connect(values);
-    const run = await api.request<RemoteRun>('GET', runPath(runId));
+  run: async (api, values, runId) => {
+    const run = await api.get<RemoteRun>(runPath(runId));
     printResult(values, run, renderRun(run));
-    return 0;
   },
 });
 
 /** Exit code 0 when the run ends SUCCEEDED, 1 otherwise. */
-export const follow = command({
+export const follow = apiCommand({
   argument: 'run-id',
-  options: REMOTE_OPTIONS,
-  run: async (values, runId) => followRun(await connect(values), runId, values),
+  run: async (api, values, runId) => followRun(api, runId, values),
 });
 
 const FOLLOW_UP_OPTIONS = {
   message: requiredText('text', 'Message; - reads standard input.'),
   ...FOLLOW,
-  ...REMOTE_OPTIONS,
 };
 
-export const followUp = command({
+export const followUp = apiCommand({
   argument: 'run-id',
   options: FOLLOW_UP_OPTIONS,
-  run: async (values, runId) => {
+  run: async (api, values, runId) => {
     const message = readText('message', values.message, values['token-file']);
-    const api = await connect(values);
     const path = runPath(runId, '/followups');
-    const accepted = await api.request<{ followup_id: string | null; outcome: string }>('POST', path, { message });
+    const accepted = await api.post<{ followup_id: string | null; outcome: string }>(path, { message });
     const { followup_id: followupId } = accepted;
     if (values.follow) return followRun(api, runId, { ...values, ...(followupId !== null && { followupId }) });
     printResult(values, accepted, accepted.outcome);
@@ -136,13 +119,11 @@ export const followUp = command({
 const CANCEL_ATTEMPTS = 8;
 const CANCEL_RETRY_MS = 500;
 
-export const cancel = command({
+export const cancel = apiCommand({
   argument: 'run-id',
-  options: REMOTE_OPTIONS,
-  run: async (values, runId) => {
-    const cancelled = await cancelRun(await connect(values), runId);
+  run: async (api, values, runId) => {
+    const cancelled = await cancelRun(api, runId);
     printResult(values, { run_id: cancelled }, `Run ${printable(cancelled)} is cancelled.`);
-    return 0;
   },
 });
 
@@ -150,7 +131,7 @@ export const cancel = command({
 async function cancelRun(api: ApiClient, runId: string): Promise<string> {
   for (let attempt = 1; ; attempt += 1) {
     try {
-      return await api.request<string>('POST', runPath(runId, '/cancel'));
+      return await api.post<string>(runPath(runId, '/cancel'));
     } catch (error) {
       const isConflict = error instanceof ApiError && error.body.error_code === 'conflict';
       if (!isConflict || attempt === CANCEL_ATTEMPTS) throw error;
@@ -160,10 +141,6 @@ async function cancelRun(api: ApiClient, runId: string): Promise<string> {
 }
 
 function readAttachment(path: string): Readonly<Record<string, string>> {
-  try {
-    const data = readFileSync(path).toString('base64');
-    return { file_name: basename(path), mime_type: 'application/octet-stream', data };
-  } catch (error) {
-    throw new CommandError(`--attach ${path}: cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown'}).`);
-  }
+  const data = readable(`--attach ${path}:`, () => readFileSync(path, 'base64'));
+  return { file_name: basename(path), mime_type: 'application/octet-stream', data };
 }

@@ -15,7 +15,6 @@ type StartApp = (settings: Settings) => Promise<RunningApp>;
 
 /** Runs everything in one process. Parts are closed in reverse order, so the database is closed last. */
 export const up = command({
-  options: {},
   run: () =>
     runServer(async ({ settings: given, opened, wait, startApp }) => {
       const lock = await acquireLock(given.dataDir);
@@ -50,7 +49,6 @@ export const up = command({
 /** One application in its own process. Several such processes form the same installation as `up`. */
 const application = (name: string, load: () => Promise<StartApp>): CommandModule =>
   command({
-    options: {},
     run: () =>
       runServer(async ({ settings, opened, wait, startApp }) => {
         const start = await load();
@@ -70,7 +68,6 @@ export const processor = application(
 
 /** Migrates the database to the current schema. Safe to repeat, and to run in several processes at once. */
 export const migrate = command({
-  options: {},
   run: async () => {
     logErrorsOnly();
     const { environment } = await connectLauncher();
@@ -81,7 +78,6 @@ export const migrate = command({
     });
     await database.close();
     process.stdout.write('The database schema is up to date.\n');
-    return 0;
   },
 });
 

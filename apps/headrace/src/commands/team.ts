@@ -1,110 +1,76 @@
 import { workerHostFault } from '#execution/worker-protocol';
-import { ServiceAccountsService, type Team, type TeamChanges, TeamsService } from '#platform/auth';
-import {
-  choice,
-  command,
-  integer,
-  type OptionValues,
-  parseInteger,
-  required,
-  requiredText,
-  text,
-  UsageError,
-} from '../cli/command.js';
+import { ServiceAccountsService, type Team, TeamsService } from '#platform/auth';
+import { choice, filled, filledText, integer, parsed, parseInteger, requiredText, UsageError } from '../cli/command.js';
 import { type OutputValues, printResult, printRows } from '../cli/output.js';
-import { OUTPUT_OPTIONS } from '../cli/shared-options.js';
-import { unknownTeam, withUseCases } from '../process/services.js';
+import { databaseCommand, unknownTeam } from '../process/services.js';
 
 const MAX_LIMIT = 999_999;
 /** As in the configuration of a run. */
 const MAX_DEFAULT_LENGTH = 256;
-const ON_OFF = ['on', 'off'] as const;
+const LIMIT = 'Maximum number of hosted runs that execute concurrently.';
 
-const UPDATE_OPTIONS = {
-  name: text('text', 'Name.'),
-  'max-concurrent-runs': text('number|none', 'Maximum number of hosted runs that execute concurrently.'),
-  'default-model': text('id|none', 'Model of runs that name no model.'),
-  'default-worker-host': text('host|none', 'Worker host of runs that name no worker host.'),
-  'metadata-filter': choice(ON_OFF, 'Whether runs can be filtered by metadata.'),
-  schedules: choice(ON_OFF, 'Whether the team can use schedules.'),
-};
-type TeamValues = OptionValues<typeof UPDATE_OPTIONS>;
+const noneOr = <T>(value: string, description: string, parse: (given: string, option: string) => T) =>
+  parsed(`${value}|none`, description, (given, option) => (given === 'none' ? null : parse(given, option)));
 
-export const create = command({
+function parseDefault(value: string, option: string): string {
+  if (value.length > MAX_DEFAULT_LENGTH)
+    throw new UsageError(`${option} must not exceed ${MAX_DEFAULT_LENGTH} characters`);
+  return filled(option, value);
+}
+
+function parseWorkerHost(given: string, option: string): string {
+  const host = parseDefault(given, option);
+  const problem = workerHostFault(host);
+  if (problem !== null) throw new UsageError(`${option} ${problem}`);
+  return host;
+}
+
+export const create = databaseCommand({
   argument: 'name',
-  options: {
-    'max-concurrent-runs': integer(1, MAX_LIMIT, 'Maximum number of hosted runs that execute concurrently.'),
-    ...OUTPUT_OPTIONS,
-  },
-  run: (values, name) => {
+  options: { 'max-concurrent-runs': integer(1, MAX_LIMIT, LIMIT) },
+  run: async (services, values, name) => {
     const limit = values['max-concurrent-runs'];
-    return withUseCases(async (services) => {
-      const team = await services
-        .get(TeamsService)
-        .create({ name, ...(limit !== undefined && { maxConcurrentRuns: limit }) });
-      printResult(values, { uid: team.uid }, team.uid);
-      return 0;
-    });
+    const changes = { name, ...(limit !== undefined && { maxConcurrentRuns: limit }) };
+    const { uid } = await services.get(TeamsService).create(changes);
+    printResult(values, { uid }, uid);
   },
 });
 
-export const list = command({
-  options: OUTPUT_OPTIONS,
-  run: (values) =>
-    withUseCases(async (services) => {
-      printTeams(values, await services.get(TeamsService).list());
-      return 0;
-    }),
-});
-
-export const update = command({
-  argument: 'uid',
-  options: { ...UPDATE_OPTIONS, ...OUTPUT_OPTIONS },
-  run: ({ json, ...values }, uid) => {
-    const changes = toChanges(values);
-    return withUseCases(async (services) => {
-      const result = await services.get(TeamsService).update(uid, changes);
-      if (result.kind === 'unknown_team') throw unknownTeam(uid);
-      printTeams({ json }, [result.team]);
-      return 0;
-    });
-  },
+export const list = databaseCommand({
+  run: async (services, values) => printTeams(values, await services.get(TeamsService).list()),
 });
 
 /** Only the given values; `none` removes a value. */
-function toChanges(values: TeamValues): TeamChanges {
-  if (Object.values(values).every((value) => value === undefined)) throw new UsageError('nothing to update');
-  const { name, schedules, 'max-concurrent-runs': limit, 'metadata-filter': metadataFilter } = values;
-  return {
-    ...(name !== undefined && { name: required('name', name) }),
-    ...(limit !== undefined && {
-      maxConcurrentRuns: limit === 'none' ? null : parseInteger('--max-concurrent-runs', limit, 1, MAX_LIMIT),
-    }),
-    ...defaultOf('defaultModelId', 'default-model', values),
-    ...defaultOf('defaultWorkerHost', 'default-worker-host', values, workerHostFault),
-    features: {
-      ...(metadataFilter !== undefined && { metadata_filter: metadataFilter === 'on' }),
-      ...(schedules !== undefined && { schedules: schedules === 'on' }),
-    },
-  };
-}
-
-function defaultOf(
-  key: 'defaultModelId' | 'defaultWorkerHost',
-  option: 'default-model' | 'default-worker-host',
-  values: TeamValues,
-  problemOf: (value: string) => string | null = () => null,
-): TeamChanges {
-  const value = values[option];
-  if (value === undefined) return {};
-  if (value.length > MAX_DEFAULT_LENGTH)
-    throw new UsageError(`--${option} must not exceed ${MAX_DEFAULT_LENGTH} characters`);
-  if (value === 'none') return { [key]: null };
-  const named = required(option, value);
-  const problem = problemOf(named);
-  if (problem !== null) throw new UsageError(`--${option} ${problem}`);
-  return { [key]: named };
-}
+export const update = databaseCommand({
+  argument: 'uid',
+  options: {
+    name: filledText('text', 'Name.'),
+    'max-concurrent-runs': noneOr('number', LIMIT, (given, option) => parseInteger(option, given, 1, MAX_LIMIT)),
+    'default-model': noneOr('id', 'Model of runs that name no model.', parseDefault),
+    'default-worker-host': noneOr('host', 'Worker host of runs that name no worker host.', parseWorkerHost),
+    'metadata-filter': choice(['on', 'off'], 'Whether runs can be filtered by metadata.'),
+    schedules: choice(['on', 'off'], 'Whether the team can use schedules.'),
+  },
+  check: ({ json: _json, ...values }) => {
+    if (Object.values(values).every((value) => value === undefined)) throw new UsageError('nothing to update');
+  },
+  run: async (services, { name, schedules, ...values }, uid) => {
+    const { 'max-concurrent-runs': limit, 'default-model': model, 'default-worker-host': host } = values;
+    const { 'metadata-filter': metadataFilter } = values;
+    const result = await services.get(TeamsService).update(uid, {
+      ...(name !== undefined && { name }),
+      ...(limit !== undefined && { maxConcurrentRuns: limit }),
+      ...(model !== undefined && { defaultModelId: model }),
+      ...(host !== undefined && { defaultWorkerHost: host }),
+      features: {
+        ...(metadataFilter !== undefined && { metadata_filter: metadataFilter === 'on' }),
+        ...(schedules !== undefined && { schedules: schedules === 'on' }),
+      },
+    });
+    if (result.kind === 'unknown_team') throw unknownTeam(uid);
+    printTeams(values, [result.team]);
+  },
+});
 
 const TEAM_COLUMNS = ['UID', 'NAME', 'RUNS AT ONCE', 'MODEL', 'WORKER HOST', 'METADATA FILTER', 'SCHEDULES', 'CREATED'];
 
@@ -118,14 +84,13 @@ function printTeams(values: OutputValues, teams: readonly Team[]): void {
 }
 
 /** A service account has the permissions of a team member, without management permissions. */
-export const createServiceAccount = command({
+export const createServiceAccount = databaseCommand({
   argument: 'name',
-  options: { team: requiredText('uid', 'Team of the service account.'), ...OUTPUT_OPTIONS },
-  run: (values, name) =>
-    withUseCases(async (services) => {
-      const result = await services.get(ServiceAccountsService).create({ teamUid: values.team, name });
-      if (result.kind === 'unknown_team') throw unknownTeam(values.team);
-      printResult(values, { uid: result.serviceAccount.uid }, result.serviceAccount.uid);
-      return 0;
-    }),
+  options: { team: requiredText('uid', 'Team of the service account.') },
+  run: async (services, { team: teamUid, ...values }, name) => {
+    const result = await services.get(ServiceAccountsService).create({ teamUid, name });
+    if (result.kind === 'unknown_team') throw unknownTeam(teamUid);
+    const { uid } = result.serviceAccount;
+    printResult(values, { uid }, uid);
+  },
 });

@@ -1,97 +1,78 @@
-import type { INestApplicationContext } from '@nestjs/common';
 import { SchedulesModule } from '#domain/schedules';
 import { type MembershipResult, MembersService, ROLES, UsersService } from '#platform/auth';
-import { choice, command, CommandError, requiredText, text, UsageError } from '../cli/command.js';
+import { choice, CommandError, requiredText, text, UsageError } from '../cli/command.js';
 import { printResult, printRows } from '../cli/output.js';
-import { OUTPUT_OPTIONS } from '../cli/shared-options.js';
-import { unknownTeam, withUseCases } from '../process/services.js';
+import { databaseCommand, databaseCommandWith, unknownTeam } from '../process/services.js';
 
 const TEAM = { team: requiredText('uid', 'Team.') };
 
-export const create = command({
+export const create = databaseCommand({
   argument: 'email',
-  options: { name: text('text', 'Display name. Default: the e-mail address.'), ...OUTPUT_OPTIONS },
-  run: (values, email) => {
+  options: { name: text('text', 'Display name. Default: the e-mail address.') },
+  check: (_values, email) => {
     if (!/^[^@\s]+@[^@\s]+$/.test(email)) throw new UsageError('<email> must be an e-mail address');
-    return withUseCases(async (services) => {
-      const result = await services.get(UsersService).create({ email, displayName: values.name ?? email });
-      if (result.kind === 'email_taken') throw new CommandError(`user ${email} already exists.`);
-      printResult(values, { uid: result.user.uid }, result.user.uid);
-      return 0;
-    });
+  },
+  run: async (services, values, email) => {
+    const result = await services.get(UsersService).create({ email, displayName: values.name ?? email });
+    if (result.kind === 'email_taken') throw new CommandError(`user ${email} already exists.`);
+    printResult(values, { uid: result.user.uid }, result.user.uid);
   },
 });
 
 /** Rejects all tokens of the user, pauses their personal schedules and cancels their personal runs. */
-export const disable = command({
+export const disable = databaseCommandWith(SchedulesModule)({
   argument: 'user-uid',
-  options: OUTPUT_OPTIONS,
-  run: (values, userUid) => {
-    const work = async (services: INestApplicationContext): Promise<number> => {
-      const { kind } = await services.get(UsersService).disable(userUid);
-      if (kind === 'unknown') throw unknownUser(userUid);
-      const message = kind === 'disabled' ? `User ${userUid} is disabled.` : `User ${userUid} was already disabled.`;
-      printResult(values, { uid: userUid, disabled: true }, message);
-      return 0;
-    };
-    return withUseCases(work, { imports: [SchedulesModule] });
+  run: async (services, values, userUid) => {
+    const { kind } = await services.get(UsersService).disable(userUid);
+    if (kind === 'unknown') throw unknownUser(userUid);
+    const message = kind === 'disabled' ? `User ${userUid} is disabled.` : `User ${userUid} was already disabled.`;
+    printResult(values, { uid: userUid, disabled: true }, message);
   },
 });
 
 /** The tokens of the user are accepted again. Schedules stay paused and runs cancelled. */
-export const enable = command({
+export const enable = databaseCommand({
   argument: 'user-uid',
-  options: OUTPUT_OPTIONS,
-  run: (values, userUid) =>
-    withUseCases(async (services) => {
-      const { kind } = await services.get(UsersService).enable(userUid);
-      if (kind === 'unknown') throw unknownUser(userUid);
-      const message = kind === 'enabled' ? `User ${userUid} is enabled.` : `User ${userUid} was not disabled.`;
-      printResult(values, { uid: userUid, disabled: false }, message);
-      return 0;
-    }),
-});
-
-export const list = command({
-  options: { team: text('uid', 'Only members of this team.'), ...OUTPUT_OPTIONS },
-  run: (values) =>
-    withUseCases(async (services) => {
-      const users = await services.get(UsersService).list(values.team === undefined ? {} : { teamUid: values.team });
-      const rows = users.map(({ uid, email, displayName, memberships, createdAt, disabledAt }) => [
-        ...[uid, email, displayName],
-        ...[memberships.map(({ teamUid, role }) => `${role} of ${teamUid}`).join(', '), createdAt, disabledAt],
-      ]);
-      printRows(values, ['UID', 'EMAIL', 'NAME', 'MEMBERSHIPS', 'CREATED', 'DISABLED'], rows);
-      return 0;
-    }),
-});
-
-/** Adds a team member, or updates the role of a member. */
-export const add = command({
-  argument: 'user-uid',
-  options: { ...TEAM, role: choice(ROLES, 'Role in the team. Required.'), ...OUTPUT_OPTIONS },
-  run: (values, userUid) => {
-    const { team: teamUid, role } = values;
-    if (role === undefined) throw new UsageError(`--role is missing; it must be one of ${ROLES.join(', ')}`);
-    return withUseCases(async (services) => {
-      assertDone(await services.get(MembersService).setRole({ teamUid, userUid, role }), userUid, teamUid);
-      printResult(values, { uid: userUid, team_uid: teamUid, role }, `User ${userUid} is ${role} of team ${teamUid}.`);
-      return 0;
-    });
+  run: async (services, values, userUid) => {
+    const { kind } = await services.get(UsersService).enable(userUid);
+    if (kind === 'unknown') throw unknownUser(userUid);
+    const message = kind === 'enabled' ? `User ${userUid} is enabled.` : `User ${userUid} was not disabled.`;
+    printResult(values, { uid: userUid, disabled: false }, message);
   },
 });
 
-export const remove = command({
+export const list = databaseCommand({
+  options: { team: text('uid', 'Only members of this team.') },
+  run: async (services, values) => {
+    const users = await services.get(UsersService).list(values.team === undefined ? {} : { teamUid: values.team });
+    const rows = users.map(({ uid, email, displayName, memberships, createdAt, disabledAt }) => [
+      ...[uid, email, displayName],
+      ...[memberships.map(({ teamUid, role }) => `${role} of ${teamUid}`).join(', '), createdAt, disabledAt],
+    ]);
+    printRows(values, ['UID', 'EMAIL', 'NAME', 'MEMBERSHIPS', 'CREATED', 'DISABLED'], rows);
+  },
+});
+
+export const add = databaseCommand({
   argument: 'user-uid',
-  options: { ...TEAM, ...OUTPUT_OPTIONS },
-  run: (values, userUid) =>
-    withUseCases(async (services) => {
-      const teamUid = values.team;
-      assertDone(await services.get(MembersService).remove({ teamUid, userUid }), userUid, teamUid);
-      const message = `User ${userUid} is no longer a member of team ${teamUid}.`;
-      printResult(values, { uid: userUid, team_uid: teamUid, removed: true }, message);
-      return 0;
-    }),
+  options: { ...TEAM, role: choice(ROLES, 'Role in the team. Required.') },
+  check: ({ role }) => {
+    if (role === undefined) throw new UsageError(`--role is missing; it must be one of ${ROLES.join(', ')}`);
+  },
+  run: async (services, { team: teamUid, role = 'member', ...values }, userUid) => {
+    assertDone(await services.get(MembersService).setRole({ teamUid, userUid, role }), userUid, teamUid);
+    printResult(values, { uid: userUid, team_uid: teamUid, role }, `User ${userUid} is ${role} of team ${teamUid}.`);
+  },
+});
+
+export const remove = databaseCommand({
+  argument: 'user-uid',
+  options: TEAM,
+  run: async (services, { team: teamUid, ...values }, userUid) => {
+    assertDone(await services.get(MembersService).remove({ teamUid, userUid }), userUid, teamUid);
+    const message = `User ${userUid} is no longer a member of team ${teamUid}.`;
+    printResult(values, { uid: userUid, team_uid: teamUid, removed: true }, message);
+  },
 });
 
 const unknownUser = (userUid: string): CommandError =>

@@ -1,9 +1,8 @@
 import type { INestApplicationContext } from '@nestjs/common';
-import { type Factory, FindFactory, ListFactories } from '#domain/factories';
+import { FactoriesService, type Factory } from '#domain/factories';
 import {
   AUTH_MODES,
   DELIVERY_OUTCOMES,
-  DeliveriesService,
   type DeliveryOutcome,
   ingressUrl,
   type ManagedWebhook,
@@ -11,122 +10,105 @@ import {
 } from '#domain/webhooks';
 import { Settings } from '#platform/config';
 import type { Issue } from '#platform/kernel';
-import { choice, command, CommandError, flag, integer, text, UsageError } from '../cli/command.js';
+import { choice, CommandError, flag, integer, parsed, text, UsageError } from '../cli/command.js';
 import { readSecretFile } from '../cli/input.js';
 import { type OutputValues, printResult, printRows } from '../cli/output.js';
-import { OUTPUT_OPTIONS } from '../cli/shared-options.js';
-import { withSecrets } from '../process/with-secrets.js';
+import { secretsCommand } from '../process/services.js';
 import { ingressOrigin } from '../up/connection-file.js';
 
 /** As in the API. */
 const MAX_NAME = 200;
 const FACTORY = { factory: text('uid', 'Factory. Default: the only factory.') };
 const SECRET_FILE = { 'secret-file': text('path', 'File with the secret; - reads standard input.') };
-const CREATE_OPTIONS = {
-  ...FACTORY,
-  'auth-mode': choice(AUTH_MODES, 'How deliveries are authenticated.', { default: 'token' }),
-  scheme: text('id', 'Signature scheme of --auth-mode signature.'),
-  ...SECRET_FILE,
-  'secret-name': text('name', 'Managed secret, instead of --secret-file.'),
-  'delivery-id-header': text('name', 'Header that identifies a delivery.'),
-  disabled: flag('Create it disabled.'),
-  ...OUTPUT_OPTIONS,
-};
 
 /** Prints the URL and the secret, one line each; the secret is returned only once. */
-export const create = command({
+export const create = secretsCommand({
   argument: 'name',
-  options: CREATE_OPTIONS,
-  run: (values, name) => {
+  options: {
+    ...FACTORY,
+    'auth-mode': choice(AUTH_MODES, 'How deliveries are authenticated.', { default: 'token' }),
+    scheme: text('id', 'Signature scheme of --auth-mode signature.'),
+    ...SECRET_FILE,
+    'secret-name': text('name', 'Managed secret, instead of --secret-file.'),
+    'delivery-id-header': text('name', 'Header that identifies a delivery.'),
+    disabled: flag('Create it disabled.'),
+  },
+  check: (_values, name) => {
     if (name.length > MAX_NAME) throw new UsageError(`<name> must not exceed ${MAX_NAME} characters`);
+  },
+  run: async (services, values, name) => {
     const secret = readSecretFile(values['secret-file']);
-    return withSecrets(async (services) => {
-      const factory = await findFactory(services, values.factory);
-      const result = await services.get(WebhooksService).create(factory, {
-        name,
-        authMode: values['auth-mode'] ?? 'token',
-        secret,
-        signatureScheme: values.scheme ?? null,
-        secretName: values['secret-name'] ?? null,
-        deliveryIdHeader: values['delivery-id-header'] ?? null,
-        enabled: !values.disabled,
-      });
-      switch (result.kind) {
-        case 'limit_reached':
-          throw new CommandError(`a factory has at most ${result.limit} webhooks.`);
-        case 'invalid':
-          throw invalid(result.issues);
-        case 'created':
-          printWebhook(values, services, result.webhook, result.secret);
-          return 0;
-      }
+    const factory = await findFactory(services, values.factory);
+    const result = await services.get(WebhooksService).create(factory, {
+      name,
+      authMode: values['auth-mode'] ?? 'token',
+      secret,
+      signatureScheme: values.scheme ?? null,
+      secretName: values['secret-name'] ?? null,
+      deliveryIdHeader: values['delivery-id-header'] ?? null,
+      enabled: !values.disabled,
     });
+    switch (result.kind) {
+      case 'limit_reached':
+        throw new CommandError(`a factory has at most ${result.limit} webhooks.`);
+      case 'invalid':
+        throw invalid(result.issues);
+      case 'created':
+        return printWebhook(values, services, result.webhook, result.secret);
+    }
   },
 });
 
-export const list = command({
-  options: { ...FACTORY, ...OUTPUT_OPTIONS },
-  run: (values) => {
-    return withSecrets(async (services) => {
-      const webhooks = await services.get(WebhooksService).list(await findFactory(services, values.factory));
-      const rows = webhooks.map((webhook) => [
-        ...[webhook.uid, webhook.name, webhook.authMode, webhook.signatureScheme, stateOf(webhook)],
-        ...[webhook.secretName, webhook.source, webhook.createdAt],
-      ]);
-      const columns = ['UID', 'NAME', 'AUTH MODE', 'SCHEME', 'STATE', 'SECRET', 'SOURCE', 'CREATED'];
-      printRows(values, columns, rows);
-      return 0;
-    });
+export const list = secretsCommand({
+  options: FACTORY,
+  run: async (services, values) => {
+    const webhooks = await services.get(WebhooksService).list(await findFactory(services, values.factory));
+    const rows = webhooks.map((webhook) => [
+      ...[webhook.uid, webhook.name, webhook.authMode, webhook.signatureScheme, stateOf(webhook)],
+      ...[webhook.secretName, webhook.source, webhook.createdAt],
+    ]);
+    const columns = ['UID', 'NAME', 'AUTH MODE', 'SCHEME', 'STATE', 'SECRET', 'SOURCE', 'CREATED'];
+    printRows(values, columns, rows);
   },
 });
 
-export const rotate = command({
+export const rotate = secretsCommand({
   argument: 'uid',
-  options: { ...SECRET_FILE, ...OUTPUT_OPTIONS },
-  run: (values, uid) => {
+  options: SECRET_FILE,
+  run: async (services, values, uid) => {
     const secret = readSecretFile(values['secret-file']);
-    return withSecrets(async (services) => {
-      const webhook = await services.get(WebhooksService).getByUid(uid);
-      const factory = webhook && (await services.get(FindFactory).execute(webhook.factoryUid));
-      if (!factory) throw unknownWebhook(uid);
-      const result = await services.get(WebhooksService).rotateSecret(factory, uid, secret);
-      switch (result.kind) {
-        case 'unknown':
-          throw unknownWebhook(uid);
-        case 'not_supported':
-          throw new CommandError(result.reason);
-        case 'invalid':
-          throw invalid(result.issues);
-        case 'rotated':
-          printWebhook(values, services, result.webhook, result.secret);
-          return 0;
-      }
-    });
+    const webhook = await services.get(WebhooksService).getByUid(uid);
+    const factory = webhook && (await services.get(FactoriesService).find(webhook.factoryUid));
+    if (!factory) throw unknownWebhook(uid);
+    const result = await services.get(WebhooksService).rotateSecret(factory, uid, secret);
+    switch (result.kind) {
+      case 'not_found':
+        throw unknownWebhook(uid);
+      case 'not_supported':
+        throw new CommandError(result.reason);
+      case 'invalid':
+        throw invalid(result.issues);
+      case 'rotated':
+        return printWebhook(values, services, result.webhook, result.secret);
+    }
   },
 });
 
-const DELIVERIES_OPTIONS = {
-  outcome: text('label', `One of ${DELIVERY_OUTCOMES.join(', ')}.`),
-  limit: integer(1, 500, 'Number of deliveries. Default: 20.'),
-  ...OUTPUT_OPTIONS,
-};
-
-export const deliveries = command({
+export const deliveries = secretsCommand({
   argument: 'uid',
-  options: DELIVERIES_OPTIONS,
-  run: (values, uid) => {
-    const outcome = values.outcome === undefined ? null : parseOutcome(values.outcome);
-    return withSecrets(async (services) => {
-      const result = await services.get(DeliveriesService).listLatest(uid, outcome, values.limit ?? 20);
-      if (!result) throw unknownWebhook(uid);
-      const rows = result.map((delivery) => [
-        ...[delivery.id, delivery.outcome ?? 'handshake', delivery.occurrences, delivery.sizeBytes],
-        ...[delivery.receivedAt, delivery.sourceIp, delivery.identity],
-      ]);
-      const columns = ['DELIVERY', 'OUTCOME', 'TIMES', 'BYTES', 'RECEIVED', 'FROM', 'IDENTITY'];
-      printRows(values, columns, rows);
-      return 0;
-    });
+  options: {
+    outcome: parsed('label', `One of ${DELIVERY_OUTCOMES.join(', ')}.`, parseOutcome),
+    limit: integer(1, 500, 'Number of deliveries. Default: 20.'),
+  },
+  run: async (services, { outcome = null, limit = 20, ...values }, uid) => {
+    const result = await services.get(WebhooksService).latestDeliveries(uid, outcome, limit);
+    if (!result) throw unknownWebhook(uid);
+    const rows = result.map((delivery) => [
+      ...[delivery.id, delivery.outcome ?? 'handshake', delivery.occurrences, delivery.sizeBytes],
+      ...[delivery.receivedAt, delivery.sourceIp, delivery.identity],
+    ]);
+    const columns = ['DELIVERY', 'OUTCOME', 'TIMES', 'BYTES', 'RECEIVED', 'FROM', 'IDENTITY'];
+    printRows(values, columns, rows);
   },
 });
 
@@ -156,11 +138,11 @@ function stateOf({ enabled, hasSecret, secretPending }: ManagedWebhook): string 
 /** The factory with this uid; by default the only factory. */
 async function findFactory(services: INestApplicationContext, uid: string | undefined): Promise<Factory> {
   if (uid !== undefined) {
-    const factory = await services.get(FindFactory).execute(uid);
+    const factory = await services.get(FactoriesService).find(uid);
     if (!factory) throw new CommandError(`factory ${uid} not found.`);
     return factory;
   }
-  const [only, ...others] = await services.get(ListFactories).execute(20);
+  const [only, ...others] = await services.get(FactoriesService).list(20);
   if (!only) throw new CommandError('there is no factory; create one with `headrace factory create`.');
   if (others.length === 0) return only;
   const known = [only, ...others].map((factory) => `${factory.uid} (${factory.name})`);

@@ -1,12 +1,10 @@
 import { findRenamedSettings } from '#platform/config';
-import { command, type CommandModule, UsageError } from '../cli/command.js';
+import { type CommandModule, UsageError } from '../cli/command.js';
 import { optionsHelp } from '../cli/help.js';
 import { printTable, timeCell } from '../cli/output.js';
-import { REMOTE_OPTIONS, TEAM_FILTER } from '../cli/shared-options.js';
-import { connect } from '../remote/connect.js';
-import { removeFromEnvironment } from '../runner/remove-from-environment.js';
-
-const SECRETS = ['HEADRACE_TOKEN', 'WARP_API_KEY'] as const;
+import { TEAM_FILTER } from '../cli/shared-options.js';
+import { apiCommand } from '../remote/connect.js';
+import { DAEMON_KEYS, removeFromEnvironment, stderrLine, stopSignals } from '../runner/runner-process.js';
 
 /**
  * The daemon of a self-hosted worker. The first SIGTERM or SIGINT drains, the second stops running tasks. Logs JSON lines to
@@ -24,16 +22,12 @@ export const worker: CommandModule = {
     const { readWorkerOptions, runWorker, WorkerFault } = await import('#execution/worker-daemon');
     process.stderr.on('error', () => undefined);
     process.umask(0o077);
-    const [drain, stop] = [new AbortController(), new AbortController()];
-    for (const signal of ['SIGTERM', 'SIGINT'] as const)
-      process.on(signal, () => (drain.signal.aborted ? stop : drain).abort());
-    process.on('SIGHUP', () => undefined);
+    const { drain, abort: stop } = stopSignals();
     try {
       const options = readWorkerOptions(args, process.env);
       // Before any child starts: neither children nor agents that run as the same user may find the secrets.
-      removeFromEnvironment(SECRETS);
-      const write = (line: string): void => void process.stderr.write(line);
-      return await runWorker(options, { write, drain: drain.signal, stop: stop.signal });
+      removeFromEnvironment(DAEMON_KEYS);
+      return await runWorker(options, { write: stderrLine, drain, stop });
     } catch (error) {
       if (!(error instanceof WorkerFault)) throw error;
       process.stderr.write(`headrace: ${error.message}\n`);
@@ -49,16 +43,14 @@ interface RemoteWorker {
   readonly last_seen_at: string;
 }
 
-export const list = command({
-  options: { ...TEAM_FILTER, ...REMOTE_OPTIONS },
-  run: async (values) => {
+export const list = apiCommand({
+  options: TEAM_FILTER,
+  run: async (api, values) => {
     const path = '/agent/connected-self-hosted-workers';
-    const api = await connect(values);
-    const { workers } = await api.request<{ workers: RemoteWorker[] }>('GET', path, undefined, values.team);
+    const { workers } = await api.get<{ workers: RemoteWorker[] }>(path, values.team);
     printTable(values, workers, ['WORKER HOST', 'CONNECTIONS', 'CONNECTED', 'LAST SEEN'], (worker) => [
       ...[worker.worker_host, worker.connection_count],
       ...[timeCell(worker.connected_at), timeCell(worker.last_seen_at)],
     ]);
-    return 0;
   },
 });

@@ -1,5 +1,6 @@
 import {
   type Dirent,
+  existsSync,
   lstatSync,
   mkdirSync,
   readdirSync,
@@ -10,6 +11,7 @@ import {
 } from 'node:fs';
 import { dirname, join, relative, sep } from 'node:path';
 import { CommandError } from '../cli/command.js';
+import { decodeText, readable } from '../cli/input.js';
 import { printable } from '../cli/output.js';
 
 /** A file of a definition; `path` relative to its root, with `/`. */
@@ -63,27 +65,9 @@ function readText(root: string, path: string, entry: Dirent): string {
   const stats = readable(name, () => statSync(target));
   if (!stats.isFile()) throw new CommandError(`${name} is neither a file nor a directory.`);
   if (stats.size > MAX_BYTES) throw new CommandError(`${name} exceeds ${MAX_BYTES} bytes.`);
-  const text = decoded(readable(name, () => readFileSync(target)));
+  const text = decodeText(readable(name, () => readFileSync(target)));
   if (text === null || text.includes('\0')) throw new CommandError(`${name} is not valid UTF-8 text.`);
   return text;
-}
-
-/** Text without its byte order mark, or null when it is not valid UTF-8. */
-function decoded(bytes: Buffer): string | null {
-  try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
-  } catch {
-    return null;
-  }
-}
-
-/** Adds `name` to errors of the file system. */
-function readable<T>(name: string, read: () => T): T {
-  try {
-    return read();
-  } catch (error) {
-    throw new CommandError(`${name} cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown'}).`);
-  }
 }
 
 function linkTarget(root: string, path: string, name: string): string {
@@ -141,11 +125,6 @@ function writeFile(root: string, path: string, content: string): void {
 }
 
 function visibleEntries(directory: string): string[] {
-  try {
-    return readdirSync(directory).filter((name) => !name.startsWith('.'));
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === 'ENOENT') return [];
-    throw new CommandError(`${directory} cannot be read (${code ?? 'unknown'}).`);
-  }
+  if (!existsSync(directory)) return [];
+  return readable(directory, () => readdirSync(directory)).filter((name) => !name.startsWith('.'));
 }

@@ -16,7 +16,6 @@ const MAX_BODY_BYTES = 65_536;
 /** A Date header is truncated to seconds. */
 const HALF_SECOND_MS = 500;
 
-/** Requests to the API from this machine. */
 export class ApiProbe {
   private request: Promise<ApiReadiness> | null = null;
 

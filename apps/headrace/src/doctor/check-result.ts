@@ -11,7 +11,6 @@ export interface CheckResult {
   readonly fix?: readonly string[];
 }
 
-/** A result with the name of its check. */
 export interface NamedCheckResult extends CheckResult {
   readonly check: string;
 }
@@ -23,12 +22,11 @@ export const fail = (found: string, ...fix: string[]): CheckResult => ({ verdict
 
 /** One check. It only reads, or removes what it writes for a test. */
 export interface DoctorCheck {
-  /** Shown name, such as `database`. */
   readonly name: string;
   /** Settings that it needs; it is skipped when one of them is invalid. */
   readonly uses: readonly string[];
   /** A rejection is reported as a failure. The check is abandoned after the timeout. */
-  examine(context: DoctorContext): Promise<readonly CheckResult[]>;
+  examine(context: DoctorContext): CheckResult | readonly CheckResult[] | Promise<CheckResult | readonly CheckResult[]>;
 }
 
 /** The reason of a failure in a few words: the error code of the system, else the first line of the message. */
@@ -39,4 +37,12 @@ export function reasonOf(error: unknown): string {
   const [line = ''] = error.message.split('\n');
   if (typeof code === 'string' && /^(E[A-Z]+|EAI_AGAIN)$/.test(code)) return code;
   return line.trim() === '' ? error.name : line.trim().replace(/\.$/, '');
+}
+
+export type Version = readonly [major: number, minor: number];
+
+/** Whether a version, such as `20.19.0`, is at least `oldest`. */
+export function isAtLeast(version: string, oldest: Version): boolean {
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  return major > oldest[0] || (major === oldest[0] && minor >= oldest[1]);
 }

@@ -1,9 +1,8 @@
-import pg from 'pg';
+import type pg from 'pg';
 import type { Settings } from '#platform/config';
 import { findEmbeddedPostgres } from '#platform/embedded-postgres';
-import { surviveConnectionLoss } from '#platform/persistence';
+import { openPool } from '#platform/persistence';
 
-/** Result of the attempt to connect to the database. */
 export type DatabaseState =
   | { readonly kind: 'open'; readonly pool: pg.Pool; readonly url: string; readonly isEmbedded: boolean }
   /** The embedded database, which `headrace up` starts. `existed`: whether its directory exists. */
@@ -14,19 +13,14 @@ const CONNECT_TIMEOUT_MS = 4_000;
 const RESPONSE_TIMEOUT_MS = 5_000;
 const CONNECTIONS = 2;
 
-/** A small pool with short timeouts. */
-export function openPool(connectionString: string): pg.Pool {
-  const pool = new pg.Pool({
-    connectionString,
+export const openProbePool = (url: string): pg.Pool =>
+  openPool(url, {
     max: CONNECTIONS,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     query_timeout: RESPONSE_TIMEOUT_MS,
     options: '-c timezone=UTC',
     application_name: 'headrace-doctor',
   });
-  surviveConnectionLoss(pool);
-  return pool;
-}
 
 /** Connects to the database at most once for all checks. Starts and changes nothing. */
 export class DatabaseProbe {
@@ -54,7 +48,7 @@ export class DatabaseProbe {
           return { kind: 'stopped', existed: embedded.kind === 'stopped', major: embedded.major };
         url = embedded.url;
       }
-      const pool = openPool(url);
+      const pool = openProbePool(url);
       try {
         await pool.query('SELECT 1');
         return { kind: 'open', pool, url, isEmbedded };

@@ -9,13 +9,9 @@ import { DatabaseProbe } from './database-probe.js';
 export interface DoctorOptions {
   /** This machine only runs workers, so the checks of the server are skipped. */
   readonly isWorker: boolean;
-  /** Origin of the API, if it was given. */
   readonly origin: string | null;
-  /** Token of the worker. */
   readonly token: string | null;
-  /** Backend of the worker. */
   readonly backend: string;
-  /** Harnesses that must be installed. */
   readonly harnesses: readonly string[];
 }
 
@@ -26,7 +22,7 @@ export class DoctorContext {
 
   constructor(
     readonly environment: Environment,
-    /** With the deproblems for invalid settings. */
+    /** With the defaults in place of invalid settings. */
     readonly settings: Settings,
     /** One line per problem. */
     readonly settingProblems: readonly string[],
@@ -37,7 +33,6 @@ export class DoctorContext {
     this.api = new ApiProbe(options.origin ?? originHere(settings), clock);
   }
 
-  /** Whether an environment variable is invalid. */
   isInvalid(setting: string): boolean {
     return this.settingProblems.some((problem) => settingsNamedIn(problem).includes(setting));
   }
@@ -70,7 +65,7 @@ export function settingsNamedIn(problem: string): string[] {
   return names === '' ? [] : names.split(' and ');
 }
 
-/** The settings, with deproblems for invalid ones, so that everything else can be checked. */
+/** The settings, with the defaults in place of invalid ones, so that everything else can be checked. */
 export function parseReadableSettings(environment: Environment): { settings: Settings; problems: readonly string[] } {
   const problems: string[] = [];
   const left: Record<string, string | undefined> = { ...environment };

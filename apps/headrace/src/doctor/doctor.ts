@@ -1,6 +1,15 @@
 import type { Environment, Settings } from '#platform/config';
 import { type Clock, within } from '#platform/kernel';
-import type { DoctorCheck, NamedCheckResult } from './check-result.js';
+import { printable, renderTable } from '../cli/output.js';
+import {
+  type CheckResult,
+  type DoctorCheck,
+  fail,
+  type NamedCheckResult,
+  reasonOf,
+  skip,
+  type Verdict,
+} from './check-result.js';
 import { apiCheck, clockCheck, workerTokenCheck } from './checks/api-checks.js';
 import { databaseCheck } from './checks/database-check.js';
 import { containerCheck, executorCheck, harnessCheck } from './checks/execution-checks.js';
@@ -10,10 +19,8 @@ import { queueCheck } from './checks/queue-check.js';
 import { secretsKeyCheck } from './checks/secrets-key-check.js';
 import { portsCheck, settingsCheck } from './checks/settings-checks.js';
 import { DoctorContext, type DoctorOptions, parseReadableSettings } from './doctor-context.js';
-import { runChecks } from './run-checks.js';
 import { SecretMask } from './secret-mask.js';
 
-/** Checks of every machine, in the order of the output. */
 const MACHINE_CHECKS: readonly DoctorCheck[] = [nodeCheck, gitCheck, settingsCheck, diskCheck];
 const SERVER_CHECKS: readonly DoctorCheck[] = [
   databaseCheck,
@@ -25,6 +32,8 @@ const SERVER_CHECKS: readonly DoctorCheck[] = [
 const API_CHECKS: readonly DoctorCheck[] = [clockCheck, apiCheck, workerTokenCheck];
 const EXECUTION_CHECKS: readonly DoctorCheck[] = [executorCheck, containerCheck, harnessCheck];
 
+/** Of one check. */
+const LIMIT_MS = 15_000;
 const CLOSE_TIMEOUT_MS = 1_000;
 
 /** Checks an installation or the machine of a worker, without changing anything. */
@@ -43,20 +52,77 @@ export async function examine(
   }
 }
 
+const SECRET_VARIABLES = [
+  ...['SECRETS_KEY', 'SECRETS_KEY_PREVIOUS', 'S3_SECRET_ACCESS_KEY'],
+  ...['HEADRACE_TOKEN', 'GITHUB_API_TOKEN', 'WARP_API_KEY'],
+];
+
 /** Secrets that no output may contain, even in a message that quotes an invalid setting. */
 function secretsOf(environment: Environment, settings: Settings, options: DoctorOptions): SecretMask {
-  const { SECRETS_KEY, SECRETS_KEY_PREVIOUS, S3_SECRET_ACCESS_KEY, HEADRACE_TOKEN, GITHUB_API_TOKEN } = environment;
-  const { WARP_API_KEY } = environment;
   return new SecretMask(
-    [
-      SECRETS_KEY,
-      SECRETS_KEY_PREVIOUS,
-      S3_SECRET_ACCESS_KEY,
-      HEADRACE_TOKEN,
-      GITHUB_API_TOKEN,
-      WARP_API_KEY,
-      options.token,
-    ],
+    [...SECRET_VARIABLES.map((name) => environment[name]), options.token],
     [settings.databaseUrl, settings.queueUrl, environment.DATABASE_URL, environment.QUEUE_URL],
   );
 }
+
+/** Runs all checks concurrently. Results are in the order of the checks. */
+async function runChecks(
+  checks: readonly DoctorCheck[],
+  context: DoctorContext,
+  mask: SecretMask,
+): Promise<NamedCheckResult[]> {
+  const results = await Promise.all(
+    checks.map(async (check) => {
+      const found = await within(LIMIT_MS, runCheck(check, context), () => [
+        fail(
+          `took longer than ${LIMIT_MS / 1000} s`,
+          'Find the cause: a disk, a name service or a firewall that drops packets.',
+        ),
+      ]);
+      return found.map((result) => ({ check: check.name, ...masked(result, mask) }));
+    }),
+  );
+  return results.flat();
+}
+
+async function runCheck(check: DoctorCheck, context: DoctorContext): Promise<readonly CheckResult[]> {
+  const wrong = check.uses.filter((setting) => context.isInvalid(setting));
+  if (wrong.length > 0) return [skip(`not checked: ${wrong.join(', ')} is invalid`)];
+  try {
+    return [await check.examine(context)].flat();
+  } catch (error) {
+    return [fail(`the check failed (${reasonOf(error)})`, 'Fix the cause and run the doctor again.')];
+  }
+}
+
+function masked({ verdict, found, fix }: CheckResult, mask: SecretMask): CheckResult {
+  return { verdict, found: mask.mask(found), ...(fix ? { fix: fix.map((line) => mask.mask(line)) } : {}) };
+}
+
+/** A table of the results, followed by the fixes. */
+export function renderResults(results: readonly NamedCheckResult[]): string {
+  const rows = results.map(({ check, verdict, found }) => [check, verdict, found]);
+  const fixes = results.flatMap(({ check, verdict, fix = [] }) =>
+    fix.length === 0 ? [] : [`  ${check} (${verdict})`, ...fix.map((line) => `    ${printable(line)}`)],
+  );
+  return [
+    renderTable(['CHECK', 'VERDICT', 'FOUND'], rows),
+    ...(fixes.length > 0 ? ['', 'To fix:', ...fixes] : []),
+    '',
+    summary(results),
+  ].join('\n');
+}
+
+function summary(results: readonly NamedCheckResult[]): string {
+  const count = (verdict: Verdict): number => results.filter((result) => result.verdict === verdict).length;
+  if (count('fail') > 0) return `${count('fail')} failed, ${count('warn')} warnings.`;
+  return count('warn') > 0 ? `Nothing failed, ${count('warn')} warnings.` : 'Nothing failed.';
+}
+
+/** For programs: `ok` is false when something failed. */
+export function resultsAsJson(results: readonly NamedCheckResult[]): string {
+  return JSON.stringify({ ok: isHealthy(results), checks: results }, null, 2);
+}
+
+export const isHealthy = (results: readonly NamedCheckResult[]): boolean =>
+  results.every(({ verdict }) => verdict !== 'fail');

@@ -10,7 +10,6 @@ export function locationOf(url: string): string {
 
 const MIN_SECRET_LENGTH = 4;
 
-/** Masks secrets in texts. */
 export class SecretMask {
   private readonly secrets: readonly string[];
 

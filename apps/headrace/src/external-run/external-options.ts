@@ -1,10 +1,9 @@
 import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { CommandError, flag, parseOptions, requiredText, text, UsageError } from '../cli/command.js';
+import { CommandError, flag, parseArgument, parseOptions, requiredText, text } from '../cli/command.js';
 import { OWNER_OPTIONS, REMOTE_OPTIONS, type RemoteValues, RUN_CONFIG_OPTIONS } from '../cli/shared-options.js';
-import { readOwner, readRunConfig, readText } from '../remote/run-options.js';
+import { readRunRequest } from '../remote/run-options.js';
 
-/** Options of `agent run --prompt`. */
 export const EXTERNAL_RUN_OPTIONS = {
   prompt: requiredText('text', 'Prompt; - reads standard input.'),
   workspace: text('directory', 'Directory in which the agent works. Default: the current directory.'),
@@ -32,21 +31,10 @@ export interface ExternalOptions {
 /** The arguments of `agent run --prompt`. Throws UsageError and CommandError before the first request to the API. */
 export function readExternalOptions(args: readonly string[]): ExternalOptions {
   const { values, positionals } = parseOptions(EXTERNAL_RUN_OPTIONS, args);
-  const [extra] = positionals;
-  if (extra !== undefined) throw new UsageError(`unexpected argument "${extra}"`);
-  const owner = readOwner(values);
-  const config = readRunConfig(values);
+  parseArgument(undefined, positionals);
   return {
     remote: values,
-    request: {
-      prompt: readText('prompt', values.prompt, values['token-file']),
-      ...(config !== undefined && { config }),
-      ...(values.title !== undefined && { title: values.title }),
-      ...(values.skill !== undefined && { skill: values.skill }),
-      ...(values.conversation !== undefined && { conversation_id: values.conversation }),
-      ...(values.agent !== undefined && { agent_identity_uid: values.agent }),
-      ...owner,
-    },
+    request: readRunRequest(values),
     team: values.team,
     workspace: directory(values.workspace ?? process.cwd()),
     isIdling: values.idle,

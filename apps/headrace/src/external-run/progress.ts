@@ -1,5 +1,5 @@
 import type { RunnerEvent, ToolContent } from '#execution/runner-protocol';
-import { CONTROL_CHARACTERS, firstLines, printable } from '../cli/output.js';
+import { firstLines, LineWriter } from '../cli/output.js';
 
 /** A run as the command shows it, without its token. */
 export interface ExternalRun {
@@ -12,7 +12,6 @@ export interface RunEnd {
   readonly message?: string;
 }
 
-/** Shows the progress of the run to the user. */
 export interface Progress {
   begin(run: ExternalRun, page: string): void;
   event(event: RunnerEvent): void;
@@ -32,7 +31,7 @@ export class JsonProgress implements Progress {
   }
 
   end({ state, message }: RunEnd): void {
-    this.line({ type: 'end', state, ...(message === undefined ? {} : { message }) });
+    this.line({ type: 'end', state, message });
   }
 
   private line(value: object): void {
@@ -40,15 +39,10 @@ export class JsonProgress implements Progress {
   }
 }
 
-const MAX_TITLE = 200;
-
 /** Readable progress: messages of the agent, and its tool calls with the first lines of their output. */
-export class ReadableProgress implements Progress {
-  private isWithinLine = false;
+export class ReadableProgress extends LineWriter implements Progress {
   private readonly titles = new Map<string, string>();
   private readonly outputs = new Map<string, string>();
-
-  constructor(private readonly write: (text: string) => void) {}
 
   begin({ run_id: runId }: ExternalRun, page: string): void {
     this.line(`Run ${runId}  ${page}`);
@@ -98,17 +92,5 @@ export class ReadableProgress implements Progress {
     const output = this.outputs.get(id) ?? '';
     this.outputs.delete(id);
     if (output !== '') for (const line of firstLines('  ', output)) this.line(line);
-  }
-
-  private say(text: string): void {
-    if (text === '') return;
-    this.write(text.replaceAll(CONTROL_CHARACTERS, '\uFFFD'));
-    this.isWithinLine = !text.endsWith('\n');
-  }
-
-  private line(text: string): void {
-    const shown = text.length > MAX_TITLE ? `${text.slice(0, MAX_TITLE)}…` : text;
-    this.write(`${this.isWithinLine ? '\n' : ''}${printable(shown)}\n`);
-    this.isWithinLine = false;
   }
 }

@@ -2,10 +2,10 @@ import { homedir } from 'node:os';
 import { setTimeout as wait } from 'node:timers/promises';
 import { readHarnessesFile, type LogFields, type RunnerLog } from '#execution/runner';
 import { executeHandover } from '../runner/execute-handover.js';
-import { removeFromEnvironment } from '../runner/remove-from-environment.js';
-import { exitSoon, inheritedEnvironment, stopSignals } from '../runner/runner-process.js';
+import { exitSoon, inheritedEnvironment, removeFromEnvironment, stopSignals } from '../runner/runner-process.js';
 import type { ApiClient } from '../remote/api-client.js';
 import { connect } from '../remote/connect.js';
+import { type RemoteRun, runPath } from '../remote/runs.js';
 import { readExternalOptions, runOrigin } from './external-options.js';
 import { type ExternalRun, JsonProgress, type Progress, ReadableProgress, type RunEnd } from './progress.js';
 
@@ -23,17 +23,18 @@ const MAX_ATTEMPTS = 6;
 export async function runExternal(args: readonly string[]): Promise<number> {
   const options = readExternalOptions(args);
   const harnesses = readHarnessesFile(process.env.HARNESSES_FILE ?? '');
-  const api = await connect(options.remote);
+  const api = connect(options.remote);
+  const { baseUrl } = await api.getConnection();
   removeFromEnvironment(['HEADRACE_TOKEN']);
   // Handled from here on, so that a signal always cancels the run that is about to be registered.
   const signals = stopSignals(['SIGINT', 'SIGTERM', 'SIGHUP']);
   const body = { ...options.request, ...runOrigin(process.env) };
-  const run = await api.request<RegisteredRun>('POST', '/agent/runs/external', body, options.team);
+  const run = await api.post<RegisteredRun>('/agent/runs/external', body, options.team);
   const progress = openProgress(options.isJson);
-  progress.begin(run, `${new URL(api.baseUrl).origin}/runs/${run.run_id}`);
+  progress.begin(run, `${new URL(baseUrl).origin}/runs/${run.run_id}`);
   await executeHandover(
     {
-      base_url: api.baseUrl,
+      base_url: baseUrl,
       execution_id: run.execution_id,
       token: run.token,
       harnesses,
@@ -64,8 +65,8 @@ function openProgress(isJson: boolean): Progress {
 async function endOf(api: ApiClient, runId: string): Promise<RunEnd> {
   for (let attempt = 1; ; attempt += 1) {
     try {
-      const { state, status_message: status } = await api.request<RemoteRun>('GET', `/agent/runs/${runId}`);
-      return { state, ...(status === undefined ? {} : { message: status.message }) };
+      const { state, status_message: status } = await api.get<RemoteRun>(runPath(runId));
+      return { state, ...(status && { message: status.message }) };
     } catch (error) {
       if (attempt === MAX_ATTEMPTS) return { state: 'UNKNOWN', message: error instanceof Error ? error.message : '' };
       await wait(RETRY_MS * attempt);
@@ -73,17 +74,12 @@ async function endOf(api: ApiClient, runId: string): Promise<RunEnd> {
   }
 }
 
-interface RemoteRun {
-  readonly state: string;
-  readonly status_message?: { readonly message: string };
-}
-
 /** Warnings and errors of the runner as text. */
 function textLog(): RunnerLog {
   process.stderr.on('error', () => undefined);
   const say = (message: string, fields: LogFields = {}): void =>
     void process.stderr.write(
-      `headrace: ${message}${fields.error === undefined ? '' : ` (${String(fields.error)})`}\n`,
+      `headrace: ${message}${fields.error === undefined ? '' : ` (${JSON.stringify(fields.error)})`}\n`,
     );
   return { info: () => undefined, warn: say, error: say };
 }

@@ -20,7 +20,7 @@ export interface OpenDatabase {
  */
 export async function openDatabase(
   settings: Settings,
-  { migrate, wait = NO_WAIT }: { readonly migrate: boolean; readonly wait?: DatabaseWait },
+  { migrate, wait = { timeoutMs: 0 } }: { readonly migrate: boolean; readonly wait?: DatabaseWait },
 ): Promise<OpenDatabase> {
   if (settings.databaseUrl !== undefined) {
     await usable('the database of DATABASE_URL', () =>
@@ -43,12 +43,10 @@ export async function openDatabase(
 
 function startEmbedded(dataDir: string): Promise<EmbeddedPostgres> {
   const logger = new Logger('EmbeddedPostgres');
-  const write = {
-    info: (message: string) => logger.log(message),
-    warn: (message: string) => logger.warn(message),
-    error: (message: string) => logger.error(message),
-  };
-  return EmbeddedPostgres.start({ dataDir, log: (level, message) => write[level](message) });
+  return EmbeddedPostgres.start({
+    dataDir,
+    log: (level, message) => (level === 'info' ? logger.log(message) : logger.error(message)),
+  });
 }
 
 /** Rejects with the reason why the database cannot be used, without its URL, which contains a password. */
@@ -72,8 +70,6 @@ export interface DatabaseWait {
   /** Ends the wait when the process stops. */
   readonly signal?: AbortSignal;
 }
-
-export const NO_WAIT: DatabaseWait = { timeoutMs: 0 };
 
 /**
  * Repeats `work` while the database is unavailable, for example while it starts or recovers; after the timeout it rejects

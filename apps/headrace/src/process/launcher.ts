@@ -2,7 +2,6 @@ import { Socket } from 'node:net';
 import { createInterface } from 'node:readline';
 import type { Environment } from '#platform/config';
 
-/** The process that started this one. */
 export interface Launcher {
   /** The environment with the settings. */
   readonly environment: Environment;

@@ -2,40 +2,10 @@ import { Logger } from '@nestjs/common';
 import type { Settings } from '#platform/config';
 import { JsonLogger } from '#platform/observability';
 
-/** Log lines of Nest while it assembles an application: about a hundred, useful only to debug the assembly. */
-const ASSEMBLY = new Set([
-  'InstanceLoader',
-  'RoutesResolver',
-  'RouterExplorer',
-  'NestFactory',
-  'NestApplication',
-  'WebSocketsController',
-]);
-
-/** Warns about data sources with the same name, which is intended for three applications in one process. */
-const EXPECTED_WARNINGS = new Set(['DataSourceNameRegistry']);
-
-const nameOf = (rest: readonly unknown[]): string => {
-  const name = rest.at(-1);
-  return typeof name === 'string' ? name : '';
-};
-
-class ServerLogger extends JsonLogger {
-  override log(message: unknown, ...rest: unknown[]): void {
-    if (ASSEMBLY.has(nameOf(rest))) this.debug(message, ...rest);
-    else super.log(message, ...rest);
-  }
-
-  override warn(message: unknown, ...rest: unknown[]): void {
-    if (EXPECTED_WARNINGS.has(nameOf(rest))) this.debug(message, ...rest);
-    else super.warn(message, ...rest);
-  }
-}
-
 /** Logs to standard output from LOG_LEVEL on, in the format of LOG_FORMAT. */
 export async function logToOutput({ logLevel, logFormat }: Pick<Settings, 'logLevel' | 'logFormat'>): Promise<void> {
   const isText = logFormat === 'text' || (logFormat === 'auto' && process.stdout.isTTY);
-  Logger.overrideLogger(new ServerLogger(logLevel, isText ? await textFormatter() : undefined, true));
+  Logger.overrideLogger(new JsonLogger(logLevel, isText ? await textFormatter() : undefined, true));
 }
 
 /** Loaded lazily, because most processes log JSON. */

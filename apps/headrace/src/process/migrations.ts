@@ -1,4 +1,4 @@
-import pg from 'pg';
+import type pg from 'pg';
 import type { Settings } from '#platform/config';
 import { migrateQueues } from '#platform/jobs';
 import { findShipped } from '#platform/kernel';
@@ -7,10 +7,10 @@ import {
   migrate,
   type MigrationPlan,
   type MigrationSource,
+  openPool,
   readMigrations,
   readSchemaState,
   type SchemaState,
-  surviveConnectionLoss,
 } from '#platform/persistence';
 import { EARLIER_SCHEMA } from './earlier-migrations.js';
 
@@ -39,7 +39,6 @@ const LIBRARIES = [
   'domain/notifications',
 ];
 
-/** The directories with SQL files of Headrace itself. */
 export const migrationSources = (): MigrationSource[] =>
   LIBRARIES.map((library) => ({ name: 'headrace', directory: findShipped(`libs/${library}/sql`) }));
 
@@ -63,7 +62,7 @@ export async function migrateAll(
 
 /** Rejects when the schema of the database is not that of this program. */
 export async function checkMigrated(databaseUrl: string, additional: readonly MigrationSource[] = []): Promise<void> {
-  const pool = singleConnection(databaseUrl);
+  const pool = openPool(databaseUrl);
   try {
     await assertMigrated(pool, planOf(additional));
   } finally {
@@ -78,7 +77,7 @@ export async function schemaStateOf(pool: pg.Pool): Promise<SchemaState & { read
 }
 
 async function migrateQueueDatabase(queueUrl: string): Promise<void> {
-  const pool = singleConnection(queueUrl);
+  const pool = openPool(queueUrl);
   const client = await pool.connect();
   try {
     await migrateQueues(client);
@@ -86,10 +85,4 @@ async function migrateQueueDatabase(queueUrl: string): Promise<void> {
     client.release();
     await pool.end();
   }
-}
-
-function singleConnection(connectionString: string): pg.Pool {
-  const pool = new pg.Pool({ connectionString, max: 1 });
-  surviveConnectionLoss(pool);
-  return pool;
 }

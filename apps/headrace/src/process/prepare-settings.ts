@@ -1,4 +1,5 @@
-import { createServer } from 'node:net';
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import {
   ensureDataDir,
@@ -25,24 +26,22 @@ export async function prepareSettings(environment: Environment): Promise<Setting
 async function withRealPorts(environment: Environment): Promise<Settings> {
   const given = parseSettings(environment);
   const chosen: Record<string, string> = {};
-  if (given.port === 0) chosen.PORT = String(await freePort(given.host));
+  if (given.port === 0) chosen.PORT = String(await tryPort(given.host, 0));
   do {
-    if (given.ingressPort === 0) chosen.INGRESS_PORT = String(await freePort(given.host));
+    if (given.ingressPort === 0) chosen.INGRESS_PORT = String(await tryPort(given.host, 0));
   } while (chosen.PORT !== undefined && chosen.PORT === chosen.INGRESS_PORT);
   if (given.runnerApiPort === 0 && hasLocalRunnerApi(given))
-    chosen.RUNNER_API_PORT = String(await freePort('127.0.0.1'));
+    chosen.RUNNER_API_PORT = String(await tryPort('127.0.0.1', 0));
   return parseSettings({ ...environment, ...chosen });
 }
 
-function freePort(host: string): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const probe = createServer();
-    probe.on('error', reject);
-    probe.listen(0, host, () => {
-      const address = probe.address();
-      probe.close(() => resolve(typeof address === 'object' && address ? address.port : 0));
-    });
-  });
+/** Binds the port, 0 for a free one, for a moment. Returns its number; rejects with the error of the system. */
+export async function tryPort(host: string, port: number): Promise<number> {
+  const server = createServer().listen({ host, port, exclusive: true });
+  await once(server, 'listening');
+  const address = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return address.port;
 }
 
 /**

@@ -1,5 +1,7 @@
+import { once } from 'node:events';
 import { Logger } from '@nestjs/common';
 import { findMisspelledSettings, type RunningApp, type Settings, SETTINGS } from '#platform/config';
+import { within } from '#platform/kernel';
 import { CommandError } from '../cli/command.js';
 import { connectLauncher } from './launcher.js';
 import { logToOutput } from './logging.js';
@@ -12,9 +14,7 @@ const LINGER_MS = 2_000;
 
 export interface ServerProcess {
   readonly settings: Settings;
-  /** Opened parts, which are closed in reverse order. */
   readonly opened: ClosingStack;
-  /** How a start waits for a database that is not available. */
   readonly wait: DatabaseWait;
   /** Starts an application and adds it to the opened parts. */
   readonly startApp: (
@@ -33,7 +33,7 @@ export async function runServer(start: (server: ServerProcess) => Promise<string
   process.stdout.on('error', () => undefined);
   process.stderr.on('error', () => undefined);
   const launcher = await connectLauncher();
-  const stop = new StopRequest(launcher.gone);
+  const stop = listenForStop(launcher.gone);
   const settings = await prepareSettings(launcher.environment);
   await logToOutput(settings);
   const logger = new Logger('Process');
@@ -41,7 +41,7 @@ export async function runServer(start: (server: ServerProcess) => Promise<string
     logger.warn(`${given} is not a setting and has no effect. Did you mean ${meant}?`);
   process.on('uncaughtException', (error) => {
     logger.fatal(error);
-    stop.make('fault');
+    stop.abort('fault' satisfies StopReason);
   });
   const wait = { timeoutMs: settings.databaseStartTimeout, signal: stop.signal };
   const opened = new ClosingStack(settings.shutdownGrace + CLOSING_EXTRA_MS);
@@ -59,18 +59,18 @@ export async function runServer(start: (server: ServerProcess) => Promise<string
         return app;
       },
     });
-    if (!stop.isMade) {
+    if (!stop.signal.aborted) {
       process.stdout.write(`${message}\n`);
       launcher.sayReady();
+      await once(stop.signal, 'abort');
     }
-    await stop.wait();
-    logger.log(`Stopping (${stop.reason}) …`);
+    logger.log(`Stopping (${String(stop.signal.reason)}) …`);
     for (const app of apps) app.beginShutdown?.();
   } finally {
     clean = await opened.close();
   }
   logger.log('Stopped.');
-  const code = clean && stop.reason !== 'fault' ? 0 : 1;
+  const code = clean && stop.signal.reason !== 'fault' ? 0 : 1;
   // Everything is closed; a forgotten handle must not keep the process alive.
   setTimeout(() => process.exit(code), LINGER_MS).unref();
   return code;
@@ -99,88 +99,46 @@ async function startApp(name: string, start: () => Promise<RunningApp>, settings
 }
 
 /** Why this process stops. After a fault, an uncaught exception, its state is not reliable. */
-export type StopReason = 'signal' | 'launcher gone' | 'fault';
+type StopReason = 'signal' | 'launcher gone' | 'fault';
 
-/** A request to stop: SIGINT or SIGTERM, the end of the launcher, or a fault. A second signal ends the process immediately. */
-export class StopRequest {
-  private made: StopReason | null = null;
-  private readonly arrived: Promise<void>;
-  private arrive: () => void = () => undefined;
-  private readonly controller = new AbortController();
-
-  constructor(launcherGone: Promise<void>) {
-    this.arrived = new Promise((resolve) => (this.arrive = resolve));
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-      process.on(signal, () => {
-        if (this.made !== null) process.exit(1);
-        this.make('signal');
-      });
-    }
-    void launcherGone.then(() => this.make('launcher gone'));
+/** Aborts with the first reason to stop. A second signal ends the process immediately. */
+function listenForStop(launcherGone: Promise<void>): AbortController {
+  const stop = new AbortController();
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    process.on(signal, () => {
+      if (stop.signal.aborted) process.exit(1);
+      stop.abort('signal' satisfies StopReason);
+    });
   }
-
-  get reason(): StopReason | null {
-    return this.made;
-  }
-
-  get isMade(): boolean {
-    return this.made !== null;
-  }
-
-  /** Aborts with the request. */
-  get signal(): AbortSignal {
-    return this.controller.signal;
-  }
-
-  wait(): Promise<void> {
-    return this.arrived;
-  }
-
-  /** The first reason counts. */
-  make(reason: StopReason): void {
-    this.made ??= reason;
-    this.controller.abort();
-    this.arrive();
-  }
-}
-
-interface Item {
-  readonly name: string;
-  readonly close: () => Promise<void> | void;
+  void launcherGone.then(() => stop.abort('launcher gone' satisfies StopReason));
+  return stop;
 }
 
 /** Parts that are closed in reverse order of opening. A part that fails or hangs does not keep the others open. */
 export class ClosingStack {
   private readonly logger = new Logger('Shutdown');
-  private readonly items: Item[] = [];
+  private readonly parts: (readonly [name: string, close: () => Promise<void> | void])[] = [];
 
   /** @param timeoutMs per part. */
   constructor(private readonly timeoutMs: number) {}
 
   add(name: string, close: () => Promise<void> | void): void {
-    this.items.push({ name, close });
+    this.parts.push([name, close]);
   }
 
   /** Closes everything. False when a part failed or did not end in time. */
   async close(): Promise<boolean> {
     let clean = true;
-    for (let item = this.items.pop(); item; item = this.items.pop()) clean = (await this.closeOne(item)) && clean;
-    return clean;
-  }
-
-  private async closeOne({ name, close }: Item): Promise<boolean> {
-    let timer: NodeJS.Timeout | undefined;
-    const timeout = new Promise<never>((_resolve, reject) => {
-      timer = setTimeout(() => reject(new Error(`not closed after ${this.timeoutMs} ms`)), this.timeoutMs);
-    });
-    try {
-      await Promise.race([close(), timeout]);
-      return true;
-    } catch (error) {
-      this.logger.error(`${name} did not close: ${error instanceof Error ? error.message : String(error)}`);
-      return false;
-    } finally {
-      clearTimeout(timer);
+    for (const [name, close] of this.parts.toReversed()) {
+      try {
+        await within(this.timeoutMs, Promise.resolve().then(close), () => {
+          throw new Error(`not closed after ${this.timeoutMs} ms`);
+        });
+      } catch (error) {
+        clean = false;
+        this.logger.error(`${name} did not close: ${error instanceof Error ? error.message : String(error)}`);
+      }
     }
+    return clean;
   }
 }

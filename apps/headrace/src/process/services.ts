@@ -4,48 +4,45 @@ import { type DynamicModule, Global, type INestApplicationContext, Module, type 
 import { NestFactory } from '@nestjs/core';
 import 'reflect-metadata';
 import { FactoriesModule } from '#domain/factories';
+import { WebhooksModule } from '#domain/webhooks';
 import { AuthModule } from '#platform/auth';
 import { ensureDataDir, parseSettings, Settings, withSettings } from '#platform/config';
 import { Clock, SystemClock } from '#platform/kernel';
 import { PersistenceModule } from '#platform/persistence';
-import { CommandError } from '../cli/command.js';
+import { SecretsModule } from '#platform/secrets';
+import { commandKind, CommandError } from '../cli/command.js';
+import { OUTPUT_OPTIONS } from '../cli/shared-options.js';
 import { openDatabase } from './database.js';
 import { connectLauncher } from './launcher.js';
 import { logErrorsOnly } from './logging.js';
+import { withInstallationKeys } from './prepare-settings.js';
 
 const FEW_CONNECTIONS = 2;
-
-/** Modules and providers that a command needs in addition to the common ones. */
-export interface MoreServices {
-  readonly imports?: readonly Type<unknown>[];
-  readonly providers?: readonly Type<unknown>[];
-}
 
 /** The services of the command line, without listeners. */
 @Global()
 @Module({})
 class ServicesModule {
-  static of(settings: Settings, { imports = [], providers = [] }: MoreServices): DynamicModule {
+  static of(settings: Settings, imports: readonly Type<unknown>[]): DynamicModule {
     return {
       module: ServicesModule,
       imports: [PersistenceModule.forRoot(), AuthModule, FactoriesModule, ...imports],
       providers: [
         { provide: Settings, useValue: withSettings(settings, { databasePoolSize: FEW_CONNECTIONS }) },
         { provide: Clock, useClass: SystemClock },
-        ...providers,
       ],
       exports: [Settings, Clock],
     };
   }
 }
 
-/** Runs `work` with the services of a migrated database, whose URL must be in the settings. */
+/** Runs `work` with the services of a migrated database, whose URL must be in the settings, and of further modules. */
 export async function withServices<T>(
   settings: Settings,
   work: (services: INestApplicationContext) => Promise<T>,
-  more: MoreServices = {},
+  imports: readonly Type<unknown>[] = [],
 ): Promise<T> {
-  const services = await NestFactory.createApplicationContext(ServicesModule.of(settings, more), {
+  const services = await NestFactory.createApplicationContext(ServicesModule.of(settings, imports), {
     abortOnError: false,
     bufferLogs: false,
   });
@@ -56,16 +53,14 @@ export async function withServices<T>(
   }
 }
 
-export interface UseCaseOptions extends MoreServices {
-  /** Completes the settings before anything is opened. May throw a CommandError. */
-  readonly prepare?: (settings: Settings) => Settings;
-}
+type Work = (services: INestApplicationContext) => Promise<number | void>;
 
-/** For commands that use the database of the installation, whether `up` is running or not. */
-export async function withUseCases<T>(
-  work: (services: INestApplicationContext) => Promise<T>,
-  { prepare = (settings) => settings, ...more }: UseCaseOptions = {},
-): Promise<T> {
+/** Runs `work` with the database of the installation, whether `up` is running or not. `prepare` completes the settings. */
+async function withInstallation(
+  work: Work,
+  imports: readonly Type<unknown>[],
+  prepare = (settings: Settings): Settings => settings,
+): Promise<number | void> {
   logErrorsOnly();
   const { environment } = await connectLauncher();
   const settings = parseSettings(environment);
@@ -75,11 +70,28 @@ export async function withUseCases<T>(
   const prepared = prepare(withSettings(settings, { dataDir: ensureDataDir(settings.dataDir) }));
   const database = await openDatabase(prepared, { migrate: false });
   try {
-    return await withServices(database.settings, work, more);
+    return await withServices(database.settings, work, imports);
   } finally {
     await database.close();
   }
 }
+
+/** A command that uses the database of the installation. `imports`: modules that it needs in addition to the common ones. */
+export const databaseCommandWith = (...imports: readonly Type<unknown>[]) =>
+  commandKind(OUTPUT_OPTIONS, (_values, work: Work) => withInstallation(work, imports));
+export const databaseCommand = databaseCommandWith();
+
+/**
+ * A command that reads or writes secrets. It never generates a key, because other processes could not decrypt values that were
+ * encrypted with it.
+ */
+export const secretsCommand = commandKind(OUTPUT_OPTIONS, (_values, work: Work) =>
+  withInstallation(work, [SecretsModule, WebhooksModule], (settings) => {
+    const prepared = withInstallationKeys(settings, settings.dataDir, { generates: false });
+    if (prepared.secretsKey !== undefined) return prepared;
+    throw new CommandError('SECRETS_KEY is required: the key with which the installation runs.');
+  }),
+);
 
 export const unknownTeam = (uid: string): CommandError =>
   new CommandError(`team ${uid} not found; \`headrace team list\` shows the UIDs.`);

@@ -5,7 +5,6 @@ const TIMEOUT_MS = 60_000;
 
 type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
 
-/** Base URL and token of the API. */
 export interface Connection {
   /** Ends in `/api/v1`. */
   readonly baseUrl: string;
@@ -23,38 +22,59 @@ export class ApiError extends CommandError {
   }
 }
 
+export interface Page {
+  readonly page_info: { readonly next_cursor?: string };
+}
+
 /** A client of the API. Redirects are not followed, so that the token is sent to no other server. */
 export class ApiClient {
-  constructor(private readonly connection: Connection) {}
+  private connection: Promise<Connection> | null = null;
 
-  /** Ends in `/api/v1`. */
-  get baseUrl(): string {
-    return this.connection.baseUrl;
+  /** `connect` is called with the first request, so that a command checks its input before. */
+  constructor(private readonly connect: () => Promise<Connection>) {}
+
+  getConnection(): Promise<Connection> {
+    return (this.connection ??= this.connect());
   }
 
   /** Returns the JSON of a success. Throws an ApiError, or a CommandError without a response. `team`: uid of the team to act for. */
   async request<T>(method: Method, path: string, body?: unknown, team?: string): Promise<T> {
-    const { baseUrl } = this.connection;
     const response = await this.send(method, path, body, team);
     const text = await response.text();
     const answer = readObject(text);
     // The response of a cancel is a JSON string.
     if (response.ok && answer === null && text.startsWith('"')) return JSON.parse(text) as T;
-    if (!response.ok || answer === null)
-      throw new ApiError(response.status, answer ?? {}, explain(baseUrl, response.status, answer));
+    if (!response.ok || answer === null) throw await this.errorOf(response, answer);
     return answer as T;
+  }
+
+  get<T>(path: string, team?: string): Promise<T> {
+    return this.request('GET', path, undefined, team);
+  }
+
+  post<T>(path: string, body?: unknown, team?: string): Promise<T> {
+    return this.request('POST', path, body, team);
+  }
+
+  async *pages<P extends Page>(
+    path: string,
+    query: Readonly<Record<string, string>>,
+    team?: string,
+  ): AsyncGenerator<P> {
+    const parameters = new URLSearchParams(query);
+    for (let cursor: string | undefined = ''; cursor !== undefined;) {
+      if (cursor !== '') parameters.set('cursor', cursor);
+      const page: P = await this.get(`${path}?${parameters.toString()}`, team);
+      yield page;
+      cursor = page.page_info.next_cursor;
+    }
   }
 
   /** Resolves when the resource is deleted; throws like `request`. */
   async delete(path: string): Promise<void> {
-    const response = await this.send('DELETE', path, undefined);
+    const response = await this.send('DELETE', path);
     const answer = readObject(await response.text());
-    if (response.status !== 204)
-      throw new ApiError(
-        response.status,
-        answer ?? {},
-        explain(this.connection.baseUrl, response.status, response.ok ? null : answer),
-      );
+    if (response.status !== 204) throw await this.errorOf(response, response.ok ? null : answer);
   }
 
   /**
@@ -70,28 +90,25 @@ export class ApiClient {
       signal: connected.signal,
     }).finally(() => clearTimeout(timer));
     if (response.status === 204) return null;
-    if (!response.ok || response.body === null) {
-      const answer = readObject(await response.text());
-      throw new ApiError(response.status, answer ?? {}, explain(this.baseUrl, response.status, answer));
-    }
+    if (!response.ok || response.body === null) throw await this.errorOf(response, readObject(await response.text()));
     return response.body.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream());
   }
 
-  private send(method: string, path: string, body: unknown, team?: string): Promise<Response> {
+  private send(method: Method, path: string, body?: unknown, team?: string): Promise<Response> {
     return this.fetch(path, {
       method,
       headers: {
         accept: 'application/json',
-        ...(team === undefined ? {} : { 'x-headrace-team-uid': team }),
-        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...(team !== undefined && { 'x-headrace-team-uid': team }),
+        ...(body !== undefined && { 'content-type': 'application/json' }),
       },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      ...(body !== undefined && { body: JSON.stringify(body) }),
       signal: AbortSignal.timeout(TIMEOUT_MS),
     });
   }
 
   private async fetch(path: string, { headers, ...request }: RequestInit): Promise<Response> {
-    const { baseUrl, token } = this.connection;
+    const { baseUrl, token } = await this.getConnection();
     try {
       return await fetch(`${baseUrl}${path}`, {
         ...request,
@@ -101,6 +118,11 @@ export class ApiClient {
     } catch (error) {
       throw new CommandError(`the API at ${baseUrl} does not answer (${reasonOf(error)}).`, { cause: error });
     }
+  }
+
+  private async errorOf({ status }: Response, answer: Readonly<Record<string, unknown>> | null): Promise<ApiError> {
+    const { baseUrl } = await this.getConnection();
+    return new ApiError(status, answer ?? {}, explain(baseUrl, status, answer));
   }
 }
 

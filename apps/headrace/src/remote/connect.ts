@@ -2,21 +2,21 @@ import { rmSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { ensurePrivateDir, type Environment, parseSettings, readIfPresent, writePrivateFile } from '#platform/config';
-import { CommandError, UsageError } from '../cli/command.js';
+import { commandKind, CommandError, UsageError } from '../cli/command.js';
 import { readSecretFile } from '../cli/input.js';
-import type { RemoteValues } from '../cli/shared-options.js';
+import { REMOTE_OPTIONS, type RemoteValues } from '../cli/shared-options.js';
 import { connectLauncher } from '../process/launcher.js';
 import { ConnectionFile } from '../up/connection-file.js';
-import { ApiClient } from './api-client.js';
+import { ApiClient, type Connection } from './api-client.js';
 
 const API_PREFIX = '/api/v1';
 
 /**
- * A client of the API of --url or HEADRACE_URL, else of the running `headrace up` of the data directory, else of the last
+ * The API of --url or HEADRACE_URL, else of the running `headrace up` of the data directory, else of the last
  * `headrace login`, else of this machine. The token comes from --token-file or HEADRACE_TOKEN, else from what `up` or
  * `login` stored for the same address.
  */
-export async function connect(values: Pick<RemoteValues, 'url' | 'token-file'>): Promise<ApiClient> {
+async function findConnection(values: Pick<RemoteValues, 'url' | 'token-file'>): Promise<Connection> {
   const { environment } = await connectLauncher();
   const url = values.url ?? (environment.HEADRACE_URL || undefined);
   const asked = url === undefined ? undefined : parseBaseUrl(url, values.url === undefined ? 'HEADRACE_URL' : '--url');
@@ -35,8 +35,15 @@ export async function connect(values: Pick<RemoteValues, 'url' | 'token-file'>):
   if (token === undefined || token === '')
     throw new CommandError('a token is required: run `headrace login`, set HEADRACE_TOKEN, or use --token-file.');
   assertToken(token);
-  return new ApiClient({ baseUrl, token });
+  return { baseUrl, token };
 }
+
+export const connect = (values: Pick<RemoteValues, 'url' | 'token-file'>): ApiClient =>
+  new ApiClient(() => findConnection(values));
+
+export const apiCommand = commandKind(REMOTE_OPTIONS, (values, work: (api: ApiClient) => Promise<number | void>) =>
+  work(connect(values)),
+);
 
 export function assertToken(token: string): void {
   if (!/^[\x21-\x7e]+$/.test(token)) throw new CommandError('invalid token: contains illegal characters.');
@@ -83,7 +90,6 @@ export class CredentialsFile {
     this.write({ current: baseUrl, tokens: { ...this.read().tokens, [baseUrl]: token } });
   }
 
-  /** False when no token was stored. */
   remove(baseUrl: string): boolean {
     const { current, tokens } = this.read();
     const { [baseUrl]: removed, ...others } = tokens;

@@ -54,7 +54,7 @@ export async function followRun(api: ApiClient, runId: string, options: FollowOp
   }
   // The conversation may be some events behind the state that ended the turn.
   follower.completeWith(await conversationOf(api, runId));
-  const { state } = await api.request<RemoteRun>('GET', runPath(runId));
+  const { state } = await api.get<RemoteRun>(runPath(runId));
   return state === 'SUCCEEDED' ? 0 : 1;
 }
 
@@ -91,7 +91,7 @@ class Follower {
       });
       this.completeWith(step.steps, path);
     });
-    if (parents.length === 0) this.printer.end();
+    if (parents.length === 0) this.printer.completeLine();
   }
 
   private timeline({ event_type: type, payload }: TimelineEvent): void {
@@ -118,7 +118,7 @@ class Follower {
 /** No steps when the run has no conversation, or one whose format has no normalized form. */
 async function conversationOf(api: ApiClient, runId: string): Promise<readonly RemoteStep[]> {
   try {
-    return (await api.request<{ steps: RemoteStep[] }>('GET', runPath(runId, '/conversation'))).steps;
+    return (await api.get<{ steps: RemoteStep[] }>(runPath(runId, '/conversation'))).steps;
   } catch (error) {
     if (error instanceof ApiError && [404, 422].includes(error.status)) return [];
     throw error;

@@ -1,4 +1,4 @@
-import { CONTROL_CHARACTERS, firstLines, printable } from '../cli/output.js';
+import { firstLines, LineWriter } from '../cli/output.js';
 
 export interface StateEvent {
   readonly state: string;
@@ -28,28 +28,17 @@ export interface ConversationEvent {
   readonly message?: { readonly role: string; readonly content: readonly Block[] };
 }
 
-const MAX_LINE = 200;
-
 /** Writes the event stream of a run as text: states, prompts, messages of the agent, its actions and their output. */
-export class RunPrinter {
-  private isWithinLine = false;
+export class RunPrinter extends LineWriter {
   private lastState = '';
   /** Position of a block in the conversation → its text that is already written. */
   private readonly written = new Map<string, string>();
-
-  constructor(private readonly write: (text: string) => void) {}
 
   state({ state, status_message: status }: StateEvent): void {
     const text = status === undefined ? state : `${state}: ${status.message}`;
     if (text === this.lastState) return;
     this.lastState = text;
     this.line(`[${text}]`);
-  }
-
-  /** Completes the last line. */
-  end(): void {
-    if (this.isWithinLine) this.write('\n');
-    this.isWithinLine = false;
   }
 
   timeline({ event_type: type, payload = {} }: TimelineEvent): void {
@@ -75,18 +64,6 @@ export class RunPrinter {
     if (text === null || text === before) return;
     this.written.set(place, text);
     text.split('\n').forEach((line) => this.line(line));
-  }
-
-  private say(text: string): void {
-    if (text === '') return;
-    this.write(text.replaceAll(CONTROL_CHARACTERS, '\uFFFD'));
-    this.isWithinLine = !text.endsWith('\n');
-  }
-
-  private line(text: string): void {
-    const shown = (text.length > MAX_LINE ? `${text.slice(0, MAX_LINE)}…` : text).replaceAll('\t', '    ');
-    this.write(`${this.isWithinLine ? '\n' : ''}${printable(shown)}\n`);
-    this.isWithinLine = false;
   }
 }
 

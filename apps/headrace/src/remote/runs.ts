@@ -31,7 +31,6 @@ export const ENDED_STATES: readonly string[] = ['SUCCEEDED', 'FAILED', 'ERROR', 
 /** A path segment: what was typed cannot name another resource. */
 export const runPath = (runId: string, rest = ''): string => `/agent/runs/${encodeURIComponent(runId)}${rest}`;
 
-/** One fact a line. */
 export function renderRun(run: RemoteRun): string {
   const { status_message: status, agent_config: config, request_usage: usage } = run;
   const facts: readonly (readonly [string, string | undefined])[] = [

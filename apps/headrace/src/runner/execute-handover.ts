@@ -2,10 +2,22 @@ import { randomBytes } from 'node:crypto';
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { removeTree, RUNNER_EXIT, runExecution, type RunExecutionOptions, sweep } from '#execution/runner';
+import {
+  HandoverError,
+  jsonLinesLog,
+  readHandover,
+  removeTree,
+  RETIRE_SIGNAL,
+  RUNNER_EXIT,
+  runExecution,
+  type RunExecutionOptions,
+  type RunnerLog,
+  sweep,
+} from '#execution/runner';
 import type { GitHandover, RunnerHandover, RunnerLimits } from '#execution/runner-protocol';
+import { SystemClock } from '#platform/kernel';
 import { Guard } from './guard.js';
-import { BUILTIN_AGENT_ARGS, OWN_ENTRY } from './runner-process.js';
+import { BUILTIN_AGENT_ARGS, exitSoon, keepLogClean, OWN_ENTRY, stderrLine, stopSignals } from './runner-process.js';
 
 const MIB = 1_048_576;
 /** The defaults of the settings with the same names, for runners that no settings reach. */
@@ -30,19 +42,15 @@ export async function executeHandover(
   options: Omit<RunExecutionOptions, 'builtinAgentArgs'>,
 ): Promise<number> {
   const directory = await mkdtemp(join(tmpdir(), 'headrace-run-'));
-  const cookie = randomBytes(16).toString('hex');
-  const guard = Guard.start({ cookie, directory }, OWN_ENTRY);
-  process.on('unhandledRejection', (reason) => options.log.warn('unhandled rejection', { error: String(reason) }));
-  process.on('uncaughtException', (error) => {
-    options.log.error('fault', { error: error.message });
-    void sweep({ cookie }).finally(() => process.exit(RUNNER_EXIT.fault));
-  });
+  const marker = randomBytes(16).toString('hex');
+  const guard = Guard.start({ marker, directory }, OWN_ENTRY);
+  exitOnFault(options.log, marker);
   try {
     return await runExecution(
       {
         ...handover,
         workspace_dir: join(directory, 'workspace'),
-        cookie,
+        marker,
         limits: DEFAULT_LIMITS,
         git: DEFAULT_GIT,
       },
@@ -54,4 +62,32 @@ export async function executeHandover(
     });
     guard.dismiss();
   }
+}
+
+/** Kills the processes of the execution after an uncaught exception, because the state of this process is not reliable. */
+export function exitOnFault(log: RunnerLog, marker: string): void {
+  process.on('unhandledRejection', (reason) => log.warn('unhandled rejection', { error: String(reason) }));
+  process.on('uncaughtException', (error) => {
+    log.error('fault', { error: error.message });
+    void sweep({ marker }).finally(() => process.exit(RUNNER_EXIT.fault));
+  });
+}
+
+/** For our own executors and workers: the hand-over (RunnerHandover) is one line of JSON on standard input. */
+export async function runHandover(): Promise<number> {
+  const clock = new SystemClock();
+  const startLog = jsonLinesLog(stderrLine, clock);
+  keepLogClean((message) => startLog.warn(message));
+  process.umask(0o077);
+  const handover = await readHandover(process.stdin).catch((error: unknown) => {
+    if (!(error instanceof HandoverError)) throw error;
+    startLog.error(error.message);
+  });
+  if (!handover) return RUNNER_EXIT.badHandover;
+  const log = jsonLinesLog(stderrLine, clock, { execution_id: handover.execution_id, pid: process.pid });
+  exitOnFault(log, handover.marker);
+  const retiring = new AbortController();
+  process.on(RETIRE_SIGNAL, () => retiring.abort());
+  const signals = { ...stopSignals(), retire: retiring.signal };
+  return exitSoon(await runExecution(handover, { builtinAgentArgs: BUILTIN_AGENT_ARGS, log, ...signals }));
 }

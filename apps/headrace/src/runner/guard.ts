@@ -3,7 +3,7 @@ import { removeTree, sweep } from '#execution/runner';
 
 /** Processes and files that an execution leaves when its runner is killed. */
 interface Remains {
-  readonly cookie: string;
+  readonly marker: string;
   /** The temporary directory of the runner; never a directory of the user. */
   readonly directory: string;
 }
@@ -41,8 +41,8 @@ export class Guard {
 
 /** Removes what a killed runner left; the guard starts a process for it. */
 export async function sweepRemains(): Promise<void> {
-  const { cookie, directory } = JSON.parse(process.env[REMAINS] ?? '{}') as Partial<Remains>;
-  if (cookie === undefined || directory === undefined) throw new Error(`${REMAINS} must contain cookie and directory.`);
-  await sweep({ cookie, directory });
+  const { marker, directory } = JSON.parse(process.env[REMAINS] ?? '{}') as Partial<Remains>;
+  if (marker === undefined || directory === undefined) throw new Error(`${REMAINS} must contain marker and directory.`);
+  await sweep({ marker, directory });
   await removeTree(directory);
 }

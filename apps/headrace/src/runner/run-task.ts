@@ -7,11 +7,15 @@ import type { InPlace } from '#execution/runner-protocol';
 import { EXECUTION_ENV } from '#execution/worker-protocol';
 import { type ArgumentVector, endsWithItsTurn, readArgumentVector } from './argument-vector.js';
 import { executeHandover } from './execute-handover.js';
-import { removeFromEnvironment } from './remove-from-environment.js';
-import { exitSoon, inheritedEnvironment, keepLogClean, stderrLine, stopSignals } from './runner-process.js';
-
-/** The environment of a daemon contains its own key, which neither the runner nor the agent may read. */
-const DAEMON_KEYS = ['HEADRACE_TOKEN', 'WARP_API_KEY'] as const;
+import {
+  DAEMON_KEYS,
+  exitSoon,
+  inheritedEnvironment,
+  keepLogClean,
+  removeFromEnvironment,
+  stderrLine,
+  stopSignals,
+} from './runner-process.js';
 
 /** Arguments and environment do not describe an execution. */
 class InvalidInvocation extends Error {}
@@ -23,7 +27,8 @@ class InvalidInvocation extends Error {}
  */
 export async function runTask(args: readonly string[]): Promise<number> {
   const clock = new SystemClock();
-  keepLogClean(clock);
+  const startLog = jsonLinesLog(stderrLine, clock);
+  keepLogClean((message) => startLog.warn(message));
   const { executionId, executionToken } = EXECUTION_ENV;
   const given = removeFromEnvironment([executionId, executionToken, ...DAEMON_KEYS]);
   const vector = readArgumentVector(args);

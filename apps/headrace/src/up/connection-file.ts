@@ -1,4 +1,3 @@
-import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { ensurePrivateDir, readIfPresent, type Settings, writePrivateFile } from '#platform/config';
 
@@ -35,10 +34,6 @@ export class ConnectionFile {
 
   write(connection: Connection): void {
     writePrivateFile(this.path, `${JSON.stringify(connection, null, 2)}\n`);
-  }
-
-  remove(): void {
-    rmSync(this.path, { force: true });
   }
 }
 

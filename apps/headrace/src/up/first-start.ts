@@ -8,7 +8,7 @@ import {
   TokensService,
   UsersService,
 } from '#platform/auth';
-import { CreateFactory, FindFactory } from '#domain/factories';
+import { FactoriesService } from '#domain/factories';
 import { newUid } from '#platform/kernel';
 import type { Connection, KnownUids, UidFile } from './connection-file.js';
 
@@ -81,8 +81,8 @@ export class FirstStart {
 
   private async factory(teamUid: string): Promise<string> {
     const known = this.file.read().factory_uid;
-    if (known !== undefined && (await this.services.get(FindFactory).execute(known))) return known;
-    const result = await this.services.get(CreateFactory).execute({ teamUid, name: 'Default factory' });
+    if (known !== undefined && (await this.services.get(FactoriesService).find(known))) return known;
+    const result = await this.services.get(FactoriesService).create({ teamUid, name: 'Default factory' });
     if (result.kind !== 'created') throw new Error('The factory could not be created.');
     return this.remember({ factory_uid: result.factory.uid }, result.factory.uid);
   }

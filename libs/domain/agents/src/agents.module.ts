@@ -1,17 +1,15 @@
 import { Module } from '@nestjs/common';
-import { AuthModule } from '#platform/auth';
 import { EnvironmentsModule } from '#domain/environments';
+import { AuthModule } from '#platform/auth';
 import { SecretsModule } from '#platform/secrets';
 import { OfferedModels } from './adapters/offered-models.js';
 import { AgentDirectory } from './application/agent-directory.js';
 import { DefinedIdentities } from './application/defined-identities.js';
-import { DefinedIdentityRules } from './application/defined-identity-rules.js';
 import { IdentitiesService } from './application/identities.service.js';
-import { IdentityReferences } from './application/identity-references.js';
+import { IdentityRules } from './application/identity-rules.js';
 import { McpServersService } from './application/mcp-servers.service.js';
 import { ServerSecrets } from './application/server-secrets.js';
 import { ConfiguredHarnesses } from './harnesses/adapters/configured-harnesses.js';
-import { ListHarnesses } from './harnesses/application/list-harnesses.js';
 import { HarnessesController } from './harnesses/http/harnesses.controller.js';
 import { HarnessReports } from './harnesses/jobs/harness-reports.js';
 import { HarnessInstallationsStore } from './harnesses/persistence/harness-installations.store.js';
@@ -21,37 +19,16 @@ import { ModelsController } from './http/models.controller.js';
 import { IdentitiesStore } from './persistence/identities.store.js';
 import { McpServersStore } from './persistence/mcp-servers.store.js';
 import { BuiltInSources } from './skills/adapters/built-in-sources.js';
-import { ShippedSkills } from './skills/adapters/shipped-skills.js';
 import { BundledSkills } from './skills/application/bundled-skills.js';
 import { FactorySkills } from './skills/application/factory-skills.js';
-import { SkillResolver } from './skills/application/skill-resolver.js';
-import { WorkerSkillsStore } from './skills/persistence/worker-skills.store.js';
-import { ListSkills } from './skills/application/list-skills.js';
+import { ListSkills, SkillRuns } from './skills/application/list-skills.js';
 import { ReadSkills } from './skills/application/read-skills.js';
 import { SkillCache } from './skills/application/skill-cache.js';
 import { SkillDirectory } from './skills/application/skill-directory.js';
 import { SkillRepositories } from './skills/application/skill-repositories.js';
-import { SkillRuns } from './skills/application/skill-runs.js';
 import { SkillSources } from './skills/application/skill-sources.js';
 import { SkillsController } from './skills/http/skills.controller.js';
-import { SkillsShutdownHook } from './skills/http/skills-shutdown-hook.js';
-
-const SERVICES = [IdentitiesService, McpServersService];
-
-/** Skills of repositories, and those that ship with Headrace. */
-const SKILLS = [
-  SkillRuns,
-  FactorySkills,
-  SkillSources,
-  BuiltInSources,
-  ReadSkills,
-  SkillCache,
-  SkillRepositories,
-  ListSkills,
-  WorkerSkillsStore,
-  { provide: BundledSkills, useClass: ShippedSkills },
-  { provide: SkillDirectory, useClass: SkillResolver },
-];
+import { WorkerSkillsStore } from './skills/persistence/worker-skills.store.js';
 
 /** Agent identities, registered MCP servers, skills, and the known harnesses. */
 @Module({
@@ -59,29 +36,40 @@ const SKILLS = [
   providers: [
     IdentitiesStore,
     McpServersStore,
-    ServerSecrets,
-    IdentityReferences,
-    DefinedIdentityRules,
+    HarnessInstallationsStore,
+    WorkerSkillsStore,
+    IdentityRules,
+    IdentitiesService,
     DefinedIdentities,
-    ConfiguredHarnesses,
-    HarnessInstallationsStore,
-    AgentDirectory,
-    ...SKILLS,
-    ...SERVICES,
-  ],
-  exports: [
+    McpServersService,
+    ServerSecrets,
     AgentDirectory,
     ConfiguredHarnesses,
-    HarnessInstallationsStore,
-    SkillDirectory,
-    SkillRuns,
+    BundledSkills,
+    BuiltInSources,
     FactorySkills,
-    SkillSources,
     ListSkills,
     ReadSkills,
+    SkillCache,
+    SkillDirectory,
+    SkillRepositories,
+    SkillRuns,
+    SkillSources,
+  ],
+  exports: [
+    IdentitiesService,
     DefinedIdentities,
+    McpServersService,
     ServerSecrets,
-    ...SERVICES,
+    AgentDirectory,
+    ConfiguredHarnesses,
+    HarnessInstallationsStore,
+    FactorySkills,
+    ListSkills,
+    ReadSkills,
+    SkillDirectory,
+    SkillRuns,
+    SkillSources,
   ],
 })
 export class AgentsModule {}
@@ -89,10 +77,9 @@ export class AgentsModule {}
 @Module({
   imports: [AgentsModule],
   controllers: [IdentitiesController, McpServersController, ModelsController, HarnessesController, SkillsController],
-  providers: [OfferedModels, ListHarnesses, SkillsShutdownHook],
+  providers: [OfferedModels],
 })
 export class AgentsHttpModule {}
 
-/** Reports which agents this machine has. */
 @Module({ imports: [AgentsModule], providers: [HarnessReports] })
 export class AgentsJobsModule {}

@@ -1,6 +1,6 @@
 export { AgentsHttpModule, AgentsJobsModule, AgentsModule } from './agents.module.js';
 export { AgentDirectory } from './application/agent-directory.js';
-export { type CreateDefinedIdentityResult, DefinedIdentities } from './application/defined-identities.js';
+export { DefinedIdentities, type DefinedIdentity } from './application/defined-identities.js';
 export {
   AGENTS_ENCRYPTED_COLUMNS,
   type Sealing,
@@ -8,18 +8,15 @@ export {
   serverPurpose,
   ServerSecrets,
 } from './application/server-secrets.js';
-export {
-  type AgentIdentity,
-  BLANK_IDENTITY,
-  type IdentityFields,
-  type IdentityHarness,
-} from './domain/agent-identity.js';
-export type { DefinedIdentity } from './application/defined-identities.js';
-export { mapSecrets, mapServers, type McpServerConfig, type McpServers, serverIssues } from './domain/mcp-server.js';
-export { HarnessConfig as HarnessConfigDto, McpServerConfig as McpServerConfigDto } from './http/agent-parts.dto.js';
+export { type AgentIdentity, BLANK_IDENTITY, type IdentityFields } from './domain/agent-identity.js';
+export { mapSecrets, mapServers, type McpServerConfig, serverIssues } from './domain/mcp-server.js';
 export { AUTO_MODEL } from './domain/model-catalogue.js';
 export { ConfiguredHarnesses } from './harnesses/adapters/configured-harnesses.js';
+export { HarnessConfig as HarnessConfigDto, McpServerConfig as McpServerConfigDto } from './http/mcp-server.dto.js';
+export { GithubSkillSource } from './skills/adapters/github-skill-source.js';
+export { MirrorSkillSource } from './skills/adapters/mirror-skill-source.js';
 export { type FactorySkillFile, FactorySkills, type FactorySkillSource } from './skills/application/factory-skills.js';
+export { SkillRuns, type SkillRunSource } from './skills/application/list-skills.js';
 export {
   type ResolvedSkill,
   type Skill,
@@ -30,11 +27,6 @@ export {
   type SkillCredential,
   type SkillRepository,
   SkillSource,
-  type SourceFile,
+  SkillSources,
   type SourceReading,
-} from './skills/application/skill-source.js';
-export { SkillRuns, type SkillRunSource } from './skills/application/skill-runs.js';
-export { SkillSources } from './skills/application/skill-sources.js';
-export { GithubSkillSource } from './skills/adapters/github-skill-source.js';
-export { MirrorSkillSource } from './skills/adapters/mirror-skill-source.js';
-export { type PickedFile, pickSkillFiles, type TreeFile } from './skills/domain/pick-skill-files.js';
+} from './skills/application/skill-sources.js';

@@ -4,16 +4,15 @@ import { AuthModule } from '#platform/auth';
 import { FactoriesModule } from '#domain/factories';
 import { RunsModule } from '#domain/runs';
 import { TimersModule } from '#platform/timers';
-import { WebhookEvaluationModule, WebhooksModule } from '#domain/webhooks';
+import { WebhooksModule } from '#domain/webhooks';
 import { AutomationTimer } from './adapters/automation-timer.js';
-import { DeliveryAutomations } from './adapters/delivery-automations.js';
 import { ScheduleTrigger } from './adapters/schedule-trigger.js';
-import { WebhookTrigger } from './adapters/webhook-trigger.js';
+import { DeliveryAutomations, WebhookTrigger } from './adapters/webhook-trigger.js';
 import { AutomationChecks } from './application/automation-checks.js';
 import { AutomationWrites } from './application/automation-writes.js';
 import { AutomationsService } from './application/automations.service.js';
 import { DefinedAutomations } from './application/defined-automations.js';
-import { FireAutomations, FiringSteps } from './application/fire-automations.js';
+import { FireAutomations } from './application/fire-automations.js';
 import { LaunchRun } from './application/launch-run.js';
 import { TestTrigger } from './application/test-trigger.js';
 import { TriggerProviders } from './application/trigger-providers.js';
@@ -36,7 +35,6 @@ import { FiringStore } from './persistence/firing.store.js';
     DefinedAutomations,
     TestTrigger,
     LaunchRun,
-    FiringSteps,
     FireAutomations,
   ],
   exports: [
@@ -46,7 +44,6 @@ import { FiringStore } from './persistence/firing.store.js';
     AutomationsService,
     DefinedAutomations,
     TestTrigger,
-    FiringSteps,
     FireAutomations,
   ],
 })
@@ -57,7 +54,7 @@ export class AutomationsHttpModule {}
 
 /** For the processor: deliveries and due times start automations. */
 @Module({
-  imports: [WebhookEvaluationModule, TimersModule, FactoriesModule, AutomationsModule],
+  imports: [WebhooksModule, TimersModule, FactoriesModule, AutomationsModule],
   providers: [DeliveryAutomations, AutomationTimer],
 })
 export class AutomationsJobsModule {}

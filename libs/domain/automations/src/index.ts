@@ -1,5 +1,5 @@
 export { DefinedAutomations } from './application/defined-automations.js';
-export { FireAutomations, type FiringStep, FiringSteps } from './application/fire-automations.js';
+export { FireAutomations } from './application/fire-automations.js';
 export {
   type CompiledTrigger,
   type SampledEvent,
@@ -11,7 +11,6 @@ export {
 } from './application/trigger-provider.js';
 export { TriggerProviders } from './application/trigger-providers.js';
 export { AutomationsHttpModule, AutomationsJobsModule, AutomationsModule } from './automations.module.js';
-export type { Automation, AutomationFields } from './domain/automation.js';
+export { type Automation, type AutomationFields, AUTOMATIONS_ENCRYPTED_COLUMNS } from './domain/automation.js';
 export { PAYLOAD_FILTER_SCHEMA } from './domain/payload-filter/schema.js';
 export type { Trigger, TriggerCheck, TriggerEvent } from './domain/trigger.js';
-export { AUTOMATIONS_ENCRYPTED_COLUMNS } from './persistence/encrypted-columns.js';

@@ -4,17 +4,12 @@ import { RunsModule } from '#domain/runs';
 import { AuthModule } from '#platform/auth';
 import { RunEventStreams } from './application/live/run-event-streams.js';
 import { WatchedRuns, StreamLimiter } from './application/live/watched-runs.js';
-import { ProjectionRemoval, ConversationProjectionStore } from './persistence/conversation-projections.store.js';
+import { ConversationProjectionStore } from './persistence/conversation-projections.store.js';
 import { NormalizerRegistry, HeadraceEventsNormalizer } from './application/normalizer-registry.js';
 import { ConversationReader } from './application/conversation-reader.js';
 import { StandardTranscriptFormats, TranscriptFormatRegistry } from './application/transcript-formats.js';
-import {
-  ConversationsController,
-  SessionsController,
-  RunConversationController,
-} from './http/conversations.controller.js';
+import { ConversationsController, SessionPageController } from './http/conversations.controller.js';
 import { RunEventsController } from './http/run-events.controller.js';
-import { SessionPageController } from './http/session-page.controller.js';
 
 /** Projections of run logs, the normalizers that create them, and live streams. */
 @Module({
@@ -26,7 +21,6 @@ import { SessionPageController } from './http/session-page.controller.js';
     StandardTranscriptFormats,
     ConversationProjectionStore,
     ConversationReader,
-    ProjectionRemoval,
     WatchedRuns,
     StreamLimiter,
     RunEventStreams,
@@ -38,12 +32,6 @@ export class ConversationsModule {}
 /** Routes of conversations, live events and the session page. */
 @Module({
   imports: [ConversationsModule, RunsModule, AuthModule],
-  controllers: [
-    RunConversationController,
-    RunEventsController,
-    ConversationsController,
-    SessionsController,
-    SessionPageController,
-  ],
+  controllers: [ConversationsController, RunEventsController, SessionPageController],
 })
 export class ConversationsHttpModule {}

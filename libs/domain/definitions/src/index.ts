@@ -1,2 +1,1 @@
-export { DefinitionsHttpModule, DefinitionsModule, FactorySkillsModule } from './definitions.module.js';
-export type { DefinitionFile, Diagnostic, PlanEntry } from './domain/definition.js';
+export { DefinitionsHttpModule, FactorySkillsModule } from './definitions.module.js';

@@ -6,13 +6,9 @@ import { EnvironmentReferences } from './application/environment-references.js';
 import { EnvironmentSetUp } from './application/environment-set-up.js';
 import { EnvironmentsService } from './application/environments.service.js';
 import { LastRuns } from './application/last-runs.js';
-import { EnvironmentGrantsController } from './http/environment-grants.controller.js';
-import { EnvironmentLinksController } from './http/environment-links.controller.js';
 import { EnvironmentPresenter } from './http/environment-presenter.js';
+import { EnvironmentSharingController, SharedPageController } from './http/environment-sharing.controller.js';
 import { EnvironmentsController } from './http/environments.controller.js';
-import { RedeemLinkController } from './http/redeem-link.controller.js';
-import { SharedPageController } from './http/shared-page.controller.js';
-import { SharingPresenter } from './http/sharing-presenter.js';
 import { EnvironmentGrantsStore } from './persistence/environment-grants.store.js';
 import { EnvironmentLinksStore } from './persistence/environment-links.store.js';
 import { EnvironmentsStore } from './persistence/environments.store.js';
@@ -29,13 +25,7 @@ export class EnvironmentsModule {}
 
 @Module({
   imports: [EnvironmentsModule],
-  controllers: [
-    EnvironmentsController,
-    RedeemLinkController,
-    EnvironmentGrantsController,
-    EnvironmentLinksController,
-    SharedPageController,
-  ],
-  providers: [EnvironmentPresenter, SharingPresenter],
+  controllers: [EnvironmentsController, EnvironmentSharingController, SharedPageController],
+  providers: [EnvironmentPresenter],
 })
 export class EnvironmentsHttpModule {}

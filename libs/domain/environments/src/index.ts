@@ -1,11 +1,7 @@
-export {
-  EnvironmentDirectory,
-  type EnvironmentUse,
-  type RunInEnvironment,
-} from './application/environment-directory.js';
-export { EnvironmentSetUp, type SecretNames, type SetUp } from './application/environment-set-up.js';
+export { EnvironmentDirectory } from './application/environment-directory.js';
+export { EnvironmentSetUp, type SecretNames } from './application/environment-set-up.js';
 export { LastRuns, LastRunSource } from './application/last-runs.js';
-export type { Environment, EnvironmentConfig, EnvironmentDetails, LastRun } from './domain/environment.js';
+export type { Environment, EnvironmentConfig, LastRun } from './domain/environment.js';
 export { shownConfig } from './domain/masked-config.js';
 export { variableIssues } from './domain/secret-variables.js';
 export { EnvironmentsHttpModule, EnvironmentsModule } from './environments.module.js';

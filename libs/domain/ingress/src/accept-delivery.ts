@@ -1,5 +1,15 @@
 import { Injectable } from '@nestjs/common';
-import { EvaluationNudge, identityOf, type RawHeaders, signatureKey, SignatureSchemes } from '#domain/webhooks';
+import { BackgroundTasks } from '#platform/jobs';
+import {
+  EVALUATE_DELIVERIES_TASK,
+  identityKey,
+  identityOf,
+  type IdentitySources,
+  type IncomingRequest,
+  type RawHeaders,
+  signatureKey,
+  SignatureSchemes,
+} from '#domain/webhooks';
 import { DeliveryWriter } from './delivery-writer.js';
 import { type IngressAnswer, NOT_JSON, rateLimited, UNKNOWN_WEBHOOK } from './ingress-answer.js';
 import type { IngressRequest } from './ingress-request.js';
@@ -32,32 +42,33 @@ export class AcceptDelivery {
     private readonly writer: DeliveryWriter,
     private readonly schemes: SignatureSchemes,
     private readonly rejections: RejectionLog,
-    private readonly evaluation: EvaluationNudge,
+    private readonly tasks: BackgroundTasks,
   ) {}
 
   /** `id`: of the new delivery. Null when the webhook has changed since it was read: nothing was written. */
   async accept(request: IngressRequest, webhook: IngressWebhook, id: string): Promise<IngressAnswer | null> {
     if (request.handshake) return this.captureSecret(request, webhook);
     const incoming = request.toRequest();
+    const { body } = incoming;
     const scheme = webhook.schemeId === null ? null : this.schemes.find(webhook.schemeId);
     const isJson = request.json() !== undefined;
     const handshake = isJson ? (scheme?.handshake(incoming, webhook.secret ?? '') ?? null) : null;
-    const kind = isJson ? (handshake ? 'handshake' : 'delivery') : 'invalid_json';
-    const sources = { deliveryIdHeader: webhook.deliveryIdHeader, scheme };
-    const result = await this.writer.accept({
-      webhook,
+    const item = {
       id,
-      kind,
-      identity: kind === 'delivery' ? identityOf(incoming, sources) : null,
-      signatureKey: kind === 'delivery' ? signatureKey(incoming, sources) : null,
-      body: incoming.body,
-      sourceIp: request.sourceIp,
+      source_ip: request.sourceIp,
       headers: storedHeaders(request.headers),
-      traceId: request.traceId,
-    });
+      trace_id: request.traceId,
+      size: body.length,
+    };
+    const sources = { deliveryIdHeader: webhook.deliveryIdHeader, scheme };
+    const result = await this.writer.accept(
+      isJson && !handshake
+        ? { webhook, body, ...identified(item, incoming, sources) }
+        : { webhook, body, keys: [], item: { ...item, outcome: handshake ? 'H' : 'J' } },
+    );
     switch (result.kind) {
       case 'accepted':
-        this.evaluation.nudge();
+        this.tasks.wake(EVALUATE_DELIVERIES_TASK);
         return { kind: 'recorded', outcome: 'accepted', deliveryId: result.deliveryId };
       case 'duplicate':
         return { kind: 'recorded', outcome: 'duplicate', deliveryId: result.deliveryId };
@@ -84,6 +95,16 @@ export class AcceptDelivery {
     });
     return isCaptured ? { kind: 'handshake', answer: handshake.answer } : UNKNOWN_WEBHOOK;
   }
+}
+
+/** A delivery that is decided by its identity, and by what its signature covers. */
+function identified<Item extends object>(item: Item, request: IncomingRequest, sources: IdentitySources) {
+  const identity = identityOf(request, sources);
+  const signature = signatureKey(request, sources);
+  return {
+    item: { ...item, outcome: 'A', identity_kind: identity.kind, identity: identity.value, signed: signature !== null },
+    keys: [identityKey(identity), ...(signature ? [signature] : [])],
+  } as const;
 }
 
 function storedHeaders(headers: RawHeaders): Record<string, string> {

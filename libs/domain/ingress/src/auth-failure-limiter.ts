@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { LRUCache } from 'lru-cache';
 import { Settings } from '#platform/config';
 import { senderOf } from '#platform/http';
 import { Clock } from '#platform/kernel';
@@ -13,9 +14,9 @@ const MAX_ENTRIES = 50_000;
 @Injectable()
 export class AuthFailureLimiter {
   /** Times in milliseconds, oldest first; at most as many as the limit. */
-  private readonly failures = new Map<string, number[]>();
+  private readonly failures = new LRUCache<string, number[]>({ max: MAX_ENTRIES });
   /** Senders that have authenticated, in the order of their first success. */
-  private readonly authenticated = new Set<string>();
+  private readonly authenticated = new LRUCache<string, true>({ max: MAX_ENTRIES });
 
   constructor(
     private readonly settings: Settings,
@@ -25,7 +26,7 @@ export class AuthFailureLimiter {
   /** Milliseconds until another attempt is allowed; 0 when it is allowed now. */
   waitMs(webhookId: string, address: string): number {
     if (this.failures.size === 0) return 0;
-    const times = this.failures.get(keyOf(webhookId, address));
+    const times = this.failures.peek(keyOf(webhookId, address));
     const [oldest] = times ?? [];
     if (oldest === undefined || (times?.length ?? 0) < this.settings.webhookAuthFailureLimit) return 0;
     return Math.max(0, oldest + this.settings.webhookAuthFailureWindow - this.clock.now().getTime());
@@ -34,11 +35,7 @@ export class AuthFailureLimiter {
   /** From now on incomplete bodies of this sender do not count as failures. */
   recordSuccess(webhookId: string, address: string): void {
     const key = keyOf(webhookId, address);
-    if (this.authenticated.has(key)) return;
-    this.authenticated.add(key);
-    if (this.authenticated.size <= MAX_ENTRIES) return;
-    const [oldest] = this.authenticated;
-    if (oldest !== undefined) this.authenticated.delete(oldest);
+    if (!this.authenticated.has(key)) this.authenticated.set(key, true);
   }
 
   /** An incomplete body counts as a failure: otherwise senders that never authenticate could hold slots at no cost. */
@@ -51,11 +48,7 @@ export class AuthFailureLimiter {
     const times = this.failures.get(key) ?? [];
     times.push(this.clock.now().getTime());
     if (times.length > this.settings.webhookAuthFailureLimit) times.shift();
-    this.failures.delete(key);
     this.failures.set(key, times);
-    if (this.failures.size <= MAX_ENTRIES) return;
-    const [stalest] = this.failures.keys();
-    if (stalest !== undefined) this.failures.delete(stalest);
   }
 }
 

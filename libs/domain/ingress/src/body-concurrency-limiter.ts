@@ -1,5 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Settings } from '#platform/config';
+import { Metrics } from '#platform/observability';
 import { IngressMetrics } from './ingress-metrics.js';
 
 /** The memory of one body, from its first byte until its response is finished. */
@@ -52,7 +53,6 @@ const WARN_INTERVAL_MS = 60_000;
 @Injectable()
 export class BodyConcurrencyLimiter {
   private readonly logger = new Logger(BodyConcurrencyLimiter.name);
-  /** Oldest first. */
   private readonly open = new Set<OpenSlot>();
   private readonly byWebhook = new Map<string, number>();
   private readonly limit: number;
@@ -63,10 +63,11 @@ export class BodyConcurrencyLimiter {
   constructor(
     settings: Settings,
     private readonly metrics: IngressMetrics,
+    registry: Metrics,
   ) {
     this.limit = settings.ingressMaxConcurrentBodies;
     this.webhookLimit = Math.ceil(this.limit / WEBHOOK_PART);
-    metrics.watchBodies(() => this.open.size);
+    registry.observed('headrace_ingress_bodies', 'Bodies that are being received or processed.', () => this.open.size);
   }
 
   /** Null when no slot is free and no body may be interrupted. */
@@ -86,7 +87,7 @@ export class BodyConcurrencyLimiter {
         this.warn(request);
         return null;
       }
-      this.metrics.bodyInterrupted();
+      this.metrics.interrupted.inc();
       interrupted.request.interrupt();
     }
     const slot = new OpenSlot(request, this.close);

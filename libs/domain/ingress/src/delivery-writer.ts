@@ -2,22 +2,28 @@ import { Injectable } from '@nestjs/common';
 import { Settings } from '#platform/config';
 import { newUuid } from '#platform/kernel';
 import { Database, GroupedStatement, type Statement } from '#platform/persistence';
-import { type DeliveryIdentity, identityKey, WebhookSecrets } from '#domain/webhooks';
+import { WebhookSecrets } from '#domain/webhooks';
 import type { IngressWebhook } from './ingress-webhooks.js';
 
 /** An authentic delivery that is to be written. */
 export interface NewDelivery {
   readonly webhook: IngressWebhook;
-  /** A UUIDv7; the id of the delivery unless it turns out to be a duplicate. */
-  readonly id: string;
-  /** `delivery` is decided by its identity and stored; `handshake` is logged; `invalid_json` only counts against the rate. */
-  readonly kind: 'delivery' | 'handshake' | 'invalid_json';
-  readonly identity: DeliveryIdentity | null;
-  readonly signatureKey: Buffer | null;
+  /** Sent as JSON, with the names of the SQL function, which describes them. */
+  readonly item: {
+    /** A UUIDv7; the id of the delivery unless it turns out to be a duplicate. */
+    readonly id: string;
+    readonly outcome: 'A' | 'H' | 'J';
+    readonly source_ip: string;
+    readonly headers: Readonly<Record<string, string>>;
+    readonly trace_id: string;
+    readonly size: number;
+    readonly identity_kind?: string;
+    readonly identity?: string;
+    readonly signed?: boolean;
+  };
+  /** Only of a delivery that is stored, with the outcome `A`. */
+  readonly keys: readonly Buffer[];
   readonly body: Buffer;
-  readonly sourceIp: string;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly traceId: string;
 }
 
 export type AcceptResult =
@@ -33,12 +39,11 @@ interface Row {
   retry_ms: number | null;
 }
 
-const OUTCOME_CODES = { delivery: 'A', handshake: 'H', invalid_json: 'J' } as const;
 const GROUP_LIMITS = { maxGroup: 32, maxInFlight: 2 };
 
 const ACCEPT: Statement = {
-  name: 'ingress.take-deliveries',
-  text: 'SELECT verdict, delivery_id, retry_ms FROM headrace.take_deliveries($1, $2, $3, $4, $5)',
+  name: 'ingress.accept-deliveries',
+  text: 'SELECT verdict, delivery_id, retry_ms FROM headrace.accept_deliveries($1, $2, $3, $4, $5)',
 };
 
 /** Stores a secret once, for a webhook that waits for one, and logs the handshake. */
@@ -94,10 +99,16 @@ export class DeliveryWriter {
     const ordered = deliveries
       .map((delivery, index) => ({ delivery, index }))
       .sort((one, other) => compareIds(one.delivery.webhook.id, other.delivery.webhook.id));
-    const toStore = ordered.map(({ delivery }) => delivery).filter(({ kind }) => kind === 'delivery');
+    const toStore = ordered.map(({ delivery }) => delivery).filter(({ item }) => item.outcome === 'A');
     const rows = await this.database.query<Row>(ACCEPT, [
-      JSON.stringify(ordered.map(({ delivery }) => toItem(delivery))),
-      Buffer.concat(toStore.flatMap(keysOf)),
+      JSON.stringify(
+        ordered.map(({ delivery: { webhook, item } }) => ({
+          webhook_id: webhook.id,
+          version: webhook.version,
+          ...item,
+        })),
+      ),
+      Buffer.concat(toStore.flatMap(({ keys }) => keys)),
       Buffer.concat(toStore.map(({ body }) => body)),
       ...this.rate,
     ]);
@@ -110,29 +121,6 @@ export class DeliveryWriter {
 /** Compares decimal numbers without leading zeros. */
 const compareIds = (one: string, other: string): number =>
   one.length - other.length || (one < other ? -1 : one > other ? 1 : 0);
-
-const keysOf = ({ identity, signatureKey }: NewDelivery): Buffer[] => [
-  identity ? identityKey(identity) : Buffer.alloc(32),
-  ...(signatureKey ? [signatureKey] : []),
-];
-
-/** The part of a delivery that is sent as JSON; keys and bodies are sent as bytes. */
-function toItem(delivery: NewDelivery): object {
-  const { webhook, id, kind, identity, body, sourceIp, headers, traceId } = delivery;
-  return {
-    webhook_id: webhook.id,
-    version: webhook.version,
-    outcome: OUTCOME_CODES[kind],
-    id,
-    identity_kind: identity?.kind ?? null,
-    identity: identity?.value ?? null,
-    size: body.length,
-    source_ip: sourceIp,
-    headers,
-    trace_id: traceId,
-    signed: delivery.signatureKey !== null,
-  };
-}
 
 function toResult({ verdict, delivery_id: deliveryId, retry_ms: retryMs }: Row): AcceptResult {
   switch (verdict) {

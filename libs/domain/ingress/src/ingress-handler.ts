@@ -1,8 +1,10 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable, Logger } from '@nestjs/common';
 import { Settings } from '#platform/config';
-import { SenderAddress, senderOf } from '#platform/http';
+import { RejectionDelay, SenderAddress, senderOf } from '#platform/http';
 import { newUuid } from '#platform/kernel';
+import { Metrics } from '#platform/observability';
 import { isIdentityAmbiguous, type SignatureScheme, SignatureSchemes } from '#domain/webhooks';
 import { AcceptDelivery } from './accept-delivery.js';
 import { AuthFailureLimiter } from './auth-failure-limiter.js';
@@ -24,7 +26,6 @@ import { IngressRequest } from './ingress-request.js';
 import { type IngressWebhook, IngressWebhooks } from './ingress-webhooks.js';
 import { declaredBytes, MAX_DELIVERY_BYTES, readBody } from './read-body.js';
 import { RejectionLog } from './rejection-log.js';
-import { RejectionThrottle } from './rejection-throttle.js';
 import { writeAnswer, writeFault } from './write-answer.js';
 
 /** Proxies may send the target in absolute form; only its path counts. */
@@ -49,6 +50,8 @@ const reject = (answer: IngressAnswer, label: RejectionLabel | null = null): Rej
 @Injectable()
 export class IngressHandler {
   private readonly logger = new Logger('Ingress');
+  private readonly delay: RejectionDelay | null;
+  private delayed = 0;
 
   constructor(
     private readonly settings: Settings,
@@ -60,9 +63,13 @@ export class IngressHandler {
     private readonly schemes: SignatureSchemes,
     private readonly acceptance: AcceptDelivery,
     private readonly rejections: RejectionLog,
-    private readonly throttle: RejectionThrottle,
     private readonly metrics: IngressMetrics,
-  ) {}
+    registry: Metrics,
+  ) {
+    const { ingressRejectionRateLimit: limit } = settings;
+    this.delay = limit === 0 ? null : new RejectionDelay(limit);
+    registry.observed('headrace_ingress_rejections_waiting', 'Rejections that are being delayed.', () => this.delayed);
+  }
 
   /** Handles every request below `/webhooks/w`, and passes all others to `next`. */
   wrap(next: RequestListener): RequestListener {
@@ -83,11 +90,7 @@ export class IngressHandler {
       const rejected = parseRejection(request) ?? (await this.check(request));
       if (rejected) {
         this.metrics.answered(rejected, request.arrivedAt);
-        const throttled = this.throttle.wait();
-        if (throttled) {
-          request.dropBody();
-          await throttled;
-        }
+        await this.throttle(request);
         writeAnswer(response, publicUrl, rejected);
         return;
       }
@@ -98,8 +101,23 @@ export class IngressHandler {
       writeAnswer(response, publicUrl, answer);
       if (answer.kind === 'recorded') this.logDelivery(request, answer);
     } catch (error) {
-      this.metrics.failed(writeFault(response, publicUrl, this.logger, error));
+      this.metrics.results.add(writeFault(response, publicUrl, this.logger, error));
     }
+  }
+
+  /**
+   * Delays rejections beyond a rate that regular senders never reach: a sender that repeats as soon as it is answered is
+   * slowed down, and processor time remains for deliveries. All rejections are delayed alike, by at most two seconds, so
+   * that the delay reveals nothing about the reason.
+   */
+  private async throttle(request: IngressRequest): Promise<void> {
+    const waitMs = this.delay?.next() ?? 0;
+    if (waitMs === 0) return;
+    request.dropBody();
+    this.metrics.throttled.inc();
+    this.delayed += 1;
+    await sleep(waitMs);
+    this.delayed -= 1;
   }
 
   /** Steps 2 to 4. Null when the delivery may be accepted; then `request` has its webhook and body. */

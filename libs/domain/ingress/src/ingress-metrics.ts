@@ -10,14 +10,13 @@ const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5
 /** Prometheus metrics of the ingress: sums over all webhooks, no label identifies one. */
 @Injectable()
 export class IngressMetrics {
-  private readonly results;
-  private readonly lines;
-  private readonly throttled;
   private readonly seconds;
-  private readonly interrupted;
-  private waiting = 0;
+  readonly results;
+  readonly lines;
+  readonly throttled;
+  readonly interrupted;
 
-  constructor(private readonly metrics: Metrics) {
+  constructor(metrics: Metrics) {
     this.results = metrics.labeledCounter(
       'headrace_ingress_requests_total',
       'Requests to webhook addresses, by result.',
@@ -31,7 +30,6 @@ export class IngressMetrics {
       BUCKETS,
     );
     this.throttled = metrics.counter('headrace_ingress_rejections_throttled_total', 'Rejections that were delayed.');
-    metrics.observed('headrace_ingress_rejections_waiting', 'Rejections that are being delayed.', () => this.waiting);
     this.interrupted = metrics.counter(
       'headrace_ingress_bodies_aborted_total',
       'Bodies that were interrupted because another body needed their slot; answered with 503.',
@@ -60,41 +58,5 @@ export class IngressMetrics {
       case 'disconnected':
         this.results.add('gone');
     }
-  }
-
-  /** A request was answered with 503 or 500. */
-  failed(what: 'unavailable' | 'fault'): void {
-    this.results.add(what);
-  }
-
-  throttleStarted(): void {
-    this.throttled.inc();
-    this.waiting += 1;
-  }
-
-  throttleEnded(): void {
-    this.waiting -= 1;
-  }
-
-  bodyInterrupted(): void {
-    this.interrupted.inc();
-  }
-
-  /** `inUse`: the number of bodies in memory. */
-  watchBodies(inUse: () => number): void {
-    this.metrics.observed('headrace_ingress_bodies', 'Bodies that are being received or processed.', inUse);
-  }
-
-  rejectionLogged(line: (typeof LINES)[number], occurrences = 1): void {
-    this.lines.add(line, occurrences);
-  }
-
-  /** `waiting`: the number of lines that are not written yet. */
-  watchLines(waiting: () => number): void {
-    this.metrics.observed(
-      'headrace_ingress_rejection_log_lines_waiting',
-      'Lines of rejected deliveries that are not written yet.',
-      waiting,
-    );
   }
 }

@@ -17,16 +17,7 @@ export interface IngressWebhook {
   readonly secret: string | null;
 }
 
-interface Row {
-  id: string;
-  uid: string;
-  version: number;
-  auth_mode: AuthMode;
-  signature_scheme: string | null;
-  delivery_id_header: string | null;
-  sealed_secret: string | null;
-  accepts_deliveries: boolean;
-}
+type Row = Omit<IngressWebhook, 'secret'> & { readonly sealedSecret: string | null; readonly isAccepting: boolean };
 
 /**
  * Disabled and deleted webhooks are as unknown as those that never existed; so is one whose handshake has taken place and
@@ -35,10 +26,10 @@ interface Row {
  */
 const READ: Statement = {
   name: 'ingress.webhooks',
-  text: `SELECT w.id, w.uid, w.version, w.auth_mode, w.signature_scheme, w.delivery_id_header,
-       CASE WHEN NOT w.secret_pending THEN w.sealed_secret END AS sealed_secret,
+  text: `SELECT w.id, w.uid, w.version, w.auth_mode AS "authMode", w.signature_scheme AS "schemeId",
+       w.delivery_id_header AS "deliveryIdHeader", CASE WHEN NOT w.secret_pending THEN w.sealed_secret END AS "sealedSecret",
        w.enabled AND w.deleted_at IS NULL
-         AND (w.sealed_secret IS NOT NULL OR (w.secret_pending AND w.sealed_captured_secret IS NULL)) AS accepts_deliveries
+         AND (w.sealed_secret IS NOT NULL OR (w.secret_pending AND w.sealed_captured_secret IS NULL)) AS "isAccepting"
   FROM headrace.webhooks AS w WHERE w.uid = ANY ($1::text[])`,
 };
 const FETCH_LIMITS = { maxGroup: 256, maxInFlight: 2 };
@@ -63,7 +54,7 @@ export class IngressWebhooks {
   ) {
     const read = async (uids: readonly string[]): Promise<(IngressWebhook | null)[]> => {
       const rows = await database.query<Row>(READ, [[...new Set(uids)]]);
-      const byUid = new Map(rows.filter((row) => row.accepts_deliveries).map((row) => [row.uid, row]));
+      const byUid = new Map(rows.filter((row) => row.isAccepting).map((row) => [row.uid, row]));
       return uids.map((uid) => this.store(uid, byUid.get(uid) ?? null));
     };
     this.fetches = new GroupedStatement<string, IngressWebhook | null>(read, FETCH_LIMITS);
@@ -89,7 +80,7 @@ export class IngressWebhooks {
     const known = this.cache.get(uid);
     this.cache.delete(uid);
     if (!row) return null;
-    const webhook = known?.id === row.id && known.version === row.version ? known : this.toWebhook(row);
+    const webhook = known?.id === row.id && known.version === row.version ? known : this.decrypted(row);
     if (this.cache.size >= MAX_CACHED) {
       const [oldest] = this.cache.keys();
       if (oldest !== undefined) this.cache.delete(oldest);
@@ -98,16 +89,8 @@ export class IngressWebhooks {
     return webhook;
   }
 
-  private toWebhook(row: Row): IngressWebhook {
-    return {
-      id: row.id,
-      uid: row.uid,
-      version: row.version,
-      authMode: row.auth_mode,
-      schemeId: row.signature_scheme,
-      deliveryIdHeader: row.delivery_id_header,
-      secret: row.sealed_secret === null ? null : this.open(row.uid, row.sealed_secret),
-    };
+  private decrypted({ sealedSecret, isAccepting: _, ...webhook }: Row): IngressWebhook {
+    return { ...webhook, secret: sealedSecret === null ? null : this.open(webhook.uid, sealedSecret) };
   }
 
   /** An empty secret rejects every request; the log says why. */

@@ -24,7 +24,7 @@ export class IngressFilter implements ExceptionFilter {
     } else if (isClientError(error)) {
       writeProblem(response, publicUrl, 'invalid_request', 'The request cannot be parsed.');
     } else {
-      this.metrics.failed(writeFault(response, publicUrl, this.logger, error));
+      this.metrics.results.add(writeFault(response, publicUrl, this.logger, error));
     }
   }
 }

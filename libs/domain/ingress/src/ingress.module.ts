@@ -2,7 +2,7 @@ import { Module } from '@nestjs/common';
 import { SenderAddress } from '#platform/http';
 import { ObservabilityModule } from '#platform/observability';
 import { SecretsModule } from '#platform/secrets';
-import { evaluationNudgeProvider, signatureSchemesProvider, WebhookSecrets } from '#domain/webhooks';
+import { signatureSchemesProvider, WebhookSecrets } from '#domain/webhooks';
 import { AcceptDelivery } from './accept-delivery.js';
 import { AuthFailureLimiter } from './auth-failure-limiter.js';
 import { IngressAuthModes } from './auth-modes.js';
@@ -12,7 +12,6 @@ import { IngressHandler } from './ingress-handler.js';
 import { IngressMetrics } from './ingress-metrics.js';
 import { IngressWebhooks } from './ingress-webhooks.js';
 import { RejectionLog } from './rejection-log.js';
-import { RejectionThrottle } from './rejection-throttle.js';
 
 /** The pipeline of deliveries. Needs persistence, settings and the clock. */
 @Module({
@@ -20,7 +19,6 @@ import { RejectionThrottle } from './rejection-throttle.js';
   providers: [
     WebhookSecrets,
     signatureSchemesProvider,
-    evaluationNudgeProvider,
     SenderAddress,
     IngressMetrics,
     IngressWebhooks,
@@ -28,7 +26,6 @@ import { RejectionThrottle } from './rejection-throttle.js';
     AuthFailureLimiter,
     BodyConcurrencyLimiter,
     RejectionLog,
-    RejectionThrottle,
     DeliveryWriter,
     AcceptDelivery,
     IngressHandler,

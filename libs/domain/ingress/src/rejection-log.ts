@@ -1,6 +1,7 @@
 import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
 import { BackgroundTasks, defineTask, type PeriodicTask } from '#platform/jobs';
 import { Clock, newUuid } from '#platform/kernel';
+import { Metrics } from '#platform/observability';
 import { Database, isDatabaseUnavailable, type Statement } from '#platform/persistence';
 import type { OutcomeCode } from '#domain/webhooks';
 import { IngressMetrics } from './ingress-metrics.js';
@@ -39,7 +40,8 @@ const MAX_SIZE = 2_147_483_647;
 const WRITE: Statement = {
   name: 'ingress.rejections',
   text: `INSERT INTO headrace.webhook_deliveries AS d (webhook_id, id, outcome, occurrences, size_bytes, received_at, source_ip, trace_id)
-SELECT * FROM unnest($1::bigint[], $2::uuid[], $3::"char"[], $4::int[], $5::int[], $6::timestamptz[], $7::text[], $8::text[])
+SELECT * FROM jsonb_to_recordset($1) AS l ("webhookId" bigint, id uuid, outcome "char", occurrences int, "sizeBytes" int,
+  at timestamptz, "sourceIp" text, "traceId" text)
 ON CONFLICT (webhook_id, id) DO UPDATE SET occurrences = d.occurrences + excluded.occurrences`,
 };
 
@@ -67,10 +69,15 @@ export class RejectionLog implements OnModuleDestroy {
     private readonly database: Database,
     private readonly clock: Clock,
     private readonly metrics: IngressMetrics,
+    registry: Metrics,
     tasks: BackgroundTasks,
   ) {
     this.writing = tasks.implement(WRITE_REJECTIONS_TASK, () => this.write());
-    metrics.watchLines(() => this.waiting.size);
+    registry.observed(
+      'headrace_ingress_rejection_log_lines_waiting',
+      'Lines of rejected deliveries that are not written yet.',
+      () => this.waiting.size,
+    );
   }
 
   async onModuleDestroy(): Promise<void> {
@@ -83,7 +90,7 @@ export class RejectionLog implements OnModuleDestroy {
     const { id, kind } = this.lineFor(webhookId, outcome, at);
     const known = this.waiting.get(id);
     const isDropped = !known && this.waiting.size >= MAX_WAITING;
-    this.metrics.rejectionLogged(isDropped ? 'dropped' : kind);
+    this.metrics.lines.add(isDropped ? 'dropped' : kind);
     if (known) known.occurrences += 1;
     else if (isDropped) this.lost += 1;
     else {
@@ -109,7 +116,7 @@ export class RejectionLog implements OnModuleDestroy {
   /** False while the database is unavailable. A line that it refuses is dropped alone. */
   private async writeLines(lines: readonly Line[]): Promise<boolean> {
     try {
-      await this.database.query(WRITE, columnsOf(lines));
+      await this.database.query(WRITE, [JSON.stringify(lines)]);
       return true;
     } catch (error) {
       if (isDatabaseUnavailable(error)) {
@@ -118,7 +125,7 @@ export class RejectionLog implements OnModuleDestroy {
         return false;
       }
       if (lines.length === 1) {
-        this.metrics.rejectionLogged('dropped', lines[0]?.occurrences);
+        this.metrics.lines.add('dropped', lines[0]?.occurrences);
         this.logger.error('A rejection could not be logged.', error);
         return true;
       }
@@ -154,17 +161,4 @@ export class RejectionLog implements OnModuleDestroy {
     for (const [webhookId, { startsAt }] of this.minutes)
       if (now - startsAt >= MINUTE_MS) this.minutes.delete(webhookId);
   }
-}
-
-function columnsOf(lines: readonly Line[]): unknown[] {
-  return [
-    lines.map(({ webhookId }) => webhookId),
-    lines.map(({ id }) => id),
-    lines.map(({ outcome }) => outcome),
-    lines.map(({ occurrences }) => occurrences),
-    lines.map(({ sizeBytes }) => sizeBytes),
-    lines.map(({ at }) => at),
-    lines.map(({ sourceIp }) => sourceIp),
-    lines.map(({ traceId }) => traceId),
-  ];
 }

@@ -6,15 +6,11 @@ import { HostResolver, NotificationSender } from './adapters/notification-sender
 import { AddressGuard, TargetRules } from './adapters/target-rules.js';
 import { DeliverNotifications } from './application/deliver-notifications.js';
 import { NotificationOutbox } from './application/notification-outbox.js';
-import { NotificationWebhookSecrets } from './application/notification-webhook-secrets.js';
 import { NotificationWebhooksService } from './application/notification-webhooks.service.js';
-import { DeliveryNudge } from './application/ports.js';
 import { NotificationWebhooksController } from './http/notification-webhooks.controller.js';
 import { NotificationSending } from './jobs/notification-sending.js';
-import { QueueDeliveryNudge } from './jobs/queue-delivery-nudge.js';
 import { NotificationDeliveriesStore } from './persistence/notification-deliveries.store.js';
 import { NotificationWebhooksStore } from './persistence/notification-webhooks.store.js';
-import { OutboxStore } from './persistence/outbox.store.js';
 
 /**
  * Every process in which the state of a run may change imports it, because messages are written in the transaction of the
@@ -25,14 +21,11 @@ import { OutboxStore } from './persistence/outbox.store.js';
   providers: [
     NotificationWebhooksStore,
     NotificationDeliveriesStore,
-    OutboxStore,
-    NotificationWebhookSecrets,
     AddressGuard,
     TargetRules,
     HostResolver,
     NotificationSender,
     NotificationOutbox,
-    { provide: DeliveryNudge, useClass: QueueDeliveryNudge },
     NotificationWebhooksService,
     DeliverNotifications,
   ],

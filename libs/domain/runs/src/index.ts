@@ -1,33 +1,26 @@
 export { type ConversationLookup, type ConversationRun, RunConversations } from './application/run-conversations.js';
-export { RunLog } from './application/run-log.js';
+export { RunsService } from './application/runs.service.js';
 export { RepairFacets } from './application/repair-facets.js';
 export { PruneRuns, RunDataOwner, RunDataOwners } from './application/prune-runs.js';
-export { mayOnOwner, type RunLookup } from './application/runs.service.js';
 export { PersonalRunPolicy } from './application/personal-run-policy.js';
-export { ConfigSecrets } from './application/config-secrets.js';
-export { agentConfigColumn, RUNS_ENCRYPTED_COLUMNS } from './application/mcp-secrets.js';
-export { ConfigReferences, type ConfigUse } from './application/config-references.js';
-export { CreateRun, type CreateRunCommand, type CreateRunResult } from './application/create-run.js';
-export { LaunchedRuns, type LaunchRefusal, launchRefusal } from './application/launched-runs.js';
-export { projectTimeline, type TimelineEvent } from './domain/timeline.js';
-export { mapServerSecrets, maskConfig } from './domain/resolve-config.js';
-export type { Metadata } from './domain/run-filters.js';
+export { agentConfigColumn, ConfigSecrets, RUNS_ENCRYPTED_COLUMNS } from './application/config-secrets.js';
+export { ConfigReferences } from './application/run-references.js';
 export {
-  type AgentConfig,
-  type PrincipalRef,
-  RUN_STATES,
-  type RunOwner,
-  type RunState,
-  slotKey,
-} from '#execution/executions';
+  CreateRun,
+  type CreateRunCommand,
+  type CreateRunResult,
+  type LaunchRefusal,
+  launchRefusal,
+} from './application/create-run.js';
+export { projectTimeline, type TimelineEvent } from './domain/timeline.js';
+export { maskConfig } from './domain/resolve-config.js';
+export type { Metadata } from './domain/run-filters.js';
+export { type AgentConfig, type PrincipalRef, type RunOwner, type RunState, slotKey } from '#execution/executions';
 export { type Run, RUN_MODES, type RunMode, type RunSchedule, type RunSourceType } from './domain/run.js';
-export { readAgentConfig } from './http/run-request-input.js';
+export { IDEMPOTENCY_KEY, idempotencyClaim, IdempotencyKeyHeader, readAgentConfig } from './http/run-request-input.js';
 export { AmbientAgentConfig } from './http/dto/agent-config.dto.js';
 export { PrincipalInfo, RunAgentResponse, RunScopeInfo } from './http/dto/run-responses.dto.js';
 export { createRunRefusal, foundOrThrow, refuseOversized } from './http/problems.js';
-export { IDEMPOTENCY_KEY, idempotencyClaim, IdempotencyKeyHeader } from './http/idempotency.js';
-export type { IdempotencyClaim } from './persistence/run-inserts.js';
-export { facetsOf } from './persistence/run-insert-sql.js';
-export { RunsHttpModule } from './runs-http.module.js';
-export { RunsJobsModule, RunsWork } from './runs-jobs.module.js';
-export { RunsModule } from './runs.module.js';
+export { facetsOf, type IdempotencyClaim } from './persistence/run-inserts.js';
+export { RunsWork } from './jobs/runs-work.js';
+export { RunsHttpModule, RunsJobsModule, RunsModule } from './runs.module.js';

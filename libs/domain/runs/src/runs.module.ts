@@ -1,63 +1,58 @@
 import { Global, Module } from '@nestjs/common';
 import { AgentsModule } from '#domain/agents';
-import { AuthModule } from '#platform/auth';
 import { EnvironmentsModule } from '#domain/environments';
+import { AssignmentSource, ExecutionsHttpModule, ExecutionsModule, ExecutorsModule } from '#execution/executions';
+import { AuthModule } from '#platform/auth';
 import { SecretsModule } from '#platform/secrets';
 import { StorageModule } from '#platform/storage';
 import { ApprovalInbox } from './application/approval-inbox.js';
-import { ArtifactReports, Artifacts } from './application/artifacts.service.js';
+import { ArtifactsService } from './application/artifacts.service.js';
 import { Attachments } from './application/attachments.js';
-import { RunsService } from './application/runs.service.js';
-import { ConfigReferences } from './application/config-references.js';
-import { CreateRun } from './application/create-run.js';
-import { LastSkillRuns } from './application/last-skill-runs.js';
-import { AssignmentSource, ExecutionsModule } from '#execution/executions';
-import { LaunchedRuns } from './application/launched-runs.js';
-import { EnvironmentLastRuns } from './application/environment-last-runs.js';
-import { HarnessSecrets } from './application/harness-secrets.js';
-import { RunAssignments } from './application/run-assignments.js';
-import { SearchLimiter } from './application/search-limiter.js';
-import { ListRuns } from './application/list-runs.js';
 import { ConfigSecrets } from './application/config-secrets.js';
-import { McpSecrets } from './application/mcp-secrets.js';
+import { CreateRun } from './application/create-run.js';
+import { HarnessSecrets } from './application/harness-secrets.js';
+import { LastRunsOfCaller } from './application/last-runs.js';
+import { ListRuns } from './application/list-runs.js';
 import { PersonalRunPolicy } from './application/personal-run-policy.js';
-import { RepairFacets } from './application/repair-facets.js';
 import { PruneRuns, RunDataOwners } from './application/prune-runs.js';
+import { RepairFacets } from './application/repair-facets.js';
+import { RunAssignments } from './application/run-assignments.js';
 import { RunConversations } from './application/run-conversations.js';
-import { RunLog } from './application/run-log.js';
-import { RunReferences } from './application/run-references.js';
+import { ConfigReferences, RunReferences } from './application/run-references.js';
 import { RunSkills } from './application/run-skills.js';
+import { RunsService } from './application/runs.service.js';
 import { SubmitFollowup } from './application/submit-followup.js';
+import { ApprovalsController } from './http/approvals.controller.js';
+import { ArtifactsController } from './http/artifacts.controller.js';
+import { CreateRunController } from './http/create-run.controller.js';
+import { RunPresenter } from './http/run-presenter.js';
+import { RunnerFilesController } from './http/runner-files.controller.js';
+import { RunsController } from './http/runs.controller.js';
+import { RunsWork } from './jobs/runs-work.js';
 import { ArtifactsStore } from './persistence/artifacts.store.js';
-import { AttachmentsStore } from './persistence/attachments.store.js';
-import { RunInserts } from './persistence/run-inserts.js';
 import { RetentionStore } from './persistence/retention.store.js';
+import { RunInserts } from './persistence/run-inserts.js';
 import { RunLists } from './persistence/run-lists.js';
 import { RunsStore } from './persistence/runs.store.js';
 
-const stores = [RunInserts, RunLists, RunsStore, ArtifactsStore, AttachmentsStore, RetentionStore];
+const stores = [RunInserts, RunLists, RunsStore, ArtifactsStore, RetentionStore];
 const useCases = [
   RunsService,
   PersonalRunPolicy,
   CreateRun,
-  LaunchedRuns,
   RunReferences,
   RunSkills,
-  LastSkillRuns,
   ConfigReferences,
   HarnessSecrets,
-  McpSecrets,
+
   ConfigSecrets,
-  SearchLimiter,
   ListRuns,
-  EnvironmentLastRuns,
+  LastRunsOfCaller,
   SubmitFollowup,
   ApprovalInbox,
-  Artifacts,
-  ArtifactReports,
+  ArtifactsService,
   Attachments,
   RunConversations,
-  RunLog,
   PruneRuns,
   RepairFacets,
   RunDataOwners,
@@ -74,3 +69,15 @@ const useCases = [
   exports: [...stores, ...useCases, AssignmentSource, ExecutionsModule],
 })
 export class RunsModule {}
+
+/** Background work: placement, sweep and maintenance of runs. */
+@Module({ imports: [RunsModule, ExecutorsModule], providers: [RunsWork], exports: [RunsWork] })
+export class RunsJobsModule {}
+
+/** The operations on runs, and what runners report and read about their artifacts and attachments. */
+@Module({
+  imports: [RunsModule, AuthModule, ExecutionsHttpModule],
+  controllers: [CreateRunController, RunsController, ApprovalsController, ArtifactsController, RunnerFilesController],
+  providers: [RunPresenter],
+})
+export class RunsHttpModule {}

@@ -1,33 +1,27 @@
 export { DefinedWebhooks } from './application/defined-webhooks.js';
-export { DeliveriesService } from './application/deliveries.service.js';
-export {
-  type AcceptedDelivery,
-  DeliveryEvaluator,
-  DeliveryEvaluators,
-  EvaluationNudge,
-} from './application/delivery-evaluator.js';
-export {
-  EvaluateDeliveries,
-  type EvaluationStep,
-  EvaluationSteps,
-  FACTORIES_PER_BATCH,
-} from './application/evaluate-deliveries.js';
-export { PruneDeliveries } from './application/prune-deliveries.js';
-export { SignDelivery, type SignedDelivery } from './application/sign-delivery.js';
+export { type AcceptedDelivery, DeliveryEvaluator, DeliveryEvaluators } from './application/delivery-evaluator.js';
+export { EvaluateDeliveries } from './application/evaluate-deliveries.js';
+export { SignDelivery } from './application/sign-delivery.js';
 export { WebhookDirectory } from './application/webhook-directory.js';
 export { WEBHOOKS_ENCRYPTED_COLUMNS, WebhookSecrets } from './application/webhook-secrets.js';
+export { EVALUATE_DELIVERIES_TASK } from './application/webhook-tasks.js';
 export { WebhooksService } from './application/webhooks.service.js';
+export { type AutomationResult, DELIVERY_OUTCOMES, type DeliveryOutcome, type OutcomeCode } from './domain/delivery.js';
 export {
-  type AutomationResult,
-  DELIVERY_OUTCOMES,
-  type DeliveryIdentity,
-  type DeliveryOutcome,
-  type OutcomeCode,
-} from './domain/delivery.js';
-export { identityKey, identityOf, isIdentityAmbiguous, signatureKey } from './domain/delivery-identity.js';
-export { fairShares } from './domain/fair-shares.js';
+  identityKey,
+  identityOf,
+  type IdentitySources,
+  isIdentityAmbiguous,
+  signatureKey,
+} from './domain/delivery-identity.js';
 export { type IncomingRequest, RawHeaders } from './domain/signing/incoming-request.js';
-export type { HandshakeAnswer, SecretBringingHandshake, SignatureScheme } from './domain/signing/signature-scheme.js';
+export {
+  type HandshakeAnswer,
+  type SecretBringingHandshake,
+  SignatureScheme,
+  type SignedRequest,
+} from './domain/signing/signature-scheme.js';
+export { isSameText } from './domain/signing/signing-algorithm.js';
 export { SignatureSchemes } from './domain/signing/signature-schemes.js';
 export {
   AUTH_MODES,
@@ -38,10 +32,11 @@ export {
   MAX_WEBHOOKS_PER_FACTORY,
   type WebhookSettings,
 } from './domain/webhook.js';
-export { WebhookEvaluationModule, WebhooksJobsModule } from './webhook-evaluation.module.js';
+export { PruneDeliveries } from './persistence/prune-deliveries.js';
 export {
-  evaluationNudgeProvider,
+  EVALUATION_PROVIDERS,
   signatureSchemesProvider,
   WebhooksHttpModule,
+  WebhooksJobsModule,
   WebhooksModule,
 } from './webhooks.module.js';

@@ -1,11 +1,12 @@
-import { type ClassProvider, type FactoryProvider, Module } from '@nestjs/common';
+import { type FactoryProvider, Module } from '@nestjs/common';
 import { AuthModule } from '#platform/auth';
 import { FactoriesModule } from '#domain/factories';
+import { ObservabilityModule } from '#platform/observability';
 import { SecretsModule } from '#platform/secrets';
 import { DefinedWebhooks } from './application/defined-webhooks.js';
 import { DeliveriesService } from './application/deliveries.service.js';
-import { EvaluationNudge } from './application/delivery-evaluator.js';
-import { RedeliverDelivery } from './application/redeliver-delivery.js';
+import { DeliveryEvaluators } from './application/delivery-evaluator.js';
+import { EvaluateDeliveries, EvaluationMetrics } from './application/evaluate-deliveries.js';
 import { SignDelivery } from './application/sign-delivery.js';
 import { WebhookDirectory } from './application/webhook-directory.js';
 import { WebhookSecretListener } from './application/webhook-secret-listener.js';
@@ -15,20 +16,15 @@ import { SIGNATURE_SCHEMES, SignatureSchemes } from './domain/signing/signature-
 import { DeliveriesController } from './http/deliveries.controller.js';
 import { WebhookPresenter } from './http/webhook-presenter.js';
 import { SignatureSchemesController, WebhooksController } from './http/webhooks.controller.js';
-import { QueueEvaluationNudge } from './jobs/queue-evaluation-nudge.js';
+import { WebhookJobs } from './jobs/webhook-jobs.js';
 import { DeliveriesStore } from './persistence/deliveries.store.js';
-import { SecretCopies } from './persistence/secret-copies.js';
+import { EvaluationsStore } from './persistence/evaluations.store.js';
+import { PruneDeliveries } from './persistence/prune-deliveries.js';
 import { WebhooksStore } from './persistence/webhooks.store.js';
 
 export const signatureSchemesProvider: FactoryProvider<SignatureSchemes> = {
   provide: SignatureSchemes,
   useFactory: () => new SignatureSchemes(SIGNATURE_SCHEMES),
-};
-
-/** For every process that accepts or redelivers deliveries. Needs `JobsModule`. */
-export const evaluationNudgeProvider: ClassProvider<EvaluationNudge> = {
-  provide: EvaluationNudge,
-  useClass: QueueEvaluationNudge,
 };
 
 /**
@@ -40,31 +36,38 @@ export const evaluationNudgeProvider: ClassProvider<EvaluationNudge> = {
   providers: [
     WebhooksStore,
     DeliveriesStore,
-    SecretCopies,
     WebhookSecrets,
     WebhookSecretListener,
     signatureSchemesProvider,
     WebhooksService,
-    DeliveriesService,
     DefinedWebhooks,
     SignDelivery,
     WebhookDirectory,
+    DeliveryEvaluators,
   ],
   exports: [
+    WebhooksStore,
     WebhooksService,
-    DeliveriesService,
     DeliveriesStore,
     DefinedWebhooks,
     SignDelivery,
     WebhookDirectory,
     SignatureSchemes,
+    DeliveryEvaluators,
   ],
 })
 export class WebhooksModule {}
 
 @Module({
   imports: [FactoriesModule, WebhooksModule],
-  providers: [WebhookPresenter, RedeliverDelivery, evaluationNudgeProvider],
+  providers: [WebhookPresenter, DeliveriesService],
   controllers: [WebhooksController, SignatureSchemesController, DeliveriesController],
 })
 export class WebhooksHttpModule {}
+
+/** Evaluates and prunes deliveries when it is called. */
+export const EVALUATION_PROVIDERS = [EvaluationsStore, EvaluationMetrics, EvaluateDeliveries, PruneDeliveries];
+
+/** For the processor: evaluates and prunes deliveries as background tasks. */
+@Module({ imports: [ObservabilityModule, WebhooksModule], providers: [...EVALUATION_PROVIDERS, WebhookJobs] })
+export class WebhooksJobsModule {}

@@ -1,9 +1,11 @@
 export { ApprovalsService } from './application/approvals.service.js';
 export { AssignmentSource, type BuiltAssignment, type OfferDescription } from './application/assignment-source.js';
-export { Executor, ExecutorRegistry, type Offer, PlacementNudge } from './application/executors.js';
+export { ExecutionWork } from './application/place-runs.js';
+export { Executor, ExecutorRegistry, type Offer } from './application/executors.js';
 export { FinishExecution } from './application/finish-execution.js';
-export { type RunChange, RunStateListener, RunStateListeners } from './application/run-state-listeners.js';
 export { type RunHead, RunTail } from './application/run-tail.js';
+export { RunStopper } from './application/run-stopper.js';
+export { PLACE_RUNS_TASK } from './application/tasks.js';
 export { SweepExecutions } from './application/sweep-executions.js';
 export { Transcripts } from './application/transcripts.js';
 export {
@@ -17,7 +19,6 @@ export {
 export { EXECUTION_PHASE_MACHINE, EXECUTION_PHASES } from './domain/execution-phase.js';
 export { ExecutionTokens } from './domain/execution-token.js';
 export { type FollowupOutcome, type FollowupSession, routeFollowup } from './domain/followup-routing.js';
-export { STOP_FENCE_MS } from './domain/lease.js';
 export { hasLimits, reachedLimit, tokensOf } from './domain/run-limits.js';
 export { ENDED_STATES, isEnded, RUN_STATE_MACHINE, RUN_STATES, type RunState } from './domain/run-state.js';
 export {
@@ -35,21 +36,16 @@ export {
   slotKeys,
   type StatusMessage,
   type WaitingReason,
+  withDebugWindow,
+  withWaitingReason,
 } from './domain/run.js';
-export { withDebugWindow, withWaitingReason } from './domain/status-message.js';
-export { ExecutionsHttpModule } from './executions-http.module.js';
-export { ExecutionsModule } from './executions.module.js';
-export { ExecutorsModule } from './executors.module.js';
-export { LeaseParameters } from './http/dto/runner-messages.dto.js';
-export { ExecutionTokenGuard, SanitizeBody } from './http/runner-request.js';
+export { ExecutionsHttpModule, ExecutionsModule, ExecutorsModule } from './executions.module.js';
+export { ExecutionTokenGuard, LeaseParameters, SanitizeBody } from './http/runner-request.js';
 export { leaseLost } from './http/runner.controller.js';
-export { Placement } from './jobs/placement.js';
-export { Sweeper } from './jobs/sweeper.js';
-export { DebugSessionsStore } from './persistence/debug-sessions.store.js';
 export { type Execution, ExecutionsStore, LEASED } from './persistence/executions.store.js';
 export { FollowupsStore } from './persistence/followups.store.js';
 export { RunLimitsStore } from './persistence/run-limits.store.js';
-export { RunLogStore } from './persistence/run-log.store.js';
+export { type RunChange, RunLogStore, RunStateListener, RunStateListeners } from './persistence/run-log.store.js';
 export {
   DEBUG_WINDOW_COLUMNS,
   type DebugWindowRow,

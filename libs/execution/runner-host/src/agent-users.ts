@@ -40,7 +40,6 @@ export class AgentUsers {
   }
 }
 
-/** The number of users of this user namespace. */
 function readMappedUids(): number {
   try {
     const [inside, , length] =

@@ -4,31 +4,22 @@ import { lstat, readdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { removeTree, sweep, type SweepTargets } from '#execution/runner';
-import type { HostLog } from './host-log.js';
+import type { HostLog } from '#execution/runner';
 
-/** Processes and files that an execution may leave. */
-export interface ExecutionRemains {
+export interface ExecutionRemains extends Pick<SweepTargets, 'marker' | 'uid' | 'groups'> {
   readonly executionId: string;
-  readonly cookie: string;
   readonly workspaceDir: string;
-  /** Its user, when it had a separate one. */
-  readonly uid?: number | undefined;
-  /** Process groups that were started for it. */
-  readonly groups?: readonly number[];
 }
 
 /**
  * Ends all processes and removes all files of the execution. Rejects when its directory cannot be removed.
  */
-export async function clearExecution(remains: ExecutionRemains, log: HostLog): Promise<void> {
-  const { executionId, cookie, workspaceDir, uid, groups } = remains;
-  const targets: SweepTargets = {
-    cookie,
-    directory: workspaceDir,
-    ...(uid === undefined ? {} : { uid }),
-    ...(groups === undefined ? {} : { groups }),
-  };
-  const { left } = await sweep(targets);
+export async function clearExecution(
+  { executionId, workspaceDir, ...targets }: ExecutionRemains,
+  log: HostLog,
+): Promise<void> {
+  const { uid } = targets;
+  const { left } = await sweep({ ...targets, directory: workspaceDir });
   if (left > 0) log.error(`${left} process(es) of execution ${executionId} survived SIGKILL.`);
   await removeTree(workspaceDir);
   // As root only: otherwise the execution has no separate user.
@@ -38,7 +29,6 @@ export async function clearExecution(remains: ExecutionRemains, log: HostLog): P
     log.warn(`${files} file(s) of execution ${executionId} in shared temporary directories cannot be removed.`);
 }
 
-/** Directories in which every user may write. */
 const SHARED = ['/tmp', '/var/tmp', '/dev/shm'];
 const BATCH_SIZE = 500;
 
@@ -69,12 +59,6 @@ async function entriesOf(uid: number, directories: readonly string[]): Promise<s
 }
 
 async function removeAs(uid: number, paths: readonly string[]): Promise<void> {
-  const child = spawn('rm', ['-rf', '--', ...paths], {
-    cwd: '/',
-    env: { PATH: '/usr/bin:/bin' },
-    stdio: 'ignore',
-    uid,
-    gid: uid,
-  });
-  await once(child, 'close');
+  const env = { PATH: '/usr/bin:/bin' };
+  await once(spawn('rm', ['-rf', '--', ...paths], { cwd: '/', env, stdio: 'ignore', uid, gid: uid }), 'close');
 }

@@ -1,20 +1,18 @@
-import type { HostLog } from './host-log.js';
+import { within } from '#platform/kernel';
+import type { HostLog } from '#execution/runner';
 
 const PHASE_POLL_MS = 250;
 
-/** A runner that an executor has started. */
 export interface StartedRunner {
   signal(signal: 'SIGTERM' | 'SIGKILL'): void;
   /** Resolves, and never rejects, when all processes of the execution have ended. */
   readonly gone: Promise<void>;
 }
 
-export interface DrainOptions {
+interface DrainOptions {
   /** By execution id; the caller removes a runner that has ended. */
   readonly runners: ReadonlyMap<string, StartedRunner>;
-  /** Executions whose agent is working. */
   readonly working: (ids: readonly string[]) => Promise<ReadonlySet<string>>;
-  /** How long working agents may continue. */
   readonly graceMs: number;
   /** How long a runner may take to exit after SIGTERM. */
   readonly patienceMs: number;
@@ -26,14 +24,8 @@ export async function drainRunners({ runners, working, graceMs, patienceMs, log 
   const deadline = performance.now() + graceMs;
   const signalled = new Set<string>();
   const hasUnsignalled = (): boolean => [...runners.keys()].some((executionId) => !signalled.has(executionId));
-  const nextExit = async (timeoutMs: number): Promise<void> => {
-    let timer: NodeJS.Timeout | undefined;
-    const timeout = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, timeoutMs);
-    });
-    await Promise.race([timeout, ...[...runners.values()].map(({ gone }) => gone)]);
-    clearTimeout(timer);
-  };
+  const nextExit = (timeoutMs: number): Promise<void> =>
+    within(timeoutMs, Promise.race([...runners.values()].map(({ gone }) => gone)), () => undefined);
   /** All count as working when it is not known. */
   const listWorking = async (): Promise<ReadonlySet<string>> => {
     const ids = [...runners.keys()];

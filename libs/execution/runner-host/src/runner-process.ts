@@ -1,8 +1,7 @@
 import { spawnSync, type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
-import { findCommand } from '#execution/runner';
+import { findCommand, type HostLog } from '#execution/runner';
 import type { RunnerHandover } from '#execution/runner-protocol';
-import { type HostLog, logRunnerLine } from './host-log.js';
 
 /** Processes and threads of one execution's user; enough for builds and browsers, too few for a fork bomb. */
 export const DEFAULT_MAX_PROCESSES = 4096;
@@ -35,21 +34,26 @@ function probe(maxProcesses: number): readonly string[] {
   });
 }
 
+/** Runners log JSON lines; any other output is from a crash and logged as a warning. */
+export function logRunnerLine(log: HostLog, line: string, executionId: string): void {
+  try {
+    const { level, msg = 'runner', ...fields } = JSON.parse(line) as { level?: string; msg?: string };
+    log[level === 'error' || level === 'warn' ? level : 'debug'](msg, { ...fields, execution_id: executionId });
+  } catch {
+    log.warn('runner output', { execution_id: executionId, line: line.slice(0, 2000) });
+  }
+}
+
 /** A hint for operators when a runner ended with RUNNER_EXIT.notClaimed. */
 export const unreachableApiMessage = (runnerApiUrl: string): string =>
   `The runner could not reach the API at ${runnerApiUrl} (RUNNER_API_URL).`;
-
-export interface RunnerExit {
-  readonly code: number | null;
-  readonly signal: NodeJS.Signals | null;
-}
 
 /**
  * A runner in a separate process session, so that signals to our process group do not reach it. It waits until
  * {@link assign} sends the hand-over on standard input; its environment and arguments contain no secrets.
  */
 export class RunnerProcess {
-  readonly exited: Promise<RunnerExit>;
+  readonly exited: Promise<{ readonly code: number | null; readonly signal: NodeJS.Signals | null }>;
   private readonly child: ChildProcess;
 
   constructor(
@@ -88,7 +92,6 @@ export class RunnerProcess {
     this.child.stdin?.on('error', (error) => log.debug(`A runner closed its input: ${error.message}`));
   }
 
-  /** Also its process group. Undefined: it could not be started. */
   get pid(): number | undefined {
     return this.child.pid;
   }

@@ -42,12 +42,6 @@ export type LifecycleKind = (typeof LIFECYCLE_KINDS)[number];
 export type ConversationKind = (typeof CONVERSATION_KINDS)[number];
 export type RunEventKind = LifecycleKind | ConversationKind;
 
-/** Events that a runner reports and the server stores as another kind. */
-export const REPORT_KINDS = [
-  'setup_failed', // SetupFailed; stored as run_failed
-] as const;
-type ReportKind = (typeof REPORT_KINDS)[number];
-
 /** Events that a runner may report; all others are written by the server. */
 export const RUNNER_KINDS = [
   'sandbox_ready',
@@ -59,8 +53,8 @@ export const RUNNER_KINDS = [
   'agent_resumed',
   'permission_decided',
   ...CONVERSATION_KINDS,
-  ...REPORT_KINDS,
-] as const satisfies readonly (RunEventKind | ReportKind)[];
+  'setup_failed', // SetupFailed; stored as run_failed
+] as const satisfies readonly (RunEventKind | 'setup_failed')[];
 export type RunnerEventKind = (typeof RUNNER_KINDS)[number];
 
 export interface SetupCommandFinished {
@@ -106,11 +100,6 @@ export interface TurnStarted {
   mode?: string;
   /** Files that the agent got with the prompt. */
   attachments?: { file_name: string; mime_type: string; size_bytes: number }[];
-}
-
-export interface MessageChunk {
-  message_id: string;
-  text: string;
 }
 
 /** Shaped like ACP tool kinds. */
@@ -226,7 +215,6 @@ export type AgentFailureCode = (typeof AGENT_FAILURE_CODES)[number];
 /** Why an agent failed. `message`: a sentence; `detail`: the vendor's output, without paths and stack traces. */
 export interface AgentFailureReport {
   message?: string;
-  /** Default: `agent_process_failed`. */
   error_code?: AgentFailureCode;
   /** The same run may succeed later. Default: false. */
   retryable?: boolean;

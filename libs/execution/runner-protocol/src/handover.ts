@@ -12,7 +12,6 @@ export const harnessDefinitionSchema = z.object({
   command: z.string().min(1),
   args: z.array(z.string()),
   env: textMap.optional(),
-  /** Shown when the command is not found. */
   install_hint: z.string(),
   /** The variable in which the agent expects the secret that `harness_auth_secrets` of a run names. */
   auth_variable: z.string().optional(),
@@ -74,9 +73,7 @@ const gitHandover = z.object({
    * allowed although they are not public. `trusted_urls`: URLs whose protocol, host and port are always allowed.
    */
   hosts: z.object({ allow_private: z.array(z.string()), trusted_urls: z.array(z.string()) }).optional(),
-  /** For one repository. */
   clone_timeout_seconds: z.number().positive(),
-  /** Bytes of one mirror. */
   max_repository_bytes: z.int().positive(),
   /** Bytes of all mirrors in `mirrors_dir`; default 20 GiB. */
   max_mirrors_bytes: z.int().positive().optional(),
@@ -97,8 +94,8 @@ export const runnerHandoverSchema = z.object({
   token: z.string().min(1),
   /** A directory for this execution alone; the runner removes it at the end. */
   workspace_dir: absolutePath,
-  /** Marks every process of this execution in its environment, as HEADRACE_EXECUTION_COOKIE. */
-  cookie: z.string().regex(/^[A-Za-z0-9_-]{8,200}$/),
+  /** Marks every process of this execution in its environment, as HEADRACE_EXECUTION_MARKER. */
+  marker: z.string().regex(/^[A-Za-z0-9_-]{8,200}$/),
   /** Numeric user and group for set-up commands and agent, when the runner itself runs as root. */
   run_as: z.object({ uid: z.int().min(1), gid: z.int().min(1) }).optional(),
   /** Variables of the host, such as those of a container image; environment and harness take precedence. */

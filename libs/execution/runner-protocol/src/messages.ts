@@ -1,4 +1,4 @@
-import type { PermissionSubject, RunnerEvent } from './events.js';
+import type { PermissionSubject } from './events.js';
 
 /**
  * The runner protocol, version 1: HTTP from the runner to the control plane, under
@@ -7,7 +7,7 @@ import type { PermissionSubject, RunnerEvent } from './events.js';
  * | call | body | answers |
  * | --- | --- | --- |
  * | `POST /claim` | ClaimRequest | 200 Assignment; 412 lease_lost |
- * | `POST /events` | EventBatch | 200 BatchAck; 412 |
+ * | `POST /events` | LeaseRef with `events`: RunnerEvent[] | 200 BatchAck; 412 |
  * | `POST /beat` | LeaseRef | 200 HeartbeatAck; 412 |
  * | `GET /commands?lease_epoch&version&wait` | | 200 Commands; 204 nothing new within `wait` seconds; 412 |
  * | `PUT /transcript?lease_epoch&format&session_id` | raw bytes | 204; 412; 413 |
@@ -27,7 +27,7 @@ export const MAX_ARTIFACT_BYTES = 64 * 1_048_576;
 /** Bytes of a PLAN, which is answered as part of a JSON document. */
 export const MAX_PLAN_BYTES = 1_048_576;
 
-export interface LeaseRef {
+interface LeaseRef {
   lease_epoch: number;
 }
 
@@ -110,10 +110,6 @@ export interface AttachmentRef {
   file_name: string;
   mime_type: string;
   size_bytes: number;
-}
-
-export interface EventBatch extends LeaseRef {
-  events: RunnerEvent[];
 }
 
 /** `stop`: cancel the turn, then SIGTERM, then SIGKILL. `kill`: SIGKILL at once. `close`: end an idle session. */

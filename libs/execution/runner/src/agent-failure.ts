@@ -2,14 +2,14 @@ import { RequestError } from '@agentclientprotocol/sdk';
 import { fields, text } from './acp/fields.js';
 import { chunkText } from './acp/content.js';
 import {
-  describeFailure,
+  AgentFailure,
+  modelFailure,
   detailFor,
   failureKind,
   sessionFailureIn,
   vendorKind,
   withoutInternals,
 } from './acp/model-failure.js';
-import { AgentFailure } from './harness/launch.js';
 import { describeExit, exitCodeOf, type ManagedProcess } from './process/managed-process.js';
 import { errorText } from './runner-log.js';
 
@@ -83,12 +83,10 @@ export function explainRequestError(what: string, error: RequestError, stderr: (
   const status = error.code >= 400 && error.code < 600 ? error.code : undefined;
   const typed = error.code === AUTH_REQUIRED ? 'credentials' : vendorKind(data['errorKind']);
   const opening = what === 'the turn' ? undefined : `The agent answered ${what} with an error`;
-  const { message, report } = describeFailure(typed ?? failureKind(output, status), output, opening);
+  const { message, report } = modelFailure(typed ?? failureKind(output, status), output, opening);
   // Without a reason in the response, the agent's log is the only one.
   const logged = output === '' ? detailFor(message, lastOutput(stderr())) : {};
-  const failure = new AgentFailure(message, { ...logged, ...report });
-  failure.cause = error;
-  return failure;
+  return new AgentFailure(message, { ...logged, ...report }, error);
 }
 
 /**
@@ -101,14 +99,11 @@ export function failureOfTurn(
   hasUsage: boolean,
 ): AgentFailure | null {
   const typed = sessionFailureIn(response._meta);
-  if (typed?.severity === 'error') return modelFailure(describeFailure(typed.kind, typed.title));
+  if (typed?.severity === 'error') return modelFailure(typed.kind, typed.title);
   if (response.stopReason !== 'end_turn' || hasUsage) return null;
   const { errorText: error } = output;
-  if (error !== undefined) return modelFailure(describeFailure(failureKind(error), error));
+  if (error !== undefined) return modelFailure(failureKind(error), error);
   return output.isEmpty ? new AgentFailure('The agent ended its turn without any output.') : null;
 }
-
-const modelFailure = ({ message, report }: ReturnType<typeof describeFailure>): AgentFailure =>
-  new AgentFailure(message, report);
 
 const lastOutput = (stderr: string): string => withoutInternals(stderr.trim()).slice(-STDERR_SHOWN);

@@ -1,25 +1,21 @@
 import { newUuid } from '#platform/kernel';
-import type { Assignment, RunnerEventKind, SetupFailed, TurnEnded, TurnStarted } from '#execution/runner-protocol';
+import type { RunnerEventKind, SetupFailed, TurnEnded, TurnStarted, Commands } from '#execution/runner-protocol';
 import type { AgentSession } from './acp/agent-session.js';
 import { attachmentContent } from './acp/content.js';
 import { failureOfTurn } from './agent-failure.js';
 import type { AgentHost } from './agent-host.js';
-import { closed, TerminatedError, type ExecutionEnd, type Termination, type TurnEnd } from './termination.js';
+import type { ExecutionOptions } from './execution-options.js';
+import { closed, TerminatedError, type ExecutionEnd, type TurnEnd } from './termination.js';
 import type { PlainEvent } from './protocol/outgoing-events.js';
-import { CONTINUE_PROMPT, type Inbox, type Prompt } from './protocol/inbox.js';
-import type { Outbox } from './protocol/outbox.js';
 import type { PlacedAttachment } from './workspace/attachments.js';
 import type { TranscriptSync } from './workspace/transcript-sync.js';
 
-export interface ConversationOptions {
-  readonly assignment: Assignment;
+interface ConversationOptions extends Pick<ExecutionOptions, 'assignment' | 'outbox' | 'termination'> {
   readonly host: AgentHost;
   readonly inbox: Inbox;
-  readonly outbox: Outbox;
-  readonly termination: Termination;
   readonly collectArtifacts: () => Promise<void>;
   /** Present when the session ends after a turn without a waiting message: reads messages that have arrived meanwhile. */
-  readonly pollCommands?: () => Promise<void>;
+  readonly pollCommands: (() => Promise<void>) | undefined;
 }
 
 export interface ConversationStart {
@@ -30,38 +26,20 @@ export interface ConversationStart {
   readonly attachments: readonly PlacedAttachment[];
 }
 
-/** A debug window: its first prompt, and the text before it. */
-interface DebugWindow {
-  readonly first: Prompt;
-  readonly preamble: string;
-}
-
-interface OpenTurn {
-  readonly id: string;
-  readonly answer: Promise<unknown>;
-}
-
 const STOP_REASONS: readonly string[] = ['end_turn', 'refusal', 'max_tokens', 'max_turn_requests'];
 
 export class Conversation {
-  private turn: OpenTurn | null = null;
+  private turn: { readonly id: string; readonly answer: Promise<unknown> } | null = null;
   /** Events before the first turn; they are reported with it. */
   private early: PlainEvent[] | null = [];
-  private started = false;
-  private idle = false;
+  /** The agent may have acted: the execution must not be repeated. */
+  hasStarted = false;
+  isIdle = false;
   private closeRequested = false;
-  private debugging: DebugWindow | 'waiting' | null = null;
+  /** A debug window: its first prompt, and the text before it. */
+  private debugging: { readonly first: Prompt; readonly preamble: string } | 'waiting' | null = null;
 
   constructor(private readonly options: ConversationOptions) {}
-
-  /** The agent may have acted: the execution must not be repeated. */
-  get hasStarted(): boolean {
-    return this.started;
-  }
-
-  get isIdle(): boolean {
-    return this.idle;
-  }
 
   /** The failure of the set-up was reported: the run cannot be handed back any more. */
   get isDebugging(): boolean {
@@ -75,7 +53,7 @@ export class Conversation {
   /** An idle session ends now, a working one after its turn; `false` revokes the request. */
   requestClose(wanted: boolean, reason?: string): void {
     this.closeRequested = wanted;
-    if (wanted && this.idle) this.options.termination.decide(closed(reason));
+    if (wanted && this.isIdle) this.options.termination.decide(closed(reason));
   }
 
   emit(event: PlainEvent): void {
@@ -90,10 +68,10 @@ export class Conversation {
     this.debugging = 'waiting';
     this.push<SetupFailed>('setup_failed', failure);
     await termination.race(outbox.flush());
-    this.idle = true;
+    this.isIdle = true;
     if (this.closeRequested) termination.decide(closed());
     const first = await termination.race(inbox.next());
-    this.idle = false;
+    this.isIdle = false;
     this.debugging = { first, preamble: debugPreamble(failure.message) };
   }
 
@@ -118,7 +96,7 @@ export class Conversation {
       debugging?.first ??
       (first === null ? await this.nextPrompt(session) : { text: first.trim() === '' ? CONTINUE_PROMPT : first, mode });
     while (prompt !== null) {
-      if (!this.started) await this.reportAgentStarted(harnessId);
+      if (!this.hasStarted) await this.reportAgentStarted(harnessId);
       await this.runTurn(session, prompt, this.early ? { prefix, files } : { prefix: '', files: [] }, transcripts);
       prompt = await this.nextPrompt(session);
     }
@@ -138,21 +116,21 @@ export class Conversation {
   /** null: the agent has exited. */
   private async nextPrompt(session: AgentSession): Promise<Prompt | null> {
     const { termination, inbox, pollCommands } = this.options;
-    if (pollCommands && this.started) {
+    if (pollCommands && this.hasStarted) {
       await termination.race(pollCommands());
       if (inbox.isEmpty) termination.decide(closed());
     }
-    this.idle = true;
+    this.isIdle = true;
     if (this.closeRequested) termination.decide(closed());
     const next = await termination.race(Promise.race([inbox.next(), session.closed.then(() => null)]));
-    this.idle = false;
+    this.isIdle = false;
     return next;
   }
 
   /** From here on the agent may act, and actions are never repeated: the control plane must know it before the first prompt. */
   private async reportAgentStarted(harnessId: string): Promise<void> {
     const { host, outbox, termination } = this.options;
-    this.started = true;
+    this.hasStarted = true;
     this.push('agent_started', { harness: harnessId, pid: host.process?.pid });
     await termination.race(outbox.flush());
     if (termination.ending) throw new TerminatedError();
@@ -171,7 +149,7 @@ export class Conversation {
     host.normalizer.startTurn(this.options.assignment.reports_usage_early);
     for (const event of this.early ?? []) this.push(event.kind, event.data);
     this.early = null;
-    const content = files.map((file) => attachmentContent(file, session.promptCapabilities));
+    const content = files.map((file) => attachmentContent(file, session.capabilities.promptCapabilities ?? {}));
     host.output.start();
     const expired = host.watch.start();
     const answer = session.prompt(`${prefix}${prompt.text}`, content);
@@ -194,9 +172,9 @@ export class Conversation {
     this.push<TurnStarted>('turn_started', {
       turn_id: id,
       prompt: prompt.text,
-      ...(prompt.followupId === undefined ? {} : { followup_id: prompt.followupId }),
-      ...(prompt.mode === undefined ? {} : { mode: prompt.mode }),
-      ...(files.length === 0 ? {} : { attachments: files.map(attachmentSummary) }),
+      followup_id: prompt.followupId,
+      mode: prompt.mode,
+      attachments: files.length === 0 ? undefined : files.map(attachmentSummary),
     });
   }
 
@@ -205,9 +183,11 @@ export class Conversation {
   }
 }
 
-function attachmentSummary({ ref: { file_name, mime_type, size_bytes } }: PlacedAttachment) {
-  return { file_name, mime_type, size_bytes };
-}
+const attachmentSummary = ({ ref: { file_name, mime_type, size_bytes } }: PlacedAttachment) => ({
+  file_name,
+  mime_type,
+  size_bytes,
+});
 
 const isSpent = ({ data }: PlainEvent): boolean => Object.values(data).some((count) => Number(count) > 0);
 
@@ -241,4 +221,62 @@ export function debugPreamble(failureMessage: string): string {
     '',
     '',
   ].join('\n');
+}
+
+export interface Prompt {
+  readonly text: string;
+  readonly followupId?: string;
+  readonly mode?: string | undefined;
+}
+
+/** The first prompt of a continued session whose follow-up is empty. */
+export const CONTINUE_PROMPT = 'Continue from where you stopped.';
+
+/**
+ * Prompts that have not started a turn yet. Commands are a snapshot that the control plane repeats until they are
+ * consumed: every id counts once.
+ */
+export class Inbox {
+  private readonly seen = new Set<string>();
+  private readonly queue: Prompt[] = [];
+  private waiting: ((prompt: Prompt) => void) | undefined;
+  private isForDebugging = false;
+
+  receive(prompts: Commands['prompts']): void {
+    for (const { followup_id: followupId, message, mode, debug } of prompts) {
+      // Prompts for the run itself stay with the control plane during a debug window.
+      if (this.seen.has(followupId) || (this.isForDebugging && debug !== true)) continue;
+      this.seen.add(followupId);
+      const text = message.trim() === '' ? CONTINUE_PROMPT : message;
+      this.queue.push({ text, followupId, mode });
+    }
+    this.deliver();
+  }
+
+  /** From now on accepts only prompts for the debug agent; earlier ones were for the run. */
+  acceptDebugOnly(): void {
+    this.isForDebugging = true;
+    this.queue.length = 0;
+    this.seen.clear();
+  }
+
+  get isEmpty(): boolean {
+    return this.queue.length === 0;
+  }
+
+  /** The next prompt. One caller at a time. */
+  next(): Promise<Prompt> {
+    return new Promise((resolve) => {
+      this.waiting = resolve;
+      this.deliver();
+    });
+  }
+
+  private deliver(): void {
+    const { waiting } = this;
+    const prompt = waiting && this.queue.shift();
+    if (!waiting || !prompt) return;
+    this.waiting = undefined;
+    waiting(prompt);
+  }
 }

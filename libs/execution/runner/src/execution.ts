@@ -1,17 +1,12 @@
 import { realpath } from 'node:fs/promises';
-import type {
-  Assignment,
-  Commands,
-  Desired,
-  RunnerHandover,
-  SessionStarted,
-  SetupFailed,
-} from '#execution/runner-protocol';
+import type { Assignment, Commands, Desired, SessionStarted, SetupFailed } from '#execution/runner-protocol';
 import { AgentHost } from './agent-host.js';
+import type { ExecutionOptions } from './execution-options.js';
 import { ArtifactSync } from './artifacts/artifact-sync.js';
-import { Conversation } from './conversation.js';
+import { Conversation, Inbox } from './conversation.js';
 import { findHarness, harnessIds, type Harness } from './harness/harnesses.js';
-import { AgentFailure, executionEnvironment, type LaunchContext } from './harness/launch.js';
+import { AgentFailure } from './acp/model-failure.js';
+import { executionEnvironment, type LaunchContext } from './harness/launch.js';
 import {
   agentFailed,
   cancelled,
@@ -21,40 +16,16 @@ import {
   handedBack,
   stopped,
   type ExecutionEnd,
-  type Termination,
 } from './termination.js';
-import { stopProcesses } from './process/stop-processes.js';
-import { killMatching, sweep, type SweepTargets } from './process/sweep.js';
 import type { ManagedProcess } from './process/managed-process.js';
-import type { PlainEvent } from './protocol/outgoing-events.js';
-import type { ControlPlane } from './protocol/control-plane.js';
-import { Inbox } from './protocol/inbox.js';
-import type { Outbox } from './protocol/outbox.js';
-import type { Redactor } from './redaction/redactor.js';
-import { errorText, type RunnerLog } from './runner-log.js';
+import { killMatching, sweep, type SweepTargets } from './process/sweep.js';
+import { errorText } from './runner-log.js';
 import { prepareWorkspace, startDirectory } from './setup/setup.js';
 import { isTransient, retryTransient } from './transient.js';
 import { placeAttachments } from './workspace/attachments.js';
-import { watchDisk } from './workspace/disk-meter.js';
-import { makeHomeDirectories, Workspace } from './workspace/workspace.js';
+import { watchDisk, makeHomeDirectories, Workspace } from './workspace/workspace.js';
 import { TranscriptSync } from './workspace/transcript-sync.js';
 
-export interface ExecutionOptions {
-  readonly handover: RunnerHandover;
-  readonly assignment: Assignment;
-  readonly plane: ControlPlane;
-  readonly outbox: Outbox;
-  readonly termination: Termination;
-  readonly builtinAgentArgs: readonly string[];
-  readonly redactor: Redactor;
-  readonly log: RunnerLog;
-  /** The session ends when the turn is over and no message waits. */
-  readonly endsWhenIdle?: boolean;
-  /** Stopping the runner cancels the run. */
-  readonly stopMeansCancel?: boolean;
-}
-
-const DEFAULT_PROGRESS_TIMEOUT_SECONDS = 1_800;
 const SWEEP_MS = 30_000;
 /** For artifacts of an interrupted turn: a cancellation does not wait for large files. */
 const LAST_ARTIFACTS_MS = 10_000;
@@ -73,19 +44,13 @@ export class Execution {
   private isRetiring = false;
 
   constructor(private readonly options: ExecutionOptions) {
-    const { assignment, termination, outbox, redactor, log } = options;
-    const { agent_progress_timeout_seconds: progressTimeout = DEFAULT_PROGRESS_TIMEOUT_SECONDS } =
-      options.handover.limits;
-    const emit = (event: PlainEvent): void => this.conversation.emit(event);
-    this.host = new AgentHost(assignment, termination, redactor, log, emit, progressTimeout * 1000);
+    this.host = new AgentHost(options, (event) => this.conversation.emit(event));
     this.conversation = new Conversation({
-      assignment,
+      ...options,
       host: this.host,
       inbox: this.inbox,
-      outbox,
-      termination,
-      collectArtifacts: () => this.collectArtifacts(termination.signal),
-      ...(options.endsWhenIdle === true ? { pollCommands: () => this.pollCommands() } : {}),
+      collectArtifacts: () => this.collectArtifacts(options.termination.signal),
+      pollCommands: options.endsWhenIdle === true ? () => this.pollCommands() : undefined,
     });
   }
 
@@ -165,13 +130,7 @@ export class Execution {
     outbox.push('sandbox_ready', {});
     const transcripts = new TranscriptSync(plane, harness, workspace, log, redactor);
     this.transcripts = transcripts;
-    const { max_artifact_bytes: maxArtifactBytes } = handover.limits;
-    this.artifacts = new ArtifactSync({
-      plane,
-      workspace,
-      log,
-      ...(maxArtifactBytes === undefined ? {} : { maxBytes: maxArtifactBytes }),
-    });
+    this.artifacts = new ArtifactSync({ plane, workspace, log, maxBytes: handover.limits.max_artifact_bytes });
     const { resume } = assignment;
     // Before anything else runs in the workspace: no link can redirect the file yet.
     const transcriptPlaced =
@@ -179,12 +138,7 @@ export class Execution {
     const attachments = await termination.race(
       placeAttachments(assignment.attachments ?? [], workspace, (id) => plane.getAttachment(id), retry),
     );
-    const context: LaunchContext = {
-      workspace,
-      assignment,
-      cookie: handover.cookie,
-      placeEnv: handover.place_env ?? {},
-    };
+    const context: LaunchContext = { workspace, assignment, handover };
     const setupFailure = await this.runSetupCommands(context);
     if (setupFailure) {
       const retained = this.options.endsWhenIdle === true ? null : retainedFailure(assignment, setupFailure);
@@ -241,10 +195,9 @@ export class Execution {
   }
 
   private runSetupCommands(context: LaunchContext): Promise<ExecutionEnd | null> {
-    const { handover, assignment, termination, outbox, redactor } = this.options;
+    const { termination, outbox } = this.options;
     const preparing = prepareWorkspace({
-      handover,
-      assignment,
+      ...this.options,
       workspace: context.workspace,
       env: executionEnvironment(context),
       onProcess: (process) => {
@@ -254,24 +207,15 @@ export class Execution {
       report: (kind, data) => {
         if (!termination.isFenced) outbox.push(kind, data);
       },
-      redactor,
       signal: termination.signal,
     });
     return termination.race(preparing);
   }
 
   private async endProcesses(): Promise<void> {
-    const { termination, handover, log } = this.options;
+    const { log } = this.options;
     this.host.permissions.cancelAll();
-    await stopProcesses({
-      stopMode: termination.ending?.stopMode ?? 'kill',
-      agent: this.host.process,
-      session: this.host.session,
-      turn: this.conversation.openTurn,
-      setup: this.setup,
-      stepMs: handover.limits.cancel_step_seconds * 1000,
-      urgent: termination.urgent,
-    });
+    await this.host.stop(this.conversation.openTurn, this.setup);
     const { killed, left } = await sweep(this.targets(), SWEEP_MS);
     if (left > 0) log.error('some processes could not be killed', { left });
     else log.info('all processes have ended', { swept: killed });
@@ -301,16 +245,11 @@ export class Execution {
   }
 
   private targets(): SweepTargets {
-    const { cookie, run_as: runAs } = this.options.handover;
-    const directory = this.workspaceRealPath;
+    const { marker, run_as: runAs } = this.options.handover;
     // A user is swept only when it is the execution's own.
     const hasOwnUser = runAs !== undefined && runAs.uid !== 0 && runAs.uid !== process.getuid?.();
-    return {
-      groups: this.groups,
-      cookie,
-      ...(directory === undefined ? {} : { directory }),
-      ...(hasOwnUser ? { uid: runAs.uid } : {}),
-    };
+    const uid = hasOwnUser ? runAs.uid : undefined;
+    return { groups: this.groups, marker, uid, directory: this.workspaceRealPath };
   }
 }
 
@@ -320,5 +259,5 @@ export function retainedFailure(
   { report: { error_code: code, message = '', exit_code: exitCode } }: ExecutionEnd,
 ): SetupFailed | null {
   if (minutes === undefined || code !== 'environment_setup_failed') return null;
-  return { message, ...(exitCode === undefined ? {} : { exit_code: exitCode }) };
+  return { message, exit_code: exitCode };
 }

@@ -1,10 +1,13 @@
 export * from './launcher-contract.js';
 export * from './run-execution.js';
-export { jsonLinesLog, type LogFields, type RunnerLog } from './runner-log.js';
-export { killTree, sweep, sweepByMarker, sweepByUid, type SweepResult, type SweepTargets } from './process/sweep.js';
+export * from './runner-log.js';
+export { fields } from './acp/fields.js';
+export { sweep, type SweepTargets } from './process/sweep.js';
+export { exitCodeOf } from './process/managed-process.js';
+export { onAbort } from './retry.js';
 export { findCommand } from './process/child-environment.js';
 export { removeTree } from './workspace/workspace.js';
-export { detectHarnesses, type DetectedHarness } from './harness/detect-harnesses.js';
-export { BUILTIN_HARNESS, harnessIds, STANDARD_HARNESSES } from './harness/harnesses.js';
+export { detectHarnesses, type DetectedHarness } from './harness/harnesses-file.js';
+export { BUILTIN_HARNESS, STANDARD_HARNESSES } from './harness/harnesses.js';
 export { HarnessesFileError, readHarnessesFile } from './harness/harnesses-file.js';
 export { runBuiltinAgent } from './oz/run-builtin-agent.js';

@@ -7,7 +7,7 @@ const valid = {
   execution_id: '1',
   token: 'secret-token',
   workspace_dir: '/w',
-  cookie: 'abcdefgh',
+  marker: 'abcdefgh',
   limits: { max_workspace_bytes: 1, max_output_bytes: 1, setup_command_timeout_seconds: 1, cancel_step_seconds: 1 },
 };
 const read = (text: string) => readHandover(Readable.from([...Buffer.from(text)].map((byte) => Buffer.from([byte]))));
@@ -21,7 +21,7 @@ it.each([
   ['{"token":"secret-token"', /not a line of JSON/],
   [JSON.stringify({ ...valid, workspace_dir: 'secret-token' }), /workspace_dir/],
   [JSON.stringify({ ...valid, run_as: { uid: 0, gid: 0 } }), /run_as\.uid/],
-  [JSON.stringify({ ...valid, cookie: 'a b\n secret-token' }), /cookie/],
+  [JSON.stringify({ ...valid, marker: 'a b\n secret-token' }), /marker/],
 ])('is refused without repeating it: %s', async (text, reason) => {
   const error: unknown = await read(`${text}\n`).catch((caught: unknown) => caught);
   expect(error).toBeInstanceOf(HandoverError);

@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream';
+import { parseJson } from '#platform/kernel';
 import { type RunnerHandover, runnerHandoverSchema } from '#execution/runner-protocol';
 
 /**
@@ -37,13 +38,8 @@ const MAX_BYTES = 1_048_576;
  * whose message names fields and never repeats a value.
  */
 export async function readHandover(input: Readable): Promise<RunnerHandover> {
-  const line = await firstLine(input);
-  let value: unknown;
-  try {
-    value = JSON.parse(line);
-  } catch {
-    throw new HandoverError('The hand-over on standard input is not a line of JSON.');
-  }
+  const value = parseJson(await firstLine(input));
+  if (value === undefined) throw new HandoverError('The hand-over on standard input is not a line of JSON.');
   const result = runnerHandoverSchema.safeParse(value);
   if (result.success) return result.data;
   const problems = result.error.issues.map(({ path, message }) => `${path.join('.') || 'it'}: ${message}`);

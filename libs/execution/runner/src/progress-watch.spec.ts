@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { AgentFailure } from './harness/launch.js';
+import { AgentFailure } from './acp/model-failure.js';
 import { ProgressWatch } from './progress-watch.js';
 import type { PlainEvent } from './protocol/outgoing-events.js';
 

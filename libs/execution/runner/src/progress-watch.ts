@@ -1,13 +1,13 @@
 import type { AgentWaiting } from '#execution/runner-protocol';
 import {
-  describeFailure,
+  AgentFailure,
+  modelFailure,
   type FailureKind,
   describeWaiting,
   failureKind,
   sessionFailureIn,
   vendorKind,
 } from './acp/model-failure.js';
-import { AgentFailure } from './harness/launch.js';
 import type { PlainEvent } from './protocol/outgoing-events.js';
 import { fields, number, text } from './acp/fields.js';
 
@@ -93,14 +93,13 @@ export class ProgressWatch {
     const kind: FailureKind = this.lastRetry?.kind ?? 'other';
     const time = seconds(this.options.timeoutMs);
     const opening = `The agent made no progress for ${time} (AGENT_PROGRESS_TIMEOUT)`;
-    const { message, report } = describeFailure(kind, kind === 'other' ? '' : `no progress for ${time}`, opening);
+    const { message, report } = modelFailure(kind, kind === 'other' ? '' : `no progress for ${time}`, opening);
     return new AgentFailure(message, { ...report, retryable: true });
   }
 }
 
 const seconds = (ms: number): string => `${Math.round(ms / 1000)} s`;
 
-/** The agent retries a request to its model. */
 export interface RetryNotice {
   readonly kind: FailureKind;
   readonly message: string;

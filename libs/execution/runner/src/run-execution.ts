@@ -1,6 +1,7 @@
-import { newUuid, SystemClock, type Clock } from '#platform/kernel';
+import { newUuid, SystemClock } from '#platform/kernel';
 import type { Assignment, RunnerEvent, RunnerHandover } from '#execution/runner-protocol';
 import type { Execution } from './execution.js';
+import type { ExecutionOptions } from './execution-options.js';
 import { RUNNER_EXIT, type RunnerExitCode } from './launcher-contract.js';
 import { failed, fenced, Termination, type ExecutionEnd } from './termination.js';
 import { ControlPlane, LeaseLostError, NoResponseError } from './protocol/control-plane.js';
@@ -8,28 +9,21 @@ import { Lease, heartbeatLoop, commandLoop } from './protocol/lease.js';
 import { Outbox } from './protocol/outbox.js';
 import { redactingLog, Redactor, secretValues } from './redaction/redactor.js';
 import { errorText, type RunnerLog } from './runner-log.js';
-import { backoffMs, sleep } from './sleep.js';
+import { onAbort, retry, sleep } from './retry.js';
 
-export interface RunExecutionOptions {
-  /** Node arguments that start the built-in agent: the compiled entry and its arguments. */
-  readonly builtinAgentArgs: readonly string[];
-  readonly log: RunnerLog;
-  readonly clock?: Clock;
+export interface RunExecutionOptions extends Pick<
+  ExecutionOptions,
+  'builtinAgentArgs' | 'log' | 'endsWhenIdle' | 'stopMeansCancel'
+> {
   /** Aborts when the runner shall stop (SIGTERM). */
   readonly drain?: AbortSignal;
   /** Aborts when the runner shall stop at once (a second SIGTERM). */
   readonly abort?: AbortSignal;
   /** Aborts when the session shall end once it is idle (RETIRE_SIGNAL). */
   readonly retire?: AbortSignal;
-  /** How long the claim is retried. Default: `claim_seconds` of the hand-over, else 60 s. */
-  readonly claimMs?: number;
   readonly onClaimed?: (assignment: Assignment) => void;
   /** Gets every event as it is reported, without secrets. */
   readonly onEvent?: (event: RunnerEvent) => void;
-  /** The session ends when the turn is over and no message waits. Default: it waits for messages until it is closed. */
-  readonly endsWhenIdle?: boolean;
-  /** `drain` and `abort` cancel the run. Default: the platform has stopped the runner. */
-  readonly stopMeansCancel?: boolean;
 }
 
 const FORCED_STOP_MS = 3_000;
@@ -41,9 +35,7 @@ const CLAIM_REPORT_MS = 5_000;
  * processes of the execution have ended and its workspace is removed; does not reject.
  */
 export async function runExecution(handover: RunnerHandover, options: RunExecutionOptions): Promise<RunnerExitCode> {
-  const { drain, abort, builtinAgentArgs, clock = new SystemClock() } = options;
-  const { claimMs = (handover.claim_seconds ?? DEFAULT_CLAIM_SECONDS) * 1000 } = options;
-  const { onEvent, endsWhenIdle, stopMeansCancel, retire } = options;
+  const { drain, abort, retire } = options;
   let { log } = options;
   const termination = new Termination();
   const lost = new AbortController();
@@ -61,9 +53,8 @@ export async function runExecution(handover: RunnerHandover, options: RunExecuti
     if (lost.signal.aborted || over.signal.aborted) return;
     if (error instanceof LeaseLostError) return loseLease(error.message);
     log.error('the control plane rejected a report', { error: errorText(error) });
-    termination.decide(
-      failed('internal_error', `The control plane rejected a report of the runner: ${errorText(error)}`),
-    );
+    const message = `The control plane rejected a report of the runner: ${errorText(error)}`;
+    termination.decide(failed('internal_error', message));
   };
 
   const lease = new Lease(() => loseLease('no response from the control plane in time'));
@@ -77,15 +68,16 @@ export async function runExecution(handover: RunnerHandover, options: RunExecuti
     signal,
   });
 
-  const slow = setTimeout(
-    () => log.warn('the API has not answered the claim yet', { base_url: handover.base_url }),
-    CLAIM_REPORT_MS,
-  );
+  const warn = () => log.warn('the API has not answered the claim yet', { base_url: handover.base_url });
+  const slow = setTimeout(warn, CLAIM_REPORT_MS);
   let assignment;
   let parts;
   try {
     // The modules that drive an agent are loaded during the claim: loading takes longer than the request.
-    const [claimed, loaded] = await Promise.all([plane.claim(claimMs, drain), import('./execution.js')]);
+    const [claimed, loaded] = await Promise.all([
+      plane.claim((handover.claim_seconds ?? DEFAULT_CLAIM_SECONDS) * 1000, drain),
+      import('./execution.js'),
+    ]);
     parts = loaded;
     assignment = claimed.assignment;
     lease.start(assignment.ttl_seconds, claimed.sentAt);
@@ -100,34 +92,20 @@ export async function runExecution(handover: RunnerHandover, options: RunExecuti
   const redactor = new Redactor(secretValues(assignment, { ...handover.place_env, ...harness?.env }));
   options.onClaimed?.(assignment);
   log = redactingLog(log, redactor);
-  log.info('claimed', {
-    run_id: assignment.run_id,
-    lease_epoch: assignment.lease_epoch,
-    harness: assignment.harness.type,
-  });
+  const { run_id, lease_epoch } = assignment;
+  log.info('claimed', { run_id, lease_epoch, harness: assignment.harness.type });
 
   const outbox = new Outbox({
     send: (events) => plane.sendEvents(events),
     onAck: ({ desired }) => execution?.onDesired(desired),
     onFailure,
-    clock,
+    clock: new SystemClock(),
     maxOutputBytes: handover.limits.max_output_bytes,
     redactor,
     signal,
-    ...(onEvent ? { onSealed: onEvent } : {}),
+    onSealed: options.onEvent,
   });
-  const running = new parts.Execution({
-    handover,
-    assignment,
-    plane,
-    outbox,
-    termination,
-    builtinAgentArgs,
-    redactor,
-    log,
-    ...(endsWhenIdle === undefined ? {} : { endsWhenIdle }),
-    ...(stopMeansCancel === undefined ? {} : { stopMeansCancel }),
-  });
+  const running = new parts.Execution({ ...options, handover, assignment, plane, outbox, termination, redactor, log });
   execution = running;
   const loops = {
     plane,
@@ -136,7 +114,7 @@ export async function runExecution(handover: RunnerHandover, options: RunExecuti
     onCommands: running.onCommands.bind(running),
     onFailure,
     signal,
-    ...(handover.beats_per_lease === undefined ? {} : { heartbeatsPerLease: handover.beats_per_lease }),
+    heartbeatsPerLease: handover.beats_per_lease,
   };
   void heartbeatLoop(assignment.next_beat_seconds, loops);
   void commandLoop(loops);
@@ -167,22 +145,16 @@ async function finish(
   abort: AbortSignal | undefined,
   log: RunnerLog,
 ): Promise<RunnerExitCode> {
-  for (let attempt = 0; !lost.aborted; attempt += 1) {
-    try {
-      await plane.finish(report);
-      log.info('finished', { outcome: report.outcome });
-      return RUNNER_EXIT.reported;
-    } catch (error) {
-      log.warn('the end could not be reported', { error: errorText(error), attempt });
-      if (error instanceof LeaseLostError) return RUNNER_EXIT.fenced;
-      if (!(error instanceof NoResponseError) || abort?.aborted) return RUNNER_EXIT.fault;
-      await sleep(backoffMs(attempt, 100, 2_000), lost);
-    }
+  const again = (error: unknown, attempt: number): boolean => {
+    if (lost.aborted) return false;
+    log.warn('the end could not be reported', { error: errorText(error), attempt });
+    return error instanceof NoResponseError && abort?.aborted !== true;
+  };
+  try {
+    await retry(() => plane.finish(report), { firstMs: 100, maxMs: 2_000, signal: lost, again });
+    log.info('finished', { outcome: report.outcome });
+    return RUNNER_EXIT.reported;
+  } catch (error) {
+    return lost.aborted || error instanceof LeaseLostError ? RUNNER_EXIT.fenced : RUNNER_EXIT.fault;
   }
-  return RUNNER_EXIT.fenced;
-}
-
-function onAbort(signal: AbortSignal | undefined, then: () => void): void {
-  if (signal?.aborted) then();
-  else signal?.addEventListener('abort', then, { once: true });
 }

@@ -1,5 +1,5 @@
 import type { FinishRequest, TurnEnded } from '#execution/runner-protocol';
-import type { AgentFailure } from './harness/launch.js';
+import type { AgentFailure } from './acp/model-failure.js';
 
 /**
  * How processes are stopped: `close` ends the session of an idle agent, `graceful` escalates from session/cancel over
@@ -22,9 +22,12 @@ export class TerminatedError extends Error {}
 
 /** Decides the end of an execution: the first decision is final, a later one can only make it faster. */
 export class Termination {
-  private decided: ExecutionEnd | null = null;
+  ending: ExecutionEnd | null = null;
   private readonly halting = new AbortController();
   private readonly hurrying = new AbortController();
+  readonly signal = this.halting.signal;
+  /** Aborts when processes must be killed at once. */
+  readonly urgent = this.hurrying.signal;
   private readonly halted: Promise<never>;
 
   constructor() {
@@ -35,29 +38,16 @@ export class Termination {
   }
 
   decide(ending: ExecutionEnd): void {
-    if (this.decided === null) this.decided = ending;
-    else if (SEVERITY.indexOf(ending.stopMode) > SEVERITY.indexOf(this.decided.stopMode)) {
-      this.decided = { ...this.decided, stopMode: ending.stopMode };
+    if (this.ending === null) this.ending = ending;
+    else if (SEVERITY.indexOf(ending.stopMode) > SEVERITY.indexOf(this.ending.stopMode)) {
+      this.ending = { ...this.ending, stopMode: ending.stopMode };
     }
     if (SEVERITY.indexOf(ending.stopMode) >= SEVERITY.indexOf('kill')) this.hurrying.abort();
     this.halting.abort();
   }
 
-  get ending(): ExecutionEnd | null {
-    return this.decided;
-  }
-
   get isFenced(): boolean {
-    return this.decided?.stopMode === 'fence';
-  }
-
-  get signal(): AbortSignal {
-    return this.halting.signal;
-  }
-
-  /** Aborts when processes must be killed at once. */
-  get urgent(): AbortSignal {
-    return this.hurrying.signal;
+    return this.ending?.stopMode === 'fence';
   }
 
   /** The promise's result, unless the end is decided first; then it rejects with TerminatedError. */
@@ -67,59 +57,33 @@ export class Termination {
   }
 }
 
-export const cancelled = (stopMode: 'graceful' | 'kill', reason?: string): ExecutionEnd => ({
-  stopMode,
-  report: { outcome: 'cancelled', ...(reason === undefined ? {} : { message: reason }) },
-  openTurn: { stop_reason: 'cancelled' },
-});
+const ending = (
+  stopMode: StopMode,
+  report: ExecutionEnd['report'],
+  openTurn: TurnEnd = { stop_reason: 'cancelled' },
+): ExecutionEnd => ({ stopMode, report, openTurn });
 
-export const closed = (message?: string): ExecutionEnd => ({
-  stopMode: 'close',
-  report: { outcome: 'closed', ...(message === undefined ? {} : { message }) },
-  openTurn: { stop_reason: 'cancelled' },
-});
+export const cancelled = (stopMode: 'graceful' | 'kill', message?: string): ExecutionEnd =>
+  ending(stopMode, { outcome: 'cancelled', message });
 
-export const failed = (errorCode: string, message: string, exitCode?: number): ExecutionEnd => ({
-  stopMode: 'kill',
-  report: {
-    outcome: 'failed',
-    error_code: errorCode,
-    message,
-    ...(exitCode === undefined ? {} : { exit_code: exitCode }),
-  },
-  openTurn: { stop_reason: 'cancelled' },
-});
+export const closed = (message?: string): ExecutionEnd => ending('close', { outcome: 'closed', message });
+
+export const failed = (error_code: string, message: string, exit_code?: number): ExecutionEnd =>
+  ending('kill', { outcome: 'failed', error_code, message, exit_code });
 
 /** Unlike a fault of the platform, which only the final report contains, this also ends an open turn with an error. */
-export const agentFailed = (message: string, report: AgentFailure['report'] = {}): ExecutionEnd => {
-  const { exitCode, ...rest } = report;
+export const agentFailed = (message: string, { exitCode, ...rest }: AgentFailure['report'] = {}): ExecutionEnd => {
   const failure = { error_code: 'agent_process_failed' as const, ...rest, message };
-  return {
-    stopMode: 'kill',
-    report: { outcome: 'failed', ...failure, ...(exitCode === undefined ? {} : { exit_code: exitCode }) },
-    openTurn: { stop_reason: 'error', ...failure },
-  };
+  const report = { outcome: 'failed' as const, ...failure, exit_code: exitCode };
+  return ending('kill', report, { stop_reason: 'error', ...failure });
 };
 
-export const handedBack = (message?: string): ExecutionEnd => ({
-  stopMode: 'graceful',
-  report: { outcome: 'handed_back', ...(message === undefined ? {} : { message }) },
-  openTurn: { stop_reason: 'cancelled' },
-});
+export const handedBack = (message?: string): ExecutionEnd => ending('graceful', { outcome: 'handed_back', message });
 
 /** The runner is stopped while the agent works. An `error` turn would blame the agent, so the turn is cancelled. */
-export const stopped = (): ExecutionEnd => ({
-  stopMode: 'graceful',
-  report: {
-    outcome: 'failed',
-    error_code: 'infrastructure_timeout',
-    message: 'The runner was stopped before the agent had finished.',
-  },
-  openTurn: { stop_reason: 'cancelled' },
-});
+export const stopped = (): ExecutionEnd => {
+  const message = 'The runner was stopped before the agent had finished.';
+  return ending('graceful', { outcome: 'failed', error_code: 'infrastructure_timeout', message });
+};
 
-export const fenced = (): ExecutionEnd => ({
-  stopMode: 'fence',
-  report: { outcome: 'failed' },
-  openTurn: { stop_reason: 'cancelled' },
-});
+export const fenced = (): ExecutionEnd => ending('fence', { outcome: 'failed' });

@@ -1,7 +1,7 @@
 import { NoResponseError } from './protocol/control-plane.js';
 import { errorText, type RunnerLog } from './runner-log.js';
-import { backoffMs, sleep } from './sleep.js';
 import { WorkspacesMissingError } from './workspace/workspace.js';
+import { retry } from './retry.js';
 
 /** After this time the execution is handed back: another worker may not have the fault. */
 const RETRY_LIMIT_MS = 5 * 60_000;
@@ -15,7 +15,7 @@ export function isTransient(error: unknown): boolean {
   return UNWRITABLE_DISK.includes((error as NodeJS.ErrnoException).code ?? '');
 }
 
-export interface RetryOptions {
+export interface TransientOptions {
   /** The end of the execution is decided, for example because its lease is lost. */
   readonly signal: AbortSignal;
   readonly log: RunnerLog;
@@ -25,19 +25,16 @@ export interface RetryOptions {
  * Retries after transient faults for five minutes or until the signal aborts, and logs it. Only before the agent starts:
  * until then a run may be executed again, so a fault must not end it.
  */
-export async function retryTransient<T>(attempt: () => Promise<T>, { signal, log }: RetryOptions): Promise<T> {
+export async function retryTransient<T>(call: () => Promise<T>, { signal, log }: TransientOptions): Promise<T> {
   let reportedAt = -Infinity;
   const deadline = performance.now() + RETRY_LIMIT_MS;
-  for (let attempts = 0; ; attempts += 1) {
-    try {
-      return await attempt();
-    } catch (error) {
-      if (!isTransient(error) || signal.aborted || performance.now() >= deadline) throw error;
-      if (performance.now() - reportedAt >= REPORT_MS) {
-        reportedAt = performance.now();
-        log.warn('the set-up is retried after a transient fault', { error: errorText(error), attempts });
-      }
-      await sleep(backoffMs(attempts, 200, 2_000), signal);
+  const again = (error: unknown, attempts: number): boolean => {
+    if (!isTransient(error) || signal.aborted || performance.now() >= deadline) return false;
+    if (performance.now() - reportedAt >= REPORT_MS) {
+      reportedAt = performance.now();
+      log.warn('the set-up is retried after a transient fault', { error: errorText(error), attempts });
     }
-  }
+    return true;
+  };
+  return retry(call, { firstMs: 200, maxMs: 2_000, signal, again });
 }

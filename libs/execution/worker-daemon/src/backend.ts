@@ -7,13 +7,12 @@ import type { JournalEntry } from './journal.js';
 export type RunnerPlace = Pick<RunnerHandover, 'workspace_dir'> &
   Partial<Pick<RunnerHandover, 'run_as' | 'place_env' | 'git'>>;
 
-/** A claimed execution. */
 export interface ClaimedTask {
   readonly taskId: string;
   /** Decimal. */
   readonly executionId: string;
   /** Execution marker in the environment of every process of the execution. */
-  readonly cookie: string;
+  readonly marker: string;
   /** The assignment of the server: image, sidecars, shape. Its `env_vars` contain secrets. */
   readonly assignment: TaskAssignmentData;
   /** The hand-over that the runner reads from standard input, with the token of the execution. */
@@ -35,7 +34,6 @@ export type TaskHandle = Readonly<Record<string, string | number>>;
 
 export type RunnerSignal = 'SIGTERM' | 'SIGKILL' | typeof RETIRE_SIGNAL;
 
-/** A runner of an execution. */
 export interface BackendTask {
   readonly handle: TaskHandle;
   /** Passes the hand-over to the runner, once, after the journal has the handle. The run starts with this call. */

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
+import { fields } from '#execution/runner';
 import WebSocket from 'ws';
 import type { HostLog } from '#execution/runner-host';
 import {
@@ -19,15 +20,14 @@ const GOING_AWAY = 1001;
 const STABLE_MS = 10_000;
 
 export interface ConnectionEvents {
-  /** The socket is open. */
   opened(): void;
   frame(frame: ServerFrame): void;
   /** The server has received everything that was sent before {@link Connection.mark} returned this number. */
   confirmed(mark: number): void;
-  /** The connection was lost; it is established again. */
   closed(reason: string): void;
 }
 
+/** Why there is no connection: the next attempt may succeed, or the server permanently rejects this worker. */
 type Ended =
   { readonly kind: 'closed'; readonly reason: string } | { readonly kind: 'refused'; readonly fault: WorkerFault };
 
@@ -135,14 +135,10 @@ export class Connection {
         if (!isBinary) this.read(bytes.toString('utf8'));
       });
       socket.on('unexpected-response', (request, response) => {
-        void readRejection(response).then((answer) => {
+        void readRejection(response).then((ended) => {
           request.destroy();
           clearInterval(watch);
-          resolve(
-            answer.kind === 'permanent'
-              ? { kind: 'refused', fault: answer.fault }
-              : { kind: 'closed', reason: answer.reason },
-          );
+          resolve(ended);
         });
       });
       // Every error is followed by a close.
@@ -173,18 +169,12 @@ export class Connection {
 }
 
 /** Exit codes of a worker that the server permanently rejects (sysexits.h: EX_NOPERM, EX_USAGE). */
-export const REJECTED_EXIT = { credentials: 77, name: 64 } as const;
+const REJECTED_EXIT = { credentials: 77, name: 64 } as const;
 
 const MAX_BODY_BYTES = 8_192;
 const BODY_MS = 2_000;
 
-export type Rejection =
-  | { readonly kind: 'permanent'; readonly fault: WorkerFault }
-  /** The next attempt may succeed. */
-  | { readonly kind: 'retry'; readonly reason: string };
-
-/** Classifies the response to a rejected upgrade. */
-export async function readRejection(response: IncomingMessage): Promise<Rejection> {
+async function readRejection(response: IncomingMessage): Promise<Ended> {
   const status = response.statusCode ?? 0;
   const detail = await detailOf(response);
   const quote = detail === '' ? '' : ` Detail: ${detail}`;
@@ -202,12 +192,12 @@ export async function readRejection(response: IncomingMessage): Promise<Rejectio
         REJECTED_EXIT.credentials,
       );
     default:
-      return { kind: 'retry', reason: `the server answered ${status}` };
+      return { kind: 'closed', reason: `the server answered ${status}` };
   }
 }
 
-const permanent = (message: string, exitCode: number): Rejection => ({
-  kind: 'permanent',
+const permanent = (message: string, exitCode: number): Ended => ({
+  kind: 'refused',
   fault: new WorkerFault(message, exitCode),
 });
 
@@ -222,8 +212,7 @@ async function detailOf(response: IncomingMessage): Promise<string> {
       size += chunk.length;
       if (size > MAX_BODY_BYTES) break;
     }
-    const body: unknown = JSON.parse(Buffer.concat(chunks).toString('utf8'));
-    const detail = typeof body === 'object' && body !== null && 'detail' in body ? body.detail : null;
+    const { detail } = fields(JSON.parse(Buffer.concat(chunks).toString('utf8')));
     return typeof detail === 'string' ? detail.replace(/\p{Cc}+/gu, ' ').slice(0, 500) : '';
   } catch {
     return '';

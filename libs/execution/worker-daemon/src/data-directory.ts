@@ -45,7 +45,6 @@ export function withinDataDirectory<T>(path: string, work: () => T): T {
   }
 }
 
-/** A random key of this directory, generated once. */
 export function installationKey(dataDir: string): string {
   const file = join(dataDir, 'installation-key');
   const own = `${file}.${randomBytes(6).toString('hex')}`;

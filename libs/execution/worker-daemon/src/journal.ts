@@ -8,7 +8,6 @@ import {
   renameSync,
   rmSync,
   writeFileSync,
-  writeSync,
 } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
@@ -17,8 +16,7 @@ import type { HostLog } from '#execution/runner-host';
 const shape = z.object({
   task_id: z.string().min(1),
   execution_id: z.string().regex(/^\d{1,19}$/),
-  cookie: z.string().min(8),
-  /** RFC 3339. */
+  marker: z.string().min(8),
   started_at: z.string(),
   backend: z.string(),
   handle: z.record(z.string(), z.union([z.string(), z.number()])),
@@ -55,13 +53,7 @@ export class Journal {
   /** Returns when the entry is on the disk. */
   write(entry: JournalEntry): void {
     const unfinished = `${this.fileOf(entry.execution_id)}.new`;
-    const file = openSync(unfinished, 'w', 0o600);
-    try {
-      writeSync(file, `${JSON.stringify(entry)}\n`);
-      fsyncSync(file);
-    } finally {
-      closeSync(file);
-    }
+    writeFileSync(unfinished, `${JSON.stringify(entry)}\n`, { mode: 0o600, flush: true });
     renameSync(unfinished, this.fileOf(entry.execution_id));
     this.syncDirectory();
   }

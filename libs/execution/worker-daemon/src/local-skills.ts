@@ -1,5 +1,6 @@
 import { lstatSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, join, relative, resolve } from 'node:path';
+import { fields } from '#execution/runner';
 import { parse } from 'yaml';
 import type { HostLog } from '#execution/runner-host';
 import type { WorkerSkill } from '#execution/worker-protocol';
@@ -81,11 +82,7 @@ function readSkill(directory: string, log: HostLog): WorkerSkill | null {
     if (!stats.isFile() || stats.size > MAX_FILE_BYTES) return null;
     const text = readFileSync(file, 'utf8');
     const found = findFrontMatter(text);
-    const values: unknown = found.kind === 'found' ? parse(text.slice(found.start, found.end)) : null;
-    const { name, description } = (typeof values === 'object' && values !== null ? values : {}) as Record<
-      string,
-      unknown
-    >;
+    const { name, description } = fields(found.kind === 'found' ? parse(text.slice(found.start, found.end)) : null);
     return { name: textOf(name, basename(directory), MAX_NAME), description: textOf(description, '', MAX_DESCRIPTION) };
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT')

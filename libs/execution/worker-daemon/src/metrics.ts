@@ -4,7 +4,6 @@ import { WorkerFault } from './backend.js';
 
 export type TaskResult = 'completed' | 'failed' | 'lost';
 
-/** Prometheus metrics of the daemon. */
 export class WorkerMetrics {
   readonly registry = new Registry();
   readonly connected = this.gauge('headrace_worker_connected', '1 while the worker is connected to its server.');

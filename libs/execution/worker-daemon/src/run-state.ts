@@ -1,3 +1,4 @@
+import { fields } from '#execution/runner';
 import type { HostLog } from '#execution/runner-host';
 import type { ActiveTask } from './active-task.js';
 import type { WorkerOptions } from './options/read-worker-options.js';
@@ -25,7 +26,6 @@ export async function hasRunEnded(access: Access, taskId: string): Promise<boole
   return state !== null && ENDED_STATES.includes(state);
 }
 
-/** Null when the state is unknown. */
 async function runState({ serverRootUrl, apiKey }: Access, taskId: string): Promise<string | null> {
   try {
     const response = await fetch(`${serverRootUrl}/api/v1/agent/runs/${encodeURIComponent(taskId)}`, {
@@ -33,8 +33,7 @@ async function runState({ serverRootUrl, apiKey }: Access, taskId: string): Prom
       signal: AbortSignal.timeout(RESPONSE_TIMEOUT_MS),
       redirect: 'error',
     });
-    const body: unknown = await response.json();
-    const state = typeof body === 'object' && body !== null && 'state' in body ? body.state : null;
+    const { state } = fields(await response.json());
     return response.ok && typeof state === 'string' ? state : null;
   } catch {
     return null;
@@ -43,13 +42,6 @@ async function runState({ serverRootUrl, apiKey }: Access, taskId: string): Prom
 
 const POLL_MS = 1_000;
 
-export interface RunStateQueries {
-  /** Whether the run has ended according to the server. */
-  hasRunEnded(taskId: string): Promise<boolean>;
-  /** The server rejects this worker, so it cannot be queried. Runners have separate tokens and still know their state. */
-  isRejected(): boolean;
-}
-
 /** While the worker drains, ends runners that only wait for follow-ups, which could take very long. */
 export class IdleRunnerMonitor {
   private timer: NodeJS.Timeout | undefined;
@@ -57,7 +49,11 @@ export class IdleRunnerMonitor {
 
   constructor(
     private readonly live: () => readonly ActiveTask[],
-    private readonly queries: RunStateQueries,
+    private readonly queries: {
+      readonly hasRunEnded: (taskId: string) => Promise<boolean>;
+      /** The server rejects this worker, so it cannot be queried. Runners have separate tokens and still know their state. */
+      readonly isRejected: () => boolean;
+    },
     private readonly log: HostLog,
   ) {}
 

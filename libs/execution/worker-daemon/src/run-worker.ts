@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import { BUILTIN_HARNESS, type DetectedHarness, detectHarnesses } from '#execution/runner';
+import { BUILTIN_HARNESS, type DetectedHarness, detectHarnesses, jsonLinesLog, onAbort } from '#execution/runner';
 import type { HostLog } from '#execution/runner-host';
 import type { WorkerHarness } from '#execution/worker-protocol';
-import { type Clock, ownVersion, SystemClock } from '#platform/kernel';
+import { ownVersion, SystemClock } from '#platform/kernel';
 import { type Backend, WorkerFault } from './backend.js';
 import { installationKey, openDataDirectory, withDirectoryLock, withinDataDirectory } from './data-directory.js';
 import { DockerBackend } from './docker/docker-backend.js';
@@ -12,23 +12,18 @@ import { serveMetrics, WorkerMetrics } from './metrics.js';
 import { isWorldReadable, type WorkerOptions } from './options/read-worker-options.js';
 import { ProcessBackend } from './process/process-backend.js';
 import { outcomeCode } from './run-state.js';
-import { workerLog } from './worker-log.js';
 import { Worker, type WorkerEnd } from './worker.js';
 
 export interface RunWorkerOptions {
-  /** Receives the lines of the log. */
   readonly write: (line: string) => void;
-  /** Aborts to drain the worker. */
   readonly drain: AbortSignal;
-  /** Aborts to stop running tasks, too. */
   readonly stop: AbortSignal;
-  readonly clock?: Clock;
 }
 
 /** Runs the daemon to its end. Returns the exit code; rejects with WorkerFault when it cannot start. */
 export async function runWorker(given: WorkerOptions, run: RunWorkerOptions): Promise<number> {
-  const clock = run.clock ?? new SystemClock();
-  const log = workerLog(run.write, clock, given.logLevel);
+  const clock = new SystemClock();
+  const log = jsonLinesLog(run.write, clock, {}, given.logLevel);
   const dataDir = openDataDirectory(given.dataDir);
   const options: WorkerOptions = { ...given, dataDir };
   const version = ownVersion();
@@ -87,11 +82,6 @@ const instanceIdOf = (key: string): string => createHash('sha256').update(`insta
 function withHint(found: DetectedHarness, { harnesses }: Pick<WorkerOptions, 'harnesses'>): WorkerHarness {
   const own = Object.hasOwn(harnesses, found.id) ? harnesses[found.id] : undefined;
   return own === undefined ? found : { ...found, install_hint: own.install_hint };
-}
-
-function onAbort(signal: AbortSignal, then: () => void): void {
-  if (signal.aborted) then();
-  else signal.addEventListener('abort', then, { once: true });
 }
 
 /** @param installationKey of the data directory; users and names are derived from it, and it never leaves the process. */

@@ -2,9 +2,8 @@ import { randomBytes } from 'node:crypto';
 import type { HostLog } from '#execution/runner-host';
 import { EXECUTION_ENV, type TaskAssignmentData, type TaskRef, type WorkerFrame } from '#execution/worker-protocol';
 import type { Clock } from '#platform/kernel';
-import { ActiveTask, handoverFor, type StopMode } from './active-task.js';
+import { ActiveTask, handoverFor, type StopMode, endFrame, exitCodeOfTask } from './active-task.js';
 import { type Backend, type BackendTask, type ClaimedTask, SetupFault, type TaskEnd } from './backend.js';
-import { endFrame, exitCodeOf } from './end-frame.js';
 import type { Journal } from './journal.js';
 import type { WorkerMetrics } from './metrics.js';
 import type { WorkerOptions } from './options/read-worker-options.js';
@@ -41,7 +40,6 @@ export class Tasks {
     return Math.max(0, this.parts.options.slots - this.live.length);
   }
 
-  /** All tasks, for hello. */
   get all(): TaskRef[] {
     return [...this.tasks.values()].map(refOf);
   }
@@ -50,17 +48,13 @@ export class Tasks {
     return this.live.map(refOf);
   }
 
-  /** Restores the executions of an earlier process of the daemon. */
   async restore(): Promise<void> {
     const { journal, backend, log } = this.parts;
     for (const entry of journal.read()) {
       const { task_id, execution_id } = entry;
       if (entry.backend !== backend.name) {
-        log.warn('an execution of another backend is not restored', {
-          task_id,
-          execution_id,
-          backend: entry.backend,
-        });
+        const fields = { task_id, execution_id, backend: entry.backend };
+        log.warn('an execution of another backend is not restored', fields);
         continue;
       }
       const task = new ActiveTask(task_id, execution_id);
@@ -71,13 +65,10 @@ export class Tasks {
         return null;
       });
       if (runner === null) {
-        await backend.clear(entry).catch((error: unknown) =>
-          log.error('processes and files of an execution could not be removed', {
-            task_id,
-            execution_id,
-            error: String(error),
-          }),
-        );
+        await backend.clear(entry).catch((error: unknown) => {
+          const fields = { task_id, execution_id, error: String(error) };
+          log.error('processes and files of an execution could not be removed', fields);
+        });
         this.settle(task, { kind: 'vanished', message: 'The runner no longer existed when the worker restarted.' });
       } else {
         log.info('a runner is supervised again', { task_id, execution_id });
@@ -125,7 +116,6 @@ export class Tasks {
     await this.start(task, assignment);
   }
 
-  /** Stops a task on request of the server. */
   requestStop(by: { readonly taskId?: string; readonly executionId?: string }, stopMode: StopMode): void {
     for (const task of this.live) {
       if (task.taskId !== by.taskId && task.executionId !== by.executionId) continue;
@@ -174,13 +164,13 @@ export class Tasks {
 
   private async start(task: ActiveTask, assignment: TaskAssignmentData): Promise<void> {
     const { backend, journal, clock, log, options } = this.parts;
-    const cookie = randomBytes(32).toString('hex');
+    const marker = randomBytes(32).toString('hex');
     const claimed: ClaimedTask = {
       taskId: task.taskId,
       executionId: task.executionId,
-      cookie,
+      marker,
       assignment,
-      handover: (place) => handoverFor(options, assignment, cookie, place),
+      handover: (place) => handoverFor(options, assignment, marker, place),
     };
     let runner: BackendTask | null = null;
     try {
@@ -188,7 +178,7 @@ export class Tasks {
       task.entry = {
         task_id: task.taskId,
         execution_id: task.executionId,
-        cookie,
+        marker,
         started_at: clock.now().toISOString(),
         backend: backend.name,
         handle: runner.handle,
@@ -196,16 +186,14 @@ export class Tasks {
       journal.write(task.entry);
       this.follow(task, runner);
       await runner.begin();
-      log.info('runner started', { ...refOf(task), ...logFieldsOf(runner.handle) });
+      const { pid, container } = runner.handle;
+      log.info('runner started', { ...refOf(task), pid, container });
     } catch (error) {
       log.error('task could not be started', { ...refOf(task), error: String(error) });
       if (runner !== null && task.runner === runner) return runner.signal('SIGKILL');
       runner?.signal('SIGKILL');
       const message = error instanceof Error ? error.message : String(error);
-      this.settle(
-        task,
-        error instanceof SetupFault ? { kind: 'setup_failed', message } : { kind: 'vanished', message },
-      );
+      this.settle(task, { kind: error instanceof SetupFault ? 'setup_failed' : 'vanished', message });
     }
   }
 
@@ -216,7 +204,7 @@ export class Tasks {
 
   private settle(task: ActiveTask, end: TaskEnd): void {
     const frame = endFrame(task.taskId, end, task.stopMode);
-    const exitCode = exitCodeOf(end);
+    const exitCode = exitCodeOfTask(end);
     this.parts.metrics.ended(frame?.type === 'task_completed' ? 'completed' : frame === null ? 'lost' : 'failed');
     const level = exitCode === 0 ? 'info' : 'warn';
     this.parts.log[level]('task ended', {
@@ -238,12 +226,3 @@ export class Tasks {
 }
 
 const refOf = ({ taskId, executionId }: ActiveTask): TaskRef => ({ task_id: taskId, execution_id: executionId });
-
-/** Fields of a handle for the log. */
-const logFieldsOf = ({
-  pid,
-  container,
-}: Readonly<Record<string, string | number>>): Record<string, string | number> => ({
-  ...(pid === undefined ? {} : { pid }),
-  ...(container === undefined ? {} : { container }),
-});

@@ -2,23 +2,19 @@ import type { HostLog } from '#execution/runner-host';
 import type { BeatAnswer, Hello, HelloAnswer, ServerFrame, TaskAssignmentData } from '#execution/worker-protocol';
 import type { WorkerFault } from './backend.js';
 import { Connection } from './connection.js';
-import { HeartbeatTimer } from './heartbeat-timer.js';
 import type { WorkerMetrics } from './metrics.js';
 import type { WorkerOptions } from './options/read-worker-options.js';
 import { IdleRunnerMonitor, hasRunEnded } from './run-state.js';
 import { Tasks, type TasksParts } from './tasks.js';
 
-/** The description that the worker sends on each connection. */
 export type WorkerDescription = Pick<Hello['data'], 'version' | 'harnesses' | 'skills'>;
 
 export interface WorkerParts extends Omit<TasksParts, 'send' | 'changed'> {
   /** Names this daemon to the server, over reconnects and restarts. */
   readonly instanceId: string;
-  /** Called for each hello. */
   readonly describe: () => Promise<WorkerDescription>;
 }
 
-/** The end of the daemon. */
 export interface WorkerEnd {
   /** The server permanently rejects this worker. */
   readonly fault: WorkerFault | null;
@@ -41,7 +37,7 @@ export class Worker {
   private readonly options: WorkerOptions;
   private readonly metrics: WorkerMetrics;
   private readonly isOver = new AbortController();
-  private isConnected_ = false;
+  isConnected = false;
   private isDraining = false;
   private isStopping = false;
   /** Tasks of an earlier process are known, so it is clear whether there is something to wait for. */
@@ -79,10 +75,6 @@ export class Worker {
       send: (frame) => this.connection.send(frame),
       changed: (ended) => this.onChanged(ended),
     });
-  }
-
-  get isConnected(): boolean {
-    return this.isConnected_;
   }
 
   /** Runs until {@link drain} or {@link stop} is complete, or the server permanently rejects this worker. */
@@ -126,7 +118,6 @@ export class Worker {
     this.endWhenDone();
   }
 
-  /** Stops running tasks, which end with infrastructure_timeout. */
   stop(): void {
     this.isStopping = true;
     this.drain();
@@ -140,7 +131,7 @@ export class Worker {
   }
 
   private async onOpened(): Promise<void> {
-    this.isConnected_ = true;
+    this.isConnected = true;
     this.isReconciled = false;
     this.speaksHello = false;
     this.metrics.connected.set(1);
@@ -216,8 +207,8 @@ export class Worker {
   }
 
   private onClosed(): void {
-    if (this.isConnected_) this.log.warn('disconnected');
-    this.isConnected_ = false;
+    if (this.isConnected) this.log.warn('disconnected');
+    this.isConnected = false;
     this.isReconciled = false;
     this.metrics.connected.set(0);
     this.metrics.disconnected.inc();
@@ -244,7 +235,7 @@ export class Worker {
   }
 
   private async beat(): Promise<void> {
-    if (!this.isConnected_ || !this.speaksHello) return;
+    if (!this.isConnected || !this.speaksHello) return;
     const { tasks, isDraining } = this;
     const free = isDraining ? 0 : tasks.freeSlots;
     await this.connection.send({
@@ -263,5 +254,48 @@ export class Worker {
     if (!this.isRestored || !this.isDraining || this.tasks.live.length > 0 || this.isOver.signal.aborted) return;
     if (this.tasks.unacknowledged.length === 0 || this.fault !== null) return this.isOver.abort();
     setTimeout(() => this.isOver.abort(), ACKNOWLEDGEMENT_TIMEOUT_MS).unref();
+  }
+}
+
+const SOON_MS = 50;
+
+/** Calls `beat` periodically, ± 20 % so that workers do not synchronize, and soon after a change. */
+export class HeartbeatTimer {
+  private seconds = 0;
+  private timer: NodeJS.Timeout | undefined;
+  private soonTimer: NodeJS.Timeout | undefined;
+
+  constructor(private readonly beat: () => void) {}
+
+  every(seconds: number): void {
+    this.seconds = seconds;
+    this.arm();
+  }
+
+  /** Several changes within a moment cause one heartbeat. */
+  soon(): void {
+    if (this.seconds === 0) return;
+    this.soonTimer ??= setTimeout(() => {
+      this.soonTimer = undefined;
+      this.beat();
+      this.arm();
+    }, SOON_MS);
+  }
+
+  stop(): void {
+    this.seconds = 0;
+    clearTimeout(this.timer);
+    clearTimeout(this.soonTimer);
+    this.soonTimer = undefined;
+  }
+
+  private arm(): void {
+    clearTimeout(this.timer);
+    if (this.seconds === 0) return;
+    const waitMs = this.seconds * 1000 * (0.8 + Math.random() * 0.4);
+    this.timer = setTimeout(() => {
+      this.beat();
+      this.arm();
+    }, waitMs);
   }
 }

@@ -1,5 +1,4 @@
-export { WorkerSockets } from './application/worker-sockets.js';
 export { WorkerTasks } from './application/worker-tasks.js';
 export type { WorkerRef } from './domain/worker.js';
-export { type ConnectedWorker, ConnectedWorkersStore } from './persistence/connected-workers.store.js';
+export { WorkerSockets } from './socket/worker-sockets.js';
 export { WorkersHttpModule, WorkersModule } from './workers.module.js';

@@ -3,12 +3,6 @@ export const WORKER_SOCKET_PATH = '/selfhosted/worker/ws';
 
 /** Bytes of one frame, in both directions. */
 export const MAX_FRAME_BYTES = 1_048_576;
-/** Without a frame, ping or pong for this long a connection is dropped, and counts no more. */
-export const WORKER_SILENCE_MS = 90_000;
-/** How often a worker pings. The server pings as often. */
-export const PING_EVERY_MS = 30_000;
-/** A worker that has had neither frame nor pong for this long takes the connection for broken. */
-export const PONG_TIMEOUT_MS = 60_000;
 
 /** Why the server closes a socket (RFC 6455). */
 export const CLOSE_CODES = {

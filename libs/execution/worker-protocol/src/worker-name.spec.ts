@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { MAX_WORKER_NAME_LENGTH, workerNameFault } from './worker-name.js';
+import { MAX_WORKER_NAME_LENGTH, workerHostFault, workerNameFault } from './worker-name.js';
 
 describe('the name of a worker', () => {
   it.each(['build-1', 'büro 3', '机器', 'a/b:c', 'x'.repeat(MAX_WORKER_NAME_LENGTH), 'my-warp'])(
@@ -23,4 +23,24 @@ describe('the name of a worker', () => {
       expect(workerNameFault(name)).toMatchObject({ kind: 'unfit' });
     },
   );
+});
+
+describe('worker_host', () => {
+  it.each(['warp', 'build-1', 'büro 3', 'my-warp', 'x'.repeat(256)])('may be %s', (host) => {
+    expect(workerHostFault(host)).toBeNull();
+  });
+
+  it.each(['WARP', 'Warp', 'warp-1', 'WarpDrive', 'warp '])('is reserved: %j', (host) => {
+    expect(workerHostFault(host)).toMatch(/exactly `warp`/);
+  });
+
+  it.each([
+    ['', /blank/],
+    ['  ', /blank/],
+    [' build-1', /space/],
+    ['build\u200b1', /invisible/],
+    ['x'.repeat(257), /must not exceed 256/],
+  ])('names nobody: %j', (host, says) => {
+    expect(workerHostFault(host)).toMatch(says);
+  });
 });

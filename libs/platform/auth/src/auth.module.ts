@@ -1,15 +1,18 @@
 import { Global, Module } from '@nestjs/common';
-import { TypeOrmModule } from '@nestjs/typeorm';
-import { AccessChanges } from './application/access-changes.js';
+import { APP_GUARD, APP_INTERCEPTOR } from '@nestjs/core';
+import { RequestAuthenticator, SenderAddress } from '#platform/http';
 import { MembersService } from './application/members.service.js';
 import { PrincipalDirectory } from './application/principal-directory.js';
 import { ServiceAccountsService } from './application/service-accounts.service.js';
 import { TeamDirectory } from './application/team-directory.js';
 import { TeamsService } from './application/teams.service.js';
-import { TokenAuthenticator } from './application/token-authenticator.js';
+import { AccessChanges, TokenAuthenticator } from './application/token-authenticator.js';
+import { TokenUsage } from './application/token-usage.js';
 import { TokensService } from './application/tokens.service.js';
 import { DisabledUserListeners, UsersService } from './application/users.service.js';
-import { AUTH_ENTITIES } from './persistence/entities.js';
+import { AuthorizeGuard, PermissionInterceptor } from './http/authorize.guard.js';
+import { BearerAuthenticator } from './http/bearer-authenticator.js';
+import { UnauthorizedThrottle } from './http/unauthorized-throttle.js';
 import { TokenQueries } from './persistence/token-queries.js';
 
 const EXPORTED = [
@@ -28,9 +31,20 @@ const EXPORTED = [
 
 /** Principals, teams, roles and tokens, for the command line and, with {@link AuthHttpModule}, the API. */
 @Global()
-@Module({
-  imports: [TypeOrmModule.forFeature(AUTH_ENTITIES)],
-  providers: EXPORTED,
-  exports: EXPORTED,
-})
+@Module({ providers: EXPORTED, exports: EXPORTED })
 export class AuthModule {}
+
+/** Closes every route that is not declared open: authentication before the body, authorization before the handler. */
+@Module({
+  imports: [AuthModule],
+  providers: [
+    SenderAddress,
+    TokenUsage,
+    UnauthorizedThrottle,
+    { provide: RequestAuthenticator, useClass: BearerAuthenticator },
+    { provide: APP_GUARD, useClass: AuthorizeGuard },
+    { provide: APP_INTERCEPTOR, useClass: PermissionInterceptor },
+  ],
+  exports: [RequestAuthenticator, TokenUsage, UnauthorizedThrottle],
+})
+export class AuthHttpModule {}

@@ -1,17 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import {
   chmodSync,
-  closeSync,
-  fsyncSync,
   linkSync,
   mkdirSync,
-  openSync,
   readdirSync,
   readFileSync,
   realpathSync,
   renameSync,
   rmSync,
-  writeSync,
+  writeFileSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { SettingsError } from './parse-settings.js';
@@ -36,17 +33,17 @@ export function ensureDataDir(dataDir: string): string {
 /** `recursive` of Node never returns on a file system that rejects new directories with ENOENT, such as /proc. */
 function makeDirectory(path: string): void {
   try {
-    makeOne(path);
+    unlessExisting(() => mkdirSync(path));
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || path === dirname(path)) throw error;
     makeDirectory(dirname(path));
-    makeOne(path);
+    unlessExisting(() => mkdirSync(path));
   }
 }
 
-function makeOne(path: string): void {
+function unlessExisting(create: () => void): void {
   try {
-    mkdirSync(path);
+    create();
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
   }
@@ -78,26 +75,16 @@ export function readIfPresent(path: string): string | null {
 export function persistedSecret(path: string): string {
   const existing = readIfPresent(path)?.trim();
   if (existing) return existing;
-  withTemporaryFile(path, `${randomBytes(32).toString('base64url')}\n`, (temporary) => {
-    try {
-      linkSync(temporary, path);
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-    }
-  });
+  withTemporaryFile(path, `${randomBytes(32).toString('base64url')}\n`, (temporary) =>
+    unlessExisting(() => linkSync(temporary, path)),
+  );
   return readFileSync(path, 'utf8').trim();
 }
 
 function withTemporaryFile(path: string, content: string, publish: (temporary: string) => void): void {
   const temporary = `${path}.${randomBytes(6).toString('hex')}`;
   try {
-    const file = openSync(temporary, 'wx', 0o600);
-    try {
-      writeSync(file, content);
-      fsyncSync(file);
-    } finally {
-      closeSync(file);
-    }
+    writeFileSync(temporary, content, { flag: 'wx', mode: 0o600, flush: true });
     publish(temporary);
   } finally {
     rmSync(temporary, { force: true });

@@ -3,71 +3,76 @@ import { isIP } from 'node:net';
 import { isAbsolute, normalize, resolve } from 'node:path';
 import { parseDuration } from '#platform/kernel';
 
-/** Parses the text of a setting. `parse` throws an Error whose message continues the name of the setting. */
-export interface SettingKind<T> {
-  /** Format and unit of the text. */
-  readonly shape: string;
-  /** The default as text; empty means "unset". */
-  readonly defaultText: string;
-  /** Shown in `.env.example` instead of a default that depends on the machine. */
-  readonly exampleText?: string;
-  parse(value: string): T;
+/** The format of a setting. `parse` throws an Error whose message continues the name of the setting. */
+export class SettingKind<T> {
+  constructor(
+    /** Format and unit of the text. */
+    readonly shape: string,
+    /** The default as text; empty means "unset". */
+    readonly defaultText: string,
+    readonly parse: (value: string) => T,
+    /** Shown in `.env.example`, instead of a default that depends on the machine. */
+    readonly exampleText = defaultText,
+  ) {}
+
+  /**
+   * A setting of this kind: its meaning and default in one or two sentences, and the name of its variable, by default that of
+   * the field: `LEASE_TTL` for `leaseTtl`.
+   */
+  describe(description: string, env?: string): DescribedKind<T> {
+    return { kind: this, description, env };
+  }
 }
 
-/** A setting of the environment. */
-export interface SettingDefinition<T> {
-  /** Name of the environment variable. */
-  readonly env: string;
+interface DescribedKind<T> {
   readonly kind: SettingKind<T>;
-  /** Meaning and default in one or two sentences, for `.env.example`. */
   readonly description: string;
-  /** Title of the section of `.env.example`; set by {@link settingGroup}. */
+  readonly env: string | undefined;
+}
+
+/** A setting of the environment: `env` is the name of its variable, `group` the section of `.env.example`. */
+export interface SettingDefinition<T> extends DescribedKind<T> {
+  readonly env: string;
   readonly group: string;
 }
 
-export const setting = <T>(env: string, kind: SettingKind<T>, description: string): SettingDefinition<T> => ({
-  env,
-  kind,
-  description,
-  group: '',
-});
-
 /** Settings of one section of `.env.example`. */
-export function settingGroup<T extends Readonly<Record<string, SettingDefinition<unknown>>>>(
+export function settingGroup<V extends Readonly<Record<string, unknown>>>(
   group: string,
-  settings: T,
-): T {
-  return Object.fromEntries(
-    Object.entries(settings).map(([field, definition]) => [field, { ...definition, group }]),
-  ) as T;
+  settings: { readonly [K in keyof V]: DescribedKind<V[K]> },
+): { readonly [K in keyof V]: SettingDefinition<V[K]> } {
+  const definitions = Object.entries<DescribedKind<unknown>>(settings).map(([field, definition]) => {
+    const env = definition.env ?? field.replaceAll(/[A-Z]/g, '_$&').toUpperCase();
+    return [field, { ...definition, env, group }] as const;
+  });
+  return Object.fromEntries(definitions) as { readonly [K in keyof V]: SettingDefinition<V[K]> };
 }
 
-const kind = <T>(shape: string, defaultText: string, parse: (value: string) => T): SettingKind<T> => ({
-  shape,
-  defaultText,
-  parse,
-});
+const kind = <T>(shape: string, defaultText: string, parse: (value: string) => T): SettingKind<T> =>
+  new SettingKind(shape, defaultText, parse);
 
 export const text = (fallback: string): SettingKind<string> => kind('text', fallback, (value) => value);
 
 export const path = (fallback: string): SettingKind<string> => kind('path', fallback, (value) => resolve(value));
 
 /** A path, or the empty text when unset. */
-export const optionalPath = (): SettingKind<string> =>
-  kind('path', '', (value) => (value === '' ? '' : resolve(value)));
+export const optionalPath = (): SettingKind<string> => kind('path', '', (value) => value && resolve(value));
 
 /** A readable file, or the empty text when unset. */
 export const optionalFile = (): SettingKind<string> =>
   kind('path of a file', '', (value) => {
-    if (value === '') return '';
-    const file = resolve(value);
+    const file = value && resolve(value);
     try {
-      accessSync(file, constants.R_OK);
+      if (file !== '') accessSync(file, constants.R_OK);
+      return file;
     } catch {
       throw new Error('must be the path of a readable file');
     }
-    return file;
   });
+
+/** Undefined when the variable is unset. */
+const optional = <T>({ shape, parse }: SettingKind<T>): SettingKind<T | undefined> =>
+  kind(shape, '', (value) => (value === '' ? undefined : parse(value)));
 
 /** The address, or a name of this machine, that a listener binds. */
 export const host = (fallback: string): SettingKind<string> =>
@@ -89,10 +94,11 @@ export const integer = (fallback: number, min: number, max: number): SettingKind
 
 /** Undefined when unset, because the default depends on other settings. */
 export const optionalInteger = (min: number, max: number): SettingKind<number | undefined> =>
-  kind(integer(min, min, max).shape, '', (value) => (value === '' ? undefined : integer(min, min, max).parse(value)));
+  optional(integer(min, min, max));
 
 /** Keeps a default that depends on the machine out of the generated `.env.example`. */
-export const machineDependent = <T>(setting: SettingKind<T>): SettingKind<T> => ({ ...setting, exampleText: '' });
+export const machineDependent = <T>({ shape, defaultText, parse }: SettingKind<T>): SettingKind<T> =>
+  new SettingKind(shape, defaultText, parse, '');
 
 export const decimal = (fallback: number, min: number, max: number): SettingKind<number> =>
   kind(`number, ${min} to ${max}`, String(fallback), (value) => {
@@ -103,8 +109,7 @@ export const decimal = (fallback: number, min: number, max: number): SettingKind
   });
 
 /** The port of a listener that does not exist when the setting is unset. */
-export const optionalPort = (): SettingKind<number | undefined> =>
-  kind('integer, 0 to 65535', '', (value) => (value === '' ? undefined : port(0).parse(value)));
+export const optionalPort = (): SettingKind<number | undefined> => optional(port(0));
 
 export const port = (fallback: number): SettingKind<number> => integer(fallback, 0, 65_535);
 
@@ -115,13 +120,17 @@ export const boolean = (fallback: boolean): SettingKind<boolean> =>
     throw new Error('must be true or false');
   });
 
+/** The items of a list with commas. */
+const itemsOf = (value: string): string[] =>
+  value
+    .split(',')
+    .map((item) => item.trim())
+    .filter((item) => item !== '');
+
 /** Addresses, CIDR ranges, and the names of ranges that Express knows. */
 export const addressRanges = (): SettingKind<readonly string[]> =>
   kind('comma-separated list of IP addresses, CIDR ranges, loopback, linklocal, uniquelocal', '', (value) => {
-    const items = value
-      .split(',')
-      .map((item) => item.trim())
-      .filter((item) => item !== '');
+    const items = itemsOf(value);
     if (!items.every(isAddressRange)) throw new Error('must be IP addresses or CIDR ranges such as 10.0.0.0/8');
     return items;
   });
@@ -150,27 +159,28 @@ export const duration = (fallback: string, min: string, max: string): SettingKin
   });
 };
 
-/** An absolute URL of one of the protocols, or undefined when unset. The message never repeats the value, which may contain a password. */
-export const optionalUrl = (protocols: readonly string[]): SettingKind<string | undefined> =>
+/** An absolute URL of one of the protocols. The message never repeats the value, which may contain a password. */
+const url = (protocols: readonly string[]): SettingKind<string> =>
   kind(`URL (${protocols.join(' ')})`, '', (value) => {
-    if (value === '') return undefined;
     if (!URL.canParse(value) || !protocols.includes(new URL(value).protocol)) {
       throw new Error(`must be a URL that starts with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`);
     }
     return value.replace(/\/+$/, '');
   });
 
+export const optionalUrl = (protocols: readonly string[]): SettingKind<string | undefined> => optional(url(protocols));
+
 /** An http or https URL to which paths can be appended, or undefined when unset. */
 export const publicOrigin = (): SettingKind<string | undefined> => {
-  const url = optionalUrl(['http:', 'https:']);
-  return kind(url.shape, '', (value) => {
-    const parsed = url.parse(value);
-    if (parsed === undefined) return undefined;
+  const { shape, parse } = url(['http:', 'https:']);
+  const origin = kind(shape, '', (value) => {
+    const parsed = parse(value);
     const { search, hash, username, password } = new URL(parsed);
     if (search + hash + username + password !== '')
       throw new Error('must not contain a query, fragment, user or password');
     return parsed;
   });
+  return optional(origin);
 };
 
 export type EngineAddress =
@@ -215,31 +225,25 @@ export const repositoryBase = (fallback: string): SettingKind<string> =>
 /** Absolute paths, which do not have to exist yet. */
 export const directories = (): SettingKind<readonly string[]> =>
   kind('comma-separated absolute paths', '', (value) => {
-    const paths = value
-      .split(',')
-      .map((path) => path.trim())
-      .filter((path) => path !== '')
-      .map((path) => (path === '/' ? path : path.replace(/\/+$/, '')));
+    const paths = itemsOf(value).map((path) => (path === '/' ? path : path.replace(/\/+$/, '')));
     if (paths.some((path) => !isAbsolute(path) || normalize(path) !== path || path === '/'))
       throw new Error('must be absolute paths without . and .. segments, other than the root');
     return paths;
   });
 
+const MIN_KEY_LENGTH = 32;
+
 export const secretKey = (): SettingKind<string | undefined> =>
   kind('text of at least 32 characters', '', (value) => {
-    if (value === '') return undefined;
-    if (value.length < 32) throw new Error('must have at least 32 characters');
-    return value;
+    if (value !== '' && value.length < MIN_KEY_LENGTH) throw new Error('must have at least 32 characters');
+    return value || undefined;
   });
 
-/** Several {@link secretKey}s, which cannot contain a comma. */
 export const secretKeys = (): SettingKind<readonly string[]> =>
   kind('comma-separated texts of at least 32 characters each', '', (value) => {
-    const keys = value
-      .split(',')
-      .map((key) => key.trim())
-      .filter((key) => key !== '');
-    if (keys.some((key) => key.length < 32)) throw new Error('must have at least 32 characters in each key');
+    const keys = itemsOf(value);
+    if (keys.some((key) => key.length < MIN_KEY_LENGTH))
+      throw new Error('must have at least 32 characters in each key');
     return keys;
   });
 
@@ -261,9 +265,7 @@ export const optionalBucket = (): SettingKind<BucketLocation | undefined> =>
     return { bucket, prefix: path.slice(1) };
   });
 
-/** Secret text, or undefined when unset. */
-export const optionalSecret = (): SettingKind<string | undefined> =>
-  kind('text', '', (value) => (value === '' ? undefined : value));
+export const optionalSecret = (): SettingKind<string | undefined> => optional(text(''));
 
 /** Retention time in milliseconds; undefined (unset, or 0) means forever. */
 export const retention = (): SettingKind<number | undefined> => {

@@ -41,7 +41,7 @@ export function renderEnvExample(): string {
       lines.push('', `# --- ${group} ---`);
     }
     lines.push('', `# ${definition.description}`, `# ${definition.kind.shape}`);
-    lines.push(`#${definition.env}=${definition.kind.exampleText ?? definition.kind.defaultText}`);
+    lines.push(`#${definition.env}=${definition.kind.exampleText}`);
   }
   return `${lines.join('\n')}\n`;
 }

@@ -1,7 +1,6 @@
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import {
-  chownSync,
   lstatSync,
   mkdirSync,
   readFileSync,
@@ -15,7 +14,7 @@ import {
 import { dirname, join } from 'node:path';
 import { persistedSecret, readIfPresent } from '#platform/config';
 import { type NativeServer, nativeServer } from './native-server.js';
-import { canReach, serverAccount, type ServerAccount, systemStateDir } from './server-account.js';
+import { canReach, changeOwner, serverAccount, type ServerAccount, systemStateDir } from './server-account.js';
 import { INITIAL_SETTINGS, SERVER_ENVIRONMENT } from './server-options.js';
 import { SOCKET_PORT } from './server-socket.js';
 
@@ -85,7 +84,7 @@ function chooseDirectory(dataDir: string, link: string, account: ServerAccount):
   if (canReach(dataDir, account)) return link;
   const home = join(systemStateDir(), `data-${randomBytes(8).toString('hex')}`);
   mkdirSync(home, { mode: 0o700 });
-  if (account) chownSync(home, account.uid, account.gid);
+  changeOwner(home, account);
   writeFileSync(join(home, 'belongs-to'), `${dataDir}\n`, { mode: 0o600 });
   return join(home, 'postgres');
 }
@@ -100,10 +99,8 @@ async function create(cluster: Cluster, link: string, durable: boolean): Promise
     // The password of the superuser is not kept: a user that may read the cluster needs none (`postgres --single`).
     writeFileSync(passwordFile, randomBytes(32).toString('base64url'), { flag: 'wx', mode: 0o600 });
     mkdirSync(unfinished.directory, { mode: 0o700 });
-    if (cluster.account) {
-      chownSync(passwordFile, cluster.account.uid, cluster.account.gid);
-      chownSync(unfinished.directory, cluster.account.uid, cluster.account.gid);
-    }
+    changeOwner(passwordFile, cluster.account);
+    changeOwner(unfinished.directory, cluster.account);
     await initdb(unfinished, passwordFile, durable);
     await runStatements(unfinished, [
       `CREATE ROLE ${NAME} LOGIN CREATEDB PASSWORD '${cluster.password}'`,
@@ -119,16 +116,8 @@ async function create(cluster: Cluster, link: string, durable: boolean): Promise
 
 async function initdb(cluster: Cluster, passwordFile: string, durable: boolean): Promise<void> {
   const options = (ctype: string): string[] => [
-    ...[
-      '-D',
-      cluster.directory,
-      '-U',
-      'postgres',
-      '--auth=scram-sha-256',
-      `--pwfile=${passwordFile}`,
-      '--encoding=UTF8',
-      '--no-instructions',
-    ],
+    ...['-D', cluster.directory, '-U', 'postgres', '--auth=scram-sha-256', `--pwfile=${passwordFile}`],
+    ...['--encoding=UTF8', '--no-instructions'],
     // The same sort order on every machine; trigram search uses the character classes of the C library.
     ...['--locale-provider=builtin', '--builtin-locale=C.UTF-8', '--locale=C', `--lc-ctype=${ctype}`],
     ...Object.entries(INITIAL_SETTINGS).flatMap(([name, value]) => ['-c', `${name}=${value}`]),
@@ -173,8 +162,8 @@ function run(
       ...(cluster.account ?? {}),
     });
     let output = '';
-    child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
-    child.stderr.on('data', (chunk: Buffer) => (output += chunk.toString()));
+    for (const stream of [child.stdout, child.stderr])
+      stream.on('data', (chunk: Buffer) => (output += chunk.toString()));
     child.stdin.on('error', () => undefined); // It ended before it read its input; its exit code says why.
     child.on('error', (error) => reject(new Error(`Cannot run ${program}: ${error.message}.`, { cause: error })));
     child.on('close', (code) => resolve({ code, output }));

@@ -13,14 +13,13 @@ import { joinOrStart, restart, type RunningServer, type ServerPaths, serverPaths
 export interface EmbeddedPostgresOptions {
   /** Holds the cluster (`postgres`, or a link to it), the password (`secrets`) and the start log (`logs`). */
   readonly dataDir: string;
-  readonly log?: (level: 'info' | 'warn' | 'error', message: string) => void;
+  readonly log?: (level: 'info' | 'error', message: string) => void;
   /** false: nothing is forced to disk; for tests only. Default true. */
   readonly durable?: boolean;
 }
 
 interface Events {
-  /** The server died; connections are broken until `restarted`. */
-  died: [];
+  /** The server died and runs again. */
   restarted: [];
 }
 
@@ -36,7 +35,7 @@ const MAX_RETRY_MS = 2_000;
 export class EmbeddedPostgres extends EventEmitter<Events> {
   private stopping: Promise<void> | null = null;
   private restarting: Promise<void> | null = null;
-  private watch: NodeJS.Timeout | null = null;
+  private watch: NodeJS.Timeout | undefined;
   private stopped = false;
 
   private constructor(
@@ -52,16 +51,13 @@ export class EmbeddedPostgres extends EventEmitter<Events> {
   static async start(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
     const paths = serverPaths(options.dataDir);
     const users = new ServerUsers(paths.users);
-    const lock = await PidLock.acquire(paths.lock, START_LOCK_WAIT_MS);
-    try {
+    return PidLock.during(paths.lock, START_LOCK_WAIT_MS, async () => {
       const server = await joinOrStart(paths, users.hasAny(), options.durable ?? true);
       users.join();
       const { pid, child } = server.postmaster;
       options.log?.('info', `PostgreSQL ${child ? 'started' : 'is running'} (process ${pid}).`);
       return new EmbeddedPostgres(options, paths, users, server);
-    } finally {
-      lock.release();
-    }
+    });
   }
 
   /** The URL of the database `headrace`, with the password; stays valid over restarts of the server. */
@@ -69,7 +65,6 @@ export class EmbeddedPostgres extends EventEmitter<Events> {
     return databaseUrl(this.server.cluster, this.server.postmaster.socketDirectory);
   }
 
-  /** Process number of the running server. */
   get pid(): number {
     return this.server.postmaster.pid;
   }
@@ -82,24 +77,20 @@ export class EmbeddedPostgres extends EventEmitter<Events> {
 
   private async leave(): Promise<void> {
     this.stopped = true;
-    if (this.watch) clearInterval(this.watch);
+    clearInterval(this.watch);
     await this.restarting;
-    const lock = await PidLock.acquire(this.paths.lock, START_LOCK_WAIT_MS);
-    try {
+    await PidLock.during(this.paths.lock, START_LOCK_WAIT_MS, async () => {
       this.users.leave();
       if (this.users.hasAny()) return;
       const running = findPostmaster(this.server.cluster.directory);
       if (running) await stopPostmaster(running.pid);
       removeSocketDirectory(this.server.cluster, this.server.postmaster.socketDirectory);
       this.options.log?.('info', 'PostgreSQL stopped.');
-    } finally {
-      lock.release();
-    }
+    });
   }
 
   private observe(postmaster: Postmaster): void {
-    if (this.watch) clearInterval(this.watch);
-    this.watch = null;
+    clearInterval(this.watch);
     if (postmaster.child) {
       postmaster.child.once('exit', () => this.onDeath(postmaster));
       if (postmaster.child.exitCode !== null || postmaster.child.signalCode !== null) this.onDeath(postmaster);
@@ -114,9 +105,8 @@ export class EmbeddedPostgres extends EventEmitter<Events> {
 
   private onDeath(postmaster: Postmaster): void {
     if (this.stopped || this.restarting || postmaster !== this.server.postmaster) return;
-    if (this.watch) clearInterval(this.watch);
+    clearInterval(this.watch);
     this.options.log?.('error', `PostgreSQL (process ${postmaster.pid}) died; starting it again.`);
-    this.emit('died');
     this.restarting = this.restartUntilRunning().finally(() => {
       this.restarting = null;
       // Only now: a server that dies at once would be missed otherwise.
@@ -128,20 +118,14 @@ export class EmbeddedPostgres extends EventEmitter<Events> {
   private async restartUntilRunning(): Promise<void> {
     for (let delayMs = 100; !this.stopped; delayMs = Math.min(delayMs * 2, MAX_RETRY_MS)) {
       try {
-        const lock = await PidLock.acquire(this.paths.lock, START_LOCK_WAIT_MS);
-        try {
-          this.server = await restart(this.server, this.paths, this.options.durable ?? true);
-        } finally {
-          lock.release();
-        }
+        this.server = await PidLock.during(this.paths.lock, START_LOCK_WAIT_MS, () =>
+          restart(this.server, this.paths, this.options.durable ?? true),
+        );
         this.options.log?.('info', `PostgreSQL runs again (process ${this.server.postmaster.pid}).`);
         this.emit('restarted');
         return;
       } catch (error) {
-        this.options.log?.(
-          'error',
-          `PostgreSQL could not be started again: ${error instanceof Error ? error.message : String(error)}`,
-        );
+        this.options.log?.('error', `PostgreSQL could not be started again: ${(error as Error).message}`);
         await delay(delayMs);
       }
     }

@@ -61,6 +61,16 @@ export class PidLock {
   release(): void {
     rmSync(this.path, { force: true });
   }
+
+  /** Holds the lock during `work`. */
+  static async during<T>(path: string, waitMs: number, work: () => Promise<T>): Promise<T> {
+    const lock = await PidLock.acquire(path, waitMs);
+    try {
+      return await work();
+    } finally {
+      lock.release();
+    }
+  }
 }
 
 function tryCreate(path: string): boolean {
@@ -74,8 +84,7 @@ function tryCreate(path: string): boolean {
 }
 
 function isStale(path: string, holder: LockHolder | null): boolean {
-  if (holder) return !holderIsAlive(holder);
-  return ageMs(path) > WRITE_TIMEOUT_MS;
+  return holder ? !holderIsAlive(holder) : ageMs(path) > WRITE_TIMEOUT_MS;
 }
 
 function ageMs(path: string): number {
@@ -120,7 +129,6 @@ export class ServerUsers {
     rmSync(join(this.directory, this.own), { force: true });
   }
 
-  /** Whether a living process uses the server. */
   hasAny(): boolean {
     mkdirSync(this.directory, { recursive: true, mode: 0o700 });
     return readdirSync(this.directory).some((name) => {

@@ -148,9 +148,6 @@ function send(pid: number, signal: NodeJS.Signals): void {
 
 async function isGoneWithin(pid: number, timeoutMs: number): Promise<boolean> {
   const deadline = performance.now() + timeoutMs;
-  while (isAlive(pid)) {
-    if (performance.now() > deadline) return false;
-    await delay(20);
-  }
-  return true;
+  while (isAlive(pid) && performance.now() <= deadline) await delay(20);
+  return !isAlive(pid);
 }

@@ -1,4 +1,4 @@
-import { chmodSync, lstatSync, mkdirSync, readFileSync, statSync } from 'node:fs';
+import { chmodSync, chownSync, existsSync, lstatSync, mkdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 
 /** The numeric user that PostgreSQL runs as; null means "as ourselves". PostgreSQL refuses to run as root. */
@@ -13,18 +13,14 @@ export function serverAccount(clusterDir: string): ServerAccount {
 }
 
 function nobody(): { uid: number; gid: number } {
-  const line = readPasswd().find((entry) => entry.startsWith('nobody:'));
-  const [, , uid, gid] = line?.split(':') ?? [];
+  const passwd = existsSync('/etc/passwd') ? readFileSync('/etc/passwd', 'utf8') : '';
+  const [, uid, gid] = /^nobody:[^:]*:(\d+):(\d+)/m.exec(passwd) ?? [];
   const parsed = { uid: Number(uid), gid: Number(gid) };
   return parsed.uid > 0 && parsed.gid > 0 ? parsed : { uid: 65_534, gid: 65_534 };
 }
 
-function readPasswd(): string[] {
-  try {
-    return readFileSync('/etc/passwd', 'utf8').split('\n');
-  } catch {
-    return [];
-  }
+export function changeOwner(path: string, account: ServerAccount): void {
+  if (account) chownSync(path, account.uid, account.gid);
 }
 
 /** Whether the account may traverse every directory from the root to `directory`, which must exist. */

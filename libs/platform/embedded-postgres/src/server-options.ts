@@ -31,20 +31,16 @@ export const INITIAL_SETTINGS: Readonly<Record<string, string>> = {
  * password, so that any process of the machine could occupy all slots.
  */
 export function startArguments(clusterDir: string, socketDirectory: string, durable: boolean): string[] {
+  const forced = durable ? 'on' : 'off';
   const settings: Record<string, string> = {
     listen_addresses: '',
     // A list of quoted names: a path may contain commas and spaces.
     unix_socket_directories: `"${socketDirectory.replaceAll('"', '""')}"`,
     unix_socket_permissions: '0700',
-    ...(durable
-      ? { fsync: 'on', synchronous_commit: 'on', full_page_writes: 'on' }
-      : { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' }),
+    ...{ fsync: forced, synchronous_commit: forced, full_page_writes: forced },
   };
   return [
-    '-D',
-    clusterDir,
-    '-p',
-    String(SOCKET_PORT),
+    ...['-D', clusterDir, '-p', String(SOCKET_PORT)],
     ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]),
   ];
 }

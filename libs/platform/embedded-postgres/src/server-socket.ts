@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import { chownSync, existsSync, lstatSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, lstatSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
-import { type ServerAccount, systemStateDir } from './server-account.js';
+import { changeOwner, type ServerAccount, systemStateDir } from './server-account.js';
 
 /** Only part of the socket's file name: there is one server in each directory, and no network port. */
 export const SOCKET_PORT = 5432;
@@ -30,7 +30,7 @@ export function openSocketDirectory(owner: SocketOwner, agreed: string | null): 
   const bases = account ? [systemStateDir()] : [tmpdir(), '/tmp'];
   const base = bases.find((candidate) => fits(join(candidate, `${prefix}XXXXXX`))) ?? '/tmp';
   const made = mkdtempSync(join(base, prefix));
-  if (account) chownSync(made, account.uid, account.gid);
+  changeOwner(made, account);
   return made;
 }
 
@@ -39,7 +39,6 @@ export function clearSocket(socketDirectory: string): void {
   for (const name of [SOCKET_NAME, `${SOCKET_NAME}.lock`]) rmSync(join(socketDirectory, name), { force: true });
 }
 
-/** Called after the server has been stopped. */
 export function removeSocketDirectory({ directory }: SocketOwner, socketDirectory: string): void {
   if (socketDirectory !== directory) rmSync(socketDirectory, { recursive: true, force: true });
 }
@@ -53,6 +52,6 @@ function ensurePrivate(directory: string, account: ServerAccount): boolean {
   if (found) return found.isDirectory() && found.uid === uid && (found.mode & 0o077) === 0;
   if (!existsSync(dirname(directory))) return false;
   mkdirSync(directory, { mode: 0o700 });
-  if (account) chownSync(directory, account.uid, account.gid);
+  changeOwner(directory, account);
   return true;
 }

@@ -119,12 +119,7 @@ async function checkAccess(url: string): Promise<void> {
   try {
     await client.connect();
   } catch (error) {
-    throw new Error(
-      `The embedded PostgreSQL rejects the connection: ${error instanceof Error ? error.message : String(error)}.`,
-      {
-        cause: error,
-      },
-    );
+    throw new Error(`The embedded PostgreSQL rejects the connection: ${(error as Error).message}.`, { cause: error });
   }
   await client.end();
 }

@@ -1,6 +1,6 @@
 import { GitFailure } from './git-failure.js';
-import { GitProcess } from './git-process.js';
-import { COMMIT_ID } from './git-ref.js';
+import { COMMIT_ID } from './git-location.js';
+import { GitProcess, inDirectory } from './git-process.js';
 
 interface Waiting {
   readonly wants: 'size' | 'content';
@@ -51,10 +51,8 @@ export class BlobReader {
     clearTimeout(this.idle);
     if (this.git) return this.git;
     const git = new GitProcess({
-      args: [`--git-dir=${this.directory}`, 'cat-file', '--batch-command'],
-      cwd: '/',
+      ...inDirectory(this.directory, 'cat-file', '--batch-command'),
       streamsInput: true,
-      config: { 'safe.directory': '*' },
       timeoutMs: LIFE_MS,
     });
     git.stdout?.on('data', (chunk: Buffer) => this.take(chunk));

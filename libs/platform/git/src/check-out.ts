@@ -1,10 +1,9 @@
-import type { GitCall } from './git-process.js';
-import { runGit } from './git-process.js';
 import { FD_URL } from './fd-transport.js';
+import { type GitCall, runGit, SHALLOW_FETCH } from './git-process.js';
+import { keptRef } from './mirror-refs.js';
 import type { Mirror } from './mirror.js';
-import { keptRef } from './ref-records.js';
 
-export interface CheckOutOptions {
+interface CheckOutOptions {
   /** null: an empty repository, of which there is nothing to check out. */
   readonly mirror: Mirror | null;
   /** As it was asked of the mirror. */
@@ -31,14 +30,7 @@ const TAG = 'refs/tags/';
  */
 export async function checkOut(options: CheckOutOptions): Promise<void> {
   const { mirror, ref, url, parent, directory, runAs, environment, signal, timeoutMs } = options;
-  const call = (args: readonly string[]): GitCall => ({
-    args,
-    cwd: parent,
-    ...(runAs ? { runAs } : {}),
-    ...(environment ? { environment } : {}),
-    ...(signal ? { signal } : {}),
-    ...(timeoutMs === undefined ? {} : { timeoutMs }),
-  });
+  const call = (args: readonly string[]): GitCall => ({ args, cwd: parent, runAs, environment, signal, timeoutMs });
   const within = (...args: string[]): GitCall => call(['-C', directory, ...args]);
   const fetched = mirror && (await mirror.describe(ref));
   const branch = fetched?.name.startsWith(BRANCH) ? fetched.name.slice(BRANCH.length) : null;
@@ -52,8 +44,7 @@ export async function checkOut(options: CheckOutOptions): Promise<void> {
       : fetched.name.startsWith(TAG)
         ? fetched.name
         : 'refs/headrace/fetched';
-  const fetchOptions = ['--quiet', '--depth=1', '--no-tags', '--no-recurse-submodules', '--no-write-fetch-head'];
-  await mirror.serve(within('fetch', ...fetchOptions, '--', FD_URL, `+${keptRef(ref)}:${local}`));
+  await mirror.serve(within('fetch', ...SHALLOW_FETCH, '--', FD_URL, `+${keptRef(ref)}:${local}`));
   if (branch !== null) {
     await runGit(within('checkout', '--quiet', '--force', '--no-recurse-submodules', '-B', branch, '--track', local));
     return;

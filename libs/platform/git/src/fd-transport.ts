@@ -1,5 +1,6 @@
+import { within } from '#platform/kernel';
 import { GitFailure } from './git-failure.js';
-import { collect, type GitAnswer, type GitCall, GitProcess } from './git-process.js';
+import { collect, type GitAnswer, type GitCall, GitProcess, SERVER_SIDE } from './git-process.js';
 
 /** The placeholder for the repository in the arguments of the client side. */
 export const FD_URL = 'fd::3,4';
@@ -12,13 +13,11 @@ export async function fetchFromDirectory(gitDirectory: string, call: GitCall): P
   const { signal, timeoutMs, environment } = call;
   const serving = new GitProcess({
     args: ['upload-pack', '--strict', '--', gitDirectory],
-    cwd: '/',
+    ...SERVER_SIDE,
     streamsInput: true,
-    // Whose repository it is was decided by where it lies.
-    config: { 'safe.directory': '*' },
-    ...(environment ? { environment } : {}),
-    ...(signal ? { signal } : {}),
-    ...(timeoutMs === undefined ? {} : { timeoutMs }),
+    environment,
+    signal,
+    timeoutMs,
   });
   const served = serving.finished();
   served.catch(() => undefined);
@@ -37,12 +36,10 @@ export async function fetchFromDirectory(gitDirectory: string, call: GitCall): P
 /** When the serving side has failed by itself, the asking side only knows that it hung up. */
 async function moreTelling(error: unknown, served: Promise<unknown>): Promise<unknown> {
   if (!(error instanceof GitFailure) || ['aborted', 'timeout', 'too_large'].includes(error.reason)) return error;
-  const serving = await Promise.race([
-    served.then(
-      () => null,
-      (fault: unknown) => fault,
-    ),
-    new Promise<null>((resolve) => setImmediate(() => setTimeout(() => resolve(null), 100))),
-  ]);
+  const fault = served.then(
+    () => null,
+    (reason: unknown) => reason,
+  );
+  const serving = await within(100, fault, () => null);
   return serving instanceof GitFailure ? serving : error;
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { readlinkSync } from 'node:fs';
 import { link, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { setTimeout as delay } from 'node:timers/promises';
 import { bootId, processStart } from '#platform/kernel';
 import { GitFailure } from './git-failure.js';
 
@@ -32,7 +33,8 @@ export async function withFileLock<T>(path: string, signal: AbortSignal, work: (
   while (!(await acquire(path, owner))) {
     if (signal.aborted) throw new GitFailure('aborted', 'git was stopped.');
     await removeDeadLock(path);
-    await pause(WAIT_MS, signal);
+    // An abort is reported by the next iteration.
+    await delay(WAIT_MS, undefined, { signal }).catch(() => undefined);
   }
   const heartbeat = setInterval(() => {
     const now = new Date();
@@ -97,15 +99,3 @@ const REALM = ((): string => {
     return ''; // no /proc: an owner counts as dead when it has been silent for too long
   }
 })();
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(done, ms);
-    function done(): void {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', done);
-      resolve();
-    }
-    signal.addEventListener('abort', done, { once: true });
-  });
-}

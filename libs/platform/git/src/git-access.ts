@@ -1,9 +1,13 @@
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { RemoteLocation } from './git-location.js';
-import type { GitCall } from './git-process.js';
-import type { GitCredential } from './mirror-types.js';
+import { FD_URL, fetchFromDirectory } from './fd-transport.js';
+import { GitFailure } from './git-failure.js';
+import { parseGitUrl, type RemoteLocation } from './git-location.js';
+import { type GitAnswer, type GitCall, runGit } from './git-process.js';
+import { openLocalRepository } from './local-repository.js';
+import type { GitCredential, GitRepository } from './mirror.js';
+import { checkHost, type GitHosts } from './remote-host.js';
 
 type AccessPart = Pick<GitCall, 'protocols' | 'config' | 'environment' | 'secretInput' | 'scrub'>;
 
@@ -16,7 +20,7 @@ const HELPER = '!f() { test "$1" = get && cat <&3; }; f';
  * descriptor, to that server only; for ssh it is a key in a directory that only we can read, for as long as the call takes.
  * `address`: where ssh connects to, whatever the name of the host resolves to.
  */
-export async function withAccess<T>(
+async function withAccess<T>(
   location: RemoteLocation,
   credential: GitCredential | undefined,
   address: string | null,
@@ -81,7 +85,7 @@ async function withSshKey<T>(
 const quoted = (path: string): string => `"${path.replaceAll('%', '%%')}"`;
 
 /** Takes a credential out of text, also as git and curl may write it. */
-export function scrubber(credential: GitCredential | undefined): (text: string) => string {
+function scrubber(credential: GitCredential | undefined): (text: string) => string {
   if (credential === undefined) return (text) => text;
   const { username = DEFAULT_USERNAME, password } = credential;
   const forms = [password, password.trim(), encodeURIComponent(password), Buffer.from(password).toString('base64')];
@@ -89,4 +93,32 @@ export function scrubber(credential: GitCredential | undefined): (text: string) 
   const needles = [...new Set([...forms, basic, ...password.split('\n')])].filter((form) => form.trim().length >= 4);
   needles.sort((a, b) => b.length - a.length);
   return (text) => needles.reduce((rest, needle) => rest.replaceAll(needle, '***'), text);
+}
+
+/** A call of git that queries a repository; `url` is its placeholder in the arguments. */
+export type AskingCall = (url: string) => GitCall;
+
+/** Executes a call that queries a remote repository, over any transport. Rejects with a GitFailure. */
+export async function askRepository(
+  { url, credential }: GitRepository,
+  { localRoots = [], hosts }: { readonly localRoots?: readonly string[]; readonly hosts?: GitHosts },
+  call: AskingCall,
+): Promise<GitAnswer> {
+  const parsed = parseGitUrl(url);
+  if (parsed.kind === 'invalid') throw new GitFailure('invalid', `The URL of the repository ${parsed.detail}.`);
+  const { location } = parsed;
+  if (location.kind === 'local') {
+    const gitDirectory = await openLocalRepository(location.path, localRoots);
+    return fetchFromDirectory(gitDirectory, call(FD_URL));
+  }
+  const checked = hosts ? await checkHost(location, hosts) : { url: location.url, config: {}, address: null };
+  return withAccess(location, credential, checked.address, (access) => {
+    const plain = call(checked.url);
+    return runGit({
+      ...plain,
+      ...access,
+      config: { ...plain.config, ...checked.config, ...access.config },
+      environment: { ...plain.environment, ...access.environment },
+    });
+  });
 }

@@ -2,7 +2,7 @@
  * What went wrong, for decisions: `invalid` and `not_allowed` are the asker's; `empty` is a repository without commits;
  * `damaged` is a copy on disk that is broken; `unavailable` may go away by itself.
  */
-export type GitFailureReason =
+type GitFailureReason =
   | 'invalid'
   | 'not_allowed'
   | 'authentication'

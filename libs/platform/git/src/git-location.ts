@@ -2,13 +2,13 @@ import { normalize } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /** Where a repository is. `url` is what a person gave, without a slash at its end; it never holds a password. */
-export type GitLocation =
+type GitLocation =
   | { readonly kind: 'remote'; readonly url: string; readonly protocol: 'https' | 'http' | 'ssh' | 'git' }
   | { readonly kind: 'local'; readonly url: string; readonly path: string };
 
 export type RemoteLocation = Extract<GitLocation, { kind: 'remote' }>;
 
-export type ParsedLocation =
+type ParsedLocation =
   | { readonly kind: 'valid'; readonly location: GitLocation }
   /** Completes "`url` …" and never repeats the value. */
   | { readonly kind: 'invalid'; readonly detail: string };
@@ -63,4 +63,56 @@ function local(url: string, path: string): ParsedLocation {
   if (normalize(path) !== path || path === '/' || /[\x00-\x1f]/.test(path))
     return invalid('must be an absolute path without . and .. in it');
   return { kind: 'valid', location: { kind: 'local', url, path } };
+}
+
+const MAX_BYTES = 255;
+export const COMMIT_ID = /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/;
+
+/** Why a text cannot name a branch, a tag or a commit, completing "`ref` …"; null when it can. The rules are git's own. */
+export function refFault(ref: string): string | null {
+  if (ref === '') return 'must not be empty';
+  if (Buffer.byteLength(ref) > MAX_BYTES) return `must not exceed ${MAX_BYTES} bytes`;
+  if (ref.startsWith('-')) return 'must not begin with a hyphen';
+
+  if (/[\x00-\x20\x7f~^:?*[\\]/.test(ref))
+    return 'must not contain spaces, control characters or any of ~ ^ : ? * [ \\';
+  if (ref === '@' || ref.includes('@{') || ref.includes('..')) return 'must not be @ or contain .. or @{';
+  const parts = ref.split('/');
+  if (parts.some((part) => part === '' || part.startsWith('.') || part.endsWith('.lock')) || ref.endsWith('.'))
+    return 'must be names joined by single slashes, none of which begins with a dot or ends with .lock';
+  return null;
+}
+
+/** The URL of a repository of GitHub: `githubUrl` is https://github.com or a replacement, which can be a local directory. */
+export function repositoryUrl(
+  { githubUrl }: { readonly githubUrl: string },
+  { owner, repo }: { readonly owner: string; readonly repo: string },
+): string {
+  return `${githubUrl.replace(/\/+$/, '')}/${owner}/${repo}.git`;
+}
+
+/** The name of the directory that `git clone` would make. */
+export function directoryName(url: string): string {
+  const last = url
+    .replace(/\/+$/, '')
+    .replace(/\/?\.git$/, '')
+    .split(/[/:]/)
+    .at(-1);
+  const name = (last ?? '')
+    .replaceAll(/[^A-Za-z0-9._-]/g, '-')
+    .replace(/^[.-]+/, '')
+    .slice(0, 100);
+  return name === '' || name === '.git' ? 'repository' : name;
+}
+
+/** A separate directory for each, in order; the second of a name gets a number. */
+export function directoryNames(urls: readonly string[]): string[] {
+  const taken = new Set<string>();
+  return urls.map((url) => {
+    const name = directoryName(url);
+    let free = name;
+    for (let number = 2; taken.has(free.toLowerCase()); number += 1) free = `${name}-${number}`;
+    taken.add(free.toLowerCase());
+    return free;
+  });
 }

@@ -1,7 +1,6 @@
-import { spawn, type ChildProcess } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { constants } from 'node:os';
 import type { Duplex, Readable, Writable } from 'node:stream';
-import { gitEnvironment } from './git-environment.js';
 import { GitFailure, reasonOf } from './git-failure.js';
 
 export interface GitCall {
@@ -28,6 +27,18 @@ export interface GitCall {
   /** Taken out of everything that git says. */
   readonly scrub?: (text: string) => string;
 }
+
+/** For a repository whose owner is not checked: whether it may be used was decided by where it is. */
+export const SERVER_SIDE = { cwd: '/', config: { 'safe.directory': '*' } } as const;
+
+/** Options of a fetch of one ref. */
+export const SHALLOW_FETCH = ['--quiet', '--depth=1', '--no-tags', '--no-recurse-submodules', '--no-write-fetch-head'];
+
+/** A call about the repository in a git directory. */
+export const inDirectory = (gitDirectory: string, ...args: string[]): GitCall => ({
+  ...SERVER_SIDE,
+  args: [`--git-dir=${gitDirectory}`, ...args],
+});
 
 export interface GitAnswer {
   readonly stdout: Buffer;
@@ -64,7 +75,7 @@ export class GitProcess {
         ...third,
         ...(wired ? (['pipe'] as const) : []),
       ],
-      ...(runAs ?? {}),
+      ...runAs,
     });
     this.spawned = new Promise((resolve, reject) => {
       this.child.once('spawn', resolve);
@@ -145,7 +156,6 @@ export class GitProcess {
   }
 }
 
-/** Runs git and collects what it prints. Rejects with a GitFailure. */
 export const runGit = (call: GitCall): Promise<GitAnswer> => collect(new GitProcess(call), call.maxOutputBytes);
 
 export async function collect(git: GitProcess, maxBytes = MIB): Promise<GitAnswer> {
@@ -165,4 +175,61 @@ function firstFatal(stderr: string): string {
   const lines = stderr.split('\n').map((line) => line.trim());
   const line = lines.find((text) => /^(fatal|error):/.test(text)) ?? lines.at(-1) ?? '';
   return line === '' ? 'git failed without a word.' : line;
+}
+
+/**
+ * The whole environment of a git process: nothing of ours goes in but the PATH. No configuration of the machine or of a
+ * user, no hooks, no prompts, no submodules, no LFS, and no transport but those named.
+ */
+function gitEnvironment(options: {
+  readonly protocols: readonly string[];
+  readonly config: Readonly<Record<string, string>>;
+  readonly extra: Readonly<Record<string, string>>;
+}): Record<string, string> {
+  return {
+    ...options.extra,
+    PATH: process.env['PATH'] ?? '/usr/local/bin:/usr/bin:/bin',
+    HOME: '/nonexistent',
+    LC_ALL: 'C',
+    GIT_CONFIG_NOSYSTEM: '1',
+    GIT_CONFIG_SYSTEM: '/dev/null',
+    GIT_CONFIG_GLOBAL: '/dev/null',
+    GIT_ATTR_NOSYSTEM: '1',
+    GIT_TERMINAL_PROMPT: '0',
+    GIT_ADVICE: '0',
+    GIT_LFS_SKIP_SMUDGE: '1',
+    GIT_NO_LAZY_FETCH: '1',
+    GIT_NO_REPLACE_OBJECTS: '1',
+    GIT_OPTIONAL_LOCKS: '0',
+    GIT_PROTOCOL_FROM_USER: '0',
+    GIT_ALLOW_PROTOCOL: options.protocols.join(':'),
+    ...asConfig({ ...ALWAYS, ...options.config }),
+  };
+}
+
+const ALWAYS: Readonly<Record<string, string>> = {
+  'core.hooksPath': '/dev/null',
+  'core.fsmonitor': 'false',
+  'core.askPass': '',
+  'credential.helper': '',
+  'fetch.recurseSubmodules': 'false',
+  'submodule.recurse': 'false',
+  // A pack for every fetch: loose objects would be as many files, and their size is harder to bound.
+  'fetch.unpackLimit': '1',
+  'transfer.unpackLimit': '1',
+  'gc.auto': '0',
+  'maintenance.auto': 'false',
+  'protocol.ext.allow': 'never',
+};
+
+/** Configuration by the environment: unlike `-c` it takes keys with an equals sign, and it shows in no argv. */
+function asConfig(config: Readonly<Record<string, string>>): Record<string, string> {
+  const entries = Object.entries(config);
+  return Object.fromEntries([
+    ['GIT_CONFIG_COUNT', String(entries.length)],
+    ...entries.flatMap(([key, value], index) => [
+      [`GIT_CONFIG_KEY_${index}`, key],
+      [`GIT_CONFIG_VALUE_${index}`, value],
+    ]),
+  ]) as Record<string, string>;
 }

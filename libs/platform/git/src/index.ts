@@ -1,11 +1,7 @@
-export { checkOut, type CheckOutOptions } from './check-out.js';
+export { checkOut } from './check-out.js';
 export { withFileLock } from './file-lock.js';
-export { GitFailure, type GitFailureReason } from './git-failure.js';
-export { type GitLocation, parseGitUrl, type ParsedLocation } from './git-location.js';
-export { refFault } from './git-ref.js';
+export { GitFailure } from './git-failure.js';
+export { directoryNames, parseGitUrl, refFault, repositoryUrl } from './git-location.js';
 export { gitUrlFault } from './local-repository.js';
-export { type ListOptions, Mirror } from './mirror.js';
-export { MirrorCache, type MirrorCacheOptions } from './mirror-cache.js';
-export type { FetchedRef, GitCredential, GitRepository, MirrorOptions, TreeEntry } from './mirror-types.js';
-export type { GitHosts } from './remote-host.js';
-export { directoryNames, repositoryUrl } from './repository-url.js';
+export { type GitRepository, Mirror, type TreeEntry } from './mirror.js';
+export { MirrorCache } from './mirror-cache.js';

@@ -1,19 +1,15 @@
-import { join, resolve } from 'node:path';
 import { readdir } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
 import { type Clock, SingleFlight, SystemClock } from '#platform/kernel';
-import { withinSize } from './directory-size.js';
 import { withFileLock } from './file-lock.js';
+import { type AskingCall, askRepository } from './git-access.js';
 import { GitFailure } from './git-failure.js';
-import { parseGitUrl } from './git-location.js';
-import { runGit } from './git-process.js';
-import { refFault } from './git-ref.js';
-import { findRef } from './find-ref.js';
-import { Mirror, touch } from './mirror.js';
+import { parseGitUrl, refFault } from './git-location.js';
+import { inDirectory, runGit, SHALLOW_FETCH } from './git-process.js';
 import { MirrorEviction } from './mirror-eviction.js';
-import { MirrorStore } from './mirror-store.js';
-import type { GitRepository, MirrorOptions } from './mirror-types.js';
-import { keptRef, readRecord, writeRecord } from './ref-records.js';
-import { type AskingCall, askRepository } from './remote-end.js';
+import { findRef, keptRef, readRecord, writeRecord } from './mirror-refs.js';
+import { MirrorStore, withinSize } from './mirror-store.js';
+import { type GitRepository, Mirror, type MirrorOptions, touch } from './mirror.js';
 import type { GitHosts } from './remote-host.js';
 
 export interface MirrorCacheOptions {
@@ -34,7 +30,16 @@ export interface MirrorCacheOptions {
   readonly clock?: Clock;
 }
 
+/** A ref of a repository that is brought into the mirror at `place`. */
+interface Fetch {
+  readonly repository: GitRepository;
+  readonly ref: string | undefined;
+  readonly place: string;
+  readonly signal: AbortSignal;
+}
+
 const MANY_PACKS = 30;
+const FETCH_OPTIONS = [...SHALLOW_FETCH, '--force'];
 
 /** Bare, shallow copies of repositories, brought up to date when asked for; one at a time does that for a repository. */
 export class MirrorCache {
@@ -62,15 +67,13 @@ export class MirrorCache {
       await touch(place, this.clock.now());
       return this.at(place);
     }
-    return this.flights.run(`${place} ${ref ?? ''}`, signal, (flight) => this.bringUpToDate(asked, ref, place, flight));
+    return this.flights.run(`${place} ${ref ?? ''}`, signal, (flight) =>
+      this.bringUpToDate({ repository: asked, ref, place, signal: flight }),
+    );
   }
 
-  private async bringUpToDate(
-    repository: GitRepository,
-    ref: string | undefined,
-    place: string,
-    signal: AbortSignal,
-  ): Promise<Mirror> {
+  private async bringUpToDate(fetch: Fetch): Promise<Mirror> {
+    const { ref, place, signal } = fetch;
     const startedAt = this.clock.now().getTime();
     const timeoutMs = this.options.timeoutMs ?? 600_000;
     const late = AbortSignal.timeout(timeoutMs);
@@ -80,7 +83,7 @@ export class MirrorCache {
         // Another process may have done it while this one waited.
         const waited = this.clock.now().getTime() - startedAt;
         const isFresh = await this.isFresh(place, ref, waited);
-        const fetched = !isFresh && (await this.twice(repository, ref, place, either));
+        const fetched = !isFresh && (await this.twice({ ...fetch, signal: either }));
         await touch(place, this.clock.now());
         return fetched;
       });
@@ -94,42 +97,31 @@ export class MirrorCache {
   }
 
   /** What fails on a copy that was there before is tried once with a new one. Whether anything was fetched. */
-  private async twice(
-    repository: GitRepository,
-    ref: string | undefined,
-    place: string,
-    signal: AbortSignal,
-  ): Promise<boolean> {
+  private async twice(fetch: Fetch): Promise<boolean> {
+    const { place, signal } = fetch;
     const made = await this.store.prepare(place, signal);
     try {
-      return await this.fetch(repository, ref, place, signal);
+      return await this.fetch(fetch);
     } catch (error) {
       if (!(error instanceof GitFailure)) throw error;
       if (made === 'there' && ['damaged', 'failed', 'too_large'].includes(error.reason)) {
         await this.store.discard(place);
         await this.store.prepare(place, signal);
-        return await this.fetch(repository, ref, place, signal);
+        return await this.fetch(fetch);
       }
       if (made === 'made' || error.reason === 'too_large') await this.store.discard(place);
       throw error;
     }
   }
 
-  private async fetch(
-    repository: GitRepository,
-    ref: string | undefined,
-    place: string,
-    signal: AbortSignal,
-  ): Promise<boolean> {
+  private async fetch({ repository, ref, place, signal }: Fetch): Promise<boolean> {
     const { environment, maxBytes = 5 * 1024 ** 3 } = this.options;
     const call = (args: readonly string[], ended: AbortSignal): ReturnType<AskingCall> => ({
-      args: [`--git-dir=${place}`, ...args],
-      cwd: '/',
-      config: { 'safe.directory': '*' },
+      ...inDirectory(place, ...args),
       signal: ended,
       // The signal is what ends it.
       timeoutMs: 86_400_000,
-      ...(environment ? { environment } : {}),
+      environment,
     });
     // What the other side gets after this moment is not known to be there.
     const lookedAt = this.clock.now().getTime();
@@ -143,17 +135,9 @@ export class MirrorCache {
     const isThere = known?.oid === found.oid && (await this.commitOf(place, kept, signal)) === known.commit;
     if (!isThere) {
       const refspec = `+${found.name}:${kept}`;
-      const options = [
-        '--quiet',
-        '--depth=1',
-        '--no-tags',
-        '--no-recurse-submodules',
-        '--no-write-fetch-head',
-        '--force',
-      ];
       await withinSize(place, maxBytes, (tooLarge) =>
         askRepository(repository, this.options, (url) =>
-          call(['fetch', ...options, '--', url, refspec], AbortSignal.any([signal, tooLarge])),
+          call(['fetch', ...FETCH_OPTIONS, '--', url, refspec], AbortSignal.any([signal, tooLarge])),
         ),
       );
       await this.tidy(place, signal);
@@ -168,20 +152,11 @@ export class MirrorCache {
   /** null: it is not there, or is none. */
   private async commitOf(place: string, name: string, signal: AbortSignal): Promise<string | null> {
     try {
-      const { stdout } = await runGit({
-        // The tree is read too: a commit whose tree is missing is not there.
-        args: [`--git-dir=${place}`, 'rev-parse', '--verify', '--quiet', '--end-of-options', `${name}^{commit}`],
-        cwd: '/',
-        config: { 'safe.directory': '*' },
-        signal,
-      });
+      const revParse = ['rev-parse', '--verify', '--quiet', '--end-of-options', `${name}^{commit}`];
+      const { stdout } = await runGit({ ...inDirectory(place, ...revParse), signal });
       const commit = stdout.toString('latin1').trim();
-      await runGit({
-        args: [`--git-dir=${place}`, 'cat-file', '-e', `${commit}^{tree}`],
-        cwd: '/',
-        config: { 'safe.directory': '*' },
-        signal,
-      });
+      // The tree is read too: a commit whose tree is missing is not there.
+      await runGit({ ...inDirectory(place, 'cat-file', '-e', `${commit}^{tree}`), signal });
       return commit;
     } catch (error) {
       if (error instanceof GitFailure && error.reason === 'aborted') throw error;
@@ -193,8 +168,8 @@ export class MirrorCache {
   private async tidy(place: string, signal: AbortSignal): Promise<void> {
     const packs = (await readdir(join(place, 'objects', 'pack'))).filter((name) => name.endsWith('.pack'));
     if (packs.length < MANY_PACKS) return;
-    const config = { 'safe.directory': '*', 'gc.pruneExpire': '1.hour.ago' };
-    await runGit({ args: [`--git-dir=${place}`, 'gc', '--quiet'], cwd: '/', config, signal, timeoutMs: 600_000 });
+    const { config, ...call } = inDirectory(place, 'gc', '--quiet');
+    await runGit({ ...call, config: { ...config, 'gc.pruneExpire': '1.hour.ago' }, signal, timeoutMs: 600_000 });
   }
 
   private async isFresh(place: string, ref: string | undefined, maxAgeMs: number): Promise<boolean> {

@@ -1,10 +1,9 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
-import { link, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { link, lstat, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { directoryBytes } from './directory-size.js';
+import { GitFailure } from './git-failure.js';
 import { runGit } from './git-process.js';
-import { BROKEN_MARK } from './mirror.js';
-import type { GitRepository } from './mirror-types.js';
+import { BROKEN_MARK, type GitRepository } from './mirror.js';
 
 const SALT_FILE = 'salt';
 const SUFFIX = '.git';
@@ -14,7 +13,7 @@ const LEFT_MS = 3_600_000;
 /** What a git process that was killed leaves behind; while it is there, no other can write. */
 const LEFTOVERS = /\.lock$|^tmp_|^incoming-|^tmp_objdir-/;
 
-export interface StoredMirror {
+interface StoredMirror {
   readonly place: string;
   readonly bytes: number;
   /** When it was asked for or read last, in milliseconds of the epoch. */
@@ -152,3 +151,51 @@ const exists = (path: string): Promise<boolean> =>
     () => true,
     () => false,
   );
+
+const LOOK_MS = 250;
+
+/** Bytes of the files below a directory; what vanishes meanwhile counts nothing. */
+export async function directoryBytes(directory: string): Promise<number> {
+  const entries = await readdir(directory, { withFileTypes: true }).catch(() => []);
+  let total = 0;
+  for (const entry of entries) {
+    const path = join(directory, entry.name);
+    if (entry.isDirectory()) total += await directoryBytes(path);
+    else total += (await lstat(path).catch(() => null))?.size ?? 0;
+  }
+  return total;
+}
+
+/** Does the work and aborts it when the directory exceeds the limit; then it rejects with `too_large`. */
+export async function withinSize<T>(
+  directory: string,
+  maxBytes: number,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const tooLarge = new AbortController();
+  const failure = new GitFailure(
+    'too_large',
+    `The repository takes more than ${maxBytes} bytes (GIT_MAX_REPOSITORY_BYTES).`,
+  );
+  let measuring = false;
+  const measure = async (): Promise<void> => {
+    if ((await directoryBytes(directory)) > maxBytes) tooLarge.abort();
+  };
+  const timer = setInterval(() => {
+    if (measuring) return;
+    measuring = true;
+    void measure().finally(() => {
+      measuring = false;
+    });
+  }, LOOK_MS);
+  try {
+    const result = await work(tooLarge.signal);
+    await measure();
+    if (tooLarge.signal.aborted) throw failure;
+    return result;
+  } catch (error) {
+    throw tooLarge.signal.aborted ? failure : error;
+  } finally {
+    clearInterval(timer);
+  }
+}

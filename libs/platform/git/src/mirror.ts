@@ -4,10 +4,40 @@ import type { Clock } from '#platform/kernel';
 import { BlobReader } from './blob-reader.js';
 import { fetchFromDirectory } from './fd-transport.js';
 import { GitFailure } from './git-failure.js';
-import { type GitAnswer, type GitCall, runGit } from './git-process.js';
-import { COMMIT_ID } from './git-ref.js';
-import type { FetchedRef, TreeEntry } from './mirror-types.js';
-import { readRecord } from './ref-records.js';
+import { COMMIT_ID } from './git-location.js';
+import { type GitAnswer, type GitCall, inDirectory, runGit } from './git-process.js';
+import { type FetchedRef, readRecord } from './mirror-refs.js';
+
+export interface GitCredential {
+  /** Default: `x-access-token`, what GitHub expects beside a token. */
+  readonly username?: string;
+  /** A password, a token, or for ssh a private key. */
+  readonly password: string;
+}
+
+export interface GitRepository {
+  /** As `parseGitUrl` takes it; checked again. */
+  readonly url: string;
+  readonly credential?: GitCredential;
+}
+
+export interface MirrorOptions {
+  /** Branch, tag, full name (`refs/…`) or whole commit id; the default branch when absent. */
+  readonly ref?: string;
+  /** Not fetched again when it was within this time. Default 0. */
+  readonly maxAgeMs?: number;
+  readonly signal?: AbortSignal;
+}
+
+export interface TreeEntry {
+  /** `100644`, `100755`, `120000` (symbolic link, whose content is its target), `160000` (submodule). */
+  readonly mode: string;
+  readonly type: 'blob' | 'tree' | 'commit';
+  readonly oid: string;
+  /** Bytes; null for what is no blob. */
+  readonly size: number | null;
+  readonly path: string;
+}
 
 /** Its presence marks a copy that is broken and has to be replaced. */
 export const BROKEN_MARK = 'broken';
@@ -22,6 +52,7 @@ export interface ListOptions {
 
 /** How often a mirror is touched while it is read: what is not in use may be removed. */
 const TOUCH_MS = 30_000;
+const LIST_OPTIONS = ['-r', '-z', '--long', '--full-tree'];
 const LIST_BYTES = 64 * 1_048_576;
 const ENTRY = /^(\d{6}) (blob|tree|commit) ([0-9a-f]{40,64}) +(\d+|-)\t/;
 
@@ -52,22 +83,9 @@ export class Mirror {
     if (!COMMIT_ID.test(commit)) throw new GitFailure('invalid', 'The id of a commit is not one.');
     const { stdout } = await this.noticing(
       runGit({
-        args: [
-          `--git-dir=${this.path}`,
-          '--literal-pathspecs',
-          'ls-tree',
-          '-r',
-          '-z',
-          '--long',
-          '--full-tree',
-          commit,
-          '--',
-          ...below,
-        ],
-        cwd: '/',
-        config: { 'safe.directory': '*' },
+        ...inDirectory(this.path, '--literal-pathspecs', 'ls-tree', ...LIST_OPTIONS, commit, '--', ...below),
         maxOutputBytes: maxBytes,
-        ...(signal ? { signal } : {}),
+        signal,
       }),
     );
     const entries: TreeEntry[] = [];

@@ -15,7 +15,7 @@ export interface GitHosts {
 }
 
 /** How git reaches a host that was checked: it would resolve the name again, and could get another address. */
-export interface CheckedHost {
+interface CheckedHost {
   readonly url: string;
   readonly config: Readonly<Record<string, string>>;
   /** For ssh. */

@@ -3,18 +3,15 @@ import { APP_FILTER, APP_GUARD, APP_PIPE, ModulesContainer } from '@nestjs/core'
 import { ThrottlerModule } from '@nestjs/throttler';
 import { Settings } from '#platform/config';
 import { Database } from '#platform/persistence';
-import { QueryGuard } from './edge/query.guard.js';
 import { RATE_WINDOW_MS, RateLimitGuard, WindowStorage } from './edge/rate-limit.js';
 import { Readiness } from './edge/readiness.js';
 import { RouteTable } from './edge/route-table.js';
 import { Shutdown } from './edge/shutdown.js';
 import { Upgrades } from './edge/upgrades.js';
-import { InputPipe } from './fields/input.pipe.js';
+import { InputPipe, QueryGuard } from './fields/input.pipe.js';
 import { HealthController } from './operational/health.controller.js';
-import { HomeController } from './operational/home.controller.js';
-import { ProblemPagesController } from './operational/problem-pages.controller.js';
-import { ProblemFilter } from './problems/problem-writer.js';
-import { ProblemWriter } from './problems/problem-writer.js';
+import { HomeController, ProblemPagesController } from './operational/pages.controller.js';
+import { ProblemFilter, ProblemWriter } from './problems/problem-writer.js';
 
 /** HTTP of one application: exception filter, input pipe, rate limit, health, error pages. */
 @Global()

@@ -11,7 +11,7 @@ import { SchedulerRegistry } from '@nestjs/schedule';
 import { type Job, Queue, type QueueOptions, Worker } from 'bullmq';
 import { Settings } from '#platform/config';
 import { Metrics } from '#platform/observability';
-import { PeriodicTask, type TaskRun } from './periodic-task.js';
+import { PeriodicTask, type TaskObserver, type TaskRun } from './periodic-task.js';
 import { definedTasks, missingTasks, type ServerProcess, type TaskDefinition, taskKey } from './task-definition.js';
 import { addOnce, WakeUp } from './wake-up.js';
 
@@ -28,7 +28,7 @@ export class BackgroundTasks implements OnApplicationBootstrap, OnModuleDestroy,
   private readonly queues = new Map<string, Queue>();
   private readonly wakeUps = new Map<TaskDefinition, WakeUp>();
   private readonly workers: Worker[] = [];
-  private readonly observer: ConstructorParameters<typeof PeriodicTask>[2];
+  private readonly observer: TaskObserver;
 
   constructor(
     @Inject(SERVER_PROCESS) private readonly process: ServerProcess | null,
@@ -47,11 +47,9 @@ export class BackgroundTasks implements OnApplicationBootstrap, OnModuleDestroy,
       ['task'],
       DURATION_BUCKETS,
     );
-    this.observer = {
-      ran: (task, result, seconds) => {
-        runs.inc({ task, result });
-        durations.observe({ task }, seconds);
-      },
+    this.observer = (task, result, seconds) => {
+      runs.inc({ task, result });
+      durations.observe({ task }, seconds);
     };
   }
 

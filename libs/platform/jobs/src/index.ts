@@ -1,5 +1,4 @@
 export { BackgroundTasks } from './background-tasks.js';
-export { JobsModule, QueueConnections } from './jobs.module.js';
-export { areQueuesMigrated, migrateQueues } from './migrate-queues.js';
+export { areQueuesMigrated, JobsModule, migrateQueues, QueueConnections } from './jobs.module.js';
 export { PeriodicTask, type TaskRun } from './periodic-task.js';
-export { defineTask, renderBackgroundWork, type ServerProcess, type TaskDefinition } from './task-definition.js';
+export { definedTasks, defineTask, type ServerProcess, type TaskDefinition } from './task-definition.js';

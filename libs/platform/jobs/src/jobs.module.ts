@@ -1,7 +1,16 @@
 import { BullModule } from '@nestjs/bullmq';
 import { type DynamicModule, Global, Inject, Injectable, Logger, Module } from '@nestjs/common';
 import { ScheduleModule } from '@nestjs/schedule';
-import { createPostgresBackend, createRedisBackend, type ConnectionOptions, setDefaultBackendFactory } from 'bullmq';
+import {
+  assertSchemaCompatibility,
+  type ConnectionOptions,
+  createPostgresBackend,
+  createRedisBackend,
+  LATEST_SCHEMA_VERSION,
+  runMigrations,
+  SchemaMigrationRequiredError,
+  setDefaultBackendFactory,
+} from 'bullmq';
 import { createRequire } from 'node:module';
 import pg from 'pg';
 import { Settings } from '#platform/config';
@@ -105,3 +114,18 @@ export class JobsModule {
   exports: [QUEUE_CONNECTION, QueueConnections],
 })
 class QueueConnectionModule {}
+
+/** Brings BullMQ's own schema (`bullmq`) to its newest version; part of `headrace migrate`. */
+export async function migrateQueues(client: pg.PoolClient): Promise<void> {
+  await runMigrations(client, 'bullmq');
+}
+
+/** Whether the schema of the queues is there and new enough; rejects when it is too new for this version. */
+export async function areQueuesMigrated(pool: pg.Pool): Promise<boolean> {
+  try {
+    return (await assertSchemaCompatibility(pool, 'bullmq')) >= LATEST_SCHEMA_VERSION;
+  } catch (error) {
+    if (error instanceof SchemaMigrationRequiredError) return false;
+    throw error;
+  }
+}

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Logger } from '@nestjs/common';
 import { PeriodicTask, type TaskRun } from './periodic-task.js';
-import { missingTasks, renderBackgroundWork, type TaskDefinition } from './task-definition.js';
+import { missingTasks, type TaskDefinition } from './task-definition.js';
 
 const DEFINITION: TaskDefinition = {
   name: 'count',
@@ -19,7 +19,7 @@ afterEach(() => void vi.useRealTimers());
 
 function taskOf(run: TaskRun) {
   const results: string[] = [];
-  const task = new PeriodicTask(DEFINITION, run, { ran: (name, result) => void results.push(`${name} ${result}`) });
+  const task = new PeriodicTask(DEFINITION, run, (name, result) => void results.push(`${name} ${result}`));
   return { task, results };
 }
 
@@ -107,6 +107,20 @@ describe('a periodic task', () => {
     await stopped;
   });
 
+  it('passes the cause of a run', async () => {
+    const causes: string[] = [];
+    const { task } = taskOf((_signal, cause) => {
+      causes.push(cause);
+      return Promise.resolve();
+    });
+    task.start(1000);
+    await task.wakeAndWait();
+    await vi.advanceTimersByTimeAsync(1000);
+    await task.wakeAndWait();
+    expect(causes).toEqual(['wake-up', 'period', 'wake-up']);
+    await task.stop();
+  });
+
   it('logs a failed run and repeats it after the period', async () => {
     const logged = vi.spyOn(Logger.prototype, 'error').mockImplementation(() => undefined);
     const { task, results } = taskOf(() => Promise.reject(new Error('broken')));
@@ -152,22 +166,5 @@ describe('declared tasks', () => {
     const all = [DEFINITION, other, conditional, ofApi];
     expect(missingTasks('processor', all, new Set(['spec/count']))).toEqual(['spec/other']);
     expect(missingTasks('ingress', all, new Set())).toEqual([]);
-  });
-
-  it('are listed in the documentation with their period and what wakes them up', () => {
-    const woken: TaskDefinition = {
-      ...DEFINITION,
-      name: 'woken',
-      scope: 'cluster',
-      period: 300_000,
-      wakeUp: { by: 'a run is created' },
-    };
-    const lines = renderBackgroundWork([woken, DEFINITION]).split('\n');
-    expect(lines.find((line) => line.includes('spec/count'))).toMatch(
-      /^\| `spec\/count` +\| processor \| 1 s +\| +\| Counts\. +\|$/,
-    );
-    expect(lines.find((line) => line.includes('spec/woken'))).toMatch(
-      /\| 5 min, one process of all \| a run is created/,
-    );
   });
 });

@@ -4,14 +4,12 @@ import { type TaskDefinition, taskKey } from './task-definition.js';
 
 /**
  * One run of a task. `again`: there is more to do, and the next run follows at once. The signal is aborted when the
- * process stops: the run ends after its current step.
+ * process stops: the run ends after its current step. `cause` is known of tasks of the scope `process`.
  */
-export type TaskRun = (signal: AbortSignal) => Promise<'again' | void>;
+export type TaskRun = (signal: AbortSignal, cause: 'period' | 'wake-up') => Promise<'again' | void>;
 
-export interface TaskObserver {
-  /** `seconds`: how long the run took. */
-  ran(task: string, result: 'succeeded' | 'failed', seconds: number): void;
-}
+/** Observes the runs of tasks; `seconds`: how long the run took. */
+export type TaskObserver = (task: string, result: 'succeeded' | 'failed', seconds: number) => void;
 
 /** A task of this process: one run at a time, by a period and by wake-ups. */
 export class PeriodicTask {
@@ -20,6 +18,7 @@ export class PeriodicTask {
   private timer: NodeJS.Timeout | null = null;
   private running: Promise<void> | null = null;
   private runAgain = false;
+  private isPeriodOver = false;
 
   constructor(
     readonly definition: TaskDefinition,
@@ -37,7 +36,9 @@ export class PeriodicTask {
   /** Runs it from now on; the first time after a period, which is skipped while a run is under way. */
   start(periodMs: number): NodeJS.Timeout {
     this.timer ??= setInterval(() => {
-      if (!this.running) this.wake();
+      if (this.running) return;
+      this.isPeriodOver = true;
+      this.wake();
     }, periodMs);
     return this.timer;
   }
@@ -81,13 +82,15 @@ export class PeriodicTask {
   private async runOnce(): Promise<'again' | void> {
     const start = performance.now();
     let result: 'succeeded' | 'failed' = 'succeeded';
+    const cause = this.isPeriodOver ? 'period' : 'wake-up';
+    this.isPeriodOver = false;
     try {
-      return await this.run(this.signal);
+      return await this.run(this.signal, cause);
     } catch (error) {
       result = 'failed';
       this.report(error);
     } finally {
-      this.observer.ran(taskKey(this.definition), result, (performance.now() - start) / 1000);
+      this.observer(taskKey(this.definition), result, (performance.now() - start) / 1000);
     }
   }
 

@@ -33,21 +33,15 @@ export class CursorCodec {
 }
 
 /** The page cursors of one list. */
-export class PageCursors {
-  private readonly codec: CursorCodec;
-
+export class PageCursors extends CursorCodec {
   /** `list` distinguishes the cursors of the lists: no list accepts one of another list. */
   constructor(list: string, { secretsKey = '' }: { readonly secretsKey?: string | undefined }) {
-    this.codec = new CursorCodec(`${list} cursors ${secretsKey}`);
+    super(`${list} cursors ${secretsKey}`);
   }
 
   /** The position after which the page begins, empty for the first page; null for an invalid cursor. */
-  decode(cursor: string | null, query: unknown): readonly CursorValue[] | null {
-    return cursor === null ? [] : this.codec.decode(cursor, query);
-  }
-
-  encode(position: readonly CursorValue[], query: unknown): string {
-    return this.codec.encode(position, query);
+  override decode(cursor: string | null, query: unknown): CursorValue[] | null {
+    return cursor === null ? [] : super.decode(cursor, query);
   }
 
   /** Cuts rows that were read with `limit + 1` to a page, with the cursor of the next page if there is one. */

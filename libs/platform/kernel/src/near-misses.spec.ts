@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { nearMisses } from './near-misses.js';
+import { closestName, nearMisses } from './near-misses.js';
 
 const KNOWN = ['github', 'gitlab', 'gitlab_token', 'slack', 'standard_webhooks', 'stripe'];
 
@@ -26,5 +26,20 @@ describe('nearMisses', () => {
         Array.from({ length: 9 }, (_, index) => `aaaaaaaaa${index}`),
       ),
     ).toHaveLength(5);
+  });
+});
+
+describe('closestName', () => {
+  it.each([
+    ['model', ['name', 'model_id', 'base_prompt'], 'model_id'],
+    ['MAX_CONCURENT_RUNS', ['MAX_RUN_ATTEMPTS', 'MAX_CONCURRENT_RUNS'], 'MAX_CONCURRENT_RUNS'],
+    ['modelId', ['model_id', 'mode'], 'model_id'],
+    ['stat', ['state', 'sort_by', 'source'], 'state'],
+    ['lst', ['list', 'create'], 'list'],
+    ['elephant', ['state', 'sort_by'], undefined],
+    ['x', ['q'], undefined],
+    ['', ['q', 'state'], undefined],
+  ])('suggests for %j out of %j: %j', (wanted, known, expected) => {
+    expect(closestName(wanted, known)).toBe(expected);
   });
 });

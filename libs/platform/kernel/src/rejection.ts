@@ -1,4 +1,4 @@
-import { fieldName } from './json-pointer.js';
+import { fieldName } from './json.js';
 
 /** One rule that an input breaks. */
 export interface Issue {
@@ -37,6 +37,8 @@ export type Rejection =
   /** The caller is a member of several teams and selected none. */
   | { readonly kind: 'team_required' }
   | { readonly kind: 'limit_reached'; readonly limit: number }
+  /** Another resource of the team has the name. */
+  | { readonly kind: 'name_taken' }
   /** The page cursor is malformed, or belongs to another list. */
   | { readonly kind: 'invalid_cursor' }
   | { readonly kind: 'invalid'; readonly issues: readonly Issue[] }

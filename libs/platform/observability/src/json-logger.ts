@@ -9,14 +9,19 @@ export type LogThreshold = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fata
 /** Extra fields of one line. Never tokens, prompts, bodies or query values. */
 export type LogFields = Readonly<Record<string, unknown>>;
 
-/** What Nest tells about itself at every start: one line per route and module. */
-const CHATTY = new Set(['InstanceLoader', 'NestApplication', 'NestFactory', 'RouterExplorer', 'RoutesResolver']);
+/** Log lines of Nest while it assembles an application: about a hundred, useful only to debug the assembly. */
+const ASSEMBLY: readonly unknown[] = [
+  ...['InstanceLoader', 'NestApplication', 'NestFactory'],
+  ...['RouterExplorer', 'RoutesResolver', 'WebSocketsController'],
+];
+/** Warns about data sources with the same name, which is intended for several applications in one process. */
+const EXPECTED_WARNINGS: readonly unknown[] = ['DataSourceNameRegistry'];
 
 type PinoLevel = Exclude<LogThreshold, 'silent'>;
 
 /**
  * One JSON object a line: time, level, message, the name of the logging class, trace and span of the request.
- * It stands behind Nest's `Logger`: `new Logger(Name).warn('text', {field: 1})` becomes a line with `field`, and so does
+ * Nest's `Logger` writes to it: `new Logger(Name).warn('text', {field: 1})` becomes a line with `field`, and so does
  * `warn({ msg: 'text', field: 1 })`.
  */
 export class JsonLogger implements LoggerService {
@@ -36,8 +41,7 @@ export class JsonLogger implements LoggerService {
   }
 
   log(message: unknown, ...rest: unknown[]): void {
-    const name = rest.at(-1);
-    this.write(typeof name === 'string' && CHATTY.has(name) ? 'debug' : 'info', message, rest);
+    this.write(ASSEMBLY.includes(rest.at(-1)) ? 'debug' : 'info', message, rest);
   }
 
   error(message: unknown, ...rest: unknown[]): void {
@@ -45,7 +49,7 @@ export class JsonLogger implements LoggerService {
   }
 
   warn(message: unknown, ...rest: unknown[]): void {
-    this.write('warn', message, rest);
+    this.write(EXPECTED_WARNINGS.includes(rest.at(-1)) ? 'debug' : 'warn', message, rest);
   }
 
   debug(message: unknown, ...rest: unknown[]): void {
@@ -116,8 +120,8 @@ function contextFields(context: RequestContext | undefined): Record<string, unkn
   return {
     trace_id: traceId,
     span_id: spanId,
-    ...(route === undefined ? {} : { route }),
-    ...(principal === undefined ? {} : { principal }),
+    ...(route !== undefined && { route }),
+    ...(principal !== undefined && { principal }),
   };
 }
 

@@ -1,10 +1,11 @@
-import { Injectable, Logger } from '@nestjs/common';
+import { Global, type INestApplicationContext, Injectable, Logger, Module } from '@nestjs/common';
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { type MetricsServer, startMetricsServer } from '#platform/kernel';
 import { LabeledCounter } from './labeled-counter.js';
 
 /**
- * The metrics of one application. Each has a registry of its own, because several applications may share a process.
- * Other rooms register theirs by asking for a metric of a name; asking twice gives the same one.
+ * The metrics of one application, with a separate registry, because several applications may share a process. Libraries
+ * register theirs by asking for a metric of a name; asking twice returns the same one.
  */
 @Injectable()
 export class Metrics {
@@ -18,8 +19,7 @@ export class Metrics {
 
   counter<Label extends string>(name: string, help: string, labelNames: readonly Label[] = []): Counter<Label> {
     return (
-      this.known<Counter<Label>>(name) ??
-      new Counter({ name, help, labelNames: [...labelNames], registers: [this.registry] })
+      this.known<Counter<Label>>(name) ?? new Counter({ ...this.options(name, help), labelNames: [...labelNames] })
     );
   }
 
@@ -35,7 +35,8 @@ export class Metrics {
     const labeled = new LabeledCounter(values);
     this.labeledCounters.set(name, labeled);
     const counter: Counter = new Counter({
-      ...{ name, help, labelNames: [label], registers: [this.registry] },
+      ...this.options(name, help),
+      labelNames: [label],
       collect: () => {
         counter.reset();
         for (const [value, count] of labeled.entries()) counter.inc({ [label]: value }, count);
@@ -48,7 +49,7 @@ export class Metrics {
   observed(name: string, help: string, read: () => number | Promise<number>): void {
     if (this.known(name)) return;
     const gauge: Gauge = new Gauge({
-      ...{ name, help, registers: [this.registry] },
+      ...this.options(name, help),
       collect: async () => {
         try {
           gauge.set(await read());
@@ -61,10 +62,7 @@ export class Metrics {
   }
 
   gauge<Label extends string>(name: string, help: string, labelNames: readonly Label[] = []): Gauge<Label> {
-    return (
-      this.known<Gauge<Label>>(name) ??
-      new Gauge({ name, help, labelNames: [...labelNames], registers: [this.registry] })
-    );
+    return this.known<Gauge<Label>>(name) ?? new Gauge({ ...this.options(name, help), labelNames: [...labelNames] });
   }
 
   /** `buckets` in the unit that the name ends in, e.g. `_seconds`. */
@@ -76,16 +74,38 @@ export class Metrics {
   ): Histogram<Label> {
     return (
       this.known<Histogram<Label>>(name) ??
-      new Histogram({ name, help, labelNames: [...labelNames], buckets: [...buckets], registers: [this.registry] })
+      new Histogram({ ...this.options(name, help), labelNames: [...labelNames], buckets: [...buckets] })
     );
   }
 
-  /** The Prometheus text format. */
   render(): Promise<string> {
     return this.registry.metrics();
+  }
+
+  private options(name: string, help: string) {
+    return { name, help, registers: [this.registry] };
   }
 
   private known<T>(name: string): T | undefined {
     return this.registry.getSingleMetric(name) as T | undefined;
   }
+}
+
+/** Metrics for every library of one application. Logging needs no module, because Nest's `Logger` writes to the JsonLogger. */
+@Global()
+@Module({ providers: [Metrics], exports: [Metrics] })
+export class ObservabilityModule {}
+
+/** Serves the metrics of an application on a separate port; null without a port. Rejects when the port is used. */
+export async function serveMetrics(
+  app: INestApplicationContext,
+  host: string,
+  port: number | undefined,
+): Promise<MetricsServer | null> {
+  if (port === undefined) return null;
+  const metrics = app.get(Metrics, { strict: false });
+  const { contentType } = metrics.registry;
+  const server = await startMetricsServer({ host, port, contentType, render: () => metrics.render() });
+  new Logger('Metrics').log(`Metrics are served at ${server.url}.`);
+  return server;
 }

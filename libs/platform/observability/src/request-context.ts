@@ -17,7 +17,7 @@ const storage = new AsyncLocalStorage<RequestContext>();
 const TRACEPARENT = /^[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}/;
 const ALL_ZERO = /^0+$/;
 
-/** The context of the work at hand, or undefined outside of any. */
+/** The context of the current request or job, or undefined outside of one. */
 export function currentContext(): RequestContext | undefined {
   return storage.getStore();
 }

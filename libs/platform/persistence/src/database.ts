@@ -13,6 +13,14 @@ export interface Statement {
   readonly text: string;
 }
 
+/** Makes a named statement: statement('runs.touch')`UPDATE …`. What is interpolated is SQL and never input. */
+export const statement =
+  (name: string) =>
+  (text: TemplateStringsArray, ...sql: readonly (string | number)[]): Statement => ({
+    name,
+    text: String.raw({ raw: text }, ...sql),
+  });
+
 /** Runs statements: the pool, or one transaction. */
 export interface Queryable {
   query<Row extends QueryResultRow>(statement: Statement | string, values?: readonly unknown[]): Promise<Row[]>;
@@ -128,7 +136,6 @@ export class Database implements Queryable {
     if (isDatabaseUnavailable(error)) this.logger.warn(`The database is unavailable: ${textOf(error)}`);
   }
 
-  /** The pool of TypeORM. */
   get pool(): Pool {
     return (this.dataSource.driver as unknown as { master: Pool }).master;
   }

@@ -35,7 +35,6 @@ export class GroupedStatement<Item, Result> {
     private readonly limits: GroupLimits,
   ) {}
 
-  /** Rejects with the error of the statement. */
   execute(item: Item): Promise<Result> {
     return new Promise((resolve, reject) => {
       this.waiting.push({ item, resolve, reject });

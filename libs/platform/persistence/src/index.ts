@@ -4,17 +4,15 @@ export * from './listener.js';
 export * from './migrations/migrate.js';
 export { type MigrationSource, readMigrations } from './migrations/migration-files.js';
 export {
+  assertMigrated,
   type EarlierSchema,
-  MigrationChangedError,
   type MigrationPlan,
   readSchemaState,
-  SchemaAheadError,
-  SchemaBehindError,
   SchemaError,
   type SchemaState,
-  SchemaTooOldError,
 } from './migrations/schema-state.js';
 export * from './movable-clock.js';
 export * from './persistence.module.js';
 export * from './survive-connection-loss.js';
+export * from './team-constraints.js';
 export * from './grouped-statement.js';

@@ -1,4 +1,5 @@
-import type { Pool, PoolClient } from 'pg';
+import pg, { type Pool, type PoolClient, type PoolConfig } from 'pg';
+import { CONNECT_TIMEOUT_MS } from './connection-options.js';
 
 const ignore = (): void => undefined;
 
@@ -12,4 +13,11 @@ export function surviveConnectionLoss(pool: Pool): void {
   pool.on('acquire', (client: PoolClient) => {
     if (!client.listeners('error').includes(ignore)) client.on('error', ignore);
   });
+}
+
+/** A small pool for one task, besides that of the application. */
+export function openPool(connectionString: string, options: PoolConfig = {}): Pool {
+  const pool = new pg.Pool({ connectionString, max: 1, connectionTimeoutMillis: CONNECT_TIMEOUT_MS, ...options });
+  surviveConnectionLoss(pool);
+  return pool;
 }

@@ -1,14 +1,18 @@
 import { Global, Module } from '@nestjs/common';
-import { KeyRotation } from './application/key-rotation.js';
-import { ManagedSecrets } from './application/managed-secrets.js';
-import { SecretChangeListeners } from './application/secret-change-listeners.js';
-import { TeamSecrets } from './application/team-secrets.js';
+import { AuthModule } from '#platform/auth';
+import { ManagedSecrets, SecretChangeListeners } from './application/managed-secrets.js';
+import { SecretsController } from './http/secrets.controller.js';
+import { KeyRotation } from './persistence/key-rotation.js';
 import { ManagedSecretsStore } from './persistence/managed-secrets.store.js';
 import { SecretBox } from './secret-box.js';
 
-const PUBLIC = [SecretBox, SecretChangeListeners, ManagedSecrets, TeamSecrets, KeyRotation];
+const PUBLIC = [SecretBox, SecretChangeListeners, ManagedSecrets, KeyRotation];
 
 /** Encryption at rest, and managed secrets. Needs `Settings` with a secrets key and `Database` to be provided globally. */
 @Global()
 @Module({ providers: [ManagedSecretsStore, ...PUBLIC], exports: PUBLIC })
 export class SecretsModule {}
+
+/** Managed secrets over HTTP. */
+@Module({ imports: [AuthModule, SecretsModule], controllers: [SecretsController] })
+export class SecretsHttpModule {}

@@ -12,7 +12,7 @@ import { ObservabilityModule } from '#platform/observability';
 import { Database } from '#platform/persistence';
 import { objectStoreConformance } from '#testing';
 import { LocalObjectStore } from './local-object-store.js';
-import { ObjectStoreUnavailableError } from './s3/s3-error.js';
+import { ObjectStoreUnavailableError } from './object-store.js';
 import { SignedLinks } from './signed-links.js';
 import { StorageHttpModule } from './storage.module.js';
 import { StorageModule } from './storage.module.js';
@@ -30,7 +30,7 @@ interface Served {
   readonly close: () => Promise<void>;
 }
 
-/** The store behind the real HTTP edge, on a free port, in a directory of its own. */
+/** The store behind the real HTTP edge, on a free port, in a separate directory. */
 async function serve(): Promise<Served> {
   const dataDir = await mkdtemp(join(tmpdir(), 'headrace-objects-'));
   const clock = new MovableClock();
@@ -213,12 +213,11 @@ describe('files of the local store', () => {
   });
 
   it('cannot be stored while their directory is a link to what does not exist, which is a fault that passes', async () => {
-    const directory = join(served.dataDir, 'elsewhere');
-    await symlink(join(served.dataDir, 'not-mounted'), directory);
-    const store = new LocalObjectStore(
-      { directory, publicUrl: () => '' },
-      new SignedLinks('k'.repeat(40), served.clock),
-    );
+    const dataDir = join(served.dataDir, 'elsewhere');
+    await mkdir(dataDir);
+    await symlink(join(served.dataDir, 'not-mounted'), join(dataDir, 'objects'));
+    const settings = withSettings(parseSettings({ SECRETS_KEY: 'k'.repeat(40) }), { dataDir });
+    const store = new LocalObjectStore(settings, new SignedLinks(settings, served.clock));
     const put = () => store.put('a', Buffer.from('x'), { contentType: 'text/plain' });
     await expect(put()).rejects.toThrow(ObjectStoreUnavailableError);
     await mkdir(join(served.dataDir, 'not-mounted'));

@@ -3,21 +3,22 @@ import { constants } from 'node:fs';
 import { access, type FileHandle, open, readdir, rename, rm, stat, statfs } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Readable } from 'node:stream';
+import { Injectable } from '@nestjs/common';
+import { Settings } from '#platform/config';
 import { makeDirectory } from '#platform/kernel';
-import { type ByteRange, resolveByteRange } from './byte-range.js';
 import { chunksOf, mediaType } from './content.js';
-import { objectKeySegments } from './object-key.js';
 import {
+  objectKeySegments,
   ObjectStore,
+  ObjectStoreUnavailableError,
   ObjectTooLargeError,
   type PutOptions,
   type SignedUrlOptions,
   type StoredObject,
 } from './object-store.js';
-import { ObjectStoreUnavailableError } from './s3/s3-error.js';
 import { SignedLinks } from './signed-links.js';
 
-/** `@` stands in no key: so a key may also be the prefix of others, and a half-written file is never an object. */
+/** No key contains `@`: a key may also be the prefix of others, and an incomplete file is never an object. */
 const FILE_SUFFIX = '@';
 const INCOMING = '@incoming';
 const MAX_HEADER_BYTES = 1024;
@@ -28,28 +29,31 @@ const UNWRITABLE_CODES: readonly unknown[] = [
   ...['ENOENT', 'ENOTDIR', 'EACCES', 'EPERM', 'EMFILE', 'ENFILE'],
 ];
 
-export interface LocalObjectStoreOptions {
-  readonly directory: string;
-  /** Origin of the API, without a trailing slash; asked at every URL because a port 0 is settled late. */
-  readonly publicUrl: () => string;
+/** First and last byte, both included. */
+interface ByteRange {
+  readonly start: number;
+  readonly end: number;
 }
 
 /** A part of an object; `range` is what the caller got. */
-export type ObjectPart = StoredObject & { readonly range: ByteRange | null };
+type ObjectPart = StoredObject & { readonly range: ByteRange | null };
 
 /**
  * Objects as files. A file is one line of JSON with the media type and then the content: a single file, because a
  * single rename replaces both. Directories are 0700 and files 0600: agents run on the same machine.
  */
+@Injectable()
 export class LocalObjectStore extends ObjectStore {
+  private readonly directory: string;
   private readonly incoming: string;
 
   constructor(
-    private readonly options: LocalObjectStoreOptions,
+    private readonly settings: Settings,
     private readonly links: SignedLinks,
   ) {
     super();
-    this.incoming = join(options.directory, INCOMING);
+    this.directory = join(settings.dataDir, 'objects');
+    this.incoming = join(this.directory, INCOMING);
   }
 
   override async put(
@@ -87,7 +91,7 @@ export class LocalObjectStore extends ObjectStore {
 
   /** Looks only at the file system: a quota shows itself when something is written. */
   override async assertWritable(): Promise<void> {
-    const { directory } = this.options;
+    const { directory } = this;
     await makeDirectory(directory);
     await access(directory, constants.W_OK);
     const { bavail, files, ffree } = await statfs(directory);
@@ -132,7 +136,7 @@ export class LocalObjectStore extends ObjectStore {
   }
 
   override async deletePrefix(prefix: string): Promise<void> {
-    await rm(join(this.options.directory, ...objectKeySegments(prefix)), { recursive: true, force: true });
+    await rm(join(this.directory, ...objectKeySegments(prefix)), { recursive: true, force: true });
   }
 
   override signedUrl(key: string, { ttlMs, fileName, contentType }: SignedUrlOptions): Promise<string> {
@@ -142,7 +146,7 @@ export class LocalObjectStore extends ObjectStore {
       ...(fileName === undefined ? {} : { fileName: fileName.toWellFormed() }),
       ...(contentType === undefined ? {} : { contentType: mediaType(contentType) }),
     };
-    return Promise.resolve(`${this.options.publicUrl()}/objects/${path}?${this.links.query(said, ttlMs).toString()}`);
+    return Promise.resolve(`${this.settings.publicUrl}/objects/${path}?${this.links.query(said, ttlMs).toString()}`);
   }
 
   /** Removes what a killed process left half-written. Young files stay: another process may be writing them. */
@@ -172,8 +176,27 @@ export class LocalObjectStore extends ObjectStore {
   }
 
   private fileOf(key: string): string {
-    return `${join(this.options.directory, ...objectKeySegments(key))}${FILE_SUFFIX}`;
+    return `${join(this.directory, ...objectKeySegments(key))}${FILE_SUFFIX}`;
   }
+}
+
+/**
+ * Reads a `Range` header against an object of `sizeBytes`. `null`: no range, or one that a server may ignore (several
+ * ranges, another unit, nonsense), so the whole object is sent. RFC 9110, section 14.
+ */
+function resolveByteRange(header: string | undefined, sizeBytes: number): ByteRange | 'unsatisfiable' | null {
+  const match = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(header?.trim() ?? '');
+  if (!match) return null;
+  const [first, last] = [match[1] ?? '', match[2] ?? ''];
+  if (first === '') {
+    if (last === '') return null;
+    const suffix = Math.min(Number(last), sizeBytes);
+    return suffix === 0 ? 'unsatisfiable' : { start: sizeBytes - suffix, end: sizeBytes - 1 };
+  }
+  const start = Number(first);
+  if (last !== '' && Number(last) < start) return null;
+  if (start >= sizeBytes) return 'unsatisfiable';
+  return { start, end: last === '' ? sizeBytes - 1 : Math.min(Number(last), sizeBytes - 1) };
 }
 
 /** Renames into place and makes the name durable too. Tries again when `deletePrefix` takes the directory away meanwhile. */

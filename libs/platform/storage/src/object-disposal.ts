@@ -1,9 +1,9 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Settings } from '#platform/config';
+import { BackgroundTasks, defineTask } from '#platform/jobs';
+import { Clock } from '#platform/kernel';
 import { Database, type Queryable } from '#platform/persistence';
-import { objectKeySegments } from './object-key.js';
-import { ObjectStore } from './object-store.js';
-import { ObjectStoreUnavailableError } from './s3/s3-error.js';
+import { objectKeySegments, ObjectStore, ObjectStoreUnavailableError } from './object-store.js';
 
 /** Beyond the life of a link that was handed out a moment ago: a download that has begun, clocks that differ. */
 const LINK_MARGIN_MS = 60_000;
@@ -17,7 +17,7 @@ export const keepDiscarded = (names: string): string => `DELETE FROM discarded_o
 /**
  * Deletes objects that nothing points to any more: later, so that download links handed out keep working, and for
  * certain, because the intention commits together with the change that made the object superfluous. A name that was
- * discarded must not be written again: whoever replaces an object gives the new one a new key.
+ * discarded must not be written again: a replaced object gets a new key.
  */
 @Injectable()
 export class ObjectDisposal {
@@ -29,20 +29,14 @@ export class ObjectDisposal {
     private readonly settings: Settings,
   ) {}
 
-  /** Notes objects for deletion. Give the transaction that drops the last pointer to them. */
+  /** Notes objects for deletion, in the transaction that deletes the last reference to them. */
   async discard(on: Queryable, keys: readonly string[]): Promise<void> {
-    await this.note(
-      on,
-      keys.map((key) => objectKeySegments(key).join('/')),
-    );
+    await this.note(on, keys, '');
   }
 
   /** Notes everything below the prefixes (`artifacts/{run_id}`) for deletion. */
   async discardBelow(on: Queryable, prefixes: readonly string[]): Promise<void> {
-    await this.note(
-      on,
-      prefixes.map((prefix) => `${objectKeySegments(prefix).join('/')}/`),
-    );
+    await this.note(on, prefixes, '/');
   }
 
   /**
@@ -55,7 +49,7 @@ export class ObjectDisposal {
 
   /**
    * Deletes what is due, at most `limit` names. Returns how many it dealt with: fewer than `limit` means that nothing
-   * is left for now. Safe to run several times at once and to break off anywhere. Rejects when the store does not answer.
+   * is left for now. Safe to run concurrently and to interrupt. Rejects when the store does not answer.
    */
   async sweep(limit = 500): Promise<number> {
     const due = await this.database.query<{ name: string }>(
@@ -78,7 +72,11 @@ export class ObjectDisposal {
     }
     await this.database.query(`DELETE FROM discarded_objects WHERE name = ANY($1::text[])`, [deleted]);
     if (failures.length > 0) {
-      await this.postpone(names.filter((name) => !deleted.includes(name)));
+      await this.database.query(
+        `UPDATE discarded_objects SET delete_after = headrace.now() + $2 * interval '1 millisecond'
+          WHERE name = ANY($1::text[])`,
+        [names.filter((name) => !deleted.includes(name)), RETRY_MS],
+      );
       this.logger.warn(`${failures.length} discarded object(s) could not be deleted: ${String(failures[0])}`);
     }
     return names.length;
@@ -89,8 +87,9 @@ export class ObjectDisposal {
     else await this.store.delete(name);
   }
 
-  private async note(on: Queryable, names: readonly string[]): Promise<void> {
-    if (names.length === 0) return;
+  private async note(on: Queryable, keys: readonly string[], suffix: '' | '/'): Promise<void> {
+    if (keys.length === 0) return;
+    const names = keys.map((key) => objectKeySegments(key).join('/') + suffix);
     await on.query(
       `INSERT INTO discarded_objects (name, delete_after)
        SELECT DISTINCT name, headrace.now() + $2 * interval '1 millisecond' FROM unnest($1::text[]) AS name
@@ -98,12 +97,47 @@ export class ObjectDisposal {
       [names, this.settings.signedUrlTtl + LINK_MARGIN_MS],
     );
   }
+}
 
-  private async postpone(names: readonly string[]): Promise<void> {
-    await this.database.query(
-      `UPDATE discarded_objects SET delete_after = headrace.now() + $2 * interval '1 millisecond'
-        WHERE name = ANY($1::text[])`,
-      [names, RETRY_MS],
-    );
+const BATCH_SIZE = 500;
+/** Longer work continues in another job, so that a process that is killed loses little. */
+const MAX_RUN_MS = 2 * 60_000;
+
+const DELETE_DISCARDED_OBJECTS_TASK = defineTask({
+  name: 'sweep-discarded-objects',
+  library: 'storage',
+  process: 'processor',
+  scope: 'cluster',
+  period: 5 * 60_000,
+  description: 'Deletes discarded objects whose links have expired, batch by batch until none is due.',
+  queue: { name: 'storage', options: { concurrency: 1, runRetryDelay: 1000 } },
+});
+
+/** Deletes discarded objects. */
+@Injectable()
+export class ObjectDisposalTask {
+  private readonly logger = new Logger(ObjectDisposalTask.name);
+
+  constructor(
+    private readonly disposal: ObjectDisposal,
+    private readonly clock: Clock,
+    tasks: BackgroundTasks,
+  ) {
+    tasks.implement(DELETE_DISCARDED_OBJECTS_TASK, (signal) => this.run(signal));
+  }
+
+  /** Ends after its batch when `signal` is aborted, or with `again` when there is more than fits into one job. */
+  async run(signal: AbortSignal): Promise<'again' | void> {
+    const deadline = this.clock.now().getTime() + MAX_RUN_MS;
+    try {
+      while ((await this.disposal.sweep(BATCH_SIZE)) === BATCH_SIZE) {
+        if (signal.aborted) return;
+        if (this.clock.now().getTime() >= deadline) return 'again';
+      }
+    } catch (error) {
+      // The rows are kept: the next run repeats the deletion.
+      if (!(error instanceof ObjectStoreUnavailableError)) throw error;
+      this.logger.warn(`Discarded objects could not be deleted: ${error.message}`);
+    }
   }
 }

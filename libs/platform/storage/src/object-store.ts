@@ -1,14 +1,15 @@
 import type { Readable } from 'node:stream';
+import { ProblemError } from '#platform/http';
 
 export interface PutOptions {
-  /** Media type, told again by `get` and by downloads. */
+  /** Media type, which `get` and downloads return. */
   readonly contentType: string;
   /** More bytes than this are refused with an {@link ObjectTooLargeError}, and nothing is stored. */
   readonly maxBytes?: number;
 }
 
 export interface StoredObject {
-  /** The content. Whoever does not read it to its end destroys it. */
+  /** The content. A caller that does not read it to its end must destroy it. */
   readonly stream: Readable;
   readonly sizeBytes: number;
   readonly contentType: string;
@@ -26,12 +27,12 @@ export interface SignedUrlOptions {
 /**
  * The port for everything that is too large for a row: transcripts, artifacts, attachments. Also the
  * dependency-injection token. Keys look like paths (`transcripts/{run_id}/1.jsonl`): segments of `[A-Za-z0-9._-]`
- * joined by `/`; every method throws on another key. Knows no owners: whoever hands out a URL has checked access.
+ * joined by `/`; every method throws on another key. The store knows no owners: the caller of `signedUrl` has checked access.
  */
 export abstract class ObjectStore {
   /**
    * Stores or replaces an object as a whole: a reader sees the old one or the new one, never a part. When the content
-   * is too large, a source stream is left as it stands, so that the request it belongs to can still be answered.
+   * is too large, a source stream is not destroyed, so that the request it belongs to can still be answered.
    */
   abstract put(key: string, content: Readable | Buffer, options: PutOptions): Promise<{ sizeBytes: number }>;
 
@@ -44,18 +45,18 @@ export abstract class ObjectStore {
   /** Removes every object whose key starts with `{prefix}/`. The prefix itself is made of whole segments. */
   abstract deletePrefix(prefix: string): Promise<void>;
 
-  /** An absolute URL that gives the object to anybody who has it, until it expires. Does not look whether it exists. */
+  /** An absolute URL that gives the object to anybody who has it, until it expires. Does not check whether it exists. */
   abstract signedUrl(key: string, options: SignedUrlOptions): Promise<string>;
 
   /** Rejects when nothing can be stored at the moment. Cheap: it is asked with every readiness probe. */
   assertWritable(): Promise<void> {
-    // A store that is a service of its own reports its faults with each request.
+    // A remote store reports its faults with each request.
     return Promise.resolve();
   }
 
-  /** Lets go of connections. Nothing may be asked of the store afterwards. */
+  /** Closes connections. The store must not be used afterwards. */
   close(): void {
-    // A store without connections has nothing to do here.
+    // By default there are none.
   }
 }
 
@@ -67,4 +68,25 @@ export class ObjectTooLargeError extends Error {
     super(`The object ${key} is larger than ${maxBytes} bytes.`);
     this.name = 'ObjectTooLargeError';
   }
+}
+
+/** The object store does not answer, or cannot store anything at the moment; a later attempt may succeed. */
+export class ObjectStoreUnavailableError extends ProblemError {
+  constructor(cause: unknown) {
+    super('resource_unavailable', 'The object store does not answer at the moment.', { retryAfterSeconds: 5, cause });
+    this.name = 'ObjectStoreUnavailableError';
+  }
+}
+
+/** A segment is a file name, and those end at 255 bytes everywhere. */
+const MAX_SEGMENT_LENGTH = 200;
+const MAX_KEY_LENGTH = 1024;
+const SEGMENT = /^(?!\.{1,2}$)[A-Za-z0-9._-]+$/;
+
+/** The segments of a key. Throws on anything else: keys are made by code, so a bad one is a fault. */
+export function objectKeySegments(key: string): string[] {
+  const segments = key.split('/');
+  if (key.length > MAX_KEY_LENGTH || !segments.every((part) => part.length <= MAX_SEGMENT_LENGTH && SEGMENT.test(part)))
+    throw new Error(`Not an object key: ${JSON.stringify(key.slice(0, 200))}.`);
+  return segments;
 }

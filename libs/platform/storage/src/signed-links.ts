@@ -1,5 +1,7 @@
 import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
-import type { Clock } from '#platform/kernel';
+import { Injectable } from '@nestjs/common';
+import { Settings } from '#platform/config';
+import { Clock } from '#platform/kernel';
 
 /** What a link says; all of it is signed. */
 export interface SignedLink {
@@ -14,18 +16,19 @@ export type LinkVerdict =
   | { readonly valid: true; readonly link: SignedLink }
   | { readonly valid: false; readonly reason: 'expired' | 'forged' };
 
-/** Makes and checks the query of a download link. Every process with the same `SECRETS_KEY` agrees on it; links of previous keys work on. */
+/** Creates and verifies the query of a download link. It is the same in every process with the same `SECRETS_KEY`; links of previous keys remain valid. */
+@Injectable()
 export class SignedLinks {
   private readonly signingKey: Buffer;
   private readonly keys: readonly Buffer[];
 
   constructor(
-    secretsKey: string,
+    { secretsKey, secretsKeyPrevious }: Settings,
     private readonly clock: Clock,
-    previousKeys: readonly string[] = [],
   ) {
+    if (secretsKey === undefined) throw new Error('SECRETS_KEY is required: it signs download links.');
     this.signingKey = derive(secretsKey);
-    this.keys = [this.signingKey, ...previousKeys.map(derive)];
+    this.keys = [this.signingKey, ...secretsKeyPrevious.map(derive)];
   }
 
   query(link: Omit<SignedLink, 'expires'>, ttlMs: number): URLSearchParams {

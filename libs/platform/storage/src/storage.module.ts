@@ -1,12 +1,9 @@
-import { join } from 'node:path';
 import { Global, Module, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
 import { Settings } from '#platform/config';
 import { Readiness } from '#platform/http';
-import { Clock } from '#platform/kernel';
 import { ObjectsController } from './http/objects.controller.js';
 import { LocalObjectStore } from './local-object-store.js';
-import { ObjectDisposal } from './object-disposal.js';
-import { ObjectDisposalTask } from './object-disposal.task.js';
+import { ObjectDisposal, ObjectDisposalTask } from './object-disposal.js';
 import { ObjectStore } from './object-store.js';
 import { openConfiguredS3 } from './s3/open-configured-store.js';
 import { SignedLinks } from './signed-links.js';
@@ -18,24 +15,9 @@ import { SignedLinks } from './signed-links.js';
 @Global()
 @Module({
   providers: [
-    {
-      provide: SignedLinks,
-      inject: [Settings, Clock],
-      useFactory: ({ secretsKey, secretsKeyPrevious }: Settings, clock: Clock) => {
-        if (secretsKey === undefined) throw new Error('SECRETS_KEY is needed: it signs download links.');
-        return new SignedLinks(secretsKey, clock, secretsKeyPrevious);
-      },
-    },
-    {
-      // Also with S3: links that were issued before the configuration changed keep working.
-      provide: LocalObjectStore,
-      inject: [Settings, SignedLinks],
-      useFactory: (settings: Settings, links: SignedLinks) =>
-        new LocalObjectStore(
-          { directory: join(settings.dataDir, 'objects'), publicUrl: () => settings.publicUrl },
-          links,
-        ),
-    },
+    SignedLinks,
+    // Also with S3: links that were issued before the configuration changed keep working.
+    LocalObjectStore,
     {
       provide: ObjectStore,
       inject: [Settings, LocalObjectStore],

@@ -1,13 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import type { Queryable } from '#platform/persistence';
+import type { DueDecision } from './domain/due-decision.js';
 
-export interface DueTimer {
-  readonly key: string;
-  /** The due time that it is fired for; null when nothing is to be started for it. */
-  readonly fire: Date | null;
-  /** The first and the last of the due times that are missed: nothing is started for them. */
-  readonly missed: { readonly first: Date; readonly last: Date } | null;
-}
+export type DueTimer = Pick<DueDecision, 'fire' | 'missed'> & { readonly key: string };
 
 /**
  * `done`: the timer waits for its next due time. `remove`: there is nothing to fire it for, and it is removed. `retry`: a

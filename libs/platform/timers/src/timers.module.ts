@@ -2,8 +2,7 @@ import { Injectable, Module } from '@nestjs/common';
 import { BackgroundTasks, defineTask } from '#platform/jobs';
 import { TimerDispatcher, TimerSteps } from './timer-dispatcher.js';
 import { TimerHandlers } from './timer-handlers.js';
-import { Timers } from './timers.js';
-import { TimersStore } from './timers.store.js';
+import { Timers, TimersStore } from './timers.store.js';
 
 const FIRE_TIMERS_TASK = defineTask({
   name: 'fire-timers',

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
-import { Database, type Queryable, type Statement } from '#platform/persistence';
-import type { Outage } from './domain/due-decision.js';
+import { Database, type Queryable, type Statement, writtenRow } from '#platform/persistence';
+import type { Cron } from './domain/cron/croner-cron.js';
+import { jitterOf, type Outage } from './domain/due-decision.js';
 
 /** A row that waits for the next due time of a cron expression. */
 export interface Timer {
@@ -76,9 +77,7 @@ export class TimersStore {
 
   /** The time of the clock that timers are fired by. */
   async now(tx: Queryable): Promise<Date> {
-    const [row] = await tx.query<{ now: Date }>(NOW);
-    if (!row) throw new Error('The database returned no time.');
-    return row.now;
+    return writtenRow(await tx.query<{ now: Date }>(NOW)).now;
   }
 
   /** Inserts timers, or changes what they wait for. Keys of one call differ. */
@@ -125,3 +124,37 @@ export class TimersStore {
 
 const valuesOf = <Row extends object>(rows: readonly Row[], keys: readonly (keyof Row)[]): unknown[] =>
   keys.map((key) => rows.map((row) => row[key]));
+
+interface RequestedTimer {
+  readonly key: string;
+  readonly cron: Cron;
+  readonly jitterSeconds: number;
+}
+
+/** Sets and removes timers that fire at the due times of a cron expression; the `TimerHandler` of their kind handles them. */
+@Injectable()
+export class Timers {
+  constructor(private readonly store: TimersStore) {}
+
+  /**
+   * From the commit on they fire at their due times. A timer that waits for a due time of the same expression already keeps
+   * waiting for it. Keys of one call differ.
+   */
+  async set(tx: Queryable, kind: string, timers: readonly RequestedTimer[]): Promise<void> {
+    if (timers.length === 0) return;
+    // Not this host's time: by another clock a due time could be left out, or one in the past be fired.
+    const now = await this.store.now(tx);
+    const waiting = timers.flatMap(({ key, cron, jitterSeconds }) => {
+      const dueAt = cron.next(now);
+      if (dueAt === null) return [];
+      const fireAt = new Date(dueAt.getTime() + jitterOf(key, dueAt, jitterSeconds));
+      return [{ kind, key, cron: cron.expression, timezone: cron.timezone, jitterSeconds, dueAt, fireAt }];
+    });
+    await this.store.set(tx, waiting);
+  }
+
+  /** From the commit on they do not fire. Waits for a firing under way. */
+  async remove(tx: Queryable, kind: string, keys: readonly string[]): Promise<void> {
+    await this.store.remove(tx, kind, keys);
+  }
+}

@@ -18,7 +18,7 @@ export const clockCheck: DoctorCheck = {
     // The check `api` reports an API that does not answer.
     const response = await api.readiness().catch(() => null);
     if (typeof response?.aheadMs === 'number') results.push(rateSkew('the API', response.aheadMs));
-    return results.length > 0 ? results : [skip('not checked: there is no other clock to compare with')];
+    return results.length > 0 ? results : skip('not checked: there is no other clock to compare with');
   },
 };
 
@@ -62,7 +62,7 @@ const inSeconds = (milliseconds: number): string => `${(milliseconds / 1000).toF
 export const apiCheck: DoctorCheck = {
   name: 'api',
   uses: ['PORT', 'HOST', 'RUNNER_API_URL'],
-  examine: async (context) => [await checkApi(context)],
+  examine: checkApi,
 };
 
 async function checkApi({ api, options: { isWorker, origin } }: DoctorContext): Promise<CheckResult> {
@@ -103,7 +103,7 @@ const NEW_TOKEN = 'Create one on the server: headrace token create --service-acc
 export const workerTokenCheck: DoctorCheck = {
   name: 'worker token',
   uses: [],
-  examine: async (context) => [await checkWorkerToken(context)],
+  examine: checkWorkerToken,
 };
 
 async function checkWorkerToken({ api, options: { token, isWorker } }: DoctorContext): Promise<CheckResult> {

@@ -12,10 +12,10 @@ const OLDEST_MAJOR = 16;
 export const databaseCheck: DoctorCheck = {
   name: 'database',
   uses: ['DATABASE_URL', 'HEADRACE_DATA_DIR'],
-  examine: async ({ database }) => [await checkDatabase(await database.open())],
+  examine: async ({ database }) => checkDatabase(await database.open()),
 };
 
-async function checkDatabase(state: DatabaseState): Promise<CheckResult> {
+function checkDatabase(state: DatabaseState): CheckResult | Promise<CheckResult> {
   switch (state.kind) {
     case 'stopped':
       return ok(

@@ -26,7 +26,7 @@ const SEE_DOCS = 'See docs/operations/docker-executor.md for the requirements.';
 export const executorCheck: DoctorCheck = {
   name: 'executor',
   uses: ['EXECUTOR', 'DOCKER_HOST', 'DOCKER_CERT_PATH'],
-  examine: async (context) => [await checkExecutor(context)],
+  examine: checkExecutor,
 };
 
 async function checkExecutor({ settings, options: { isWorker, backend } }: DoctorContext): Promise<CheckResult> {
@@ -62,10 +62,10 @@ const NOT_STARTED = [126, 127];
 export const containerCheck: DoctorCheck = {
   name: 'container',
   uses: ['EXECUTOR', 'DOCKER_HOST', 'DOCKER_CERT_PATH', 'RUNNER_API_URL', 'DOCKER_DEFAULT_IMAGE', 'DOCKER_NETWORK'],
-  examine: async (context) => [await examineContainer(context)],
+  examine: checkContainer,
 };
 
-async function examineContainer({ settings, api, options: { isWorker } }: DoctorContext): Promise<CheckResult> {
+async function checkContainer({ settings, api, options: { isWorker } }: DoctorContext): Promise<CheckResult> {
   if (isWorker || settings.executor !== 'docker') return skip('EXECUTOR is not docker');
   const engine = new DockerEngine(new EngineConnection(settings));
   const facts = await engine.connect().catch(() => null);
@@ -134,7 +134,7 @@ export const harnessCheck: DoctorCheck = {
   examine: async ({ settings: { harnessesFile, executor }, options }) => {
     const isInContainers = options.isWorker ? options.backend === 'docker' : executor === 'docker';
     if (isInContainers && options.harnesses.length === 0)
-      return [skip('not checked: with docker, agents are installed in the images of environments')];
+      return skip('not checked: with docker, agents are installed in the images of environments');
     let extra: ReturnType<typeof readHarnessesFile>;
     try {
       extra = readHarnessesFile(harnessesFile);

@@ -3,30 +3,37 @@ import { randomBytes } from 'node:crypto';
 import { access, mkdtemp, open, readFile, rm, stat, statfs } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { type CheckResult, type DoctorCheck, fail, ok, reasonOf, warn } from '../check-result.js';
+import {
+  type CheckResult,
+  type DoctorCheck,
+  fail,
+  isAtLeast,
+  ok,
+  reasonOf,
+  type Version,
+  warn,
+} from '../check-result.js';
 
 /** As in package.json. */
-const OLDEST_NODE: readonly [number, number] = [20, 19];
+const OLDEST_NODE: Version = [20, 19];
 
 export const nodeCheck: DoctorCheck = {
   name: 'node',
   uses: [],
-  examine: () => Promise.resolve([rateNode(process.versions.node)]),
+  examine: () => rateNode(process.versions.node),
 };
 
 /** `version`: such as `20.19.0`. */
 export function rateNode(version: string): CheckResult {
-  const [major = 0, minor = 0] = version.split('.').map(Number);
-  const isNewEnough = major > OLDEST_NODE[0] || (major === OLDEST_NODE[0] && minor >= OLDEST_NODE[1]);
   const found = `Node.js ${version} on ${process.platform} ${process.arch}`;
-  if (isNewEnough) return ok(found);
+  if (isAtLeast(version, OLDEST_NODE)) return ok(found);
   return fail(
     `${found}; ${OLDEST_NODE.join('.')} or newer is required`,
     `Install Node.js ${OLDEST_NODE.join('.')} or newer.`,
   );
 }
 
-const OLDEST_GIT: readonly [number, number] = [2, 36];
+const OLDEST_GIT: Version = [2, 36];
 const INSTALL_GIT = `Install git ${OLDEST_GIT.join('.')} or newer, such as \`apt-get install git\`, and add it to PATH.`;
 const TIMEOUT_MS = 5_000;
 
@@ -34,7 +41,7 @@ const TIMEOUT_MS = 5_000;
 export const gitCheck: DoctorCheck = {
   name: 'git',
   uses: [],
-  examine: async ({ environment }) => [await checkGit(environment.PATH ?? '')],
+  examine: ({ environment }) => checkGit(environment.PATH ?? ''),
 };
 
 async function checkGit(path: string): Promise<CheckResult> {
@@ -45,8 +52,7 @@ async function checkGit(path: string): Promise<CheckResult> {
     const isMissing = (error as NodeJS.ErrnoException).code === 'ENOENT';
     return fail(isMissing ? 'git is not on PATH' : `git does not run (${reasonOf(error)})`, INSTALL_GIT);
   }
-  const [major = 0, minor = 0] = version.split('.').map(Number);
-  if (!(major > OLDEST_GIT[0] || (major === OLDEST_GIT[0] && minor >= OLDEST_GIT[1])))
+  if (!isAtLeast(version, OLDEST_GIT))
     return fail(`git ${version}; ${OLDEST_GIT.join('.')} or newer is required`, INSTALL_GIT);
   const directory = await mkdtemp(join(tmpdir(), 'headrace-doctor-'));
   try {
@@ -99,7 +105,6 @@ const TOO_LITTLE_BYTES = 256 * MIB;
 interface Place {
   readonly label: string;
   readonly path: string;
-  /** Setting of the path. */
   readonly setting: string;
 }
 

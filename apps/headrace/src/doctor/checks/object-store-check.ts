@@ -21,9 +21,7 @@ export const objectStoreCheck: DoctorCheck = {
     'S3_SECRET_ACCESS_KEY',
     'HEADRACE_DATA_DIR',
   ],
-  examine: async ({ settings }) => [
-    await (settings.objectStoreUrl === undefined ? onDisk(settings) : inBucket(settings)),
-  ],
+  examine: ({ settings }) => (settings.objectStoreUrl === undefined ? onDisk(settings) : inBucket(settings)),
 };
 
 /** Does not create directories, because the server may run as another user. */

@@ -2,24 +2,34 @@ import { connect as connectTcp, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import pg from 'pg';
 import { areQueuesMigrated } from '#platform/jobs';
-import { type CheckResult, type DoctorCheck, fail, ok, reasonOf, skip, warn } from '../check-result.js';
-import { type DatabaseState, openPool } from '../database-probe.js';
+import {
+  type CheckResult,
+  type DoctorCheck,
+  fail,
+  isAtLeast,
+  ok,
+  reasonOf,
+  skip,
+  type Version,
+  warn,
+} from '../check-result.js';
+import { type DatabaseState, openProbePool } from '../database-probe.js';
 import { locationOf } from '../secret-mask.js';
 import { unreachable } from './database-check.js';
 
-const OLDEST_REDIS: readonly [number, number] = [6, 2];
+const OLDEST_REDIS: Version = [6, 2];
 
 /** The queue backend: the database, another PostgreSQL, or Redis. */
 export const queueCheck: DoctorCheck = {
   name: 'queue',
   uses: ['QUEUE_URL'],
   examine: async ({ settings: { queueUrl }, database }) => {
-    if (queueUrl === undefined) return [await inDatabase(await database.open())];
-    return [await (queueUrl.startsWith('redis') ? inRedis(queueUrl) : inOtherDatabase(queueUrl))];
+    if (queueUrl === undefined) return inDatabase(await database.open());
+    return queueUrl.startsWith('redis') ? inRedis(queueUrl) : inOtherDatabase(queueUrl);
   },
 };
 
-async function inDatabase(state: DatabaseState): Promise<CheckResult> {
+function inDatabase(state: DatabaseState): CheckResult | Promise<CheckResult> {
   switch (state.kind) {
     case 'open':
       return schemaOf(state.pool, 'in the database');
@@ -31,7 +41,7 @@ async function inDatabase(state: DatabaseState): Promise<CheckResult> {
 }
 
 async function inOtherDatabase(url: string): Promise<CheckResult> {
-  const pool = openPool(url);
+  const pool = openProbePool(url);
   try {
     await pool.query('SELECT 1');
     return await schemaOf(pool, `in ${locationOf(url)}`);
@@ -60,8 +70,7 @@ async function inRedis(url: string): Promise<CheckResult> {
     );
   }
   const version = /^redis_version:(\S+)/m.exec(facts)?.[1] ?? 'of unknown version';
-  const [major = 0, minor = 0] = version.split('.').map(Number);
-  if (major < OLDEST_REDIS[0] || (major === OLDEST_REDIS[0] && minor < OLDEST_REDIS[1]))
+  if (!isAtLeast(version, OLDEST_REDIS))
     return warn(`${place}: Redis ${version}`, `Use Redis ${OLDEST_REDIS.join('.')} or newer.`);
   const policy = /^maxmemory_policy:(\S+)/m.exec(facts)?.[1];
   if (policy !== undefined && policy !== 'noeviction')
@@ -76,7 +85,7 @@ const MAX_ANSWER_BYTES = 1_048_576;
  * `INFO server` and `INFO memory` of a Redis, without the client package, which is optional. Rejects when it is not a Redis,
  * rejects the password or does not answer.
  */
-export function queryRedis(text: string): Promise<string> {
+function queryRedis(text: string): Promise<string> {
   const url = new URL(text);
   const place = { host: url.hostname.replace(/^\[|\]$/g, ''), port: Number(url.port || 6379) };
   const [user, password] = [decodeURIComponent(url.username), decodeURIComponent(url.password)];

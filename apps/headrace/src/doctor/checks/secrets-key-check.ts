@@ -23,11 +23,11 @@ export const secretsKeyCheck: DoctorCheck = {
     try {
       settings = withInstallationKeys(given, given.dataDir, { generates: false });
     } catch (error) {
-      return [fail(`${file} cannot be read (${reasonOf(error)})`, 'Run the doctor as the user of Headrace.')];
+      return fail(`${file} cannot be read (${reasonOf(error)})`, 'Run the doctor as the user of Headrace.');
     }
     const state = await database.open();
     const url = state.kind === 'open' ? state.url : null;
-    if (settings.secretsKey === undefined) return [await withoutKey(settings, url)];
+    if (settings.secretsKey === undefined) return withoutKey(settings, url);
     const from = given.secretsKey === undefined ? `from ${file}` : 'from SECRETS_KEY';
     const results = given.secretsKey === undefined ? await checkKeyFile(file) : [];
     if (url === null) return [ok(`${from}; not tested, because the database is not available`), ...results];
@@ -92,6 +92,6 @@ async function tryKey(settings: Settings, databaseUrl: string): Promise<{ opened
       }
       return { opened, broken };
     },
-    { imports: [SecretsModule, WebhooksModule] },
+    [SecretsModule, WebhooksModule],
   );
 }

@@ -1,5 +1,5 @@
-import { createServer } from 'node:net';
 import { findMisspelledSettings } from '#platform/config';
+import { tryPort } from '../../process/prepare-settings.js';
 import { type CheckResult, type DoctorCheck, fail, ok, warn } from '../check-result.js';
 import { isUp, settingsNamedIn } from '../doctor-context.js';
 
@@ -11,14 +11,15 @@ export const settingsCheck: DoctorCheck = {
       const names = settingsNamedIn(problem).join(' and ');
       return fail(problem.replace(/\.$/, ''), `Fix ${names} in the environment or in .env; .env.example describes it.`);
     });
-    const risks = allowTestClock
-      ? [warn('HEADRACE_TEST_CLOCK is on: tests can move the clock', 'Unset HEADRACE_TEST_CLOCK, except for tests.')]
-      : [];
+    const risk = warn(
+      'HEADRACE_TEST_CLOCK is on: tests can move the clock',
+      'Unset HEADRACE_TEST_CLOCK, except for tests.',
+    );
     const misspelt = findMisspelledSettings(environment).map(({ given, meant }) =>
       warn(`${given} is not a setting and has no effect`, `Rename it to ${meant} if that is the setting you mean.`),
     );
-    const results = [...problems, ...risks, ...misspelt];
-    return Promise.resolve(results.length > 0 ? results : [ok('all valid')]);
+    const results = [...problems, ...(allowTestClock ? [risk] : []), ...misspelt];
+    return results.length > 0 ? results : ok('all valid');
   },
 };
 
@@ -48,7 +49,10 @@ async function checkPort(
 ): Promise<CheckResult> {
   if (port === 0) return ok(`${setting}: a free port is selected at the start`);
   const place = `${setting} ${port} on ${host}`;
-  const code = await tryPort(host, port);
+  const code = await tryPort(host, port).then(
+    () => null,
+    ({ code, message }: NodeJS.ErrnoException) => code ?? message,
+  );
   switch (code) {
     case null:
       return ok(`${place} is free`);
@@ -73,13 +77,4 @@ async function checkPort(
     default:
       return fail(`${place} cannot be used (${code})`, `Set HOST and ${setting} to an address that a server can bind.`);
   }
-}
-
-/** Binds the port for a moment. Null on success, else the error code of the system. */
-function tryPort(host: string, port: number): Promise<string | null> {
-  return new Promise((resolve) => {
-    const server = createServer();
-    server.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message));
-    server.listen({ host, port, exclusive: true }, () => server.close(() => resolve(null)));
-  });
 }

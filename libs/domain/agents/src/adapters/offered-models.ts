@@ -1,7 +1,8 @@
+import { readFileSync } from 'node:fs';
 import { Injectable, type OnModuleInit } from '@nestjs/common';
-import { Settings } from '#platform/config';
-import { ModelCatalogue } from '../domain/model-catalogue.js';
-import { readModelsFile } from './read-models-file.js';
+import { z } from 'zod';
+import { Settings, SettingsError } from '#platform/config';
+import { MODEL_PROVIDERS, ModelCatalogue } from '../domain/model-catalogue.js';
 
 /** The catalogue of this installation. A faulty MODELS_FILE keeps the application from starting. */
 @Injectable()
@@ -18,4 +19,58 @@ export class OfferedModels implements OnModuleInit {
   get catalogue(): ModelCatalogue {
     return this.known;
   }
+}
+
+const text = z.string().trim().min(1).max(256);
+const modelsFile = z.strictObject({
+  models: z
+    .array(
+      z.strictObject({
+        id: text,
+        display_name: text,
+        provider: z.enum(MODEL_PROVIDERS),
+        vision_supported: z.boolean(),
+      }),
+    )
+    .min(1)
+    .max(1000)
+    .superRefine((models, context) => {
+      const first = new Map<string, number>();
+      for (const [index, { id }] of models.entries()) {
+        const earlier = first.get(id);
+        if (earlier === undefined) first.set(id, index);
+        else context.addIssue({ code: 'custom', path: [index, 'id'], message: `is that of models[${earlier}] too` });
+      }
+    }),
+});
+
+/**
+ * The catalogue of MODELS_FILE, `{"models": [{"id", "display_name", "provider", "vision_supported"}, …]}`, or the
+ * built-in one when the path is empty. Throws a SettingsError that lists every fault of the file.
+ */
+export function readModelsFile(path: string): ModelCatalogue {
+  if (path === '') return new ModelCatalogue();
+  const result = modelsFile.safeParse(parseFile(path));
+  if (result.success) return new ModelCatalogue(result.data.models);
+  throw new SettingsError(
+    result.error.issues.map(({ path: place, message }) => `MODELS_FILE, ${nameOf(place)}: ${message}.`),
+  );
+}
+
+function parseFile(path: string): unknown {
+  try {
+    return JSON.parse(readFileSync(path, 'utf8'));
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new SettingsError([`MODELS_FILE cannot be read as JSON (${reason}).`]);
+  }
+}
+
+/** `models[3].id`. */
+function nameOf(place: readonly PropertyKey[]): string {
+  const name = place.reduce<string>(
+    (before, part) => (typeof part === 'number' ? `${before}[${part}]` : `${before}.${String(part)}`),
+    '',
+  );
+  return name.replace(/^\./, '') || 'the file';
 }

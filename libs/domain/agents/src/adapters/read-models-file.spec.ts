@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { SettingsError } from '#platform/config';
-import { readModelsFile } from './read-models-file.js';
+import { readModelsFile } from './offered-models.js';
 
 const directory = mkdtempSync(join(tmpdir(), 'headrace-models-'));
 afterAll(() => rmSync(directory, { recursive: true }));

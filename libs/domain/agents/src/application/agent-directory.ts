@@ -16,27 +16,12 @@ export class AgentDirectory {
     private readonly secrets: ServerSecrets,
   ) {}
 
-  /** Null when it is unknown, belongs to another team, or is deleted. One round trip. */
+  /** With `env` and `headers` in clear. Null when it is unknown, belongs to another team, or is deleted. One round trip. */
   async findIdentity(uid: string, teamUid: string, queryable?: Queryable): Promise<AgentIdentity | null> {
     const found = isUid(uid) ? await this.identities.find(uid, queryable) : null;
     if (found?.teamUid !== teamUid) return null;
-    const { factoryUid, name, prompt, environmentId, workerHost } = found;
-    const { baseModel, harness, skills, mcpServers, secrets, available } = found;
-    return {
-      uid,
-      teamUid,
-      factoryUid,
-      name,
-      prompt,
-      environmentId,
-      workerHost,
-      baseModel,
-      harness,
-      skills,
-      mcpServers: mcpServers && this.secrets.openAll(identityOwner(uid), mcpServers),
-      secrets,
-      available,
-    };
+    const { mcpServers } = found;
+    return { ...found, mcpServers: mcpServers && this.secrets.openAll(identityOwner(uid), mcpServers) };
   }
 
   /** The registered servers of the team among `uids`, with env and headers in clear. */

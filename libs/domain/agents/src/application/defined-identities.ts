@@ -1,20 +1,14 @@
 import { Injectable } from '@nestjs/common';
 import { ServiceAccountsService, TokenAuthenticator } from '#platform/auth';
 import { type Issue, newUid, type RejectionOf } from '#platform/kernel';
-import type { Queryable } from '#platform/persistence';
+import { isBelowTeamLimit, type Queryable } from '#platform/persistence';
+import { MAX_IDENTITIES } from './identities.service.js';
+import { IdentityRules } from './identity-rules.js';
 import type { IdentityFields } from '../domain/agent-identity.js';
 import { IdentitiesStore } from '../persistence/identities.store.js';
-import { isBelowLimit } from '../persistence/team-constraints.js';
-import { DefinedIdentityRules } from './defined-identity-rules.js';
-import { MAX_IDENTITIES } from './identities.service.js';
 
 /** An identity of a team as definitions see it; `env` and `headers` of its MCP servers are sealed. */
-export interface DefinedIdentity extends IdentityFields {
-  readonly uid: string;
-}
-
-export type CreateDefinedIdentityResult =
-  { readonly kind: 'created'; readonly uid: string } | RejectionOf<'limit_reached'>;
+export type DefinedIdentity = IdentityFields & { readonly uid: string };
 
 /**
  * Agent identities that the files of a factory define, in the transaction of the library `definitions`, which has authorized
@@ -25,7 +19,7 @@ export class DefinedIdentities {
   constructor(
     private readonly identities: IdentitiesStore,
     private readonly accounts: ServiceAccountsService,
-    private readonly rules: DefinedIdentityRules,
+    private readonly rules: IdentityRules,
     private readonly tokens: TokenAuthenticator,
   ) {}
 
@@ -40,23 +34,20 @@ export class DefinedIdentities {
     return found;
   }
 
-  /** How many more identities the team can have. */
   async places(tx: Queryable, teamUid: string): Promise<number> {
     return MAX_IDENTITIES - (await this.identities.count(tx, teamUid));
   }
 
-  /** The issues of each. */
   validate(tx: Queryable, teamUid: string, fields: readonly IdentityFields[]): Promise<readonly (readonly Issue[])[]> {
-    return this.rules.issues(tx, teamUid, fields);
+    return this.rules.issuesOfDefined(tx, teamUid, fields);
   }
 
-  /** Creates it with its service account. */
   async create(
     tx: Queryable,
     { teamUid, factoryUid }: { readonly teamUid: string; readonly factoryUid: string },
     fields: IdentityFields,
-  ): Promise<CreateDefinedIdentityResult> {
-    if (!(await isBelowLimit(tx, 'agent_identities', teamUid, MAX_IDENTITIES)))
+  ): Promise<{ readonly kind: 'created'; readonly uid: string } | RejectionOf<'limit_reached'>> {
+    if (!(await isBelowTeamLimit(tx, 'agent_identities', teamUid, MAX_IDENTITIES)))
       return { kind: 'limit_reached', limit: MAX_IDENTITIES };
     const uid = newUid();
     await this.accounts.createForIdentity(tx, { uid, teamUid, name: fields.name });

@@ -1,26 +1,13 @@
 import { Injectable } from '@nestjs/common';
-import { type Caller, hasPermission, type Permission } from '#platform/auth';
+import { type Caller, isAllowed } from '#platform/auth';
 import { newUid, type RejectionOf } from '#platform/kernel';
-import { Database } from '#platform/persistence';
+import { Database, isBelowTeamLimit, rejectTakenName } from '#platform/persistence';
 import { type RegisteredServer, registeredServerIssues, type ServerFields } from '../domain/mcp-server.js';
 import { McpServersStore } from '../persistence/mcp-servers.store.js';
-import { isBelowLimit, type NameTaken, rejectTakenName } from '../persistence/team-constraints.js';
 import { registeredOwner, ServerSecrets } from './server-secrets.js';
 
-export const MAX_MCP_SERVERS = 200;
+const MAX_MCP_SERVERS = 200;
 
-type LookupRejection = RejectionOf<'not_found' | 'forbidden'>;
-type InputRejection = RejectionOf<'invalid'> | NameTaken;
-export type ServerLookup = { readonly kind: 'found'; readonly server: RegisteredServer } | LookupRejection;
-export type CreateServerResult =
-  | { readonly kind: 'created'; readonly server: RegisteredServer }
-  | RejectionOf<'team_required' | 'limit_reached'>
-  | InputRejection;
-export type UpdateServerResult =
-  { readonly kind: 'updated'; readonly server: RegisteredServer } | LookupRejection | InputRejection;
-export type DeleteServerResult = { readonly kind: 'deleted' } | LookupRejection;
-
-/** MCP servers that teams have registered. */
 @Injectable()
 export class McpServersService {
   constructor(
@@ -29,56 +16,59 @@ export class McpServersService {
     private readonly secrets: ServerSecrets,
   ) {}
 
-  /** The servers of the teams of the request, by name. */
   list({ teamUids }: Caller): Promise<RegisteredServer[]> {
     return this.store.listFor(teamUids);
   }
 
-  /** Loads a server through the caller's permission on its team. */
-  async get(caller: Caller, uid: string, permission: Permission): Promise<ServerLookup> {
+  async get(
+    caller: Caller,
+    uid: string,
+  ): Promise<{ readonly kind: 'found'; readonly server: RegisteredServer } | RejectionOf<'not_found' | 'forbidden'>> {
     const server = await this.store.find(uid);
     if (!server) return { kind: 'not_found' };
-    return hasPermission(caller, server.teamUid, permission) ? { kind: 'found', server } : { kind: 'forbidden' };
+    const { teamUid } = server;
+    return isAllowed(caller, { teamUid, userUid: null }) ? { kind: 'found', server } : { kind: 'forbidden' };
   }
 
-  async create({ teamUid }: Caller, given: ServerFields): Promise<CreateServerResult> {
-    if (teamUid === null) return { kind: 'team_required' };
+  async create({ teamUid }: Caller, given: ServerFields) {
+    if (teamUid === null) return { kind: 'team_required' as const };
     const issues = registeredServerIssues(given.config);
-    if (issues.length > 0) return { kind: 'invalid', issues };
+    if (issues.length > 0) return { kind: 'invalid' as const, issues };
     const uid = newUid();
     const sealing = this.secrets.seal(registeredOwner(uid), given.config);
     if (sealing.kind === 'invalid') return sealing;
     const fields = { ...given, config: sealing.value };
     return rejectTakenName(() =>
-      this.database.transaction(async (tx): Promise<CreateServerResult> => {
-        if (!(await isBelowLimit(tx, 'mcp_servers', teamUid, MAX_MCP_SERVERS)))
-          return { kind: 'limit_reached', limit: MAX_MCP_SERVERS };
-        return { kind: 'created', server: await this.store.insert(tx, uid, teamUid, fields) };
+      this.database.transaction(async (tx) => {
+        if (!(await isBelowTeamLimit(tx, 'mcp_servers', teamUid, MAX_MCP_SERVERS)))
+          return { kind: 'limit_reached' as const, limit: MAX_MCP_SERVERS };
+        return { kind: 'created' as const, server: await this.store.insert(tx, uid, teamUid, fields) };
       }),
     );
   }
 
   /** Replaces a server. Runs that refer to it use the new one from their next execution on. */
-  async update(caller: Caller, uid: string, given: ServerFields): Promise<UpdateServerResult> {
-    const lookup = await this.get(caller, uid, 'mcp_servers:manage');
+  async update(caller: Caller, uid: string, given: ServerFields) {
+    const lookup = await this.get(caller, uid);
     if (lookup.kind !== 'found') return lookup;
     const issues = registeredServerIssues(given.config);
-    if (issues.length > 0) return { kind: 'invalid', issues };
+    if (issues.length > 0) return { kind: 'invalid' as const, issues };
     return rejectTakenName(() =>
-      this.database.transaction(async (tx): Promise<UpdateServerResult> => {
+      this.database.transaction(async (tx) => {
         const stored = await this.store.lock(tx, uid);
-        if (!stored) return { kind: 'not_found' };
+        if (!stored) return { kind: 'not_found' as const };
         const sealing = this.secrets.seal(registeredOwner(uid), given.config, stored.config);
         if (sealing.kind === 'invalid') return sealing;
-        return { kind: 'updated', server: await this.store.update(tx, uid, { ...given, config: sealing.value }) };
+        const server = await this.store.update(tx, uid, { ...given, config: sealing.value });
+        return { kind: 'updated' as const, server };
       }),
     );
   }
 
   /** A configuration that still refers to it starts no new run until the reference is removed. */
-  async delete(caller: Caller, uid: string): Promise<DeleteServerResult> {
-    const lookup = await this.get(caller, uid, 'mcp_servers:manage');
+  async delete(caller: Caller, uid: string) {
+    const lookup = await this.get(caller, uid);
     if (lookup.kind !== 'found') return lookup;
-    return { kind: (await this.store.delete(uid)) ? 'deleted' : 'not_found' };
+    return (await this.store.delete(uid)) ? { kind: 'deleted' as const } : { kind: 'not_found' as const };
   }
 }

@@ -1,35 +1,12 @@
-import type { McpServerConfig, McpServers } from './mcp-server.js';
+import type { McpServers } from './mcp-server.js';
 
 /** As on the wire. */
-export interface IdentityHarness {
+interface IdentityHarness {
   type?: string;
   model_id?: string;
   reasoning_level?: string;
 }
 
-/** An agent of a team, for the runs that it executes: a service account, and defaults. */
-export interface AgentIdentity {
-  /** Also the uid of its service account. */
-  readonly uid: string;
-  readonly teamUid: string;
-  /** Of the definition that it is part of; null: made through the API. */
-  readonly factoryUid: string | null;
-  readonly name: string;
-  readonly prompt: string | null;
-  readonly environmentId: string | null;
-  readonly workerHost: string | null;
-  readonly baseModel: string | null;
-  readonly harness: IdentityHarness | null;
-  readonly skills: readonly string[];
-  /** By name, `env` and `headers` in clear: for the runner, never for a response. */
-  readonly mcpServers: Record<string, McpServerConfig> | null;
-  /** Names of managed secrets of the team that its runs get as variables. */
-  readonly secrets: readonly string[];
-  /** false: no new run may use it. */
-  readonly available: boolean;
-}
-
-/** What of an identity can be set. */
 export interface IdentityFields {
   readonly name: string;
   readonly description: string | null;
@@ -41,16 +18,22 @@ export interface IdentityFields {
   readonly harness: IdentityHarness | null;
   readonly skills: readonly string[];
   readonly mcpServers: McpServers | null;
+  /** Names of managed secrets of the team that its runs get as variables. */
   readonly secrets: readonly string[];
   readonly autoMemory: boolean;
+  /** false: no new run may use it. */
   readonly available: boolean;
 }
 
 /** What is left out stays as it is. */
 export type IdentityChanges = Partial<IdentityFields>;
 
-/** As it is stored: `env` and `headers` of its MCP servers are sealed. */
-export interface StoredIdentity extends IdentityFields {
+/**
+ * An agent of a team for the runs that it executes: a service account, and defaults. `env` and `headers` of its MCP servers
+ * are sealed, except in what `AgentDirectory` returns.
+ */
+export interface AgentIdentity extends IdentityFields {
+  /** Also the uid of its service account. */
   readonly uid: string;
   readonly teamUid: string;
   /** Of the definition that it is part of; null: made through the API. */
@@ -59,7 +42,6 @@ export interface StoredIdentity extends IdentityFields {
   readonly updatedAt: Date;
 }
 
-/** Of an identity that has nothing but a name. */
 export const BLANK_IDENTITY: Omit<IdentityFields, 'name'> = {
   description: null,
   prompt: null,

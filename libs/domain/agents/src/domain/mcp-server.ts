@@ -13,7 +13,7 @@ export interface McpServerConfig {
 export type McpServers = Readonly<Record<string, McpServerConfig>>;
 
 /** Where a secret value of a server stands, as a JSON pointer below the server: `/env/TOKEN`. */
-export type SecretPlace = string;
+type SecretPlace = string;
 
 const SECRET_MAPS = ['env', 'headers'] as const;
 
@@ -32,6 +32,8 @@ export function mapSecrets(
   }
   return changed;
 }
+
+export const maskSecrets = (server: McpServerConfig): McpServerConfig => mapSecrets(server, () => MASKED);
 
 /** Every value of `env` and `headers` by its place. */
 export function secretsOf(server: McpServerConfig): Map<SecretPlace, string> {
@@ -87,23 +89,19 @@ export function registeredUids(servers: McpServers): Map<string, string> {
   );
 }
 
-/** An MCP server that a team has registered; runs and identities refer to it as `warp_id`. */
-export interface RegisteredServer {
-  readonly uid: string;
-  readonly teamUid: string;
-  readonly name: string;
-  readonly description: string | null;
-  /** Without `warp_id`; `env` and `headers` sealed. */
-  readonly config: McpServerConfig;
-  readonly createdAt: Date;
-  readonly updatedAt: Date;
-}
-
-/** What of a registered server can be set. */
 export interface ServerFields {
   readonly name: string;
   readonly description: string | null;
+  /** Without `warp_id`; `env` and `headers` of stored ones are sealed. */
   readonly config: McpServerConfig;
+}
+
+/** An MCP server that a team has registered; runs and identities refer to it as `warp_id`. */
+export interface RegisteredServer extends ServerFields {
+  readonly uid: string;
+  readonly teamUid: string;
+  readonly createdAt: Date;
+  readonly updatedAt: Date;
 }
 
 /** What a registered server may not say, whatever its fields are by themselves. Pointers into the request's body. */

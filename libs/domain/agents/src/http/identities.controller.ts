@@ -1,7 +1,8 @@
 import { Body, Controller, Delete, Get, Param, Post, Put, Query } from '@nestjs/common';
 import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
-import { Operation, pathId } from '#platform/http';
+import { Operation, pathId, type ResourceWords, unwrap } from '#platform/http';
 import { IdentitiesService } from '../application/identities.service.js';
+import { presentIdentity, toIdentityChanges } from './identity-mapper.js';
 import {
   CreateAgentIdentityRequest,
   IdentityItem,
@@ -9,11 +10,9 @@ import {
   ListAgentIdentitiesResponse,
   UpdateAgentIdentityRequest,
 } from './identity.dto.js';
-import { toIdentityChanges } from './identity-input.js';
-import { presentIdentity } from './presenters.js';
-import { agentProblem, IDENTITY } from './agent-problem.js';
 
 const TAG = 'Agents';
+const IDENTITY: ResourceWords = { noun: 'agent identity', plural: 'agent identities' };
 
 @Controller('agent/identities')
 export class IdentitiesController {
@@ -44,7 +43,7 @@ export class IdentitiesController {
     id: 'createAgentIdentity',
     summary: 'Create an agent identity',
     description:
-      'An agent with a name of its own: runs that name it in `agent_identity_uid` are executed by it and take what it defines where the request says nothing. It owns a service account of the same uid, which can have tokens. A team has at most 1,000. Needs the role admin or owner.',
+      'An agent identity is a named agent: runs that name it in `agent_identity_uid` are executed by it and use its settings where the request contains none. It has a service account of the same UID, which can have tokens. A team can have at most 1,000.',
     tag: TAG,
     team: true,
     request: { value: { name: 'reviewer', prompt: 'You review changes.' } },
@@ -55,13 +54,13 @@ export class IdentitiesController {
     @CurrentCaller() caller: Caller,
     @Body() body: CreateAgentIdentityRequest,
   ): Promise<IdentityItem> {
-    const result = await this.identities.create(caller, { ...toIdentityChanges(body), name: body.name });
-    if (result.kind !== 'created') throw agentProblem(IDENTITY, result);
-    return presentIdentity(result.identity);
+    return presentIdentity(
+      unwrap(await this.identities.create(caller, body.name, toIdentityChanges(body)), IDENTITY).identity,
+    );
   }
 
   @Get(':uid')
-  @Authorize('identities:read')
+  @Authorize('identities:read', 'agent identity')
   @Operation({
     id: 'getAgentIdentity',
     summary: 'Get an agent identity',
@@ -73,22 +72,19 @@ export class IdentitiesController {
     @CurrentCaller() caller: Caller,
     @Param('uid', pathId('uid')) uid: string,
   ): Promise<IdentityItem> {
-    const lookup = await this.identities.get(caller, uid, 'identities:read');
-    if (lookup.kind !== 'found') throw agentProblem(IDENTITY, lookup);
-    return presentIdentity(lookup.identity);
+    return presentIdentity(unwrap(await this.identities.get(caller, uid), IDENTITY).identity);
   }
 
-  // The service checks the role on the team of the identity; the guard knows only the team of the request.
   @Put(':uid')
-  @Authorize('identities:read')
+  @Authorize('identities:manage', 'agent identity')
   @Operation({
     id: 'updateAgentIdentity',
     summary: 'Update an agent identity',
     description:
-      'What is absent or null stays as it is; an empty text, list or object clears. Runs that exist already are not touched. Needs the role admin or owner.',
+      'Absent and null fields keep their values; an empty text, list or object clears the field. Existing runs are not changed.',
     tag: TAG,
     request: { value: { prompt: 'You review changes and suggest tests.' } },
-    success: { status: 200, description: 'The agent identity as it is now.', type: IdentityItem },
+    success: { status: 200, description: 'The updated agent identity.', type: IdentityItem },
     errors: [400, 403, 404, 413, 415],
   })
   async updateAgentIdentity(
@@ -96,23 +92,22 @@ export class IdentitiesController {
     @Param('uid', pathId('uid')) uid: string,
     @Body() body: UpdateAgentIdentityRequest,
   ): Promise<IdentityItem> {
-    const result = await this.identities.update(caller, uid, toIdentityChanges(body));
-    if (result.kind !== 'updated') throw agentProblem(IDENTITY, result);
-    return presentIdentity(result.identity);
+    return presentIdentity(
+      unwrap(await this.identities.update(caller, uid, toIdentityChanges(body)), IDENTITY).identity,
+    );
   }
 
   @Delete(':uid')
-  @Authorize('identities:read')
+  @Authorize('identities:manage', 'agent identity')
   @Operation({
     id: 'deleteAgentIdentity',
     summary: 'Delete an agent identity',
-    description: 'Its tokens end with it. Runs of the past keep its name. Needs the role admin or owner.',
+    description: 'Its tokens become invalid. Past runs keep its name.',
     tag: TAG,
-    success: { status: 204, description: 'It is gone.' },
+    success: { status: 204, description: 'Deleted.' },
     errors: [400, 403, 404],
   })
   async deleteAgentIdentity(@CurrentCaller() caller: Caller, @Param('uid', pathId('uid')) uid: string): Promise<void> {
-    const result = await this.identities.delete(caller, uid);
-    if (result.kind !== 'deleted') throw agentProblem(IDENTITY, result);
+    unwrap(await this.identities.delete(caller, uid), IDENTITY);
   }
 }

@@ -9,7 +9,7 @@ import {
   StringField,
   text,
 } from '#platform/http';
-import { HarnessConfig, McpServerConfig } from './agent-parts.dto.js';
+import { HarnessConfig, McpServerConfig } from './mcp-server.dto.js';
 
 const NO_EFFECT = 'Validated, stored and returned; has no effect yet.';
 /** Absent and null say the same: nothing about this field. */
@@ -36,7 +36,6 @@ export class IdentityMemoryInput {
   attached_stores?: string[];
 }
 
-/** What of an identity can be set, besides its name. */
 export class IdentityInput {
   @StringField({ ...OPEN, max: 2000, description: 'Text for people.' }) description?: string | null;
 
@@ -87,7 +86,7 @@ export class IdentityInput {
     ...OPEN,
     maxEntries: 32,
     description:
-      'By name; each has exactly one of warp_id, command and url. All together at most 65,536 bytes. A value `***` in `env` or `headers` keeps the stored one, as long as the server stays the same and no other value of the two is given; to add or change one, send all of its values again. Whoever may start runs of the team can use these servers, and by that read the values.',
+      'By name; each has exactly one of warp_id, command and url. All together at most 65,536 bytes. A value `***` in `env` or `headers` keeps the stored one, as long as the server stays the same and no other value of the two is given; to add or change one, send all of its values again. Everybody who may start runs of the team can use these servers, and can thereby read the values.',
   })
   mcp_servers?: Record<string, McpServerConfig> | null;
 

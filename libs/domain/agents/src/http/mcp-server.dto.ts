@@ -1,5 +1,52 @@
-import { ArrayField, DateTimeField, object, StringField } from '#platform/http';
-import { McpServerTarget } from './agent-parts.dto.js';
+import { ArrayField, DateTimeField, MapField, object, StringField, text } from '#platform/http';
+
+const OPTIONAL = { optional: true } as const;
+const MASKED_VALUES =
+  'Values are returned as `***`; the agents of runs receive them in clear, so everybody who may start such a run can read them.';
+
+const serverUrl = {
+  max: 2048,
+  pattern: /^https?:\/\/\S+$/,
+  says: 'an http or https URL',
+  description: 'Address of an HTTP server.',
+};
+const command = { blank: false, max: 4096, description: 'Command of a stdio server.' };
+const secrets = (maxEntries: number) => ({ ...OPTIONAL, maxEntries, description: MASKED_VALUES });
+
+/** The parts that a registered server and one in a configuration have in common. */
+export class McpServerTarget {
+  @StringField({ ...OPTIONAL, ...command }) command?: string;
+  @ArrayField(text({ max: 8192 }), { ...OPTIONAL, maxItems: 256, description: 'Arguments of `command`.' })
+  args?: string[];
+  @StringField({ ...OPTIONAL, ...serverUrl }) url?: string;
+  @MapField(text({ max: 32_768 }), secrets(256)) env?: Record<string, string>;
+  @MapField(text({ max: 32_768 }), secrets(100)) headers?: Record<string, string>;
+}
+
+/** How an agent reaches an MCP server, in the configuration of a run or an identity. */
+export class McpServerConfig extends McpServerTarget {
+  @StringField({ ...OPTIONAL, max: 256, description: 'An MCP server registered for the team.' }) warp_id?: string;
+}
+
+export class HarnessConfig {
+  @StringField({
+    ...OPTIONAL,
+    blank: false,
+    max: 64,
+    description: 'The agent to run; `oz` is the built-in one.',
+    example: 'oz',
+  })
+  type?: string;
+  @StringField({
+    ...OPTIONAL,
+    blank: false,
+    max: 256,
+    description: 'Model for this harness; wins over `model_id` of the configuration.',
+  })
+  model_id?: string;
+  @StringField({ ...OPTIONAL, blank: false, max: 64, description: 'Reasoning level, in the terms of the harness.' })
+  reasoning_level?: string;
+}
 
 export class McpServerRequest extends McpServerTarget {
   @StringField({ blank: false, max: 200, description: 'Unique in the team, whatever its case.', example: 'issues' })

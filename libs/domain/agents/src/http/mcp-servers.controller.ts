@@ -1,13 +1,12 @@
 import { Body, Controller, Delete, Get, Param, Post, Put } from '@nestjs/common';
 import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
-import { Operation, pathId } from '#platform/http';
+import { Operation, pathId, type ResourceWords, unwrap } from '#platform/http';
 import { McpServersService } from '../application/mcp-servers.service.js';
-import type { McpServerConfig, ServerFields } from '../domain/mcp-server.js';
+import { maskSecrets, type RegisteredServer, type ServerFields } from '../domain/mcp-server.js';
 import { ListMcpServersResponse, McpServerItem, McpServerRequest } from './mcp-server.dto.js';
-import { presentServer } from './presenters.js';
-import { agentProblem, MCP_SERVER } from './agent-problem.js';
 
 const TAG = 'Agents';
+const MCP_SERVER: ResourceWords = { noun: 'MCP server', plural: 'MCP servers' };
 
 @Controller('mcp-servers')
 export class McpServersController {
@@ -35,7 +34,7 @@ export class McpServersController {
     id: 'createMcpServer',
     summary: 'Create an MCP server',
     description:
-      'Configurations of runs and agent identities of the team refer to it as `warp_id`, so that its credentials stand in one place. Whoever may start runs of the team can have an agent use the server, and by that read these credentials: register none that the whole team may not have. Exactly one of `command` (with `args` and `env`) and `url` (with `headers`). A team has at most 200. Needs the role admin or owner.',
+      'Configurations of runs and agent identities of the team refer to it as `warp_id`, so that its credentials are stored in one place. Everybody who may start runs of the team can have an agent use the server, and can thereby read these credentials: register only credentials that the whole team may have. Exactly one of `command` (with `args` and `env`) and `url` (with `headers`). A team has at most 200.',
     tag: TAG,
     team: true,
     request: { value: { name: 'issues', url: 'https://mcp.example.com/issues' } },
@@ -43,13 +42,11 @@ export class McpServersController {
     errors: [400, 403, 'limit_reached', 413, 415],
   })
   async createMcpServer(@CurrentCaller() caller: Caller, @Body() body: McpServerRequest): Promise<McpServerItem> {
-    const result = await this.servers.create(caller, toFields(body));
-    if (result.kind !== 'created') throw agentProblem(MCP_SERVER, result);
-    return presentServer(result.server);
+    return presentServer(unwrap(await this.servers.create(caller, toFields(body)), MCP_SERVER).server);
   }
 
   @Get(':uid')
-  @Authorize('mcp_servers:read')
+  @Authorize('mcp_servers:read', 'MCP server')
   @Operation({
     id: 'getMcpServer',
     summary: 'Get an MCP server',
@@ -61,22 +58,19 @@ export class McpServersController {
     @CurrentCaller() caller: Caller,
     @Param('uid', pathId('uid')) uid: string,
   ): Promise<McpServerItem> {
-    const lookup = await this.servers.get(caller, uid, 'mcp_servers:read');
-    if (lookup.kind !== 'found') throw agentProblem(MCP_SERVER, lookup);
-    return presentServer(lookup.server);
+    return presentServer(unwrap(await this.servers.get(caller, uid), MCP_SERVER).server);
   }
 
-  // The service checks the role on the team of the server; the guard knows only the team of the request.
   @Put(':uid')
-  @Authorize('mcp_servers:read')
+  @Authorize('mcp_servers:manage', 'MCP server')
   @Operation({
     id: 'updateMcpServer',
     summary: 'Update an MCP server',
     description:
-      'All of it: what is left out is gone. A value `***` in `env` or `headers` keeps the stored one, as long as `command` and `args`, or `url`, stay the same and no other value of the two is given; to add or change one, send all values again. Needs the role admin or owner.',
+      'Replaces the whole server: omitted fields are removed. A value `***` in `env` or `headers` keeps the stored one, as long as `command` and `args`, or `url`, stay the same and no other value of the two is given; to add or change one, send all values again.',
     tag: TAG,
     request: { value: { name: 'issues', url: 'https://mcp.example.com/v2/issues' } },
-    success: { status: 200, description: 'The MCP server as it is now.', type: McpServerItem },
+    success: { status: 200, description: 'The updated MCP server.', type: McpServerItem },
     errors: [400, 403, 404, 413, 415],
   })
   async updateMcpServer(
@@ -84,35 +78,35 @@ export class McpServersController {
     @Param('uid', pathId('uid')) uid: string,
     @Body() body: McpServerRequest,
   ): Promise<McpServerItem> {
-    const result = await this.servers.update(caller, uid, toFields(body));
-    if (result.kind !== 'updated') throw agentProblem(MCP_SERVER, result);
-    return presentServer(result.server);
+    return presentServer(unwrap(await this.servers.update(caller, uid, toFields(body)), MCP_SERVER).server);
   }
 
   @Delete(':uid')
-  @Authorize('mcp_servers:read')
+  @Authorize('mcp_servers:manage', 'MCP server')
   @Operation({
     id: 'deleteMcpServer',
     summary: 'Delete an MCP server',
-    description:
-      'Configurations that still refer to it are refused for new runs until they are changed. Needs the role admin or owner.',
+    description: 'Configurations that still refer to it are rejected for new runs until they are changed.',
     tag: TAG,
-    success: { status: 204, description: 'It is gone.' },
+    success: { status: 204, description: 'Deleted.' },
     errors: [400, 403, 404],
   })
   async deleteMcpServer(@CurrentCaller() caller: Caller, @Param('uid', pathId('uid')) uid: string): Promise<void> {
-    const result = await this.servers.delete(caller, uid);
-    if (result.kind !== 'deleted') throw agentProblem(MCP_SERVER, result);
+    unwrap(await this.servers.delete(caller, uid), MCP_SERVER);
   }
 }
 
-function toFields({ name, description, command, args, url, env, headers }: McpServerRequest): ServerFields {
-  const config: McpServerConfig = {
-    ...(command !== undefined && { command }),
-    ...(args !== undefined && { args }),
-    ...(url !== undefined && { url }),
-    ...(env !== undefined && { env }),
-    ...(headers !== undefined && { headers }),
-  };
-  return { name, description: description || null, config };
-}
+const toFields = ({ name, description, ...config }: McpServerRequest): ServerFields => ({
+  name,
+  description: description || null,
+  config,
+});
+
+const presentServer = ({ uid, name, description, config, createdAt, updatedAt }: RegisteredServer): McpServerItem => ({
+  uid,
+  name,
+  description: description ?? undefined,
+  ...maskSecrets(config),
+  created_at: createdAt.toISOString(),
+  updated_at: updatedAt.toISOString(),
+});

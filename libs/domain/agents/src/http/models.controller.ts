@@ -1,8 +1,25 @@
 import { Controller, Get } from '@nestjs/common';
 import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
-import { Operation } from '#platform/http';
+import { ArrayField, BooleanField, EnumField, object, Operation, StringField } from '#platform/http';
 import { OfferedModels } from '../adapters/offered-models.js';
-import { ListModelsResponse } from './model.dto.js';
+import { MODEL_PROVIDERS, type ModelProvider } from '../domain/model-catalogue.js';
+
+export class ModelItem {
+  @StringField({ description: 'What `model_id` of a configuration takes.', example: 'auto' }) id: string;
+  @StringField({ example: 'Auto', description: 'Name of the model, for people.' }) display_name: string;
+  @EnumField(MODEL_PROVIDERS, { description: 'Provider of the model.' }) provider: ModelProvider;
+  @BooleanField({ description: 'Whether it takes images.' }) vision_supported: boolean;
+}
+
+export class ListModelsResponse {
+  @StringField({
+    description: 'The team’s default; `auto`, the agent’s own, where the team has none.',
+    example: 'auto',
+  })
+  default_model_id: string;
+
+  @ArrayField(object(() => ModelItem), { description: 'The known models.' }) models: ModelItem[];
+}
 
 @Controller('agent/models')
 export class ModelsController {

@@ -1,56 +1,39 @@
 import { Injectable } from '@nestjs/common';
-import { Database, type Queryable, type Statement } from '#platform/persistence';
-import type { IdentityFields, IdentityHarness, StoredIdentity } from '../domain/agent-identity.js';
-import type { McpServers } from '../domain/mcp-server.js';
+import { Database, type Queryable, writtenRow } from '#platform/persistence';
+import type { AgentIdentity, IdentityFields } from '../domain/agent-identity.js';
 
-interface Row {
-  uid: string;
-  team_uid: string;
-  name: string;
-  description: string | null;
-  prompt: string | null;
-  environment_id: string | null;
-  default_runner_uid: string;
-  worker_host: string | null;
-  base_model: string | null;
-  harness: IdentityHarness | null;
-  skills: string[];
-  mcp_servers: McpServers | null;
-  secrets: string[];
-  auto_memory: boolean;
-  available: boolean;
-  factory_uid: string | null;
-  created_at: Date;
-  updated_at: Date;
-}
-
-const FIELDS = [
-  'name',
-  'description',
-  'prompt',
-  'environment_id',
-  'default_runner_uid',
-  'worker_host',
-  'base_model',
-  'harness',
-  'skills',
-  'mcp_servers',
-  'secrets',
-  'auto_memory',
-  'available',
-] as const;
+const COLUMN_OF: Readonly<Record<keyof IdentityFields, string>> = {
+  name: 'name',
+  description: 'description',
+  prompt: 'prompt',
+  environmentId: 'environment_id',
+  defaultRunnerUid: 'default_runner_uid',
+  workerHost: 'worker_host',
+  baseModel: 'base_model',
+  harness: 'harness',
+  skills: 'skills',
+  mcpServers: 'mcp_servers',
+  secrets: 'secrets',
+  autoMemory: 'auto_memory',
+  available: 'available',
+};
+const FIELDS = Object.keys(COLUMN_OF) as (keyof IdentityFields)[];
 const columns = (prompt = 'prompt'): string =>
-  `uid, team_uid, ${FIELDS.map((field) => (field === 'prompt' ? `${prompt} AS prompt` : field)).join(', ')}, factory_uid, created_at, updated_at`;
+  [
+    'uid, team_uid AS "teamUid", factory_uid AS "factoryUid", created_at AS "createdAt", updated_at AS "updatedAt"',
+    ...FIELDS.map((field) => `${field === 'prompt' ? prompt : COLUMN_OF[field]} AS "${field}"`),
+  ].join(', ');
+const valuesOf = (fields: IdentityFields): unknown[] => FIELDS.map((field) => fields[field]);
 /** `$3, $4, …` for the fields, and the one behind them. */
 const PLACES = FIELDS.map((_field, index) => `$${index + 3}`);
 const LAST_PLACE = `$${FIELDS.length + 3}`;
 
 /** A list shows this much of a prompt. */
-export const LISTED_PROMPT_CHARACTERS = 2048;
+const LISTED_PROMPT_CHARACTERS = 2048;
 /** No caller gets an unbounded list. */
 const MAX_LISTED = 1000;
 
-const FIND: Statement = {
+const FIND = {
   name: 'agents_find_identity',
   text: `SELECT ${columns()} FROM headrace.agent_identities WHERE uid = $1`,
 };
@@ -59,52 +42,50 @@ const FIND: Statement = {
 export class IdentitiesStore {
   constructor(private readonly database: Database) {}
 
-  async find(uid: string, queryable: Queryable = this.database): Promise<StoredIdentity | null> {
-    const [row] = await queryable.query<Row>(FIND, [uid]);
-    return row ? toIdentity(row) : null;
+  async find(uid: string, queryable: Queryable = this.database): Promise<AgentIdentity | null> {
+    const [identity] = await queryable.query<AgentIdentity>(FIND, [uid]);
+    return identity ?? null;
   }
 
   /** By name, prompts cut. `factoryUid`: those of that factory's definition; null: all. */
-  async listFor(teamUids: readonly string[], factoryUid: string | null): Promise<StoredIdentity[]> {
-    const rows = await this.database.query<Row>(
+  listFor(teamUids: readonly string[], factoryUid: string | null): Promise<AgentIdentity[]> {
+    return this.database.query<AgentIdentity>(
       `SELECT ${columns(`left(prompt, ${LISTED_PROMPT_CHARACTERS})`)} FROM headrace.agent_identities
        WHERE team_uid = ANY($1::text[]) AND ($2::text IS NULL OR factory_uid = $2) ORDER BY lower(name), uid LIMIT ${MAX_LISTED}`,
       [teamUids, factoryUid],
     );
-    return rows.map(toIdentity);
   }
 
-  /** As it is, for this transaction to change. */
-  async lock(tx: Queryable, uid: string): Promise<StoredIdentity | null> {
-    const [row] = await tx.query<Row>(`SELECT ${columns()} FROM headrace.agent_identities WHERE uid = $1 FOR UPDATE`, [
-      uid,
-    ]);
-    return row ? toIdentity(row) : null;
+  async lock(tx: Queryable, uid: string): Promise<AgentIdentity | null> {
+    const [identity] = await tx.query<AgentIdentity>(`${FIND.text} FOR UPDATE`, [uid]);
+    return identity ?? null;
   }
 
   /** `factoryUid`: whose definition it is part of; names are unique within it, or within the team. */
   async insert(
     tx: Queryable,
     uid: string,
-    { teamUid, factoryUid }: { readonly teamUid: string; readonly factoryUid: string | null },
+    { teamUid, factoryUid }: Pick<AgentIdentity, 'teamUid' | 'factoryUid'>,
     fields: IdentityFields,
-  ): Promise<StoredIdentity> {
-    const rows = await tx.query<Row>(
-      `INSERT INTO headrace.agent_identities (uid, team_uid, ${FIELDS.join(', ')}, factory_uid)
-       VALUES ($1, $2, ${PLACES.join(', ')}, ${LAST_PLACE}) RETURNING ${columns()}`,
-      [uid, teamUid, ...valuesOf(fields), factoryUid],
+  ): Promise<AgentIdentity> {
+    return writtenRow(
+      await tx.query<AgentIdentity>(
+        `INSERT INTO headrace.agent_identities (uid, team_uid, ${Object.values(COLUMN_OF).join(', ')}, factory_uid)
+         VALUES ($1, $2, ${PLACES.join(', ')}, ${LAST_PLACE}) RETURNING ${columns()}`,
+        [uid, teamUid, ...valuesOf(fields), factoryUid],
+      ),
     );
-    return only(rows);
   }
 
-  async update(tx: Queryable, uid: string, teamUid: string, fields: IdentityFields): Promise<StoredIdentity> {
-    const rows = await tx.query<Row>(
-      `UPDATE headrace.agent_identities SET ${FIELDS.map((field, index) => `${field} = ${PLACES[index]}`).join(', ')},
-         updated_at = headrace.now()
-       WHERE uid = $1 AND team_uid = $2 RETURNING ${columns()}`,
-      [uid, teamUid, ...valuesOf(fields)],
+  async update(tx: Queryable, uid: string, teamUid: string, fields: IdentityFields): Promise<AgentIdentity> {
+    const assignments = FIELDS.map((field, index) => `${COLUMN_OF[field]} = ${PLACES[index]}`);
+    return writtenRow(
+      await tx.query<AgentIdentity>(
+        `UPDATE headrace.agent_identities SET ${assignments.join(', ')}, updated_at = headrace.now()
+         WHERE uid = $1 AND team_uid = $2 RETURNING ${columns()}`,
+        [uid, teamUid, ...valuesOf(fields)],
+      ),
     );
-    return only(rows);
   }
 
   async delete(tx: Queryable, uid: string): Promise<boolean> {
@@ -128,46 +109,3 @@ export class IdentitiesStore {
     ]);
   }
 }
-
-/** In the order of {@link FIELDS}. */
-const valuesOf = (fields: IdentityFields): unknown[] => [
-  fields.name,
-  fields.description,
-  fields.prompt,
-  fields.environmentId,
-  fields.defaultRunnerUid,
-  fields.workerHost,
-  fields.baseModel,
-  fields.harness && JSON.stringify(fields.harness),
-  fields.skills,
-  fields.mcpServers && JSON.stringify(fields.mcpServers),
-  fields.secrets,
-  fields.autoMemory,
-  fields.available,
-];
-
-function only([row]: readonly Row[]): StoredIdentity {
-  if (!row) throw new Error('A statement with RETURNING gave no row.');
-  return toIdentity(row);
-}
-
-const toIdentity = (row: Row): StoredIdentity => ({
-  uid: row.uid,
-  teamUid: row.team_uid,
-  name: row.name,
-  description: row.description,
-  prompt: row.prompt,
-  environmentId: row.environment_id,
-  defaultRunnerUid: row.default_runner_uid,
-  workerHost: row.worker_host,
-  baseModel: row.base_model,
-  harness: row.harness,
-  skills: row.skills,
-  mcpServers: row.mcp_servers,
-  secrets: row.secrets,
-  autoMemory: row.auto_memory,
-  available: row.available,
-  factoryUid: row.factory_uid,
-  createdAt: row.created_at,
-  updatedAt: row.updated_at,
-});

@@ -1,11 +1,10 @@
 import { Injectable, Logger, type OnModuleInit } from '@nestjs/common';
-import { FindFactory } from '#domain/factories';
+import { FactoriesService } from '#domain/factories';
 import { isDatabaseUnavailable, type Queryable } from '#platform/persistence';
 import { type DueTimer, TimerHandler, TimerHandlers, type TimerOutcome } from '#platform/timers';
 import { FireAutomations } from '../application/fire-automations.js';
 import { AUTOMATION_TIMER, readTimerKey, ScheduleTrigger } from './schedule-trigger.js';
 
-/** Due times of cron expressions start automations. */
 @Injectable()
 export class AutomationTimer extends TimerHandler implements OnModuleInit {
   override readonly kind = AUTOMATION_TIMER;
@@ -13,7 +12,7 @@ export class AutomationTimer extends TimerHandler implements OnModuleInit {
 
   constructor(
     private readonly handlers: TimerHandlers,
-    private readonly factories: FindFactory,
+    private readonly factories: FactoriesService,
     private readonly trigger: ScheduleTrigger,
     private readonly automations: FireAutomations,
   ) {
@@ -42,7 +41,7 @@ export class AutomationTimer extends TimerHandler implements OnModuleInit {
     if (fire === null) return 'done';
     const { factoryUid, subject } = readTimerKey(key);
     try {
-      const factory = await this.factories.execute(factoryUid);
+      const factory = await this.factories.find(factoryUid);
       if (!factory) return 'remove';
       const scope = { factoryUid, teamUid: factory.teamUid };
       const results = await this.automations.execute(this.trigger.eventOf(scope, subject, fire), enough);

@@ -90,25 +90,18 @@ export class ScheduleTrigger extends TriggerProvider implements OnModuleInit {
 
   override compile(trigger: Trigger): CompiledTrigger {
     const read = readScheduleTrigger(trigger);
-    const subject = read.kind === 'valid' ? subjectOfCron(read.cron) : null;
+    if (read.kind === 'invalid')
+      return { check: () => [{ check: 'schedule', passed: false, reason: 'The stored schedule is invalid.' }] };
+    const subject = subjectOfCron(read.cron);
     return {
-      check: (event) => [
-        {
-          check: 'schedule',
-          passed: subject !== null && subject === event.subject,
-          reason:
-            subject === null
-              ? 'The stored schedule is invalid.'
-              : subject === event.subject
-                ? 'The schedule was due.'
-                : `The schedule is “${subject}”, the event is “${event.subject}”.`,
-        },
-      ],
+      check: (event) => {
+        const passed = subject === event.subject;
+        const reason = passed
+          ? 'The schedule was due.'
+          : `The schedule is “${subject}”, the event is “${event.subject}”.`;
+        return [{ check: 'schedule', passed, reason }];
+      },
     };
-  }
-
-  override obstacles(_tx: Queryable, _scope: TriggerScope, triggers: readonly Trigger[]): Promise<undefined[]> {
-    return Promise.resolve(triggers.map(() => undefined));
   }
 
   /** The next due time, for any payload. */
@@ -116,15 +109,13 @@ export class ScheduleTrigger extends TriggerProvider implements OnModuleInit {
     if (sample.kind === 'delivery')
       return Promise.resolve({
         kind: 'invalid',
-        pointer: '/delivery_id',
-        detail: 'must be omitted: a schedule has no deliveries',
+        issues: [{ pointer: '/delivery_id', detail: 'must be omitted: a schedule has no deliveries' }],
       });
     const read = readScheduleTrigger(trigger);
     const dueAt = (read.kind === 'valid' ? read.cron.next(this.clock.now()) : null) ?? this.clock.now();
     return Promise.resolve({ kind: 'event', event: this.eventOf(scope, this.subjectOf(trigger), dueAt) });
   }
 
-  /** The event of a due time. */
   eventOf({ factoryUid, teamUid }: TriggerScope, subject: string, dueAt: Date): TriggerEvent {
     return {
       provider: this.provider,

@@ -2,7 +2,14 @@ import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { Settings } from '#platform/config';
 import { Clock, type Issue, isUid } from '#platform/kernel';
 import type { Queryable } from '#platform/persistence';
-import { type AcceptedDelivery, WebhookDirectory } from '#domain/webhooks';
+import {
+  type AcceptedDelivery,
+  type AutomationResult,
+  DeliveryEvaluator,
+  DeliveryEvaluators,
+  WebhookDirectory,
+} from '#domain/webhooks';
+import { FireAutomations } from '../application/fire-automations.js';
 import {
   type CompiledTrigger,
   type SampledEvent,
@@ -72,7 +79,7 @@ export class WebhookTrigger extends TriggerProvider implements OnModuleInit {
   ): Promise<readonly (readonly Issue[])[]> {
     const read = triggers.map(readWebhookTrigger);
     const uids = read.flatMap((one) => (one.kind === 'valid' ? [one.webhookUid] : []));
-    const live = uids.length > 0 ? await this.webhooks.live(tx, factoryUid, uids) : new Map();
+    const live = uids.length > 0 ? await this.webhooks.live(tx, factoryUid, uids) : new Set();
     return read.map((one) => {
       if (one.kind === 'invalid') return one.issues;
       if (live.has(one.webhookUid)) return [];
@@ -110,7 +117,7 @@ export class WebhookTrigger extends TriggerProvider implements OnModuleInit {
       const delivery = await this.webhooks.accepted(tx, scope.factoryUid, sample.deliveryId);
       return delivery
         ? { kind: 'event', event: this.eventOf(delivery) }
-        : { kind: 'invalid', pointer: '/delivery_id', detail: NO_DELIVERY };
+        : { kind: 'invalid', issues: [{ pointer: '/delivery_id', detail: NO_DELIVERY }] };
     }
     const uid = webhookOf(trigger) ?? '';
     const webhook = { uid, name: 'sample', ...scope };
@@ -120,7 +127,6 @@ export class WebhookTrigger extends TriggerProvider implements OnModuleInit {
     return { kind: 'event', event: { ...this.eventOf(delivery), readPayload: () => sample.payload } };
   }
 
-  /** The event of a delivery. */
   eventOf({ deliveryId, webhook, receivedAt, body }: AcceptedDelivery): TriggerEvent {
     const { uid, name, factoryUid, teamUid } = webhook;
     return {
@@ -142,6 +148,26 @@ export class WebhookTrigger extends TriggerProvider implements OnModuleInit {
       triggerUrl: `${this.settings.publicUrl}/api/v1/factories/${factoryUid}/webhooks/${uid}/deliveries/${deliveryId}`,
       schedule: null,
     };
+  }
+}
+
+/** Fires the events of accepted deliveries. */
+@Injectable()
+export class DeliveryAutomations extends DeliveryEvaluator implements OnModuleInit {
+  constructor(
+    private readonly trigger: WebhookTrigger,
+    private readonly fire: FireAutomations,
+    private readonly evaluators: DeliveryEvaluators,
+  ) {
+    super();
+  }
+
+  onModuleInit(): void {
+    this.evaluators.register(this);
+  }
+
+  override evaluate(delivery: AcceptedDelivery, signal?: AbortSignal): Promise<readonly AutomationResult[]> {
+    return this.fire.execute(this.trigger.eventOf(delivery), signal);
   }
 }
 

@@ -1,12 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
 import { Injectable } from '@nestjs/common';
 import { AgentDirectory } from '#domain/agents';
-import { type Issue, notAccessible, prefixIssues, valueAt } from '#platform/kernel';
+import { type Issue, notAccessible, prefixIssues, type RejectionOf, valueAt } from '#platform/kernel';
 import type { Queryable } from '#platform/persistence';
 import { type AgentConfig, ConfigReferences, readAgentConfig } from '#domain/runs';
 import {
   type AutomationFields,
-  type AutomationIssue,
   MAX_AGENT_CONFIG_BYTES,
   plainIssues,
   type RequestedAutomation,
@@ -18,13 +17,10 @@ import type { TriggerScope } from './trigger-provider.js';
 /** The previous fields of an automation: unchanged references stay valid even when they would be rejected now. */
 export type KeptFields = Pick<AutomationFields, 'triggers' | 'agentConfig' | 'agentIdentityUid'>;
 
-export type CheckedAutomation =
-  | { readonly kind: 'valid'; readonly fields: AutomationFields }
-  | { readonly kind: 'invalid'; readonly issues: readonly AutomationIssue[] };
-
-type ConfigChecking =
-  | { readonly kind: 'valid'; readonly config: AgentConfig | null }
-  | { readonly kind: 'invalid'; readonly issues: readonly AutomationIssue[] };
+/** `isAccess`: it refers to something that does not exist or that runs of the team may not use. */
+interface FoundIssue extends Issue {
+  readonly isAccess?: true;
+}
 
 const NOTHING: KeptFields = { triggers: [], agentConfig: null, agentIdentityUid: null };
 
@@ -43,21 +39,26 @@ export class AutomationChecks {
     scope: TriggerScope,
     requested: RequestedAutomation,
     kept: KeptFields = NOTHING,
-  ): Promise<CheckedAutomation> {
-    const checking = await this.checkConfig(queryable, scope, requested.agentConfig, kept.agentConfig);
-    const issues = [
+  ): Promise<
+    { readonly kind: 'valid'; readonly fields: AutomationFields } | RejectionOf<'invalid' | 'not_accessible'>
+  > {
+    const { agentIdentityUid } = requested;
+    const config = await this.checkConfig(queryable, scope, requested.agentConfig, kept.agentConfig);
+    const isIdentityKept = agentIdentityUid === null || agentIdentityUid === kept.agentIdentityUid;
+    const found: readonly FoundIssue[] = [
       ...plainIssues(requested),
-      ...(checking.kind === 'invalid' ? checking.issues : []),
-      ...(await this.identityIssues(queryable, scope, requested.agentIdentityUid, kept.agentIdentityUid)),
+      ...(Array.isArray(config) ? config : []),
+      ...(isIdentityKept ? [] : await this.identityIssues(queryable, scope, agentIdentityUid)),
       ...(await this.triggerIssues(queryable, scope, requested.triggers, kept.triggers)),
     ];
-    if (issues.length > 0 || checking.kind === 'invalid') return { kind: 'invalid', issues };
-    const { name, enabled, prompt, agentIdentityUid } = requested;
+    if (found.length > 0 || Array.isArray(config)) {
+      const issues = found.map(({ pointer, detail }) => ({ pointer, detail }));
+      // The same as for references that do not exist, when nothing else is wrong.
+      return { kind: found.every(({ isAccess }) => isAccess) ? 'not_accessible' : 'invalid', issues };
+    }
+    const { name, enabled, prompt } = requested;
     const triggers = requested.triggers as readonly Trigger[];
-    return {
-      kind: 'valid',
-      fields: { name, enabled, prompt, agentConfig: checking.config, agentIdentityUid, triggers },
-    };
+    return { kind: 'valid', fields: { name, enabled, prompt, agentConfig: config, agentIdentityUid, triggers } };
   }
 
   private async checkConfig(
@@ -65,29 +66,20 @@ export class AutomationChecks {
     { teamUid }: TriggerScope,
     raw: unknown,
     kept: AgentConfig | null,
-  ): Promise<ConfigChecking> {
-    if (raw === null) return { kind: 'valid', config: null };
-    if (Buffer.byteLength(JSON.stringify(raw)) > MAX_AGENT_CONFIG_BYTES)
-      return { kind: 'invalid', issues: [TOO_LARGE] };
+  ): Promise<AgentConfig | null | FoundIssue[]> {
+    if (raw === null) return null;
+    if (Buffer.byteLength(JSON.stringify(raw)) > MAX_AGENT_CONFIG_BYTES) return [TOO_LARGE];
     const reading = readAgentConfig(raw);
-    if (reading.kind === 'invalid')
-      return { kind: 'invalid', issues: prefixIssues('/agent_config', as('invalid', reading.issues)) };
+    if (reading.kind === 'invalid') return prefixIssues('/agent_config', reading.issues);
     const { config } = reading;
     const inaccessible = (await this.configs.check({ teamUid, caller: null }, config, queryable)).filter(
       ({ pointer }) => !isDeepStrictEqual(valueAt(config, pointer), valueAt(kept, pointer)),
     );
-    return inaccessible.length > 0
-      ? { kind: 'invalid', issues: prefixIssues('/agent_config', as('not_authorized', inaccessible)) }
-      : { kind: 'valid', config };
+    if (inaccessible.length === 0) return config;
+    return prefixIssues('/agent_config', inaccessible).map((issue) => ({ ...issue, isAccess: true as const }));
   }
 
-  private async identityIssues(
-    queryable: Queryable,
-    { teamUid }: TriggerScope,
-    uid: string | null,
-    kept: string | null,
-  ): Promise<AutomationIssue[]> {
-    if (uid === null || uid === kept) return [];
+  private async identityIssues(queryable: Queryable, { teamUid }: TriggerScope, uid: string): Promise<FoundIssue[]> {
     const identity = await this.agents.findIdentity(uid, teamUid, queryable);
     return identity?.available === true ? [] : [NO_IDENTITY];
   }
@@ -97,27 +89,23 @@ export class AutomationChecks {
     scope: TriggerScope,
     triggers: readonly unknown[],
     kept: readonly Trigger[],
-  ): Promise<AutomationIssue[]> {
+  ): Promise<Issue[]> {
     const changed = [...triggers.entries()].filter(([, one]) => !kept.some((had) => isDeepStrictEqual(one, had)));
     const found = await this.providers.validate(
       queryable,
       scope,
       changed.map(([, trigger]) => trigger),
     );
-    return changed.flatMap(([place], index) => prefixIssues(`/triggers/${place}`, as('invalid', found[index] ?? [])));
+    return changed.flatMap(([place], index) => prefixIssues(`/triggers/${place}`, found[index] ?? []));
   }
 }
 
-const as = (kind: AutomationIssue['kind'], issues: readonly Issue[]): AutomationIssue[] =>
-  issues.map(({ pointer, detail }) => ({ pointer, detail, kind }));
-
-const TOO_LARGE: AutomationIssue = {
+const TOO_LARGE: Issue = {
   pointer: '/agent_config',
   detail: `must not exceed ${MAX_AGENT_CONFIG_BYTES} bytes as JSON`,
-  kind: 'invalid',
 };
-const NO_IDENTITY: AutomationIssue = {
+const NO_IDENTITY: FoundIssue = {
   pointer: '/agent_identity_uid',
   detail: notAccessible('an agent identity'),
-  kind: 'not_authorized',
+  isAccess: true,
 };

@@ -1,27 +1,11 @@
 import { Injectable } from '@nestjs/common';
-import { newUid } from '#platform/kernel';
+import { newUid, type RejectionOf } from '#platform/kernel';
 import type { Queryable } from '#platform/persistence';
 import { type AgentConfig, ConfigSecrets, type PrincipalRef } from '#domain/runs';
-import {
-  type Automation,
-  type AutomationFields,
-  type AutomationIssue,
-  type AutomationSource,
-  invalid,
-  MAX_AUTOMATIONS,
-  secretsOf,
-} from '../domain/automation.js';
-import { AutomationsStore, type WrittenAutomation } from '../persistence/automations.store.js';
+import { type Automation, type AutomationFields, type AutomationSource, secretsOf } from '../domain/automation.js';
+import { AUTOMATION_QUOTA, AutomationsStore, type WrittenAutomation } from '../persistence/automations.store.js';
 import type { TriggerScope } from './trigger-provider.js';
 import { TriggerProviders } from './trigger-providers.js';
-
-export type InvalidAutomation = { readonly kind: 'invalid'; readonly issues: readonly AutomationIssue[] };
-export type LimitReached = { readonly kind: 'limit_reached'; readonly limit: number };
-
-export interface AutomationAuthor {
-  readonly author: PrincipalRef;
-  readonly source: AutomationSource;
-}
 
 /** Writes valid automations within the transaction of the caller. */
 @Injectable()
@@ -32,18 +16,19 @@ export class AutomationWrites {
     private readonly providers: TriggerProviders,
   ) {}
 
-  /** At most {@link MAX_AUTOMATIONS} in a factory, also with concurrent creations. */
+  /** At most {@link AUTOMATION_QUOTA.limit} in a factory, also with concurrent creations. */
   async create(
     tx: Queryable,
     { factoryUid, teamUid }: TriggerScope,
-    { author, source }: AutomationAuthor,
+    source: AutomationSource,
+    author: PrincipalRef,
     fields: AutomationFields,
-  ): Promise<{ readonly kind: 'created'; readonly uid: string } | LimitReached | InvalidAutomation> {
+  ): Promise<{ readonly kind: 'created'; readonly uid: string } | RejectionOf<'limit_reached' | 'invalid'>> {
     const uid = newUid();
     const written = this.prepare(uid, author, fields, null);
     if ('kind' in written) return written;
-    if (!(await this.store.reserveQuota(tx, factoryUid, MAX_AUTOMATIONS)))
-      return { kind: 'limit_reached', limit: MAX_AUTOMATIONS };
+    if (!(await AUTOMATION_QUOTA.reserve(tx, factoryUid)))
+      return { kind: 'limit_reached', limit: AUTOMATION_QUOTA.limit };
     await this.store.insert(tx, { ...written, uid, factoryUid, teamUid, source });
     await this.subscribe(tx, { factoryUid, teamUid }, fields);
     return { kind: 'created', uid };
@@ -55,7 +40,7 @@ export class AutomationWrites {
     stored: Automation,
     author: PrincipalRef,
     fields: AutomationFields,
-  ): Promise<{ readonly kind: 'replaced' } | InvalidAutomation> {
+  ): Promise<{ readonly kind: 'replaced' } | RejectionOf<'invalid'>> {
     const written = this.prepare(stored.uid, author, fields, stored.agentConfig);
     if ('kind' in written) return written;
     await this.store.update(tx, stored.id, written);
@@ -65,9 +50,9 @@ export class AutomationWrites {
 
   /** False when there is none. */
   async delete(tx: Queryable, factoryUid: string, uid: string): Promise<boolean> {
-    await this.store.lockQuota(tx, factoryUid);
+    await AUTOMATION_QUOTA.lock(tx, factoryUid);
     if (!(await this.store.delete(tx, factoryUid, uid))) return false;
-    await this.store.releaseQuota(tx, factoryUid);
+    await AUTOMATION_QUOTA.release(tx, factoryUid);
     return true;
   }
 
@@ -87,17 +72,13 @@ export class AutomationWrites {
     author: PrincipalRef,
     fields: AutomationFields,
     stored: AgentConfig | null,
-  ): WrittenAutomation | InvalidAutomation {
-    const { name, enabled, prompt, agentConfig, agentIdentityUid, triggers } = fields;
+  ): WrittenAutomation | RejectionOf<'invalid'> {
+    const { agentConfig, triggers } = fields;
     const sealing = agentConfig && this.secrets.seal(secretsOf(uid), agentConfig, stored);
-    if (sealing?.kind === 'invalid')
-      return { kind: 'invalid', issues: sealing.issues.map(({ pointer, detail }) => invalid(pointer, detail)) };
+    if (sealing?.kind === 'invalid') return { kind: 'invalid', issues: sealing.issues };
     return {
-      name,
-      enabled,
-      prompt,
+      ...fields,
       agentConfig: sealing?.value ?? null,
-      agentIdentityUid,
       author,
       // A kept trigger whose provider no longer exists has no subject.
       triggers: triggers.map((trigger) => ({

@@ -1,12 +1,14 @@
 import { Injectable } from '@nestjs/common';
-import type { Issue } from '#platform/kernel';
+import type { Issue, RejectionOf } from '#platform/kernel';
 import type { Queryable } from '#platform/persistence';
 import { maskConfig, type PrincipalRef } from '#domain/runs';
-import { type Automation, type AutomationFields, MAX_AUTOMATIONS } from '../domain/automation.js';
-import { AutomationsStore } from '../persistence/automations.store.js';
+import { type Automation, type AutomationFields } from '../domain/automation.js';
+import { AUTOMATION_QUOTA, AutomationsStore } from '../persistence/automations.store.js';
 import { AutomationChecks, type KeptFields } from './automation-checks.js';
 import { AutomationWrites } from './automation-writes.js';
 import type { TriggerScope } from './trigger-provider.js';
+
+const UNKNOWN_CREDENTIALS = 'The automation of a definition keeps credentials that do not exist.';
 
 /** Automations of a factory definition, within the transaction of the caller, who also checks the permission. */
 @Injectable()
@@ -19,7 +21,7 @@ export class DefinedAutomations {
 
   /** Until the transaction ends no other one creates, changes or deletes an automation of the factory. Not needed for reading. */
   async lock(tx: Queryable, factoryUid: string): Promise<void> {
-    await this.store.lockQuota(tx, factoryUid);
+    await AUTOMATION_QUOTA.lock(tx, factoryUid);
     await this.store.lockDefined(tx, factoryUid);
   }
 
@@ -33,8 +35,8 @@ export class DefinedAutomations {
   }
 
   /** How many more automations the factory may have, including those of the API. */
-  async remainingQuota(tx: Queryable, factoryUid: string): Promise<number> {
-    return MAX_AUTOMATIONS - (await this.store.usedQuota(tx, factoryUid));
+  remainingQuota(tx: Queryable, factoryUid: string): Promise<number> {
+    return AUTOMATION_QUOTA.remaining(tx, factoryUid);
   }
 
   /** The issues of each, with pointers into the automation as on the wire. `kept`: the previous fields of each. */
@@ -44,10 +46,10 @@ export class DefinedAutomations {
     fields: readonly AutomationFields[],
     kept: readonly (KeptFields | undefined)[] = [],
   ): Promise<readonly (readonly Issue[])[]> {
-    const issues: Issue[][] = [];
+    const issues: (readonly Issue[])[] = [];
     for (const [place, one] of fields.entries()) {
       const checked = await this.checks.check(tx, scope, one, kept[place]);
-      issues.push(checked.kind === 'valid' ? [] : checked.issues.map(({ pointer, detail }) => ({ pointer, detail })));
+      issues.push(checked.kind === 'valid' ? [] : checked.issues);
     }
     return issues;
   }
@@ -58,10 +60,10 @@ export class DefinedAutomations {
     scope: TriggerScope,
     author: PrincipalRef,
     fields: AutomationFields,
-  ): Promise<{ readonly kind: 'created'; readonly uid: string } | { readonly kind: 'limit_reached' }> {
-    const made = await this.writes.create(tx, scope, { author, source: 'definition' }, fields);
-    if (made.kind === 'invalid') throw new Error('The automation of a definition keeps credentials that do not exist.');
-    return made.kind === 'created' ? made : { kind: 'limit_reached' };
+  ): Promise<{ readonly kind: 'created'; readonly uid: string } | RejectionOf<'limit_reached'>> {
+    const made = await this.writes.create(tx, scope, 'definition', author, fields);
+    if (made.kind === 'invalid') throw new Error(UNKNOWN_CREDENTIALS);
+    return made;
   }
 
   /** For an automation that {@link list} has returned in this transaction. `fields` must be valid. */
@@ -75,8 +77,7 @@ export class DefinedAutomations {
     const stored = await this.store.lock(tx, scope.factoryUid, uid);
     if (stored?.source !== 'definition') throw new Error(`The definition has no automation ${uid}.`);
     const change = await this.writes.replace(tx, stored, author, fields);
-    if (change.kind === 'invalid')
-      throw new Error('The automation of a definition keeps credentials that do not exist.');
+    if (change.kind === 'invalid') throw new Error(UNKNOWN_CREDENTIALS);
   }
 
   /** For an automation that {@link list} has returned in this transaction. */

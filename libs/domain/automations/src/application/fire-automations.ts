@@ -9,26 +9,6 @@ import { LaunchRun } from './launch-run.js';
 import type { CompiledTrigger } from './trigger-provider.js';
 import { TriggerProviders } from './trigger-providers.js';
 
-/** The steps at which a test may interrupt the firing, in their order. */
-export const FIRING_STEPS = [
-  'before_reading',
-  'triggers_read',
-  'filters_evaluated',
-  'automations_loaded',
-  'before_launch',
-  'launched',
-  'all_launched',
-] as const;
-export type FiringStep = (typeof FIRING_STEPS)[number];
-
-/** Called at every step. Does nothing, except in a test that ends the process at one of them. */
-@Injectable()
-export class FiringSteps {
-  reached(_step: FiringStep): void {
-    // Overridden by tests.
-  }
-}
-
 /** Runs of one event that are started concurrently. */
 const CONCURRENT_LAUNCHES = 8;
 /** Automations whose prompts and configurations are in memory at the same time. */
@@ -39,8 +19,7 @@ const MAX_COMPILED = 10_000;
 const TURN_MS = 20;
 
 /** What an event means for one automation. */
-export interface FiringDecision {
-  readonly reached: ReachedTrigger;
+export interface FiringDecision extends ReachedTrigger {
   readonly matched: boolean;
   readonly reason: string;
 }
@@ -63,7 +42,6 @@ export class FireAutomations {
     private readonly store: FiringStore,
     private readonly providers: TriggerProviders,
     private readonly launch: LaunchRun,
-    private readonly steps: FiringSteps,
   ) {}
 
   /**
@@ -83,13 +61,10 @@ export class FireAutomations {
     signal: AbortSignal | undefined,
   ): Promise<readonly AutomationResult[] | typeof CHANGED> {
     // 1. Find the triggers that the event reaches.
-    this.steps.reached('before_reading');
     const reached = await this.store.reached(event);
-    this.steps.reached('triggers_read');
 
     // 2. Evaluate their filters: one decision for each automation.
     const decisions = await decideFiring(reached, (one) => this.compile(one).check(event), signal);
-    this.steps.reached('filters_evaluated');
 
     const results = new Map<string, AutomationResult>();
     const faults: unknown[] = [];
@@ -97,27 +72,20 @@ export class FireAutomations {
     for (let start = 0; start < matched.length; start += LOADED_AUTOMATIONS) {
       const batch = matched.slice(start, start + LOADED_AUTOMATIONS);
       // 3. Load the automations in the version that was decided on, and the runs that an earlier attempt has started.
-      const uids = batch.map((decision) => decision.reached.automationUid);
-      const [automations, runs] = await Promise.all([
-        this.store.load(batch.map((decision) => decision.reached)),
-        this.launch.findStarted(uids, event),
-      ]);
+      const uids = batch.map(({ automationUid }) => automationUid);
+      const [automations, runs] = await Promise.all([this.store.load(batch), this.launch.findStarted(uids, event)]);
       if (automations.size < batch.length) return CHANGED;
-      this.steps.reached('automations_loaded');
-      for (const {
-        reached: { automationUid },
-        reason,
-      } of batch) {
+      for (const { automationUid, reason } of batch) {
         const runId = runs.get(automationUid);
         if (runId !== undefined) results.set(automationUid, { automationUid, matched: true, runId, reason });
       }
 
       // 4. Start the missing runs.
-      const missing = batch.filter((decision) => !runs.has(decision.reached.automationUid));
+      const missing = batch.filter((decision) => !runs.has(decision.automationUid));
       for (let index = 0; index < missing.length; index += CONCURRENT_LAUNCHES) {
         signal?.throwIfAborted();
         const launches = missing.slice(index, index + CONCURRENT_LAUNCHES).flatMap((decision) => {
-          const automation = automations.get(decision.reached.automationId);
+          const automation = automations.get(decision.automationId);
           return automation ? [this.start(event, decision, automation)] : [];
         });
         // All launches end before a fault is thrown: a retry never overlaps with a launch of this attempt.
@@ -130,23 +98,19 @@ export class FireAutomations {
       }
     }
     if (faults.length > 0) throw faults[0];
-    if (matched.length > 0) this.steps.reached('all_launched');
 
     // 5. Report every automation, in the order of the decisions.
     return decisions.map(
-      ({ reached: { automationUid }, reason }) =>
-        results.get(automationUid) ?? { automationUid, matched: false, reason },
+      ({ automationUid, reason }) => results.get(automationUid) ?? { automationUid, matched: false, reason },
     );
   }
 
   private async start(
     event: TriggerEvent,
-    { reached: { automationUid }, reason }: FiringDecision,
+    { automationUid, reason }: FiringDecision,
     automation: FiringAutomation,
   ): Promise<AutomationResult> {
-    this.steps.reached('before_launch');
     const launched = await this.launch.execute(automation, event);
-    this.steps.reached('launched');
     return launched.kind === 'launched'
       ? { automationUid, matched: true, runId: launched.runId, reason }
       : { automationUid, matched: true, reason: `${reason} No run was started: ${launched.reason}` };
@@ -188,7 +152,7 @@ export async function decideFiring(
     if (known?.matched) continue;
     const decision = one.enabled
       ? decisionOf(one, check(one))
-      : { reached: one, matched: false, reason: 'The automation is disabled.' };
+      : { ...one, matched: false, reason: 'The automation is disabled.' };
     if (!known || decision.matched) decisions.set(one.automationId, decision);
     else if (one.enabled)
       decisions.set(one.automationId, { ...known, reason: `${known.reason} ${decision.reason}`.slice(0, 1000) });
@@ -198,5 +162,5 @@ export async function decideFiring(
 
 function decisionOf(reached: ReachedTrigger, checks: readonly TriggerCheck[]): FiringDecision {
   const failed = checks.find(({ passed }) => !passed);
-  return { reached, matched: failed === undefined, reason: (failed ?? checks.at(-1))?.reason ?? '' };
+  return { ...reached, matched: failed === undefined, reason: (failed ?? checks.at(-1))?.reason ?? '' };
 }

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { TeamDirectory } from '#platform/auth';
 import { Settings } from '#platform/config';
-import { ConfigSecrets, CreateRun, type CreateRunResult, LaunchedRuns, launchRefusal } from '#domain/runs';
+import { ConfigSecrets, CreateRun, type CreateRunResult, launchRefusal } from '#domain/runs';
 import { FIRING_SKILL_WAIT_MS } from '#domain/schedules';
 import { envelope, PAYLOAD_FILE } from '../domain/envelope.js';
 import { secretsOf } from '../domain/automation.js';
@@ -17,7 +17,6 @@ export type LaunchResult =
 export class LaunchRun {
   constructor(
     private readonly createRun: CreateRun,
-    private readonly launched: LaunchedRuns,
     private readonly teams: TeamDirectory,
     private readonly secrets: ConfigSecrets,
     private readonly settings: Settings,
@@ -27,7 +26,8 @@ export class LaunchRun {
   async findStarted(uids: readonly string[], event: TriggerEvent): Promise<ReadonlyMap<string, string>> {
     const keys = new Map(uids.map((uid) => [launchKey(uid, event), uid]));
     const runs = new Map<string, string>();
-    for (const [key, runId] of await this.launched.find([...keys.keys()])) runs.set(keys.get(key) ?? '', runId);
+    for (const [key, runId] of await this.createRun.findLaunched([...keys.keys()]))
+      runs.set(keys.get(key) ?? '', runId);
     return runs;
   }
 

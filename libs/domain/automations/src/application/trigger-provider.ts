@@ -1,5 +1,5 @@
 import type { Queryable } from '#platform/persistence';
-import type { Issue } from '#platform/kernel';
+import type { Issue, RejectionOf } from '#platform/kernel';
 import type { Trigger, TriggerCheck, TriggerEvent } from '../domain/trigger.js';
 
 export interface TriggerScope {
@@ -13,14 +13,13 @@ export interface CompiledTrigger {
   check(event: TriggerEvent): readonly TriggerCheck[];
 }
 
-/** The input of a test: a stored delivery, or a payload. */
 export type TriggerSample =
   { readonly kind: 'delivery'; readonly deliveryId: string } | { readonly kind: 'payload'; readonly payload: unknown };
 
 export type SampledEvent =
   | { readonly kind: 'event'; readonly event: TriggerEvent }
-  /** The pointer is into the request: `/delivery_id`, `/payload`. */
-  | ({ readonly kind: 'invalid' } & Issue);
+  /** The pointers are into the request: `/delivery_id`, `/payload`. */
+  | RejectionOf<'invalid'>;
 
 /**
  * Extension point: a kind of event that starts automations; registered with `TriggerProviders`. The source of the event
@@ -29,7 +28,6 @@ export type SampledEvent =
 export abstract class TriggerProvider {
   /** The `provider` of a trigger: lower case letters, digits, underscores. */
   abstract readonly provider: string;
-  /** The `event` of a trigger. */
   abstract readonly event: string;
   /** JSON Schema (2020-12) of a trigger's fields beside `provider` and `event`: `properties` and `required`. */
   abstract readonly schema: TriggerSchema;
@@ -54,12 +52,13 @@ export abstract class TriggerProvider {
   /** Never throws: a trigger that cannot be evaluated has a failed check. */
   abstract compile(trigger: Trigger): CompiledTrigger;
   /** Why a stored trigger can never fire, by its index; undefined when it can. At most one round trip. */
-  abstract obstacles(
-    tx: Queryable,
-    scope: TriggerScope,
+  obstacles(
+    _tx: Queryable,
+    _scope: TriggerScope,
     triggers: readonly Trigger[],
-  ): Promise<readonly (TriggerObstacle | undefined)[]>;
-  /** The event for a test of `trigger`. */
+  ): Promise<readonly (TriggerObstacle | undefined)[]> {
+    return Promise.resolve(triggers.map(() => undefined));
+  }
   abstract sample(tx: Queryable, scope: TriggerScope, trigger: Trigger, sample: TriggerSample): Promise<SampledEvent>;
 }
 

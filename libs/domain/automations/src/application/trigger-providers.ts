@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
-import { type Issue, pointerOf } from '#platform/kernel';
+import { type Issue, pointerOf, type RejectionOf } from '#platform/kernel';
 import type { Queryable } from '#platform/persistence';
+import { isObject } from '../domain/payload-filter/filter.js';
 import type { Trigger } from '../domain/trigger.js';
 import type { TriggerObstacle, TriggerProvider, TriggerScope } from './trigger-provider.js';
 
@@ -10,10 +11,8 @@ const UNKNOWN_PROVIDER: TriggerObstacle = {
 };
 
 type Parsed =
-  | { readonly kind: 'parsed'; readonly provider: TriggerProvider; readonly trigger: Trigger }
-  | { readonly kind: 'invalid'; readonly issues: readonly Issue[] };
+  { readonly kind: 'parsed'; readonly provider: TriggerProvider; readonly trigger: Trigger } | RejectionOf<'invalid'>;
 
-/** The registered kinds of triggers. */
 @Injectable()
 export class TriggerProviders {
   private readonly providers = new Map<string, TriggerProvider>();
@@ -79,9 +78,8 @@ export class TriggerProviders {
   }
 
   private parse(raw: unknown): Parsed {
-    if (typeof raw !== 'object' || raw === null || Array.isArray(raw)) return invalid('', 'must be an object');
-    const given = raw as Readonly<Record<string, unknown>>;
-    const { provider: name, event } = given;
+    if (!isObject(raw)) return invalid('', 'must be an object');
+    const { provider: name, event } = raw;
     if (typeof name !== 'string') return invalid('/provider', name === undefined ? 'is required' : 'must be a string');
     const ofName = this.all().filter(({ provider }) => provider === name);
     if (ofName.length === 0) {
@@ -92,10 +90,10 @@ export class TriggerProviders {
     const provider = ofName.find((one) => one.event === event);
     if (!provider)
       return invalid('/event', `must be one of ${ofName.map((one) => one.event).join(', ')} for the provider ${name}`);
-    const issues = fieldIssues(provider, given);
+    const issues = fieldIssues(provider, raw);
     return issues.length > 0
       ? { kind: 'invalid', issues }
-      : { kind: 'parsed', provider, trigger: { ...given, provider: name, event } };
+      : { kind: 'parsed', provider, trigger: { ...raw, provider: name, event } };
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Issue } from '#platform/kernel';
-import type { AgentConfig, PrincipalRef } from '#domain/runs';
+import { type AgentConfig, agentConfigColumn, type PrincipalRef } from '#domain/runs';
 import type { Trigger } from './trigger.js';
 import { readPrompt } from './placeholders.js';
 
@@ -39,48 +39,34 @@ export const MAX_TRIGGERS = 20;
 export const MAX_TRIGGERS_BYTES = 65_536;
 /** Characters. */
 export const MAX_AUTOMATION_NAME = 128;
-/** Bytes of UTF-8. */
 export const MAX_PROMPT_BYTES = 65_536;
-/** Bytes of JSON. */
 export const MAX_AGENT_CONFIG_BYTES = 65_536;
 
 /** The encryption context of the values of its MCP servers. */
 export const secretsOf = (uid: string): string => `automation/${uid}`;
 
-/** An issue with a pointer into the automation as it is on the wire: `/triggers/0/filter/webhook_ids/0`. */
-export interface AutomationIssue extends Issue {
-  /** `not_authorized`: it refers to something that does not exist or that runs of the team may not use. */
-  readonly kind: 'invalid' | 'not_authorized';
-}
-
-export const invalid = (pointer: string, detail: string): AutomationIssue => ({ pointer, detail, kind: 'invalid' });
+/** Credentials of MCP servers. `version` does not change when the key does: runs receive the same values as before. */
+export const AUTOMATIONS_ENCRYPTED_COLUMNS = [agentConfigColumn('automations', secretsOf)];
 
 /** {@link AutomationFields} before they are validated. */
-export interface RequestedAutomation {
-  readonly name: string;
-  readonly enabled: boolean;
-  readonly prompt: string;
+export interface RequestedAutomation extends Omit<AutomationFields, 'agentConfig' | 'triggers'> {
   readonly agentConfig: unknown;
-  readonly agentIdentityUid: string | null;
   readonly triggers: readonly unknown[];
 }
 
 /** The rules that need no lookup. */
-export function plainIssues({ name, prompt, triggers }: RequestedAutomation): AutomationIssue[] {
+export function plainIssues({ name, prompt, triggers }: RequestedAutomation): Issue[] {
   const read = readPrompt(prompt);
-  const found: (AutomationIssue | null)[] = [
-    name.trim() === '' ? invalid('/name', 'must not be blank') : null,
-    name.length > MAX_AUTOMATION_NAME ? invalid('/name', `must not exceed ${MAX_AUTOMATION_NAME} characters`) : null,
-    prompt.trim() === '' ? invalid('/prompt', 'must not be blank') : null,
-    Buffer.byteLength(prompt) > MAX_PROMPT_BYTES
-      ? invalid('/prompt', `must not exceed ${MAX_PROMPT_BYTES} bytes in UTF-8`)
-      : null,
-    read.kind === 'invalid' ? invalid('/prompt', read.detail) : null,
-    triggers.length === 0 ? invalid('/triggers', 'must have at least one entry') : null,
-    triggers.length > MAX_TRIGGERS ? invalid('/triggers', `must not exceed ${MAX_TRIGGERS} entries`) : null,
-    Buffer.byteLength(JSON.stringify(triggers)) > MAX_TRIGGERS_BYTES
-      ? invalid('/triggers', `must not exceed ${MAX_TRIGGERS_BYTES} bytes as JSON in total`)
-      : null,
+  const triggersBytes = Buffer.byteLength(JSON.stringify(triggers));
+  const rules: readonly (readonly [isBroken: boolean, pointer: string, detail: string])[] = [
+    [name.trim() === '', '/name', 'must not be blank'],
+    [name.length > MAX_AUTOMATION_NAME, '/name', `must not exceed ${MAX_AUTOMATION_NAME} characters`],
+    [prompt.trim() === '', '/prompt', 'must not be blank'],
+    [Buffer.byteLength(prompt) > MAX_PROMPT_BYTES, '/prompt', `must not exceed ${MAX_PROMPT_BYTES} bytes in UTF-8`],
+    [read.kind === 'invalid', '/prompt', read.kind === 'invalid' ? read.detail : ''],
+    [triggers.length === 0, '/triggers', 'must have at least one entry'],
+    [triggers.length > MAX_TRIGGERS, '/triggers', `must not exceed ${MAX_TRIGGERS} entries`],
+    [triggersBytes > MAX_TRIGGERS_BYTES, '/triggers', `must not exceed ${MAX_TRIGGERS_BYTES} bytes as JSON in total`],
   ];
-  return found.filter((issue) => issue !== null);
+  return rules.flatMap(([isBroken, pointer, detail]) => (isBroken ? [{ pointer, detail }] : []));
 }

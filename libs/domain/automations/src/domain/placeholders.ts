@@ -100,7 +100,8 @@ export function quoteValue(value: unknown): string {
 const UNQUOTABLE =
   /[<>&`\u0000-\u001f\u007f-\u00a0\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufe00-\ufe0f\ufeff\ufff9-\ufffb\u{e0000}-\u{e0fff}]/gu;
 
-const escapeUnits = (characters: string): string =>
+/** Every UTF-16 unit as `\\uXXXX`. */
+export const escapeUnits = (characters: string): string =>
   characters
     .split('')
     .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)

@@ -7,7 +7,6 @@ export interface Trigger {
   readonly [field: string]: unknown;
 }
 
-/** An event that may start runs. */
 export interface TriggerEvent {
   readonly provider: string;
   readonly event: string;
@@ -18,7 +17,6 @@ export interface TriggerEvent {
   readonly factoryUid: string;
   readonly teamUid: string;
   readonly occurredAt: Date;
-  /** The source of the runs. */
   readonly source: RunSourceType;
   /** Metadata of the runs, beside `automation_id` and `factory_uid`. */
   readonly labels: Metadata;

@@ -1,10 +1,9 @@
-import { type Issue, isUid, pointerOf } from '#platform/kernel';
+import { type Issue, isUid, pointerOf, prefixIssues, type RejectionOf } from '#platform/kernel';
+import { isObject } from './payload-filter/filter.js';
 import { parsePayloadFilter } from './payload-filter/parse.js';
 import type { Trigger } from './trigger.js';
 
-export type ReadWebhookTrigger =
-  | { readonly kind: 'valid'; readonly webhookUid: string }
-  | { readonly kind: 'invalid'; readonly issues: readonly Issue[] };
+export type ReadWebhookTrigger = { readonly kind: 'valid'; readonly webhookUid: string } | RejectionOf<'invalid'>;
 
 /** Parses the `filter` of a `webhook` / `received` trigger: `webhook_ids` with one UID, and a payload filter. */
 export function readWebhookTrigger(trigger: Trigger): ReadWebhookTrigger {
@@ -20,8 +19,7 @@ export function readWebhookTrigger(trigger: Trigger): ReadWebhookTrigger {
   issues.push(...webhookIssues(filter.webhook_ids));
   if (filter.payload !== undefined) {
     const parsed = parsePayloadFilter(filter.payload);
-    if (parsed.kind === 'invalid')
-      issues.push(...parsed.issues.map(({ pointer, detail }) => ({ pointer: `/filter/payload${pointer}`, detail })));
+    if (parsed.kind === 'invalid') issues.push(...prefixIssues('/filter/payload', parsed.issues));
   }
   const uid = webhookOf(trigger);
   return issues.length > 0 || uid === undefined ? { kind: 'invalid', issues } : { kind: 'valid', webhookUid: uid };
@@ -45,6 +43,3 @@ function webhookIssues(ids: unknown): Issue[] {
 }
 
 const isArray = (value: unknown): value is readonly unknown[] => Array.isArray(value);
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);

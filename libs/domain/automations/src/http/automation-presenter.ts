@@ -7,21 +7,35 @@ import {
   type TestAutomationTriggerRequest,
   type TestTriggerResponse,
 } from './automation.dto.js';
-import { invalidInput, tooLarge } from '#platform/http';
+import { invalidInput, ProblemError, type ResourceProblems, tooLarge } from '#platform/http';
 import type { TriggerSample } from '../application/trigger-provider.js';
 import type { RequestedAutomation } from '../domain/automation.js';
-import type { TestTriggerResult } from '../application/test-trigger.js';
-import { automationProblem } from './problems.js';
+import type { TriggerTest } from '../application/test-trigger.js';
 
-export function presentTest(result: TestTriggerResult): TestTriggerResponse {
-  if (result.kind !== 'tested') throw automationProblem(result);
-  const { wouldTrigger, checks } = result;
-  return {
-    would_trigger: wouldTrigger,
-    verdict: wouldTrigger ? 'Would trigger' : 'Would not trigger',
-    checks: checks.map(({ check, passed, reason }) => ({ check, passed, reason })),
-  };
-}
+type AutomationRejection = { readonly kind: 'unknown_trigger' } | { readonly kind: 'name_is_defined' };
+
+export const AUTOMATION: ResourceProblems<AutomationRejection> = {
+  noun: 'automation',
+  plural: 'automations',
+  owner: 'A factory',
+  problems: {
+    unknown_trigger: () =>
+      new ProblemError('resource_not_found', 'The automation has no trigger at this index; it counts from 0.'),
+    /** The name of an automation from a definition is that of its file. */
+    name_is_defined: () => {
+      const detail = 'is that of its file in the definition of the factory: rename it there';
+      return new ProblemError('operation_not_supported', `\`name\` ${detail}.`, {
+        errors: [{ pointer: '/name', detail }],
+      });
+    },
+  },
+};
+
+export const presentTest = ({ wouldTrigger, checks }: TriggerTest): TestTriggerResponse => ({
+  would_trigger: wouldTrigger,
+  verdict: wouldTrigger ? 'Would trigger' : 'Would not trigger',
+  checks: [...checks],
+});
 
 export function presentAutomation({ automation, obstacles }: AutomationView): AutomationItem {
   const { agentConfig, agentIdentityUid } = automation;

@@ -1,7 +1,7 @@
 import { Body, Controller, Delete, Get, Param, Post, Put, Query } from '@nestjs/common';
 import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
-import { FactoryAccess, managedFactory } from '#domain/factories';
-import { BodyLimit, MIB, Operation, pageInfo, pathId } from '#platform/http';
+import { FactoriesService, managedFactory } from '#domain/factories';
+import { BodyLimit, MIB, Operation, pageInfo, pathId, unwrap } from '#platform/http';
 import { AutomationsService } from '../application/automations.service.js';
 import { TestTrigger } from '../application/test-trigger.js';
 import type { TriggerScope } from '../application/trigger-provider.js';
@@ -16,13 +16,13 @@ import {
   TestUnsavedTriggerRequest,
 } from './automation.dto.js';
 import {
+  AUTOMATION,
   presentAutomation,
   presentTest,
   toRequestedAutomation,
   toSample,
   withoutObstacle,
 } from './automation-presenter.js';
-import { automationProblem } from './problems.js';
 
 const TAG = 'Automations';
 const DEFAULT_LIMIT = 100;
@@ -33,21 +33,20 @@ const DEEP = { maxDepth: 512 };
 /** An index into the triggers, of up to four digits. */
 const INDEX = /^(0|[1-9]\d{0,3})$/;
 
-/** The role that counts is the role on the team of the factory, which `FactoryAccess` checks. */
 @Controller('factories/:factoryUid/automations')
 export class AutomationsController {
   constructor(
-    private readonly access: FactoryAccess,
+    private readonly factories: FactoriesService,
     private readonly automations: AutomationsService,
     private readonly tests: TestTrigger,
   ) {}
 
   @Get()
-  @Authorize('factories:read')
+  @Authorize('factories:manage', 'factory')
   @Operation({
     id: 'listAutomations',
     summary: 'List automations of a factory',
-    description: 'By name. Needs the role admin or owner, like all operations on automations.',
+    description: 'By name.',
     tag: TAG,
     success: { status: 200, description: 'A page of automations.', type: ListAutomationsResponse },
     errors: [400, 403, 404],
@@ -58,16 +57,12 @@ export class AutomationsController {
     @Query() { limit = DEFAULT_LIMIT, cursor }: ListAutomationsParameters,
   ): Promise<ListAutomationsResponse> {
     const result = await this.automations.list(await this.scope(caller, factoryUid), limit, cursor ?? null);
-    if (result.kind !== 'page') throw automationProblem(result);
-    const { views, nextCursor } = result;
-    return {
-      automations: views.map(presentAutomation),
-      page_info: pageInfo(nextCursor),
-    };
+    const { views, nextCursor } = unwrap(result, AUTOMATION);
+    return { automations: views.map(presentAutomation), page_info: pageInfo(nextCursor) };
   }
 
   @Post()
-  @Authorize('factories:read')
+  @Authorize('factories:manage', 'factory')
   @Operation({
     id: 'createAutomation',
     summary: 'Create an automation',
@@ -92,12 +87,11 @@ export class AutomationsController {
   ): Promise<AutomationItem> {
     const scope = await this.scope(caller, factoryUid);
     const result = await this.automations.create(scope, authorOf(caller), toRequestedAutomation(body));
-    if (result.kind !== 'created') throw automationProblem(result);
-    return presentAutomation(result.view);
+    return presentAutomation(unwrap(result, AUTOMATION).view);
   }
 
   @Get(':uid')
-  @Authorize('factories:read')
+  @Authorize('factories:manage', 'factory')
   @Operation({
     id: 'getAutomation',
     summary: 'Get an automation',
@@ -111,12 +105,11 @@ export class AutomationsController {
     @Param('uid', pathId('uid')) uid: string,
   ): Promise<AutomationItem> {
     const result = await this.automations.get(await this.scope(caller, factoryUid), uid);
-    if (result.kind !== 'found') throw automationProblem(result);
-    return presentAutomation(result.view);
+    return presentAutomation(unwrap(result, AUTOMATION).view);
   }
 
   @Put(':uid')
-  @Authorize('factories:read')
+  @Authorize('factories:manage', 'factory')
   @Operation({
     id: 'replaceAutomation',
     summary: 'Replace an automation',
@@ -142,12 +135,11 @@ export class AutomationsController {
   ): Promise<AutomationItem> {
     const scope = await this.scope(caller, factoryUid);
     const result = await this.automations.replace(scope, authorOf(caller), uid, toRequestedAutomation(body));
-    if (result.kind !== 'replaced') throw automationProblem(result);
-    return presentAutomation(result.view);
+    return presentAutomation(unwrap(result, AUTOMATION).view);
   }
 
   @Delete(':uid')
-  @Authorize('factories:read')
+  @Authorize('factories:manage', 'factory')
   @Operation({
     id: 'deleteAutomation',
     summary: 'Delete an automation',
@@ -161,13 +153,12 @@ export class AutomationsController {
     @Param('factoryUid', pathId('uid')) factoryUid: string,
     @Param('uid', pathId('uid')) uid: string,
   ): Promise<void> {
-    const result = await this.automations.delete(await this.scope(caller, factoryUid), uid);
-    if (result.kind !== 'deleted') throw automationProblem(result);
+    unwrap(await this.automations.delete(await this.scope(caller, factoryUid), uid), AUTOMATION);
   }
 
   @Post('test')
   @BodyLimit(MIB, DEEP)
-  @Authorize('factories:read')
+  @Authorize('factories:manage', 'factory')
   @Operation({
     id: 'testUnsavedTrigger',
     summary: 'Test a trigger',
@@ -185,12 +176,13 @@ export class AutomationsController {
     @Body() body: TestUnsavedTriggerRequest,
   ): Promise<TestTriggerResponse> {
     const scope = await this.scope(caller, factoryUid);
-    return presentTest(await this.tests.ofTrigger(scope, withoutObstacle(body.trigger), toSample(body)));
+    const result = await this.tests.ofTrigger(scope, withoutObstacle(body.trigger), toSample(body));
+    return presentTest(unwrap(result, AUTOMATION));
   }
 
   @Post(':uid/triggers/:index/test')
   @BodyLimit(MIB, DEEP)
-  @Authorize('factories:read')
+  @Authorize('factories:manage', 'factory')
   @Operation({
     id: 'testAutomationTrigger',
     summary: 'Test a trigger of an automation',
@@ -208,11 +200,12 @@ export class AutomationsController {
     @Body() body: TestAutomationTriggerRequest,
   ): Promise<TestTriggerResponse> {
     const scope = await this.scope(caller, factoryUid);
-    return presentTest(await this.tests.ofAutomation(scope, uid, Number(index), toSample(body)));
+    const result = await this.tests.ofAutomation(scope, uid, Number(index), toSample(body));
+    return presentTest(unwrap(result, AUTOMATION));
   }
 
   private async scope(caller: Caller, factoryUid: string): Promise<TriggerScope> {
-    const { uid, teamUid } = await managedFactory(this.access, caller, factoryUid);
+    const { uid, teamUid } = await managedFactory(this.factories, caller, factoryUid);
     return { factoryUid: uid, teamUid };
   }
 }

@@ -36,7 +36,6 @@ const REACHED: Statement = {
      WHERE s.stamp <> $5 AND t.factory_uid = $1 AND t.provider = $2 AND t.event = $3 AND t.subject = $4) t ON true
  WHERE s.factory_uid = $1 ORDER BY t."automationId", t.position`,
 };
-/** Cached triggers of all subjects. */
 const MAX_CACHED = 50_000;
 
 const FIRING: Statement = {
@@ -47,7 +46,6 @@ const FIRING: Statement = {
   JOIN automations a ON a.id = f.id AND a.version = f.version`,
 };
 
-/** The two queries of `FireAutomations`. */
 @Injectable()
 export class FiringStore {
   private readonly cache = new Map<string, { readonly stamp: string; readonly triggers: readonly ReachedTrigger[] }>();

@@ -3,22 +3,22 @@ import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { Clock } from '#platform/kernel';
 import type { Database } from '#platform/persistence';
 import type { RunEvent } from '#execution/runner-protocol';
-import { RunLog } from '#domain/runs';
+import { RunTail } from '#execution/executions';
+import { RunDataOwners } from '#domain/runs';
 import { RunLogBuilder } from '#testing';
 import type { ConversationProjection, StoredProjection } from '../domain/conversation-normalizer.js';
-import { projectConversation } from '../domain/run-event-projection.js';
+import { projectConversation } from '#testing';
 import { ConversationProjectionStore } from '../persistence/conversation-projections.store.js';
 import { NormalizerRegistry, HeadraceEventsNormalizer } from './normalizer-registry.js';
 import { ConversationReader } from './conversation-reader.js';
 
-class GivenLog extends RunLog {
+class GivenLog extends RunTail {
   constructor() {
-    super({} as never, {} as never);
+    super({} as never);
   }
   events: readonly RunEvent[] = [];
   /** `afterSeq` of every read. */
   reads: number[] = [];
-  override findRun = () => Promise.reject(new Error('The edge asks that.'));
   override holdWhole = () => Promise.resolve(true);
   override read(_runId: string, afterSeq: number, limit: number): Promise<RunEvent[]> {
     this.reads.push(afterSeq);
@@ -30,7 +30,7 @@ class MemoryFolds extends ConversationProjectionStore {
   kept: StoredProjection = { seq: 0, steps: [] };
   broken = false;
   constructor() {
-    super({} as Database, new GivenLog());
+    super({} as Database, new GivenLog(), new RunDataOwners());
   }
   override load = () => Promise.resolve(structuredClone(this.kept));
   override save = (_runId: string, _of: unknown, { state }: ConversationProjection) => {

@@ -1,7 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Clock } from '#platform/kernel';
-import { type Run, RunLog } from '#domain/runs';
-import type { RunHead } from '#execution/executions';
+import type { Run } from '#domain/runs';
+import { type RunHead, RunTail } from '#execution/executions';
 import type { ConversationResponse, Step } from '../domain/conversation.js';
 import type { ConversationNormalizer, ConversationProjection } from '../domain/conversation-normalizer.js';
 import { ConversationProjectionStore } from '../persistence/conversation-projections.store.js';
@@ -33,7 +33,7 @@ export class ConversationReader {
   private readonly logger = new Logger(ConversationReader.name);
 
   constructor(
-    private readonly log: RunLog,
+    private readonly log: RunTail,
     private readonly normalizers: NormalizerRegistry,
     private readonly projections: ConversationProjectionStore,
     private readonly clock: Clock,
@@ -108,11 +108,7 @@ export class ConversationReader {
     const stored = await this.projections.load(runId, normalizer);
     const from = stored.seq;
     const projection = normalizer.open(stored);
-    for (let hasMore = true; hasMore;) {
-      const events = await this.log.read(runId, projection.state.seq, PAGE_EVENTS);
-      projection.add(events);
-      hasMore = events.length === PAGE_EVENTS;
-    }
+    await this.applyUpTo(projection, runId, Number.POSITIVE_INFINITY);
     const { seq } = projection.state;
     if (seq === 0) return null;
     if (seq > from && (projection.isSettled || seq - from >= STORE_AFTER_EVENTS))
@@ -124,8 +120,8 @@ export class ConversationReader {
     while (projection.state.seq < seq) {
       const limit = Math.min(PAGE_EVENTS, seq - projection.state.seq);
       const events = await this.log.read(runId, projection.state.seq, limit);
-      if (events.length === 0) return;
       projection.add(events);
+      if (events.length < limit) return;
     }
   }
 

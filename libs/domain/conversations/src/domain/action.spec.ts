@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { ToolCall } from '#execution/runner-protocol';
 import { RunLogBuilder } from '#testing';
 import type { Block } from './conversation.js';
-import { projectConversation } from './run-event-projection.js';
+import { projectConversation } from '#testing';
 
 /** Action and result of one call, as a client sees them. */
 function shown(...upserts: Omit<ToolCall, 'tool_call_id'>[]): Extract<Block, { type: 'action' | 'action_result' }>[] {

@@ -1,4 +1,4 @@
-import type { Message, Step } from './conversation.js';
+import type { Step } from './conversation.js';
 
 /** One thing to send: a message of a step, or only the step itself when none of its messages changed. JSON, as sent. */
 export interface ConversationChange {
@@ -61,20 +61,5 @@ function newer(known: Part | undefined, json: string, seq: number): Part {
 }
 
 function headerOf({ messages, steps: _steps, ...header }: Step): string {
-  return JSON.stringify({ ...header, message_count: messages.length } satisfies StepHeader);
-}
-
-/** A step as an event names it. */
-export interface StepHeader extends Omit<Step, 'messages' | 'steps'> {
-  /** How many messages the step has now. */
-  readonly message_count: number;
-}
-
-/** Data of a `conversation` event. */
-export interface ConversationEvent {
-  readonly conversation_id: string;
-  readonly path: readonly number[];
-  readonly step: StepHeader;
-  readonly message_index?: number;
-  readonly message?: Message;
+  return JSON.stringify({ ...header, message_count: messages.length });
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { RunLogBuilder } from '#testing';
-import { projectConversation } from './run-event-projection.js';
+import { projectConversation } from '#testing';
 
 /** One conversation a file, whole and as it goes over the wire. A change here is a change that clients see. */
 async function expectGolden(name: string, log: RunLogBuilder): Promise<void> {

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { anyRunLog, conversationNormalizerConformance } from '#testing';
 import { HeadraceEventsNormalizer } from '../application/normalizer-registry.js';
 import { ACTION_CATEGORIES, type Block, type Step } from './conversation.js';
-import { projectConversation, projectFrom } from './run-event-projection.js';
+import { projectConversation, projectFrom } from '#testing';
 import { EMPTY_PROJECTION } from './projection-state.js';
 
 conversationNormalizerConformance('HeadraceEventsNormalizer', new HeadraceEventsNormalizer());

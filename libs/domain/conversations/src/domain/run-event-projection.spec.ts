@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { RunLogBuilder } from '#testing';
 import type { Block, Step } from './conversation.js';
-import { RunEventProjection, projectConversation } from './run-event-projection.js';
+import { projectConversation } from '#testing';
+import { RunEventProjection } from './run-event-projection.js';
 
 const steps = (log: RunLogBuilder): Step[] => projectConversation('c', log.events).steps;
 const blocks = (step: Step | undefined): Block[] => step?.messages.flatMap((message) => message.content) ?? [];

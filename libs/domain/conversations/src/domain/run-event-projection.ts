@@ -2,7 +2,7 @@ import { maskSecrets } from '#platform/kernel';
 import type { RunEvent } from '#execution/runner-protocol';
 import { isSettled, mergeCall, planEntries } from './call-merge.js';
 import type { ConversationProjection } from './conversation-normalizer.js';
-import type { ConversationResponse, EventName, JsonObject, Step } from './conversation.js';
+import type { EventName, JsonObject, Step } from './conversation.js';
 import {
   type CallState,
   EMPTY_PROJECTION,
@@ -121,13 +121,8 @@ export class RunEventProjection implements ConversationProjection<StepState> {
     const reason = textField(data, 'stop_reason') ?? 'end_turn';
     if (reason !== 'end_turn') {
       const message = textField(data, 'message');
-      this.appendEvent(
-        step,
-        'system',
-        'turn_ended',
-        { stop_reason: reason, ...(message === undefined ? {} : { message }) },
-        at,
-      );
+      const details = { stop_reason: reason, ...(message !== undefined && { message }) };
+      this.appendEvent(step, 'system', 'turn_ended', details, at);
     }
     this.tree.close(step, at, reason === 'end_turn' ? 'completed' : 'failed');
   }
@@ -168,18 +163,13 @@ export class RunEventProjection implements ConversationProjection<StepState> {
     const callId = textField(data, 'tool_call_id');
     const step = this.tree.stepOfCall(callId) ?? this.tree.stepFor(event, at, parentOf(data));
     const options = listField(data, 'options');
-    this.appendEvent(
-      step,
-      'system',
-      'permission_request',
-      {
-        approval_id: textField(data, 'approval_id') ?? '',
-        title: textField(data, 'title') ?? '',
-        ...(callId === undefined ? {} : { action_id: callId }),
-        ...(options.length === 0 ? {} : { options }),
-      },
-      at,
-    );
+    const request = {
+      approval_id: textField(data, 'approval_id') ?? '',
+      title: textField(data, 'title') ?? '',
+      ...(callId !== undefined && { action_id: callId }),
+      ...(options.length > 0 && { options }),
+    };
+    this.appendEvent(step, 'system', 'permission_request', request, at);
   }
 
   private decidePermission(event: RunEvent, data: JsonObject, at: string): void {
@@ -189,17 +179,9 @@ export class RunEventProjection implements ConversationProjection<StepState> {
     const callId = textField(asked?.entry.data, 'action_id');
     const call = callId === undefined ? undefined : this.tree.call(callId, event);
     if (decision === 'deny' && call) call.denied = true;
-    const details = { decision, by, title, note, principal };
-    const known = Object.fromEntries(
-      Object.entries(details).filter(([, value]) => value !== undefined && value !== null),
-    );
-    this.appendEvent(
-      asked?.step ?? this.tree.lastStep(event, at),
-      'system',
-      'permission_decision',
-      { approval_id: approvalId ?? '', ...known },
-      at,
-    );
+    const details = Object.entries({ approval_id: approvalId ?? '', decision, by, title, note, principal });
+    const known = Object.fromEntries(details.filter(([, value]) => value !== undefined && value !== null));
+    this.appendEvent(asked?.step ?? this.tree.lastStep(event, at), 'system', 'permission_decision', known, at);
   }
 
   /** Events of the server about the run: they also end a turn whose end its runner could not report. */
@@ -237,17 +219,3 @@ const parentOf = (data: JsonObject): string | undefined => textField(data, 'pare
 /** Enough for a set-up command and its output, which the runner has truncated. */
 const SHOWN_EVENT_BYTES = 24_576;
 const shown = (data: JsonObject): JsonObject => maskSecrets(summariseJson(data, SHOWN_EVENT_BYTES).value) as JsonObject;
-
-/** Projects a whole log. */
-export function projectConversation(conversationId: string, events: readonly RunEvent[]): ConversationResponse {
-  const projection = new RunEventProjection();
-  projection.add(events);
-  return { conversation_id: conversationId, steps: projection.render() };
-}
-
-/** The state after `events`; leaves the given one as it is. */
-export function projectFrom(state: Readonly<ProjectionState>, events: readonly RunEvent[]): ProjectionState {
-  const projection = new RunEventProjection(structuredClone(state));
-  projection.add(events);
-  return projection.state;
-}

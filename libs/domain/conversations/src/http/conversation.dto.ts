@@ -18,18 +18,24 @@ const OPTIONAL = { optional: true } as const;
 const OBJECT = { schema: { type: 'object', additionalProperties: true } } as const;
 const ACTION_NAMES = Object.keys(ACTION_CATEGORIES);
 
-export class TextBlock {
-  @EnumField(['text'], { description: 'Kind of block: text.' }) type: 'text';
-  @StringField({ description: 'The text, in Markdown.' }) text: string;
+class BlockFields {
   @StringField({ ...OPTIONAL, description: 'ID of the agent’s message that holds this block.' }) message_id?: string;
 }
 
-/** What the agent did. */
-export class ActionBlock {
-  @EnumField(['action'], { description: 'Kind of block: an action of the agent.' }) type: 'action';
-  @StringField({ description: 'ID of the action; its result refers to it as `action_id`.' }) id: string;
+class ActionFields extends BlockFields {
   @EnumField(CATEGORIES, { name: 'ActionCategory', description: 'Category of the action.' }) category: Category;
   @EnumField(ACTION_NAMES, { name: 'ActionName', description: 'Public name of the action.' }) name: ActionName;
+}
+
+class TextBlock extends BlockFields {
+  @EnumField(['text'], { description: 'Kind of block: text.' }) type: 'text';
+  @StringField({ description: 'The text, in Markdown.' }) text: string;
+}
+
+/** What the agent did. */
+class ActionBlock extends ActionFields {
+  @EnumField(['action'], { description: 'Kind of block: an action of the agent.' }) type: 'action';
+  @StringField({ description: 'ID of the action; its result refers to it as `action_id`.' }) id: string;
   @JsonField({
     ...OBJECT,
     description:
@@ -38,15 +44,12 @@ export class ActionBlock {
       'other {tool_name?, title?, arguments?}; `truncated` when something was left out.',
   })
   input: object;
-  @StringField({ ...OPTIONAL, description: 'ID of the agent’s message that holds this block.' }) message_id?: string;
 }
 
 /** How an action ended. */
-export class ActionResultBlock {
+class ActionResultBlock extends ActionFields {
   @EnumField(['action_result'], { description: 'Kind of block: the result of an action.' }) type: 'action_result';
   @StringField({ description: 'ID of the action block that this result belongs to.' }) action_id: string;
-  @EnumField(CATEGORIES, { name: 'ActionCategory', description: 'Category of the action.' }) category: Category;
-  @EnumField(ACTION_NAMES, { name: 'ActionName', description: 'Public name of the action.' }) name: ActionName;
   @EnumField(RESULT_STATES, { name: 'ActionState', description: 'State of the action.' }) state: ResultState;
   @JsonField({
     ...OBJECT,
@@ -54,11 +57,10 @@ export class ActionResultBlock {
       '{output?, exit_code?, data?, resources?, truncated?}: text output of at most 16 KB, cut in its middle when it is longer; bytes are named, not shown.',
   })
   output: object;
-  @StringField({ ...OPTIONAL, description: 'ID of the agent’s message that holds this block.' }) message_id?: string;
 }
 
 /** What is neither text nor tool use. */
-export class EventBlock {
+class EventBlock extends BlockFields {
   @EnumField(['event'], { description: 'Kind of block: an event.' }) type: 'event';
   @EnumField(EVENT_NAMES, { name: 'ConversationEventName', description: 'Name of the event.' }) name: EventName;
   @JsonField({
@@ -68,7 +70,6 @@ export class EventBlock {
       'turn_ended {stop_reason, message?}, lifecycle {events: [{event_type, occurred_at, payload?}]}.',
   })
   data: object;
-  @StringField({ ...OPTIONAL, description: 'ID of the agent’s message that holds this block.' }) message_id?: string;
 }
 
 export const BLOCK_CLASSES = [TextBlock, ActionBlock, ActionResultBlock, EventBlock] as const;
@@ -89,7 +90,7 @@ const BLOCK_SCHEMA = {
   },
 } as const;
 
-export class Message {
+class Message {
   @EnumField(ROLES, { name: 'MessageRole', description: 'Author of the message.' }) role: Role;
   @JsonField({ schema: BLOCK_SCHEMA as never, description: 'Contents of the message, in order.' }) content: Block[];
   @ArrayField(text(), { ...OPTIONAL, description: 'IDs of the agent’s messages that were merged into this one.' })
@@ -98,7 +99,7 @@ export class Message {
   @DateTimeField({ ...OPTIONAL, description: 'Time of the message.' }) timestamp?: string;
 }
 
-export class Step {
+class Step {
   @StringField({ description: 'ID of the turn, or for delegated work the ID of the action that started it.' })
   id: string;
   @StringField({ ...OPTIONAL, description: 'What the step is about.' }) description?: string;

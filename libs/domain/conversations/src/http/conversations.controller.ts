@@ -1,9 +1,15 @@
 import { Controller, Get, Param, Res } from '@nestjs/common';
 import type { Response } from 'express';
-import { ApiExtraModels } from '@nestjs/swagger';
-import { forbidden, notFound, Operation, pathId, ProblemError } from '#platform/http';
-import { type ConversationRun, type ConversationLookup, RunConversations, foundOrThrow, RunLog } from '#domain/runs';
-import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
+import { ApiExcludeController, ApiExtraModels } from '@nestjs/swagger';
+import { Operation, OutsideApi, PageFiles, pathId, ProblemError, rejectionProblem } from '#platform/http';
+import {
+  type ConversationRun,
+  type ConversationLookup,
+  RunConversations,
+  foundOrThrow,
+  RunsService,
+} from '#domain/runs';
+import { Authorize, type Caller, CurrentCaller, Public } from '#platform/auth';
 import { type ConversationResult, ConversationReader } from '../application/conversation-reader.js';
 import { TranscriptFormatRegistry } from '../application/transcript-formats.js';
 import {
@@ -16,7 +22,7 @@ import {
 /** Projections stored while reading make the next attempt faster. */
 const RETRY_SECONDS = 30;
 
-export function conversationOrThrow(reading: ConversationResult): ConversationResponse {
+function conversationOrThrow(reading: ConversationResult): ConversationResponse {
   switch (reading.kind) {
     case 'found':
       return reading.conversation;
@@ -38,31 +44,46 @@ export function conversationOrThrow(reading: ConversationResult): ConversationRe
   }
 }
 
-export function runsOrThrow(lookup: ConversationLookup): readonly ConversationRun[] {
-  switch (lookup.kind) {
-    case 'found':
-      return lookup.runs;
-    case 'unknown':
-      throw notFound('conversation');
-    case 'not_yours':
-      throw forbidden('conversation');
-  }
+function runsOrThrow(lookup: ConversationLookup): readonly ConversationRun[] {
+  if (lookup.kind === 'found') return lookup.runs;
+  throw rejectionProblem(lookup, { noun: 'conversation', plural: 'conversations' });
 }
 
 const CONVERSATION_ID = pathId('uuid');
 /** Session ids are assigned by agents and are not always UUIDs. */
 const SESSION_ID = pathId(/^[^\u0000-\u001f\u007f]{1,512}$/);
 
-@Controller('agent/conversations/:conversation_id')
+@ApiExtraModels(...BLOCK_CLASSES)
+@Controller('agent')
 export class ConversationsController {
   constructor(
     private readonly conversations: RunConversations,
+    private readonly runs: RunsService,
     private readonly reader: ConversationReader,
     private readonly formats: TranscriptFormatRegistry,
   ) {}
 
-  @Get()
-  @Authorize('runs:read')
+  @Get('runs/:runId/conversation')
+  @Authorize('runs:read', 'run')
+  @Operation({
+    id: 'getRunConversation',
+    summary: 'Get the conversation of a run',
+    description:
+      'Normalised to the same steps, messages and blocks for every agent. While the run continues, steps are appended and results of running actions change in place.',
+    tag: 'Conversations',
+    errors: [400, 403, 404, 422],
+    success: { status: 200, description: 'The conversation so far.', type: ConversationResponse },
+  })
+  async getRunConversation(
+    @CurrentCaller() caller: Caller,
+    @Param('runId', pathId('uuid')) runId: string,
+  ): Promise<ConversationResponse> {
+    const run = foundOrThrow(await this.runs.find(caller, runId));
+    return conversationOrThrow(await this.reader.getOfRun(run));
+  }
+
+  @Get('conversations/:conversation_id')
+  @Authorize('runs:read', 'conversation')
   @Operation({
     id: 'getConversation',
     summary: 'Get a conversation',
@@ -80,8 +101,8 @@ export class ConversationsController {
     return conversationOrThrow(await this.reader.getOfRuns(runs));
   }
 
-  @Get('transcript')
-  @Authorize('runs:read')
+  @Get('conversations/:conversation_id/transcript')
+  @Authorize('runs:read', 'conversation')
   @Operation({
     id: 'getConversationTranscript',
     summary: 'Download the transcript of a conversation',
@@ -113,8 +134,8 @@ export class ConversationsController {
     response.redirect(302, url);
   }
 
-  @Get('redirect')
-  @Authorize('runs:read')
+  @Get('conversations/:conversation_id/redirect')
+  @Authorize('runs:read', 'conversation')
   @Operation({
     id: 'getConversationRedirect',
     summary: 'Get the session of a conversation',
@@ -131,14 +152,9 @@ export class ConversationsController {
     const sessionId = await this.conversations.sessionOf(caller, conversationId);
     return sessionId === null ? {} : { session_id: sessionId };
   }
-}
 
-@Controller('agent/sessions/:session_id')
-export class SessionsController {
-  constructor(private readonly conversations: RunConversations) {}
-
-  @Get('redirect')
-  @Authorize('runs:read')
+  @Get('sessions/:session_id/redirect')
+  @Authorize('runs:read', 'session')
   @Operation({
     id: 'getSessionRedirect',
     summary: 'Get the conversation of a session',
@@ -148,7 +164,7 @@ export class SessionsController {
     errors: [400, 403, 404],
     success: { status: 200, description: 'The conversation, if any.', type: SessionRedirectResponse },
   })
-  async redirect(
+  async getSessionRedirect(
     @CurrentCaller() caller: Caller,
     @Param('session_id', SESSION_ID) sessionId: string,
   ): Promise<SessionRedirectResponse> {
@@ -157,30 +173,24 @@ export class SessionsController {
   }
 }
 
-@ApiExtraModels(...BLOCK_CLASSES)
-@Controller('agent/runs/:runId/conversation')
-export class RunConversationController {
-  constructor(
-    private readonly log: RunLog,
-    private readonly reader: ConversationReader,
-  ) {}
+/**
+ * The page that `session_link` points to. It is the same for every run and contains no data of the run: its script asks
+ * for a token and reads the run with it, so that the page does not reveal whether a run exists.
+ */
+@Public()
+@OutsideApi()
+@ApiExcludeController()
+@Controller('runs')
+export class SessionPageController {
+  private readonly page = new PageFiles('session', 'libs/domain/conversations/assets');
 
-  @Get()
-  @Authorize('runs:read')
-  @Operation({
-    id: 'getRunConversation',
-    summary: 'Get the conversation of a run',
-    description:
-      'Normalised to the same steps, messages and blocks for every agent. While the run continues, steps are appended and results of running actions change in place.',
-    tag: 'Conversations',
-    errors: [400, 403, 404, 422],
-    success: { status: 200, description: 'The conversation so far.', type: ConversationResponse },
-  })
-  async get(
-    @CurrentCaller() caller: Caller,
-    @Param('runId', pathId('uuid')) runId: string,
-  ): Promise<ConversationResponse> {
-    const run = foundOrThrow(await this.log.findRun(caller, runId));
-    return conversationOrThrow(await this.reader.getOfRun(run));
+  @Get(':runId')
+  show(@Param('runId', pathId('uuid')) _runId: string, @Res() response: Response): void {
+    this.page.show(response);
+  }
+
+  @Get('assets/:name')
+  asset(@Param('name') name: string, @Res() response: Response): void {
+    this.page.asset(name, response);
   }
 }

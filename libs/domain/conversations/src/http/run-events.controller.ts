@@ -2,15 +2,15 @@ import { Controller, Get, Param, Query, Req, Res } from '@nestjs/common';
 import { ApiHeader, ApiResponse } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { StringField, headerText, notFound, Operation, pathId, ProblemError, Shutdown } from '#platform/http';
-import { AccessChanges, Authorize, type Caller, CurrentCaller, TokenAuthenticator } from '#platform/auth';
+import { AccessChanges, Authorize, type Caller, CurrentCaller, isAllowed, TokenAuthenticator } from '#platform/auth';
 import { Settings } from '#platform/config';
-import { foundOrThrow, mayOnOwner, type Run, RunLog } from '#domain/runs';
+import { foundOrThrow, type Run, RunsService } from '#domain/runs';
 import { RunTail } from '#execution/executions';
 import { RunEventStreams, type StreamPosition, START } from '../application/live/run-event-streams.js';
 import { type StreamSlot, StreamLimiter } from '../application/live/watched-runs.js';
 import { EventStream } from './event-stream.js';
 
-export class RunEventsParameters {
+class RunEventsParameters {
   @StringField({
     optional: true,
     max: 512,
@@ -21,7 +21,7 @@ export class RunEventsParameters {
 }
 
 /** The description in OpenAPI; `docs/live-events.md` has the details. */
-export const STREAM_DESCRIPTION = `Server-sent events: first the current state and all events so far, then new events as they occur.
+const STREAM_DESCRIPTION = `Server-sent events: first the current state and all events so far, then new events as they occur.
 Every event has an \`id\`; sent back as \`Last-Event-ID\` (or \`last_event_id\`) to any process of the installation, the stream resumes after it.
 
 - \`state\`: \`{run_id, state, status_message?, updated_at}\`, at the beginning and at each change.
@@ -36,7 +36,7 @@ const RETRY_AFTER_SECONDS = 5;
 @Controller('agent/runs/:runId/events')
 export class RunEventsController {
   constructor(
-    private readonly log: RunLog,
+    private readonly runs: RunsService,
     private readonly tail: RunTail,
     private readonly tokens: TokenAuthenticator,
     private readonly accessChanges: AccessChanges,
@@ -47,7 +47,7 @@ export class RunEventsController {
   ) {}
 
   @Get()
-  @Authorize('runs:read')
+  @Authorize('runs:read', 'run')
   @ApiHeader({ name: 'Last-Event-ID', required: false, description: 'Id of the last event received.' })
   @ApiResponse({ status: 204, description: 'The run has ended and everything was received: do not connect again.' })
   @Operation({
@@ -71,7 +71,7 @@ export class RunEventsController {
     @Req() request: Request,
     @Res() response: Response,
   ): Promise<void> {
-    const run = foundOrThrow(await this.log.findRun(caller, runId));
+    const run = foundOrThrow(await this.runs.find(caller, runId));
     const from = this.positionOf(runId, headerText(request.headers['last-event-id']), query.last_event_id);
     const [head] = await this.tail.heads([runId]);
     if (!head) throw notFound('run');
@@ -91,9 +91,7 @@ export class RunEventsController {
       unsubscribe = this.accessChanges.subscribe(() => {
         // An error is not a decision: the stream checks again at its next recheck.
         isStillAuthorized().then(
-          (may) => {
-            if (!may) abort.abort();
-          },
+          (may) => may || abort.abort(),
           () => undefined,
         );
       });
@@ -120,7 +118,7 @@ export class RunEventsController {
       ? [header, 'The header `Last-Event-ID`', '/Last-Event-ID']
       : [parameter ?? '', 'Query parameter `last_event_id`', '/last_event_id'];
     if (id === '') return START;
-    const position = this.streams.positions.decode(runId, id);
+    const position = this.streams.positionOf(runId, id);
     if (position) return position;
     const detail = 'is not the id of an event of this run';
     throw new ProblemError('invalid_request', `${place} ${detail}.`, { errors: [{ pointer, detail }] });
@@ -129,18 +127,15 @@ export class RunEventsController {
   /** A token may be revoked and a membership end while a stream is open. */
   private async isStillAuthorized({ owner }: Run, caller: Caller, authorization: string | undefined): Promise<boolean> {
     const principal = await this.tokens.authenticate(authorization);
-    return typeof principal !== 'string' && mayOnOwner({ ...caller, principal }, owner, 'runs:read');
+    return typeof principal !== 'string' && isAllowed({ ...caller, principal }, owner);
   }
 }
 
 function acquiredSlot(slot: StreamSlot): Exclude<StreamSlot, string> {
-  if (slot === 'principal_limit')
-    throw new ProblemError('rate_limited', 'Too many open event streams for this principal.', {
-      retryAfterSeconds: RETRY_AFTER_SECONDS,
-    });
-  if (slot === 'process_limit')
-    throw new ProblemError('resource_unavailable', 'Too many open event streams in this process.', {
-      retryAfterSeconds: RETRY_AFTER_SECONDS,
-    });
-  return slot;
+  if (typeof slot !== 'string') return slot;
+  const [code, scope] =
+    slot === 'principal_limit'
+      ? (['rate_limited', 'for this principal'] as const)
+      : (['resource_unavailable', 'in this process'] as const);
+  throw new ProblemError(code, `Too many open event streams ${scope}.`, { retryAfterSeconds: RETRY_AFTER_SECONDS });
 }

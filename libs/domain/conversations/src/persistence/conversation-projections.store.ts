@@ -1,6 +1,7 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { Database, type Queryable, type Statement } from '#platform/persistence';
-import { RunLog, RunDataOwner, RunDataOwners } from '#domain/runs';
+import { RunDataOwner, RunDataOwners } from '#domain/runs';
+import { RunTail } from '#execution/executions';
 import type {
   ConversationProjection,
   ConversationNormalizer,
@@ -9,7 +10,7 @@ import type {
 
 const LOAD: Statement = {
   name: 'conversation-projections.load',
-  text: `SELECT upto_seq, fold FROM conversation_folds
+  text: `SELECT upto_seq AS seq, fold AS step FROM conversation_folds
  WHERE run_id = $1 AND format = $2 AND format_version = $3 ORDER BY turn`,
 };
 
@@ -29,18 +30,25 @@ type ProjectionVersion = Pick<ConversationNormalizer, 'format' | 'version'>;
 
 /** Projections of conversations, one row a top-level step: a cache of the log, deleted with it. */
 @Injectable()
-export class ConversationProjectionStore {
+export class ConversationProjectionStore extends RunDataOwner implements OnModuleInit {
   constructor(
     private readonly database: Database,
-    private readonly log: RunLog,
-  ) {}
+    private readonly log: RunTail,
+    private readonly owners: RunDataOwners,
+  ) {
+    super();
+  }
+
+  onModuleInit(): void {
+    this.owners.register(this);
+  }
 
   async load(runId: string, { format, version }: ProjectionVersion): Promise<StoredProjection> {
-    const rows = await this.database.query<{ upto_seq: string; fold: unknown }>(LOAD, [runId, format, version]);
+    const rows = await this.database.query<{ seq: string; step: unknown }>(LOAD, [runId, format, version]);
     // A save omits the steps that have not changed, so that all rows are valid at the highest sequence number.
     return {
-      seq: rows.reduce((furthest, row) => Math.max(furthest, Number(row.upto_seq)), 0),
-      steps: rows.map((row) => row.fold),
+      seq: rows.reduce((furthest, { seq }) => Math.max(furthest, Number(seq)), 0),
+      steps: rows.map(({ step }) => step),
     };
   }
 
@@ -58,30 +66,11 @@ export class ConversationProjectionStore {
     });
   }
 
-  async remove(tx: Queryable, runIds: readonly string[]): Promise<void> {
-    await tx.query(`DELETE FROM conversation_folds WHERE run_id = ANY($1::uuid[])`, [runIds]);
-  }
-}
-
-/** Deletes projections together with the log. */
-@Injectable()
-export class ProjectionRemoval extends RunDataOwner implements OnModuleInit {
-  constructor(
-    private readonly owners: RunDataOwners,
-    private readonly projections: ConversationProjectionStore,
-  ) {
-    super();
-  }
-
-  onModuleInit(): void {
-    this.owners.register(this);
-  }
-
   override removeRuns(tx: Queryable, runIds: readonly string[]): Promise<void> {
-    return this.projections.remove(tx, runIds);
+    return this.removeLogs(tx, runIds);
   }
 
-  override removeLogs(tx: Queryable, runIds: readonly string[]): Promise<void> {
-    return this.projections.remove(tx, runIds);
+  override async removeLogs(tx: Queryable, runIds: readonly string[]): Promise<void> {
+    await tx.query(`DELETE FROM conversation_folds WHERE run_id = ANY($1::uuid[])`, [runIds]);
   }
 }

@@ -1,7 +1,6 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { type FactorySkillFile, FactorySkills, type FactorySkillSource } from '#domain/agents';
-import { FindFactory } from '#domain/factories';
-import { Database } from '#platform/persistence';
+import { FactoriesService } from '#domain/factories';
 import { placeOf } from '../domain/files/layout.js';
 import { DefinitionsStore } from '../persistence/definitions.store.js';
 
@@ -9,9 +8,8 @@ import { DefinitionsStore } from '../persistence/definitions.store.js';
 @Injectable()
 export class StoredFactorySkills implements FactorySkillSource, OnModuleInit {
   constructor(
-    private readonly database: Database,
     private readonly store: DefinitionsStore,
-    private readonly factories: FindFactory,
+    private readonly factories: FactoriesService,
     private readonly skills: FactorySkills,
   ) {}
 
@@ -20,9 +18,9 @@ export class StoredFactorySkills implements FactorySkillSource, OnModuleInit {
   }
 
   async filesOf(factoryUid: string, teamUid: string, agentUid: string | null): Promise<readonly FactorySkillFile[]> {
-    const factory = await this.factories.execute(factoryUid);
+    const factory = await this.factories.find(factoryUid);
     if (factory?.teamUid !== teamUid) return [];
-    const { agent, files } = await this.store.findSkills(this.database, factoryUid, agentUid);
+    const { agent, files } = await this.store.findSkills(factoryUid, agentUid);
     return files.flatMap(({ path, content }): FactorySkillFile[] => {
       const place = placeOf(path);
       if (place.kind !== 'skill') return [];

@@ -1,31 +1,33 @@
 import { Injectable } from '@nestjs/common';
-import { UpdateFactory } from '#domain/factories';
-import type { Queryable } from '#platform/persistence';
+import { DefinedIdentities } from '#domain/agents';
+import { type AutomationFields, DefinedAutomations } from '#domain/automations';
+import { FactoriesService } from '#domain/factories';
 import type { PrincipalRef } from '#domain/runs';
+import { DefinedWebhooks } from '#domain/webhooks';
 import { canonicalJson } from '#platform/kernel';
-import type { DefinitionFile, PlanEntry } from '../domain/definition.js';
+import type { Queryable } from '#platform/persistence';
+import type { DefinitionFile, PlanEntry, ResourceKind } from '../domain/definition.js';
 import { desiredFingerprints } from '../domain/plan.js';
 import type { AppliedDefinition } from '../domain/present-state.js';
 import { DefinitionsStore } from '../persistence/definitions.store.js';
-import type { Applying } from './applying.js';
-import { aliasTaken } from './factory-rules.js';
-import { RefusedError } from './refused-error.js';
-import { WriteAgents } from './write-agents.js';
-import { WriteAutomations } from './write-automations.js';
-import { WriteWebhooks } from './write-webhooks.js';
+import { aliasTaken, type Applying, limitReached, namesOf, RefusedError, uidsOf } from './applying.js';
 
-/** Makes what a plan says; throws {@link RefusedError} where that turns out not to be possible. */
+/** UIDs by name. */
+type Uids = ReadonlyMap<string, string>;
+type Created = { readonly kind: 'created'; readonly uid: string } | { readonly kind: 'limit_reached' };
+
+/** Executes a plan. Throws {@link RefusedError} when another transaction has made it impossible. */
 @Injectable()
 export class WritePlan {
   constructor(
-    private readonly factories: UpdateFactory,
-    private readonly webhooks: WriteWebhooks,
-    private readonly agents: WriteAgents,
-    private readonly automations: WriteAutomations,
+    private readonly factories: FactoriesService,
+    private readonly webhooks: DefinedWebhooks,
+    private readonly identities: DefinedIdentities,
+    private readonly automations: DefinedAutomations,
     private readonly store: DefinitionsStore,
   ) {}
 
-  /** The plan with the uids of what was made. What is as it was applied is not written at all. */
+  /** Returns the plan with the UIDs of what was created. What is as it was applied is not written at all. */
   async execute(
     tx: Queryable,
     applying: Applying,
@@ -33,22 +35,22 @@ export class WritePlan {
     files: readonly DefinitionFile[],
   ): Promise<PlanEntry[]> {
     await this.writeFactory(tx, applying);
-    const webhookUids = await this.webhooks.execute(tx, applying);
-    const agentUids = await this.agents.execute(tx, applying);
-    const automationUids = await this.automations.execute(tx, applying, author, agentUids);
+    const webhook = await this.writeWebhooks(tx, applying);
+    const agent = await this.writeAgents(tx, applying);
+    const automation = await this.writeAutomations(tx, applying, author, agent);
     const applied: AppliedDefinition = {
       agentDefaults: applying.definition.factory.agentDefaults,
       files: [...files].sort((one, other) => (one.path < other.path ? -1 : 1)),
-      agents: agentUids,
+      agents: agent,
       fingerprints: desiredFingerprints(applying.desired),
     };
     if (contents(applied) !== contents(applying.present.applied))
       await this.store.save(tx, applying.factory.uid, author, applied);
-    const made = { webhook: webhookUids, agent: agentUids, automation: automationUids };
+    const created = { webhook, agent, automation };
     return applying.plan.map((entry) =>
       entry.kind === 'factory' || entry.kind === 'skill'
         ? entry
-        : { ...entry, uid: entry.uid ?? made[entry.kind].get(entry.name) ?? null },
+        : { ...entry, uid: entry.uid ?? created[entry.kind].get(entry.name) ?? null },
     );
   }
 
@@ -56,9 +58,66 @@ export class WritePlan {
     const { name, description, alias } = applying.definition.factory;
     const { factory } = applying;
     if (name === factory.name && description === factory.description && alias === factory.alias) return;
-    const result = await this.factories.execute(tx, factory.uid, { name, description, alias });
-    if (result.kind === 'alias_taken') throw new RefusedError([aliasTaken(applying)]);
+    const result = await this.factories.update(tx, factory.uid, { name, description, alias });
+    if (result === 'alias_taken') throw new RefusedError([aliasTaken(applying)]);
   }
+
+  /** Deletes before it creates, because of the limit. Returns the created webhooks. */
+  private async writeWebhooks(tx: Queryable, applying: Applying): Promise<Uids> {
+    const { factory, desired } = applying;
+    const kind = 'webhook';
+    for (const uid of uidsOf(applying, kind, 'delete').values()) await this.webhooks.delete(tx, factory, uid);
+    for (const [name, uid] of uidsOf(applying, kind, 'update'))
+      await this.webhooks.replace(tx, factory, uid, wanted(desired.webhooks, name));
+    return createAll(applying, kind, (name) => this.webhooks.create(tx, factory, wanted(desired.webhooks, name)));
+  }
+
+  /** Returns the identities of all agents of the definition. */
+  private async writeAgents(tx: Queryable, applying: Applying): Promise<Uids> {
+    const { uid: factoryUid, teamUid } = applying.factory;
+    const { agents } = applying.desired;
+    const kind = 'agent';
+    for (const uid of uidsOf(applying, kind, 'delete').values()) await this.identities.remove(tx, uid);
+    const changed = [...uidsOf(applying, kind, 'update')].map(([name, uid]) => ({ ...wanted(agents, name), uid }));
+    if (changed.length > 0) await this.identities.replaceAll(tx, teamUid, changed);
+    const created = await createAll(applying, kind, (name) =>
+      this.identities.create(tx, { teamUid, factoryUid }, wanted(agents, name)),
+    );
+    return new Map([...uidsOf(applying, kind, 'update', 'unchanged'), ...created]);
+  }
+
+  private async writeAutomations(tx: Queryable, applying: Applying, author: PrincipalRef, agents: Uids): Promise<Uids> {
+    const scope = { factoryUid: applying.factory.uid, teamUid: applying.factory.teamUid };
+    const kind = 'automation';
+    const fieldsOf = (name: string): AutomationFields => {
+      const { agent, fields } = wanted(applying.desired.automations, name);
+      return { ...fields, agentIdentityUid: agent === null ? null : wanted(agents, agent) };
+    };
+    for (const uid of uidsOf(applying, kind, 'delete').values()) await this.automations.delete(tx, scope, uid);
+    for (const [name, uid] of uidsOf(applying, kind, 'update'))
+      await this.automations.replace(tx, scope, author, uid, fieldsOf(name));
+    return createAll(applying, kind, (name) => this.automations.create(tx, scope, author, fieldsOf(name)));
+  }
+}
+
+async function createAll(
+  applying: Applying,
+  kind: ResourceKind,
+  create: (name: string) => Promise<Created>,
+): Promise<Uids> {
+  const created = new Map<string, string>();
+  for (const name of namesOf(applying, kind, 'create')) {
+    const result = await create(name);
+    if (result.kind === 'limit_reached') throw new RefusedError([limitReached(applying, kind, name)]);
+    created.set(name, result.uid);
+  }
+  return created;
+}
+
+function wanted<T>(resources: ReadonlyMap<string, T>, name: string): T {
+  const found = resources.get(name);
+  if (found === undefined) throw new Error(`The definition has no resource ${name}.`);
+  return found;
 }
 
 const contents = ({ agentDefaults, files, agents, fingerprints }: AppliedDefinition): string =>

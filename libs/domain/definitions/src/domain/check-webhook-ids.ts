@@ -1,6 +1,11 @@
-import type { AutomationSpec, Diagnostic, FactoryDefinition, SourcePlaces } from './definition.js';
-import { sortedDiagnostics } from './diagnostics.js';
-import { resourcePath } from './resource-paths.js';
+import {
+  type AutomationSpec,
+  type Diagnostic,
+  type FactoryDefinition,
+  sortedDiagnostics,
+  type SourcePlaces,
+} from './definition.js';
+import { resourcePath } from './files/layout.js';
 
 /**
  * Webhooks that triggers call by their names, where UIDs belong: in each place, the UID, or that it is still to come.
@@ -12,7 +17,7 @@ export function checkWebhookIds(
   uidsByName: ReadonlyMap<string, string>,
 ): Diagnostic[] {
   const found = [...automations.values()].flatMap((automation) =>
-    webhookIdsOf(automation).flatMap(({ id, pointer }) => {
+    webhookIdsOf(automation.triggers).flatMap(({ id, pointer }) => {
       const name = nameOf(id);
       const uid = uidsByName.get(name);
       if ((uid === undefined && !webhooks.has(name)) || [...uidsByName.values()].includes(id)) return [];
@@ -31,7 +36,10 @@ const say = (name: string, uid: string | undefined): string =>
 /** The name that somebody means who writes a name, or the path of a file. */
 const nameOf = (id: string): string => id.replace(/^webhooks\//, '').replace(/\.yaml$/, '');
 
-function webhookIdsOf({ triggers }: AutomationSpec): { readonly id: string; readonly pointer: string }[] {
+/** What the triggers select as webhooks, and where. */
+export function webhookIdsOf(
+  triggers: AutomationSpec['triggers'],
+): { readonly id: string; readonly pointer: string }[] {
   return triggers.flatMap(({ filter }, index) => {
     const ids: unknown =
       typeof filter === 'object' && filter !== null && 'webhook_ids' in filter ? filter.webhook_ids : [];

@@ -1,3 +1,5 @@
+import type { WebhookSettings } from '#domain/webhooks';
+
 /** A file of a definition; `path` relative to its root, with `/`, as in `webhooks/ci.yaml`. */
 export interface DefinitionFile {
   readonly path: string;
@@ -36,14 +38,7 @@ export interface FactorySpec {
   readonly agentDefaults: AgentSettings;
 }
 
-export interface WebhookSpec {
-  readonly name: string;
-  readonly authMode: 'token' | 'url_token' | 'signature';
-  readonly signatureScheme: string | null;
-  readonly secretName: string;
-  readonly deliveryIdHeader: string | null;
-  readonly enabled: boolean;
-}
+export type WebhookSpec = WebhookSettings;
 
 export interface AutomationSpec extends AgentSettings {
   readonly name: string;
@@ -73,9 +68,15 @@ export interface FactoryDefinition {
   readonly skills: readonly DefinitionFile[];
 }
 
-export type ReadDefinition =
-  | { readonly kind: 'valid'; readonly definition: FactoryDefinition; readonly places: SourcePlaces }
-  | { readonly kind: 'invalid'; readonly diagnostics: readonly Diagnostic[] };
+export interface ValidDefinition {
+  readonly kind: 'valid';
+  readonly definition: FactoryDefinition;
+  readonly places: SourcePlaces;
+}
+export interface InvalidDefinition {
+  readonly kind: 'invalid';
+  readonly diagnostics: readonly Diagnostic[];
+}
 
 export const MAX_FILES = 256;
 export const MAX_FILE_BYTES = 262_144;
@@ -99,3 +100,29 @@ export interface PlanEntry {
   /** Changed since the last apply, by other ways than the files. */
   readonly drifted: boolean;
 }
+
+/** More than anybody reads; a file can hold a hundred thousand faults. */
+export const MAX_DIAGNOSTICS = 100;
+const MAX_SHOWN_PATH = 255;
+const MAX_MESSAGE = 600;
+const UNPRINTABLE = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g;
+
+/** By path, line and column; at most {@link MAX_DIAGNOSTICS}, safe to print. */
+export function sortedDiagnostics(found: readonly Diagnostic[]): Diagnostic[] {
+  return [...found]
+    .sort((one, other) => byCode(one.path, other.path) || one.line - other.line || one.column - other.column)
+    .slice(0, MAX_DIAGNOSTICS)
+    .map((diagnostic) => ({
+      ...diagnostic,
+      path: printable(diagnostic.path, MAX_SHOWN_PATH),
+      message: printable(diagnostic.message, MAX_MESSAGE),
+    }));
+}
+
+/** Text of a file as it can stand in a message: nothing in it moves a terminal's cursor. */
+export function printable(text: string, maxLength = 64): string {
+  const clean = text.slice(0, maxLength).toWellFormed().replaceAll(UNPRINTABLE, '\uFFFD');
+  return text.length > maxLength ? `${clean}…` : clean;
+}
+
+const byCode = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0);

@@ -1,8 +1,7 @@
-import { fromAgentConfig, fromServers, withoutDefaults } from './agent-settings.js';
-import type { AgentSettings, AgentSpec, AutomationSpec, DefinitionFile } from './definition.js';
-import { FACTORY_KEY, untouched } from './present-resources.js';
-import { agentOf, appliedKey, type PresentAgent, type PresentState } from './present-state.js';
-import { FACTORY_PATH, isSkillPath, resourcePath } from './resource-paths.js';
+import type { AgentSpec, AutomationSpec, DefinitionFile, ResourceKind } from './definition.js';
+import { fromAgentConfig, fromServers, settingsOf } from './desired-state.js';
+import { isSkillPath, resourcePath } from './files/layout.js';
+import { agentOf, appliedKey, type PresentAgent, type PresentState, untouched } from './present-state.js';
 import { writeAgent, writeAutomation, writeFactory, writeWebhook } from './writing/write-files.js';
 
 /**
@@ -14,56 +13,41 @@ export function exportFiles(present: PresentState): DefinitionFile[] {
   const defaults = factory.agentDefaults;
   const known = new Map(applied.files.map((file) => [file.path, file]));
   const same = untouched(present);
-  const verbatimOr = (key: string, path: string, write: () => DefinitionFile): DefinitionFile =>
-    (same.has(key) ? known.get(path) : undefined) ?? write();
+  const verbatimOr = (kind: ResourceKind, name: string, write: () => DefinitionFile): DefinitionFile =>
+    (same.has(appliedKey(kind, name)) ? known.get(resourcePath(kind, name)) : undefined) ?? write();
   return [
-    verbatimOr(FACTORY_KEY, FACTORY_PATH, () => writeFactory(factory)),
+    verbatimOr('factory', '', () => writeFactory(factory)),
     ...present.webhooks
       .filter(({ source }) => source === 'definition')
-      .map((webhook) =>
-        verbatimOr(appliedKey('webhook', webhook.name), resourcePath('webhook', webhook.name), () =>
-          writeWebhook(webhook),
-        ),
-      ),
-    ...present.agents.map((agent) =>
-      verbatimOr(appliedKey('agent', agent.name), resourcePath('agent', agent.name), () =>
-        writeAgent(agentSpec(agent, defaults)),
-      ),
-    ),
+      .map((webhook) => verbatimOr('webhook', webhook.name, () => writeWebhook(webhook))),
+    ...present.agents.map((agent) => verbatimOr('agent', agent.name, () => writeAgent(agentSpec(agent), defaults))),
     ...automationSpecs(present).map((spec) =>
-      verbatimOr(appliedKey('automation', spec.name), resourcePath('automation', spec.name), () =>
-        writeAutomation(spec),
-      ),
+      verbatimOr('automation', spec.name, () => writeAutomation(spec, defaults)),
     ),
     ...applied.files.filter(({ path }) => isSkillPath(path)),
   ].sort((one, other) => (one.path < other.path ? -1 : 1));
 }
 
-function agentSpec({ name, identity }: PresentAgent, defaults: AgentSettings): AgentSpec {
-  const settings: AgentSettings = {
-    ...(identity.baseModel !== null && { model: identity.baseModel }),
-    ...(identity.environmentId !== null && { environmentId: identity.environmentId }),
-    ...(identity.workerHost !== null && { workerHost: identity.workerHost }),
-    ...(identity.harness?.type !== undefined && { harness: identity.harness.type }),
+const agentSpec = ({ name, identity }: PresentAgent): AgentSpec => ({
+  ...settingsOf({
+    model: identity.baseModel ?? undefined,
+    environmentId: identity.environmentId ?? undefined,
+    workerHost: identity.workerHost ?? undefined,
+    harness: identity.harness?.type,
     ...fromServers(identity.mcpServers),
-  };
-  return {
-    ...withoutDefaults(defaults, settings),
-    name,
-    description: identity.description,
-    prompt: identity.prompt ?? '',
-    ...(identity.skills.length > 0 && { skills: identity.skills }),
-  };
-}
+  }),
+  name,
+  description: identity.description,
+  prompt: identity.prompt ?? '',
+  skills: identity.skills,
+});
 
-/** With an agent, the defaults come with that one. */
+/** An automation without an agent inherits the defaults; otherwise the agent does. */
 function automationSpecs(present: PresentState): AutomationSpec[] {
   const agents = new Set(present.agents.map(({ name }) => name));
   return present.automations.map(({ name, enabled, prompt, agentConfig, agentIdentityUid, triggers }) => {
     const named = agentOf(present, agentIdentityUid);
     const agent = named !== null && agents.has(named) ? named : null;
-    const settings = fromAgentConfig(agentConfig);
-    const own = agent === null ? withoutDefaults(present.factory.agentDefaults, settings) : settings;
-    return { ...own, name, enabled, prompt, agent, triggers };
+    return { ...fromAgentConfig(agentConfig), name, enabled, prompt, agent, triggers };
   });
 }

@@ -1,42 +1,52 @@
 import type { PlanEntry, ResourceKind } from './definition.js';
 import type { DesiredState } from './desired-state.js';
-import { differences, fingerprint, type Shape } from './fingerprint.js';
+import { FACTORY_PATH, isSkillPath, resourcePath } from './files/layout.js';
 import {
-  FACTORY_KEY,
-  presentAgents,
-  presentAutomations,
-  type PresentResource,
-  presentWebhooks,
-} from './present-resources.js';
-import { appliedKey, type PresentState } from './present-state.js';
-import { FACTORY_PATH, isSkillPath, resourcePath } from './resource-paths.js';
-import { agentShape, automationShape, factoryShape, webhookShape } from './shapes.js';
+  agentShape,
+  automationShape,
+  differences,
+  factoryShape,
+  fingerprint,
+  type Shape,
+  webhookShape,
+} from './fingerprint.js';
+import { appliedKey, FACTORY_KEY, type PresentResource, presentResources, type PresentState } from './present-state.js';
 
 /**
  * What an apply does to what there is now: the factory, then webhooks, agents, automations and skills, each by their names.
  * Says nothing about whether it can be done.
  */
 export function planDefinition(factoryUid: string, desired: DesiredState, present: PresentState): PlanEntry[] {
+  const there = presentResources(present);
   return [
     planFactory(factoryUid, desired, present),
-    ...planAll('webhook', shapesOf(desired.webhooks, webhookShape), presentWebhooks(present), present),
-    ...planAll('agent', shapesOf(desired.agents, agentShape), presentAgents(present), present),
-    ...planAll('automation', shapesOf(desired.automations, automationShape), presentAutomations(present), present),
+    ...desiredShapes(desired).flatMap(([kind, shapes]) =>
+      planAll(
+        kind,
+        shapes,
+        there.filter((resource) => resource.kind === kind),
+        present,
+      ),
+    ),
     ...planSkills(desired, present),
   ];
 }
 
 /** What resources will be when the definition has been applied. */
-export function desiredFingerprints(desired: DesiredState): Map<string, string> {
-  const of = (kind: ResourceKind, shapes: ReadonlyMap<string, Shape>): [string, string][] =>
-    [...shapes].map(([name, shape]) => [appliedKey(kind, name), fingerprint(shape)]);
-  return new Map([
+export const desiredFingerprints = (desired: DesiredState): Map<string, string> =>
+  new Map([
     [FACTORY_KEY, fingerprint(factoryShape(desired.factory))],
-    ...of('webhook', shapesOf(desired.webhooks, webhookShape)),
-    ...of('agent', shapesOf(desired.agents, agentShape)),
-    ...of('automation', shapesOf(desired.automations, automationShape)),
+    ...desiredShapes(desired).flatMap(([kind, shapes]) =>
+      [...shapes].map(([name, shape]) => [appliedKey(kind, name), fingerprint(shape)] as const),
+    ),
   ]);
-}
+
+const desiredShapes = ({ webhooks, agents, automations }: DesiredState) =>
+  [
+    ['webhook', shapesOf(webhooks, webhookShape)],
+    ['agent', shapesOf(agents, agentShape)],
+    ['automation', shapesOf(automations, automationShape)],
+  ] as const;
 
 /** It is always there. */
 function planFactory(uid: string, desired: DesiredState, { factory, applied }: PresentState): PlanEntry {

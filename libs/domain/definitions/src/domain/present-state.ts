@@ -2,6 +2,7 @@ import type { DefinedIdentity } from '#domain/agents';
 import type { Automation } from '#domain/automations';
 import type { DefinedWebhook } from '#domain/webhooks';
 import type { AgentSettings, DefinitionFile, FactorySpec, ResourceKind } from './definition.js';
+import { agentShape, automationShape, factoryShape, fingerprint, type Shape, webhookShape } from './fingerprint.js';
 
 /** What an apply leaves behind, beside the resources themselves. */
 export interface AppliedDefinition {
@@ -44,4 +45,50 @@ export const appliedKey = (kind: ResourceKind, name: string): string => `${kind}
 /** The agent's name in the files; the uid itself where it is none of them. */
 export function agentOf({ agents }: Pick<PresentState, 'agents'>, identityUid: string | null): string | null {
   return agents.find(({ identity }) => identity.uid === identityUid)?.name ?? identityUid;
+}
+
+/** A resource of the definition that exists, besides the factory and skills. */
+export interface PresentResource {
+  readonly kind: ResourceKind;
+  readonly name: string;
+  readonly uid: string;
+  readonly shape: Shape;
+  /** What differs from any file, beside what the shape says. */
+  readonly changes: readonly string[];
+}
+
+/** There is one factory, whatever its name is. */
+export const FACTORY_KEY = appliedKey('factory', '');
+
+export function presentResources(present: PresentState): PresentResource[] {
+  const { webhooks, agents, automations } = present;
+  return [
+    ...webhooks
+      .filter(({ source }) => source === 'definition')
+      .map((webhook): PresentResource => {
+        const { name, uid, secretVersion, managedSecretVersion } = webhook;
+        // A newer version of the managed secret is a change that files do not show.
+        const isStale = managedSecretVersion !== null && managedSecretVersion !== secretVersion;
+        const changes = isStale ? ['secretVersion'] : [];
+        return { kind: 'webhook', name, uid, shape: webhookShape(webhook), changes };
+      }),
+    ...agents.map(({ name, identity }): PresentResource => {
+      return { kind: 'agent', name, uid: identity.uid, shape: agentShape(identity), changes: [] };
+    }),
+    ...automations.map((fields): PresentResource => {
+      const shape = automationShape({ fields, agent: agentOf(present, fields.agentIdentityUid) });
+      return { kind: 'automation', name: fields.name, uid: fields.uid, shape, changes: [] };
+    }),
+  ];
+}
+
+/** Keys of the resources that exist and are what was applied. */
+export function untouched(present: PresentState): ReadonlySet<string> {
+  const shapes = presentResources(present).map(({ kind, name, shape }) => [appliedKey(kind, name), shape] as const);
+  const { fingerprints } = present.applied;
+  return new Set(
+    [[FACTORY_KEY, factoryShape(present.factory)] as const, ...shapes].flatMap(([key, shape]) =>
+      fingerprints.get(key) === fingerprint(shape) ? [key] : [],
+    ),
+  );
 }

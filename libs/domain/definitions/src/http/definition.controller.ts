@@ -1,18 +1,17 @@
 import { Body, Controller, Get, Param, Post, Put, Query } from '@nestjs/common';
-import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
-import { FactoryAccess, managedFactory, unknownFactory } from '#domain/factories';
-import { BodyLimit, MIB, Operation, pathId } from '#platform/http';
-import { ApplyDefinition } from '../application/apply-definition.js';
-import { ExportDefinition } from '../application/export-definition.js';
-import { ValidateDefinition } from '../application/validate-definition.js';
+import { FACTORY, FactoriesService, managedFactory } from '#domain/factories';
+import { Authenticated, Authorize, type Caller, CurrentCaller } from '#platform/auth';
+import { BodyLimit, MIB, Operation, pathId, rejectionProblem } from '#platform/http';
+import { DefinitionsService } from '../application/definitions.service.js';
+import { SCHEMA_VERSION } from '../domain/schema/definition-schemas.js';
+import { invalidDefinition, presentPlan } from './definition-presenters.js';
 import {
   ApplyFactoryDefinitionParameters,
   ApplyFactoryDefinitionResponse,
   FactoryDefinitionFiles,
+  GetFactoryFileSchemasResponse,
   ValidateFactoryDefinitionResponse,
 } from './definition.dto.js';
-import { presentPlan } from './definition-presenters.js';
-import { invalidDefinition } from './definition-refusals.js';
 
 const TAG = 'Factories';
 /** All files together, as JSON. */
@@ -31,27 +30,28 @@ const DEFINITION_EXAMPLE = {
   },
 };
 
-/** Reading suffices at the door: the role that counts is that on the factory's team, which `FactoryAccess` knows. */
 @Controller('factories/:factoryUid/definition')
 export class DefinitionController {
   constructor(
-    private readonly access: FactoryAccess,
-    private readonly apply: ApplyDefinition,
-    private readonly validate: ValidateDefinition,
-    private readonly write: ExportDefinition,
+    private readonly factories: FactoriesService,
+    private readonly definitions: DefinitionsService,
   ) {}
 
   @Put()
-  @Authorize('factories:read')
+  @Authorize('factories:manage', 'factory')
   @BodyLimit(MAX_DEFINITION)
   @Operation({
     id: 'applyFactoryDefinition',
     summary: 'Apply a factory definition',
     description:
-      'As a whole or not at all. Webhooks, agents and automations of files that are gone are deleted; what was made through the API is left alone. Applying the same files again changes nothing. What cannot be applied is a 400 that names file, line and column of every fault, in `errors` and once more as `diagnostics`, as in the answer of validate. At most 256 files of 262,144 bytes, 8 MiB together. Needs the role admin or owner.',
+      'Applies all files or nothing. Webhooks, agents and automations whose files were removed are deleted; resources that were made through the API are not changed. Applying the same files again changes nothing. A definition that cannot be applied is rejected with 400, with file, line and column of every issue in `errors` and again in `diagnostics`, as in the response of validate. At most 256 files of 262,144 bytes, 8 MiB together.',
     tag: TAG,
     request: DEFINITION_EXAMPLE,
-    success: { status: 200, description: 'What was done, or would be.', type: ApplyFactoryDefinitionResponse },
+    success: {
+      status: 200,
+      description: 'What was changed, or would be changed.',
+      type: ApplyFactoryDefinitionResponse,
+    },
     errors: [400, 403, 404, 413, 415],
   })
   async applyFactoryDefinition(
@@ -60,33 +60,33 @@ export class DefinitionController {
     @Query() { dry_run: isDry = false }: ApplyFactoryDefinitionParameters,
     @Body() { files }: FactoryDefinitionFiles,
   ): Promise<ApplyFactoryDefinitionResponse> {
-    const factory = await managedFactory(this.access, caller, factoryUid);
+    const factory = await managedFactory(this.factories, caller, factoryUid);
     const { type, uid } = caller.principal;
     const result = isDry
-      ? await this.validate.execute(factory, files)
-      : await this.apply.execute(factory.uid, { type, uid }, files);
+      ? await this.definitions.validate(factory, files)
+      : await this.definitions.apply(factory.uid, { type, uid }, files);
     switch (result.kind) {
       case 'applied':
         return presentPlan(true, result.plan);
       case 'valid':
         return presentPlan(false, result.plan);
-      case 'unknown':
-        throw unknownFactory();
+      case 'not_found':
+        throw rejectionProblem(result, FACTORY);
       case 'invalid':
         throw invalidDefinition(files, result.diagnostics);
     }
   }
 
   @Post('validate')
-  @Authorize('factories:read')
+  @Authorize('factories:manage', 'factory')
   @BodyLimit(MAX_DEFINITION)
   @Operation({
     id: 'validateFactoryDefinition',
     summary: 'Validate a factory definition',
-    description: 'Changes nothing. Also about what the files refer to: secrets, webhooks, environments, names.',
+    description: 'Changes nothing. Also checks what the files refer to: secrets, webhooks, environments, names.',
     tag: TAG,
     request: DEFINITION_EXAMPLE,
-    success: { status: 200, description: 'All that is wrong with it.', type: ValidateFactoryDefinitionResponse },
+    success: { status: 200, description: 'All issues of the definition.', type: ValidateFactoryDefinitionResponse },
     errors: [400, 403, 404, 413, 415],
   })
   async validateFactoryDefinition(
@@ -94,19 +94,19 @@ export class DefinitionController {
     @Param('factoryUid', pathId('uid')) factoryUid: string,
     @Body() { files }: FactoryDefinitionFiles,
   ): Promise<ValidateFactoryDefinitionResponse> {
-    const result = await this.validate.execute(await managedFactory(this.access, caller, factoryUid), files);
+    const result = await this.definitions.validate(await managedFactory(this.factories, caller, factoryUid), files);
     return result.kind === 'valid'
       ? { valid: true, diagnostics: [] }
-      : { valid: false, diagnostics: result.diagnostics.map((diagnostic) => ({ ...diagnostic })) };
+      : { valid: false, diagnostics: [...result.diagnostics] };
   }
 
   @Get()
-  @Authorize('factories:read')
+  @Authorize('factories:manage', 'factory')
   @Operation({
     id: 'exportFactoryDefinition',
     summary: 'Export a factory definition',
     description:
-      'As it is now. A file that was applied comes back as it was where what it says is still so, else it is written anew. What was made through the API is not in it. Applying the answer changes nothing, unless something was changed through the API to what files cannot say.',
+      'Returns the present state as files. A file that was applied is returned verbatim if it still describes the resource; otherwise it is generated. Resources that were made through the API are not included. Applying the response changes nothing, unless something was changed through the API to a value that files cannot express.',
     tag: TAG,
     success: { status: 200, description: 'The files, by path.', type: FactoryDefinitionFiles },
     errors: [400, 403, 404],
@@ -115,6 +115,26 @@ export class DefinitionController {
     @CurrentCaller() caller: Caller,
     @Param('factoryUid', pathId('uid')) factoryUid: string,
   ): Promise<FactoryDefinitionFiles> {
-    return { files: await this.write.execute(await managedFactory(this.access, caller, factoryUid)) };
+    return { files: await this.definitions.export(await managedFactory(this.factories, caller, factoryUid)) };
+  }
+}
+
+@Controller(`factory-files/schemas/${SCHEMA_VERSION}`)
+export class FactoryFileSchemasController {
+  constructor(private readonly definitions: DefinitionsService) {}
+
+  @Get()
+  @Authenticated()
+  @Operation({
+    id: 'getFactoryFileSchemas',
+    summary: 'Get schemas of definition files',
+    description:
+      'For everybody with a token. They are what definitions are validated with, and for editors to check files as they are written. With the triggers that this installation knows.',
+    tag: 'Factories',
+    success: { status: 200, description: 'The schemas, by kind of file.', type: GetFactoryFileSchemasResponse },
+    errors: [403],
+  })
+  getFactoryFileSchemas(): GetFactoryFileSchemasResponse {
+    return { schema_version: SCHEMA_VERSION, schemas: this.definitions.schemas() };
   }
 }

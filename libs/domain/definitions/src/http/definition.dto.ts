@@ -3,6 +3,7 @@ import {
   BooleanField,
   EnumField,
   IntegerField,
+  JsonField,
   object,
   ObjectField,
   StringField,
@@ -76,4 +77,21 @@ export class ValidateFactoryDefinitionResponse {
     description: 'By path, line and column, 100 at most. Empty when it is valid.',
   })
   diagnostics: FactoryDefinitionDiagnostic[];
+}
+
+const schema = { schema: { type: 'object', additionalProperties: true } } as const;
+
+export class FactoryFileSchemas {
+  @JsonField({ ...schema, description: 'Of factory.yaml.' }) factory: object;
+  @JsonField({ ...schema, description: 'Of webhooks/<name>.yaml.' }) webhook: object;
+  @JsonField({ ...schema, description: 'Of the front matter of automations/<name>/automation.md.' }) automation: object;
+  @JsonField({ ...schema, description: 'Of the front matter of agents/<name>/agent.md.' }) agent: object;
+  @JsonField({ ...schema, description: 'Of the front matter of SKILL.md.' }) skill: object;
+}
+
+export class GetFactoryFileSchemasResponse {
+  @StringField({ description: 'What `schemaVersion` in factory.yaml says.', example: 'v1alpha1' })
+  schema_version: string;
+  @ObjectField(() => FactoryFileSchemas, { description: 'JSON Schemas (2020-12), each complete by itself.' })
+  schemas: FactoryFileSchemas;
 }

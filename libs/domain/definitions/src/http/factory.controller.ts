@@ -1,12 +1,26 @@
 import { Body, Controller, Get, Headers, Param, Post, Query } from '@nestjs/common';
+import { FACTORY } from '#domain/factories';
+import {
+  createRunRefusal,
+  IDEMPOTENCY_KEY,
+  idempotencyClaim,
+  IdempotencyKeyHeader,
+  refuseOversized,
+} from '#domain/runs';
 import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
 import { Settings } from '#platform/config';
-import { unknownFactory } from '#domain/factories';
-import { BodyLimit, MIB, Operation, pageInfo, pathId } from '#platform/http';
-import { IDEMPOTENCY_KEY, idempotencyClaim, IdempotencyKeyHeader, refuseOversized } from '#domain/runs';
-import { DispatchRun } from '../application/dispatch-run.js';
-import { type DiscoveredFactory, FindFactories } from '../application/find-factories.js';
-import { FOREMAN } from '../domain/foreman.js';
+import {
+  BodyLimit,
+  invalidCursor,
+  MIB,
+  Operation,
+  pageInfo,
+  pathId,
+  ProblemError,
+  rejectionProblem,
+  unwrap,
+} from '#platform/http';
+import { type DiscoveredFactory, FactoryRunsService, FOREMAN } from '../application/factory-runs.service.js';
 import {
   DispatchFactoryRunRequest,
   DispatchFactoryRunResponse,
@@ -14,17 +28,14 @@ import {
   ListFactoriesParameters,
   ListFactoriesResponse,
 } from './factory.dto.js';
-import { badCursor, dispatchRefusal } from './factory-refusals.js';
 
 const TAG = 'Factories';
 const DEFAULT_LIMIT = 100;
 
-/** For those who have work and look for who does it. Another team's factory does not exist. */
 @Controller('factory')
 export class FactoryController {
   constructor(
-    private readonly factories: FindFactories,
-    private readonly dispatch: DispatchRun,
+    private readonly factories: FactoryRunsService,
     private readonly settings: Settings,
   ) {}
 
@@ -44,16 +55,12 @@ export class FactoryController {
     @Query() { query, limit = DEFAULT_LIMIT, cursor }: ListFactoriesParameters,
   ): Promise<ListFactoriesResponse> {
     const page = await this.factories.list(caller, { text: query ?? null, limit, cursor: cursor ?? null });
-    if (page.kind === 'bad_cursor') throw badCursor();
-    const { factories, nextCursor } = page;
-    return {
-      factories: factories.map(present),
-      page_info: pageInfo(nextCursor),
-    };
+    if (page.kind === 'invalid_cursor') throw invalidCursor('this list with this `query`');
+    return { factories: page.items.map(present), page_info: pageInfo(page.nextCursor) };
   }
 
   @Get(':uid')
-  @Authorize('factories:read')
+  @Authorize('factories:read', 'factory')
   @Operation({
     id: 'getFactory',
     summary: 'Get a factory',
@@ -62,15 +69,12 @@ export class FactoryController {
     errors: [400, 403, 404],
   })
   async getFactory(@CurrentCaller() caller: Caller, @Param('uid', pathId('uid')) uid: string): Promise<FactoryItem> {
-    const factory = await this.factories.find(caller, uid);
-    if (!factory) throw unknownFactory();
-    return present(factory);
+    return present(unwrap(await this.factories.get(caller, uid), FACTORY).factory);
   }
 
   @Post(':uid/runs')
   @BodyLimit(20 * MIB)
-  // Reading suffices at the door: the role that counts is that on the factory's team.
-  @Authorize('factories:read')
+  @Authorize('runs:write', 'factory')
   @IdempotencyKeyHeader()
   @Operation({
     id: 'dispatchFactoryRun',
@@ -91,8 +95,9 @@ export class FactoryController {
     const { prompt, title, ticket_ref: ticketRef, ticket_url: ticketUrl } = request;
     refuseOversized('prompt', prompt);
     const idempotency = idempotencyClaim(key, { factory_uid: uid, ...request });
-    const result = await this.dispatch.execute(caller, uid, { prompt, title, ticketRef, ticketUrl, idempotency });
-    if (result.kind !== 'dispatched') throw dispatchRefusal(result);
+    const command = { prompt, title, ticketRef, ticketUrl, idempotency };
+    const result = await this.factories.dispatch(caller, uid, command);
+    if (result.kind !== 'dispatched') throw dispatchProblem(result);
     return {
       factory_uid: uid,
       foreman_agent: result.agent,
@@ -114,3 +119,28 @@ const present = (factory: DiscoveredFactory): FactoryItem => ({
   created_at: factory.createdAt.toISOString(),
   updated_at: factory.updatedAt.toISOString(),
 });
+
+type DispatchResult = Awaited<ReturnType<FactoryRunsService['dispatch']>>;
+
+function dispatchProblem(rejection: Exclude<DispatchResult, { kind: 'dispatched' }>): ProblemError {
+  switch (rejection.kind) {
+    case 'not_found':
+    case 'invalid':
+      return rejectionProblem(rejection, FACTORY);
+    case 'forbidden':
+      return new ProblemError('not_authorized', 'Your role on the factory’s team does not allow creating runs.');
+    case 'foreman_missing':
+      return new ProblemError(
+        'operation_not_supported',
+        'The factory’s foreman was deleted or is not available: apply the factory’s definition again, or make the agent identity available.',
+      );
+    case 'unusable_settings':
+      return new ProblemError(
+        'operation_not_supported',
+        `What the factory starts its agents with cannot be used: ${rejection.reason}`,
+      );
+    case 'unavailable':
+    case 'key_reused':
+      return createRunRefusal(rejection);
+  }
+}

@@ -1,12 +1,13 @@
 import { Injectable } from '@nestjs/common';
-import type { Queryable } from '#platform/persistence';
 import type { PrincipalRef } from '#domain/runs';
+import { Database, type Queryable } from '#platform/persistence';
 import type { AgentSettings, DefinitionFile } from '../domain/definition.js';
 import type { AppliedDefinition } from '../domain/present-state.js';
 
-/** What was applied to factories. */
 @Injectable()
 export class DefinitionsStore {
+  constructor(private readonly database: Database) {}
+
   /** Of one statement: what belongs together, even while somebody applies. Null: nothing was applied yet. */
   async find(queryable: Queryable, factoryUid: string): Promise<AppliedDefinition | null> {
     const [row] = await queryable.query<{
@@ -36,11 +37,10 @@ export class DefinitionsStore {
 
   /** All skills, by path, and which agent of the files this identity is. Of one statement, as above. */
   async findSkills(
-    queryable: Queryable,
     factoryUid: string,
     agentUid: string | null,
   ): Promise<{ readonly agent: string | null; readonly files: readonly DefinitionFile[] }> {
-    const rows = await queryable.query<DefinitionFile & { agent: string | null }>(
+    const rows = await this.database.query<DefinitionFile & { agent: string | null }>(
       `SELECT path, content, (SELECT name FROM factory_agents WHERE factory_uid = $1 AND identity_uid = $2) AS agent
        FROM factory_files WHERE factory_uid = $1 AND path LIKE '%/SKILL.md' ORDER BY path`,
       [factoryUid, agentUid],
@@ -81,5 +81,23 @@ export class DefinitionsStore {
        WHERE f.content <> excluded.content`,
       [factoryUid, paths, files.map(({ content }) => content)],
     );
+  }
+
+  /** Uids of the identities of that name, by factory; those without one are not in it. */
+  async identitiesNamed(name: string, factoryUids: readonly string[]): Promise<ReadonlyMap<string, string>> {
+    const rows = await this.database.query<{ factory_uid: string; identity_uid: string }>(
+      'SELECT factory_uid, identity_uid FROM factory_agents WHERE name = $1 AND factory_uid = ANY($2)',
+      [name, factoryUids],
+    );
+    return new Map(rows.map((row) => [row.factory_uid, row.identity_uid]));
+  }
+
+  /** What agents of the factory start with. */
+  async agentDefaults(factoryUid: string): Promise<AgentSettings> {
+    const [row] = await this.database.query<{ agent_defaults: AgentSettings }>(
+      'SELECT agent_defaults FROM factory_definitions WHERE factory_uid = $1',
+      [factoryUid],
+    );
+    return row?.agent_defaults ?? {};
   }
 }

@@ -1,11 +1,11 @@
 import { Injectable } from '@nestjs/common';
-import { type Caller, PrincipalDirectory } from '#platform/auth';
+import { type Caller, type Permission, PrincipalDirectory } from '#platform/auth';
 import { isUid } from '#platform/kernel';
 import type { Queryable } from '#platform/persistence';
 import type { Environment } from '../domain/environment.js';
 import { type Asker, maySee, mayUse } from '../domain/environment-access.js';
 import { EnvironmentsStore } from '../persistence/environments.store.js';
-import { askerOf, listAskerOf, teamsWhere } from './environment-permissions.js';
+import { askerOf, listAskerOf, teamsWith } from './environments.service.js';
 
 /** The owner of a run that is to use an environment. */
 export interface EnvironmentUse {
@@ -23,6 +23,9 @@ export interface RunInEnvironment {
   readonly creatorUid: string;
 }
 
+const memberOf = (caller: Caller, permission: Permission) =>
+  askerOf(caller, teamsWith(permission, caller.principal.memberships));
+
 /** Environments for other libraries. */
 @Injectable()
 export class EnvironmentDirectory {
@@ -33,19 +36,19 @@ export class EnvironmentDirectory {
 
   /** With its env values in clear: for the runner, never for a response. `queryable`: the caller's transaction. */
   async find(uid: string, queryable?: Queryable): Promise<Environment | null> {
-    return isUid(uid) ? this.store.find(uid, queryable) : null;
+    return isUid(uid) ? ((await this.store.find(uid, queryable)) ?? null) : null;
   }
 
   /** Null also for an environment that runs of this kind may not use. One round trip. */
   findUsable(uid: string, { teamUid, caller }: EnvironmentUse, queryable?: Queryable): Promise<Environment | null> {
     const team = { userUid: null, teamUids: teamUid === null ? [] : [teamUid] };
-    return this.findIfUsable(uid, caller ? askerOf(caller, 'use') : team, teamUid, queryable);
+    return this.findIfUsable(uid, caller ? memberOf(caller, 'runs:write') : team, teamUid, queryable);
   }
 
   /** Null also for an environment that the caller may not see. One round trip. */
   async findVisible(uid: string, caller: Caller): Promise<Environment | null> {
-    const asker = askerOf(caller, 'see');
-    const environment = isUid(uid) ? await this.store.findFor(uid, asker) : null;
+    const asker = memberOf(caller, 'environments:read');
+    const environment = isUid(uid) && (await this.store.findFor(uid, asker));
     return environment && maySee(environment, asker) ? environment : null;
   }
 
@@ -59,16 +62,16 @@ export class EnvironmentDirectory {
     if (ofTeam) return ofTeam;
     const memberships = await this.principals.membershipsOf(userUid ?? creatorUid);
     if (!memberships) return null;
-    const teamUids = userUid === null ? [] : teamsWhere('use', memberships);
+    const teamUids = userUid === null ? [] : teamsWith('runs:write', memberships);
     return this.findIfUsable(uid, { userUid: userUid ?? creatorUid, teamUids }, teamUid);
   }
 
   /**
-   * What the caller owns, has through the teams of the request, was granted or reached by a link, where they may do this;
+   * What the caller owns, has through the teams of the request, was granted or reached by a link, where they have the permission;
    * at most 2,000, by name.
    */
-  list(caller: Caller, act: 'see' | 'use'): Promise<Environment[]> {
-    return this.store.listFor(listAskerOf(caller, act), 'name');
+  list(caller: Caller, permission: 'environments:read' | 'runs:write'): Promise<Environment[]> {
+    return this.store.listFor(listAskerOf(caller, permission), 'name');
   }
 
   /** Stores whether the last set-up of this environment failed; shown in the list. */
@@ -82,7 +85,7 @@ export class EnvironmentDirectory {
     teamUid: string | null,
     queryable?: Queryable,
   ): Promise<Environment | null> {
-    const environment = isUid(uid) ? await this.store.findFor(uid, asker, queryable) : null;
+    const environment = isUid(uid) && (await this.store.findFor(uid, asker, queryable));
     return environment && mayUse(environment, asker, teamUid) ? environment : null;
   }
 }

@@ -1,26 +1,15 @@
 import { Injectable } from '@nestjs/common';
-import { type Caller, ownerFor } from '#platform/auth';
+import { allowedTeams, type Caller, can, isAllowed, type Membership, ownerFor, type Permission } from '#platform/auth';
 import { newUid, type RejectionOf } from '#platform/kernel';
 import { Database } from '#platform/persistence';
-import type { EnvironmentConfig, EnvironmentDetails } from '../domain/environment.js';
-import { maySee } from '../domain/environment-access.js';
+import type { EnvironmentConfig, EnvironmentDetails, PrincipalRef } from '../domain/environment.js';
+import { type Asker, maySee, type Reach } from '../domain/environment-access.js';
 import { keepValues } from '../domain/masked-config.js';
 import { type EnvironmentSort, EnvironmentsStore } from '../persistence/environments.store.js';
-import { askerOf, listAskerOf, mayManage } from './environment-permissions.js';
 import { EnvironmentReferences } from './environment-references.js';
 
 export type EnvironmentRejection = RejectionOf<'not_found' | 'forbidden'>;
-export type EnvironmentLookup =
-  { readonly kind: 'found'; readonly environment: EnvironmentDetails } | EnvironmentRejection;
-
-export type CreateEnvironmentResult =
-  | { readonly kind: 'created'; readonly environment: EnvironmentDetails }
-  | RejectionOf<'invalid' | 'not_accessible' | 'team_required' | 'forbidden'>;
-export type UpdateEnvironmentResult =
-  | { readonly kind: 'updated'; readonly environment: EnvironmentDetails }
-  | RejectionOf<'invalid' | 'not_accessible'>
-  | EnvironmentRejection;
-export type DeleteEnvironmentResult = { readonly kind: 'deleted' } | EnvironmentRejection;
+type InputRejection = RejectionOf<'invalid' | 'not_accessible'>;
 
 @Injectable()
 export class EnvironmentsService {
@@ -32,67 +21,79 @@ export class EnvironmentsService {
 
   /** The caller's own environments, those of the teams of the request, and those shared with either. */
   list(caller: Caller, sort: EnvironmentSort): Promise<EnvironmentDetails[]> {
-    return this.store.listFor(listAskerOf(caller, 'see'), sort);
+    return this.store.listFor(listAskerOf(caller, 'environments:read'), sort);
   }
 
-  /**
-   * Loads an environment through the caller's permission, in one round trip. `see`: also for those with whom it was shared.
-   * `manage`: its owner, or an admin or owner of its team.
-   */
-  async get(caller: Caller, uid: string, permission: 'see' | 'manage'): Promise<EnvironmentLookup> {
-    const asker = askerOf(caller, 'see');
+  /** Also for those with whom it was shared. One round trip. */
+  async get(caller: Caller, uid: string): Promise<(EnvironmentDetails & Reach) | EnvironmentRejection> {
+    const asker = askerOf(caller, allowedTeams(caller));
     const environment = await this.store.findFor(uid, asker);
     if (!environment) return { kind: 'not_found' };
-    const isAllowed = permission === 'see' ? maySee(environment, asker) : mayManage(caller, environment);
-    return isAllowed ? { kind: 'found', environment } : { kind: 'forbidden' };
+    return maySee(environment, asker) ? environment : { kind: 'forbidden' };
   }
 
-  /** Whether it was shared with the caller, or with a team of the caller. */
-  async isGuest(caller: Caller, uid: string): Promise<boolean> {
-    const environment = await this.store.findFor(uid, askerOf(caller, 'see'));
-    return environment !== null && (environment.isGuest || environment.guestTeamUids.length > 0);
+  /** Only for its owner: a person, or the admins and owners of a team. One round trip. */
+  async getManaged(caller: Caller, uid: string): Promise<EnvironmentDetails | EnvironmentRejection> {
+    const environment = await this.store.find(uid);
+    if (!environment) return { kind: 'not_found' };
+    return isAllowed(caller, environment) ? environment : { kind: 'forbidden' };
   }
 
   /** `team`: false makes it personal; by default it belongs to the team of the request if there is one. */
   async create(
     caller: Caller,
     { config, team }: { readonly config: EnvironmentConfig; readonly team?: boolean },
-  ): Promise<CreateEnvironmentResult> {
-    const { principal } = caller;
-    const whose = ownerFor(caller, team);
-    if (whose === null) return { kind: 'team_required' };
-    const owner = { teamUid: whose.teamUid, ownerUserUid: whose.userUid };
-    if (!mayManage(caller, owner)) return { kind: 'forbidden' };
+  ): Promise<EnvironmentDetails | InputRejection | RejectionOf<'forbidden'>> {
+    const owner = ownerFor(caller, team);
+    if (owner === null) return { kind: 'invalid', issues: [{ pointer: '/team', detail: 'requires the team header' }] };
+    if (!isAllowed(caller, owner)) return { kind: 'forbidden' };
     const kept = keepValues(config, {});
     if (kept.kind === 'invalid') return kept;
     const rejection = await this.references.check(owner.teamUid, config);
-    if (rejection) return rejection;
-    const creator = { type: principal.type, uid: principal.uid };
-    return { kind: 'created', environment: await this.store.insert({ uid: newUid(), ...owner, config, creator }) };
+    return rejection ?? this.store.insert(newUid(), owner, config, authorOf(caller));
   }
 
   /** Replaces the configuration. Executions that have begun continue with the configuration that they received. */
-  async update(caller: Caller, uid: string, config: EnvironmentConfig): Promise<UpdateEnvironmentResult> {
-    const lookup = await this.get(caller, uid, 'manage');
-    if (lookup.kind !== 'found') return lookup;
-    const rejection = await this.references.check(lookup.environment.teamUid, config);
+  async update(
+    caller: Caller,
+    uid: string,
+    config: EnvironmentConfig,
+  ): Promise<EnvironmentDetails | InputRejection | EnvironmentRejection> {
+    const environment = await this.getManaged(caller, uid);
+    if ('kind' in environment) return environment;
+    const rejection = await this.references.check(environment.teamUid, config);
     if (rejection) return rejection;
-    const { type, uid: editorUid } = caller.principal;
-    return this.database.transaction(async (tx): Promise<UpdateEnvironmentResult> => {
+    return this.database.transaction(async (tx) => {
       // Of two concurrent updates the later one keeps the values that the earlier one has stored.
       const stored = await this.store.lock(tx, uid);
       if (!stored) return { kind: 'not_found' };
       const kept = keepValues(config, stored.config);
-      if (kept.kind === 'invalid') return kept;
-      const changes = { config: kept.config, editor: { type, uid: editorUid } };
-      return { kind: 'updated', environment: await this.store.update(tx, uid, changes) };
+      return kept.kind === 'invalid' ? kept : this.store.update(tx, uid, kept.config, authorOf(caller));
     });
   }
 
   /** Deletes its grants and links too. Runs that used it keep its uid in their configuration; new runs cannot select it. */
-  async delete(caller: Caller, uid: string): Promise<DeleteEnvironmentResult> {
-    const lookup = await this.get(caller, uid, 'manage');
-    if (lookup.kind !== 'found') return lookup;
-    return { kind: (await this.store.delete(uid)) ? 'deleted' : 'not_found' };
+  async delete(caller: Caller, uid: string): Promise<{ readonly deleted: true } | EnvironmentRejection> {
+    const environment = await this.getManaged(caller, uid);
+    if ('kind' in environment) return environment;
+    return (await this.store.delete(uid)) ? { deleted: true } : { kind: 'not_found' };
   }
 }
+
+export const authorOf = ({ principal: { type, uid } }: Caller): PrincipalRef => ({ type, uid });
+
+export const askerOf = ({ principal: { type, uid } }: Caller, teamUids: readonly string[]): Asker => ({
+  userUid: type === 'user' ? uid : null,
+  teamUids,
+});
+
+/** The teams on which the role of the member has the permission. */
+export const teamsWith = (permission: Permission, memberships: readonly Membership[]): string[] =>
+  memberships.filter(({ role }) => can(role, permission)).map(({ teamUid }) => teamUid);
+
+/** The caller, with the teams that lists are about. */
+export const listAskerOf = (caller: Caller, permission: Permission): Asker =>
+  askerOf(
+    caller,
+    teamsWith(permission, caller.principal.memberships).filter((teamUid) => caller.teamUids.includes(teamUid)),
+  );

@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { maySee, mayUse } from './environment-access.js';
 
 const NOT_SHARED = { isGuest: false, guestTeamUids: [] };
-const personal = { teamUid: null, ownerUserUid: 'ada', ...NOT_SHARED };
-const ofTeam = { teamUid: 'red', ownerUserUid: null, ...NOT_SHARED };
+const personal = { teamUid: null, userUid: 'ada', ...NOT_SHARED };
+const ofTeam = { teamUid: 'red', userUid: null, ...NOT_SHARED };
 const ada = { userUid: 'ada', teamUids: ['red'] };
 const bob = { userUid: 'bob', teamUids: ['red', 'blue'] };
 const robot = { userUid: null, teamUids: ['red'] };

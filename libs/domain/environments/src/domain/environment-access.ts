@@ -1,6 +1,4 @@
-import type { Environment } from './environment.js';
-
-type Owned = Pick<Environment, 'teamUid' | 'ownerUserUid'>;
+import type { Owner } from '#platform/auth';
 
 /** What an environment's grants and links give to those it was looked up for. */
 export interface Reach {
@@ -18,17 +16,16 @@ export interface Asker {
   readonly teamUids: readonly string[];
 }
 
-/** Whether they may look at it, its secrets masked. */
-export function maySee(environment: Owned & Reach, asker: Asker): boolean {
-  return mayUse(environment, asker, null);
-}
+/** Whether they may read it, its secrets masked. */
+export const maySee = (environment: Owner & Reach, asker: Asker): boolean => mayUse(environment, asker, null);
 
 /**
- * Whether they may have a run of `runTeamUid` (null: a personal run) work in it. What is one's own, or was shared with
- * oneself, serves in all runs that one may create; what one has through a team, in runs of that team and in personal ones.
+ * Whether they may have a run of `runTeamUid` (null: a personal run) work in it. What a person owns, or was shared with the
+ * person, serves in all runs that the person may create; what is available through a team, in runs of that team and in
+ * personal ones.
  */
-export function mayUse(environment: Owned & Reach, { userUid, teamUids }: Asker, runTeamUid: string | null): boolean {
-  if (userUid !== null && (environment.ownerUserUid === userUid || environment.isGuest)) return true;
+export function mayUse(environment: Owner & Reach, { userUid, teamUids }: Asker, runTeamUid: string | null): boolean {
+  if (userUid !== null && (environment.userUid === userUid || environment.isGuest)) return true;
   const through = [environment.teamUid, ...environment.guestTeamUids].filter(
     (teamUid) => teamUid !== null && teamUids.includes(teamUid),
   );

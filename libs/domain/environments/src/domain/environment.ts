@@ -1,3 +1,6 @@
+import type { RunState } from '#execution/executions';
+import type { Owner } from '#platform/auth';
+
 /** How a repository is opened: by a managed secret of the environment's team. */
 export interface RepositoryLogin {
   secret_name?: string;
@@ -18,43 +21,29 @@ export interface EnvironmentConfig {
   providers?: { gcp?: Record<string, unknown>; aws?: { role_arn: string } };
 }
 
-/** Belongs to a team or to one person: exactly one of the two uids is set. */
-export interface Environment {
+/** The team or the user that owns it is `teamUid` or `userUid`. */
+export type Environment = Owner & { readonly uid: string; readonly config: EnvironmentConfig };
+
+export interface PrincipalRef {
+  readonly type: 'user' | 'service_account';
   readonly uid: string;
-  readonly teamUid: string | null;
-  readonly ownerUserUid: string | null;
-  readonly config: EnvironmentConfig;
 }
 
-/** With what only its own pages show. */
-export interface EnvironmentDetails extends Environment {
+/** With what only its own responses show. */
+export type EnvironmentDetails = Environment & {
   readonly setupFailed: boolean;
-  readonly creator: { readonly type: 'user' | 'service_account'; readonly uid: string };
-  readonly lastEditor: { readonly type: 'user' | 'service_account'; readonly uid: string };
+  readonly creator: PrincipalRef;
+  readonly lastEditor: PrincipalRef;
   readonly createdAt: Date;
   readonly updatedAt: Date;
-}
+};
 
 /** The latest run in an environment, as its list shows it. */
 export interface LastRun {
   readonly id: string;
   readonly title: string;
-  readonly state: LastRunState;
+  readonly state: RunState;
   readonly createdAt: Date;
   readonly updatedAt: Date;
   readonly startedAt: Date | null;
 }
-
-/** The states of runs; the library that owns runs defines their meaning. */
-export const LAST_RUN_STATES = [
-  'QUEUED',
-  'PENDING',
-  'CLAIMED',
-  'INPROGRESS',
-  'SUCCEEDED',
-  'FAILED',
-  'BLOCKED',
-  'ERROR',
-  'CANCELLED',
-] as const;
-export type LastRunState = (typeof LAST_RUN_STATES)[number];

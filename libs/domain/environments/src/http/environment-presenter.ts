@@ -1,18 +1,23 @@
 import { Injectable } from '@nestjs/common';
 import { type Caller, PrincipalDirectory } from '#platform/auth';
+import { Settings } from '#platform/config';
 import { LastRuns } from '../application/last-runs.js';
 import type { EnvironmentDetails, LastRun } from '../domain/environment.js';
+import type { EnvironmentGrant, EnvironmentLink } from '../domain/environment-sharing.js';
 import { shownConfig } from '../domain/masked-config.js';
-import type { EnvironmentItem, EnvironmentLastRun } from './environment.dto.js';
+import type { EnvironmentItem } from './environment.dto.js';
+import type { CreatedEnvironmentLink, EnvironmentGrantItem, EnvironmentLinkItem } from './environment-sharing.dto.js';
 
-/** Environments as responses show them: env values masked, principals by name, the last run that the caller may read. */
+/** Environments, grants and links as responses show them: principals by name, values of `env` masked. */
 @Injectable()
 export class EnvironmentPresenter {
   constructor(
     private readonly principals: PrincipalDirectory,
     private readonly lastRuns: LastRuns,
+    private readonly settings: Settings,
   ) {}
 
+  /** With the last run in each that the caller may read. */
   async present(caller: Caller, environments: readonly EnvironmentDetails[]): Promise<EnvironmentItem[]> {
     const known = await this.principals.describe(
       environments.flatMap(({ creator, lastEditor }) => [creator, lastEditor]),
@@ -21,36 +26,71 @@ export class EnvironmentPresenter {
       caller,
       environments.map(({ uid }) => uid),
     );
-    return environments.map(({ uid, config, teamUid, ownerUserUid, setupFailed, creator, lastEditor, updatedAt }) => ({
+    return environments.map(({ uid, config, teamUid, userUid, setupFailed, creator, lastEditor, updatedAt }) => ({
       uid,
       config: shownConfig(config),
       last_updated: updatedAt.toISOString(),
       setup_failed: setupFailed,
       ...lastRunFields(lastRuns.get(uid)),
-      scope: teamUid === null ? { type: 'User', uid: ownerUserUid ?? '' } : { type: 'Team', uid: teamUid },
+      scope: teamUid === null ? { type: 'User', uid: userUid } : { type: 'Team', uid: teamUid },
       creator: known.get(creator.uid) ?? creator,
       last_editor: known.get(lastEditor.uid) ?? lastEditor,
     }));
   }
 
   async presentOne(caller: Caller, environment: EnvironmentDetails): Promise<EnvironmentItem> {
-    const [item] = await this.present(caller, [environment]);
-    if (!item) throw new Error('An environment was not presented.');
-    return item;
+    return only(await this.present(caller, [environment]));
   }
+
+  async presentGrants(grants: readonly EnvironmentGrant[]): Promise<EnvironmentGrantItem[]> {
+    const people = grants.flatMap(({ grantee: { type, uid } }) => (type === 'user' ? [{ type, uid }] : []));
+    const known = await this.principals.describe([...people, ...grants.map(({ creator }) => creator)]);
+    return grants.map(({ uid, grantee, creator, createdAt }) => ({
+      uid,
+      access: 'use',
+      ...(grantee.type === 'team'
+        ? { team_uid: grantee.uid }
+        : { user: known.get(grantee.uid) ?? { type: 'user', uid: grantee.uid } }),
+      created_at: createdAt.toISOString(),
+      created_by: known.get(creator.uid) ?? creator,
+    }));
+  }
+
+  async presentGrant(grant: EnvironmentGrant): Promise<EnvironmentGrantItem> {
+    return only(await this.presentGrants([grant]));
+  }
+
+  async presentLinks(links: readonly EnvironmentLink[]): Promise<EnvironmentLinkItem[]> {
+    const known = await this.principals.describe(links.map(({ creator }) => creator));
+    return links.map(({ uid, expiresAt, maxUses, uses, creator, createdAt }) => ({
+      uid,
+      ...(expiresAt && { expires_at: expiresAt.toISOString() }),
+      ...(maxUses !== null && { max_uses: maxUses }),
+      uses,
+      created_at: createdAt.toISOString(),
+      created_by: known.get(creator.uid) ?? creator,
+    }));
+  }
+
+  /** With the token, which is returned only here. After the # of the URL it reaches no server and no log. */
+  async presentCreated(link: EnvironmentLink, token: string): Promise<CreatedEnvironmentLink> {
+    const url = `${this.settings.publicUrl}/environments/shared#${token}`;
+    return { ...only(await this.presentLinks([link])), token, url };
+  }
+}
+
+function only<Item>([item]: readonly Item[]): Item {
+  if (item === undefined) throw new Error('One item was not presented.');
+  return item;
 }
 
 function lastRunFields(
   run: LastRun | undefined,
 ): Pick<EnvironmentItem, 'last_task_run_timestamp' | 'last_task_created'> {
-  return run ? { last_task_run_timestamp: run.createdAt.toISOString(), last_task_created: presentRun(run) } : {};
+  if (!run) return {};
+  const { id, title, state, createdAt, updatedAt, startedAt } = run;
+  const created_at = createdAt.toISOString();
+  const started = startedAt && { started_at: startedAt.toISOString() };
+  const last_task_created = { id, title, state, created_at, updated_at: updatedAt.toISOString(), ...started };
+  return { last_task_run_timestamp: created_at, last_task_created };
 }
-
-const presentRun = ({ id, title, state, createdAt, updatedAt, startedAt }: LastRun): EnvironmentLastRun => ({
-  id,
-  title,
-  state,
-  created_at: createdAt.toISOString(),
-  updated_at: updatedAt.toISOString(),
-  ...(startedAt && { started_at: startedAt.toISOString() }),
-});

@@ -1,17 +1,25 @@
 import { ArrayField, DateTimeField, EnumField, IntegerField, object, ObjectField, StringField } from '#platform/http';
 import { EnvironmentPrincipal } from './environment.dto.js';
 
-const ACCESS = 'see it, with values of `env` masked, and have runs work in it';
+const ACCESS = 'read it, with values of `env` masked, and use it in runs';
 const UID = { pattern: /^[A-Za-z0-9]{22}$/, says: 'exactly 22 letters or digits' };
 
 export class GrantEnvironmentRequest {
-  @StringField({ ...UID, optional: true, description: 'Of a person. Exactly one of the three names who gets it.' })
+  @StringField({
+    ...UID,
+    optional: true,
+    description: 'UID of the user. Exactly one of the three fields names the grantee.',
+  })
   user_uid?: string;
 
-  @StringField({ blank: false, max: 320, optional: true, description: 'Address of a person who has an account here.' })
+  @StringField({ blank: false, max: 320, optional: true, description: 'E-mail address of the user.' })
   user_email?: string;
 
-  @StringField({ ...UID, optional: true, description: 'Of a team, all of whose members and service accounts get it.' })
+  @StringField({
+    ...UID,
+    optional: true,
+    description: 'UID of the team: a grant to all its members and service accounts.',
+  })
   team_uid?: string;
 
   @EnumField(['use'], { optional: true, default: 'use', description: `\`use\`: ${ACCESS}.` })
@@ -21,10 +29,10 @@ export class GrantEnvironmentRequest {
 export class EnvironmentGrantItem {
   @StringField({ example: '3hV0cYq4sJr8mZ1tKfWb2N', description: 'UID of the grant.' }) uid: string;
   @EnumField(['use'], { description: `\`use\`: ${ACCESS}.` }) access: 'use';
-  @ObjectField(() => EnvironmentPrincipal, { optional: true, description: 'The person who has it.' })
+  @ObjectField(() => EnvironmentPrincipal, { optional: true, description: 'The user that it is granted to.' })
   user?: EnvironmentPrincipal;
 
-  @StringField({ optional: true, description: 'The team that has it.' }) team_uid?: string;
+  @StringField({ optional: true, description: 'UID of the team that it is granted to.' }) team_uid?: string;
   @DateTimeField({ description: 'Time of creation.' }) created_at: string;
   @ObjectField(() => EnvironmentPrincipal, { description: 'Who created the grant.' }) created_by: EnvironmentPrincipal;
 }
@@ -38,7 +46,7 @@ export class CreateEnvironmentLinkRequest {
   @DateTimeField({
     optional: true,
     description:
-      'Until when people may come by it. Who has come by then keeps the access. Default: until it is revoked.',
+      'Time after which the link cannot be redeemed; users who have redeemed it keep the access. Default: none.',
   })
   expires_at?: Date;
 
@@ -46,7 +54,7 @@ export class CreateEnvironmentLinkRequest {
     min: 1,
     max: 1000,
     optional: true,
-    description: 'How many people may come by it. Default: any number.',
+    description: 'How many users can redeem the link. Default: any number.',
   })
   max_uses?: number;
 }
@@ -55,15 +63,16 @@ export class EnvironmentLinkItem {
   @StringField({ example: '5qB7rXw0aPd3nT6yGhLc9E', description: 'UID of the link.' }) uid: string;
   @DateTimeField({ optional: true, description: 'Time after which the link cannot be redeemed.' }) expires_at?: string;
   @IntegerField({ optional: true, description: 'How often the link can be redeemed.' }) max_uses?: number;
-  @IntegerField({ description: 'People who have come by it.' }) uses: number;
+  @IntegerField({ description: 'How many users have redeemed the link.' }) uses: number;
   @DateTimeField({ description: 'Time of creation.' }) created_at: string;
   @ObjectField(() => EnvironmentPrincipal, { description: 'Who created the link.' }) created_by: EnvironmentPrincipal;
 }
 
 export class CreatedEnvironmentLink extends EnvironmentLinkItem {
-  @StringField({ description: 'What a person redeems; not shown again.', example: 'hrl_…' }) token: string;
+  @StringField({ description: 'Token that redeems the link. Returned only once.', example: 'hrl_…' }) token: string;
   @StringField({
-    description: 'A page for people, which redeems it. The token stands behind the #, so no server is told it.',
+    description:
+      'URL of a page that redeems the link. The token follows the `#`, so that browsers do not send it to a server.',
   })
   url: string;
 }

@@ -1,4 +1,5 @@
 import { ApiSchema } from '@nestjs/swagger';
+import { RUN_STATES, type RunState } from '#execution/executions';
 import {
   ArrayField,
   BooleanField,
@@ -12,13 +13,12 @@ import {
   StringField,
   text,
 } from '#platform/http';
-import { LAST_RUN_STATES, type LastRunState } from '../domain/environment.js';
 
 /** The contract's `last_task_created`. */
 export class EnvironmentLastRun {
   @StringField({ description: 'The run’s id.' }) id: string;
   @StringField({ description: 'Title of the run.' }) title: string;
-  @EnumField(LAST_RUN_STATES, { name: 'RunState', description: 'State of the run.' }) state: LastRunState;
+  @EnumField(RUN_STATES, { name: 'RunState', description: 'State of the run.' }) state: RunState;
   @DateTimeField({ description: 'Time of creation.' }) created_at: string;
   @DateTimeField({ description: 'Time of the last change.' }) updated_at: string;
   @DateTimeField({
@@ -120,7 +120,7 @@ export class EnvironmentConfigDto {
     max: 512,
     optional: true,
     description:
-      'Image that runs are carried out in when the service uses the docker executor, which has a default image too; the process executor runs on its own machine and ignores it.',
+      'Image in which runs execute when the service uses the docker executor, which also has a default image; the process executor ignores it.',
   })
   docker_image?: string;
   @ArrayField(object(() => GithubRepo), {

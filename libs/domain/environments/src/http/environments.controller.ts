@@ -1,20 +1,18 @@
 import { Body, Controller, Delete, Get, Param, Post, Put, Query } from '@nestjs/common';
 import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
-import { Operation, pathId, ProblemError } from '#platform/http';
+import { Operation, pathId, unwrap } from '#platform/http';
 import { EnvironmentsService } from '../application/environments.service.js';
-import type { EnvironmentConfig } from '../domain/environment.js';
 import {
   CreateEnvironmentRequest,
-  EnvironmentConfigDto,
   EnvironmentItem,
   ListEnvironmentsQuery,
   ListEnvironmentsResponse,
   UpdateEnvironmentRequest,
 } from './environment.dto.js';
 import { EnvironmentPresenter } from './environment-presenter.js';
-import { environmentProblem } from './environment-problem.js';
 
 const TAG = 'Environments';
+export const ENVIRONMENTS = { noun: 'environment', plural: 'environments' };
 
 @Controller()
 export class EnvironmentsController {
@@ -43,13 +41,12 @@ export class EnvironmentsController {
     return { environments: await this.presenter.present(caller, environments) };
   }
 
-  // Reading suffices here, at change and at delete: whether one may write depends on whose environment it is, and one's own needs no role.
   @Post('environments')
-  @Authorize('environments:read')
+  @Authorize('environments:write', 'environment')
   @Operation({
     id: 'createEnvironment',
     summary: 'Create an environment',
-    description: 'Needs the role admin or owner on the team. A personal environment needs no role.',
+    description: 'The environment belongs to the team, or to the caller if `team` is false.',
     tag: TAG,
     team: true,
     request: { value: { config: { name: 'node-service', setup_commands: ['node --version'] } } },
@@ -60,26 +57,12 @@ export class EnvironmentsController {
     @CurrentCaller() caller: Caller,
     @Body() body: CreateEnvironmentRequest,
   ): Promise<EnvironmentItem> {
-    const result = await this.environments.create(caller, { config: toConfig(body.config), team: body.team });
-    switch (result.kind) {
-      case 'created':
-        return this.presenter.presentOne(caller, result.environment);
-      case 'team_required':
-        throw new ProblemError(
-          'invalid_request',
-          'You are a member of several teams: select one with the X-Headrace-Team-Uid header.',
-          { errors: [{ pointer: '/team', detail: 'requires the team header' }] },
-        );
-      case 'forbidden':
-        throw new ProblemError('not_authorized', 'Your role on the team does not permit managing environments.');
-      case 'invalid':
-      case 'not_accessible':
-        throw environmentProblem(result);
-    }
+    const environment = unwrap(await this.environments.create(caller, body), ENVIRONMENTS);
+    return this.presenter.presentOne(caller, environment);
   }
 
   @Get('environments/:uid')
-  @Authorize('environments:read')
+  @Authorize('environments:read', 'environment')
   @Operation({
     id: 'getEnvironment',
     summary: 'Get an environment',
@@ -92,21 +75,20 @@ export class EnvironmentsController {
     @CurrentCaller() caller: Caller,
     @Param('uid', pathId('uid')) uid: string,
   ): Promise<EnvironmentItem> {
-    const lookup = await this.environments.get(caller, uid, 'see');
-    if (lookup.kind !== 'found') throw environmentProblem(lookup);
-    return this.presenter.presentOne(caller, lookup.environment);
+    const environment = unwrap(await this.environments.get(caller, uid), ENVIRONMENTS);
+    return this.presenter.presentOne(caller, environment);
   }
 
   @Put('environments/:uid')
-  @Authorize('environments:read')
+  @Authorize('environments:write', 'environment')
   @Operation({
     id: 'updateEnvironment',
     summary: 'Update an environment',
     description:
-      'Replaces the configuration. Needs the role admin or owner on its team; a personal one is changed by its owner. Executions that have begun go on with what they were given.',
+      'Replaces the configuration. Executions that have started continue with the configuration that they received.',
     tag: TAG,
     request: { value: { config: { name: 'node-service', setup_commands: ['npm --version'] } } },
-    success: { status: 200, description: 'The environment as it is now.', type: EnvironmentItem },
+    success: { status: 200, description: 'The updated environment.', type: EnvironmentItem },
     errors: [400, 403, 404, 413, 415],
   })
   async updateEnvironment(
@@ -114,28 +96,21 @@ export class EnvironmentsController {
     @Param('uid', pathId('uid')) uid: string,
     @Body() { config }: UpdateEnvironmentRequest,
   ): Promise<EnvironmentItem> {
-    const result = await this.environments.update(caller, uid, toConfig(config));
-    if (result.kind !== 'updated') throw environmentProblem(result);
-    return this.presenter.presentOne(caller, result.environment);
+    const environment = unwrap(await this.environments.update(caller, uid, config), ENVIRONMENTS);
+    return this.presenter.presentOne(caller, environment);
   }
 
   @Delete('environments/:uid')
-  @Authorize('environments:read')
+  @Authorize('environments:write', 'environment')
   @Operation({
     id: 'deleteEnvironment',
     summary: 'Delete an environment',
-    description:
-      'With its grants and links. Runs that have not begun fail for want of it. Needs the role admin or owner on its team; a personal one is deleted by its owner.',
+    description: 'Deletes its grants and links too. Runs that have not started fail with `environment_not_found`.',
     tag: TAG,
-    success: { status: 204, description: 'It is gone.' },
+    success: { status: 204, description: 'Deleted.' },
     errors: [400, 403, 404],
   })
   async deleteEnvironment(@CurrentCaller() caller: Caller, @Param('uid', pathId('uid')) uid: string): Promise<void> {
-    const result = await this.environments.delete(caller, uid);
-    if (result.kind !== 'deleted') throw environmentProblem(result);
+    unwrap(await this.environments.delete(caller, uid), ENVIRONMENTS);
   }
 }
-
-/** A plain object, without the prototype of the DTO. */
-const toConfig = (config: EnvironmentConfigDto): EnvironmentConfig =>
-  JSON.parse(JSON.stringify(config)) as EnvironmentConfig;

@@ -1,19 +1,11 @@
 import { Injectable } from '@nestjs/common';
-import { Database, type Queryable } from '#platform/persistence';
+import { Database, type Queryable, writtenRow } from '#platform/persistence';
 import type { Asker } from '../domain/environment-access.js';
-import type { EnvironmentGrant, Grantee } from '../domain/environment-sharing.js';
+import type { EnvironmentGrant } from '../domain/environment-sharing.js';
 
-interface Row {
-  uid: string;
-  environment_uid: string;
-  user_uid: string | null;
-  team_uid: string | null;
-  creator_type: EnvironmentGrant['creator']['type'];
-  creator_uid: string;
-  created_at: Date;
-}
-
-const COLUMNS = 'uid, environment_uid, user_uid, team_uid, creator_type, creator_uid, created_at';
+const COLUMNS = `uid, environment_uid AS "environmentUid", created_at AS "createdAt",
+  json_build_object('type', creator_type, 'uid', creator_uid) AS creator,
+  json_build_object('type', CASE WHEN user_uid IS NULL THEN 'team' ELSE 'user' END, 'uid', coalesce(user_uid, team_uid)) AS grantee`;
 
 /** Grants of environments to people and teams. The row of the environment is locked during an insert. */
 @Injectable()
@@ -21,54 +13,32 @@ export class EnvironmentGrantsStore {
   constructor(private readonly database: Database) {}
 
   /** Oldest first; there are few. */
-  async list(environmentUid: string, queryable: Queryable = this.database): Promise<EnvironmentGrant[]> {
-    const rows = await queryable.query<Row>(
-      `SELECT ${COLUMNS} FROM headrace.environment_grants WHERE environment_uid = $1 ORDER BY created_at, uid`,
+  list(environmentUid: string, queryable: Queryable = this.database): Promise<EnvironmentGrant[]> {
+    return queryable.query<EnvironmentGrant>(
+      `SELECT ${COLUMNS} FROM headrace.environment_grants g WHERE environment_uid = $1 ORDER BY g.created_at, uid`,
       [environmentUid],
     );
-    return rows.map(toGrant);
   }
 
   async insert(
     tx: Queryable,
     { uid, environmentUid, grantee, creator }: Omit<EnvironmentGrant, 'createdAt'>,
   ): Promise<EnvironmentGrant> {
-    const [row] = await tx.query<Row>(
-      `INSERT INTO headrace.environment_grants (uid, environment_uid, ${columnOf(grantee)}, creator_type, creator_uid)
+    const rows = await tx.query<EnvironmentGrant>(
+      `INSERT INTO headrace.environment_grants (uid, environment_uid, ${grantee.type}_uid, creator_type, creator_uid)
        VALUES ($1, $2, $3, $4, $5) RETURNING ${COLUMNS}`,
       [uid, environmentUid, grantee.uid, creator.type, creator.uid],
     );
-    if (!row) throw new Error('INSERT … RETURNING gave no row');
-    return toGrant(row);
+    return writtenRow(rows);
   }
 
-  async delete(environmentUid: string, uid: string): Promise<boolean> {
-    const rows = await this.database.query(
-      'DELETE FROM headrace.environment_grants WHERE environment_uid = $1 AND uid = $2 RETURNING 1',
-      [environmentUid, uid],
-    );
-    return rows.length > 0;
-  }
-
-  /** If it is to this person, or to one of these teams. */
-  async deleteOf({ userUid, teamUids }: Asker, environmentUid: string, uid: string): Promise<boolean> {
+  /** With `grantee`: only if it is to this person, or to one of these teams. */
+  async delete(environmentUid: string, uid: string, grantee?: Asker): Promise<boolean> {
     const rows = await this.database.query(
       `DELETE FROM headrace.environment_grants
-       WHERE environment_uid = $1 AND uid = $2 AND (user_uid = $3 OR team_uid = ANY($4::text[])) RETURNING 1`,
-      [environmentUid, uid, userUid, teamUids],
+       WHERE environment_uid = $1 AND uid = $2 AND ($3 OR user_uid = $4 OR team_uid = ANY($5::text[])) RETURNING 1`,
+      [environmentUid, uid, grantee === undefined, grantee?.userUid, grantee?.teamUids],
     );
     return rows.length > 0;
   }
-}
-
-const columnOf = ({ type }: Grantee): string => (type === 'user' ? 'user_uid' : 'team_uid');
-
-function toGrant(row: Row): EnvironmentGrant {
-  return {
-    uid: row.uid,
-    environmentUid: row.environment_uid,
-    grantee: row.user_uid !== null ? { type: 'user', uid: row.user_uid } : { type: 'team', uid: row.team_uid ?? '' },
-    creator: { type: row.creator_type, uid: row.creator_uid },
-    createdAt: row.created_at,
-  };
 }

@@ -1,44 +1,27 @@
 import { Injectable } from '@nestjs/common';
-import { Database, type Queryable } from '#platform/persistence';
+import { Database, type Queryable, writtenRow } from '#platform/persistence';
 import type { EnvironmentLink } from '../domain/environment-sharing.js';
 
-interface Row {
-  uid: string;
-  environment_uid: string;
-  expires_at: Date | null;
-  max_uses: number | null;
-  uses: number;
-  creator_type: EnvironmentLink['creator']['type'];
-  creator_uid: string;
-  created_at: Date;
-}
-
-const COLUMNS = 'uid, environment_uid, expires_at, max_uses, uses, creator_type, creator_uid, created_at';
+const COLUMNS = `uid, environment_uid AS "environmentUid", expires_at AS "expiresAt", max_uses AS "maxUses", uses,
+  json_build_object('type', creator_type, 'uid', creator_uid) AS creator, created_at AS "createdAt"`;
 
 /** Links to environments and their holders. The row of the environment is locked during an insert. */
 @Injectable()
 export class EnvironmentLinksStore {
   constructor(private readonly database: Database) {}
 
-  /** Oldest first; there are few. */
-  async list(environmentUid: string, queryable: Queryable = this.database): Promise<EnvironmentLink[]> {
-    const rows = await queryable.query<Row>(
-      `SELECT ${COLUMNS} FROM headrace.environment_links WHERE environment_uid = $1 ORDER BY created_at, uid`,
-      [environmentUid],
+  /** Oldest first; there are few. With `holderUid` those that this person has redeemed. */
+  list(
+    environmentUid: string,
+    { queryable = this.database, holderUid }: { queryable?: Queryable; holderUid?: string } = {},
+  ): Promise<EnvironmentLink[]> {
+    return queryable.query<EnvironmentLink>(
+      `SELECT ${COLUMNS} FROM headrace.environment_links l
+       WHERE environment_uid = $1 AND ($2::text IS NULL
+         OR uid IN (SELECT link_uid FROM headrace.environment_link_holders WHERE environment_uid = $1 AND user_uid = $2))
+       ORDER BY l.created_at, uid`,
+      [environmentUid, holderUid],
     );
-    return rows.map(toLink);
-  }
-
-  /** The links that this person has redeemed, oldest first. */
-  async listHeld(environmentUid: string, userUid: string): Promise<EnvironmentLink[]> {
-    const rows = await this.database.query<Row>(
-      `SELECT ${COLUMNS} FROM headrace.environment_links
-       WHERE environment_uid = $1
-         AND uid IN (SELECT link_uid FROM headrace.environment_link_holders WHERE environment_uid = $1 AND user_uid = $2)
-       ORDER BY created_at, uid`,
-      [environmentUid, userUid],
-    );
-    return rows.map(toLink);
   }
 
   async insert(
@@ -46,13 +29,12 @@ export class EnvironmentLinksStore {
     link: Omit<EnvironmentLink, 'createdAt' | 'uses'>,
     tokenHash: Buffer,
   ): Promise<EnvironmentLink> {
-    const [row] = await tx.query<Row>(
+    const rows = await tx.query<EnvironmentLink>(
       `INSERT INTO headrace.environment_links (uid, environment_uid, token_hash, expires_at, max_uses, creator_type, creator_uid)
        VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING ${COLUMNS}`,
       [link.uid, link.environmentUid, tokenHash, link.expiresAt, link.maxUses, link.creator.type, link.creator.uid],
     );
-    if (!row) throw new Error('INSERT … RETURNING gave no row');
-    return toLink(row);
+    return writtenRow(rows);
   }
 
   /** Its holders lose their access. */
@@ -65,13 +47,13 @@ export class EnvironmentLinksStore {
   }
 
   /** One that has not expired. It is neither revoked nor redeemed by others until the transaction ends. */
-  async lockByToken(tx: Queryable, tokenHash: Buffer): Promise<EnvironmentLink | null> {
-    const [row] = await tx.query<Row>(
+  async lockByToken(tx: Queryable, tokenHash: Buffer): Promise<EnvironmentLink | undefined> {
+    const [link] = await tx.query<EnvironmentLink>(
       `SELECT ${COLUMNS} FROM headrace.environment_links
        WHERE token_hash = $1 AND (expires_at IS NULL OR expires_at > headrace.now()) FOR UPDATE`,
       [tokenHash],
     );
-    return row ? toLink(row) : null;
+    return link;
   }
 
   async holds(tx: Queryable, { uid }: EnvironmentLink, userUid: string): Promise<boolean> {
@@ -91,7 +73,7 @@ export class EnvironmentLinksStore {
     await tx.query('UPDATE headrace.environment_links SET uses = uses + 1 WHERE uid = $1', [uid]);
   }
 
-  /** The use stays used: a link that lets one person in lets nobody in after them. False: they were none. */
+  /** The use still counts: a link for one person is used up after that person has left. False: the person was no holder. */
   async removeHolder(environmentUid: string, linkUid: string, userUid: string): Promise<boolean> {
     const rows = await this.database.query(
       `DELETE FROM headrace.environment_link_holders
@@ -100,16 +82,4 @@ export class EnvironmentLinksStore {
     );
     return rows.length > 0;
   }
-}
-
-function toLink(row: Row): EnvironmentLink {
-  return {
-    uid: row.uid,
-    environmentUid: row.environment_uid,
-    expiresAt: row.expires_at,
-    maxUses: row.max_uses,
-    uses: row.uses,
-    creator: { type: row.creator_type, uid: row.creator_uid },
-    createdAt: row.created_at,
-  };
 }

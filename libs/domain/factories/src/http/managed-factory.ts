@@ -1,19 +1,11 @@
 import type { Caller } from '#platform/auth';
-import { forbidden, notFound, type ProblemError } from '#platform/http';
-import type { FactoryAccess } from '../application/factory-access.js';
-import type { Factory } from '../application/factory.js';
+import { type ResourceWords, unwrap } from '#platform/http';
+import type { FactoriesService } from '../application/factories.service.js';
+import type { Factory } from '../persistence/factories.store.js';
+
+export const FACTORY: ResourceWords = { noun: 'factory', plural: 'factories' };
 
 /** The factory, for a caller who may manage it; throws a problem for every other caller. */
-export async function managedFactory(access: FactoryAccess, caller: Caller, factoryUid: string): Promise<Factory> {
-  const lookup = await access.find(caller, factoryUid);
-  switch (lookup.kind) {
-    case 'found':
-      return lookup.factory;
-    case 'unknown':
-      throw unknownFactory();
-    case 'forbidden':
-      throw forbidden('factory');
-  }
+export async function managedFactory(factories: FactoriesService, caller: Caller, uid: string): Promise<Factory> {
+  return unwrap(await factories.getManaged(caller, uid), FACTORY).factory;
 }
-
-export const unknownFactory = (): ProblemError => notFound('factory');

@@ -1,18 +1,23 @@
 import { Injectable } from '@nestjs/common';
-import { Database, type Queryable, sqlState, UNIQUE_VIOLATION } from '#platform/persistence';
-import type { Factory, FactoryFields } from '../application/factory.js';
+import { Database, type Queryable, sqlState, UNIQUE_VIOLATION, writtenRow } from '#platform/persistence';
 
-interface Row {
-  uid: string;
-  team_uid: string;
-  name: string;
-  description: string;
-  alias: string | null;
-  created_at: Date;
-  updated_at: Date;
+export interface FactoryFields {
+  readonly name: string;
+  /** Empty: none. */
+  readonly description: string;
+  /** A short name that no other factory of the team has. */
+  readonly alias: string | null;
 }
 
-export interface FactorySearch {
+/** What automations, webhooks and their definition files belong to. Owned by one team. */
+export interface Factory extends FactoryFields {
+  readonly uid: string;
+  readonly teamUid: string;
+  readonly createdAt: Date;
+  readonly updatedAt: Date;
+}
+
+interface FactorySearch {
   readonly teamUids: readonly string[];
   /** Part of name, alias or description, in any case; null: all. */
   readonly text: string | null;
@@ -21,26 +26,41 @@ export interface FactorySearch {
   readonly limit: number;
 }
 
-const COLUMNS = 'uid, team_uid, name, description, alias, created_at, updated_at';
+const COLUMNS =
+  'uid, team_uid AS "teamUid", name, description, alias, created_at AS "createdAt", updated_at AS "updatedAt"';
+const SELECT = `SELECT ${COLUMNS} FROM factories`;
 
-/** Factories in separate statements: in the transaction of a caller, and searched. */
 @Injectable()
 export class FactoriesStore {
   constructor(private readonly database: Database) {}
 
-  /** Nobody else changes it until the transaction ends. Inserts that refer to it do not wait. */
-  async lock(tx: Queryable, uid: string): Promise<Factory | null> {
-    const [row] = await tx.query<Row>(`SELECT ${COLUMNS} FROM factories WHERE uid = $1 FOR NO KEY UPDATE`, [uid]);
-    return row ? toFactory(row) : null;
+  async insert(uid: string, teamUid: string, { name, description, alias }: FactoryFields): Promise<Factory> {
+    return writtenRow(
+      await this.database.query<Factory>(
+        `INSERT INTO factories (uid, team_uid, name, description, alias) VALUES ($1, $2, $3, $4, $5) RETURNING ${COLUMNS}`,
+        [uid, teamUid, name, description, alias],
+      ),
+    );
   }
 
-  /** The factory of the team that has this alias. */
+  async find(uid: string): Promise<Factory | null> {
+    const [factory] = await this.database.query<Factory>(`${SELECT} WHERE uid = $1`, [uid]);
+    return factory ?? null;
+  }
+
+  list(limit: number): Promise<Factory[]> {
+    return this.database.query<Factory>(`${SELECT} ORDER BY created_at, uid LIMIT $1`, [limit]);
+  }
+
+  /** Nobody else changes it until the transaction ends. Inserts that refer to it do not wait. */
+  async lock(tx: Queryable, uid: string): Promise<Factory | null> {
+    const [factory] = await tx.query<Factory>(`${SELECT} WHERE uid = $1 FOR NO KEY UPDATE`, [uid]);
+    return factory ?? null;
+  }
+
   async findByAlias(tx: Queryable, teamUid: string, alias: string): Promise<Factory | null> {
-    const [row] = await tx.query<Row>(`SELECT ${COLUMNS} FROM factories WHERE team_uid = $1 AND alias = $2`, [
-      teamUid,
-      alias,
-    ]);
-    return row ? toFactory(row) : null;
+    const [factory] = await tx.query<Factory>(`${SELECT} WHERE team_uid = $1 AND alias = $2`, [teamUid, alias]);
+    return factory ?? null;
   }
 
   /** The transaction continues when the alias is taken. */
@@ -48,17 +68,15 @@ export class FactoriesStore {
     tx: Queryable,
     uid: string,
     { name, description, alias }: FactoryFields,
-  ): Promise<Factory | 'alias_taken'> {
+  ): Promise<'updated' | 'alias_taken'> {
     await tx.query('SAVEPOINT update_factory');
     try {
-      const [row] = await tx.query<Row>(
-        `UPDATE factories SET name = $2, description = $3, alias = $4, updated_at = headrace.now()
-         WHERE uid = $1 RETURNING ${COLUMNS}`,
+      await tx.query(
+        `UPDATE factories SET name = $2, description = $3, alias = $4, updated_at = headrace.now() WHERE uid = $1`,
         [uid, name, description, alias],
       );
-      if (!row) throw new Error(`There is no factory ${uid}.`);
       await tx.query('RELEASE SAVEPOINT update_factory');
-      return toFactory(row);
+      return 'updated';
     } catch (error) {
       if (sqlState(error) !== UNIQUE_VIOLATION) throw error;
       await tx.query('ROLLBACK TO SAVEPOINT update_factory');
@@ -67,9 +85,9 @@ export class FactoriesStore {
   }
 
   /** By name, whatever its case. Texts are compared as they are: nothing in them is a wildcard. */
-  async search({ teamUids, text, after, limit }: FactorySearch): Promise<Factory[]> {
-    const rows = await this.database.query<Row>(
-      `SELECT ${COLUMNS} FROM factories
+  search({ teamUids, text, after, limit }: FactorySearch): Promise<Factory[]> {
+    return this.database.query<Factory>(
+      `${SELECT}
        WHERE team_uid = ANY($1)
          AND ($2::text IS NULL OR strpos(lower(name), lower($2)) > 0 OR strpos(lower(alias), lower($2)) > 0
               OR strpos(lower(description), lower($2)) > 0)
@@ -77,16 +95,5 @@ export class FactoriesStore {
        ORDER BY lower(name), uid LIMIT $5`,
       [teamUids, text, after?.name ?? null, after?.uid ?? null, limit],
     );
-    return rows.map(toFactory);
   }
 }
-
-const toFactory = (row: Row): Factory => ({
-  uid: row.uid,
-  teamUid: row.team_uid,
-  name: row.name,
-  description: row.description,
-  alias: row.alias,
-  createdAt: row.created_at,
-  updatedAt: row.updated_at,
-});

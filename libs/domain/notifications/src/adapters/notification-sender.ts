@@ -4,7 +4,7 @@ import { type IncomingMessage, request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
 import { Settings } from '#platform/config';
-import { toStorableText } from '#platform/kernel';
+import { issueSentences, toStorableText } from '#platform/kernel';
 import { AddressGuard, hostOf, TargetRules } from './target-rules.js';
 
 /** No more of a response body is read than is logged. */
@@ -92,7 +92,7 @@ export class NotificationSender {
 
   private async post({ url, headers, body }: OutgoingMessage, signal: AbortSignal): Promise<IncomingMessage> {
     const check = this.rules.check(url);
-    if (check.kind === 'invalid') throw new NotSentError(`The URL ${check.rule}.`);
+    if (check.kind === 'invalid') throw new NotSentError(issueSentences(check.issues));
     const { target } = check;
     const addresses = await this.addressesOf(hostOf(target), signal);
     return new Promise((resolve, reject) => {
@@ -145,23 +145,20 @@ function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
 }
 
 /** The status decides: a body that is incomplete or endless does not change the result. */
-function readStart(response: IncomingMessage): Promise<string> {
-  return new Promise((resolve) => {
-    const parts: Buffer[] = [];
-    let bytes = 0;
-    const done = (): void => {
-      response.destroy();
-      const kept = Buffer.concat(parts).subarray(0, LOGGED_BODY_BYTES);
-      resolve(toStorableText(kept.toString('utf8')).text);
-    };
-    response.on('data', (part: Buffer) => {
+async function readStart(response: IncomingMessage): Promise<string> {
+  const parts: Buffer[] = [];
+  let bytes = 0;
+  try {
+    for await (const part of response as AsyncIterable<Buffer>) {
       parts.push(part);
       bytes += part.length;
-      if (bytes >= LOGGED_BODY_BYTES) done();
-    });
-    response.on('error', done);
-    response.once('close', done);
-  });
+      if (bytes >= LOGGED_BODY_BYTES) break;
+    }
+  } catch {
+    // The connection was closed within the body.
+  }
+  response.destroy();
+  return toStorableText(Buffer.concat(parts).subarray(0, LOGGED_BODY_BYTES).toString('utf8')).text;
 }
 
 const secondsOf = (header: string | undefined): number => (/^\d{1,6}$/.test(header ?? '') ? Number(header) : 0);

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Settings } from '#platform/config';
-import { PublicAddresses } from '#platform/kernel';
+import { PublicAddresses, type RejectionOf } from '#platform/kernel';
 import { isIP } from 'node:net';
 
 /** The addresses that notifications may be sent to: public ones, and those in NOTIFY_ALLOW_PRIVATE. */
@@ -14,9 +14,7 @@ export class AddressGuard extends PublicAddresses {
 const MAX_URL = 2048;
 const NOT_PUBLIC = 'must resolve to a public address, or to one in NOTIFY_ALLOW_PRIVATE';
 
-/** `rule` completes "`url` …". */
-export type TargetCheck =
-  { readonly kind: 'valid'; readonly target: URL } | { readonly kind: 'invalid'; readonly rule: string };
+export type TargetCheck = { readonly kind: 'valid'; readonly target: URL } | RejectionOf<'invalid'>;
 
 /** The host without the brackets of an IPv6 address. */
 export const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[(.*)\]$/, '$1');
@@ -51,4 +49,4 @@ export class TargetRules {
   }
 }
 
-const invalid = (rule: string): TargetCheck => ({ kind: 'invalid', rule });
+const invalid = (detail: string): TargetCheck => ({ kind: 'invalid', issues: [{ pointer: '/url', detail }] });

@@ -2,6 +2,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import { Settings } from '#platform/config';
 import { Clock } from '#platform/kernel';
 import { Database, type Queryable } from '#platform/persistence';
+import { SecretBox } from '#platform/secrets';
 import {
   type AttemptRecord,
   type ClaimedNotification,
@@ -11,9 +12,9 @@ import {
 import { TEST_TYPE } from '../domain/notification-webhook.js';
 import { FAILURES_TO_DISABLE, waitAfter } from '../domain/retry-schedule.js';
 import { NotificationSender, type SendResult } from '../adapters/notification-sender.js';
+import { NOTIFICATION_SECRET } from '../persistence/encrypted-columns.js';
 import { NotificationDeliveriesStore } from '../persistence/notification-deliveries.store.js';
 import { NotificationWebhooksStore } from '../persistence/notification-webhooks.store.js';
-import { NotificationWebhookSecrets } from './notification-webhook-secrets.js';
 
 /** In addition to the timeout of an attempt: the time to record its result. */
 const LEASE_MARGIN_MS = 30_000;
@@ -36,7 +37,7 @@ export class DeliverNotifications {
     private readonly database: Database,
     private readonly deliveries: NotificationDeliveriesStore,
     private readonly webhooks: NotificationWebhooksStore,
-    private readonly secrets: NotificationWebhookSecrets,
+    private readonly box: SecretBox,
     private readonly sender: NotificationSender,
     private readonly clock: Clock,
     private readonly settings: Settings,
@@ -68,7 +69,9 @@ export class DeliverNotifications {
 
   private send(delivery: ClaimedNotification, signal: AbortSignal): Promise<SendResult> {
     const { webhookUid, messageId, url } = delivery;
-    const secrets = delivery.secrets.map((sealed) => this.secrets.open(webhookUid, sealed));
+    const secrets = delivery.secrets.map((sealed) =>
+      this.box.openColumn(NOTIFICATION_SECRET, { uid: webhookUid }, sealed),
+    );
     const body = messageOf(delivery);
     const seconds = Math.floor(this.clock.now().getTime() / 1000);
     const headers = {

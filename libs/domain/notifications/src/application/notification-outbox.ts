@@ -1,12 +1,13 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { Settings } from '#platform/config';
+import { BackgroundTasks } from '#platform/jobs';
 import { maskSecrets } from '#platform/kernel';
 import type { Queryable } from '#platform/persistence';
 import { type RunChange, RunStateListeners, RunStateListener } from '#execution/executions';
 import type { RunState } from '#domain/runs';
 import type { NotificationEvent } from '../domain/notification-webhook.js';
-import { OutboxStore } from '../persistence/outbox.store.js';
-import { DeliveryNudge } from './ports.js';
+import { NotificationDeliveriesStore } from '../persistence/notification-deliveries.store.js';
+import { SEND_NOTIFICATIONS_TASK } from './notification-tasks.js';
 
 const EVENT_OF: Readonly<Partial<Record<RunState, NotificationEvent>>> = {
   SUCCEEDED: 'run.succeeded',
@@ -21,8 +22,8 @@ const EVENT_OF: Readonly<Partial<Record<RunState, NotificationEvent>>> = {
 export class NotificationOutbox extends RunStateListener implements OnModuleInit {
   constructor(
     private readonly transitions: RunStateListeners,
-    private readonly store: OutboxStore,
-    private readonly nudge: DeliveryNudge,
+    private readonly deliveries: NotificationDeliveriesStore,
+    private readonly tasks: BackgroundTasks,
     private readonly settings: Settings,
   ) {
     super();
@@ -35,21 +36,16 @@ export class NotificationOutbox extends RunStateListener implements OnModuleInit
   override async record(tx: Queryable, runId: string, changes: readonly RunChange[]): Promise<void> {
     const notices = changes.flatMap(({ state, approval }) => {
       const type = EVENT_OF[state];
-      return type === undefined
-        ? []
-        : [{ type, state, ...(approval === undefined ? {} : { approval: shown(approval) }) }];
+      return type === undefined ? [] : [{ type, state, ...(approval && { approval: shown(approval) }) }];
     });
+    const count = await this.deliveries.insert(tx, runId, notices, `${this.settings.publicUrl}/runs/`);
     // The wake-up may precede the commit, or be followed by a rollback; the poll finds what it missed.
-    if ((await this.store.add(tx, runId, notices, `${this.settings.publicUrl}/runs/`)) > 0) this.nudge.nudge();
+    if (count > 0) this.tasks.wake(SEND_NOTIFICATIONS_TASK);
   }
 }
 
-/** The title is text of the agent, so credentials in it are masked. */
-const shown = ({
-  approval_id,
-  title,
-  expires_at,
-}: NonNullable<RunChange['approval']>): Readonly<Record<string, unknown>> => ({
+/** The title is text of the agent, so credentials in it are masked. Other fields are not shown. */
+const shown = ({ approval_id, title, expires_at }: NonNullable<RunChange['approval']>) => ({
   approval_id,
   title: maskSecrets(title),
   expires_at,

@@ -1,44 +1,25 @@
 import { Injectable } from '@nestjs/common';
-import { type Caller, hasPermission, type Permission } from '#platform/auth';
+import { type Caller, isAllowed } from '#platform/auth';
 import { Settings } from '#platform/config';
-import { newUid, PageCursors } from '#platform/kernel';
-import { Database } from '#platform/persistence';
+import { BackgroundTasks } from '#platform/jobs';
+import { newUid, PageCursors, type RejectionOf } from '#platform/kernel';
+import { Database, isBelowTeamLimit } from '#platform/persistence';
+import { SecretBox } from '#platform/secrets';
 import { TargetRules } from '../adapters/target-rules.js';
-import { newSecret, type StoredNotification } from '../domain/notification-delivery.js';
+import { newSecret } from '../domain/notification-delivery.js';
 import {
   MAX_WEBHOOKS,
   type NotificationWebhook,
-  type NotificationWebhookChanges,
   type NotificationWebhookFields,
   PREVIOUS_SECRET_MS,
   sortedEvents,
 } from '../domain/notification-webhook.js';
+import { NOTIFICATION_SECRET } from '../persistence/encrypted-columns.js';
 import { NotificationDeliveriesStore } from '../persistence/notification-deliveries.store.js';
 import { NotificationWebhooksStore } from '../persistence/notification-webhooks.store.js';
-import { NotificationWebhookSecrets } from './notification-webhook-secrets.js';
-import { DeliveryNudge } from './ports.js';
+import { SEND_NOTIFICATIONS_TASK } from './notification-tasks.js';
 
 type Found = { readonly kind: 'found'; readonly webhook: NotificationWebhook };
-type LookupFailure = { readonly kind: 'unknown' } | { readonly kind: 'not_yours' };
-/** `rule` completes "`url` …". */
-type BadUrl = { readonly kind: 'bad_url'; readonly rule: string };
-type WithSecret<Kind> = { readonly kind: Kind; readonly webhook: NotificationWebhook; readonly secret: string };
-interface DeliveriesPage {
-  readonly kind: 'page';
-  readonly webhook: NotificationWebhook;
-  readonly deliveries: readonly StoredNotification[];
-  readonly nextCursor: string | null;
-}
-
-export type NotificationWebhookFailure =
-  | LookupFailure
-  | BadUrl
-  /** The caller belongs to several teams and has selected none. */
-  | { readonly kind: 'team_needed' }
-  | { readonly kind: 'limit_reached'; readonly limit: number }
-  | { readonly kind: 'test_pending' }
-  | { readonly kind: 'bad_cursor' };
-type Failure<Kind> = Extract<NotificationWebhookFailure, { readonly kind: Kind }>;
 
 /** Notification webhooks, through the permission of the caller on their team. */
 @Injectable()
@@ -50,8 +31,8 @@ export class NotificationWebhooksService {
     private readonly store: NotificationWebhooksStore,
     private readonly deliveries: NotificationDeliveriesStore,
     private readonly rules: TargetRules,
-    private readonly secrets: NotificationWebhookSecrets,
-    private readonly nudge: DeliveryNudge,
+    private readonly box: SecretBox,
+    private readonly tasks: BackgroundTasks,
     settings: Settings,
   ) {
     this.cursors = new PageCursors('notification delivery', settings);
@@ -62,48 +43,41 @@ export class NotificationWebhooksService {
     return this.store.listFor(teamUids);
   }
 
-  async get(
-    caller: Caller,
-    uid: string,
-    permission: Permission = 'notifications:read',
-  ): Promise<Found | LookupFailure> {
+  async get(caller: Caller, uid: string): Promise<Found | RejectionOf<'not_found' | 'forbidden'>> {
     const webhook = await this.store.find(uid);
-    if (!webhook) return { kind: 'unknown' };
-    return hasPermission(caller, webhook.teamUid, permission) ? { kind: 'found', webhook } : { kind: 'not_yours' };
+    if (!webhook) return { kind: 'not_found' };
+    const { teamUid } = webhook;
+    return isAllowed(caller, { teamUid, userUid: null }) ? { kind: 'found', webhook } : { kind: 'forbidden' };
   }
 
   /** The secret is returned only once. */
-  async create(
-    { teamUid }: Caller,
-    fields: NotificationWebhookFields,
-  ): Promise<WithSecret<'created'> | Failure<'team_needed' | 'limit_reached' | 'bad_url'>> {
-    if (teamUid === null) return { kind: 'team_needed' };
+  async create({ teamUid }: Caller, fields: NotificationWebhookFields) {
+    if (teamUid === null) return { kind: 'team_required' as const };
     const target = this.rules.check(fields.url);
-    if (target.kind === 'invalid') return { kind: 'bad_url', rule: target.rule };
+    if (target.kind === 'invalid') return target;
     const [uid, secret] = [newUid(), newSecret()];
     return this.database.transaction(async (tx) => {
-      if ((await this.store.countForInsert(tx, teamUid)) >= MAX_WEBHOOKS)
+      if (!(await isBelowTeamLimit(tx, 'notification_webhooks', teamUid, MAX_WEBHOOKS)))
         return { kind: 'limit_reached' as const, limit: MAX_WEBHOOKS };
-      const sealed = this.secrets.seal(uid, secret);
+      const sealed = this.box.sealColumn(NOTIFICATION_SECRET, { uid }, secret);
       const sorted = { ...fields, events: sortedEvents(fields.events) };
       const webhook = await this.store.insert(tx, uid, teamUid, sorted, sealed);
       return { kind: 'created' as const, webhook, secret };
     });
   }
 
-  /** Pending messages are sent to the new URL; those of a webhook that is disabled are dropped. */
-  async update(
-    caller: Caller,
-    uid: string,
-    changes: NotificationWebhookChanges,
-  ): Promise<{ readonly kind: 'updated'; readonly webhook: NotificationWebhook } | LookupFailure | BadUrl> {
-    const lookup = await this.get(caller, uid, 'notifications:manage');
+  /**
+   * Omitted fields keep their values. Pending messages are sent to the new URL; those of a webhook that is disabled are
+   * dropped.
+   */
+  async update(caller: Caller, uid: string, changes: Partial<NotificationWebhookFields>) {
+    const lookup = await this.get(caller, uid);
     if (lookup.kind !== 'found') return lookup;
     const target = changes.url === undefined ? null : this.rules.check(changes.url);
-    if (target?.kind === 'invalid') return { kind: 'bad_url', rule: target.rule };
+    if (target?.kind === 'invalid') return target;
     return this.database.transaction(async (tx) => {
       const stored = await this.store.lock(tx, uid);
-      if (!stored) return { kind: 'unknown' as const };
+      if (!stored) return { kind: 'not_found' as const };
       const fields = { ...stored, ...changes, events: sortedEvents(changes.events ?? stored.events) };
       const resetsFailures = fields.url !== stored.url || (fields.enabled && !stored.enabled);
       const webhook = await this.store.update(tx, uid, fields, resetsFailures);
@@ -113,51 +87,45 @@ export class NotificationWebhooksService {
   }
 
   /** Also deletes its deliveries. */
-  async delete(caller: Caller, uid: string): Promise<{ readonly kind: 'deleted' } | LookupFailure> {
-    const lookup = await this.get(caller, uid, 'notifications:manage');
+  async delete(caller: Caller, uid: string) {
+    const lookup = await this.get(caller, uid);
     if (lookup.kind !== 'found') return lookup;
-    return { kind: (await this.store.delete(uid)) ? 'deleted' : 'unknown' };
+    return { kind: (await this.store.delete(uid)) ? ('deleted' as const) : ('not_found' as const) };
   }
 
   /** For a day messages are signed with both secrets, so that receivers can change over. */
-  async rotateSecret(caller: Caller, uid: string): Promise<WithSecret<'rotated'> | LookupFailure> {
-    const lookup = await this.get(caller, uid, 'notifications:manage');
+  async rotateSecret(caller: Caller, uid: string) {
+    const lookup = await this.get(caller, uid);
     if (lookup.kind !== 'found') return lookup;
     const secret = newSecret();
-    const webhook = await this.store.replaceSecret(uid, this.secrets.seal(uid, secret), PREVIOUS_SECRET_MS);
-    return webhook ? { kind: 'rotated', webhook, secret } : { kind: 'unknown' };
+    const webhook = await this.store.replaceSecret(
+      uid,
+      this.box.sealColumn(NOTIFICATION_SECRET, { uid }, secret),
+      PREVIOUS_SECRET_MS,
+    );
+    return webhook ? { kind: 'rotated' as const, webhook, secret } : { kind: 'not_found' as const };
   }
 
   /** Queues a test message, also for a disabled webhook: one attempt, and one test at a time. */
-  async test(
-    caller: Caller,
-    uid: string,
-  ): Promise<
-    { readonly kind: 'queued'; readonly delivery: StoredNotification } | LookupFailure | Failure<'test_pending'>
-  > {
-    const lookup = await this.get(caller, uid, 'notifications:manage');
+  async test(caller: Caller, uid: string) {
+    const lookup = await this.get(caller, uid);
     if (lookup.kind !== 'found') return lookup;
     const { name } = lookup.webhook;
     const delivery = await this.deliveries.insertTest(uid, { webhook_uid: uid, webhook_name: name });
-    if (!delivery) return { kind: 'test_pending' };
-    this.nudge.nudge();
-    return { kind: 'queued', delivery };
+    if (!delivery) return { kind: 'test_pending' as const };
+    this.tasks.wake(SEND_NOTIFICATIONS_TASK);
+    return { kind: 'queued' as const, delivery };
   }
 
   /** Newest first. */
-  async listDeliveries(
-    caller: Caller,
-    uid: string,
-    limit: number,
-    cursor: string | null,
-  ): Promise<DeliveriesPage | LookupFailure | Failure<'bad_cursor'>> {
+  async listDeliveries(caller: Caller, uid: string, limit: number, cursor: string | null) {
     const lookup = await this.get(caller, uid);
     if (lookup.kind !== 'found') return lookup;
     const position = this.cursors.decode(cursor, uid);
-    if (position === null) return { kind: 'bad_cursor' };
+    if (position === null) return { kind: 'invalid_cursor' as const };
     const before = position[0] === undefined ? null : String(position[0]);
     const rows = await this.deliveries.list(uid, before, limit + 1);
-    const { items: deliveries, nextCursor } = this.cursors.page(rows, limit, uid, ({ id }) => [id]);
-    return { kind: 'page', webhook: lookup.webhook, deliveries, nextCursor };
+    const page = this.cursors.page(rows, limit, uid, ({ id }) => [id]);
+    return { kind: 'page' as const, webhook: lookup.webhook, ...page };
   }
 }

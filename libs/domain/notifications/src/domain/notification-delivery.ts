@@ -26,7 +26,6 @@ export interface StoredNotification {
   readonly status: NotificationStatus;
   /** Attempts that were started; one that was interrupted by a crash has no log entry. */
   readonly attempts: number;
-  /** Oldest first. */
   readonly log: readonly AttemptRecord[];
   readonly nextAttemptAt: Date | null;
   readonly createdAt: Date;
@@ -49,7 +48,6 @@ export interface ClaimedNotification {
   readonly secrets: readonly string[];
 }
 
-/** The body of the request. */
 export const messageOf = ({
   type,
   createdAt,

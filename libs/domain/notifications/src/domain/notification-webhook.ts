@@ -28,9 +28,6 @@ export interface NotificationWebhookFields {
   readonly enabled: boolean;
 }
 
-/** Omitted fields keep their values. */
-export type NotificationWebhookChanges = Partial<NotificationWebhookFields>;
-
 export interface NotificationWebhook extends NotificationWebhookFields {
   readonly uid: string;
   readonly teamUid: string;

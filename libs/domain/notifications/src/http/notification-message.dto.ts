@@ -1,4 +1,5 @@
 import {
+  BooleanField,
   DateTimeField,
   EnumField,
   MapField,
@@ -25,6 +26,8 @@ class NotificationApproval {
 class NotificationStatusMessage {
   @StringField({ description: 'Text for people.' }) message: string;
   @StringField({ ...OPTIONAL, description: 'Stable error code of a run that failed.' }) error_code?: string;
+  @BooleanField({ ...OPTIONAL, description: 'Whether another run with the same input may succeed.' })
+  retryable?: boolean;
 }
 
 class NotificationRun {

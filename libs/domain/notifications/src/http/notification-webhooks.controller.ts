@@ -1,6 +1,6 @@
 import { Body, Controller, Delete, Get, Param, Post, Put, Query } from '@nestjs/common';
-import { Authorize, type Caller, CurrentCaller, hasPermission } from '#platform/auth';
-import { Operation, pageInfo, pathId } from '#platform/http';
+import { Authorize, type Caller, CurrentCaller, isAllowed } from '#platform/auth';
+import { Operation, pageInfo, pathId, unwrap } from '#platform/http';
 import { NotificationWebhooksService } from '../application/notification-webhooks.service.js';
 import { DEFAULT_EVENTS, type NotificationWebhook } from '../domain/notification-webhook.js';
 import {
@@ -12,15 +12,15 @@ import {
   NotificationWebhookItem,
   UpdateNotificationWebhookRequest,
 } from './notification-webhook.dto.js';
-import { notificationProblem, presentDelivery, presentWebhook } from './presenters.js';
+import { NOTIFICATION_WEBHOOK, presentDelivery, presentWebhook } from './notification-presenter.js';
 
 const TAG = 'Notifications';
+const RESOURCE = 'notification webhook';
 const DEFAULT_LIMIT = 20;
 
-const present = (caller: Caller, webhook: NotificationWebhook): NotificationWebhookItem =>
-  presentWebhook(webhook, { mayManage: hasPermission(caller, webhook.teamUid, 'notifications:manage') });
+const mayManage = (caller: Caller, { teamUid }: NotificationWebhook): boolean =>
+  isAllowed(caller, { teamUid, userUid: null }, 'notifications:manage');
 
-/** For a webhook with a uid, the role that counts is the role on its team, which the service checks. */
 @Controller('notification-webhooks')
 export class NotificationWebhooksController {
   constructor(private readonly webhooks: NotificationWebhooksService) {}
@@ -38,7 +38,7 @@ export class NotificationWebhooksController {
   })
   async listNotificationWebhooks(@CurrentCaller() caller: Caller): Promise<ListNotificationWebhooksResponse> {
     const webhooks = await this.webhooks.list(caller);
-    return { notification_webhooks: webhooks.map((webhook) => present(caller, webhook)) };
+    return { notification_webhooks: webhooks.map((webhook) => presentWebhook(webhook, mayManage(caller, webhook))) };
   }
 
   @Post()
@@ -47,7 +47,7 @@ export class NotificationWebhooksController {
     id: 'createNotificationWebhook',
     summary: 'Create a notification webhook',
     description:
-      'Messages about the runs of the team are posted to the URL, signed by Standard Webhooks with `secret`, which is returned only once. Failed messages are retried for about two days. A team has at most 20 notification webhooks. Needs the role admin or owner.',
+      'Messages about the runs of the team are posted to the URL, signed by Standard Webhooks with `secret`, which is returned only once. Failed messages are retried for about two days. A team has at most 20 notification webhooks.',
     tag: TAG,
     team: true,
     request: { value: { name: 'deploys', url: 'https://hooks.example.com/headrace' } },
@@ -60,12 +60,12 @@ export class NotificationWebhooksController {
   ): Promise<NotificationWebhookItem> {
     const { name, url, events = [...DEFAULT_EVENTS], enabled = true } = body;
     const result = await this.webhooks.create(caller, { name, url, events, enabled });
-    if (result.kind !== 'created') throw notificationProblem(result);
-    return presentWebhook(result.webhook, { mayManage: true, secret: result.secret });
+    const { webhook, secret } = unwrap(result, NOTIFICATION_WEBHOOK);
+    return presentWebhook(webhook, true, secret);
   }
 
   @Get(':uid')
-  @Authorize('notifications:read')
+  @Authorize('notifications:read', RESOURCE)
   @Operation({
     id: 'getNotificationWebhook',
     summary: 'Get a notification webhook',
@@ -77,18 +77,16 @@ export class NotificationWebhooksController {
     @CurrentCaller() caller: Caller,
     @Param('uid', pathId('uid')) uid: string,
   ): Promise<NotificationWebhookItem> {
-    const lookup = await this.webhooks.get(caller, uid);
-    if (lookup.kind !== 'found') throw notificationProblem(lookup);
-    return present(caller, lookup.webhook);
+    const { webhook } = unwrap(await this.webhooks.get(caller, uid), NOTIFICATION_WEBHOOK);
+    return presentWebhook(webhook, mayManage(caller, webhook));
   }
 
   @Put(':uid')
-  @Authorize('notifications:read')
+  @Authorize('notifications:manage', RESOURCE)
   @Operation({
     id: 'updateNotificationWebhook',
     summary: 'Update a notification webhook',
-    description:
-      'Omitted fields keep their values. Disabling drops the pending messages. Needs the role admin or owner.',
+    description: 'Omitted fields keep their values. Disabling drops the pending messages.',
     tag: TAG,
     request: { value: { events: ['run.failed'] } },
     success: { status: 200, description: 'The updated webhook.', type: NotificationWebhookItem },
@@ -105,16 +103,16 @@ export class NotificationWebhooksController {
       ...(events !== undefined && { events }),
       ...(enabled !== undefined && { enabled }),
     });
-    if (result.kind !== 'updated') throw notificationProblem(result);
-    return present(caller, result.webhook);
+    const { webhook } = unwrap(result, NOTIFICATION_WEBHOOK);
+    return presentWebhook(webhook, true);
   }
 
   @Delete(':uid')
-  @Authorize('notifications:read')
+  @Authorize('notifications:manage', RESOURCE)
   @Operation({
     id: 'deleteNotificationWebhook',
     summary: 'Delete a notification webhook',
-    description: 'Also deletes its deliveries; pending messages are not sent. Needs the role admin or owner.',
+    description: 'Also deletes its deliveries; pending messages are not sent.',
     tag: TAG,
     success: { status: 204, description: 'Deleted.' },
     errors: [400, 403, 404],
@@ -123,12 +121,11 @@ export class NotificationWebhooksController {
     @CurrentCaller() caller: Caller,
     @Param('uid', pathId('uid')) uid: string,
   ): Promise<void> {
-    const result = await this.webhooks.delete(caller, uid);
-    if (result.kind !== 'deleted') throw notificationProblem(result);
+    unwrap(await this.webhooks.delete(caller, uid), NOTIFICATION_WEBHOOK);
   }
 
   @Get(':uid/deliveries')
-  @Authorize('notifications:read')
+  @Authorize('notifications:read', RESOURCE)
   @Operation({
     id: 'listNotificationDeliveries',
     summary: 'List notification deliveries',
@@ -144,22 +141,21 @@ export class NotificationWebhooksController {
     @Query() { limit = DEFAULT_LIMIT, cursor }: ListNotificationDeliveriesParameters,
   ): Promise<ListNotificationDeliveriesResponse> {
     const result = await this.webhooks.listDeliveries(caller, uid, limit, cursor ?? null);
-    if (result.kind !== 'page') throw notificationProblem(result);
-    const { webhook, deliveries, nextCursor } = result;
-    const mayManage = hasPermission(caller, webhook.teamUid, 'notifications:manage');
+    const { webhook, items, nextCursor } = unwrap(result, NOTIFICATION_WEBHOOK);
+    const isManager = mayManage(caller, webhook);
     return {
-      deliveries: deliveries.map((delivery) => presentDelivery(delivery, mayManage)),
+      deliveries: items.map((delivery) => presentDelivery(delivery, isManager)),
       page_info: pageInfo(nextCursor),
     };
   }
 
   @Post(':uid/test')
-  @Authorize('notifications:read')
+  @Authorize('notifications:manage', RESOURCE)
   @Operation({
     id: 'testNotificationWebhook',
     summary: 'Test a notification webhook',
     description:
-      'Sends a message of type `webhook.test`, also to a disabled webhook, with one attempt. The result is in its deliveries. Needs the role admin or owner.',
+      'Sends a message of type `webhook.test`, also to a disabled webhook, with one attempt. The result is in its deliveries.',
     tag: TAG,
     success: { status: 202, description: 'The delivery; it is sent asynchronously.', type: NotificationDelivery },
     errors: [400, 403, 404, 409],
@@ -168,18 +164,16 @@ export class NotificationWebhooksController {
     @CurrentCaller() caller: Caller,
     @Param('uid', pathId('uid')) uid: string,
   ): Promise<NotificationDelivery> {
-    const result = await this.webhooks.test(caller, uid);
-    if (result.kind !== 'queued') throw notificationProblem(result);
-    return presentDelivery(result.delivery, true);
+    return presentDelivery(unwrap(await this.webhooks.test(caller, uid), NOTIFICATION_WEBHOOK).delivery, true);
   }
 
   @Post(':uid/rotate-secret')
-  @Authorize('notifications:read')
+  @Authorize('notifications:manage', RESOURCE)
   @Operation({
     id: 'rotateNotificationWebhookSecret',
     summary: 'Rotate a notification webhook secret',
     description:
-      'The secret is returned only once. For 24 hours messages carry a second signature, with the previous secret. Needs the role admin or owner.',
+      'The secret is returned only once. For 24 hours messages carry a second signature, with the previous secret.',
     tag: TAG,
     success: { status: 200, description: 'The webhook, with its new secret.', type: NotificationWebhookItem },
     errors: [400, 403, 404],
@@ -188,8 +182,7 @@ export class NotificationWebhooksController {
     @CurrentCaller() caller: Caller,
     @Param('uid', pathId('uid')) uid: string,
   ): Promise<NotificationWebhookItem> {
-    const result = await this.webhooks.rotateSecret(caller, uid);
-    if (result.kind !== 'rotated') throw notificationProblem(result);
-    return presentWebhook(result.webhook, { mayManage: true, secret: result.secret });
+    const { webhook, secret } = unwrap(await this.webhooks.rotateSecret(caller, uid), NOTIFICATION_WEBHOOK);
+    return presentWebhook(webhook, true, secret);
   }
 }

@@ -4,7 +4,7 @@ import { BackgroundTasks, type PeriodicTask } from '#platform/jobs';
 import { DeliverNotifications } from '../application/deliver-notifications.js';
 import type { ClaimedNotification } from '../domain/notification-delivery.js';
 import { NotificationDeliveriesStore } from '../persistence/notification-deliveries.store.js';
-import { PRUNE_DELIVERIES_TASK, SEND_NOTIFICATIONS_TASK } from './notification-jobs.js';
+import { PRUNE_DELIVERIES_TASK, SEND_NOTIFICATIONS_TASK } from '../application/notification-tasks.js';
 
 /** Attempts of one process at the same time. */
 const MAX_CONCURRENT_ATTEMPTS = 32;

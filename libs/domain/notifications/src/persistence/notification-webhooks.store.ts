@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Database, type Queryable, type Statement } from '#platform/persistence';
+import { Database, type Queryable, writtenRow } from '#platform/persistence';
 import type { NotificationWebhook, NotificationWebhookFields } from '../domain/notification-webhook.js';
 
 const COLUMNS = `uid, team_uid AS "teamUid", name, url, events, enabled, disabled_reason AS "disabledReason",
@@ -7,30 +7,15 @@ const COLUMNS = `uid, team_uid AS "teamUid", name, url, events, enabled, disable
 /** Lists are bounded for every caller. */
 const MAX_LISTED = 1000;
 
-const FIND: Statement = {
-  name: 'notifications.find-webhook',
-  text: `SELECT ${COLUMNS} FROM notification_webhooks WHERE uid = $1`,
-};
-
-const COUNT_SUCCESS: Statement = {
-  name: 'notifications.count-success',
-  text: `UPDATE notification_webhooks SET failures = 0, failing_since = NULL WHERE uid = $1 AND failures > 0`,
-};
-
-const COUNT_FAILURE: Statement = {
-  name: 'notifications.count-failure',
-  text: `UPDATE notification_webhooks
-    SET failures = failures + 1, failing_since = coalesce(failing_since, headrace.now())
-  WHERE uid = $1
-  RETURNING failures, extract(epoch FROM headrace.now() - failing_since)::float8 * 1000 AS failing_ms`,
-};
-
 @Injectable()
 export class NotificationWebhooksStore {
   constructor(private readonly database: Database) {}
 
   async find(uid: string): Promise<NotificationWebhook | null> {
-    const [row] = await this.database.query<NotificationWebhook>(FIND, [uid]);
+    const [row] = await this.database.query<NotificationWebhook>(
+      `SELECT ${COLUMNS} FROM notification_webhooks WHERE uid = $1`,
+      [uid],
+    );
     return row ?? null;
   }
 
@@ -41,19 +26,6 @@ export class NotificationWebhooksStore {
        ORDER BY lower(name), uid LIMIT ${MAX_LISTED}`,
       [teamUids],
     );
-  }
-
-  /** The number of webhooks of the team. Concurrent transactions wait, so that the limit is exact. */
-  async countForInsert(tx: Queryable, teamUid: string): Promise<number> {
-    await tx.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [
-      `headrace.notification_webhooks/${teamUid}`,
-    ]);
-    // A separate statement, because it must see what was committed while this one waited.
-    const [row] = await tx.query<{ count: number }>(
-      'SELECT count(*)::int AS count FROM notification_webhooks WHERE team_uid = $1',
-      [teamUid],
-    );
-    return row?.count ?? 0;
   }
 
   async insert(
@@ -68,7 +40,7 @@ export class NotificationWebhooksStore {
        VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING ${COLUMNS}`,
       [uid, teamUid, name, url, events, enabled, sealedSecret],
     );
-    return only(rows);
+    return writtenRow(rows);
   }
 
   /** Locks it for this transaction; writers of messages do not wait. */
@@ -96,7 +68,7 @@ export class NotificationWebhooksStore {
        WHERE uid = $1 RETURNING ${COLUMNS}`,
       [uid, name, url, events, enabled, forgetFailures],
     );
-    return only(rows);
+    return writtenRow(rows);
   }
 
   /** The present secret stays good for a while. Null when there is no such webhook. */
@@ -116,13 +88,21 @@ export class NotificationWebhooksStore {
   }
 
   async countSuccess(tx: Queryable, uid: string): Promise<void> {
-    await tx.query(COUNT_SUCCESS, [uid]);
+    await tx.query(
+      'UPDATE notification_webhooks SET failures = 0, failing_since = NULL WHERE uid = $1 AND failures > 0',
+      [uid],
+    );
   }
 
   /** The number of consecutive failures, and the milliseconds since the first of them. */
   async countFailure(tx: Queryable, uid: string): Promise<{ failures: number; failingMs: number }> {
-    const [row] = await tx.query<{ failures: number; failing_ms: number }>(COUNT_FAILURE, [uid]);
-    return { failures: row?.failures ?? 0, failingMs: row?.failing_ms ?? 0 };
+    const rows = await tx.query<{ failures: number; failingMs: number }>(
+      `UPDATE notification_webhooks SET failures = failures + 1, failing_since = coalesce(failing_since, headrace.now())
+       WHERE uid = $1
+       RETURNING failures, extract(epoch FROM headrace.now() - failing_since)::float8 * 1000 AS "failingMs"`,
+      [uid],
+    );
+    return writtenRow(rows);
   }
 
   async disable(tx: Queryable, uid: string, reason: string): Promise<void> {
@@ -131,9 +111,4 @@ export class NotificationWebhooksStore {
       [uid, reason],
     );
   }
-}
-
-function only([row]: readonly NotificationWebhook[]): NotificationWebhook {
-  if (!row) throw new Error('A statement with RETURNING returned no row.');
-  return row;
 }

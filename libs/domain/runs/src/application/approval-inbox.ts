@@ -3,7 +3,7 @@ import { type Approval, APPROVAL_STATES, type ApprovalState } from '#execution/e
 import type { Caller } from '#platform/auth';
 import { Settings } from '#platform/config';
 import { PageCursors } from '#platform/kernel';
-import { Database, type Statement } from '#platform/persistence';
+import { Database, statement } from '#platform/persistence';
 import { ownersOf } from './runs.service.js';
 
 /** An approval with what a list over all runs shows besides. */
@@ -13,16 +13,12 @@ export type ListedApproval = Approval & {
   readonly position: string;
 };
 
-/** RFC 3339 with microseconds, run, approval. */
-export type ApprovalPosition = readonly [requestedAt: string, runId: string, approvalId: string];
-
 /**
  * Newest first over owners and states, each pair from its own place in the index. What waits is left out when nobody can
  * answer it any more: the run was cancelled or failed, and its runner has not said its last word yet.
  */
-const LIST: Statement = {
-  name: 'approvals.inbox',
-  text: `SELECT a.*, r.title AS run_title, to_char(a.requested_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS position
+const LIST = statement('approvals.inbox')`
+  SELECT a.*, r.title AS run_title, to_char(a.requested_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS position
   FROM unnest($1::text[]) AS o (slot_key) CROSS JOIN unnest($2::text[]) AS s (state)
   CROSS JOIN LATERAL (
     SELECT c.* FROM approvals c
@@ -34,15 +30,10 @@ const LIST: Statement = {
      ORDER BY c.requested_at DESC, c.run_id DESC, c.id DESC LIMIT $6
   ) a
   JOIN runs r ON r.id = a.run_id
- ORDER BY a.requested_at DESC, a.run_id DESC, a.id DESC LIMIT $6`,
-};
+ ORDER BY a.requested_at DESC, a.run_id DESC, a.id DESC LIMIT $6`;
 
 /** A place in front of the newest one; a condition that may be left out would keep the index from being entered there. */
-const BEFORE_ALL: ApprovalPosition = ['infinity', 'ffffffff-ffff-ffff-ffff-ffffffffffff', ''];
-
-export type ApprovalInboxResult =
-  | { readonly kind: 'page'; readonly approvals: readonly ListedApproval[]; readonly nextCursor: string | null }
-  | { readonly kind: 'bad_cursor' };
+const BEFORE_ALL = ['infinity', 'ffffffff-ffff-ffff-ffff-ffffffffffff', ''];
 
 /** The permission requests of all runs that the caller may see: those of the teams of the request, and personal ones. */
 @Injectable()
@@ -57,41 +48,15 @@ export class ApprovalInbox {
   }
 
   /** @param state null: any. */
-  async execute(
-    caller: Caller,
-    state: ApprovalState | null,
-    limit: number,
-    cursor: string | null,
-  ): Promise<ApprovalInboxResult> {
+  async list(caller: Caller, state: ApprovalState | null, limit: number, cursor: string | null) {
     const owners = ownersOf(caller);
     const query = { owners, state };
-    const position = this.cursors.decode(cursor, query);
-    if (position === null) return { kind: 'bad_cursor' };
-    const after = position.length === 0 ? null : (position.map(String) as unknown as ApprovalPosition);
-    const rows = await this.list(owners, state === null ? APPROVAL_STATES : [state], after, limit + 1);
-    const { items: approvals, nextCursor } = this.cursors.page(rows, limit, query, (last) => [
-      last.position,
-      last.run_id,
-      last.id,
-    ]);
-    return { kind: 'page', approvals, nextCursor };
-  }
-
-  /** @param owners `slot_key`s of those whose runs may be seen. */
-  private async list(
-    owners: readonly string[],
-    states: readonly ApprovalState[],
-    after: ApprovalPosition | null,
-    limit: number,
-  ): Promise<ListedApproval[]> {
-    const [requestedAt, runId, approvalId] = after ?? BEFORE_ALL;
-    return this.database.query<ListedApproval & Record<string, unknown>>(LIST, [
-      owners,
-      states,
-      requestedAt,
-      runId,
-      approvalId,
-      limit,
-    ]);
+    const after = this.cursors.decode(cursor, query);
+    if (after === null) return { kind: 'invalid_cursor' } as const;
+    const states = state === null ? APPROVAL_STATES : [state];
+    const position = after.length === 0 ? BEFORE_ALL : after;
+    const rows = await this.database.query<ListedApproval>(LIST, [owners, states, ...position, limit + 1]);
+    const page = this.cursors.page(rows, limit, query, (last) => [last.position, last.run_id, last.id]);
+    return { kind: 'page', ...page } as const;
   }
 }

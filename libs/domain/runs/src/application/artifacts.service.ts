@@ -1,10 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import type { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
 import { ExecutionsStore, slotKeys } from '#execution/executions';
 import { MAX_PLAN_BYTES } from '#execution/runner-protocol';
-import type { Caller } from '#platform/auth';
+import { type Caller, isAllowed } from '#platform/auth';
 import { Settings } from '#platform/config';
-import { Clock, newUid } from '#platform/kernel';
+import { Clock, newUid, type RejectionOf } from '#platform/kernel';
 import { ObjectStore, ObjectTooLargeError } from '#platform/storage';
 import {
   contentData,
@@ -15,39 +16,54 @@ import {
   referenceData,
   type ReferenceReport,
 } from '../domain/artifact.js';
-import { ArtifactsStore, type NewArtifact, type StoredArtifact } from '../persistence/artifacts.store.js';
-import { mayOnOwner, readableBy } from './runs.service.js';
+import {
+  ArtifactsStore,
+  type NewArtifact,
+  type ProbedArtifact,
+  type StoredArtifact,
+} from '../persistence/artifacts.store.js';
+import { readableBy } from './runs.service.js';
 
 export type ArtifactLookup =
-  | { readonly kind: 'found'; readonly artifact: StoredArtifact }
-  | { readonly kind: 'unknown' }
-  | { readonly kind: 'not_yours' };
+  { readonly kind: 'found'; readonly artifact: StoredArtifact } | RejectionOf<'not_found' | 'forbidden'>;
 
-export interface ArtifactLink {
-  readonly url: string;
-  readonly expiresAt: Date;
-  readonly contentType: string;
+/** Who reports, and under which key: the same key again is the same artifact. */
+export interface ArtifactSource {
+  readonly executionId: string;
+  readonly leaseEpoch: number;
+  readonly sourceKey: string;
 }
 
-/** What runs have produced, for those who may read the run. */
+export type ArtifactReportResult =
+  | { readonly kind: 'stored'; readonly uid: string }
+  | { readonly kind: 'lease_lost' }
+  | RejectionOf<'invalid'>
+  | { readonly kind: 'run_full'; readonly maxBytes: number };
+
+type NewReport = { readonly kind: 'new' } & ProbedArtifact;
+
+/**
+ * What runs have produced: reported by runners, read by those who may read the run. Every report renews the lease, and needs
+ * it.
+ */
 @Injectable()
-export class Artifacts {
+export class ArtifactsService {
   constructor(
     private readonly store: ArtifactsStore,
+    private readonly executions: ExecutionsStore,
     private readonly objects: ObjectStore,
     private readonly clock: Clock,
     private readonly settings: Settings,
   ) {}
 
-  /** One round trip. */
   async find(caller: Caller, uid: string): Promise<ArtifactLookup> {
     const artifact = await this.store.find(uid);
-    if (!artifact) return { kind: 'unknown' };
-    return mayOnOwner(caller, artifact.owner, 'runs:read') ? { kind: 'found', artifact } : { kind: 'not_yours' };
+    if (!artifact) return { kind: 'not_found' };
+    return isAllowed(caller, artifact.owner) ? { kind: 'found', artifact } : { kind: 'forbidden' };
   }
 
   /** Where the content can be had for a limited time; null for types that have none. */
-  async link({ uid, type, data, objectKey }: StoredArtifact): Promise<ArtifactLink | null> {
+  async link({ uid, type, data, objectKey }: StoredArtifact) {
     if (objectKey === null) return null;
     const ttlMs = this.settings.signedUrlTtl;
     const expiresAt = new Date(this.clock.now().getTime() + ttlMs);
@@ -60,10 +76,7 @@ export class Artifacts {
   /** A plan's Markdown; null when it is not kept any more. */
   async planText({ objectKey }: StoredArtifact): Promise<string | null> {
     const object = objectKey === null ? null : await this.objects.get(objectKey);
-    if (!object) return null;
-    const chunks: Buffer[] = [];
-    for await (const chunk of object.stream as AsyncIterable<Buffer>) chunks.push(chunk);
-    return Buffer.concat(chunks).toString('utf8');
+    return object && (await buffer(object.stream)).toString();
   }
 
   /**
@@ -73,93 +86,47 @@ export class Artifacts {
   async runByReference(caller: Caller, locator: string): Promise<string | null> {
     return this.store.runByLocator(locator, slotKeys(readableBy(caller)));
   }
-}
 
-export type ArtifactReportResult =
-  | { readonly kind: 'stored'; readonly uid: string }
-  | { readonly kind: 'lease_lost' }
-  | { readonly kind: 'refused'; readonly field: string; readonly detail: string }
-  /** All artifacts of the run together have more than this. */
-  | { readonly kind: 'run_full'; readonly maxBytes: number };
-
-/** Who reports, and under which key: the same key again is the same artifact. */
-export interface ArtifactSource {
-  readonly executionId: string;
-  readonly leaseEpoch: number;
-  readonly sourceKey: string;
-}
-
-interface NewReport {
-  readonly kind: 'new';
-  readonly runId: string;
-  readonly usedBytes: number;
-}
-
-/** Takes what a runner says that its agent has produced. Every report renews the lease, and needs it. */
-@Injectable()
-export class ArtifactReports {
-  constructor(
-    private readonly store: ArtifactsStore,
-    private readonly executions: ExecutionsStore,
-    private readonly objects: ObjectStore,
-    private readonly settings: Settings,
-  ) {}
-
-  /** Rejects with ObjectTooLargeError; the rest of `body` is then unread. */
-  async content(source: ArtifactSource, report: ContentReport, body: Readable): Promise<ArtifactReportResult> {
-    if (report.type === 'SCREENSHOT' && !/^image\//i.test(report.mimeType))
-      return { kind: 'refused', field: 'mime_type', detail: 'must be an image type for a SCREENSHOT' };
+  /** A runner has uploaded the content of an artifact. Rejects with ObjectTooLargeError; the rest of `body` is then unread. */
+  async storeContent(source: ArtifactSource, report: ContentReport, body: Readable): Promise<ArtifactReportResult> {
+    const { artifact_type: type } = report;
+    if (type === 'SCREENSHOT' && !/^image\//i.test(report.mime_type))
+      return invalid('mime_type', 'must be an image type for a SCREENSHOT');
     const probe = await this.probe(source);
     if (probe.kind !== 'new') return probe;
-    const { runId } = probe;
-    const left = this.settings.maxRunArtifactBytes - probe.usedBytes;
+    const { maxRunArtifactBytes, maxArtifactBytes } = this.settings;
+    const left = maxRunArtifactBytes - probe.usedBytes;
     if (left <= 0) return this.full();
     const uid = newUid();
-    const objectKey = `artifacts/${runId}/${uid}`;
-    const isPlan = report.type === 'PLAN';
-    const own = isPlan ? Math.min(MAX_PLAN_BYTES, this.settings.maxArtifactBytes) : this.settings.maxArtifactBytes;
-    const contentType = isPlan ? PLAN_CONTENT_TYPE : report.mimeType;
-    const put = await this.put(objectKey, body, contentType, { own, left });
-    if (put === null) return this.full();
-    const { sizeBytes } = put;
+    const objectKey = `artifacts/${probe.runId}/${uid}`;
+    const isPlan = type === 'PLAN';
+    const own = isPlan ? Math.min(MAX_PLAN_BYTES, maxArtifactBytes) : maxArtifactBytes;
+    const contentType = isPlan ? PLAN_CONTENT_TYPE : report.mime_type.toLowerCase();
+    let sizeBytes: number;
+    try {
+      ({ sizeBytes } = await this.objects.put(objectKey, body, { contentType, maxBytes: Math.min(own, left) }));
+    } catch (error) {
+      if (error instanceof ObjectTooLargeError && left < own) return this.full();
+      throw error;
+    }
     const data = contentData(uid, report, sizeBytes);
-    const result = await this.insert(runId, source, {
-      uid,
-      type: report.type,
-      data,
-      objectKey,
-      locator: null,
-      sizeBytes,
-    });
+    const artifact = { uid, type, data, objectKey, locator: null, sizeBytes };
+    const result = await this.insert(probe.runId, source, artifact);
     // Nobody knows the object but us: when its row was not written it goes. It stays when that is not known; it then
     // goes with the run.
     if (result.kind !== 'stored' || result.uid !== uid) await this.objects.delete(objectKey);
     return result;
   }
 
-  async reference(source: ArtifactSource, report: ReferenceReport): Promise<ArtifactReportResult> {
+  /** A runner reports something that is elsewhere. */
+  async storeReference(source: ArtifactSource, report: ReferenceReport): Promise<ArtifactReportResult> {
     const described = referenceData(report);
-    if (described.kind === 'refused') return described;
+    if (described.kind === 'refused') return invalid(described.field, described.detail);
     const probe = await this.probe(source);
     if (probe.kind !== 'new') return probe;
     const { data, locator } = described;
-    const artifact = { uid: newUid(), type: report.type, data, objectKey: null, locator, sizeBytes: 0 };
+    const artifact = { uid: newUid(), type: report.artifact_type, data, objectKey: null, locator, sizeBytes: 0 };
     return this.insert(probe.runId, source, artifact);
-  }
-
-  /** Null: more than is `left` of the run's. Rejects with ObjectTooLargeError for more than one artifact may have. */
-  private async put(
-    objectKey: string,
-    body: Readable,
-    contentType: string,
-    { own, left }: { readonly own: number; readonly left: number },
-  ): Promise<{ readonly sizeBytes: number } | null> {
-    try {
-      return await this.objects.put(objectKey, body, { contentType, maxBytes: Math.min(own, left) });
-    } catch (error) {
-      if (error instanceof ObjectTooLargeError && left < own) return null;
-      throw error;
-    }
   }
 
   private full(): ArtifactReportResult {
@@ -167,38 +134,36 @@ export class ArtifactReports {
   }
 
   /** `new`: there is something to store. */
-  private async probe({
-    executionId,
-    leaseEpoch,
-    sourceKey,
-  }: ArtifactSource): Promise<ArtifactReportResult | NewReport> {
+  private async probe(source: ArtifactSource): Promise<ArtifactReportResult | NewReport> {
+    const { executionId, leaseEpoch, sourceKey } = source;
     const found = await this.store.probe(executionId, leaseEpoch, sourceKey);
     if (!found) return { kind: 'lease_lost' };
-    return found.known === null ? { kind: 'new', ...found } : this.renewed(executionId, leaseEpoch, found.known);
+    return found.known === null ? { kind: 'new', ...found } : this.renewed(source, found.known);
   }
 
   private async insert(
     runId: string,
-    { executionId, leaseEpoch, sourceKey }: ArtifactSource,
+    source: ArtifactSource,
     artifact: Omit<NewArtifact, 'sourceKey'>,
   ): Promise<ArtifactReportResult> {
+    const { executionId, leaseEpoch, sourceKey } = source;
     const { maxRunArtifactBytes } = this.settings;
     if (await this.store.insert(runId, executionId, leaseEpoch, { ...artifact, sourceKey }, maxRunArtifactBytes))
-      return this.renewed(executionId, leaseEpoch, artifact.uid);
-    const found = await this.store.probe(executionId, leaseEpoch, sourceKey);
-    if (!found) return { kind: 'lease_lost' };
-    if (found.known !== null) return this.renewed(executionId, leaseEpoch, found.known);
-    if (found.usedBytes + artifact.sizeBytes > maxRunArtifactBytes) return this.full();
-    return {
-      kind: 'refused',
-      field: 'artifact_type',
-      detail: `is one too many: the run has ${MAX_ARTIFACTS_PER_RUN} artifacts`,
-    };
+      return this.renewed(source, artifact.uid);
+    const probe = await this.probe(source);
+    if (probe.kind !== 'new') return probe;
+    if (probe.usedBytes + artifact.sizeBytes > maxRunArtifactBytes) return this.full();
+    return invalid('artifact_type', `is one too many: the run has ${MAX_ARTIFACTS_PER_RUN} artifacts`);
   }
 
   /** What is stored stays stored, also when the lease went with it. */
-  private async renewed(executionId: string, leaseEpoch: number, uid: string): Promise<ArtifactReportResult> {
+  private async renewed({ executionId, leaseEpoch }: ArtifactSource, uid: string): Promise<ArtifactReportResult> {
     await this.executions.renew(executionId, leaseEpoch);
     return { kind: 'stored', uid };
   }
 }
+
+const invalid = (field: string, detail: string): ArtifactReportResult => ({
+  kind: 'invalid',
+  issues: [{ pointer: `/${field}`, detail }],
+});

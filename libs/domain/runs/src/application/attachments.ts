@@ -1,14 +1,22 @@
 import { Injectable } from '@nestjs/common';
+import { LEASED } from '#execution/executions';
 import { newUuid } from '#platform/kernel';
+import { Database, statement } from '#platform/persistence';
 import { ObjectStore, type StoredObject } from '#platform/storage';
 import type { AttachmentInput, NewAttachment, StoredAttachment } from '../domain/attachment.js';
-import { AttachmentsStore } from '../persistence/attachments.store.js';
+
+const COLUMNS = 'a.id, a.file_name, a.mime_type, a.size_bytes::float8 AS size_bytes, a.object_key';
+
+const LIST = statement('attachments.list')`
+  SELECT ${COLUMNS} FROM run_attachments a WHERE a.run_id = $1 ORDER BY a.position`;
+const FIND_LEASED = statement('attachments.find-leased')`
+  SELECT ${COLUMNS} FROM executions e LEFT JOIN run_attachments a ON a.run_id = e.run_id AND a.id = $3 WHERE ${LEASED}`;
 
 /** The files that a run was created with: their bytes in the object store, a row each. */
 @Injectable()
 export class Attachments {
   constructor(
-    private readonly store: AttachmentsStore,
+    private readonly database: Database,
     private readonly objects: ObjectStore,
   ) {}
 
@@ -17,36 +25,33 @@ export class Attachments {
     const written = await Promise.allSettled(
       inputs.map(async ({ fileName, mimeType, content }, position): Promise<NewAttachment> => {
         const id = newUuid();
-        const objectKey = `${prefixOf(runId)}/${id}`;
-        const { sizeBytes } = await this.objects.put(objectKey, content, { contentType: mimeType });
-        return { id, position, fileName, mimeType, sizeBytes, objectKey };
+        const key = `attachments/${runId}/${id}`;
+        const { sizeBytes } = await this.objects.put(key, content, { contentType: mimeType });
+        return { id, position, file_name: fileName, mime_type: mimeType, size_bytes: sizeBytes, object_key: key };
       }),
     );
-    const failure = written.find((result) => result.status === 'rejected');
-    if (failure !== undefined) throw failure.reason;
-    return written.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
+    return written.map((result) => {
+      if (result.status === 'rejected') throw result.reason;
+      return result.value;
+    });
   }
 
-  /** In the request's order. One round trip. */
-  list(runId: string): Promise<readonly StoredAttachment[]> {
-    return this.store.list(runId);
+  list(runId: string): Promise<StoredAttachment[]> {
+    return this.database.query<StoredAttachment>(LIST, [runId]);
   }
 
-  /** A download link that works for `ttlMs`. */
-  linkTo({ objectKey, fileName, mimeType }: StoredAttachment, ttlMs: number): Promise<string> {
-    return this.objects.signedUrl(objectKey, { ttlMs, fileName, contentType: mimeType });
+  linkTo({ object_key: key, file_name: fileName, mime_type: contentType }: StoredAttachment, ttlMs: number) {
+    return this.objects.signedUrl(key, { ttlMs, fileName, contentType });
   }
 
-  /** For the runner that places the file. */
   async readFor(
     executionId: string,
     leaseEpoch: number,
     attachmentId: string,
   ): Promise<StoredObject | 'none' | 'lease_lost'> {
-    const found = await this.store.findLeased(executionId, leaseEpoch, attachmentId);
-    if (found === 'lease_lost' || found === 'none') return found;
-    return (await this.objects.get(found.objectKey)) ?? 'none';
+    const values = [executionId, leaseEpoch, attachmentId];
+    const [found] = await this.database.query<StoredAttachment | { object_key: null }>(FIND_LEASED, values);
+    if (!found) return 'lease_lost';
+    return (found.object_key !== null && (await this.objects.get(found.object_key))) || 'none';
   }
 }
-
-const prefixOf = (runId: string): string => `attachments/${runId}`;

@@ -1,7 +1,8 @@
 import { Injectable } from '@nestjs/common';
-import { type Caller, ownerFor } from '#platform/auth';
+import { type Caller, isAllowed, ownerFor } from '#platform/auth';
 import { Settings } from '#platform/config';
-import { type Issue, newUuid } from '#platform/kernel';
+import { BackgroundTasks } from '#platform/jobs';
+import { fieldName, type Issue, newUuid } from '#platform/kernel';
 import { ObjectDisposal } from '#platform/storage';
 import { workerHostFault } from '#execution/worker-protocol';
 import type { AttachmentInput } from '../domain/attachment.js';
@@ -10,11 +11,9 @@ import { isOversized, MAX_CONFIG_BYTES, resolveConfig } from '../domain/resolve-
 import {
   type AgentConfig,
   EXTERNAL_POOL,
-  PlacementNudge,
+  PLACE_RUNS_TASK,
   poolOf,
-  type PrincipalRef,
   type RunOwner,
-  type RunState,
   slotKey,
   Transcripts,
   ExecutionTokens,
@@ -27,19 +26,20 @@ import {
   type RunSourceType,
   titleFromPrompt,
 } from '../domain/run.js';
-import { type NewRun, objectFolders } from '../persistence/run-insert-sql.js';
-import { type IdempotencyClaim, launchClaim, RunInserts, type ScopedClaim } from '../persistence/run-inserts.js';
-import { Attachments } from './attachments.js';
-import { McpSecrets } from './mcp-secrets.js';
-import { PersonalRunPolicy } from './personal-run-policy.js';
-import { mayOnOwner } from './runs.service.js';
 import {
-  type FoundReferences,
-  type ReferenceRefusal,
-  type RequestedReferences,
-  RunReferences,
-} from './run-references.js';
-import { RunSkills, type SkilledConfig } from './run-skills.js';
+  type CreatedRun,
+  type IdempotencyClaim,
+  launchClaim,
+  objectFolders,
+  RunInserts,
+  type NewRun,
+  type ScopedClaim,
+} from '../persistence/run-inserts.js';
+import { Attachments } from './attachments.js';
+import { ConfigSecrets } from './config-secrets.js';
+import { PersonalRunPolicy } from './personal-run-policy.js';
+import { type ReferenceRefusal, type RequestedReferences, RunReferences } from './run-references.js';
+import { RunSkills } from './run-skills.js';
 
 export interface CreateRunCommand extends RequestedReferences {
   readonly prompt: string;
@@ -71,13 +71,6 @@ export interface CreateRunCommand extends RequestedReferences {
   readonly launchKey?: string;
 }
 
-export interface CreatedRun {
-  readonly kind: 'created';
-  readonly runId: string;
-  readonly state: RunState;
-  readonly atCapacity: boolean;
-}
-
 export type CreateRunResult =
   | CreatedRun
   | ReferenceRefusal
@@ -87,10 +80,6 @@ export type CreateRunResult =
   /** Something that the run needs cannot be read at the moment; the same request may succeed later. */
   | ({ readonly kind: 'unavailable' } & Issue)
   | { readonly kind: 'key_reused' };
-
-export type RegisterRunResult =
-  | (CreatedRun & { readonly executionId: string; readonly token: string })
-  | Exclude<CreateRunResult, { kind: 'created' }>;
 
 /**
  * Queues a run: config resolved, run and first event committed together. One round trip when nothing is referenced; an
@@ -108,8 +97,8 @@ export class CreateRun {
     private readonly attachments: Attachments,
     private readonly transcripts: Transcripts,
     private readonly disposal: ObjectDisposal,
-    private readonly secrets: McpSecrets,
-    private readonly nudge: PlacementNudge,
+    private readonly secrets: ConfigSecrets,
+    private readonly tasks: BackgroundTasks,
     private readonly personalRuns: PersonalRunPolicy,
     settings: Settings,
   ) {
@@ -121,7 +110,7 @@ export class CreateRun {
     const owner = ownerFor(caller, command.team);
     if (owner === null)
       return invalid('/team', 'a caller on several teams picks the team with the X-Headrace-Team-Uid header');
-    if (!mayOnOwner(caller, owner, 'runs:write'))
+    if (!isAllowed(caller, owner, 'runs:write'))
       return { kind: 'not_authorized', detail: 'Your role on the team does not allow creating runs.' };
     const refused = this.personalRuns.refusal(caller, owner);
     if (refused !== null) return { kind: 'not_authorized', detail: refused };
@@ -148,7 +137,7 @@ export class CreateRun {
       otherHarness(found.continued, config);
     if (refusal) return this.replayOr(refusal, claim);
     // 4. Skills. A repeated key is answered before they are looked up, which may take a while.
-    const known = config.skills === undefined ? null : await this.replay(claim);
+    const known = config.skills && claim && (await this.inserts.find(claim));
     if (known) return known;
     const { prompt: given, skillArguments, skillWaitMs } = command;
     const skilled = await this.skills.apply(caller, owner, config, {
@@ -162,109 +151,69 @@ export class CreateRun {
     });
     if (skilled.kind !== 'skilled') return this.replayOr(skilled, claim);
     // 5. Objects, then the run and its first event in one statement.
-    return this.insert(caller, owner, command, { found, skilled, metadata }, claim);
+    const id = newUuid();
+    const { identity, parent, continued } = found;
+    const { type, uid } = caller.principal;
+    // Objects go before the row that names them. First of all they are noted for deletion, and the statement that writes the
+    // row takes the note back: whatever happens in between, nothing is lost and nothing stays behind.
+    const { attachments = [] } = command;
+    if (continued !== null || attachments.length > 0) await this.disposal.discardLater(objectFolders(id));
+    const transcript = continued && (await this.transcripts.copyFor(continued.id, id));
+    const run: NewRun = {
+      id,
+      team_uid: owner.teamUid,
+      owner_user_uid: owner.userUid,
+      slot_key: slotKey(owner),
+      pool: command.external === undefined ? poolOf(skilled.config) : EXTERNAL_POOL,
+      title: command.title ?? titleFromPrompt(command.prompt),
+      prompt: command.prompt,
+      source: command.source,
+      execution_location: command.external ?? 'REMOTE',
+      mode: command.mode ?? 'normal',
+      interactive: command.interactive ?? false,
+      creator_type: type,
+      creator_uid: uid,
+      executor_type: identity ? 'service_account' : type,
+      executor_uid: identity?.uid ?? uid,
+      config: this.secrets.sealForRun(id, skilled.config),
+      agent_skill: skilled.skill,
+      metadata,
+      parent_run_id: parent?.id ?? null,
+      ancestor_run_ids: parent ? [...parent.ancestorRunIds, parent.id] : [],
+      conversation_id: continued?.conversationId ?? null,
+      session_id: continued?.sessionId ?? null,
+      transcript,
+      schedule: command.schedule ?? null,
+      trigger_url: command.triggerUrl ?? null,
+      attachments: await this.attachments.prepare(id, attachments),
+    };
+    const result = await this.inserts.insert(run, claim);
+    // At capacity the next slot that is released wakes the placement.
+    if (result.kind === 'created' && result.runId === id && !result.atCapacity && command.external === undefined)
+      this.tasks.wake(PLACE_RUNS_TASK);
+    return result;
   }
 
   /**
    * Registers a run that the caller executes on another machine. The answer has what its runner claims the execution with,
    * within CLAIM_DEADLINE: a token that is valid for this execution and nothing else.
    */
-  async register(
-    caller: Caller,
-    location: RunExecutionLocation,
-    command: Omit<CreateRunCommand, 'external'>,
-  ): Promise<RegisterRunResult> {
+  async register(caller: Caller, location: RunExecutionLocation, command: Omit<CreateRunCommand, 'external'>) {
     const result = await this.execute(caller, { ...command, external: location });
     if (result.kind !== 'created') return result;
     const executionId = await this.inserts.executionOf(result.runId);
     return { ...result, executionId, token: this.tokens.mint(executionId) };
   }
 
-  private async insert(
-    { principal }: Caller,
-    owner: RunOwner,
-    command: CreateRunCommand,
-    { found: { identity, parent, continued }, skilled: { config, skill }, metadata }: Settled,
-    claim: ScopedClaim | null,
-  ): Promise<CreateRunResult> {
-    const id = newUuid();
-    const creator: PrincipalRef = { type: principal.type, uid: principal.uid };
-    const run: NewRun = {
-      id,
-      owner,
-      pool: command.external === undefined ? poolOf(config) : EXTERNAL_POOL,
-      title: command.title ?? titleFromPrompt(command.prompt),
-      prompt: command.prompt,
-      source: command.source,
-      executionLocation: command.external ?? 'REMOTE',
-      mode: command.mode ?? 'normal',
-      interactive: command.interactive ?? false,
-      creator,
-      executor: identity ? { type: 'service_account', uid: identity.uid } : creator,
-      config: this.secrets.seal(id, config),
-      skill,
-      metadata,
-      parentRunId: parent?.id ?? null,
-      ancestorRunIds: parent ? [...parent.ancestorRunIds, parent.id] : [],
-      schedule: command.schedule ?? null,
-      triggerUrl: command.triggerUrl ?? null,
-      ...(await this.storeObjects(id, continued, command.attachments ?? [])),
-    };
-    const result = await this.inserts.insert(run, claim);
-    switch (result.kind) {
-      case 'created':
-        // At capacity the next freed slot nudges.
-        if (!result.atCapacity && command.external === undefined) this.nudge.nudge();
-        return {
-          kind: 'created',
-          runId: id,
-          state: command.external === undefined ? 'QUEUED' : 'PENDING',
-          atCapacity: result.atCapacity,
-        };
-      case 'replayed':
-        return { kind: 'created', runId: result.runId, state: result.state, atCapacity: false };
-      case 'key_reused':
-        return result;
-    }
-  }
-
-  /**
-   * Objects go before the row that names them. First of all they are noted for deletion, and the statement that writes the
-   * row takes the note back: whatever happens in between, nothing is lost and nothing stays behind.
-   */
-  private async storeObjects(
-    runId: string,
-    continued: Run | null,
-    inputs: readonly AttachmentInput[],
-  ): Promise<Pick<NewRun, 'continues' | 'attachments'>> {
-    if (continued !== null || inputs.length > 0) await this.disposal.discardLater(objectFolders(runId));
-    const transcript = continued && (await this.transcripts.copyFor(continued.id, runId));
-    return {
-      continues:
-        continued !== null && continued.conversationId !== null
-          ? { conversationId: continued.conversationId, sessionId: continued.sessionId, transcript }
-          : null,
-      attachments: await this.attachments.prepare(runId, inputs),
-    };
+  /** Ids of the runs that were started under these launch keys, by key; a key without a run is absent. One round trip. */
+  findLaunched(keys: readonly string[]): Promise<ReadonlyMap<string, string>> {
+    return this.inserts.findLaunched(keys);
   }
 
   /** A request that was answered before is answered the same again, though what it refers to may have changed since. */
   private async replayOr(refusal: CreateRunResult, claim: ScopedClaim | null): Promise<CreateRunResult> {
-    return (await this.replay(claim)) ?? refusal;
+    return (claim && (await this.inserts.find(claim))) ?? refusal;
   }
-
-  private async replay(claim: ScopedClaim | null): Promise<CreateRunResult | null> {
-    const known = claim && (await this.inserts.find(claim));
-    if (known?.kind !== 'replayed') return known;
-    return { kind: 'created', runId: known.runId, state: known.state, atCapacity: false };
-  }
-}
-
-/** What was found and resolved for a command. */
-interface Settled {
-  readonly found: FoundReferences;
-  readonly skilled: Extract<SkilledConfig, { kind: 'skilled' }>;
-  readonly metadata: Metadata | null;
 }
 
 /** A caller's key is one of theirs for this owner; what the service starts has a separate scope. */
@@ -299,4 +248,17 @@ function otherHarness(continued: Run | null, { harness }: AgentConfig): Referenc
 function unreachableHost({ worker_host: host }: AgentConfig): ReferenceRefusal | null {
   const fault = host === undefined ? null : workerHostFault(host);
   return fault === null ? null : invalid('/config/worker_host', `${fault}, wherever it comes from`);
+}
+
+/** Why the service could not start a run by itself. `unavailable`: perhaps it can in a while; else somebody has to change something. */
+export interface LaunchRefusal {
+  readonly kind: 'refused' | 'unavailable';
+  /** For people; names the field. */
+  readonly reason: string;
+}
+
+export function launchRefusal(refused: Exclude<CreateRunResult, { kind: 'created' }>): LaunchRefusal {
+  const kind = refused.kind === 'unavailable' ? 'unavailable' : 'refused';
+  if ('pointer' in refused) return { kind, reason: `${fieldName(refused.pointer)} ${refused.detail}` };
+  return { kind, reason: 'detail' in refused ? refused.detail : refused.kind };
 }

@@ -1,14 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import type { Caller } from '#platform/auth';
 import { Settings } from '#platform/config';
-import { type CursorValue, isUuid, PageCursors } from '#platform/kernel';
-import { QUERY_CANCELED, sqlState } from '#platform/persistence';
+import { type CursorValue, type Issue, isUuid, PageCursors, type RejectionOf } from '#platform/kernel';
 import type { Run } from '../domain/run.js';
 import { type RunFilters, type RunSearch, searchWords } from '../domain/run-filters.js';
 import { isSearched, type RunListQuery, type RunPosition, type SortOrder } from '../persistence/run-list-parts.js';
 import type { RunSort } from '../persistence/run-list-filters.js';
-import { type FoundPage, RunLists } from '../persistence/run-lists.js';
-import { SearchLimiter } from './search-limiter.js';
+import { type FoundPage, RunLists, type SearchFailure } from '../persistence/run-lists.js';
 import { ownersOf, RunsService } from './runs.service.js';
 
 export interface ListRunsQuery {
@@ -23,12 +21,9 @@ export interface ListRunsQuery {
 
 export type ListRunsResult =
   | { readonly kind: 'page'; readonly runs: readonly Run[]; readonly nextCursor: string | null }
-  | { readonly kind: 'bad_cursor' }
-  | { readonly kind: 'unknown_ancestor' }
-  /** The search did not end in time. */
-  | { readonly kind: 'too_slow' }
-  /** Too many searches at once. */
-  | { readonly kind: 'busy' };
+  | RejectionOf<'invalid_cursor'>
+  | { readonly kind: 'invalid'; readonly issue: Issue }
+  | { readonly kind: SearchFailure };
 
 interface Place {
   readonly after: RunPosition;
@@ -43,7 +38,6 @@ export class ListRuns {
 
   constructor(
     private readonly lists: RunLists,
-    private readonly gate: SearchLimiter,
     private readonly runs: RunsService,
     settings: Settings,
   ) {
@@ -59,10 +53,10 @@ export class ListRuns {
     };
     const identity = { owners, sort, order, filters, text };
     const place = asked.cursor === null ? null : placeOf(this.cursors.decode(asked.cursor, identity));
-    if (asked.cursor !== null && place === null) return { kind: 'bad_cursor' };
+    if (asked.cursor !== null && place === null) return { kind: 'invalid_cursor' };
     const { ancestorRunId } = filters;
-    if (ancestorRunId !== undefined && (await this.runs.find(caller, ancestorRunId, 'runs:read')).kind !== 'found')
-      return { kind: 'unknown_ancestor' };
+    if (ancestorRunId !== undefined && (await this.runs.find(caller, ancestorRunId)).kind !== 'found')
+      return { kind: 'invalid', issue: UNKNOWN_ANCESTOR };
     const search = text === null ? null : searchOf(text, place);
     const query: RunListQuery = {
       owners,
@@ -73,7 +67,7 @@ export class ListRuns {
       after: place?.after ?? null,
     };
     const found = await this.find(query, search !== null && place === null);
-    if ('kind' in found) return found;
+    if (typeof found === 'string') return { kind: found };
     const last = found.runs.at(-1);
     const reading = found.terms.map(({ fuzzy }) => (fuzzy ? '~' : '=')).join('');
     return {
@@ -84,17 +78,17 @@ export class ListRuns {
     };
   }
 
-  private async find(query: RunListQuery, resolve: boolean): Promise<FoundPage | { kind: 'too_slow' | 'busy' }> {
+  private async find(query: RunListQuery, resolve: boolean): Promise<FoundPage | SearchFailure> {
     if (query.owners.length === 0) return { runs: [], hasMore: false, terms: [] };
     if (!isSearched(query)) return this.lists.ordered(query);
-    try {
-      return (await this.gate.run(() => this.lists.searched(query, resolve))) ?? { kind: 'busy' };
-    } catch (error) {
-      if (sqlState(error) === QUERY_CANCELED) return { kind: 'too_slow' };
-      throw error;
-    }
+    return this.lists.limited(() => this.lists.searched(query, resolve));
   }
 }
+
+const UNKNOWN_ANCESTOR: Issue = {
+  pointer: '/ancestor_run_id',
+  detail: 'must be a run that exists and that you may see',
+};
 
 function searchOf(text: string, place: Place | null): RunSearch {
   const whole = text.trim().toLowerCase();

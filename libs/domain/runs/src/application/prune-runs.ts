@@ -23,21 +23,12 @@ export abstract class RunDataOwner {
   abstract removeLogs(tx: Queryable, runIds: readonly string[]): Promise<void>;
 }
 
-/** All registered owners of data of runs. */
 @Injectable()
 export class RunDataOwners {
-  private readonly owners = new Set<RunDataOwner>();
+  readonly all = new Set<RunDataOwner>();
 
   register(owner: RunDataOwner): void {
-    this.owners.add(owner);
-  }
-
-  async removeRuns(tx: Queryable, runIds: readonly string[]): Promise<void> {
-    for (const owner of this.owners) await owner.removeRuns(tx, runIds);
-  }
-
-  async removeLogs(tx: Queryable, runIds: readonly string[]): Promise<void> {
-    for (const owner of this.owners) await owner.removeLogs(tx, runIds);
+    this.all.add(owner);
   }
 }
 
@@ -49,13 +40,6 @@ export interface PruneStep {
   readonly pruned: number;
   /** False: nothing is left for now, or another process is at it. */
   readonly hasMore: boolean;
-}
-
-interface Pruned {
-  /** Runs that nothing held, whether or not there was anything to prune. */
-  readonly free: ReadonlySet<string>;
-  /** Runs that something was pruned of. */
-  readonly pruned: number;
 }
 
 const DONE: PruneStep = { pruned: 0, hasMore: false };
@@ -125,7 +109,8 @@ export class PruneRuns {
     return slotKey === null ? null : { slotKey, updatedAt: walk.upto, runId: FIRST_RUN_ID };
   }
 
-  private async prune(tx: Queryable, kind: RetentionKind, runIds: readonly string[], until: string): Promise<Pruned> {
+  /** `free`: runs that nothing held, whether or not there was anything to prune. */
+  private async prune(tx: Queryable, kind: RetentionKind, runIds: readonly string[], until: string) {
     const runs = runIds.length === 0 ? [] : await this.store.lockPrunable(tx, runIds, until);
     const ids = runs.map(({ id }) => id);
     const free = new Set(ids);
@@ -135,13 +120,13 @@ export class PruneRuns {
         // Everything below a folder, whatever points to it: nothing writes there any more. Most runs have none of them,
         // and a folder that is noted has to be looked into.
         await this.disposal.discardBelow(tx, await this.store.foldersOf(tx, ids));
-        await this.owners.removeRuns(tx, ids);
+        for (const owner of this.owners.all) await owner.removeRuns(tx, ids);
         await this.store.deleteRuns(tx, ids);
         return { free, pruned: ids.length };
       case 'transcripts':
         return { free, pruned: await this.pruneTranscripts(tx, runs) };
       case 'timelines':
-        await this.owners.removeLogs(tx, ids);
+        for (const owner of this.owners.all) await owner.removeLogs(tx, ids);
         return { free, pruned: await this.store.deleteLogs(tx, ids) };
     }
   }

@@ -1,30 +1,21 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Clock, uuidFloor } from '#platform/kernel';
 import { Database, type Queryable } from '#platform/persistence';
-import { facetsOf } from '../persistence/run-insert-sql.js';
+import { facetsOf } from '../persistence/run-inserts.js';
 
-/** The runs with an id behind `after`, up to and with `to`. */
-interface RunRange {
-  readonly after: string;
-  readonly to: string;
-}
-
+/** The runs with an id behind `$1`, up to and with `$2`. */
 const IN_RANGE = 'r.id > $1 AND r.id <= $2';
 
-/** Runs looked at in one transaction. */
 const BATCH = 1000;
 /** Runs younger than this are looked at again: ids are made before their rows are committed, and by several clocks. */
 const SETTLED_AFTER_MS = 10 * 60_000;
 const LONGEST_ROUND_MS = 60_000;
 
 interface Step {
-  /** Runs that lacked something. */
   readonly repaired: number;
   /** The last run looked at; null: there are no more, or another process is at it. */
   readonly last: string | null;
 }
-
-const NOTHING: Step = { repaired: 0, last: null };
 
 /**
  * Gives runs the facets and ancestors that they lack, because a process of an older version has created them: such
@@ -56,50 +47,34 @@ export class RepairFacets {
   /** The next runs behind `after`, or, when that is null, behind where everything was looked at. */
   private async step(after: string | null, settled: string): Promise<Step> {
     return this.database.transaction(async (tx) => {
-      const upto = await this.lockProgress(tx);
-      if (upto === null) return NOTHING;
-      const from = after ?? upto;
-      const { to, count } = await this.next(tx, from, BATCH);
-      if (to === null) return NOTHING;
-      const range = { after: from, to };
+      // As for lists: these tables are never read whole, whatever the planner expects of the newest ids.
+      await tx.query(`SELECT set_config('enable_seqscan', 'off', true)`);
+      const [progress] = await tx.query<{ upto: string }>(`SELECT upto FROM facet_repairs FOR UPDATE SKIP LOCKED`);
+      if (!progress) return { repaired: 0, last: null };
+      const from = after ?? progress.upto;
+      const [next] = await tx.query<{ to: string | null; count: number }>(
+        `SELECT (array_agg(id ORDER BY id DESC))[1] AS to, count(*)::int AS count
+           FROM (SELECT id FROM runs WHERE id > $1 ORDER BY id LIMIT $2) n`,
+        [from, BATCH],
+      );
+      if (!next?.to) return { repaired: 0, last: null };
+      const { to, count } = next;
       const changed: string[] = [];
-      for (let generation = await this.setAncestors(tx, range); generation.length > 0;) {
+      for (let generation = await this.setAncestors(tx, from, to); generation.length > 0;) {
         changed.push(...generation);
-        generation = await this.setAncestors(tx, range);
+        generation = await this.setAncestors(tx, from, to);
       }
-      const repaired = await this.writeFacets(tx, range, changed);
-      await this.setUpto(tx, to < settled ? to : settled);
+      const repaired = await this.writeFacets(tx, from, to, changed);
+      await tx.query(`UPDATE facet_repairs SET upto = $1 WHERE upto < $1`, [to < settled ? to : settled]);
       return { repaired, last: count === BATCH ? to : null };
     });
-  }
-
-  /** Up to where everything was looked at, locked until the transaction ends; null when another process is at it. */
-  private async lockProgress(tx: Queryable): Promise<string | null> {
-    // As for lists: these tables are never read whole, whatever the planner expects of the newest ids.
-    await tx.query(`SELECT set_config('enable_seqscan', 'off', true)`);
-    const [row] = await tx.query<{ upto: string }>(`SELECT upto FROM facet_repairs FOR UPDATE SKIP LOCKED`);
-    return row?.upto ?? null;
-  }
-
-  private async setUpto(tx: Queryable, upto: string): Promise<void> {
-    await tx.query(`UPDATE facet_repairs SET upto = $1 WHERE upto < $1`, [upto]);
-  }
-
-  /** The id of the last of the next `limit` runs behind `after`, and how many there are. */
-  private async next(tx: Queryable, after: string, limit: number): Promise<{ to: string | null; count: number }> {
-    const [row] = await tx.query<{ to: string | null; count: number }>(
-      `SELECT (array_agg(id ORDER BY id DESC))[1] AS to, count(*)::int AS count
-         FROM (SELECT id FROM runs WHERE id > $1 ORDER BY id LIMIT $2) n`,
-      [after, limit],
-    );
-    return row ?? { to: null, count: 0 };
   }
 
   /**
    * Ancestors of runs whose parent has been given its own: one generation. Returns the runs that it changed. A parent
    * that is gone is the only ancestor that is still known.
    */
-  private async setAncestors(tx: Queryable, { after, to }: RunRange): Promise<string[]> {
+  private async setAncestors(tx: Queryable, after: string, to: string): Promise<string[]> {
     const rows = await tx.query<{ id: string }>(
       `WITH wrong AS (
          SELECT r.id, right_ones.ids FROM runs r LEFT JOIN runs p ON p.id = r.parent_run_id
@@ -114,7 +89,7 @@ export class RepairFacets {
   }
 
   /** Writes the facets of runs that have none, and again those of the `changed` runs. Returns how many runs that were. */
-  private async writeFacets(tx: Queryable, { after, to }: RunRange, changed: readonly string[]): Promise<number> {
+  private async writeFacets(tx: Queryable, after: string, to: string, changed: readonly string[]): Promise<number> {
     // The lock keeps a run from being pruned meanwhile: nothing else would take its facets along.
     const rows = await tx.query(
       `WITH lacking AS (

@@ -10,20 +10,18 @@ import {
   type OfferDescription,
 } from '#execution/executions';
 import type { Assignment, AttachmentRef, HarnessDefinition } from '#execution/runner-protocol';
-import { Database, type Statement } from '#platform/persistence';
+import { Database, statement } from '#platform/persistence';
 import type { StoredAttachment } from '../domain/attachment.js';
 import { maskConfig } from '../domain/resolve-config.js';
 import type { Run } from '../domain/run.js';
 import { RunsStore } from '../persistence/runs.store.js';
 import { Attachments } from './attachments.js';
 import { HarnessSecrets } from './harness-secrets.js';
-import { McpSecrets } from './mcp-secrets.js';
+import { ConfigSecrets } from './config-secrets.js';
 import { PersonalRunPolicy } from './personal-run-policy.js';
 
-const ENVIRONMENT_OF: Statement = {
-  name: 'executions.environment-of',
-  text: `SELECT r.config->>'environment_id' AS uid FROM executions e JOIN runs r ON r.id = e.run_id WHERE e.id = $1`,
-};
+const ENVIRONMENT_OF = statement('executions.environment-of')`
+  SELECT r.config->>'environment_id' AS uid FROM executions e JOIN runs r ON r.id = e.run_id WHERE e.id = $1`;
 
 /** Builds the assignments of runners: everything that the run refers to, looked up when its execution is claimed. */
 @Injectable()
@@ -37,7 +35,7 @@ export class RunAssignments extends AssignmentSource {
     private readonly setUps: EnvironmentSetUp,
     private readonly agents: AgentDirectory,
     private readonly attachments: Attachments,
-    private readonly mcpSecrets: McpSecrets,
+    private readonly configSecrets: ConfigSecrets,
     private readonly harnessSecrets: HarnessSecrets,
     private readonly personalRuns: PersonalRunPolicy,
     private readonly configured: ConfiguredHarnesses,
@@ -152,7 +150,7 @@ export class RunAssignments extends AssignmentSource {
 
   /** The run's MCP servers with their secret values; null: one that the team had registered does not exist any more. */
   private async findServers(run: Run): Promise<Record<string, McpServerConfig> | null> {
-    const own = this.mcpSecrets.open(run.id, run.config).mcp_servers ?? {};
+    const own = this.configSecrets.openForRun(run.id, run.config).mcp_servers ?? {};
     const uids = Object.values(own).flatMap(({ warp_id: uid }) => (uid === undefined ? [] : [uid]));
     if (uids.length === 0) return own;
     if (run.owner.teamUid === null) return null;
@@ -180,9 +178,12 @@ const impossible = (message: string): BuiltAssignment => ({
   message,
 });
 
-function toAttachmentRef({ id, fileName, mimeType, sizeBytes }: StoredAttachment): AttachmentRef {
-  return { attachment_id: id, file_name: fileName, mime_type: mimeType, size_bytes: sizeBytes };
-}
+const toAttachmentRef = ({ id, file_name, mime_type, size_bytes }: StoredAttachment): AttachmentRef => ({
+  attachment_id: id,
+  file_name,
+  mime_type,
+  size_bytes,
+});
 
 /** How long a runner stays when the set-up fails; nothing when it does not. */
 function retentionOf(environment: Environment | null): Pick<Assignment, 'failure_session_retention_minutes'> {

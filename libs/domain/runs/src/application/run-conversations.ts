@@ -2,7 +2,8 @@ import { Injectable } from '@nestjs/common';
 import { Transcripts } from '#execution/executions';
 import type { Caller } from '#platform/auth';
 import { Settings } from '#platform/config';
-import { Database, type Statement } from '#platform/persistence';
+import type { RejectionOf } from '#platform/kernel';
+import { Database, type Statement, statement } from '#platform/persistence';
 import { READABLE } from '../persistence/runs.store.js';
 import { readableBy } from './runs.service.js';
 
@@ -12,49 +13,30 @@ export interface ConversationRun {
   readonly conversationId: string;
   /** Which normalizer reads it; null: the one of the runner protocol’s events. */
   readonly conversationFormat: string | null;
-  /** Id of the harness. */
   readonly harness: string;
   /** What the stored raw transcript was written by; null: there is none. */
   readonly transcriptFormat: string | null;
 }
 
 /** Of a conversation that was continued more often, the newest runs are shown. */
-export const MAX_CONVERSATION_RUNS = 200;
+const MAX_CONVERSATION_RUNS = 200;
 
-const FIND: Statement = {
-  name: 'conversations.runs',
-  text: `SELECT r.id, r.conversation_id, r.conversation_format, coalesce(r.config->'harness'->>'type', 'oz') AS harness,
-    r.transcript->>'format' AS transcript_format
-  FROM runs r WHERE r.conversation_id = $1 AND ${READABLE} ORDER BY r.created_at DESC, r.id DESC LIMIT ${MAX_CONVERSATION_RUNS}`,
-};
-const EXISTS: Statement = {
-  name: 'conversations.exists',
-  text: 'SELECT EXISTS (SELECT 1 FROM runs WHERE conversation_id = $1) AS exists',
-};
-const SESSION: Statement = {
-  name: 'conversations.session',
-  text: `SELECT r.session_id FROM runs r WHERE r.conversation_id = $1 AND ${READABLE} AND r.session_id IS NOT NULL
-  ORDER BY r.created_at DESC, r.id DESC LIMIT 1`,
-};
-const OF_SESSION: Statement = {
-  name: 'conversations.of-session',
-  text: `SELECT r.conversation_id FROM runs r WHERE r.session_id = $1 AND ${READABLE} AND r.conversation_id IS NOT NULL
-  ORDER BY r.created_at DESC, r.id DESC LIMIT 1`,
-};
-
-interface Row extends Record<string, unknown> {
-  readonly id: string;
-  readonly conversation_id: string;
-  readonly conversation_format: string | null;
-  readonly harness: string;
-  readonly transcript_format: string | null;
-}
+const FIND = statement('conversations.runs')`
+  SELECT r.id, r.conversation_id AS "conversationId", r.conversation_format AS "conversationFormat",
+    coalesce(r.config->'harness'->>'type', 'oz') AS harness, r.transcript->>'format' AS "transcriptFormat"
+  FROM runs r WHERE r.conversation_id = $1 AND ${READABLE} ORDER BY r.created_at DESC, r.id DESC LIMIT ${MAX_CONVERSATION_RUNS}`;
+const EXISTS = statement('conversations.exists')`
+  SELECT EXISTS (SELECT 1 FROM runs WHERE conversation_id = $1) AS exists`;
+const SESSION = statement('conversations.session')`
+  SELECT r.session_id AS found FROM runs r WHERE r.conversation_id = $1 AND ${READABLE} AND r.session_id IS NOT NULL
+  ORDER BY r.created_at DESC, r.id DESC LIMIT 1`;
+const OF_SESSION = statement('conversations.of-session')`
+  SELECT r.conversation_id AS found FROM runs r WHERE r.session_id = $1 AND ${READABLE} AND r.conversation_id IS NOT NULL
+  ORDER BY r.created_at DESC, r.id DESC LIMIT 1`;
 
 export type ConversationLookup =
   /** Oldest run first, at least one. */
-  | { readonly kind: 'found'; readonly runs: readonly ConversationRun[] }
-  | { readonly kind: 'unknown' }
-  | { readonly kind: 'not_yours' };
+  { readonly kind: 'found'; readonly runs: readonly ConversationRun[] } | RejectionOf<'not_found' | 'forbidden'>;
 
 /** What other libraries ask about conversations: which runs share one, and where its transcript and session are. */
 @Injectable()
@@ -68,10 +50,10 @@ export class RunConversations {
   /** The runs of the conversation that the caller may see, oldest first. */
   async find(caller: Caller, conversationId: string): Promise<ConversationLookup> {
     const { teamUids, userUid } = readableBy(caller);
-    const rows = await this.database.query<Row>(FIND, [conversationId, teamUids, userUid]);
-    if (rows.length > 0) return { kind: 'found', runs: rows.reverse().map(toConversationRun) };
+    const rows = await this.database.query<ConversationRun>(FIND, [conversationId, teamUids, userUid]);
+    if (rows.length > 0) return { kind: 'found', runs: rows.reverse() };
     const [row] = await this.database.query<{ exists: boolean }>(EXISTS, [conversationId]);
-    return { kind: row?.exists === true ? 'not_yours' : 'unknown' };
+    return { kind: row?.exists === true ? 'forbidden' : 'not_found' };
   }
 
   /** A time-limited link to a run's raw transcript; null when it has none. The caller's permission has been checked. */
@@ -80,26 +62,18 @@ export class RunConversations {
   }
 
   /** The session of the conversation's newest run that has one; null also for what the caller may not see. */
-  async sessionOf(caller: Caller, conversationId: string): Promise<string | null> {
-    const { teamUids, userUid } = readableBy(caller);
-    const [row] = await this.database.query<{ session_id: string }>(SESSION, [conversationId, teamUids, userUid]);
-    return row?.session_id ?? null;
+  sessionOf(caller: Caller, conversationId: string): Promise<string | null> {
+    return this.newest(SESSION, caller, conversationId);
   }
 
   /** The conversation of the newest run that had this session of its agent; null also for what the caller may not see. */
-  async conversationOf(caller: Caller, sessionId: string): Promise<string | null> {
-    const { teamUids, userUid } = readableBy(caller);
-    const [row] = await this.database.query<{ conversation_id: string }>(OF_SESSION, [sessionId, teamUids, userUid]);
-    return row?.conversation_id ?? null;
+  conversationOf(caller: Caller, sessionId: string): Promise<string | null> {
+    return this.newest(OF_SESSION, caller, sessionId);
   }
-}
 
-function toConversationRun(row: Row): ConversationRun {
-  return {
-    id: row.id,
-    conversationId: row.conversation_id,
-    conversationFormat: row.conversation_format,
-    harness: row.harness,
-    transcriptFormat: row.transcript_format,
-  };
+  private async newest(query: Statement, caller: Caller, id: string): Promise<string | null> {
+    const { teamUids, userUid } = readableBy(caller);
+    const [row] = await this.database.query<{ found: string }>(query, [id, teamUids, userUid]);
+    return row?.found ?? null;
+  }
 }

@@ -1,14 +1,58 @@
 import { Injectable } from '@nestjs/common';
 import { AgentDirectory, type AgentIdentity } from '#domain/agents';
+import { EnvironmentDirectory } from '#domain/environments';
 import type { Caller } from '#platform/auth';
 import { Settings } from '#platform/config';
-import { type Issue, issueSentences, notAccessible } from '#platform/kernel';
+import { type Issue, issueSentences, notAccessible, pointerOf, prefixIssues } from '#platform/kernel';
+import { Database, type Queryable } from '#platform/persistence';
+import { ManagedSecrets } from '#platform/secrets';
 import { type AgentConfig, isEnded, type RunOwner } from '#execution/executions';
 import type { Run } from '../domain/run.js';
-import { ConfigReferences } from './config-references.js';
 import { RunsService } from './runs.service.js';
 
-/** What a request to create a run points at. */
+export interface ConfigUse {
+  /** Null: a person's own runs. */
+  readonly teamUid: string | null;
+  /** Null: no person; then only what belongs to the team itself, or was shared with it, is usable. */
+  readonly caller: Caller | null;
+}
+
+/** Follows what a configuration names: environment, registered MCP servers, managed secrets. */
+@Injectable()
+export class ConfigReferences {
+  constructor(
+    private readonly agents: AgentDirectory,
+    private readonly environments: EnvironmentDirectory,
+    private readonly database: Database,
+    private readonly secrets: ManagedSecrets,
+  ) {}
+
+  /** Empty when runs may have it. No round trip when nothing is named; `queryable`: the caller's transaction. */
+  async check(use: ConfigUse, config: AgentConfig, queryable?: Queryable): Promise<Issue[]> {
+    const { teamUid } = use;
+    const { harness_auth_secrets: named = {}, mcp_servers: servers = {}, environment_id: environmentUid } = config;
+    const issues: Issue[] = [];
+    // A person's own runs have neither managed secrets nor registered servers: those belong to teams.
+    const secrets = [...new Set(Object.values(named))];
+    const knownSecrets =
+      secrets.length > 0 && teamUid !== null
+        ? await this.secrets.versionsForRuns(queryable ?? this.database, teamUid, secrets)
+        : null;
+    for (const [field, name] of Object.entries(named))
+      if (knownSecrets?.has(name) !== true)
+        issues.push({ pointer: `/harness_auth_secrets/${field}`, detail: notAccessible('a managed secret') });
+    const uids = Object.values(servers).flatMap(({ warp_id: uid }) => uid ?? []);
+    const knownServers =
+      uids.length > 0 && teamUid !== null ? await this.agents.findMcpServers(teamUid, uids, queryable) : null;
+    for (const [name, { warp_id: uid }] of Object.entries(servers))
+      if (uid !== undefined && knownServers?.has(uid) !== true)
+        issues.push({ pointer: pointerOf('mcp_servers', name, 'warp_id'), detail: notAccessible('an MCP server') });
+    if (environmentUid !== undefined && !(await this.environments.findUsable(environmentUid, use, queryable)))
+      issues.push({ pointer: '/environment_id', detail: notAccessible('an environment') });
+    return issues;
+  }
+}
+
 export interface RequestedReferences {
   readonly agentIdentityUid?: string;
   readonly parentRunId?: string;
@@ -26,11 +70,8 @@ export interface FoundReferences {
   /** Executes the run, and brings its defaults; null: the caller executes it, without defaults. */
   readonly identity: AgentIdentity | null;
   readonly parent: Run | null;
-  /** The newest run of the conversation to continue. */
   readonly continued: Run | null;
 }
-
-const NOTHING: FoundReferences = { identity: null, parent: null, continued: null };
 
 const refused = (detail: string): ReferenceRefusal => ({ kind: 'not_authorized', detail });
 
@@ -55,15 +96,13 @@ export class RunReferences {
     const continued =
       asked.conversationId === undefined ? null : await this.findContinued(caller, asked.conversationId);
     if (continued && 'kind' in continued) return continued;
-    return { ...NOTHING, identity, parent, continued };
+    return { identity, parent, continued };
   }
 
   /** Whether a run of `owner` may have this resolved configuration; null when it may. */
-  async checkConfig(caller: Caller, owner: RunOwner, config: AgentConfig): Promise<ReferenceRefusal | null> {
-    const faults = await this.configs.check({ teamUid: owner.teamUid, caller }, config);
-    return faults.length === 0
-      ? null
-      : inaccessible(faults.map((fault) => ({ ...fault, pointer: `/config${fault.pointer}` })));
+  async checkConfig(caller: Caller, { teamUid }: RunOwner, config: AgentConfig): Promise<ReferenceRefusal | null> {
+    const issues = await this.configs.check({ teamUid, caller }, config);
+    return issues.length === 0 ? null : inaccessible(prefixIssues('/config', issues));
   }
 
   /** The identity that was asked for; else the one that a service account is itself, if it is one. */
@@ -106,7 +145,6 @@ export class RunReferences {
   }
 }
 
-/** Names every field that refers to something which does not exist or may not be used. */
 const inaccessible = (errors: readonly Issue[]): ReferenceRefusal => ({
   kind: 'not_authorized',
   detail: issueSentences(errors),

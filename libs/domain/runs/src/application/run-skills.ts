@@ -102,5 +102,4 @@ function complaint(found: ResolvedSkill): string {
   }
 }
 
-/** A sentence as the end of another. */
 const clause = (sentence: string): string => sentence.trim().replace(/\.$/, '');

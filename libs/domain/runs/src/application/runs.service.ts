@@ -1,50 +1,36 @@
 import { Injectable } from '@nestjs/common';
 import {
   ExecutionsStore,
-  FollowupsStore,
   isEnded,
   RUN_STATE_MACHINE,
   RunLogStore,
-  type RunOwner,
   type RunState,
+  RunStopper,
+  RunTail,
   RunTransitions,
   slotKeys,
-  STOP_FENCE_MS,
 } from '#execution/executions';
-import { type Caller, can, hasPermission, type Permission } from '#platform/auth';
+import { type Caller, allowedTeams, isAllowed, type Permission } from '#platform/auth';
 import { Settings } from '#platform/config';
-import { isUuid, PageCursors } from '#platform/kernel';
+import { isUuid, PageCursors, type RejectionOf } from '#platform/kernel';
 import { Database } from '#platform/persistence';
 import { isCancellableKind, type Run } from '../domain/run.js';
-import { projectTimeline, type TimelineEvent } from '../domain/timeline.js';
+import { projectTimeline } from '../domain/timeline.js';
 import { type ReadableScope, RunsStore } from '../persistence/runs.store.js';
 
-export type RunLookup =
-  { readonly kind: 'found'; readonly run: Run } | { readonly kind: 'unknown' } | { readonly kind: 'not_yours' };
+export type RunLookup = { readonly kind: 'found'; readonly run: Run } | RejectionOf<'not_found' | 'forbidden'>;
 
 export type CancelRunResult =
   | { readonly kind: 'cancelled'; readonly runId: string }
-  | { readonly kind: 'unknown' | 'not_yours' | 'busy' | 'not_supported' }
-  | { readonly kind: 'gone'; readonly state: RunState };
+  | { readonly kind: 'busy' | 'not_supported' }
+  | { readonly kind: 'gone'; readonly state: RunState }
+  | RejectionOf<'not_found' | 'forbidden'>;
 
-export interface TimelinePage {
-  readonly events: TimelineEvent[];
-  readonly nextCursor: string | null;
-}
-
-/** Whether the caller has `permission` on the runs of `owner`: their personal ones, or those of a team by their role there. */
-export function mayOnOwner(caller: Caller, owner: RunOwner, permission: Permission): boolean {
-  if (owner.teamUid === null) return caller.principal.type === 'user' && caller.principal.uid === owner.userUid;
-  return hasPermission(caller, owner.teamUid, permission);
-}
-
-/** All owners whose runs {@link mayOnOwner} allows to read: the team header narrows lists, not access by id. */
-export function readableBy({ principal }: Caller): ReadableScope {
-  return {
-    teamUids: principal.memberships.filter(({ role }) => can(role, 'runs:read')).map(({ teamUid }) => teamUid),
-    userUid: principal.type === 'user' ? principal.uid : null,
-  };
-}
+/** All owners whose runs the caller may read: the team header narrows lists, not access by id. */
+export const readableBy = (caller: Caller): ReadableScope => ({
+  teamUids: allowedTeams(caller, 'runs:read'),
+  userUid: caller.principal.type === 'user' ? caller.principal.uid : null,
+});
 
 /** `slot_key` of each owner whose runs a list shows the caller: the teams of the request, and the person. */
 export const ownersOf = ({ principal, teamUids }: Caller): string[] =>
@@ -60,19 +46,19 @@ export class RunsService {
     private readonly queries: RunsStore,
     private readonly transitions: RunTransitions,
     private readonly executions: ExecutionsStore,
-    private readonly followups: FollowupsStore,
+    private readonly stopper: RunStopper,
     private readonly log: RunLogStore,
+    private readonly tail: RunTail,
     private readonly settings: Settings,
   ) {
     this.timelineCursors = new PageCursors('timeline', settings);
   }
 
-  /** One round trip. */
-  async find(caller: Caller, runId: string, permission: Permission): Promise<RunLookup> {
-    if (!isUuid(runId)) return { kind: 'unknown' };
-    const run = await this.queries.find(runId);
-    if (!run) return { kind: 'unknown' };
-    return mayOnOwner(caller, run.owner, permission) ? { kind: 'found', run } : { kind: 'not_yours' };
+  /** One round trip. `permission`: by default that of the operation. */
+  async find(caller: Caller, runId: string, permission?: Permission): Promise<RunLookup> {
+    const run = isUuid(runId) ? await this.queries.find(runId) : null;
+    if (!run) return { kind: 'not_found' };
+    return isAllowed(caller, run.owner, permission) ? { kind: 'found', run } : { kind: 'forbidden' };
   }
 
   /** The newest run of a conversation among those that the caller may read, or null. One round trip. */
@@ -83,39 +69,30 @@ export class RunsService {
 
   /** The run is CANCELLED at once; its agent is commanded to stop, and its slot is released when that has ended. */
   async cancel(caller: Caller, runId: string): Promise<CancelRunResult> {
-    const lookup = await this.find(caller, runId, 'runs:write');
+    const lookup = await this.find(caller, runId);
     if (lookup.kind !== 'found') return lookup;
     const cancellable = isCancellableKind(lookup.run, this.settings.selfHostedCancel);
     const { type, uid } = caller.principal;
     return this.database.transaction(async (tx): Promise<CancelRunResult> => {
       const run = await this.transitions.lock(tx, runId);
-      if (!run) return { kind: 'unknown' };
+      if (!run) return { kind: 'not_found' };
       const execution = await this.executions.lockLive(tx, runId);
       if (isEnded(run.state, execution !== null)) return { kind: 'gone', state: run.state };
       if ('refuse' in RUN_STATE_MACHINE.apply(run.state, 'cancel')) return { kind: 'busy' };
       // Only the worker could end an adopted execution, and the worker may not know it.
       if (!cancellable && execution?.is_adopted !== true) return { kind: 'not_supported' };
-      await this.followups.dropPending(tx, runId);
-      await this.transitions.apply(tx, runId, 'cancel', { message: 'Cancelled.', retryable: false });
-      await this.log.append(tx, runId, execution?.id ?? null, [
-        { kind: 'run_cancelled', data: { principal: { type, uid } } },
-      ]);
-      if (execution)
-        await this.executions.command(tx, execution.id, {
-          desired: 'stop',
-          reason: 'cancelled',
-          fenceAfterMs: STOP_FENCE_MS,
-        });
+      const events = await this.stopper.cancel(tx, runId, execution?.id ?? null, 'Cancelled.', { type, uid });
+      await this.log.append(tx, runId, execution?.id ?? null, events);
       return { kind: 'cancelled', runId };
     });
   }
 
   /** A page of a run's timeline, oldest first. The caller's permission on the run has been checked. */
-  async timeline(runId: string, limit: number, cursor: string | null): Promise<TimelinePage | 'bad_cursor'> {
+  async timeline(runId: string, limit: number, cursor: string | null) {
     const after = this.timelineCursors.decode(cursor, runId);
-    if (after === null) return 'bad_cursor';
-    const rows = await this.log.readLifecycle(runId, Number(after[0] ?? 0), limit + 1);
+    if (after === null) return { kind: 'invalid_cursor' } as const;
+    const rows = await this.tail.readLifecycle(runId, Number(after[0] ?? 0), limit + 1);
     const { items, nextCursor } = this.timelineCursors.page(rows, limit, runId, ({ seq }) => [seq]);
-    return { events: projectTimeline(items), nextCursor };
+    return { kind: 'page', events: projectTimeline(items), nextCursor } as const;
   }
 }

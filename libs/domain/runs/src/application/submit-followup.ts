@@ -1,17 +1,17 @@
 import { Injectable } from '@nestjs/common';
 import type { Caller } from '#platform/auth';
 import { Settings } from '#platform/config';
-import { newUuid } from '#platform/kernel';
+import { BackgroundTasks } from '#platform/jobs';
+import { newUuid, type RejectionOf } from '#platform/kernel';
 import { Database, type Queryable } from '#platform/persistence';
 import {
-  DebugSessionsStore,
   type Execution,
   ExecutionsStore,
   type FollowupOutcome,
   type FollowupSession,
   FollowupsStore,
   hasLimits,
-  PlacementNudge,
+  PLACE_RUNS_TASK,
   reachedLimit,
   routeFollowup,
   RunLimitsStore,
@@ -27,7 +27,8 @@ export type SubmitFollowupResult =
   /** The run has used up what it may; `reason` says which ceiling. */
   | { readonly kind: 'over_budget'; readonly reason: string }
   | { readonly kind: 'not_authorized'; readonly detail: string }
-  | { readonly kind: 'unknown' | 'not_yours' | 'empty_message' | 'nothing_to_continue' | 'too_many' };
+  | { readonly kind: 'empty_message' | 'nothing_to_continue' | 'too_many' }
+  | RejectionOf<'not_found' | 'forbidden'>;
 
 /** Follow-ups that may wait for one run; more is a loop gone wild. */
 export const MAX_PENDING_FOLLOWUPS = 100;
@@ -42,21 +43,20 @@ export class SubmitFollowup {
     private readonly transitions: RunTransitions,
     private readonly followups: FollowupsStore,
     private readonly log: RunLogStore,
-    private readonly debugSessions: DebugSessionsStore,
     private readonly limits: RunLimitsStore,
     private readonly settings: Settings,
-    private readonly nudge: PlacementNudge,
+    private readonly tasks: BackgroundTasks,
     private readonly personalRuns: PersonalRunPolicy,
   ) {}
 
   async execute(caller: Caller, runId: string, message: string, mode: RunMode | null): Promise<SubmitFollowupResult> {
-    const lookup = await this.runs.find(caller, runId, 'runs:write');
+    const lookup = await this.runs.find(caller, runId);
     if (lookup.kind !== 'found') return lookup;
     const refused = this.personalRuns.refusal(caller, lookup.run.owner);
     if (refused !== null) return { kind: 'not_authorized', detail: refused };
     const result = await this.database.transaction(async (tx): Promise<SubmitFollowupResult> => {
       const run = await this.transitions.lock(tx, runId);
-      if (!run) return { kind: 'unknown' };
+      if (!run) return { kind: 'not_found' };
       const execution = await this.executions.lockLive(tx, runId);
       const decision = routeFollowup({
         state: run.state,
@@ -87,13 +87,13 @@ export class SubmitFollowup {
       if (decision.outcome === 'handoff_execution') await this.transitions.apply(tx, runId, 'requeue');
       if (debugged) {
         // The debug agent gets it; the run stays as its set-up has left it.
-        await this.debugSessions.extend(tx, debugged.id);
+        await this.executions.extendDebugWindow(tx, debugged.id);
         await this.transitions.touch(tx, runId);
       } else if (decision.outcome === 'live_session') await this.transitions.apply(tx, runId, 'resume');
       if (execution && decision.outcome !== 'handoff_execution') await this.executions.command(tx, execution.id);
       return { kind: 'accepted', followupId: id, outcome: decision.outcome };
     });
-    if (result.kind === 'accepted' && result.outcome === 'handoff_execution') this.nudge.nudge();
+    if (result.kind === 'accepted' && result.outcome === 'handoff_execution') this.tasks.wake(PLACE_RUNS_TASK);
     return result;
   }
 

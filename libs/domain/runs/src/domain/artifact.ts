@@ -1,5 +1,3 @@
-import { canonicalUrl } from './canonical-url.js';
-
 export const ARTIFACT_TYPES = ['PLAN', 'PULL_REQUEST', 'SCREENSHOT', 'FILE', 'EXTERNAL_REFERENCE'] as const;
 export type ArtifactType = (typeof ARTIFACT_TYPES)[number];
 
@@ -7,7 +5,6 @@ export type ArtifactType = (typeof ARTIFACT_TYPES)[number];
 export const CONTENT_ARTIFACT_TYPES = ['PLAN', 'SCREENSHOT', 'FILE'] as const satisfies readonly ArtifactType[];
 export type ContentArtifactType = (typeof CONTENT_ARTIFACT_TYPES)[number];
 
-/** Those that only point at something elsewhere. */
 export const REFERENCE_ARTIFACT_TYPES = [
   'PULL_REQUEST',
   'EXTERNAL_REFERENCE',
@@ -31,8 +28,8 @@ export interface Artifact {
 }
 
 export interface ContentReport {
-  readonly type: ContentArtifactType;
-  readonly mimeType: string;
+  readonly artifact_type: ContentArtifactType;
+  readonly mime_type: string;
   /** As the agent names it, relative to its working directory. */
   readonly filepath: string;
   readonly title?: string;
@@ -41,16 +38,12 @@ export interface ContentReport {
 }
 
 export interface ReferenceReport {
-  readonly type: ReferenceArtifactType;
+  readonly artifact_type: ReferenceArtifactType;
   readonly url: string;
   readonly branch?: string;
-  readonly referenceType?: string;
+  readonly reference_type?: string;
   readonly title?: string;
-  readonly metadata?: Readonly<Record<string, unknown>>;
-}
-
-export function hasContent(type: ArtifactType): type is ContentArtifactType {
-  return (CONTENT_ARTIFACT_TYPES as readonly ArtifactType[]).includes(type);
+  readonly metadata?: object;
 }
 
 /** The name that a download is saved under: the last part of the path. */
@@ -65,8 +58,8 @@ export function fileNameOf(filepath: string): string {
 
 /** `data` of an artifact with content, as it is stored. A plan is a document of ours, so its ids are the artifact's. */
 export function contentData(uid: string, report: ContentReport, sizeBytes: number): ArtifactData {
-  const { filepath, title, description, url } = report;
-  if (report.type === 'PLAN') {
+  const { artifact_type: type, filepath, title, description, url } = report;
+  if (type === 'PLAN') {
     return {
       document_uid: uid,
       artifact_uid: uid,
@@ -79,8 +72,8 @@ export function contentData(uid: string, report: ContentReport, sizeBytes: numbe
     artifact_uid: uid,
     filepath,
     filename: fileNameOf(filepath),
-    mime_type: report.mimeType,
-    ...(title === undefined || report.type === 'SCREENSHOT' ? {} : { title }),
+    mime_type: report.mime_type.toLowerCase(),
+    ...(title === undefined || type === 'SCREENSHOT' ? {} : { title }),
     ...(description === undefined ? {} : { description }),
     size_bytes: sizeBytes,
   };
@@ -94,17 +87,17 @@ export type ReferenceData =
 export function referenceData(report: ReferenceReport): ReferenceData {
   const canonical = canonicalUrl(report.url);
   if (canonical.kind === 'refused') return { kind: 'refused', field: 'url', detail: canonical.detail };
-  const { title, metadata, referenceType, branch } = report;
-  if (report.type === 'PULL_REQUEST') {
+  const { title, metadata, reference_type, branch } = report;
+  if (report.artifact_type === 'PULL_REQUEST') {
     if (branch === undefined) return { kind: 'refused', field: 'branch', detail: 'is required' };
     return { kind: 'data', data: { url: report.url, branch }, locator: canonical.url };
   }
-  if (referenceType === undefined) return { kind: 'refused', field: 'reference_type', detail: 'is required' };
+  if (reference_type === undefined) return { kind: 'refused', field: 'reference_type', detail: 'is required' };
   if (metadata && Buffer.byteLength(JSON.stringify(metadata)) > MAX_METADATA_BYTES) {
     return { kind: 'refused', field: 'metadata', detail: `must not exceed ${MAX_METADATA_BYTES} bytes as JSON` };
   }
   const data = {
-    reference_type: referenceType,
+    reference_type,
     url: canonical.url,
     ...(title === undefined ? {} : { title }),
     ...(metadata === undefined ? {} : { metadata }),
@@ -117,4 +110,42 @@ export function listedData({ type, data }: Pick<Artifact, 'type' | 'data'>): Art
   if (type !== 'SCREENSHOT') return data;
   const { artifact_uid: uid, mime_type: mimeType, description } = data;
   return { artifact_uid: uid, mime_type: mimeType, ...(description === undefined ? {} : { description }) };
+}
+
+/** Characters of an address, as given and in its canonical form. */
+export const MAX_LOCATOR_LENGTH = 2048;
+
+export type CanonicalUrl =
+  { readonly kind: 'url'; readonly url: string } | { readonly kind: 'refused'; readonly detail: string };
+
+const refused = (detail: string): CanonicalUrl => ({ kind: 'refused', detail });
+
+/**
+ * The one spelling of an address under which an external reference is stored and looked up; its own canonical form is
+ * itself.
+ *
+ * Unified: case of scheme and host, IDNA, IPv4 notations, the scheme's default port, dot segments, all slashes at the
+ * path's end (`https://h/` is `https://h`), an empty query, and what a URL cannot hold unescaped. Dropped: the fragment.
+ * Kept: order, repetition and spelling of the query, slashes inside the path, escapes as they are written (`%2f` stays
+ * apart from `%2F` and from `/`), a dot behind the host. Refused: other schemes than http and https, and credentials,
+ * which would be found again in a response.
+ */
+export function canonicalUrl(text: string): CanonicalUrl {
+  if (text.length > MAX_LOCATOR_LENGTH) return refused(`must not exceed ${MAX_LOCATOR_LENGTH} characters`);
+  const url = URL.canParse(text) ? new URL(text) : null;
+  if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:'))
+    return refused('must be an absolute http or https URL');
+  if (url.username !== '' || url.password !== '') return refused('must not hold a user name or password');
+  const canonical = `${url.protocol}//${url.host}${withoutEndSlashes(url.pathname)}${url.search}`;
+  // Escaping makes an address longer; none that long is stored.
+  return canonical.length > MAX_LOCATOR_LENGTH
+    ? refused(`must not exceed ${MAX_LOCATOR_LENGTH} characters when it is escaped`)
+    : { kind: 'url', url: canonical };
+}
+
+/** No regular expression: `/+$` looks at a long row of slashes once per slash. */
+function withoutEndSlashes(path: string): string {
+  let end = path.length;
+  while (end > 0 && path[end - 1] === '/') end -= 1;
+  return path.slice(0, end);
 }

@@ -7,7 +7,6 @@ export const MAX_ATTACHMENT_BYTES = 10 * 1_048_576;
 export const MAX_ATTACHMENTS_BYTES = 14 * 1_048_576;
 const MAX_FILE_NAME_BYTES = 255;
 
-/** A file that a request brings for its run. */
 export interface AttachmentInput {
   readonly fileName: string;
   readonly mimeType: string;
@@ -17,10 +16,10 @@ export interface AttachmentInput {
 /** An attachment whose bytes are in the object store. */
 export interface StoredAttachment {
   readonly id: string;
-  readonly fileName: string;
-  readonly mimeType: string;
-  readonly sizeBytes: number;
-  readonly objectKey: string;
+  readonly file_name: string;
+  readonly mime_type: string;
+  readonly size_bytes: number;
+  readonly object_key: string;
 }
 
 /** As rows of a new run are written; `position` counts from 0 in the request's order. */
@@ -31,7 +30,6 @@ export interface NewAttachment extends StoredAttachment {
 export interface RawAttachment {
   readonly file_name: string;
   readonly mime_type: string;
-  /** Base64. */
   readonly data: string;
 }
 
@@ -46,7 +44,7 @@ export function checkAttachments(raw: readonly RawAttachment[]): CheckedAttachme
     faultsOf(one).map(([field, detail]) => ({ pointer: `/attachments/${index}/${field}`, detail })),
   );
   if (issues.length > 0) return { kind: 'invalid', issues };
-  const sizes = raw.map(({ data }) => decodedLength(data));
+  const sizes = raw.map(({ data }) => Buffer.byteLength(data, 'base64'));
   const tooLarge = sizes.findIndex((size) => size > MAX_ATTACHMENT_BYTES);
   if (tooLarge >= 0) {
     const detail = `must not exceed ${MAX_ATTACHMENT_BYTES} bytes`;
@@ -99,11 +97,6 @@ function isBase64(text: string): boolean {
   if (text.length % 4 !== 0 || !/^[A-Za-z0-9+/]*={0,2}$/.test(text)) return false;
   const end = text.slice(-4);
   return Buffer.from(end, 'base64').toString('base64') === end;
-}
-
-function decodedLength(base64: string): number {
-  const padding = base64.endsWith('==') ? 2 : base64.endsWith('=') ? 1 : 0;
-  return (base64.length / 4) * 3 - padding;
 }
 
 /** Two pictures from a clipboard have the same name: the second becomes `image (2).png`. */

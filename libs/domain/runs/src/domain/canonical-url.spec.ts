@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { canonicalUrl } from './canonical-url.js';
+import { canonicalUrl } from './artifact.js';
 
 const canonical = (text: string): string => {
   const result = canonicalUrl(text);

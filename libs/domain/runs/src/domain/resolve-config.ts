@@ -1,19 +1,14 @@
-import { AUTO_MODEL, mapSecrets, mapServers } from '#domain/agents';
-import { type AgentConfig, DEFAULT_HARNESS, type McpServerConfig } from '#execution/executions';
+import { type AgentIdentity, AUTO_MODEL, mapSecrets, mapServers } from '#domain/agents';
+import { type AgentConfig, DEFAULT_HARNESS } from '#execution/executions';
 
 /** Bytes that a run's configuration may have as JSON, with everything that an identity and the team bring. */
 export const MAX_CONFIG_BYTES = 524_288;
 
 /** What an agent identity brings to the runs that it executes. */
-export interface IdentityDefaults {
-  readonly prompt: string | null;
-  readonly environmentId: string | null;
-  readonly workerHost: string | null;
-  readonly baseModel: string | null;
-  readonly harness: AgentConfig['harness'] | null;
-  readonly skills: readonly string[];
-  readonly mcpServers: Record<string, McpServerConfig> | null;
-}
+export type IdentityDefaults = Pick<
+  AgentIdentity,
+  'prompt' | 'environmentId' | 'workerHost' | 'baseModel' | 'harness' | 'skills' | 'mcpServers'
+>;
 
 export interface ConfigDefaults {
   readonly identity?: IdentityDefaults | null;
@@ -65,11 +60,10 @@ export function isOversized(config: AgentConfig): boolean {
   return Buffer.byteLength(JSON.stringify(config)) > MAX_CONFIG_BYTES;
 }
 
-const MASK = '***';
-
 /** The configuration as responses show it: values of environment variables and headers are masked, names stay. */
 export function maskConfig(config: AgentConfig): AgentConfig {
-  return mapServerSecrets(config, () => MASK);
+  if (config.mcp_servers === undefined) return config;
+  return { ...config, mcp_servers: mapServers(config.mcp_servers, (server) => mapSecrets(server, () => '***')) };
 }
 
 /**
@@ -82,10 +76,4 @@ export function effectiveConfig(config: AgentConfig): AgentConfig {
     model_id: config.model_id ?? config.harness?.model_id ?? AUTO_MODEL.id,
     harness: { ...config.harness, type: config.harness?.type ?? DEFAULT_HARNESS },
   };
-}
-
-/** The configuration with every value of `env` and `headers` of its MCP servers replaced. */
-export function mapServerSecrets(config: AgentConfig, change: (value: string) => string): AgentConfig {
-  if (config.mcp_servers === undefined) return config;
-  return { ...config, mcp_servers: mapServers(config.mcp_servers, (server) => mapSecrets(server, change)) };
 }

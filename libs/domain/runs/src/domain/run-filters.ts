@@ -3,7 +3,6 @@ import type { RunExecutionLocation, RunSourceType } from './run.js';
 
 /** Which runs a list is about: those that fulfil everything that is given here. */
 export interface RunFilters {
-  /** Any of them. */
   readonly states?: readonly RunState[];
   readonly name?: string;
   /** The model of the configuration, or the one of its harness. */
@@ -37,7 +36,6 @@ export interface RunSearch {
 
 export const EMPTY_ENVIRONMENT = 'empty-environment';
 
-/** Keys that a run may carry. */
 export const MAX_METADATA_KEYS = 20;
 
 export type Metadata = Readonly<Record<string, string>>;
@@ -57,7 +55,6 @@ export function mergeMetadata(
   return count === 0 ? null : merged;
 }
 
-/** One word that a run's text must have. */
 export interface SearchTerm {
   /** Letters and digits; as typed, until the database has folded them like the text that they are looked for in. */
   readonly word: string;

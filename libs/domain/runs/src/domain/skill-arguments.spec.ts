@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { splitArguments, substituteArguments } from './skill-arguments.js';
+import { splitArguments, substituteArguments } from './run-skill.js';
 
 const filled = (body: string, given: string): string => {
   const result = substituteArguments(body, given, 100_000);

@@ -21,9 +21,7 @@ export function projectTimeline(events: readonly RunEvent[]): TimelineEvent[] {
   return events.flatMap((event) => (isLifecycle(event) ? [toTimelineEvent(event)] : []));
 }
 
-function isLifecycle(event: RunEvent): event is RunEvent & { kind: LifecycleKind } {
-  return TIMELINE_KINDS.has(event.kind);
-}
+const isLifecycle = (event: RunEvent): event is RunEvent & { kind: LifecycleKind } => TIMELINE_KINDS.has(event.kind);
 
 function toTimelineEvent(event: RunEvent & { kind: LifecycleKind }): TimelineEvent {
   // The log takes what runners send: their data need not be an object.

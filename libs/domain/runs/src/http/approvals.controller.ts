@@ -12,15 +12,16 @@ import { RunPresenter } from './run-presenter.js';
 const RUN_ID = pathId('uuid');
 const DEFAULT_LIMIT = 20;
 
-/** The permission requests of all runs that the caller may see. */
-@Controller('agent/approvals')
-export class ApprovalInboxController {
+@Controller('agent')
+export class ApprovalsController {
   constructor(
+    private readonly runs: RunsService,
+    private readonly approvals: ApprovalsService,
     private readonly inbox: ApprovalInbox,
     private readonly presenter: RunPresenter,
   ) {}
 
-  @Get()
+  @Get('approvals')
   @Authorize('runs:read')
   @Operation({
     id: 'listApprovals',
@@ -31,28 +32,18 @@ export class ApprovalInboxController {
     description: 'With `state=pending` those that can be answered now: an inbox.',
     success: { status: 200, description: 'One page.', type: ApprovalInboxResponse },
   })
-  async list(@CurrentCaller() caller: Caller, @Query() query: ListApprovalsParameters): Promise<ApprovalInboxResponse> {
+  async listOfAll(
+    @CurrentCaller() caller: Caller,
+    @Query() query: ListApprovalsParameters,
+  ): Promise<ApprovalInboxResponse> {
     const { state = null, limit = DEFAULT_LIMIT, cursor = null } = query;
-    const result = await this.inbox.execute(caller, state, limit, cursor);
-    if (result.kind === 'bad_cursor') throw invalidCursor('this list');
-    const items = await this.presenter.approvals(result.approvals);
-    return {
-      approvals: items.map((item, index) => ({ ...item, run_title: result.approvals[index]?.run_title ?? '' })),
-      page_info: pageInfo(result.nextCursor),
-    };
+    const page = await this.inbox.list(caller, state, limit, cursor);
+    if (page.kind === 'invalid_cursor') throw invalidCursor('this list');
+    return { approvals: await this.presenter.approvals(page.items), page_info: pageInfo(page.nextCursor) };
   }
-}
 
-@Controller('agent/runs/:runId/approvals')
-export class ApprovalsController {
-  constructor(
-    private readonly runs: RunsService,
-    private readonly approvals: ApprovalsService,
-    private readonly presenter: RunPresenter,
-  ) {}
-
-  @Get()
-  @Authorize('runs:read')
+  @Get('runs/:runId/approvals')
+  @Authorize('runs:read', 'run')
   @Operation({
     id: 'listRunApprovals',
     summary: 'List permission requests of a run',
@@ -63,14 +54,13 @@ export class ApprovalsController {
     success: { status: 200, description: 'Pending and decided requests, oldest first.', type: ListApprovalsResponse },
   })
   async list(@CurrentCaller() caller: Caller, @Param('runId', RUN_ID) runId: string): Promise<ListApprovalsResponse> {
-    foundOrThrow(await this.runs.find(caller, runId, 'runs:read'));
+    foundOrThrow(await this.runs.find(caller, runId));
     const [approvals, rules] = await Promise.all([this.approvals.list(runId), this.approvals.listRules(runId)]);
     return { approvals: await this.presenter.approvals(approvals), rules: await this.presenter.approvals(rules) };
   }
 
-  // Whether one may write depends on whose run it is, and one's own needs no role.
-  @Post(':approvalId')
-  @Authorize('runs:read')
+  @Post('runs/:runId/approvals/:approvalId')
+  @Authorize('runs:write', 'run')
   @Operation({
     id: 'decideRunApproval',
     summary: 'Decide a permission request',
@@ -87,13 +77,11 @@ export class ApprovalsController {
     @Param('approvalId', pathId(/^[A-Za-z0-9._-]{1,128}$/)) approvalId: string,
     @Body() request: ApprovalDecisionRequest,
   ): Promise<ApprovalItem> {
-    foundOrThrow(await this.runs.find(caller, runId, 'runs:write'));
+    foundOrThrow(await this.runs.find(caller, runId));
     const { type, uid } = caller.principal;
-    const result = await this.approvals.decide(runId, approvalId, request.decision, request.note ?? null, {
-      type,
-      uid,
-    });
-    if (result.kind === 'unknown')
+    const { decision, note = null } = request;
+    const result = await this.approvals.decide(runId, approvalId, decision, note, { type, uid });
+    if (result.kind === 'not_found')
       throw new ProblemError('resource_not_found', 'The run has no permission request with this id.');
     if (result.kind === 'too_late') throw new ProblemError('conflict', tooLate(result.approval.state));
     const [item] = await this.presenter.approvals([result.approval]);

@@ -2,23 +2,28 @@ import { Controller, Get, Param, Query, Res } from '@nestjs/common';
 import { ApiExtraModels } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
-import { notFound, Operation, pathId, ProblemError } from '#platform/http';
-import { Artifacts } from '../application/artifacts.service.js';
-import { PLAN_CONTENT_TYPE } from '../domain/artifact.js';
-import { canonicalUrl } from '../domain/canonical-url.js';
+import { Operation, pathId, ProblemError, rejectionProblem } from '#platform/http';
+import { ArtifactsService } from '../application/artifacts.service.js';
+import { canonicalUrl, PLAN_CONTENT_TYPE } from '../domain/artifact.js';
 import type { StoredArtifact } from '../persistence/artifacts.store.js';
-import { ARTIFACT_CLASSES, ARTIFACT_SCHEMA, type ArtifactResponse } from './dto/artifact-responses.dto.js';
-import { ExternalReferenceParameters, RunByExternalReferenceResponse } from './dto/artifact.dto.js';
+import {
+  ARTIFACT_CLASSES,
+  ARTIFACT_SCHEMA,
+  type ArtifactResponse,
+  ExternalReferenceParameters,
+  RunByExternalReferenceResponse,
+} from './dto/artifact.dto.js';
+import { invalidParameter } from './problems.js';
 
 const ARTIFACT_UID = pathId('uid');
 
 @ApiExtraModels(...ARTIFACT_CLASSES)
-@Controller('agent/artifacts/:artifactUid')
+@Controller('agent')
 export class ArtifactsController {
-  constructor(private readonly artifacts: Artifacts) {}
+  constructor(private readonly artifacts: ArtifactsService) {}
 
-  @Get()
-  @Authorize('runs:read')
+  @Get('artifacts/:artifactUid')
+  @Authorize('runs:read', 'run')
   @Operation({
     id: 'getArtifact',
     summary: 'Get an artifact',
@@ -40,8 +45,8 @@ export class ArtifactsController {
     };
   }
 
-  @Get('download')
-  @Authorize('runs:read')
+  @Get('artifacts/:artifactUid/download')
+  @Authorize('runs:read', 'run')
   @Operation({
     id: 'downloadArtifact',
     summary: 'Download an artifact',
@@ -67,35 +72,7 @@ export class ArtifactsController {
     response.redirect(302, link.url);
   }
 
-  private async found(caller: Caller, uid: string): Promise<StoredArtifact> {
-    const lookup = await this.artifacts.find(caller, uid);
-    switch (lookup.kind) {
-      case 'found':
-        return lookup.artifact;
-      case 'unknown':
-        throw notFound('artifact');
-      case 'not_yours':
-        throw new ProblemError('not_authorized', 'You have no access to the run that this artifact belongs to.');
-    }
-  }
-
-  private async content(artifact: StoredArtifact): Promise<object> {
-    if (artifact.type === 'PLAN') {
-      const content = await this.artifacts.planText(artifact);
-      if (content === null) throw new ProblemError('resource_not_found', 'The text of this plan is not kept any more.');
-      return { content, content_type: PLAN_CONTENT_TYPE };
-    }
-    const link = await this.artifacts.link(artifact);
-    if (link === null) return {};
-    return { download_url: link.url, expires_at: link.expiresAt.toISOString(), content_type: link.contentType };
-  }
-}
-
-@Controller('agent/run-by-external-reference')
-export class ExternalReferenceController {
-  constructor(private readonly artifacts: Artifacts) {}
-
-  @Get()
+  @Get('run-by-external-reference')
   @Authorize('runs:read')
   @Operation({
     id: 'getRunByExternalReferenceURL',
@@ -111,14 +88,26 @@ export class ExternalReferenceController {
     @Query() query: ExternalReferenceParameters,
   ): Promise<RunByExternalReferenceResponse> {
     const canonical = canonicalUrl(query.url);
-    if (canonical.kind === 'refused') {
-      const { detail } = canonical;
-      throw new ProblemError('invalid_request', `Query parameter \`url\` ${detail}.`, {
-        errors: [{ pointer: '/url', detail }],
-      });
-    }
+    if (canonical.kind === 'refused') throw invalidParameter({ pointer: '/url', detail: canonical.detail });
     const runId = await this.artifacts.runByReference(caller, canonical.url);
     if (runId === null) throw new ProblemError('resource_not_found', 'No run refers to this address.');
     return { run_id: runId };
+  }
+
+  private async found(caller: Caller, uid: string): Promise<StoredArtifact> {
+    const lookup = await this.artifacts.find(caller, uid);
+    if (lookup.kind === 'found') return lookup.artifact;
+    throw rejectionProblem(lookup, { noun: 'artifact', plural: 'artifacts' });
+  }
+
+  private async content(artifact: StoredArtifact): Promise<object> {
+    if (artifact.type === 'PLAN') {
+      const content = await this.artifacts.planText(artifact);
+      if (content === null) throw new ProblemError('resource_not_found', 'The text of this plan is not kept any more.');
+      return { content, content_type: PLAN_CONTENT_TYPE };
+    }
+    const link = await this.artifacts.link(artifact);
+    if (link === null) return {};
+    return { download_url: link.url, expires_at: link.expiresAt.toISOString(), content_type: link.contentType };
   }
 }

@@ -3,17 +3,10 @@ import type { Response } from 'express';
 import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
 import { BodyLimit, MIB, Operation } from '#platform/http';
 import { CreateRun } from '../application/create-run.js';
-import type { RunExecutionLocation } from '../domain/run.js';
-import {
-  type ExternalSource,
-  RegisterExternalRunRequest,
-  RegisterExternalRunResponse,
-  RunAgentRequest,
-} from './dto/run-requests.dto.js';
+import { RegisterExternalRunRequest, RegisterExternalRunResponse, RunAgentRequest } from './dto/run-requests.dto.js';
 import { RunAgentResponse } from './dto/run-responses.dto.js';
-import { IDEMPOTENCY_KEY, idempotencyClaim, IdempotencyKeyHeader } from './idempotency.js';
 import { createRunRefusal, refuseOversized } from './problems.js';
-import { toCreateRunCommand } from './run-request-input.js';
+import { IDEMPOTENCY_KEY, idempotencyClaim, IdempotencyKeyHeader, toCreateRunCommand } from './run-request-input.js';
 
 const ERRORS = [400, 403, 409, 413, 415, 'idempotency_key_reused'] as const;
 const SUCCESS = { status: 200, description: 'The run is queued.', type: RunAgentResponse };
@@ -21,14 +14,9 @@ const RUN_EXAMPLE = { value: { prompt: 'Fix the failing test.' } };
 /** When `/agent/run` was superseded: 2026-01-01, as RFC 9745 writes a date. */
 const DEPRECATED_SINCE = '@1767225600';
 
-/** What both addresses of create have in common. */
+/** What all addresses of create have in common. */
 const CreatesRun = (): MethodDecorator =>
-  applyDecorators(
-    BodyLimit(20 * MIB),
-    // The use case checks the permission to write: it depends on the owner of the run, and a personal run needs no role.
-    Authorize('runs:read'),
-    IdempotencyKeyHeader(),
-  );
+  applyDecorators(BodyLimit(20 * MIB), Authorize('runs:write', 'run'), IdempotencyKeyHeader());
 
 @Controller('agent')
 export class CreateRunController {
@@ -79,6 +67,46 @@ export class CreateRunController {
     return this.run(caller, request, key);
   }
 
+  @Post('runs/external')
+  @CreatesRun()
+  @Operation({
+    id: 'registerExternalRun',
+    summary: 'Register an external run',
+    tag: 'Runs',
+    team: true,
+    request: RUN_EXAMPLE,
+    success: {
+      status: 200,
+      description: 'The run is registered and waits for the caller’s runner.',
+      type: RegisterExternalRunResponse,
+    },
+    errors: ERRORS,
+    description:
+      'For a laptop or a CI job: creates a run as `POST /agent/runs` does, with an execution that only the holder of the answered token can claim, over the runner protocol. It takes none of the service’s slots. Unclaimed or silent, the run ends `ERROR` with `infrastructure_timeout`. A follow-up after its end hands it over: it continues where runs of its configuration are executed.',
+  })
+  async register(
+    @CurrentCaller() caller: Caller,
+    @Body() request: RegisterExternalRunRequest,
+    @Headers(IDEMPOTENCY_KEY) key?: string,
+  ): Promise<RegisterExternalRunResponse> {
+    refuseOversized('prompt', request.prompt);
+    const { source = 'CLI', execution_location: location = source === 'GITHUB_ACTION' ? 'REMOTE' : 'LOCAL' } = request;
+    const result = await this.createRun.register(caller, location, {
+      ...toCreateRunCommand(request),
+      source,
+      // The same body at the other address is another request: its run has no execution to hand out.
+      idempotency: idempotencyClaim(key, { external: request }),
+    });
+    if (result.kind !== 'created') throw createRunRefusal(result);
+    return {
+      run_id: result.runId,
+      task_id: result.runId,
+      state: result.state,
+      execution_id: result.executionId,
+      token: result.token,
+    };
+  }
+
   private async run(caller: Caller, request: RunAgentRequest, key: string | undefined): Promise<RunAgentResponse> {
     refuseOversized('prompt', request.prompt);
     const result = await this.createRun.execute(caller, {
@@ -95,53 +123,3 @@ export class CreateRunController {
     };
   }
 }
-
-@Controller('agent/runs')
-export class ExternalRunsController {
-  constructor(private readonly createRun: CreateRun) {}
-
-  @Post('external')
-  @BodyLimit(20 * MIB)
-  @Authorize('runs:read')
-  @IdempotencyKeyHeader()
-  @Operation({
-    id: 'registerExternalRun',
-    summary: 'Register an external run',
-    tag: 'Runs',
-    team: true,
-    request: { value: { prompt: 'Fix the failing test.' } },
-    success: {
-      status: 200,
-      description: 'The run is registered and waits for the caller’s runner.',
-      type: RegisterExternalRunResponse,
-    },
-    errors: [400, 403, 409, 413, 415, 'idempotency_key_reused'],
-    description:
-      'For a laptop or a CI job: creates a run as `POST /agent/runs` does, with an execution that only the holder of the answered token can claim, over the runner protocol. It takes none of the service’s slots. Unclaimed or silent, the run ends `ERROR` with `infrastructure_timeout`. A follow-up after its end hands it over: it continues where runs of its configuration are executed.',
-  })
-  async register(
-    @CurrentCaller() caller: Caller,
-    @Body() request: RegisterExternalRunRequest,
-    @Headers(IDEMPOTENCY_KEY) key?: string,
-  ): Promise<RegisterExternalRunResponse> {
-    refuseOversized('prompt', request.prompt);
-    const { source = 'CLI', execution_location: location = usualLocation(source) } = request;
-    const result = await this.createRun.register(caller, location, {
-      ...toCreateRunCommand(request),
-      source,
-      // The same body at the other address is another request: its run has no execution to hand out.
-      idempotency: idempotencyClaim(key, { external: request }),
-    });
-    if (result.kind !== 'created') throw createRunRefusal(result);
-    return {
-      run_id: result.runId,
-      task_id: result.runId,
-      state: result.state,
-      execution_id: result.executionId,
-      token: result.token,
-    };
-  }
-}
-
-const usualLocation = (source: ExternalSource): RunExecutionLocation =>
-  source === 'GITHUB_ACTION' ? 'REMOTE' : 'LOCAL';

@@ -1,23 +1,20 @@
-import { forbidden, invalidInput, notFound, ProblemError, tooLarge } from '#platform/http';
-import { issueSentence } from '#platform/kernel';
+import { invalidInput, ProblemError, rejectionProblem, tooLarge } from '#platform/http';
+import { type Issue, issueSentence, type Rejection } from '#platform/kernel';
 import type { CreateRunResult } from '../application/create-run.js';
 import type { RunLookup } from '../application/runs.service.js';
 import type { Run } from '../domain/run.js';
 import { MAX_PROMPT_BYTES } from './dto/run-requests.dto.js';
 
-export const unknownRun = (): ProblemError => notFound('run');
-export const notYours = (): ProblemError => forbidden('run');
+export const runProblem = (rejection: Rejection): ProblemError =>
+  rejectionProblem(rejection, { noun: 'run', plural: 'runs' });
 
 export function foundOrThrow(lookup: RunLookup): Run {
-  switch (lookup.kind) {
-    case 'found':
-      return lookup.run;
-    case 'unknown':
-      throw unknownRun();
-    case 'not_yours':
-      throw notYours();
-  }
+  if (lookup.kind === 'found') return lookup.run;
+  throw runProblem(lookup);
 }
+
+export const invalidParameter = (issue: Issue): ProblemError =>
+  new ProblemError('invalid_request', `Query parameter ${issueSentence(issue)}`, { errors: [issue] });
 
 /** Prompts and messages over the limit are a 413 that names the field. */
 export function refuseOversized(field: string, text: string): void {
@@ -25,7 +22,6 @@ export function refuseOversized(field: string, text: string): void {
   throw tooLarge({ pointer: `/${field}`, detail: `must not exceed ${MAX_PROMPT_BYTES} bytes in UTF-8` });
 }
 
-/** The answer when no run was created. */
 export function createRunRefusal(refused: Exclude<CreateRunResult, { kind: 'created' }>): ProblemError {
   switch (refused.kind) {
     case 'invalid':

@@ -13,7 +13,7 @@ import {
 import { isCancellableKind, isoDuration, type Run } from '../domain/run.js';
 import { type Artifact, listedData } from '../domain/artifact.js';
 import { effectiveConfig, skillName } from '../domain/resolve-config.js';
-import type { RunArtifact } from './dto/artifact-responses.dto.js';
+import type { RunArtifact } from './dto/artifact.dto.js';
 import type { ApprovalItem, PrincipalInfo, RunItem } from './dto/run-responses.dto.js';
 
 type Principals = ReadonlyMap<string, PrincipalInfo>;
@@ -36,7 +36,7 @@ export class RunPresenter {
     return toRunItem(run, principals, this.settings);
   }
 
-  async approvals(approvals: readonly Approval[]): Promise<ApprovalItem[]> {
+  async approvals(approvals: readonly (Approval & { readonly run_title?: string })[]): Promise<ApprovalItem[]> {
     const deciders = approvals.flatMap(({ decided_by_type: type, decided_by_uid: uid }) =>
       type && uid ? [{ type, uid }] : [],
     );
@@ -113,19 +113,18 @@ function requestUsage(run: Run, { computeCostPerHour }: Settings): Pick<RunItem,
   };
 }
 
-function toRunArtifact(artifact: Artifact): RunArtifact {
-  return {
-    artifact_type: artifact.type,
-    created_at: artifact.createdAt.toISOString(),
-    data: listedData(artifact),
-  };
-}
+const toRunArtifact = (artifact: Artifact): RunArtifact => ({
+  artifact_type: artifact.type,
+  created_at: artifact.createdAt.toISOString(),
+  data: listedData(artifact),
+});
 
-function toApprovalItem(approval: Approval, principals: Principals): ApprovalItem {
+function toApprovalItem(approval: Approval & { run_title?: string }, principals: Principals): ApprovalItem {
   const { decided_by_type: type, decided_by_uid: uid } = approval;
   return {
     approval_id: approval.id,
     run_id: approval.run_id,
+    ...(approval.run_title === undefined ? {} : { run_title: approval.run_title }),
     ...(approval.tool_call_id === null ? {} : { tool_call_id: approval.tool_call_id }),
     title: approval.title,
     ...(approval.input === null ? {} : { input: approval.input }),

@@ -1,10 +1,13 @@
+import { ApiHeader } from '@nestjs/swagger';
+import { createHash } from 'node:crypto';
 import { serverIssues } from '#domain/agents';
 import type { AgentConfig } from '#execution/executions';
 import { workerHostFault } from '#execution/worker-protocol';
-import { invalidInput, object, tooLarge } from '#platform/http';
-import { type Issue, prefixIssues } from '#platform/kernel';
+import { invalidInput, object, ProblemError, tooLarge } from '#platform/http';
+import { canonicalJson, type Issue, prefixIssues } from '#platform/kernel';
 import type { CreateRunCommand } from '../application/create-run.js';
 import { type AttachmentInput, checkAttachments, type RawAttachment } from '../domain/attachment.js';
+import type { IdempotencyClaim } from '../persistence/run-inserts.js';
 import { AmbientAgentConfig, type ListedMcpServer } from './dto/agent-config.dto.js';
 import type { RunAgentRequest } from './dto/run-requests.dto.js';
 
@@ -56,7 +59,7 @@ function furtherIssues(config: AmbientAgentConfig): Issue[] {
 
 const nameInList = ({ name }: ListedMcpServer, index: number): string => name ?? `server-${index + 1}`;
 
-/** As plain data; a list of servers becomes a map by their names. */
+/** As plain data without unset properties; a list of servers becomes a map by their names. */
 function stored({ mcp_servers: servers, ...config }: AmbientAgentConfig): AgentConfig {
   const named = Array.isArray(servers)
     ? Object.fromEntries(
@@ -66,16 +69,7 @@ function stored({ mcp_servers: servers, ...config }: AmbientAgentConfig): AgentC
         }),
       )
     : servers;
-  return plain({ ...config, mcp_servers: named }) as AgentConfig;
-}
-
-/** DTO instances as plain data without unset properties. */
-function plain(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(plain);
-  if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(
-    Object.entries(value).flatMap(([key, item]) => (item === undefined ? [] : [[key, plain(item)]])),
-  );
+  return JSON.parse(JSON.stringify({ ...config, mcp_servers: named })) as AgentConfig;
 }
 
 /** The attachments of a request, decoded. Throws a problem that names every invalid attachment. */
@@ -91,7 +85,6 @@ export function toAttachments(raw: readonly RawAttachment[] | undefined): readon
   }
 }
 
-/** What a request says of the run, wherever that is to be executed. */
 export function toCreateRunCommand(request: RunAgentRequest): Omit<CreateRunCommand, 'source' | 'idempotency'> {
   const { prompt, title, mode, skill, team, interactive, metadata } = request;
   return {
@@ -108,4 +101,31 @@ export function toCreateRunCommand(request: RunAgentRequest): Omit<CreateRunComm
     conversationId: request.conversation_id,
     parentRunId: request.parent_run_id,
   };
+}
+
+export const IDEMPOTENCY_KEY = 'Idempotency-Key';
+const IDEMPOTENCY_KEY_PATTERN = /^[\x21-\x7e]{1,255}$/;
+
+const KEY_RULE = 'must have 1 to 255 printable ASCII characters without spaces';
+
+/** Documents the header; left to itself the document would call it required. */
+export const IdempotencyKeyHeader = (): MethodDecorator =>
+  ApiHeader({
+    name: IDEMPOTENCY_KEY,
+    required: false,
+    description:
+      'Makes retries safe: the same key and body answer the first run again. 1 to 255 printable ASCII characters.',
+    schema: { type: 'string', pattern: IDEMPOTENCY_KEY_PATTERN.source },
+  });
+
+/** The `Idempotency-Key` header with a digest of what it stands for, or null when none was sent. */
+export function idempotencyClaim(header: string | undefined, body: unknown): IdempotencyClaim | null {
+  if (header === undefined) return null;
+  if (!IDEMPOTENCY_KEY_PATTERN.test(header)) {
+    throw new ProblemError('invalid_request', `The header \`${IDEMPOTENCY_KEY}\` ${KEY_RULE}.`, {
+      errors: [{ pointer: `/headers/${IDEMPOTENCY_KEY}`, detail: KEY_RULE }],
+    });
+  }
+  // The same request with its keys in another order is the same request.
+  return { key: header, requestHash: createHash('sha256').update(canonicalJson(body)).digest() };
 }

@@ -5,14 +5,15 @@ import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
 import { Settings } from '#platform/config';
 import { invalidCursor, invalidInput, Operation, pageInfo, pathId, ProblemError } from '#platform/http';
 import type { Issue } from '#platform/kernel';
+import { Attachments } from '../application/attachments.js';
 import { ListRuns, type ListRunsResult } from '../application/list-runs.js';
 import { RunsService } from '../application/runs.service.js';
 import { MAX_PENDING_FOLLOWUPS, SubmitFollowup } from '../application/submit-followup.js';
 import { MAX_SEARCH_TERMS, searchWords } from '../domain/run-filters.js';
-import { filtersOf, ListRunsParameters } from './dto/list-runs.dto.js';
-import { RunFollowupRequest, TimelineParameters } from './dto/run-requests.dto.js';
+import { ListHandoffAttachmentsResponse } from './dto/artifact.dto.js';
+import { filtersOf, ListRunsParameters, RunFollowupRequest, TimelineParameters } from './dto/run-requests.dto.js';
 import { GetRunTimelineResponse, ListRunsResponse, RunFollowupResponse, RunItem } from './dto/run-responses.dto.js';
-import { foundOrThrow, notYours, refuseOversized, unknownRun } from './problems.js';
+import { foundOrThrow, invalidParameter, refuseOversized, runProblem } from './problems.js';
 import { RunPresenter } from './run-presenter.js';
 
 const RUN_ID = pathId('uuid');
@@ -25,6 +26,7 @@ export class RunsController {
     private readonly runs: RunsService,
     private readonly listRuns: ListRuns,
     private readonly submitFollowup: SubmitFollowup,
+    private readonly attachments: Attachments,
     private readonly transcripts: Transcripts,
     private readonly presenter: RunPresenter,
     private readonly settings: Settings,
@@ -43,7 +45,7 @@ export class RunsController {
     success: { status: 200, description: 'One page of the runs that the caller may see.', type: ListRunsResponse },
   })
   async list(@CurrentCaller() caller: Caller, @Query() query: ListRunsParameters): Promise<ListRunsResponse> {
-    refuseContradictions(query);
+    rejectContradictions(query);
     if (query.metadata !== undefined && !mayFilterByMetadata(caller)) {
       throw new ProblemError('feature_not_available', 'Filtering by `metadata` is switched off for a team of yours.');
     }
@@ -55,16 +57,12 @@ export class RunsController {
       limit: query.limit ?? DEFAULT_LIMIT,
       cursor: query.cursor ?? null,
     });
-    if (result.kind !== 'page') throw problemOf(result);
-    const { nextCursor } = result;
-    return {
-      runs: await this.presenter.runs(result.runs),
-      page_info: pageInfo(nextCursor),
-    };
+    if (result.kind !== 'page') throw listProblem(result);
+    return { runs: await this.presenter.runs(result.runs), page_info: pageInfo(result.nextCursor) };
   }
 
   @Get(':runId')
-  @Authorize('runs:read')
+  @Authorize('runs:read', 'run')
   @Operation({
     id: 'getRun',
     summary: 'Get a run',
@@ -73,12 +71,11 @@ export class RunsController {
     success: { status: 200, description: 'The run.', type: RunItem },
   })
   async get(@CurrentCaller() caller: Caller, @Param('runId', RUN_ID) runId: string): Promise<RunItem> {
-    return this.presenter.run(foundOrThrow(await this.runs.find(caller, runId, 'runs:read')));
+    return this.presenter.run(foundOrThrow(await this.runs.find(caller, runId)));
   }
 
-  // The use case checks the permission to write, here and for follow-ups: it depends on the owner, and a personal run needs no role.
   @Post(':runId/cancel')
-  @Authorize('runs:read')
+  @Authorize('runs:write', 'run')
   @Operation({
     id: 'cancelRun',
     summary: 'Cancel a run',
@@ -98,19 +95,16 @@ export class RunsController {
       case 'cancelled':
         response.json(result.runId);
         return;
-      case 'unknown':
-        throw unknownRun();
-      case 'not_yours':
-        throw notYours();
+      case 'not_found':
+      case 'forbidden':
+        throw runProblem(result);
       case 'gone':
         throw new ProblemError('invalid_request', `The run has already ended: it is ${result.state}.`);
       case 'busy':
         throw new ProblemError(
           'conflict',
           'The run is being offered to a worker (PENDING). It can be cancelled as soon as the worker has accepted it: send the request again.',
-          {
-            retryAfterSeconds: 1,
-          },
+          { retryAfterSeconds: 1 },
         );
       case 'not_supported':
         throw new ProblemError(
@@ -121,7 +115,7 @@ export class RunsController {
   }
 
   @Post(':runId/followups')
-  @Authorize('runs:read')
+  @Authorize('runs:write', 'run')
   @Operation({
     id: 'submitRunFollowup',
     summary: 'Create a follow-up',
@@ -142,14 +136,13 @@ export class RunsController {
     switch (result.kind) {
       case 'accepted':
         return { followup_id: result.followupId, outcome: result.outcome };
-      case 'unknown':
-        throw unknownRun();
-      case 'not_yours':
-        throw notYours();
+      case 'not_found':
+      case 'forbidden':
+        throw runProblem(result);
       case 'over_budget':
         throw new ProblemError('budget_exceeded', `${result.reason} It cannot be continued; start another run.`);
       case 'empty_message':
-        throw badMessage('must not be empty unless the run continues from its saved conversation');
+        throw invalidInput([EMPTY_MESSAGE]);
       case 'not_authorized':
         throw new ProblemError('not_authorized', result.detail);
       case 'nothing_to_continue':
@@ -161,8 +154,35 @@ export class RunsController {
     }
   }
 
+  @Get(':runId/handoff/attachments')
+  @Authorize('runs:read', 'run')
+  @Operation({
+    id: 'listHandoffAttachments',
+    summary: 'List attachments of a run',
+    tag: 'Runs',
+    errors: [400, 403, 404],
+    success: {
+      status: 200,
+      description: 'In the order of the request that created the run.',
+      type: ListHandoffAttachmentsResponse,
+    },
+  })
+  async listAttachments(
+    @CurrentCaller() caller: Caller,
+    @Param('runId', RUN_ID) runId: string,
+  ): Promise<ListHandoffAttachmentsResponse> {
+    foundOrThrow(await this.runs.find(caller, runId));
+    const attachments = (await this.attachments.list(runId)).map(async (attachment) => ({
+      attachment_id: attachment.id,
+      filename: attachment.file_name,
+      download_url: await this.attachments.linkTo(attachment, this.settings.signedUrlTtl),
+      mime_type: attachment.mime_type,
+    }));
+    return { attachments: await Promise.all(attachments) };
+  }
+
   @Get(':runId/timeline')
-  @Authorize('runs:read')
+  @Authorize('runs:read', 'run')
   @Operation({
     id: 'getRunTimeline',
     summary: 'Get the timeline of a run',
@@ -175,15 +195,15 @@ export class RunsController {
     @Param('runId', RUN_ID) runId: string,
     @Query() query: TimelineParameters,
   ): Promise<GetRunTimelineResponse> {
-    foundOrThrow(await this.runs.find(caller, runId, 'runs:read'));
+    foundOrThrow(await this.runs.find(caller, runId));
     const page = await this.runs.timeline(runId, query.limit ?? 1000, query.cursor ?? null);
-    if (page === 'bad_cursor') throw invalidCursor('this timeline');
+    if (page.kind === 'invalid_cursor') throw invalidCursor('this timeline');
     const { events, nextCursor } = page;
-    return { events, ...(nextCursor === null ? {} : { page_info: { has_next_page: true, next_cursor: nextCursor } }) };
+    return { events, ...(nextCursor === null ? {} : { page_info: pageInfo(nextCursor) }) };
   }
 
   @Get(':runId/transcript')
-  @Authorize('runs:read')
+  @Authorize('runs:read', 'run')
   @Operation({
     id: 'getRunTranscript',
     summary: 'Download the transcript of a run',
@@ -200,19 +220,18 @@ export class RunsController {
     @Param('runId', RUN_ID) runId: string,
     @Res() response: Response,
   ): Promise<void> {
-    foundOrThrow(await this.runs.find(caller, runId, 'runs:read'));
+    foundOrThrow(await this.runs.find(caller, runId));
     const url = await this.transcripts.linkTo(runId, this.settings.signedUrlTtl);
     if (url === null) throw new ProblemError('resource_not_found', 'The run has no transcript.');
     response.redirect(302, url);
   }
 }
 
-/** What the fields alone do not say. */
-function refuseContradictions({ skill, skill_spec, q }: ListRunsParameters): void {
+function rejectContradictions({ skill, skill_spec, q }: ListRunsParameters): void {
   if (skill !== undefined && skill_spec !== undefined && skill !== skill_spec)
-    throw refused({ pointer: '/skill', detail: 'must be the same as skill_spec, or one of them be left out' });
+    throw invalidParameter({ pointer: '/skill', detail: 'must be the same as skill_spec, or one of them be left out' });
   if (q !== undefined && searchWords(q).length > MAX_SEARCH_TERMS)
-    throw refused({ pointer: '/q', detail: `must not exceed ${MAX_SEARCH_TERMS} different words` });
+    throw invalidParameter({ pointer: '/q', detail: `must not exceed ${MAX_SEARCH_TERMS} different words` });
 }
 
 const mayFilterByMetadata = ({ principal, teamUids }: Caller): boolean =>
@@ -220,17 +239,12 @@ const mayFilterByMetadata = ({ principal, teamUids }: Caller): boolean =>
     ({ teamUid, team }) => !teamUids.includes(teamUid) || team.features.metadata_filter !== false,
   );
 
-const refused = (issue: Issue): ProblemError =>
-  new ProblemError('invalid_request', `Query parameter \`${issue.pointer.slice(1)}\` ${issue.detail}.`, {
-    errors: [issue],
-  });
-
-function problemOf({ kind }: Exclude<ListRunsResult, { kind: 'page' }>): ProblemError {
-  switch (kind) {
-    case 'bad_cursor':
+function listProblem(rejection: Exclude<ListRunsResult, { kind: 'page' }>): ProblemError {
+  switch (rejection.kind) {
+    case 'invalid_cursor':
       return invalidCursor('a list with this sort and these filters');
-    case 'unknown_ancestor':
-      return refused({ pointer: '/ancestor_run_id', detail: 'must be a run that exists and that you may see' });
+    case 'invalid':
+      return invalidParameter(rejection.issue);
     case 'too_slow':
       return new ProblemError(
         'resource_unavailable',
@@ -244,4 +258,7 @@ function problemOf({ kind }: Exclude<ListRunsResult, { kind: 'page' }>): Problem
   }
 }
 
-const badMessage = (detail: string): ProblemError => invalidInput([{ pointer: '/message', detail }]);
+const EMPTY_MESSAGE: Issue = {
+  pointer: '/message',
+  detail: 'must not be empty unless the run continues from its saved conversation',
+};

@@ -1,41 +1,33 @@
 import { Injectable } from '@nestjs/common';
-import { Database, type Statement } from '#platform/persistence';
+import { Database, statement } from '#platform/persistence';
 import { type Artifact, type ArtifactData, type ArtifactType, MAX_ARTIFACTS_PER_RUN } from '../domain/artifact.js';
 import { LEASED, RunTransitions, type RunOwner } from '#execution/executions';
+import { type OwnerRow, toOwner } from './runs.store.js';
 
-const PROBE: Statement = {
-  name: 'artifacts.probe',
-  text: `SELECT e.run_id, a.uid AS known,
-      (SELECT coalesce(sum(s.size_bytes), 0) FROM artifacts s WHERE s.run_id = e.run_id)::float8 AS used_bytes FROM executions e
-    LEFT JOIN artifacts a ON a.run_id = e.run_id AND a.source_key = $3 WHERE ${LEASED}`,
-};
+const PROBE = statement('artifacts.probe')`SELECT e.run_id AS "runId", a.uid AS known,
+      (SELECT coalesce(sum(s.size_bytes), 0) FROM artifacts s WHERE s.run_id = e.run_id)::float8 AS "usedBytes" FROM executions e
+    LEFT JOIN artifacts a ON a.run_id = e.run_id AND a.source_key = $3 WHERE ${LEASED}`;
 
 /** Under the run's lock, so that nobody else counts at the same time. */
-const INSERT: Statement = {
-  name: 'artifacts.insert',
-  text: `INSERT INTO artifacts (uid, run_id, slot_key, execution_id, source_key, artifact_type, data, object_key, locator, size_bytes, run_created_at, created_at)
+const INSERT = statement('artifacts.insert')`
+  INSERT INTO artifacts (uid, run_id, slot_key, execution_id, source_key, artifact_type, data, object_key, locator, size_bytes, run_created_at, created_at)
     SELECT $4, r.id, r.slot_key, e.id, $3, $5, $6::jsonb, $7, $8, $9::bigint, r.created_at, headrace.now()
       FROM executions e JOIN runs r ON r.id = e.run_id
      WHERE ${LEASED} AND (SELECT count(*) < ${MAX_ARTIFACTS_PER_RUN} AND coalesce(sum(a.size_bytes), 0) + $9::bigint <= $10::bigint
        FROM artifacts a WHERE a.run_id = r.id)
-    ON CONFLICT (run_id, source_key) DO NOTHING RETURNING uid`,
-};
+    ON CONFLICT (run_id, source_key) DO NOTHING RETURNING uid`;
 
-const FIND: Statement = {
-  name: 'artifacts.find',
-  text: `SELECT a.uid, a.artifact_type, a.data, a.object_key, a.created_at, r.team_uid, r.owner_user_uid
-    FROM artifacts a JOIN runs r ON r.id = a.run_id WHERE a.uid = $1`,
-};
+const FIND = statement('artifacts.find')`
+  SELECT a.uid, a.artifact_type AS type, a.data, a.object_key AS "objectKey", a.created_at AS "createdAt", r.team_uid, r.owner_user_uid
+    FROM artifacts a JOIN runs r ON r.id = a.run_id WHERE a.uid = $1`;
 
 /** One probe per owner that the caller stands for: what others own is not even looked at, so it costs no time either. */
-const RUN_BY_LOCATOR: Statement = {
-  name: 'artifacts.run-by-locator',
-  text: `SELECT found.run_id FROM unnest($2::text[]) AS owner (slot_key) CROSS JOIN LATERAL (
+const RUN_BY_LOCATOR = statement('artifacts.run-by-locator')`
+  SELECT found.run_id FROM unnest($2::text[]) AS owner (slot_key) CROSS JOIN LATERAL (
       SELECT a.run_id, a.run_created_at FROM artifacts a
        WHERE md5(a.locator) = md5($1) AND a.slot_key = owner.slot_key AND a.locator = $1 AND a.locator IS NOT NULL
        ORDER BY a.run_created_at DESC, a.run_id DESC LIMIT 1) found
-    ORDER BY found.run_created_at DESC, found.run_id DESC LIMIT 1`,
-};
+    ORDER BY found.run_created_at DESC, found.run_id DESC LIMIT 1`;
 
 export interface NewArtifact {
   readonly uid: string;
@@ -44,7 +36,6 @@ export interface NewArtifact {
   readonly data: ArtifactData;
   readonly objectKey: string | null;
   readonly locator: string | null;
-  /** Of the object; 0 without one. */
   readonly sizeBytes: number;
 }
 
@@ -54,14 +45,11 @@ export interface StoredArtifact extends Artifact {
   readonly objectKey: string | null;
 }
 
-interface ArtifactRow extends Record<string, unknown> {
-  uid: string;
-  artifact_type: ArtifactType;
-  data: ArtifactData;
-  object_key: string | null;
-  created_at: Date;
-  team_uid: string | null;
-  owner_user_uid: string | null;
+/** The run of a live lease, and the artifact that was reported under the key before. */
+export interface ProbedArtifact {
+  readonly runId: string;
+  readonly known: string | null;
+  readonly usedBytes: number;
 }
 
 @Injectable()
@@ -71,18 +59,9 @@ export class ArtifactsStore {
     private readonly transitions: RunTransitions,
   ) {}
 
-  /** The run of a live lease, and the artifact that was reported under this key before; null: no such lease. */
-  async probe(
-    executionId: string,
-    leaseEpoch: number,
-    sourceKey: string,
-  ): Promise<{ runId: string; known: string | null; usedBytes: number } | null> {
-    const [row] = await this.database.query<{ run_id: string; known: string | null; used_bytes: number }>(PROBE, [
-      executionId,
-      leaseEpoch,
-      sourceKey,
-    ]);
-    return row ? { runId: row.run_id, known: row.known, usedBytes: row.used_bytes } : null;
+  async probe(executionId: string, leaseEpoch: number, sourceKey: string): Promise<ProbedArtifact | null> {
+    const [row] = await this.database.query<ProbedArtifact>(PROBE, [executionId, leaseEpoch, sourceKey]);
+    return row ?? null;
   }
 
   /**
@@ -106,19 +85,8 @@ export class ArtifactsStore {
   }
 
   async find(uid: string): Promise<StoredArtifact | null> {
-    const [row] = await this.database.query<ArtifactRow>(FIND, [uid]);
-    if (!row) return null;
-    return {
-      uid: row.uid,
-      type: row.artifact_type,
-      data: row.data,
-      objectKey: row.object_key,
-      createdAt: row.created_at,
-      owner:
-        row.team_uid !== null
-          ? { teamUid: row.team_uid, userUid: null }
-          : { teamUid: null, userUid: row.owner_user_uid ?? '' },
-    };
+    const [row] = await this.database.query<Omit<StoredArtifact, 'owner'> & OwnerRow>(FIND, [uid]);
+    return row ? { ...row, owner: toOwner(row) } : null;
   }
 
   /** The newest run of these owners that refers to the canonical address, or null. */

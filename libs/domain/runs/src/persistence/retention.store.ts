@@ -9,7 +9,6 @@ export type RetentionKind = 'runs' | 'transcripts' | 'timelines';
 export interface WalkPosition {
   readonly slotKey: string;
   readonly updatedAt: string;
-  /** The last run that was looked at. */
   readonly runId: string;
 }
 
@@ -19,12 +18,6 @@ export interface RetentionWalk extends WalkPosition {
   /** Null between two walks. */
   readonly until: string | null;
   readonly revisit: readonly string[];
-}
-
-export interface WalkedRun {
-  readonly id: string;
-  readonly updatedAt: string;
-  readonly isEnded: boolean;
 }
 
 export interface PrunableRun {
@@ -37,16 +30,6 @@ const PRUNABLE_STATES = [...ENDED_STATES, 'BLOCKED'];
 /** Before every run id. */
 export const FIRST_RUN_ID = '00000000-0000-0000-0000-000000000000';
 
-interface WalkRow {
-  kind: RetentionKind;
-  upto: string;
-  until: string | null;
-  slot_key: string;
-  updated_at: string;
-  run_id: string;
-  revisit: string[];
-}
-
 /**
  * The walks of retention over the index `ix_runs__updated`, owner by owner and within an owner by the time of the last change,
  * and what pruning deletes of locked runs.
@@ -55,14 +38,12 @@ interface WalkRow {
 export class RetentionStore {
   /** The walk, locked until the transaction ends; null when another process is at it. */
   async lock(tx: Queryable, kind: RetentionKind): Promise<RetentionWalk | null> {
-    const [row] = await tx.query<WalkRow>(
-      `SELECT kind, upto::text, until::text, slot_key, updated_at::text, run_id, revisit
+    const [walk] = await tx.query<RetentionWalk>(
+      `SELECT kind, upto::text, until::text, slot_key AS "slotKey", updated_at::text AS "updatedAt", run_id AS "runId", revisit
          FROM retention_walks WHERE kind = $1 FOR UPDATE SKIP LOCKED`,
       [kind],
     );
-    if (!row) return null;
-    const { slot_key: slotKey, updated_at: updatedAt, run_id: runId, kind: kept, upto, until, revisit } = row;
-    return { kind: kept, upto, until, slotKey, updatedAt, runId, revisit };
+    return walk ?? null;
   }
 
   /** Starts the next walk, up to `keepMs` ago; null when nothing has become old enough since the last one. */
@@ -76,7 +57,6 @@ export class RetentionStore {
     return begun.length === 0 ? null : this.lock(tx, kind);
   }
 
-  /** Everything up to `until` was looked at. */
   async end(tx: Queryable, { kind }: RetentionWalk): Promise<void> {
     await tx.query(`UPDATE retention_walks SET upto = until, until = NULL WHERE kind = $1`, [kind]);
   }
@@ -95,14 +75,13 @@ export class RetentionStore {
   }
 
   /** The next runs of the owner that the walk is at, of any state. */
-  async page(tx: Queryable, walk: RetentionWalk, limit: number): Promise<WalkedRun[]> {
-    const rows = await tx.query<{ id: string; updated_at: string; is_ended: boolean }>(
-      `SELECT id, updated_at::text, state = ANY($6) AS is_ended FROM runs
+  async page(tx: Queryable, walk: RetentionWalk, limit: number) {
+    return tx.query<{ id: string; updatedAt: string; isEnded: boolean }>(
+      `SELECT id, updated_at::text AS "updatedAt", state = ANY($6) AS "isEnded" FROM runs
         WHERE slot_key = $1 AND (updated_at, id) > ($2::timestamptz, $3::uuid) AND updated_at <= $4::timestamptz
         ORDER BY runs.updated_at, id LIMIT $5`,
       [walk.slotKey, walk.updatedAt, walk.runId, walk.until, limit, PRUNABLE_STATES],
     );
-    return rows.map((row) => ({ id: row.id, updatedAt: row.updated_at, isEnded: row.is_ended }));
   }
 
   /** The next owner with a run to look at. One probe of the index an owner, all of them in one statement. */
@@ -126,14 +105,13 @@ export class RetentionStore {
 
   /** Those of the runs that have ended, have no live execution, did not change after `until`, and are locked now. */
   async lockPrunable(tx: Queryable, runIds: readonly string[], until: string): Promise<PrunableRun[]> {
-    const rows = await tx.query<{ id: string; transcript_key: string | null }>(
-      `SELECT r.id, r.transcript->>'key' AS transcript_key FROM runs r
+    return tx.query<PrunableRun>(
+      `SELECT r.id, r.transcript->>'key' AS "transcriptKey" FROM runs r
         WHERE r.id = ANY($1::uuid[]) AND r.state = ANY($2) AND r.updated_at <= $3::timestamptz
           AND NOT EXISTS (SELECT 1 FROM executions e WHERE e.run_id = r.id AND e.ended_at IS NULL)
         ORDER BY r.id FOR UPDATE OF r SKIP LOCKED`,
       [runIds, PRUNABLE_STATES, until],
     );
-    return rows.map((row) => ({ id: row.id, transcriptKey: row.transcript_key }));
   }
 
   /** Those of the runs that are still there and did not change after `until`. */
@@ -145,7 +123,6 @@ export class RetentionStore {
     return rows.map(({ id }) => id);
   }
 
-  /** The folders of the object store in which the runs have something. */
   async foldersOf(tx: Queryable, runIds: readonly string[]): Promise<string[]> {
     const rows = await tx.query<{ folder: string }>(
       `SELECT 'transcripts/' || id AS folder FROM runs WHERE id = ANY($1::uuid[]) AND transcript IS NOT NULL

@@ -1,44 +1,136 @@
 import { Injectable } from '@nestjs/common';
-import { EXTERNAL_POOL, type RunState, RunTransitions } from '#execution/executions';
+import {
+  type AgentConfig,
+  EXTERNAL_POOL,
+  HOSTED_POOL,
+  type PrincipalRef,
+  type RunState,
+  RunTransitions,
+} from '#execution/executions';
 import { Settings } from '#platform/config';
-import { Database, GroupedStatement, type Queryable, type Statement } from '#platform/persistence';
-import { AT_CAPACITY, INSERT_RUNS, type NewRun, newRunsFrom, toNewRunJson } from './run-insert-sql.js';
+import { Database, GroupedStatement, statement } from '#platform/persistence';
+import { keepDiscarded } from '#platform/storage';
+import type { NewAttachment } from '../domain/attachment.js';
+import type { RunExecutionLocation, RunMode, RunSchedule, RunSkill, RunSourceType } from '../domain/run.js';
+
+/** A column of `runs` with the type that its value has in this code. */
+interface Column<Value> {
+  readonly sql: string;
+  readonly accepts?: (value: Value) => void;
+}
+const column = <Value>(sql: string): Column<Value> => ({ sql });
+
+/** A run that is about to be queued, as statements take it: one JSON object a run, its keys the columns of the table. */
+const INPUT_COLUMNS = {
+  id: column<string>('uuid'),
+  team_uid: column<string | null>('text'),
+  owner_user_uid: column<string | null>('text'),
+  slot_key: column<string>('text'),
+  pool: column<string>('text'),
+  title: column<string>('text'),
+  prompt: column<string>('text'),
+  source: column<RunSourceType>('text'),
+  execution_location: column<RunExecutionLocation>('text'),
+  mode: column<RunMode>('text'),
+  interactive: column<boolean>('boolean'),
+  creator_type: column<PrincipalRef['type']>('text'),
+  creator_uid: column<string>('text'),
+  executor_type: column<PrincipalRef['type']>('text'),
+  executor_uid: column<string>('text'),
+  config: column<AgentConfig>('jsonb'),
+  agent_skill: column<RunSkill | null>('jsonb'),
+  metadata: column<Readonly<Record<string, string>> | null>('jsonb'),
+  parent_run_id: column<string | null>('uuid'),
+  /** Oldest first; the parent is the last one. */
+  ancestor_run_ids: column<readonly string[]>('uuid[]'),
+  /** These three are of the run whose conversation the new one continues; the transcript is a copy. */
+  conversation_id: column<string | null>('uuid'),
+  session_id: column<string | null>('text'),
+  transcript: column<object | null>('jsonb'),
+  schedule: column<RunSchedule | null>('jsonb'),
+  trigger_url: column<string | null>('text'),
+};
+type InputColumns = typeof INPUT_COLUMNS;
+
+/** With its attachments, whose bytes are in the object store already. */
+export type NewRun = {
+  readonly [Name in keyof InputColumns]: InputColumns[Name] extends Column<infer Value> ? Value : never;
+} & { readonly attachments: readonly NewAttachment[] };
+
+/** The columns of `run_facets` for `row`, an alias with the columns of `runs`. Their purpose is explained in the README of this library. */
+export const facetsOf = (row: string): string => `${row}.id, ${row}.slot_key,
+  headrace.run_tokens(${row}.slot_key, ${row}.creator_uid, ${row}.executor_uid, ${row}.source, ${row}.execution_location, ${row}.config, ${row}.schedule, ${row}.metadata, ${row}.ancestor_run_ids)
+    || coalesce((SELECT array_agg(headrace.run_token(${row}.slot_key, 'skill_spec', s)) FROM jsonb_array_elements_text(${row}.agent_skill->'specs') AS s), '{}'),
+  headrace.run_search_text(${row}.title, ${row}.prompt, ${row}.config->>'skill_spec')`;
+
+const COLUMNS = Object.keys(INPUT_COLUMNS).join(', ');
+
+/**
+ * The CTEs that write runs with their first events: `state = 'QUEUED'` makes each row its own queue entry. Asks for a
+ * CTE `n` of new runs ({@link NEW_RUNS}) and a row `t (at)`.
+ */
+const INSERT_RUNS = `r AS (
+  INSERT INTO runs (${COLUMNS}, state, queued_at, created_at, updated_at)
+  SELECT ${COLUMNS}, 'QUEUED', t.at, t.at, t.at FROM n, t
+), e AS (
+  INSERT INTO run_events (run_id, seq, kind, at, data)
+  SELECT id, 1, 'run_created', t.at, jsonb_build_object('source', source, 'creator', jsonb_build_object('type', creator_type, 'uid', creator_uid)) FROM n, t
+), f AS (
+  INSERT INTO run_facets (run_id, slot_key, tokens, search) SELECT ${facetsOf('n')} FROM n
+), a AS (
+  INSERT INTO run_attachments (id, run_id, position, file_name, mime_type, size_bytes, object_key, created_at)
+  SELECT x.id, n.id, x.position, x.file_name, x.mime_type, x.size_bytes, x.object_key, t.at FROM n CROSS JOIN t
+   CROSS JOIN json_to_recordset(n.attachments) AS x (id uuid, position smallint, file_name text, mime_type text, size_bytes bigint, object_key text)
+), o AS (
+  ${keepDiscarded(`SELECT unnest(ARRAY['attachments/' || n.id || '/', 'transcripts/' || n.id || '/']) FROM n WHERE n.transcript IS NOT NULL OR json_array_length(n.attachments) > 0`)}
+)`;
+
+/** Where the objects lie that a new run brings along: its files, and its copy of the transcript that it continues from. */
+export const objectFolders = (runId: string): string[] => [`attachments/${runId}`, `transcripts/${runId}`];
+
+/** Whether the owner or the pool of a new run had no slot left; only hosted runs need one. A team's own limit wins. */
+const AT_CAPACITY = `(SELECT bool_or(s.used >= CASE WHEN s.key = n.slot_key
+    THEN coalesce((SELECT t.max_concurrent_runs FROM teams t WHERE t.uid = n.team_uid), s.capacity) ELSE s.capacity END) FROM slot_pools s WHERE n.pool = '${HOSTED_POOL}' AND s.key IN ('pool:' || n.pool, n.slot_key)) AS at_capacity`;
+
+/** A FROM item of new runs out of the JSON array `$1`; `ord` counts them. */
+const NEW_RUNS = `json_to_recordset($1::json) AS n (ord int, attachments json, ${Object.entries(INPUT_COLUMNS)
+  .map(([name, { sql }]) => `${name} ${sql}`)
+  .join(', ')})`;
+
+const toJson = (runs: readonly NewRun[]): string => JSON.stringify(runs.map((run, ord) => ({ ...run, ord })));
 
 export interface IdempotencyClaim {
   readonly key: string;
   readonly requestHash: Buffer;
 }
 
-/** A key that names one run within its scope. */
 export interface ScopedClaim extends IdempotencyClaim {
   readonly scope: string;
   /** The key names what the service has started the run for; it does not come from a caller. */
   readonly isLaunch: boolean;
 }
 
-interface ClaimedRun {
-  readonly run: NewRun;
-  readonly claim: ScopedClaim;
-}
+type ClaimedRun = { readonly run: NewRun; readonly claim: ScopedClaim };
 
 /** Null: the key is taken already, and nothing was written. */
 type Inserted = { readonly atCapacity: boolean } | null;
 
-export type InsertResult =
-  | { readonly kind: 'created'; readonly atCapacity: boolean }
-  | { readonly kind: 'replayed'; readonly runId: string; readonly state: RunState }
-  | { readonly kind: 'key_reused' };
+/** Also the run that the same key has created before. */
+export interface CreatedRun {
+  readonly kind: 'created';
+  readonly runId: string;
+  readonly state: RunState;
+  readonly atCapacity: boolean;
+}
+type KeyedRun = CreatedRun | { readonly kind: 'key_reused' };
 
 /** Runs and their first events in one statement and one round trip. `$1`: a JSON array, one object a run. */
-const INSERT: Statement = {
-  name: 'runs.create-group',
-  text: `WITH t AS MATERIALIZED (SELECT headrace.now() AS at), n AS MATERIALIZED (SELECT * FROM ${newRunsFrom('$1')}), ${INSERT_RUNS}
-SELECT ${AT_CAPACITY} FROM n ORDER BY ord`,
-};
+const INSERT = statement('runs.create-group')`
+  WITH t AS MATERIALIZED (SELECT headrace.now() AS at), n AS MATERIALIZED (SELECT * FROM ${NEW_RUNS}), ${INSERT_RUNS}
+SELECT ${AT_CAPACITY} FROM n ORDER BY ord`;
 /** Keys are taken in one order everywhere, so that two groups with keys in common never wait for each other. */
-const INSERT_ONCE: Statement = {
-  name: 'runs.create-group-once',
-  text: `WITH t AS MATERIALIZED (SELECT headrace.now() AS at), asked AS MATERIALIZED (SELECT * FROM ${newRunsFrom('$1')}), k AS (
+const INSERT_ONCE = statement('runs.create-group-once')`
+  WITH t AS MATERIALIZED (SELECT headrace.now() AS at), asked AS MATERIALIZED (SELECT * FROM ${NEW_RUNS}), k AS (
   INSERT INTO idempotency_keys (scope, key, request_hash, is_launch, run_id, created_at)
   SELECT c.scope, c.key, c.request_hash, c.is_launch, asked.id, t.at
     FROM unnest($2::text[], $3::text[], $4::bytea[], $5::boolean[]) WITH ORDINALITY AS c (scope, key, request_hash, is_launch, place)
@@ -46,10 +138,9 @@ const INSERT_ONCE: Statement = {
    ORDER BY c.scope, c.key
   ON CONFLICT (scope, key) DO NOTHING RETURNING run_id
 ), n AS MATERIALIZED (SELECT asked.* FROM asked JOIN k ON k.run_id = asked.id), ${INSERT_RUNS}
-SELECT n.ord, ${AT_CAPACITY} FROM n`,
-};
+SELECT n.ord, ${AT_CAPACITY} FROM n`;
 const insertOnceValues = (items: readonly ClaimedRun[]): unknown[] => [
-  JSON.stringify(items.map(({ run }, ord) => toNewRunJson(run, ord))),
+  toJson(items.map(({ run }) => run)),
   items.map(({ claim }) => claim.scope),
   items.map(({ claim }) => claim.key),
   items.map(({ claim }) => claim.requestHash),
@@ -57,27 +148,19 @@ const insertOnceValues = (items: readonly ClaimedRun[]): unknown[] => [
 ];
 
 /** The execution of an external run, offered to the caller's runner and to nobody else. */
-const OFFER_EXTERNAL: Statement = {
-  name: 'executions.offer-external',
-  text: `INSERT INTO executions (run_id, slot_key, pool, phase, placed_by, slot_held, idle_timeout_ms, offered_at, lease_expires_at)
+const OFFER_EXTERNAL = statement('executions.offer-external')`
+  INSERT INTO executions (run_id, slot_key, pool, phase, placed_by, slot_held, idle_timeout_ms, offered_at, lease_expires_at)
   SELECT id, slot_key, pool, 'offered', '${EXTERNAL_POOL}', false,
     (coalesce((config->>'idle_timeout_minutes')::numeric, 10) * 60000)::int, headrace.now(), headrace.now() + $2 * interval '1 millisecond'
-  FROM runs WHERE id = $1`,
-};
-const FIRST_EXECUTION: Statement = {
-  name: 'executions.first-of-run',
-  text: `SELECT id FROM executions WHERE run_id = $1 ORDER BY id LIMIT 1`,
-};
+  FROM runs WHERE id = $1`;
+const FIRST_EXECUTION = statement('executions.first-of-run')`
+  SELECT id FROM executions WHERE run_id = $1 ORDER BY id LIMIT 1`;
 
-const FIND_KEY: Statement = {
-  name: 'runs.find-idempotency-key',
-  text: `SELECT k.request_hash, k.run_id, r.state FROM idempotency_keys k JOIN runs r ON r.id = k.run_id WHERE k.scope = $1 AND k.key = $2`,
-};
+const FIND_KEY = statement('runs.find-idempotency-key')`
+  SELECT k.request_hash, k.run_id, r.state FROM idempotency_keys k JOIN runs r ON r.id = k.run_id WHERE k.scope = $1 AND k.key = $2`;
 const LAUNCH_SCOPE = 'launch';
-const FIND_LAUNCHED: Statement = {
-  name: 'runs.find-launched',
-  text: `SELECT key, run_id FROM idempotency_keys WHERE scope = $1 AND key = ANY($2::text[])`,
-};
+const FIND_LAUNCHED = statement('runs.find-launched')`
+  SELECT key, run_id FROM idempotency_keys WHERE scope = $1 AND key = ANY($2::text[])`;
 
 export const launchClaim = (key: string): ScopedClaim => ({
   scope: LAUNCH_SCOPE,
@@ -91,7 +174,7 @@ const GROUPS = { maxGroup: 64, maxInFlight: 2 };
 /** Writes new runs. Those that are created at the same time are committed together, with and without keys apart. */
 @Injectable()
 export class RunInserts {
-  private readonly groups: GroupedStatement<NewRun, boolean>;
+  private readonly groups: GroupedStatement<NewRun, Inserted>;
   private readonly claimedGroups: GroupedStatement<ClaimedRun, Inserted>;
 
   constructor(
@@ -99,11 +182,9 @@ export class RunInserts {
     private readonly transitions: RunTransitions,
     private readonly settings: Settings,
   ) {
-    this.groups = new GroupedStatement<NewRun, boolean>(async (runs) => {
-      const rows = await database.query<{ at_capacity: boolean | null }>(INSERT, [
-        JSON.stringify(runs.map((run, ord) => toNewRunJson(run, ord))),
-      ]);
-      return rows.map((row) => row.at_capacity ?? false);
+    this.groups = new GroupedStatement<NewRun, Inserted>(async (runs) => {
+      const rows = await database.query<{ at_capacity: boolean | null }>(INSERT, [toJson(runs)]);
+      return rows.map((row) => ({ atCapacity: row.at_capacity ?? false }));
     }, GROUPS);
     this.claimedGroups = new GroupedStatement<ClaimedRun, Inserted>(async (items) => {
       const rows = await database.query<{ ord: number; at_capacity: boolean | null }>(
@@ -119,40 +200,32 @@ export class RunInserts {
    * One round trip, shared with runs created at the same time; a repeated idempotency key costs a second one, and an external
    * run has a separate transaction.
    */
-  async insert(run: NewRun, claim: ScopedClaim | null): Promise<InsertResult> {
-    if (claim) return this.insertOnce(run, claim);
-    if (run.pool === EXTERNAL_POOL) await this.insertExternal(run, null);
-    else return { kind: 'created', atCapacity: await this.groups.execute(run) };
-    return { kind: 'created', atCapacity: false };
-  }
-
-  private async insertOnce(run: NewRun, claim: ScopedClaim, isFirstTry = true): Promise<InsertResult> {
-    const created =
-      run.pool === EXTERNAL_POOL
-        ? await this.insertExternal(run, claim)
-        : await this.claimedGroups.execute({ run, claim });
-    if (created) return { kind: 'created', atCapacity: created.atCapacity };
-    const known = await this.find(claim);
-    if (known) return known;
-    // The key was pruned between the two statements: the second try creates the run.
-    if (isFirstTry) return this.insertOnce(run, claim, false);
+  async insert(run: NewRun, claim: ScopedClaim | null): Promise<KeyedRun> {
+    const isExternal = run.pool === EXTERNAL_POOL;
+    // The second attempt creates the run when the key was pruned between the two statements of the first one.
+    for (let attempt = 1; attempt <= 2; attempt += 1) {
+      const inserted = await (isExternal
+        ? this.insertExternal(run, claim)
+        : claim
+          ? this.claimedGroups.execute({ run, claim })
+          : this.groups.execute(run));
+      if (inserted) return { kind: 'created', runId: run.id, state: isExternal ? 'PENDING' : 'QUEUED', ...inserted };
+      const known = claim && (await this.find(claim));
+      if (known) return known;
+    }
     throw new Error('An idempotency key is taken by a run that does not exist.');
   }
 
-  /** Run and execution in one transaction. */
   private async insertExternal(run: NewRun, claim: ScopedClaim | null): Promise<Inserted> {
     return this.database.transaction(async (tx) => {
-      if (!(await this.insertExternalRun(tx, run, claim))) return null;
+      const rows = claim
+        ? await tx.query(INSERT_ONCE, insertOnceValues([{ run, claim }]))
+        : await tx.query(INSERT, [toJson([run])]);
+      if (rows.length === 0) return null;
       await this.transitions.apply(tx, run.id, 'offer');
       await tx.query(OFFER_EXTERNAL, [run.id, this.settings.claimDeadline]);
       return { atCapacity: false };
     });
-  }
-
-  private async insertExternalRun(tx: Queryable, run: NewRun, claim: ScopedClaim | null): Promise<boolean> {
-    if (claim) return (await tx.query(INSERT_ONCE, insertOnceValues([{ run, claim }]))).length > 0;
-    await tx.query(INSERT, [JSON.stringify([toNewRunJson(run, 0)])]);
-    return true;
   }
 
   /** The execution that an external run was created with. One round trip. */
@@ -169,14 +242,13 @@ export class RunInserts {
   }
 
   /** The run that a key names already, or null. One round trip. */
-  async find(claim: ScopedClaim): Promise<Exclude<InsertResult, { kind: 'created' }> | null> {
+  async find({ scope, key, requestHash }: ScopedClaim): Promise<KeyedRun | null> {
     const [known] = await this.database.query<{ request_hash: Buffer; run_id: string; state: RunState }>(FIND_KEY, [
-      claim.scope,
-      claim.key,
+      scope,
+      key,
     ]);
     if (!known) return null;
-    return known.request_hash.equals(claim.requestHash)
-      ? { kind: 'replayed', runId: known.run_id, state: known.state }
-      : { kind: 'key_reused' };
+    if (!known.request_hash.equals(requestHash)) return { kind: 'key_reused' };
+    return { kind: 'created', runId: known.run_id, state: known.state, atCapacity: false };
   }
 }

@@ -13,12 +13,11 @@ type Name = Exclude<keyof RunFilters, 'search'>;
 /** How a filter becomes SQL on run `r`; `place` is where the statement has the value, such as `$3::text`. */
 export type FilterSql =
   /**
-   * A condition that is also a token of `run_facets`, which an inverted index finds. The token's kind must be one that
-   * `headrace.run_tokens` writes.
+   * A condition that is also a token of `run_facets`, which an inverted index finds. The kind of the token is the name
+   * of the parameter, as `headrace.run_tokens` writes it.
    */
   | {
       readonly by: 'token';
-      readonly token: string;
       readonly where: (place: string, value: string) => string;
       /** The value that asks for runs without any, and its condition. */
       readonly none?: { readonly value: string; readonly where: string };
@@ -35,7 +34,6 @@ export interface ListFilter {
   readonly parameter: string;
   /** Property of {@link RunFilters}; null: it is another name for a filter, or is read together with others. */
   readonly filter: Name | null;
-  /** Validation and documentation of the parameter. */
   readonly field: PropertyDecorator;
   readonly sql: FilterSql;
 }
@@ -46,11 +44,7 @@ const SKILL = { ...OPTIONAL, blank: false, max: 1024 } as const;
 const MAX_METADATA_PAIRS = 5;
 
 const STATEMENT = { by: 'statement' } as const;
-const token = (kind: string, where: (place: string, value: string) => string): FilterSql => ({
-  by: 'token',
-  token: kind,
-  where,
-});
+const token = (where: (place: string, value: string) => string): FilterSql => ({ by: 'token', where });
 const epochMs = (place: string): string => `('epoch'::timestamptz + ${place}::bigint * interval '1 millisecond')`;
 /** Times are shown in milliseconds: "later" than one of them is from the next one on. */
 const later = (column: string) => (place: string) => `r.${column} >= ${epochMs(`(${place}::bigint + 1)`)}`;
@@ -74,34 +68,31 @@ export const LIST_FILTERS: readonly ListFilter[] = [
     parameter: 'name',
     filter: 'name',
     field: StringField({ ...UID, description: '`agent_config.name`, exactly.' }),
-    sql: token('name', (place) => `r.config->>'name' = ${place}`),
+    sql: token((place) => `r.config->>'name' = ${place}`),
   },
   {
     parameter: 'model_id',
     filter: 'modelId',
     field: StringField({ ...UID, description: '`agent_config.model_id`, or the one of `agent_config.harness`.' }),
-    sql: token(
-      'model_id',
-      (place) => `(r.config->>'model_id' = ${place} OR r.config->'harness'->>'model_id' = ${place})`,
-    ),
+    sql: token((place) => `(r.config->>'model_id' = ${place} OR r.config->'harness'->>'model_id' = ${place})`),
   },
   {
     parameter: 'creator',
     filter: 'creatorUid',
     field: StringField({ ...UID, description: 'Uid of the user or service account that created the run.' }),
-    sql: token('creator', (place) => `r.creator_uid = ${place}`),
+    sql: token((place) => `r.creator_uid = ${place}`),
   },
   {
     parameter: 'executor',
     filter: 'executorUid',
     field: StringField({ ...UID, description: 'Uid of the user or agent that executed the run.' }),
-    sql: token('executor', (place) => `r.executor_uid = ${place}`),
+    sql: token((place) => `r.executor_uid = ${place}`),
   },
   {
     parameter: 'source',
     filter: 'source',
     field: EnumField(RUN_SOURCE_TYPES, { ...OPTIONAL, name: 'RunSourceType', description: 'What created the run.' }),
-    sql: token('source', (place) => `r.source = ${place}`),
+    sql: token((place) => `r.source = ${place}`),
   },
   {
     parameter: 'execution_location',
@@ -111,7 +102,7 @@ export const LIST_FILTERS: readonly ListFilter[] = [
       name: 'RunExecutionLocation',
       description: 'Where the run is executed.',
     }),
-    sql: token('execution_location', (place) => `r.execution_location = ${place}`),
+    sql: token((place) => `r.execution_location = ${place}`),
   },
   {
     parameter: 'created_after',
@@ -145,7 +136,6 @@ export const LIST_FILTERS: readonly ListFilter[] = [
     }),
     sql: {
       by: 'token',
-      token: 'environment_id',
       where: (place) => `r.environment_id = ${place}`,
       none: { value: EMPTY_ENVIRONMENT, where: 'r.environment_id IS NULL' },
     },
@@ -164,7 +154,7 @@ export const LIST_FILTERS: readonly ListFilter[] = [
       description:
         '`owner/repo:path/to/SKILL.md`; for runs that were created with a skill also `owner/repo:skill-name`, or the spec that was asked for.',
     }),
-    sql: token('skill_spec', (place, spec) =>
+    sql: token((place, spec) =>
       isFullSpec(spec) ? `r.skill_spec = ${place}` : `(r.skill_spec = ${place} OR r.agent_skill->'specs' ? ${place})`,
     ),
   },
@@ -172,7 +162,7 @@ export const LIST_FILTERS: readonly ListFilter[] = [
     parameter: 'schedule_id',
     filter: 'scheduleId',
     field: StringField({ ...UID, description: 'Runs that this scheduled agent has created.' }),
-    sql: token('schedule_id', (place) => `r.schedule->>'schedule_id' = ${place}`),
+    sql: token((place) => `r.schedule->>'schedule_id' = ${place}`),
   },
   {
     parameter: 'ancestor_run_id',
@@ -183,7 +173,7 @@ export const LIST_FILTERS: readonly ListFilter[] = [
       max: 64,
       description: 'Runs below this one, at any depth. It must exist and be accessible.',
     }),
-    sql: token('ancestor_run_id', (place) => `r.ancestor_run_ids @> ARRAY[${place}::uuid]`),
+    sql: token((place) => `r.ancestor_run_ids @> ARRAY[${place}::uuid]`),
   },
   {
     parameter: 'metadata',

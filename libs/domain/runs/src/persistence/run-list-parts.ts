@@ -15,7 +15,6 @@ export interface RunListQuery {
   readonly filters: RunFilters;
   /** Runs of the page, and one more that tells whether another page follows. */
   readonly limit: number;
-  /** The last run seen. */
   readonly after: RunPosition | null;
 }
 
@@ -93,13 +92,13 @@ function filterConditions(filters: RunFilters, bind: Bind): FilterConditions {
 }
 
 function probedFilters(filters: RunFilters, bind: Bind): Probed[] {
-  const probed = LIST_FILTERS.flatMap(({ filter, sql }): Probed[] => {
+  const probed = LIST_FILTERS.flatMap(({ parameter, filter, sql }): Probed[] => {
     const value = filter === null ? undefined : filters[filter];
     if (sql.by !== 'token' || typeof value !== 'string') return [];
     if (value === sql.none?.value)
-      return [{ condition: sql.none.where, token: once(() => `'${sql.token}', ${bind(value)}::text`) }];
+      return [{ condition: sql.none.where, token: once(() => `'${parameter}', ${bind(value)}::text`) }];
     const place = `${bind(value)}::text`;
-    return [{ condition: sql.where(place, value), token: () => `'${sql.token}', ${place}` }];
+    return [{ condition: sql.where(place, value), token: () => `'${parameter}', ${place}` }];
   });
   for (const [key, value] of (filters.metadata ?? []).flatMap((pairs) => Object.entries(pairs))) {
     // One value and no expression: it is compared with thousands of runs.
@@ -124,7 +123,6 @@ function textConditions({ terms, runId }: RunSearch, bind: Bind): string[] {
   );
 }
 
-/** Everything a statement is made of. */
 export interface Parts {
   readonly query: RunListQuery;
   readonly bind: Bind;
@@ -215,11 +213,9 @@ export function walk(parts: Parts, section: 'valued' | 'null', limit: number, ch
   return `SELECT * FROM (${branches.join('\nUNION ALL\n')}) u ORDER BY sort_value ${direction}, id ${direction} LIMIT ${limit}`;
 }
 
-export const isPastValues = ({ query: { after } }: Parts): boolean => after !== null && after[0] === null;
-
-/** The runs that have a value behind the last one, and those that have none. */
-export const bothSections = (parts: Parts): string[][] =>
-  parts.query.after === null ? [[]] : [behind(parts, 'valued'), behind(parts, 'null')];
+/** After the last run that has a value come those that have none. */
+export const sectionOf = ({ query: { after } }: Parts): 'null' | 'valued' =>
+  after !== null && after[0] === null ? 'null' : 'valued';
 
 /** What a run must fulfil one by one, as one expression on `r`. Scalar subqueries: they are probed, never hashed. */
 export function checkOf({ rest, filter }: Parts): string {

@@ -1,12 +1,11 @@
 import {
   behind,
   bindings,
-  bothSections,
   checkOf,
-  isPastValues,
   type Parts,
   partsOf,
   type RunListQuery,
+  sectionOf,
   SORTS,
   walk,
 } from './run-list-parts.js';
@@ -44,16 +43,12 @@ const isShown = ({ limit }: RunListQuery): string =>
  * than `limit` of them, and with each how many there are up to `limit` (`found`). Nothing of a run that exceeds the page
  * leaves the database.
  */
-export const orderedStatement = (query: RunListQuery): ListStatement => {
-  const { bind, values } = bindings();
-  return { text: pageText(query, ordered(partsOf(query, bind))), values };
-};
+export const orderedStatement = (query: RunListQuery): ListStatement =>
+  composed(query, (parts) => pageText(query, ordered(parts)));
 
 /** {@link orderedStatement} cut from the complete answer: what a rare value needs. Its plan depends on how rare. */
-export const fullStatement = (query: RunListQuery): ListStatement => {
-  const { bind, values } = bindings();
-  return { text: pageText(query, whole(partsOf(query, bind))), values };
-};
+export const fullStatement = (query: RunListQuery): ListStatement =>
+  composed(query, (parts) => pageText(query, whole(parts)));
 
 const pageText = (query: RunListQuery, page: string): string =>
   `WITH page AS MATERIALIZED (${page}),
@@ -68,20 +63,22 @@ SELECT ${LISTED}
  * the page is full, or no more runs are there. A page without runs is one row without a run. Whether this plan is right
  * does not depend on the values, and {@link WALK_SETTINGS} leave no other.
  */
-export const probeStatement = (query: RunListQuery): ListStatement => {
-  const { bind, values } = bindings();
-  const parts = partsOf(query, bind);
-  return {
-    text: `WITH page AS MATERIALIZED (${near(parts)}),
+export const probeStatement = (query: RunListQuery): ListStatement =>
+  composed(
+    query,
+    (parts) => `WITH page AS MATERIALIZED (${near(parts)}),
 judged AS MATERIALIZED (SELECT (SELECT count(*) FROM page) = ${query.limit}${orIsWalkedOff(parts)} AS complete),
 ${sized(query)}
 SELECT ${LISTED}, judged.complete
   FROM judged LEFT JOIN sized ON judged.complete AND ${isShown(query)}
   LEFT JOIN runs r ON r.id = sized.id ${LIVE_EXECUTION_JOIN}
  ORDER BY sized.place`,
-    values,
-  };
-};
+  );
+
+function composed(query: RunListQuery, text: (parts: Parts) => string): ListStatement {
+  const { bind, values } = bindings();
+  return { text: text(partsOf(query, bind)), values };
+}
 
 const LISTED = `${RUN_COLUMNS}, ${LIST_PROMPT}, sized.sort_value::text AS sort_text, sized.found`;
 
@@ -96,7 +93,7 @@ function sized({ order }: RunListQuery): string {
 /** A list that an index holds in its order. The runs without a value are asked for only when the others are too few. */
 function ordered(parts: Parts): string {
   const { limit, sort } = parts.query;
-  if (isPastValues(parts)) return walk(parts, 'null', limit, null);
+  if (sectionOf(parts) === 'null') return walk(parts, 'null', limit, null);
   const valued = walk(parts, 'valued', limit, null);
   if (!SORTS[sort].nullable || parts.bounds.length > 0) return valued;
   return `WITH valued AS MATERIALIZED (${valued}),
@@ -104,7 +101,6 @@ function ordered(parts: Parts): string {
   SELECT * FROM valued UNION ALL (SELECT * FROM unvalued LIMIT ${limit} - (SELECT count(*) FROM valued))`;
 }
 
-/** What a bounded walk along the order finds. */
 function near(parts: Parts): string {
   const { limit, order } = parts.query;
   const section = sectionOf(parts);
@@ -121,12 +117,9 @@ function orIsWalkedOff(parts: Parts): string {
   return isAll ? ` OR NOT EXISTS (SELECT FROM (${walk(parts, section, window, null)}) w OFFSET ${window - 1})` : '';
 }
 
-const sectionOf = (parts: Parts): 'null' | 'valued' => (isPastValues(parts) ? 'null' : 'valued');
-
 const windowOf = ({ filter, query }: Parts): number =>
   Math.max(filter.texts('').length > 0 ? WINDOW.text : WINDOW.least, query.limit * WINDOW.perRow);
 
-/** The complete answer, sorted. */
 function whole(parts: Parts): string {
   const { limit, order } = parts.query;
   const direction = order.toUpperCase();
@@ -138,9 +131,13 @@ function whole(parts: Parts): string {
 function matches(parts: Parts): string {
   const { query, owners, states, bounds, rest, filter } = parts;
   const { expression, nullable } = SORTS[query.sort];
-  const sections =
-    isPastValues(parts) || !nullable ? [behind(parts, isPastValues(parts) ? 'null' : 'valued')] : bothSections(parts);
-  const after = sections.map((conditions) => conditions.join(' AND ')).filter((conditions) => conditions !== '');
+  const section = sectionOf(parts);
+  const sections = section === 'valued' && nullable ? (['valued', 'null'] as const) : [section];
+  // The first page of all runs, with a value or without, has no condition.
+  const after =
+    sections.length > 1 && query.after === null
+      ? []
+      : sections.map((one) => behind(parts, one).join(' AND ')).filter((conditions) => conditions !== '');
   const conditions = [
     ...bounds,
     ...rest,

@@ -1,7 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { createHash } from 'node:crypto';
 import { Settings } from '#platform/config';
-import { Database, type Queryable, type Statement } from '#platform/persistence';
+import { KeyedSemaphore } from '#platform/kernel';
+import { Database, QUERY_CANCELED, type Queryable, sqlState, type Statement } from '#platform/persistence';
 import type { Run } from '../domain/run.js';
 import { mayBeMisspelt, type SearchTerm } from '../domain/run-filters.js';
 import { type RunListQuery, type RunPosition, SORTS } from './run-list-parts.js';
@@ -16,7 +17,6 @@ export interface ListedRun {
 export interface FoundPage {
   /** Fewer than were asked for when they are large. */
   readonly runs: readonly ListedRun[];
-  /** Whether more runs follow. */
   readonly hasMore: boolean;
   /** How the words of the search were read; a later page must read them the same. */
   readonly terms: readonly SearchTerm[];
@@ -27,25 +27,48 @@ type ListRow = RunRow & { sort_text: string | null; found: number };
 type ProbeRow = ListRow & { complete: boolean };
 
 /** Tables of this kind are never read whole for one page, whatever the planner expects of a rare value. */
-const SEARCH_SETTINGS = { enable_seqscan: 'off' };
+export const SEARCH_SETTINGS = { enable_seqscan: 'off' };
 /** Runs that are looked at for a word before the index is asked whether it occurs at all. */
 const RECENT = 200;
+
+/** Searches that may wait for one that runs. */
+const WAITING_PER_PERMIT = 4;
+const MAX_WAIT_MS = 2000;
+
+/** Why a search has no result. `busy`: too many searches at once. */
+export type SearchFailure = 'too_slow' | 'busy';
 
 @Injectable()
 export class RunLists {
   private readonly shapes = new ListShapes();
+  private readonly semaphore: KeyedSemaphore;
 
   constructor(
     private readonly database: Database,
     private readonly settings: Settings,
-  ) {}
+  ) {
+    const total = Math.max(1, Math.floor(settings.databasePoolSize / 4));
+    this.semaphore = new KeyedSemaphore({ total, maxWaiting: total * WAITING_PER_PERMIT, maxWaitMs: MAX_WAIT_MS });
+  }
+
+  /**
+   * Few searches run at once, so that slow ones leave most of the database connections to other requests; further ones wait
+   * in their order, for a short time. `search` reads by {@link reading}.
+   */
+  async limited<T extends object>(search: () => Promise<T>): Promise<T | SearchFailure> {
+    try {
+      return (await this.semaphore.run('', search)) ?? 'busy';
+    } catch (error) {
+      if (sqlState(error) === QUERY_CANCELED) return 'too_slow';
+      throw error;
+    }
+  }
 
   /** A page of a list that an index holds in its order. One round trip; its cost does not depend on how many runs there are. */
   async ordered(query: RunListQuery): Promise<FoundPage> {
     const page = orderedStatement(query);
     const statement = this.shapes.statementOf(query, page);
-    const read = (from: Queryable): Promise<ListRow[]> =>
-      from.query<ListRow & Record<string, unknown>>(statement, page.values);
+    const read = (from: Queryable): Promise<ListRow[]> => from.query<ListRow>(statement, page.values);
     const rows = await (SORTS[query.sort].isReplanned
       ? this.database.reading(WALK_SETTINGS, read)
       : read(this.database));
@@ -53,7 +76,7 @@ export class RunLists {
   }
 
   /**
-   * A page of a list whose filters the order does not serve; each statement within `RUN_LIST_TIMEOUT`, else SQLSTATE 57014.
+   * A page of a list whose filters the order does not serve.
    * With `resolve` the words of the search are read: one that occurs nowhere in the owners' runs is taken for a
    * misspelling.
    */
@@ -69,17 +92,10 @@ export class RunLists {
   private async search(query: RunListQuery, terms: readonly SearchTerm[]): Promise<FoundPage> {
     const near = probeStatement(query);
     const statement = this.shapes.statementOf(query, near);
-    const rows = await this.reading(WALK_SETTINGS, (tx) =>
-      tx.query<ProbeRow & Record<string, unknown>>(statement, near.values),
-    );
+    const rows = await this.reading(WALK_SETTINGS, (tx) => tx.query<ProbeRow>(statement, near.values));
     if (rows[0]?.complete) return toPage(isEmptyPage(rows) ? [] : rows, terms);
     const whole = fullStatement(query);
-    return toPage(
-      await this.reading(SEARCH_SETTINGS, (tx) =>
-        tx.query<ListRow & Record<string, unknown>>(whole.text, whole.values),
-      ),
-      terms,
-    );
+    return toPage(await this.reading(SEARCH_SETTINGS, (tx) => tx.query<ListRow>(whole.text, whole.values)), terms);
   }
 
   private async readTerms(query: RunListQuery, terms: readonly SearchTerm[]): Promise<SearchTerm[]> {
@@ -89,7 +105,8 @@ export class RunLists {
     return terms.map(({ word }) => ({ word, fuzzy: mayBeMisspelt(word) && !known.has(word) }));
   }
 
-  private reading<T>(settings: Readonly<Record<string, string>>, work: (tx: Queryable) => Promise<T>): Promise<T> {
+  /** Reads within `RUN_LIST_TIMEOUT`, else SQLSTATE 57014. */
+  reading<T>(settings: Readonly<Record<string, string>>, work: (tx: Queryable) => Promise<T>): Promise<T> {
     return this.database.reading({ ...settings, statement_timeout: String(this.settings.runListTimeout) }, work);
   }
 }
@@ -97,7 +114,10 @@ export class RunLists {
 const isEmptyPage = ([first]: readonly { readonly id: string | null }[]): boolean => first?.id === null;
 
 const toPage = (rows: readonly ListRow[], terms: readonly SearchTerm[]): FoundPage => ({
-  runs: rows.map((row) => ({ run: toRun(row), position: [row.sort_text, row.id] })),
+  runs: rows.map(({ sort_text: sortValue, found: _found, ...row }) => ({
+    run: toRun(row),
+    position: [sortValue, row.id],
+  })),
   hasMore: (rows[0]?.found ?? 0) > rows.length,
   terms,
 });

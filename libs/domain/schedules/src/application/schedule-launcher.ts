@@ -25,15 +25,13 @@ export class ScheduleLauncher {
    */
   async launchDue(schedule: Schedule, dueAt: Date): Promise<ScheduleLaunch> {
     const launchKey = `schedule/${schedule.uid}/${dueAt.toISOString()}`;
-    const result = await this.create(await this.teams.authorOf(schedule.updatedBy, schedule.owner.teamUid), schedule, {
-      launchKey,
-      skillWaitMs: FIRING_SKILL_WAIT_MS,
-    });
+    const author = await this.teams.authorOf(schedule.updatedBy, schedule.owner.teamUid);
+    const result = await this.create(author, schedule, { launchKey, skillWaitMs: FIRING_SKILL_WAIT_MS });
     return result.kind === 'created' ? { kind: 'started', runId: result.runId } : launchRefusal(result);
   }
 
   /** At no due time, for a caller. */
-  async launchNow(caller: Caller, schedule: Schedule): Promise<CreateRunResult> {
+  launchNow(caller: Caller, schedule: Schedule): Promise<CreateRunResult> {
     return this.create(caller, schedule, {});
   }
 

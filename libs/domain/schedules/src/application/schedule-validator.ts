@@ -2,38 +2,22 @@ import { isDeepStrictEqual } from 'node:util';
 import { Injectable } from '@nestjs/common';
 import { AgentDirectory } from '#domain/agents';
 import { type Caller, TeamDirectory } from '#platform/auth';
-import { type Issue, notAccessible } from '#platform/kernel';
+import { notAccessible, type RejectionOf } from '#platform/kernel';
 import type { Queryable } from '#platform/persistence';
 import { ConfigReferences, ConfigSecrets, PersonalRunPolicy, type RunOwner } from '#domain/runs';
 import { type Cron, isTimeZone, parseCron } from '#platform/timers';
 import { MAX_AGENT_CONFIG_BYTES, type Schedule, type ScheduleFields, secretsOf } from '../domain/schedule.js';
 
-/** A schedule as a request describes it. `agentConfig` undefined: the stored one is kept. */
-export interface RequestedSchedule {
-  readonly name: string;
-  readonly cronSchedule: string;
-  readonly prompt: string;
-  readonly enabled: boolean;
-  readonly timezone?: string;
-  readonly agentConfig?: Schedule['agentConfig'];
-  readonly agentIdentityUid?: string | null;
-  readonly mode?: Schedule['mode'];
-  readonly metadata?: Schedule['metadata'];
-  readonly overlapPolicy?: Schedule['overlapPolicy'];
-  readonly jitterSeconds?: number;
-}
+type RequiredField = 'name' | 'cronSchedule' | 'prompt' | 'enabled';
 
-export type ScheduleRejection =
-  | { readonly kind: 'invalid'; readonly issues: readonly Issue[] }
-  | ({ readonly kind: 'too_large' } & Issue)
-  | { readonly kind: 'not_authorized'; readonly detail: string }
-  /** Schedules are disabled for the team. */
-  | { readonly kind: 'feature_not_available' };
+/** A schedule as a request describes it; absent fields get their defaults. `agentConfig` undefined: the stored one is kept. */
+export type RequestedSchedule = Pick<ScheduleFields, RequiredField> & Partial<Omit<ScheduleFields, RequiredField>>;
 
-export type ValidatedSchedule =
-  { readonly kind: 'valid'; readonly fields: ScheduleFields; readonly cron: Cron } | ScheduleRejection;
-
-export type UnavailableSchedules = Extract<ScheduleRejection, { kind: 'not_authorized' | 'feature_not_available' }>;
+/** The caller may not start such runs; `detail` is a sentence. */
+type NotAuthorized = { readonly kind: 'not_authorized'; readonly detail: string };
+/** `feature_not_available`: schedules are disabled for the team. */
+export type UnavailableSchedules = NotAuthorized | { readonly kind: 'feature_not_available' };
+export type ScheduleInputRejection = RejectionOf<'invalid' | 'too_large'> | NotAuthorized;
 
 /** The rules of schedules. References are resolved through the caller's permissions. */
 @Injectable()
@@ -57,9 +41,10 @@ export class ScheduleValidator {
     owner: RunOwner,
     requested: RequestedSchedule,
     stored: Schedule | null,
-  ): Promise<ValidatedSchedule> {
-    const timezone = requested.timezone ?? 'UTC';
-    const cron = readCron(requested.cronSchedule, timezone);
+  ): Promise<{ readonly fields: ScheduleFields; readonly cron: Cron } | ScheduleInputRejection> {
+    const { name, cronSchedule, prompt, enabled, timezone = 'UTC', agentIdentityUid = null } = requested;
+    const { mode = 'normal', metadata = null, overlapPolicy = 'allow', jitterSeconds = 0 } = requested;
+    const cron = readCron(cronSchedule, timezone);
     if ('kind' in cron) return cron;
     const agentConfig = requested.agentConfig === undefined ? (stored?.agentConfig ?? null) : requested.agentConfig;
     const isNewConfig = requested.agentConfig !== undefined && agentConfig !== null;
@@ -69,30 +54,14 @@ export class ScheduleValidator {
         pointer: '/agent_config',
         detail: `must not exceed ${MAX_AGENT_CONFIG_BYTES} bytes as JSON`,
       };
-    const agentIdentityUid = requested.agentIdentityUid ?? null;
     const rejection =
       (isNewConfig ? await this.checkConfig(queryable, caller, owner, agentConfig, stored) : null) ??
       (await this.checkIdentity(queryable, owner, agentIdentityUid, stored));
     if (rejection) return rejection;
     const sealing = isNewConfig ? this.secrets.seal(secretsOf(uid), agentConfig, stored?.agentConfig ?? null) : null;
     if (sealing?.kind === 'invalid') return sealing;
-    return {
-      kind: 'valid',
-      cron,
-      fields: {
-        name: requested.name,
-        cronSchedule: requested.cronSchedule,
-        timezone,
-        prompt: requested.prompt,
-        enabled: requested.enabled,
-        agentConfig: sealing ? sealing.value : agentConfig,
-        agentIdentityUid,
-        mode: requested.mode ?? 'normal',
-        metadata: requested.metadata ?? null,
-        overlapPolicy: requested.overlapPolicy ?? 'allow',
-        jitterSeconds: requested.jitterSeconds ?? 0,
-      },
-    };
+    const input = { name, cronSchedule, timezone, prompt, enabled, mode, metadata, overlapPolicy, jitterSeconds };
+    return { cron, fields: { ...input, agentIdentityUid, agentConfig: sealing ? sealing.value : agentConfig } };
   }
 
   /**
@@ -116,7 +85,7 @@ export class ScheduleValidator {
     { teamUid }: RunOwner,
     config: NonNullable<ScheduleFields['agentConfig']>,
     stored: Schedule | null,
-  ): Promise<ScheduleRejection | null> {
+  ): Promise<ScheduleInputRejection | null> {
     const issues = await this.configs.check({ teamUid, caller }, config, queryable);
     const issue = issues.find(({ pointer }) => !isKept(pointer, config, stored?.agentConfig));
     return issue
@@ -129,7 +98,7 @@ export class ScheduleValidator {
     { teamUid }: RunOwner,
     uid: string | null,
     stored: Schedule | null,
-  ): Promise<ScheduleRejection | null> {
+  ): Promise<ScheduleInputRejection | null> {
     if (uid === null || uid === stored?.agentIdentityUid) return null;
     if (teamUid === null)
       return { kind: 'invalid', issues: [{ pointer: '/agent_uid', detail: 'needs a schedule that the team owns' }] };
@@ -140,7 +109,7 @@ export class ScheduleValidator {
   }
 }
 
-function readCron(expression: string, timezone: string): Cron | ScheduleRejection {
+function readCron(expression: string, timezone: string): Cron | RejectionOf<'invalid'> {
   if (!isTimeZone(timezone)) {
     const detail = 'must be the IANA name of a time zone, such as Europe/Berlin';
     return { kind: 'invalid', issues: [{ pointer: '/timezone', detail }] };

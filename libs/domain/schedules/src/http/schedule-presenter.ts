@@ -3,7 +3,7 @@ import { Injectable } from '@nestjs/common';
 import { AgentDirectory } from '#domain/agents';
 import { type Caller, PrincipalDirectory } from '#platform/auth';
 import { type EnvironmentConfig, EnvironmentDirectory, shownConfig } from '#domain/environments';
-import { maskConfig, type PrincipalInfo, type PrincipalRef } from '#domain/runs';
+import { maskConfig, type PrincipalInfo } from '#domain/runs';
 import { parseCron } from '#platform/timers';
 import { type Schedule, UPCOMING } from '../domain/schedule.js';
 import type { ScheduledAgentItem } from './schedule.dto.js';
@@ -23,8 +23,9 @@ export class SchedulePresenter {
   ) {}
 
   async one(caller: Caller, schedule: Schedule): Promise<ScheduledAgentItem> {
-    const principals = await this.directory.describe([schedule.createdBy, schedule.updatedBy]);
-    return toItem(schedule, principals, await this.environmentOf(caller, schedule));
+    const [item] = await this.list(caller, [schedule]);
+    if (!item) throw new Error('A schedule was not presented.');
+    return item;
   }
 
   /** One query for all principals, and one for each distinct environment and identity. */
@@ -59,11 +60,8 @@ export class SchedulePresenter {
   }
 }
 
-const info = (ref: PrincipalRef, principals: Principals): PrincipalInfo =>
-  principals.get(ref.uid) ?? { type: ref.type, uid: ref.uid };
-
 function toItem(schedule: Schedule, principals: Principals, environment: EnvironmentConfig | null): ScheduledAgentItem {
-  const { owner, agentConfig, agentIdentityUid, metadata, nextDueAt } = schedule;
+  const { owner, agentConfig, agentIdentityUid, metadata, nextDueAt, createdBy, updatedBy } = schedule;
   return {
     id: schedule.uid,
     name: schedule.name,
@@ -77,8 +75,8 @@ function toItem(schedule: Schedule, principals: Principals, environment: Environ
     jitter_seconds: schedule.jitterSeconds,
     created_at: schedule.createdAt.toISOString(),
     updated_at: schedule.updatedAt.toISOString(),
-    created_by: info(schedule.createdBy, principals),
-    updated_by: info(schedule.updatedBy, principals),
+    created_by: principals.get(createdBy.uid) ?? createdBy,
+    updated_by: principals.get(updatedBy.uid) ?? updatedBy,
     ...(agentConfig !== null && { agent_config: maskConfig(agentConfig) }),
     ...(agentIdentityUid !== null && { agent_uid: agentIdentityUid }),
     ...(metadata !== null && { metadata: { ...metadata } }),

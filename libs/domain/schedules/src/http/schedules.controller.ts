@@ -1,7 +1,16 @@
 import { Body, Controller, Delete, Get, Param, Post, Put } from '@nestjs/common';
 import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
-import { BodyLimit, MIB, Operation, pathId } from '#platform/http';
-import { RunAgentResponse } from '#domain/runs';
+import { BodyLimit, invalidInput, MIB, Operation, pathId, ProblemError, rejectionProblem } from '#platform/http';
+import { prefixIssues, type Rejection } from '#platform/kernel';
+import {
+  type AgentConfig,
+  type AmbientAgentConfig,
+  createRunRefusal,
+  readAgentConfig,
+  refuseOversized,
+  RunAgentResponse,
+} from '#domain/runs';
+import type { RequestedSchedule, UnavailableSchedules } from '../application/schedule-validator.js';
 import { SchedulesService } from '../application/schedules.service.js';
 import {
   CreateScheduledAgentRequest,
@@ -10,9 +19,7 @@ import {
   ScheduledAgentItem,
   UpdateScheduledAgentRequest,
 } from './schedule.dto.js';
-import { toRequestedSchedule } from './schedule-input.js';
 import { SchedulePresenter } from './schedule-presenter.js';
-import { runScheduleProblem, scheduleProblem } from './schedule-problems.js';
 
 const TAG = 'Schedules';
 const BODY_LIMIT = 4 * MIB;
@@ -20,7 +27,6 @@ const ScheduleId = (): ParameterDecorator => Param('scheduleId', pathId('uid'));
 
 const UPDATED = { status: 200, description: 'The updated schedule.', type: ScheduledAgentItem };
 
-/** Every route needs `schedules:read`; the service checks `schedules:write` on the owner, which a personal schedule needs no role for. */
 @Controller('agent/schedules')
 export class SchedulesController {
   constructor(
@@ -30,7 +36,7 @@ export class SchedulesController {
 
   @Post()
   @BodyLimit(BODY_LIMIT)
-  @Authorize('schedules:read')
+  @Authorize('schedules:write', 'schedule')
   @Operation({
     id: 'createScheduledAgent',
     summary: 'Create a schedule',
@@ -48,9 +54,8 @@ export class SchedulesController {
     @CurrentCaller() caller: Caller,
     @Body() body: CreateScheduledAgentRequest,
   ): Promise<ScheduledAgentItem> {
-    const result = await this.schedules.create(caller, toRequestedSchedule(body), body.team);
-    if (result.kind !== 'created') throw scheduleProblem(result);
-    return this.presenter.one(caller, result.schedule);
+    const schedule = unwrap(await this.schedules.create(caller, toRequestedSchedule(body), body.team));
+    return this.presenter.one(caller, schedule);
   }
 
   @Get()
@@ -70,7 +75,7 @@ export class SchedulesController {
   }
 
   @Get(':scheduleId')
-  @Authorize('schedules:read')
+  @Authorize('schedules:read', 'schedule')
   @Operation({
     id: 'getScheduledAgent',
     summary: 'Get a schedule',
@@ -79,14 +84,12 @@ export class SchedulesController {
     errors: [400, 403, 404],
   })
   async getScheduledAgent(@CurrentCaller() caller: Caller, @ScheduleId() uid: string): Promise<ScheduledAgentItem> {
-    const found = await this.schedules.get(caller, uid);
-    if (found.kind !== 'found') throw scheduleProblem(found);
-    return this.presenter.one(caller, found.schedule);
+    return this.presenter.one(caller, unwrap(await this.schedules.get(caller, uid)));
   }
 
   @Put(':scheduleId')
   @BodyLimit(BODY_LIMIT)
-  @Authorize('schedules:read')
+  @Authorize('schedules:write', 'schedule')
   @Operation({
     id: 'updateScheduledAgent',
     summary: 'Update a schedule',
@@ -104,13 +107,12 @@ export class SchedulesController {
     @ScheduleId() uid: string,
     @Body() body: UpdateScheduledAgentRequest,
   ): Promise<ScheduledAgentItem> {
-    const result = await this.schedules.update(caller, uid, toRequestedSchedule(body));
-    if (result.kind !== 'updated') throw scheduleProblem(result);
-    return this.presenter.one(caller, result.schedule);
+    const schedule = unwrap(await this.schedules.update(caller, uid, toRequestedSchedule(body)));
+    return this.presenter.one(caller, schedule);
   }
 
   @Delete(':scheduleId')
-  @Authorize('schedules:read')
+  @Authorize('schedules:write', 'schedule')
   @Operation({
     id: 'deleteScheduledAgent',
     summary: 'Delete a schedule',
@@ -123,13 +125,12 @@ export class SchedulesController {
     @CurrentCaller() caller: Caller,
     @ScheduleId() uid: string,
   ): Promise<DeleteScheduledAgentResponse> {
-    const result = await this.schedules.delete(caller, uid);
-    if (result.kind !== 'deleted') throw scheduleProblem(result);
+    unwrap(await this.schedules.delete(caller, uid));
     return { success: true };
   }
 
   @Post(':scheduleId/pause')
-  @Authorize('schedules:read')
+  @Authorize('schedules:write', 'schedule')
   @Operation({
     id: 'pauseScheduledAgent',
     summary: 'Pause a schedule',
@@ -139,13 +140,11 @@ export class SchedulesController {
     errors: [400, 403, 404],
   })
   async pauseScheduledAgent(@CurrentCaller() caller: Caller, @ScheduleId() uid: string): Promise<ScheduledAgentItem> {
-    const result = await this.schedules.pause(caller, uid);
-    if (result.kind !== 'updated') throw scheduleProblem(result);
-    return this.presenter.one(caller, result.schedule);
+    return this.presenter.one(caller, unwrap(await this.schedules.pause(caller, uid)));
   }
 
   @Post(':scheduleId/resume')
-  @Authorize('schedules:read')
+  @Authorize('schedules:write', 'schedule')
   @Operation({
     id: 'resumeScheduledAgent',
     summary: 'Resume a schedule',
@@ -156,13 +155,11 @@ export class SchedulesController {
     errors: [400, 403, 'feature_not_available', 404],
   })
   async resumeScheduledAgent(@CurrentCaller() caller: Caller, @ScheduleId() uid: string): Promise<ScheduledAgentItem> {
-    const result = await this.schedules.resume(caller, uid);
-    if (result.kind !== 'updated') throw scheduleProblem(result);
-    return this.presenter.one(caller, result.schedule);
+    return this.presenter.one(caller, unwrap(await this.schedules.resume(caller, uid)));
   }
 
   @Post(':scheduleId/run')
-  @Authorize('schedules:read')
+  @Authorize('schedules:write', 'schedule')
   @Operation({
     id: 'runScheduledAgent',
     summary: 'Start a run of a schedule',
@@ -174,12 +171,75 @@ export class SchedulesController {
   })
   async runScheduledAgent(@CurrentCaller() caller: Caller, @ScheduleId() uid: string): Promise<RunAgentResponse> {
     const result = await this.schedules.run(caller, uid);
-    if (result.kind !== 'created') throw runScheduleProblem(result);
+    if (result.kind !== 'created') throw runProblem(result);
     return {
       run_id: result.runId,
       task_id: result.runId,
       state: result.state,
       ...(result.atCapacity ? { at_capacity: true } : {}),
     };
+  }
+}
+
+/** An absent field gets its default, except `agent_config`. Throws a problem for an invalid configuration. */
+function toRequestedSchedule(body: CreateScheduledAgentRequest | UpdateScheduledAgentRequest): RequestedSchedule {
+  refuseOversized('prompt', body.prompt);
+  return {
+    name: body.name,
+    cronSchedule: body.cron_schedule,
+    prompt: body.prompt,
+    enabled: body.enabled,
+    timezone: body.timezone,
+    agentConfig: body.agent_config && toConfig(body.agent_config),
+    agentIdentityUid: body.agent_uid,
+    mode: body.mode,
+    metadata: body.metadata,
+    overlapPolicy: body.overlap_policy,
+    jitterSeconds: body.jitter_seconds,
+  };
+}
+
+function toConfig(config: AmbientAgentConfig): AgentConfig {
+  const read = readAgentConfig(JSON.parse(JSON.stringify(config)));
+  if (read.kind === 'valid') return read.config;
+  throw invalidInput(prefixIssues('/agent_config', read.issues));
+}
+
+function unwrap<Value extends object>(result: Value | Rejection | UnavailableSchedules): Value {
+  if (isRejection(result)) throw problemOf(result);
+  return result;
+}
+
+const isRejection = (result: object): result is Rejection | UnavailableSchedules => 'kind' in result;
+
+function problemOf(rejection: Rejection | UnavailableSchedules): ProblemError {
+  switch (rejection.kind) {
+    case 'feature_not_available':
+      return new ProblemError('feature_not_available', 'Schedules are disabled for the team.');
+    case 'not_authorized':
+      return new ProblemError('not_authorized', rejection.detail);
+    default:
+      return rejectionProblem(rejection, { noun: 'schedule', plural: 'schedules', owner: 'A team or a user' });
+  }
+}
+
+/** The same for a run that a caller starts. The field `config` of a run request is `agent_config` in a schedule. */
+function runProblem(
+  rejection: Exclude<Awaited<ReturnType<SchedulesService['run']>>, { kind: 'created' }>,
+): ProblemError {
+  switch (rejection.kind) {
+    case 'not_found':
+    case 'forbidden':
+    case 'feature_not_available':
+      return problemOf(rejection);
+    case 'invalid':
+    case 'unavailable':
+    case 'too_large':
+      return createRunRefusal({
+        ...rejection,
+        pointer: rejection.pointer.replace(/^\/config(?=\/|$)/, '/agent_config'),
+      });
+    default:
+      return createRunRefusal(rejection);
   }
 }

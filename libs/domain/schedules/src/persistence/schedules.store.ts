@@ -1,31 +1,25 @@
 import { Injectable } from '@nestjs/common';
 import { Database, type Queryable, type Statement } from '#platform/persistence';
-import type { PrincipalRef, RunOwner } from '#domain/runs';
-import { LISTED_PROMPT_CHARACTERS, type Schedule, type ScheduleFields } from '../domain/schedule.js';
+import { agentConfigColumn, type PrincipalRef, type RunOwner } from '#domain/runs';
+import { LISTED_PROMPT_CHARACTERS, type Schedule, type ScheduleFields, secretsOf } from '../domain/schedule.js';
 
 /** The kind of the timers of schedules. */
 export const SCHEDULE_TIMER = 'schedule';
 
-interface Row extends Omit<Schedule, 'owner' | 'createdBy' | 'updatedBy'> {
-  readonly teamUid: string | null;
-  readonly ownerUserUid: string | null;
-  readonly creatorType: PrincipalRef['type'];
-  readonly creatorUid: string;
-  readonly editorType: PrincipalRef['type'];
-  readonly editorUid: string;
-}
+/** Credentials of the MCP servers of schedules. */
+export const SCHEDULES_ENCRYPTED_COLUMNS = [agentConfigColumn('schedules', secretsOf)];
 
 const columns = (prompt: string): string =>
-  `s.uid, s.team_uid AS "teamUid", s.owner_user_uid AS "ownerUserUid", s.name, s.cron AS "cronSchedule", s.timezone,
+  `s.uid, json_build_object('teamUid', s.team_uid, 'userUid', s.owner_user_uid) AS owner, s.name, s.cron AS "cronSchedule", s.timezone,
   ${prompt} AS prompt, s.enabled, s.agent_config AS "agentConfig", s.agent_identity_uid AS "agentIdentityUid", s.mode, s.metadata,
   s.overlap_policy AS "overlapPolicy", s.jitter_seconds AS "jitterSeconds", s.paused_reason AS "pausedReason",
-  s.creator_type AS "creatorType", s.creator_uid AS "creatorUid", s.editor_type AS "editorType", s.editor_uid AS "editorUid",
+  json_build_object('type', s.creator_type, 'uid', s.creator_uid) AS "createdBy",
+  json_build_object('type', s.editor_type, 'uid', s.editor_uid) AS "updatedBy",
   s.created_at AS "createdAt", s.updated_at AS "updatedAt", s.last_ran_at AS "lastRanAt", s.last_run_id AS "lastRunId",
   s.last_spawn_error AS "lastSpawnError", s.failures, t.due_at AS "nextDueAt"`;
 const FROM = `FROM schedules s LEFT JOIN timers t ON t.kind = '${SCHEDULE_TIMER}' AND t.key = s.uid`;
-const FIND: Statement = { name: 'schedules.find', text: `SELECT ${columns('s.prompt')} ${FROM} WHERE s.uid = $1` };
-const FIND_ALL: Statement = {
-  name: 'schedules.find-all',
+const FIND: Statement = {
+  name: 'schedules.find',
   text: `SELECT ${columns('s.prompt')} ${FROM} WHERE s.uid = ANY($1::text[])`,
 };
 const LISTED = columns(`left(s.prompt, ${LISTED_PROMPT_CHARACTERS})`);
@@ -48,17 +42,6 @@ const UPDATE: Statement = {
     paused_reason = NULL, failures = CASE WHEN $8 THEN 0 ELSE failures END, updated_at = headrace.now()
   WHERE uid = $1`,
 };
-const ENABLE: Statement = {
-  name: 'schedules.enable',
-  text: `UPDATE schedules SET enabled = true, paused_reason = NULL, failures = 0, updated_at = headrace.now()
-  WHERE uid = $1 AND NOT enabled`,
-};
-const DISABLE: Statement = {
-  name: 'schedules.disable',
-  text: `UPDATE schedules SET enabled = false, paused_reason = $2, updated_at = headrace.now()
-  WHERE uid = $1 AND (enabled OR paused_reason IS DISTINCT FROM $2)`,
-};
-const DELETE: Statement = { name: 'schedules.delete', text: 'DELETE FROM schedules WHERE uid = $1 RETURNING 1' };
 /** Serializes the changes of one schedule. Not by its row: a firing locks it after the timer's row, a change before it. */
 const LOCK: Statement = {
   name: 'schedules.lock',
@@ -72,32 +55,23 @@ const NOTE_SUCCESS: Statement = {
   name: 'schedules.note-success',
   text: `UPDATE schedules s SET last_ran_at = headrace.now() FROM runs r WHERE r.id = $1 AND s.uid = r.schedule->>'schedule_id'`,
 };
-const RESERVE: Statement = {
-  name: 'schedules.reserve',
-  text: `INSERT INTO schedule_counts AS c (owner_key, used) VALUES ($1, 1)
-  ON CONFLICT (owner_key) DO UPDATE SET used = c.used + 1 WHERE c.used < $2 RETURNING 1`,
-};
-const RELEASE: Statement = {
-  name: 'schedules.release',
-  text: 'UPDATE schedule_counts SET used = used - 1 WHERE owner_key = $1',
-};
 
 @Injectable()
 export class SchedulesStore {
   constructor(private readonly database: Database) {}
 
   async find(uid: string, queryable: Queryable = this.database): Promise<Schedule | null> {
-    const [row] = await queryable.query<Row>(FIND, [uid]);
-    return row ? toSchedule(row) : null;
+    const [schedule] = await this.findAll(queryable, [uid]);
+    return schedule ?? null;
   }
 
-  async findAll(queryable: Queryable, uids: readonly string[]): Promise<Schedule[]> {
-    return (await queryable.query<Row>(FIND_ALL, [uids])).map(toSchedule);
+  findAll(queryable: Queryable, uids: readonly string[]): Promise<Schedule[]> {
+    return queryable.query<Schedule>(FIND, [uids]);
   }
 
   /** The schedules of the teams and the user's own, alphabetically by name; prompts cut. */
-  async listFor(scope: { readonly teamUids: readonly string[]; readonly userUid: string | null }): Promise<Schedule[]> {
-    return (await this.database.query<Row>(LIST, [scope.teamUids, scope.userUid])).map(toSchedule);
+  listFor(teamUids: readonly string[], userUid: string | null): Promise<Schedule[]> {
+    return this.database.query<Schedule>(LIST, [teamUids, userUid]);
   }
 
   async insert(
@@ -130,17 +104,25 @@ export class SchedulesStore {
   }
 
   async enable(tx: Queryable, uid: string): Promise<void> {
-    await tx.query(ENABLE, [uid]);
+    await tx.query(
+      `UPDATE schedules SET enabled = true, paused_reason = NULL, failures = 0, updated_at = headrace.now()
+  WHERE uid = $1 AND NOT enabled`,
+      [uid],
+    );
   }
 
   /** `reason`: why the service pauses it automatically; null: a caller does. */
   async disable(tx: Queryable, uid: string, reason: string | null): Promise<void> {
-    await tx.query(DISABLE, [uid, reason]);
+    await tx.query(
+      `UPDATE schedules SET enabled = false, paused_reason = $2, updated_at = headrace.now()
+  WHERE uid = $1 AND (enabled OR paused_reason IS DISTINCT FROM $2)`,
+      [uid, reason],
+    );
   }
 
   /** False when there is none. */
   async delete(tx: Queryable, uid: string): Promise<boolean> {
-    return (await tx.query(DELETE, [uid])).length > 0;
+    return (await tx.query('DELETE FROM schedules WHERE uid = $1 RETURNING 1', [uid])).length > 0;
   }
 
   /** Why runs of these schedules have not been started yet; no round trip for an empty list. */
@@ -159,11 +141,19 @@ export class SchedulesStore {
 
   /** False when the owner has `limit` schedules. Locked before any schedule. */
   async reserve(tx: Queryable, ownerKey: string, limit: number): Promise<boolean> {
-    return (await tx.query(RESERVE, [ownerKey, limit])).length > 0;
+    return (
+      (
+        await tx.query(
+          `INSERT INTO schedule_counts AS c (owner_key, used) VALUES ($1, 1)
+  ON CONFLICT (owner_key) DO UPDATE SET used = c.used + 1 WHERE c.used < $2 RETURNING 1`,
+          [ownerKey, limit],
+        )
+      ).length > 0
+    );
   }
 
   async release(tx: Queryable, ownerKey: string): Promise<void> {
-    await tx.query(RELEASE, [ownerKey]);
+    await tx.query('UPDATE schedule_counts SET used = used - 1 WHERE owner_key = $1', [ownerKey]);
   }
 }
 
@@ -182,18 +172,3 @@ const valuesOf = (fields: ScheduleFields): unknown[] => [
   fields.overlapPolicy,
   fields.jitterSeconds,
 ];
-
-const toSchedule = ({
-  teamUid,
-  ownerUserUid,
-  creatorType,
-  creatorUid,
-  editorType,
-  editorUid,
-  ...fields
-}: Row): Schedule => ({
-  ...fields,
-  owner: teamUid !== null ? { teamUid, userUid: null } : { teamUid: null, userUid: ownerUserUid ?? '' },
-  createdBy: { type: creatorType, uid: creatorUid },
-  updatedBy: { type: editorType, uid: editorUid },
-});

@@ -1,23 +1,20 @@
 import { Injectable } from '@nestjs/common';
 import type { Factory } from '#domain/factories';
-import { isStorableText, newUid } from '#platform/kernel';
+import { isStorableText, newUid, type RejectionOf } from '#platform/kernel';
 import type { Queryable } from '#platform/persistence';
 import { ManagedSecrets, SealBrokenError, SECRET_NAME, SECRET_NAME_RULE } from '#platform/secrets';
 import {
   type DefinedWebhook,
+  type ManagedWebhook,
   MAX_WEBHOOK_NAME,
-  MAX_WEBHOOKS_PER_FACTORY,
   type WebhookSettingIssue,
   type WebhookSettings,
 } from '../domain/webhook.js';
-import { WebhooksStore } from '../persistence/webhooks.store.js';
+import { WEBHOOK_QUOTA, WebhooksStore } from '../persistence/webhooks.store.js';
 import { WebhookSecrets } from './webhook-secrets.js';
 import { credentialFault } from '../domain/credential.js';
 import { SignatureSchemes } from '../domain/signing/signature-schemes.js';
 import { planWebhook } from '../domain/webhook-plan.js';
-
-export type CreateDefinedWebhookResult =
-  { readonly kind: 'created'; readonly uid: string } | { readonly kind: 'limit_reached'; readonly limit: number };
 
 /** `sealed`: it exists and cannot be decrypted. */
 type KnownSecret = { readonly kind: 'open'; readonly value: string } | { readonly kind: 'missing' | 'sealed' };
@@ -47,7 +44,7 @@ export class DefinedWebhooks {
    * reading. Managed secrets are locked after these webhooks: changes of secrets do not lock webhooks of definitions.
    */
   async lock(tx: Queryable, factory: Factory): Promise<void> {
-    await this.store.lockQuota(tx, factory.uid);
+    await WEBHOOK_QUOTA.lock(tx, factory.uid);
     await this.store.lockAllDefined(tx, factory.uid);
   }
 
@@ -56,18 +53,7 @@ export class DefinedWebhooks {
     const found = await this.store.listForDefinition(tx, uid);
     const names = [...new Set(found.map(({ secretName }) => secretName))];
     const versions = await this.managed.versions(tx, teamUid, names);
-    return found.map((webhook) => ({
-      uid: webhook.uid,
-      name: webhook.name,
-      authMode: webhook.authMode,
-      signatureScheme: webhook.signatureScheme,
-      secretName: webhook.secretName,
-      deliveryIdHeader: webhook.deliveryIdHeader,
-      enabled: webhook.enabled,
-      source: webhook.source,
-      secretVersion: webhook.secretVersion,
-      managedSecretVersion: versions.get(webhook.secretName) ?? null,
-    }));
+    return found.map((webhook) => ({ ...webhook, managedSecretVersion: versions.get(webhook.secretName) ?? null }));
   }
 
   /** The issues of each. The managed secrets that they name are locked until the transaction ends. */
@@ -91,13 +77,11 @@ export class DefinedWebhooks {
     tx: Queryable,
     { uid: factoryUid, teamUid }: Factory,
     spec: WebhookSettings,
-  ): Promise<CreateDefinedWebhookResult> {
-    if (!(await this.store.reserveQuota(tx, factoryUid, MAX_WEBHOOKS_PER_FACTORY)))
-      return { kind: 'limit_reached', limit: MAX_WEBHOOKS_PER_FACTORY };
+  ): Promise<{ readonly kind: 'created'; readonly uid: string } | RejectionOf<'limit_reached'>> {
+    if (!(await WEBHOOK_QUOTA.reserve(tx, factoryUid))) return { kind: 'limit_reached', limit: WEBHOOK_QUOTA.limit };
     const uid = newUid();
-    const fields = { ...spec, ...header(spec), copy: await this.copyOf(tx, teamUid, uid, spec) };
     await this.store.insert(tx, {
-      ...fields,
+      ...(await this.withCopy(tx, teamUid, uid, spec)),
       uid,
       factoryUid,
       teamUid,
@@ -117,31 +101,32 @@ export class DefinedWebhooks {
     spec: WebhookSettings,
   ): Promise<void> {
     // Lock order: the secret before the webhook.
-    const copy = await this.copyOf(tx, teamUid, uid, spec);
-    const found = await this.store.lockDefined(tx, factoryUid, uid);
-    if (!found) throw new Error(`Factory ${factoryUid} has no webhook ${uid} from a definition.`);
-    await this.store.replaceDefined(tx, found.id, { ...spec, ...header(spec), copy });
+    const fields = await this.withCopy(tx, teamUid, uid, spec);
+    const { id } = await this.lockDefined(tx, factoryUid, uid);
+    await this.store.replaceDefined(tx, id, fields);
   }
 
   /** Keeps the delivery log until it expires, and the managed secret, which the webhook does not own. */
   async delete(tx: Queryable, factory: Factory, uid: string): Promise<void> {
-    await this.store.lockQuota(tx, factory.uid);
-    if (!(await this.store.lockDefined(tx, factory.uid, uid)))
-      throw new Error(`Factory ${factory.uid} has no webhook ${uid} from a definition.`);
+    await WEBHOOK_QUOTA.lock(tx, factory.uid);
+    await this.lockDefined(tx, factory.uid, uid);
     await this.store.markDeleted(tx, factory.uid, uid);
-    await this.store.releaseQuota(tx, factory.uid);
+    await WEBHOOK_QUOTA.release(tx, factory.uid);
   }
 
-  private async copyOf(
-    tx: Queryable,
-    teamUid: string,
-    uid: string,
-    { name, secretName }: WebhookSettings,
-  ): Promise<{ sealed: string; version: number }> {
+  private async lockDefined(tx: Queryable, factoryUid: string, uid: string): Promise<ManagedWebhook> {
+    const found = await this.store.lockDefined(tx, factoryUid, uid);
+    if (!found) throw new Error(`Factory ${factoryUid} has no webhook ${uid} from a definition.`);
+    return found;
+  }
+
+  private async withCopy(tx: Queryable, teamUid: string, uid: string, spec: WebhookSettings) {
+    const { name, secretName, deliveryIdHeader } = spec;
     const secret = await this.managed.readForWebhook(tx, teamUid, secretName);
     if (!secret) throw new Error(`Webhook ${name} was not validated: there is no secret ${secretName}.`);
     await this.managed.reserveForWebhook(tx, teamUid, secretName);
-    return { sealed: this.secrets.seal(uid, secret.value), version: secret.version };
+    const header = deliveryIdHeader?.toLowerCase() ?? null;
+    return { ...spec, deliveryIdHeader: header, copy: this.secrets.copyOf(uid, secret) };
   }
 
   private planIssues(spec: WebhookSettings): WebhookSettingIssue[] {
@@ -188,14 +173,9 @@ export class DefinedWebhooks {
   }
 }
 
-const header = ({ deliveryIdHeader }: WebhookSettings): { deliveryIdHeader: string | null } => ({
-  deliveryIdHeader: deliveryIdHeader?.toLowerCase() ?? null,
-});
-
 function nameIssues(name: string): WebhookSettingIssue[] {
-  if (name.trim() === '') return [{ field: 'name', detail: 'must not be blank' }];
-  if (!isStorableText(name)) return [{ field: 'name', detail: 'must not contain NUL characters or lone surrogates' }];
-  if (name.length > MAX_WEBHOOK_NAME)
-    return [{ field: 'name', detail: `must not exceed ${MAX_WEBHOOK_NAME} characters` }];
-  return [];
+  const issue = (detail: string): WebhookSettingIssue[] => [{ field: 'name', detail }];
+  if (name.trim() === '') return issue('must not be blank');
+  if (!isStorableText(name)) return issue('must not contain NUL characters or lone surrogates');
+  return name.length > MAX_WEBHOOK_NAME ? issue(`must not exceed ${MAX_WEBHOOK_NAME} characters`) : [];
 }

@@ -1,12 +1,15 @@
 import { Injectable } from '@nestjs/common';
 import type { Caller } from '#platform/auth';
-import { type FactoryRefusal, refusalToManage } from '#domain/factories';
+import { type FactoryRejection, manageRejection } from '#domain/factories';
 import { Settings } from '#platform/config';
-import { PageCursors } from '#platform/kernel';
-import type { DeliveryOutcome, LoggedDelivery } from '../domain/delivery.js';
-import type { ManagedWebhook } from '../domain/webhook.js';
+import { BackgroundTasks } from '#platform/jobs';
+import { newUuid, PageCursors } from '#platform/kernel';
+import { Database } from '#platform/persistence';
+import type { DeliveryOutcome } from '../domain/delivery.js';
+import { type ManagedWebhook, notSupported } from '../domain/webhook.js';
 import { DeliveriesStore } from '../persistence/deliveries.store.js';
 import { WebhooksStore } from '../persistence/webhooks.store.js';
+import { EVALUATE_DELIVERIES_TASK } from './webhook-tasks.js';
 
 export interface ListDeliveriesQuery {
   /** Null: all, including handshakes. */
@@ -15,17 +18,11 @@ export interface ListDeliveriesQuery {
   readonly cursor: string | null;
 }
 
-export type ListDeliveriesResult =
-  | { readonly kind: 'page'; readonly deliveries: readonly LoggedDelivery[]; readonly nextCursor: string | null }
-  | { readonly kind: 'bad_cursor' }
-  | FactoryRefusal;
+/** For each webhook, and independent of the rate limit of its sender: tests must not cost the deliveries of the sender. */
+export const MAX_REDELIVERIES = 60;
+const REDELIVERY_WINDOW_MS = 60_000;
 
-export type GetDeliveryResult =
-  | { readonly kind: 'found'; readonly delivery: LoggedDelivery; readonly payload: Buffer | null }
-  | { readonly kind: 'unknown_delivery' }
-  | FactoryRefusal;
-
-export type WebhookLookup = { readonly kind: 'found'; readonly webhook: ManagedWebhook } | FactoryRefusal;
+const DELIVERY_NOT_FOUND = { kind: 'delivery_not_found' } as const;
 
 /** The delivery logs of webhooks, for callers that may manage the factory. */
 @Injectable()
@@ -33,49 +30,68 @@ export class DeliveriesService {
   private readonly cursors: PageCursors;
 
   constructor(
+    private readonly database: Database,
     private readonly webhooks: WebhooksStore,
     private readonly deliveries: DeliveriesStore,
+    private readonly tasks: BackgroundTasks,
     settings: Settings,
   ) {
     this.cursors = new PageCursors('webhook delivery', settings);
   }
 
-  /** One page, newest first. */
-  async list(
-    caller: Caller,
-    factoryUid: string,
-    webhookUid: string,
-    { outcome, limit, cursor }: ListDeliveriesQuery,
-  ): Promise<ListDeliveriesResult> {
+  async list(caller: Caller, factoryUid: string, webhookUid: string, { outcome, limit, cursor }: ListDeliveriesQuery) {
     const lookup = await this.findWebhook(caller, factoryUid, webhookUid);
     if (lookup.kind !== 'found') return lookup;
     const query = { webhookUid, outcome };
     const position = this.cursors.decode(cursor, query);
-    if (position === null) return { kind: 'bad_cursor' };
+    if (position === null) return { kind: 'invalid_cursor' as const };
     const before = position[0] === undefined ? null : String(position[0]);
-    const rows = await this.deliveries.list(lookup.webhook.id, { outcome, before, limit: limit + 1 });
-    const { items: deliveries, nextCursor } = this.cursors.page(rows, limit, query, ({ id }) => [id]);
-    return { kind: 'page', deliveries, nextCursor };
-  }
-
-  /** The newest deliveries of a webhook in any factory, for the command line. Null for an unknown webhook. */
-  async listLatest(uid: string, outcome: DeliveryOutcome | null, limit: number): Promise<LoggedDelivery[] | null> {
-    const found = await this.webhooks.findWithSecret(uid);
-    return found && this.deliveries.list(found.webhook.id, { outcome, before: null, limit });
+    const rows = await this.deliveries.list(lookup.webhook.id, outcome, limit + 1, before);
+    return { kind: 'page' as const, ...this.cursors.page(rows, limit, query, ({ id }) => [id]) };
   }
 
   /** With the payload of an accepted delivery. */
-  async get(caller: Caller, factoryUid: string, webhookUid: string, deliveryId: string): Promise<GetDeliveryResult> {
+  async get(caller: Caller, factoryUid: string, webhookUid: string, deliveryId: string) {
     const lookup = await this.findWebhook(caller, factoryUid, webhookUid);
     if (lookup.kind !== 'found') return lookup;
     const found = await this.deliveries.find(lookup.webhook.id, deliveryId);
-    return found ? { kind: 'found', ...found } : { kind: 'unknown_delivery' };
+    return found ? { kind: 'found' as const, ...found } : DELIVERY_NOT_FOUND;
+  }
+
+  /**
+   * Has a stored delivery evaluated again, as a new delivery. Rejected for a disabled webhook, because disabling it means
+   * that it starts no runs.
+   */
+  async redeliver(caller: Caller, factoryUid: string, webhookUid: string, deliveryId: string) {
+    const lookup = await this.findWebhook(caller, factoryUid, webhookUid);
+    if (lookup.kind !== 'found') return lookup;
+    const { id: webhookId } = lookup.webhook;
+    const outcome = await this.deliveries.outcomeOf(webhookId, deliveryId);
+    if (outcome === 'unknown') return DELIVERY_NOT_FOUND;
+    if (outcome !== 'Accepted')
+      return notSupported('Only accepted deliveries can be redelivered: of others no payload is stored.');
+    const result = await this.database.transaction(async (tx) => {
+      const webhook = await this.deliveries.lockWebhook(tx, webhookId);
+      if (!webhook) return { kind: 'not_found' as const };
+      if (!webhook.enabled) return notSupported('The webhook is disabled. Enable it first.');
+      const retryMs = await this.deliveries.redeliveryWaitMs(tx, webhookId, MAX_REDELIVERIES, REDELIVERY_WINDOW_MS);
+      if (retryMs > 0) return { kind: 'rate_limited' as const, retryMs };
+      const id = newUuid();
+      const isInserted = await this.deliveries.insertRedelivery(tx, webhookId, id, deliveryId);
+      return isInserted ? { kind: 'redelivered' as const, deliveryId: id } : DELIVERY_NOT_FOUND;
+    });
+    if (result.kind === 'redelivered') this.tasks.wake(EVALUATE_DELIVERIES_TASK);
+    return result;
   }
 
   /** Through the permission to manage the factory. One round trip. */
-  async findWebhook(caller: Caller, factoryUid: string, webhookUid: string): Promise<WebhookLookup> {
+  private async findWebhook(
+    caller: Caller,
+    factoryUid: string,
+    webhookUid: string,
+  ): Promise<{ readonly kind: 'found'; readonly webhook: ManagedWebhook } | FactoryRejection> {
     const webhook = await this.webhooks.find(factoryUid, webhookUid);
-    if (!webhook) return { kind: 'unknown' };
-    return refusalToManage(caller, webhook.teamUid) ?? { kind: 'found', webhook };
+    if (!webhook) return { kind: 'not_found' };
+    return manageRejection(caller, webhook.teamUid) ?? { kind: 'found', webhook };
   }
 }

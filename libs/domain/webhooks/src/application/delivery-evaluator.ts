@@ -1,16 +1,12 @@
 import type { AutomationResult } from '../domain/delivery.js';
 import { Injectable } from '@nestjs/common';
+import type { ManagedWebhook } from '../domain/webhook.js';
 
 /** A delivery that was accepted with 202. */
 export interface AcceptedDelivery {
   readonly deliveryId: string;
   /** The current state; the webhook may have been disabled or deleted since. */
-  readonly webhook: {
-    readonly uid: string;
-    readonly name: string;
-    readonly factoryUid: string;
-    readonly teamUid: string;
-  };
+  readonly webhook: Pick<ManagedWebhook, 'uid' | 'name' | 'factoryUid' | 'teamUid'>;
   readonly identity: string;
   readonly receivedAt: Date;
   /** The bytes that were sent: valid JSON of any depth, in valid UTF-8. */
@@ -28,11 +24,6 @@ export interface AcceptedDelivery {
  */
 export abstract class DeliveryEvaluator {
   abstract evaluate(delivery: AcceptedDelivery, signal?: AbortSignal): Promise<readonly AutomationResult[]>;
-}
-
-/** Wakes the processor, because a delivery has to be evaluated. A hint, never throws. */
-export abstract class EvaluationNudge {
-  abstract nudge(): void;
 }
 
 /** The registered evaluators. Without one, deliveries have no results. */

@@ -1,29 +1,17 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Metrics, type LabeledCounter } from '#platform/observability';
 import { type EvaluationRecord, EvaluationsStore, type ClaimedEvaluation } from '../persistence/evaluations.store.js';
+import { within } from '#platform/kernel';
 import { isDatabaseUnavailable } from '#platform/persistence';
-import { abandonedReason, isExhausted, waitAfterFailure } from '../domain/evaluation-retry.js';
-import type { WaitingWebhook, WebhookShare } from '../domain/fair-shares.js';
+import { abandonedReason, type EvaluationTries, isExhausted, waitAfterFailure } from '../domain/evaluation-retry.js';
+import { fairShares, type WebhookShare } from '../domain/fair-shares.js';
 import { writeResults } from '../persistence/deliveries.store.js';
 import { DeliveryEvaluators } from './delivery-evaluator.js';
-
-/** The steps at which a test may interrupt the evaluation, in their order. */
-export const EVALUATION_STEPS = ['taken', 'evaluated', 'recorded'] as const;
-export type EvaluationStep = (typeof EVALUATION_STEPS)[number];
-
-/** Called at every step. Does nothing, except in a test that ends the process at one of them. */
-@Injectable()
-export class EvaluationSteps {
-  reached(_step: EvaluationStep): void {
-    // Overridden by tests.
-  }
-}
 
 /** A larger number is not needed in a metric, and would cost more to count. */
 const MAX_WAITING = 10_000;
 const ENDS = ['evaluated', 'retry', 'abandoned', 'requeued', 'interrupted'] as const;
 
-/** Prometheus metrics of the evaluation of deliveries. */
 @Injectable()
 export class EvaluationMetrics {
   private readonly ends: LabeledCounter<(typeof ENDS)[number]>;
@@ -60,7 +48,8 @@ const TIME_SLICE_MS = 500;
 const UNAVAILABLE_WAIT_MS = 1000;
 
 /** With the share of each factory, a batch fits into memory and into the time of a lease. */
-export const FACTORIES_PER_BATCH = 4;
+const FACTORIES_PER_BATCH = 4;
+const WEBHOOKS_PER_PAGE = 256;
 
 /**
  * Evaluates accepted deliveries. A claim counts a lost attempt and starts a lease; recording the result reverts the count.
@@ -70,43 +59,57 @@ export const FACTORIES_PER_BATCH = 4;
 @Injectable()
 export class EvaluateDeliveries {
   private readonly logger = new Logger(EvaluateDeliveries.name);
+  private round = 0;
 
   constructor(
     private readonly store: EvaluationsStore,
     private readonly evaluators: DeliveryEvaluators,
-    private readonly steps: EvaluationSteps,
     private readonly metrics: EvaluationMetrics,
   ) {}
 
-  /** Webhooks with due deliveries, ordered by id, after `after`. */
-  waiting(after: string, limit: number): Promise<WaitingWebhook[]> {
-    return this.store.webhooksWaiting(after, limit);
+  /**
+   * Every factory has its turn once. Returns the number of deliveries that were evaluated. A batch that fails is reported
+   * and left to a later run, so that the factories after it have their turn.
+   */
+  async runOnce(signal: AbortSignal, report: (error: unknown) => void): Promise<number> {
+    let evaluated = 0;
+    const round = this.round++;
+    for (let after = '0'; !signal.aborted;) {
+      const waiting = await this.store.webhooksWaiting(after, WEBHOOKS_PER_PAGE);
+      const factories = fairShares(waiting, round);
+      for (let index = 0; index < factories.length && !signal.aborted; index += FACTORIES_PER_BATCH) {
+        const batch = this.evaluateBatch(factories.slice(index, index + FACTORIES_PER_BATCH));
+        evaluated += await batch.catch((error: unknown) => {
+          report(error);
+          return 0;
+        });
+      }
+      const last = waiting.at(-1);
+      if (last === undefined || waiting.length < WEBHOOKS_PER_PAGE) break;
+      after = last.webhookId;
+    }
+    return evaluated;
   }
 
-  /**
-   * Evaluates deliveries of at most {@link FACTORIES_PER_BATCH} factories, except those that another process has claimed.
-   * Returns their number.
-   */
-  async execute(factories: readonly (readonly WebhookShare[])[]): Promise<number> {
+  /** Except deliveries that another process has claimed. */
+  private async evaluateBatch(factories: readonly (readonly WebhookShare[])[]): Promise<number> {
     const startedAt = performance.now();
     const claimed = await this.store.claim(factories.flat());
     if (claimed.length === 0) return 0;
-    this.steps.reached('taken');
     const records: EvaluationRecord[] = [];
     // Deliveries of one factory are evaluated one after the other, so that no factory uses the time of another.
     await Promise.all(
       lanesOf(claimed).map(async (lane) => {
         for (const [index, delivery] of lane.entries()) {
-          if (index > 0 && performance.now() - startedAt > TIME_SLICE_MS) records.push({ delivery, kind: 'requeued' });
+          if (index > 0 && performance.now() - startedAt > TIME_SLICE_MS)
+            records.push({ delivery, kind: 'requeued', counts: false });
           else {
             records.push(await this.evaluate(delivery));
-            this.steps.reached('evaluated');
           }
         }
       }),
     );
     await this.store.record(records);
-    this.steps.reached('recorded');
     for (const { kind } of records) this.metrics.ended(kind);
     return records.filter(({ kind }) => kind !== 'requeued').length;
   }
@@ -118,10 +121,10 @@ export class EvaluateDeliveries {
       const what = `The evaluation of delivery ${deliveryId} was interrupted ${tries.losses} times`;
       this.logger.warn(isExhausted(tries) ? `${what}: it is abandoned.` : `${what}: it is evaluated alone.`);
     }
-    if (isExhausted(tries)) return { delivery, kind: 'abandoned', error: abandonedReason(tries), counts: false };
+    if (isExhausted(tries)) return abandoned(delivery, tries, false);
     try {
       const results = await withinTime((signal) => this.evaluators.evaluate(delivery, signal));
-      return { delivery, kind: 'evaluated', resultsJson: writeResults(results) };
+      return { delivery, kind: 'evaluated', results: writeResults(results), counts: true };
     } catch (error) {
       // Not a failure of this delivery.
       if (isDatabaseUnavailable(error)) return { delivery, kind: 'retry', waitMs: UNAVAILABLE_WAIT_MS, counts: false };
@@ -129,12 +132,18 @@ export class EvaluateDeliveries {
       const attempt = after.failures + after.losses;
       this.logger.error(`Evaluating delivery ${deliveryId} failed, attempt ${attempt}.`, error);
       const waitMs = waitAfterFailure(attempt);
-      return waitMs === null
-        ? { delivery, kind: 'abandoned', error: abandonedReason(after), counts: true }
-        : { delivery, kind: 'retry', waitMs, counts: true };
+      return waitMs === null ? abandoned(delivery, after, true) : { delivery, kind: 'retry', waitMs, counts: true };
     }
   }
 }
+
+const abandoned = (delivery: ClaimedEvaluation, tries: EvaluationTries, counts: boolean): EvaluationRecord => ({
+  delivery,
+  kind: 'abandoned',
+  results: writeResults([]),
+  error: abandonedReason(tries),
+  counts,
+});
 
 /** At most {@link CONCURRENCY} lanes; the deliveries of a factory have separate lanes. */
 function lanesOf(waiting: readonly ClaimedEvaluation[]): ClaimedEvaluation[][] {
@@ -150,19 +159,11 @@ function lanesOf(waiting: readonly ClaimedEvaluation[]): ClaimedEvaluation[][] {
 }
 
 /** Aborts the work after the timeout, and does not wait for it. */
-async function withinTime<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+function withinTime<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const timeout = new AbortController();
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => {
-      const error = new Error(`The evaluation took more than ${TIMEOUT_MS} ms.`);
-      timeout.abort(error);
-      reject(error);
-    }, TIMEOUT_MS);
+  return within(TIMEOUT_MS, work(timeout.signal), (): never => {
+    const error = new Error(`The evaluation took more than ${TIMEOUT_MS} ms.`);
+    timeout.abort(error);
+    throw error;
   });
-  try {
-    return await Promise.race([work(timeout.signal), late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Clock } from '#platform/kernel';
 import { SERVICE_ID_HEADERS } from '../domain/delivery-identity.js';
 import { ingressUrl, type ManagedWebhook } from '../domain/webhook.js';
+import type { SignedRequest } from '../domain/signing/signature-scheme.js';
 import { SignatureSchemes } from '../domain/signing/signature-schemes.js';
 import { WebhooksStore } from '../persistence/webhooks.store.js';
 import { WebhookSecrets } from './webhook-secrets.js';
@@ -9,22 +10,14 @@ import { WebhookSecrets } from './webhook-secrets.js';
 export interface DeliveryToSign {
   readonly webhookUid: string;
   readonly body: Buffer;
-  /** The delivery id of the sender. */
   readonly deliveryId: string;
   /** Public origin of the ingress. */
   readonly origin: string;
 }
 
-export interface SignedDelivery {
-  /** Contains the token in `url_token` mode. */
-  readonly url: string;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: Buffer;
-}
-
-export type SignDeliveryResult =
-  | ({ readonly kind: 'signed' } & SignedDelivery)
-  | { readonly kind: 'unknown' }
+type SignDeliveryResult =
+  | ({ readonly kind: 'signed' } & SignedRequest)
+  | { readonly kind: 'not_found' }
   | { readonly kind: 'no_secret' }
   /** Only the sender has the key, or the sender could not send this body. */
   | { readonly kind: 'not_signable'; readonly scheme: string };
@@ -43,7 +36,7 @@ export class SignDelivery {
 
   async execute(delivery: DeliveryToSign): Promise<SignDeliveryResult> {
     const found = await this.store.findWithSecret(delivery.webhookUid);
-    if (!found) return { kind: 'unknown' };
+    if (!found) return { kind: 'not_found' };
     if (found.sealedSecret === null) return { kind: 'no_secret' };
     const { webhook } = found;
     const secret = this.secrets.open(webhook.uid, found.sealedSecret);
@@ -51,7 +44,7 @@ export class SignDelivery {
     if (webhook.authMode === 'signature') return this.sign(webhook, secret, url, delivery);
     const { body, deliveryId } = delivery;
     const headers = {
-      ...idHeader(webhook.deliveryIdHeader ?? SERVICE_HEADER, deliveryId),
+      [webhook.deliveryIdHeader ?? SERVICE_HEADER]: deliveryId,
       ...(webhook.authMode === 'token' && { authorization: `Bearer ${secret}` }),
     };
     return { kind: 'signed', url, headers, body };
@@ -68,9 +61,7 @@ export class SignDelivery {
     if (!scheme || !signed) return { kind: 'not_signable', scheme: scheme?.label ?? signatureScheme ?? '' };
     // Without a header of the webhook or of the scheme, the header of the service is used.
     const header = deliveryIdHeader ?? (scheme.deliveryIdHeaders.length === 0 ? SERVICE_HEADER : null);
-    const headers = { ...(header !== null && idHeader(header, deliveryId)), ...signed.headers };
+    const headers = { ...(header !== null && { [header]: deliveryId }), ...signed.headers };
     return { kind: 'signed', url: signed.url, headers, body: signed.body };
   }
 }
-
-const idHeader = (name: string, deliveryId: string): Record<string, string> => ({ [name]: deliveryId });

@@ -8,7 +8,7 @@ import {
 } from '#platform/secrets';
 import { credentialFault } from '../domain/credential.js';
 import { SignatureSchemes } from '../domain/signing/signature-schemes.js';
-import { SecretCopies } from '../persistence/secret-copies.js';
+import { WebhooksStore } from '../persistence/webhooks.store.js';
 import { WebhookSecrets } from './webhook-secrets.js';
 
 /** Updates the copies that webhooks keep of a managed secret, in the transaction that changes the secret. */
@@ -16,7 +16,7 @@ import { WebhookSecrets } from './webhook-secrets.js';
 export class WebhookSecretListener extends SecretChangeListener implements OnModuleInit {
   constructor(
     private readonly listeners: SecretChangeListeners,
-    private readonly copies: SecretCopies,
+    private readonly store: WebhooksStore,
     private readonly secrets: WebhookSecrets,
     private readonly schemes: SignatureSchemes,
   ) {
@@ -29,17 +29,17 @@ export class WebhookSecretListener extends SecretChangeListener implements OnMod
 
   /** Throws a SecretRejectedError when one of them cannot use it. */
   override async changed(tx: Queryable, { teamUid, name, version, value }: ChangedSecret): Promise<void> {
-    for (const webhook of await this.copies.followers(tx, teamUid, name)) {
+    for (const webhook of await this.store.lockCopies(tx, teamUid, name)) {
       const { id, uid, authMode, signatureScheme } = webhook;
       const fault = credentialFault({ authMode, scheme: this.schemes.find(signatureScheme ?? '') }, value);
       if (fault !== null)
         throw new SecretRejectedError(`is used by webhook ${webhook.name} (uid ${uid}), for which it ${fault}`);
-      await this.copies.replace(tx, id, this.secrets.seal(uid, value), version);
+      await this.store.replaceCopy(tx, id, this.secrets.copyOf(uid, { value, version }));
     }
   }
 
   override async usedBy(tx: Queryable, teamUid: string, name: string): Promise<readonly string[]> {
-    const users = await this.copies.users(tx, teamUid, name);
+    const users = await this.store.usersOf(tx, teamUid, name);
     return users.map((webhook) => `webhook ${webhook.name} (uid ${webhook.uid})`);
   }
 }

@@ -18,13 +18,18 @@ const CAPTURED_SECRET = encryptedColumn({
 
 export const WEBHOOKS_ENCRYPTED_COLUMNS = [SECRET, CAPTURED_SECRET];
 
+export interface SecretCopy {
+  readonly sealed: string;
+  readonly version: number;
+}
+
 /** Encrypts the copies of its credential that a webhook keeps. */
 @Injectable()
 export class WebhookSecrets {
   constructor(private readonly box: SecretBox) {}
 
-  seal(uid: string, secret: string): string {
-    return this.box.sealColumn(SECRET, { uid }, secret);
+  copyOf(uid: string, { value, version }: { readonly value: string; readonly version: number }): SecretCopy {
+    return { sealed: this.box.sealColumn(SECRET, { uid }, value), version };
   }
 
   open(uid: string, sealed: string): string {

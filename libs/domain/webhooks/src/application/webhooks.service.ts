@@ -1,47 +1,30 @@
 import { Injectable } from '@nestjs/common';
 import type { Factory } from '#domain/factories';
-import { type Issue, newUid } from '#platform/kernel';
+import { newUid, type RejectionOf } from '#platform/kernel';
 import { Database, type Queryable } from '#platform/persistence';
 import { ManagedSecrets, SealBrokenError, SecretRejectedError } from '#platform/secrets';
-import { type Authentication, credentialFault, generateCredential } from '../domain/credential.js';
+import { credentialFault, generateCredential, SECRET_NOT_ALLOWED } from '../domain/credential.js';
+import type { DeliveryOutcome, LoggedDelivery } from '../domain/delivery.js';
 import { SignatureSchemes } from '../domain/signing/signature-schemes.js';
-import { type ManagedWebhook, MAX_WEBHOOKS_PER_FACTORY } from '../domain/webhook.js';
+import { type ManagedWebhook, type NotSupported, notSupported, type WebhookSettings } from '../domain/webhook.js';
 import { deliveryIdHeaderFault, planWebhook, type WebhookPlan, type WebhookRequest } from '../domain/webhook-plan.js';
-import { type NewWebhook, WebhooksStore } from '../persistence/webhooks.store.js';
+import { DeliveriesStore } from '../persistence/deliveries.store.js';
+import { type NewWebhook, WEBHOOK_QUOTA, WebhooksStore } from '../persistence/webhooks.store.js';
 import { WebhookSecrets } from './webhook-secrets.js';
 
-export type UnknownWebhook = { readonly kind: 'unknown' };
-export type InvalidInput = { readonly kind: 'invalid'; readonly issues: readonly Issue[] };
-/** The state of the webhook does not allow it; `reason` says what to do instead. */
-export type NotSupported = { readonly kind: 'not_supported'; readonly reason: string };
-
 /** `secret`: null when there is none that may be returned. */
-export type CreateWebhookResult =
+type CreateWebhookResult =
   | { readonly kind: 'created'; readonly webhook: ManagedWebhook; readonly secret: string | null }
-  | { readonly kind: 'limit_reached'; readonly limit: number }
-  | InvalidInput;
-export type UpdateWebhookResult =
-  { readonly kind: 'updated'; readonly webhook: ManagedWebhook } | UnknownWebhook | NotSupported | InvalidInput;
-export type RotateSecretResult =
+  | RejectionOf<'limit_reached' | 'invalid'>;
+type UpdateWebhookResult =
+  { readonly kind: 'updated'; readonly webhook: ManagedWebhook } | RejectionOf<'not_found' | 'invalid'> | NotSupported;
+type RotateSecretResult =
   | { readonly kind: 'rotated'; readonly webhook: ManagedWebhook; readonly secret: string }
-  | UnknownWebhook
-  | NotSupported
-  | InvalidInput;
-export type DeleteWebhookResult = { readonly kind: 'deleted' } | UnknownWebhook;
+  | RejectionOf<'not_found' | 'invalid'>
+  | NotSupported;
 
-export interface WebhookDetails {
-  readonly webhook: ManagedWebhook;
-  /** The secret that a handshake has brought and that a user has to confirm. */
-  readonly capturedSecret: string | null;
-}
-
-/** Omitted fields keep their values. */
-export interface WebhookChanges {
-  readonly name?: string;
-  readonly enabled?: boolean;
-  /** Null removes it. */
-  readonly deliveryIdHeader?: string | null;
-}
+/** Omitted fields keep their values; null removes the header. */
+export type WebhookChanges = Partial<Pick<WebhookSettings, 'name' | 'enabled' | 'deliveryIdHeader'>>;
 
 type NewSecret = Pick<NewWebhook, 'secretName' | 'secretOwned' | 'copy'>;
 
@@ -57,6 +40,7 @@ export class WebhooksService {
   constructor(
     private readonly database: Database,
     private readonly store: WebhooksStore,
+    private readonly deliveries: DeliveriesStore,
     private readonly managed: ManagedSecrets,
     private readonly secrets: WebhookSecrets,
     private readonly schemes: SignatureSchemes,
@@ -67,11 +51,13 @@ export class WebhooksService {
     return this.store.list(factory.uid);
   }
 
-  async get(factory: Factory, uid: string): Promise<WebhookDetails | null> {
+  /** `capturedSecret`: the secret that a handshake has brought and that a user has to confirm. */
+  async get(factory: Factory, uid: string) {
     const webhook = await this.store.find(factory.uid, uid);
-    if (!webhook) return null;
+    if (!webhook) return { kind: 'not_found' as const };
     const { sealedCapturedSecret: sealed } = webhook;
-    return { webhook, capturedSecret: sealed === null ? null : this.secrets.openCaptured(uid, sealed) };
+    const capturedSecret = sealed === null ? null : this.secrets.openCaptured(uid, sealed);
+    return { kind: 'found' as const, webhook, capturedSecret };
   }
 
   /** In any factory: for the command line, which is not restricted to a team. */
@@ -79,22 +65,32 @@ export class WebhooksService {
     return (await this.store.findWithSecret(uid))?.webhook ?? null;
   }
 
+  /** The newest deliveries of a webhook in any factory, for the command line. Null for an unknown webhook. */
+  async latestDeliveries(
+    uid: string,
+    outcome: DeliveryOutcome | null,
+    limit: number,
+  ): Promise<LoggedDelivery[] | null> {
+    const webhook = await this.getByUid(uid);
+    return webhook && this.deliveries.list(webhook.id, outcome, limit);
+  }
+
   /** Returns a secret that was generated or supplied; it is returned only once. */
   async create(factory: Factory, request: WebhookRequest): Promise<CreateWebhookResult> {
     const planning = planWebhook(request, this.schemes);
     if (planning.kind === 'invalid') return planning;
     const { plan } = planning;
+    const isWaiting = plan.secret.kind === 'supplied_later';
     return orInvalidSecret(() =>
       this.database.transaction(async (tx): Promise<CreateWebhookResult> => {
-        if (!(await this.store.reserveQuota(tx, factory.uid, MAX_WEBHOOKS_PER_FACTORY)))
-          return { kind: 'limit_reached', limit: MAX_WEBHOOKS_PER_FACTORY };
+        if (!(await WEBHOOK_QUOTA.reserve(tx, factory.uid)))
+          return { kind: 'limit_reached', limit: WEBHOOK_QUOTA.limit };
         const uid = newUid();
         const secret = await this.newSecret(tx, uid, factory.teamUid, plan);
         if ('kind' in secret) {
-          await this.store.releaseQuota(tx, factory.uid);
+          await WEBHOOK_QUOTA.release(tx, factory.uid);
           return secret;
         }
-        const isWaiting = plan.secret.kind === 'supplied_later';
         const webhook = await this.store.insert(tx, {
           ...secret,
           uid,
@@ -120,7 +116,7 @@ export class WebhooksService {
     if (fault !== null) return invalid('/delivery_id_header', fault);
     return this.database.transaction(async (tx): Promise<UpdateWebhookResult> => {
       const webhook = await this.store.lock(tx, factory.uid, uid);
-      if (!webhook) return { kind: 'unknown' };
+      if (!webhook) return { kind: 'not_found' };
       if (webhook.source === 'definition' && name !== undefined && name !== webhook.name)
         return notSupported('The name of a webhook from a definition is that of its file: rename it there.');
       if (enabled === true && !webhook.hasSecret && !webhook.secretPending)
@@ -144,7 +140,7 @@ export class WebhooksService {
    */
   async rotateSecret(factory: Factory, uid: string, supplied: string | null): Promise<RotateSecretResult> {
     const webhook = await this.store.find(factory.uid, uid);
-    if (!webhook) return { kind: 'unknown' };
+    if (!webhook) return { kind: 'not_found' };
     const { teamUid, factoryUid, secretName } = webhook;
     if (webhook.source === 'definition')
       return notSupported(
@@ -162,28 +158,31 @@ export class WebhooksService {
         }),
       );
     } catch (error) {
-      if (error instanceof WebhookDeletedError) return { kind: 'unknown' };
+      if (error instanceof WebhookDeletedError) return { kind: 'not_found' };
       throw error;
     }
   }
 
   /** Senders get 404 from the commit on. The delivery log is kept until it expires. */
-  async delete({ uid: factoryUid, teamUid }: Factory, uid: string): Promise<DeleteWebhookResult> {
+  async delete(
+    { uid: factoryUid, teamUid }: Factory,
+    uid: string,
+  ): Promise<{ readonly kind: 'deleted' } | RejectionOf<'not_found'>> {
     const deletion = await this.database.transaction(async (tx) => {
-      await this.store.lockQuota(tx, factoryUid);
+      await WEBHOOK_QUOTA.lock(tx, factoryUid);
       const webhook = await this.store.find(factoryUid, uid, tx);
       if (!webhook) return null;
       const { secretName, secretOwned } = webhook;
       // Lock order: the secret before the webhook.
       const isLocked = secretOwned && (await this.lockSecret(tx, teamUid, secretName));
       if (!(await this.store.markDeleted(tx, factoryUid, uid))) return null;
-      await this.store.releaseQuota(tx, factoryUid);
+      await WEBHOOK_QUOTA.release(tx, factoryUid);
       // A secret that another webhook uses as well is kept for that one.
       if (isLocked) await this.managed.delete(tx, teamUid, secretName);
       // A secret that was created since would be locked in the wrong order: it is deleted in a separate transaction.
       return { leftoverSecret: secretOwned && !isLocked ? secretName : null };
     });
-    if (!deletion) return { kind: 'unknown' };
+    if (!deletion) return { kind: 'not_found' };
     const { leftoverSecret: name } = deletion;
     if (name !== null) await this.database.transaction((tx) => this.managed.delete(tx, teamUid, name));
     return { kind: 'deleted' };
@@ -195,7 +194,7 @@ export class WebhooksService {
     uid: string,
     teamUid: string,
     { authentication, secret }: WebhookPlan,
-  ): Promise<NewSecret | InvalidInput> {
+  ): Promise<NewSecret | RejectionOf<'invalid'>> {
     const ownName = `webhook-${uid}`;
     switch (secret.kind) {
       case 'managed': {
@@ -204,13 +203,15 @@ export class WebhooksService {
         const fault = credentialFault(authentication, found.value);
         if (fault !== null) return invalid('/secret_name', `names a secret that cannot be used here: it ${fault}`);
         await this.managed.reserveForWebhook(tx, teamUid, secret.name);
-        const copy = { sealed: this.secrets.seal(uid, found.value), version: found.version };
-        return { secretName: secret.name, secretOwned: false, copy };
+        return { secretName: secret.name, secretOwned: false, copy: this.secrets.copyOf(uid, found) };
       }
       case 'own': {
         const { version } = await this.managed.put(tx, { teamUid, name: ownName, value: secret.value });
-        const copy = { sealed: this.secrets.seal(uid, secret.value), version };
-        return { secretName: ownName, secretOwned: true, copy };
+        return {
+          secretName: ownName,
+          secretOwned: true,
+          copy: this.secrets.copyOf(uid, { value: secret.value, version }),
+        };
       }
       case 'brought_by_handshake':
       case 'supplied_later':
@@ -218,11 +219,14 @@ export class WebhooksService {
     }
   }
 
-  private chooseSecret(webhook: ManagedWebhook, supplied: string | null): string | InvalidInput {
+  private chooseSecret(webhook: ManagedWebhook, supplied: string | null): string | RejectionOf<'invalid'> {
     const { uid, authMode, signatureScheme, sealedCapturedSecret: captured } = webhook;
     const authentication = { authMode, scheme: this.schemes.find(signatureScheme ?? '') };
     const chosen = supplied ?? (captured === null ? null : this.secrets.openCaptured(uid, captured));
-    if (chosen !== null) return validSecret(authentication, chosen);
+    if (chosen !== null) {
+      const fault = authMode === 'signature' ? credentialFault(authentication, chosen) : SECRET_NOT_ALLOWED;
+      return fault === null ? chosen : invalid('/secret', fault);
+    }
     const reason = webhook.secretPending
       ? 'is required: no handshake of the sender has brought one yet'
       : 'is required: senders of this signature scheme generate the secret';
@@ -241,15 +245,8 @@ export class WebhooksService {
   }
 }
 
-function validSecret(authentication: Authentication, secret: string): string | InvalidInput {
-  if (authentication.authMode !== 'signature')
-    return invalid('/secret', 'is allowed with `auth_mode` signature only: the service generates it in the others');
-  const fault = credentialFault(authentication, secret);
-  return fault === null ? secret : invalid('/secret', fault);
-}
-
 /** A change of a managed secret may be rejected on behalf of another user of the secret. */
-async function orInvalidSecret<T>(work: () => Promise<T>): Promise<T | InvalidInput> {
+async function orInvalidSecret<T>(work: () => Promise<T>): Promise<T | RejectionOf<'invalid'>> {
   try {
     return await work();
   } catch (error) {
@@ -258,8 +255,7 @@ async function orInvalidSecret<T>(work: () => Promise<T>): Promise<T | InvalidIn
   }
 }
 
-const invalid = (pointer: string, detail: string): InvalidInput => ({
+const invalid = (pointer: string, detail: string): RejectionOf<'invalid'> => ({
   kind: 'invalid',
   issues: [{ pointer, detail }],
 });
-const notSupported = (reason: string): NotSupported => ({ kind: 'not_supported', reason });

@@ -19,6 +19,8 @@ export interface Authentication {
   readonly scheme: SignatureScheme | null;
 }
 
+export const SECRET_NOT_ALLOWED = 'is allowed with `auth_mode` signature only: the service generates it in the others';
+
 /** A new secret; null when the sender generates it. */
 export const generateCredential = ({ authMode, scheme }: Authentication): string | null =>
   authMode === 'signature' ? (scheme?.generateSecret() ?? null) : base62(randomBytes(RANDOM_BYTES), DIGITS);

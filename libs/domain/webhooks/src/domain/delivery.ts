@@ -1,40 +1,22 @@
-/** The labels of the delivery log, exactly as callers see them. */
-export const DELIVERY_OUTCOMES = [
-  'Accepted',
-  'Duplicate',
-  'Rejected (auth)',
-  'Rejected (invalid JSON)',
-  'Rejected (too large)',
-] as const;
-export type DeliveryOutcome = (typeof DELIVERY_OUTCOMES)[number];
-
-/** As stored: one letter each. A handshake is logged without a label. */
+/** The labels of the delivery log, exactly as callers see them, with the letter that is stored. A handshake has no label. */
 export const OUTCOME_CODES = {
   Accepted: 'A',
   Duplicate: 'D',
   'Rejected (auth)': 'U',
   'Rejected (invalid JSON)': 'J',
   'Rejected (too large)': 'L',
-} as const satisfies Record<DeliveryOutcome, string>;
-export const HANDSHAKE_CODE = 'H';
-export type OutcomeCode = (typeof OUTCOME_CODES)[DeliveryOutcome] | typeof HANDSHAKE_CODE;
+} as const;
+export type DeliveryOutcome = keyof typeof OUTCOME_CODES;
+export const DELIVERY_OUTCOMES = Object.keys(OUTCOME_CODES) as DeliveryOutcome[];
+export type OutcomeCode = (typeof OUTCOME_CODES)[DeliveryOutcome] | 'H';
 
-/** Where a delivery's identity comes from, in order of preference. Kinds never collide. */
-export const IDENTITY_KINDS = [
-  /** The header that the webhook names. */
-  'webhook_header',
-  /** The scheme's own delivery header. */
-  'scheme_header',
-  /** `X-Headrace-Delivery-Id`. */
-  'service_header',
-  /** Where the scheme's body carries the id. */
-  'scheme_body',
-  /** SHA-256 of the body. */
-  'body_hash',
-  /** Generated for a redelivery. */
-  'redelivery',
-] as const;
-export type IdentityKind = (typeof IDENTITY_KINDS)[number];
+/**
+ * Where a delivery's identity comes from, in order of preference: the header that the webhook names, the delivery header
+ * of the scheme, `X-Headrace-Delivery-Id`, the place in the body where the scheme carries the id, the SHA-256 of the body.
+ * Kinds never collide. Redeliveries have generated identities.
+ */
+export type IdentityKind =
+  'webhook_header' | 'scheme_header' | 'service_header' | 'scheme_body' | 'body_hash' | 'redelivery';
 
 export interface DeliveryIdentity {
   readonly kind: IdentityKind;
@@ -50,12 +32,12 @@ export interface AutomationResult {
   readonly reason: string;
 }
 
-export interface DeliveryEvaluation {
-  /** A list of deliveries contains only a part of many results. */
-  readonly results: readonly AutomationResult[];
-  readonly resultCount: number;
-  /** Why the evaluation was abandoned; then there are no results. */
-  readonly error: string | null;
+/** An {@link AutomationResult} as it is stored and sent. */
+export interface StoredResult {
+  automation_uid: string;
+  matched: boolean;
+  run_id?: string;
+  reason: string;
 }
 
 /** A line of a webhook's delivery log. */
@@ -75,7 +57,13 @@ export interface LoggedDelivery {
   readonly receivedAt: Date;
   /** For a redelivery, that of the original delivery. */
   readonly sourceIp: string;
-  readonly headers: Readonly<Record<string, string>> | null;
+  readonly headers: Record<string, string> | null;
   /** Null until it is evaluated; only accepted deliveries are. */
-  readonly evaluation: DeliveryEvaluation | null;
+  readonly evaluation: {
+    /** A list of deliveries contains only a part of many results. */
+    readonly results: StoredResult[];
+    readonly resultCount: number;
+    /** Why the evaluation was abandoned; then there are no results. */
+    readonly error: string | null;
+  } | null;
 }

@@ -8,7 +8,6 @@ const LEASE_MS = 15_000;
 
 /** The results of the earlier attempts to evaluate a delivery. */
 export interface EvaluationTries {
-  /** Attempts that failed. */
   readonly failures: number;
   /** Attempts without a recorded result, usually because the process ended. */
   readonly losses: number;
@@ -28,7 +27,6 @@ export const EVALUATION_LEASES_MS: readonly number[] = Array.from({ length: MAX_
   Math.max(LEASE_MS, waitAfterFailure(tries + 1) ?? 0),
 );
 
-/** Whether no attempt is left. */
 export const isExhausted = ({ failures, losses }: EvaluationTries): boolean =>
   failures + losses >= MAX_EVALUATION_ATTEMPTS;
 

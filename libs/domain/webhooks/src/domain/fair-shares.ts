@@ -1,13 +1,11 @@
 /** Deliveries of one factory in a batch, so that other factories do not wait for all of its deliveries. */
 export const FACTORY_SHARE = 8;
 
-/** A webhook with due deliveries. */
 export interface WaitingWebhook {
   readonly webhookId: string;
   readonly factoryUid: string;
 }
 
-/** The number of deliveries of one webhook in a batch. */
 export interface WebhookShare {
   readonly webhookId: string;
   readonly share: number;

@@ -1,19 +1,14 @@
-import { type Issue, nearMisses } from '#platform/kernel';
-import { type Authentication, credentialFault, generateCredential } from './credential.js';
+import { type Issue, nearMisses, type RejectionOf } from '#platform/kernel';
+import { type Authentication, credentialFault, generateCredential, SECRET_NOT_ALLOWED } from './credential.js';
 import type { SignatureSchemes } from './signing/signature-schemes.js';
-import type { AuthMode } from './webhook.js';
+import type { WebhookSettings } from './webhook.js';
 
 /** The fields of a new webhook. */
-export interface WebhookRequest {
-  readonly name: string;
-  readonly authMode: AuthMode;
-  readonly signatureScheme: string | null;
+export interface WebhookRequest extends Omit<WebhookSettings, 'secretName'> {
   /** The secret of the sender, in `signature` mode. */
   readonly secret: string | null;
   /** An existing managed secret. */
   readonly secretName: string | null;
-  readonly deliveryIdHeader: string | null;
-  readonly enabled: boolean;
 }
 
 /** Where the secret of a new webhook comes from. */
@@ -31,12 +26,11 @@ export interface WebhookPlan {
   readonly secret: SecretPlan;
 }
 
-export type Planning =
-  | { readonly kind: 'planned'; readonly plan: WebhookPlan }
-  | { readonly kind: 'invalid'; readonly issues: readonly Issue[] };
-
 /** Plans a new webhook, or returns all issues of the request. */
-export function planWebhook(request: WebhookRequest, schemes: SignatureSchemes): Planning {
+export function planWebhook(
+  request: WebhookRequest,
+  schemes: SignatureSchemes,
+): { readonly kind: 'planned'; readonly plan: WebhookPlan } | RejectionOf<'invalid'> {
   const { authMode, signatureScheme, deliveryIdHeader: header } = request;
   const scheme = signatureScheme === null ? null : schemes.find(signatureScheme);
   const authentication = { authMode, scheme };
@@ -66,8 +60,7 @@ function schemeFault({ authMode, signatureScheme }: WebhookRequest, schemes: Sig
 
 function secretFault({ authMode, secret, secretName }: WebhookRequest, authentication: Authentication): string | null {
   if (secret === null) return null;
-  if (authMode !== 'signature')
-    return 'is allowed with `auth_mode` signature only: the service generates it in the others';
+  if (authMode !== 'signature') return SECRET_NOT_ALLOWED;
   if (secretName !== null) return 'excludes `secret_name`';
   // A missing scheme is reported as an issue of the scheme.
   return authentication.scheme ? credentialFault(authentication, secret) : null;

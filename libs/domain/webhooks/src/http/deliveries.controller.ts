@@ -1,30 +1,24 @@
 import { Controller, Get, Param, Post, Query } from '@nestjs/common';
 import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
-import { Operation, pageInfo, pathId } from '#platform/http';
+import { Operation, pageInfo, pathId, unwrap } from '#platform/http';
 import { DeliveriesService } from '../application/deliveries.service.js';
-import { RedeliverDelivery } from '../application/redeliver-delivery.js';
 import {
   ListWebhookDeliveriesParameters,
   ListWebhookDeliveriesResponse,
   RedeliverWebhookDeliveryResponse,
   WebhookDeliveryWithPayload,
 } from './delivery.dto.js';
-import { presentDelivery } from './webhook-presenter.js';
-import { webhookProblem } from './problems.js';
+import { presentDelivery, WEBHOOK_DELIVERY } from './webhook-presenter.js';
 
 const TAG = 'Webhooks';
 const DEFAULT_LIMIT = 20;
 
-/** The role that counts is the role on the team of the webhook, which `DeliveriesService` checks. */
 @Controller('factories/:factoryUid/webhooks/:uid/deliveries')
 export class DeliveriesController {
-  constructor(
-    private readonly deliveries: DeliveriesService,
-    private readonly redeliver: RedeliverDelivery,
-  ) {}
+  constructor(private readonly deliveries: DeliveriesService) {}
 
   @Get()
-  @Authorize('factories:read')
+  @Authorize('factories:manage', 'factory')
   @Operation({
     id: 'listWebhookDeliveries',
     summary: 'List webhook deliveries',
@@ -42,16 +36,12 @@ export class DeliveriesController {
   ): Promise<ListWebhookDeliveriesResponse> {
     const query = { limit, cursor: cursor ?? null, outcome: outcome ?? null };
     const result = await this.deliveries.list(caller, factoryUid, uid, query);
-    if (result.kind !== 'page') throw webhookProblem(result);
-    const { deliveries, nextCursor } = result;
-    return {
-      deliveries: deliveries.map(presentDelivery),
-      page_info: pageInfo(nextCursor),
-    };
+    const { items, nextCursor } = unwrap(result, WEBHOOK_DELIVERY);
+    return { deliveries: items.map(presentDelivery), page_info: pageInfo(nextCursor) };
   }
 
   @Get(':deliveryId')
-  @Authorize('factories:read')
+  @Authorize('factories:manage', 'factory')
   @Operation({
     id: 'getWebhookDelivery',
     summary: 'Get a webhook delivery',
@@ -67,13 +57,12 @@ export class DeliveriesController {
     @Param('deliveryId', pathId('uuid')) deliveryId: string,
   ): Promise<WebhookDeliveryWithPayload> {
     const result = await this.deliveries.get(caller, factoryUid, uid, deliveryId);
-    if (result.kind !== 'found') throw webhookProblem(result);
-    const { delivery, payload } = result;
+    const { delivery, payload } = unwrap(result, WEBHOOK_DELIVERY);
     return { ...presentDelivery(delivery), ...(payload && { payload: payload.toString('utf8') }) };
   }
 
   @Post(':deliveryId/redeliver')
-  @Authorize('factories:read')
+  @Authorize('factories:manage', 'factory')
   @Operation({
     id: 'redeliverWebhookDelivery',
     summary: 'Redeliver a webhook delivery',
@@ -93,8 +82,7 @@ export class DeliveriesController {
     @Param('uid', pathId('uid')) uid: string,
     @Param('deliveryId', pathId('uuid')) deliveryId: string,
   ): Promise<RedeliverWebhookDeliveryResponse> {
-    const result = await this.redeliver.execute(caller, factoryUid, uid, deliveryId);
-    if (result.kind !== 'redelivered') throw webhookProblem(result);
-    return { delivery_id: result.deliveryId };
+    const result = await this.deliveries.redeliver(caller, factoryUid, uid, deliveryId);
+    return { delivery_id: unwrap(result, WEBHOOK_DELIVERY).deliveryId };
   }
 }

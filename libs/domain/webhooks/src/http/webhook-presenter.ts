@@ -1,31 +1,61 @@
 import { Injectable } from '@nestjs/common';
 import { Settings } from '#platform/config';
-import { ingressUrl, type ManagedWebhook } from '../domain/webhook.js';
+import { forbidden, notFound, ProblemError, type ResourceProblems } from '#platform/http';
+import type { RejectionOf } from '#platform/kernel';
+import { MAX_REDELIVERIES } from '../application/deliveries.service.js';
+import type { LoggedDelivery } from '../domain/delivery.js';
+import { ingressUrl, type ManagedWebhook, type NotSupported } from '../domain/webhook.js';
+import type { WebhookDelivery } from './delivery.dto.js';
 import type { WebhookItem } from './webhook.dto.js';
-import type { AutomationResult, LoggedDelivery } from '../domain/delivery.js';
-import type { WebhookAutomationResult, WebhookDelivery } from './delivery.dto.js';
+
+export const WEBHOOK: ResourceProblems<NotSupported | RejectionOf<'forbidden'>> = {
+  noun: 'webhook',
+  plural: 'webhooks',
+  owner: 'A factory',
+  problems: {
+    forbidden: () => forbidden('factory'),
+    not_supported: ({ reason }) => new ProblemError('operation_not_supported', reason),
+  },
+};
+
+type DeliveryRejection = { readonly kind: 'delivery_not_found' } | { readonly kind: 'rate_limited'; retryMs: number };
+
+export const WEBHOOK_DELIVERY: ResourceProblems<DeliveryRejection | NotSupported | RejectionOf<'forbidden'>> = {
+  noun: 'webhook',
+  plural: 'deliveries of this webhook',
+  problems: {
+    ...WEBHOOK.problems,
+    delivery_not_found: () => notFound('delivery'),
+    rate_limited: ({ retryMs }) =>
+      new ProblemError(
+        'rate_limited',
+        `At most ${MAX_REDELIVERIES} deliveries of a webhook can be redelivered in a minute.`,
+        { retryAfterSeconds: Math.max(1, Math.ceil(retryMs / 1000)) },
+      ),
+  },
+};
 
 @Injectable()
 export class WebhookPresenter {
   constructor(private readonly settings: Settings) {}
 
   /** `secret`: only after it was generated or supplied. `captured`: a secret that has to be confirmed. */
-  present(webhook: ManagedWebhook, shown: { readonly secret?: string; readonly captured?: string } = {}): WebhookItem {
-    const { signatureScheme, deliveryIdHeader, hasSecret, secretPending } = webhook;
+  present(webhook: ManagedWebhook, secret: string | null = null, captured: string | null = null): WebhookItem {
+    const { uid, name, signatureScheme, deliveryIdHeader, enabled, hasSecret, secretPending, source } = webhook;
     return {
-      uid: webhook.uid,
-      name: webhook.name,
+      uid,
+      name,
       auth_mode: webhook.authMode,
       ...(signatureScheme !== null && { signature_scheme: signatureScheme }),
       secret_name: webhook.secretName,
       ...(deliveryIdHeader !== null && { delivery_id_header: deliveryIdHeader }),
-      enabled: webhook.enabled,
+      enabled,
       ...(!hasSecret && !secretPending && { secret_missing: true }),
       ...(secretPending && { secret_pending: true }),
-      ...(shown.captured !== undefined && { captured_secret: shown.captured }),
-      ingress_url: ingressUrl(this.settings.ingressPublicUrl, webhook, shown.secret ?? '{token}'),
-      source: webhook.source,
-      ...(shown.secret !== undefined && { secret: shown.secret }),
+      ...(captured !== null && { captured_secret: captured }),
+      ingress_url: ingressUrl(this.settings.ingressPublicUrl, webhook, secret ?? '{token}'),
+      source,
+      ...(secret !== null && { secret }),
       created_at: webhook.createdAt.toISOString(),
       updated_at: webhook.updatedAt.toISOString(),
     };
@@ -45,16 +75,10 @@ export function presentDelivery(delivery: LoggedDelivery): WebhookDelivery {
     received_at: delivery.receivedAt.toISOString(),
     source_ip: delivery.sourceIp,
     ...(headers !== null && { headers }),
-    ...(evaluation !== null && { automation_results: evaluation.results.map(presentResult) }),
-    ...(evaluation !== null &&
-      evaluation.resultCount > evaluation.results.length && { automation_results_count: evaluation.resultCount }),
-    ...(evaluation !== null && evaluation.error !== null && { evaluation_error: evaluation.error }),
+    ...(evaluation && {
+      automation_results: evaluation.results,
+      ...(evaluation.resultCount > evaluation.results.length && { automation_results_count: evaluation.resultCount }),
+      ...(evaluation.error !== null && { evaluation_error: evaluation.error }),
+    }),
   };
 }
-
-const presentResult = ({ automationUid, matched, runId, reason }: AutomationResult): WebhookAutomationResult => ({
-  automation_uid: automationUid,
-  matched,
-  ...(runId !== undefined && { run_id: runId }),
-  reason,
-});

@@ -1,11 +1,10 @@
 import { Body, Controller, Delete, Get, Param, Patch, Post } from '@nestjs/common';
 import { ApiBody } from '@nestjs/swagger';
-import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
-import { type Factory, FactoryAccess, managedFactory } from '#domain/factories';
-import { Operation, pathId } from '#platform/http';
+import { Authenticated, Authorize, type Caller, CurrentCaller } from '#platform/auth';
+import { FactoriesService, type Factory, managedFactory } from '#domain/factories';
+import { Operation, pathId, unwrap } from '#platform/http';
 import { WebhooksService } from '../application/webhooks.service.js';
 import { SignatureSchemes } from '../domain/signing/signature-schemes.js';
-import { webhookProblem } from './problems.js';
 import {
   CreateWebhookRequest,
   ListSignatureSchemesResponse,
@@ -14,25 +13,24 @@ import {
   UpdateWebhookRequest,
   WebhookItem,
 } from './webhook.dto.js';
-import { WebhookPresenter } from './webhook-presenter.js';
+import { WEBHOOK, WebhookPresenter } from './webhook-presenter.js';
 
 const TAG = 'Webhooks';
 
-/** The role that counts is the role on the team of the factory, which `FactoryAccess` checks. */
 @Controller('factories/:factoryUid/webhooks')
 export class WebhooksController {
   constructor(
-    private readonly access: FactoryAccess,
+    private readonly factories: FactoriesService,
     private readonly webhooks: WebhooksService,
     private readonly presenter: WebhookPresenter,
   ) {}
 
   @Get()
-  @Authorize('factories:read')
+  @Authorize('factories:manage', 'factory')
   @Operation({
     id: 'listWebhooks',
     summary: 'List webhooks of a factory',
-    description: 'By name. Needs the role admin or owner, like all operations on webhooks.',
+    description: 'By name.',
     tag: TAG,
     success: { status: 200, description: 'The webhooks.', type: ListWebhooksResponse },
     errors: [400, 403, 404],
@@ -46,7 +44,7 @@ export class WebhooksController {
   }
 
   @Post()
-  @Authorize('factories:read')
+  @Authorize('factories:manage', 'factory')
   @Operation({
     id: 'createWebhook',
     summary: 'Create a webhook',
@@ -71,13 +69,12 @@ export class WebhooksController {
       deliveryIdHeader: body.delivery_id_header ?? null,
       enabled: body.enabled ?? true,
     });
-    if (result.kind !== 'created') throw webhookProblem(result);
-    const { webhook, secret } = result;
-    return this.presenter.present(webhook, secret === null ? {} : { secret });
+    const { webhook, secret } = unwrap(result, WEBHOOK);
+    return this.presenter.present(webhook, secret);
   }
 
   @Get(':uid')
-  @Authorize('factories:read')
+  @Authorize('factories:manage', 'factory')
   @Operation({
     id: 'getWebhook',
     summary: 'Get a webhook',
@@ -90,14 +87,13 @@ export class WebhooksController {
     @Param('factoryUid', pathId('uid')) factoryUid: string,
     @Param('uid', pathId('uid')) uid: string,
   ): Promise<WebhookItem> {
-    const details = await this.webhooks.get(await this.factory(caller, factoryUid), uid);
-    if (!details) throw webhookProblem({ kind: 'unknown' });
-    const { webhook, capturedSecret } = details;
-    return this.presenter.present(webhook, capturedSecret === null ? {} : { captured: capturedSecret });
+    const result = await this.webhooks.get(await this.factory(caller, factoryUid), uid);
+    const { webhook, capturedSecret } = unwrap(result, WEBHOOK);
+    return this.presenter.present(webhook, null, capturedSecret);
   }
 
   @Patch(':uid')
-  @Authorize('factories:read')
+  @Authorize('factories:manage', 'factory')
   @Operation({
     id: 'updateWebhook',
     summary: 'Update a webhook',
@@ -118,12 +114,11 @@ export class WebhooksController {
       ...(enabled !== undefined && { enabled }),
       ...(deliveryIdHeader !== undefined && { deliveryIdHeader }),
     });
-    if (result.kind !== 'updated') throw webhookProblem(result);
-    return this.presenter.present(result.webhook);
+    return this.presenter.present(unwrap(result, WEBHOOK).webhook);
   }
 
   @Post(':uid/rotate-secret')
-  @Authorize('factories:read')
+  @Authorize('factories:manage', 'factory')
   @ApiBody({ type: RotateWebhookSecretRequest, required: false })
   @Operation({
     id: 'rotateWebhookSecret',
@@ -142,12 +137,12 @@ export class WebhooksController {
     @Body() { secret }: RotateWebhookSecretRequest,
   ): Promise<WebhookItem> {
     const result = await this.webhooks.rotateSecret(await this.factory(caller, factoryUid), uid, secret ?? null);
-    if (result.kind !== 'rotated') throw webhookProblem(result);
-    return this.presenter.present(result.webhook, { secret: result.secret });
+    const rotated = unwrap(result, WEBHOOK);
+    return this.presenter.present(rotated.webhook, rotated.secret);
   }
 
   @Delete(':uid')
-  @Authorize('factories:read')
+  @Authorize('factories:manage', 'factory')
   @Operation({
     id: 'deleteWebhook',
     summary: 'Delete a webhook',
@@ -162,12 +157,11 @@ export class WebhooksController {
     @Param('factoryUid', pathId('uid')) factoryUid: string,
     @Param('uid', pathId('uid')) uid: string,
   ): Promise<void> {
-    const result = await this.webhooks.delete(await this.factory(caller, factoryUid), uid);
-    if (result.kind !== 'deleted') throw webhookProblem(result);
+    unwrap(await this.webhooks.delete(await this.factory(caller, factoryUid), uid), WEBHOOK);
   }
 
   private factory(caller: Caller, factoryUid: string): Promise<Factory> {
-    return managedFactory(this.access, caller, factoryUid);
+    return managedFactory(this.factories, caller, factoryUid);
   }
 }
 
@@ -176,7 +170,7 @@ export class SignatureSchemesController {
   constructor(private readonly schemes: SignatureSchemes) {}
 
   @Get()
-  @Authorize('factories:read')
+  @Authenticated()
   @Operation({
     id: 'listWebhookSignatureSchemes',
     summary: 'List signature schemes',

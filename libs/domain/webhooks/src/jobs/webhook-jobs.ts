@@ -1,28 +1,22 @@
-import { defineTask } from '#platform/jobs';
+import { Injectable, Logger } from '@nestjs/common';
+import { BackgroundTasks } from '#platform/jobs';
+import { EvaluateDeliveries } from '../application/evaluate-deliveries.js';
+import { EVALUATE_DELIVERIES_TASK, PRUNE_DELIVERIES_TASK } from '../application/webhook-tasks.js';
+import { PruneDeliveries } from '../persistence/prune-deliveries.js';
 
-const COMMON = {
-  library: 'webhooks',
-  process: 'processor',
-  // Two jobs at a time: a wake-up does not wait for the hourly pruning.
-  queue: { name: 'webhooks', options: { concurrency: 2, runRetryDelay: 500 } },
-} as const;
+@Injectable()
+export class WebhookJobs {
+  private readonly logger = new Logger(WebhookJobs.name);
 
-export const EVALUATE_DELIVERIES_TASK = defineTask({
-  ...COMMON,
-  name: 'evaluate-deliveries',
-  scope: 'process',
-  period: {
-    text: '`WEBHOOK_EVALUATION_POLL`',
-    of: ({ webhookEvaluationPoll }) => webhookEvaluationPoll,
-  },
-  description:
-    'Evaluates accepted deliveries, every factory in turn, until none is left. The queue is `webhook_deliveries`.',
-  wakeUp: { by: 'a delivery is accepted, or redelivered', coalesceMs: 50 },
-});
-export const PRUNE_DELIVERIES_TASK = defineTask({
-  ...COMMON,
-  name: 'prune-deliveries',
-  scope: 'cluster',
-  period: 3_600_000,
-  description: 'Deletes deliveries, identities and deleted webhooks that the settings do not keep.',
-});
+  constructor(evaluate: EvaluateDeliveries, prune: PruneDeliveries, tasks: BackgroundTasks) {
+    const evaluation = tasks.implement(EVALUATE_DELIVERIES_TASK, async (signal) => {
+      const evaluated = await evaluate.runOnce(signal, (error) => evaluation.report(error));
+      return evaluated > 0 ? 'again' : undefined;
+    });
+    tasks.implement(PRUNE_DELIVERIES_TASK, async (signal) => {
+      const { deliveries, identities, webhooks } = await prune.execute(signal);
+      if (deliveries + identities + webhooks > 0)
+        this.logger.log(`Deleted ${deliveries} deliveries, ${identities} identities and ${webhooks} deleted webhooks.`);
+    });
+  }
+}

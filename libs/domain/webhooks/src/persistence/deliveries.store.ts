@@ -6,16 +6,10 @@ import {
   type LoggedDelivery,
   OUTCOME_CODES,
   type OutcomeCode,
+  type StoredResult,
 } from '../domain/delivery.js';
 import { Injectable } from '@nestjs/common';
 import { Database, type Queryable, type Statement } from '#platform/persistence';
-
-interface StoredResult {
-  automation_uid: string;
-  matched: boolean;
-  run_id?: string;
-  reason: string;
-}
 
 /** As JSON that PostgreSQL accepts: reasons quote payloads, which may contain NUL characters or lone surrogates. */
 export function writeResults(results: readonly AutomationResult[]): string {
@@ -28,34 +22,18 @@ export function writeResults(results: readonly AutomationResult[]): string {
   return JSON.stringify(toStorableJson(stored).value);
 }
 
-const readResults = (stored: readonly StoredResult[]): AutomationResult[] =>
-  stored.map(({ automation_uid: automationUid, matched, run_id: runId, reason }) => ({
-    automationUid,
-    matched,
-    ...(runId !== undefined && { runId }),
-    reason,
-  }));
-
-interface Row {
-  id: string;
-  outcome: OutcomeCode;
-  identity: string | null;
-  duplicate_of: string | null;
-  redelivery_of: string | null;
-  occurrences: number;
-  size_bytes: number;
-  received_at: Date;
-  source_ip: string;
-  headers: Record<string, string> | null;
-  evaluated_at: Date | null;
-  results: StoredResult[] | null;
-  result_count: number | null;
-  evaluation_error: string | null;
-}
+type Row = Omit<LoggedDelivery, 'outcome' | 'evaluation'> & {
+  readonly outcome: OutcomeCode;
+  readonly evaluatedAt: Date | null;
+  readonly results: StoredResult[] | null;
+  readonly resultCount: number | null;
+  readonly error: string | null;
+};
 
 const columns = (results: string): string =>
-  `id, outcome, identity, duplicate_of, redelivery_of, occurrences, size_bytes, received_at, source_ip,
-  headers, evaluated_at, ${results} AS results, jsonb_array_length(results) AS result_count, evaluation_error`;
+  `id, outcome, identity, duplicate_of AS "duplicateOf", redelivery_of AS "redeliveryOf", occurrences,
+  size_bytes AS "sizeBytes", received_at AS "receivedAt", source_ip AS "sourceIp", headers, evaluated_at AS "evaluatedAt",
+  ${results} AS results, jsonb_array_length(results) AS "resultCount", evaluation_error AS error`;
 const COLUMNS = columns('results');
 /** Results of a delivery in a list; those of automations that matched come first. */
 const LISTED_RESULTS = 100;
@@ -93,7 +71,9 @@ export class DeliveriesStore {
   /** Newest first; `before` is the id of the last delivery of the previous page. */
   async list(
     webhookId: string,
-    { outcome, before, limit }: { outcome: DeliveryOutcome | null; before: string | null; limit: number },
+    outcome: DeliveryOutcome | null,
+    limit: number,
+    before: string | null = null,
   ): Promise<LoggedDelivery[]> {
     const statement = LISTS.get(outcome) ?? listStatement(outcome);
     const rows = await this.database.query<Row>(statement, [webhookId, before ?? NEWEST, limit]);
@@ -102,11 +82,13 @@ export class DeliveriesStore {
 
   /** `payload`: the bytes of an accepted delivery. */
   async find(webhookId: string, id: string): Promise<{ delivery: LoggedDelivery; payload: Buffer | null } | null> {
-    const [row] = await this.database.query<Row & { body: Buffer | null }>(
-      `SELECT ${COLUMNS}, body FROM webhook_deliveries WHERE webhook_id = $1 AND id = $2`,
+    const [row] = await this.database.query<Row & { payload: Buffer | null }>(
+      `SELECT ${COLUMNS}, body AS payload FROM webhook_deliveries WHERE webhook_id = $1 AND id = $2`,
       [webhookId, id],
     );
-    return row ? { delivery: toDelivery(row), payload: row.body } : null;
+    if (!row) return null;
+    const { payload, ...delivery } = row;
+    return { delivery: toDelivery(delivery), payload };
   }
 
   /** The label; null for a handshake. */
@@ -151,20 +133,8 @@ export class DeliveriesStore {
   }
 }
 
-const toDelivery = (row: Row): LoggedDelivery => ({
-  id: row.id,
-  outcome: LABELS.get(row.outcome) ?? null,
-  identity: row.identity,
-  duplicateOf: row.duplicate_of,
-  redeliveryOf: row.redelivery_of,
-  occurrences: row.occurrences,
-  sizeBytes: row.size_bytes,
-  receivedAt: row.received_at,
-  sourceIp: row.source_ip,
-  headers: row.headers,
-  evaluation: row.evaluated_at && {
-    results: readResults(row.results ?? []),
-    resultCount: row.result_count ?? 0,
-    error: row.evaluation_error,
-  },
+const toDelivery = ({ outcome, evaluatedAt, results, resultCount, error, ...row }: Row): LoggedDelivery => ({
+  ...row,
+  outcome: LABELS.get(outcome) ?? null,
+  evaluation: evaluatedAt && { results: results ?? [], resultCount: resultCount ?? 0, error },
 });

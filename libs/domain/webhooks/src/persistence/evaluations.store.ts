@@ -3,51 +3,28 @@ import { Injectable } from '@nestjs/common';
 import { Database, type Statement } from '#platform/persistence';
 import { EVALUATION_LEASES_MS, type EvaluationTries } from '../domain/evaluation-retry.js';
 import type { WaitingWebhook, WebhookShare } from '../domain/fair-shares.js';
-import { writeResults } from './deliveries.store.js';
 
-/** The columns of an accepted delivery and its webhook. */
-export interface AcceptedDeliveryRow {
-  id: string;
-  identity: string;
-  received_at: Date;
-  body: Buffer;
-  headers: Record<string, string> | null;
-  uid: string;
-  name: string;
-  factory_uid: string;
-  team_uid: string;
-}
-
-export const toAcceptedDelivery = (row: AcceptedDeliveryRow): AcceptedDelivery => ({
-  deliveryId: row.id,
-  webhook: { uid: row.uid, name: row.name, factoryUid: row.factory_uid, teamUid: row.team_uid },
-  identity: row.identity,
-  receivedAt: row.received_at,
-  body: row.body,
-  headers: row.headers ?? {},
-});
+/** The columns of an {@link AcceptedDelivery}, of `webhook_deliveries AS d` and `webhooks AS w`. */
+export const ACCEPTED_COLUMNS = `d.id AS "deliveryId", d.identity, d.received_at AS "receivedAt", d.body,
+  coalesce(d.headers, '{}') AS headers,
+  json_build_object('uid', w.uid, 'name', w.name, 'factoryUid', w.factory_uid, 'teamUid', w.team_uid) AS webhook`;
 
 /** A delivery that this process has claimed, until its lease expires. */
 export interface ClaimedEvaluation extends AcceptedDelivery {
   readonly webhookId: string;
-  /** The results of earlier attempts. */
   readonly tries: EvaluationTries;
 }
 
-/** The result of an attempt to evaluate a delivery. */
-export type EvaluationRecord = { readonly delivery: ClaimedEvaluation } & (
-  | { readonly kind: 'evaluated'; readonly resultsJson: string }
-  /** `counts`: after a failed attempt; otherwise after lost attempts, without another one. */
-  | { readonly kind: 'abandoned'; readonly error: string; readonly counts: boolean }
-  | { readonly kind: 'retry'; readonly waitMs: number; readonly counts: boolean }
-  /** Not started within the time slice: due again immediately. */
-  | { readonly kind: 'requeued' }
-);
-
-interface Row extends AcceptedDeliveryRow {
-  webhook_id: string;
-  evaluation_attempts: number;
-  evaluation_losses: number;
+export interface EvaluationRecord {
+  readonly delivery: ClaimedEvaluation;
+  /** `requeued`: not started within the time slice, and due again immediately. */
+  readonly kind: 'evaluated' | 'abandoned' | 'retry' | 'requeued';
+  /** As JSON. The evaluation has ended when there are results, which are none when it was abandoned. */
+  readonly results?: string;
+  readonly error?: string;
+  readonly waitMs?: number;
+  /** False after lost attempts, without another one, and when the database was unavailable. */
+  readonly counts: boolean;
 }
 
 const DUE = `outcome = 'A' AND evaluated_at IS NULL AND evaluate_at <= headrace.now()`;
@@ -61,7 +38,7 @@ const WALK: Statement = {
   SELECT next.webhook_id FROM walk CROSS JOIN LATERAL (
     SELECT d.webhook_id FROM webhook_deliveries d WHERE ${DUE} AND d.webhook_id > walk.webhook_id
      ORDER BY d.webhook_id LIMIT 1) next
-) SELECT walk.webhook_id, w.factory_uid FROM (SELECT webhook_id FROM walk LIMIT $2) walk
+) SELECT walk.webhook_id AS "webhookId", w.factory_uid AS "factoryUid" FROM (SELECT webhook_id FROM walk LIMIT $2) walk
   JOIN webhooks w ON w.id = walk.webhook_id ORDER BY walk.webhook_id`,
 };
 
@@ -71,7 +48,7 @@ const WALK: Statement = {
  * whole table. Without synchronous commit: a claim that PostgreSQL loses in a crash does not have to count.
  */
 const CLAIM: Statement = {
-  name: 'webhooks.take-unevaluated',
+  name: 'webhooks.claim-unevaluated',
   text: `WITH unhurried AS MATERIALIZED (
   SELECT set_config('synchronous_commit', 'off', true)
 ), candidate AS MATERIALIZED (
@@ -87,8 +64,8 @@ UPDATE webhook_deliveries d
        ('{${EVALUATION_LEASES_MS.join()}}'::int[])[1 + least(d.evaluation_attempts + d.evaluation_losses, ${EVALUATION_LEASES_MS.length - 1})]
   FROM webhooks w
  WHERE d.ctid = ANY (ARRAY(SELECT place FROM picked)) AND w.id = d.webhook_id
-RETURNING d.webhook_id, d.id, d.identity, d.received_at, d.body, d.headers, d.evaluation_attempts, d.evaluation_losses,
-  w.uid, w.name, w.factory_uid, w.team_uid`,
+RETURNING ${ACCEPTED_COLUMNS}, d.webhook_id AS "webhookId",
+  json_build_object('failures', d.evaluation_attempts, 'losses', d.evaluation_losses - 1) AS tries`,
 };
 
 /** Only while the claim is valid: after its lease has expired, another process records the result. */
@@ -120,9 +97,8 @@ export class EvaluationsStore {
   }
 
   /** Webhooks with due deliveries, ordered by id, after `after`. */
-  async webhooksWaiting(after: string, limit: number): Promise<WaitingWebhook[]> {
-    const rows = await this.database.query<{ webhook_id: string; factory_uid: string }>(WALK, [after, limit]);
-    return rows.map((row) => ({ webhookId: row.webhook_id, factoryUid: row.factory_uid }));
+  webhooksWaiting(after: string, limit: number): Promise<WaitingWebhook[]> {
+    return this.database.query(WALK, [after, limit]);
   }
 
   /**
@@ -130,53 +106,23 @@ export class EvaluationsStore {
    * until they are recorded or their lease expires.
    */
   async claim(turns: readonly WebhookShare[]): Promise<ClaimedEvaluation[]> {
-    const rows = await this.database.query<Row>(CLAIM, [
+    const claimed = await this.database.query<ClaimedEvaluation>(CLAIM, [
       turns.map(({ webhookId }) => webhookId),
       turns.map(({ share }) => share),
     ]);
-    return rows
-      .sort((one, other) => (one.id < other.id ? -1 : 1))
-      .map((row) => ({
-        ...toAcceptedDelivery(row),
-        webhookId: row.webhook_id,
-        tries: { failures: row.evaluation_attempts, losses: row.evaluation_losses - 1 },
-      }));
+    return claimed.sort((one, other) => (one.deliveryId < other.deliveryId ? -1 : 1));
   }
 
   async record(records: readonly EvaluationRecord[]): Promise<void> {
     await this.database.query(RECORD, [
       records.map(({ delivery }) => delivery.webhookId),
       records.map(({ delivery }) => delivery.deliveryId),
-      records.map(resultsOf),
-      records.map((record) => (record.kind === 'abandoned' ? record.error : null)),
-      records.map((record) => (isCounted(record) ? 1 : 0)),
-      records.map((record) => (record.kind === 'retry' ? record.waitMs : 0)),
+      records.map(({ results = null }) => results),
+      records.map(({ error = null }) => error),
+      records.map(({ counts }) => (counts ? 1 : 0)),
+      records.map(({ waitMs = 0 }) => waitMs),
       records.map(({ delivery }) => delivery.tries.losses),
       records.map(({ delivery }) => delivery.tries.failures),
     ]);
-  }
-}
-
-function isCounted(record: EvaluationRecord): boolean {
-  switch (record.kind) {
-    case 'evaluated':
-      return true;
-    case 'abandoned':
-    case 'retry':
-      return record.counts;
-    case 'requeued':
-      return false;
-  }
-}
-
-function resultsOf(record: EvaluationRecord): string | null {
-  switch (record.kind) {
-    case 'evaluated':
-      return record.resultsJson;
-    case 'abandoned':
-      return writeResults([]);
-    case 'retry':
-    case 'requeued':
-      return null;
   }
 }

@@ -1,45 +1,21 @@
-import type { AuthMode, ManagedWebhook, WebhookSource } from '../domain/webhook.js';
 import { Injectable } from '@nestjs/common';
-import { Database, type Queryable } from '#platform/persistence';
+import { FactoryQuota } from '#domain/factories';
+import { Database, type Queryable, writtenRow } from '#platform/persistence';
+import type { SecretCopy } from '../application/webhook-secrets.js';
+import { type ManagedWebhook, MAX_WEBHOOKS_PER_FACTORY, type WebhookSettings } from '../domain/webhook.js';
 
-/** A webhook of a definition, and the version of the managed secret of which it has a copy. */
-export interface CopiedWebhook extends ManagedWebhook {
-  readonly secretVersion: number | null;
-}
-
-export interface NewWebhook {
-  readonly uid: string;
-  readonly factoryUid: string;
-  readonly teamUid: string;
-  readonly name: string;
-  readonly authMode: AuthMode;
-  readonly signatureScheme: string | null;
-  readonly deliveryIdHeader: string | null;
-  readonly enabled: boolean;
+export interface NewWebhook
+  extends
+    WebhookSettings,
+    Pick<ManagedWebhook, 'uid' | 'factoryUid' | 'teamUid' | 'source' | 'secretOwned' | 'secretPending'> {
   readonly enablesWithSecret: boolean;
-  readonly source: WebhookSource;
-  readonly secretName: string;
-  readonly secretOwned: boolean;
-  readonly secretPending: boolean;
-  /** The encrypted copy and the version of the managed secret; null while it has no secret. */
-  readonly copy: { readonly sealed: string; readonly version: number } | null;
+  /** Null while it has no secret. */
+  readonly copy: SecretCopy | null;
 }
 
-export interface WebhookFields {
-  readonly name: string;
-  readonly enabled: boolean;
+export interface WebhookFields extends Pick<WebhookSettings, 'name' | 'enabled' | 'deliveryIdHeader'> {
   /** False: it stays disabled when its missing secret is supplied. */
   readonly mayEnable: boolean;
-  readonly deliveryIdHeader: string | null;
-}
-
-export interface DefinedWebhookFields {
-  readonly authMode: AuthMode;
-  readonly signatureScheme: string | null;
-  readonly deliveryIdHeader: string | null;
-  readonly enabled: boolean;
-  readonly secretName: string;
-  readonly copy: { readonly sealed: string; readonly version: number };
 }
 
 const COLUMNS = `id, uid, factory_uid AS "factoryUid", team_uid AS "teamUid", name, auth_mode AS "authMode",
@@ -48,30 +24,28 @@ const COLUMNS = `id, uid, factory_uid AS "factoryUid", team_uid AS "teamUid", na
   secret_owned AS "secretOwned", sealed_secret IS NOT NULL AS "hasSecret",
   sealed_captured_secret AS "sealedCapturedSecret", secret_version AS "secretVersion"`;
 
-/**
- * Webhooks as they are managed; deleted ones are not found. The quota is a row for each factory: a transaction that creates
- * or deletes a webhook locks it first, so that the limit is exact.
- */
+const LIST = `SELECT ${COLUMNS} FROM webhooks WHERE factory_uid = $1 AND deleted_at IS NULL`;
+const findSql = (lock: string): string => `${LIST} AND uid = $2 ${lock}`;
+
+export const WEBHOOK_QUOTA = new FactoryQuota('webhook_counts', 'webhooks', MAX_WEBHOOKS_PER_FACTORY);
+
+/** Webhooks as they are managed; deleted ones are not found. */
 @Injectable()
 export class WebhooksStore {
   constructor(private readonly database: Database) {}
 
   /** By name. */
-  async list(factoryUid: string): Promise<ManagedWebhook[]> {
-    const rows = await this.database.query<CopiedWebhook>(
-      `SELECT ${COLUMNS} FROM webhooks WHERE factory_uid = $1 AND deleted_at IS NULL ORDER BY lower(name), id`,
-      [factoryUid],
-    );
-    return rows;
+  list(factoryUid: string): Promise<ManagedWebhook[]> {
+    return this.database.query(`${LIST} ORDER BY lower(name), id`, [factoryUid]);
   }
 
   async find(factoryUid: string, uid: string, queryable: Queryable = this.database): Promise<ManagedWebhook | null> {
-    return first(await queryable.query<CopiedWebhook>(findSql(''), [factoryUid, uid]));
+    return first(await queryable.query<ManagedWebhook>(findSql(''), [factoryUid, uid]));
   }
 
   /** In any factory. `sealedSecret`: null while it has none. */
   async findWithSecret(uid: string): Promise<{ webhook: ManagedWebhook; sealedSecret: string | null } | null> {
-    const [row] = await this.database.query<CopiedWebhook & { sealedSecret: string | null }>(
+    const [row] = await this.database.query<ManagedWebhook & { sealedSecret: string | null }>(
       `SELECT ${COLUMNS}, sealed_secret AS "sealedSecret" FROM webhooks WHERE uid = $1 AND deleted_at IS NULL`,
       [uid],
     );
@@ -82,12 +56,12 @@ export class WebhooksStore {
 
   /** Locks it for this transaction; deliveries do not wait. */
   async lock(tx: Queryable, factoryUid: string, uid: string): Promise<ManagedWebhook | null> {
-    return first(await tx.query<CopiedWebhook>(findSql('FOR NO KEY UPDATE'), [factoryUid, uid]));
+    return first(await tx.query<ManagedWebhook>(findSql('FOR NO KEY UPDATE'), [factoryUid, uid]));
   }
 
   /** Also inserts the row of its rate, which every delivery updates. */
   async insert(tx: Queryable, webhook: NewWebhook): Promise<ManagedWebhook> {
-    const rows = await tx.query<CopiedWebhook>(
+    const rows = await tx.query<ManagedWebhook>(
       `WITH made AS (
          INSERT INTO webhooks (uid, factory_uid, team_uid, name, auth_mode, signature_scheme, delivery_id_header, enabled,
            enables_with_secret, source, secret_name, secret_owned, secret_pending, sealed_secret, secret_version)
@@ -100,7 +74,7 @@ export class WebhooksStore {
         ...[webhook.secretOwned, webhook.secretPending, webhook.copy?.sealed ?? null, webhook.copy?.version ?? null],
       ],
     );
-    return only(rows);
+    return writtenRow(rows);
   }
 
   /** Increments `version` only when a field has changed that deliveries depend on. */
@@ -109,21 +83,19 @@ export class WebhooksStore {
     id: string,
     { name, enabled, mayEnable, deliveryIdHeader }: WebhookFields,
   ): Promise<ManagedWebhook> {
-    const rows = await tx.query<CopiedWebhook>(
+    const rows = await tx.query<ManagedWebhook>(
       `UPDATE webhooks SET name = $2, enabled = $3, delivery_id_header = $4,
          version = version + CASE WHEN enabled <> $3 OR delivery_id_header IS DISTINCT FROM $4 THEN 1 ELSE 0 END,
          enables_with_secret = enables_with_secret AND $5, updated_at = headrace.now()
        WHERE id = $1 RETURNING ${COLUMNS}`,
       [id, name, enabled, deliveryIdHeader, mayEnable],
     );
-    return only(rows);
+    return writtenRow(rows);
   }
 
   /** From the API and from definitions, by name. */
-  listForDefinition(tx: Queryable, factoryUid: string): Promise<CopiedWebhook[]> {
-    return tx.query(`SELECT ${COLUMNS} FROM webhooks WHERE factory_uid = $1 AND deleted_at IS NULL ORDER BY name, id`, [
-      factoryUid,
-    ]);
+  listForDefinition(tx: Queryable, factoryUid: string): Promise<ManagedWebhook[]> {
+    return tx.query(`${LIST} ORDER BY name, id`, [factoryUid]);
   }
 
   /** Locks the webhooks of the definition until the transaction ends; deliveries do not wait. */
@@ -138,7 +110,7 @@ export class WebhooksStore {
   /** Null for a webhook that is not from the definition. */
   async lockDefined(tx: Queryable, factoryUid: string, uid: string): Promise<ManagedWebhook | null> {
     return first(
-      await tx.query<CopiedWebhook>(findSql(`AND source = 'definition' FOR NO KEY UPDATE`), [factoryUid, uid]),
+      await tx.query<ManagedWebhook>(findSql(`AND source = 'definition' FOR NO KEY UPDATE`), [factoryUid, uid]),
     );
   }
 
@@ -146,7 +118,11 @@ export class WebhooksStore {
    * Increments `version` only when a field has changed that deliveries depend on. A copy of the same secret and version is
    * kept: encrypted again it would look like a change.
    */
-  async replaceDefined(tx: Queryable, id: string, fields: DefinedWebhookFields): Promise<void> {
+  async replaceDefined(
+    tx: Queryable,
+    id: string,
+    fields: WebhookSettings & { readonly copy: SecretCopy },
+  ): Promise<void> {
     await tx.query(
       `UPDATE webhooks AS w SET auth_mode = $2, signature_scheme = $3, delivery_id_header = $4, enabled = $5,
          secret_name = $6, secret_version = $8, sealed_secret = CASE WHEN is_same THEN sealed_secret ELSE $7 END,
@@ -164,43 +140,48 @@ export class WebhooksStore {
     );
   }
 
-  /** Keeps the delivery log and deletes the secrets. Null when there is none. */
-  async markDeleted(tx: Queryable, factoryUid: string, uid: string): Promise<ManagedWebhook | null> {
-    const rows = await tx.query<CopiedWebhook>(
+  /** Keeps the delivery log and deletes the secrets. False when there is none. */
+  async markDeleted(tx: Queryable, factoryUid: string, uid: string): Promise<boolean> {
+    const rows = await tx.query(
       `UPDATE webhooks SET deleted_at = headrace.now(), updated_at = headrace.now(), version = version + 1, enabled = false,
          enables_with_secret = false, secret_pending = false, sealed_secret = NULL, secret_version = NULL,
          sealed_captured_secret = NULL
-       WHERE factory_uid = $1 AND uid = $2 AND deleted_at IS NULL RETURNING ${COLUMNS}`,
+       WHERE factory_uid = $1 AND uid = $2 AND deleted_at IS NULL RETURNING 1`,
       [factoryUid, uid],
-    );
-    return first(rows);
-  }
-
-  /** False when the factory has `limit` webhooks. */
-  async reserveQuota(tx: Queryable, factoryUid: string, limit: number): Promise<boolean> {
-    const rows = await tx.query(
-      `INSERT INTO webhook_counts AS c (factory_uid, webhooks) VALUES ($1, 1)
-       ON CONFLICT (factory_uid) DO UPDATE SET webhooks = c.webhooks + 1 WHERE c.webhooks < $2 RETURNING 1`,
-      [factoryUid, limit],
     );
     return rows.length > 0;
   }
 
-  async lockQuota(tx: Queryable, factoryUid: string): Promise<void> {
-    await tx.query('SELECT 1 FROM webhook_counts WHERE factory_uid = $1 FOR UPDATE', [factoryUid]);
+  /**
+   * The webhooks of the API that have a copy of the managed secret, locked in one order. Those of a definition keep their
+   * copy until the definition is applied.
+   */
+  lockCopies(tx: Queryable, teamUid: string, secretName: string): Promise<ManagedWebhook[]> {
+    return tx.query(
+      `SELECT ${COLUMNS} FROM webhooks WHERE team_uid = $1 AND secret_name = $2 AND source = 'api' AND deleted_at IS NULL
+       ORDER BY id FOR NO KEY UPDATE`,
+      [teamUid, secretName],
+    );
   }
 
-  async releaseQuota(tx: Queryable, factoryUid: string): Promise<void> {
-    await tx.query('UPDATE webhook_counts SET webhooks = webhooks - 1 WHERE factory_uid = $1', [factoryUid]);
+  /** Also ends the waiting for a secret or a handshake. */
+  async replaceCopy(tx: Queryable, id: string, { sealed, version }: SecretCopy): Promise<void> {
+    await tx.query(
+      `UPDATE webhooks SET sealed_secret = $2, secret_version = $3, secret_pending = false, sealed_captured_secret = NULL,
+         enabled = enabled OR enables_with_secret, enables_with_secret = false, version = version + 1,
+         updated_at = headrace.now()
+       WHERE id = $1`,
+      [id, sealed, version],
+    );
+  }
+
+  /** Name and uid of every webhook that uses the secret. */
+  usersOf(tx: Queryable, teamUid: string, secretName: string): Promise<Pick<ManagedWebhook, 'name' | 'uid'>[]> {
+    return tx.query(
+      `SELECT name, uid FROM webhooks WHERE team_uid = $1 AND secret_name = $2 AND deleted_at IS NULL ORDER BY id`,
+      [teamUid, secretName],
+    );
   }
 }
 
-const findSql = (lock: string): string =>
-  `SELECT ${COLUMNS} FROM webhooks WHERE factory_uid = $1 AND uid = $2 AND deleted_at IS NULL ${lock}`;
-
-const first = ([row]: readonly CopiedWebhook[]): CopiedWebhook | null => row ?? null;
-
-function only([row]: readonly CopiedWebhook[]): ManagedWebhook {
-  if (!row) throw new Error('A statement with RETURNING returned no row.');
-  return row;
-}
+const first = ([row]: readonly ManagedWebhook[]): ManagedWebhook | null => row ?? null;

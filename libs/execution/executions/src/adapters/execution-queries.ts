@@ -1,37 +1,21 @@
 import { Injectable } from '@nestjs/common';
 import { Settings } from '#platform/config';
-import { Database, type Statement } from '#platform/persistence';
+import { Database, type Statement, statement } from '#platform/persistence';
 
-const LIVE: Statement = {
-  name: 'executor.live',
-  text: `SELECT id FROM executions WHERE id = ANY($1) AND ended_at IS NULL`,
-};
-const FORGOTTEN: Statement = {
-  name: 'executor.forgotten',
-  text: `SELECT id FROM executions WHERE id = ANY($1) AND (end_reason IN ('lease_expired', 'fenced', 'claim_expired')
-     OR ended_at < headrace.now() - $2 * interval '1 second')`,
-};
-/** Also ids that nobody knows (any more). */
-const OVER: Statement = {
-  name: 'executor.over',
-  text: `SELECT asked.id::text FROM unnest($1::bigint[]) AS asked(id) LEFT JOIN executions e ON e.id = asked.id
+const LIVE = statement('executor.live')`SELECT id FROM executions WHERE id = ANY($1) AND ended_at IS NULL`;
+const OVER = statement('executor.over')`
+  SELECT asked.id::text FROM unnest($1::bigint[]) AS asked(id) LEFT JOIN executions e ON e.id = asked.id
    WHERE e.id IS NULL OR e.end_reason IN ('lease_expired', 'fenced', 'claim_expired')
-     OR e.ended_at < headrace.now() - $2 * interval '1 second'`,
-};
-const WORKING: Statement = {
-  name: 'executor.working',
-  text: `SELECT id FROM executions WHERE id = ANY($1) AND (phase = 'started' OR (phase = 'debug' AND busy_since IS NOT NULL))`,
-};
-const KEEP_OFFERS: Statement = {
-  name: 'executor.keep-offers',
-  text: `UPDATE executions SET lease_expires_at = greatest(lease_expires_at, headrace.now() + $2 * interval '1 millisecond')
-   WHERE id = ANY($1) AND phase = 'offered' AND ended_at IS NULL RETURNING id`,
-};
+     OR e.ended_at < headrace.now() - $2 * interval '1 second'`;
+const WORKING = statement('executor.working')`
+  SELECT id FROM executions WHERE id = ANY($1) AND (phase = 'started' OR (phase = 'debug' AND busy_since IS NOT NULL))`;
+const KEEP_OFFERS = statement('executor.keep-offers')`
+  UPDATE executions SET lease_expires_at = greatest(lease_expires_at, headrace.now() + $2 * interval '1 millisecond')
+   WHERE id = ANY($1) AND phase = 'offered' AND ended_at IS NULL RETURNING id`;
 
 /** How long a runner may take to leave after its execution has ended. */
 const LEAVE_SECONDS = 10;
 
-/** What executors ask about the executions they look after. */
 @Injectable()
 export class ExecutionQueries {
   constructor(
@@ -39,17 +23,11 @@ export class ExecutionQueries {
     private readonly settings: Settings,
   ) {}
 
-  /** Those that have not ended. */
   live(ids: readonly string[]): Promise<Set<string>> {
     return this.select(LIVE, [ids]);
   }
 
-  /** Those that were given up, or that ended long enough ago for their runner to have left. */
-  forgotten(ids: readonly string[]): Promise<Set<string>> {
-    return this.select(FORGOTTEN, [ids, LEAVE_SECONDS]);
-  }
-
-  /** Like {@link forgotten}, with those that are not known at all. */
+  /** Those that were given up, that ended long enough ago for their runner to have left, or that are not known at all. */
   over(ids: readonly string[]): Promise<Set<string>> {
     return this.select(OVER, [ids, LEAVE_SECONDS]);
   }
@@ -64,7 +42,7 @@ export class ExecutionQueries {
     return this.select(KEEP_OFFERS, [ids, this.settings.claimDeadline]);
   }
 
-  /** False: the offer does not stand any more. */
+  /** False: the execution is not offered any more. */
   async keepOffer(executionId: string): Promise<boolean> {
     return (await this.keepOffers([executionId])).size > 0;
   }

@@ -1,7 +1,4 @@
-import { Logger } from '@nestjs/common';
 import type { HostLog } from '#execution/runner-host';
-import type { Settings } from '#platform/config';
-import type { ExecutionQueries } from './execution-queries.js';
 
 /** A runner that has not claimed its execution by then hangs: its offer expires, and the run is offered again. */
 const MAX_START_MS = 5 * 60_000;
@@ -13,7 +10,6 @@ export interface RunnerStartLimiterOptions {
   /** Slots of this executor: a limit that is no lower is none. */
   readonly slots: number;
   readonly log: HostLog;
-  /** Monotonic milliseconds. */
   readonly now?: () => number;
 }
 
@@ -82,25 +78,4 @@ export class RunnerStartLimiter {
     this.limit = lowered;
     this.options.log.warn(`Runners start too slowly: at most ${lowered} start at the same time until that changes.`);
   }
-}
-
-/** Those of an executor with the installation's settings. */
-export function runnerStartLimiter(settings: Settings, facts: ExecutionQueries): RunnerStartLimiter {
-  return new RunnerStartLimiter({
-    extendOffers: (ids) => facts.keepOffers(ids),
-    claimDeadlineMs: settings.claimDeadline,
-    slots: settings.maxConcurrentRuns,
-    log: nestLog('Executor'),
-  });
-}
-
-/** The log of a Nest application, for the library that starts runners. */
-export function nestLog(name: string): HostLog {
-  const logger = new Logger(name);
-  return {
-    debug: (message, fields = {}) => logger.debug(message, fields),
-    info: (message, fields = {}) => logger.log(message, fields),
-    warn: (message, fields = {}) => logger.warn(message, fields),
-    error: (message, fields = {}) => logger.error(message, fields),
-  };
 }

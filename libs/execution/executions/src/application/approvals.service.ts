@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import type { RejectionOf } from '#platform/kernel';
 import { Database, type Queryable } from '#platform/persistence';
 import {
   type Approval,
@@ -16,10 +17,11 @@ import { type EventContext, textOf } from './event-context.js';
 
 export type DecideResult =
   | { readonly kind: 'decided'; readonly approval: Approval }
-  | { readonly kind: 'unknown' }
+  | RejectionOf<'not_found'>
   | { readonly kind: 'too_late'; readonly approval: Approval };
 
 const WITHDRAWN: ApprovalDecision = { state: 'denied', via: 'cancel', by: null, note: null };
+const EXPIRED: ApprovalDecision = { state: 'denied', via: 'timeout', by: null, note: 'Nobody answered in time.' };
 const BY_RULE: ApprovalDecision = { state: 'allowed', via: 'rule', by: null, note: null };
 
 /** Log entries of requests that were still unanswered when their turn or execution ended. */
@@ -49,7 +51,6 @@ export class ApprovalsService {
     return this.approvals.rules(runId);
   }
 
-  /** The agent asks. */
   async request(context: EventContext, data: Record<string, unknown>): Promise<void> {
     const { tx, run, execution, isDebug, log } = context;
     const request = readRequest(data);
@@ -102,13 +103,8 @@ export class ApprovalsService {
     });
   }
 
-  /** Denies the requests that were not answered in time; `each` isolates one from the faults of the others. */
-  async expireOverdue(each: (what: string, work: () => Promise<void>) => Promise<void>): Promise<void> {
-    const expired: ApprovalDecision = { state: 'denied', via: 'timeout', by: null, note: 'Nobody answered in time.' };
-    for (const { id, run_id: runId } of await this.approvals.overdue())
-      await each(`approval ${id}`, async () => {
-        await this.apply(runId, id, expired);
-      });
+  async expire(runId: string, approvalId: string): Promise<void> {
+    await this.apply(runId, approvalId, EXPIRED);
   }
 
   private async apply(runId: string, approvalId: string, decision: ApprovalDecision): Promise<DecideResult> {
@@ -122,7 +118,7 @@ export class ApprovalsService {
       const approval = isInTime ? await this.approvals.decide(tx, runId, approvalId, decision) : null;
       if (!approval) {
         const known = await this.approvals.find(tx, runId, approvalId);
-        return known ? { kind: 'too_late', approval: known } : { kind: 'unknown' };
+        return known ? { kind: 'too_late', approval: known } : { kind: 'not_found' };
       }
       const same = approval.always ? await this.approvals.allowSame(tx, approval) : [];
       await this.executions.command(tx, approval.execution_id);

@@ -4,14 +4,11 @@ import type { AgentConfig } from '../domain/run.js';
 
 export type BuiltAssignment =
   | { readonly kind: 'ready'; readonly assignment: Omit<Assignment, 'ttl_seconds' | 'next_beat_seconds'> }
-  /** The run cannot start: it fails with this error. */
   | { readonly kind: 'impossible'; readonly errorCode: ErrorCode; readonly message: string }
-  /** The run does not exist any more. */
   | { readonly kind: 'unknown_run' };
 
 /** What the frame of an offer shows of a run's configuration. */
 export interface OfferDescription {
-  /** Without secret values. */
   readonly config: AgentConfig;
   /** Image of the environment, where it names one. */
   readonly dockerImage: string | null;

@@ -2,15 +2,12 @@ import { Injectable } from '@nestjs/common';
 import { Settings } from '#platform/config';
 import { Database } from '#platform/persistence';
 import type { Assignment, ClaimRequest } from '#execution/runner-protocol';
-import { beatSeconds } from '../domain/lease.js';
+import { leaseTimes } from '../domain/lease.js';
 import { ExecutionsStore, isHeldForRunner } from '../persistence/executions.store.js';
 import { RunLogStore } from '../persistence/run-log.store.js';
 import { RunTransitions } from '../persistence/run-transitions.store.js';
 import { AssignmentSource } from './assignment-source.js';
 import { FinishExecution } from './finish-execution.js';
-
-export type ClaimResult =
-  { readonly kind: 'assigned'; readonly assignment: Assignment } | { readonly kind: 'lease_lost' };
 
 /** A runner accepts its offer: the lease begins and the run is CLAIMED. Repeated by the same runner, the same answer. */
 @Injectable()
@@ -25,9 +22,9 @@ export class ClaimExecution {
     private readonly finish: FinishExecution,
   ) {}
 
-  async execute(executionId: string, request: ClaimRequest): Promise<ClaimResult> {
+  async execute(executionId: string, request: ClaimRequest): Promise<Assignment | 'lease_lost'> {
     const runId = await this.executions.runOf(executionId);
-    if (runId === null) return { kind: 'lease_lost' };
+    if (runId === null) return 'lease_lost';
     const leaseEpoch = await this.database.transaction(async (tx) => {
       if (!(await this.transitions.lock(tx, runId))) return null;
       const execution = await this.executions.lock(tx, executionId);
@@ -43,20 +40,16 @@ export class ClaimExecution {
       ]);
       return epoch;
     });
-    if (leaseEpoch === null) return { kind: 'lease_lost' };
+    if (leaseEpoch === null) return 'lease_lost';
     const built = await this.assignments.build(runId, executionId, leaseEpoch);
-    if (built.kind === 'unknown_run') return { kind: 'lease_lost' };
+    if (built.kind === 'unknown_run') return 'lease_lost';
     if (built.kind === 'impossible') {
       const { errorCode: error_code, message } = built;
       await this.finish.execute(executionId, { lease_epoch: leaseEpoch, outcome: 'failed', error_code, message });
-      return { kind: 'lease_lost' };
+      return 'lease_lost';
     }
     const retention = built.assignment.failure_session_retention_minutes;
     if (retention !== undefined) await this.executions.allowDebug(executionId, retention * 60_000);
-    return { kind: 'assigned', assignment: { ...built.assignment, ...this.lease() } };
-  }
-
-  private lease(): Pick<Assignment, 'ttl_seconds' | 'next_beat_seconds'> {
-    return { ttl_seconds: this.settings.leaseTtl / 1000, next_beat_seconds: beatSeconds(this.settings.leaseTtl) };
+    return { ...built.assignment, ...leaseTimes(this.settings.leaseTtl) };
   }
 }

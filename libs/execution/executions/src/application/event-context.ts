@@ -2,8 +2,11 @@ import type { RunnerEvent } from '#execution/runner-protocol';
 import type { Queryable } from '#platform/persistence';
 import type { RunUsage } from '../domain/run.js';
 import type { Execution } from '../persistence/executions.store.js';
-import type { NewRunEvent } from '../persistence/run-log.store.js';
+import type { NewRunEvent } from '../domain/run.js';
 import type { LockedRun } from '../persistence/run-transitions.store.js';
+
+/** Of a message about a run that a runner or a worker reports. */
+export const MAX_MESSAGE_BYTES = 16_384;
 
 /** What the handlers of one batch of events share. */
 export interface EventContext {

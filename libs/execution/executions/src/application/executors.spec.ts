@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { parseSettings } from '#platform/config';
 import { Executor, ExecutorRegistry } from './executors.js';
 
 class NoExecutor extends Executor {
@@ -13,20 +14,21 @@ class NoExecutor extends Executor {
   }
 }
 
+const open = (executor: string) => new ExecutorRegistry(parseSettings({ EXECUTOR: executor }));
+
 describe('ExecutorRegistry', () => {
-  it('finds executors by name, and refuses a name that is taken', () => {
-    const registry = new ExecutorRegistry();
+  it('finds the executor of the settings, and refuses a name that is taken', () => {
+    const registry = open('other');
     const [one, other] = [new NoExecutor(), new NoExecutor()];
     registry.register('one', one);
     registry.register('other', other);
-    expect(registry.get('other')).toBe(other);
     expect(() => registry.register('one', other)).toThrow('The executor one is registered twice.');
-    expect(registry.get('one')).toBe(one);
+    expect(registry.chosen).toBe(other);
   });
 
   it('says which names are known', () => {
-    const registry = new ExecutorRegistry();
+    const registry = open('two');
     registry.register('one', new NoExecutor());
-    expect(() => registry.get('two')).toThrow('EXECUTOR must be one of one; it is two.');
+    expect(() => registry.chosen).toThrow('EXECUTOR must be one of one; it is two.');
   });
 });

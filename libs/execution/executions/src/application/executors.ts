@@ -1,11 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Settings, SettingsError } from '#platform/config';
 
-/** Tells the processor that runs may be placed now: a run was created, or a slot was freed. A hint; never throws. */
-export abstract class PlacementNudge {
-  abstract nudge(): void;
-}
-
 export interface Offer {
   readonly executionId: string;
   readonly runId: string;
@@ -36,51 +31,18 @@ export abstract class Executor {
 export class ExecutorRegistry {
   private readonly executors = new Map<string, Executor>();
 
-  /** Throws when the name is taken. */
+  constructor(private readonly settings: Settings) {}
+
   register(name: string, executor: Executor): void {
     if (this.executors.has(name)) throw new Error(`The executor ${name} is registered twice.`);
     this.executors.set(name, executor);
   }
 
-  /** Throws a SettingsError with the names that are known when there is none of this name. */
-  get(name: string): Executor {
+  /** The executor that EXECUTOR names, looked up when it is used, because others register theirs while modules start. */
+  get chosen(): Executor {
+    const name = this.settings.executor;
     const executor = this.executors.get(name);
     if (executor) return executor;
     throw new SettingsError([`EXECUTOR must be one of ${[...this.executors.keys()].join(', ')}; it is ${name}.`]);
-  }
-}
-
-/** The executor that EXECUTOR names. It is looked up when it is used: others register theirs while modules start. */
-@Injectable()
-export class ChosenExecutor extends Executor {
-  constructor(
-    private readonly registry: ExecutorRegistry,
-    private readonly settings: Settings,
-  ) {
-    super();
-  }
-
-  override get isReady(): boolean {
-    return this.chosen.isReady;
-  }
-
-  override startCapacity(): Promise<number> {
-    return this.chosen.startCapacity();
-  }
-
-  override launch(offer: Offer): void {
-    this.chosen.launch(offer);
-  }
-
-  override prepare(): Promise<void> {
-    return this.chosen.prepare();
-  }
-
-  override drain(graceMs: number): Promise<void> {
-    return this.chosen.drain(graceMs);
-  }
-
-  private get chosen(): Executor {
-    return this.registry.get(this.settings.executor);
   }
 }

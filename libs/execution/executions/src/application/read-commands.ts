@@ -1,110 +1,58 @@
 import { Injectable, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
-import type { Commands, Desired } from '#execution/runner-protocol';
-import { Database, DatabaseListener, type Statement } from '#platform/persistence';
+import { EventEmitter } from 'node:events';
+import { setTimeout as wait } from 'node:timers/promises';
+import type { Commands } from '#execution/runner-protocol';
+import { Database, DatabaseListener, statement } from '#platform/persistence';
 import { COMMANDS_CHANNEL } from '../domain/lease.js';
 import { ExecutionsStore } from '../persistence/executions.store.js';
 
-export interface CommandSignal {
-  /** Resolves on a notification for the execution, after `ms`, or when aborted; whichever is first. */
-  wait(ms: number, abort: AbortSignal): Promise<void>;
-  dispose(): void;
-}
-
-/** Wakes waiting long-polls. A signal is taken before the database is read, so that nothing falls between. */
-@Injectable()
-export class CommandSignals implements OnModuleInit, OnModuleDestroy {
-  private readonly waiting = new Map<string, Set<() => void>>();
-  private unsubscribe: () => void = () => undefined;
-
-  constructor(private readonly listener: DatabaseListener) {}
-
-  onModuleInit(): void {
-    this.unsubscribe = this.listener.subscribe(COMMANDS_CHANNEL, (executionId) => this.fire(executionId));
-  }
-
-  onModuleDestroy(): void {
-    this.unsubscribe();
-    this.fire('');
-  }
-
-  next(executionId: string): CommandSignal {
-    let fired = false;
-    let wake: (() => void) | null = null;
-    const onFire = (): void => {
-      fired = true;
-      wake?.();
-    };
-    const set = this.waiting.get(executionId) ?? new Set<() => void>();
-    set.add(onFire);
-    this.waiting.set(executionId, set);
-    return {
-      wait: (ms, abort) =>
-        new Promise((resolve) => {
-          const timer = setTimeout(finish, ms);
-          function finish(): void {
-            clearTimeout(timer);
-            abort.removeEventListener('abort', finish);
-            resolve();
-          }
-          wake = finish;
-          abort.addEventListener('abort', finish, { once: true });
-          if (fired || abort.aborted) finish();
-        }),
-      dispose: () => {
-        set.delete(onFire);
-        if (set.size === 0 && this.waiting.get(executionId) === set) this.waiting.delete(executionId);
-      },
-    };
-  }
-
-  /** An empty id wakes everybody: the connection was lost and anything may have been missed. */
-  private fire(executionId: string): void {
-    const sets =
-      executionId === '' ? [...this.waiting.values()] : [this.waiting.get(executionId) ?? new Set<() => void>()];
-    for (const set of sets) for (const onFire of set) onFire();
-  }
-}
-
-export type CommandsResult =
-  | { readonly kind: 'commands'; readonly commands: Commands }
-  | { readonly kind: 'nothing' }
-  | { readonly kind: 'lease_lost' };
-
-const SNAPSHOT: Statement = {
-  name: 'executions.commands',
-  text: `SELECT e.command_version, e.desired, e.desired_reason, e.slot_held,
-    coalesce((SELECT json_agg(json_build_object('followup_id', f.id, 'message', f.message, 'mode', f.mode, 'debug', e.phase = 'debug') ORDER BY f.position)
+const SNAPSHOT = statement('executions.commands')`SELECT e.command_version, e.desired, e.desired_reason, e.slot_held,
+    coalesce((SELECT json_agg(json_strip_nulls(json_build_object('followup_id', f.id, 'message', f.message, 'mode', f.mode,
+        'debug', CASE WHEN e.phase = 'debug' THEN true END)) ORDER BY f.position)
       FROM run_followups f WHERE f.run_id = e.run_id AND f.consumed_at IS NULL
        AND (e.phase <> 'debug' OR f.debug_execution_id = e.id)), '[]') AS prompts,
-    coalesce((SELECT json_agg(json_build_object('approval_id', a.id, 'decision', CASE a.state WHEN 'allowed' THEN 'allow' ELSE 'deny' END, 'note', a.note, 'always', a.always))
+    coalesce((SELECT json_agg(json_strip_nulls(json_build_object('approval_id', a.id, 'decision', CASE a.state WHEN 'allowed' THEN 'allow' ELSE 'deny' END,
+        'note', a.note, 'always', CASE WHEN a.always THEN true END)))
       FROM approvals a WHERE a.run_id = e.run_id AND a.execution_id = e.id AND a.state <> 'pending'), '[]') AS decisions
-  FROM executions e WHERE e.id = $1 AND e.lease_epoch = $2 AND e.ended_at IS NULL AND (e.fence_at IS NULL OR e.fence_at > headrace.now())`,
-};
+  FROM executions e WHERE e.id = $1 AND e.lease_epoch = $2 AND e.ended_at IS NULL AND (e.fence_at IS NULL OR e.fence_at > headrace.now())`;
 
-interface SnapshotRow {
+interface SnapshotRow extends Pick<Commands, 'desired' | 'prompts' | 'decisions'> {
   command_version: string;
-  desired: Desired;
   desired_reason: string | null;
   slot_held: boolean;
-  prompts: { followup_id: string; message: string; mode: string | null; debug: boolean }[];
-  decisions: { approval_id: string; decision: 'allow' | 'deny'; note: string | null; always: boolean }[];
 }
 
 /** A lost notification costs at most this long; a session that waits for a free slot asks again this often. */
 const LOOK_AGAIN_MS = 5000;
 const SLOT_RETRY_MS = 500;
 
+/** Emitted when anything may have been missed, because the connection was lost. */
+const MISSED = '';
+
 /**
- * What a runner should do now, as a level: it answers at once when the version has moved on, else it waits without
- * holding a connection. An idle session gets its next prompt only with a slot in hand.
+ * What a runner should do now, as a level: it answers at once when the version is newer, else it waits without
+ * holding a connection. An idle session gets its next prompt only with a slot.
  */
 @Injectable()
-export class ReadCommands {
+export class ReadCommands implements OnModuleInit, OnModuleDestroy {
+  /** Events are ids of executions. */
+  private readonly notifications = new EventEmitter().setMaxListeners(0);
+  private unsubscribe: () => void = () => undefined;
+
   constructor(
     private readonly database: Database,
     private readonly executions: ExecutionsStore,
-    private readonly signals: CommandSignals,
+    private readonly listener: DatabaseListener,
   ) {}
+
+  onModuleInit(): void {
+    this.unsubscribe = this.listener.subscribe(COMMANDS_CHANNEL, (id) => void this.notifications.emit(id));
+  }
+
+  onModuleDestroy(): void {
+    this.unsubscribe();
+    this.notifications.emit(MISSED);
+  }
 
   async execute(
     executionId: string,
@@ -112,16 +60,16 @@ export class ReadCommands {
     knownVersion: number,
     waitMs: number,
     abort: AbortSignal,
-  ): Promise<CommandsResult> {
+  ): Promise<Commands | 'nothing' | 'lease_lost'> {
     const deadline = performance.now() + waitMs;
     for (;;) {
-      const signal = this.signals.next(executionId);
+      const notified = new AbortController();
+      const wake = (): void => notified.abort();
+      // Before the database is read, so that no notification is missed.
+      this.notifications.on(executionId, wake).on(MISSED, wake);
       try {
-        const [row] = await this.database.query<SnapshotRow & Record<string, unknown>>(SNAPSHOT, [
-          executionId,
-          leaseEpoch,
-        ]);
-        if (!row) return { kind: 'lease_lost' };
+        const [row] = await this.database.query<SnapshotRow>(SNAPSHOT, [executionId, leaseEpoch]);
+        if (!row) return 'lease_lost';
         const isNew = Number(row.command_version) > knownVersion;
         const waitsForSlot =
           isNew &&
@@ -129,33 +77,24 @@ export class ReadCommands {
           !row.slot_held &&
           row.desired === 'run' &&
           !(await this.executions.acquireSlot(executionId));
-        if (isNew && !waitsForSlot) return { kind: 'commands', commands: toCommands(row) };
+        if (isNew && !waitsForSlot) return toCommands(row);
         const left = deadline - performance.now();
-        if (left <= 0 || abort.aborted) return { kind: 'nothing' };
-        await signal.wait(Math.min(left, waitsForSlot ? SLOT_RETRY_MS : LOOK_AGAIN_MS), abort);
+        if (left <= 0 || abort.aborted) return 'nothing';
+        const signal = AbortSignal.any([notified.signal, abort]);
+        await wait(Math.min(left, waitsForSlot ? SLOT_RETRY_MS : LOOK_AGAIN_MS), undefined, { signal }).catch(
+          () => undefined,
+        );
       } finally {
-        signal.dispose();
+        this.notifications.off(executionId, wake).off(MISSED, wake);
       }
     }
   }
 }
 
-function toCommands(row: SnapshotRow): Commands {
-  return {
-    version: Number(row.command_version),
-    desired: row.desired,
-    ...(row.desired_reason === null ? {} : { desired_reason: row.desired_reason }),
-    prompts: row.prompts.map(({ followup_id, message, mode, debug }) => ({
-      followup_id,
-      message,
-      ...(mode === null ? {} : { mode }),
-      ...(debug ? { debug } : {}),
-    })),
-    decisions: row.decisions.map(({ approval_id, decision, note, always }) => ({
-      approval_id,
-      decision,
-      ...(always ? { always } : {}),
-      ...(note === null ? {} : { note }),
-    })),
-  };
-}
+const toCommands = ({ command_version, desired, desired_reason, prompts, decisions }: SnapshotRow): Commands => ({
+  version: Number(command_version),
+  desired,
+  ...(desired_reason === null ? {} : { desired_reason }),
+  prompts,
+  decisions,
+});

@@ -4,20 +4,17 @@ import { Settings } from '#platform/config';
 import { Database, sqlState } from '#platform/persistence';
 import { OutputQuota } from '../domain/output-quota.js';
 import { ExecutionsStore } from '../persistence/executions.store.js';
-import { type NewRunEvent, RunLogStore } from '../persistence/run-log.store.js';
+import type { NewRunEvent } from '../domain/run.js';
+import { RunLogStore } from '../persistence/run-log.store.js';
 import { RunTransitions } from '../persistence/run-transitions.store.js';
 import { AssignmentSource } from './assignment-source.js';
 import { type EventContext, toStored } from './event-context.js';
 import { IdleSessions } from './idle-sessions.js';
 import { RunEventHandler } from './run-event-handler.js';
 
-export type ReportResult =
-  | { readonly kind: 'stored'; readonly ack: BatchAck }
-  | { readonly kind: 'lease_lost' }
-  /** A value that the database rejects; nothing of the batch is stored. */
-  | { readonly kind: 'invalid' };
+/** `invalid`: a value that the database rejects; nothing of the batch is stored. */
+type ReportResult = BatchAck | 'lease_lost' | 'invalid';
 
-/** Class of SQLSTATEs: data exceptions. */
 const DATA_EXCEPTION = '22';
 
 /** Events that change the run or its execution, and so need the run's lock first. */
@@ -56,7 +53,7 @@ export class ReportEvents {
     try {
       return await this.report(executionId, leaseEpoch, batch);
     } catch (error) {
-      if (sqlState(error)?.startsWith(DATA_EXCEPTION)) return { kind: 'invalid' };
+      if (sqlState(error)?.startsWith(DATA_EXCEPTION)) return 'invalid';
       throw error;
     }
   }
@@ -104,7 +101,7 @@ export class ReportEvents {
     });
     if (ack) await this.recordSetup(executionId, batch, isDebug);
     if (freedSlot) await this.idleSessions.slotFreed();
-    return ack ? { kind: 'stored', ack } : { kind: 'lease_lost' };
+    return ack ?? 'lease_lost';
   }
 
   /** A session that starts proves that the set-up succeeded, unless it is the one of a debug agent. */

@@ -1,17 +1,20 @@
 import { Injectable } from '@nestjs/common';
 import type { RunnerEvent, TurnEnded } from '#execution/runner-protocol';
-import { newUuid } from '#platform/kernel';
+import { newUuid, truncateUtf8 } from '#platform/kernel';
 import type { OutputQuota } from '../domain/output-quota.js';
+import type { StatusMessage } from '../domain/run.js';
 import { turnOutcome } from '../domain/turn-outcome.js';
 import { ExecutionsStore } from '../persistence/executions.store.js';
 import { FollowupsStore } from '../persistence/followups.store.js';
 import { RunTransitions } from '../persistence/run-transitions.store.js';
 import { ApprovalsService } from './approvals.service.js';
-import { DebugEventHandler } from './debug-event-handler.js';
-import { type EventContext, textOf, toStored, usageOf } from './event-context.js';
+import { type EventContext, MAX_MESSAGE_BYTES, textOf, toStored, usageOf } from './event-context.js';
 import { RunLimitEnforcer } from './run-limit-enforcer.js';
 
-/** What one event of a runner does to its run and execution, besides being stored. */
+/**
+ * What one event of a runner does to its run and execution, besides being stored. In a debug window it changes the execution
+ * only: the run stays FAILED as its set-up has left it.
+ */
 @Injectable()
 export class RunEventHandler {
   constructor(
@@ -20,57 +23,59 @@ export class RunEventHandler {
     private readonly followups: FollowupsStore,
     private readonly approvals: ApprovalsService,
     private readonly limits: RunLimitEnforcer,
-    private readonly debug: DebugEventHandler,
   ) {}
 
   async handle(context: EventContext, event: RunnerEvent, quota: OutputQuota): Promise<void> {
     const stored = toStored(event);
-    if (stored === null) return this.debug.open(context, event.data);
+    if (stored === null) return this.openDebugWindow(context, event.data);
     context.log.push(...quota.admit(stored));
-    const { tx, run } = context;
+    const { tx, run, execution, isDebug } = context;
     switch (event.kind) {
       case 'session_started':
         return this.transitions.startSession(tx, run.id, {
           sessionId: textOf(stored.data, 'session_id'),
           newConversationId: newUuid(),
           isResumed: event.data['resumed'] === true,
-          isDebug: context.isDebug,
+          isDebug,
         });
       case 'usage':
         return this.limits.addUsage(context, usageOf(stored.data));
-      default:
-        return context.isDebug ? this.debug.handle(context, event) : this.handleForRun(context, event);
-    }
-  }
-
-  private async handleForRun(context: EventContext, event: RunnerEvent): Promise<void> {
-    const { tx, run, execution } = context;
-    switch (event.kind) {
+      case 'permission_requested':
+        return this.approvals.request(context, event.data);
+      case 'permission_decided':
+        return this.approvals.recordRunnerDecision(context, event.data);
       case 'agent_started':
+        if (isDebug) return this.executions.markDebugBusy(tx, execution.id);
         await this.transitions.apply(tx, run.id, 'start');
         return this.executions.markBusy(tx, execution.id);
       case 'agent_waiting':
+        if (isDebug) return;
         return this.transitions.setStatus(tx, run.id, {
           message: textOf(event.data, 'message') || 'The agent makes no progress.',
           ...(textOf(event.data, 'detail') === '' ? {} : { detail: textOf(event.data, 'detail') }),
         });
       case 'agent_resumed':
-        return this.transitions.setStatus(tx, run.id, null);
+        return isDebug ? undefined : this.transitions.setStatus(tx, run.id, null);
       case 'turn_started':
         return this.turnStarted(context, event.data);
-      case 'permission_requested':
-        return this.approvals.request(context, event.data);
-      case 'permission_decided':
-        return this.approvals.recordRunnerDecision(context, event.data);
-      case 'turn_ended':
-        return this.turnEnded(context, event.data as unknown as TurnEnded);
+      case 'turn_ended': {
+        const turn = event.data as unknown as TurnEnded;
+        await this.approvals.withdraw(context);
+        return isDebug ? this.debugTurnEnded(context, turn) : this.turnEnded(context, turn);
+      }
       default:
         return undefined;
     }
   }
 
-  private async turnStarted({ tx, run, execution }: EventContext, turn: { followup_id?: string }): Promise<void> {
+  private async turnStarted(context: EventContext, turn: { followup_id?: string }): Promise<void> {
+    const { tx, run, execution } = context;
     if (turn.followup_id !== undefined) await this.followups.consume(tx, turn.followup_id, run.id, execution.id);
+    if (context.isDebug) {
+      // The prompt of the run does not count as sent: a later execution still has to send it.
+      await this.executions.markDebugBusy(tx, execution.id);
+      return this.transitions.touch(tx, run.id);
+    }
     await this.transitions.markPromptSent(tx, run.id);
     // A session may start a turn before the command to stop reaches it: its run has ended for good.
     if (execution.desired === 'run' || execution.desired === 'close')
@@ -80,7 +85,6 @@ export class RunEventHandler {
 
   private async turnEnded(context: EventContext, turn: TurnEnded): Promise<void> {
     const { tx, run, execution, log } = context;
-    await this.approvals.withdraw(context);
     const outcome = turnOutcome(turn);
     // A cancel ends the whole execution: its slot is released when none of its processes runs any more.
     if (outcome.transition === 'none') return this.executions.pause(tx, execution.id, false);
@@ -98,5 +102,32 @@ export class RunEventHandler {
     }
     // A stopping execution keeps its slot until none of its processes runs any more.
     if (execution.desired === 'run') context.freedSlot = await this.executions.releaseSlot(tx, execution.id);
+  }
+
+  /** The set-up failed: so did the run, and its window begins. Of a run that was cancelled meanwhile nothing is kept. */
+  private async openDebugWindow(context: EventContext, data: Record<string, unknown>): Promise<void> {
+    const { tx, run, execution, log } = context;
+    if (execution.phase !== 'claimed') return;
+    const message = truncateUtf8(textOf(data, 'message') || 'The set-up failed.', MAX_MESSAGE_BYTES).text;
+    const status: StatusMessage = { message, error_code: 'environment_setup_failed', retryable: false };
+    if (!(await this.transitions.apply(tx, run.id, 'fail', status))) return;
+    log.push({ kind: 'run_failed', data: { ...status } });
+    await this.executions.openDebugWindow(tx, execution.id);
+    if (await this.followups.adoptOfDebug(tx, run.id, execution.id)) await this.executions.command(tx, execution.id);
+    context.isDebug = true;
+    if (await this.executions.releaseSlot(tx, execution.id)) context.freedSlot = true;
+  }
+
+  private async debugTurnEnded(context: EventContext, turn: TurnEnded): Promise<void> {
+    const { tx, run, execution } = context;
+    await this.executions.pause(tx, execution.id, false);
+    await this.executions.restDebug(tx, execution.id);
+    await this.transitions.touch(tx, run.id);
+    // A stop ends the whole execution, which releases its slot.
+    if (turnOutcome(turn).transition === 'none') return;
+    // A person needs as long to read and answer this turn as the first one.
+    await this.executions.extendDebugWindow(tx, execution.id);
+    if (execution.desired !== 'run' || (await this.followups.hasPendingOfDebug(tx, run.id, execution.id))) return;
+    if (await this.executions.releaseSlot(tx, execution.id)) context.freedSlot = true;
   }
 }

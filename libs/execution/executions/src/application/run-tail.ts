@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
-import type { RunEvent } from '#execution/runner-protocol';
-import { Database, type Queryable, type Statement } from '#platform/persistence';
-import { withDebugWindow, withWaitingReason } from '../domain/status-message.js';
+import { LIFECYCLE_KINDS, type RunEvent } from '#execution/runner-protocol';
+import { Database, type Queryable, statement } from '#platform/persistence';
+import { withDebugWindow, withWaitingReason } from '../domain/run.js';
 import { isEnded, type RunState } from '../domain/run-state.js';
 import type { StatusMessage, WaitingReason } from '../domain/run.js';
 import {
@@ -10,12 +10,10 @@ import {
   toDebugWindow,
   WAITING_REASON,
 } from '../persistence/run-status-sql.js';
-import { RunLogStore } from '../persistence/run-log.store.js';
 
 /** Where a run and its log stand, both as of one moment. */
 export interface RunHead {
   readonly runId: string;
-  /** Sequence number of the log's last event. */
   readonly lastSeq: number;
   readonly state: RunState;
   /** With what a queued run waits for. */
@@ -27,55 +25,52 @@ export interface RunHead {
   readonly isEnded: boolean;
 }
 
-const HEADS: Statement = {
-  name: 'run-tail.heads',
-  text: `SELECT r.id, coalesce(h.last_seq, 1) AS last_seq, r.state, r.status_message, r.updated_at, r.conversation_id,
-    r.conversation_format, r.team_uid, e.id IS NOT NULL AS is_live, ${DEBUG_WINDOW_COLUMNS}, ${WAITING_REASON}
+const HEADS = statement('run-tail.heads')`
+  SELECT r.id AS "runId", coalesce(h.last_seq, 1)::float8 AS "lastSeq", r.state, r.status_message, r.updated_at AS "updatedAt",
+    r.conversation_id AS "conversationId", r.conversation_format AS "conversationFormat", r.team_uid, e.id IS NOT NULL AS is_live,
+    ${DEBUG_WINDOW_COLUMNS}, ${WAITING_REASON}
   FROM runs r LEFT JOIN run_heads h ON h.run_id = r.id LEFT JOIN executions e ON e.run_id = r.id AND e.ended_at IS NULL
- WHERE r.id = ANY($1::uuid[])`,
-};
+ WHERE r.id = ANY($1::uuid[])`;
 
-const UNFINISHED: Statement = {
-  name: 'runs.unfinished-among',
-  text: `SELECT id FROM runs WHERE id = ANY($1::uuid[]) AND state IN ('QUEUED', 'PENDING', 'CLAIMED', 'INPROGRESS', 'BLOCKED')`,
-};
+const UNFINISHED = statement('runs.unfinished-among')`
+  SELECT id FROM runs WHERE id = ANY($1::uuid[]) AND state IN ('QUEUED', 'PENDING', 'CLAIMED', 'INPROGRESS', 'BLOCKED')`;
 
-interface HeadRow extends DebugWindowRow {
-  id: string;
-  last_seq: string;
-  state: RunState;
-  status_message: StatusMessage | null;
-  updated_at: Date;
-  conversation_id: string | null;
-  conversation_format: string | null;
-  team_uid: string | null;
-  is_live: boolean;
-  waiting_reason: WaitingReason | null;
-}
+const COLUMNS = 'run_id, seq::float8 AS seq, execution_id, kind, at, data';
+
+const READ = statement('run-log.read')`
+  SELECT ${COLUMNS} FROM run_events WHERE run_id = $1 AND seq > $2 ORDER BY run_events.seq LIMIT $3`;
+
+const READ_KINDS = statement('run-log.read-kinds')`
+  SELECT ${COLUMNS} FROM run_events WHERE run_id = $1 AND seq > $2 AND kind = ANY($4) ORDER BY run_events.seq LIMIT $3`;
+
+/** Retention locks the run FOR UPDATE before it takes the log: this lock and that one exclude each other, and no change of state. */
+const HOLD = statement('run-log.hold')`SELECT 1 FROM runs WHERE id = $1 FOR KEY SHARE SKIP LOCKED`;
+
+const FIRST = statement('run-log.first')`SELECT 1 FROM run_events WHERE run_id = $1 AND seq = 1`;
+
+type HeadRow = Omit<RunHead, 'statusMessage' | 'isEnded'> &
+  DebugWindowRow & {
+    status_message: StatusMessage | null;
+    team_uid: string | null;
+    is_live: boolean;
+    waiting_reason: WaitingReason | null;
+  };
 
 /** The growing end of runs' logs, for those who watch. Whether the caller may watch has been checked. */
 @Injectable()
 export class RunTail {
-  constructor(
-    private readonly database: Database,
-    private readonly log: RunLogStore,
-  ) {}
+  constructor(private readonly database: Database) {}
 
   /** One statement, however many runs. What does not exist any more is left out. */
   async heads(runIds: readonly string[]): Promise<RunHead[]> {
-    const rows = await this.database.query<HeadRow & Record<string, unknown>>(HEADS, [runIds]);
-    return rows.map((row) => ({
-      runId: row.id,
-      lastSeq: Number(row.last_seq),
-      state: row.state,
+    const rows = await this.database.query<HeadRow>(HEADS, [runIds]);
+    return rows.map(({ status_message, waiting_reason, team_uid, is_live, debug_until, debug_active, ...head }) => ({
+      ...head,
       statusMessage: withDebugWindow(
-        withWaitingReason(row.status_message, row.waiting_reason, { teamUid: row.team_uid }),
-        toDebugWindow(row),
+        withWaitingReason(status_message, waiting_reason, { teamUid: team_uid }),
+        toDebugWindow({ debug_until, debug_active }),
       ),
-      updatedAt: row.updated_at,
-      conversationId: row.conversation_id,
-      conversationFormat: row.conversation_format,
-      isEnded: !row.is_live && isEnded(row.state, row.is_live),
+      isEnded: !is_live && isEnded(head.state, is_live),
     }));
   }
 
@@ -88,11 +83,22 @@ export class RunTail {
 
   /** Events after `afterSeq` in order, at most `limit`. */
   read(runId: string, afterSeq: number, limit: number): Promise<RunEvent[]> {
-    return this.log.read(runId, afterSeq, limit);
+    return this.database.query<RunEvent>(READ, [runId, afterSeq, limit]);
+  }
+
+  /**
+   * Before data that was derived from a log is stored: whether the log is complete from its first event, and stays until `tx`
+   * ends. False once retention has deleted the log or the run, or is about to. The lock stops nothing but deletion, and is
+   * never waited for. Two statements: only one that begins after the lock was given sees what the lock's last holder has
+   * deleted.
+   */
+  async holdWhole(tx: Queryable, runId: string): Promise<boolean> {
+    const held = await tx.query(HOLD, [runId]);
+    return held.length > 0 && (await tx.query(FIRST, [runId])).length > 0;
   }
 
   /** Those among them that are timeline entries. */
   readLifecycle(runId: string, afterSeq: number, limit: number): Promise<RunEvent[]> {
-    return this.log.readLifecycle(runId, afterSeq, limit);
+    return this.database.query<RunEvent>(READ_KINDS, [runId, afterSeq, limit, LIFECYCLE_KINDS]);
   }
 }

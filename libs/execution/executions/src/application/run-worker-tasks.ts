@@ -14,7 +14,6 @@ import { type WorkerRef, WorkerTasks } from '#execution/worker-gateway';
 import { slotKey, workerPool } from '../domain/run.js';
 import { type KnownTask, WorkerExecutionsStore, type WorkerPlaceKeys } from '../persistence/worker-executions.store.js';
 import { IdleSessions } from './idle-sessions.js';
-import { WorkerDispatcher } from './worker-dispatcher.js';
 import { type Reception, WorkerMessages } from './worker-messages.js';
 import { WorkerPlacement } from './worker-placement.js';
 
@@ -33,8 +32,7 @@ export class RunWorkerTasks extends WorkerTasks implements OnModuleDestroy {
   constructor(
     private readonly database: Database,
     private readonly messages: WorkerMessages,
-    private readonly offers: WorkerPlacement,
-    private readonly delivery: WorkerDispatcher,
+    private readonly placement: WorkerPlacement,
     private readonly executions: WorkerExecutionsStore,
     private readonly idleSessions: IdleSessions,
   ) {
@@ -47,15 +45,15 @@ export class RunWorkerTasks extends WorkerTasks implements OnModuleDestroy {
 
   override async arriving(worker: WorkerRef): Promise<void> {
     for (const stop of await this.executions.toStopOnArrival(placeOf(worker)))
-      this.delivery.stop({ ...stop, connectionId: worker.connectionId });
+      this.placement.stop({ ...stop, connectionId: worker.connectionId });
   }
 
   override connected(worker: WorkerRef): void {
-    this.offers.welcome(worker);
+    this.placement.welcome(worker);
   }
 
   override slotFreed(worker: WorkerRef): void {
-    this.offers.look(worker);
+    this.placement.look(worker);
   }
 
   override claimed(worker: WorkerRef, data: TaskClaimed['data'], waitedMs: number): Promise<void> {

@@ -1,60 +1,92 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Settings } from '#platform/config';
-import { Database, isDatabaseUnavailable, type Statement } from '#platform/persistence';
+import { Database, isDatabaseUnavailable, type Statement, statement } from '#platform/persistence';
+import { EXTERNAL_POOL } from '../domain/run.js';
 import { ApprovalsService } from './approvals.service.js';
-import { RunLimitEnforcer } from './run-limit-enforcer.js';
-import { DisabledUsers } from './disabled-users.js';
-import { FinishExecution, type LossOptions } from './finish-execution.js';
+import { FinishExecution } from './finish-execution.js';
 import { IdleSessions } from './idle-sessions.js';
+import { RunLimitEnforcer } from './run-limit-enforcer.js';
+import { RunStopper } from './run-stopper.js';
 
 /**
  * `$1`: milliseconds that self-hosted workers have to connect again after a time without any API process; until then nobody
  * could renew the leases of what they execute.
  */
-const OVERDUE: Statement = {
-  name: 'executions.overdue',
-  text: `SELECT id, coalesce(fence_at <= headrace.now(), false) AS is_fenced, phase FROM executions
+const OVERDUE = statement('executions.overdue')`
+  SELECT id, coalesce(fence_at <= headrace.now(), false) AS is_fenced, phase FROM executions
    WHERE ended_at IS NULL AND (fence_at <= headrace.now() OR lease_expires_at <= headrace.now()
      AND (worker_connection_id IS NULL OR phase = 'offered'
        OR headrace.workers_reachable_since() <= headrace.now() - $1::int * interval '1 millisecond'))
-   ORDER BY lease_expires_at LIMIT 200`,
-};
+   ORDER BY lease_expires_at LIMIT 200`;
 
-/** Ends executions whose lease has expired, so that no run hangs forever. Any number of processes may sweep at once. */
+const UNANSWERED = statement('approvals.overdue')`
+  SELECT run_id, id FROM approvals WHERE state = 'pending' AND expires_at <= headrace.now() ORDER BY expires_at LIMIT 100`;
+
+/** Runs that may have worked for as long as they may. Not those that wait for a person: their time stands still. */
+const OUT_OF_TIME = statement('limits.due')`
+  SELECT e.id, e.run_id FROM executions e JOIN runs r ON r.id = e.run_id
+   WHERE e.ceiling_at <= headrace.now() AND e.ended_at IS NULL AND e.desired = 'run' AND r.state = 'INPROGRESS'
+   ORDER BY e.ceiling_at LIMIT 200`;
+
+/**
+ * Personal runs of a disabled user, and runs that they execute on another machine. A run that is being offered is
+ * left alone: it fails when it is claimed.
+ */
+const OF_DISABLED_USERS = statement('executions.live-of-disabled-users')`
+  SELECT e.id, e.run_id FROM executions e
+   JOIN runs r ON r.id = e.run_id
+   JOIN users u ON u.uid = coalesce(r.owner_user_uid, CASE WHEN r.pool = '${EXTERNAL_POOL}' THEN r.creator_uid END)
+   WHERE e.ended_at IS NULL AND e.phase <> 'offered' AND e.desired NOT IN ('stop', 'kill') AND u.disabled_at IS NOT NULL
+   LIMIT 200`;
+
+type Overdue = { id: string; is_fenced: boolean; phase: string };
+
+/**
+ * Ends executions whose lease has expired, so that no run hangs forever, idle sessions, unanswered permission requests, and
+ * runs of disabled users. Any number of processes may sweep at once.
+ */
 @Injectable()
 export class SweepExecutions {
   private readonly logger = new Logger(SweepExecutions.name);
 
   constructor(
     private readonly database: Database,
+    private readonly settings: Settings,
     private readonly finish: FinishExecution,
     private readonly idleSessions: IdleSessions,
     private readonly approvals: ApprovalsService,
     private readonly limits: RunLimitEnforcer,
-    private readonly disabledUsers: DisabledUsers,
-    private readonly settings: Settings,
+    private readonly stopper: RunStopper,
   ) {}
 
-  /** Returns how many executions were given up. */
   async execute(): Promise<number> {
     let lost = 0;
     const { workerReconnectTimeout } = this.settings;
-    for (const { id, is_fenced, phase } of await this.database.query<OverdueRow>(OVERDUE, [workerReconnectTimeout])) {
+    for (const { id, is_fenced, phase } of await this.database.query<Overdue>(OVERDUE, [workerReconnectTimeout])) {
       const reason = is_fenced ? 'fenced' : phase === 'offered' ? 'claim_expired' : 'lease_expired';
       await this.each(`execution ${id}`, async () => {
-        const isStillLost: LossOptions['isStillLost'] = ({ is_expired, is_fenced: isFenced }) => is_expired || isFenced;
+        const isStillLost = (locked: { is_expired: boolean; is_fenced: boolean }) =>
+          locked.is_expired || locked.is_fenced;
         if (await this.finish.lose(id, reason, { isStillLost })) lost += 1;
       });
     }
     await this.each('idle sessions', () => this.idleSessions.closeOverdue());
     await this.each('debug windows', () => this.idleSessions.closeDebugWindows());
-    await this.approvals.expireOverdue((what, work) => this.each(what, work));
-    await this.limits.sweep((what, work) => this.each(what, work));
-    await this.disabledUsers.sweep((what, work) => this.each(what, work));
+    await this.eachOf(UNANSWERED, 'approval', (runId, id) => this.approvals.expire(runId, id));
+    await this.eachOf(OUT_OF_TIME, 'the limits of execution', (runId, id) => this.limits.endIfDue(runId, id));
+    await this.eachOf(OF_DISABLED_USERS, 'the disabled user of execution', (runId, id) =>
+      this.stopper.stopOfDisabledUser(runId, id),
+    );
+    if (lost > 0) this.logger.warn(`Ended ${lost} execution(s) whose runner was silent.`);
     return lost;
   }
 
-  /** One row that cannot be swept must not keep the others; a database that is away ends the round. */
+  private async eachOf(due: Statement, what: string, end: (runId: string, id: string) => Promise<void>): Promise<void> {
+    for (const { id, run_id: runId } of await this.database.query<{ id: string; run_id: string }>(due))
+      await this.each(`${what} ${id}`, () => end(runId, id));
+  }
+
+  /** One row that cannot be swept must not keep the others; a database that is unavailable ends the sweep. */
   private async each(what: string, work: () => Promise<void>): Promise<void> {
     try {
       await work();
@@ -67,5 +99,3 @@ export class SweepExecutions {
     }
   }
 }
-
-type OverdueRow = { id: string; is_fenced: boolean; phase: string };

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { Readable } from 'node:stream';
 import { newUuid } from '#platform/kernel';
-import { Database, type Statement } from '#platform/persistence';
+import { Database, statement } from '#platform/persistence';
 import { MAX_TRANSCRIPT_BYTES } from '#execution/runner-protocol';
 import { ObjectDisposal, ObjectStore, type StoredObject } from '#platform/storage';
 import { ExecutionsStore, LEASED } from '../persistence/executions.store.js';
@@ -9,23 +9,20 @@ import { ExecutionsStore, LEASED } from '../persistence/executions.store.js';
 /** `runs.transcript`: where the newest raw transcript lies, and what wrote it. */
 export interface TranscriptPointer {
   readonly key: string;
-  /** The harness that wrote it. */
   readonly format: string;
   readonly session_id: string;
 }
 
-const FIND_LEASED: Statement = {
-  name: 'transcripts.leased',
-  text: `SELECT e.run_id, r.transcript FROM executions e JOIN runs r ON r.id = e.run_id
-  WHERE ${LEASED}`,
-};
-const POINT: Statement = {
-  name: 'transcripts.point',
-  text: `WITH before AS (SELECT r.id, r.transcript->>'key' AS key FROM runs r JOIN executions e ON e.run_id = r.id
+type LeasedTranscript = { run_id: string; transcript: TranscriptPointer | null };
+
+const FIND_LEASED = statement('transcripts.leased')`
+  SELECT e.run_id, r.transcript FROM executions e JOIN runs r ON r.id = e.run_id
+  WHERE ${LEASED}`;
+const POINT = statement('transcripts.point')`
+  WITH before AS (SELECT r.id, r.transcript->>'key' AS key FROM runs r JOIN executions e ON e.run_id = r.id
      WHERE e.id = $1 AND e.lease_epoch = $2 AND e.ended_at IS NULL FOR NO KEY UPDATE OF r)
-  UPDATE runs SET transcript = $3::jsonb FROM before WHERE runs.id = before.id RETURNING before.key AS old_key`,
-};
-const POINTER: Statement = { name: 'transcripts.pointer', text: `SELECT transcript FROM runs WHERE id = $1` };
+  UPDATE runs SET transcript = $3::jsonb FROM before WHERE runs.id = before.id RETURNING before.key AS old_key`;
+const POINTER = statement('transcripts.pointer')`SELECT transcript FROM runs WHERE id = $1`;
 
 /** Raw transcripts: the agent's own session file, replaced after every turn, and what a later execution resumes from. */
 @Injectable()
@@ -66,7 +63,6 @@ export class Transcripts {
     return 'lease_lost';
   }
 
-  /** For the runner that resumes the session. */
   async readFor(executionId: string, leaseEpoch: number): Promise<StoredObject | 'none' | 'lease_lost'> {
     const leased = await this.leased(executionId, leaseEpoch);
     if (!leased) return 'lease_lost';
@@ -92,15 +88,9 @@ export class Transcripts {
   }
 
   /** Through the runner's lease, which the call renews: the runner counts on it. */
-  private async leased(
-    executionId: string,
-    leaseEpoch: number,
-  ): Promise<{ run_id: string; transcript: TranscriptPointer | null } | null> {
+  private async leased(executionId: string, leaseEpoch: number): Promise<LeasedTranscript | null> {
     if ((await this.executions.renew(executionId, leaseEpoch)) === null) return null;
-    const [leased] = await this.database.query<{ run_id: string; transcript: TranscriptPointer | null }>(FIND_LEASED, [
-      executionId,
-      leaseEpoch,
-    ]);
+    const [leased] = await this.database.query<LeasedTranscript>(FIND_LEASED, [executionId, leaseEpoch]);
     return leased ?? null;
   }
 
@@ -116,5 +106,4 @@ export class Transcripts {
   }
 }
 
-const prefixOf = (runId: string): string => `transcripts/${runId}`;
-const keyFor = (runId: string): string => `${prefixOf(runId)}/${newUuid()}.jsonl`;
+const keyFor = (runId: string): string => `transcripts/${runId}/${newUuid()}.jsonl`;

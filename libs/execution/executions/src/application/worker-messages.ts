@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { ERROR_CODES, isUuid, toStorableText, truncateUtf8 } from '#platform/kernel';
+import { ERROR_CODES, type ErrorCode, isUuid, toStorableText, truncateUtf8 } from '#platform/kernel';
 import { Database, type Queryable } from '#platform/persistence';
 import type { TaskCompleted, TaskFailed } from '#execution/worker-protocol';
 import type { WorkerRef } from '#execution/worker-gateway';
@@ -10,13 +10,12 @@ import { type LockedRun, RunTransitions } from '../persistence/run-transitions.s
 import { WorkerExecutionsStore } from '../persistence/worker-executions.store.js';
 import { FollowupsStore } from '../persistence/followups.store.js';
 import { RunLogStore } from '../persistence/run-log.store.js';
+import { MAX_MESSAGE_BYTES } from './event-context.js';
 import { AssignmentSource } from './assignment-source.js';
 import { ExecutionFinalizer } from './execution-finalizer.js';
 
 /** `unsure`: another connection holds the execution, which may be dead; asked again later it will be known. */
 export type Reception = 'taken' | 'ignored' | 'unsure';
-
-const MAX_MESSAGE_BYTES = 16_384;
 
 /**
  * What workers say about runs. Their messages name a run only, so they count for its live execution, and only from the
@@ -57,36 +56,18 @@ export class WorkerMessages {
     });
   }
 
-  /** Where a runner reports, its word about the run counts; without one, the worker's. */
   completed(worker: WorkerRef, data: TaskCompleted['data']): Promise<Reception> {
-    const isCancelled = isCancelledOnWorker(data);
-    return this.asHolder(worker, data.task_id, async (tx, run, execution, isOwn) => {
-      if (isOwn && (await this.isAboutEarlier(tx, execution, worker, isCancelled))) return;
-      const begun = await this.begun(tx, run, execution, worker);
-      if (begun === 'no') return;
-      if (begun === 'without_runner') await this.transitions.setStartFromClaim(tx, run.id, execution.id);
-      let { state } = run;
-      if (isCancelled) state = await this.cancel(tx, run, execution, worker);
-      else if (begun === 'without_runner') state = await this.succeed(tx, run, execution);
-      const reason = isCancelled ? 'cancelled' : 'completed';
-      await this.endings.end(tx, { ...run, state }, execution, { kind: 'closed', reason });
+    const isStopped = isCancelledOnWorker(data);
+    return this.finished(worker, data, isStopped, null, async (tx, run, execution, hasRunner) => {
+      const state = hasRunner ? run.state : await this.succeed(tx, run, execution);
+      await this.endings.end(tx, { ...run, state }, execution, { kind: 'closed', reason: 'completed' });
     });
   }
 
   async failed(worker: WorkerRef, data: TaskFailed['data']): Promise<Reception> {
     const code = workerFailureCode(data);
     let brokenSetUpOf: string | null = null;
-    const isCancelled = isCancelledOnWorker(data);
-    const reception = await this.asHolder(worker, data.task_id, async (tx, run, execution, isOwn) => {
-      if (isOwn && (await this.isAboutEarlier(tx, execution, worker, isStoppedOnWorker(data)))) return;
-      const begun = await this.begun(tx, run, execution, worker);
-      if (begun === 'no') return;
-      if (begun === 'without_runner' && code !== 'environment_setup_failed')
-        await this.transitions.setStartFromClaim(tx, run.id, execution.id);
-      if (isCancelled) {
-        const state = await this.cancel(tx, run, execution, worker);
-        return this.endings.end(tx, { ...run, state }, execution, { kind: 'closed', reason: 'cancelled' });
-      }
+    const reception = await this.finished(worker, data, isStoppedOnWorker(data), code, async (tx, run, execution) => {
       const message = truncateUtf8(toStorableText(data.message).text, MAX_MESSAGE_BYTES).text;
       await this.endings.end(tx, run, execution, {
         kind: 'failed',
@@ -102,6 +83,26 @@ export class WorkerMessages {
     });
     if (brokenSetUpOf !== null) await this.assignments.recordSetup(brokenSetUpOf, 'failed');
     return reception;
+  }
+
+  /** Where a runner reports, its word about the run counts; without one, the worker's. */
+  private finished(
+    worker: WorkerRef,
+    data: TaskCompleted['data'] | TaskFailed['data'],
+    isStopped: boolean,
+    code: ErrorCode | null,
+    end: (tx: Queryable, run: LockedRun, execution: Execution, hasRunner: boolean) => Promise<void>,
+  ): Promise<Reception> {
+    return this.asHolder(worker, data.task_id, async (tx, run, execution, isOwn) => {
+      if (isOwn && (await this.isAboutEarlier(tx, execution, worker, isStopped))) return;
+      const begun = await this.begun(tx, run, execution, worker);
+      if (begun === 'no') return;
+      if (begun === 'without_runner' && code !== 'environment_setup_failed')
+        await this.transitions.setStartFromClaim(tx, run.id, execution.id);
+      if (!isCancelledOnWorker(data)) return end(tx, run, execution, begun === 'with_runner');
+      const state = await this.cancel(tx, run, execution, worker);
+      await this.endings.end(tx, { ...run, state }, execution, { kind: 'closed', reason: 'cancelled' });
+    });
   }
 
   private asHolder(

@@ -1,26 +1,45 @@
 import { Injectable, Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
 import { randomUUID } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
+import { LRUCache } from 'lru-cache';
+import { Settings } from '#platform/config';
+import { BackgroundTasks, defineTask, type PeriodicTask } from '#platform/jobs';
 import { DatabaseListener, isDatabaseUnavailable } from '#platform/persistence';
 import { type WorkerRef, WorkerSockets } from '#execution/worker-gateway';
-import { WORKER_OFFERS_CHANNEL, WORKER_RUNS_CHANNEL } from '../domain/lease.js';
+import { ExecutionTokens } from '../domain/execution-token.js';
+import { WORKER_OFFERS_CHANNEL, WORKER_RUNS_CHANNEL, WORKER_STOPS_CHANNEL } from '../domain/lease.js';
+import { toAssignmentFrame, type WorkerOffer } from '../domain/worker-assignment.js';
 import { WorkerExecutionsStore } from '../persistence/worker-executions.store.js';
-import { WorkerOffersStore, type WorkerPlace } from '../persistence/worker-offers.store.js';
+import { WorkerOffersStore, type WorkerPlace, type WorkerStop } from '../persistence/worker-offers.store.js';
+import { AssignmentSource } from './assignment-source.js';
 import { IdleSessions } from './idle-sessions.js';
-import { WorkerDispatcher } from './worker-dispatcher.js';
 
 /** Costs a lost notification at most this long, within the claim deadline. */
 const POLL_MS = 5000;
 const PLACES_AT_ONCE = 200;
+const MAX_REMEMBERED = 20_000;
+
+const PLACE_ON_WORKERS_TASK = defineTask({
+  name: 'place-on-workers',
+  library: 'executions',
+  process: 'api',
+  scope: 'process',
+  period: POLL_MS,
+  description: 'Places queued runs on the workers that are connected to this process, and sends them their offers.',
+  wakeUp: { by: 'a run waits for a connected worker, or one is free' },
+});
 
 /**
- * Places queued runs on the self-hosted workers whose sockets this process holds, and gives offers to them, those that other
- * processes made included. Woken by notifications; what comes while a round is under way shares the next one.
+ * Places queued runs on the self-hosted workers whose sockets this process holds, and sends them their offers, also those that
+ * other processes made, and cancellations.
  */
 @Injectable()
 export class WorkerPlacement implements OnApplicationBootstrap, OnModuleDestroy {
   private readonly logger = new Logger(WorkerPlacement.name);
   private readonly placedBy = randomUUID();
+  private readonly tokens: ExecutionTokens;
+  /** The execution that a connection was last offered of a run: a cancellation of an earlier one must not hit it. */
+  private readonly lastOffered = new LRUCache<string, string>({ max: MAX_REMEMBERED });
   private readonly places = new Map<string, WorkerPlace>();
   private readonly connections = new Set<string>();
   /** That have just come, and cannot tell what they run. */
@@ -29,33 +48,36 @@ export class WorkerPlacement implements OnApplicationBootstrap, OnModuleDestroy 
   private readonly recent = new Map<string, number>();
   private looksForSilent = false;
   private readonly unsubscribe: (() => void)[] = [];
-  private poll: NodeJS.Timeout | null = null;
-  private round: Promise<void> | null = null;
-  private isClosed = false;
+  private readonly task: PeriodicTask;
 
   constructor(
-    private readonly store: WorkerOffersStore,
+    private readonly settings: Settings,
+    private readonly offers: WorkerOffersStore,
     private readonly executions: WorkerExecutionsStore,
     private readonly sockets: WorkerSockets,
-    private readonly delivery: WorkerDispatcher,
+    private readonly assignments: AssignmentSource,
     private readonly idleSessions: IdleSessions,
     private readonly listener: DatabaseListener,
-  ) {}
+    tasks: BackgroundTasks,
+  ) {
+    this.tokens = new ExecutionTokens(settings.secretsKey ?? '');
+    this.task = tasks.implement(PLACE_ON_WORKERS_TASK, (signal, cause) => {
+      if (cause === 'period') this.addAll();
+      return this.work(signal);
+    });
+  }
 
   onApplicationBootstrap(): void {
     this.unsubscribe.push(
       this.listener.subscribe(WORKER_RUNS_CHANNEL, (payload) => this.runWaits(payload)),
       this.listener.subscribe(WORKER_OFFERS_CHANNEL, (payload) => this.offerWaits(payload)),
+      this.listener.subscribe(WORKER_STOPS_CHANNEL, (payload) => this.toStop(payload)),
     );
-    this.poll = setInterval(() => this.lookEverywhere(), POLL_MS);
-    this.poll.unref();
   }
 
   async onModuleDestroy(): Promise<void> {
-    this.isClosed = true;
     for (const end of this.unsubscribe) end();
-    if (this.poll) clearInterval(this.poll);
-    await this.round;
+    await this.task.stop();
   }
 
   /** A worker has come: what one before it left is looked after, and something may be offered to it. */
@@ -67,14 +89,16 @@ export class WorkerPlacement implements OnApplicationBootstrap, OnModuleDestroy 
     this.look(worker);
   }
 
-  /** Something may be offered to this worker. */
   look({ teamUid: team, workerHost: host }: WorkerRef): void {
     this.places.set(`${team} ${host}`, { team, host });
-    this.wake();
+    this.task.wake();
   }
 
   private runWaits(payload: string): void {
-    if (payload === '') return this.lookEverywhere();
+    if (payload === '') {
+      this.addAll();
+      return this.task.wake();
+    }
     const space = payload.indexOf(' ');
     const [team, host] = [payload.slice(0, space), payload.slice(space + 1)];
     const worker = this.sockets.local().find((ref) => ref.workerHost === host && ref.teamUid === team);
@@ -84,10 +108,11 @@ export class WorkerPlacement implements OnApplicationBootstrap, OnModuleDestroy 
   private offerWaits(connectionId: string): void {
     if (this.sockets.find(connectionId) === undefined) return;
     this.connections.add(connectionId);
-    this.wake();
+    this.task.wake();
   }
 
-  private lookEverywhere(): void {
+  /** Every place and connection of this process is to be handled, as notifications may have been lost. */
+  private addAll(): void {
     const local = this.sockets.local();
     this.forgetRecent();
     if (local.length === 0) return;
@@ -96,7 +121,6 @@ export class WorkerPlacement implements OnApplicationBootstrap, OnModuleDestroy 
       this.places.set(`${team} ${host}`, { team, host });
       this.connections.add(connectionId);
     }
-    this.wake();
   }
 
   private forgetRecent(): void {
@@ -105,32 +129,15 @@ export class WorkerPlacement implements OnApplicationBootstrap, OnModuleDestroy 
       if (since < before || this.sockets.find(id) === undefined) this.recent.delete(id);
   }
 
-  private wake(): void {
-    if (this.isClosed) return;
-    this.round ??= this.work()
-      .then(
-        () => true,
-        (error: unknown) => {
-          if (!isDatabaseUnavailable(error)) this.logger.error(error);
-          return false;
-        },
-      )
-      .then((isDone) => {
-        this.round = null;
-        // What came after the round's last look; after one that failed the poll looks again.
-        if (isDone && this.places.size + this.connections.size > 0) this.wake();
-      });
-  }
-
-  private async work(): Promise<void> {
-    while (!this.isClosed && this.places.size + this.connections.size > 0) {
+  private async work(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted && this.places.size + this.connections.size > 0) {
       await this.adopt();
       const places = [...this.places.values()].slice(0, PLACES_AT_ONCE);
       for (const { team, host } of places) this.places.delete(`${team} ${host}`);
       if (places.length > 0) await this.place(places);
       const connections = [...this.connections];
       this.connections.clear();
-      if (connections.length > 0) await this.delivery.deliver(connections);
+      if (connections.length > 0) await this.deliver(connections);
     }
   }
 
@@ -138,19 +145,85 @@ export class WorkerPlacement implements OnApplicationBootstrap, OnModuleDestroy 
     const arrived = [...this.arrived];
     if (arrived.length > 0) await this.executions.adopt(arrived);
     for (const id of arrived) this.arrived.delete(id);
-    if (this.looksForSilent && this.recent.size > 0) await this.executions.adoptFromSilent([...this.recent.keys()]);
+    if (this.looksForSilent && this.recent.size > 0) await this.executions.adopt([...this.recent.keys()], true);
     this.looksForSilent = false;
   }
 
   private async place(places: readonly WorkerPlace[]): Promise<void> {
-    const { connectionIds, full, more } = await this.store.place(places, this.placedBy);
+    const { connectionIds, full, more } = await this.offers.place(places, this.placedBy);
     const elsewhere: string[] = [];
     for (const id of connectionIds) {
       if (this.sockets.find(id) === undefined) elsewhere.push(id);
       else this.connections.add(id);
     }
-    if (elsewhere.length > 0) await this.store.tell(elsewhere);
+    if (elsewhere.length > 0) await this.offers.tell(elsewhere);
     for (const { team, host } of more) this.places.set(`${team} ${host}`, { team, host });
     for (const place of full) await this.idleSessions.closeOldestOn(place);
+  }
+
+  /** Sends what was offered to these connections and not sent yet. */
+  private async deliver(connectionIds: readonly string[]): Promise<void> {
+    const offers = await this.offers.take(connectionIds);
+    const sent = await Promise.all(offers.map((offer) => this.send(offer)));
+    const unsent = offers.filter((_, index) => !sent[index]).map(({ executionId }) => executionId);
+    if (unsent.length > 0) await this.offers.putBack(unsent);
+  }
+
+  /** The worker is to stop an execution, unless it was given a later one of the same run. */
+  stop({ connectionId, runId, executionId }: WorkerStop): void {
+    const last = this.lastOffered.get(`${connectionId} ${runId}`);
+    if (last !== undefined && BigInt(last) > BigInt(executionId)) return;
+    this.sockets.send(connectionId, { type: 'task_cancellation', data: { task_id: runId } });
+  }
+
+  private async send(offer: WorkerOffer): Promise<boolean> {
+    try {
+      const worker = this.sockets.find(offer.connectionId);
+      // Our own worker's runner asks for secrets with its claim, and brings its runner; others need both in the assignment.
+      const { config, dockerImage, secrets } = await this.assignments.describeOffer(
+        offer.config,
+        worker && !worker.speaksHello ? worker.teamUid : null,
+      );
+      const { workerSidecarImage: sidecarImage } = this.settings;
+      const frame = toAssignmentFrame(
+        { ...offer, config },
+        {
+          token: this.tokens.mint(offer.executionId),
+          dockerImage,
+          sidecarImage: sidecarImage === '' || worker?.speaksHello === true ? null : sidecarImage,
+          secrets,
+        },
+      );
+      const isSent = this.sockets.send(offer.connectionId, frame);
+      if (isSent) this.lastOffered.set(`${offer.connectionId} ${offer.runId}`, offer.executionId);
+      return isSent;
+    } catch (error) {
+      this.logger.error({
+        msg: 'An offer could not be put together.',
+        execution_id: offer.executionId,
+        run_id: offer.runId,
+        error: error instanceof Error ? error.stack : String(error),
+      });
+      return false;
+    }
+  }
+
+  private toStop(payload: string): void {
+    if (payload === '') {
+      void this.stopWhatWasMissed();
+      return;
+    }
+    const [connectionId = '', runId = '', executionId = ''] = payload.split(' ');
+    if (this.sockets.find(connectionId)) this.stop({ connectionId, runId, executionId });
+  }
+
+  private async stopWhatWasMissed(): Promise<void> {
+    try {
+      const local = this.sockets.local().map(({ connectionId }) => connectionId);
+      if (local.length === 0) return;
+      for (const stop of await this.offers.toStop(local)) this.stop(stop);
+    } catch (error) {
+      if (!isDatabaseUnavailable(error)) this.logger.error(error);
+    }
   }
 }

@@ -49,5 +49,4 @@ export const phaseGuard = (event: ExecutionEvent): string =>
     .map((phase) => `'${phase}'`)
     .join(', ')})`;
 
-/** SQL literal: the phase that `event` leads to. */
 export const phaseAfter = (event: ExecutionEvent): string => `'${EXECUTION_PHASE_MACHINE.target(event)}'`;

@@ -32,7 +32,8 @@ export class ExecutionTokens {
   }
 
   /** Marks the processes of an execution. Agents see their own; nobody can compute another's. */
-  cookie(executionId: string): string {
+  marker(executionId: string): string {
+    // The first word is part of the value, which executions of an earlier version have too.
     return macOf(this.key, `cookie ${executionId}`).toString('hex');
   }
 }

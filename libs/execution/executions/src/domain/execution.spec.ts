@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { ExecutionTokens } from './execution-token.js';
-import { beatSeconds, leaseGraceMs, sweepIntervalMs } from './lease.js';
+import { leaseTimes, leaseGraceMs, sweepIntervalMs } from './lease.js';
 import { turnOutcome } from './turn-outcome.js';
 
 describe('ExecutionTokens', () => {
@@ -14,7 +14,7 @@ describe('ExecutionTokens', () => {
     expect(tokens.verify('')).toBeNull();
     expect(new ExecutionTokens('other'.repeat(8)).verify(token)).toBeNull();
     expect(new ExecutionTokens('other'.repeat(8), ['k'.repeat(32)]).verify(token)).toBe('17');
-    expect(tokens.cookie('17')).not.toContain(token.slice(7));
+    expect(tokens.marker('17')).not.toContain(token.slice(7));
   });
 });
 
@@ -37,7 +37,7 @@ describe('lease times', () => {
       const runnerFence = (ttl * 8) / 9;
       expect(runnerFence).toBeLessThan(leaseGraceMs(ttl));
       if (ttl <= 3000) expect(leaseGraceMs(ttl) + sweepIntervalMs(ttl)).toBeLessThanOrEqual(ttl * 1.3 + 2000);
-      expect(beatSeconds(ttl) * 1000 * 1.2).toBeLessThan(runnerFence / 2);
+      expect(leaseTimes(ttl).next_beat_seconds * 1000 * 1.2).toBeLessThan(runnerFence / 2);
     }
   });
 });

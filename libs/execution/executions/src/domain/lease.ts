@@ -30,10 +30,11 @@ export function workerGraceMs(leaseTtlMs: number): number {
   return Math.round((leaseTtlMs * 10) / 9);
 }
 
-/** Seconds between a runner's beats. */
-export function beatSeconds(leaseTtlMs: number): number {
-  return leaseTtlMs / 3000;
-}
+/** What a runner learns about its lease: how long it lasts, and how often to renew it. */
+export const leaseTimes = (leaseTtlMs: number) => ({
+  ttl_seconds: leaseTtlMs / 1000,
+  next_beat_seconds: leaseTtlMs / 3000,
+});
 
 /** How often the sweeper looks, so that the whole stays within lease time + 30 % + 2 s. */
 export function sweepIntervalMs(leaseTtlMs: number): number {

@@ -1,11 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { OutputQuota, type Stored } from './output-quota.js';
+import { OutputQuota } from './output-quota.js';
+import type { NewRunEvent } from './run.js';
 
 const LIMIT = 100_000;
 /** What the server keeps, with its margin. */
 const KEPT = LIMIT + 1_048_576;
 const TEXT = 'x'.repeat(10_000);
-const chunk: Stored = { kind: 'message_chunk', data: { message_id: 'm', text: TEXT } };
+const chunk: NewRunEvent = { kind: 'message_chunk', data: { message_id: 'm', text: TEXT } };
 
 describe('OutputQuota', () => {
   it('stores everything within the limit and its margin', () => {

@@ -1,5 +1,5 @@
 import { truncateUtf8 } from '#platform/kernel';
-import type { RunEventKind } from '#execution/runner-protocol';
+import type { NewRunEvent } from './run.js';
 
 /** What may be left out: everything else says what happened to the run. As the runner has it. */
 const DROPPABLE: ReadonlySet<string> = new Set(['message_chunk', 'thought_chunk', 'tool_call', 'plan', 'mode_changed']);
@@ -9,11 +9,6 @@ const MARGIN = 1.25;
 const MIN_MARGIN_BYTES = 1_048_576;
 const MAX_KEPT_BYTES = 4096;
 const MAX_KEPT_TEXT_BYTES = 1024;
-
-export interface Stored {
-  readonly kind: RunEventKind;
-  readonly data: object;
-}
 
 /**
  * Counts the bytes of an execution's events. Beyond the limit one `output_truncated` is stored, conversation is left out
@@ -36,21 +31,22 @@ export class OutputQuota {
     return this.used;
   }
 
-  /** What to store instead of an event. */
-  admit({ kind, data }: Stored): Stored[] {
+  admit({ kind, data }: NewRunEvent): NewRunEvent[] {
     const wasWithin = this.used <= this.limit;
     const bytes = jsonBytes(data);
     this.used += bytes;
     if (this.used <= this.limit) return [{ kind, data }];
     if (this.used > 2 * this.limit && !wasWithin) return [];
-    const truncated: Stored[] = wasWithin ? [{ kind: 'output_truncated', data: { limit_bytes: this.maxBytes } }] : [];
+    const truncated: NewRunEvent[] = wasWithin
+      ? [{ kind: 'output_truncated', data: { limit_bytes: this.maxBytes } }]
+      : [];
     return [...truncated, ...(DROPPABLE.has(kind) ? endOf({ kind, data }) : [{ kind, data: cut(data, bytes) }])];
   }
 }
 
 const jsonBytes = (data: object): number => Buffer.byteLength(JSON.stringify(data));
 
-function endOf({ kind, data }: Stored): Stored[] {
+function endOf({ kind, data }: NewRunEvent): NewRunEvent[] {
   const { tool_call_id: id, status, denied } = data as Record<string, unknown>;
   if (kind !== 'tool_call' || typeof id !== 'string' || !ENDED.includes(status)) return [];
   return [{ kind, data: { tool_call_id: id.slice(0, 256), status, ...(denied === true ? { denied } : {}) } }];

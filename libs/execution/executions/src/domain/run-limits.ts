@@ -1,10 +1,10 @@
 import type { AgentConfig, RunUsage, StatusMessage } from './run.js';
 
-/** What a run may use up, over all its executions; absent: no end. */
+/** What a run may use up, over all its executions, by the names of its configuration; absent or null: no end. */
 export interface RunLimits {
-  readonly maxRuntimeMinutes?: number;
-  readonly maxCostUsd?: number;
-  readonly maxTokens?: number;
+  readonly max_runtime_minutes?: number | null;
+  readonly max_cost_usd?: number | null;
+  readonly max_tokens?: number | null;
 }
 
 /** What it has used up. `workedMs`: how long its agents have worked, without the time that they waited for a person. */
@@ -13,16 +13,8 @@ export interface Spent {
   readonly usage: RunUsage | null;
 }
 
-export function limitsOf(config: AgentConfig): RunLimits {
-  const { max_runtime_minutes: minutes, max_cost_usd: cost, max_tokens: tokens } = config;
-  return {
-    ...(typeof minutes === 'number' ? { maxRuntimeMinutes: minutes } : {}),
-    ...(typeof cost === 'number' ? { maxCostUsd: cost } : {}),
-    ...(typeof tokens === 'number' ? { maxTokens: tokens } : {}),
-  };
-}
-
-export const hasLimits = (config: AgentConfig): boolean => Object.keys(limitsOf(config)).length > 0;
+export const hasLimits = ({ max_runtime_minutes, max_cost_usd, max_tokens }: AgentConfig): boolean =>
+  typeof (max_runtime_minutes ?? max_cost_usd ?? max_tokens) === 'number';
 
 /** Undefined while no agent has reported tokens. */
 export function tokensOf(usage: RunUsage | null): number | undefined {
@@ -32,14 +24,14 @@ export function tokensOf(usage: RunUsage | null): number | undefined {
 
 /** The first ceiling that is reached, in a sentence with its name and the figures; null: none is. */
 export function reachedLimit(limits: RunLimits, { workedMs, usage }: Spent): string | null {
-  const { maxRuntimeMinutes: minutes, maxCostUsd: cost, maxTokens: tokens } = limits;
-  if (minutes !== undefined && workedMs >= minutes * 60_000)
+  const { max_runtime_minutes: minutes, max_cost_usd: cost, max_tokens: tokens } = limits;
+  if (typeof minutes === 'number' && workedMs >= minutes * 60_000)
     return `The run reached its limit max_runtime_minutes: its agent worked for ${rounded(workedMs / 60_000, 1)} of ${minutes} minutes.`;
   const usedCost = usage?.cost_usd;
-  if (cost !== undefined && isReached(usedCost, cost))
+  if (typeof cost === 'number' && isReached(usedCost, cost))
     return `The run reached its limit max_cost_usd: its agent used ${rounded(usedCost, 4)} of ${cost} US dollars.`;
   const usedTokens = tokensOf(usage);
-  if (tokens !== undefined && isReached(usedTokens, tokens))
+  if (typeof tokens === 'number' && isReached(usedTokens, tokens))
     return `The run reached its limit max_tokens: its agent used ${usedTokens} of ${tokens} tokens.`;
   return null;
 }

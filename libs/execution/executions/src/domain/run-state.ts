@@ -26,17 +26,10 @@ function row(
 ): Row {
   const cell = (state: RunState): Transition<RunState, RunRefusal> =>
     sources.includes(state) ? { to: target } : { refuse: refusals[state] ?? 'out_of_turn' };
-  return {
-    QUEUED: cell('QUEUED'),
-    PENDING: cell('PENDING'),
-    CLAIMED: cell('CLAIMED'),
-    INPROGRESS: cell('INPROGRESS'),
-    SUCCEEDED: cell('SUCCEEDED'),
-    FAILED: cell('FAILED'),
-    BLOCKED: cell('BLOCKED'),
-    ERROR: cell('ERROR'),
-    CANCELLED: cell('CANCELLED'),
-  };
+  return Object.fromEntries(RUN_STATES.map((state) => [state, cell(state)])) as Record<
+    RunState,
+    ReturnType<typeof cell>
+  >;
 }
 
 /**

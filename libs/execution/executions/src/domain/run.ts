@@ -1,4 +1,6 @@
+import type { Owner, PrincipalRef } from '#platform/auth';
 import type { ErrorCode } from '#platform/kernel';
+import type { RunEventKind } from '#execution/runner-protocol';
 import { HOSTED_WORKERS } from '#execution/worker-protocol';
 
 /** The agent of runs that name none: the built-in one. */
@@ -16,9 +18,8 @@ export function poolOf({ worker_host: host }: AgentConfig): string {
   return host === undefined || host === HOSTED_WORKERS ? HOSTED_POOL : workerPool(host);
 }
 
-/** Who owns a run: a team, or one person. */
-export type RunOwner =
-  { readonly teamUid: string; readonly userUid: null } | { readonly teamUid: null; readonly userUid: string };
+export type RunOwner = Owner;
+export type { PrincipalRef };
 
 /** The row that counts the owner's concurrent executions, and the scope of idempotency keys. */
 export function slotKey(owner: RunOwner): string {
@@ -29,11 +30,6 @@ export function slotKey(owner: RunOwner): string {
 export function slotKeys({ teamUids, userUid }: { teamUids: readonly string[]; userUid: string | null }): string[] {
   const teams = teamUids.map((teamUid) => slotKey({ teamUid, userUid: null }));
   return userUid === null ? teams : [...teams, slotKey({ teamUid: null, userUid })];
-}
-
-export interface PrincipalRef {
-  readonly type: 'user' | 'service_account';
-  readonly uid: string;
 }
 
 export interface McpServerConfig {
@@ -100,4 +96,60 @@ export interface DebugWindow {
   readonly until: Date;
   /** The debug agent works, or a message waits for it. */
   readonly isAgentActive: boolean;
+}
+
+function sentence(reason: WaitingReason, owner: Pick<RunOwner, 'teamUid'>): string {
+  switch (reason.kind) {
+    case 'previous_execution_stopping':
+      return 'The previous execution of the run is still stopping.';
+    case 'no_worker_for_personal_run':
+      return 'Self-hosted workers execute runs of teams only, and this run is personal.';
+    case 'no_worker_connected':
+      return `No worker named "${reason.worker_host}" is connected.`;
+    case 'workers_busy':
+      return `The connected workers named "${reason.worker_host}" accept no more runs at the moment.`;
+    case 'owner_limit':
+      return owner.teamUid === null
+        ? `The limit of ${counted(reason.limit, 'concurrent run')} for personal runs of one user is reached.`
+        : `The team has reached its limit of ${counted(reason.limit, 'concurrent run')}.`;
+    case 'pool_full':
+      return reason.limit === 1
+        ? 'The only slot for hosted runs is in use.'
+        : `All ${reason.limit} slots for hosted runs are in use.`;
+  }
+}
+
+const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`;
+
+/** The stored status of a queued run, such as that it starts again after a lost worker, with what it waits for. */
+export function withWaitingReason(
+  status: StatusMessage | null,
+  reason: WaitingReason | null,
+  owner: Pick<RunOwner, 'teamUid'>,
+): StatusMessage | null {
+  if (reason === null) return status;
+  const message = `Waiting: ${sentence(reason, owner)}`;
+  return status === null ? { message } : { ...status, message: `${status.message} ${message}` };
+}
+
+/** A debug agent that works longer without an answer is stopped: nobody can cancel a run that has failed. */
+export const MAX_DEBUG_TURN_MS = 60 * 60_000;
+
+/** How often a message for a debug session that was lost puts its run back into the queue. */
+export const MAX_REROUTES = 1;
+
+/** What a failed run's status tells while its debug window is open. */
+export function withDebugWindow(status: StatusMessage | null, window: DebugWindow | null): StatusMessage | null {
+  if (status === null || window === null) return status;
+  return {
+    ...status,
+    session_debug_until: window.until.toISOString(),
+    debug_agent_active: window.isAgentActive,
+  };
+}
+
+/** An entry of the log of a run that is about to be stored. */
+export interface NewRunEvent {
+  readonly kind: RunEventKind;
+  readonly data: object;
 }

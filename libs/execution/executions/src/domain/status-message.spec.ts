@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { withDebugWindow } from './status-message.js';
+import { withDebugWindow } from './run.js';
 
 const STATUS = { message: 'It failed.', error_code: 'environment_setup_failed', retryable: false } as const;
 const WINDOW = { until: new Date('2026-03-01T10:00:00.000Z'), isAgentActive: true };

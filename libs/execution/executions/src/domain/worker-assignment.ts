@@ -2,7 +2,6 @@ import { truncateUtf8 } from '#platform/kernel';
 import { EXECUTION_ENV, MAX_FRAME_BYTES, type TaskAssignment } from '#execution/worker-protocol';
 import type { AgentConfig } from './run.js';
 
-/** An offer that is about to be given to a worker. */
 export interface WorkerOffer {
   readonly connectionId: string;
   readonly executionId: string;
@@ -15,7 +14,6 @@ export interface WorkerOffer {
   readonly updatedAt: Date;
 }
 
-/** What goes with an offer besides its run. */
 export interface OfferExtras {
   /** Good for this execution only. */
   readonly token: string;

@@ -1,7 +1,8 @@
 import { type ErrorCode, isErrorCode } from '#platform/kernel';
 
 /** How a self-hosted worker says that a task failed; every field is as the worker likes. */
-export interface ReportedFailure {
+interface ReportedFailure {
+  readonly task_state?: string | undefined;
   readonly failure_reason?: string | undefined;
   /** 128 + signal for a killed process. */
   readonly exit_code?: number | undefined;
@@ -51,17 +52,14 @@ export function workerFailureCode({ failure_reason: reason, exit_code: exitCode 
 }
 
 /** The task did not fail: somebody has cancelled it where it ran. */
-export const isCancelledOnWorker = (data: { readonly task_state?: string | undefined }): boolean =>
-  data.task_state === 'CANCELLED';
+export const isCancelledOnWorker = ({ task_state }: ReportedFailure): boolean => task_state === 'CANCELLED';
 
 /**
  * The worker has stopped the task, because we or somebody else asked it to. Published daemons also say that a task was
  * cancelled, as the reason of a failure, when their infrastructure cancelled it, and when a later execution of the same run
  * has replaced it.
  */
-export const isStoppedOnWorker = (data: {
-  readonly task_state?: string | undefined;
-  readonly failure_reason?: string | undefined;
-}): boolean => isCancelledOnWorker(data) || normalized(data.failure_reason) === 'task_cancelled';
+export const isStoppedOnWorker = (data: ReportedFailure): boolean =>
+  isCancelledOnWorker(data) || normalized(data.failure_reason) === 'task_cancelled';
 
 const normalized = (reason: string | undefined): string => (reason ?? '').toLowerCase().replace(/[^a-z0-9]+/g, '_');

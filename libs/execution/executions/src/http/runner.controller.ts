@@ -1,4 +1,17 @@
-import { Body, Controller, Get, Param, Post, Put, Query, Req, Res, UseGuards, UseInterceptors } from '@nestjs/common';
+import {
+  Body,
+  Controller,
+  Get,
+  HttpCode,
+  Param,
+  Post,
+  Put,
+  Query,
+  Req,
+  Res,
+  UseGuards,
+  UseInterceptors,
+} from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { pipeline } from 'node:stream/promises';
@@ -12,17 +25,18 @@ import { ReadCommands } from '../application/read-commands.js';
 import { ReportEvents } from '../application/report-events.js';
 import { eventFault } from '../domain/turn-outcome.js';
 import { Transcripts } from '../application/transcripts.js';
-import { beatSeconds } from '../domain/lease.js';
+import { leaseTimes } from '../domain/lease.js';
 import { ExecutionsStore } from '../persistence/executions.store.js';
 import {
   ClaimRequestBody,
   CommandsParameters,
   EventBatchBody,
+  ExecutionTokenGuard,
   FinishRequestBody,
   LeaseRefBody,
+  SanitizeBody,
   TranscriptParameters,
-} from './dto/runner-messages.dto.js';
-import { ExecutionTokenGuard, SanitizeBody } from './runner-request.js';
+} from './runner-request.js';
 
 const MAX_WAIT_SECONDS = 25;
 
@@ -40,17 +54,17 @@ export class RunnerController {
     private readonly claimExecution: ClaimExecution,
     private readonly reportEvents: ReportEvents,
     private readonly finishExecution: FinishExecution,
+    private readonly readCommands: ReadCommands,
+    private readonly transcripts: Transcripts,
     private readonly executions: ExecutionsStore,
+    private readonly shutdown: Shutdown,
     private readonly settings: Settings,
   ) {}
 
   @Post('claim')
+  @HttpCode(200)
   @RunnerProtocol()
-  async claim(
-    @Param('executionId') executionId: string,
-    @Body() body: ClaimRequestBody,
-    @Res({ passthrough: true }) response: Response,
-  ): Promise<Assignment> {
+  async claim(@Param('executionId') executionId: string, @Body() body: ClaimRequestBody): Promise<Assignment> {
     if (body.protocol_version !== RUNNER_PROTOCOL_VERSION) {
       throw new ProblemError(
         'invalid_request',
@@ -58,71 +72,41 @@ export class RunnerController {
       );
     }
     const result = await this.claimExecution.execute(executionId, body);
-    if (result.kind === 'lease_lost') throw leaseLost();
-    response.status(200);
-    return result.assignment;
+    if (result === 'lease_lost') throw leaseLost();
+    return result;
   }
 
   @Post('events')
+  @HttpCode(200)
   @RunnerProtocol()
-  async events(
-    @Param('executionId') executionId: string,
-    @Body() body: EventBatchBody,
-    @Res({ passthrough: true }) response: Response,
-  ): Promise<BatchAck> {
+  async events(@Param('executionId') executionId: string, @Body() body: EventBatchBody): Promise<BatchAck> {
     const errors = body.events.flatMap((event, index) => {
       const fault = eventFault(event);
       return fault ? [{ pointer: `/events/${index}/data/${fault.field}`, detail: fault.detail }] : [];
     });
     if (errors.length > 0) throw new ProblemError('invalid_request', 'An event is not valid.', { errors });
     const result = await this.reportEvents.execute(executionId, body.lease_epoch, body.events);
-    if (result.kind === 'lease_lost') throw leaseLost();
-    if (result.kind === 'invalid')
-      throw new ProblemError('invalid_request', 'An event has a value that cannot be stored.');
-    response.status(200);
-    return result.ack;
+    if (result === 'lease_lost') throw leaseLost();
+    if (result === 'invalid') throw new ProblemError('invalid_request', 'An event has a value that cannot be stored.');
+    return result;
   }
 
   @Post('beat')
+  @HttpCode(200)
   @RunnerProtocol()
-  async beat(
-    @Param('executionId') executionId: string,
-    @Body() body: LeaseRefBody,
-    @Res({ passthrough: true }) response: Response,
-  ): Promise<HeartbeatAck> {
+  async beat(@Param('executionId') executionId: string, @Body() body: LeaseRefBody): Promise<HeartbeatAck> {
     const desired = await this.executions.renew(executionId, body.lease_epoch);
     if (desired === null) throw leaseLost();
-    response.status(200);
-    return {
-      ttl_seconds: this.settings.leaseTtl / 1000,
-      next_beat_seconds: beatSeconds(this.settings.leaseTtl),
-      desired,
-    };
+    return { ...leaseTimes(this.settings.leaseTtl), desired };
   }
 
   @Post('finish')
+  @HttpCode(200)
   @RunnerProtocol()
-  async finish(
-    @Param('executionId') executionId: string,
-    @Body() body: FinishRequestBody,
-    @Res({ passthrough: true }) response: Response,
-  ): Promise<object> {
+  async finish(@Param('executionId') executionId: string, @Body() body: FinishRequestBody): Promise<object> {
     if ((await this.finishExecution.execute(executionId, body)) === 'lease_lost') throw leaseLost();
-    response.status(200);
     return {};
   }
-}
-
-/** The parts of the runner protocol that stream or wait. */
-@ApiExcludeController()
-@Controller('runner/v1/executions/:executionId')
-@UseGuards(ExecutionTokenGuard)
-export class RunnerStreamsController {
-  constructor(
-    private readonly readCommands: ReadCommands,
-    private readonly transcripts: Transcripts,
-    private readonly shutdown: Shutdown,
-  ) {}
 
   @Get('commands')
   @RunnerProtocol()
@@ -143,9 +127,9 @@ export class RunnerStreamsController {
         waitMs,
         abort.signal,
       );
-      if (result.kind === 'lease_lost') throw leaseLost();
-      if (result.kind === 'nothing') response.status(204).end();
-      else response.json(result.commands);
+      if (result === 'lease_lost') throw leaseLost();
+      if (result === 'nothing') response.status(204).end();
+      else response.json(result);
     } finally {
       forget();
     }

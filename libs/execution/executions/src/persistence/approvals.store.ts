@@ -1,61 +1,39 @@
 import { Injectable } from '@nestjs/common';
 import { Settings } from '#platform/config';
-import { Database, type Queryable, type Statement } from '#platform/persistence';
+import { Database, type Queryable, statement } from '#platform/persistence';
 import type { PermissionRequested, PermissionSubject } from '#execution/runner-protocol';
 import type { Approval, ApprovalDecision } from '../domain/approval.js';
 
 const MAX_RULES = 1_000;
 
 /** `$9`: the rule that allows it at once, or null: it waits, for as long as the run's configuration or the setting says. */
-const INSERT: Statement = {
-  name: 'approvals.insert',
-  text: `INSERT INTO approvals (run_id, id, execution_id, tool_call_id, title, input, options, requested_at, expires_at,
+const INSERT = statement('approvals.insert')`
+  INSERT INTO approvals (run_id, id, execution_id, tool_call_id, title, input, options, requested_at, expires_at,
     rule_id, subject, state, decided_via, decided_at)
   SELECT r.id, $2, $3, $4, $5, $6::jsonb, $7::jsonb, headrace.now(),
     headrace.now() + coalesce((r.config->>'approval_timeout_minutes')::numeric * 60000, $8::numeric)::float8 * interval '1 millisecond',
     $9::text, $10::jsonb, CASE WHEN $9::text IS NULL THEN 'pending' ELSE 'allowed' END,
     CASE WHEN $9::text IS NOT NULL THEN 'rule' END, CASE WHEN $9::text IS NOT NULL THEN headrace.now() END
    FROM runs r WHERE r.id = $1
-  ON CONFLICT (run_id, id) DO NOTHING RETURNING *`,
-};
-const LIST: Statement = {
-  name: 'approvals.list',
-  text: `SELECT * FROM (SELECT * FROM approvals WHERE run_id = $1 ORDER BY (state = 'pending') DESC, requested_at DESC LIMIT 500) a ORDER BY requested_at, id`,
-};
-const FIND: Statement = { name: 'approvals.find', text: `SELECT * FROM approvals WHERE run_id = $1 AND id = $2` };
-const DECIDE: Statement = {
-  name: 'approvals.decide',
-  text: `UPDATE approvals SET state = $3, decided_via = $4, decided_by_type = $5, decided_by_uid = $6, note = $7, always = $8, decided_at = headrace.now()
-  WHERE run_id = $1 AND id = $2 AND state = 'pending' RETURNING *`,
-};
-const ALLOW_SAME: Statement = {
-  name: 'approvals.allow-same',
-  text: `UPDATE approvals SET state = 'allowed', decided_via = 'rule', rule_id = $2, decided_at = headrace.now()
-  WHERE run_id = $1 AND state = 'pending' AND subject = $3::jsonb RETURNING *`,
-};
-const RULES: Statement = {
-  name: 'approvals.rules',
-  text: `SELECT * FROM approvals WHERE run_id = $1 AND always ORDER BY decided_at, id LIMIT ${MAX_RULES}`,
-};
-const RULE_FOR: Statement = {
-  name: 'approvals.rule-for',
-  text: `SELECT id FROM approvals WHERE run_id = $1 AND always AND subject = $2::jsonb LIMIT 1`,
-};
-const DROP_PENDING: Statement = {
-  name: 'approvals.drop-pending',
-  text: `UPDATE approvals SET state = 'denied', decided_via = 'cancel', decided_at = headrace.now()
-  WHERE execution_id = $1 AND run_id = $2 AND state = 'pending' RETURNING *`,
-};
-const HAS_PENDING: Statement = {
-  name: 'approvals.has-pending',
-  text: `SELECT EXISTS (SELECT 1 FROM approvals WHERE run_id = $1 AND state = 'pending') AS pending`,
-};
-const OVERDUE: Statement = {
-  name: 'approvals.overdue',
-  text: `SELECT run_id, id FROM approvals WHERE state = 'pending' AND expires_at <= headrace.now() ORDER BY expires_at LIMIT 100`,
-};
-
-type Row = Approval & Record<string, unknown>;
+  ON CONFLICT (run_id, id) DO NOTHING RETURNING *`;
+const LIST = statement('approvals.list')`
+  SELECT * FROM (SELECT * FROM approvals WHERE run_id = $1 ORDER BY (state = 'pending') DESC, requested_at DESC LIMIT 500) a ORDER BY requested_at, id`;
+const FIND = statement('approvals.find')`SELECT * FROM approvals WHERE run_id = $1 AND id = $2`;
+const DECIDE = statement('approvals.decide')`
+  UPDATE approvals SET state = $3, decided_via = $4, decided_by_type = $5, decided_by_uid = $6, note = $7, always = $8, decided_at = headrace.now()
+  WHERE run_id = $1 AND id = $2 AND state = 'pending' RETURNING *`;
+const ALLOW_SAME = statement('approvals.allow-same')`
+  UPDATE approvals SET state = 'allowed', decided_via = 'rule', rule_id = $2, decided_at = headrace.now()
+  WHERE run_id = $1 AND state = 'pending' AND subject = $3::jsonb RETURNING *`;
+const RULES = statement('approvals.rules')`
+  SELECT * FROM approvals WHERE run_id = $1 AND always ORDER BY decided_at, id LIMIT ${MAX_RULES}`;
+const RULE_FOR = statement('approvals.rule-for')`
+  SELECT id FROM approvals WHERE run_id = $1 AND always AND subject = $2::jsonb LIMIT 1`;
+const DROP_PENDING = statement('approvals.drop-pending')`
+  UPDATE approvals SET state = 'denied', decided_via = 'cancel', decided_at = headrace.now()
+  WHERE execution_id = $1 AND run_id = $2 AND state = 'pending' RETURNING *`;
+const HAS_PENDING = statement('approvals.has-pending')`
+  SELECT id FROM approvals WHERE run_id = $1 AND state = 'pending' LIMIT 1`;
 
 @Injectable()
 export class ApprovalsStore {
@@ -72,7 +50,7 @@ export class ApprovalsStore {
     request: PermissionRequested & { subject: PermissionSubject },
     ruleId: string | null = null,
   ): Promise<Approval | null> {
-    const [row] = await tx.query<Row>(INSERT, [
+    const [row] = await tx.query<Approval>(INSERT, [
       runId,
       request.approval_id,
       executionId,
@@ -88,18 +66,18 @@ export class ApprovalsStore {
   }
 
   async list(runId: string): Promise<Approval[]> {
-    return this.database.query<Row>(LIST, [runId]);
+    return this.database.query<Approval>(LIST, [runId]);
   }
 
   async find(tx: Queryable, runId: string, approvalId: string): Promise<Approval | null> {
-    const [row] = await tx.query<Row>(FIND, [runId, approvalId]);
+    const [row] = await tx.query<Approval>(FIND, [runId, approvalId]);
     return row ?? null;
   }
 
   /** The decided approval, or null when it was not pending any more. */
   async decide(tx: Queryable, runId: string, approvalId: string, decision: ApprovalDecision): Promise<Approval | null> {
     const { state, via, by, note, always } = decision;
-    const [row] = await tx.query<Row>(DECIDE, [
+    const [row] = await tx.query<Approval>(DECIDE, [
       runId,
       approvalId,
       state,
@@ -114,12 +92,12 @@ export class ApprovalsStore {
 
   /** What else waits and is the same as the approval, which was given for always. */
   async allowSame(tx: Queryable, { run_id: runId, id, subject }: Approval): Promise<Approval[]> {
-    return subject === null ? [] : tx.query<Row>(ALLOW_SAME, [runId, id, JSON.stringify(subject)]);
+    return subject === null ? [] : tx.query<Approval>(ALLOW_SAME, [runId, id, JSON.stringify(subject)]);
   }
 
   /** The approvals of the run that were given for always, oldest first. */
   async rules(runId: string): Promise<Approval[]> {
-    return this.database.query<Row>(RULES, [runId]);
+    return this.database.query<Approval>(RULES, [runId]);
   }
 
   /** Id of the approval for always that covers the subject. */
@@ -130,15 +108,10 @@ export class ApprovalsStore {
 
   /** What an execution still asked when its turn or itself ended; returns what nobody has answered. */
   async dropPending(tx: Queryable, runId: string, executionId: string): Promise<Approval[]> {
-    return tx.query<Row>(DROP_PENDING, [executionId, runId]);
+    return tx.query<Approval>(DROP_PENDING, [executionId, runId]);
   }
 
   async hasPending(tx: Queryable, runId: string): Promise<boolean> {
-    const [row] = await tx.query<{ pending: boolean }>(HAS_PENDING, [runId]);
-    return row?.pending ?? false;
-  }
-
-  async overdue(): Promise<{ run_id: string; id: string }[]> {
-    return this.database.query<{ run_id: string; id: string }>(OVERDUE);
+    return (await tx.query(HAS_PENDING, [runId])).length > 0;
   }
 }

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Settings } from '#platform/config';
-import { Database, type Queryable, type Statement } from '#platform/persistence';
+import { Database, type Queryable, statement } from '#platform/persistence';
 import type { Desired } from '#execution/runner-protocol';
 import { type ExecutionPhase, phaseAfter, phaseGuard } from '../domain/execution-phase.js';
 import { COMMANDS_CHANNEL, leaseGraceMs, workerGraceMs } from '../domain/lease.js';
@@ -45,15 +45,11 @@ const COLUMNS = `id, run_id, pool, phase, lease_epoch, instance_id, worker_conne
   ${debugOpen('executions')} AS is_debug_open,
   worker_adopted_at IS NOT NULL AND coalesce(starts_with(instance_id, '${WORKER_PREFIX}'), false) AS is_adopted`;
 
-const LOCK: Statement = {
-  name: 'executions.lock',
-  text: `SELECT ${COLUMNS} FROM executions WHERE id = $1 AND ended_at IS NULL FOR UPDATE`,
-};
-const LOCK_LIVE: Statement = {
-  name: 'executions.lock-live',
-  text: `SELECT ${COLUMNS} FROM executions WHERE run_id = $1 AND ended_at IS NULL FOR UPDATE`,
-};
-const RUN_OF: Statement = { name: 'executions.run-of', text: `SELECT run_id FROM executions WHERE id = $1` };
+const LOCK = statement('executions.lock')`
+  SELECT ${COLUMNS} FROM executions WHERE id = $1 AND ended_at IS NULL FOR UPDATE`;
+const LOCK_LIVE = statement('executions.lock-live')`
+  SELECT ${COLUMNS} FROM executions WHERE run_id = $1 AND ended_at IS NULL FOR UPDATE`;
+const RUN_OF = statement('executions.run-of')`SELECT run_id FROM executions WHERE id = $1`;
 
 /** That execution `$1`, as `e`, is held with lease epoch `$2`. */
 export const LEASED = `e.id = $1 AND e.lease_epoch = $2 AND e.phase <> 'offered' AND e.ended_at IS NULL
@@ -67,67 +63,61 @@ export const WRITE_TIME = `headrace.now() + (clock_timestamp() - pg_catalog.now(
 /** When a lease that is renewed now ends. `$3`: milliseconds, `$4`: those of executions on self-hosted workers. */
 const LEASE_END = `${WRITE_TIME} + CASE WHEN worker_connection_id IS NULL THEN $3::int ELSE $4::int END * interval '1 millisecond'`;
 
-const CLAIM: Statement = {
-  name: 'executions.claim',
-  text: `UPDATE executions SET phase = ${phaseAfter('claim')}, lease_epoch = lease_epoch + 1, instance_id = $2, claimed_at = headrace.now(),
-    lease_expires_at = ${LEASE_END} WHERE id = $1 AND ${phaseGuard('claim')} RETURNING lease_epoch`,
-};
+const CLAIM = statement('executions.claim')`
+  UPDATE executions SET phase = ${phaseAfter('claim')}, lease_epoch = lease_epoch + 1, instance_id = $2, claimed_at = headrace.now(),
+    lease_expires_at = ${LEASE_END} WHERE id = $1 AND ${phaseGuard('claim')} RETURNING lease_epoch`;
 
-const RENEW: Statement = {
-  name: 'executions.renew',
-  text: `UPDATE executions SET lease_expires_at = ${LEASE_END}
+const RENEW = statement('executions.renew')`UPDATE executions SET lease_expires_at = ${LEASE_END}
    WHERE id = $1 AND lease_epoch = $2 AND ended_at IS NULL AND phase <> 'offered' AND (fence_at IS NULL OR fence_at > headrace.now())
-   RETURNING desired`,
-};
+   RETURNING desired`;
 
-const ACKNOWLEDGE: Statement = {
-  name: 'executions.acknowledge',
-  text: `UPDATE executions SET acked_seq = $2, output_bytes = output_bytes + $5, lease_expires_at = ${LEASE_END} WHERE id = $1`,
-};
+const ACKNOWLEDGE = statement('executions.acknowledge')`
+  UPDATE executions SET acked_seq = $2, output_bytes = output_bytes + $5, lease_expires_at = ${LEASE_END} WHERE id = $1`;
 
 /** `ceiling_at`: when the run may have worked for as long as its limit allows; null without one. `$2`: see {@link maxRuntimeMs}. */
-const BUSY: Statement = {
-  name: 'executions.busy',
-  text: `UPDATE executions SET phase = ${phaseAfter('work')}, started_at = coalesce(started_at, headrace.now()),
+const BUSY = statement('executions.busy')`
+  UPDATE executions SET phase = ${phaseAfter('work')}, started_at = coalesce(started_at, headrace.now()),
     busy_since = coalesce(busy_since, headrace.now()), idle_since = NULL,
     ceiling_at = CASE WHEN busy_since IS NOT NULL THEN ceiling_at ELSE (
       SELECT headrace.now() + greatest(0, ${maxRuntimeMs('$2')} - r.busy_ms) * interval '1 millisecond'
         FROM runs r WHERE r.id = executions.run_id AND ${maxRuntimeMs('$2')} IS NOT NULL) END
-   WHERE id = $1 AND ${phaseGuard('work')}`,
-};
+   WHERE id = $1 AND ${phaseGuard('work')}`;
 
-const ALLOW_DEBUG: Statement = {
-  name: 'executions.allow-debug',
-  text: `UPDATE executions SET debug_window_ms = $2 WHERE id = $1 AND ended_at IS NULL`,
-};
+const ALLOW_DEBUG = statement('executions.allow-debug')`
+  UPDATE executions SET debug_window_ms = $2 WHERE id = $1 AND ended_at IS NULL`;
 
 /** Adds the turn's time to the run. `$2`: the session rests. */
-const PAUSE: Statement = {
-  name: 'executions.pause',
-  text: `WITH before AS (SELECT id, run_id, busy_since FROM executions WHERE id = $1),
+const PAUSE = statement('executions.pause')`
+  WITH before AS (SELECT id, run_id, busy_since FROM executions WHERE id = $1),
   paused AS (UPDATE executions SET busy_since = NULL, ceiling_at = NULL,
       phase = CASE WHEN $2 AND ${phaseGuard('rest')} THEN ${phaseAfter('rest')} ELSE phase END, idle_since = CASE WHEN $2 THEN headrace.now() ELSE idle_since END WHERE id = $1)
   UPDATE runs SET busy_ms = busy_ms + greatest(0, extract(epoch FROM headrace.now() - before.busy_since) * 1000)::bigint
-    FROM before WHERE runs.id = before.run_id AND before.busy_since IS NOT NULL`,
-};
+    FROM before WHERE runs.id = before.run_id AND before.busy_since IS NOT NULL`;
 
-const END: Statement = {
-  name: 'executions.end',
-  text: `UPDATE executions SET phase = ${phaseAfter('end')}, ended_at = headrace.now(), end_reason = $2, exit_code = $3 WHERE id = $1 AND ended_at IS NULL AND ${phaseGuard('end')} RETURNING id`,
-};
+const END = statement('executions.end')`
+  UPDATE executions SET phase = ${phaseAfter('end')}, ended_at = headrace.now(), end_reason = $2, exit_code = $3 WHERE id = $1 AND ended_at IS NULL AND ${phaseGuard('end')} RETURNING id`;
 
-const RELEASE: Statement = { name: 'executions.release-slot', text: `SELECT release_slot($1) AS released` };
-const ACQUIRE: Statement = { name: 'executions.acquire-slot', text: `SELECT acquire_slot($1, $2) AS acquired` };
+const RELEASE = statement('executions.release-slot')`SELECT release_slot($1) AS released`;
+const ACQUIRE = statement('executions.acquire-slot')`SELECT acquire_slot($1, $2) AS acquired`;
 
 /** `$3`: milliseconds until the server fences whatever the runner says, or null; a fence once set never moves back. */
-const COMMAND: Statement = {
-  name: 'executions.command',
-  text: `WITH c AS (
+const COMMAND = statement('executions.command')`WITH c AS (
     UPDATE executions SET command_version = command_version + 1, desired = coalesce($2, desired), desired_reason = coalesce($4, desired_reason),
       fence_at = least(fence_at, headrace.now() + $3::int * interval '1 millisecond')
     WHERE id = $1 AND ended_at IS NULL RETURNING id)
-  SELECT pg_notify('${COMMANDS_CHANNEL}', id::text) FROM c`,
-};
+  SELECT pg_notify('${COMMANDS_CHANNEL}', id::text) FROM c`;
+
+const OPEN_DEBUG = statement('debug-sessions.open')`
+  UPDATE executions SET phase = ${phaseAfter('open_debug_window')}, idle_since = headrace.now(),
+    debug_until = headrace.now() + coalesce(debug_window_ms, 0) * interval '1 millisecond'
+  WHERE id = $1 AND ${phaseGuard('open_debug_window')}`;
+const EXTEND_DEBUG = statement('debug-sessions.extend')`
+  UPDATE executions SET debug_until = greatest(debug_until, headrace.now() + coalesce(debug_window_ms, 0) * interval '1 millisecond')
+   WHERE id = $1 AND phase = 'debug'`;
+const DEBUG_BUSY = statement('debug-sessions.busy')`
+  UPDATE executions SET busy_since = coalesce(busy_since, headrace.now()), idle_since = NULL WHERE id = $1 AND phase = 'debug'`;
+const DEBUG_REST = statement('debug-sessions.rest')`
+  UPDATE executions SET idle_since = headrace.now() WHERE id = $1 AND phase = 'debug'`;
 
 @Injectable()
 export class ExecutionsStore {
@@ -141,19 +131,16 @@ export class ExecutionsStore {
     return row?.run_id ?? null;
   }
 
-  /** The live execution with this id, locked. */
   async lock(tx: Queryable, executionId: string): Promise<Execution | null> {
-    const [row] = await tx.query<Execution & Record<string, unknown>>(LOCK, [executionId]);
+    const [row] = await tx.query<Execution>(LOCK, [executionId]);
     return row ?? null;
   }
 
-  /** The run's live execution, locked. */
   async lockLive(tx: Queryable, runId: string): Promise<Execution | null> {
-    const [row] = await tx.query<Execution & Record<string, unknown>>(LOCK_LIVE, [runId]);
+    const [row] = await tx.query<Execution>(LOCK_LIVE, [runId]);
     return row ?? null;
   }
 
-  /** Returns the new lease epoch. */
   async claim(tx: Queryable, executionId: string, instanceId: string): Promise<number> {
     const [row] = await tx.query<{ lease_epoch: number }>(CLAIM, [executionId, instanceId, ...this.graces()]);
     if (!row) throw new Error(`Execution ${executionId} vanished while it was locked.`);
@@ -177,6 +164,24 @@ export class ExecutionsStore {
 
   async markBusy(tx: Queryable, executionId: string): Promise<void> {
     await tx.query(BUSY, [executionId, this.settings.defaultMaxRuntime]);
+  }
+
+  async openDebugWindow(tx: Queryable, executionId: string): Promise<void> {
+    await tx.query(OPEN_DEBUG, [executionId]);
+  }
+
+  /** The debug window ends its whole length from now; never earlier than it would have. */
+  async extendDebugWindow(tx: Queryable, executionId: string): Promise<void> {
+    await tx.query(EXTEND_DEBUG, [executionId]);
+  }
+
+  async markDebugBusy(tx: Queryable, executionId: string): Promise<void> {
+    await tx.query(DEBUG_BUSY, [executionId]);
+  }
+
+  /** After a turn of a debug agent that was counted by {@link pause}. */
+  async restDebug(tx: Queryable, executionId: string): Promise<void> {
+    await tx.query(DEBUG_REST, [executionId]);
   }
 
   async pause(tx: Queryable, executionId: string, idle: boolean): Promise<void> {

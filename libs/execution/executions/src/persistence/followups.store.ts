@@ -1,7 +1,8 @@
 import { Injectable } from '@nestjs/common';
-import type { Queryable, Statement } from '#platform/persistence';
+import { type Queryable, statement } from '#platform/persistence';
 import type { FollowupOutcome } from '../domain/followup-routing.js';
 import type { PrincipalRef } from '../domain/run.js';
+import { MAX_REROUTES } from '../domain/run.js';
 
 export interface NewFollowup {
   readonly id: string;
@@ -14,27 +15,22 @@ export interface NewFollowup {
   readonly debugExecutionId: string | null;
 }
 
-const INSERT: Statement = {
-  name: 'followups.insert',
-  text: `INSERT INTO run_followups (id, run_id, message, mode, outcome, author_type, author_uid, debug_execution_id, created_at)
-  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, headrace.now())`,
-};
-const CONSUME: Statement = {
-  name: 'followups.consume',
-  text: `UPDATE run_followups SET consumed_at = headrace.now(), execution_id = $3 WHERE id = $1 AND run_id = $2 AND consumed_at IS NULL`,
-};
-const DROP_PENDING: Statement = {
-  name: 'followups.drop-pending',
-  text: `UPDATE run_followups SET consumed_at = headrace.now() WHERE run_id = $1 AND consumed_at IS NULL`,
-};
-const HAS_PENDING: Statement = {
-  name: 'followups.has-pending',
-  text: `SELECT EXISTS (SELECT 1 FROM run_followups WHERE run_id = $1 AND consumed_at IS NULL) AS pending`,
-};
-const COUNT_PENDING: Statement = {
-  name: 'followups.count-pending',
-  text: `SELECT count(*)::int AS pending FROM (SELECT 1 FROM run_followups WHERE run_id = $1 AND consumed_at IS NULL LIMIT $2) p`,
-};
+const INSERT = statement('followups.insert')`
+  INSERT INTO run_followups (id, run_id, message, mode, outcome, author_type, author_uid, debug_execution_id, created_at)
+  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, headrace.now())`;
+const CONSUME = statement('followups.consume')`
+  UPDATE run_followups SET consumed_at = headrace.now(), execution_id = $3 WHERE id = $1 AND run_id = $2 AND consumed_at IS NULL`;
+const DROP_PENDING = statement('followups.drop-pending')`
+  UPDATE run_followups SET consumed_at = headrace.now() WHERE run_id = $1 AND consumed_at IS NULL`;
+const COUNT_PENDING = statement('followups.count-pending')`
+  SELECT count(*)::int AS pending FROM (SELECT 1 FROM run_followups WHERE run_id = $1 AND consumed_at IS NULL LIMIT $2) p`;
+
+const ADOPT = statement('debug-sessions.adopt')`UPDATE run_followups SET debug_execution_id = $2
+   WHERE run_id = $1 AND consumed_at IS NULL AND debug_execution_id IS NOT NULL RETURNING id`;
+const HAS_PENDING_OF_DEBUG = statement('debug-sessions.has-pending')`
+  SELECT id FROM run_followups WHERE run_id = $1 AND debug_execution_id = $2 AND consumed_at IS NULL LIMIT 1`;
+const REROUTE = statement('debug-sessions.reroute')`UPDATE run_followups SET reroutes = reroutes + 1
+   WHERE run_id = $1 AND debug_execution_id = $2 AND consumed_at IS NULL AND reroutes < ${MAX_REROUTES} RETURNING id`;
 
 @Injectable()
 export class FollowupsStore {
@@ -53,13 +49,26 @@ export class FollowupsStore {
   }
 
   async hasPending(tx: Queryable, runId: string): Promise<boolean> {
-    const [row] = await tx.query<{ pending: boolean }>(HAS_PENDING, [runId]);
-    return row?.pending ?? false;
+    return (await this.countPending(tx, runId, 1)) > 0;
   }
 
   /** Counts to `limit` at most. The caller holds the run's lock, so the count holds until it commits. */
   async countPending(tx: Queryable, runId: string, limit: number): Promise<number> {
     const [row] = await tx.query<{ pending: number }>(COUNT_PENDING, [runId, limit]);
     return row?.pending ?? 0;
+  }
+
+  /** Whether messages for an earlier debug session of the run, which was lost, now wait for this one. */
+  async adoptOfDebug(tx: Queryable, runId: string, executionId: string): Promise<boolean> {
+    return (await tx.query(ADOPT, [runId, executionId])).length > 0;
+  }
+
+  async hasPendingOfDebug(tx: Queryable, runId: string, executionId: string): Promise<boolean> {
+    return (await tx.query(HAS_PENDING_OF_DEBUG, [runId, executionId])).length > 0;
+  }
+
+  /** A debug session ends: whether messages that it never received put the run back into the queue. */
+  async rerouteOfDebug(tx: Queryable, runId: string, executionId: string): Promise<boolean> {
+    return (await tx.query(REROUTE, [runId, executionId])).length > 0;
   }
 }

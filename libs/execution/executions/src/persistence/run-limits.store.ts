@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Settings } from '#platform/config';
-import { Database, type Queryable, type Statement } from '#platform/persistence';
+import { type Queryable, statement } from '#platform/persistence';
 import type { RunLimits, Spent } from '../domain/run-limits.js';
 import { HOSTED_POOL, type RunUsage } from '../domain/run.js';
 
@@ -18,77 +18,38 @@ const WORKED_MS = `greatest(0, r.busy_ms + coalesce(extract(epoch FROM headrace.
         FROM approvals a WHERE a.run_id = r.id)) AS waited (span)), 0))::float8`;
 
 /** Sums up over turns; a figure that no turn has reported stays absent. */
-const ADD_USAGE: Statement = {
-  name: 'limits.add-usage',
-  text: `UPDATE runs SET usage = coalesce(usage, '{}') || (
+const ADD_USAGE = statement('limits.add-usage')`UPDATE runs SET usage = coalesce(usage, '{}') || (
     SELECT coalesce(jsonb_object_agg(u.key, coalesce((usage->>u.key)::numeric, 0) + u.value::numeric), '{}') FROM jsonb_each_text($2::jsonb) u
-  ) WHERE id = $1 RETURNING usage, (config->>'max_cost_usd')::float8 AS max_cost_usd, (config->>'max_tokens')::float8 AS max_tokens`,
-};
+  ) WHERE id = $1 RETURNING usage, (config->>'max_cost_usd')::float8 AS max_cost_usd, (config->>'max_tokens')::float8 AS max_tokens`;
 
-const SPENT: Statement = {
-  name: 'limits.spent',
-  text: `SELECT r.usage, ${WORKED_MS} AS worked_ms, ${maxRuntimeMs('$2')} / 60000 AS max_runtime_minutes,
+const SPENT = statement('limits.spent')`
+  SELECT r.usage, ${WORKED_MS} AS worked_ms, ${maxRuntimeMs('$2')} / 60000 AS max_runtime_minutes,
     (r.config->>'max_cost_usd')::float8 AS max_cost_usd, (r.config->>'max_tokens')::float8 AS max_tokens
-   FROM runs r LEFT JOIN executions e ON e.run_id = r.id AND e.ended_at IS NULL WHERE r.id = $1`,
-};
+   FROM runs r LEFT JOIN executions e ON e.run_id = r.id AND e.ended_at IS NULL WHERE r.id = $1`;
 
-/** Not those that wait for a person: their time stands still. */
-const DUE: Statement = {
-  name: 'limits.due',
-  text: `SELECT e.id, e.run_id FROM executions e JOIN runs r ON r.id = e.run_id
-   WHERE e.ceiling_at <= headrace.now() AND e.ended_at IS NULL AND e.desired = 'run' AND r.state = 'INPROGRESS'
-   ORDER BY e.ceiling_at LIMIT 200`,
-};
+const POSTPONE = statement('limits.postpone')`
+  UPDATE executions SET ceiling_at = headrace.now() + $2 * interval '1 millisecond' WHERE id = $1 AND ended_at IS NULL`;
 
-const POSTPONE: Statement = {
-  name: 'limits.postpone',
-  text: `UPDATE executions SET ceiling_at = headrace.now() + $2 * interval '1 millisecond' WHERE id = $1 AND ended_at IS NULL`,
-};
-
-type LimitsRow = { max_runtime_minutes?: number | null; max_cost_usd: number | null; max_tokens: number | null };
-
-export interface Budget {
-  readonly limits: RunLimits;
-  readonly spent: Spent;
-}
-
-/** What runs have used, and what they may. */
 @Injectable()
 export class RunLimitsStore {
-  constructor(
-    private readonly database: Database,
-    private readonly settings: Settings,
-  ) {}
+  constructor(private readonly settings: Settings) {}
 
   /** Adds what a turn has used to what is known. Of the budget the working time is left out. */
-  async addUsage(tx: Queryable, runId: string, usage: RunUsage): Promise<Budget | null> {
-    const [row] = await tx.query<LimitsRow & { usage: RunUsage | null }>(ADD_USAGE, [runId, JSON.stringify(usage)]);
-    return row ? { limits: toLimits(row), spent: { workedMs: 0, usage: row.usage } } : null;
+  async addUsage(tx: Queryable, runId: string, usage: RunUsage) {
+    const [row] = await tx.query<RunLimits & { usage: RunUsage | null }>(ADD_USAGE, [runId, JSON.stringify(usage)]);
+    return row ? { limits: row, spent: { workedMs: 0, usage: row.usage } satisfies Spent } : null;
   }
 
-  async budget(tx: Queryable, runId: string): Promise<Budget | null> {
-    const [row] = await tx.query<LimitsRow & { usage: RunUsage | null; worked_ms: number }>(SPENT, [
+  async budget(tx: Queryable, runId: string) {
+    const [row] = await tx.query<RunLimits & { usage: RunUsage | null; worked_ms: number }>(SPENT, [
       runId,
       this.settings.defaultMaxRuntime,
     ]);
-    return row ? { limits: toLimits(row), spent: { workedMs: row.worked_ms, usage: row.usage } } : null;
-  }
-
-  /** Executions whose run may have used up its working time. */
-  async due(): Promise<{ id: string; run_id: string }[]> {
-    return this.database.query<{ id: string; run_id: string }>(DUE);
+    return row ? { limits: row, spent: { workedMs: row.worked_ms, usage: row.usage } satisfies Spent } : null;
   }
 
   /** Some of the time was waiting: the execution is looked at again when so much more has passed. */
   async postpone(tx: Queryable, executionId: string, ms: number): Promise<void> {
     await tx.query(POSTPONE, [executionId, ms]);
   }
-}
-
-function toLimits({ max_runtime_minutes: minutes, max_cost_usd: cost, max_tokens: tokens }: LimitsRow): RunLimits {
-  return {
-    ...(minutes === null || minutes === undefined ? {} : { maxRuntimeMinutes: minutes }),
-    ...(cost === null ? {} : { maxCostUsd: cost }),
-    ...(tokens === null ? {} : { maxTokens: tokens }),
-  };
 }

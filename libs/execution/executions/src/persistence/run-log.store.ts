@@ -1,60 +1,67 @@
 import { Injectable } from '@nestjs/common';
-import { Database, type Queryable, type Statement } from '#platform/persistence';
-import { LIFECYCLE_KINDS, type RunEvent, type RunEventKind } from '#execution/runner-protocol';
-import { RunStateListeners } from '../application/run-state-listeners.js';
+import { type Queryable, statement } from '#platform/persistence';
+import type { RunEventKind } from '#execution/runner-protocol';
+import type { NewRunEvent } from '../domain/run.js';
+import type { RunState } from '../domain/run-state.js';
 
-export interface NewRunEvent {
-  readonly kind: RunEventKind;
-  readonly data: object;
-}
-
-const APPEND: Statement = {
-  name: 'run-log.append',
-  text: `WITH head AS (
+const APPEND = statement('run-log.append')`WITH head AS (
   INSERT INTO run_heads AS h (run_id, last_seq) VALUES ($1, 1 + $3::int)
   ON CONFLICT (run_id) DO UPDATE SET last_seq = h.last_seq + $3::int RETURNING last_seq
 )
 INSERT INTO run_events (run_id, seq, execution_id, kind, at, data)
 SELECT $1, head.last_seq - $3::int + e.ord, $2::bigint, e.kind, headrace.now(), e.data::jsonb
-  FROM head, unnest($4::text[], $5::text[]) WITH ORDINALITY AS e (kind, data, ord)`,
+  FROM head, unnest($4::text[], $5::text[]) WITH ORDINALITY AS e (kind, data, ord)`;
+
+/** Log entries by which a run comes to rest, and the state that it has then. */
+const RESTING: Readonly<Partial<Record<RunEventKind, RunState>>> = {
+  run_done: 'SUCCEEDED',
+  run_failed: 'FAILED',
+  run_errored: 'ERROR',
+  run_cancelled: 'CANCELLED',
+  run_blocked: 'BLOCKED',
 };
 
-const READ: Statement = {
-  name: 'run-log.read',
-  text: `SELECT run_id, seq, execution_id, kind, at, data FROM run_events WHERE run_id = $1 AND seq > $2 ORDER BY seq LIMIT $3`,
-};
-
-const READ_KINDS: Statement = {
-  name: 'run-log.read-kinds',
-  text: `SELECT run_id, seq, execution_id, kind, at, data FROM run_events WHERE run_id = $1 AND seq > $2 AND kind = ANY($4) ORDER BY seq LIMIT $3`,
-};
-
-/** Retention locks the run FOR UPDATE before it takes the log: this lock and that one exclude each other, and no change of state. */
-const HOLD: Statement = {
-  name: 'run-log.hold',
-  text: `SELECT 1 FROM runs WHERE id = $1 FOR KEY SHARE SKIP LOCKED`,
-};
-
-const FIRST: Statement = { name: 'run-log.first', text: `SELECT 1 FROM run_events WHERE run_id = $1 AND seq = 1` };
-
-interface EventRow {
-  run_id: string;
-  seq: string;
-  execution_id: string | null;
-  kind: RunEventKind;
-  at: Date;
-  data: Record<string, unknown>;
+export interface RunChange {
+  readonly state: RunState;
+  /** BLOCKED: the question that it waits for; one more may come while it waits. `expires_at`: RFC 3339. */
+  readonly approval?: { readonly approval_id: string; readonly title: string; readonly expires_at: string };
 }
 
-const toEvent = (row: EventRow): RunEvent => ({ ...row, seq: Number(row.seq) });
+/**
+ * Extension point for libraries that must not miss that a run has ended or waits for a person. Registered with {@link RunStateListeners};
+ * asked within the transaction that moves the run, which fails when this does.
+ */
+export abstract class RunStateListener {
+  /** `changes` in their order. */
+  abstract record(tx: Queryable, runId: string, changes: readonly RunChange[]): Promise<void>;
+}
+
+/** All registered listeners. Without one, a change costs nothing. */
+@Injectable()
+export class RunStateListeners {
+  private readonly registered = new Set<RunStateListener>();
+
+  register(listener: RunStateListener): void {
+    this.registered.add(listener);
+  }
+
+  /** Called with everything that is written to a run's log. */
+  async logged(tx: Queryable, runId: string, events: readonly NewRunEvent[]): Promise<void> {
+    if (this.registered.size === 0) return;
+    const changes = events.flatMap(({ kind, data }): RunChange[] => {
+      const state = RESTING[kind];
+      if (state === undefined) return [];
+      return [state === 'BLOCKED' ? { state, approval: data as NonNullable<RunChange['approval']> } : { state }];
+    });
+    if (changes.length === 0) return;
+    for (const listener of this.registered) await listener.record(tx, runId, changes);
+  }
+}
 
 /** The append-only log of run events. Sequence 1 is `run_created`, written with the run; a head row counts on from there. */
 @Injectable()
 export class RunLogStore {
-  constructor(
-    private readonly database: Database,
-    private readonly transitions: RunStateListeners,
-  ) {}
+  constructor(private readonly listeners: RunStateListeners) {}
 
   async append(
     tx: Queryable,
@@ -70,20 +77,6 @@ export class RunLogStore {
       events.map((event) => event.kind),
       events.map((event) => JSON.stringify(event.data)),
     ]);
-    await this.transitions.logged(tx, runId, events);
-  }
-
-  async read(runId: string, afterSeq: number, limit: number): Promise<RunEvent[]> {
-    return (await this.database.query<EventRow>(READ, [runId, afterSeq, limit])).map(toEvent);
-  }
-
-  /** Two statements: only one that begins after the lock was given sees what the lock's last holder has deleted. */
-  async holdWhole(tx: Queryable, runId: string): Promise<boolean> {
-    const held = await tx.query(HOLD, [runId]);
-    return held.length > 0 && (await tx.query(FIRST, [runId])).length > 0;
-  }
-
-  async readLifecycle(runId: string, afterSeq: number, limit: number): Promise<RunEvent[]> {
-    return (await this.database.query<EventRow>(READ_KINDS, [runId, afterSeq, limit, LIFECYCLE_KINDS])).map(toEvent);
+    await this.listeners.logged(tx, runId, events);
   }
 }

@@ -1,84 +1,57 @@
 import { Injectable } from '@nestjs/common';
 import { HOSTED_WORKERS } from '#execution/worker-protocol';
-import type { Queryable, Statement } from '#platform/persistence';
+import { type Queryable, statement } from '#platform/persistence';
 import { RUN_STATE_MACHINE, type RunState, type RunTransition } from '../domain/run-state.js';
-import { EXTERNAL_POOL, HOSTED_POOL, type StatusMessage, workerPool } from '../domain/run.js';
+import { EXTERNAL_POOL, HOSTED_POOL, type PrincipalRef, type StatusMessage, workerPool } from '../domain/run.js';
 
 /** Columns of a locked run that decide its next transition. */
 export interface LockedRun {
   readonly id: string;
   readonly state: RunState;
   readonly team_uid: string | null;
-  readonly owner_user_uid: string | null;
   readonly conversation_id: string | null;
-  readonly session_id: string | null;
   readonly offers: number;
   readonly pool: string;
-  readonly creator_type: string;
+  readonly creator_type: PrincipalRef['type'];
   readonly creator_uid: string;
 }
 
-const LOCK: Statement = {
-  name: 'runs.lock',
-  // NO KEY UPDATE: foreign keys that point at the run must not wait for us.
-  text: `SELECT id, state, team_uid, owner_user_uid, conversation_id, session_id, offers, pool, creator_type, creator_uid FROM runs WHERE id = $1 FOR NO KEY UPDATE`,
-};
+/** NO KEY UPDATE: foreign keys that point at the run must not wait for us. */
+const LOCK = statement('runs.lock')`
+  SELECT id, state, team_uid, conversation_id, offers, pool, creator_type, creator_uid
+    FROM runs WHERE id = $1 FOR NO KEY UPDATE`;
 
 /** `$5`: the agent starts; `$6`: offers are counted from 0 again. A run that a self-hosted worker rejected keeps its place in the queue. */
-const APPLY: Statement = {
-  name: 'runs.apply-transition',
-  text: `UPDATE runs SET state = $2, updated_at = headrace.now(), status_message = $4::jsonb,
+const APPLY = statement('runs.apply-transition')`
+  UPDATE runs SET state = $2, updated_at = headrace.now(), status_message = $4::jsonb,
     started_at = CASE WHEN $5 THEN coalesce(started_at, headrace.now()) ELSE started_at END,
     queued_at = CASE WHEN $2 = 'QUEUED' AND NOT (state = 'PENDING' AND starts_with(pool, 'worker:')) THEN headrace.now() ELSE queued_at END,
     offers = CASE WHEN $6 THEN 0 ELSE offers END
-  WHERE id = $1 AND state = ANY($3) RETURNING id`,
-};
+  WHERE id = $1 AND state = ANY($3) RETURNING id`;
 
 /** A follow-up to an external run that has ended hands it over: from now on it is placed like any other run. */
-const HAND_OVER: Statement = {
-  name: 'runs.hand-over',
-  text: `WITH handed AS (
+const HAND_OVER = statement('runs.hand-over')`WITH handed AS (
     UPDATE runs SET execution_location = 'REMOTE',
       pool = CASE WHEN coalesce(config->>'worker_host', '${HOSTED_WORKERS}') = '${HOSTED_WORKERS}' THEN '${HOSTED_POOL}' ELSE '${workerPool('')}' || (config->>'worker_host') END
     WHERE id = $1 AND pool = '${EXTERNAL_POOL}' RETURNING id, slot_key)
   UPDATE run_facets f SET tokens = array_replace(f.tokens,
       headrace.run_token(h.slot_key, 'execution_location', 'LOCAL'), headrace.run_token(h.slot_key, 'execution_location', 'REMOTE'))
-    FROM handed h WHERE f.run_id = h.id`,
-};
+    FROM handed h WHERE f.run_id = h.id`;
 
 /** Where no runner reports, the agent is assumed to work from the claim on. */
-const START_FROM_CLAIM: Statement = {
-  name: 'runs.start-from-claim',
-  text: `UPDATE runs SET started_at = e.claimed_at FROM executions e
-   WHERE runs.id = $1 AND runs.started_at IS NULL AND e.id = $2`,
-};
+const START_FROM_CLAIM = statement('runs.start-from-claim')`UPDATE runs SET started_at = e.claimed_at FROM executions e
+   WHERE runs.id = $1 AND runs.started_at IS NULL AND e.id = $2`;
 
-const SET_STATUS: Statement = {
-  name: 'runs.set-status',
-  text: `UPDATE runs SET status_message = $2::jsonb, updated_at = headrace.now() WHERE id = $1 AND state = 'INPROGRESS'`,
-};
+const SET_STATUS = statement('runs.set-status')`
+  UPDATE runs SET status_message = $2::jsonb, updated_at = headrace.now() WHERE id = $1 AND state = 'INPROGRESS'`;
 
-const TOUCH: Statement = { name: 'runs.touch', text: `UPDATE runs SET updated_at = headrace.now() WHERE id = $1` };
+const TOUCH = statement('runs.touch')`UPDATE runs SET updated_at = headrace.now() WHERE id = $1`;
 
-const START_SESSION: Statement = {
-  name: 'runs.start-session',
-  text: `UPDATE runs SET session_id = $2, conversation_id = coalesce(conversation_id, $3),
-    session_in_debug = CASE WHEN $4 THEN session_in_debug ELSE $5 END WHERE id = $1`,
-};
-const MARK_PROMPT_SENT: Statement = {
-  name: 'runs.mark-prompt-sent',
-  text: `UPDATE runs SET prompt_taken = true WHERE id = $1 AND NOT prompt_taken`,
-};
-
-export interface StartedSession {
-  readonly sessionId: string;
-  /** For a run that has no conversation yet. */
-  readonly newConversationId: string;
-  /** An earlier one that was loaded. */
-  readonly isResumed: boolean;
-  /** It starts in a debug window. */
-  readonly isDebug: boolean;
-}
+const START_SESSION = statement('runs.start-session')`
+  UPDATE runs SET session_id = $2, conversation_id = coalesce(conversation_id, $3),
+    session_in_debug = CASE WHEN $4 THEN session_in_debug ELSE $5 END WHERE id = $1`;
+const MARK_PROMPT_SENT = statement('runs.mark-prompt-sent')`
+  UPDATE runs SET prompt_taken = true WHERE id = $1 AND NOT prompt_taken`;
 
 /**
  * Changes of a run by its executions; of its state only by the state table, one guarded UPDATE each. Lock order everywhere:
@@ -87,7 +60,7 @@ export interface StartedSession {
 @Injectable()
 export class RunTransitions {
   async lock(tx: Queryable, runId: string): Promise<LockedRun | null> {
-    const [run] = await tx.query<LockedRun & Record<string, unknown>>(LOCK, [runId]);
+    const [run] = await tx.query<LockedRun>(LOCK, [runId]);
     return run ?? null;
   }
 
@@ -125,8 +98,15 @@ export class RunTransitions {
     await tx.query(TOUCH, [runId]);
   }
 
-  /** The agent's session exists: from now on the run has a conversation. */
-  async startSession(tx: Queryable, runId: string, session: StartedSession): Promise<void> {
+  /**
+   * The agent's session exists: from now on the run has a conversation, a new one where it had none. `isResumed`: an earlier
+   * session was loaded.
+   */
+  async startSession(
+    tx: Queryable,
+    runId: string,
+    session: { sessionId: string; newConversationId: string; isResumed: boolean; isDebug: boolean },
+  ): Promise<void> {
     const { sessionId, newConversationId, isResumed, isDebug } = session;
     await tx.query(START_SESSION, [runId, sessionId, newConversationId, isResumed, isDebug]);
   }

@@ -1,64 +1,36 @@
 import { Injectable } from '@nestjs/common';
 import { Settings } from '#platform/config';
-import { Database, type Statement } from '#platform/persistence';
+import { Database, statement } from '#platform/persistence';
 import { WORKER_OFFERS_CHANNEL } from '../domain/lease.js';
-import type { AgentConfig } from '../domain/run.js';
 import type { WorkerOffer } from '../domain/worker-assignment.js';
 
-/** Workers of one team with one name. */
 export interface WorkerPlace {
   readonly team: string;
   readonly host: string;
 }
 
-export interface Placed {
-  /** Connections that were given an offer. */
-  readonly connectionIds: ReadonlySet<string>;
-  /** Workers that are full while runs wait for them. */
-  readonly full: readonly WorkerPlace[];
-  /** Where maybe more can be offered at once. */
-  readonly more: readonly WorkerPlace[];
-}
-
-const PLACE: Statement = {
-  name: 'worker-offers.place',
-  text: `SELECT execution_id, connection_id, team, host FROM place_worker_runs($1::text[], $2::text[], $3, $4, $5)`,
-};
+const PLACE = statement('worker-offers.place')`
+  SELECT execution_id, connection_id, team, host FROM place_worker_runs($1::text[], $2::text[], $3, $4, $5)`;
 /** Marks what it returns, so that every offer is given to its socket once. */
-const TAKE: Statement = {
-  name: 'worker-offers.take',
-  text: `WITH taken AS (
+const TAKE = statement('worker-offers.take')`WITH taken AS (
     UPDATE executions SET offer_sent_at = headrace.now()
      WHERE worker_connection_id = ANY($1::uuid[]) AND ended_at IS NULL AND phase = 'offered' AND offer_sent_at IS NULL
        AND lease_expires_at > headrace.now()
      RETURNING id, run_id, worker_connection_id)
-  SELECT t.id AS execution_id, t.run_id, t.worker_connection_id AS connection_id, r.title, r.prompt, r.config, r.conversation_id,
-    r.created_at, r.updated_at FROM taken t JOIN runs r ON r.id = t.run_id ORDER BY t.id`,
-};
-const PUT_BACK: Statement = {
-  name: 'worker-offers.put-back',
-  text: `UPDATE executions SET offer_sent_at = NULL WHERE id = ANY($1::bigint[]) AND phase = 'offered' AND ended_at IS NULL`,
-};
-const TELL: Statement = {
-  name: 'worker-offers.tell',
-  text: `SELECT pg_notify('${WORKER_OFFERS_CHANNEL}', c::text) FROM unnest($1::uuid[]) AS c`,
-};
-const TO_STOP: Statement = {
-  name: 'worker-offers.to-stop',
-  text: `SELECT worker_connection_id AS connection_id, run_id, id AS execution_id FROM executions
-   WHERE worker_connection_id = ANY($1::uuid[]) AND ended_at IS NULL AND desired IN ('stop', 'kill')`,
-};
+  SELECT t.id AS "executionId", t.run_id AS "runId", t.worker_connection_id AS "connectionId", r.title, r.prompt, r.config,
+    r.conversation_id AS "conversationId", r.created_at AS "createdAt", r.updated_at AS "updatedAt" FROM taken t JOIN runs r ON r.id = t.run_id ORDER BY t.id`;
+const PUT_BACK = statement('worker-offers.put-back')`
+  UPDATE executions SET offer_sent_at = NULL WHERE id = ANY($1::bigint[]) AND phase = 'offered' AND ended_at IS NULL`;
+const TELL = statement('worker-offers.tell')`
+  SELECT pg_notify('${WORKER_OFFERS_CHANNEL}', c::text) FROM unnest($1::uuid[]) AS c`;
+const TO_STOP = statement('worker-offers.to-stop')`
+  SELECT worker_connection_id AS "connectionId", run_id AS "runId", id AS "executionId" FROM executions
+   WHERE worker_connection_id = ANY($1::uuid[]) AND ended_at IS NULL AND desired IN ('stop', 'kill')`;
 
-/** An execution that its worker is to stop. */
-export interface WorkerStop {
-  readonly connectionId: string;
-  readonly runId: string;
-  readonly executionId: string;
-}
+export type WorkerStop = Pick<WorkerOffer, 'connectionId' | 'runId' | 'executionId'>;
 
 const OFFERS_AT_ONCE = 20;
 
-/** Offers to self-hosted workers. */
 @Injectable()
 export class WorkerOffersStore {
   constructor(
@@ -67,7 +39,7 @@ export class WorkerOffersStore {
   ) {}
 
   /** Offers what waits for these workers and can be offered, up to 20 runs each. One round trip. */
-  async place(places: readonly WorkerPlace[], placedBy: string): Promise<Placed> {
+  async place(places: readonly WorkerPlace[], placedBy: string) {
     const rows = await this.database.query<PlacedRow>(PLACE, [
       places.map(({ team }) => team),
       places.map(({ host }) => host),
@@ -79,29 +51,20 @@ export class WorkerOffersStore {
     const count = ({ team, host }: WorkerPlace): number =>
       offers.filter((row) => row.team === team && row.host === host).length;
     return {
+      /** Connections that were given an offer. */
       connectionIds: new Set(offers.flatMap(({ connection_id: id }) => id ?? [])),
+      /** Workers that are full while runs wait for them. */
       full: rows.filter(({ execution_id: id }) => id === null),
+      /** Where maybe more can be offered at once. */
       more: places.filter((place) => count(place) >= OFFERS_AT_ONCE),
     };
   }
 
   /** The offers of these connections that were not sent yet; the caller has to send them. One round trip. */
-  async take(connectionIds: readonly string[]): Promise<WorkerOffer[]> {
-    const rows = await this.database.query<OfferRow>(TAKE, [connectionIds]);
-    return rows.map((row) => ({
-      connectionId: row.connection_id,
-      executionId: row.execution_id,
-      runId: row.run_id,
-      title: row.title,
-      prompt: row.prompt,
-      config: row.config,
-      conversationId: row.conversation_id,
-      createdAt: row.created_at,
-      updatedAt: row.updated_at,
-    }));
+  take(connectionIds: readonly string[]): Promise<WorkerOffer[]> {
+    return this.database.query<WorkerOffer>(TAKE, [connectionIds]);
   }
 
-  /** They were not sent after all. */
   async putBack(executionIds: readonly string[]): Promise<void> {
     await this.database.query(PUT_BACK, [executionIds]);
   }
@@ -111,19 +74,9 @@ export class WorkerOffersStore {
     await this.database.query(TELL, [connectionIds]);
   }
 
-  async toStop(connectionIds: readonly string[]): Promise<WorkerStop[]> {
-    const rows = await this.database.query<StopRow>(TO_STOP, [connectionIds]);
-    return rows.map((row) => ({ connectionId: row.connection_id, runId: row.run_id, executionId: row.execution_id }));
+  toStop(connectionIds: readonly string[]): Promise<WorkerStop[]> {
+    return this.database.query<WorkerStop>(TO_STOP, [connectionIds]);
   }
 }
 
 type PlacedRow = { execution_id: string | null; connection_id: string | null; team: string; host: string };
-type StopRow = { connection_id: string; run_id: string; execution_id: string };
-type OfferRow = StopRow & {
-  title: string;
-  prompt: string;
-  config: AgentConfig;
-  conversation_id: string | null;
-  created_at: Date;
-  updated_at: Date;
-};

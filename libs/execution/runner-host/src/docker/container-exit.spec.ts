@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { classifyContainerExit, isIncompatibleImage } from './container-exit.js';
+import { classifyContainerExit, isIncompatibleImage } from './container-specification.js';
 
 const about = {
   image: 'alpine:3',

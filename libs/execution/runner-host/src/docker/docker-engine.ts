@@ -1,5 +1,7 @@
 import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
+import { parseJson } from '#platform/kernel';
+import type { HostLog } from '#execution/runner';
 import {
   EngineConnection,
   type EngineRequest,
@@ -27,7 +29,6 @@ export interface EngineInfo {
 
 export interface ImageInfo {
   readonly id: string;
-  /** Variables that the image sets. */
   readonly env: readonly string[];
 }
 
@@ -35,7 +36,6 @@ export interface ContainerState {
   readonly isRunning: boolean;
   readonly exitCode: number;
   readonly isOutOfMemory: boolean;
-  /** The engine's message about a failed start. */
   readonly error: string;
 }
 
@@ -56,7 +56,6 @@ export class DockerEngine {
 
   constructor(private readonly connection: EngineConnection) {}
 
-  /** Negotiates the API version for all later calls. */
   async connect(): Promise<EngineInfo> {
     const answer = await this.connection.call({ method: 'GET', path: '/version', timeoutMs: QUICK_MS });
     const { ApiVersion: newest, MinAPIVersion: oldest, Version: version } = parsed<VersionAnswer>(answer.body);
@@ -75,17 +74,16 @@ export class DockerEngine {
       );
     this.prefix = `/v${chosen.join('.')}`;
     this.keepsHostGateway = !(Number.parseInt(version ?? '', 10) < KEEPS_HOST_GATEWAY);
-    const info = parsed<{ NCPU?: number; OSType?: string }>(
-      await this.text({ method: 'GET', path: '/info', timeoutMs: QUICK_MS }),
-    );
+    const info = await this.get<{ NCPU?: number; OSType?: string }>('/info');
     return { version: version ?? 'unknown', processors: info.NCPU ?? 1, os: info.OSType ?? 'linux' };
   }
 
   /** The address of the engine's machine as an `ExtraHosts` entry of a container in this network. */
   async hostAddress(network: string): Promise<string> {
     if (this.keepsHostGateway) return HOST_GATEWAY;
-    const path = `/networks/${encodeURIComponent(network)}`;
-    const { IPAM: ipam } = parsed<NetworkAnswer>(await this.text({ method: 'GET', path, timeoutMs: QUICK_MS }));
+    const { IPAM: ipam } = await this.get<{ IPAM?: { Config?: { Gateway?: string }[] | null } }>(
+      `/networks/${encodeURIComponent(network)}`,
+    );
     return ipam?.Config?.find(({ Gateway: gateway }) => gateway)?.Gateway ?? HOST_GATEWAY;
   }
 
@@ -93,16 +91,9 @@ export class DockerEngine {
     await this.connection.call({ method: 'GET', path: '/_ping', timeoutMs: QUICK_MS });
   }
 
-  /** Null: the engine does not have the image. */
   async inspectImage(reference: string): Promise<ImageInfo | null> {
-    try {
-      const path = `/images/${reference}/json`;
-      const image = parsed<ImageAnswer>(await this.text({ method: 'GET', path, timeoutMs: QUICK_MS }));
-      return { id: image.Id ?? '', env: image.Config?.Env ?? [] };
-    } catch (error) {
-      if (isMissing(error)) return null;
-      throw error;
-    }
+    const image = await this.find<{ Id?: string; Config?: { Env?: string[] | null } }>(`/images/${reference}/json`);
+    return image && { id: image.Id ?? '', env: image.Config?.Env ?? [] };
   }
 
   /** Resolves when the image is there. The engine's and the registry's faults, also in the middle, are EngineRefusals. */
@@ -127,7 +118,6 @@ export class DockerEngine {
     }
   }
 
-  /** Returns the container's id. */
   async createContainer(name: string, specification: object): Promise<string> {
     const body = await this.text({
       method: 'POST',
@@ -139,7 +129,6 @@ export class DockerEngine {
     return parsed<{ Id?: string }>(body).Id ?? '';
   }
 
-  /** Unpacks a tar archive below `directory` of a container. */
   async putArchive(id: string, directory: string, archive: Buffer): Promise<void> {
     const path = `/containers/${id}/archive`;
     await this.text({ method: 'PUT', path, query: { path: directory }, body: archive, timeoutMs: SLOW_MS });
@@ -159,27 +148,16 @@ export class DockerEngine {
     await this.text({ method: 'POST', path: `/containers/${id}/start`, timeoutMs: SLOW_MS });
   }
 
-  /** Resolves when the container is not running. */
   async waitContainer(id: string, signal: AbortSignal): Promise<void> {
     const path = `/containers/${id}/wait`;
     await this.text({ method: 'POST', path, query: { condition: 'not-running' }, timeoutMs: 0, signal });
   }
 
-  /** Null: there is no such container. */
   async inspectContainer(id: string): Promise<ContainerState | null> {
-    try {
-      const path = `/containers/${id}/json`;
-      const { State: state } = parsed<ContainerAnswer>(await this.text({ method: 'GET', path, timeoutMs: QUICK_MS }));
-      return {
-        isRunning: state?.Running ?? false,
-        exitCode: state?.ExitCode ?? 0,
-        isOutOfMemory: state?.OOMKilled ?? false,
-        error: state?.Error ?? '',
-      };
-    } catch (error) {
-      if (isMissing(error)) return null;
-      throw error;
-    }
+    const container = await this.find<{ State?: ContainerAnswer }>(`/containers/${id}/json`);
+    if (container === null) return null;
+    const { Running = false, ExitCode = 0, OOMKilled = false, Error: error = '' } = container.State ?? {};
+    return { isRunning: Running, exitCode: ExitCode, isOutOfMemory: OOMKilled, error };
   }
 
   /** Does nothing for a container that is not running or does not exist. */
@@ -196,7 +174,6 @@ export class DockerEngine {
     await this.settled({ method: 'DELETE', path: `/containers/${id}`, query, timeoutMs: SLOW_MS }, [404, 409]);
   }
 
-  /** All containers with this label, in any state. */
   async listContainers(label: string): Promise<ListedContainer[]> {
     const query = { all: '1', filters: JSON.stringify({ label: [label] }) };
     const body = await this.text({ method: 'GET', path: '/containers/json', query, timeoutMs: SLOW_MS });
@@ -205,6 +182,19 @@ export class DockerEngine {
       state: State ?? '',
       labels: Labels ?? {},
     }));
+  }
+
+  private async get<T>(path: string): Promise<T> {
+    return parsed<T>(await this.text({ method: 'GET', path, timeoutMs: QUICK_MS }));
+  }
+
+  private async find<T>(path: string): Promise<T | null> {
+    try {
+      return await this.get<T>(path);
+    } catch (error) {
+      if (isMissing(error)) return null;
+      throw error;
+    }
   }
 
   private async settled(request: EngineRequest, accepted: readonly number[]): Promise<void> {
@@ -230,16 +220,7 @@ interface VersionAnswer {
   ApiVersion?: string;
   MinAPIVersion?: string;
 }
-interface ImageAnswer {
-  Id?: string;
-  Config?: { Env?: string[] | null };
-}
-interface NetworkAnswer {
-  IPAM?: { Config?: { Gateway?: string }[] | null };
-}
-interface ContainerAnswer {
-  State?: { Running?: boolean; ExitCode?: number; OOMKilled?: boolean; Error?: string };
-}
+type ContainerAnswer = { Running?: boolean; ExitCode?: number; OOMKilled?: boolean; Error?: string };
 type ListAnswer = { Id?: string; State?: string; Labels?: Record<string, string> | null }[];
 
 function parsed<T>(text: string): T {
@@ -278,10 +259,56 @@ export async function* jsonLines(stream: Readable): AsyncGenerator<Record<string
 }
 
 function parse(line: Buffer): Record<string, unknown> | null {
-  try {
-    const value: unknown = JSON.parse(line.toString('utf8'));
-    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : null;
-  } catch {
-    return null;
+  const value = parseJson(line.toString('utf8'));
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : null;
+}
+
+const REMIND_MS = 60_000;
+
+export class EngineMonitor {
+  private info: EngineInfo | null = null;
+  private remindedAt = -Infinity;
+
+  constructor(
+    private readonly engine: DockerEngine,
+    private readonly address: string,
+    private readonly log: HostLog,
+  ) {}
+
+  get isUp(): boolean {
+    return this.info !== null;
+  }
+
+  get processors(): number {
+    return this.info?.processors ?? 1;
+  }
+
+  async check(): Promise<boolean> {
+    try {
+      if (this.info) {
+        await this.engine.ping();
+        return false;
+      }
+      const info = await this.engine.connect();
+      if (info.os !== 'linux') throw new Error(`it runs ${info.os} containers; Linux containers are required`);
+      this.info = info;
+    } catch (error) {
+      this.markUnavailable(error);
+      return false;
+    }
+    this.log.info(`The Docker Engine at ${this.address} is available: version ${this.info.version}.`);
+    return true;
+  }
+
+  /** Reports a failed request. Runs stay in the queue until the engine is available again. */
+  markUnavailable(error: unknown): void {
+    const isNews = this.info !== null;
+    this.info = null;
+    if (!isNews && performance.now() - this.remindedAt < REMIND_MS) return;
+    this.remindedAt = performance.now();
+    const reason = error instanceof Error ? error.message : String(error);
+    this.log.error(
+      `The Docker Engine at ${this.address} (DOCKER_HOST) cannot be used: ${reason}. Runs wait in the queue until it is available.`,
+    );
   }
 }

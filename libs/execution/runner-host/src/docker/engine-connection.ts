@@ -3,7 +3,33 @@ import { type IncomingMessage, request as httpRequest, type RequestOptions } fro
 import { request as httpsRequest } from 'node:https';
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
-import type { DockerOptions } from './docker-options.js';
+import { fields } from '#execution/runner';
+import { parseJson } from '#platform/kernel';
+
+export type EngineAddress =
+  | { readonly kind: 'socket'; readonly path: string }
+  | { readonly kind: 'tcp'; readonly host: string; readonly port: number };
+
+/** Options of runner containers: the settings of the same names, see docs/operations/docker-executor.md. */
+export interface DockerOptions {
+  readonly dockerHost: EngineAddress;
+  /** Directory of ca.pem, cert.pem and key.pem; empty: no TLS. */
+  readonly dockerCertPath: string;
+  readonly dockerPull: 'missing' | 'always' | 'never';
+  readonly dockerPullTimeout: number;
+  /** Empty: no registry credentials. */
+  readonly dockerAuthFile: string;
+  readonly dockerMemoryBytes: number;
+  readonly dockerCpus: number;
+  readonly dockerPids: number;
+  /** 0: none. */
+  readonly dockerDiskBytes: number;
+  readonly dockerNetwork: string;
+  /** Empty: the image's. */
+  readonly dockerUser: string;
+  /** Directory or volume with the runner's files on the engine's machine; empty: the files of this process. */
+  readonly dockerRunnerSource: string;
+}
 
 const MAX_MESSAGE = 1000;
 
@@ -20,10 +46,7 @@ export class EngineError extends Error {
 
 /** No response from the engine: it is not running, not reachable, or too slow. */
 export class EngineUnreachable extends Error {
-  constructor(detail: string) {
-    super(detail);
-    this.name = 'EngineUnreachable';
-  }
+  override name = 'EngineUnreachable';
 }
 
 /** Whether the engine reports that the container or image does not exist. */
@@ -161,14 +184,10 @@ async function textOf(response: IncomingMessage, maxBytes: number): Promise<stri
   return Buffer.concat(chunks).toString('utf8');
 }
 
+/** A proxy in between may answer with another text than the engine. */
 function messageOf(text: string): string {
-  try {
-    const { message } = JSON.parse(text) as { message?: unknown };
-    if (typeof message === 'string') return message;
-  } catch {
-    return text.trim(); // a proxy in between, or not an engine at all
-  }
-  return text.trim();
+  const { message } = fields(parseJson(text));
+  return typeof message === 'string' ? message : text.trim();
 }
 
 function reasonOf(error: unknown): string {

@@ -1,14 +1,11 @@
 import { readFile } from 'node:fs/promises';
-import type { HostLog } from '../host-log.js';
-import type { DockerOptions } from './docker-options.js';
+import { SingleFlight } from '#platform/kernel';
+import type { HostLog } from '#execution/runner';
 import type { DockerEngine, ImageInfo } from './docker-engine.js';
-import { EngineError, EngineUnreachable } from './engine-connection.js';
+import { type DockerOptions, EngineError, EngineUnreachable } from './engine-connection.js';
 
-/** A parsed reference to an image. */
 export interface ImageReference {
-  /** As it was written. */
   readonly text: string;
-  /** Without tag and digest. */
   readonly name: string;
   /** Tag or digest; `latest` when none is written. */
   readonly tag: string;
@@ -104,7 +101,7 @@ export type PullResult =
 
 /** Pulls images that the engine does not have; concurrent requests for one image wait for the same pull. */
 export class ImagePuller {
-  private readonly pulls = new Map<string, Promise<string | null>>();
+  private readonly pulls = new SingleFlight<string | null>(() => new Error('The pull was stopped.'));
 
   constructor(
     private readonly engine: DockerEngine,
@@ -112,7 +109,6 @@ export class ImagePuller {
     private readonly log: HostLog,
   ) {}
 
-  /** Rejects with EngineUnreachable. */
   async ensure(text: string): Promise<PullResult> {
     const reference = parseImageReference(text);
     if (!reference) return { kind: 'failed', message: `"${text}" is not a valid Docker image name.` };
@@ -121,23 +117,14 @@ export class ImagePuller {
     if (present) return { kind: 'ready', image: present };
     if (dockerPull === 'never')
       return { kind: 'failed', message: `The image ${text} does not exist on the engine, and DOCKER_PULL is never.` };
-    const problem = await this.pull(reference);
+    const problem = await this.pulls.run(text, undefined, () => this.pull(reference));
     if (problem !== null) return { kind: 'failed', message: `The image ${text} could not be pulled: ${problem}` };
     const image = await this.engine.inspectImage(text);
     if (image) return { kind: 'ready', image };
     return { kind: 'failed', message: `The image ${text} was pulled, but does not exist on the engine.` };
   }
 
-  /** Resolves to the problem, or null. */
-  private pull(reference: ImageReference): Promise<string | null> {
-    const running = this.pulls.get(reference.text);
-    if (running) return running;
-    const pull = this.pullOnce(reference).finally(() => this.pulls.delete(reference.text));
-    this.pulls.set(reference.text, pull);
-    return pull;
-  }
-
-  private async pullOnce({ text, name, tag, registry }: ImageReference): Promise<string | null> {
+  private async pull({ text, name, tag, registry }: ImageReference): Promise<string | null> {
     const { dockerPullTimeout, dockerAuthFile } = this.settings;
     const timeout = AbortSignal.timeout(dockerPullTimeout);
     const startedAt = performance.now();

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { HostLog } from '../host-log.js';
-import { RunnerOutput } from './runner-output.js';
+import type { HostLog } from '#execution/runner';
+import { RunnerOutput } from './runner-container.js';
 
 describe('RunnerOutput', () => {
   const warned: object[] = [];

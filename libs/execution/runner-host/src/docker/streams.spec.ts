@@ -1,9 +1,8 @@
 import { execFileSync } from 'node:child_process';
 import { Readable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import { directoryArchive } from './runner-container.js';
+import { directoryArchive, OutputFrames } from './runner-container.js';
 import { jsonLines } from './docker-engine.js';
-import { OutputFrames } from './runner-output.js';
 
 const frame = (content: string): Buffer => {
   const header = Buffer.from([2, 0, 0, 0, 0, 0, 0, 0]);

@@ -4,6 +4,7 @@ import {
   methods,
   ndJsonStream,
   PROTOCOL_VERSION,
+  type AgentCapabilities,
   type AnyMessage,
   type ClientConnection,
   type ContentBlock,
@@ -16,7 +17,6 @@ import {
 } from '@agentclientprotocol/sdk';
 import type { Assignment, HarnessDefinition } from '#execution/runner-protocol';
 import type { ManagedProcess } from '../process/managed-process.js';
-import type { PromptCapabilities } from './content.js';
 import { fields, text } from './fields.js';
 
 export interface AgentSessionHandlers {
@@ -28,11 +28,6 @@ export interface AgentSessionHandlers {
   readonly onPermission: (request: RequestPermissionRequest) => Promise<RequestPermissionResponse>;
 }
 
-export interface SessionSettings {
-  readonly modelId?: string | undefined;
-  readonly reasoningLevel?: string | undefined;
-}
-
 const VERSION = '0.1.0';
 
 /** The client side of one ACP session over a process' standard streams. Requests reject when the agent rejects or exits. */
@@ -41,7 +36,7 @@ export class AgentSession {
   private info: InitializeResponse | undefined;
   private sessionId: string | undefined;
   private modes: readonly string[] = [];
-  private mode: string | undefined;
+  currentMode: string | undefined;
   private options: readonly { id: string; category: string | undefined; current: string; values: string[] }[] = [];
   private isLoading = false;
 
@@ -67,28 +62,20 @@ export class AgentSession {
     return this.sessionId;
   }
 
-  get agentName(): string | undefined {
-    return this.info?.agentInfo?.name;
-  }
-
-  get agentVersion(): string | undefined {
-    return this.info?.agentInfo?.version;
+  get agent(): { readonly name: string; readonly version: string } | null | undefined {
+    return this.info?.agentInfo;
   }
 
   get canResume(): boolean {
-    return this.canLoad || this.info?.agentCapabilities?.sessionCapabilities?.resume != null;
+    return this.canLoad || this.capabilities.sessionCapabilities?.resume != null;
   }
 
   private get canLoad(): boolean {
-    return this.info?.agentCapabilities?.loadSession === true;
+    return this.capabilities.loadSession === true;
   }
 
-  get supportsHttpMcpServers(): boolean {
-    return this.info?.agentCapabilities?.mcpCapabilities?.http === true;
-  }
-
-  get promptCapabilities(): PromptCapabilities {
-    return this.info?.agentCapabilities?.promptCapabilities ?? {};
+  get capabilities(): AgentCapabilities {
+    return this.info?.agentCapabilities ?? {};
   }
 
   get closed(): Promise<void> {
@@ -96,13 +83,12 @@ export class AgentSession {
   }
 
   async initialize(): Promise<void> {
-    const { client_meta: clientMeta } = this.harness;
     this.info = await this.connection.agent.request(methods.agent.initialize, {
       protocolVersion: PROTOCOL_VERSION,
       clientCapabilities: {
         fs: { readTextFile: false, writeTextFile: false },
         terminal: false,
-        ...(clientMeta === undefined ? {} : { _meta: clientMeta }),
+        _meta: this.harness.client_meta,
       },
       clientInfo: { name: 'headrace', version: VERSION },
     });
@@ -121,7 +107,7 @@ export class AgentSession {
     const response = await this.connection.agent.request(methods.agent.session.new, {
       cwd,
       mcpServers,
-      ...this.sessionMeta,
+      _meta: this.harness.session_meta,
     });
     this.sessionId = response.sessionId;
     this.recordModes(response);
@@ -130,7 +116,7 @@ export class AgentSession {
   /** Continues an earlier session: loads it, or resumes it without a replay where the agent supports only that. */
   async resume(sessionId: string, cwd: string, mcpServers: McpServer[]): Promise<void> {
     this.isLoading = true;
-    const request = { sessionId, cwd, mcpServers, ...this.sessionMeta };
+    const request = { sessionId, cwd, mcpServers, _meta: this.harness.session_meta };
     try {
       const response = this.canLoad
         ? await this.connection.agent.request(methods.agent.session.load, request)
@@ -143,12 +129,9 @@ export class AgentSession {
   }
 
   /** Selects model and reasoning level where the agent offers them; returns the categories that it does not offer. */
-  async configure(settings: SessionSettings): Promise<string[]> {
+  async configure(settings: Readonly<Record<'model' | 'thought_level', string | undefined>>): Promise<string[]> {
     const missing: string[] = [];
-    for (const [category, value] of [
-      ['model', settings.modelId],
-      ['thought_level', settings.reasoningLevel],
-    ] as const) {
+    for (const [category, value] of Object.entries(settings)) {
       if (value === undefined) continue;
       const option = this.options.find(
         (candidate) => candidate.category === category && candidate.values.includes(value),
@@ -164,18 +147,14 @@ export class AgentSession {
     return missing;
   }
 
-  get currentMode(): string | undefined {
-    return this.mode;
-  }
-
   hasMode(modeId: string): boolean {
     return this.modes.includes(modeId);
   }
 
   async setMode(modeId: string): Promise<void> {
-    if (this.mode === modeId) return;
+    if (this.currentMode === modeId) return;
     await this.connection.agent.request(methods.agent.session.setMode, { sessionId: this.id, modeId });
-    this.mode = modeId;
+    this.currentMode = modeId;
   }
 
   /** The response to the prompt, with the vendor's metadata. */
@@ -195,18 +174,13 @@ export class AgentSession {
 
   /** Requests the end of the session, where the agent supports it. */
   async close(): Promise<void> {
-    if (this.sessionId === undefined || !this.info?.agentCapabilities?.sessionCapabilities?.close) return;
+    if (this.sessionId === undefined || !this.capabilities.sessionCapabilities?.close) return;
     await this.connection.agent.request(methods.agent.session.close, { sessionId: this.sessionId });
-  }
-
-  private get sessionMeta(): { _meta?: Record<string, unknown> } {
-    const { session_meta: meta } = this.harness;
-    return meta === undefined ? {} : { _meta: meta };
   }
 
   private recordModes({ modes, configOptions }: Pick<NewSessionResponse, 'modes' | 'configOptions'>): void {
     this.modes = modes?.availableModes.map(({ id }) => id) ?? [];
-    this.mode = modes?.currentModeId;
+    this.currentMode = modes?.currentModeId;
     this.options = (configOptions ?? []).flatMap((option) => {
       if (option.type !== 'select') return [];
       const choices: unknown[] = option.options.flatMap((entry) => ('options' in entry ? entry.options : [entry]));
@@ -235,7 +209,7 @@ export class AgentSession {
         const { sessionId, update } = fields(params);
         const { sessionUpdate, currentModeId } = fields(update);
         // Agents switch by themselves, such as at the end of a plan.
-        if (sessionUpdate === 'current_mode_update') this.mode = text(currentModeId);
+        if (sessionUpdate === 'current_mode_update') this.currentMode = text(currentModeId);
         if (this.isLoading) onReplay(update);
         else if (this.sessionId === undefined || sessionId === this.sessionId) onUpdate(update);
       },

@@ -1,5 +1,5 @@
 import { pathToFileURL } from 'node:url';
-import type { ContentBlock } from '@agentclientprotocol/sdk';
+import type { ContentBlock, PromptCapabilities } from '@agentclientprotocol/sdk';
 import type { ToolContent } from '#execution/runner-protocol';
 import { shrinkText } from '../protocol/shrink.js';
 import type { PlacedAttachment } from '../workspace/attachments.js';
@@ -85,12 +85,6 @@ export function withoutBinary(value: unknown): unknown {
     return summary({ ...record, data });
   }
   return Object.fromEntries(Object.entries(record).map(([key, item]) => [key, withoutBinary(item)]));
-}
-
-/** What the agent accepts in a prompt, besides text and links. */
-export interface PromptCapabilities {
-  readonly image?: boolean | undefined;
-  readonly embeddedContext?: boolean | undefined;
 }
 
 /** Model providers accept these image types up to about 5 MB in base64; a larger one the agent may open as a file. */

@@ -1,3 +1,4 @@
+import { parseJson } from '#platform/kernel';
 import type { AgentFailureCode, AgentFailureReport } from '#execution/runner-protocol';
 import { fields, items, number, text } from './fields.js';
 
@@ -7,58 +8,50 @@ export type FailureKind =
 
 interface KindFacts {
   readonly sentence: string;
-  /** While the agent repeats the request. */
-  readonly waiting: string;
-  readonly code: AgentFailureCode;
+  /** While the agent repeats the request. Default: the sentence, and that the request is repeated. */
+  readonly waiting?: string;
+  readonly code?: AgentFailureCode;
   readonly retryable: boolean;
 }
 
-const facts = (sentence: string, waiting: string, retryable: boolean, code: AgentFailureCode): KindFacts => ({
-  sentence,
-  waiting,
-  code,
-  retryable,
-});
-
 const KINDS: Readonly<Record<FailureKind, KindFacts>> = {
-  rate_limit: facts(
-    'The model provider limits the rate of requests',
-    'The agent waits for the rate limit of its model provider',
-    true,
-    'rate_limited',
-  ),
-  credentials: facts(
-    'The model provider requires valid credentials',
-    'The model provider rejects the credentials; the agent repeats the request',
-    false,
-    'external_authentication_required',
-  ),
-  credits: facts(
-    'The account at the model provider has no credits left',
-    'The account at the model provider has no credits left; the agent repeats the request',
-    false,
-    'insufficient_credits',
-  ),
-  unknown_model: facts(
-    'The model provider does not offer the model',
-    'The model provider does not offer the model; the agent repeats the request',
-    false,
-    'agent_process_failed',
-  ),
-  connection: facts(
-    'The connection to the model provider failed',
-    'The agent reconnects to its model provider',
-    true,
-    'agent_process_failed',
-  ),
-  provider_error: facts(
-    'The model provider reported an error',
-    'The model provider reported an error; the agent repeats the request',
-    true,
-    'agent_process_failed',
-  ),
-  other: facts('The agent could not finish the turn', 'The agent repeats a request', false, 'agent_process_failed'),
+  rate_limit: {
+    sentence: 'The model provider limits the rate of requests',
+    waiting: 'The agent waits for the rate limit of its model provider',
+    code: 'rate_limited',
+    retryable: true,
+  },
+  credentials: {
+    sentence: 'The model provider requires valid credentials',
+    waiting: 'The model provider rejects the credentials; the agent repeats the request',
+    code: 'external_authentication_required',
+    retryable: false,
+  },
+  credits: {
+    sentence: 'The account at the model provider has no credits left',
+    code: 'insufficient_credits',
+    retryable: false,
+  },
+  unknown_model: { sentence: 'The model provider does not offer the model', retryable: false },
+  connection: {
+    sentence: 'The connection to the model provider failed',
+    waiting: 'The agent reconnects to its model provider',
+    retryable: true,
+  },
+  provider_error: { sentence: 'The model provider reported an error', retryable: true },
+  other: { sentence: 'The agent could not finish the turn', waiting: 'The agent repeats a request', retryable: false },
 };
+
+/** A failure of the agent; the message is for the person who started the run. */
+export class AgentFailure extends Error {
+  constructor(
+    message: string,
+    readonly report: Omit<AgentFailureReport, 'message'> & { readonly exitCode?: number } = {},
+    cause?: unknown,
+  ) {
+    super(message, { cause });
+  }
+}
 
 /** Providers answer it with the status of a rate limit. */
 const NO_CREDITS = /insufficient[_ ]quota|credit balance|out of credits|no credits/i;
@@ -144,23 +137,14 @@ function kindOfCategory(category: string | undefined, actions: readonly unknown[
 
 const MAX_SENTENCE = 300;
 const MAX_DETAIL = 4_000;
-/** Messages without information. */
 const EMPTY_WORDS = /^(?:internal error|authentication required|error)?[.:]?$/i;
 
-export interface FailureText {
-  readonly message: string;
-  readonly report: AgentFailureReport;
-}
-
-/** The failure as the run shows it. `opening` replaces the sentence of a failure that is not known to concern the model. */
-export function describeFailure(kind: FailureKind, output: string, opening = KINDS.other.sentence): FailureText {
-  const { sentence, code, retryable } = KINDS[kind];
+/** `opening` replaces the sentence of a failure that is not known to concern the model. */
+export function modelFailure(kind: FailureKind, output: string, opening = KINDS.other.sentence): AgentFailure {
+  const { sentence, code = 'agent_process_failed', retryable } = KINDS[kind];
   const shown = vendorMessage(output);
   const message = sentenceOf(kind === 'other' ? opening : sentence, shown);
-  return {
-    message,
-    report: { error_code: code, retryable, ...detailFor(message, shown) },
-  };
+  return new AgentFailure(message, { error_code: code, retryable, ...detailFor(message, shown) });
 }
 
 /** What the run shows while the agent repeats a request that failed. `attempt`: such as "attempt 2 of 10". */
@@ -169,7 +153,8 @@ export function describeWaiting(
   output: string,
   attempt?: string,
 ): { message: string; detail?: string } {
-  const message = `${KINDS[kind].waiting}${attempt === undefined ? '' : ` (${attempt})`}.`;
+  const { sentence, waiting = `${sentence}; the agent repeats the request` } = KINDS[kind];
+  const message = `${waiting}${attempt === undefined ? '' : ` (${attempt})`}.`;
   return { message, ...detailFor(message, vendorMessage(output)) };
 }
 
@@ -217,13 +202,7 @@ export function vendorMessage(output: string): string {
 }
 
 function messageInJson(json: string): string | undefined {
-  let value: unknown;
-  try {
-    value = JSON.parse(json);
-  } catch {
-    return undefined; // text that happens to have a brace
-  }
-  const { error, message, errors } = fields(value);
+  const { error, message, errors } = fields(parseJson(json));
   const found =
     text(fields(error)['message']) ?? text(error) ?? text(message) ?? text(fields(items(errors)[0])['message']);
   return found === undefined ? undefined : vendorMessage(found);

@@ -22,16 +22,18 @@ const PLAN_STATUSES: readonly string[] = ['pending', 'in_progress', 'completed']
 const MAX_RAW_BYTES = 65_536;
 const MAX_TERMINAL_LENGTH = 4 * MAX_TEXT_BYTES;
 
-interface CallState {
-  isOpen: boolean;
-  hasTitle: boolean;
-  isDenied: boolean;
-  terminalText?: string;
-  /** Last reported values; permission requests need not repeat them. */
+/** Last reported values of a call; permission requests need not repeat them. */
+export interface KnownCall {
   title?: string;
   name?: string;
   kind?: string;
   input?: unknown;
+}
+
+interface CallState extends KnownCall {
+  isOpen: boolean;
+  isDenied: boolean;
+  terminalText?: string;
 }
 
 /**
@@ -43,7 +45,8 @@ export class AcpNormalizer {
   private readonly calls = new Map<string, CallState>();
   private readonly cost = new SessionCost();
   private reportsCostEarly = false;
-  private deniedInTurn = false;
+  /** A permission was denied in the current turn. */
+  hasDenied = false;
   private readonly tokens = new TurnTokens();
 
   constructor(private readonly mintId: () => string = newUuid) {}
@@ -92,7 +95,7 @@ export class AcpNormalizer {
   /** @param reportsCostEarly emits `usage` events with the cost during the turn, not only at its end. */
   startTurn(reportsCostEarly = false): void {
     this.tokens.startTurn();
-    this.deniedInTurn = false;
+    this.hasDenied = false;
     this.message = null;
     this.reportsCostEarly = reportsCostEarly;
   }
@@ -100,7 +103,7 @@ export class AcpNormalizer {
   /** A permission request describes its tool call, sometimes better than the updates before it. */
   permissionCall(raw: unknown): PlainEvent[] {
     const call = fields(toStorableJson(raw).value);
-    const isKnown = this.calls.get(String(call['toolCallId']))?.hasTitle === true;
+    const isKnown = this.calls.get(String(call['toolCallId']))?.title !== undefined;
     const { title: _title, ...rest } = call;
     return Object.keys(rest).length <= 1 && isKnown ? [] : this.toolCall(isKnown ? rest : call);
   }
@@ -110,24 +113,14 @@ export class AcpNormalizer {
     return [...this.calls.values()].some(({ isOpen, isDenied }) => isOpen && !isDenied);
   }
 
-  /** What updates have reported of a call so far. */
-  knownCall(toolCallId: string): {
-    readonly title?: string;
-    readonly name?: string;
-    readonly kind?: string;
-    readonly input?: unknown;
-  } {
+  knownCall(toolCallId: string): KnownCall {
     return this.calls.get(toolCallId) ?? {};
-  }
-
-  get hasDenied(): boolean {
-    return this.deniedInTurn;
   }
 
   /** A later failure of this call is reported as denied. */
   markDenied(toolCallId: string): void {
     this.state(toolCallId).isDenied = true;
-    this.deniedInTurn = true;
+    this.hasDenied = true;
   }
 
   closeOpenCalls(status: 'completed' | 'failed'): PlainEvent[] {
@@ -135,7 +128,7 @@ export class AcpNormalizer {
     return open.map(([id, state]) => {
       state.isOpen = false;
       const call: ToolCall = { tool_call_id: id, status: state.isDenied ? 'failed' : status };
-      return { kind: 'tool_call', data: { ...call, ...(state.isDenied ? { denied: true } : {}) } };
+      return { kind: 'tool_call', data: { ...call, denied: state.isDenied || undefined } };
     });
   }
 
@@ -171,14 +164,8 @@ export class AcpNormalizer {
     const status = oneOf<ToolStatus>(STATUSES, update['status']);
     const terminal = this.terminal(state, meta);
     const title = text(update['title']);
-    if (title !== undefined) {
-      state.hasTitle = true;
-      state.title = title;
-    }
     const name = toolNameOf(update);
-    const kind = text(update['kind']);
-    if (name !== undefined) state.name = name;
-    if (kind !== undefined) state.kind = kind;
+    Object.assign(state, defined<KnownCall>({ title, name, kind: text(update['kind']) }));
     if (update['rawInput'] !== undefined) state.input = permissionInput(fields(update['rawInput']));
     if (status !== undefined) state.isOpen = status !== 'completed' && status !== 'failed';
     const call = defined<ToolCall>({
@@ -209,24 +196,22 @@ export class AcpNormalizer {
   private terminal(state: CallState, meta: Fields): { changed: boolean; output?: unknown } {
     const delta = text(fields(meta['terminal_output_delta'])['data']);
     const whole = text(fields(meta['terminal_output'])['data']);
-    if (delta !== undefined || whole !== undefined) {
+    const changed = delta !== undefined || whole !== undefined;
+    if (changed) {
       const shown = whole ?? `${state.terminalText ?? ''}${delta ?? ''}`;
       state.terminalText = shown.length > MAX_TERMINAL_LENGTH ? shrinkText(shown, MAX_TEXT_BYTES) : shown;
     }
     const exit = fields(meta['terminal_exit']);
     const exitCode = number(exit['exit_code']);
-    const changed = delta !== undefined || whole !== undefined;
     if (exitCode === undefined) return { changed };
-    return {
-      changed,
-      output: raw(defined({ output: state.terminalText, exit_code: exitCode, signal: text(exit['signal']) })),
-    };
+    const output = defined({ output: state.terminalText, exit_code: exitCode, signal: text(exit['signal']) });
+    return { changed, output: raw(output) };
   }
 
   private state(id: string): CallState {
     const known = this.calls.get(id);
     if (known) return known;
-    const state: CallState = { isOpen: true, hasTitle: false, isDenied: false };
+    const state: CallState = { isOpen: true, isDenied: false };
     this.calls.set(id, state);
     return state;
   }

@@ -10,20 +10,22 @@ import type {
 import type { PlainEvent } from '../protocol/outgoing-events.js';
 import { shrinkJson, shrinkText } from '../protocol/shrink.js';
 import type { AcpNormalizer } from './normalizer.js';
-import { isSameSubject, subjectOf } from './permissions.js';
-import { decideByPolicy, permissionFacts, pickOption, type Answer, type PermissionRules } from './permissions.js';
+import {
+  decideByPolicy,
+  isSameSubject,
+  permissionFacts,
+  pickOption,
+  subjectOf,
+  type Answer,
+  type PermissionRules,
+} from './permissions.js';
 import { withoutBinary } from './content.js';
 
 const CANCELLED: RequestPermissionResponse = { outcome: { outcome: 'cancelled' } };
 
 interface Resolution {
   readonly decision: Answer | 'cancel';
-  readonly note?: string;
-}
-
-interface Question {
-  readonly subject: PermissionSubject;
-  readonly settle: (resolution: Resolution) => void;
+  readonly note?: string | undefined;
 }
 
 /**
@@ -31,7 +33,10 @@ interface Question {
  * the run, or by waiting for a decision of a person.
  */
 export class PermissionBroker {
-  private readonly waiting = new Map<string, Question>();
+  private readonly waiting = new Map<
+    string,
+    { readonly subject: PermissionSubject; readonly settle: (resolution: Resolution) => void }
+  >();
   private readonly remembered: PermissionRule[];
 
   constructor(
@@ -58,35 +63,25 @@ export class PermissionBroker {
     const resolution = rule ? 'allow' : policy;
     const input = request.toolCall.rawInput;
     for (const event of this.normalizer.permissionCall(request.toolCall)) this.emit(event);
-    this.emitData('permission_requested', {
+    const requested: PermissionRequested = {
       approval_id: approvalId,
       tool_call_id: request.toolCall.toolCallId,
       title,
-      ...(input === undefined ? {} : { input: shrinkJson(withoutBinary(toStorableJson(input).value), 65_536) }),
+      input: input === undefined ? undefined : shrinkJson(withoutBinary(toStorableJson(input).value), 65_536),
       options: request.options.map(({ optionId, name, kind }) => ({ option_id: optionId, name, kind })),
       ask: resolution === 'ask',
       subject,
-    } satisfies PermissionRequested);
+    };
+    this.emit({ kind: 'permission_requested', data: { ...requested } });
+    const emitDecision = (decision: Pick<PermissionDecided, 'decision' | 'by' | 'rule_id'>): void =>
+      this.emit({ kind: 'permission_decided', data: { approval_id: approvalId, ...decision, title } });
     if (resolution !== 'ask') {
-      this.emitData('permission_decided', {
-        approval_id: approvalId,
-        decision: resolution,
-        by: rule ? 'rule' : 'policy',
-        ...(rule ? { rule_id: rule.approval_id } : {}),
-        title,
-      } satisfies PermissionDecided);
+      emitDecision({ decision: resolution, by: rule ? 'rule' : 'policy', rule_id: rule?.approval_id });
       return this.respond(request, { decision: resolution });
     }
     const answer = await new Promise<Resolution>((settle) => this.waiting.set(approvalId, { subject, settle }));
     this.waiting.delete(approvalId);
-    if (answer.decision === 'cancel') {
-      this.emitData('permission_decided', {
-        approval_id: approvalId,
-        decision: 'deny',
-        by: 'cancel',
-        title,
-      } satisfies PermissionDecided);
-    }
+    if (answer.decision === 'cancel') emitDecision({ decision: 'deny', by: 'cancel' });
     return this.respond(request, answer);
   }
 
@@ -97,7 +92,7 @@ export class PermissionBroker {
       if (!question) continue;
       const isRule = always && decision === 'allow';
       if (isRule) this.remembered.push({ approval_id: id, subject: question.subject });
-      question.settle({ decision: isRule ? 'allow_always' : decision, ...(note === undefined ? {} : { note }) });
+      question.settle({ decision: isRule ? 'allow_always' : decision, note });
     }
   }
 
@@ -112,9 +107,5 @@ export class PermissionBroker {
     const optionId = pickOption(request.options, decision);
     if (optionId === null) return CANCELLED;
     return { outcome: { outcome: 'selected', optionId, ...(note === undefined ? {} : { _meta: { note } }) } };
-  }
-
-  private emitData(kind: 'permission_requested' | 'permission_decided', data: object): void {
-    this.emit({ kind, data: { ...data } });
   }
 }

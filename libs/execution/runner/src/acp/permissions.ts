@@ -56,7 +56,7 @@ export function matchesEntry(entry: string, { toolName, toolKind, commandLine }:
 /** @param known what updates before the request have reported of its call: agents need not repeat it. */
 export function permissionFacts(
   toolCall: unknown,
-  known: { name?: string; kind?: string; input?: unknown } = {},
+  known: { readonly name?: string; readonly kind?: string; readonly input?: unknown } = {},
 ): PermissionFacts {
   const call = fields(toolCall);
   const input = fields(call['rawInput'] ?? known.input);
@@ -89,11 +89,8 @@ const WANTED: Readonly<Record<Answer, readonly string[]>> = {
 
 /** The option for the answer, once unless the answer is for always; null when the agent offers none. */
 export function pickOption(options: readonly { optionId: string; kind: string }[], answer: Answer): string | null {
-  for (const kind of WANTED[answer]) {
-    const option = options.find((candidate) => candidate.kind === kind);
-    if (option) return option.optionId;
-  }
-  return null;
+  const offered = WANTED[answer].flatMap((kind) => options.filter((option) => option.kind === kind));
+  return offered[0]?.optionId ?? null;
 }
 
 /** Longer values are cut and followed by a hash of the whole, so that different values stay different. */
@@ -112,7 +109,7 @@ export function subjectOf(facts: PermissionFacts, title: string, redact: (text: 
   const subject = (type: PermissionSubject['type'], value: string): PermissionSubject => ({
     type,
     value: bounded(redact(value)),
-    ...(toolName === undefined || type === 'tool' ? {} : { tool: bounded(redact(toolName)) }),
+    tool: toolName === undefined || type === 'tool' ? undefined : bounded(redact(toolName)),
   });
   const command = commandLine?.trim();
   if (command !== undefined && command !== '') return subject('command', command);

@@ -1,7 +1,6 @@
 import type { Usage } from '#execution/runner-protocol';
 import { defined, fields, number, type Fields } from './fields.js';
 
-/** Counts of tokens as an answer to a prompt has them. */
 export type TokenCounts = Pick<Usage, 'input_tokens' | 'output_tokens' | 'total_tokens'>;
 
 const COUNTS = ['input_tokens', 'output_tokens', 'total_tokens'] as const;

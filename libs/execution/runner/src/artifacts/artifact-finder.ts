@@ -3,13 +3,13 @@ import type { Workspace } from '../workspace/workspace.js';
 import {
   ARTIFACT_LIST,
   type ArtifactProblem,
+  type ArtifactList,
   type ListedFile,
-  type ListedReference,
   mimeTypeOf,
   parseArtifactList,
   typeOfDropped,
 } from './artifact-list.js';
-import { listOwnDirectory, NOT_FOUND, openOwnFile, UnreadableFile } from './own-file.js';
+import { listOwnDirectory, NOT_FOUND, readOwnFile, UnreadableFile } from './own-file.js';
 
 const MAX_LIST_BYTES = 1_048_576;
 const MAX_ENTRIES = 2000;
@@ -22,11 +22,7 @@ export interface FoundFile extends ListedFile {
   readonly mime_type: string;
 }
 
-export interface FoundArtifacts {
-  readonly files: readonly FoundFile[];
-  readonly references: readonly ListedReference[];
-  readonly problems: readonly ArtifactProblem[];
-}
+type FoundArtifacts = Omit<ArtifactList, 'files'> & { readonly files: readonly FoundFile[] };
 
 /** The current artifacts: the entries of the list, and every file in the directory that the list does not name. */
 export async function findArtifacts(workspace: Workspace): Promise<FoundArtifacts> {
@@ -43,13 +39,8 @@ export async function findArtifacts(workspace: Workspace): Promise<FoundArtifact
       ...dropped.paths
         .filter((path) => !named.has(path) && path !== join(workspace.artifacts, ARTIFACT_LIST))
         .map((path): FoundFile => {
-          const type = typeOfDropped(path);
-          return {
-            artifact_type: type,
-            path,
-            filepath: shownPath(workspace, path),
-            mime_type: mimeOf({ artifact_type: type, path }),
-          };
+          const entry = { artifact_type: typeOfDropped(path), path };
+          return { ...entry, filepath: shownPath(workspace, path), mime_type: mimeOf(entry) };
         }),
     ],
     references: list.references,
@@ -65,29 +56,14 @@ function shownPath({ artifacts, work, root }: Workspace, path: string): string {
   return base === undefined ? path : relative(base, path);
 }
 
-async function readList(workspace: Workspace): Promise<ReturnType<typeof parseArtifactList>> {
-  const problem = (text: string) => ({
-    files: [],
-    references: [],
-    problems: [{ artifact: ARTIFACT_LIST, problem: text }],
-  });
+async function readList({ artifacts, root, runAs }: Workspace): Promise<ArtifactList> {
   try {
-    const { file, sizeBytes } = await openOwnFile(
-      join(workspace.artifacts, ARTIFACT_LIST),
-      workspace.root,
-      workspace.runAs,
-    );
-    try {
-      if (sizeBytes > MAX_LIST_BYTES) return problem(`is larger than ${MAX_LIST_BYTES} bytes`);
-      const bytes = Buffer.alloc(sizeBytes);
-      const { bytesRead } = await file.read(bytes, 0, sizeBytes, 0);
-      return parseArtifactList(bytes.toString('utf8', 0, bytesRead));
-    } finally {
-      await file.close();
-    }
+    const { bytes } = await readOwnFile(join(artifacts, ARTIFACT_LIST), root, runAs, MAX_LIST_BYTES);
+    return parseArtifactList(bytes.toString('utf8'));
   } catch (error) {
     if (!(error instanceof UnreadableFile)) throw error;
-    return error.message === NOT_FOUND ? { files: [], references: [], problems: [] } : problem(error.message);
+    const problems = error.message === NOT_FOUND ? [] : [{ artifact: ARTIFACT_LIST, problem: error.message }];
+    return { files: [], references: [], problems };
   }
 }
 

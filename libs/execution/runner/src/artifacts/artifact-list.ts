@@ -1,27 +1,17 @@
 import { extname } from 'node:path';
-import { isDeeperThan } from '#platform/kernel';
+import type { ArtifactContentQuery, ArtifactReference } from '#execution/runner-protocol';
+import { isDeeperThan, parseJson } from '#platform/kernel';
 
 /** The file in the artifacts directory that names artifacts, one JSON object a line. */
 export const ARTIFACT_LIST = 'artifacts.jsonl';
 
-export interface ListedFile {
-  readonly artifact_type: 'PLAN' | 'SCREENSHOT' | 'FILE';
+export interface ListedFile extends Pick<ArtifactContentQuery, 'artifact_type' | 'title' | 'description' | 'url'> {
   /** Absolute, or relative to the working directory. */
   readonly path: string;
   readonly mime_type?: string;
-  readonly title?: string;
-  readonly description?: string;
-  readonly url?: string;
 }
 
-export interface ListedReference {
-  readonly artifact_type: 'PULL_REQUEST' | 'EXTERNAL_REFERENCE';
-  readonly url: string;
-  readonly branch?: string;
-  readonly reference_type?: string;
-  readonly title?: string;
-  readonly metadata?: Record<string, unknown>;
-}
+export type ListedReference = Omit<ArtifactReference, 'lease_epoch' | 'source_key'>;
 
 export interface ArtifactProblem {
   readonly artifact: string;
@@ -59,12 +49,8 @@ export function parseArtifactList(text: string): ArtifactList {
 
 /** A string is the problem of the line. */
 function readLine(line: string): ListedFile | ListedReference | string {
-  let value: unknown;
-  try {
-    value = JSON.parse(line);
-  } catch {
-    return 'is not JSON';
-  }
+  const value = parseJson(line);
+  if (value === undefined) return 'is not JSON';
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return 'is not a JSON object';
   // JSON.parse accepts any depth, but the code that walks the value afterwards is recursive.
   if (isDeeperThan(value, MAX_LINE_DEPTH)) return `nests deeper than ${MAX_LINE_DEPTH} levels`;
@@ -88,14 +74,14 @@ function readLine(line: string): ListedFile | ListedReference | string {
       return { artifact_type: 'PULL_REQUEST', url: texts.url, branch };
     case 'EXTERNAL_REFERENCE': {
       if (texts.url === undefined || reference_type === undefined) return 'needs `url` and `reference_type`';
-      const { metadata } = entry;
       const { url, title } = texts;
+      const { metadata } = entry;
       return {
         artifact_type: 'EXTERNAL_REFERENCE',
         url,
         reference_type,
-        ...(title === undefined ? {} : { title }),
-        ...(typeof metadata === 'object' && metadata !== null ? { metadata: metadata as Record<string, unknown> } : {}),
+        title,
+        metadata: typeof metadata === 'object' && metadata !== null ? (metadata as Record<string, unknown>) : undefined,
       };
     }
     default:
@@ -103,17 +89,13 @@ function readLine(line: string): ListedFile | ListedReference | string {
   }
 }
 
-const IMAGES: Readonly<Record<string, string>> = {
-  '.avif': 'image/avif',
-  '.bmp': 'image/bmp',
-  '.gif': 'image/gif',
-  '.jpeg': 'image/jpeg',
-  '.jpg': 'image/jpeg',
-  '.png': 'image/png',
-  '.webp': 'image/webp',
-};
+const IMAGES: Readonly<Record<string, string>> = Object.fromEntries(
+  ['avif', 'bmp', 'gif', 'jpeg', 'jpg', 'png', 'webp'].map((type) => [`.${type}`, `image/${type}`]),
+);
 
-const OTHERS: Readonly<Record<string, string>> = {
+const MIME_TYPES: Readonly<Record<string, string>> = {
+  ...IMAGES,
+  '.jpg': 'image/jpeg',
   '.csv': 'text/csv',
   '.diff': 'text/x-diff',
   '.gz': 'application/gzip',
@@ -135,8 +117,7 @@ const OTHERS: Readonly<Record<string, string>> = {
 };
 
 export function mimeTypeOf(path: string): string {
-  const extension = extname(path).toLowerCase();
-  return IMAGES[extension] ?? OTHERS[extension] ?? 'application/octet-stream';
+  return MIME_TYPES[extname(path).toLowerCase()] ?? 'application/octet-stream';
 }
 
 /** Type of a file that is not in the list: images are screenshots, `PLAN.md` and `*.plan.md` plans. */

@@ -1,26 +1,22 @@
 import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import { toStorableText, truncateUtf8 } from '#platform/kernel';
 import { MAX_ARTIFACT_BYTES, MAX_PLAN_BYTES } from '#execution/runner-protocol';
-import {
-  LeaseLostError,
-  NoResponseError,
-  type ArtifactUploadResult,
-  type ControlPlane,
-} from '../protocol/control-plane.js';
+import { LeaseLostError, NoResponseError, type ControlPlane } from '../protocol/control-plane.js';
 import { errorText, type RunnerLog } from '../runner-log.js';
-import { backoffMs, sleep } from '../sleep.js';
+import { retry } from '../retry.js';
 import type { Workspace } from '../workspace/workspace.js';
 import { findArtifacts, type FoundFile } from './artifact-finder.js';
 import { headingOf, type ArtifactProblem, type ListedReference } from './artifact-list.js';
-import { openOwnFile, UnreadableFile, type OwnFile } from './own-file.js';
+import { openOwnFile, UnreadableFile } from './own-file.js';
 
 export interface ArtifactSyncOptions {
   readonly plane: Pick<ControlPlane, 'putArtifact' | 'reportReference'>;
   readonly workspace: Workspace;
   readonly log: RunnerLog;
   /** Of one file; default {@link MAX_ARTIFACT_BYTES}. */
-  readonly maxBytes?: number;
+  readonly maxBytes?: number | undefined;
 }
 
 const UPLOAD_TRIES = 4;
@@ -76,39 +72,33 @@ export class ArtifactSync {
     try {
       return await submit();
     } catch (error) {
+      if (error instanceof UnreadableFile) return error.message;
       if (error instanceof LeaseLostError || error instanceof NoResponseError) throw error;
       this.options.log.warn('an artifact could not be uploaded', { artifact, error: errorText(error) });
       return 'could not be read';
     }
   }
 
-  /** Resolves to the problem, or null. */
   private async uploadFile(found: FoundFile, signal: AbortSignal): Promise<string | null> {
     const { workspace, maxBytes = MAX_ARTIFACT_BYTES } = this.options;
-    let own: OwnFile;
+    const { path } = found;
+    const { file, sizeBytes, version } = await openOwnFile(path, workspace.boundsOf(path), workspace.runAs);
     try {
-      own = await openOwnFile(found.path, workspace.boundsOf(found.path), workspace.runAs);
-    } catch (error) {
-      if (error instanceof UnreadableFile) return error.message;
-      throw error;
-    }
-    try {
-      const { file, sizeBytes, version } = own;
-      const { path, artifact_type: type, mime_type, filepath, title, description, url } = found;
+      const { artifact_type: type, mime_type, filepath, title, description, url } = found;
       const seen = JSON.stringify([version, type, mime_type, title, description, url]);
       if (this.versions.get(path) === seen) return null;
       const limit = type === 'PLAN' ? Math.min(MAX_PLAN_BYTES, maxBytes) : maxBytes;
       if (sizeBytes > limit) return `has ${sizeBytes} bytes; the limit is ${limit}`;
       const content = (): Readable =>
         sizeBytes === 0 ? Readable.from([]) : file.createReadStream({ start: 0, end: sizeBytes - 1, autoClose: false });
-      const heading = type === 'PLAN' && title === undefined ? headingOf(await textOf(content())) : title;
+      const heading = type === 'PLAN' && title === undefined ? headingOf(await text(content())) : title;
       const metadata = {
         artifact_type: type,
         mime_type: clean(mime_type, 200),
         filepath: clean(filepath, 1024),
-        ...(heading === undefined || heading.trim() === '' ? {} : { title: clean(heading, 512) }),
-        ...(description === undefined ? {} : { description: clean(description, 2048) }),
-        ...(url === undefined ? {} : { url }),
+        title: heading === undefined || heading.trim() === '' ? undefined : clean(heading, 512),
+        description: description === undefined ? undefined : clean(description, 2048),
+        url,
       };
       const key = keyOf('file', [metadata, await hashOf(content())]);
       const problem = await this.submit(filepath, key, signal, () =>
@@ -117,7 +107,7 @@ export class ArtifactSync {
       if (this.submitted.has(key)) this.versions.set(path, seen);
       return problem;
     } finally {
-      await own.file.close();
+      await file.close();
     }
   }
 
@@ -133,30 +123,25 @@ export class ArtifactSync {
     name: string,
     key: string,
     signal: AbortSignal,
-    send: () => Promise<ArtifactUploadResult>,
+    send: () => Promise<string | null>,
   ): Promise<string | null> {
-    if (this.submitted.has(key)) return null;
-    for (let attempt = 1; !signal.aborted; attempt += 1) {
-      try {
-        const answer = await send();
-        this.submitted.add(key);
-        return answer.rejection ?? null;
-      } catch (error) {
-        if (error instanceof LeaseLostError) throw error;
-        this.options.log.warn('an artifact could not be uploaded', {
-          artifact: name,
-          error: errorText(error),
-          attempt,
-        });
-        if (!(error instanceof NoResponseError)) {
-          this.submitted.add(key);
-          return 'was rejected by the control plane';
-        }
-        if (attempt >= UPLOAD_TRIES && !signal.aborted) throw error;
-        await sleep(backoffMs(attempt, 200, 2_000), signal);
-      }
+    if (this.submitted.has(key) || signal.aborted) return null;
+    const again = (error: unknown, attempt: number): boolean => {
+      if (error instanceof LeaseLostError) return false;
+      const fields = { artifact: name, error: errorText(error), attempt: attempt + 1 };
+      this.options.log.warn('an artifact could not be uploaded', fields);
+      return error instanceof NoResponseError && attempt + 1 < UPLOAD_TRIES && !signal.aborted;
+    };
+    try {
+      const rejection = await retry(send, { firstMs: 400, maxMs: 2_000, signal, again });
+      this.submitted.add(key);
+      return rejection;
+    } catch (error) {
+      if (error instanceof NoResponseError && signal.aborted) return null;
+      if (error instanceof NoResponseError || error instanceof LeaseLostError) throw error;
+      this.submitted.add(key);
+      return 'was rejected by the control plane';
     }
-    return null;
   }
 
   private newProblems(problems: readonly ArtifactProblem[]): ArtifactProblem[] {
@@ -184,10 +169,4 @@ async function hashOf(content: Readable): Promise<string> {
   const hash = createHash('sha256');
   for await (const chunk of content as AsyncIterable<Buffer>) hash.update(chunk);
   return hash.digest('hex');
-}
-
-async function textOf(content: Readable): Promise<string> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of content as AsyncIterable<Buffer>) chunks.push(chunk);
-  return Buffer.concat(chunks).toString('utf8');
 }

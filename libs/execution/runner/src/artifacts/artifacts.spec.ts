@@ -14,12 +14,7 @@ import { type FileHandle, open } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import {
-  LeaseLostError,
-  NoResponseError,
-  RejectedError,
-  type ArtifactUploadResult,
-} from '../protocol/control-plane.js';
+import { LeaseLostError, NoResponseError, RejectedError } from '../protocol/control-plane.js';
 import { Workspace } from '../workspace/workspace.js';
 import { ARTIFACT_LIST, headingOf, parseArtifactList, typeOfDropped } from './artifact-list.js';
 import { ArtifactSync } from './artifact-sync.js';
@@ -29,7 +24,7 @@ let base: string;
 let workspace: Workspace;
 let taken: Record<string, unknown>[];
 /** What the control plane does with the next reports, in order; then it takes everything. */
-let answers: (() => Promise<ArtifactUploadResult>)[];
+let answers: (() => Promise<string | null>)[];
 const log = { info: () => undefined, warn: () => undefined, error: () => undefined };
 const never = new AbortController().signal;
 
@@ -44,19 +39,19 @@ afterEach(() => {
   rmSync(base, { recursive: true, force: true });
 });
 
-const next = (): Promise<ArtifactUploadResult> => (answers.shift() ?? (() => Promise.resolve({})))();
+const next = (): Promise<string | null> => (answers.shift() ?? (() => Promise.resolve(null)))();
 
 const plane = {
-  async putArtifact(artifact: object, content: AsyncIterable<Uint8Array>): Promise<ArtifactUploadResult> {
+  async putArtifact(artifact: object, content: AsyncIterable<Uint8Array>): Promise<string | null> {
     const chunks: Uint8Array[] = [];
     for await (const chunk of content) chunks.push(chunk);
     const answer = await next();
-    if (answer.rejection === undefined) taken.push({ ...artifact, content: Buffer.concat(chunks).toString() });
+    if (answer === null) taken.push({ ...artifact, content: Buffer.concat(chunks).toString() });
     return answer;
   },
-  async reportReference(reference: object): Promise<ArtifactUploadResult> {
+  async reportReference(reference: object): Promise<string | null> {
     const answer = await next();
-    if (answer.rejection === undefined) taken.push({ ...reference });
+    if (answer === null) taken.push({ ...reference });
     return answer;
   },
 };
@@ -185,7 +180,7 @@ describe('the artifacts directory', () => {
     expect(taken).toHaveLength(1);
 
     list({ artifact_type: 'PULL_REQUEST', url: 'ftp://me:secret@nowhere', branch: 'b' });
-    answers = [() => Promise.resolve({ rejection: '`url` must be an absolute http or https URL.' })];
+    answers = [() => Promise.resolve('`url` must be an absolute http or https URL.')];
     expect(await sync.collect(never)).toEqual([
       { artifact: 'ftp://nowhere', problem: '`url` must be an absolute http or https URL.' },
     ]);

@@ -53,6 +53,24 @@ export async function openOwnFile(path: string, root: string, runAs?: RunAs): Pr
   }
 }
 
+/** The content and the version of a file that the agent controls, as {@link openOwnFile} opens it. */
+export async function readOwnFile(
+  path: string,
+  root: string,
+  runAs: RunAs | undefined,
+  maxBytes: number,
+): Promise<{ readonly bytes: Buffer<ArrayBuffer>; readonly version: string }> {
+  const { file, sizeBytes, version } = await openOwnFile(path, root, runAs);
+  try {
+    if (sizeBytes > maxBytes) throw new UnreadableFile(`is larger than ${maxBytes} bytes`);
+    const bytes = Buffer.alloc(sizeBytes);
+    const { bytesRead } = await file.read(bytes, 0, sizeBytes, 0);
+    return { bytes: bytes.subarray(0, bytesRead), version };
+  } finally {
+    await file.close();
+  }
+}
+
 /** Entries of a directory below `root`; none when it is missing, a link, or elsewhere: even names must not be disclosed. */
 export async function listOwnDirectory(path: string, root: string): Promise<Dirent[]> {
   let directory: FileHandle;

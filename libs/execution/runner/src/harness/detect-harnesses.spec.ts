@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync }
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
-import { detectHarnesses } from './detect-harnesses.js';
+import { detectHarnesses } from './harnesses-file.js';
 import { STANDARD_HARNESSES } from './harnesses.js';
 
 const directory = mkdtempSync(join(tmpdir(), 'headrace-detect-'));

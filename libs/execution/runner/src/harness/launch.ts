@@ -1,4 +1,5 @@
-import type { AgentFailureReport, Assignment, HarnessDefinition } from '#execution/runner-protocol';
+import type { Assignment, HarnessDefinition, RunnerHandover } from '#execution/runner-protocol';
+import { AgentFailure } from '../acp/model-failure.js';
 import { errorText } from '../runner-log.js';
 import { childEnvironment, findCommand } from '../process/child-environment.js';
 import { ManagedProcess } from '../process/managed-process.js';
@@ -6,44 +7,28 @@ import { environmentBeforePrivilegeDrop } from '../oz/drop-privileges.js';
 import type { Workspace } from '../workspace/workspace.js';
 import type { Harness } from './harnesses.js';
 
-/** A failure of the agent; the message is for the person who started the run. */
-export class AgentFailure extends Error {
-  constructor(
-    message: string,
-    readonly report: Omit<AgentFailureReport, 'message'> & { readonly exitCode?: number } = {},
-  ) {
-    super(message);
-  }
-}
-
 export interface LaunchContext {
   readonly workspace: Workspace;
   readonly assignment: Assignment;
-  readonly cookie: string;
-  /** Variables of the host; all others take precedence. */
-  readonly placeEnv?: Readonly<Record<string, string>>;
+  readonly handover: Pick<RunnerHandover, 'marker' | 'place_env'>;
 }
 
 /** The environment of set-up commands, and of the agent when a harness is given. */
 export function executionEnvironment(
-  { workspace, assignment, cookie, placeEnv = {} }: LaunchContext,
+  { workspace, assignment, handover }: LaunchContext,
   harness?: Harness,
 ): Record<string, string> {
-  const values = { home: workspace.home, ...requestedModel(assignment.harness) };
+  const values = placeholderValues({ workspace, assignment });
   const own = Object.entries(harness?.env ?? {}).flatMap(([name, text]): [string, string][] => {
     const value = fillPlaceholders(text, values);
     return value === null ? [] : [[name, value]];
   });
   return childEnvironment({
-    home: workspace.home,
-    tmp: workspace.tmp,
-    artifacts: workspace.artifacts,
-    attachments: workspace.attachments,
-    cookie,
+    workspace,
+    marker: handover.marker,
     runId: assignment.run_id,
-    hasOwnUser: workspace.runAs !== undefined,
     layers: [
-      placeEnv,
+      handover.place_env ?? {},
       Object.fromEntries(own),
       assignment.environment?.env ?? {},
       assignment.secrets ?? {},
@@ -72,6 +57,7 @@ function agentSecrets({ id, auth_variable: variable }: Harness, assignment: Assi
 export async function launchHarness(harness: Harness, context: LaunchContext): Promise<ManagedProcess> {
   const env = executionEnvironment(context, harness);
   const { work, runAs } = context.workspace;
+  const values = placeholderValues(context);
   const command = findCommand(harness.command, env['PATH'] ?? '');
   if (command === null) throw notInstalled(harness);
   // Only the user of the runner may be able to read the built-in agent's files: it drops privileges after loading them.
@@ -79,14 +65,11 @@ export async function launchHarness(harness: Harness, context: LaunchContext): P
   try {
     return await ManagedProcess.start({
       command,
-      args: harness.args.flatMap(
-        (arg) =>
-          fillPlaceholders(arg, { home: context.workspace.home, ...requestedModel(context.assignment.harness) }) ?? [],
-      ),
+      args: harness.args.flatMap((arg) => fillPlaceholders(arg, values) ?? []),
       cwd: work,
       env: dropsPrivileges ? environmentBeforePrivilegeDrop(env, runAs) : env,
       stdin: 'pipe',
-      ...(runAs && !harness.isBuiltin ? { runAs } : {}),
+      runAs: harness.isBuiltin ? undefined : runAs,
     });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') throw notInstalled(harness);
@@ -102,12 +85,6 @@ function notInstalled({ id, command, install_hint: hint }: Harness): AgentFailur
   );
 }
 
-export interface PlaceholderValues {
-  readonly home: string;
-  readonly model?: string | undefined;
-  readonly reasoningLevel?: string | undefined;
-}
-
 const DEFAULT_MODEL = 'auto';
 
 /** Model and reasoning level that the run selects; undefined: the agent's default. */
@@ -118,8 +95,16 @@ export function requestedModel({ model_id: model, reasoning_level: reasoningLeve
   return { model: model === DEFAULT_MODEL ? undefined : model, reasoningLevel };
 }
 
+const placeholderValues = ({ workspace, assignment }: Pick<LaunchContext, 'workspace' | 'assignment'>) => ({
+  home: workspace.home,
+  ...requestedModel(assignment.harness),
+});
+
 /** The text with its placeholders filled; null when the run does not name one of them. */
-export function fillPlaceholders(text: string, { home, model, reasoningLevel }: PlaceholderValues): string | null {
+export function fillPlaceholders(
+  text: string,
+  { home, model, reasoningLevel }: ReturnType<typeof placeholderValues>,
+): string | null {
   let isMissing = false;
   const values: Readonly<Record<string, string | undefined>> = { home, model, reasoning_level: reasoningLevel };
   const filled = text.replace(/\{(home|model|reasoning_level)\}/g, (_whole, name: string) => {

@@ -1,19 +1,17 @@
+import { rm } from 'node:fs/promises';
 import { basename, relative } from 'node:path';
 import type { ToolCallContent, ToolKind } from '@agentclientprotocol/sdk';
 import { errorText } from '../runner-log.js';
-import { submit, FileProblem, insidePath, readText, removeFile, searchFiles, writeText } from './files.js';
+import { submit, FileProblem, insidePath, readText, searchFiles, writeText } from './files.js';
 import type { Instruction } from './instructions.js';
 import { artifactName, commandTitle } from './report.js';
 import { runShell } from './shell.js';
 
-/** Instructions that show as tool calls. */
-export type Action = Extract<
-  Instruction,
-  { type: 'command' | 'write' | 'append' | 'replace' | 'delete' | 'read' | 'search' | 'artifact' }
->;
+const ACTIONS = ['command', 'write', 'append', 'replace', 'delete', 'read', 'search', 'artifact'] as const;
+export type Action = Extract<Instruction, { type: (typeof ACTIONS)[number] }>;
 
 export function isAction(instruction: Instruction): instruction is Action {
-  return ['command', 'write', 'append', 'replace', 'delete', 'read', 'search', 'artifact'].includes(instruction.type);
+  return (ACTIONS as readonly string[]).includes(instruction.type);
 }
 
 /** An action as shown before it is executed. */
@@ -22,58 +20,46 @@ export interface ActionCall {
   readonly title: string;
   readonly kind: ToolKind;
   readonly rawInput: Readonly<Record<string, unknown>>;
-  readonly path?: string;
+  readonly path?: string | undefined;
 }
 
 export function describeAction(action: Action, cwd: string): ActionCall {
   switch (action.type) {
-    case 'command':
-      return {
-        name: 'shell',
-        title: commandTitle(action.script),
-        kind: 'execute',
-        rawInput: { command: action.script, cwd },
-      };
+    case 'command': {
+      const rawInput = { command: action.script, cwd };
+      return { name: 'shell', title: commandTitle(action.script), kind: 'execute', rawInput };
+    }
     case 'artifact': {
       const { artifact_type: type } = action.artifact;
-      const path = 'path' in action.artifact ? { path: action.artifact.path } : {};
-      return {
-        name: 'submit_artifact',
-        title: `Submit artifact: ${artifactName(action.artifact)}`,
-        kind: 'other',
-        rawInput: { type, ...path, ...('url' in action.artifact ? { url: action.artifact.url } : {}) },
-        ...path,
-      };
+      const path = 'path' in action.artifact ? action.artifact.path : undefined;
+      const url = 'url' in action.artifact ? action.artifact.url : undefined;
+      const title = `Submit artifact: ${artifactName(action.artifact)}`;
+      return { name: 'submit_artifact', title, kind: 'other', rawInput: { type, path, url }, path };
     }
-    case 'search':
-      return {
-        name: 'search',
-        title: `Search for "${action.pattern}"`,
-        kind: 'search',
-        rawInput: { pattern: action.pattern, path: action.path },
-      };
-    case 'read':
-      return basename(action.path) === 'SKILL.md'
-        ? { ...fileCall('read_skill', 'Read the skill', 'read', action.path), rawInput: { skill_path: action.path } }
-        : fileCall('read_file', 'Read', 'read', action.path);
-    case 'delete':
-      return fileCall('delete_file', 'Delete', 'delete', action.path);
-    case 'write':
-      return fileCall('write_file', 'Write', 'edit', action.path);
-    case 'append':
-      return fileCall('append_file', 'Append to', 'edit', action.path);
-    case 'replace':
-      return fileCall('replace_file', 'Edit', 'edit', action.path);
+    case 'search': {
+      const { pattern, path } = action;
+      return { name: 'search', title: `Search for "${pattern}"`, kind: 'search', rawInput: { pattern, path } };
+    }
+    default: {
+      const { path } = action;
+      if (action.type === 'read' && basename(path) === 'SKILL.md') {
+        const rawInput = { skill_path: path };
+        return { name: 'read_skill', title: `Read the skill ${path}`, kind: 'read', rawInput, path };
+      }
+      const [name, verb, kind] = FILE_ACTIONS[action.type];
+      return { name, title: `${verb} ${path}`, kind, rawInput: { path }, path };
+    }
   }
 }
 
-const fileCall = (name: string, verb: string, kind: ToolKind, path: string): ActionCall => ({
-  name,
-  title: `${verb} ${path}`,
-  kind,
-  rawInput: { path },
-  path,
-});
+/** Name, verb and kind of the actions on one file. */
+const FILE_ACTIONS = {
+  read: ['read_file', 'Read', 'read'],
+  delete: ['delete_file', 'Delete', 'delete'],
+  write: ['write_file', 'Write', 'edit'],
+  append: ['append_file', 'Append to', 'edit'],
+  replace: ['replace_file', 'Edit', 'edit'],
+} as const;
 
 export interface ActionResult {
   readonly succeeded: boolean;
@@ -95,7 +81,7 @@ export async function executeAction(
       ? await executeCommand(action.script, cwd, onOutput, signal)
       : await executeFileAction(action, cwd, signal);
   } catch (error) {
-    const message = error instanceof FileProblem ? error.message : errorText(error);
+    const message = errorText(error);
     return { succeeded: false, content: [textContent(message)], rawOutput: { error: message }, note: message };
   }
 }
@@ -149,7 +135,7 @@ async function executeFileAction(
     }
     case 'delete': {
       const text = existing(before, action.path);
-      await removeFile(path);
+      await rm(path);
       return success('', [{ type: 'diff', path: relative(cwd, path), oldText: text, newText: '' }], { deleted: true });
     }
   }

@@ -2,7 +2,7 @@
 const RUN_AS_VARIABLE = 'HEADRACE_RUN_AS';
 /** `HEADRACE_LATER_X=…` becomes `X=…` once the privileges are dropped. */
 const LATER_PREFIX = 'HEADRACE_LATER_';
-const KEPT = ['HEADRACE_EXECUTION_COOKIE', 'HEADRACE_RUN_ID', 'HEADRACE_ARTIFACTS_DIR', 'HEADRACE_ATTACHMENTS_DIR'];
+const KEPT = ['HEADRACE_EXECUTION_MARKER', 'HEADRACE_RUN_ID', 'HEADRACE_ARTIFACTS_DIR', 'HEADRACE_ATTACHMENTS_DIR'];
 
 /**
  * The environment in which the built-in agent starts, while it still has the user of the runner. Variables of the run

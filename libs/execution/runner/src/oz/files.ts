@@ -1,4 +1,4 @@
-import { lstat, mkdir, readdir, readFile, realpath, rm, stat, writeFile, appendFile } from 'node:fs/promises';
+import { lstat, mkdir, readdir, readFile, realpath, stat, writeFile, appendFile } from 'node:fs/promises';
 import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
 import { ARTIFACT_LIST, type ListedFile, type ListedReference } from '../artifacts/artifact-list.js';
 import type { WrittenPlan } from './instructions.js';
@@ -31,7 +31,6 @@ export async function insidePath(cwd: string, path: string): Promise<string> {
   }
 }
 
-/** null: there is no such file. */
 export async function readText(path: string): Promise<string | null> {
   const stats = await stat(path).catch(() => null);
   if (stats === null) return null;
@@ -45,24 +44,14 @@ export async function writeText(path: string, text: string): Promise<void> {
   await writeFile(path, text);
 }
 
-export async function removeFile(path: string): Promise<void> {
-  await rm(path);
-}
-
-export interface Match {
-  readonly path: string;
-  readonly line: number;
-  readonly text: string;
-}
-
 /** Lines that contain `pattern` literally, in files under `directory`, sorted by path; binary and hidden directories are left out. */
 export async function searchFiles(
   cwd: string,
   directory: string,
   pattern: string,
   signal: AbortSignal,
-): Promise<Match[]> {
-  const matches: Match[] = [];
+): Promise<{ readonly path: string; readonly line: number; readonly text: string }[]> {
+  const matches: Awaited<ReturnType<typeof searchFiles>> = [];
   for (const path of await filesUnder(directory)) {
     if (matches.length >= MAX_MATCHES || signal.aborted) break;
     const text = await readText(path).catch(() => null);
@@ -114,7 +103,7 @@ async function writePlan({ text, title }: WrittenPlan, directory: string): Promi
     const path = join(directory, `${number}.plan.md`);
     try {
       await writeFile(path, text, { flag: 'wx' });
-      return { artifact_type: 'PLAN', path, ...(title === undefined ? {} : { title }) };
+      return { artifact_type: 'PLAN', path, title };
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
     }

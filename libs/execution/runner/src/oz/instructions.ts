@@ -1,3 +1,4 @@
+import { parseJson } from '#platform/kernel';
 import type { ListedFile, ListedReference } from '../artifacts/artifact-list.js';
 
 /** An instruction for the built-in agent; `docs/builtin-agent.md` documents them. */
@@ -13,11 +14,10 @@ export type Instruction =
   | { readonly type: 'ask'; readonly title: string }
   | { readonly type: 'fail' | 'refuse'; readonly message: string };
 
-/** A plan whose text is in the block. */
 export interface WrittenPlan {
   readonly artifact_type: 'PLAN';
   readonly text: string;
-  readonly title?: string;
+  readonly title?: string | undefined;
 }
 
 export interface ParsedPrompt {
@@ -82,12 +82,7 @@ function toInstruction({ info, body, isClosed }: Block): Instruction | string | 
   return build({ word, rest, attributes: readAttributes(rest), body });
 }
 
-interface Source {
-  readonly word: string;
-  readonly rest: string;
-  readonly attributes: Attributes;
-  readonly body: string;
-}
+type Source = Readonly<Record<'word' | 'rest' | 'body', string>> & { readonly attributes: Attributes };
 type Builder = (source: Source) => Instruction | string;
 
 const command: Builder = ({ word, body }) =>
@@ -146,31 +141,24 @@ const BUILDERS: Readonly<Record<string, Builder>> = {
 function readArtifact(attributes: Attributes, body: string): ListedFile | ListedReference | WrittenPlan | string {
   const { type = '', path = '', url = '', branch = '', reference_type: referenceType = '' } = attributes;
   const lacks = (what: string): string => `the \`artifact\` block of type ${type} needs ${what}`;
-  const title = attributes['title'] === undefined ? {} : { title: attributes['title'] };
-  const { description } = attributes;
+  const { title, description } = attributes;
   switch (type) {
     case 'FILE':
     case 'SCREENSHOT':
       if (path === '') return lacks('`path=FILE`');
-      return { artifact_type: type, path, ...title, ...(description === undefined ? {} : { description }) };
+      return { artifact_type: type, path, title, description };
     case 'PLAN':
-      if (path !== '') return { artifact_type: type, path, ...title };
+      if (path !== '') return { artifact_type: type, path, title };
       return body.trim() === ''
         ? lacks('its text, or `path=FILE`')
-        : { artifact_type: type, text: fileText(body), ...title };
+        : { artifact_type: type, text: fileText(body), title };
     case 'PULL_REQUEST':
       return url === '' || branch === '' ? lacks('`url=URL branch=NAME`') : { artifact_type: type, url, branch };
     case 'EXTERNAL_REFERENCE': {
       if (url === '' || referenceType === '') return lacks('`url=URL reference_type=NAME`');
       const metadata = body.trim() === '' ? undefined : jsonObject(body);
       if (metadata === null) return lacks('a JSON object as its text, or none');
-      return {
-        artifact_type: type,
-        url,
-        reference_type: referenceType,
-        ...title,
-        ...(metadata === undefined ? {} : { metadata }),
-      };
+      return { artifact_type: type, url, reference_type: referenceType, title, metadata };
     }
     default:
       return 'the `artifact` block needs `type=` and one of FILE, SCREENSHOT, PLAN, PULL_REQUEST, EXTERNAL_REFERENCE';
@@ -178,14 +166,8 @@ function readArtifact(attributes: Attributes, body: string): ListedFile | Listed
 }
 
 function jsonObject(text: string): Record<string, unknown> | null {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null && !Array.isArray(value)
-      ? (value as Record<string, unknown>)
-      : null;
-  } catch {
-    return null;
-  }
+  const value = parseJson(text);
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : null;
 }
 
 /** A file ends with a line break, unless it is empty. */

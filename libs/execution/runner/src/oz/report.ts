@@ -5,12 +5,11 @@ export interface Outcome {
   readonly instruction: Instruction;
   readonly status: 'done' | 'failed' | 'denied' | 'skipped';
   /** Exit code, reason or number of matches. */
-  readonly note?: string;
+  readonly note?: string | undefined;
 }
 
 const EXAMPLE = ['```sh', 'echo hello', '```'].join('\n');
 
-/** The response to a prompt without instructions. */
 export function helpText({ problems, ignored }: ParsedPrompt): string {
   return [
     'This prompt has no instructions that I can execute. I am the built-in agent: I work without a model and execute fenced blocks, for example:',
@@ -82,7 +81,6 @@ export function describe(instruction: Instruction): string | null {
   }
 }
 
-/** Type and URL, path or title. */
 export function artifactName(artifact: Extract<Instruction, { type: 'artifact' }>['artifact']): string {
   const rest = 'url' in artifact ? artifact.url : 'path' in artifact ? artifact.path : (artifact.title ?? '');
   return [artifact.artifact_type, rest].filter((part) => part !== undefined && part !== '').join(' ');

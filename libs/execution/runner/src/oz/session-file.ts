@@ -1,5 +1,6 @@
 import { appendFileSync, mkdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { parseJson } from '#platform/kernel';
 import type { SessionUpdate } from '@agentclientprotocol/sdk';
 
 export type SessionRecord =
@@ -70,10 +71,6 @@ const pathOf = (home: string, sessionId: string): string =>
   join(home, '.headrace-agent', 'sessions', `${sessionId}.jsonl`);
 
 function parseRecord(line: string): SessionRecord[] {
-  if (line.trim() === '') return [];
-  try {
-    return [JSON.parse(line) as SessionRecord];
-  } catch {
-    return [];
-  }
+  const record = parseJson(line);
+  return record === undefined ? [] : [record as SessionRecord];
 }

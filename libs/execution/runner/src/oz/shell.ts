@@ -1,9 +1,8 @@
-import { spawn, type ChildProcess } from 'node:child_process';
-import { exitCodeOf, type ProcessExit, readOutput } from '../process/managed-process.js';
+import { exitCodeOf, ManagedProcess, readOutput } from '../process/managed-process.js';
 import { findCommand } from '../process/child-environment.js';
 import { killTree } from '../process/sweep.js';
 import { shrinkText } from '../protocol/shrink.js';
-import { settlesWithin } from '../sleep.js';
+import { onAbort, settlesWithin } from '../retry.js';
 
 export interface ShellResult {
   readonly exitCode: number;
@@ -37,22 +36,25 @@ export async function runShell(
 ): Promise<ShellResult> {
   const startedAt = performance.now();
   const shell = findCommand('bash', process.env['PATH'] ?? '') ?? '/bin/sh';
-  const child = spawn(shell, ['-c', `exec 2>&1\n${script}`], {
-    cwd,
-    detached: true,
-    stdio: ['ignore', 'pipe', 'pipe'],
+  const args = ['-c', `exec 2>&1\n${script}`];
+  const options = { command: shell, args, cwd, env: process.env, stdin: 'ignore' } as const;
+  const child = await ManagedProcess.start(options).catch(() => null);
+  if (child === null) return { exitCode: 127, output: '', durationMs: 0, wasCancelled: false };
+  const { pid } = child;
+  running.add(pid);
+  const exited = child.exited.finally(() => {
+    // Background processes of the command end with the agent.
+    if (!killTree(pid, 0)) running.delete(pid);
   });
   const output = new ShownOutput(onOutput);
-  const exited = watch(child);
   const drained = readOutput([child.stdout, child.stderr], (chunk) => output.append(chunk));
-  const cancelled = new Promise<null>((resolve) => {
-    const stop = (): void => {
-      endGroup(child.pid, exited);
+  const cancelled = new Promise<null>((resolve) =>
+    onAbort(signal, () => {
+      child.signal('SIGTERM');
+      void child.exitsWithin(KILL_AFTER_MS).then(() => child.signal('SIGKILL'));
       resolve(null);
-    };
-    if (signal.aborted) stop();
-    else signal.addEventListener('abort', stop, { once: true });
-  });
+    }),
+  );
   const exit = await Promise.race([exited, cancelled]);
   if (exit !== null) await settlesWithin(drained, DRAIN_MS, signal);
   output.stop();
@@ -62,26 +64,6 @@ export async function runShell(
     durationMs: Math.round(performance.now() - startedAt),
     wasCancelled: exit === null,
   };
-}
-
-function watch(child: ChildProcess): Promise<ProcessExit> {
-  const { pid } = child;
-  if (pid !== undefined) running.add(pid);
-  return new Promise((resolve) => {
-    const end = (exit: ProcessExit): void => {
-      // Background processes of the command end with the agent.
-      if (pid !== undefined && !killTree(pid, 0)) running.delete(pid);
-      resolve(exit);
-    };
-    child.once('exit', (code, signal) => end({ code, signal }));
-    child.once('error', () => end({ code: 127, signal: null }));
-  });
-}
-
-function endGroup(group: number | undefined, exited: Promise<unknown>): void {
-  if (group === undefined) return;
-  killTree(group, 'SIGTERM');
-  void settlesWithin(exited, KILL_AFTER_MS).then(() => killTree(group));
 }
 
 /** The shown output of a command: all of it while it is short, then its beginning and its end. */

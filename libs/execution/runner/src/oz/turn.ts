@@ -7,6 +7,7 @@ import {
   type ToolKind,
 } from '@agentclientprotocol/sdk';
 import { describeAction, isAction, executeAction, textContent, type Action } from './actions.js';
+import { onAbort } from '../retry.js';
 import { killRunningCommands } from './shell.js';
 import { parsePrompt, type Instruction } from './instructions.js';
 import { PlanProgress, closingText, helpText, openingText, type Outcome } from './report.js';
@@ -89,14 +90,10 @@ export class Turn {
         this.question = instruction.title;
         return null;
       case 'refuse':
-        await this.sendMessage(
-          instruction.message === '' ? 'I refuse to continue, as the prompt instructs.' : instruction.message,
-        );
+        await this.sendMessage(instruction.message || 'I refuse to continue, as the prompt instructs.');
         return 'refusal';
       case 'fail':
-        process.stderr.write(
-          `${instruction.message === '' ? 'the prompt instructed the agent to fail' : instruction.message}\n`,
-        );
+        process.stderr.write(`${instruction.message || 'the prompt instructed the agent to fail'}\n`);
         killRunningCommands();
         process.exit(1);
     }
@@ -106,8 +103,8 @@ export class Turn {
     const { cwd, signal } = this.options;
     const toolCallId = `call_${randomUUID()}`;
     const { path, ...call } = describeAction(action, cwd);
-    const locations = path === undefined ? {} : { locations: [{ path }] };
-    await this.send({ sessionUpdate: 'tool_call', toolCallId, status: 'pending', ...call, ...locations });
+    const locations = path === undefined ? undefined : [{ path }];
+    await this.send({ sessionUpdate: 'tool_call', toolCallId, status: 'pending', ...call, locations });
     const resolution = await this.requestPermission(toolCallId, call.kind, call.rawInput);
     if (resolution === 'cancelled') return 'cancelled';
     if (typeof resolution === 'object') {
@@ -118,7 +115,7 @@ export class Turn {
         status: 'failed',
         content: [textContent(note === undefined ? 'Permission was denied.' : `Permission was denied: ${note}`)],
       });
-      return this.conclude({ instruction: action, status: 'denied', ...(note === undefined ? {} : { note }) });
+      return this.conclude({ instruction: action, status: 'denied', note });
     }
     await this.send({ sessionUpdate: 'tool_call_update', toolCallId, status: 'in_progress' }, false);
     const onOutput = (output: string): void => {
@@ -165,9 +162,7 @@ export class Turn {
         { optionId: 'deny', name: 'Deny', kind: 'reject_once' },
       ],
     });
-    const cancelled = new Promise<null>((resolve) =>
-      signal.addEventListener('abort', () => resolve(null), { once: true }),
-    );
+    const cancelled = new Promise<null>((resolve) => onAbort(signal, () => resolve(null)));
     const answer = await Promise.race([asked, cancelled]);
     if (answer === null || answer.outcome.outcome === 'cancelled' || signal.aborted) return 'cancelled';
     if (answer.outcome.optionId !== 'deny') return 'allowed';

@@ -1,16 +1,12 @@
 import { accessSync, constants, statSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { delimiter, isAbsolute, join } from 'node:path';
+import type { Workspace } from '../workspace/workspace.js';
 
-export interface ChildEnvironmentOptions {
-  readonly home: string;
-  readonly tmp: string;
-  /** Files in this directory are uploaded. */
-  readonly artifacts: string;
-  readonly attachments: string;
-  readonly cookie: string;
+interface ChildEnvironmentOptions {
+  readonly workspace: Pick<Workspace, 'home' | 'tmp' | 'artifacts' | 'attachments' | 'runAs'>;
+  readonly marker: string;
   readonly runId: string;
-  readonly hasOwnUser: boolean;
   /** Later ones take precedence; none may replace the variables that keep the execution inside its workspace. */
   readonly layers: readonly Readonly<Record<string, string>>[];
 }
@@ -21,10 +17,15 @@ const SYSTEM_PATH = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin
  * The whole environment of set-up commands and agents, built from scratch: nothing of the runner's own environment
  * goes in except the directories of its PATH.
  */
-export function childEnvironment(options: ChildEnvironmentOptions): Record<string, string> {
-  const user = options.hasOwnUser ? 'agent' : ownName();
+export function childEnvironment({
+  workspace,
+  marker,
+  runId,
+  layers,
+}: ChildEnvironmentOptions): Record<string, string> {
+  const user = workspace.runAs ? 'agent' : ownName();
   const shell = findCommand('bash', SYSTEM_PATH.join(delimiter)) ?? '/bin/sh';
-  const given = Object.assign({}, ...options.layers) as Record<string, string>;
+  const given = Object.assign({}, ...layers) as Record<string, string>;
   return {
     PATH: searchPath(),
     LANG: 'C.UTF-8',
@@ -34,12 +35,12 @@ export function childEnvironment(options: ChildEnvironmentOptions): Record<strin
     SHELL: shell,
     GIT_TERMINAL_PROMPT: '0',
     ...Object.fromEntries(Object.entries(given).filter(([name, value]) => isPassable(name, value))),
-    HOME: options.home,
-    TMPDIR: options.tmp,
-    HEADRACE_EXECUTION_COOKIE: options.cookie,
-    HEADRACE_RUN_ID: options.runId,
-    HEADRACE_ARTIFACTS_DIR: options.artifacts,
-    HEADRACE_ATTACHMENTS_DIR: options.attachments,
+    HOME: workspace.home,
+    TMPDIR: workspace.tmp,
+    HEADRACE_EXECUTION_MARKER: marker,
+    HEADRACE_RUN_ID: runId,
+    HEADRACE_ARTIFACTS_DIR: workspace.artifacts,
+    HEADRACE_ATTACHMENTS_DIR: workspace.attachments,
   };
 }
 

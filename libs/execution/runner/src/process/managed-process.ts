@@ -1,7 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { constants } from 'node:os';
 import type { Readable, Writable } from 'node:stream';
-import { settlesWithin } from '../sleep.js';
+import { settlesWithin } from '../retry.js';
 import { killTree } from './sweep.js';
 
 export interface ProcessExit {
@@ -10,13 +10,13 @@ export interface ProcessExit {
   readonly signal: NodeJS.Signals | null;
 }
 
-export interface ManagedProcessOptions {
+interface ManagedProcessOptions {
   readonly command: string;
   readonly args: readonly string[];
   readonly cwd: string;
-  readonly env: Readonly<Record<string, string>>;
+  readonly env: NodeJS.ProcessEnv;
   readonly stdin: 'pipe' | 'ignore';
-  readonly runAs?: { readonly uid: number; readonly gid: number };
+  readonly runAs?: { readonly uid: number; readonly gid: number } | undefined;
 }
 
 /** A child process that leads its own process group and session, so that the whole group can be signalled. */
@@ -32,10 +32,10 @@ export class ManagedProcess {
   static async start(options: ManagedProcessOptions): Promise<ManagedProcess> {
     const child = spawn(options.command, [...options.args], {
       cwd: options.cwd,
-      env: { ...options.env },
+      env: options.env,
       detached: true,
       stdio: [options.stdin, 'pipe', 'pipe'],
-      ...(options.runAs ?? {}),
+      ...options.runAs,
     });
     const exited = new Promise<ProcessExit>((resolve) => {
       child.once('exit', (code, signal) => resolve({ code, signal }));
@@ -115,7 +115,6 @@ export class TailBuffer {
     if (this.kept > 2 * this.maxBytes) this.compact();
   }
 
-  /** Whether something was left out. */
   get truncated(): boolean {
     return this.total > this.maxBytes;
   }

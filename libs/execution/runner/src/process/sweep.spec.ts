@@ -3,9 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, it } from 'vitest';
 import { childEnvironment, findCommand } from './child-environment.js';
-import { killTree, sweep, sweepByMarker, sweepByUid } from './sweep.js';
+import { isAlive } from '#platform/kernel';
+import { killTree, sweep } from './sweep.js';
 import { exitCodeOf, ManagedProcess } from './managed-process.js';
-import { hasMarker, scanProcesses } from './sweep.js';
+import { hasMarker } from './sweep.js';
 import { TailBuffer } from './managed-process.js';
 
 const directory = mkdtempSync(join(tmpdir(), 'headrace-processes-'));
@@ -24,16 +25,16 @@ const firstLine = (child: ManagedProcess) =>
   new Promise<string>((resolve) => child.stdout.once('data', (chunk: Buffer) => resolve(chunk.toString().trim())));
 
 it('kills children in other sessions by their execution marker, and no other processes', async () => {
-  const cookie = `spec-${process.pid}-${Date.now()}`;
-  const stranger = await start('echo up; sleep 60', { HEADRACE_EXECUTION_COOKIE: `${cookie}x` });
+  const marker = `spec-${process.pid}-${Date.now()}`;
+  const stranger = await start('echo up; sleep 60', { HEADRACE_EXECUTION_MARKER: `${marker}x` });
   // The grandchild tells its pid itself: until its exec is over, its environment cannot be read.
-  const ours = await start(`setsid sh -c 'echo $$; sleep 60; true' & wait`, { HEADRACE_EXECUTION_COOKIE: cookie });
+  const ours = await start(`setsid sh -c 'echo $$; sleep 60; true' & wait`, { HEADRACE_EXECUTION_MARKER: marker });
   const grandchild = Number(await firstLine(ours));
   await firstLine(stranger);
-  expect(hasMarker(grandchild, cookie)).toBe(true);
-  expect(hasMarker(grandchild, cookie.slice(0, -1))).toBe(false);
-  expect(await sweepByMarker(cookie)).toMatchObject({ left: 0 });
-  expect(scanProcesses().some(({ pid }) => pid === grandchild)).toBe(false);
+  expect(hasMarker(grandchild, marker)).toBe(true);
+  expect(hasMarker(grandchild, marker.slice(0, -1))).toBe(false);
+  expect(await sweep({ marker })).toMatchObject({ left: 0 });
+  expect(isAlive(grandchild)).toBe(false);
   expect(exitCodeOf(await ours.exited)).toBe(137);
   expect(stranger.hasExited).toBe(false);
   expect(killTree(stranger.pid)).toBe(true);
@@ -42,12 +43,12 @@ it('kills children in other sessions by their execution marker, and no other pro
 });
 
 it('rejects a sweep of root and of the current user', async () => {
-  await expect(sweepByUid(0)).rejects.toThrow(RangeError);
-  await expect(sweepByUid(process.getuid?.() ?? 0)).rejects.toThrow(RangeError);
+  await expect(sweep({ uid: 0 })).rejects.toThrow(RangeError);
+  await expect(sweep({ uid: process.getuid?.() ?? 0 })).rejects.toThrow(RangeError);
 });
 
 it('finds no processes without sweep targets', async () => {
-  expect(await sweep({ groups: [], cookie: 'nobody-carries-this', directory })).toEqual({ killed: 0, left: 0 });
+  expect(await sweep({ groups: [], marker: 'nobody-carries-this', directory })).toEqual({ killed: 0, left: 0 });
 });
 
 it('rejects a command that does not exist with ENOENT', async () => {
@@ -61,13 +62,15 @@ it('rejects a command that does not exist with ENOENT', async () => {
 it('builds the environment of a child from scratch, within its workspace', () => {
   process.env['SPEC_SECRET'] = 'inherited';
   const env = childEnvironment({
-    home: '/w/home',
-    tmp: '/w/tmp',
-    artifacts: '/w/tmp/artifacts',
-    attachments: '/w/tmp/attachments',
-    cookie: 'c',
+    workspace: {
+      home: '/w/home',
+      tmp: '/w/tmp',
+      artifacts: '/w/tmp/artifacts',
+      attachments: '/w/tmp/attachments',
+      runAs: { uid: 4711, gid: 4711 },
+    },
+    marker: 'c',
     runId: 'r',
-    hasOwnUser: true,
     layers: [
       { A: '1', PATH: '/harness' },
       { A: '2', HOME: '/root', HEADRACE_TOKEN: 'x', 'B=C': 'x', D: 'nul\0' },
@@ -82,7 +85,7 @@ it('builds the environment of a child from scratch, within its workspace', () =>
     TERM: 'dumb',
     USER: 'agent',
     GIT_TERMINAL_PROMPT: '0',
-    HEADRACE_EXECUTION_COOKIE: 'c',
+    HEADRACE_EXECUTION_MARKER: 'c',
     HEADRACE_RUN_ID: 'r',
     HEADRACE_ARTIFACTS_DIR: '/w/tmp/artifacts',
     HEADRACE_ATTACHMENTS_DIR: '/w/tmp/attachments',
@@ -92,7 +95,7 @@ it('builds the environment of a child from scratch, within its workspace', () =>
     'GIT_TERMINAL_PROMPT',
     'HEADRACE_ARTIFACTS_DIR',
     'HEADRACE_ATTACHMENTS_DIR',
-    'HEADRACE_EXECUTION_COOKIE',
+    'HEADRACE_EXECUTION_MARKER',
     'HEADRACE_RUN_ID',
     'HOME',
     'LANG',

@@ -1,17 +1,11 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { spawnSync } from 'node:child_process';
-import { sleep } from '../sleep.js';
+import { sleep } from '../retry.js';
 
-export interface SeenProcess {
-  readonly pid: number;
-  readonly parentPid: number;
-  readonly groupId: number;
-}
-
-const COOKIE_NAME = 'HEADRACE_EXECUTION_COOKIE';
+const MARKER_VARIABLE = 'HEADRACE_EXECUTION_MARKER';
 
 /** Living processes other than this one (zombies don't count). Empty where there is no /proc. */
-export function scanProcesses(): SeenProcess[] {
+function scanProcesses(): { pid: number; parentPid: number; groupId: number }[] {
   return listPids().flatMap((pid) => {
     const stat = read(`/proc/${pid}/stat`)?.toString('latin1');
     if (stat === undefined) return [];
@@ -22,10 +16,10 @@ export function scanProcesses(): SeenProcess[] {
   });
 }
 
-/** Whether the environment the process was started with carries the cookie. */
-export function hasMarker(pid: number, cookie: string): boolean {
+/** Whether the environment the process was started with carries the marker. */
+export function hasMarker(pid: number, marker: string): boolean {
   const environ = read(`/proc/${pid}/environ`);
-  return environ !== null && `\0${environ.toString('latin1')}\0`.includes(`\0${COOKIE_NAME}=${cookie}\0`);
+  return environ !== null && `\0${environ.toString('latin1')}\0`.includes(`\0${MARKER_VARIABLE}=${marker}\0`);
 }
 
 /**
@@ -67,23 +61,15 @@ function read(path: string): Buffer | null {
   }
 }
 
-export interface SweepResult {
-  readonly killed: number;
-  /** Processes still alive when the time was up; 0 is the normal case. */
-  readonly left: number;
-}
-
 export interface SweepTargets {
-  /** Process groups started for the execution. */
   readonly groups?: readonly number[];
-  readonly cookie?: string;
-  /** Every process of this user; never root and never our own user. */
-  readonly uid?: number;
+  /** Every process whose start environment contains it, `setsid` children too. */
+  readonly marker?: string;
+  /** Every process of this user, which only one execution uses; never root and never our own user. */
+  readonly uid?: number | undefined;
   /** Orphans that work in this directory: started in the execution, detached, and with their environment emptied. */
-  readonly directory?: string;
+  readonly directory?: string | undefined;
 }
-
-const SWEEP_MS = 3_000;
 
 /** Signals a whole process group; false when there is none. Signal 0 only checks for it. */
 export function killTree(groupId: number, signal: NodeJS.Signals | 0 = 'SIGKILL'): boolean {
@@ -96,18 +82,11 @@ export function killTree(groupId: number, signal: NodeJS.Signals | 0 = 'SIGKILL'
   }
 }
 
-/** Kills every process whose start environment carries `HEADRACE_EXECUTION_COOKIE=<cookie>`, `setsid` children too. */
-export function sweepByMarker(cookie: string, timeoutMs = SWEEP_MS): Promise<SweepResult> {
-  return sweep({ cookie }, timeoutMs);
-}
-
-/** Kills every process of a user that only one execution uses. Refuses root and the caller's own user. */
-export function sweepByUid(uid: number, timeoutMs = SWEEP_MS): Promise<SweepResult> {
-  return sweep({ uid }, timeoutMs);
-}
-
-/** Kills matching processes until none is found, or the timeout expires. */
-export async function sweep(targets: SweepTargets, timeoutMs = SWEEP_MS): Promise<SweepResult> {
+/** Kills matching processes until none is found, or the timeout expires; `left` are those still alive then. */
+export async function sweep(
+  targets: SweepTargets,
+  timeoutMs = 3_000,
+): Promise<{ readonly killed: number; readonly left: number }> {
   const deadline = performance.now() + timeoutMs;
   const seen = new Set<number>();
   for (let round = 0; ; round += 1) {
@@ -139,10 +118,12 @@ export function killMatching(targets: SweepTargets): number[] {
   return found.map(({ pid }) => pid);
 }
 
-function matches(candidate: SeenProcess, { groups, cookie, uid, directory }: SweepTargets): boolean {
-  const { pid, parentPid, groupId } = candidate;
+function matches(
+  { pid, parentPid, groupId }: ReturnType<typeof scanProcesses>[number],
+  { groups, marker, uid, directory }: SweepTargets,
+): boolean {
   if (groups?.includes(groupId)) return true;
-  if (cookie !== undefined && hasMarker(pid, cookie)) return true;
+  if (marker !== undefined && hasMarker(pid, marker)) return true;
   if (uid !== undefined && runsAs(pid, uid)) return true;
   return directory !== undefined && parentPid === 1 && worksIn(pid, directory);
 }

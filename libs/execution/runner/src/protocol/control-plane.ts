@@ -10,17 +10,23 @@ import type {
   FinishRequest,
 } from '#execution/runner-protocol';
 import { RUNNER_PROTOCOL_VERSION } from '#execution/runner-protocol';
+import { fields, text } from '../acp/fields.js';
 import { errorText } from '../runner-log.js';
-import { backoffMs, sleep } from '../sleep.js';
+import { retry } from '../retry.js';
 
 /** The execution does not belong to this runner any more: stop everything, report nothing. */
 export class LeaseLostError extends Error {}
 
-/** The control plane rejects the request permanently. */
 export class RejectedError extends Error {}
 
 /** Can be retried: no response, or status 408, 429 or 5xx. */
 export class NoResponseError extends Error {}
+
+/** Requests without a response are repeated until the signal aborts. */
+export const againUnless =
+  (signal: AbortSignal | undefined) =>
+  (error: unknown): boolean =>
+    error instanceof NoResponseError && signal?.aborted !== true;
 
 export interface ControlPlaneOptions {
   readonly baseUrl: string;
@@ -30,7 +36,6 @@ export interface ControlPlaneOptions {
   readonly instanceId: string;
   /** Called for a response that renews the lease; `sentAt` is the time of its request on `performance.now()`. */
   readonly onContact: (sentAt: number) => void;
-  /** Ends every request in flight. */
   readonly signal: AbortSignal;
 }
 
@@ -42,14 +47,8 @@ interface Call {
   readonly timeoutMs: number;
   /** `/commands` and `/attachments` do not renew the lease. */
   readonly renews?: boolean;
-  /** Error statuses that the caller handles. */
   readonly acceptedStatuses?: readonly number[];
-  readonly signal?: AbortSignal;
-}
-
-/** `rejection`: why the artifact was rejected permanently; the execution continues. */
-export interface ArtifactUploadResult {
-  readonly rejection?: string;
+  readonly signal?: AbortSignal | undefined;
 }
 
 const REQUEST_MS = 10_000;
@@ -69,18 +68,15 @@ export class ControlPlane {
   async claim(deadlineMs: number, signal?: AbortSignal): Promise<{ assignment: Assignment; sentAt: number }> {
     const body = JSON.stringify({ protocol_version: RUNNER_PROTOCOL_VERSION, instance_id: this.options.instanceId });
     const deadline = performance.now() + deadlineMs;
-    for (let attempt = 0; ; attempt += 1) {
+    const claim = async () => {
       const sentAt = performance.now();
-      try {
-        const response = await this.call({ method: 'POST', path: '/claim', body, timeoutMs: REQUEST_MS });
-        const assignment = await json<Assignment>(response);
-        this.leaseEpoch = assignment.lease_epoch;
-        return { assignment, sentAt };
-      } catch (error) {
-        if (!(error instanceof NoResponseError) || performance.now() >= deadline || signal?.aborted) throw error;
-        await sleep(backoffMs(attempt, 100, 2_000), signal);
-      }
-    }
+      const response = await this.call({ method: 'POST', path: '/claim', body, timeoutMs: REQUEST_MS });
+      const assignment = await json<Assignment>(response);
+      this.leaseEpoch = assignment.lease_epoch;
+      return { assignment, sentAt };
+    };
+    const again = (error: unknown): boolean => againUnless(signal)(error) && performance.now() < deadline;
+    return retry(claim, { firstMs: 100, maxMs: 2_000, signal, again });
   }
 
   /** Sends events that are JSON already, so that a repeated batch is the same bytes. */
@@ -91,87 +87,74 @@ export class ControlPlane {
   }
 
   async heartbeat(timeoutMs: number): Promise<HeartbeatAck> {
-    const body = JSON.stringify({ lease_epoch: this.leaseEpoch });
-    const response = await this.call({ method: 'POST', path: '/beat', body, timeoutMs });
-    return json<HeartbeatAck>(response);
+    return json<HeartbeatAck>(await this.call({ method: 'POST', path: '/beat', body: this.withEpoch({}), timeoutMs }));
   }
 
   /** null: nothing newer than `version` within `waitSeconds`. */
   async commands(version: number, waitSeconds: number): Promise<Commands | null> {
-    const path = `/commands?lease_epoch=${this.leaseEpoch}&version=${version}&wait=${waitSeconds}`;
-    const response = await this.call({
-      method: 'GET',
-      path,
-      timeoutMs: waitSeconds * 1000 + REQUEST_MS,
-      renews: false,
-    });
+    const path = this.pathOf('/commands', { version: String(version), wait: String(waitSeconds) });
+    const timeoutMs = waitSeconds * 1000 + REQUEST_MS;
+    const response = await this.call({ method: 'GET', path, timeoutMs, renews: false });
     return response.status === 204 ? null : json<Commands>(response);
   }
 
   async putTranscript(bytes: Uint8Array<ArrayBuffer>, format: string, sessionId: string): Promise<void> {
-    const query = new URLSearchParams({ lease_epoch: String(this.leaseEpoch), format, session_id: sessionId });
-    await this.call({ method: 'PUT', path: `/transcript?${query.toString()}`, body: bytes, timeoutMs: UPLOAD_MS });
+    const path = this.pathOf('/transcript', { format, session_id: sessionId });
+    await this.call({ method: 'PUT', path, body: bytes, timeoutMs: UPLOAD_MS });
   }
 
-  /** null: none is stored. */
-  async getTranscript(): Promise<Buffer | null> {
-    const path = `/transcript?lease_epoch=${this.leaseEpoch}`;
-    const response = await this.call({ method: 'GET', path, timeoutMs: UPLOAD_MS, acceptedStatuses: [404] });
-    return response.status === 404 ? null : Buffer.from(await body(response, () => response.arrayBuffer()));
+  getTranscript(): Promise<Buffer | null> {
+    return this.download(this.pathOf('/transcript'));
   }
 
   /** null: it is not stored any more. */
-  async getAttachment(attachmentId: string): Promise<Buffer | null> {
-    const path = `/attachments/${encodeURIComponent(attachmentId)}?lease_epoch=${this.leaseEpoch}`;
-    const response = await this.call({
-      method: 'GET',
-      path,
-      timeoutMs: UPLOAD_MS,
-      renews: false,
-      acceptedStatuses: [404],
-    });
-    return response.status === 404 ? null : Buffer.from(await body(response, () => response.arrayBuffer()));
+  getAttachment(attachmentId: string): Promise<Buffer | null> {
+    return this.download(this.pathOf(`/attachments/${encodeURIComponent(attachmentId)}`), false);
   }
 
   /** @param content the bytes, once per call. */
-  async putArtifact(
+  putArtifact(
     artifact: Omit<ArtifactContentQuery, 'lease_epoch'>,
     content: ReadableStream,
     signal?: AbortSignal,
-  ): Promise<ArtifactUploadResult> {
-    const query = new URLSearchParams({ lease_epoch: String(this.leaseEpoch) });
-    for (const [name, value] of Object.entries<string | undefined>({ ...artifact })) {
-      if (value !== undefined) query.set(name, value);
-    }
-    return this.artifactCall(
-      { method: 'PUT', path: `/artifacts?${query.toString()}`, body: content, timeoutMs: UPLOAD_MS },
-      signal,
-    );
+  ): Promise<string | null> {
+    const path = this.pathOf('/artifacts', { ...artifact });
+    return this.artifactCall({ method: 'PUT', path, body: content, timeoutMs: UPLOAD_MS, signal });
   }
 
-  async reportReference(
-    reference: Omit<ArtifactReference, 'lease_epoch'>,
-    signal?: AbortSignal,
-  ): Promise<ArtifactUploadResult> {
-    const body = JSON.stringify({ lease_epoch: this.leaseEpoch, ...reference } satisfies ArtifactReference);
-    return this.artifactCall({ method: 'POST', path: '/artifacts', body, timeoutMs: REQUEST_MS }, signal);
+  reportReference(reference: Omit<ArtifactReference, 'lease_epoch'>, signal?: AbortSignal): Promise<string | null> {
+    const body = this.withEpoch(reference);
+    return this.artifactCall({ method: 'POST', path: '/artifacts', body, timeoutMs: REQUEST_MS, signal });
   }
 
-  private async artifactCall(call: Call, signal: AbortSignal | undefined): Promise<ArtifactUploadResult> {
-    const response = await this.call({ ...call, acceptedStatuses: ARTIFACT_REJECTED, ...(signal ? { signal } : {}) });
+  /** Resolves to why the artifact was rejected permanently, or null; the execution continues. */
+  private async artifactCall(call: Call): Promise<string | null> {
+    const response = await this.call({ ...call, acceptedStatuses: ARTIFACT_REJECTED });
     if (response.ok) {
       await json<ArtifactAck>(response);
-      return {};
+      return null;
     }
     // A proxy may have responded without a problem document.
-    const problem: unknown = await response.json().catch(() => null);
-    const detail = typeof problem === 'object' && problem !== null && 'detail' in problem ? problem.detail : null;
-    return { rejection: typeof detail === 'string' ? detail : `was rejected with status ${response.status}` };
+    const { detail } = fields(await response.json().catch(() => null));
+    return text(detail) ?? `was rejected with status ${response.status}`;
   }
 
-  async finish(request: Omit<FinishRequest, 'lease_epoch'>, timeoutMs = REQUEST_MS): Promise<void> {
-    const body = JSON.stringify({ lease_epoch: this.leaseEpoch, ...request } satisfies FinishRequest);
-    await this.call({ method: 'POST', path: '/finish', body, timeoutMs });
+  async finish(request: Omit<FinishRequest, 'lease_epoch'>): Promise<void> {
+    await this.call({ method: 'POST', path: '/finish', body: this.withEpoch(request), timeoutMs: REQUEST_MS });
+  }
+
+  private async download(path: string, renews = true): Promise<Buffer | null> {
+    const response = await this.call({ method: 'GET', path, timeoutMs: UPLOAD_MS, renews, acceptedStatuses: [404] });
+    return response.status === 404 ? null : Buffer.from(await body(response, () => response.arrayBuffer()));
+  }
+
+  private withEpoch(body: object): string {
+    return JSON.stringify({ lease_epoch: this.leaseEpoch, ...body });
+  }
+
+  private pathOf(path: string, query: Readonly<Record<string, string | undefined>> = {}): string {
+    const known = Object.entries(query).filter((entry): entry is [string, string] => entry[1] !== undefined);
+    return `${path}?${new URLSearchParams([['lease_epoch', String(this.leaseEpoch)], ...known]).toString()}`;
   }
 
   private async call({

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { CONTINUE_PROMPT, Inbox } from './inbox.js';
+import { CONTINUE_PROMPT, Inbox } from '../conversation.js';
 
 it('returns every follow-up once and in order, although it is repeated', async () => {
   const inbox = new Inbox();

@@ -1,6 +1,6 @@
 import type { Commands, Desired } from '#execution/runner-protocol';
-import { backoffMs, sleep } from '../sleep.js';
-import { NoResponseError, type ControlPlane } from './control-plane.js';
+import { retry, sleep } from '../retry.js';
+import { againUnless, type ControlPlane } from './control-plane.js';
 
 /** Part of the lease that may pass without a response: the runner stops before the server ends the lease. */
 const USABLE_SHARE = 8 / 9;
@@ -10,7 +10,8 @@ const USABLE_SHARE = 8 / 9;
  * server renewed the lease at some moment after that, never before.
  */
 export class Lease {
-  private ttlMs = 0;
+  /** Milliseconds. */
+  ttl = 0;
   private lastOk = 0;
   private timer: NodeJS.Timeout | undefined;
 
@@ -18,7 +19,7 @@ export class Lease {
 
   /** @param sentAt `performance.now()` from just before the request went out. */
   start(ttlSeconds: number, sentAt: number): void {
-    this.ttlMs = ttlSeconds * 1000;
+    this.ttl = ttlSeconds * 1000;
     this.lastOk = sentAt;
     this.arm();
   }
@@ -28,13 +29,9 @@ export class Lease {
   }
 
   setTtl(ttlSeconds: number): void {
-    if (ttlSeconds * 1000 === this.ttlMs) return;
-    this.ttlMs = ttlSeconds * 1000;
+    if (ttlSeconds * 1000 === this.ttl) return;
+    this.ttl = ttlSeconds * 1000;
     if (this.timer !== undefined) this.arm();
-  }
-
-  get ttl(): number {
-    return this.ttlMs;
   }
 
   stop(): void {
@@ -44,11 +41,11 @@ export class Lease {
 
   private arm(): void {
     clearTimeout(this.timer);
-    const remaining = this.lastOk + this.ttlMs * USABLE_SHARE - performance.now();
+    const remaining = this.lastOk + this.ttl * USABLE_SHARE - performance.now();
     this.timer = setTimeout(
       () => {
         // Renewals do not change the timer; when it fires early it is set again for the remaining time.
-        if (performance.now() >= this.lastOk + this.ttlMs * USABLE_SHARE) this.onExpired();
+        if (performance.now() >= this.lastOk + this.ttl * USABLE_SHARE) this.onExpired();
         else this.arm();
       },
       Math.max(1, Math.ceil(remaining)),
@@ -65,42 +62,39 @@ export interface LoopOptions {
   readonly onFailure: (error: unknown) => void;
   readonly signal: AbortSignal;
   /** Minimum number of heartbeats per lease, so that most of the lease is left after a network failure. */
-  readonly heartbeatsPerLease?: number;
+  readonly heartbeatsPerLease?: number | undefined;
 }
 
 const COMMANDS_WAIT_SECONDS = 25;
 
 /** Renews the lease every `next_beat_seconds` ± 20 %, sooner after a failure. */
-export async function heartbeatLoop(firstSeconds: number, options: LoopOptions): Promise<void> {
-  const { plane, lease, onDesired, onFailure, signal, heartbeatsPerLease } = options;
+export function heartbeatLoop(firstSeconds: number, options: LoopOptions): Promise<void> {
+  const { plane, lease, onDesired, signal, heartbeatsPerLease } = options;
   const mostMs = (): number => (heartbeatsPerLease === undefined ? Infinity : lease.ttl / heartbeatsPerLease);
-  let waitMs = Math.min(firstSeconds * 1000, mostMs()) * jitter();
-  for (let failures = 0; ;) {
-    await sleep(waitMs, signal);
-    if (signal.aborted) return;
-    try {
+  const pause = (seconds: number): Promise<void> =>
+    sleep(Math.min(seconds * 1000, mostMs()) * (0.8 + Math.random() * 0.4), signal);
+  return untilAborted(options, async () => {
+    for (let seconds = firstSeconds; ;) {
+      await pause(seconds);
+      if (signal.aborted) return;
+      const firstMs = Math.min(200, lease.ttl / 20);
+      const maxMs = Math.min(5_000, lease.ttl / 6, mostMs() / 3);
       // A request that hangs in a dead connection must not use up the remaining lease.
-      const ack = await plane.heartbeat(Math.max(500, Math.min(lease.ttl / 3, mostMs())));
-      failures = 0;
+      const beat = () => plane.heartbeat(Math.max(500, Math.min(lease.ttl / 3, mostMs())));
+      const ack = await retry(beat, { firstMs, maxMs, signal, again: againUnless(signal) });
       lease.setTtl(ack.ttl_seconds);
       onDesired(ack.desired);
-      waitMs = Math.min(ack.next_beat_seconds * 1000, mostMs()) * jitter();
-    } catch (error) {
-      if (signal.aborted) return;
-      if (!(error instanceof NoResponseError)) return onFailure(error);
-      waitMs = backoffMs(failures, Math.min(200, lease.ttl / 20), Math.min(5_000, lease.ttl / 6, mostMs() / 3));
-      failures += 1;
+      seconds = ack.next_beat_seconds;
     }
-  }
+  });
 }
 
-export async function commandLoop(options: LoopOptions): Promise<void> {
-  const { plane, onDesired, onCommands, onFailure, signal } = options;
-  let version = 0;
-  for (let failures = 0; !signal.aborted;) {
-    try {
-      const commands = await plane.commands(version, COMMANDS_WAIT_SECONDS);
-      failures = 0;
+export function commandLoop(options: LoopOptions): Promise<void> {
+  const { plane, onDesired, onCommands, signal } = options;
+  return untilAborted(options, async () => {
+    for (let version = 0; !signal.aborted;) {
+      const read = () => plane.commands(version, COMMANDS_WAIT_SECONDS);
+      const commands = await retry(read, { firstMs: 200, maxMs: 3_000, signal, again: againUnless(signal) });
       if (signal.aborted) return;
       if (commands === null) continue;
       // A server that returns a known version at once must not cause a busy loop.
@@ -108,13 +102,14 @@ export async function commandLoop(options: LoopOptions): Promise<void> {
       version = commands.version;
       onCommands(commands);
       onDesired(commands.desired);
-    } catch (error) {
-      if (signal.aborted) return;
-      if (!(error instanceof NoResponseError)) return onFailure(error);
-      await sleep(backoffMs(failures, 200, 3_000), signal);
-      failures += 1;
     }
-  }
+  });
 }
 
-const jitter = (): number => 0.8 + Math.random() * 0.4;
+async function untilAborted({ onFailure, signal }: LoopOptions, loop: () => Promise<void>): Promise<void> {
+  try {
+    await loop();
+  } catch (error) {
+    if (!signal.aborted) onFailure(error);
+  }
+}

@@ -1,9 +1,9 @@
 import { toStorableJson, type Clock } from '#platform/kernel';
 import type { BatchAck, RunnerEvent, RunnerEventKind } from '#execution/runner-protocol';
-import { backoffMs, sleep } from '../sleep.js';
+import { retry } from '../retry.js';
 import { EventRedactor, coalesce, type PlainEvent, OutputLimit } from './outgoing-events.js';
 import type { Redactor } from '../redaction/redactor.js';
-import { NoResponseError } from './control-plane.js';
+import { againUnless, NoResponseError } from './control-plane.js';
 import { jsonBytes, shrinkJson } from './shrink.js';
 
 export interface OutboxOptions {
@@ -15,14 +15,8 @@ export interface OutboxOptions {
   readonly clock: Clock;
   readonly maxOutputBytes: number;
   readonly redactor: Redactor;
-  /** Gets each event once, as it is sent. */
-  readonly onSealed?: (event: RunnerEvent) => void;
+  readonly onSealed?: ((event: RunnerEvent) => void) | undefined;
   readonly signal: AbortSignal;
-}
-
-interface Sealed {
-  readonly seq: number;
-  readonly json: string;
 }
 
 const MAX_WAIT_MS = 250;
@@ -44,7 +38,7 @@ const URGENT: ReadonlySet<RunnerEventKind> = new Set([
 export class Outbox {
   private pending: { event: PlainEvent; at: string; bytes: number }[] = [];
   private pendingBytes = 0;
-  private sealed: Sealed[] = [];
+  private sealed: { readonly seq: number; readonly json: string }[] = [];
   private nextSeq = 1;
   private timer: NodeJS.Timeout | undefined;
   private sending = false;
@@ -140,20 +134,17 @@ export class Outbox {
   }
 
   private async sendSealed(): Promise<void> {
-    for (let attempt = 0; this.sealed.length > 0; attempt += 1) {
-      try {
-        const ack = await this.options.send(this.sealed.map(({ json }) => json));
-        const before = this.sealed.length;
-        this.sealed = this.sealed.filter(({ seq }) => seq > ack.acked_seq);
-        this.options.onAck(ack);
-        if (this.sealed.length < before) attempt = -1;
-        else await sleep(backoffMs(attempt, 100, 2_000), this.options.signal);
-      } catch (error) {
-        if (!(error instanceof NoResponseError) || this.options.signal.aborted) throw error;
-        await sleep(backoffMs(attempt, 100, 2_000), this.options.signal);
-        if (this.options.signal.aborted) throw error;
-      }
-    }
+    const { signal, send, onAck } = this.options;
+    const sendOnce = async (): Promise<void> => {
+      signal.throwIfAborted();
+      const ack = await send(this.sealed.map(({ json }) => json));
+      const before = this.sealed.length;
+      this.sealed = this.sealed.filter(({ seq }) => seq > ack.acked_seq);
+      onAck(ack);
+      if (this.sealed.length === before) throw new NoResponseError('No event was acknowledged.');
+    };
+    const options = { firstMs: 100, maxMs: 2_000, signal, again: againUnless(signal) };
+    while (this.sealed.length > 0) await retry(sendOnce, options);
   }
 
   private wakeWaiters(): void {

@@ -16,11 +16,10 @@ const MAX_CHUNK_LENGTH = 16_384;
 export function coalesce(previous: PlainEvent, next: PlainEvent): PlainEvent | null {
   if (previous.kind !== next.kind) return null;
   const [before, after] = [previous.data, next.data];
-  if (next.kind === 'message_chunk' || next.kind === 'thought_chunk') {
-    const sameMessage =
-      before['message_id'] === after['message_id'] && before['parent_tool_call_id'] === after['parent_tool_call_id'];
-    const text = `${String(before['text'])}${String(after['text'])}`;
-    return sameMessage && text.length <= MAX_CHUNK_LENGTH ? { kind: next.kind, data: { ...before, text } } : null;
+  if (CHUNK_KINDS.has(next.kind)) {
+    const text = textOf(previous) + textOf(next);
+    const fits = isSameMessage(previous, next) && text.length <= MAX_CHUNK_LENGTH;
+    return fits ? { kind: next.kind, data: { ...before, text } } : null;
   }
   if (next.kind === 'tool_call') {
     // A change of status stays a separate event: it shows when the call started and ended.
@@ -48,7 +47,6 @@ export class OutputLimit {
 
   constructor(private readonly maxBytes: number) {}
 
-  /** The events to send instead of `event`. */
   admit(event: PlainEvent): PlainEvent[] {
     if (!LIMITED.has(event.kind)) return [event];
     if (!this.exceeded) {
@@ -67,7 +65,7 @@ export class OutputLimit {
     const { tool_call_id: id, status, denied } = event.data;
     if (event.kind !== 'tool_call' || !this.openCalls.has(id) || !isEnd(status)) return [];
     this.openCalls.delete(id);
-    return [{ kind: 'tool_call', data: { tool_call_id: id, status, ...(denied === undefined ? {} : { denied }) } }];
+    return [{ kind: 'tool_call', data: { tool_call_id: id, status, denied } }];
   }
 
   private track({ kind, data }: PlainEvent): void {
@@ -90,7 +88,6 @@ export class EventRedactor {
 
   constructor(private readonly redactor: Redactor) {}
 
-  /** The events to send now. */
   redact(event: PlainEvent): PlainEvent[] {
     if (this.redactor.isIdle) return [event];
     const { kind, data } = event;

@@ -3,14 +3,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { checkOut, GitFailure, type Mirror, MirrorCache } from '#platform/git';
 import type { RepositoryRef, RunnerHandover, SetupCommandFinished } from '#execution/runner-protocol';
+import type { ExecutionOptions } from '../execution-options.js';
+import type { ManagedProcess } from '../process/managed-process.js';
 import type { Workspace } from '../workspace/workspace.js';
 
-export interface CloneOptions {
-  readonly repositories: readonly RepositoryRef[];
-  readonly handover: RunnerHandover;
+export interface PrepareOptions extends Pick<ExecutionOptions, 'handover' | 'assignment' | 'redactor'> {
   readonly workspace: Workspace;
-  /** In the order of the repositories. */
-  readonly onFinished: (result: SetupCommandFinished) => void;
+  /** Environment of the set-up commands; git gets none of it. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly onProcess: (process: ManagedProcess) => void;
+  /** Clones are reported in the order of the repositories, then the commands. */
+  readonly report: (kind: 'setup_started' | 'setup_command_finished', data: object) => void;
   readonly signal: AbortSignal;
 }
 
@@ -24,8 +27,11 @@ const DEFAULT_TIMEOUT_SECONDS = 600;
 const DIRECTORY = /^(?!\.{1,2}$|\.git$)[A-Za-z0-9._-]{1,120}$/;
 
 /** Clones all repositories concurrently; the first failure ends the others. Null after success, or when stopped. */
-export async function cloneRepositories(options: CloneOptions): Promise<SetupFailure | null> {
-  const { repositories, handover, onFinished, signal } = options;
+export async function cloneRepositories(
+  repositories: readonly RepositoryRef[],
+  options: PrepareOptions,
+): Promise<SetupFailure | null> {
+  const { handover, report, signal } = options;
   if (repositories.length === 0) return null;
   const given = handover.git?.mirrors_dir;
   const directory = given ?? (await mkdtemp(join(tmpdir(), 'headrace-mirrors-')));
@@ -46,14 +52,14 @@ export async function cloneRepositories(options: CloneOptions): Promise<SetupFai
         results[index] = result;
         if (result.exit_code !== 0) failing.abort();
         for (let ready = results[reported]; ready && !failing.signal.aborted; ready = results[reported]) {
-          onFinished(ready);
+          report('setup_command_finished', ready);
           reported += 1;
         }
       }
     };
     await Promise.all(Array.from({ length: CONCURRENT_CLONES }, work));
     if (signal.aborted) return null;
-    for (const result of results.slice(reported)) if (result) onFinished(result);
+    for (const result of results.slice(reported)) if (result) report('setup_command_finished', result);
     const failed = results.find((result) => result !== null && result.exit_code !== 0);
     return failed ? { result: failed, timedOut: false } : null;
   } finally {
@@ -62,28 +68,33 @@ export async function cloneRepositories(options: CloneOptions): Promise<SetupFai
 }
 
 function mirrorCache(directory: string, handover: RunnerHandover): MirrorCache {
-  const { local_roots: localRoots = [], max_repository_bytes: maxBytes, max_mirrors_bytes, hosts } = handover.git ?? {};
+  const {
+    local_roots: localRoots = [],
+    max_repository_bytes: maxBytes,
+    max_mirrors_bytes: maxTotalBytes,
+    hosts,
+  } = handover.git ?? {};
   return new MirrorCache({
     directory,
     localRoots,
-    ...(hosts && { hosts: { allowPrivate: hosts.allow_private, trustedUrls: hosts.trusted_urls } }),
+    hosts: hosts && { allowPrivate: hosts.allow_private, trustedUrls: hosts.trusted_urls },
     timeoutMs: timeoutOf(handover),
     environment: marks(handover),
-    ...(maxBytes === undefined ? {} : { maxBytes }),
-    ...(max_mirrors_bytes === undefined ? {} : { maxTotalBytes: max_mirrors_bytes }),
+    maxBytes,
+    maxTotalBytes,
   });
 }
 
 const timeoutOf = ({ git }: RunnerHandover): number => (git?.clone_timeout_seconds ?? DEFAULT_TIMEOUT_SECONDS) * 1000;
 
 /** The execution marker, so that a sweep finds processes that a killed runner has left. */
-const marks = ({ cookie }: RunnerHandover): Record<string, string> => ({ HEADRACE_EXECUTION_COOKIE: cookie });
+const marks = ({ marker }: RunnerHandover): Record<string, string> => ({ HEADRACE_EXECUTION_MARKER: marker });
 
 async function clone(
   index: number,
   repository: RepositoryRef,
   cache: MirrorCache,
-  { handover, workspace }: CloneOptions,
+  { handover, workspace }: PrepareOptions,
   signal: AbortSignal,
 ): Promise<SetupCommandFinished> {
   const startedAt = performance.now();
@@ -97,12 +108,11 @@ async function clone(
   try {
     const { url, ref, directory, credential } = repository;
     if (!DIRECTORY.test(directory)) throw new GitFailure('invalid', 'The directory name is invalid.');
-    const asked = { url, ...(credential ? { credential } : {}) };
-    const options = { ...(ref === undefined ? {} : { ref }), signal };
-    const mirror = await mirrorOf(cache, asked, options);
+    const options = { ref, signal };
+    const mirror = await mirrorOf(cache, { url, credential }, options);
     const timeoutMs = Math.max(1, timeoutOf(handover) - (performance.now() - startedAt));
     const { base: parent, runAs } = workspace;
-    const place = { url, parent, directory, ...(runAs ? { runAs } : {}) };
+    const place = { url, parent, directory, runAs };
     await checkOut({ mirror, ...options, ...place, environment: marks(handover), timeoutMs });
     const at = mirror && (await mirror.describe(ref));
     return finished(0, at ? `${at.name} at ${at.commit}, in ${directory}` : `an empty repository, in ${directory}`);

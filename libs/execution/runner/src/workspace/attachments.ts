@@ -1,8 +1,7 @@
-import { chown } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import type { AttachmentRef } from '#execution/runner-protocol';
-import { type RetryOptions, retryTransient } from '../transient.js';
-import { writeNewFile, type Workspace } from './workspace.js';
+import { type TransientOptions, retryTransient } from '../transient.js';
+import type { Workspace } from './workspace.js';
 
 export interface PlacedAttachment {
   readonly ref: AttachmentRef;
@@ -18,15 +17,14 @@ export async function placeAttachments(
   refs: readonly AttachmentRef[],
   workspace: Workspace,
   fetch: (attachmentId: string) => Promise<Buffer | null>,
-  retry: RetryOptions,
+  retry: TransientOptions,
 ): Promise<PlacedAttachment[]> {
   const placed: PlacedAttachment[] = [];
   for (const ref of refs) {
     const path = join(workspace.attachments, checkedFileName(ref.file_name));
     const bytes = await retryTransient(() => fetch(ref.attachment_id), retry);
     if (bytes === null) throw new Error(`The attachment ${ref.file_name} of the run is not stored any more.`);
-    await retryTransient(() => writeNewFile(path, bytes), retry);
-    if (workspace.runAs) await chown(path, workspace.runAs.uid, workspace.runAs.gid);
+    await retryTransient(() => workspace.writeNewFile(path, bytes), retry);
     placed.push({ ref, path, bytes });
   }
   return placed;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { pauseAfter } from './disk-meter.js';
+import { pauseAfter } from './workspace.js';
 
 describe('the pause between two measurements of a workspace', () => {
   it.each([

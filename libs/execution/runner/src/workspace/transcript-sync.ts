@@ -1,16 +1,15 @@
-import { chown } from 'node:fs/promises';
-import { dirname, join, relative, sep } from 'node:path';
-import { SystemClock, makeDirectory } from '#platform/kernel';
+import { dirname } from 'node:path';
+import { SystemClock, parseJson } from '#platform/kernel';
 import { MAX_TRANSCRIPT_BYTES } from '#execution/runner-protocol';
-import { openOwnFile } from '../artifacts/own-file.js';
+import { readOwnFile } from '../artifacts/own-file.js';
 import type { Redactor } from '../redaction/redactor.js';
 import type { Harness } from '../harness/harnesses.js';
 import { LeaseLostError, NoResponseError, type ControlPlane } from '../protocol/control-plane.js';
 import { errorText, type RunnerLog } from '../runner-log.js';
-import { backoffMs, sleep } from '../sleep.js';
+import { retry } from '../retry.js';
 import { retryTransient } from '../transient.js';
 import { findTranscript, transcriptPath, type TranscriptPlace } from './transcript-path.js';
-import { type Workspace, writeNewFile, type RunAs } from './workspace.js';
+import type { Workspace, RunAs } from './workspace.js';
 
 const UPLOAD_TRIES = 4;
 const clock = new SystemClock();
@@ -36,7 +35,8 @@ export class TranscriptSync {
       async () => {
         const bytes = await this.plane.getTranscript();
         if (bytes === null) return false;
-        await placeTranscript(path, this.relocated(bytes), this.workspace.home, this.workspace.runAs);
+        await this.workspace.makeHomeDirectory(dirname(path));
+        await this.workspace.writeNewFile(path, this.relocated(bytes));
         return true;
       },
       { signal, log: this.log },
@@ -52,17 +52,17 @@ export class TranscriptSync {
     const snapshot = await readTranscript(path, home, MAX_TRANSCRIPT_BYTES, runAs);
     if (snapshot === null || snapshot.version === this.uploadedVersion) return;
     const bytes = this.redactor.bytes(snapshot.bytes);
-    for (let attempt = 0; attempt < UPLOAD_TRIES; attempt += 1) {
-      try {
-        await this.plane.putTranscript(bytes, this.harness.id, sessionId);
-        this.uploadedVersion = snapshot.version;
-        return;
-      } catch (error) {
-        if (error instanceof LeaseLostError) throw error;
-        this.log.warn('the transcript could not be uploaded', { error: errorText(error), attempt });
-        if (!(error instanceof NoResponseError)) return;
-        await sleep(backoffMs(attempt, 200, 2_000));
-      }
+    const again = (error: unknown, attempt: number): boolean => {
+      if (error instanceof LeaseLostError) return false;
+      this.log.warn('the transcript could not be uploaded', { error: errorText(error), attempt });
+      return error instanceof NoResponseError && attempt + 1 < UPLOAD_TRIES;
+    };
+    try {
+      const upload = () => this.plane.putTranscript(bytes, this.harness.id, sessionId);
+      await retry(upload, { firstMs: 200, maxMs: 2_000, again });
+      this.uploadedVersion = snapshot.version;
+    } catch (error) {
+      if (error instanceof LeaseLostError) throw error;
     }
   }
 
@@ -86,31 +86,9 @@ export function relocateTranscript(bytes: Uint8Array, field: string, cwd: string
 }
 
 function relocated(line: string, field: string, cwd: string): string {
-  try {
-    const record = JSON.parse(line) as unknown;
-    if (typeof record !== 'object' || record === null || !Object.hasOwn(record, field)) return line;
-    return JSON.stringify({ ...record, [field]: cwd });
-  } catch {
-    return line; // the end of the file, or not JSON
-  }
-}
-
-/** Writes a stored transcript where the harness expects it. To be called before anything else runs in the workspace. */
-export async function placeTranscript(path: string, bytes: Uint8Array, home: string, runAs?: RunAs): Promise<void> {
-  let directory = home;
-  for (const part of relative(home, dirname(path)).split(sep)) {
-    directory = join(directory, part);
-    await makeDirectory(directory);
-    if (runAs) await chown(directory, runAs.uid, runAs.gid);
-  }
-  await writeNewFile(path, bytes);
-  if (runAs) await chown(path, runAs.uid, runAs.gid);
-}
-
-export interface TranscriptSnapshot {
-  readonly bytes: Uint8Array<ArrayBuffer>;
-  /** Changes with the file. */
-  readonly version: string;
+  const record = parseJson(line);
+  if (typeof record !== 'object' || record === null || !Object.hasOwn(record, field)) return line;
+  return JSON.stringify({ ...record, [field]: cwd });
 }
 
 /**
@@ -122,18 +100,8 @@ export async function readTranscript(
   home: string,
   maxBytes: number,
   runAs?: RunAs,
-): Promise<TranscriptSnapshot | null> {
-  const own = await openOwnFile(path, home, runAs).catch(() => null);
-  if (own === null) return null;
-  try {
-    if (own.sizeBytes > maxBytes) return null;
-    const bytes = Buffer.alloc(own.sizeBytes);
-    const { bytesRead } = await own.file.read(bytes, 0, own.sizeBytes, 0);
-    const whole = bytes.subarray(0, bytesRead);
-    const lastLine = whole.lastIndexOf(0x0a);
-    const lines = lastLine < 0 ? whole : whole.subarray(0, lastLine + 1);
-    return lines.length === 0 ? null : { bytes: lines, version: own.version };
-  } finally {
-    await own.file.close();
-  }
+): Promise<{ readonly bytes: Uint8Array<ArrayBuffer>; readonly version: string } | null> {
+  const read = await readOwnFile(path, home, runAs, maxBytes).catch(() => null);
+  if (read === null || read.bytes.length === 0) return null;
+  return { bytes: read.bytes.subarray(0, read.bytes.lastIndexOf(0x0a) + 1 || undefined), version: read.version };
 }

@@ -13,9 +13,8 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { occupiedBytes } from './disk-meter.js';
-import { placeTranscript, readTranscript } from './transcript-sync.js';
-import { Workspace } from './workspace.js';
+import { occupiedBytes, Workspace } from './workspace.js';
+import { readTranscript } from './transcript-sync.js';
 
 let base: string;
 beforeEach(() => void (base = mkdtempSync(join(tmpdir(), 'headrace-workspace-'))));
@@ -70,12 +69,14 @@ it('counts occupied blocks without holes and links', async () => {
 
 describe('a transcript', () => {
   it('is restored once and read in whole lines', async () => {
-    const path = join(base, 'a', 'b', 's.jsonl');
-    await placeTranscript(path, Buffer.from('{"a":1}\n{"b":'), base);
+    const workspace = await Workspace.create(join(base, 'w'));
+    const path = join(workspace.home, 'a', 'b', 's.jsonl');
+    await workspace.makeHomeDirectory(dirname(path));
+    await workspace.writeNewFile(path, Buffer.from('{"a":1}\n{"b":'));
     expect(readFileSync(path, 'utf8')).toContain('"b"');
     expect(statSync(path).mode & 0o777).toBe(0o600);
     expect(Buffer.from((await readTranscript(path, base, 1_000))?.bytes ?? []).toString()).toBe('{"a":1}\n');
-    await expect(placeTranscript(path, Buffer.from('x'), base)).rejects.toMatchObject({ code: 'EEXIST' });
+    await expect(workspace.writeNewFile(path, Buffer.from('x'))).rejects.toMatchObject({ code: 'EEXIST' });
   });
 
   it('is not read through links, outside the home directory, from another user, or when it is too long', async () => {

@@ -1,8 +1,9 @@
 import { chmod, chown, lstat, readdir, rm, writeFile } from 'node:fs/promises';
-import { dirname, join, sep } from 'node:path';
+import { dirname, join, relative, sep } from 'node:path';
 import { makeDirectory } from '#platform/kernel';
 import type { InPlace, HarnessDefinition } from '#execution/runner-protocol';
 import { errorText, type RunnerLog } from '../runner-log.js';
+import { sleep } from '../retry.js';
 
 /** The directory of the workspaces is not available, such as a disk that is not mounted. */
 export class WorkspacesMissingError extends Error {}
@@ -17,6 +18,17 @@ export interface RunAs {
  * `work/` (where commands and the agent start) and `tmp/` (TMPDIR, so that it is measured and deleted with the rest).
  */
 export class Workspace {
+  /** Where repositories are cloned into. */
+  readonly base = join(this.root, 'work');
+  readonly tmp = join(this.root, 'tmp');
+  /**
+   * Files in this directory are uploaded. Below TMPDIR: some agents may write only there and in the working directory,
+   * which must start empty for `git clone <url> .`.
+   */
+  readonly artifacts = join(this.tmp, 'artifacts');
+  /** Attachments of the run; not in the working directory for the same reason. */
+  readonly attachments = join(this.tmp, 'attachments');
+
   private constructor(
     readonly root: string,
     readonly runAs: RunAs | undefined,
@@ -45,7 +57,7 @@ export class Workspace {
     ]) {
       await makeDirectory(directory);
       await chmod(directory, 0o700);
-      if (runAs) await chown(directory, runAs.uid, runAs.gid);
+      await workspace.assignOwner(directory);
     }
     return workspace;
   }
@@ -54,31 +66,9 @@ export class Workspace {
     return this.inPlace?.home_dir ?? join(this.root, 'home');
   }
 
-  /** Where repositories are cloned into. */
-  get base(): string {
-    return join(this.root, 'work');
-  }
-
   get work(): string {
     if (this.inPlace) return this.inPlace.work_dir;
     return this.startIn === undefined ? this.base : join(this.base, this.startIn);
-  }
-
-  /**
-   * Files in this directory are uploaded. Below TMPDIR: some agents may write only there and in the working directory,
-   * which must start empty for `git clone <url> .`.
-   */
-  get artifacts(): string {
-    return join(this.tmp, 'artifacts');
-  }
-
-  /** Attachments of the run; not in the working directory for the same reason. */
-  get attachments(): string {
-    return join(this.tmp, 'attachments');
-  }
-
-  get tmp(): string {
-    return join(this.root, 'tmp');
   }
 
   /** The directory that must contain a file for it to be uploaded. */
@@ -86,11 +76,39 @@ export class Workspace {
     return this.inPlace && path.startsWith(this.inPlace.work_dir + sep) ? this.inPlace.work_dir : this.root;
   }
 
+  /**
+   * Creates a directory in the home directory, with those above it. To be called before anything else runs in the
+   * workspace, as for {@link writeNewFile}: no link can redirect a path yet.
+   */
+  async makeHomeDirectory(path: string): Promise<void> {
+    let directory = this.home;
+    for (const part of relative(directory, path).split(sep)) {
+      directory = join(directory, part);
+      await makeDirectory(directory);
+      await this.assignOwner(directory);
+    }
+  }
+
+  /** Writes a file that must not exist yet. A partial file is removed after a failure, so that it can be retried. */
+  async writeNewFile(path: string, bytes: Uint8Array): Promise<void> {
+    try {
+      await writeFile(path, bytes, { mode: 0o600, flag: 'wx' });
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') await rm(path, { force: true });
+      throw error;
+    }
+    await this.assignOwner(path);
+  }
+
   /** To be called when all processes of the execution have ended. A failure is logged, not thrown. */
   async remove(log: RunnerLog): Promise<void> {
     await removeTree(this.root).catch((error: unknown) => {
       log.warn('the workspace could not be removed', { error: errorText(error) });
     });
+  }
+
+  private async assignOwner(path: string): Promise<void> {
+    if (this.runAs) await chown(path, this.runAs.uid, this.runAs.gid);
   }
 }
 
@@ -128,31 +146,52 @@ async function restorePermissions(directory: string): Promise<void> {
   }
 }
 
-/** Writes a file that must not exist yet. A partial file is removed after a failure, so that it can be retried. */
-export async function writeNewFile(path: string, bytes: Uint8Array): Promise<void> {
-  try {
-    await writeFile(path, bytes, { mode: 0o600, flag: 'wx' });
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') await rm(path, { force: true });
-    throw error;
-  }
-}
-
 const HOME = '{home}/';
 
-/**
- * Creates the directories below the home directory that variables of the harness name: Codex requires its directory. To
- * be called before anything else runs in the workspace: no link can redirect them yet.
- */
+/** Creates the directories below the home directory that variables of the harness name: Codex requires its directory. */
 export async function makeHomeDirectories({ env = {} }: HarnessDefinition, workspace: Workspace): Promise<void> {
-  const { home, runAs } = workspace;
   for (const value of Object.values(env)) {
     const parts = value.startsWith(HOME) ? value.slice(HOME.length).split('/') : [];
     if (parts.some((part) => part === '' || part === '.' || part === '..' || part.includes('{'))) continue;
-    for (const [index] of parts.entries()) {
-      const directory = join(home, parts.slice(0, index + 1).join(sep));
-      await makeDirectory(directory);
-      if (runAs) await chown(directory, runAs.uid, runAs.gid);
-    }
+    if (parts.length > 0) await workspace.makeHomeDirectory(join(workspace.home, ...parts));
   }
 }
+
+const FIRST_MS = 500;
+const MIN_PAUSE_MS = 1_000;
+/** Upper bound of the pause: after a longer one a workspace could be far over its limit. */
+const MAX_PAUSE_MS = 10_000;
+/** Measuring takes about one hundredth of the time, until MAX_PAUSE_MS. */
+const PAUSE_PER_MEASURE = 99;
+
+/** Bytes that a directory occupies on disk. Symbolic links are not followed; files that are deleted meanwhile do not count. */
+export async function occupiedBytes(directory: string, signal: AbortSignal): Promise<number> {
+  let total = 0;
+  for (const stack = [directory]; !signal.aborted;) {
+    const current = stack.pop();
+    if (current === undefined) break;
+    for (const entry of await readdir(current, { withFileTypes: true }).catch(() => [])) {
+      const path = join(current, entry.name);
+      if (entry.isDirectory()) stack.push(path);
+      total += ((await lstat(path).catch(() => null))?.blocks ?? 0) * 512;
+    }
+  }
+  return total;
+}
+
+/** Resolves to the measured bytes once they exceed the limit; never resolves after the signal aborts. */
+export async function watchDisk(directory: string, maxBytes: number, signal: AbortSignal): Promise<number> {
+  // Not during the start: a measurement that waits for the processor would count as a long one.
+  await sleep(FIRST_MS, signal);
+  for (;;) {
+    const startedAt = performance.now();
+    const bytes = await occupiedBytes(directory, signal);
+    if (signal.aborted) return new Promise(() => undefined);
+    if (bytes > maxBytes) return bytes;
+    await sleep(pauseAfter(performance.now() - startedAt), signal);
+  }
+}
+
+/** Milliseconds from the end of a measure that took `measureMs` to the next one. */
+export const pauseAfter = (measureMs: number): number =>
+  Math.min(MAX_PAUSE_MS, Math.max(MIN_PAUSE_MS, measureMs * PAUSE_PER_MEASURE));

@@ -16,12 +16,10 @@ export interface ContainerTaskParts {
   readonly memoryBytes: number;
   /** Null: the runner has it already. */
   readonly handover: RunnerHandover | null;
-  /** Removes the container. */
   readonly clear: () => Promise<void>;
   readonly log: HostLog;
 }
 
-/** An execution whose container runs. */
 export class ContainerTask implements BackendTask {
   readonly ended: Promise<TaskEnd>;
   private readonly abandon = new AbortController();

@@ -6,7 +6,6 @@ import { durationField, integerField, numberField } from '../options/fields.js';
 const MIB = 1_048_576;
 const GIB = 1024 * MIB;
 
-/** Options of the containers of the docker backend. */
 export interface WorkerDocker extends DockerOptions {
   /** Image of runs whose assignment names no image. */
   readonly defaultImage: string;
@@ -36,7 +35,6 @@ const network = z
   .default('bridge');
 const volume = z.string().regex(/^[^:]+:\/[^:]*(:[A-Za-z,]+)?$/, 'must be host:container or host:container:mode');
 
-/** Keys of the docker section besides `environment`. */
 export const dockerKeys = {
   volumes: z.array(volume).default([]),
   default_image: z.string().min(1).default('node:22-bookworm'),

@@ -1,8 +1,8 @@
 import { availableParallelism } from 'node:os';
 import { z } from 'zod';
+import { LOG_LEVELS } from '#execution/runner';
 import { workerNameFault } from '#execution/worker-protocol';
 import { dockerKeys } from '../docker/docker-config.js';
-import { LOG_LEVELS } from '../worker-log.js';
 import { durationField, integerField } from './fields.js';
 
 /** Limit of the tasks in one frame, and therefore of concurrent tasks. */
@@ -115,6 +115,5 @@ export const configSchema = z.strictObject({
 
 export type WorkerConfig = z.output<typeof configSchema>;
 
-/** Defaults of a backend without a section. */
 export const PROCESS_DEFAULTS = processBackend.parse({});
 export const DOCKER_DEFAULTS = dockerBackend.parse({});

@@ -15,7 +15,6 @@ export const durationField = (fallback: string, min: string, max: string) =>
       return z.NEVER;
     });
 
-/** A number of the configuration file, or the text of a flag. */
 export const numberField = (min: number, max: number) => field(min, max, 'a number', /^\s*[+-]?\d+(\.\d+)?\s*$/);
 
 export const integerField = (min: number, max: number) =>

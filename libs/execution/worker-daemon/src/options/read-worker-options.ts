@@ -9,7 +9,7 @@ import { WORKER_SOCKET_PATH } from '#execution/worker-protocol';
 import { WorkerFault } from '../backend.js';
 import { dockerVariables, workerDocker } from '../docker/docker-config.js';
 import { configSchema, DOCKER_DEFAULTS, PROCESS_DEFAULTS, type WorkerConfig } from './config-schema.js';
-import { type Flag, FLAGS, variableOf } from './flags.js';
+import { type Flag, FLAGS, isRepeatable, keyOf, variableOf } from './flags.js';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 type Tree = Record<string, unknown>;
@@ -17,7 +17,6 @@ type Tree = Record<string, unknown>;
 const WRONG_USAGE = 2;
 const DEFAULT_ROOT = 'http://127.0.0.1:3000';
 const SOCKET_PATH = `/api/v1${WORKER_SOCKET_PATH}`;
-/** Keys below `backend.<name>` in the configuration. */
 const BACKEND_KEYS = ['workspace_root', 'environment', 'volumes'];
 
 /** Merges flags, environment, configuration file and defaults, in this order of precedence. Throws a WorkerFault that lists every problem. */
@@ -28,10 +27,11 @@ export function readWorkerOptions(args: readonly string[], environment: Environm
   const section = sectionOf(tree, backend);
   for (const flag of FLAGS) {
     const value = given.value(flag);
-    if (value === undefined || flag.key === null) continue;
+    const key = keyOf(flag);
+    if (value === undefined || key === null) continue;
     // The schema would reject options of the other backend.
-    if (BACKEND_KEYS.includes(flag.key)) section[flag.key] = merged(section[flag.key], value);
-    else tree[flag.key] = merged(tree[flag.key], value);
+    const target = BACKEND_KEYS.includes(key) ? section : tree;
+    target[key] = merged(target[key], value);
   }
   if (backend === 'docker') Object.assign(section, dockerVariables(environment));
   if (given.isOn('no-cleanup')) tree['cleanup'] = false;
@@ -45,10 +45,12 @@ export function readWorkerOptions(args: readonly string[], environment: Environm
 
 /** The type of the options is inferred from here. Times are in milliseconds unless the name has another unit. */
 function optionsOf(config: WorkerConfig, backend: 'process' | 'docker', environment: Environment) {
-  const { limits, git, connection } = config;
+  const { setup_command_timeout: setupTimeout, cancel_escalation_delay: cancelDelay, ...sizeLimits } = config.limits;
+  const { clone_timeout: cloneTimeout, ...git } = config.git;
+  const { connection } = config;
   const local = config.backend.process ?? config.backend.direct ?? PROCESS_DEFAULTS;
   const docker = config.backend.docker ?? DOCKER_DEFAULTS;
-  const root = originOf(config.server_root_url ?? config.web_socket_url?.replace(/^ws/, 'http') ?? DEFAULT_ROOT);
+  const root = new URL(config.server_root_url ?? config.web_socket_url?.replace(/^ws/, 'http') ?? DEFAULT_ROOT).origin;
   return {
     workerId: config.worker_id,
     /** Read for each connection, so that a file can be replaced. Never log the result. */
@@ -66,25 +68,17 @@ function optionsOf(config: WorkerConfig, backend: 'process' | 'docker', environm
     metricsPort: config.metrics_port ?? null,
     metricsHost: config.metrics_host,
     logLevel: config.log_level,
-    /** Whether containers are removed after their execution. */
     cleanup: config.cleanup,
     labels: config.labels,
     skillsDirs: config.skills_dirs,
     harnesses: harnessesOf(config.harnesses),
     environment: backend === 'process' ? local.environment : docker.environment,
     limits: {
-      max_workspace_bytes: limits.max_workspace_bytes,
-      max_output_bytes: limits.max_output_bytes,
-      max_artifact_bytes: limits.max_artifact_bytes,
-      setup_command_timeout_seconds: limits.setup_command_timeout / 1000,
-      cancel_step_seconds: limits.cancel_escalation_delay / 1000,
+      ...sizeLimits,
+      setup_command_timeout_seconds: setupTimeout / 1000,
+      cancel_step_seconds: cancelDelay / 1000,
     },
-    git: {
-      cloneTimeoutSeconds: git.clone_timeout / 1000,
-      maxRepositoryBytes: git.max_repository_bytes,
-      maxMirrorsBytes: git.max_mirrors_bytes,
-      localRoots: git.local_roots,
-    },
+    git: { ...git, clone_timeout_seconds: cloneTimeout / 1000 },
     connection: {
       pingEvery: connection.ping_every,
       pongTimeout: connection.pong_timeout,
@@ -101,27 +95,18 @@ function optionsOf(config: WorkerConfig, backend: 'process' | 'docker', environm
 
 export type WorkerOptions = Readonly<ReturnType<typeof optionsOf>>;
 
-interface Given {
-  readonly text: (name: string) => string | undefined;
-  readonly isOn: (name: string) => boolean;
-  readonly value: (flag: Flag) => unknown;
-}
-
-function readFlags(args: readonly string[], environment: Environment): Given {
+function readFlags(args: readonly string[], environment: Environment) {
   if (args.some((arg) => arg === '--api-key' || arg.startsWith('--api-key=')))
     throw new WorkerFault(
       'Other users of this machine can see arguments: put the API key into WARP_API_KEY, or into a file for --api-key-file.',
       WRONG_USAGE,
     );
   const options = Object.fromEntries(
-    FLAGS.map(({ name, short, kind }) => [
-      name,
-      {
-        type: kind === 'switch' ? ('boolean' as const) : ('string' as const),
-        multiple: kind === 'list' || kind === 'pairs' || kind === 'variables',
-        ...(short === undefined ? {} : { short }),
-      },
-    ]),
+    FLAGS.map((flag) => {
+      const type = flag.kind === 'switch' ? ('boolean' as const) : ('string' as const);
+      const short = flag.short === undefined ? {} : { short: flag.short };
+      return [flag.name, { type, multiple: isRepeatable(flag), ...short }];
+    }),
   );
   const values = parseArgs({ args: [...args], options }).values as Record<
     string,
@@ -132,18 +117,18 @@ function readFlags(args: readonly string[], environment: Environment): Given {
     if (argument !== undefined) return argument;
     const text = environment[variableOf(flag)];
     if (text === undefined || text === '') return undefined;
-    if (flag.kind === 'text') return text;
+    if (flag.kind === undefined) return text;
     return flag.kind === 'switch' ? isYes(flag, text) : text.split(',').map((part) => part.trim());
   };
   const named = (name: string): Flag =>
-    FLAGS.find((flag) => flag.name === name) ?? { name, kind: 'text', key: null, description: '' };
+    FLAGS.find((flag) => flag.name === name) ?? { name, key: null, description: '' };
   return {
-    text: (name) => {
+    text: (name: string): string | undefined => {
       const value = raw(named(name));
       return typeof value === 'string' ? value : undefined;
     },
-    isOn: (name) => raw(named(name)) === true,
-    value: (flag) => {
+    isOn: (name: string): boolean => raw(named(name)) === true,
+    value: (flag: Flag): unknown => {
       const value = raw(flag);
       if (!Array.isArray(value)) return value;
       if (flag.kind === 'pairs') return Object.fromEntries(value.map((pair) => split(flag, pair)));
@@ -218,10 +203,6 @@ function merged(old: unknown, value: unknown): unknown {
   return isTree(value) && isTree(old) ? { ...old, ...value } : value;
 }
 
-function originOf(url: string): string {
-  return new URL(url).origin;
-}
-
 function defaultDataDir(environment: Environment): string {
   if (process.getuid?.() === 0) return '/var/lib/headrace-worker';
   const state = environment['XDG_STATE_HOME'];
@@ -254,7 +235,8 @@ function apiKeySource(file: string | undefined, environment: Environment): () =>
   );
   if (key === undefined)
     throw new WorkerFault('An API key is required: use --api-key-file, or set HEADRACE_TOKEN or WARP_API_KEY.');
-  return checked(key);
+  const valid = checked(key);
+  return () => valid;
 }
 
 /** Whether every user of this machine can read the file, including the users of runs. */
@@ -269,11 +251,11 @@ function readKey(file: string): string {
   } catch (error) {
     throw new WorkerFault(`--api-key-file: cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown'}).`);
   }
-  return checked(key)();
+  return checked(key);
 }
 
-function checked(key: string): () => string {
+function checked(key: string): string {
   if (!/^[\x21-\x7e]+$/.test(key))
     throw new WorkerFault('Invalid API key: it is empty or contains illegal characters.');
-  return () => key;
+  return key;
 }

@@ -59,18 +59,12 @@ export class ProcessBackend implements Backend {
     const { environment, git } = this.options;
     const handover = task.handover({
       ...place,
-      ...(uid === undefined ? {} : { run_as: { uid, gid: uid } }),
+      run_as: uid === undefined ? undefined : { uid, gid: uid },
       place_env: { ...environment },
-      git: {
-        clone_timeout_seconds: git.cloneTimeoutSeconds,
-        max_repository_bytes: git.maxRepositoryBytes,
-        max_mirrors_bytes: git.maxMirrorsBytes,
-        mirrors_dir: join(this.options.dataDir, 'mirrors'),
-        local_roots: [...git.localRoots],
-      },
+      git: { ...git, mirrors_dir: join(this.options.dataDir, 'mirrors') },
     });
     const ended = runner.exited.then(async ({ code, signal }): Promise<TaskEnd> => {
-      await this.clearQuietly(executionId, task.cookie, handle);
+      await this.clearQuietly(executionId, task.marker, handle);
       return { kind: 'exited', code, signal };
     });
     return Promise.resolve({
@@ -89,7 +83,7 @@ export class ProcessBackend implements Backend {
     if (identity === null || !isSameProcess(identity)) return Promise.resolve(null);
     const runner = new OrphanRunner(identity);
     const ended = runner.gone.then(async (): Promise<TaskEnd> => {
-      await this.clearQuietly(entry.execution_id, entry.cookie, entry.handle);
+      await this.clearQuietly(entry.execution_id, entry.marker, entry.handle);
       return { kind: 'vanished', message: 'The runner ended while no worker supervised it.' };
     });
     return Promise.resolve({
@@ -100,13 +94,13 @@ export class ProcessBackend implements Backend {
     });
   }
 
-  clear({ execution_id: executionId, cookie, handle }: JournalEntry): Promise<void> {
+  clear({ execution_id: executionId, marker, handle }: JournalEntry): Promise<void> {
     const identity = identityOf(handle);
     const { workspace_dir: directory, uid } = handle;
     return clearExecution(
       {
         executionId,
-        cookie,
+        marker,
         workspaceDir: typeof directory === 'string' ? directory : join(this.workspacesDir, executionId),
         uid: typeof uid === 'number' ? uid : undefined,
         groups: identity !== null && isSameProcess(identity) ? [identity.pid] : [],
@@ -119,8 +113,8 @@ export class ProcessBackend implements Backend {
     return Promise.resolve();
   }
 
-  private async clearQuietly(executionId: string, cookie: string, handle: TaskHandle): Promise<void> {
-    const entry = { task_id: '', execution_id: executionId, cookie, started_at: '', backend: this.name, handle };
+  private async clearQuietly(executionId: string, marker: string, handle: TaskHandle): Promise<void> {
+    const entry = { task_id: '', execution_id: executionId, marker, started_at: '', backend: this.name, handle };
     await this.clear(entry).catch((error: unknown) =>
       this.log.error('processes and files of an execution could not be removed', {
         execution_id: executionId,
@@ -139,7 +133,6 @@ const POLL_MS = 500;
 
 /** A runner that an earlier process of the daemon started, so it is not a child of this process. */
 export class OrphanRunner {
-  /** Resolves when the process has ended. */
   readonly gone: Promise<void>;
 
   constructor(private readonly identity: ProcessIdentity) {

@@ -1,46 +1,30 @@
 import { performance } from 'node:perf_hooks';
 import { Injectable } from '@nestjs/common';
 import { Settings } from '#platform/config';
-import type {
-  Beat,
-  Hello,
-  ServerFrame,
-  TaskClaimed,
-  TaskFailed,
-  TaskRejected,
-  WorkerFrame,
-} from '#execution/worker-protocol';
+import type { Beat, Hello, TaskClaimed, TaskFailed, TaskRejected, WorkerFrame } from '#execution/worker-protocol';
 import { PresenceStore } from '../persistence/presence.store.js';
-import { WorkerTasksProvider } from './worker-tasks-provider.js';
+import type { WorkerConnection } from '../socket/worker-connection.js';
+import { WorkerSockets } from '../socket/worker-sockets.js';
 import type { WorkerSession } from './worker-session.js';
-import { WorkerSockets } from './worker-sockets.js';
+import { WorkerTasks } from './worker-tasks.js';
 
 const SECOND_MS = 1_000;
 const LONGEST_BEAT_SECONDS = 30;
-/** What the published daemon gives as the reason when it kills a task because its own process stops. */
+/** The reason that the published daemon reports for tasks that it kills because its own process stops. */
 const GRACEFUL_SHUTDOWN = 'graceful_shutdown';
-
-/** A connection as its frames see it. */
-export interface FrameSource {
-  readonly session: WorkerSession;
-  readonly ref: WorkerSession['ref'];
-  /** Frames that were read are handled after the connection has ended, too; but nothing is offered to it any more. */
-  readonly isOpen: boolean;
-  send(frame: ServerFrame): boolean;
-}
 
 /** Handles the frames of workers. Each frame may be handled again after a failure. */
 @Injectable()
 export class HandleFrame {
   constructor(
-    private readonly provider: WorkerTasksProvider,
+    private readonly tasks: WorkerTasks,
     private readonly presence: PresenceStore,
     private readonly sockets: WorkerSockets,
     private readonly settings: Settings,
   ) {}
 
-  /** `receivedAt`: of a clock that only goes forward. */
-  async execute(source: FrameSource, frame: WorkerFrame, receivedAt: number): Promise<void> {
+  /** `receivedAt`: of a monotonic clock. */
+  async execute(source: WorkerConnection, frame: WorkerFrame, receivedAt: number): Promise<void> {
     const { session } = source;
     switch (frame.type) {
       case 'task_claimed':
@@ -48,7 +32,7 @@ export class HandleFrame {
       case 'task_rejected':
         return this.rejected(session, frame.data);
       case 'task_completed':
-        await this.provider.tasks.completed(session.ref, frame.data);
+        await this.tasks.completed(session.ref, frame.data);
         return this.ended(session);
       case 'task_failed':
         return this.failed(session, frame.data);
@@ -62,87 +46,90 @@ export class HandleFrame {
   }
 
   /** From now on runs may be offered to it, here and by other processes. */
-  async announce(source: FrameSource): Promise<void> {
+  async announce(source: WorkerConnection): Promise<void> {
     const { session } = source;
-    this.sockets.add(source);
-    if (!session.announced && !session.ref.speaksHello) await this.provider.tasks.arriving(session.ref);
+    session.isUsable = true;
+    if (!session.announced && !session.ref.speaksHello) await this.tasks.arriving(session.ref);
     await this.presence.put(session.row(performance.now()));
     if (!source.isOpen) return this.forget(session);
     const first = !session.announced;
     session.announced = true;
-    if (first) this.provider.tasks.connected(session.ref);
-    else this.provider.tasks.slotFreed(session.ref);
+    if (first) this.tasks.connected(session.ref);
+    else this.tasks.slotFreed(session.ref);
   }
 
   /** The connection has ended. */
-  async forget({ id }: WorkerSession): Promise<void> {
-    this.sockets.remove(id);
-    await this.presence.remove(id);
+  async forget(session: WorkerSession): Promise<void> {
+    session.isUsable = false;
+    await this.presence.remove(session.id);
   }
 
-  /** The process of the worker ends, as it has said by the way it closed the connection. */
+  /** The process of the worker ends: it closed the connection normally. */
   async leaving(session: WorkerSession): Promise<void> {
-    this.sockets.remove(session.id);
-    await this.provider.tasks.leaving(session.ref);
+    session.isUsable = false;
+    await this.tasks.leaving(session.ref);
   }
 
   async left(session: WorkerSession): Promise<void> {
-    await this.provider.tasks.left(session.ref);
+    await this.tasks.left(session.ref);
   }
 
-  private async hello(source: FrameSource, data: Hello['data']): Promise<void> {
+  private async hello(source: WorkerConnection, data: Hello['data']): Promise<void> {
     const { session } = source;
     if (!source.isOpen) return;
-    const { instance_id: instanceId, version, backend, slots, harnesses, skills, features, tasks } = data;
-    session.report = { instanceId, version, backend, slots, harnesses, skills };
-    session.freeSlots = Math.max(0, slots - tasks.length);
+    const { tasks, ...report } = data;
+    session.report = report;
+    session.freeSlots = Math.max(0, report.slots - tasks.length);
     session.ref = { ...session.ref, speaksHello: true };
-    // Here before its tasks are looked at, in case they are answered by a frame; offered to only when they are counted.
-    this.sockets.add(source);
+    // Before its tasks are reconciled, which may send frames; runs are offered to it only afterwards.
+    session.isUsable = true;
     await this.presence.supersede(session.row(performance.now()));
-    const verdicts = tasks.length === 0 ? [] : await this.provider.tasks.reconcile(session.ref, tasks);
-    const known = features.filter((feature) => FEATURES.includes(feature));
-    source.send({ type: 'hello', data: { features: known, ...this.rhythm(), tasks: verdicts } });
+    const verdicts = tasks.length === 0 ? [] : await this.tasks.reconcile(session.ref, tasks);
+    // Protocol 1 has no optional features yet.
+    source.send({ type: 'hello', data: { features: [], ...this.rhythm(), tasks: verdicts } });
     await this.announce(source);
   }
 
-  private async beat(source: FrameSource, { draining, free_slots: freeSlots, tasks }: Beat['data']): Promise<void> {
+  private async beat(
+    source: WorkerConnection,
+    { draining, free_slots: freeSlots, tasks }: Beat['data'],
+  ): Promise<void> {
     const { session } = source;
     if (!source.isOpen) return;
     const changed = session.draining !== draining || session.freeSlots !== freeSlots;
     session.draining = draining;
     session.freeSlots = freeSlots;
     if (changed && session.announced) await this.presence.touch(session.state(performance.now()));
-    const desired = tasks.length === 0 ? [] : await this.provider.tasks.desired(session.ref, tasks);
+    const desired = tasks.length === 0 ? [] : await this.tasks.desired(session.ref, tasks);
     source.send({ type: 'beat', data: { ...this.rhythm(), tasks: desired } });
-    if (changed && !draining && freeSlots > 0) this.provider.tasks.slotFreed(session.ref);
+    if (changed && !draining && freeSlots > 0) this.tasks.slotFreed(session.ref);
   }
 
   private async claimed(session: WorkerSession, data: TaskClaimed['data'], receivedAt: number): Promise<void> {
-    // It claims until its process ends, and kills what it has claimed without a word.
+    // It claims tasks until its process ends, and kills them without a report.
     if (session.isStopping) return;
-    await this.provider.tasks.claimed(session.ref, data, performance.now() - receivedAt);
+    await this.tasks.claimed(session.ref, data, performance.now() - receivedAt);
     if (session.ref.speaksHello) return;
     const { capacity } = session;
-    if (capacity.slots !== null && capacity.claimed(await this.provider.tasks.executing(session.ref)))
+    if (capacity.slots !== null && capacity.claimed(await this.tasks.executing(session.ref)))
       await this.presence.touch(session.state(performance.now()));
-    // It answers one offer after the other: the next one may be made.
-    this.provider.tasks.slotFreed(session.ref);
+    // It answers offers one after the other: the next one may be made.
+    this.tasks.slotFreed(session.ref);
   }
 
   private async rejected(session: WorkerSession, data: TaskRejected['data']): Promise<void> {
-    const executing = await this.provider.tasks.executing(session.ref);
+    const executing = await this.tasks.executing(session.ref);
     const now = performance.now();
     const pauseMs = session.capacity.rejected(executing, now);
     // Before the run goes back to the queue, where it would be offered to this connection again.
     await this.presence.touch(session.state(now));
     if (pauseMs > 0) {
-      // Begun when the database has begun the same pause, so that it is over there too.
+      // After the pause was stored, so that it has ended in the database as well.
       setTimeout(() => {
-        if (this.sockets.find(session.id) !== undefined) this.provider.tasks.slotFreed(session.ref);
+        if (this.sockets.find(session.id) !== undefined) this.tasks.slotFreed(session.ref);
       }, pauseMs).unref();
     }
-    await this.provider.tasks.rejected(session.ref, data);
+    await this.tasks.rejected(session.ref, data);
   }
 
   private async failed(session: WorkerSession, data: TaskFailed['data']): Promise<void> {
@@ -152,15 +139,15 @@ export class HandleFrame {
       // Before the run goes back to the queue, where it would be offered to this connection.
       await this.presence.touch(session.state(performance.now()));
     }
-    await this.provider.tasks.failed(session.ref, data);
+    await this.tasks.failed(session.ref, data);
     await this.ended(session);
   }
 
   private async ended(session: WorkerSession): Promise<void> {
     const { capacity } = session;
-    if (capacity.slots !== null && capacity.ended(await this.provider.tasks.executing(session.ref)))
+    if (capacity.slots !== null && capacity.ended(await this.tasks.executing(session.ref)))
       await this.presence.touch(session.state(performance.now()));
-    this.provider.tasks.slotFreed(session.ref);
+    this.tasks.slotFreed(session.ref);
   }
 
   private rhythm(): { ttl_seconds: number; next_beat_seconds: number } {
@@ -168,6 +155,3 @@ export class HandleFrame {
     return { ttl_seconds: ttl, next_beat_seconds: Math.min(LONGEST_BEAT_SECONDS, ttl / 3) };
   }
 }
-
-/** What both ends may agree on beyond protocol 1; nothing yet. */
-const FEATURES: readonly string[] = [];

@@ -1,40 +1,35 @@
 import { LearntCapacity } from '../domain/learnt-capacity.js';
-import type { WorkerRef } from '../domain/worker.js';
-import type { WorkerReport } from '../domain/worker.js';
+import type { WorkerRef, WorkerReport } from '../domain/worker.js';
 import type { PresenceRow, PresenceState } from '../persistence/presence.store.js';
 
-interface SessionStart {
-  readonly ref: WorkerRef;
-  /** API process that holds the socket. */
-  readonly instance: string;
-  readonly connectedAt: Date;
-  /** Of a clock that only goes forward, as all times of a session. */
-  readonly now: number;
-  /** It will say hello, and nothing is offered to it before. */
-  readonly awaitsHello: boolean;
-}
-
-/** What is known of one connection while it lives. */
+/** The state of one connection while it is open. */
 export class WorkerSession {
-  ref: WorkerRef;
   report: WorkerReport | null = null;
   draining = false;
-  /** Its process has said that it ends. */
+  /** Its process has reported that it ends. */
   isStopping = false;
   freeSlots: number | null = null;
-  /** Whether runs may be offered to it: its row is there. */
+  /** Whether frames may be sent to it by other libraries. */
+  isUsable = false;
+  /** Whether its row exists, so that runs may be offered to it. */
   announced = false;
-  seenAt: number;
   readonly capacity = new LearntCapacity();
 
-  constructor(private readonly start: SessionStart) {
-    this.ref = start.ref;
-    this.seenAt = start.now;
-  }
+  /**
+   * `instance`: the API process that holds the socket. `seenAt`: of a monotonic clock, as all times of a session.
+   * `awaitsHello`: it will send a hello frame, and nothing is offered to it before.
+   */
+  constructor(
+    public ref: WorkerRef,
+    private readonly instance: string,
+    private readonly connectedAt: Date,
+    public seenAt: number,
+    private readonly awaitsHello: boolean,
+  ) {}
 
-  /** Whether its row should be there by now. */
+  /** Whether its row may be written: after the hello frame, if it sends one. */
   get mayBeAnnounced(): boolean {
-    return !this.start.awaitsHello || this.report !== null;
+    return !this.awaitsHello || this.report !== null;
   }
 
   get id(): string {
@@ -54,7 +49,7 @@ export class WorkerSession {
 
   row(now: number): PresenceRow {
     const { teamUid, workerHost, accountUid } = this.ref;
-    const { instance, connectedAt } = this.start;
+    const { instance, connectedAt } = this;
     return { ...this.state(now), teamUid, workerHost, accountUid, instance, connectedAt, report: this.report };
   }
 }

@@ -10,20 +10,21 @@ import type {
 import type { WorkerRef } from '../domain/worker.js';
 
 /**
- * Receives what connected workers report about tasks. Implemented by the library that places runs on workers. Every call is idempotent: a frame may
- * come twice, late, or about an execution that is not the run's current one any more; then it changes nothing.
+ * Receives what connected workers report about tasks. Implemented by the library that places runs on workers. Every call is
+ * idempotent: a frame may arrive twice, late, or about an execution that is no longer the current one of its run, and then
+ * changes nothing.
  *
- * The calls about one connection come one after the other, those of different connections at once. A call that rejects
- * is logged with the connection left open; the worker's next beat or reconnect puts right what was missed.
+ * The calls about one connection are made one after the other, those about different connections concurrently. A call that
+ * rejects is logged and leaves the connection open; the next beat or connection of the worker corrects what was missed.
  */
 export abstract class WorkerTasks {
   /**
-   * A worker that says no hello has connected, and is offered nothing before this resolves: it is asked to stop what was
-   * given up while it was away.
+   * A worker that sends no hello frame has connected. It is offered nothing before this resolves, and is asked to stop tasks
+   * that were abandoned while it was not connected.
    */
   abstract arriving(worker: WorkerRef): Promise<void>;
 
-  /** Something may be offered to it from now on. Neither throws nor is waited for. */
+  /** Runs may be offered to it from now on. Never throws; not awaited. */
   abstract connected(worker: WorkerRef): void;
 
   /** The worker may have a free slot: a task ended, or it reported one, or it no longer drains. Never throws; not awaited. */
@@ -38,16 +39,16 @@ export abstract class WorkerTasks {
 
   abstract failed(worker: WorkerRef, data: TaskFailed['data']): Promise<void>;
 
-  /** What a worker that has come back is to do with each task it still runs. */
+  /** What a worker that has connected again must do with each task that it still runs. */
   abstract reconcile(worker: WorkerRef, tasks: readonly TaskRef[]): Promise<(TaskRef & { verdict: Verdict })[]>;
 
-  /** What is wanted of each task that it says it runs. */
+  /** The wanted state of each task that it reports. */
   abstract desired(worker: WorkerRef, tasks: readonly TaskRef[]): Promise<(TaskRef & { desired: Desired })[]>;
 
   /** How many runs a connection has claimed that have not ended. */
   abstract executing(worker: WorkerRef): Promise<number>;
 
-  /** These connections have given a sign of life since the last call: the leases of what they execute are renewed. */
+  /** These connections have sent something since the last call: the leases of their executions are renewed. */
   abstract alive(connectionIds: readonly string[]): Promise<void>;
 
   /** Frames of these connections wait to be handled: their offers do not expire meanwhile. */
@@ -56,6 +57,6 @@ export abstract class WorkerTasks {
   /** The process of the worker ends: no other connection can report what this one holds. */
   abstract leaving(worker: WorkerRef): Promise<void>;
 
-  /** The same, after everything that it has said was handled: what it has not claimed goes back to the queue. */
+  /** The same, after all its frames were handled: runs that it has not claimed return to the queue. */
   abstract left(worker: WorkerRef): Promise<void>;
 }

@@ -1,14 +1,14 @@
-/** Frames that a connection may send at once, and how many a second it gets back. A busy worker sends a few a second. */
+/** Frames that a connection may send at once, and per second over time. A busy worker sends a few per second. */
 const BURST = 500;
 const PER_SECOND = 50;
 
-/** Token bucket. Times are milliseconds of a clock that only goes forward. */
+/** A token bucket. Times are milliseconds of a monotonic clock. */
 export class FrameAllowance {
   private left = BURST;
 
   constructor(private countedAt: number) {}
 
-  /** False: it sends more than any worker has reason to. */
+  /** False when the bucket is empty. */
   take(now: number): boolean {
     this.left = Math.min(BURST, this.left + ((now - this.countedAt) / 1000) * PER_SECOND);
     this.countedAt = now;

@@ -4,7 +4,7 @@ const LONGEST_PAUSE_MS = 30_000;
 /**
  * How many runs a worker takes at once, learnt from what it rejects: as many as it executed at its last rejection. More than
  * that is tried one at a time, after a pause of a second that doubles with each rejection, up to half a minute. Times are
- * milliseconds of a clock that only goes forward.
+ * milliseconds of a monotonic clock.
  */
 export class LearntCapacity {
   /** Null: it has rejected nothing yet. */

@@ -1,4 +1,4 @@
-import type { WorkerHarness, WorkerSkill } from '#execution/worker-protocol';
+import type { Hello } from '#execution/worker-protocol';
 
 /** One open connection of a worker. */
 export interface WorkerRef {
@@ -14,12 +14,4 @@ export interface WorkerRef {
 }
 
 /** What a worker has reported about itself in its hello frame; unknown for a worker that sends none. */
-export interface WorkerReport {
-  /** Identifies the process of the worker, also when it connects again. */
-  readonly instanceId: string;
-  readonly version: string;
-  readonly backend: string;
-  readonly slots: number;
-  readonly harnesses: readonly WorkerHarness[];
-  readonly skills: readonly WorkerSkill[];
-}
+export type WorkerReport = Omit<Hello['data'], 'tasks'>;

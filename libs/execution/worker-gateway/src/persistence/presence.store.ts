@@ -4,14 +4,14 @@ import { Settings } from '#platform/config';
 import { Database, GroupedStatement, type Statement } from '#platform/persistence';
 import type { WorkerReport } from '../domain/worker.js';
 
-/** What changes while a connection lives. */
+/** The state of a connection that changes while it is open. */
 export interface PresenceState {
   readonly id: string;
-  /** Milliseconds since its last sign of life. */
+  /** Milliseconds since its last frame. */
   readonly silentMs: number;
   readonly freeSlots: number | null;
   readonly draining: boolean;
-  /** How many runs it takes at once, learnt from its rejections; null: not known. */
+  /** How many runs it accepts at once, learnt from its rejections; null: not known. */
   readonly knownSlots: number | null;
   /** Milliseconds for which it is offered no more than that; 0 for none. */
   readonly pausedMs: number;
@@ -26,6 +26,15 @@ export interface PresenceRow extends PresenceState {
   readonly report: WorkerReport | null;
 }
 
+/** All connections of one name. */
+export interface ConnectedWorker {
+  readonly worker_host: string;
+  readonly connection_count: number;
+  /** Of the oldest connection. */
+  readonly connected_at: Date;
+  readonly last_seen_at: Date;
+}
+
 const STATE = '"silentMs" float8, "freeSlots" int, draining boolean, "knownSlots" int, "pausedMs" float8';
 const ago = (milliseconds: string): string => `headrace.now() - make_interval(secs => ${milliseconds} / 1000)`;
 const UNTIL = `${ago('r."silentMs"')} + make_interval(secs => $2::float8 / 1000)`;
@@ -37,7 +46,7 @@ const PUT: Statement = {
 INSERT INTO headrace.worker_connections AS w (id, team_uid, worker_host, instance, connected_at, last_seen_at, alive_until,
   free_slots, draining, known_slots, rejected_until, account_uid, worker_instance, version, backend, slots, harnesses, skills)
 SELECT r.id, r."teamUid", r."workerHost", r.instance, r."connectedAt", ${ago('r."silentMs"')}, ${UNTIL},
-  r."freeSlots", r.draining, r."knownSlots", ${PAUSED}, r."accountUid", r.report->>'instanceId', r.report->>'version', r.report->>'backend',
+  r."freeSlots", r.draining, r."knownSlots", ${PAUSED}, r."accountUid", r.report->>'instance_id', r.report->>'version', r.report->>'backend',
   (r.report->>'slots')::int, coalesce(r.report->'harnesses', '[]'), coalesce(r.report->'skills', '[]')
 FROM jsonb_to_recordset($1::jsonb) AS r (id uuid, "teamUid" text, "workerHost" text, "accountUid" text, instance uuid,
   "connectedAt" timestamptz, report jsonb, ${STATE})
@@ -67,7 +76,7 @@ WITH gone AS (
 SELECT pg_notify('headrace_worker_superseded', id::text) FROM gone`,
 };
 
-/** The first sign after a gap begins a new period. */
+/** The first call after a gap begins a new period. */
 const REACHABLE: Statement = {
   name: 'workers_note_reachable',
   text: `
@@ -85,23 +94,42 @@ const REMOVE_INSTANCE: Statement = {
   name: 'workers_remove_instance',
   text: 'DELETE FROM headrace.worker_connections WHERE instance = $1',
 };
-/** Long after they ceased to count, so that a process that was only away for a while finds its rows. */
+/** Long after they have expired, so that a process that was suspended for a while finds its rows. */
 const REMOVE_DEAD: Statement = {
   name: 'workers_remove_dead',
   text: `DELETE FROM headrace.worker_connections WHERE alive_until < headrace.now() - interval '5 minutes'`,
 };
 
+const LIST: Statement = {
+  name: 'workers_list_connected',
+  text: `
+SELECT worker_host, count(*)::int AS connection_count, min(connected_at) AS connected_at, max(last_seen_at) AS last_seen_at
+FROM headrace.worker_connections
+WHERE team_uid = ANY($1::text[]) AND alive_until > headrace.now()
+GROUP BY team_uid, worker_host ORDER BY worker_host, team_uid`,
+};
+
 export const SUPERSEDED_CHANNEL = 'headrace_worker_superseded';
 
 /**
- * Who is connected. Many connections share a statement, whether they come, change or go at the same time. One statement
- * at a time: what is written later is later, and two never wait for each other's rows.
+ * The rows of connections. Concurrent changes of many connections share a statement. One statement at a time, so that
+ * changes are written in their order and two statements never wait for each other's rows.
  */
 @Injectable()
 export class PresenceStore {
-  private readonly puts = this.grouped((rows: readonly PresenceRow[]) => this.putAll(rows));
-  private readonly touches = this.grouped((states: readonly PresenceState[]) => this.touchAll(states));
-  private readonly removals = this.grouped((ids: readonly string[]) => this.removeAll(ids));
+  private readonly puts = this.grouped(async (rows: readonly PresenceRow[]) => {
+    await this.inTurn(PUT, [JSON.stringify(latest(rows)), this.settings.workerHeartbeatTimeout]);
+    return rows.map(() => null);
+  });
+  private readonly touches = this.grouped(async (states: readonly PresenceState[]) => {
+    const values = [JSON.stringify(latest(states)), this.settings.workerHeartbeatTimeout];
+    const found = new Set((await this.inTurn<{ id: string }>(TOUCH, values)).map(({ id }) => id));
+    return states.map(({ id }) => found.has(id));
+  });
+  private readonly removals = this.grouped(async (ids: readonly string[]) => {
+    await this.inTurn(REMOVE, [ids]);
+    return ids.map(() => null);
+  });
   private last: Promise<unknown> = Promise.resolve();
 
   constructor(
@@ -109,11 +137,16 @@ export class PresenceStore {
     private readonly settings: Settings,
   ) {}
 
+  /** By name. */
+  async list(teamUids: readonly string[]): Promise<ConnectedWorker[]> {
+    return this.database.query<ConnectedWorker>(LIST, [teamUids]);
+  }
+
   put(row: PresenceRow): Promise<null> {
     return this.puts.execute(row);
   }
 
-  /** False: there is no such row any more. */
+  /** False: the row no longer exists. */
   touch(state: PresenceState): Promise<boolean> {
     return this.touches.execute(state);
   }
@@ -126,7 +159,7 @@ export class PresenceStore {
     await this.inTurn(REMOVE_INSTANCE, [instance]);
   }
 
-  /** Workers can connect to this process, and for `forMs` nobody takes it for gone. */
+  /** Records that workers can connect to this process; valid for `forMs`. */
   async noteReachable(forMs: number): Promise<void> {
     await this.database.query(REACHABLE, [forMs]);
   }
@@ -136,26 +169,7 @@ export class PresenceStore {
   }
 
   async supersede({ id, teamUid, workerHost, accountUid, report }: PresenceRow): Promise<void> {
-    if (report !== null) await this.inTurn(SUPERSEDE, [teamUid, workerHost, report.instanceId, id, accountUid]);
-  }
-
-  private async putAll(rows: readonly PresenceRow[]): Promise<null[]> {
-    await this.inTurn(PUT, [JSON.stringify(latest(rows)), this.settings.workerHeartbeatTimeout]);
-    return rows.map(() => null);
-  }
-
-  private async touchAll(states: readonly PresenceState[]): Promise<boolean[]> {
-    const rows = await this.inTurn<{ id: string }>(TOUCH, [
-      JSON.stringify(latest(states)),
-      this.settings.workerHeartbeatTimeout,
-    ]);
-    const found = new Set(rows.map(({ id }) => id));
-    return states.map(({ id }) => found.has(id));
-  }
-
-  private async removeAll(ids: readonly string[]): Promise<null[]> {
-    await this.inTurn(REMOVE, [ids]);
-    return ids.map(() => null);
+    if (report !== null) await this.inTurn(SUPERSEDE, [teamUid, workerHost, report.instance_id, id, accountUid]);
   }
 
   private grouped<Item, Result>(run: (items: readonly Item[]) => Promise<Result[]>): GroupedStatement<Item, Result> {

@@ -3,22 +3,22 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { isDatabaseUnavailable } from '#platform/persistence';
 import type { KeyedSemaphore } from '#platform/kernel';
 
-/** So much waits at most before no more is read from the socket. */
+/** Waiting frames at which reading from the socket is paused. */
 const FULL = 128;
 const RESUME_BELOW = 32;
-/** How long a frame is tried while the database is away. Longer than a lease, beyond which it changes nothing. */
+/** How long a frame is retried while the database is unavailable: longer than a lease, after which it has no effect. */
 const TRIED_FOR_MS = 120_000;
 const FIRST_WAIT_MS = 250;
 const LONGEST_WAIT_MS = 5_000;
 
 export interface InboxOwner {
   failed(what: string, error: unknown): void;
-  /** Reads no more until it is resumed. */
+  /** Pauses reading from the socket. */
   hold(): void;
   resume(): void;
 }
 
-/** Milliseconds of a clock that only goes forward, and waiting for some of them. */
+/** A monotonic clock in milliseconds, and its delay. */
 export interface Pace {
   now(): number;
   wait(milliseconds: number): Promise<void>;
@@ -35,7 +35,7 @@ interface Entry {
   readonly until: number;
 }
 
-/** What is to be done for one connection, one after the other. Outlives the socket: what was said counts. */
+/** Handles the frames of one connection one after the other, also those that are left when the socket has closed. */
 export class FrameInbox {
   private readonly entries: Entry[] = [];
   private working: Promise<void> | null = null;
@@ -51,7 +51,7 @@ export class FrameInbox {
     return this.working === null;
   }
 
-  /** `what`: for the log. `work` is repeated while the database is away. */
+  /** `what`: for the log. `work` is repeated while the database is unavailable. */
   push(what: string, work: () => Promise<void>): void {
     this.entries.push({ what, work, until: this.pace.now() + TRIED_FOR_MS });
     if (!this.held && this.entries.length >= FULL) {
@@ -61,7 +61,7 @@ export class FrameInbox {
     this.working ??= this.workOff();
   }
 
-  /** Resolves when there is nothing left to do. */
+  /** Resolves when all frames are handled. */
   async idle(): Promise<void> {
     await this.working;
   }

@@ -50,7 +50,7 @@ export class FrameReader {
   private read(connection: WorkerConnection, text: string | null, note: Note): void {
     const parsed =
       text === null ? ({ kind: 'malformed', detail: 'The frame is binary.' } as const) : parseWorkerFrame(text);
-    this.metrics.frame('in', parsed.kind === 'frame' ? parsed.frame.type : parsed.kind);
+    this.metrics.frames.inc({ direction: 'in', type: parsed.kind === 'frame' ? parsed.frame.type : parsed.kind });
     switch (parsed.kind) {
       case 'malformed':
         note('A frame of a worker is malformed.', { detail: parsed.detail });

@@ -2,19 +2,19 @@ import { performance } from 'node:perf_hooks';
 import { Injectable } from '@nestjs/common';
 import { Settings } from '#platform/config';
 import { BackgroundTasks, defineTask, type TaskDefinition } from '#platform/jobs';
-import { WorkerTasksProvider } from '../application/worker-tasks-provider.js';
+import { WorkerTasks } from '../application/worker-tasks.js';
 import { PresenceStore } from '../persistence/presence.store.js';
-import { Connections } from './connections.js';
 import { WorkerAuthenticator } from './worker-authenticator.js';
 import type { WorkerConnection } from './worker-connection.js';
 import { WorkerRegistration } from './worker-registration.js';
+import { WorkerSockets } from './worker-sockets.js';
 
 /** Of the time after which a silent connection is closed. */
 const TICKS = 18;
 const TICKS_PER_PING = 6;
 const TICKS_PER_PRESENCE = 2;
 const TICKS_PER_CLEANING = 18;
-/** A shorter gap does not count: a worker that had a connection before is back soon after it. */
+/** A shorter gap does not count: workers reconnect soon after it. */
 const TICKS_REACHABLE = 6;
 
 /** `ticks`: the period, in eighteenths of `WORKER_HEARTBEAT_TIMEOUT`. */
@@ -59,14 +59,14 @@ export class HeartbeatMonitor {
   private readonly tickMs: number;
   private aliveSince = performance.now();
   private tickedAt = performance.now();
-  /** Until then no connection is closed: this process was delayed itself, and what was sent meanwhile is not read yet. */
+  /** Until then no connection is closed: this process was delayed, and has not read what workers sent meanwhile. */
   private lenientUntil = 0;
 
   constructor(
-    private readonly connections: Connections,
+    private readonly sockets: WorkerSockets,
     private readonly registration: WorkerRegistration,
     private readonly presence: PresenceStore,
-    private readonly provider: WorkerTasksProvider,
+    private readonly workerTasks: WorkerTasks,
     private readonly authenticator: WorkerAuthenticator,
     private readonly settings: Settings,
     tasks: BackgroundTasks,
@@ -86,7 +86,7 @@ export class HeartbeatMonitor {
     const pingMs = this.tickMs * TICKS_PER_PING;
     if (now - this.tickedAt > 2 * this.tickMs) this.lenientUntil = now + pingMs;
     this.tickedAt = now;
-    for (const connection of this.connections.all()) {
+    for (const connection of this.sockets.all()) {
       const isSilent = connection.silentFor(now) > this.settings.workerHeartbeatTimeout;
       if (isSilent && now >= this.lenientUntil) connection.drop('silent');
       else connection.ping(pingMs);
@@ -96,25 +96,25 @@ export class HeartbeatMonitor {
   private async renewLeases(): Promise<void> {
     const since = this.aliveSince;
     const now = performance.now();
-    const alive = this.connections
+    const alive = this.sockets
       .all()
       .filter(({ session }) => session.seenAt > since)
       .map(({ session }) => session.id);
-    if (alive.length > 0) await this.provider.tasks.alive(alive);
+    if (alive.length > 0) await this.workerTasks.alive(alive);
     // Only now: a call that fails is repeated for the same connections.
     this.aliveSince = now;
   }
 
   private async extendOffers(): Promise<void> {
-    const busy = this.connections
+    const busy = this.sockets
       .all()
       .filter(({ inbox }) => !inbox.isIdle)
       .map(({ session }) => session.id);
-    if (busy.length > 0) await this.provider.tasks.unread(busy);
+    if (busy.length > 0) await this.workerTasks.unread(busy);
   }
 
   private async recordPresence(): Promise<void> {
-    const all = this.connections.all();
+    const all = this.sockets.all();
     const now = performance.now();
     const listed = all.filter(({ session, isOpen }) => isOpen && session.announced);
     const found = await Promise.all(listed.map(({ session }) => this.presence.touch(session.state(now))));
@@ -124,7 +124,7 @@ export class HeartbeatMonitor {
   }
 
   private async checkTokens(): Promise<void> {
-    const all: readonly WorkerConnection[] = this.connections.all();
+    const all: readonly WorkerConnection[] = this.sockets.all();
     const ended = await this.authenticator.ended([...new Set(all.map(({ tokenUid }) => tokenUid))]);
     for (const connection of all) if (ended.has(connection.tokenUid)) connection.drop('token_ended');
   }

@@ -4,16 +4,13 @@ import { TokenAuthenticator, TokenUsage, UnauthorizedThrottle } from '#platform/
 import { Settings } from '#platform/config';
 import { ProblemError } from '#platform/http';
 import { workerNameFault } from '#execution/worker-protocol';
-import { Connections } from './connections.js';
+import type { WorkerRef } from '../domain/worker.js';
+import { WorkerSockets } from './worker-sockets.js';
 
 const POINTER = '/worker_id';
 const RETRY_SECONDS = 10;
 
-export interface AuthenticatedWorker {
-  readonly teamUid: string;
-  readonly workerHost: string;
-  /** Uid of the service account. */
-  readonly accountUid: string;
+export interface AuthenticatedWorker extends Pick<WorkerRef, 'teamUid' | 'workerHost' | 'accountUid'> {
   readonly tokenUid: string;
 }
 
@@ -23,7 +20,7 @@ export class WorkerAuthenticator {
   constructor(
     private readonly tokens: TokenAuthenticator,
     private readonly usage: TokenUsage,
-    private readonly connections: Connections,
+    private readonly sockets: WorkerSockets,
     private readonly settings: Settings,
     private readonly pace: UnauthorizedThrottle,
   ) {}
@@ -63,10 +60,10 @@ export class WorkerAuthenticator {
   private checkCapacity(teamUid: string): void {
     const { workerMaxConnections, workerMaxTeamConnections } = this.settings;
     const retry = { retryAfterSeconds: RETRY_SECONDS };
-    if (this.connections.count >= workerMaxConnections) {
+    if (this.sockets.count >= workerMaxConnections) {
       throw new ProblemError('resource_unavailable', 'This process accepts no more connections of workers.', retry);
     }
-    if (this.connections.of(teamUid) >= workerMaxTeamConnections) {
+    if (this.sockets.countOf(teamUid) >= workerMaxTeamConnections) {
       const detail = `The team can have at most ${workerMaxTeamConnections} connections of workers to this process.`;
       throw new ProblemError('rate_limited', detail, retry);
     }

@@ -2,15 +2,14 @@ import { performance } from 'node:perf_hooks';
 import type { WebSocket } from 'ws';
 import { CLOSE_CODES, type ServerFrame } from '#execution/worker-protocol';
 import type { KeyedSemaphore } from '#platform/kernel';
-import type { FrameSource } from '../application/handle-frame.js';
 import type { WorkerSession } from '../application/worker-session.js';
 import type { WorkerRef } from '../domain/worker.js';
 import { FrameInbox } from './frame-inbox.js';
 import type { DropReason, WorkerMetrics } from './worker-metrics.js';
 
-/** Bytes that wait for the other end to read them; four of the largest frames. */
+/** Unread bytes in the send buffer; four of the largest frames. */
 const MAX_BUFFERED_BYTES = 4 * 1_048_576;
-/** How long the other end may take to answer a close. */
+/** How long the worker may take to answer a close frame. */
 const CLOSE_GRACE_MS = 2_000;
 
 const REASONS: Readonly<Record<DropReason, string>> = {
@@ -22,9 +21,11 @@ const REASONS: Readonly<Record<DropReason, string>> = {
   superseded: 'The worker has another connection.',
 };
 
-/** A socket of a worker: what goes out, and how it ends. */
-export class WorkerConnection implements FrameSource {
+/** A socket of a worker: sends frames, and closes it. */
+export class WorkerConnection {
   readonly inbox: FrameInbox;
+  /** Resolves when the socket is closed. */
+  readonly closed: Promise<unknown>;
   private ending = false;
   private held = false;
   private pingedAt: number;
@@ -32,13 +33,14 @@ export class WorkerConnection implements FrameSource {
   constructor(
     private readonly socket: WebSocket,
     readonly session: WorkerSession,
-    /** Uid of the token that it was let in with. */
+    /** Uid of the token that authenticated it. */
     readonly tokenUid: string,
     private readonly metrics: WorkerMetrics,
     semaphore: KeyedSemaphore,
     failed: (what: string, error: unknown) => void,
   ) {
     this.pingedAt = session.seenAt;
+    this.closed = new Promise((resolve) => socket.once('close', resolve));
     this.inbox = new FrameInbox({ failed, hold: () => this.hold(), resume: () => this.resume() }, semaphore);
   }
 
@@ -46,7 +48,6 @@ export class WorkerConnection implements FrameSource {
     return this.session.ref;
   }
 
-  /** Whether what it says still counts. */
   get isOpen(): boolean {
     return !this.ending && this.socket.readyState === this.socket.OPEN;
   }
@@ -54,16 +55,16 @@ export class WorkerConnection implements FrameSource {
   send(frame: ServerFrame): boolean {
     if (!this.isOpen) return false;
     this.socket.send(JSON.stringify(frame));
-    this.metrics.frame('out', frame.type);
+    this.metrics.frames.inc({ direction: 'out', type: frame.type });
     return this.readsWell();
   }
 
-  /** Milliseconds since its last sign of life. */
+  /** Milliseconds since its last frame; 0 while reading is paused. */
   silentFor(now: number): number {
     return this.held ? 0 : now - this.session.seenAt;
   }
 
-  /** Asks for a sign of life when the last question was `everyMs` ago. */
+  /** Sends a ping if the last one was sent at least `everyMs` ago. */
   ping(everyMs: number): void {
     const now = performance.now();
     if (!this.isOpen || now - this.pingedAt < everyMs) return;
@@ -75,8 +76,8 @@ export class WorkerConnection implements FrameSource {
   /** Closes it with a reason for the worker. */
   drop(reason: DropReason): void {
     if (this.ending) return;
-    this.metrics.drop(reason);
-    // Nobody reads at the other end: a close frame would wait behind all the rest.
+    this.metrics.drops.inc({ reason });
+    // The worker does not read: a close frame would wait behind the unread bytes.
     if (reason === 'silent' || reason === 'slow_reader') this.destroy();
     else this.close(CLOSE_CODES.policyViolation, REASONS[reason]);
   }
@@ -101,7 +102,7 @@ export class WorkerConnection implements FrameSource {
     return false;
   }
 
-  /** Reads no more for a while; that nothing is heard of it then is not its fault. */
+  /** Pauses reading. Silence during the pause does not count. */
   private hold(): void {
     this.held = true;
     this.socket.pause();

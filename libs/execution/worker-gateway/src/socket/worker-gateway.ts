@@ -1,13 +1,15 @@
-import { Injectable, Logger, type OnModuleInit } from '@nestjs/common';
+import { Injectable, Logger, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
 import { setTimeout as wait } from 'node:timers/promises';
 import { type WebSocket, WebSocketServer } from 'ws';
 import { API_PREFIX, ProblemError, Shutdown, toProblemError, type Upgrade, Upgrades } from '#platform/http';
 import { within } from '#platform/kernel';
+import { DatabaseListener } from '#platform/persistence';
 import { CLOSE_CODES, MAX_FRAME_BYTES, WORKER_SOCKET_PATH } from '#execution/worker-protocol';
-import { Connections } from './connections.js';
+import { SUPERSEDED_CHANNEL } from '../persistence/presence.store.js';
 import { WorkerAuthenticator } from './worker-authenticator.js';
 import { WorkerMetrics } from './worker-metrics.js';
 import { WorkerRegistration } from './worker-registration.js';
+import { WorkerSockets } from './worker-sockets.js';
 
 /** Requests that are being authenticated. */
 const MAX_PENDING = 1_000;
@@ -19,7 +21,7 @@ const CLOSE_GRACE_MS = 2_000;
  * and registers the workers that are authenticated.
  */
 @Injectable()
-export class WorkerGateway implements OnModuleInit {
+export class WorkerGateway implements OnModuleInit, OnModuleDestroy {
   private readonly logger = new Logger('Workers');
   private readonly server = new WebSocketServer({
     noServer: true,
@@ -28,19 +30,28 @@ export class WorkerGateway implements OnModuleInit {
     clientTracking: false,
   });
   private pending = 0;
+  private unsubscribe: (() => void) | null = null;
 
   constructor(
     private readonly upgrades: Upgrades,
     private readonly shutdown: Shutdown,
     private readonly authenticator: WorkerAuthenticator,
     private readonly registration: WorkerRegistration,
-    private readonly connections: Connections,
+    private readonly sockets: WorkerSockets,
     private readonly metrics: WorkerMetrics,
+    private readonly listener: DatabaseListener,
   ) {}
 
   onModuleInit(): void {
     this.upgrades.on(API_PREFIX + WORKER_SOCKET_PATH, (upgrade) => void this.receive(upgrade));
     this.shutdown.onShutdown(() => this.close());
+    this.unsubscribe = this.listener.subscribe(SUPERSEDED_CHANNEL, (id) =>
+      this.sockets.connection(id)?.drop('superseded'),
+    );
+  }
+
+  onModuleDestroy(): void {
+    this.unsubscribe?.();
   }
 
   private async receive(upgrade: Upgrade): Promise<void> {
@@ -65,16 +76,16 @@ export class WorkerGateway implements OnModuleInit {
     if (upgrade.socket.destroyed) return;
     // A shutdown may have begun meanwhile and have closed the open connections.
     if (this.shutdown.hasBegun) throw unavailable('The service is shutting down.');
-    const refused = (error: Error): void => this.reject(upgrade, invalidHandshake(error));
-    this.server.once('wsClientError', refused);
+    const rejectHandshake = (error: Error): void => this.reject(upgrade, invalidHandshake(error));
+    this.server.once('wsClientError', rejectHandshake);
     try {
       // Calls back before it returns, or not at all.
       this.server.handleUpgrade(upgrade.request, upgrade.socket, upgrade.head, (socket: WebSocket) => {
-        this.metrics.handshake(101);
+        this.metrics.handshakes.inc({ status: '101' });
         this.registration.register(socket, worker, upgrade);
       });
     } finally {
-      this.server.off('wsClientError', refused);
+      this.server.off('wsClientError', rejectHandshake);
     }
   }
 
@@ -85,18 +96,20 @@ export class WorkerGateway implements OnModuleInit {
         stack: error instanceof Error ? error.stack : String(error),
       });
     }
-    this.metrics.handshake(problem.status);
+    this.metrics.handshakes.inc({ status: String(problem.status) });
     if (upgrade.socket.writable) upgrade.reject(problem);
     else upgrade.socket.destroy();
   }
 
   /** Closes all connections and waits until the received frames are handled. */
   private async close(): Promise<void> {
-    for (const connection of this.connections.all()) {
-      connection.close(CLOSE_CODES.goingAway, 'The server is going down.');
-    }
-    await Promise.race([this.connections.none(), wait(CLOSE_GRACE_MS, undefined, { ref: false })]);
-    for (const connection of this.connections.all()) connection.destroy();
+    const open = this.sockets.all();
+    for (const connection of open) connection.close(CLOSE_CODES.goingAway, 'The server is going down.');
+    await Promise.race([
+      Promise.all(open.map(({ closed }) => closed)),
+      wait(CLOSE_GRACE_MS, undefined, { ref: false }),
+    ]);
+    for (const connection of this.sockets.all()) connection.destroy();
     await Promise.race([this.registration.settled(), wait(CLOSE_GRACE_MS, undefined, { ref: false })]);
     await this.registration.removeAll();
   }

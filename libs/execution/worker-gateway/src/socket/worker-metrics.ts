@@ -6,10 +6,11 @@ export type DropReason = 'silent' | 'malformed' | 'too_many_frames' | 'slow_read
 /** Metrics of the gateway. */
 @Injectable()
 export class WorkerMetrics {
-  private readonly connections;
-  private readonly handshakes;
-  private readonly frames;
-  private readonly drops;
+  readonly connections;
+  /** By the status of the response. */
+  readonly handshakes;
+  readonly frames;
+  readonly drops;
 
   constructor(metrics: Metrics) {
     this.connections = metrics.gauge('headrace_worker_connections', 'Open connections of self-hosted workers.');
@@ -26,21 +27,5 @@ export class WorkerMetrics {
     this.drops = metrics.counter('headrace_worker_drops_total', 'Connections that the service has ended, by reason.', [
       'reason',
     ]);
-  }
-
-  open(count: number): void {
-    this.connections.set(count);
-  }
-
-  handshake(status: number): void {
-    this.handshakes.inc({ status: String(status) });
-  }
-
-  frame(direction: 'in' | 'out', type: string): void {
-    this.frames.inc({ direction, type });
-  }
-
-  drop(reason: DropReason): void {
-    this.drops.inc({ reason });
   }
 }

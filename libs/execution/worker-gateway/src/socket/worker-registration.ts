@@ -7,11 +7,11 @@ import { HELLO_HEADER } from '#execution/worker-protocol';
 import { HandleFrame } from '../application/handle-frame.js';
 import { WorkerSession } from '../application/worker-session.js';
 import { PresenceStore } from '../persistence/presence.store.js';
-import { Connections } from './connections.js';
 import { FrameReader, nameOf } from './frame-reader.js';
 import type { AuthenticatedWorker } from './worker-authenticator.js';
 import { WorkerConnection } from './worker-connection.js';
 import { WorkerMetrics } from './worker-metrics.js';
+import { WorkerSockets } from './worker-sockets.js';
 
 /** Frames of all connections that are handled at once: each needs a connection to the database. */
 const MAX_FRAMES = 16;
@@ -32,23 +32,19 @@ export class WorkerRegistration {
     private readonly frames: FrameReader,
     private readonly handleFrame: HandleFrame,
     private readonly presence: PresenceStore,
-    private readonly connections: Connections,
+    private readonly sockets: WorkerSockets,
     private readonly metrics: WorkerMetrics,
     private readonly clock: Clock,
   ) {}
 
   register(socket: WebSocket, worker: AuthenticatedWorker, { request, traceId }: Upgrade): void {
     const { teamUid, workerHost, accountUid, tokenUid } = worker;
-    const session = new WorkerSession({
-      ref: { connectionId: newUuid(), teamUid, workerHost, accountUid, speaksHello: false },
-      instance: this.instance,
-      connectedAt: this.clock.now(),
-      now: performance.now(),
-      awaitsHello: request.headers[HELLO_HEADER] === '1',
-    });
+    const ref = { connectionId: newUuid(), teamUid, workerHost, accountUid, speaksHello: false };
+    const awaitsHello = request.headers[HELLO_HEADER] === '1';
+    const session = new WorkerSession(ref, this.instance, this.clock.now(), performance.now(), awaitsHello);
     const failed = (what: string, error: unknown): void => this.failed(session, what, error);
     const connection = new WorkerConnection(socket, session, tokenUid, this.metrics, this.semaphore, failed);
-    this.connections.add(connection);
+    this.sockets.add(connection);
     this.unsettled.add(connection);
     socket.on('error', (error) => this.logger.debug('A worker’s connection broke.', { error: error.message }));
     socket.once('close', (code) => void this.unregister(connection, code));
@@ -77,7 +73,7 @@ export class WorkerRegistration {
   private async unregister(connection: WorkerConnection, code: number): Promise<void> {
     const { session } = connection;
     connection.destroy();
-    this.connections.remove(connection);
+    this.sockets.remove(connection);
     this.logger.log('worker disconnected', { ...nameOf(session.ref), code });
     // Before the row is removed: afterwards the next connection would adopt the tasks of this one.
     if (code === NORMAL_CLOSURE) await this.attempt(session, 'leaving', () => this.handleFrame.leaving(session));

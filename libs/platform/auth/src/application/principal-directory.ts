@@ -10,10 +10,8 @@ export interface PrincipalRef {
   readonly uid: string;
 }
 
-/** The contract's `PrincipalInfo`, as it goes on the wire. */
-export interface PrincipalInfo {
-  readonly type: PrincipalType;
-  readonly uid: string;
+/** The contract's `PrincipalInfo`. */
+export interface PrincipalInfo extends PrincipalRef {
   readonly display_name: string;
   readonly email?: string;
   readonly photo_url?: string;
@@ -22,9 +20,9 @@ export interface PrincipalInfo {
 const DESCRIBE: Statement = {
   name: 'auth_describe_principals',
   text: `
-SELECT 'user' AS type, uid, display_name, email, photo_url FROM headrace.users WHERE uid = ANY($1::text[])
-UNION ALL
-SELECT 'service_account', uid, name, NULL, NULL FROM headrace.service_accounts WHERE uid = ANY($2::text[])`,
+SELECT json_strip_nulls(json_build_object('type', type, 'uid', uid, 'display_name', name, 'email', email, 'photo_url', photo_url)) AS info
+FROM (SELECT 'user' AS type, uid, display_name AS name, email, photo_url FROM headrace.users WHERE uid = ANY($1::text[])
+  UNION ALL SELECT 'service_account', uid, name, NULL, NULL FROM headrace.service_accounts WHERE uid = ANY($2::text[])) p`,
 };
 
 const MEMBERSHIPS: Statement = {
@@ -35,14 +33,6 @@ FROM headrace.users u WHERE u.uid = $1 AND u.disabled_at IS NULL`,
 
 const FRESH_MS = 5_000;
 const MAX_CACHED = 5_000;
-
-interface Row {
-  type: PrincipalType;
-  uid: string;
-  display_name: string;
-  email: string | null;
-  photo_url: string | null;
-}
 
 /** Users, service accounts and teams by their UIDs. Names and photos may be five seconds old. One round trip per call. */
 @Injectable()
@@ -71,18 +61,14 @@ export class PrincipalDirectory {
     if (missing.size === 0) return found;
     const ofType = (type: PrincipalType): string[] =>
       [...missing.values()].filter((ref) => ref.type === type).map(({ uid }) => uid);
-    const rows = await this.database.query<Row>(DESCRIBE, [ofType('user'), ofType('service_account')]);
+    const rows = await this.database.query<{ info: PrincipalInfo }>(DESCRIBE, [
+      ofType('user'),
+      ofType('service_account'),
+    ]);
     for (const key of missing.keys()) this.cache.set(key, { info: null }, { start });
-    for (const { type, uid, display_name, email, photo_url } of rows) {
-      const info = {
-        type,
-        uid,
-        display_name,
-        ...(email === null ? {} : { email }),
-        ...(photo_url === null ? {} : { photo_url }),
-      };
+    for (const { info } of rows) {
       this.cache.set(keyOf(info), { info }, { start });
-      found.set(uid, info);
+      found.set(info.uid, info);
     }
     return found;
   }

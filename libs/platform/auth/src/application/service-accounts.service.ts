@@ -1,9 +1,6 @@
 import { Injectable } from '@nestjs/common';
-import { InjectRepository } from '@nestjs/typeorm';
-import { Repository } from 'typeorm';
 import { newUid } from '#platform/kernel';
-import type { Queryable } from '#platform/persistence';
-import { ServiceAccountRow, TeamRow } from '../persistence/entities.js';
+import { Database, type Queryable } from '#platform/persistence';
 
 export interface ServiceAccount {
   readonly uid: string;
@@ -11,28 +8,24 @@ export interface ServiceAccount {
   readonly name: string;
 }
 
-export type CreateServiceAccountResult =
-  { readonly kind: 'created'; readonly serviceAccount: ServiceAccount } | { readonly kind: 'unknown_team' };
-
 /** A service account is a principal of one team that is not a person. */
 @Injectable()
 export class ServiceAccountsService {
-  constructor(
-    @InjectRepository(TeamRow) private readonly teams: Repository<TeamRow>,
-    @InjectRepository(ServiceAccountRow) private readonly accounts: Repository<ServiceAccountRow>,
-  ) {}
+  constructor(private readonly database: Database) {}
 
   async create({
     teamUid,
     name,
-  }: {
-    readonly teamUid: string;
-    readonly name: string;
-  }): Promise<CreateServiceAccountResult> {
-    if (!(await this.teams.existsBy({ uid: teamUid }))) return { kind: 'unknown_team' };
+  }: Pick<ServiceAccount, 'teamUid' | 'name'>): Promise<
+    { readonly kind: 'created'; readonly serviceAccount: ServiceAccount } | { readonly kind: 'unknown_team' }
+  > {
     const serviceAccount = { uid: newUid(), teamUid, name };
-    await this.accounts.insert(serviceAccount);
-    return { kind: 'created', serviceAccount };
+    const created = await this.database.query(
+      `INSERT INTO headrace.service_accounts (uid, team_uid, name)
+       SELECT $1, uid, $3 FROM headrace.teams WHERE uid = $2 RETURNING 1`,
+      [serviceAccount.uid, teamUid, name],
+    );
+    return created.length > 0 ? { kind: 'created', serviceAccount } : { kind: 'unknown_team' };
   }
 
   /** Creates the service account of an agent identity, in the transaction that creates the identity. */

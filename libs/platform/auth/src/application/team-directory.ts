@@ -1,8 +1,8 @@
 import { LRUCache } from 'lru-cache';
 import { Injectable } from '@nestjs/common';
 import { Database, type Statement } from '#platform/persistence';
-import type { Caller, Membership } from '../domain/principal.js';
-import { INITIAL_TEAM_SETTINGS, type TeamSettings } from '../domain/team-settings.js';
+import { type Caller, INITIAL_TEAM_SETTINGS, type Membership, type TeamSettings } from '../domain/principal.js';
+import { teamSettingsSql } from '../persistence/token-queries.js';
 import { PrincipalDirectory, type PrincipalRef } from './principal-directory.js';
 
 /** The same as for settings that are read with a token. */
@@ -11,15 +11,8 @@ const MAX_CACHED = 5000;
 
 const FIND: Statement = {
   name: 'auth.team-settings',
-  text: `SELECT default_model_id, default_worker_host, metadata_filter, schedules FROM teams WHERE uid = $1`,
+  text: `SELECT ${teamSettingsSql('t')} AS settings FROM headrace.teams t WHERE uid = $1`,
 };
-
-interface Row {
-  default_model_id: string | null;
-  default_worker_host: string | null;
-  metadata_filter: boolean;
-  schedules: boolean;
-}
 
 /** Settings of teams, for work that has no token. They may be a second old. */
 @Injectable()
@@ -37,8 +30,8 @@ export class TeamDirectory {
     const start = performance.now();
     const cached = this.cache.get(teamUid);
     if (cached) return cached;
-    const [row] = await this.database.query<Row>(FIND, [teamUid]);
-    const settings = row ? toSettings(row) : INITIAL_TEAM_SETTINGS;
+    const [row] = await this.database.query<{ settings: TeamSettings }>(FIND, [teamUid]);
+    const settings = row?.settings ?? INITIAL_TEAM_SETTINGS;
     this.cache.set(teamUid, settings, { start });
     return settings;
   }
@@ -53,12 +46,6 @@ export class TeamDirectory {
         ? ((await this.principals.membershipsOf(uid)) ?? [])
         : [{ teamUid, role: 'member', team: await this.settings(teamUid) }];
     const principal = { type, uid, displayName: '', memberships, tokenUid: '' };
-    return { principal, teamUid, teamUids: teamUid === null ? [] : [teamUid] };
+    return { principal, permission: 'runs:write', teamUid, teamUids: teamUid === null ? [] : [teamUid] };
   }
 }
-
-const toSettings = (row: Row): TeamSettings => ({
-  defaultModelId: row.default_model_id,
-  defaultWorkerHost: row.default_worker_host,
-  features: { metadata_filter: row.metadata_filter, schedules: row.schedules },
-});

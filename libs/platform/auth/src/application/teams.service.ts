@@ -1,9 +1,7 @@
 import { Injectable } from '@nestjs/common';
-import { InjectRepository } from '@nestjs/typeorm';
-import { Repository } from 'typeorm';
 import { newUid } from '#platform/kernel';
-import type { TeamFeatures, TeamSettings } from '../domain/team-settings.js';
-import { TeamRow } from '../persistence/entities.js';
+import { Database, writtenRow } from '#platform/persistence';
+import type { TeamFeatures, TeamSettings } from '../domain/principal.js';
 
 export interface Team extends TeamSettings {
   readonly uid: string;
@@ -13,53 +11,55 @@ export interface Team extends TeamSettings {
 }
 
 /** A field that is absent is not changed; null removes the value. */
-export interface TeamChanges {
-  readonly name?: string;
-  readonly maxConcurrentRuns?: number | null;
-  readonly defaultModelId?: string | null;
-  readonly defaultWorkerHost?: string | null;
+export type TeamChanges = Partial<Omit<Team, 'uid' | 'createdAt' | 'features'>> & {
   readonly features?: Partial<TeamFeatures>;
-}
+};
 
-export type UpdateTeamResult = { readonly kind: 'updated'; readonly team: Team } | { readonly kind: 'unknown_team' };
+const COLUMNS = `t.uid, t.name, t.max_concurrent_runs AS "maxConcurrentRuns", t.default_model_id AS "defaultModelId",
+  t.default_worker_host AS "defaultWorkerHost", t.created_at AS "createdAt",
+  json_build_object('metadata_filter', t.metadata_filter, 'schedules', t.schedules) AS features`;
 
 @Injectable()
 export class TeamsService {
-  constructor(@InjectRepository(TeamRow) private readonly teams: Repository<TeamRow>) {}
+  constructor(private readonly database: Database) {}
 
-  async create(command: { readonly name: string; readonly maxConcurrentRuns?: number }): Promise<Team> {
-    const uid = newUid();
-    await this.teams.insert({ uid, name: command.name, maxConcurrentRuns: command.maxConcurrentRuns ?? null });
-    return toTeam(await this.teams.findOneByOrFail({ uid }));
+  async create({
+    name,
+    maxConcurrentRuns,
+  }: {
+    readonly name: string;
+    readonly maxConcurrentRuns?: number;
+  }): Promise<Team> {
+    const rows = await this.database.query<Team>(
+      `INSERT INTO headrace.teams AS t (uid, name, max_concurrent_runs) VALUES ($1, $2, $3) RETURNING ${COLUMNS}`,
+      [newUid(), name, maxConcurrentRuns],
+    );
+    return writtenRow(rows);
   }
 
-  async list(): Promise<Team[]> {
-    const rows = await this.teams.find({ order: { createdAt: 'ASC', uid: 'ASC' } });
-    return rows.map(toTeam);
+  list(): Promise<Team[]> {
+    return this.database.query<Team>(`SELECT ${COLUMNS} FROM headrace.teams t ORDER BY t.created_at, t.uid`);
   }
 
   /** Takes effect within a second: settings come with the token, which a process caches for that long. */
-  async update(uid: string, { features, ...changes }: TeamChanges): Promise<UpdateTeamResult> {
-    const set = withoutUnset({
-      ...changes,
-      metadataFilter: features?.metadata_filter,
-      schedules: features?.schedules,
+  async update(
+    uid: string,
+    { name, maxConcurrentRuns, defaultModelId, defaultWorkerHost, features }: TeamChanges,
+  ): Promise<{ readonly kind: 'updated'; readonly team: Team } | { readonly kind: 'unknown_team' }> {
+    // What is undefined is not in the JSON text, and jsonb_populate_record keeps the value of a key that is absent.
+    const changes = JSON.stringify({
+      name,
+      max_concurrent_runs: maxConcurrentRuns,
+      default_model_id: defaultModelId,
+      default_worker_host: defaultWorkerHost,
+      ...features,
     });
-    if (Object.keys(set).length > 0) await this.teams.update({ uid }, set);
-    const row = await this.teams.findOneBy({ uid });
-    return row ? { kind: 'updated', team: toTeam(row) } : { kind: 'unknown_team' };
+    const changed = 'name, max_concurrent_runs, default_model_id, default_worker_host, metadata_filter, schedules';
+    const [team] = await this.database.query<Team>(
+      `UPDATE headrace.teams t SET (${changed}) = (SELECT ${changed} FROM jsonb_populate_record(t, $2::jsonb))
+       WHERE t.uid = $1 RETURNING ${COLUMNS}`,
+      [uid, changes],
+    );
+    return team ? { kind: 'updated', team } : { kind: 'unknown_team' };
   }
 }
-
-const withoutUnset = <T extends object>(changes: T): Partial<T> =>
-  Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined)) as Partial<T>;
-
-const toTeam = (row: TeamRow): Team => ({
-  uid: row.uid,
-  name: row.name,
-  maxConcurrentRuns: row.maxConcurrentRuns,
-  defaultModelId: row.defaultModelId,
-  defaultWorkerHost: row.defaultWorkerHost,
-  features: { metadata_filter: row.metadataFilter, schedules: row.schedules },
-  createdAt: row.createdAt,
-});

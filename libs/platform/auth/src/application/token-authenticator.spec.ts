@@ -59,7 +59,7 @@ describe('TokenAuthenticator', () => {
     expect(findByHash).toHaveBeenCalledTimes(1);
   });
 
-  it('asks again when told to forget', async () => {
+  it('queries again after the cache is cleared', async () => {
     await authenticator.authenticate(header);
     findByHash.mockResolvedValue({ principal, expiresAt: null, revoked: true });
     authenticator.clearCache();

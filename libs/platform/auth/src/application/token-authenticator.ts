@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { Injectable } from '@nestjs/common';
 import { Clock } from '#platform/kernel';
+import { DatabaseListener, type Queryable } from '#platform/persistence';
 import type { Principal } from '../domain/principal.js';
 import { hashToken, readBearer, type TokenRefusal } from '../domain/token.js';
 import { type KnownToken, TokenQueries } from '../persistence/token-queries.js';
@@ -62,5 +63,32 @@ export class TokenAuthenticator {
       if (known === null) remove();
     }, remove);
     return answer;
+  }
+}
+
+const CHANNEL = 'headrace_access';
+
+/**
+ * Announces to all processes that tokens were revoked. This only shortens the time until it has an effect: the state of a
+ * token is cached for a second, and long-lived connections check it periodically.
+ */
+@Injectable()
+export class AccessChanges {
+  constructor(
+    private readonly listener: DatabaseListener,
+    private readonly authenticator: TokenAuthenticator,
+  ) {}
+
+  /** Sent when the transaction commits. */
+  async announce(tx: Queryable): Promise<void> {
+    await tx.query(`SELECT pg_notify('${CHANNEL}', '')`);
+  }
+
+  /** Calls the handler after each announcement, with a cleared cache of tokens. Returns the function that unsubscribes. */
+  subscribe(handler: () => void): () => void {
+    return this.listener.subscribe(CHANNEL, () => {
+      this.authenticator.clearCache();
+      handler();
+    });
   }
 }

@@ -1,9 +1,7 @@
 import { Injectable } from '@nestjs/common';
-import { InjectRepository } from '@nestjs/typeorm';
-import { IsNull, Repository } from 'typeorm';
 import { Clock, newUid } from '#platform/kernel';
+import { Database } from '#platform/persistence';
 import { displayPrefix, hashToken, newToken } from '../domain/token.js';
-import { ServiceAccountRow, TokenRow, UserRow } from '../persistence/entities.js';
 import type { PrincipalRef } from './principal-directory.js';
 
 /** What lists show of a token. The token itself is returned only by `create`. */
@@ -24,15 +22,14 @@ export type CreateTokenResult =
   | { readonly kind: 'unknown_owner' }
   | { readonly kind: 'already_expired' };
 
-export type RevokeTokenResult =
-  { readonly kind: 'revoked' } | { readonly kind: 'already_revoked' } | { readonly kind: 'unknown' };
+const COLUMNS = `uid, prefix, name, json_build_object('type', CASE WHEN user_uid IS NULL THEN 'service_account' ELSE 'user' END,
+    'uid', coalesce(user_uid, service_account_uid)) AS owner,
+  created_at AS "createdAt", expires_at AS "expiresAt", revoked_at AS "revokedAt", last_used_at AS "lastUsedAt"`;
 
 @Injectable()
 export class TokensService {
   constructor(
-    @InjectRepository(TokenRow) private readonly tokens: Repository<TokenRow>,
-    @InjectRepository(UserRow) private readonly users: Repository<UserRow>,
-    @InjectRepository(ServiceAccountRow) private readonly accounts: Repository<ServiceAccountRow>,
+    private readonly database: Database,
     private readonly clock: Clock,
   ) {}
 
@@ -45,54 +42,37 @@ export class TokensService {
     readonly name: string;
     readonly expiresAt?: Date;
   }): Promise<CreateTokenResult> {
-    if (expiresAt !== undefined && expiresAt.getTime() <= this.clock.now().getTime())
-      return { kind: 'already_expired' };
-    if (!(await this.exists(owner))) return { kind: 'unknown_owner' };
+    if (expiresAt !== undefined && expiresAt <= this.clock.now()) return { kind: 'already_expired' };
     const token = newToken();
-    const uid = newUid();
-    await this.tokens.insert({
-      uid,
-      hash: hashToken(token),
-      prefix: displayPrefix(token),
-      name,
-      userUid: owner.type === 'user' ? owner.uid : null,
-      serviceAccountUid: owner.type === 'service_account' ? owner.uid : null,
-      expiresAt: expiresAt ?? null,
-      revokedAt: null,
-    });
-    return { kind: 'created', token, record: toRecord(await this.tokens.findOneByOrFail({ uid })) };
+    const [record] = await this.database.query<TokenRecord>(
+      `INSERT INTO headrace.tokens (uid, hash, prefix, name, ${owner.type}_uid, expires_at)
+       SELECT $1, $2, $3, $4, uid, $6 FROM headrace.${owner.type}s WHERE uid = $5 AND disabled_at IS NULL
+       RETURNING ${COLUMNS}`,
+      [newUid(), hashToken(token), displayPrefix(token), name, owner.uid, expiresAt],
+    );
+    return record ? { kind: 'created', token, record } : { kind: 'unknown_owner' };
   }
 
   /** Oldest first; with `owner` the tokens of one principal, otherwise all of the installation. */
-  async list({ owner }: { readonly owner?: PrincipalRef } = {}): Promise<TokenRecord[]> {
-    const where =
-      owner === undefined ? {} : owner.type === 'user' ? { userUid: owner.uid } : { serviceAccountUid: owner.uid };
-    const rows = await this.tokens.find({ where, order: { createdAt: 'ASC', uid: 'ASC' } });
-    return rows.map(toRecord);
+  list({ owner }: { readonly owner?: PrincipalRef } = {}): Promise<TokenRecord[]> {
+    const where = owner ? `WHERE ${owner.type}_uid = $1` : '';
+    return this.database.query<TokenRecord>(
+      `SELECT ${COLUMNS} FROM headrace.tokens t ${where} ORDER BY t.created_at, uid`,
+      owner ? [owner.uid] : [],
+    );
   }
 
   /** Effective at once for new requests, and within a second in a process that has the token in its cache. */
-  async revoke({ tokenUid }: { readonly tokenUid: string }): Promise<RevokeTokenResult> {
-    const { affected } = await this.tokens.update(
-      { uid: tokenUid, revokedAt: IsNull() },
-      { revokedAt: this.clock.now() },
+  async revoke({ tokenUid }: { readonly tokenUid: string }): Promise<{
+    readonly kind: 'revoked' | 'already_revoked' | 'unknown';
+  }> {
+    const [token] = await this.database.query<{ was_revoked: boolean }>(
+      `UPDATE headrace.tokens t SET revoked_at = coalesce(t.revoked_at, $2)
+       FROM (SELECT uid, revoked_at FROM headrace.tokens WHERE uid = $1 FOR UPDATE) old
+       WHERE t.uid = old.uid RETURNING old.revoked_at IS NOT NULL AS was_revoked`,
+      [tokenUid, this.clock.now()],
     );
-    if ((affected ?? 0) > 0) return { kind: 'revoked' };
-    return { kind: (await this.tokens.existsBy({ uid: tokenUid })) ? 'already_revoked' : 'unknown' };
+    if (!token) return { kind: 'unknown' };
+    return { kind: token.was_revoked ? 'already_revoked' : 'revoked' };
   }
-
-  private exists({ type, uid }: PrincipalRef): Promise<boolean> {
-    return type === 'user'
-      ? this.users.existsBy({ uid, disabledAt: IsNull() })
-      : this.accounts.existsBy({ uid, disabledAt: IsNull() });
-  }
-}
-
-function toRecord(row: TokenRow): TokenRecord {
-  const owner: PrincipalRef =
-    row.userUid === null
-      ? { type: 'service_account', uid: row.serviceAccountUid ?? '' }
-      : { type: 'user', uid: row.userUid };
-  const { uid, prefix, name, createdAt, expiresAt, revokedAt, lastUsedAt } = row;
-  return { uid, prefix, name, owner, createdAt, expiresAt, revokedAt, lastUsedAt };
 }

@@ -1,11 +1,8 @@
 import { Injectable } from '@nestjs/common';
-import { InjectRepository } from '@nestjs/typeorm';
-import { Repository } from 'typeorm';
 import { newUid } from '#platform/kernel';
-import { Database, type Queryable, sqlState, UNIQUE_VIOLATION } from '#platform/persistence';
+import { Database, type Queryable } from '#platform/persistence';
 import type { Membership } from '../domain/principal.js';
-import { MembershipRow, UserRow } from '../persistence/entities.js';
-import { AccessChanges } from './access-changes.js';
+import { AccessChanges } from './token-authenticator.js';
 
 export interface User {
   readonly uid: string;
@@ -19,13 +16,8 @@ export interface User {
 
 type TeamRole = Pick<Membership, 'teamUid' | 'role'>;
 
-export interface CreateUserCommand {
-  readonly email: string;
-  readonly displayName: string;
-  readonly photoUrl?: string;
-}
-
-export type CreateUserResult = { readonly kind: 'created'; readonly user: User } | { readonly kind: 'email_taken' };
+const COLUMNS = `u.uid, u.email, u.display_name AS "displayName", u.photo_url AS "photoUrl",
+  u.disabled_at AS "disabledAt", u.created_at AS "createdAt"`;
 
 /** Stops the resources of a user who is disabled. */
 export abstract class DisabledUserListener {
@@ -47,82 +39,74 @@ export class DisabledUserListeners {
   }
 }
 
-export type DisableUserResult = { readonly kind: 'disabled' | 'already_disabled' | 'unknown' };
-export type EnableUserResult = { readonly kind: 'enabled' | 'not_disabled' | 'unknown' };
-
 @Injectable()
 export class UsersService {
   constructor(
-    @InjectRepository(UserRow) private readonly users: Repository<UserRow>,
-    @InjectRepository(MembershipRow) private readonly memberships: Repository<MembershipRow>,
     private readonly database: Database,
     private readonly listeners: DisabledUserListeners,
     private readonly changes: AccessChanges,
   ) {}
 
-  async create({ email, displayName, photoUrl }: CreateUserCommand): Promise<CreateUserResult> {
-    const uid = newUid();
-    try {
-      await this.users.insert({ uid, email, displayName, photoUrl: photoUrl ?? null });
-    } catch (error) {
-      if (sqlState(error) === UNIQUE_VIOLATION) return { kind: 'email_taken' };
-      throw error;
-    }
-    return { kind: 'created', user: toUser(await this.users.findOneByOrFail({ uid })) };
+  async create({
+    email,
+    displayName,
+    photoUrl,
+  }: {
+    readonly email: string;
+    readonly displayName: string;
+    readonly photoUrl?: string;
+  }): Promise<{ readonly kind: 'created'; readonly user: User } | { readonly kind: 'email_taken' }> {
+    const [user] = await this.database.query<User>(
+      `INSERT INTO headrace.users AS u (uid, email, display_name, photo_url) VALUES ($1, $2, $3, $4)
+       ON CONFLICT DO NOTHING RETURNING ${COLUMNS}`,
+      [newUid(), email, displayName, photoUrl],
+    );
+    return user ? { kind: 'created', user } : { kind: 'email_taken' };
   }
 
   /** Users with their memberships; with `teamUid` the members of that team only. */
-  async list({ teamUid }: { readonly teamUid?: string } = {}): Promise<
-    (User & { readonly memberships: TeamRole[] })[]
-  > {
-    const [users, memberships] = await Promise.all([
-      this.users.find({ order: { createdAt: 'ASC', uid: 'ASC' } }),
-      this.memberships.find(),
-    ]);
-    const byUser = new Map<string, TeamRole[]>();
-    for (const { teamUid: uid, userUid, role } of memberships)
-      byUser.set(userUid, [...(byUser.get(userUid) ?? []), { teamUid: uid, role }]);
-    return users
-      .map((user) => ({ ...toUser(user), memberships: byUser.get(user.uid) ?? [] }))
-      .filter((user) => teamUid === undefined || user.memberships.some((membership) => membership.teamUid === teamUid));
+  list({ teamUid }: { readonly teamUid?: string } = {}): Promise<(User & { readonly memberships: TeamRole[] })[]> {
+    return this.database.query<User & { readonly memberships: TeamRole[] }>(
+      `SELECT ${COLUMNS}, coalesce(m.memberships, '[]') AS memberships FROM headrace.users u
+       LEFT JOIN (SELECT user_uid, json_agg(json_build_object('teamUid', team_uid, 'role', role)) AS memberships,
+                         array_agg(team_uid) AS team_uids
+                    FROM headrace.memberships GROUP BY user_uid) m ON m.user_uid = u.uid
+       WHERE $1::text IS NULL OR $1 = ANY(m.team_uids) ORDER BY u.created_at, u.uid`,
+      [teamUid],
+    );
   }
 
   /**
    * From the commit on all tokens of the user are rejected, and connections that they opened are closed. Memberships and
    * tokens are kept, so that `enable` reverts it; what was paused or cancelled remains paused or cancelled.
    */
-  disable(userUid: string): Promise<DisableUserResult> {
-    return this.database.transaction(async (tx): Promise<DisableUserResult> => {
-      const [user] = await lockUser(tx, userUid);
-      if (!user) return { kind: 'unknown' };
-      if (user.is_disabled) return { kind: 'already_disabled' };
-      await tx.query('UPDATE headrace.users SET disabled_at = headrace.now() WHERE uid = $1', [userUid]);
-      await this.listeners.userDisabled(tx, userUid);
-      await this.changes.announce(tx);
-      return { kind: 'disabled' };
-    });
+  disable(userUid: string): Promise<{ readonly kind: 'disabled' | 'already_disabled' | 'unknown' }> {
+    return this.setDisabled(userUid, true, ['disabled', 'already_disabled']);
   }
 
-  enable(userUid: string): Promise<EnableUserResult> {
-    return this.database.transaction(async (tx): Promise<EnableUserResult> => {
-      const [user] = await lockUser(tx, userUid);
+  enable(userUid: string): Promise<{ readonly kind: 'enabled' | 'not_disabled' | 'unknown' }> {
+    return this.setDisabled(userUid, false, ['enabled', 'not_disabled']);
+  }
+
+  private setDisabled<Kind extends string>(
+    userUid: string,
+    isDisabled: boolean,
+    [changed, unchanged]: readonly [changed: Kind, unchanged: Kind],
+  ): Promise<{ readonly kind: Kind | 'unknown' }> {
+    return this.database.transaction(async (tx) => {
+      const [user] = await tx.query<{ is_disabled: boolean }>(
+        'SELECT disabled_at IS NOT NULL AS is_disabled FROM headrace.users WHERE uid = $1 FOR UPDATE',
+        [userUid],
+      );
       if (!user) return { kind: 'unknown' };
-      if (!user.is_disabled) return { kind: 'not_disabled' };
-      await tx.query('UPDATE headrace.users SET disabled_at = NULL WHERE uid = $1', [userUid]);
+      if (user.is_disabled === isDisabled) return { kind: unchanged };
+      await tx.query('UPDATE headrace.users SET disabled_at = CASE WHEN $2 THEN headrace.now() END WHERE uid = $1', [
+        userUid,
+        isDisabled,
+      ]);
+      if (isDisabled) await this.listeners.userDisabled(tx, userUid);
       await this.changes.announce(tx);
-      return { kind: 'enabled' };
+      return { kind: changed };
     });
   }
 }
-
-const lockUser = (tx: Queryable, userUid: string): Promise<{ is_disabled: boolean }[]> =>
-  tx.query('SELECT disabled_at IS NOT NULL AS is_disabled FROM headrace.users WHERE uid = $1 FOR UPDATE', [userUid]);
-
-const toUser = ({ uid, email, displayName, photoUrl, disabledAt, createdAt }: UserRow): User => ({
-  uid,
-  email,
-  displayName,
-  photoUrl,
-  disabledAt,
-  createdAt,
-});

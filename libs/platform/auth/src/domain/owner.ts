@@ -1,4 +1,5 @@
-import type { Caller } from './principal.js';
+import { type Caller, roleIn } from './principal.js';
+import { can, type Permission } from './roles.js';
 
 /** The owner of a resource: a team or a user. */
 export type Owner =
@@ -13,3 +14,34 @@ export function ownerFor({ principal, teamUid }: Caller, team: boolean | undefin
     return teamUid === null ? null : { teamUid, userUid: null };
   return { teamUid: null, userUid: principal.uid };
 }
+
+/** Callers whose permission was decided on a resource, so that an operation that forgot to decide it can be rejected. */
+const decided = new WeakSet<Caller>();
+
+/**
+ * Whether the caller has a permission, by default that of the operation, on what the owner owns: a user on everything
+ * personal, any caller by the role on the team. The team header narrows lists, not this.
+ */
+export function isAllowed(caller: Caller, owner: Owner, permission: Permission = caller.permission): boolean {
+  if (permission === caller.permission) decided.add(caller);
+  const { principal } = caller;
+  if (owner.teamUid === null) return principal.type === 'user' && principal.uid === owner.userUid;
+  const role = roleIn(principal, owner.teamUid);
+  return role !== null && can(role, permission);
+}
+
+/**
+ * The teams on which the caller has a permission, by default that of the operation, whichever team is chosen: for queries
+ * by owner.
+ */
+export function allowedTeams(caller: Caller, permission: Permission = caller.permission): string[] {
+  if (permission === caller.permission) decided.add(caller);
+  return caller.principal.memberships.filter(({ role }) => can(role, permission)).map(({ teamUid }) => teamUid);
+}
+
+/** For an operation that needs no permission on the resource, because the caller proves the right to it by a secret. */
+export function allowByPossession(caller: Caller): void {
+  decided.add(caller);
+}
+
+export const isDecided = (caller: Caller): boolean => decided.has(caller);

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { mayHavePersonalRuns, PERSONAL_RUNS } from './personal-runs.js';
-import type { Role } from './roles.js';
+import { mayHavePersonalRuns, PERSONAL_RUNS, type Role } from './roles.js';
 
 describe('PERSONAL_RUNS', () => {
   it.each<[what: string, roles: readonly Role[], allowedBy: readonly string[]]>([

@@ -2,10 +2,6 @@
 export const ROLES = ['owner', 'admin', 'member', 'viewer'] as const;
 export type Role = (typeof ROLES)[number];
 
-export function isRole(value: string): value is Role {
-  return (ROLES as readonly string[]).includes(value);
-}
-
 export const PERMISSIONS = [
   'runs:read',
   'runs:write',
@@ -13,6 +9,7 @@ export const PERMISSIONS = [
   'schedules:write',
   'environments:read',
   'environments:write',
+  'environments:redeem',
   'identities:read',
   'identities:manage',
   'mcp_servers:read',
@@ -27,14 +24,15 @@ export const PERMISSIONS = [
 export type Permission = (typeof PERMISSIONS)[number];
 
 const READ: readonly Permission[] = PERMISSIONS.filter((permission) => permission.endsWith(':read'));
-const WORK: readonly Permission[] = [...READ, 'runs:write', 'schedules:write'];
+const VIEW: readonly Permission[] = [...READ, 'environments:redeem'];
+const WORK: readonly Permission[] = [...VIEW, 'runs:write', 'schedules:write'];
 
-/** A viewer reads; a member also creates, cancels, continues and schedules runs; an admin manages everything else. */
+/** A viewer reads, and redeems links, which are personal; a member also creates, cancels, continues and schedules runs; an admin manages everything else. */
 const GRANTS: Readonly<Record<Role, ReadonlySet<Permission>>> = {
   owner: new Set(PERMISSIONS),
   admin: new Set(PERMISSIONS),
   member: new Set(WORK),
-  viewer: new Set(READ),
+  viewer: new Set(VIEW),
 };
 
 export function can(role: Role, permission: Permission): boolean {
@@ -43,3 +41,19 @@ export function can(role: Role, permission: Permission): boolean {
 
 /** A service account has the permissions of a member of its team. */
 export const SERVICE_ACCOUNT_ROLE: Role = 'member';
+
+/** Who may have personal runs (`PERSONAL_RUNS`), from the widest to the narrowest. */
+export const PERSONAL_RUNS = ['everybody', 'members', 'nobody'] as const;
+type PersonalRuns = (typeof PERSONAL_RUNS)[number];
+
+/** Whether a person with these memberships may have personal runs. `members`: needs `runs:write` on at least one team. */
+export function mayHavePersonalRuns(setting: PersonalRuns, memberships: readonly { readonly role: Role }[]): boolean {
+  switch (setting) {
+    case 'everybody':
+      return true;
+    case 'members':
+      return memberships.some(({ role }) => can(role, 'runs:write'));
+    case 'nobody':
+      return false;
+  }
+}

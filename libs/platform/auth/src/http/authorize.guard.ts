@@ -1,34 +1,74 @@
-import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
+import {
+  type CallHandler,
+  type CanActivate,
+  type ExecutionContext,
+  Injectable,
+  type NestInterceptor,
+} from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import type { Request } from 'express';
+import { type Observable, tap } from 'rxjs';
 import { ACCESS, type Access, headerText, ProblemError, TEAM_HEADER, TEAM_HEADER_ALIAS } from '#platform/http';
-import { resolveCaller, roleIn } from '../domain/principal.js';
+import { isDecided } from '../domain/owner.js';
+import { roleIn, selectTeams } from '../domain/principal.js';
 import { can, type Permission, PERMISSIONS } from '../domain/roles.js';
-import { unauthenticated } from './bearer-authenticator.js';
-import { principalOf, rememberCaller } from './request-principal.js';
+import { TEAM } from './authorize.js';
+import { callerOf, principalOf, rememberCaller, unauthenticated } from './bearer-authenticator.js';
 
-/** Decides the permission of a route on the chosen team. A route without a declaration is closed. */
+const accessOf = (reflector: Reflector, context: ExecutionContext): Access | undefined =>
+  reflector.getAllAndOverride<Access | undefined>(ACCESS, [context.getHandler(), context.getClass()]);
+
+/**
+ * Decides the permission on the chosen team. Where a route is about another resource, its service decides it with
+ * `isAllowed`, when the owner is known. A route without a declaration is closed.
+ */
 @Injectable()
 export class AuthorizeGuard implements CanActivate {
   constructor(private readonly reflector: Reflector) {}
 
   canActivate(context: ExecutionContext): boolean {
-    const access = this.reflector.getAllAndOverride<Access | undefined>(ACCESS, [
-      context.getHandler(),
-      context.getClass(),
-    ]);
+    const access = accessOf(this.reflector, context);
     if (access?.kind === 'public' || access?.kind === 'runner') return true;
     const request = context.switchToHttp().getRequest<Request>();
     const principal = principalOf(request);
     if (!principal || !access) throw unauthenticated();
-    const caller = resolveCaller(principal, teamHeader(request));
-    if (!caller)
-      throw new ProblemError('not_authorized', `You are not a member of the team that ${TEAM_HEADER} names.`);
-    const role = caller.teamUid === null ? null : roleIn(principal, caller.teamUid);
-    if (role !== null && !(isPermission(access.permission) && can(role, access.permission)))
-      throw new ProblemError('not_authorized', `Your role on the team, ${role}, does not allow this.`);
-    rememberCaller(request, caller);
+    const teams = selectTeams(principal, teamHeader(request));
+    if (!teams) throw new ProblemError('not_authorized', `You are not a member of the team that ${TEAM_HEADER} names.`);
+    if (access.kind === 'authenticated') return true;
+    const { permission, resource } = access;
+    if (!isPermission(permission)) throw new Error(`There is no permission ${permission}.`);
+    const permitted = principal.memberships.filter(({ role }) => can(role, permission)).map(({ teamUid }) => teamUid);
+    const { teamUid } = teams;
+    if (resource === TEAM && teamUid !== null && !permitted.includes(teamUid))
+      throw new ProblemError(
+        'not_authorized',
+        `Your role on the team, ${roleIn(principal, teamUid)}, does not allow this.`,
+      );
+    // An operation on no chosen team covers those teams of the caller on which it is permitted.
+    const teamUids = resource === TEAM ? teams.teamUids.filter((uid) => permitted.includes(uid)) : teams.teamUids;
+    rememberCaller(request, { principal, permission, teamUid, teamUids });
     return true;
+  }
+}
+
+/** Fails an operation that succeeded although nothing decided its permission on its resource. */
+@Injectable()
+export class PermissionInterceptor implements NestInterceptor {
+  constructor(private readonly reflector: Reflector) {}
+
+  intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
+    const access = accessOf(this.reflector, context);
+    if (access?.kind !== 'permission' || access.resource === TEAM) return next.handle();
+    const caller = callerOf(context.switchToHttp().getRequest<Request>());
+    return next.handle().pipe(
+      tap(() => {
+        if (caller && isDecided(caller)) return;
+        const { name } = context.getHandler();
+        throw new Error(
+          `${context.getClass().name}.${name} did not decide ${access.permission} on the ${access.resource}.`,
+        );
+      }),
+    );
   }
 }
 

@@ -3,14 +3,17 @@ import type { Request } from 'express';
 import { RequirePermission } from '#platform/http';
 import type { Caller } from '../domain/principal.js';
 import type { Permission } from '../domain/roles.js';
-import { unauthenticated } from './bearer-authenticator.js';
-import { callerOf } from './request-principal.js';
+import { callerOf, unauthenticated } from './bearer-authenticator.js';
+
+/** The team that the caller has chosen by the team header, or the only team of the caller. */
+export const TEAM = 'team';
 
 /**
- * The route needs a bearer token, and this permission in the chosen team of the caller. For a resource of another owner, and
- * for a user of several teams without a chosen one, the service decides the permission when the owner is known.
+ * The route needs a bearer token and the permission on the resource. On the team the guard decides it before the body is validated.
+ * For any other resource, such as `run`, the caller that the handler receives carries the permission, the service decides it
+ * with `isAllowed(caller, owner)`, and an operation that succeeds without a decision is answered with 500.
  */
-export const Authorize = (permission: Permission) => RequirePermission(permission);
+export const Authorize = (permission: Permission, resource = TEAM) => RequirePermission(permission, resource);
 
 /** `@CurrentCaller() caller: Caller` in a handler of an `@Authorize` route. */
 export const CurrentCaller = createParamDecorator((_data: unknown, context: ExecutionContext): Caller => {

@@ -1,12 +1,18 @@
 import { Injectable, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
 import type { Request } from 'express';
 import { requestStateOf, ProblemError, RequestAuthenticator } from '#platform/http';
-import { AccessChanges } from '../application/access-changes.js';
-import { TokenAuthenticator } from '../application/token-authenticator.js';
+import { AccessChanges, TokenAuthenticator } from '../application/token-authenticator.js';
+import type { Caller, Principal } from '../domain/principal.js';
 import type { TokenRefusal } from '../domain/token.js';
 import { TokenUsage } from '../application/token-usage.js';
-import { rememberPrincipal } from './request-principal.js';
 import { UnauthorizedThrottle } from './unauthorized-throttle.js';
+
+const principals = new WeakMap<Request, Principal>();
+const callers = new WeakMap<Request, Caller>();
+
+export const principalOf = (request: Request): Principal | undefined => principals.get(request);
+export const rememberCaller = (request: Request, caller: Caller): void => void callers.set(request, caller);
+export const callerOf = (request: Request): Caller | undefined => callers.get(request);
 
 /** Authenticates by bearer token. The reason why a token is not valid is only logged. */
 @Injectable()
@@ -39,7 +45,7 @@ export class BearerAuthenticator extends RequestAuthenticator implements OnModul
       await this.throttle.wait(request);
       throw unauthenticated(principal);
     }
-    rememberPrincipal(request, principal);
+    principals.set(request, principal);
     state.tokenUid = principal.tokenUid;
     state.context.principal = principal.uid;
     this.usage.note(principal.tokenUid);

@@ -1,8 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Database, type Statement } from '#platform/persistence';
-import type { Membership, Principal } from '../domain/principal.js';
+import type { Membership, Principal, TeamSettings } from '../domain/principal.js';
 import { SERVICE_ACCOUNT_ROLE } from '../domain/roles.js';
-import type { TeamSettings } from '../domain/team-settings.js';
 
 export interface KnownToken {
   readonly principal: Principal;
@@ -25,13 +24,13 @@ interface Row {
   memberships: Membership[] | null;
 }
 
-const TEAM = (team: string): string => `json_build_object(
+export const teamSettingsSql = (team: string): string => `json_build_object(
     'defaultModelId', ${team}.default_model_id, 'defaultWorkerHost', ${team}.default_worker_host,
     'features', json_build_object('metadata_filter', ${team}.metadata_filter, 'schedules', ${team}.schedules))`;
 
 /** A user's memberships as JSON, the oldest first; null without any. */
 export const membershipsSql = (userUid: string): string => `(
-  SELECT json_agg(json_build_object('teamUid', m.team_uid, 'role', m.role, 'team', ${TEAM('mt')})
+  SELECT json_agg(json_build_object('teamUid', m.team_uid, 'role', m.role, 'team', ${teamSettingsSql('mt')})
       ORDER BY m.created_at, m.team_uid)
     FROM headrace.memberships m JOIN headrace.teams mt ON mt.uid = m.team_uid
     WHERE m.user_uid = ${userUid})`;
@@ -42,7 +41,7 @@ const FIND: Statement = {
 SELECT t.uid AS token_uid, t.expires_at, t.revoked_at IS NOT NULL OR s.disabled_at IS NOT NULL OR u.disabled_at IS NOT NULL AS revoked,
   u.uid AS user_uid, u.display_name, u.email,
   s.uid AS service_account_uid, s.name AS service_account_name, s.is_agent_identity, s.team_uid,
-  CASE WHEN st.uid IS NOT NULL THEN ${TEAM('st')} END AS team,
+  CASE WHEN st.uid IS NOT NULL THEN ${teamSettingsSql('st')} END AS team,
   ${membershipsSql('t.user_uid')} AS memberships
 FROM headrace.tokens t
 LEFT JOIN headrace.users u ON u.uid = t.user_uid

@@ -12,7 +12,6 @@ import {
   optionalInteger,
   optionalPath,
   text,
-  setting,
   settingGroup,
 } from '../setting-kinds.js';
 
@@ -21,214 +20,125 @@ const MIB = 1_048_576;
 
 export const EXECUTION_SETTINGS = {
   ...settingGroup('Execution', {
-    maxConcurrentRuns: setting(
-      'MAX_CONCURRENT_RUNS',
-      machineDependent(integer(defaultSlots, 1, 100_000)),
+    maxConcurrentRuns: machineDependent(integer(defaultSlots, 1, 100_000)).describe(
       'Maximum number of hosted runs that execute concurrently, over all teams. Default: twice the number of processors.',
     ),
-    maxConcurrentRunsPerTeam: setting(
-      'MAX_CONCURRENT_RUNS_PER_TEAM',
-      optionalInteger(1, 100_000),
+    maxConcurrentRunsPerTeam: optionalInteger(1, 100_000).describe(
       'Maximum number of hosted runs of one team (or of one user, for personal runs) that execute concurrently, unless `headrace team update --max-concurrent-runs` sets another limit for the team. Default: half of MAX_CONCURRENT_RUNS, rounded up, so that one owner never holds all slots.',
     ),
-    defaultMaxRuntime: setting(
-      'DEFAULT_MAX_RUNTIME',
-      duration('24h', '0s', '31d'),
+    defaultMaxRuntime: duration('24h', '0s', '31d').describe(
       'Working time after which a hosted run without `max_runtime_minutes` is ended as FAILED with budget_exceeded, so that an agent that hangs releases its slot; 0s sets no limit.',
     ),
-    maxIdleSessions: setting(
-      'MAX_IDLE_SESSIONS',
-      machineDependent(integer(defaultSlots, 0, 100_000)),
+    maxIdleSessions: machineDependent(integer(defaultSlots, 0, 100_000)).describe(
       'Maximum number of sessions that stay open after their turn or in a debug window; the longest idle session above it is closed, and a later follow-up resumes it from its transcript. Default: twice the number of processors.',
     ),
-    leaseTtl: setting(
-      'LEASE_TTL',
-      duration('90s', '1s', '10min'),
+    leaseTtl: duration('90s', '1s', '10min').describe(
       'A runner that cannot renew its lease for this long stops its agent; the run is given up after another third of it.',
     ),
-    computeCostPerHour: setting(
-      'COMPUTE_COST_PER_HOUR',
-      decimal(0, 0, 1_000_000),
+    computeCostPerHour: decimal(0, 0, 1_000_000).describe(
       'US dollars per hour of run time of hosted runs: `compute_cost_usd` of `request_usage`. 0 omits it.',
     ),
-    selfHostedCancel: setting(
-      'SELF_HOSTED_CANCEL',
-      boolean(false),
+    selfHostedCancel: boolean(false).describe(
       'Allows clients to cancel runs on self-hosted workers. Without it such a cancel gets a 422.',
     ),
-    claimDeadline: setting(
-      'CLAIM_DEADLINE',
-      duration('15s', '1s', '10min'),
+    claimDeadline: duration('15s', '1s', '10min').describe(
       'How long an offered run waits for its runner before it is requeued; up to 5 minutes while the executor sees that the runner is alive.',
     ),
-    placementPoll: setting(
-      'PLACEMENT_POLL',
-      duration('250ms', '50ms', '1min'),
+    placementPoll: duration('250ms', '50ms', '1min').describe(
       'Interval at which the queue is checked; the fallback when no wake-up arrives.',
     ),
-    approvalTimeout: setting(
-      'APPROVAL_TIMEOUT',
-      duration('30min', '1s', '7d'),
+    approvalTimeout: duration('30min', '1s', '7d').describe(
       'How long a permission request waits for a decision before it is denied.',
     ),
-    cancelEscalationDelay: setting(
-      'CANCEL_ESCALATION_DELAY',
-      duration('2s', '100ms', '1min'),
+    cancelEscalationDelay: duration('2s', '100ms', '1min').describe(
       'Time between the steps that stop a cancelled run: cancel request to the agent, SIGTERM, SIGKILL.',
     ),
-    agentProgressTimeout: setting(
-      'AGENT_PROGRESS_TIMEOUT',
-      duration('30min', '1s', '1d'),
+    agentProgressTimeout: duration('30min', '1s', '1d').describe(
       'A run fails when its agent reports no progress in a turn for this long, while no tool call and no permission request is open.',
     ),
-    setupCommandTimeout: setting(
-      'SETUP_COMMAND_TIMEOUT',
-      duration('10min', '1s', '6h'),
-      'Maximum duration of one set-up command.',
-    ),
-    maxRunDepth: setting(
-      'MAX_RUN_DEPTH',
-      integer(5, 1, 32),
-      'Maximum number of ancestors of a run (the chain of parent_run_id).',
-    ),
-    maxWorkspaceBytes: setting(
-      'MAX_WORKSPACE_BYTES',
-      integer(10 * 1024 * MIB, MIB, Number.MAX_SAFE_INTEGER),
+    setupCommandTimeout: duration('10min', '1s', '6h').describe('Maximum duration of one set-up command.'),
+    maxRunDepth: integer(5, 1, 32).describe('Maximum number of ancestors of a run (the chain of parent_run_id).'),
+    maxWorkspaceBytes: integer(10 * 1024 * MIB, MIB, Number.MAX_SAFE_INTEGER).describe(
       'Maximum size of a workspace on disk, in bytes; measured periodically.',
     ),
-    maxOutputBytes: setting(
-      'MAX_OUTPUT_BYTES',
-      integer(64 * MIB, 65_536, 1024 * MIB),
+    maxOutputBytes: integer(64 * MIB, 65_536, 1024 * MIB).describe(
       'Maximum size of the events of one execution, in bytes; further events are omitted from the conversation. The server enforces it with a margin of a quarter.',
     ),
-    maxArtifactBytes: setting(
-      'MAX_ARTIFACT_BYTES',
-      integer(64 * MIB, 1024, 5 * 1024 * MIB),
+    maxArtifactBytes: integer(64 * MIB, 1024, 5 * 1024 * MIB).describe(
       'Maximum size of one file or screenshot that an agent reports as an artifact, in bytes.',
     ),
-    agentMaxProcesses: setting(
-      'AGENT_MAX_PROCESSES',
-      integer(4096, 64, 1_000_000),
+    agentMaxProcesses: integer(4096, 64, 1_000_000).describe(
       'Maximum number of processes and threads of one execution with the process executor; only as root, with prlimit of util-linux.',
     ),
-    maxRunArtifactBytes: setting(
-      'MAX_ARTIFACT_BYTES_PER_RUN',
-      integer(1024 * MIB, 1024, 1024 * 1024 * MIB),
+    maxRunArtifactBytes: integer(1024 * MIB, 1024, 1024 * 1024 * MIB).describe(
       'Maximum size of all files, screenshots and plans that the agents of one run report as artifacts, in bytes.',
+      'MAX_ARTIFACT_BYTES_PER_RUN',
     ),
-    workspacesDir: setting(
-      'WORKSPACES_DIR',
-      optionalPath(),
+    workspacesDir: optionalPath().describe(
       'Directory of the workspaces. Default: under HEADRACE_DATA_DIR, or under /var/tmp when the server runs as root and other users cannot access the data directory.',
     ),
-    agentUidBase: setting(
-      'AGENT_UID_BASE',
-      integer(0, 0, 2_000_000_000),
+    agentUidBase: integer(0, 0, 2_000_000_000).describe(
       'As root, each execution runs under its own numeric user id, counted from here; 0 derives a range from SECRETS_KEY.',
     ),
-    agentUidCount: setting(
-      'AGENT_UID_COUNT',
-      integer(50_000, 1, 1_000_000),
-      'Number of numeric user ids that are used in rotation.',
-    ),
-    executor: setting(
-      'EXECUTOR',
-      text('process'),
+    agentUidCount: integer(50_000, 1, 1_000_000).describe('Number of numeric user ids that are used in rotation.'),
+    executor: text('process').describe(
       'Where hosted runs execute: process (on this machine), docker (each in a container of the image of its environment), or an executor that a package adds.',
     ),
   }),
   ...settingGroup('Self-hosted workers', {
-    workerHeartbeatTimeout: setting(
-      'WORKER_HEARTBEAT_TIMEOUT',
-      duration('90s', '1s', '10min'),
+    workerHeartbeatTimeout: duration('90s', '1s', '10min').describe(
       'A worker connection without a heartbeat for this long is closed. The server sends a ping every third of it and records the connected workers every ninth of it.',
     ),
-    workerReconnectTimeout: setting(
-      'WORKER_RECONNECT_TIMEOUT',
-      duration('75s', '0s', '1h'),
+    workerReconnectTimeout: duration('75s', '0s', '1h').describe(
       'After an outage of all API processes, how long workers have to reconnect before the runs that they execute are given up. The published daemon waits up to 60 s between attempts.',
     ),
-    workerAdoptionTimeout: setting(
-      'WORKER_ADOPTION_TIMEOUT',
-      duration('5min', '0s', '7d'),
+    workerAdoptionTimeout: duration('5min', '0s', '7d').describe(
       'How long a run whose runner has not called is kept after its worker, which does not report its tasks, has reconnected. See docs/self-hosted-runs.md.',
     ),
-    workerSidecarImage: setting(
-      'WORKER_SIDECAR_IMAGE',
-      text(''),
+    workerSidecarImage: text('').describe(
       'Image whose files the docker and kubernetes backends of the published daemon mount at /agent; it has to contain /entrypoint.sh. Sent to workers that report no slots. Default: none.',
     ),
-    workerMaxConnections: setting(
-      'WORKER_MAX_CONNECTIONS',
-      integer(10_000, 1, 1_000_000),
+    workerMaxConnections: integer(10_000, 1, 1_000_000).describe(
       'Maximum number of worker connections of one API process; further ones get a 503. The limit of open files of the process must allow as many.',
     ),
-    workerMaxTeamConnections: setting(
-      'WORKER_MAX_TEAM_CONNECTIONS',
-      integer(5_000, 1, 1_000_000),
+    workerMaxTeamConnections: integer(5_000, 1, 1_000_000).describe(
       'Maximum number of worker connections of one team in one API process; further ones get a 429.',
     ),
   }),
   ...settingGroup('Docker executor', {
-    dockerHost: setting(
-      'DOCKER_HOST',
-      engineAddress('unix:///var/run/docker.sock'),
+    dockerHost: engineAddress('unix:///var/run/docker.sock').describe(
       'Address of the Docker Engine; see docs/operations/docker-executor.md.',
     ),
-    dockerCertPath: setting(
-      'DOCKER_CERT_PATH',
-      optionalPath(),
+    dockerCertPath: optionalPath().describe(
       'Directory with ca.pem, cert.pem and key.pem: TLS with a client certificate, for tcp://.',
     ),
-    dockerDefaultImage: setting(
-      'DOCKER_DEFAULT_IMAGE',
-      text('node:22-bookworm'),
+    dockerDefaultImage: text('node:22-bookworm').describe(
       'Image of runs without an environment, or whose environment names no image. Images need glibc and libstdc++.',
     ),
-    dockerPull: setting(
-      'DOCKER_PULL',
-      literal('missing', ['missing', 'always', 'never']),
+    dockerPull: literal('missing', ['missing', 'always', 'never']).describe(
       'When an image is pulled: if the engine does not have it, before every execution, or never.',
     ),
-    dockerPullTimeout: setting('DOCKER_PULL_TIMEOUT', duration('10min', '1s', '6h'), 'Maximum duration of one pull.'),
-    dockerAuthFile: setting(
-      'DOCKER_AUTH_FILE',
-      optionalFile(),
+    dockerPullTimeout: duration('10min', '1s', '6h').describe('Maximum duration of one pull.'),
+    dockerAuthFile: optionalFile().describe(
       'Credentials of registries, in the format of docker login (config.json with auths). Read before every pull.',
     ),
-    dockerMemoryBytes: setting(
-      'DOCKER_MEMORY_BYTES',
-      integer(4096 * MIB, 256 * MIB, Number.MAX_SAFE_INTEGER),
+    dockerMemoryBytes: integer(4096 * MIB, 256 * MIB, Number.MAX_SAFE_INTEGER).describe(
       'Memory of one execution, in bytes, without swap.',
     ),
-    dockerCpus: setting(
-      'DOCKER_CPUS',
-      decimal(2, 0.1, 4096),
+    dockerCpus: decimal(2, 0.1, 4096).describe(
       'Number of processors of one execution, at most those of the machine of the engine.',
     ),
-    dockerPids: setting(
-      'DOCKER_PIDS',
-      integer(1024, 64, 4_194_304),
-      'Maximum number of processes and threads of one execution.',
-    ),
-    dockerDiskBytes: setting(
-      'DOCKER_DISK_BYTES',
-      integer(0, 0, Number.MAX_SAFE_INTEGER),
+    dockerPids: integer(1024, 64, 4_194_304).describe('Maximum number of processes and threads of one execution.'),
+    dockerDiskBytes: integer(0, 0, Number.MAX_SAFE_INTEGER).describe(
       'Bytes that a container may write, for storage drivers that support a limit; 0 sets no limit except MAX_WORKSPACE_BYTES.',
     ),
-    dockerNetwork: setting(
-      'DOCKER_NETWORK',
-      containerNetwork('bridge'),
+    dockerNetwork: containerNetwork('bridge').describe(
       'Network of the containers: bridge, or the name of a user-defined network, for example one that reaches only the API and a proxy. Never none or host.',
     ),
-    dockerUser: setting(
-      'DOCKER_USER',
-      text(''),
+    dockerUser: text('').describe(
       'User, or user:group, of runner and agent in the container. Default: the user of the image.',
     ),
-    dockerRunnerSource: setting(
-      'DOCKER_RUNNER_SOURCE',
-      text(''),
+    dockerRunnerSource: text('').describe(
       'Directory or volume on the machine of the engine with bin/node, dist, node_modules and package.json of this version. Default: the files of the processor, for an engine on the same machine.',
     ),
   }),

@@ -7,137 +7,90 @@ import {
   optionalFile,
   optionalPort,
   retention,
-  setting,
   settingGroup,
 } from '../setting-kinds.js';
 
 export const OPERATION_SETTINGS = {
   ...settingGroup('Operation', {
-    logLevel: setting(
-      'LOG_LEVEL',
-      literal('info', ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']),
+    logLevel: literal('info', ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).describe(
       'Lowest level that is logged.',
     ),
-    logFormat: setting(
-      'LOG_FORMAT',
-      literal('auto', ['auto', 'json', 'text']),
+    logFormat: literal('auto', ['auto', 'json', 'text']).describe(
       'Format of the log: one JSON object per line, or readable text. auto: text on a terminal, JSON everywhere else.',
     ),
-    metricsHost: setting(
-      'METRICS_HOST',
-      host('127.0.0.1'),
+    metricsHost: host('127.0.0.1').describe(
       'Address that API_METRICS_PORT, INGRESS_METRICS_PORT and PROCESSOR_METRICS_PORT bind. Metrics need no token: do not expose them.',
     ),
-    apiMetricsPort: setting(
-      'API_METRICS_PORT',
-      optionalPort(),
+    apiMetricsPort: optionalPort().describe(
       'Port on which the API serves /metrics for Prometheus; 0 selects a free port. Default: none. The port of the API itself does not serve metrics.',
     ),
-    ingressMetricsPort: setting(
-      'INGRESS_METRICS_PORT',
-      optionalPort(),
+    ingressMetricsPort: optionalPort().describe(
       'Port on which the ingress serves /metrics for Prometheus; 0 selects a free port. Default: none.',
     ),
-    processorMetricsPort: setting(
-      'PROCESSOR_METRICS_PORT',
-      optionalPort(),
+    processorMetricsPort: optionalPort().describe(
       'Port on which the processor serves /metrics for Prometheus; 0 selects a free port. Default: none.',
     ),
-    modelsFile: setting(
-      'MODELS_FILE',
-      optionalFile(),
+    modelsFile: optionalFile().describe(
       'JSON file with the models that GET /agent/models lists, instead of the built-in list: {"models": [{"id", "display_name", "provider", "vision_supported"}]}.',
     ),
-    harnessesFile: setting(
-      'HARNESSES_FILE',
-      optionalFile(),
+    harnessesFile: optionalFile().describe(
       'JSON file that adds agents and changes the built-in definitions of known agents; see docs/harnesses.md. Read by API, processor and workers.',
     ),
-    personalRuns: setting(
-      'PERSONAL_RUNS',
-      literal('members', ['everybody', 'members', 'nobody']),
+    personalRuns: literal('members', ['everybody', 'members', 'nobody']).describe(
       'Who may create personal runs and schedules, which execute commands on the machines of the installation: every user, users with the role member, admin or owner in a team, or nobody. See docs/roles.md.',
     ),
-    apiRatePerMinute: setting(
-      'API_RATE_PER_MINUTE',
-      integer(600, 0, 10_000_000),
+    apiRatePerMinute: integer(600, 0, 10_000_000).describe(
       'Requests a minute and token, per API process; 0 switches the limit off.',
     ),
-    requestTimeout: setting('REQUEST_TIMEOUT', duration('30s', '1s', '10min'), 'Maximum time to receive a request.'),
-    runListTimeout: setting(
-      'RUN_LIST_TIMEOUT',
-      duration('5s', '100ms', '5min'),
+    requestTimeout: duration('30s', '1s', '10min').describe('Maximum time to receive a request.'),
+    runListTimeout: duration('5s', '100ms', '5min').describe(
       'Maximum time to query one page of a list of runs; then the response is a 503.',
     ),
-    shutdownGrace: setting(
-      'SHUTDOWN_GRACE',
-      duration('10s', '0s', '30min'),
+    shutdownGrace: duration('10s', '0s', '30min').describe(
       'How long a stopping process waits for started runs before it ends them.',
     ),
-    signedUrlTtl: setting('SIGNED_URL_TTL', duration('15min', '1s', '7d'), 'How long a download link is valid.'),
-    idempotencyKeyTtl: setting(
-      'IDEMPOTENCY_KEY_TTL',
-      duration('24h', '1min', '30d'),
-      'How long an Idempotency-Key is stored.',
-    ),
-    apiRejectionRateLimit: setting(
-      'API_REJECTION_RATE_LIMIT',
-      integer(20, 0, 1_000_000),
+    signedUrlTtl: duration('15min', '1s', '7d').describe('How long a download link is valid.'),
+    idempotencyKeyTtl: duration('24h', '1min', '30d').describe('How long an Idempotency-Key is stored.'),
+    apiRejectionRateLimit: integer(20, 0, 1_000_000).describe(
       'Requests without a valid token from one address (a /64 network of IPv6) that one API process answers per second; further responses are delayed by up to 2 s. 0 sets no limit.',
     ),
-    allowTestClock: setting(
-      'HEADRACE_TEST_CLOCK',
-      boolean(false),
+    allowTestClock: boolean(false).describe(
       'Allows tests to move the clock of this installation. Never set it in production.',
+      'HEADRACE_TEST_CLOCK',
     ),
   }),
   ...settingGroup('Live events', {
-    livePoll: setting(
-      'LIVE_POLL',
-      duration('250ms', '20ms', '1min'),
+    livePoll: duration('250ms', '20ms', '1min').describe(
       'Interval at which a process queries for new events of all runs that clients watch live, with one statement.',
     ),
-    liveMaxStreams: setting(
-      'LIVE_MAX_STREAMS',
-      integer(2000, 1, 100_000),
+    liveMaxStreams: integer(2000, 1, 100_000).describe(
       'Maximum number of concurrent event streams of one API process.',
     ),
-    liveMaxStreamsPerPrincipal: setting(
-      'LIVE_MAX_STREAMS_PER_PRINCIPAL',
-      integer(50, 1, 100_000),
+    liveMaxStreamsPerPrincipal: integer(50, 1, 100_000).describe(
       'Maximum number of concurrent event streams of one user or service account in one API process.',
     ),
-    liveHeartbeat: setting(
-      'LIVE_HEARTBEAT',
-      duration('15s', '50ms', '5min'),
+    liveHeartbeat: duration('15s', '50ms', '5min').describe(
       'Interval of heartbeats on an event stream without events.',
     ),
-    liveAuthRecheckInterval: setting(
-      'LIVE_AUTH_RECHECK_INTERVAL',
-      duration('30s', '50ms', '1h'),
+    liveAuthRecheckInterval: duration('30s', '50ms', '1h').describe(
       'Interval at which the access of the client of an event stream to its run is checked again.',
     ),
-    liveWriteTimeout: setting(
-      'LIVE_WRITE_TIMEOUT',
-      duration('30s', '50ms', '10min'),
+    liveWriteTimeout: duration('30s', '50ms', '10min').describe(
       'An event stream whose client reads nothing for this long is closed; the client can resume it.',
     ),
   }),
   ...settingGroup('Retention', {
-    retainRuns: setting(
-      'RETENTION_RUNS',
-      retention(),
+    retainRuns: retention().describe(
       'Ended runs without a change for this long are deleted with all their data. Default: never.',
+      'RETENTION_RUNS',
     ),
-    retainTranscripts: setting(
-      'RETENTION_TRANSCRIPTS',
-      retention(),
+    retainTranscripts: retention().describe(
       'Raw transcripts of ended runs are deleted after this time; such a run can no longer be resumed with its memory. Default: never.',
+      'RETENTION_TRANSCRIPTS',
     ),
-    retainTimelines: setting(
-      'RETENTION_TIMELINE',
-      retention(),
+    retainTimelines: retention().describe(
       'Timelines and conversations of ended runs are deleted after this time; the runs themselves stay. Default: never.',
+      'RETENTION_TIMELINE',
     ),
   }),
 } as const;

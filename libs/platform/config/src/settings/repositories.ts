@@ -7,7 +7,6 @@ import {
   optionalSecret,
   publicOrigin,
   repositoryBase,
-  setting,
   settingGroup,
 } from '../setting-kinds.js';
 
@@ -15,56 +14,32 @@ const MIB = 1_048_576;
 
 export const REPOSITORY_SETTINGS = {
   ...settingGroup('Repositories', {
-    githubUrl: setting(
-      'GITHUB_URL',
-      repositoryBase('https://github.com'),
+    githubUrl: repositoryBase('https://github.com').describe(
       'Base URL from which github_repos of environments are cloned, as GITHUB_URL/owner/repo.git: GitHub, GitHub Enterprise Server, or a directory below GIT_LOCAL_ROOTS.',
     ),
-    gitLocalRoots: setting(
-      'GIT_LOCAL_ROOTS',
-      directories(),
+    gitLocalRoots: directories().describe(
       'Directories, comma-separated, whose repositories environments may name by path or file:// URL. Everybody who manages an environment can read all of them. Default: none.',
     ),
-    gitAllowPrivate: setting(
-      'GIT_ALLOW_PRIVATE',
-      addressRanges(),
+    gitAllowPrivate: addressRanges().describe(
       'Addresses or CIDR ranges, comma-separated, from which the API and the processor may fetch repositories although they are not public. GITHUB_URL is always allowed.',
     ),
-    gitCloneTimeout: setting(
-      'GIT_CLONE_TIMEOUT',
-      duration('10min', '1s', '6h'),
-      'Maximum time to clone one repository.',
-    ),
-    gitMaxRepositoryBytes: setting(
-      'GIT_MAX_REPOSITORY_BYTES',
-      integer(5 * 1024 * MIB, MIB, Number.MAX_SAFE_INTEGER),
+    gitCloneTimeout: duration('10min', '1s', '6h').describe('Maximum time to clone one repository.'),
+    gitMaxRepositoryBytes: integer(5 * 1024 * MIB, MIB, Number.MAX_SAFE_INTEGER).describe(
       'Maximum size of the mirror of one repository below HEADRACE_DATA_DIR, in bytes.',
     ),
-    gitMirrorsMaxBytes: setting(
-      'GIT_MIRRORS_MAX_BYTES',
-      integer(20 * 1024 * MIB, MIB, Number.MAX_SAFE_INTEGER),
+    gitMirrorsMaxBytes: integer(20 * 1024 * MIB, MIB, Number.MAX_SAFE_INTEGER).describe(
       'Maximum size of all mirrors of repositories together, in bytes. Above it, the least recently used mirrors that are not in use are deleted.',
     ),
   }),
   ...settingGroup('Skills', {
-    skillsCacheTtl: setting(
-      'SKILLS_CACHE_TTL',
-      duration('5min', '0s', '24h'),
-      'How long the list of skills of a repository is cached.',
-    ),
-    githubSkillsSource: setting(
-      'GITHUB_SKILLS_SOURCE',
-      literal('mirror', ['mirror', 'api']),
+    skillsCacheTtl: duration('5min', '0s', '24h').describe('How long the list of skills of a repository is cached.'),
+    githubSkillsSource: literal('mirror', ['mirror', 'api']).describe(
       'How skills of repositories on GitHub are read: from a git mirror below HEADRACE_DATA_DIR, or by the API of GitHub.',
     ),
-    githubApiUrl: setting(
-      'GITHUB_API_URL',
-      publicOrigin(),
+    githubApiUrl: publicOrigin().describe(
       'API of GitHub, for GITHUB_SKILLS_SOURCE=api; of GitHub Enterprise Server https://HOST/api/v3. Default: https://api.github.com.',
     ),
-    githubApiToken: setting(
-      'GITHUB_API_TOKEN',
-      optionalSecret(),
+    githubApiToken: optionalSecret().describe(
       'Token for the API of GitHub when an environment names no secret. It only raises the rate limit; private repositories are not read with it.',
     ),
   }),

@@ -1,7 +1,7 @@
 import type { Server } from 'node:http';
 import { type NestApplicationOptions, NotFoundException } from '@nestjs/common';
 import { ExpressAdapter, type NestExpressApplication } from '@nestjs/platform-express';
-import express, { type ErrorRequestHandler, type Express, type RequestHandler } from 'express';
+import express, { type ErrorRequestHandler, type Express, type Request, type RequestHandler } from 'express';
 import helmet from 'helmet';
 import type { Settings } from '#platform/config';
 import { Metrics } from '#platform/observability';
@@ -10,7 +10,7 @@ import { jsonBody } from './json-body.middleware.js';
 import type { Listener } from './listener.js';
 import { observe } from './observe.middleware.js';
 import { parseQuery } from './parse-query.js';
-import { authentication, RequestAuthenticator } from './request-authenticator.js';
+import { pathOf, requestStateOf } from './request-state.js';
 import { API_PREFIX, RouteTable } from './route-table.js';
 import { Upgrades } from './upgrades.js';
 
@@ -37,6 +37,29 @@ export function httpAdapter(listener?: Listener): ExpressAdapter {
   const application = express();
   application.set('case sensitive routing', true);
   return new ListeningAdapter(application, listener?.server ?? null);
+}
+
+/** Authenticates a request by its headers alone; implemented by the auth library. */
+export abstract class RequestAuthenticator {
+  /** Stores the principal of the request, or throws a ProblemError `authentication_required`. */
+  abstract authenticate(request: Request): Promise<void>;
+}
+
+/**
+ * Runs before the body parser: without a valid token no byte of the body is read, and unknown paths below the prefix of the
+ * API are answered like known ones.
+ */
+function authentication(authenticator: RequestAuthenticator): RequestHandler {
+  return (request, _response, next) => {
+    const access = requestStateOf(request).route?.access;
+    const open = access?.kind === 'public' || access?.kind === 'runner';
+    const below = pathOf(request).startsWith(`${API_PREFIX}/`) || access !== undefined;
+    if (open || !below) {
+      next();
+      return;
+    }
+    authenticator.authenticate(request).then(() => next(), next);
+  };
 }
 
 const uncached: RequestHandler = (_request, response, next) => {

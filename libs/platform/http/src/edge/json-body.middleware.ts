@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import express, { type NextFunction, type Request, type RequestHandler, type Response } from 'express';
 import { ProblemError } from '../problems/problem-error.js';
 import { INCOMPLETE_BODY, toProblemError } from '../problems/to-problem-error.js';
-import { DEFAULT_BODY_DEPTH, DEFAULT_BODY_LIMIT } from './body-options.js';
+import { DEFAULT_BODY_DEPTH, DEFAULT_BODY_LIMIT } from './route-options.js';
 import { type JsonShape, locateJsonError, scanJson } from './json-scan.js';
 import { requestStateOf } from './request-state.js';
 import type { Route } from './route-table.js';

@@ -1,14 +1,15 @@
+import { randomBytes } from 'node:crypto';
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { readFileSync } from 'node:fs';
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Settings } from '#platform/config';
+import { type ErrorCode, within } from '#platform/kernel';
 import { newContext } from '#platform/observability';
-import { toProblemDocument } from '../problems/problem.dto.js';
+import { problemHeaders, rawProblem, toProblemDocument } from '../problems/problem.dto.js';
 import { ProblemError } from '../problems/problem-error.js';
-import { answerRawClientErrors } from './raw-client-error.js';
-import { requestClass, serveUpgrades, type Upgrades } from './upgrades.js';
+import { pathOf } from './request-state.js';
+import { requestClass, type Upgrades } from './upgrades.js';
 
 const KEEP_ALIVE_MS = 75_000;
 const MAX_HEADERS_MS = 10_000;
@@ -99,7 +100,9 @@ export class Listener {
   /** Called once. Before, requests for a WebSocket are answered like other requests. */
   serveUpgrades(upgrades: Upgrades): void {
     this.upgradable.upgrades = upgrades;
-    serveUpgrades(this.server, upgrades);
+    this.server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) =>
+      upgrades.handle(request, socket, head),
+    );
   }
 
   /** Accepts no new connections, waits up to `graceMs` for open requests, and then closes the connections. */
@@ -107,9 +110,7 @@ export class Listener {
     if (!this.server.listening) return;
     const closed = new Promise<void>((resolve) => this.server.close(() => resolve()));
     const sweep = setInterval(() => this.server.closeIdleConnections(), 20);
-    const waiting = new AbortController();
-    await Promise.race([closed, delay(graceMs, undefined, { signal: waiting.signal }).catch(() => undefined)]);
-    waiting.abort();
+    await within(graceMs, closed, () => undefined);
     clearInterval(sweep);
     this.server.closeAllConnections();
     await closed;
@@ -117,18 +118,32 @@ export class Listener {
 }
 
 function answerStarting(request: IncomingMessage, response: ServerResponse, publicUrl: string): void {
-  const problem = new ProblemError('resource_unavailable', 'The service is starting.');
+  const problem = new ProblemError('resource_unavailable', 'The service is starting.', { retryAfterSeconds: 1 });
   const { traceId } = newContext();
-  const document = toProblemDocument(problem, {
-    publicUrl,
-    instance: (request.url ?? '').replace(/\?.*/, ''),
-    traceId,
-  });
-  response.writeHead(503, {
-    'Content-Type': 'application/problem+json',
-    'Retry-After': '1',
-    'X-Trace-Id': traceId,
-    Connection: 'close',
-  });
+  const document = toProblemDocument(problem, { publicUrl, instance: pathOf(request), traceId });
+  response.writeHead(503, { ...problemHeaders(problem), 'X-Trace-Id': traceId, Connection: 'close' });
   response.end(JSON.stringify(document));
+}
+
+const REASONS: Readonly<Record<string, readonly [code: ErrorCode, detail: string]>> = {
+  HPE_HEADER_OVERFLOW: ['headers_too_large', 'The request headers are too large.'],
+  ERR_HTTP_REQUEST_TIMEOUT: ['request_timeout', 'The request did not arrive in time.'],
+};
+const INVALID = ['invalid_request', 'The request is not valid HTTP.'] as const;
+
+/**
+ * Requests that Node rejects before it creates a request object (invalid bytes, headers that are too large, a request that
+ * never ends) are answered on the socket with a problem document as well. `hidesTrace` omits `instance` and `trace_id`.
+ */
+function answerRawClientErrors(server: Server, publicUrl: () => string, hidesTrace = false): void {
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
+    if (error.code === 'ECONNRESET' || !socket.writable) {
+      socket.destroy();
+      return;
+    }
+    const [code, detail] = REASONS[error.code ?? ''] ?? INVALID;
+    const traceId = randomBytes(16).toString('hex');
+    const place = { publicUrl: publicUrl(), instance: '', traceId };
+    socket.end(rawProblem(new ProblemError(code, detail), place, hidesTrace));
+  });
 }

@@ -2,8 +2,7 @@ import { performance } from 'node:perf_hooks';
 import { Logger } from '@nestjs/common';
 import type { RequestHandler } from 'express';
 import { type Metrics, newContext, runInContext } from '#platform/observability';
-import { pathOf } from '../problems/problem-writer.js';
-import { setRequestState, type RequestState } from './request-state.js';
+import { headerText, pathOf, type RequestState, setRequestState } from './request-state.js';
 import type { RouteTable } from './route-table.js';
 
 const BUCKETS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
@@ -49,8 +48,4 @@ export function observe(routes: RouteTable, metrics: Metrics): RequestHandler {
     });
     runInContext(context, () => next());
   };
-}
-
-export function headerText(value: string | string[] | undefined): string | undefined {
-  return Array.isArray(value) ? value[0] : value;
 }

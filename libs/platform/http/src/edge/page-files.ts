@@ -1,14 +1,8 @@
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { extname, join } from 'node:path';
 import type { Response } from 'express';
 import { findShipped } from '#platform/kernel';
 import { ProblemError } from '../problems/problem-error.js';
-
-const CONTENT_TYPES = {
-  html: 'text/html; charset=utf-8',
-  css: 'text/css; charset=utf-8',
-  js: 'text/javascript; charset=utf-8',
-} as const;
 
 /** Only own files and the own API, nothing inline: text of an agent cannot run even if it were markup. */
 const POLICY = [
@@ -21,27 +15,17 @@ const POLICY = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-interface PageFile {
-  readonly contentType: string;
-  readonly content: Buffer;
-}
-
 /** A static page: `<name>.html` with `<name>.css` and `<name>.js`, read at the start, which fails without them. */
 export class PageFiles {
-  private readonly files: ReadonlyMap<string, PageFile>;
+  private readonly files: ReadonlyMap<string, Buffer>;
 
   /** `directory`: relative to the root of the project, such as `libs/domain/conversations/assets`. Throws if a file is missing. */
   constructor(
     private readonly name: string,
     directory: string,
   ) {
-    const place = findShipped(directory);
-    this.files = new Map(
-      Object.entries(CONTENT_TYPES).map(([extension, contentType]) => {
-        const file = `${name}.${extension}`;
-        return [file, { contentType, content: readFileSync(join(place, file)) }];
-      }),
-    );
+    const names = ['html', 'css', 'js'].map((extension) => `${name}.${extension}`);
+    this.files = new Map(names.map((file) => [file, readFileSync(join(findShipped(directory), file))]));
   }
 
   show(response: Response): void {
@@ -57,14 +41,13 @@ export class PageFiles {
   private send(name: string, response: Response): void {
     const file = this.files.get(name);
     if (!file) throw notFound();
-    response.set({
-      'Content-Type': file.contentType,
+    response.type(extname(name)).set({
       'Content-Security-Policy': POLICY,
       'Referrer-Policy': 'no-referrer',
       'X-Content-Type-Options': 'nosniff',
       'Cache-Control': 'no-cache',
     });
-    response.end(file.content);
+    response.end(file);
   }
 }
 

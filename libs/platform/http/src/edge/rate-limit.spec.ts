@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { RATE_WINDOW_MS, WindowStorage } from './rate-limit.js';
 
 describe('WindowStorage', () => {
-  it('admits exactly the limit in a window, by key, and begins anew after it', async () => {
+  it('admits exactly the limit in a window, by key, and begins again after it', async () => {
     let now = 1000;
     const storage = new WindowStorage(() => now);
     const hit = (key: string) => storage.increment(key, RATE_WINDOW_MS, 3);

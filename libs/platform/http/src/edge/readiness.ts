@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { setTimeout as delay } from 'node:timers/promises';
+import { within } from '#platform/kernel';
 
 type Check = () => Promise<unknown>;
 
@@ -17,8 +17,7 @@ const CHECK_TIMEOUT_MS = 2_000;
 /** Whether a load balancer should send requests here. */
 @Injectable()
 export class Readiness {
-  private readonly checks = new Map<string, () => Promise<boolean>>();
-  private readonly conditions = new Map<string, () => boolean>();
+  private readonly checks = new Map<string, () => boolean | Promise<boolean>>();
   private draining = false;
 
   /** `check` rejects when the dependency is not usable. A check that does not settle in time has failed. */
@@ -28,7 +27,7 @@ export class Readiness {
 
   /** A condition of this process, evaluated for every probe. */
   require(name: string, isMet: () => boolean): void {
-    this.conditions.set(name, isMet);
+    this.checks.set(name, isMet);
   }
 
   /** Reports the process as not ready from now on, because it shuts down. */
@@ -37,8 +36,7 @@ export class Readiness {
   }
 
   async report(): Promise<ReadinessReport> {
-    const checked = await Promise.all([...this.checks].map(async ([name, check]) => [name, await check()] as const));
-    const results = [...checked, ...[...this.conditions].map(([name, isMet]) => [name, isMet()] as const)];
+    const results = await Promise.all([...this.checks].map(async ([name, check]) => [name, await check()] as const));
     return {
       ready: !this.draining && results.every(([, isOk]) => isOk),
       draining: this.draining,
@@ -66,12 +64,6 @@ function cached(check: Check): () => Promise<boolean> {
       .finally(() => {
         running = null;
       });
-    const over = new AbortController();
-    const timeout = delay(CHECK_TIMEOUT_MS, false, { signal: over.signal }).catch(() => false);
-    try {
-      return await Promise.race([running, timeout]);
-    } finally {
-      over.abort();
-    }
+    return within(CHECK_TIMEOUT_MS, running, () => false);
   };
 }

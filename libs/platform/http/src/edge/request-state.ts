@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import type { Request } from 'express';
 import { newContext, type RequestContext } from '#platform/observability';
 import type { Route } from './route-table.js';
@@ -27,4 +28,14 @@ export function requestStateOf(request: Request): RequestState {
   const fresh: RequestState = { context: newContext(), route: undefined };
   states.set(request, fresh);
   return fresh;
+}
+
+/** The path of a request, without its query. Express changes the `url` of handlers below a prefix. */
+export function pathOf(request: IncomingMessage & { readonly originalUrl?: string }): string {
+  const [path = ''] = (request.originalUrl ?? request.url ?? '').split('?', 1);
+  return path;
+}
+
+export function headerText(value: string | string[] | undefined): string | undefined {
+  return Array.isArray(value) ? value[0] : value;
 }

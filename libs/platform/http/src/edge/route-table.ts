@@ -1,18 +1,12 @@
-import { RequestMethod, SetMetadata, type Type } from '@nestjs/common';
+import { RequestMethod, type Type } from '@nestjs/common';
 import { METHOD_METADATA, PATH_METADATA, ROUTE_ARGS_METADATA } from '@nestjs/common/constants.js';
 import { RouteParamtypes } from '@nestjs/common/enums/route-paramtypes.enum.js';
 import { MetadataScanner, ModulesContainer } from '@nestjs/core';
 import type { DtoClass } from '../fields/read-dto.js';
 import { OPERATION, type OperationOptions } from '../operations/operation.decorator.js';
-import { ACCESS, type Access } from './access.js';
-import { BODY_OPTIONS, type BodyOptions } from './body-options.js';
+import { ACCESS, type Access, BODY_OPTIONS, type BodyOptions, OUTSIDE_PREFIX } from './route-options.js';
 
 export const API_PREFIX = '/api/v1';
-
-const OUTSIDE_PREFIX = Symbol('headrace:outside-prefix');
-
-/** The paths of the controller begin at the origin instead of below `/api/v1`. Such routes are not in the OpenAPI document. */
-export const OutsideApi = () => SetMetadata(OUTSIDE_PREFIX, true);
 
 export interface Route {
   readonly method: string;

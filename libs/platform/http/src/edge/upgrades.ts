@@ -1,12 +1,11 @@
-import { IncomingMessage, type Server } from 'node:http';
+import { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { Injectable, Logger } from '@nestjs/common';
 import { Settings } from '#platform/config';
 import { newContext, runInContext } from '#platform/observability';
 import type { ProblemError } from '../problems/problem-error.js';
-import { rawProblem } from '../problems/raw-problem.js';
-
-const MAX_INSTANCE = 2048;
+import { rawProblem } from '../problems/problem.dto.js';
+import { headerText, pathOf } from './request-state.js';
 
 /** A request for a WebSocket with its connection, which the handler owns from now on. */
 export interface Upgrade {
@@ -50,15 +49,14 @@ export class Upgrades {
     // No other code listens to the socket any more: an error without a listener would end the process.
     socket.on('error', () => socket.destroy());
     const path = pathOf(request);
-    const { traceparent } = request.headers;
-    const context = newContext(Array.isArray(traceparent) ? traceparent[0] : traceparent);
+    const context = newContext(headerText(request.headers.traceparent));
     context.route = `GET ${path}`;
     const reject = (problem: ProblemError): void => {
       this.logger.log('request', { method: 'GET', status: problem.status, error_code: problem.code });
       const { publicUrl } = this.settings;
       // A client that does not close its side after the response must not keep the connection open.
       socket.once('finish', () => socket.destroy());
-      socket.end(rawProblem(problem, { publicUrl, instance: path.slice(0, MAX_INSTANCE), traceId: context.traceId }));
+      socket.end(rawProblem(problem, { publicUrl, instance: path, traceId: context.traceId }));
     };
     runInContext(context, () =>
       this.handlers.get(path)?.({ request, socket, head, path, traceId: context.traceId, reject }),
@@ -83,16 +81,4 @@ export function requestClass(accepts: (request: IncomingMessage) => boolean): ty
     }
   }
   return UpgradableRequest;
-}
-
-/** Passes the upgrades of the server to their handlers. */
-export function serveUpgrades(server: Server, upgrades: Upgrades): void {
-  server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) =>
-    upgrades.handle(request, socket, head),
-  );
-}
-
-function pathOf({ url = '' }: IncomingMessage): string {
-  const query = url.indexOf('?');
-  return query === -1 ? url : url.slice(0, query);
 }

@@ -1,6 +1,6 @@
 import { getSchemaPath } from '@nestjs/swagger';
 import { pointerOf } from '#platform/kernel';
-import { below, isPlainObject, type Kind, type SchemaOptions, wrong } from './kind.js';
+import { below, isPlainObject, type Kind, type SchemaOptions, wrong } from './field.js';
 import { checkDto, type DtoClass, readDto } from './read-dto.js';
 
 /** DTO classes that are values of maps only, which the explorer of the library does not follow. */

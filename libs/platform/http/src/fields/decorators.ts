@@ -1,18 +1,7 @@
 import { listOf, type ListOptions, mapOf, type MapOptions, object } from './composite-kinds.js';
-import { field, type FieldOptions } from './field.js';
-import { type Kind, type SchemaOptions } from './kind.js';
+import { field, type FieldOptions, type Kind, type SchemaOptions } from './field.js';
 import type { DtoClass } from './read-dto.js';
-import {
-  boolean,
-  dateTime,
-  integer,
-  json,
-  number,
-  oneOf,
-  type RangeOptions,
-  text,
-  type TextOptions,
-} from './scalar-kinds.js';
+import { boolean, dateTime, integer, json, number, oneOf, text } from './scalar-kinds.js';
 
 /*
  * Decorators of DTO fields, each with parsing, validation and documentation. A field is required unless `optional`.
@@ -29,16 +18,15 @@ import {
  * The same classes document responses. Property names are those of the wire.
  */
 
-export const StringField = (options: TextOptions & FieldOptions = {}): PropertyDecorator =>
-  field(text(options), options);
+const fieldOf =
+  <Options>(kindOf: (options?: Options) => Kind) =>
+  (options?: Options & FieldOptions): PropertyDecorator =>
+    field(kindOf(options), options);
 
-export const IntegerField = (options: RangeOptions & FieldOptions = {}): PropertyDecorator =>
-  field(integer(options), options);
-
-export const NumberField = (options: RangeOptions & FieldOptions = {}): PropertyDecorator =>
-  field(number(options), options);
-
-export const BooleanField = (options: FieldOptions = {}): PropertyDecorator => field(boolean(), options);
+export const StringField = fieldOf(text);
+export const IntegerField = fieldOf(integer);
+export const NumberField = fieldOf(number);
+export const BooleanField = fieldOf(boolean);
 
 /** With `name` the enum is a named schema of the document. */
 export const EnumField = (
@@ -47,7 +35,7 @@ export const EnumField = (
 ): PropertyDecorator => field(oneOf(values, options.name), options);
 
 /** Strict RFC 3339; in a request the property is parsed to a Date. */
-export const DateTimeField = (options: FieldOptions = {}): PropertyDecorator => field(dateTime(), options);
+export const DateTimeField = fieldOf(dateTime);
 
 export const ObjectField = (dto: () => DtoClass, options: FieldOptions = {}): PropertyDecorator =>
   field(object(dto), options);

@@ -1,5 +1,26 @@
-import { ApiProperty } from '@nestjs/swagger';
-import type { Kind, SchemaOptions } from './kind.js';
+import { ApiProperty, type ApiPropertyOptions } from '@nestjs/swagger';
+import { type Issue, pointerOf, prefixIssues } from '#platform/kernel';
+
+/** The source of a value: JSON has types, a query string has text only. */
+export type Source = 'body' | 'query';
+
+export type SchemaOptions = Extract<ApiPropertyOptions, object>;
+
+/** The type of a field: how it is parsed, validated and documented. */
+export interface Kind {
+  readonly schema: SchemaOptions;
+  /** Converts known representations and returns everything else unchanged, so that `check` rejects it. */
+  read(raw: unknown, source: Source): unknown;
+  /** The issues, with pointers relative to this value (`''` is the value itself). */
+  check(value: unknown): Issue[];
+}
+
+export const wrong = (detail: string, pointer = ''): Issue[] => [{ pointer, detail }];
+
+export const isPlainObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Date);
+
+export const below = (key: string | number, issues: readonly Issue[]): Issue[] => prefixIssues(pointerOf(key), issues);
 
 export interface FieldOptions {
   /** The field may be absent. */

@@ -1,9 +1,16 @@
-import { type ArgumentMetadata, Injectable, type PipeTransform } from '@nestjs/common';
+import {
+  type ArgumentMetadata,
+  type CanActivate,
+  type ExecutionContext,
+  Injectable,
+  type PipeTransform,
+} from '@nestjs/common';
+import type { Request } from 'express';
 import { isStorableText, type Issue, issueSentence, isUid, isUuid, pointerOf } from '#platform/kernel';
+import { requestStateOf } from '../edge/request-state.js';
 import { ProblemError } from '../problems/problem-error.js';
-import { fieldsOf } from './field.js';
-import { isPlainObject, type Source } from './kind.js';
-import { checkDto, type DtoClass, isOptionalBody, readDto } from './read-dto.js';
+import { fieldsOf, isPlainObject, type Source } from './field.js';
+import { checkDto, type DtoClass, isOptionalBody, readDto, unknownField } from './read-dto.js';
 
 const NO_DTO: ReadonlySet<unknown> = new Set([undefined, Object, String, Number, Boolean, Array]);
 const MAX_REPORTED = 100;
@@ -31,8 +38,28 @@ export class InputPipe implements PipeTransform {
   }
 }
 
+/**
+ * Rejects unknown query parameters, also on operations without parameters: a filter that is misspelled, or sent to the wrong
+ * operation, must not be ignored.
+ */
+@Injectable()
+export class QueryGuard implements CanActivate {
+  canActivate(context: ExecutionContext): boolean {
+    const request = context.switchToHttp().getRequest<Request>();
+    const { route } = requestStateOf(request);
+    if (route?.operation === undefined || !request.originalUrl.includes('?')) return true;
+    const known = route.query === undefined ? [] : [...fieldsOf(route.query).keys()];
+    const unknown = Object.keys(request.query).filter((name) => !known.includes(name));
+    rejectIssues(
+      'query',
+      unknown.map((name) => unknownField(name, known)),
+    );
+    return true;
+  }
+}
+
 /** Throws a 400 with all issues, if there are any. */
-export function rejectIssues(source: Source, issues: readonly Issue[]): void {
+function rejectIssues(source: Source, issues: readonly Issue[]): void {
   if (issues.length === 0) return;
   const reported = issues.slice(0, MAX_REPORTED);
   const place = source === 'query' ? 'Query parameter ' : '';

@@ -1,8 +1,7 @@
 import { createRequire } from 'node:module';
 import type * as ClassValidator from 'class-validator';
 import { closestName, type Issue, pointerOf } from '#platform/kernel';
-import { type Field, fieldsOf } from './field.js';
-import { below, type Source, wrong } from './kind.js';
+import { below, type Field, fieldsOf, type Source, wrong } from './field.js';
 
 export type DtoClass<T extends object = object> = new () => T;
 

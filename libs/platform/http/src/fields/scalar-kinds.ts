@@ -1,4 +1,4 @@
-import { type Kind, type SchemaOptions, wrong } from './kind.js';
+import { type Kind, wrong } from './field.js';
 
 export interface TextOptions {
   /** Characters (UTF-16 code units). */
@@ -49,36 +49,31 @@ const rangeText = (noun: string, { min, max }: RangeOptions): string => {
   return `must be ${noun}`;
 };
 
-const rangeSchema = ({ min, max }: RangeOptions): SchemaOptions => ({
-  ...(min !== undefined ? { minimum: min } : {}),
-  ...(max !== undefined ? { maximum: max } : {}),
-});
-
-const inRange = (value: number, { min, max }: RangeOptions): boolean =>
-  value >= (min ?? Number.NEGATIVE_INFINITY) && value <= (max ?? Number.POSITIVE_INFINITY);
-
-export function integer(range: RangeOptions = {}): Kind {
+/** `format`: how a query spells it. The document allows neither `+5`, `1e2` nor ` 5`, and no `5.0` for an integer. */
+function numeric(
+  type: 'integer' | 'number',
+  format: RegExp,
+  isValid: (value: unknown) => boolean,
+  range: RangeOptions,
+): Kind {
+  const { min = Number.NEGATIVE_INFINITY, max = Number.POSITIVE_INFINITY } = range;
+  const detail = rangeText(type === 'integer' ? 'an integer' : 'a number', range);
   return {
-    schema: { type: 'integer', ...rangeSchema(range) },
-    // Digits only: the document does not allow `5.0`, `+5`, `1e2` and ` 5`.
-    read: (raw, source) =>
-      source === 'query' && typeof raw === 'string' && /^-?\d{1,15}$/.test(raw) ? Number(raw) : raw,
-    check: (value) =>
-      Number.isSafeInteger(value) && inRange(value as number, range) ? [] : wrong(rangeText('an integer', range)),
+    schema: {
+      type,
+      ...(range.min !== undefined ? { minimum: range.min } : {}),
+      ...(range.max !== undefined ? { maximum: range.max } : {}),
+    },
+    read: (raw, source) => (source === 'query' && typeof raw === 'string' && format.test(raw) ? Number(raw) : raw),
+    check: (value) => (isValid(value) && (value as number) >= min && (value as number) <= max ? [] : wrong(detail)),
   };
 }
 
-export function number(range: RangeOptions = {}): Kind {
-  return {
-    schema: { type: 'number', ...rangeSchema(range) },
-    read: (raw, source) =>
-      source === 'query' && typeof raw === 'string' && /^-?\d{1,15}(\.\d{1,15})?$/.test(raw) ? Number(raw) : raw,
-    check: (value) =>
-      typeof value === 'number' && Number.isFinite(value) && inRange(value, range)
-        ? []
-        : wrong(rangeText('a number', range)),
-  };
-}
+export const integer = (range: RangeOptions = {}): Kind =>
+  numeric('integer', /^-?\d{1,15}$/, Number.isSafeInteger, range);
+
+export const number = (range: RangeOptions = {}): Kind =>
+  numeric('number', /^-?\d{1,15}(\.\d{1,15})?$/, Number.isFinite, range);
 
 export function boolean(): Kind {
   return {

@@ -1,7 +1,7 @@
 import type { INestApplication } from '@nestjs/common';
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
+import { PERMISSION_EXTENSION } from '../edge/route-options.js';
 import { mapValueModels } from '../fields/composite-kinds.js';
-import { toOpenApi31 } from './json-schema-dialect.js';
 import { type WebhookMessage, webhooksSection } from './webhooks.js';
 import { BEARER_SCHEME, problemExamples, requestExamples } from '../operations/operation.decorator.js';
 
@@ -36,11 +36,13 @@ export function buildDocument(app: INestApplication, options: DocumentOptions): 
     autoTagControllers: false,
     extraModels: [...mapValueModels, ...webhooks.map(({ payload }) => payload)],
   });
+  for (const item of Object.values(document.paths))
+    for (const operation of Object.values(item as Record<string, Operation>)) complete(operation, pathParameters);
   const { schemas, ...components } = document.components ?? {};
   const text = JSON.stringify(document.paths);
   return toOpenApi31({
     ...document,
-    paths: deprecatedLast(withExamples(withDescriptions(withDeepObjects(document.paths), pathParameters))),
+    paths: deprecatedLast(document.paths),
     webhooks: webhooksSection(webhooks),
     components: {
       ...components,
@@ -50,17 +52,28 @@ export function buildDocument(app: INestApplication, options: DocumentOptions): 
   });
 }
 
-/**
- * Objects in a query are sent as `name[key]=value`, which is not the default style of OpenAPI. Without an example Swagger UI
- * fills in invented keys.
- */
-function withDeepObjects(paths: OpenAPIObject['paths']): OpenAPIObject['paths'] {
-  for (const item of Object.values(paths))
-    for (const { parameters } of Object.values(item as Record<string, { parameters?: Parameter[] }>))
-      for (const parameter of parameters ?? [])
-        if (parameter.in === 'query' && parameter.schema?.type === 'object')
-          Object.assign(parameter, { style: 'deepObject', explode: true, example: {} });
-  return paths;
+/** Adds what the decorators of a route cannot say. */
+function complete(operation: Operation, pathParameters: DocumentOptions['pathParameters']): void {
+  for (const parameter of operation.parameters ?? []) {
+    const description = pathParameters[parameter.name];
+    if (parameter.in === 'path' && description !== undefined) Object.assign(parameter, { description });
+    // Objects in a query are sent as `name[key]=value`, which is not the default style of OpenAPI. Without an example
+    // Swagger UI fills in invented keys.
+    if (parameter.in === 'query' && parameter.schema?.type === 'object')
+      Object.assign(parameter, { style: 'deepObject', explode: true, example: {} });
+  }
+  // Without an example Swagger UI invents a body from the patterns of its fields, which no operation accepts.
+  const content = operation.requestBody?.content['application/json'];
+  const example = requestExamples.get(operation.operationId);
+  if (content && example) {
+    const summary = example.fill === undefined ? 'A body that succeeds as it is.' : `Replace first: ${example.fill}.`;
+    content.examples = { example: { summary, value: example.value } };
+  }
+  // Readers of the document see the permission in the description, programs in the extension.
+  const access = operation[PERMISSION_EXTENSION];
+  if (access === undefined) return;
+  const sentence = `Permission: \`${access.permission}\` on the ${access.resource}.`;
+  operation.description = [operation.description, sentence].filter((text) => text !== undefined).join('\n\n');
 }
 
 /** Sorted by path, with deprecated operations at the end. */
@@ -71,35 +84,12 @@ function deprecatedLast(paths: OpenAPIObject['paths']): OpenAPIObject['paths'] {
   return Object.fromEntries([...entries.filter((entry) => !isDeprecated(entry)), ...entries.filter(isDeprecated)]);
 }
 
-/** Without an example Swagger UI invents a body from the patterns of its fields, which no operation accepts. */
-function withExamples(paths: OpenAPIObject['paths']): OpenAPIObject['paths'] {
-  for (const item of Object.values(paths))
-    for (const { operationId, requestBody } of Object.values(item as Record<string, Operation>)) {
-      const content = requestBody?.content['application/json'];
-      const example = requestExamples.get(operationId);
-      if (!content || !example) continue;
-      const summary = example.fill === undefined ? 'A body that succeeds as it is.' : `Replace first: ${example.fill}.`;
-      content.examples = { example: { summary, value: example.value } };
-    }
-  return paths;
-}
-
-function withDescriptions(
-  paths: OpenAPIObject['paths'],
-  descriptions: DocumentOptions['pathParameters'],
-): OpenAPIObject['paths'] {
-  for (const item of Object.values(paths))
-    for (const { parameters } of Object.values(item as Record<string, { parameters?: Parameter[] }>))
-      for (const parameter of parameters ?? []) {
-        const description = descriptions[parameter.name];
-        if (parameter.in === 'path' && description !== undefined) Object.assign(parameter, { description });
-      }
-  return paths;
-}
-
 interface Operation {
   readonly operationId: string;
+  description?: string;
+  readonly [PERMISSION_EXTENSION]?: { readonly permission: string; readonly resource: string };
   readonly deprecated?: boolean;
+  readonly parameters?: readonly Parameter[];
   readonly requestBody?: { readonly content: Record<string, { examples?: object }> };
 }
 
@@ -111,4 +101,28 @@ interface Parameter {
 
 function sorted<T>(record: Record<string, T>): Record<string, T> {
   return Object.fromEntries(Object.entries(record).sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+type Schema = Readonly<Record<string, unknown>>;
+
+/**
+ * The document in the dialect of OpenAPI 3.1, which is JSON Schema 2020-12: there is no `nullable`, a value that may be
+ * null has the type `null` as well. `@nestjs/swagger` writes schemas of 3.0 whatever version the document names.
+ */
+function toOpenApi31(document: OpenAPIObject): OpenAPIObject {
+  return { ...(convert(document) as OpenAPIObject), openapi: '3.1.0' };
+}
+
+function convert(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(convert);
+  if (typeof value !== 'object' || value === null) return value;
+  const converted = Object.fromEntries(Object.entries(value).map(([key, item]) => [key, convert(item)]));
+  return converted.nullable === true ? withNull(converted) : converted;
+}
+
+function withNull({ nullable: _nullable, ...schema }: Schema): Schema {
+  const { type, allOf, ...rest } = schema;
+  if (Array.isArray(allOf)) return { ...rest, anyOf: [...(allOf as unknown[]), { type: 'null' }] };
+  const values = Array.isArray(rest.enum) ? { enum: [...(rest.enum as unknown[]), null] } : {};
+  return { type: [type, 'null'], ...rest, ...values };
 }

@@ -1,9 +1,8 @@
 import { Controller, Get, HttpStatus, Res } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { Response } from 'express';
-import { Public } from '../edge/access.js';
 import { Readiness, type ReadinessReport } from '../edge/readiness.js';
-import { OutsideApi } from '../edge/route-table.js';
+import { OutsideApi, Public } from '../edge/route-options.js';
 
 @Public()
 @OutsideApi()

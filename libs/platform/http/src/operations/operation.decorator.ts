@@ -9,8 +9,8 @@ import {
   getSchemaPath,
 } from '@nestjs/swagger';
 import { ERROR_CODES, type ErrorCode } from '#platform/kernel';
-import { Problem, toProblemDocument } from '../problems/problem.dto.js';
-import { ProblemError } from '../problems/problem-error.js';
+import { Problem, PROBLEM_MEDIA_TYPE, toProblemDocument } from '../problems/problem.dto.js';
+import { CODE_OF_STATUS, ProblemError } from '../problems/problem-error.js';
 
 export const OPERATION = Symbol('headrace:operation');
 export const BEARER_SCHEME = 'bearerAuth';
@@ -18,20 +18,8 @@ export const TEAM_HEADER = 'X-Headrace-Team-Uid';
 /** The header of the published client, with the same meaning. */
 export const TEAM_HEADER_ALIAS = 'X-Warp-Team-Uid';
 
-export type ErrorStatus = 400 | 403 | 404 | 408 | 409 | 412 | 413 | 415 | 422;
+export type ErrorStatus = keyof typeof CODE_OF_STATUS;
 type OpenApiSchema = Extract<Parameters<typeof ApiResponse>[0], { schema: unknown }>['schema'];
-
-const CODE_OF_STATUS: Readonly<Record<ErrorStatus, ErrorCode>> = {
-  400: 'invalid_request',
-  403: 'not_authorized',
-  404: 'resource_not_found',
-  408: 'request_timeout',
-  409: 'conflict',
-  412: 'lease_lost',
-  413: 'payload_too_large',
-  415: 'unsupported_media_type',
-  422: 'operation_not_supported',
-};
 
 /** Errors of every route with a bearer token; one test over all routes proves them. */
 export const SHARED_ERRORS = [
@@ -80,7 +68,7 @@ export interface OperationOptions {
 
 /** Documents an operation and sets its success status. */
 export function Operation(options: OperationOptions): MethodDecorator {
-  const { success, errors } = options;
+  const { id, summary, description, deprecated, success, errors } = options;
   const bearer = options.security !== 'none';
   if (options.request) requestExamples.set(options.id, options.request);
   const codes = [
@@ -91,12 +79,7 @@ export function Operation(options: OperationOptions): MethodDecorator {
     SetMetadata(OPERATION, options),
     HttpCode(success.status),
     ApiTags(options.tag),
-    ApiOperation({
-      operationId: options.id,
-      summary: options.summary,
-      description: options.description,
-      deprecated: options.deprecated,
-    }),
+    ApiOperation({ operationId: id, summary, description, deprecated }),
     ...(bearer ? [ApiBearerAuth(BEARER_SCHEME)] : []),
     ...(options.team
       ? [
@@ -108,37 +91,35 @@ export function Operation(options: OperationOptions): MethodDecorator {
           }),
         ]
       : []),
-    ...successResponse(success),
+    successResponse(success),
     ...problemResponses(codes),
   );
 }
 
-function successResponse(success: OperationOptions['success']): MethodDecorator[] {
-  const { status, description, type, schema, contentType, headers, example } = success;
-  const common = {
-    status,
-    description,
-    ...(headers
-      ? {
-          headers: Object.fromEntries(
-            Object.entries(headers).map(([name, text]) => [
-              name,
-              { description: text, schema: { type: 'string' as const } },
-            ]),
-          ),
-        }
-      : {}),
-  };
-  if (schema === undefined && type !== undefined)
-    return [ApiResponse({ ...common, type, ...(example === undefined ? {} : { example }) })];
-  if (schema === undefined) return [ApiResponse(common)];
-  return [
-    ApiResponse({
-      ...common,
-      content: { [contentType ?? 'application/json']: { schema, ...(example === undefined ? {} : { example }) } },
-    }),
-  ];
+function successResponse(success: OperationOptions['success']): MethodDecorator {
+  const { status, description, type, schema, contentType = 'application/json', headers, example } = success;
+  const common = { status, description, ...(headers ? { headers: headerSchemas(headers) } : {}) };
+  const examples = example === undefined ? {} : { example };
+  if (schema !== undefined) return ApiResponse({ ...common, content: { [contentType]: { schema, ...examples } } });
+  return ApiResponse(type === undefined ? common : { ...common, type, ...examples });
 }
+
+type HeaderSchema = { description: string; schema: { type: 'string' | 'integer' } };
+
+const headerSchemas = (
+  descriptions: Readonly<Record<string, string>>,
+  type: HeaderSchema['schema']['type'] = 'string',
+): Record<string, HeaderSchema> =>
+  Object.fromEntries(
+    Object.entries(descriptions).map(([name, description]) => [name, { description, schema: { type } }]),
+  );
+
+const RETRY_AFTER = headerSchemas({ 'Retry-After': 'Seconds to wait before the next attempt.' }, 'integer');
+const HEADERS_OF_STATUS: Readonly<Record<number, Record<string, HeaderSchema>>> = {
+  401: headerSchemas({ 'WWW-Authenticate': 'Always `Bearer`.' }),
+  429: RETRY_AFTER,
+  503: RETRY_AFTER,
+};
 
 function problemResponses(codes: readonly ErrorCode[]): (MethodDecorator & ClassDecorator)[] {
   const byStatus = new Map<number, Set<ErrorCode>>();
@@ -146,36 +127,21 @@ function problemResponses(codes: readonly ErrorCode[]): (MethodDecorator & Class
     const status = ERROR_CODES[code].status ?? 500;
     byStatus.set(status, (byStatus.get(status) ?? new Set()).add(code));
   }
-  return [
-    ApiExtraModels(Problem),
-    ...[...byStatus].map(([status, members]) =>
-      ApiResponse({
-        status,
-        description: [...members].map((code) => `\`${code}\`: ${ERROR_CODES[code].explanation}`).join('\n\n'),
-        ...(status === 429 || status === 503
-          ? {
-              headers: {
-                'Retry-After': {
-                  description: 'Seconds to wait before the next attempt.',
-                  schema: { type: 'integer' as const },
-                },
-              },
-            }
-          : {}),
-        ...(status === 401
-          ? {
-              headers: { 'WWW-Authenticate': { description: 'Always `Bearer`.', schema: { type: 'string' as const } } },
-            }
-          : {}),
-        content: {
-          'application/problem+json': {
-            schema: { $ref: getSchemaPath(Problem) },
-            examples: Object.fromEntries([...members].map((code) => [code, { $ref: `#/components/examples/${code}` }])),
-          },
+  const responses = [...byStatus].map(([status, members]) => {
+    const headers = HEADERS_OF_STATUS[status];
+    return ApiResponse({
+      status,
+      description: [...members].map((code) => `\`${code}\`: ${ERROR_CODES[code].explanation}`).join('\n\n'),
+      ...(headers ? { headers } : {}),
+      content: {
+        [PROBLEM_MEDIA_TYPE]: {
+          schema: { $ref: getSchemaPath(Problem) },
+          examples: Object.fromEntries([...members].map((code) => [code, { $ref: `#/components/examples/${code}` }])),
         },
-      }),
-    ),
-  ];
+      },
+    });
+  });
+  return [ApiExtraModels(Problem), ...responses];
 }
 
 /** One example per error code that is used; operations refer to them. */
@@ -183,14 +149,10 @@ export function problemExamples(
   isUsed: (code: ErrorCode) => boolean,
 ): Record<string, { summary: string; value: Problem }> {
   const place = { publicUrl: '', instance: '/api/v1/agent/runs', traceId: '4bf92f3577b34da6a3ce929d0e0e4736' };
-  const answers = (Object.keys(ERROR_CODES) as ErrorCode[]).filter(isUsed).sort();
-  return Object.fromEntries(
-    answers.map((code) => [
-      code,
-      {
-        summary: ERROR_CODES[code].title,
-        value: toProblemDocument(new ProblemError(code, ERROR_CODES[code].explanation), place),
-      },
-    ]),
-  );
+  const exampleOf = (code: ErrorCode) => {
+    const { title, explanation } = ERROR_CODES[code];
+    return { summary: title, value: toProblemDocument(new ProblemError(code, explanation), place) };
+  };
+  const codes = (Object.keys(ERROR_CODES) as ErrorCode[]).filter(isUsed).sort();
+  return Object.fromEntries(codes.map((code) => [code, exampleOf(code)]));
 }

@@ -1,5 +1,22 @@
 import { ERROR_CODES, type ErrorCode, type Issue } from '#platform/kernel';
 
+/** The code of errors that have a status only. */
+export const CODE_OF_STATUS = {
+  400: 'invalid_request',
+  401: 'authentication_required',
+  403: 'not_authorized',
+  404: 'resource_not_found',
+  405: 'method_not_allowed',
+  408: 'request_timeout',
+  409: 'conflict',
+  412: 'lease_lost',
+  413: 'payload_too_large',
+  415: 'unsupported_media_type',
+  422: 'operation_not_supported',
+  429: 'rate_limited',
+  503: 'resource_unavailable',
+} as const satisfies Readonly<Record<number, ErrorCode>>;
+
 export interface ProblemOptions {
   /** Validation: one entry per failing field. */
   readonly errors?: readonly Issue[];

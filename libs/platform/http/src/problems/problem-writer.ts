@@ -2,14 +2,12 @@ import { type ArgumentsHost, Catch, type ExceptionFilter, Injectable, Logger, No
 import type { Request, Response } from 'express';
 import { Settings } from '#platform/config';
 import { sqlState } from '#platform/persistence';
-import { requestStateOf } from '../edge/request-state.js';
+import { pathOf, requestStateOf } from '../edge/request-state.js';
 import { API_PREFIX, RouteTable } from '../edge/route-table.js';
-import { toProblemDocument } from './problem.dto.js';
+import { problemHeaders, toProblemDocument } from './problem.dto.js';
 import { ProblemError } from './problem-error.js';
 import { toProblemError } from './to-problem-error.js';
 
-export const PROBLEM_MEDIA_TYPE = 'application/problem+json';
-const MAX_INSTANCE = 2048;
 const MAX_DATABASE_MESSAGE = 200;
 /** Path of webhooks on the ingress, which has a separate listener. */
 const INGRESS_PREFIX = '/webhooks/w/';
@@ -34,15 +32,11 @@ export class ProblemWriter {
       response.destroy();
       return;
     }
-    const { headers, retryAfterSeconds } = problem.options;
-    if (headers) response.set(headers);
-    if (retryAfterSeconds !== undefined) response.set('Retry-After', String(Math.max(1, Math.ceil(retryAfterSeconds))));
-    if (problem.status === 401) response.set('WWW-Authenticate', 'Bearer');
     response.removeHeader('Content-Disposition');
-    response.status(problem.status).set('Content-Type', PROBLEM_MEDIA_TYPE);
+    response.status(problem.status).set(problemHeaders(problem));
     const document = toProblemDocument(problem, {
       publicUrl: this.settings.publicUrl,
-      instance: pathOf(request).slice(0, MAX_INSTANCE),
+      instance: pathOf(request),
       traceId: state.context.traceId,
     });
     response.end(JSON.stringify(document));
@@ -53,13 +47,10 @@ export class ProblemWriter {
     const allowed = this.routes.methodsOf(pathOf(request));
     if (allowed.length === 0)
       return new ProblemError('resource_not_found', this.noRoute(request.method, pathOf(request)));
-    return new ProblemError(
-      'method_not_allowed',
-      `Method ${request.method} is not allowed; allowed: ${allowed.join(', ')}.`,
-      {
-        headers: { Allow: allowed.join(', ') },
-      },
-    );
+    const list = allowed.join(', ');
+    return new ProblemError('method_not_allowed', `Method ${request.method} is not allowed; allowed: ${list}.`, {
+      headers: { Allow: list },
+    });
   }
 
   private noRoute(method: string, path: string): string {
@@ -78,12 +69,6 @@ export class ProblemWriter {
     if (problem.status === 503) this.logger.warn(problem.detail, fields);
     else this.logger.error(cause instanceof Error ? loggedMessage(cause) : problem.detail, fields);
   }
-}
-
-export function pathOf(request: Request): string {
-  const url = request.originalUrl;
-  const query = url.indexOf('?');
-  return query === -1 ? url : url.slice(0, query);
 }
 
 /** The stack with the stacks of its causes. Properties are left out, because a failed query has its parameters there. */

@@ -1,3 +1,4 @@
+import { STATUS_CODES } from 'node:http';
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { ERROR_CODES, type ErrorCode } from '#platform/kernel';
 import type { ProblemError } from './problem-error.js';
@@ -29,6 +30,9 @@ export class ProblemDiagnostic {
   @ApiProperty({ description: 'Text for people.' })
   message: string;
 }
+
+export const PROBLEM_MEDIA_TYPE = 'application/problem+json';
+const MAX_INSTANCE = 2048;
 
 /** RFC 9457 document; media type `application/problem+json`. */
 export class Problem {
@@ -86,7 +90,7 @@ export function toProblemDocument(problem: ProblemError, { publicUrl, instance, 
     title,
     status: problem.status,
     detail: problem.detail,
-    instance,
+    instance: instance.slice(0, MAX_INSTANCE),
     error_code: problem.code,
     retryable,
     error: `${title}: ${problem.detail}`,
@@ -95,4 +99,36 @@ export function toProblemDocument(problem: ProblemError, { publicUrl, instance, 
       ? { errors: problem.options.errors.map(({ pointer, detail }) => ({ pointer, detail })) }
       : {}),
   };
+}
+
+/** The headers of a problem document. */
+export function problemHeaders({ status, options }: ProblemError): Record<string, string> {
+  const { headers = {}, retryAfterSeconds } = options;
+  return {
+    'Content-Type': PROBLEM_MEDIA_TYPE,
+    ...headers,
+    ...(retryAfterSeconds === undefined ? {} : { 'Retry-After': String(Math.max(1, Math.ceil(retryAfterSeconds))) }),
+    ...(status === 401 ? { 'WWW-Authenticate': 'Bearer' } : {}),
+  };
+}
+
+/**
+ * A complete HTTP response with a problem document, to be written to a socket that is closed afterwards. `hidesTrace` omits
+ * `instance` and `trace_id`.
+ */
+export function rawProblem(problem: ProblemError, place: ProblemPlace, hidesTrace = false): string {
+  const document = toProblemDocument(problem, place);
+  const body = JSON.stringify(hidesTrace ? { ...document, instance: undefined, trace_id: undefined } : document);
+  const headers = {
+    ...problemHeaders(problem),
+    'Content-Length': Buffer.byteLength(body),
+    ...(hidesTrace ? {} : { 'X-Trace-Id': place.traceId }),
+    Connection: 'close',
+  };
+  return [
+    `HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status] ?? 'Error'}`,
+    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
+    '',
+    body,
+  ].join('\r\n');
 }

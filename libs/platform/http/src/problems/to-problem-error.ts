@@ -1,23 +1,7 @@
 import { HttpException } from '@nestjs/common';
 import type { ErrorCode } from '#platform/kernel';
 import { isDatabaseUnavailable, QUERY_CANCELED, sqlState } from '#platform/persistence';
-import { ProblemError } from './problem-error.js';
-
-const CODE_BY_STATUS: Readonly<Record<number, ErrorCode>> = {
-  400: 'invalid_request',
-  401: 'authentication_required',
-  403: 'not_authorized',
-  404: 'resource_not_found',
-  405: 'method_not_allowed',
-  408: 'request_timeout',
-  409: 'conflict',
-  412: 'lease_lost',
-  413: 'payload_too_large',
-  415: 'unsupported_media_type',
-  422: 'operation_not_supported',
-  429: 'rate_limited',
-  503: 'resource_unavailable',
-};
+import { CODE_OF_STATUS, ProblemError } from './problem-error.js';
 
 const RETRY_SOON_SECONDS = 2;
 
@@ -26,28 +10,18 @@ export const INCOMPLETE_BODY = 'The body ended before it was complete.';
 /** The problem for an error. An unknown error is an internal error whose cause is not shown to the caller. */
 export function toProblemError(error: unknown): ProblemError {
   if (error instanceof ProblemError) return error;
-  if (isDatabaseUnavailable(error)) {
-    return new ProblemError('resource_unavailable', 'The database is temporarily unavailable.', {
-      retryAfterSeconds: RETRY_SOON_SECONDS,
-      cause: error,
-    });
-  }
-  if (sqlState(error) === QUERY_CANCELED) {
-    return new ProblemError(
-      'resource_unavailable',
-      'The query was cancelled because it took too long. Use narrower filters, or try again.',
-      {
-        retryAfterSeconds: RETRY_SOON_SECONDS,
-        cause: error,
-      },
-    );
-  }
+  if (isDatabaseUnavailable(error)) return unavailable('The database is temporarily unavailable.', error);
+  if (sqlState(error) === QUERY_CANCELED)
+    return unavailable('The query was cancelled because it took too long. Use narrower filters, or try again.', error);
   if (error instanceof HttpException) return fromStatus(error.getStatus(), error.message, error);
   if (isHttpError(error)) return fromHttpError(error);
   if (error instanceof URIError)
     return new ProblemError('invalid_request', 'The path contains an invalid percent encoding.', { cause: error });
   return internal(error);
 }
+
+const unavailable = (detail: string, cause: unknown): ProblemError =>
+  new ProblemError('resource_unavailable', detail, { retryAfterSeconds: RETRY_SOON_SECONDS, cause });
 
 /** Errors of Express middleware (package http-errors) have a status, those of body-parser also a type. */
 interface HttpError extends Error {
@@ -61,30 +35,23 @@ function isHttpError(error: unknown): error is HttpError {
 }
 
 function fromHttpError(error: HttpError): ProblemError {
+  const problem = (code: ErrorCode, detail: string): ProblemError => new ProblemError(code, detail, { cause: error });
   switch (error.type) {
     case 'entity.too.large':
-      return new ProblemError('payload_too_large', `The body must not exceed ${error.limit ?? 0} bytes.`, {
-        cause: error,
-      });
+      return problem('payload_too_large', `The body must not exceed ${error.limit ?? 0} bytes.`);
     case 'encoding.unsupported':
-      return new ProblemError(
-        'unsupported_media_type',
-        'Content-Encoding is not supported; send the body without one.',
-        { cause: error },
-      );
+      return problem('unsupported_media_type', 'Content-Encoding is not supported; send the body without one.');
     case 'request.aborted':
-      return new ProblemError('invalid_request', INCOMPLETE_BODY, { cause: error });
+      return problem('invalid_request', INCOMPLETE_BODY);
     case 'request.size.invalid':
-      return new ProblemError('invalid_request', 'The length of the body differs from Content-Length.', {
-        cause: error,
-      });
+      return problem('invalid_request', 'The length of the body differs from Content-Length.');
     default:
       return fromStatus(error.status, error.message, error);
   }
 }
 
 function fromStatus(status: number, message: string, cause: unknown): ProblemError {
-  const code = CODE_BY_STATUS[status];
+  const code = (CODE_OF_STATUS as Readonly<Record<number, ErrorCode>>)[status];
   if (code !== undefined) return new ProblemError(code, message, { cause });
   return status >= 400 && status < 500 ? new ProblemError('invalid_request', message, { cause }) : internal(cause);
 }

@@ -1,16 +1,9 @@
 import pg from 'pg';
 import { CONNECT_TIMEOUT_MS, sessionOptions } from '../connection-options.js';
 import { isDatabaseUnavailable } from '../database-error.js';
-import { surviveConnectionLoss } from '../survive-connection-loss.js';
+import { openPool } from '../survive-connection-loss.js';
 import type { MigrationFile } from './migration-files.js';
-import {
-  assertUpgradable,
-  isAdopted,
-  type MigrationPlan,
-  readSchemaState,
-  SchemaBehindError,
-  type SchemaState,
-} from './schema-state.js';
+import { assertUpgradable, isAdopted, type MigrationPlan, readSchemaState, type SchemaState } from './schema-state.js';
 
 /** Spells "HEAD"; serialises migrating processes of one database, also those of earlier versions. */
 const MIGRATION_LOCK = 0x48454144;
@@ -27,8 +20,7 @@ export interface MigrateOptions {
  * `SchemaError` for a database that this program must not change.
  */
 export async function migrate({ databaseUrl, plan, also }: MigrateOptions): Promise<string[]> {
-  const pool = new pg.Pool({ connectionString: databaseUrl, max: 1, connectionTimeoutMillis: CONNECT_TIMEOUT_MS });
-  surviveConnectionLoss(pool);
+  const pool = openPool(databaseUrl);
   const client = await pool.connect();
   try {
     await client.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK]);
@@ -42,13 +34,6 @@ export async function migrate({ databaseUrl, plan, also }: MigrateOptions): Prom
     client.release(true);
     await pool.end();
   }
-}
-
-/** Throws a `SchemaError` unless the schema is that of this program: applications never migrate, they only check. */
-export async function assertMigrated(pool: pg.Pool, plan: MigrationPlan): Promise<void> {
-  const state = await readSchemaState(pool, plan);
-  assertUpgradable(state, plan);
-  if (state.pending.length > 0) throw new SchemaBehindError(state.pending.map(({ name }) => name));
 }
 
 /** On a connection with the session options of the applications: extensions are created in the first schema of its path. */

@@ -17,7 +17,6 @@ export interface MigrationFile {
   readonly source: string;
   readonly isRepeatable: boolean;
   readonly sql: string;
-  /** SHA-256 of the text. */
   readonly checksum: string;
 }
 
@@ -38,7 +37,6 @@ export function readMigrations(sources: readonly MigrationSource[]): MigrationFi
   return files;
 }
 
-/** The date of a file that runs once. */
 export const dateOf = (name: string): string => name.slice(name.indexOf('/') + 1).slice(0, 'yyyy-mm-dd'.length);
 
 const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);

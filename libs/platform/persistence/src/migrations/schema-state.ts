@@ -6,7 +6,6 @@ import { dateOf, type MigrationFile } from './migration-files.js';
 export interface EarlierSchema {
   /** Names of all earlier migrations. A database that has them all has what the files up to `baseline` create. */
   readonly migrations: readonly string[];
-  /** A date, such as 2026-11-22. */
   readonly baseline: string;
   /** What an operator does first whose database has only some of them. */
   readonly advice: string;
@@ -96,52 +95,49 @@ function compareCurrent(applied: readonly AppliedFile[], { files }: MigrationPla
   return { kind: 'current', ...state, missing: [] };
 }
 
-/** The program and the schema of its database do not fit. */
-export class SchemaError extends Error {}
+/**
+ * The program and the schema of its database do not fit. `behind`: the database lacks migrations. `ahead`: it has migrations of
+ * a newer version. `too_old`: it lacks migrations that this program no longer has. `changed`: a file that runs once was edited
+ * after it was applied, so that the database does not have what the file contains.
+ */
+export class SchemaError extends Error {
+  override readonly name = 'SchemaError';
 
-/** The program is newer than the database. */
-export class SchemaBehindError extends SchemaError {
-  constructor(pending: readonly string[]) {
-    super(
-      `The database schema is behind by ${pending.length} migration(s) (${pending.join(', ')}). Run \`headrace migrate\`.`,
-    );
-    this.name = 'SchemaBehindError';
+  constructor(
+    readonly reason: 'behind' | 'ahead' | 'too_old' | 'changed',
+    message: string,
+  ) {
+    super(message);
   }
 }
 
-/** The database is newer than the program. */
-export class SchemaAheadError extends SchemaError {
-  constructor(unknown: readonly string[]) {
-    super(
-      `The database schema is newer than this version of Headrace: it has ${unknown.length} migration(s) that this version does not know (${unknown.join(', ')}). Start the version that wrote them, or a newer one; an older version can only use a backup that was made before.`,
-    );
-    this.name = 'SchemaAheadError';
-  }
-}
-
-/** The database lacks migrations that this program no longer has. */
-export class SchemaTooOldError extends SchemaError {
-  constructor(missing: readonly string[], advice: string) {
-    super(
-      `The database schema is too old for this version of Headrace: it lacks ${missing.length} earlier migration(s) (${missing.join(', ')}). ${advice}`,
-    );
-    this.name = 'SchemaTooOldError';
-  }
-}
-
-/** A file that runs once was edited afterwards: what the database has is not what the file says. */
-export class MigrationChangedError extends SchemaError {
-  constructor(changed: readonly string[]) {
-    super(
-      `${changed.length} migration(s) were changed after they were applied to this database (${changed.join(', ')}). Restore the files, and write the change into a new migration.`,
-    );
-    this.name = 'MigrationChangedError';
-  }
-}
+const count = (names: readonly string[], noun = 'migration(s)'): string =>
+  `${names.length} ${noun} (${names.join(', ')})`;
 
 /** Throws unless this program may bring the database to its own schema. */
 export function assertUpgradable({ unknown, missing, changed }: SchemaState, { earlier }: MigrationPlan): void {
-  if (unknown.length > 0) throw new SchemaAheadError(unknown);
-  if (missing.length > 0) throw new SchemaTooOldError(missing, earlier.advice);
-  if (changed.length > 0) throw new MigrationChangedError(changed);
+  if (unknown.length > 0)
+    throw new SchemaError(
+      'ahead',
+      `The database schema is newer than this version of Headrace: it has ${count(unknown, 'migration(s) that this version does not know')}. Start the version that wrote them, or a newer one; an older version can only use a backup that was made before.`,
+    );
+  if (missing.length > 0)
+    throw new SchemaError(
+      'too_old',
+      `The database schema is too old for this version of Headrace: it lacks ${count(missing, 'earlier migration(s)')}. ${earlier.advice}`,
+    );
+  if (changed.length > 0)
+    throw new SchemaError(
+      'changed',
+      `${count(changed, 'migration(s) were changed after they were applied to this database')}. Restore the files, and write the change into a new migration.`,
+    );
+}
+
+/** Throws unless the schema is that of this program: applications never migrate, they only check. */
+export async function assertMigrated(pool: pg.Pool, plan: MigrationPlan): Promise<void> {
+  const state = await readSchemaState(pool, plan);
+  assertUpgradable(state, plan);
+  const pending = state.pending.map(({ name }) => name);
+  if (pending.length > 0)
+    throw new SchemaError('behind', `The database schema is behind by ${count(pending)}. Run \`headrace migrate\`.`);
 }

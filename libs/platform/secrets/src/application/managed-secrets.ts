@@ -1,21 +1,88 @@
 import { Injectable } from '@nestjs/common';
-import type { Queryable } from '#platform/persistence';
+import { Database, type Queryable } from '#platform/persistence';
 import {
   brokenValueRule,
   MANAGED_SECRET,
+  MAX_SECRETS_PER_TEAM,
   type SecretPurpose,
   type SecretRecord,
   WEBHOOK_SECRET_PREFIX,
 } from '../domain/managed-secret.js';
 import { ManagedSecretsStore, type StoredValue } from '../persistence/managed-secrets.store.js';
 import { SecretBox } from '../secret-box.js';
-import { SecretChangeListeners, SecretRejectedError } from './secret-change-listeners.js';
+
+export interface ChangedSecret {
+  readonly teamUid: string;
+  readonly name: string;
+  readonly version: number;
+  /** In clear. */
+  readonly value: string;
+}
+
+/** A new value of a secret that one of its users cannot use. */
+export class SecretRejectedError extends Error {
+  /** `reason` completes "`value` …", names what cannot use it, and never contains the value. */
+  constructor(readonly reason: string) {
+    super(`The value of a managed secret ${reason}.`);
+    this.name = 'SecretRejectedError';
+  }
+}
+
+/** Extension point for libraries that keep copies of managed secrets, or that prevent the deletion of a secret in use. */
+export abstract class SecretChangeListener {
+  /**
+   * Called in the transaction that gives a secret a new value, with the secret's row locked; the listener updates its copies
+   * in the same transaction. Throws a {@link SecretRejectedError} when the value cannot be used; the transaction is then
+   * rolled back.
+   */
+  abstract changed(tx: Queryable, secret: ChangedSecret): Promise<void>;
+  /** What uses the secret and so prevents its deletion, for people: `webhook deploys (uid …)`. */
+  abstract usedBy(tx: Queryable, teamUid: string, name: string): Promise<readonly string[]>;
+}
+
+/** The listeners of this process. Every process that changes managed secrets must register all of them. */
+@Injectable()
+export class SecretChangeListeners {
+  private readonly listeners: SecretChangeListener[] = [];
+
+  register(listener: SecretChangeListener): void {
+    this.listeners.push(listener);
+  }
+
+  /** Calls them one after the other: the transaction has one connection. */
+  async changed(tx: Queryable, secret: ChangedSecret): Promise<void> {
+    for (const listener of this.listeners) await listener.changed(tx, secret);
+  }
+
+  async usedBy(tx: Queryable, teamUid: string, name: string): Promise<readonly string[]> {
+    const users: string[] = [];
+    for (const listener of this.listeners) users.push(...(await listener.usedBy(tx, teamUid, name)));
+    return users;
+  }
+}
 
 export type DeleteSecretResult =
   | { readonly kind: 'deleted' }
   | { readonly kind: 'not_found' }
   /** `by`: its users, for people. */
   | { readonly kind: 'in_use'; readonly by: readonly string[] };
+
+export type PutSecretResult =
+  | { readonly kind: 'stored'; readonly secret: SecretRecord }
+  /** `reason` completes "`value` …". */
+  | { readonly kind: 'invalid_value'; readonly reason: string }
+  | { readonly kind: 'limit_reached'; readonly limit: number }
+  /** It cannot become a secret for runs: these webhooks, named for people, authenticate senders with it. */
+  | { readonly kind: 'in_use'; readonly by: readonly string[] }
+  /** Names of this form are for webhooks. */
+  | { readonly kind: 'reserved_name' };
+
+/** Rolls back a transaction with the result that the caller receives. */
+class Rollback extends Error {
+  constructor(readonly result: PutSecretResult) {
+    super('The transaction is rolled back.');
+  }
+}
 
 interface NewValue {
   readonly teamUid: string;
@@ -29,12 +96,13 @@ interface SecretValue {
 }
 
 /**
- * Managed secrets for other libraries, in the caller's transaction. Order of locks: the secret first, then what uses it, the
+ * Managed secrets; methods with `tx` work in the caller's transaction. Order of locks: the secret first, then what uses it, the
  * team's count last.
  */
 @Injectable()
 export class ManagedSecrets {
   constructor(
+    private readonly database: Database,
     private readonly store: ManagedSecretsStore,
     private readonly box: SecretBox,
     private readonly listeners: SecretChangeListeners,
@@ -55,13 +123,36 @@ export class ManagedSecrets {
   }
 
   /**
-   * Creates or updates a secret for a person. Null: the team has `limit` secrets already, and the transaction must be rolled
-   * back. `purpose` null keeps the stored one; a new secret is for runs, unless its name is reserved for webhooks.
+   * Creates or updates a secret for a user, who has been authorized before; copies follow in the same transaction. `purpose`
+   * null keeps the stored one; a new secret is for runs, unless its name is reserved for webhooks.
    */
-  async putWithin(tx: Queryable, secret: NewValue, limit: number): Promise<SecretRecord | null> {
-    const isReserved = secret.name.startsWith(WEBHOOK_SECRET_PREFIX);
-    const record = await this.write(tx, isReserved ? { ...secret, purpose: 'webhook' } : secret);
-    return record.version > 1 || (await this.store.countCreated(tx, secret.teamUid, limit)) ? record : null;
+  async putOfTeam(
+    teamUid: string,
+    name: string,
+    { value, purpose }: Pick<NewValue, 'value' | 'purpose'>,
+  ): Promise<PutSecretResult> {
+    const isReserved = name.startsWith(WEBHOOK_SECRET_PREFIX);
+    if (purpose === 'run' && isReserved) return { kind: 'reserved_name' };
+    try {
+      const secret = await this.database.transaction(async (tx) => {
+        const record = await this.write(tx, { teamUid, name, value, purpose: isReserved ? 'webhook' : purpose });
+        if (record.version === 1 && !(await this.store.countCreated(tx, teamUid, MAX_SECRETS_PER_TEAM)))
+          throw new Rollback({ kind: 'limit_reached', limit: MAX_SECRETS_PER_TEAM });
+        const by = purpose === 'run' ? await this.listeners.usedBy(tx, teamUid, name) : [];
+        if (by.length > 0) throw new Rollback({ kind: 'in_use', by });
+        return record;
+      });
+      return { kind: 'stored', secret };
+    } catch (error) {
+      if (error instanceof Rollback) return error.result;
+      if (error instanceof SecretRejectedError) return { kind: 'invalid_value', reason: error.reason };
+      throw error;
+    }
+  }
+
+  /** All of the team, by name. */
+  list(teamUid: string): Promise<SecretRecord[]> {
+    return this.store.list(teamUid);
   }
 
   /**
@@ -92,15 +183,14 @@ export class ManagedSecrets {
     return this.store.versions(tx, teamUid, names, null);
   }
 
-  /** What uses the secret, for people. */
-  usedBy(tx: Queryable, teamUid: string, name: string): Promise<readonly string[]> {
-    return this.listeners.usedBy(tx, teamUid, name);
+  deleteOfTeam(teamUid: string, name: string): Promise<DeleteSecretResult> {
+    return this.database.transaction((tx) => this.delete(tx, teamUid, name));
   }
 
   /** Deletes it unless something uses it. */
   async delete(tx: Queryable, teamUid: string, name: string): Promise<DeleteSecretResult> {
     if (!(await this.store.lock(tx, teamUid, name))) return { kind: 'not_found' };
-    const by = await this.usedBy(tx, teamUid, name);
+    const by = await this.listeners.usedBy(tx, teamUid, name);
     if (by.length > 0) return { kind: 'in_use', by };
     await this.store.delete(tx, teamUid, name);
     await this.store.countDeleted(tx, teamUid);

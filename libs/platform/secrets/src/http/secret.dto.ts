@@ -22,20 +22,16 @@ const PURPOSE = {
   description: '`run`: runs can receive the value. `webhook`: only webhooks use the value, to authenticate senders.',
 } as const;
 
-export class SecretVersion {
-  @StringField({ example: 'ci-webhook', description: 'Name of the secret.' }) name: string;
-  @EnumField(SECRET_PURPOSES, PURPOSE) purpose: SecretPurpose;
-  @IntegerField({ description: 'Version of the value: starts at 1 and increases with every new value.' })
-  version: number;
-  @DateTimeField({ description: 'Time of creation.' }) created_at: string;
-  @DateTimeField({ description: 'Time at which the current value was stored.' }) updated_at: string;
-}
-
 export class SecretItem {
   @StringField({ example: 'ci-webhook', description: 'Name of the secret.' }) name: string;
   @EnumField(SECRET_PURPOSES, PURPOSE) purpose: SecretPurpose;
   @DateTimeField({ description: 'Time of creation.' }) created_at: string;
   @DateTimeField({ description: 'Time at which the current value was stored.' }) updated_at: string;
+}
+
+export class SecretVersion extends SecretItem {
+  @IntegerField({ description: 'Version of the value: starts at 1 and increases with every new value.' })
+  version: number;
 }
 
 export class ListSecretsResponse {

@@ -1,8 +1,7 @@
 import { Body, Controller, Delete, Get, Param, type PipeTransform, Put } from '@nestjs/common';
 import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
 import { invalidInput, limitReached, notFound, Operation, pathId, ProblemError, teamRequired } from '#platform/http';
-import type { DeleteSecretResult } from '../application/managed-secrets.js';
-import { type PutSecretResult, TeamSecrets } from '../application/team-secrets.js';
+import { type DeleteSecretResult, ManagedSecrets, type PutSecretResult } from '../application/managed-secrets.js';
 import { SECRET_NAME, SECRET_NAME_RULE, type SecretRecord } from '../domain/managed-secret.js';
 import { ListSecretsResponse, PutSecretRequest, type SecretItem, SecretVersion } from './secret.dto.js';
 
@@ -21,23 +20,21 @@ const newSecretName: PipeTransform<string, string> = {
 
 @Controller('secrets')
 export class SecretsController {
-  constructor(private readonly secrets: TeamSecrets) {}
+  constructor(private readonly secrets: ManagedSecrets) {}
 
   @Get()
   @Authorize('secrets:manage')
   @Operation({
     id: 'listSecrets',
     summary: 'List secrets',
-    description:
-      'Names and dates of the managed secrets of the team, sorted by name. Values are never returned. Requires the role admin or owner.',
+    description: 'Names and dates of the managed secrets of the team, sorted by name. Values are never returned.',
     tag: TAG,
     team: true,
     success: { status: 200, description: 'The managed secrets of the team.', type: ListSecretsResponse },
     errors: [400, 403],
   })
   async listSecrets(@CurrentCaller() caller: Caller): Promise<ListSecretsResponse> {
-    const secrets = await this.secrets.list(teamOf(caller));
-    return { secrets: secrets.map(presentSecret) };
+    return { secrets: (await this.secrets.list(teamOf(caller))).map(presentSecret) };
   }
 
   @Put(':name')
@@ -46,7 +43,7 @@ export class SecretsController {
     id: 'putSecret',
     summary: 'Create or update a secret',
     description:
-      'The value is encrypted at rest and never returned. Webhooks that use the secret use the new value at once, unless a factory definition manages them. A team can have at most 1,000 secrets. Requires the role admin or owner.',
+      'The value is encrypted at rest and never returned. Webhooks that use the secret use the new value at once, unless a factory definition manages them. A team can have at most 1,000 secrets.',
     tag: TAG,
     team: true,
     request: { value: { value: 'replace-this-value' } },
@@ -58,7 +55,7 @@ export class SecretsController {
     @Param('name', newSecretName) name: string,
     @Body() { value, purpose }: PutSecretRequest,
   ): Promise<SecretVersion> {
-    const result = await this.secrets.put(teamOf(caller), name, { value, purpose: purpose ?? null });
+    const result = await this.secrets.putOfTeam(teamOf(caller), name, { value, purpose: purpose ?? null });
     if (result.kind !== 'stored') throw problemOf(result);
     return { ...presentSecret(result.secret), version: result.secret.version };
   }
@@ -68,15 +65,14 @@ export class SecretsController {
   @Operation({
     id: 'deleteSecret',
     summary: 'Delete a secret',
-    description:
-      'A secret that is in use cannot be deleted; `detail` names its users. Requires the role admin or owner.',
+    description: 'A secret that is in use cannot be deleted; `detail` names its users.',
     tag: TAG,
     team: true,
     success: { status: 204, description: 'Deleted.' },
     errors: [400, 403, 404, 409],
   })
   async deleteSecret(@CurrentCaller() caller: Caller, @Param('name', pathId(SECRET_NAME)) name: string): Promise<void> {
-    const result = await this.secrets.delete(teamOf(caller), name);
+    const result = await this.secrets.deleteOfTeam(teamOf(caller), name);
     if (result.kind !== 'deleted') throw problemOf(result);
   }
 }

@@ -1,16 +1,8 @@
 import { Injectable } from '@nestjs/common';
-import { Database, type Queryable } from '#platform/persistence';
+import { Database, type Queryable, writtenRow } from '#platform/persistence';
 import type { SecretPurpose, SecretRecord } from '../domain/managed-secret.js';
 
-interface Row {
-  name: string;
-  purpose: SecretPurpose;
-  version: number;
-  created_at: Date;
-  updated_at: Date;
-}
-
-const COLUMNS = 'name, purpose, version, created_at, updated_at';
+const COLUMNS = 'name, purpose, version, created_at AS "createdAt", updated_at AS "updatedAt"';
 
 export interface StoredValue {
   version: number;
@@ -25,12 +17,11 @@ export class ManagedSecretsStore {
   constructor(private readonly database: Database) {}
 
   /** All of the team, by name. */
-  async list(teamUid: string): Promise<SecretRecord[]> {
-    const rows = await this.database.query<Row>(
+  list(teamUid: string): Promise<SecretRecord[]> {
+    return this.database.query<SecretRecord>(
       `SELECT ${COLUMNS} FROM managed_secrets WHERE team_uid = $1 ORDER BY lower(name), name LIMIT ${MAX_LISTED}`,
       [teamUid],
     );
-    return rows.map(toRecord);
   }
 
   /**
@@ -43,15 +34,14 @@ export class ManagedSecretsStore {
     name: string,
     { sealed, purpose }: { readonly sealed: string; readonly purpose: SecretPurpose | null },
   ): Promise<SecretRecord> {
-    const [row] = await tx.query<Row>(
+    const rows = await tx.query<SecretRecord>(
       `INSERT INTO managed_secrets AS s (team_uid, name, sealed, purpose) VALUES ($1, $2, $3, coalesce($4, 'run'))
        ON CONFLICT (team_uid, name) DO UPDATE
          SET sealed = excluded.sealed, version = s.version + 1, updated_at = headrace.now(), purpose = coalesce($4, s.purpose)
        RETURNING ${COLUMNS}`,
       [teamUid, name, sealed, purpose],
     );
-    if (!row) throw new Error('The statement with RETURNING returned no row.');
-    return toRecord(row);
+    return writtenRow(rows);
   }
 
   /** A secret for runs. Nobody can change or delete it until the transaction ends. */
@@ -123,11 +113,3 @@ export class ManagedSecretsStore {
     await tx.query('UPDATE managed_secret_counts SET secrets = secrets - 1 WHERE team_uid = $1', [teamUid]);
   }
 }
-
-const toRecord = ({ name, purpose, version, created_at, updated_at }: Row): SecretRecord => ({
-  name,
-  purpose,
-  version,
-  createdAt: created_at,
-  updatedAt: updated_at,
-});

@@ -3,7 +3,7 @@ import { Controller, Get, Req, Res } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { OutsideApi, ProblemError, Public } from '#platform/http';
-import { attachmentDisposition } from '../content-disposition.js';
+import { attachmentDisposition } from '../content.js';
 import { LocalObjectStore } from '../local-object-store.js';
 import { SignedLinks } from '../signed-links.js';
 

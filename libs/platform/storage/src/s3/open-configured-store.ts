@@ -1,4 +1,5 @@
 import { type Settings, SettingsError } from '#platform/config';
+import { ObjectStoreUnavailableError } from '../object-store.js';
 import { statusOf } from './s3-error.js';
 import { S3ObjectStore } from './s3-object-store.js';
 
@@ -27,12 +28,14 @@ export async function openConfiguredS3(settings: S3Settings): Promise<S3ObjectSt
     store.close();
     const at = s3Endpoint === undefined ? '' : ` at ${s3Endpoint}`;
     throw new SettingsError([
-      `OBJECT_STORE_URL names the bucket ${objectStoreUrl.bucket}${at}, which cannot be used: ${reasonOf(error)}.`,
+      `OBJECT_STORE_URL names the bucket ${objectStoreUrl.bucket}${at}, which cannot be used: ${reasonOf(causeOf(error))}.`,
     ]);
   }
 }
 
-/** For whoever runs the server: S3 answers a check without a body, so the status is all that there is. */
+const causeOf = (error: unknown): unknown => (error instanceof ObjectStoreUnavailableError ? error.cause : error);
+
+/** For operators: S3 answers a check without a body, so only the status is known. */
 function reasonOf(error: unknown): string {
   switch (statusOf(error)) {
     case 301:

@@ -1,14 +1,8 @@
 import { ProblemError } from '#platform/http';
+import { ObjectStoreUnavailableError } from '../object-store.js';
 
-/** The object store does not answer, or answers that it cannot at the moment: 503 to whoever asked, who may try again. */
-export class ObjectStoreUnavailableError extends ProblemError {
-  constructor(cause: unknown) {
-    super('resource_unavailable', 'The object store does not answer at the moment.', { retryAfterSeconds: 5, cause });
-    this.name = 'ObjectStoreUnavailableError';
-  }
-}
-
-const CONNECTION_CODES = new Set([
+/** Codes of connections, and names of errors of the SDK: no response in time, no credentials now, too many requests. */
+const TEMPORARY: ReadonlySet<unknown> = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
   'EPIPE',
@@ -17,9 +11,6 @@ const CONNECTION_CODES = new Set([
   'ENETUNREACH',
   'ENOTFOUND',
   'EAI_AGAIN',
-]);
-/** Names that the SDK gives: no answer in time, no credentials to be had now, asked too often. */
-const TEMPORARY = new Set([
   'TimeoutError',
   'NetworkingError',
   'CredentialsProviderError',
@@ -39,21 +30,11 @@ interface SdkError extends Error {
 /** HTTP status of an S3 answer that was an error; undefined when none came. */
 export const statusOf = (error: unknown): number | undefined => (error as SdkError | null)?.$metadata?.httpStatusCode;
 
-/** The error to tell: "unavailable" where waiting helps, otherwise the error itself. */
+/** An {@link ObjectStoreUnavailableError} where a later attempt may succeed, otherwise the error itself. */
 export function asStoreError(error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof ProblemError) return error;
   const { code, name } = error as SdkError;
   const status = statusOf(error) ?? 0;
-  const temporary =
-    TEMPORARY.has(name) || (typeof code === 'string' && CONNECTION_CODES.has(code)) || status >= 500 || status === 429;
-  return temporary ? new ObjectStoreUnavailableError(error) : error;
-}
-
-/** Runs one exchange with S3; its failures come out as {@link asStoreError} sees them. */
-export async function talking<T>(exchange: () => Promise<T>): Promise<T> {
-  try {
-    return await exchange();
-  } catch (error) {
-    throw asStoreError(error);
-  }
+  const isTemporary = TEMPORARY.has(name) || TEMPORARY.has(code) || status >= 500 || status === 429;
+  return isTemporary ? new ObjectStoreUnavailableError(error) : error;
 }

@@ -12,9 +12,8 @@ import {
   VERIFYING_S3_KEYS,
   type VerifyingS3,
 } from '#testing';
-import { ObjectTooLargeError } from '../object-store.js';
+import { ObjectStoreUnavailableError, ObjectTooLargeError } from '../object-store.js';
 import { openConfiguredS3 } from './open-configured-store.js';
-import { ObjectStoreUnavailableError } from './s3-error.js';
 import { S3ObjectStore } from './s3-object-store.js';
 import type { S3Limits } from './s3-sdk.js';
 

@@ -1,19 +1,17 @@
 import { Logger } from '@nestjs/common';
 import { Readable } from 'node:stream';
-import type { S3Client } from '@aws-sdk/client-s3';
-import { attachmentDisposition } from '../content-disposition.js';
-import { chunksOf, mediaType } from '../content.js';
-import { objectKeySegments } from '../object-key.js';
+import type { CompletedPart, S3Client } from '@aws-sdk/client-s3';
+import { attachmentDisposition, chunksOf, mediaType } from '../content.js';
 import {
+  objectKeySegments,
   ObjectStore,
   ObjectTooLargeError,
   type PutOptions,
   type SignedUrlOptions,
   type StoredObject,
 } from '../object-store.js';
-import { asStoreError, statusOf, talking } from './s3-error.js';
+import { statusOf } from './s3-error.js';
 import { createS3Client, loadS3Sdk, S3_LIMITS, type S3Place, type S3Sdk } from './s3-sdk.js';
-import { S3Upload, type UploadTarget } from './s3-upload.js';
 
 /** Signature version 4 allows no more. */
 const MAX_URL_SECONDS = 7 * 24 * 3600;
@@ -67,8 +65,10 @@ export class S3ObjectStore extends ObjectStore {
           await upload.add(pending.take(this.partBytes));
         }
       }
-      if (upload === null) await this.putWhole(target, pending.take(pending.length));
-      else {
+      if (upload === null) {
+        const Body = pending.take(pending.length);
+        await this.client.send(new this.sdk.PutObjectCommand({ ...target, Body, ContentLength: Body.length }));
+      } else {
         await upload.add(pending.take(pending.length));
         await upload.complete();
       }
@@ -82,9 +82,10 @@ export class S3ObjectStore extends ObjectStore {
   }
 
   override async get(key: string): Promise<StoredObject | null> {
-    const address = this.address(key);
     try {
-      const { Body, ContentLength, ContentType } = await this.client.send(new this.sdk.GetObjectCommand(address));
+      const { Body, ContentLength, ContentType } = await this.client.send(
+        new this.sdk.GetObjectCommand(this.address(key)),
+      );
       if (!(Body instanceof Readable)) throw new Error('S3 answered without content.');
       return {
         stream: Body,
@@ -93,14 +94,14 @@ export class S3ObjectStore extends ObjectStore {
       };
     } catch (error) {
       if (error instanceof Error && (error.name === 'NoSuchKey' || error.name === 'NotFound')) return null;
-      throw asStoreError(error);
+      throw error;
     }
   }
 
   override async delete(key: string): Promise<void> {
     const address = this.address(key);
     // Most services say 204 for what is not there; a few say 404.
-    await talking(() => this.client.send(new this.sdk.DeleteObjectCommand(address))).catch((error: unknown) => {
+    await this.client.send(new this.sdk.DeleteObjectCommand(address)).catch((error: unknown) => {
       if (statusOf(error) !== 404 || (error as Error).name === 'NoSuchBucket') throw error;
     });
   }
@@ -109,10 +110,8 @@ export class S3ObjectStore extends ObjectStore {
     const { Bucket, Key } = this.address(prefix);
     let more: string | undefined;
     do {
-      const page = await talking(() =>
-        this.client.send(
-          new this.sdk.ListObjectsV2Command({ Bucket, Prefix: `${Key}/`, MaxKeys: PAGE, ContinuationToken: more }),
-        ),
+      const page = await this.client.send(
+        new this.sdk.ListObjectsV2Command({ Bucket, Prefix: `${Key}/`, MaxKeys: PAGE, ContinuationToken: more }),
       );
       await this.deleteAll(
         Bucket,
@@ -130,7 +129,7 @@ export class S3ObjectStore extends ObjectStore {
       ...(contentType === undefined ? {} : { ResponseContentType: mediaType(contentType) }),
     });
     const expiresIn = Math.min(MAX_URL_SECONDS, Math.max(1, Math.ceil(ttlMs / 1000)));
-    return talking(() => this.sdk.getSignedUrl(this.client, command, { expiresIn }));
+    return this.sdk.getSignedUrl(this.client, command, { expiresIn });
   }
 
   /** Ends the connections. */
@@ -138,16 +137,10 @@ export class S3ObjectStore extends ObjectStore {
     this.client.destroy();
   }
 
-  private async putWhole(target: UploadTarget, Body: Buffer): Promise<void> {
-    await talking(() =>
-      this.client.send(new this.sdk.PutObjectCommand({ ...target, Body, ContentLength: Body.length })),
-    );
-  }
-
   private async deleteAll(Bucket: string, keys: readonly string[]): Promise<void> {
     if (keys.length === 0) return;
     const Delete = { Objects: keys.map((Key) => ({ Key })), Quiet: true };
-    const { Errors } = await talking(() => this.client.send(new this.sdk.DeleteObjectsCommand({ Bucket, Delete })));
+    const { Errors } = await this.client.send(new this.sdk.DeleteObjectsCommand({ Bucket, Delete }));
     const [first] = Errors ?? [];
     if (first) throw new Error(`S3 did not delete ${first.Key ?? 'an object'}: ${first.Code ?? 'no reason given'}.`);
   }
@@ -174,5 +167,48 @@ class PendingBytes {
     this.chunks = [all.subarray(count)];
     this.length = all.length - Math.min(count, all.length);
     return all.subarray(0, count);
+  }
+}
+
+interface UploadTarget {
+  readonly Bucket: string;
+  readonly Key: string;
+  readonly ContentType: string;
+}
+
+/**
+ * One multipart upload. S3 shows the object when it is completed and not before; an aborted one leaves nothing. Parts
+ * are sent one after the other, all of one size but the last: some S3-compatible services insist on that.
+ */
+class S3Upload {
+  private readonly parts: CompletedPart[] = [];
+
+  private constructor(
+    private readonly sdk: S3Sdk,
+    private readonly client: S3Client,
+    private readonly at: { readonly Bucket: string; readonly Key: string; readonly UploadId: string },
+  ) {}
+
+  static async begin(sdk: S3Sdk, client: S3Client, target: UploadTarget): Promise<S3Upload> {
+    const { UploadId } = await client.send(new sdk.CreateMultipartUploadCommand(target));
+    if (UploadId === undefined) throw new Error('S3 began an upload and named no id for it.');
+    return new S3Upload(sdk, client, { Bucket: target.Bucket, Key: target.Key, UploadId });
+  }
+
+  async add(Body: Buffer): Promise<void> {
+    const PartNumber = this.parts.length + 1;
+    const { ETag } = await this.client.send(new this.sdk.UploadPartCommand({ ...this.at, PartNumber, Body }));
+    this.parts.push({ PartNumber, ...(ETag === undefined ? {} : { ETag }) });
+  }
+
+  async complete(): Promise<void> {
+    await this.client.send(
+      new this.sdk.CompleteMultipartUploadCommand({ ...this.at, MultipartUpload: { Parts: this.parts } }),
+    );
+  }
+
+  /** Forgets the parts. The store's own life-cycle rule has to remove those of a process that was killed. */
+  async abort(): Promise<void> {
+    await this.client.send(new this.sdk.AbortMultipartUploadCommand(this.at));
   }
 }

@@ -1,5 +1,6 @@
 import type * as ClientS3 from '@aws-sdk/client-s3';
 import type * as Presigner from '@aws-sdk/s3-request-presigner';
+import { asStoreError } from './s3-error.js';
 
 /** The AWS SDK, as one value. */
 export type S3Sdk = typeof ClientS3 & Pick<typeof Presigner, 'getSignedUrl'>;
@@ -23,7 +24,7 @@ export interface S3Place {
   readonly region?: string;
   /** `endpoint/bucket/key` instead of `bucket.endpoint/key`. */
   readonly forcePathStyle: boolean;
-  /** Default: whatever the AWS SDK finds (shared files, a role of the machine, the container or the pod). */
+  /** Default: what the AWS SDK finds (shared files, a role of the machine, the container or the pod). */
   readonly credentials?: { readonly accessKeyId: string; readonly secretAccessKey: string };
   readonly limits?: Partial<S3Limits>;
 }
@@ -48,11 +49,11 @@ export const S3_LIMITS: S3Limits = {
   partBytes: 8 * 1024 * 1024,
 };
 
-/** A client for the place. Whoever makes it destroys it. */
+/** A client for the place, whose errors are those of {@link asStoreError}. The caller destroys it. */
 export function createS3Client(sdk: S3Sdk, place: S3Place): ClientS3.S3Client {
   const { connectMs, silenceMs, answerMs, attempts } = { ...S3_LIMITS, ...place.limits };
   const region = place.region ?? (place.endpoint === undefined ? undefined : 'us-east-1');
-  return new sdk.S3Client({
+  const client = new sdk.S3Client({
     forcePathStyle: place.forcePathStyle,
     maxAttempts: attempts,
     // Otherwise bodies are sent with checksum trailers in chunk framing, which some S3-compatible services store as content.
@@ -68,4 +69,12 @@ export function createS3Client(sdk: S3Sdk, place: S3Place): ClientS3.S3Client {
     ...(place.endpoint === undefined ? {} : { endpoint: place.endpoint }),
     ...(place.credentials === undefined ? {} : { credentials: { ...place.credentials } }),
   });
+  client.middlewareStack.add(
+    (next) => (args) =>
+      next(args).catch((error: unknown) => {
+        throw asStoreError(error);
+      }),
+    { step: 'initialize', priority: 'high' },
+  );
+  return client;
 }

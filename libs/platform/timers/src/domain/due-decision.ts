@@ -8,7 +8,7 @@ export interface Outage {
 }
 
 export interface DueDecision {
-  /** The due time to fire for now. */
+  /** The due time to fire for now; null when nothing is to be started. */
   readonly fire: Date | null;
   /** The first and the last of the due times that are missed: nothing is started for them. */
   readonly missed: { readonly first: Date; readonly last: Date } | null;

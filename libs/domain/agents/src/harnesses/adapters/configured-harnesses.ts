@@ -1,14 +1,19 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
+import type { Caller } from '#platform/auth';
 import { Settings, SettingsError } from '#platform/config';
-import { HarnessesFileError, readHarnessesFile, STANDARD_HARNESSES } from '#execution/runner';
+import { BUILTIN_HARNESS, HarnessesFileError, readHarnessesFile, STANDARD_HARNESSES } from '#execution/runner';
 import type { HarnessDefinition } from '#execution/runner-protocol';
+import { HarnessInstallationsStore } from '../persistence/harness-installations.store.js';
 
 /** The agents that this installation knows beside the built-in one. A faulty harnesses file keeps it from starting. */
 @Injectable()
 export class ConfiguredHarnesses implements OnModuleInit {
   private own: Readonly<Record<string, HarnessDefinition>> = {};
 
-  constructor(private readonly settings: Settings) {}
+  constructor(
+    private readonly settings: Settings,
+    private readonly installations: HarnessInstallationsStore,
+  ) {}
 
   /** Not in the constructor: a failure there leaves the other parts half open. */
   onModuleInit(): void {
@@ -27,5 +32,23 @@ export class ConfiguredHarnesses implements OnModuleInit {
   /** All of them by id, in the order of the table, those of the file last. */
   get all(): ReadonlyMap<string, HarnessDefinition> {
     return new Map(Object.entries({ ...STANDARD_HARNESSES, ...this.own }));
+  }
+
+  /**
+   * The agents that runs can name, and where they are installed: the built-in agent first, then the table of this
+   * installation, then what only workers know. `installHint` is that of this installation, or else that of a worker.
+   */
+  async list({ principal, teamUid }: Caller) {
+    const teams = teamUid === null ? principal.memberships.map((membership) => membership.teamUid) : [teamUid];
+    const found = await this.installations.list(teams);
+    const known = this.all;
+    const ids = new Set([...known.keys(), ...found.map(({ id }) => id)]);
+    ids.delete(BUILTIN_HARNESS);
+    const others = [...ids].map((id) => {
+      const installations = found.filter((installation) => installation.id === id);
+      const reported = installations.find(({ installHint }) => installHint !== null)?.installHint ?? null;
+      return { id, installHint: known.get(id)?.install_hint ?? reported, isBuiltin: false, installations };
+    });
+    return [{ id: BUILTIN_HARNESS, installHint: null, isBuiltin: true, installations: [] }, ...others];
   }
 }

@@ -15,15 +15,6 @@ export interface HarnessInstallation {
   readonly lastSeenAt: Date;
 }
 
-interface Row {
-  id: string;
-  worker_host: string | null;
-  installed: boolean;
-  version: string | null;
-  install_hint: string | null;
-  last_seen_at: Date;
-}
-
 /** Processors tell every minute; one that has not for so long is gone. */
 const STALE = `interval '3 minutes'`;
 
@@ -37,9 +28,9 @@ WITH reported AS (
   UNION ALL
   SELECT worker_host, harnesses, last_seen_at FROM headrace.worker_connections
   WHERE team_uid = ANY($1::text[]) AND alive_until > headrace.now())
-SELECT h.id, reported.worker_host, bool_or(coalesce(h.installed, false)) AS installed,
-  max(h.version) FILTER (WHERE h.installed) AS version, min(h.install_hint) AS install_hint,
-  max(reported.last_seen_at) AS last_seen_at
+SELECT h.id, reported.worker_host AS "workerHost", bool_or(coalesce(h.installed, false)) AS installed,
+  max(h.version) FILTER (WHERE h.installed) AS version, min(h.install_hint) AS "installHint",
+  max(reported.last_seen_at) AS "lastSeenAt"
 FROM reported, jsonb_to_recordset(reported.harnesses) AS h (id text, installed boolean, version text, install_hint text)
 WHERE h.id IS NOT NULL
 GROUP BY h.id, reported.worker_host ORDER BY reported.worker_host NULLS FIRST, h.id`,
@@ -58,22 +49,13 @@ const REMOVE: Statement = {
   text: 'DELETE FROM headrace.harness_installations WHERE instance = $1',
 };
 
-/** Which agents are installed where. */
 @Injectable()
 export class HarnessInstallationsStore {
   constructor(private readonly database: Database) {}
 
   /** Of hosted runs and of the teams' connected workers. */
-  async list(teamUids: readonly string[]): Promise<HarnessInstallation[]> {
-    const rows = await this.database.query<Row>(LIST, [teamUids]);
-    return rows.map((row) => ({
-      id: row.id,
-      workerHost: row.worker_host,
-      installed: row.installed,
-      version: row.version,
-      installHint: row.install_hint,
-      lastSeenAt: row.last_seen_at,
-    }));
+  list(teamUids: readonly string[]): Promise<HarnessInstallation[]> {
+    return this.database.query<HarnessInstallation>(LIST, [teamUids]);
   }
 
   /** What a process of ours finds on its machine. */

@@ -9,7 +9,6 @@ import { MirrorSkillSource } from './mirror-skill-source.js';
 
 const GITHUB_API = 'https://api.github.com';
 
-/** The sources that Headrace brings along, as the settings say. */
 @Injectable()
 export class BuiltInSources implements OnModuleInit {
   constructor(

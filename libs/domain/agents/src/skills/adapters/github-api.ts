@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { REF_NOT_FOUND, REPOSITORY_NOT_FOUND } from '../application/skill-sources.js';
 
 /** What GitHub's API said instead of an answer. `detail` is a sentence for callers. */
 export class GithubRefusal extends Error {
@@ -123,8 +124,8 @@ async function refusalOf(response: Response): Promise<GithubRefusal> {
     return new GithubRefusal('The rate limit of GitHub’s API is reached.', true);
   // 451: taken down.
   if (status === 401 || status === 403 || status === 404 || status === 451)
-    return new GithubRefusal('There is no such repository, or it may not be read.', false);
-  if (status === 422) return new GithubRefusal('The repository has no branch, tag or commit of this name.', false);
+    return new GithubRefusal(REPOSITORY_NOT_FOUND, false);
+  if (status === 422) return new GithubRefusal(REF_NOT_FOUND, false);
   return new GithubRefusal(`GitHub’s API answers with status ${status}.`, true, status);
 }
 

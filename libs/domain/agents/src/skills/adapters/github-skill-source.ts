@@ -1,15 +1,26 @@
-import { type SkillRepository, SkillSource, type SourceFile, type SourceReading } from '../application/skill-source.js';
-import { type PickedFile, pickSkillFiles, type TreeFile } from '../domain/pick-skill-files.js';
-import { MAX_SKILL_BYTES } from '../domain/skill-limits.js';
-import { SKILL_DIRECTORIES } from '../domain/skill-path.js';
 import { GithubApi, GithubRefusal, type GithubTree } from './github-api.js';
-import { SECRET_GONE } from './mirror-skill-source.js';
+import {
+  REPOSITORY_NOT_FOUND,
+  SECRET_NOT_FOUND,
+  type SkillRepository,
+  SkillSource,
+  type SourceFile,
+  type SourceReading,
+  unreadable,
+} from '../application/skill-sources.js';
+import {
+  MAX_SKILL_BYTES,
+  type PickedFile,
+  pickSkillFiles,
+  SKILL_DIRECTORIES,
+  type TreeFile,
+} from '../domain/skill-files.js';
 
 const READ_AT_ONCE = 8;
 /** What the API answers for the tree of a repository without commits. */
 const EMPTY_REPOSITORY = 409;
 
-export interface GithubSkillOptions {
+interface GithubSkillOptions {
   readonly origin: string;
   /** For repositories whose environment names no secret; private ones are not read by it. */
   readonly token?: string;
@@ -33,24 +44,22 @@ export class GithubSkillSource extends SkillSource {
     signal: AbortSignal,
   ): Promise<SourceReading> {
     const opened = credential && (await credential.open());
-    if (opened === null) return SECRET_GONE;
+    if (opened === null) return SECRET_NOT_FOUND;
     const api = new GithubApi(this.options.origin, opened?.password ?? this.options.token, signal);
     const place = `/repos/${encodeURIComponent(owner)}/${encodeURIComponent(name)}`;
     try {
       const repository = await api.repository(place);
       // Our own token may see more than the caller: what it sees is for everybody.
-      if (repository.private && !opened) throw new GithubRefusal(NOT_THERE, false);
+      if (repository.private && !opened) throw new GithubRefusal(REPOSITORY_NOT_FOUND, false);
       const files = pickSkillFiles(await listFiles(api, place, ref ?? repository.default_branch));
       return { kind: 'read', files: await readFiles(api, place, files, known) };
     } catch (error) {
       if (!(error instanceof GithubRefusal)) throw error;
       if (error.status === EMPTY_REPOSITORY) return { kind: 'read', files: [] };
-      return { kind: 'unreadable', detail: error.detail, retryable: error.retryable };
+      return unreadable(error.detail, error.retryable);
     }
   }
 }
-
-const NOT_THERE = 'There is no such repository, or it may not be read.';
 
 async function listFiles(api: GithubApi, place: string, name: string): Promise<TreeFile[]> {
   const whole = await api.tree(place, name, true);

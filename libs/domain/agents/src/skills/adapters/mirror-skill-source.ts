@@ -1,8 +1,14 @@
 import { GitFailure, type GitRepository, type Mirror, type MirrorCache, type TreeEntry } from '#platform/git';
-import { type SkillRepository, SkillSource, type SourceReading } from '../application/skill-source.js';
-import { pickSkillFiles, type TreeFile } from '../domain/pick-skill-files.js';
-import { MAX_SKILL_BYTES } from '../domain/skill-limits.js';
-import { SKILL_DIRECTORIES } from '../domain/skill-path.js';
+import {
+  REF_NOT_FOUND,
+  REPOSITORY_NOT_FOUND,
+  SECRET_NOT_FOUND,
+  type SkillRepository,
+  SkillSource,
+  type SourceReading,
+  unreadable,
+} from '../application/skill-sources.js';
+import { MAX_SKILL_BYTES, pickSkillFiles, SKILL_DIRECTORIES, type TreeFile } from '../domain/skill-files.js';
 
 /** Any repository that git can reach, by a bare mirror on disk: trees and files are read as git's objects. */
 export class MirrorSkillSource extends SkillSource {
@@ -22,20 +28,16 @@ export class MirrorSkillSource extends SkillSource {
     signal: AbortSignal,
   ): Promise<SourceReading> {
     const opened = credential && (await credential.open());
-    if (opened === null) return SECRET_GONE;
+    if (opened === null) return SECRET_NOT_FOUND;
     const repository = { url, ...(opened && { credential: opened }) };
-    try {
-      return await this.readMirror(repository, ref, known, signal);
-    } catch (error) {
-      if (signal.aborted || !(error instanceof GitFailure)) throw error;
-      // A copy that turned out to be broken is replaced at the next request.
-      if (error.reason !== 'damaged') return toReading(error);
-    }
-    try {
-      return await this.readMirror(repository, ref, known, signal);
-    } catch (error) {
-      if (signal.aborted || !(error instanceof GitFailure)) throw error;
-      return toReading(error);
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return await this.readMirror(repository, ref, known, signal);
+      } catch (error) {
+        if (signal.aborted || !(error instanceof GitFailure)) throw error;
+        // A damaged copy is replaced at the next request.
+        if (attempt === 2 || error.reason !== 'damaged') return toReading(error);
+      }
     }
   }
 
@@ -59,12 +61,6 @@ export class MirrorSkillSource extends SkillSource {
   }
 }
 
-export const SECRET_GONE: SourceReading = {
-  kind: 'unreadable',
-  detail: 'The managed secret that the environment names for the repository is not there.',
-  retryable: false,
-};
-
 /** Of a tree that is too large to list whole: what the directories of skills have. */
 async function list(mirror: Mirror, commit: string, signal: AbortSignal): Promise<TreeEntry[]> {
   try {
@@ -86,23 +82,19 @@ function toReading({ reason }: GitFailure): SourceReading {
       return { kind: 'read', files: [] };
     case 'invalid':
     case 'not_allowed':
-      return { kind: 'unreadable', detail: 'Repositories of this place may not be read here.', retryable: false };
+      return unreadable('Repositories of this place may not be read here.', false);
     case 'authentication':
     case 'not_found':
-      return { kind: 'unreadable', detail: 'There is no such repository, or it may not be read.', retryable: false };
+      return unreadable(REPOSITORY_NOT_FOUND, false);
     case 'ref_not_found':
-      return {
-        kind: 'unreadable',
-        detail: 'The repository has no branch, tag or commit of this name.',
-        retryable: false,
-      };
+      return unreadable(REF_NOT_FOUND, false);
     case 'too_large':
-      return { kind: 'unreadable', detail: 'The repository is too large.', retryable: false };
+      return unreadable('The repository is too large.', false);
     case 'timeout':
     case 'aborted':
     case 'damaged':
     case 'unavailable':
     case 'failed':
-      return { kind: 'unreadable', detail: 'The repository cannot be reached now.', retryable: true };
+      return unreadable('The repository cannot be reached now.', true);
   }
 }

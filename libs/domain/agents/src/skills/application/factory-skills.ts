@@ -5,9 +5,7 @@ import { isUid } from '#platform/kernel';
 import type { FoundSkill } from '../domain/found-skill.js';
 import { parseSkill } from '../domain/parse-skill.js';
 
-/** A SKILL.md of a factory's definition. */
 export interface FactorySkillFile {
-  /** Within the definition. */
   readonly path: string;
   readonly content: string;
   /** Of the agent that was asked for, of all agents of the factory, or of another one. */
@@ -25,7 +23,6 @@ export interface FactorySkillSource {
 export class FactorySkills {
   private source: FactorySkillSource | undefined;
 
-  /** Throws at a second one. */
   register(source: FactorySkillSource): void {
     if (this.source !== undefined) throw new Error('FactorySkills has a source already.');
     this.source = source;

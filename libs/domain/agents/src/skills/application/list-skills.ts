@@ -1,27 +1,42 @@
 import { Injectable, Logger } from '@nestjs/common';
 import type { Caller } from '#platform/auth';
-import { byLastRun, groupSkills, type SkillGroup, type SkillOccurrence } from '../domain/group-skills.js';
-import { parseRepositoryName } from '../domain/skill-spec.js';
+import type { RejectionOf } from '#platform/kernel';
 import { BUNDLED_NAME, BUNDLED_OWNER, BundledSkills, isBundled } from './bundled-skills.js';
 import { SkillCache } from './skill-cache.js';
-import { WorkerSkillsStore } from '../persistence/worker-skills.store.js';
 import { type EnvironmentRepository, SkillRepositories } from './skill-repositories.js';
-import { SkillRuns } from './skill-runs.js';
+import { byLastRun, groupSkills, type SkillOccurrence } from '../domain/found-skill.js';
+import { parseRepositoryName } from '../domain/skill-spec.js';
+import { WorkerSkillsStore } from '../persistence/worker-skills.store.js';
 
-export interface SkillListing {
+/** Finds when skills last ran; implemented by a library above this one. */
+export interface SkillRunSource {
+  /** When runs that the caller may see last used these skills (ids as in `Skill.id`), in one round trip. Never used: left out. */
+  lastRuns(caller: Caller, skillIds: readonly string[]): Promise<ReadonlyMap<string, Date>>;
+}
+
+/** The library `runs` registers itself here on module init; without it no skill has a last run. */
+@Injectable()
+export class SkillRuns implements SkillRunSource {
+  private source: SkillRunSource | undefined;
+
+  register(source: SkillRunSource): void {
+    if (this.source !== undefined) throw new Error('SkillRuns has a source already.');
+    this.source = source;
+  }
+
+  async lastRuns(caller: Caller, skillIds: readonly string[]): Promise<ReadonlyMap<string, Date>> {
+    if (this.source === undefined || skillIds.length === 0) return new Map();
+    return this.source.lastRuns(caller, skillIds);
+  }
+}
+
+interface SkillListing {
   /** `owner/repo`; absent: those of all environments that the caller may use, and the bundled ones. */
   readonly repo?: string;
   readonly refresh: boolean;
   readonly sortBy: 'name' | 'last_run';
   readonly includeMalformed: boolean;
 }
-
-export type ListSkillsResult =
-  | { readonly kind: 'listed'; readonly groups: readonly SkillGroup[]; readonly lastRuns: ReadonlyMap<string, Date> }
-  /** Completes "`repo` …". */
-  | { readonly kind: 'invalid_repository'; readonly detail: string }
-  /** A sentence; it may go away by itself. */
-  | { readonly kind: 'unavailable'; readonly detail: string };
 
 /** How long a caller waits for repositories that nobody has asked for lately. */
 const WAIT_MS = 20_000;
@@ -41,10 +56,11 @@ export class ListSkills {
     private readonly workers: WorkerSkillsStore,
   ) {}
 
-  async execute(caller: Caller, listing: SkillListing): Promise<ListSkillsResult> {
+  /** `unavailable`: a later request may succeed. */
+  async list(caller: Caller, listing: SkillListing) {
     const wanted = listing.repo === undefined ? null : parseRepositoryName(listing.repo);
     if (listing.repo !== undefined && wanted === null)
-      return { kind: 'invalid_repository', detail: 'must be `owner/repo`, the name of a repository' };
+      return invalidRepository('must be `owner/repo`, the name of a repository');
     if (wanted && isBundled(wanted.owner, wanted.repo)) return this.answer(caller, listing, this.bundledOnes());
     const places = await this.placesOf(caller, wanted);
     const readings = await Promise.all(
@@ -62,8 +78,8 @@ export class ListSkills {
     const [failure] = readings.filter((reading) => reading.kind === 'unreadable');
     if (wanted && failure && readings.every(({ kind }) => kind === 'unreadable'))
       return failure.retryable
-        ? { kind: 'unavailable', detail: failure.detail }
-        : { kind: 'invalid_repository', detail: `cannot be read: ${failure.detail.replace(/\.$/, '')}` };
+        ? { kind: 'unavailable' as const, detail: failure.detail }
+        : invalidRepository(`cannot be read: ${failure.detail.replace(/\.$/, '')}`);
     return this.answer(caller, listing, found);
   }
 
@@ -90,20 +106,21 @@ export class ListSkills {
     return this.bundled.skills.map((skill) => ({ ...place, skill }));
   }
 
-  private async answer(
-    caller: Caller,
-    { sortBy, includeMalformed }: SkillListing,
-    found: readonly SkillOccurrence[],
-  ): Promise<ListSkillsResult> {
+  private async answer(caller: Caller, { sortBy, includeMalformed }: SkillListing, found: readonly SkillOccurrence[]) {
     const shown = found.filter(({ skill }) => includeMalformed || skill.parsed.kind === 'skill');
     if (shown.length > MAX_VARIANTS)
       this.logger.warn(`A caller has ${shown.length} skills; ${MAX_VARIANTS} are listed.`);
     const groups = groupSkills(shown.slice(0, MAX_VARIANTS));
     const ids = groups.flatMap(({ variants }) => variants.map(({ id }) => id));
     const lastRuns = await this.runs.lastRuns(caller, [...new Set(ids)]);
-    return { kind: 'listed', groups: sortBy === 'name' ? groups : byLastRun(groups, lastRuns), lastRuns };
+    return { kind: 'listed' as const, groups: sortBy === 'name' ? groups : byLastRun(groups, lastRuns), lastRuns };
   }
 }
+
+const invalidRepository = (detail: string): RejectionOf<'invalid'> => ({
+  kind: 'invalid',
+  issues: [{ pointer: '/repo', detail }],
+});
 
 function isNamed(
   { owner, name }: { readonly owner: string; readonly name: string },

@@ -1,15 +1,12 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
 import { KeyedSemaphore } from '#platform/kernel';
+import { type SkillRepository, SkillSources, type SourceFile, type Unreadable, unreadable } from './skill-sources.js';
 import type { FoundSkill } from '../domain/found-skill.js';
 import { type ParsedSkill, parseSkill } from '../domain/parse-skill.js';
-import { directoryRank } from '../domain/skill-path.js';
-import type { SkillRepository, SourceFile } from './skill-source.js';
-import { SkillSources } from './skill-sources.js';
+import { directoryRank } from '../domain/skill-files.js';
 
-export type SkillsReading =
-  | { readonly kind: 'read'; readonly skills: readonly FoundSkill[] }
-  | { readonly kind: 'unreadable'; readonly detail: string; readonly retryable: boolean };
+export type SkillsReading = { readonly kind: 'read'; readonly skills: readonly FoundSkill[] } | Unreadable;
 
 /** Repositories that are read at once, and how many of them for the environments of one team or person. */
 const MAX_READINGS = { total: 8, perKey: 3 };
@@ -38,7 +35,7 @@ export class ReadSkills implements OnModuleDestroy {
   async execute(repository: SkillRepository, before: readonly FoundSkill[]): Promise<SkillsReading> {
     const key = repository.readFor ?? 'everybody';
     const reading = await this.semaphore.run(key, () => this.readInTime(repository, before));
-    return reading ?? unreadable('The repository cannot be read now.');
+    return reading ?? unreadable('The repository cannot be read now.', true);
   }
 
   private async readInTime(repository: SkillRepository, before: readonly FoundSkill[]): Promise<SkillsReading> {
@@ -46,13 +43,13 @@ export class ReadSkills implements OnModuleDestroy {
     try {
       return await this.read(repository, before, AbortSignal.any([limit, this.stop.signal]));
     } catch (error) {
-      if (limit.aborted) return unreadable('It takes too long to read the repository.');
-      if (this.stop.signal.aborted) return unreadable('The server is stopping.');
+      if (limit.aborted) return unreadable('It takes too long to read the repository.', true);
+      if (this.stop.signal.aborted) return unreadable('The server is stopping.', true);
       this.logger.error(
         'A repository could not be read for a reason of ours.',
         error instanceof Error ? error.stack : error,
       );
-      return unreadable('The repository cannot be read now.');
+      return unreadable('The repository cannot be read now.', true);
     }
   }
 
@@ -63,7 +60,7 @@ export class ReadSkills implements OnModuleDestroy {
   ): Promise<SkillsReading> {
     signal.throwIfAborted();
     const source = this.sources.find(repository);
-    if (!source) return { ...unreadable('There is no way to read repositories of this kind.'), retryable: false };
+    if (!source) return unreadable('There is no way to read repositories of this kind.', false);
     const known = new Map<string, ParsedSkill>();
     for (const { oid, parsed } of before) if (parsed.kind === 'skill') known.set(oid, parsed);
     const reading = await source.read(repository, new Set(known.keys()), signal);
@@ -91,9 +88,3 @@ function parsedOf({ oid, fault, content }: SourceFile, known: Map<string, Parsed
   known.set(oid, parsed);
   return parsed;
 }
-
-const unreadable = (detail: string): Extract<SkillsReading, { kind: 'unreadable' }> => ({
-  kind: 'unreadable',
-  detail,
-  retryable: true,
-});

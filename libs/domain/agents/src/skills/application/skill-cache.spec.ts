@@ -1,9 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { Settings } from '#platform/config';
-import { SkillCache } from './skill-cache.js';
 import { ReadSkills, type SkillsReading } from './read-skills.js';
-import { type SkillRepository, SkillSource, type SourceReading } from './skill-source.js';
-import { SkillSources } from './skill-sources.js';
+import { SkillCache } from './skill-cache.js';
+import { type SkillRepository, SkillSource, SkillSources, type SourceReading } from './skill-sources.js';
 
 const MINUTE = 60_000;
 const repository = (name: string, identity?: string): SkillRepository => ({

@@ -2,9 +2,9 @@ import { Injectable, Logger } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { Settings } from '#platform/config';
 import { Clock, within } from '#platform/kernel';
-import type { FoundSkill } from '../domain/found-skill.js';
 import { ReadSkills, type SkillsReading } from './read-skills.js';
-import { keyOf, type SkillRepository } from './skill-source.js';
+import { keyOf, type SkillRepository, type Unreadable, unreadable } from './skill-sources.js';
+import type { FoundSkill } from '../domain/found-skill.js';
 
 /** A failure is cached for a shorter time than skills. */
 const FAILURE_MS = 30_000;
@@ -21,7 +21,7 @@ interface Entry {
   skills?: readonly FoundSkill[];
   /** When the last reading ended, and its result if it failed. */
   readAt?: number;
-  failure?: Extract<SkillsReading, { kind: 'unreadable' }>;
+  failure?: Unreadable;
   running?: Promise<SkillsReading>;
   /** Begins when `running` ends, for callers who requested a refresh after `running` had begun. */
   next?: Promise<SkillsReading>;
@@ -120,10 +120,9 @@ export class SkillCache {
   }
 }
 
-/** The result of an entry without reading. */
 function cachedReading({ skills, failure }: Entry): SkillsReading {
   if (skills) return { kind: 'read', skills };
-  return failure ?? { kind: 'unreadable', detail: 'The repository is still being read.', retryable: true };
+  return failure ?? unreadable('The repository is still being read.', true);
 }
 
 function sizeOf(skills: readonly FoundSkill[]): number {

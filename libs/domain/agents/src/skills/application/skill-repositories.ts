@@ -1,14 +1,14 @@
 import { Injectable } from '@nestjs/common';
+import { type Environment, EnvironmentDirectory } from '#domain/environments';
 import type { Caller } from '#platform/auth';
 import { Settings } from '#platform/config';
-import { type Environment, EnvironmentDirectory } from '#domain/environments';
 import { repositoryUrl } from '#platform/git';
 import { Database } from '#platform/persistence';
 import { ManagedSecrets } from '#platform/secrets';
-import { repositoryNameOf } from '../domain/repository-name.js';
-import { keyOf, type SkillCredential, type SkillRepository } from './skill-source.js';
+import { keyOf, type SkillCredential, type SkillRepository } from './skill-sources.js';
+import { repositoryNameOf } from '../domain/skill-spec.js';
 
-export interface NamedEnvironment {
+interface NamedEnvironment {
   readonly uid: string;
   readonly name: string;
 }
@@ -46,14 +46,14 @@ export class SkillRepositories {
    * neither crowded out nor hidden by what somebody shares.
    */
   async ofCaller(caller: Caller): Promise<EnvironmentRepository[]> {
-    return this.ofOwnFirst(await this.environments.list(caller, 'use'), caller);
+    return this.ofOwnFirst(await this.environments.list(caller, 'runs:write'), caller);
   }
 
   /** {@link ofCaller}, and those of environments that the caller may only see, unless a credential opens them. */
   async visibleTo(caller: Caller): Promise<EnvironmentRepository[]> {
-    const usable = await this.environments.list(caller, 'use');
+    const usable = await this.environments.list(caller, 'runs:write');
     const uids = new Set(usable.map(({ uid }) => uid));
-    const visible = (await this.environments.list(caller, 'see')).filter(({ uid }) => !uids.has(uid));
+    const visible = (await this.environments.list(caller, 'environments:read')).filter(({ uid }) => !uids.has(uid));
     return this.ofOwnFirst([...usable, ...visible.map(withoutCredentials)], caller);
   }
 
@@ -68,7 +68,7 @@ export class SkillRepositories {
     const found = new Map<string, EnvironmentRepository & { environments: NamedEnvironment[] }>();
     for (const { environment, repository, login } of uses) {
       const credential = this.credentialOf(environment, login, versions);
-      const readFor = environment.teamUid ?? environment.ownerUserUid ?? '';
+      const readFor = environment.teamUid ?? environment.userUid;
       // Public repositories share one key, so that the first caller to name one does not delay the others.
       const isPublic = repository.isGithub && !credential;
       const reachable = { ...repository, ...(credential && { credential }), ...(!isPublic && { readFor }) };
@@ -159,5 +159,5 @@ function withoutCredentials({ config, ...rest }: Environment): Environment {
   return { ...rest, config: { ...config, github_repos: open(config.github_repos), git_repos: open(config.git_repos) } };
 }
 
-const isOwn = ({ teamUid, ownerUserUid }: Environment, { principal, teamUids }: Caller): boolean =>
-  teamUid === null ? principal.type === 'user' && ownerUserUid === principal.uid : teamUids.includes(teamUid);
+const isOwn = ({ teamUid, userUid }: Environment, { principal, teamUids }: Caller): boolean =>
+  teamUid === null ? principal.type === 'user' && userUid === principal.uid : teamUids.includes(teamUid);

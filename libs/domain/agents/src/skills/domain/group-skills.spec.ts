@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { findSkills, type FoundSkill } from './found-skill.js';
-import { byLastRun, groupSkills } from './group-skills.js';
+import { byLastRun, findSkills, type FoundSkill, groupSkills } from './found-skill.js';
 
 const skill = (path: string, oid: string, name: string | null = null): FoundSkill => ({
   path,

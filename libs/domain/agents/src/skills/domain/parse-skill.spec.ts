@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
 import { type ParsedSkill, parseSkill } from './parse-skill.js';
-import { MAX_FRONT_MATTER } from './skill-limits.js';
+import { MAX_FRONT_MATTER } from './skill-files.js';
 
 const parse = (text: string): ParsedSkill => parseSkill(Buffer.from(text));
 const errorOf = (text: string): string => {

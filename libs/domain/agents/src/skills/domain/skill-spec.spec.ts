@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { repositoryNameOf } from './repository-name.js';
-import { directoryRank, isSkillFile } from './skill-path.js';
+import { repositoryNameOf } from './skill-spec.js';
+import { directoryRank, isSkillFile } from './skill-files.js';
 import { parseRepositoryName, parseSkillSpec } from './skill-spec.js';
 
 describe('parseSkillSpec', () => {

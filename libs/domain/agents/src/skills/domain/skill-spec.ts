@@ -1,4 +1,4 @@
-import { isRepositoryPath } from './skill-path.js';
+import { isRepositoryPath } from './skill-files.js';
 
 /** Which skill within its repository: `paths` are tried first, then skills of that name. */
 export interface SkillQuery {
@@ -50,4 +50,20 @@ function parseQuery(text: string): SkillQuery | null {
   const isPath = isRepositoryPath(path) && (text.includes('/') || path === 'SKILL.md');
   const paths = !isPath ? [] : path.endsWith('SKILL.md') ? [path] : [`${path}/SKILL.md`];
   return { paths, name: text };
+}
+
+const FREE = /[^A-Za-z0-9._-]+/g;
+
+/** How skills of a repository outside GitHub are named: the last two segments of its URL or path. */
+export function repositoryNameOf(url: string): { owner: string; name: string } {
+  const path = url
+    .replace(/^[a-z][a-z0-9+.-]*:\/\/(?:[^/@]*@)?/i, '')
+    .replace(/\/+$/, '')
+    .replace(/\/?\.git$/, '');
+  const [name = '', owner = ''] = path
+    .split(/[/:]/)
+    .map((part) => part.replace(FREE, '-').slice(0, 100))
+    .filter((part) => part !== '' && part !== '.' && part !== '..')
+    .reverse();
+  return { owner: owner || 'local', name: name || 'repository' };
 }

@@ -1,13 +1,24 @@
-import { Controller, Get, Query } from '@nestjs/common';
+import { Controller, Get, type OnModuleInit, Query } from '@nestjs/common';
 import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
-import { Operation, ProblemError } from '#platform/http';
+import { invalidInput, Operation, ProblemError, Shutdown } from '#platform/http';
 import { ListSkills } from '../application/list-skills.js';
-import { presentGroup } from './present-skills.js';
-import { ListAgentsParameters, ListAgentsResponse } from './skill.dto.js';
+import { ReadSkills } from '../application/read-skills.js';
+import type { SkillGroup, SkillVariant } from '../domain/found-skill.js';
+import { shorten } from '../domain/parse-skill.js';
+import { type AgentItem, type AgentVariant, ListAgentsParameters, ListAgentsResponse } from './skill.dto.js';
 
 @Controller('agent')
-export class SkillsController {
-  constructor(private readonly list: ListSkills) {}
+export class SkillsController implements OnModuleInit {
+  constructor(
+    private readonly skills: ListSkills,
+    private readonly reader: ReadSkills,
+    private readonly shutdown: Shutdown,
+  ) {}
+
+  /** A request that waits for a repository must not delay the shutdown. */
+  onModuleInit(): void {
+    this.shutdown.onShutdown(() => this.reader.abort());
+  }
 
   @Get()
   @Authorize('environments:read')
@@ -22,8 +33,8 @@ export class SkillsController {
     errors: [400, 403],
   })
   async listAgents(@CurrentCaller() caller: Caller, @Query() query: ListAgentsParameters): Promise<ListAgentsResponse> {
-    const result = await this.list.execute(caller, {
-      ...(query.repo !== undefined && { repo: query.repo }),
+    const result = await this.skills.list(caller, {
+      repo: query.repo,
       refresh: query.refresh ?? false,
       sortBy: query.sort_by ?? 'name',
       includeMalformed: query.include_malformed_skills ?? false,
@@ -31,12 +42,31 @@ export class SkillsController {
     switch (result.kind) {
       case 'listed':
         return { agents: result.groups.map((group) => presentGroup(group, result.lastRuns)) };
-      case 'invalid_repository':
-        throw new ProblemError('invalid_request', `\`repo\` ${result.detail}.`, {
-          errors: [{ pointer: '/repo', detail: result.detail }],
-        });
+      case 'invalid':
+        throw invalidInput(result.issues);
       case 'unavailable':
         throw new ProblemError('resource_unavailable', result.detail);
     }
   }
+}
+
+const SHOWN_PROMPT = 8_192;
+
+function presentGroup({ name, variants }: SkillGroup, lastRuns: ReadonlyMap<string, Date>): AgentItem {
+  return { name, variants: variants.map((variant) => presentVariant(variant, lastRuns.get(variant.id))) };
+}
+
+function presentVariant(variant: SkillVariant, lastRun: Date | undefined): AgentVariant {
+  const { id, owner, repo, workerHost, environments, skill } = variant;
+  const { parsed, path } = skill;
+  const isMalformed = parsed.kind === 'malformed';
+  return {
+    id,
+    description: isMalformed ? '' : parsed.description,
+    base_prompt: isMalformed ? '' : shorten(parsed.body, SHOWN_PROMPT),
+    ...(isMalformed && { error: parsed.error }),
+    last_run_timestamp: lastRun?.toISOString() ?? null,
+    source: { owner, name: repo, skill_path: path, ...(workerHost !== undefined && { worker_host: workerHost }) },
+    environments: environments.map(({ uid, name: environment }) => ({ uid, name: environment })),
+  };
 }

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Database, type Statement } from '#platform/persistence';
-import type { SkillOccurrence } from '../domain/group-skills.js';
-import { repositoryNameOf } from '../domain/repository-name.js';
+import type { SkillOccurrence } from '../domain/found-skill.js';
+import { repositoryNameOf } from '../domain/skill-spec.js';
 
 interface Row {
   worker_host: string;

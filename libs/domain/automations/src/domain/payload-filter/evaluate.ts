@@ -26,7 +26,6 @@ export function evaluatePayloadFilter({ root, leaves }: PayloadFilter, payload: 
   return { matched: true, reason: leaves === 1 ? 'The clause matches.' : `All ${leaves} clauses match.` };
 }
 
-/** Why a value does not match. */
 interface Fault {
   /** Without the final full stop. */
   readonly sentence: string;

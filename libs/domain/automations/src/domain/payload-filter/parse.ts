@@ -13,13 +13,11 @@ import {
   type Pattern,
   type PayloadFilter,
 } from './filter.js';
-import { isStorableText, type Issue, pointerOf } from '#platform/kernel';
+import { editDistance, isStorableText, type Issue, pointerOf, type RejectionOf } from '#platform/kernel';
 import { preview } from './preview.js';
 
-export type ParsedFilter =
-  | { readonly kind: 'valid'; readonly filter: PayloadFilter }
-  /** At least one issue, at most 20. */
-  | { readonly kind: 'invalid'; readonly issues: readonly Issue[] };
+/** Of an invalid filter at least one issue and at most 20. */
+export type ParsedFilter = { readonly kind: 'valid'; readonly filter: PayloadFilter } | RejectionOf<'invalid'>;
 
 /**
  * Parses a filter from any JSON value. Never throws. Only own properties count, with any name.
@@ -185,7 +183,6 @@ export function unknownOperatorDetail(key: string, near: Operator): string {
   return `${meant} For a key of the payload with this name write {${preview(key)}: {"in": […]}}`;
 }
 
-/** The issue of a value of `in` or `not_in`. */
 export function setValueDetail(value: unknown): string | undefined {
   if (!isScalar(value)) return 'must be a string, a number, true, false or null';
   if (typeof value === 'string' && !isStorableText(value)) return 'must not contain NUL characters or lone surrogates';
@@ -204,26 +201,10 @@ const SPELLINGS: Readonly<Record<Operator, readonly string[]>> = {
 const MISSPELLABLE: readonly Operator[] = ['not_in', 'exists'];
 const MAX_LENGTH = 16;
 
-/** The operator that a key resembles. */
 export function nearOperator(key: string): Operator | undefined {
   if (key.length > MAX_LENGTH) return undefined;
   const word = key.toLowerCase();
   const letters = [...word].filter((letter) => letter >= 'a' && letter <= 'z').join('');
   const spelled = OPERATORS.find((operator) => SPELLINGS[operator].includes(letters));
-  return spelled ?? MISSPELLABLE.find((operator) => isMisspelled(word, operator));
-}
-
-/** Whether one letter is missing, added, replaced, or swapped with its neighbour. */
-function isMisspelled(word: string, meant: string): boolean {
-  if (Math.abs(word.length - meant.length) > 1) return false;
-  let start = 0;
-  while (start < word.length && word[start] === meant[start]) start += 1;
-  const [rest, wanted] = [word.slice(start), meant.slice(start)];
-  const isSwapped = rest[0] === wanted[1] && rest[1] === wanted[0] && rest.slice(2) === wanted.slice(2);
-  return (
-    rest.slice(1) === wanted.slice(1) ||
-    rest.slice(1) === wanted ||
-    rest === wanted.slice(1) ||
-    (isSwapped && rest !== '')
-  );
+  return spelled ?? MISSPELLABLE.find((operator) => editDistance(word, operator) <= 1);
 }

@@ -1,3 +1,4 @@
+import { escapeUnits } from '../placeholders.js';
 import { isObject } from './filter.js';
 
 export type Path = readonly (string | number)[];
@@ -46,18 +47,8 @@ function keyStep(key: string, isFirst: boolean): string {
   return `["${escaped(key, MAX_KEY).replaceAll('`', '\\u0060')}"]`;
 }
 
-/** Names that need no quotes: ASCII letters, digits, `_`, `$`, `-`. */
-function isPlainName(key: string): boolean {
-  if (key === '' || (key[0] ?? '') === '-' || isDigit(key.charCodeAt(0))) return false;
-  for (let index = 0; index < Math.min(key.length, MAX_KEY + 1); index += 1) {
-    const code = key.charCodeAt(index);
-    const isLetter = (code >= 0x41 && code <= 0x5a) || (code >= 0x61 && code <= 0x7a);
-    if (!isLetter && !isDigit(code) && code !== 0x5f && code !== 0x24 && code !== 0x2d) return false;
-  }
-  return true;
-}
-
-const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39;
+/** ASCII letters, digits, `_`, `$`, `-`. Reads no more of a key than is shown. */
+const isPlainName = (key: string): boolean => /^[A-Za-z_$][\w$-]*$/.test(key.slice(0, MAX_KEY + 1));
 
 const isWhole = (symbol: string): boolean => symbol.length > 1 || symbol.charCodeAt(0) >> 11 !== 0x1b;
 
@@ -82,7 +73,7 @@ function escaped(text: string, limit: number): string {
   let result = '';
   // One more UTF-16 unit than the limit shows whether the text is longer.
   for (const symbol of text.slice(0, limit + 1)) {
-    const shown = isInvisible(symbol.codePointAt(0) ?? 0) ? escapeOf(symbol) : symbol;
+    const shown = INVISIBLE.test(symbol) ? escapeOf(symbol) : symbol;
     if (result.length + shown.length > limit) return cut(result, limit);
     result += shown;
   }
@@ -97,28 +88,9 @@ function escapeOf(symbol: string): string {
   if (symbol === '"' || symbol === '\\') return `\\${symbol}`;
   const short = { '\n': '\\n', '\r': '\\r', '\t': '\\t' }[symbol];
   if (short !== undefined) return short;
-  return [...Array(symbol.length).keys()]
-    .map((index) => `\\u${symbol.charCodeAt(index).toString(16).padStart(4, '0')}`)
-    .join('');
+  return escapeUnits(symbol);
 }
 
-const INVISIBLE: readonly (readonly [number, number])[] = [
-  [0x00, 0x1f],
-  [0x22, 0x22],
-  [0x5c, 0x5c],
-  [0x7f, 0xa0],
-  [0xad, 0xad],
-  [0x61c, 0x61c],
-  [0x180e, 0x180e],
-  [0x200b, 0x200f],
-  [0x2028, 0x202f],
-  [0x2060, 0x206f],
-  [0xd800, 0xdfff],
-  [0xfeff, 0xfeff],
-  [0xfff9, 0xfffb],
-  [0xe0000, 0xe0fff],
-];
-
-function isInvisible(code: number): boolean {
-  return INVISIBLE.some(([first, last]) => code >= first && code <= last);
-}
+/** Quotes, backslashes, lone surrogates, and characters that are invisible or change the direction of the text. */
+const INVISIBLE =
+  /[\u0000-\u001f"\\\u007f-\u00a0\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202f\u2060-\u206f\ud800-\udfff\ufeff\ufff9-\ufffb\u{e0000}-\u{e0fff}]/u;

@@ -15,25 +15,6 @@ export interface StreamPosition {
 
 export const START: StreamPosition = { timeline: 0, conversation: 0 };
 
-/** Event ids of streams: opaque, signed, valid for one run in every process with the same key. */
-export class StreamPositions {
-  private readonly codec: CursorCodec;
-
-  constructor(secretsKey: string) {
-    this.codec = new CursorCodec(`live positions ${secretsKey}`);
-  }
-
-  encode(runId: string, { timeline, conversation }: StreamPosition): string {
-    return this.codec.encode([timeline, conversation], runId);
-  }
-
-  /** Null when it is no event id of this run. */
-  decode(runId: string, id: string): StreamPosition | null {
-    const [timeline, conversation] = this.codec.decode(id, runId) ?? [];
-    return typeof timeline === 'number' && typeof conversation === 'number' ? { timeline, conversation } : null;
-  }
-}
-
 /** One server-sent event; null: a heartbeat. */
 export type StreamEvent = {
   readonly event: 'state' | 'timeline' | 'conversation' | 'end';
@@ -41,9 +22,6 @@ export type StreamEvent = {
   /** JSON. */
   readonly data: string;
 } | null;
-
-/** Why a stream ends for good. */
-export type EndReason = 'run_ended' | 'run_deleted' | 'access_ended';
 
 export interface FollowOptions {
   readonly head: RunHead;
@@ -59,13 +37,19 @@ export interface FollowOptions {
  */
 @Injectable()
 export class RunEventStreams {
-  readonly positions: StreamPositions;
+  private readonly cursors: CursorCodec;
 
   constructor(
     private readonly runs: WatchedRuns,
     private readonly settings: Settings,
   ) {
-    this.positions = new StreamPositions(settings.secretsKey ?? '');
+    this.cursors = new CursorCodec(`live positions ${settings.secretsKey ?? ''}`);
+  }
+
+  /** The position of an event id, which is opaque, signed and valid in every process; null when it is no id of this run. */
+  positionOf(runId: string, eventId: string): StreamPosition | null {
+    const [timeline, conversation] = this.cursors.decode(eventId, runId) ?? [];
+    return typeof timeline === 'number' && typeof conversation === 'number' ? { timeline, conversation } : null;
   }
 
   /** Whether all events of an ended run were sent to a reader at this position. */
@@ -92,14 +76,15 @@ export class RunEventStreams {
     let checkedAt = performance.now();
     const event = (kind: NonNullable<StreamEvent>['event'], data: string): StreamEvent => ({
       event: kind,
-      id: this.positions.encode(runId, { timeline, conversation }),
+      id: this.cursors.encode([timeline, conversation], runId),
       data,
     });
-    const end = (reason: EndReason): StreamEvent => event('end', JSON.stringify({ run_id: runId, reason }));
+    const end = (reason: 'run_ended' | 'run_deleted' | 'access_ended'): StreamEvent =>
+      event('end', JSON.stringify({ run_id: runId, reason }));
     while (!abort.aborted) {
       // Read together: the events that are sent never go beyond the state that is sent before them.
       const { version, head, conversationSeq } = run;
-      const changes = head.conversationId === null ? [] : run.conversationAfter(conversation);
+      const changes = head.conversationId === null ? [] : run.view.changedSince(conversation);
       if (!run.exists) {
         yield end('run_deleted');
         return;

@@ -3,7 +3,7 @@ import type { RunEvent } from '#execution/runner-protocol';
 import { projectTimeline, type TimelineEvent } from '#domain/runs';
 import { type RunHead, RunTail } from '#execution/executions';
 import type { ConversationProjection } from '../../domain/conversation-normalizer.js';
-import { type ConversationChange, ConversationView } from '../../domain/conversation-view.js';
+import { ConversationView } from '../../domain/conversation-view.js';
 import { ConversationReader } from '../conversation-reader.js';
 
 const PAGE_EVENTS = 1000;
@@ -26,21 +26,24 @@ export class WatchedRun {
   version = 0;
   /** False once the run's row is gone. */
   exists = true;
-  private readonly view = new ConversationView();
+  /** The conversation as it was rendered last. */
+  readonly view = new ConversationView();
   private projection: ConversationProjection | null = null;
   private timeline: TimelineEntry[] = [];
   private timelineFrom: number;
-  private renderedSeq: number;
+  /** Sequence number of the rendered conversation; at most the head's. */
+  conversationSeq: number;
   private renderAgainAt = 0;
   private readonly waiting = new Set<() => void>();
 
   private constructor(
-    private current: RunHead,
+    /** State and last sequence number of {@link timelineAfter} and {@link view}. */
+    public head: RunHead,
     private readonly tail: RunTail,
     private readonly reader: ConversationReader,
   ) {
-    this.timelineFrom = current.lastSeq;
-    this.renderedSeq = current.lastSeq;
+    this.timelineFrom = head.lastSeq;
+    this.conversationSeq = head.lastSeq;
   }
 
   /** `since`: the sequence number after which the first stream needs the changes of the conversation. */
@@ -50,25 +53,11 @@ export class WatchedRun {
     return run;
   }
 
-  /** State and last sequence number of {@link timelineAfter} and {@link conversationAfter}. */
-  get head(): RunHead {
-    return this.current;
-  }
-
-  /** Sequence number of the rendered conversation; at most the head's. */
-  get conversationSeq(): number {
-    return this.renderedSeq;
-  }
-
-  conversationAfter(seq: number): ConversationChange[] {
-    return this.view.changedSince(seq);
-  }
-
   /** Timeline entries after `seq` in order, a page at a time, up to `upTo`. */
   async *timelineAfter(seq: number, upTo: number): AsyncGenerator<TimelineEntry> {
     let after = seq;
     while (after < upTo && after < this.timelineFrom) {
-      const page = (await this.tail.readLifecycle(this.current.runId, after, 200)).filter((event) => event.seq <= upTo);
+      const page = (await this.tail.readLifecycle(this.head.runId, after, 200)).filter((event) => event.seq <= upTo);
       if (page.length === 0) return;
       for (const event of page) yield* toEntries(event);
       after = page.at(-1)?.seq ?? upTo;
@@ -78,7 +67,7 @@ export class WatchedRun {
 
   /** Whether {@link advance} has something to do. */
   needs(head: RunHead): boolean {
-    const known = this.current;
+    const known = this.head;
     return (
       this.isBehind ||
       head.lastSeq > known.lastSeq ||
@@ -93,7 +82,7 @@ export class WatchedRun {
   /** Reads new events up to `head` and wakes the streams. Later events wait, so that a stream gets the state before the end. */
   async advance(head: RunHead): Promise<void> {
     const events: RunEvent[] = [];
-    for (let seq = this.current.lastSeq; seq < head.lastSeq;) {
+    for (let seq = this.head.lastSeq; seq < head.lastSeq;) {
       const page = await this.tail.read(head.runId, seq, Math.min(PAGE_EVENTS, head.lastSeq - seq));
       if (page.length === 0) break;
       events.push(...page);
@@ -103,7 +92,7 @@ export class WatchedRun {
     else await this.openConversation(head, 0);
     this.timeline.push(...events.flatMap(toEntries));
     this.trimTimeline();
-    this.current = head;
+    this.head = head;
     this.render();
     this.change();
   }
@@ -132,7 +121,7 @@ export class WatchedRun {
   }
 
   private get isBehind(): boolean {
-    return this.renderedSeq < this.current.lastSeq;
+    return this.conversationSeq < this.head.lastSeq;
   }
 
   private async openConversation(head: RunHead, since: number): Promise<void> {
@@ -146,12 +135,12 @@ export class WatchedRun {
   private render(): void {
     const started = performance.now();
     if (this.projection && this.isBehind) {
-      if (started < this.renderAgainAt && !this.current.isEnded) return;
-      this.view.update(this.projection.render(), this.current.lastSeq);
+      if (started < this.renderAgainAt && !this.head.isEnded) return;
+      this.view.update(this.projection.render(), this.head.lastSeq);
       const took = performance.now() - started;
       this.renderAgainAt = started + Math.min(took * RENDER_SHARE, MAX_RENDER_PAUSE_MS);
     }
-    this.renderedSeq = this.current.lastSeq;
+    this.conversationSeq = this.head.lastSeq;
   }
 
   private trimTimeline(): void {

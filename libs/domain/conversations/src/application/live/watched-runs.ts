@@ -86,7 +86,7 @@ export class WatchedRuns implements OnModuleDestroy {
       const head = heads.get(runId);
       if (head === undefined) {
         // A run that was opened during the query is in the next one.
-        if (run.exists && !(await this.exists(runId))) run.markDeleted();
+        if (run.exists && (await this.tail.heads([runId])).length === 0) run.markDeleted();
       } else if (run.needs(head)) moved.push([run, head]);
     }
     const next = moved.values();
@@ -98,10 +98,6 @@ export class WatchedRuns implements OnModuleDestroy {
       }
     };
     await Promise.all(Array.from({ length: PARALLEL_READS }, reader));
-  }
-
-  private async exists(runId: string): Promise<boolean> {
-    return (await this.tail.heads([runId])).length > 0;
   }
 }
 

@@ -1,7 +1,6 @@
 import { isStorableText } from '#platform/kernel';
 import { type DefinitionFile, type Diagnostic, MAX_FILE_BYTES, MAX_FILES } from '../definition.js';
-import { FACTORY_PATH } from '../resource-paths.js';
-import { type Place, placeOf } from './layout.js';
+import { FACTORY_PATH, type Place, placeOf } from './layout.js';
 
 export interface PlacedFile {
   readonly path: string;
@@ -9,7 +8,7 @@ export interface PlacedFile {
   readonly place: Exclude<Place, { kind: 'misplaced' }>;
 }
 
-export interface CheckedFiles {
+interface CheckedFiles {
   /** Those whose text is worth reading, by path. */
   readonly placed: readonly PlacedFile[];
   readonly faults: readonly Diagnostic[];

@@ -1,4 +1,5 @@
 import type {
+  AgentSettings,
   AgentSpec,
   AutomationSpec,
   DefinitionFile,
@@ -6,19 +7,26 @@ import type {
   FactorySpec,
   WebhookSpec,
 } from '../definition.js';
+import { settingsOf } from '../desired-state.js';
 import type { PlacedFile } from '../files/check-files.js';
-import {
-  agentSpec,
-  type AgentValue,
-  automationSpec,
-  type AutomationValue,
-  factorySpec,
-  type FactoryValue,
-  webhookSpec,
-  type WebhookValue,
-} from './specs.js';
 
-/** Puts a definition together, file by file. */
+/** Values that the schemas have accepted: their keys are those of the specs. */
+type SettingsValue = Omit<AgentSettings, 'mcpServers'> & {
+  readonly mcpServers?: Readonly<Record<string, { readonly warp_id: string }>>;
+};
+type FactoryValue = Partial<Omit<FactorySpec, 'name' | 'agentDefaults'>> & {
+  readonly name: string;
+  readonly agentDefaults?: SettingsValue;
+};
+type WebhookValue = Partial<WebhookSpec> & Pick<WebhookSpec, 'secretName'>;
+type AutomationValue = SettingsValue &
+  Partial<Pick<AutomationSpec, 'enabled' | 'agent'>> &
+  Pick<AutomationSpec, 'triggers'>;
+type AgentValue = SettingsValue & Partial<Pick<AgentSpec, 'description' | 'skills'>>;
+
+const WEBHOOK_DEFAULTS = { authMode: 'token', signatureScheme: null, deliveryIdHeader: null, enabled: true } as const;
+
+/** Builds a definition from its files. */
 export class DefinitionBuilder {
   private factory: FactorySpec | undefined;
   private readonly webhooks: WebhookSpec[] = [];
@@ -26,21 +34,29 @@ export class DefinitionBuilder {
   private readonly agents: AgentSpec[] = [];
   private readonly skills: DefinitionFile[] = [];
 
-  /** `value`: what the schema of its kind has let through. */
+  /** `value`: accepted by the schema of its kind. */
   add({ path, text, place }: PlacedFile, value: unknown, prompt: string): void {
     switch (place.kind) {
-      case 'factory':
-        this.factory = factorySpec(value as FactoryValue);
+      case 'factory': {
+        const { name, description = '', alias = null, agentDefaults = {} } = value as FactoryValue;
+        this.factory = { name, description, alias, agentDefaults: settings(agentDefaults) };
         return;
+      }
       case 'webhook':
-        this.webhooks.push(webhookSpec(place.name, value as WebhookValue));
+        this.webhooks.push({ ...WEBHOOK_DEFAULTS, ...(value as WebhookValue), name: place.name });
         return;
-      case 'automation':
-        this.automations.push(automationSpec(place.name, value as AutomationValue, prompt));
+      case 'automation': {
+        const automation = value as AutomationValue;
+        const { enabled = true, agent = null, triggers } = automation;
+        this.automations.push({ name: place.name, enabled, agent, triggers, prompt, ...settings(automation) });
         return;
-      case 'agent':
-        this.agents.push(agentSpec(place.name, value as AgentValue, prompt));
+      }
+      case 'agent': {
+        const agent = value as AgentValue;
+        const { description = null, skills } = agent;
+        this.agents.push({ name: place.name, description, prompt, ...(skills && { skills }), ...settings(agent) });
         return;
+      }
       case 'skill':
         this.skills.push({ path, content: text });
     }
@@ -63,4 +79,9 @@ export class DefinitionBuilder {
 function byName<Spec extends { readonly name: string }>(specs: readonly Spec[]): ReadonlyMap<string, Spec> {
   const sorted = [...specs].sort((one, other) => (one.name < other.name ? -1 : 1));
   return new Map(sorted.map((spec) => [spec.name, spec]));
+}
+
+function settings({ mcpServers, ...others }: SettingsValue): AgentSettings {
+  const uids = Object.entries(mcpServers ?? {}).map(([name, { warp_id: uid }]) => [name, uid] as const);
+  return settingsOf({ ...others, ...(mcpServers && { mcpServers: Object.fromEntries(uids) }) });
 }

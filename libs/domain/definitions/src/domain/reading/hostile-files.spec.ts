@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { processorMs } from '#testing';
 import { type DefinitionFile, MAX_FILE_BYTES, MAX_FILES } from '../definition.js';
-import { MAX_DIAGNOSTICS } from '../diagnostics.js';
+import { MAX_DIAGNOSTICS } from '../definition.js';
 import { readDefinition } from './read-definition.js';
 
 const KNOWN = { triggers: [{ provider: 'p', event: 'e', schema: { properties: {}, required: [] } }] };

@@ -1,9 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { PAYLOAD_FILTER_SCHEMA } from '#domain/automations';
-import { type DefinitionFile, type Diagnostic, MAX_FILE_BYTES } from '../definition.js';
-import { MAX_DIAGNOSTICS } from '../diagnostics.js';
-import type { KnownParts } from '../schema/definition-schemas.js';
+import { type DefinitionFile, type Diagnostic, MAX_DIAGNOSTICS, MAX_FILE_BYTES } from '../definition.js';
 import { readDefinition } from './read-definition.js';
+import type { KnownParts } from '../schema/definition-schemas.js';
 
 const UID = 'A'.repeat(22);
 const KNOWN: KnownParts = {

@@ -1,23 +1,29 @@
-import { type DefinitionFile, type Diagnostic, type ReadDefinition } from '../definition.js';
-import { sortedDiagnostics } from '../diagnostics.js';
-import { checkFiles, type PlacedFile } from '../files/check-files.js';
+import { nearMisses } from '#platform/kernel';
+import {
+  type DefinitionFile,
+  type Diagnostic,
+  printable,
+  type InvalidDefinition,
+  type ValidDefinition,
+  sortedDiagnostics,
+} from '../definition.js';
+import { checkFiles, fault, type PlacedFile } from '../files/check-files.js';
 import { promptOf } from '../files/source-text.js';
-import { checkValue } from '../schema/check-value.js';
-import type { KnownParts } from '../schema/definition-schemas.js';
-import { type Validators, validatorsFor } from '../schema/validators.js';
-import { LexemeBudget } from '../yaml/scan-yaml.js';
-import { type AgentUse, checkAgents } from './check-agents.js';
 import { DefinitionBuilder } from './definition-builder.js';
-import { FilePlaces, placesIn } from './file-places.js';
-import { checkPrompt } from './check-prompt.js';
-import { readSource, type Source } from './read-source.js';
+import { FilePlaces, placesIn, readSource, type Source } from './read-source.js';
+import { checkValue, type Validators, validatorsFor } from '../schema/check-value.js';
+import type { KnownParts } from '../schema/definition-schemas.js';
+import { LexemeBudget } from '../yaml/scan-yaml.js';
 
 /**
  * Reads a whole definition, and says everything that is wrong with its files by themselves. What they refer to outside of
  * them, and what only a trigger's provider knows, is for others to check, with the `places` of the answer. Never throws,
  * whatever the files hold.
  */
-export function readDefinition(files: readonly DefinitionFile[], known: KnownParts): ReadDefinition {
+export function readDefinition(
+  files: readonly DefinitionFile[],
+  known: KnownParts,
+): ValidDefinition | InvalidDefinition {
   const { placed, faults } = checkFiles(files);
   const diagnostics: Diagnostic[] = [...faults];
   const budget = new LexemeBudget();
@@ -66,3 +72,54 @@ function valueDiagnostics(
 
 const agentIn = (value: unknown): unknown =>
   typeof value === 'object' && value !== null && 'agent' in value ? value.agent : undefined;
+
+/** What names an agent, in a file that may have other faults: the value of `agent:`. */
+interface AgentUse {
+  readonly path: string;
+  readonly agent: unknown;
+  readonly places: FilePlaces;
+}
+
+/** Agents that are named and are not there, although files by themselves are right. */
+export function checkAgents(files: readonly PlacedFile[], uses: readonly AgentUse[]): Diagnostic[] {
+  const agents = files.flatMap(({ place }) => (place.kind === 'agent' ? [place.name] : []));
+  const known = new Set(agents);
+  return [
+    ...uses.flatMap(({ path, agent, places }) =>
+      typeof agent === 'string' && agent !== '' && !known.has(agent)
+        ? [{ code: 'unknown_agent', path, ...places.of(['agent'], 'value'), message: unknownAgent(agent, agents) }]
+        : [],
+    ),
+    ...files.flatMap(({ path, place }) =>
+      place.kind === 'skill' && place.agent !== null && !known.has(place.agent)
+        ? [fault(path, 'missing_file', `The agent of this skill has no agents/${place.agent}/agent.md.`)]
+        : [],
+    ),
+  ];
+}
+
+function unknownAgent(agent: string, agents: readonly string[]): string {
+  const [near] = nearMisses(agent, agents);
+  const hint =
+    near === undefined
+      ? ' Agents are called like their directories: agents/<name>/agent.md.'
+      : ` Did you mean ${near}?`;
+  return `This definition has no agent ${printable(agent)}.${hint}`;
+}
+
+/** As in the API. */
+const MAX_PROMPT_BYTES = 65_536;
+
+/**
+ * What is wrong with the text that follows the front matter; null where there is none to follow. An agent may have an empty
+ * one: it brings settings alone.
+ */
+function checkPrompt({ path, place }: PlacedFile, prompt: string | null, places: FilePlaces): Diagnostic[] {
+  if (prompt === null || (place.kind !== 'automation' && place.kind !== 'agent')) return [];
+  const say = (code: string, message: string): Diagnostic[] => [{ code, path, ...places.at('/prompt'), message }];
+  if (place.kind === 'automation' && prompt.trim() === '')
+    return say('empty_prompt', 'The prompt of the runs is missing: it follows the front matter.');
+  if (Buffer.byteLength(prompt) > MAX_PROMPT_BYTES)
+    return say('prompt_too_long', `A prompt has at most ${MAX_PROMPT_BYTES} bytes.`);
+  return [];
+}

@@ -1,7 +1,9 @@
 import type { ParsedNode } from 'yaml';
-import { findFrontMatter } from '#platform/kernel';
+import { findFrontMatter, parsePointer } from '#platform/kernel';
+import type { ResourceKind, SourcePlaces } from '../definition.js';
 import type { PlacedFile } from '../files/check-files.js';
-import { SourceText } from '../files/source-text.js';
+import { type Position, SourceText } from '../files/source-text.js';
+import { NodeLocator, type Side } from '../yaml/locate.js';
 import { readYaml } from '../yaml/read-yaml.js';
 import type { LexemeBudget, YamlFault } from '../yaml/scan-yaml.js';
 
@@ -44,7 +46,7 @@ function sourceOf(text: SourceText, start: number, end: number, body: Source['bo
   };
 }
 
-/** Nothing that takes room: what stands there as `null` does. */
+/** Nothing was written; a written `null` is not empty. */
 const isEmpty = (root: ParsedNode | null): boolean => !root || root.range[0] === root.range[1];
 
 const withoutFrontMatter = (kind: 'missing' | 'unclosed'): { code: string; message: string } =>
@@ -54,3 +56,58 @@ const withoutFrontMatter = (kind: 'missing' | 'unclosed'): { code: string; messa
         message: 'The file begins with a line of ---, then YAML, then another line of ---.',
       }
     : { code: 'unclosed_front_matter', message: 'The front matter that begins here is not closed by a line of ---.' };
+
+/** Where the API has a field that files call otherwise. */
+const WIRE_NAMES: readonly (readonly [wire: RegExp, file: string])[] = [
+  [/^\/agent_config\/model_id/, '/model'],
+  [/^\/agent_config\/environment_id/, '/environmentId'],
+  [/^\/agent_config\/worker_host/, '/workerHost'],
+  [/^\/agent_config\/harness.*/, '/harness'],
+  [/^\/agent_config\/mcp_servers/, '/mcpServers'],
+  [/^\/agent_config.*/, ''],
+  [/^\/agent_identity_uid/, '/agent'],
+];
+
+/** The pointer into the file of an automation for a pointer into its representation in the API. */
+export const filePointer = (pointer: string): string =>
+  WIRE_NAMES.reduce((name, [wire, file]) => name.replace(wire, file), pointer);
+
+/** Where values of one file stand. */
+export class FilePlaces {
+  private readonly nodes: NodeLocator;
+
+  constructor(
+    private readonly source: Source,
+    private readonly kind: ResourceKind,
+  ) {
+    this.nodes = new NodeLocator(source.root);
+  }
+
+  /** Of what a pointer means, by its name in the file or in the API. */
+  at(pointer: string): Position {
+    const path = parsePointer(filePointer(pointer));
+    if (path[0] === 'prompt' && this.source.body) return this.position(promptStart(this.source.body));
+    // The path is the name.
+    if (path[0] === 'name' && this.kind !== 'factory' && this.kind !== 'skill') return { line: 1, column: 1 };
+    return this.of(path, 'value');
+  }
+
+  of(path: readonly string[], side: Side): Position {
+    return this.position(this.source.yamlStart + (this.nodes.offsetOf(path, side) ?? 0));
+  }
+
+  position(offset: number): Position {
+    return this.source.text.position(offset);
+  }
+}
+
+/** The first line with something on it; the line after the fence where there is none. */
+function promptStart({ start, text }: { readonly start: number; readonly text: string }): number {
+  const blank = /^(?:[ \t]*\r?\n)*/.exec(text)?.[0].length ?? 0;
+  return blank >= text.trimEnd().length ? start : start + blank;
+}
+
+/** Of all files; line 1 of one that is not there. */
+export function placesIn(files: ReadonlyMap<string, FilePlaces>): SourcePlaces {
+  return { at: (path, pointer) => files.get(path)?.at(pointer) ?? { line: 1, column: 1 } };
+}

@@ -1,7 +1,90 @@
 import { SECRET_NAME, SECRET_NAME_RULE } from '#platform/secrets';
 import type { ResourceKind } from '../definition.js';
-import { AGENT_SETTINGS, text } from './agent-settings.schema.js';
-import { type KnownTrigger, triggerSchema } from './trigger.schema.js';
+
+const UID = '^[A-Za-z0-9]{22}$';
+
+/** Text of at most so many characters, and not blank. */
+export const text = (maxLength: number, description: string, more: object = {}): object => ({
+  type: 'string',
+  minLength: 1,
+  maxLength,
+  pattern: '\\S',
+  patternErrorMessage: 'must not be blank',
+  description,
+  ...more,
+});
+
+/** The keys that can stand in `agentDefaults`, in agents and in automations. */
+const AGENT_SETTINGS: Readonly<Record<string, object>> = {
+  model: text(256, 'Model of the runs, such as `auto` or an id of GET /agent/models.'),
+  environmentId: {
+    type: 'string',
+    pattern: UID,
+    patternErrorMessage: 'must be the UID of an environment, 22 letters and digits',
+    description: 'UID of an environment of the team, in which the runs work.',
+  },
+  workerHost: text(256, 'Self-hosted worker that executes the runs; `warp` stands for hosted workers.'),
+  harness: text(64, 'Agent program of the runs; `oz` is the built-in one.'),
+  mcpServers: {
+    type: 'object',
+    description:
+      'MCP servers of the runs, by the name that they have there. Only servers that are registered for the team: files hold no commands, addresses or secrets.',
+    maxProperties: 32,
+    propertyNames: { minLength: 1, maxLength: 128 },
+    additionalProperties: {
+      type: 'object',
+      properties: {
+        warp_id: {
+          type: 'string',
+          pattern: UID,
+          patternErrorMessage: 'must be the UID of an MCP server, 22 letters and digits',
+          description: 'UID of an MCP server that is registered for the team.',
+        },
+      },
+      required: ['warp_id'],
+      additionalProperties: false,
+    },
+  },
+};
+
+/** A kind of triggers, as far as files are concerned: what `TriggerProviders` knows of it. */
+interface KnownTrigger {
+  readonly provider: string;
+  readonly event: string;
+  /** JSON Schema (2020-12) of the fields beside `provider` and `event`. */
+  readonly schema: { readonly properties: Readonly<Record<string, object>>; readonly required: readonly string[] };
+}
+
+/** Any of these triggers; which one is decided by provider and event, so that only what belongs to it is complained about. */
+function triggerSchema(known: readonly KnownTrigger[]): object {
+  const providers = [...new Set(known.map(({ provider }) => provider))];
+  return {
+    type: 'object',
+    title: 'Trigger',
+    description: 'One kind of event that starts the automation.',
+    properties: {
+      provider: { ...oneOf(providers), description: 'Where events come from.' },
+      event: { type: 'string', description: 'What happens there.' },
+    },
+    required: ['provider', 'event'],
+    ...(known.length > 0 && {
+      allOf: [...providers.map((provider) => eventsOf(provider, known)), ...known.map(fieldsOf)],
+    }),
+  };
+}
+
+const oneOf = (values: readonly string[]): object =>
+  values.length === 0 ? { type: 'string' } : { type: 'string', enum: values };
+
+const eventsOf = (provider: string, known: readonly KnownTrigger[]): object => ({
+  if: { properties: { provider: { const: provider } }, required: ['provider'] },
+  then: { properties: { event: oneOf(known.filter((one) => one.provider === provider).map(({ event }) => event)) } },
+});
+
+const fieldsOf = ({ provider, event, schema: { properties, required } }: KnownTrigger): object => ({
+  if: { properties: { provider: { const: provider }, event: { const: event } }, required: ['provider', 'event'] },
+  then: { properties: { provider: true, event: true, ...properties }, required, additionalProperties: false },
+});
 
 /** What an installation knows that files may name. */
 export interface KnownParts {

@@ -1,9 +1,15 @@
 import type { ErrorObject } from 'ajv/dist/2020.js';
 import { nearMisses, parsePointer } from '#platform/kernel';
-import { printable } from '../diagnostics.js';
-import { spoken } from './pointer.js';
-import type { SchemaFault } from './schema-fault.js';
-import { aboutUnknownKey } from './unknown-key.js';
+import { printable } from '../definition.js';
+import type { Side } from '../yaml/locate.js';
+
+/** Something wrong with a value, and at which key or value. */
+export interface SchemaFault {
+  readonly code: string;
+  readonly path: readonly string[];
+  readonly side: Side;
+  readonly message: string;
+}
 
 const MAX_CHOICES = 20;
 const TYPES: Readonly<Record<string, string>> = {
@@ -59,19 +65,22 @@ export function explain(error: ErrorObject): SchemaFault | undefined {
     case 'maxLength':
       return error.propertyName === undefined ? value(`must not exceed ${limit} characters`) : undefined;
     case 'minItems':
-      return value(`must have at least ${limit} ${limit === 1 ? 'entry' : 'entries'}`);
-    case 'maxItems':
-      return value(`must not exceed ${limit} ${limit === 1 ? 'entry' : 'entries'}`);
     case 'minProperties':
-      return value(`must have at least ${limit} ${limit === 1 ? 'key' : 'keys'}`);
+      return value(`must have at least ${counted(error.keyword, limit)}`);
+    case 'maxItems':
     case 'maxProperties':
-      return value(`must not exceed ${limit} keys`);
+      return value(`must not exceed ${counted(error.keyword, limit)}`);
     case 'if':
       // The requirement of `then` or `else` has a separate error.
       return undefined;
     default:
       return value('is not allowed here');
   }
+}
+
+function counted(keyword: string, limit: number | undefined): string {
+  const [one, many] = keyword.endsWith('Items') ? ['entry', 'entries'] : ['key', 'keys'];
+  return `${limit} ${limit === 1 ? one : many}`;
 }
 
 function choice({ params, data }: ErrorObject, path: readonly string[]): SchemaFault {
@@ -97,4 +106,57 @@ const typesOf = (types: unknown): string =>
 function annotation({ parentSchema }: ErrorObject, name: string): string | undefined {
   const text: unknown = parentSchema?.[name];
   return typeof text === 'string' ? text : undefined;
+}
+
+const SECRETIVE = /secret|token|passw|api_?-?key|credential/i;
+const REGISTER = 'register the server for the team with POST /mcp-servers, and give its UID as warp_id';
+
+/** A key that is not known where it stands: what was meant by it, if that can be guessed. */
+function aboutUnknownKey(path: readonly string[], key: string, parentSchema: unknown): SchemaFault {
+  const { code, message } = guess(path, key, Object.keys(propertiesOf(parentSchema)));
+  return { code, path: [...path, key], side: 'key', message };
+}
+
+function guess(path: readonly string[], key: string, known: readonly string[]): { code: string; message: string } {
+  const shown = printable(key);
+  if (path.at(-2) === 'mcpServers') {
+    if (key === 'env' || key === 'headers')
+      return { code: 'secret_in_file', message: `Files never hold secrets, as ${shown} would: ${REGISTER}.` };
+    return {
+      code: 'unknown_key',
+      message: `Only registered servers can be named here, without ${shown}: ${REGISTER}.`,
+    };
+  }
+  const near = nearMisses(key, known);
+  if (
+    path.length === 0 &&
+    known.includes('secretName') &&
+    SECRETIVE.test(key) &&
+    !near.some((name) => differsInCase(name, key))
+  )
+    return {
+      code: 'secret_in_file',
+      message: `Files never hold secrets, as ${shown} would: put it into a managed secret of the team, and its name here as secretName.`,
+    };
+  const place = path.length === 0 ? '' : ` in ${spoken(path)}`;
+  const hint = near.length === 0 ? knownKeys(known) : ` Did you mean ${near.join(' or ')}?`;
+  return { code: 'unknown_key', message: `${shown} is not known${place === '' ? ' here' : place}.${hint}` };
+}
+
+const differsInCase = (one: string, other: string): boolean =>
+  one.toLowerCase() === other.toLowerCase().replaceAll(/[_-]/g, '');
+
+const knownKeys = (known: readonly string[]): string => (known.length === 0 ? '' : ` Known are ${known.join(', ')}.`);
+
+const propertiesOf = (schema: unknown): object =>
+  (schema as { readonly properties?: object } | undefined)?.properties ?? {};
+
+/** A place as people write it: `triggers[0].filter`. */
+export function spoken(path: readonly string[]): string {
+  if (path.length === 0) return 'This';
+  const steps = path.map((segment, index) => {
+    if (/^\d+$/.test(segment) && index > 0) return `[${segment}]`;
+    return `${index === 0 ? '' : '.'}${printable(segment)}`;
+  });
+  return printable(steps.join(''), 200);
 }

@@ -1,4 +1,4 @@
-import { settingsOf, toServers, withoutDefaults } from '../agent-settings.js';
+import { Document, isScalar, type Pair, Scalar, visit } from 'yaml';
 import type {
   AgentSettings,
   AgentSpec,
@@ -7,10 +7,10 @@ import type {
   FactorySpec,
   WebhookSpec,
 } from '../definition.js';
+import { settingsOf, toServers, withoutDefaults } from '../desired-state.js';
+import { resourcePath } from '../files/layout.js';
 import { bodyOf } from '../files/source-text.js';
-import { resourcePath } from '../resource-paths.js';
 import { SCHEMA_VERSION } from '../schema/definition-schemas.js';
-import { writeYaml } from './write-yaml.js';
 
 /** The canonical text of factory.yaml: keys in one order, defaults left out. Reading it gives `spec` back. */
 export function writeFactory({ name, description, alias, agentDefaults }: FactorySpec): DefinitionFile {
@@ -86,3 +86,16 @@ function settingsIn(spec: AgentSettings): Readonly<Record<string, unknown>> {
 
 const withFrontMatter = (value: Readonly<Record<string, unknown>>, prompt: string): string =>
   `---\n${writeYaml(value)}---\n${bodyOf(prompt)}`;
+
+/** Values of JSON as YAML that {@link readYaml} reads back: block style, quotes where they are needed, no lines folded. */
+function writeYaml(value: Readonly<Record<string, unknown>>): string {
+  if (Object.keys(value).length === 0) return '';
+  const document = new Document(value, { version: '1.2', schema: 'core', merge: false, aliasDuplicateObjects: false });
+  visit(document, { Pair: (_, pair) => quoteMergeKey(pair) });
+  return document.toString({ lineWidth: 0, blockQuote: 'literal', doubleQuotedAsJSON: true });
+}
+
+/** A plain `<<` would be read as a merge key. */
+function quoteMergeKey({ key }: Pair): void {
+  if (isScalar(key) && key.value === '<<') key.type = Scalar.QUOTE_DOUBLE;
+}

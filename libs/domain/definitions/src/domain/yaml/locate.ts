@@ -54,7 +54,7 @@ export class NodeLocator {
   }
 }
 
-/** Of something that takes room in the text: nothing, after a colon, takes none. */
+/** Only of a node with text: an absent value after a colon has none. */
 function startOf(node: unknown): number | undefined {
   if (!isNode(node) || !node.range) return undefined;
   const [start, end] = node.range;

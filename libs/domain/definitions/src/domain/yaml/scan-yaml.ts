@@ -1,5 +1,5 @@
 import { type CST, Lexer, Parser } from 'yaml';
-import { MAX_DIAGNOSTICS } from '../diagnostics.js';
+import { MAX_DIAGNOSTICS } from '../definition.js';
 
 /** Something wrong in YAML; `offset` in UTF-16 units from its beginning. */
 export interface YamlFault {
@@ -15,7 +15,7 @@ export const MAX_DEPTH = 64;
  * microseconds each, even where they are faults. Reading never holds up other requests for long; a long automation has a
  * thousand.
  */
-export const MAX_LEXEMES = 200_000;
+const MAX_LEXEMES = 200_000;
 const LEXEME_LENGTH = 8;
 
 export class LexemeBudget {
@@ -33,7 +33,7 @@ export class LexemeBudget {
 }
 
 /** `tokens` are null where composing them makes no sense, or would not be safe. */
-export interface ScannedYaml {
+interface ScannedYaml {
   readonly tokens: readonly CST.Token[] | null;
   readonly faults: readonly YamlFault[];
 }

@@ -1,11 +1,23 @@
-import { EnumField, IntegerField, JsonField, StringField } from '#platform/http';
+import { getSchemaPath } from '@nestjs/swagger';
 import {
+  ArrayField,
+  DateTimeField,
+  EnumField,
+  IntegerField,
+  JsonField,
+  object,
+  ObjectField,
+  StringField,
+} from '#platform/http';
+import {
+  type ArtifactData,
+  type ArtifactType,
   CONTENT_ARTIFACT_TYPES,
   type ContentArtifactType,
   REFERENCE_ARTIFACT_TYPES,
   type ReferenceArtifactType,
+  MAX_LOCATOR_LENGTH,
 } from '../../domain/artifact.js';
-import { MAX_LOCATOR_LENGTH } from '../../domain/canonical-url.js';
 
 const OPTIONAL = { optional: true } as const;
 const OBJECT = { schema: { type: 'object', additionalProperties: true } } as const;
@@ -59,4 +71,151 @@ export class ArtifactReferenceBody {
   @StringField({ ...OPTIONAL, blank: false, max: 256 }) reference_type?: string;
   @StringField(TITLE) title?: string;
   @JsonField({ ...OPTIONAL, ...OBJECT }) metadata?: object;
+}
+
+/*
+ * What the document says of artifacts: `artifact_type` decides what `data` holds, so every type has a separate schema,
+ * once as a run lists it and once as it is shown by itself.
+ */
+
+const LINK = { description: 'Needs no token; works until `expires_at`.' } as const;
+
+/** Something that a run has produced, as the run lists it. */
+export interface RunArtifact {
+  readonly artifact_type: ArtifactType;
+  readonly created_at: string;
+  readonly data: ArtifactData;
+}
+
+export interface ArtifactResponse extends RunArtifact {
+  readonly artifact_uid: string;
+}
+
+class PlanData {
+  @StringField({ description: 'ID of the plan’s document.' }) document_uid: string;
+  @StringField({ ...OPTIONAL, description: 'ID of the artifact.' }) artifact_uid?: string;
+  @StringField({ ...OPTIONAL, description: 'ID of the plan’s notebook.' }) notebook_uid?: string;
+  @StringField({ ...OPTIONAL, description: 'Title of the plan.' }) title?: string;
+  @StringField({ ...OPTIONAL, description: 'Address of the plan.' }) url?: string;
+}
+
+class PullRequestData {
+  @StringField({ description: 'Address of the pull request.' }) url: string;
+  @StringField({ description: 'Branch of the pull request.' }) branch: string;
+}
+
+class ScreenshotData {
+  @StringField({ description: 'ID of the artifact.' }) artifact_uid: string;
+  @StringField({ description: 'Media type.' }) mime_type: string;
+  @StringField({ ...OPTIONAL, description: 'What the screenshot shows.' }) description?: string;
+}
+
+class FileData {
+  @StringField({ description: 'ID of the artifact.' }) artifact_uid: string;
+  @StringField({ description: 'As the agent names it, relative to its working directory.' }) filepath: string;
+  @StringField({ description: 'Name of the file.' }) filename: string;
+  @StringField({ description: 'Media type.' }) mime_type: string;
+  @StringField({ ...OPTIONAL, description: 'Title of the file.' }) title?: string;
+  @StringField({ ...OPTIONAL, description: 'Description of the file.' }) description?: string;
+  @IntegerField({ ...OPTIONAL, description: 'Size in bytes.' }) size_bytes?: number;
+}
+
+class ExternalReferenceData {
+  @StringField({ description: 'What kind of thing it is, in the agent’s words.' }) reference_type: string;
+  @StringField({ description: 'In its canonical form.' }) url: string;
+  @StringField({ ...OPTIONAL, description: 'Title of the page that is referred to.' }) title?: string;
+  @JsonField({
+    ...OPTIONAL,
+    schema: { type: 'object', additionalProperties: true },
+    description: 'Further facts about the reference, as the agent supplied them.',
+  })
+  metadata?: object;
+}
+
+class PlanContentData extends PlanData {
+  @StringField({ description: 'Markdown.' }) content: string;
+  @StringField({ description: 'Media type of the content.' }) content_type: string;
+}
+
+class ScreenshotContentData extends ScreenshotData {
+  @StringField({ description: 'Path of the file in the workspace.' }) filepath: string;
+  @StringField({ description: 'Name of the file.' }) filename: string;
+  @IntegerField({ ...OPTIONAL, description: 'Size in bytes.' }) size_bytes?: number;
+  @StringField(LINK) download_url: string;
+  @DateTimeField({ description: 'Time after which `download_url` stops working.' }) expires_at: string;
+  @StringField({ description: 'Media type of the content.' }) content_type: string;
+}
+
+class FileContentData extends FileData {
+  @StringField(LINK) download_url: string;
+  @DateTimeField({ description: 'Time after which `download_url` stops working.' }) expires_at: string;
+  @StringField({ description: 'Media type of the content.' }) content_type: string;
+}
+
+type DtoClass = new () => object;
+type ClassByType = Readonly<Record<ArtifactType, DtoClass>>;
+
+/** An artifact of one type as a run lists it; its schema has the name of the type. */
+function listed(type: ArtifactType, name: string, data: DtoClass): DtoClass {
+  const dto = { [name]: class {} }[name] ?? class {};
+  describe(dto, type, data);
+  return dto;
+}
+
+/** The same as it is returned by itself, with its id and its content. */
+function shown(type: ArtifactType, name: string, data: DtoClass): DtoClass {
+  const dto = { [name]: class {} }[name] ?? class {};
+  StringField({ description: 'ID of the artifact.' })(dto.prototype, 'artifact_uid');
+  describe(dto, type, data);
+  return dto;
+}
+
+function describe(dto: DtoClass, type: ArtifactType, data: DtoClass): void {
+  const target = dto.prototype as object;
+  EnumField([type], { description: 'Type of the artifact, which decides the fields of `data`.' })(
+    target,
+    'artifact_type',
+  );
+  DateTimeField({ description: 'Time of creation.' })(target, 'created_at');
+  ObjectField(() => data, { description: 'The fields of this type of artifact.' })(target, 'data');
+}
+
+const LISTED: ClassByType = {
+  PLAN: listed('PLAN', 'PlanArtifact', PlanData),
+  PULL_REQUEST: listed('PULL_REQUEST', 'PullRequestArtifact', PullRequestData),
+  SCREENSHOT: listed('SCREENSHOT', 'ScreenshotArtifact', ScreenshotData),
+  FILE: listed('FILE', 'FileArtifact', FileData),
+  EXTERNAL_REFERENCE: listed('EXTERNAL_REFERENCE', 'ExternalReferenceArtifact', ExternalReferenceData),
+};
+const SHOWN: ClassByType = {
+  PLAN: shown('PLAN', 'PlanArtifactResponse', PlanContentData),
+  PULL_REQUEST: shown('PULL_REQUEST', 'PullRequestArtifactResponse', PullRequestData),
+  SCREENSHOT: shown('SCREENSHOT', 'ScreenshotArtifactResponse', ScreenshotContentData),
+  FILE: shown('FILE', 'FileArtifactResponse', FileContentData),
+  EXTERNAL_REFERENCE: shown('EXTERNAL_REFERENCE', 'ExternalReferenceArtifactResponse', ExternalReferenceData),
+};
+
+const byType = (classes: ClassByType) => ({
+  oneOf: Object.values(classes).map((dto) => ({ $ref: getSchemaPath(dto) })),
+  discriminator: {
+    propertyName: 'artifact_type',
+    mapping: Object.fromEntries(Object.entries(classes).map(([type, dto]) => [type, getSchemaPath(dto)])),
+  },
+});
+
+/** The document has to register them once. */
+export const ARTIFACT_CLASSES = [...Object.values(LISTED), ...Object.values(SHOWN)];
+export const RUN_ARTIFACT_SCHEMA = byType(LISTED);
+export const ARTIFACT_SCHEMA = byType(SHOWN);
+
+export class HandoffAttachment {
+  @StringField({ description: 'ID of the attachment.' }) attachment_id: string;
+  @StringField({ description: 'Name of the file.' }) filename: string;
+  @StringField({ description: 'Needs no token; works for a limited time.' }) download_url: string;
+  @StringField({ optional: true, description: 'Media type.' }) mime_type?: string;
+}
+
+export class ListHandoffAttachmentsResponse {
+  @ArrayField(object(() => HandoffAttachment), { description: 'The attachments of the run.' })
+  attachments: HandoffAttachment[];
 }

@@ -28,14 +28,17 @@ import {
   type PermissionSubject,
 } from '#execution/runner-protocol';
 import { AmbientAgentConfig } from './agent-config.dto.js';
-import { RUN_ARTIFACT_SCHEMA, type RunArtifact } from './artifact-responses.dto.js';
+import { RUN_ARTIFACT_SCHEMA, type RunArtifact } from './artifact.dto.js';
 
 const OPTIONAL = { optional: true } as const;
 
-export class RunAgentResponse {
+export class CreatedRun {
   @StringField({ description: 'The new run.' }) run_id: string;
   @StringField({ deprecated: true, description: 'The same as run_id.' }) task_id: string;
   @EnumField(RUN_STATES, { name: 'RunState', description: 'State of the new run.' }) state: RunState;
+}
+
+export class RunAgentResponse extends CreatedRun {
   @BooleanField({ ...OPTIONAL, description: 'true: all slots are taken, the run waits for one.' })
   at_capacity?: boolean;
 }

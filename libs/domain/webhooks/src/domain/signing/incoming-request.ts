@@ -12,10 +12,6 @@ export class RawHeaders {
     }
   }
 
-  static of(record: Readonly<Record<string, string>>): RawHeaders {
-    return new RawHeaders(Object.entries(record).flat());
-  }
-
   /** All values of a header, in their order. */
   all(name: string): readonly string[] {
     return this.values.get(name.toLowerCase()) ?? [];

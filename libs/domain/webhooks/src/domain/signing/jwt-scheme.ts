@@ -1,7 +1,7 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { textAt } from './body-text.js';
 import type { IncomingRequest } from './incoming-request.js';
-import { DescribedScheme, type SchemeMetadata, type SignableRequest, type SignedRequest } from './signature-scheme.js';
+import { type SchemeMetadata, type SignableRequest, SignatureScheme, type SignedRequest } from './signature-scheme.js';
 import { decodeStrictly, hmac } from './signing-algorithm.js';
 
 export interface JwtRow extends SchemeMetadata {
@@ -15,7 +15,7 @@ const MAX_TOKEN_LENGTH = 4096;
 const ALGORITHM = hmac({ hash: 'sha256', encoding: 'base64url' });
 
 /** A sender that sends a JSON Web Token with the hash of the body. Only HS256: the token does not select the algorithm. */
-export class JwtScheme extends DescribedScheme {
+export class JwtScheme extends SignatureScheme {
   readonly signatureHeaders: readonly string[];
 
   constructor(private readonly row: JwtRow) {
@@ -25,7 +25,7 @@ export class JwtScheme extends DescribedScheme {
 
   sign({ body, secret, url, deliveryId }: SignableRequest): SignedRequest | null {
     if (this.checkSecret(secret) !== null) return null;
-    const claims = { iss: this.row.issuer, [this.row.bodyHashClaim]: hashOf(body) };
+    const claims = { iss: this.row.issuer, [this.row.bodyHashClaim]: hash('sha256', body) };
     const signed = [{ alg: 'HS256', typ: 'JWT' }, claims].map(encode).join('.');
     const signature = ALGORITHM.sign([Buffer.from(signed)], secret);
     if (signature === null) return null;
@@ -52,13 +52,12 @@ export class JwtScheme extends DescribedScheme {
     return (
       textAt(decode(head), ['alg']) === 'HS256' &&
       textAt(payload, ['iss']) === this.row.issuer &&
-      textAt(payload, [this.row.bodyHashClaim]) === hashOf(body)
+      textAt(payload, [this.row.bodyHashClaim]) === hash('sha256', body)
     );
   }
 }
 
 const encode = (part: object): string => Buffer.from(JSON.stringify(part)).toString('base64url');
-const hashOf = (body: Buffer): string => createHash('sha256').update(body).digest('hex');
 
 function decode(part: string): unknown {
   try {

@@ -16,6 +16,18 @@ export interface SignatureFraming {
   readonly id?: Place;
 }
 
+/** Signature and time in separate headers. */
+export const withTimeHeader = (header: string, timeHeader: string, prefix = ''): SignatureFraming => ({
+  signature: { header, prefix },
+  timestamp: { header: timeHeader },
+});
+
+/** Signature and time in one header, as a list such as `t=1,v1=2`: `t=` is the field of the time. */
+export const withTimeField = (header: string, separator: string, prefix: string, field: string): SignatureFraming => ({
+  signature: { header, separator, prefix },
+  timestamp: { field },
+});
+
 export interface FramedSignature {
   readonly candidates: readonly string[];
   readonly timestamp: string | null;

@@ -35,101 +35,83 @@ export interface SignedRequest {
   readonly url: string;
 }
 
-/**
- * Extension point: how a sender proves that a request is its own. Most schemes are rows of data for one verifier; the others
- * are classes. Registered in {@link SignatureSchemes}, which rejects duplicate ids. A scheme never throws, whatever the
- * request contains, and has no result that means "not checked".
- */
-export interface SignatureScheme {
+/** The properties of a scheme that do not depend on its verifier. */
+export interface SchemeMetadata {
   /** On the wire, snake case; permanent once published. */
   readonly id: string;
   readonly label: string;
   readonly documentationUrl: string;
-  /** Headers of signature or time, in lower case: they cannot be the delivery id header of a webhook. */
-  readonly signatureHeaders: readonly string[];
   /** The delivery id headers of the sender, in order of preference, in lower case. */
-  readonly deliveryIdHeaders: readonly string[];
-  /** The keys from the root of the body to the delivery id, for senders without such a header. */
-  readonly deliveryIdPath: readonly string[] | null;
-  /** The first request contains the secret: the webhook waits for it. */
-  readonly hasSecretInHandshake: boolean;
-
-  /** Why the secret is not valid for this scheme; null when it is. Empty and blank secrets never are. */
-  checkSecret(secret: string): string | null;
-  /** A new secret when senders of this scheme accept one from the receiver; else null. */
-  generateSecret(): string | null;
-  /** Whether the request is signed with the secret and, where the scheme signs a time, within the tolerance of `now`. */
-  verify(request: IncomingRequest, secret: string, now: Date): boolean;
-  /**
-   * Everything that the signature of a verified request covers, in parts; null for a scheme that signs nothing. The same
-   * bytes are accepted once, independent of unsigned headers.
-   */
-  signedContent(request: IncomingRequest): readonly Buffer[] | null;
-  /** The response to a handshake; null for a delivery. Called only after `verify`. */
-  handshake(request: IncomingRequest, secret: string): HandshakeAnswer | null;
-  /** The secret in an unsigned first request; null for every other request. Called only while a secret is awaited. */
-  extractSecret(request: IncomingRequest): SecretBringingHandshake | null;
-  /**
-   * Signs as the sender would. Null when only the sender can (the receiver has its public key), with an invalid secret, and
-   * when the signature is in the body and the body is not a JSON object.
-   */
-  sign(request: SignableRequest): SignedRequest | null;
-}
-
-/** The properties of a scheme that do not depend on its verifier. */
-export interface SchemeMetadata {
-  readonly id: string;
-  readonly label: string;
-  readonly documentationUrl: string;
   readonly deliveryIdHeaders?: readonly string[];
+  /** The keys from the root of the body to the delivery id, for senders without such a header. */
   readonly deliveryIdPath?: readonly string[];
+  /** For senders that accept a secret from the receiver. */
   readonly generateSecret?: () => string;
   readonly handshake?: (request: IncomingRequest, secret: string) => HandshakeAnswer | null;
   readonly extractSecret?: (request: IncomingRequest) => SecretBringingHandshake | null;
 }
 
-/** The part of a scheme that does not depend on its verifier. */
-export abstract class DescribedScheme implements SignatureScheme {
+/**
+ * Extension point: how a sender proves that a request is its own. Most schemes are rows of data for one verifier; the others
+ * are classes. Registered in {@link SignatureSchemes}, which rejects duplicate ids. A scheme never throws, whatever the
+ * request contains, and has no result that means "not checked".
+ */
+export abstract class SignatureScheme {
   readonly id: string;
   readonly label: string;
   readonly documentationUrl: string;
   readonly deliveryIdHeaders: readonly string[];
   readonly deliveryIdPath: readonly string[] | null;
+  /** The first request contains the secret: the webhook waits for it. */
   readonly hasSecretInHandshake: boolean;
+  /** Headers of signature or time, in lower case: they cannot be the delivery id header of a webhook. */
   abstract readonly signatureHeaders: readonly string[];
 
-  constructor(private readonly facts: SchemeMetadata) {
-    this.id = facts.id;
-    this.label = facts.label;
-    this.documentationUrl = facts.documentationUrl;
-    this.deliveryIdHeaders = facts.deliveryIdHeaders ?? [];
-    this.deliveryIdPath = facts.deliveryIdPath ?? null;
-    this.hasSecretInHandshake = facts.extractSecret !== undefined;
+  constructor(private readonly metadata: SchemeMetadata) {
+    this.id = metadata.id;
+    this.label = metadata.label;
+    this.documentationUrl = metadata.documentationUrl;
+    this.deliveryIdHeaders = metadata.deliveryIdHeaders ?? [];
+    this.deliveryIdPath = metadata.deliveryIdPath ?? null;
+    this.hasSecretInHandshake = metadata.extractSecret !== undefined;
   }
 
+  /** Why the secret is not valid for this scheme; null when it is. Empty and blank secrets never are. */
   checkSecret(secret: string): string | null {
     return isBlank(secret) ? 'The secret is empty or blank.' : this.checkKey(secret);
   }
 
+  /** A new secret when senders of this scheme accept one from the receiver; else null. */
   generateSecret(): string | null {
-    return this.facts.generateSecret?.() ?? null;
+    return this.metadata.generateSecret?.() ?? null;
   }
 
+  /** Whether the request is signed with the secret and, where the scheme signs a time, within the tolerance of `now`. */
   verify(request: IncomingRequest, secret: string, now: Date): boolean {
     return !isBlank(secret) && this.isSigned(request, secret, now);
   }
 
+  /**
+   * Everything that the signature of a verified request covers, in parts; null for a scheme that signs nothing. The same
+   * bytes are accepted once, independent of unsigned headers.
+   */
   abstract signedContent(request: IncomingRequest): readonly Buffer[] | null;
 
+  /** The response to a handshake; null for a delivery. Called only after `verify`. */
   handshake(request: IncomingRequest, secret: string): HandshakeAnswer | null {
-    return this.facts.handshake?.(request, secret) ?? null;
+    return this.metadata.handshake?.(request, secret) ?? null;
   }
 
+  /** The secret in an unsigned first request; null for every other request. Called only while a secret is awaited. */
   extractSecret(request: IncomingRequest): SecretBringingHandshake | null {
-    const found = this.facts.extractSecret?.(request) ?? null;
+    const found = this.metadata.extractSecret?.(request) ?? null;
     return found !== null && this.checkSecret(found.secret) === null ? found : null;
   }
 
+  /**
+   * Signs as the sender would. Null when only the sender can (the receiver has its public key), with an invalid secret, and
+   * when the signature is in the body and the body is not a JSON object.
+   */
   abstract sign(request: SignableRequest): SignedRequest | null;
   /** Like `checkSecret`, for a secret that is not blank. */
   protected abstract checkKey(secret: string): string | null;

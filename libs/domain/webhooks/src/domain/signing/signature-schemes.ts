@@ -8,7 +8,6 @@ import { urlBoundSchemes } from './schemes/url-bound-schemes.js';
 import { SignedScheme } from './signed-scheme.js';
 import { StaticScheme } from './static-scheme.js';
 
-/** The registered schemes. */
 export class SignatureSchemes {
   private readonly byId = new Map<string, SignatureScheme>();
 

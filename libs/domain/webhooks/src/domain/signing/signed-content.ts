@@ -1,6 +1,5 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 
-/** The values that a template may contain in braces. */
 const NAMES = ['body', 'timestamp', 'id', 'url', 'method'] as const;
 export type ContentName = (typeof NAMES)[number];
 
@@ -48,7 +47,6 @@ export class SignedContent {
   }
 }
 
-/** The format of the time of signing. */
 export type TimeUnit = 's' | 'ms' | 'rfc3339';
 
 /** The tolerance of the contract in both directions, unless the scheme has a smaller one. */
@@ -93,11 +91,9 @@ export function bindsBody(url: string, parameter: string, body: Buffer): boolean
   const start = url.indexOf('?');
   if (start < 0) return false;
   const values = new URLSearchParams(url.slice(start + 1)).getAll(parameter);
-  return values.length === 1 && values[0] === hashOf(body);
+  return values.length === 1 && values[0] === hash('sha256', body);
 }
 
 export function withBodyHash(url: string, parameter: string, body: Buffer): string {
-  return `${url}${url.includes('?') ? '&' : '?'}${parameter}=${hashOf(body)}`;
+  return `${url}${url.includes('?') ? '&' : '?'}${parameter}=${hash('sha256', body)}`;
 }
-
-const hashOf = (body: Buffer): string => createHash('sha256').update(body).digest('hex');

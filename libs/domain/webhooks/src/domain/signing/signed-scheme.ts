@@ -9,7 +9,7 @@ import {
 } from './signed-content.js';
 import { bodyWith } from './body-text.js';
 import type { IncomingRequest } from './incoming-request.js';
-import { DescribedScheme, type SchemeMetadata, type SignableRequest, type SignedRequest } from './signature-scheme.js';
+import { type SchemeMetadata, type SignableRequest, SignatureScheme, type SignedRequest } from './signature-scheme.js';
 import {
   type FramedSignature,
   framingHeaders,
@@ -17,15 +17,16 @@ import {
   readFraming,
   type SignatureFraming,
 } from './signature-framing.js';
-import type { SigningAlgorithm } from './signing-algorithm.js';
+import { hmac, type SigningAlgorithm } from './signing-algorithm.js';
 
 /** A signature scheme described by data. */
 export interface SchemeRow extends SchemeMetadata {
-  readonly algorithm: SigningAlgorithm;
+  /** Default: HMAC-SHA256, hexadecimal. */
+  readonly algorithm?: SigningAlgorithm;
   /** The first complete framing is used; `sign` writes the last one. */
   readonly framings: readonly [SignatureFraming, ...SignatureFraming[]];
-  /** Template of the signed bytes: text and `{body}` (exact bytes), `{timestamp}`, `{id}`, `{url}`, `{method}`. */
-  readonly content: string;
+  /** Template of the signed bytes: text and `{body}` (exact bytes, the default), `{timestamp}`, `{id}`, `{url}`, `{method}`. */
+  readonly content?: string;
   readonly time?: { readonly unit: TimeUnit; readonly toleranceSeconds?: number };
   /** How the sender normalizes the URL before it signs it. */
   readonly url?: (url: string) => string;
@@ -35,15 +36,26 @@ export interface SchemeRow extends SchemeMetadata {
   readonly bodyIsNotSigned?: true;
 }
 
-/** The verifier of all rows. */
-export class SignedScheme extends DescribedScheme {
+export interface CompleteRow extends SchemeRow {
+  readonly algorithm: SigningAlgorithm;
+  readonly content: string;
+}
+export const completeRow = (row: SchemeRow): CompleteRow => ({
+  algorithm: hmac({ hash: 'sha256', encoding: 'hex' }),
+  content: '{body}',
+  ...row,
+});
+
+export class SignedScheme extends SignatureScheme {
   readonly signatureHeaders: readonly string[];
+  private readonly row: CompleteRow;
   private readonly content: SignedContent;
 
   /** @throws Error for a row that relies on a value that is not signed. */
-  constructor(private readonly row: SchemeRow) {
+  constructor(row: SchemeRow) {
     super(row);
-    this.content = new SignedContent(row.content);
+    this.row = completeRow(row);
+    this.content = new SignedContent(this.row.content);
     const headers = row.framings.flatMap(({ signature, timestamp }) => framingHeaders({ signature, timestamp }));
     this.signatureHeaders = [...new Set(headers)];
     for (const framing of row.framings) this.assertSafe(framing);

@@ -1,4 +1,4 @@
-import { createHmac, createPublicKey, type KeyObject, timingSafeEqual, verify } from 'node:crypto';
+import { createHmac, createPublicKey, hash as digestOf, type KeyObject, timingSafeEqual, verify } from 'node:crypto';
 
 /** The encoding of a digest, a signature or a key. Hexadecimal is lower case. */
 export type TextEncoding = 'hex' | 'base64' | 'base64url';
@@ -20,7 +20,6 @@ export interface KeyFormat {
   readonly expected: string;
 }
 
-/** The characters of the secret are the key. */
 export const verbatimKey: KeyFormat = {
   read: (secret) => Buffer.from(secret, 'utf8'),
   expected: 'The secret is empty or blank.',
@@ -123,6 +122,10 @@ export function readEd25519Key(raw: Buffer | null): KeyObject | null {
   if (raw?.length !== 32) return null;
   return readPublicKey(Buffer.concat([ED25519_SPKI, raw]), (key) => key.asymmetricKeyType === 'ed25519');
 }
+
+/** In constant time for texts of any length, because digests are compared, which have one length. */
+export const isSameText = (given: string, expected: string): boolean =>
+  timingSafeEqual(digestOf('sha256', given, 'buffer'), digestOf('sha256', expected, 'buffer'));
 
 const isSame = (given: Buffer | null, expected: Buffer): boolean =>
   given !== null && given.length === expected.length && timingSafeEqual(given, expected);

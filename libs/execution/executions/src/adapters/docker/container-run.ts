@@ -27,11 +27,10 @@ import type { RunnerStartLimiter } from '../runner-start-limiter.js';
 const REFUSED_PAUSE_MS = 1000;
 
 export interface ContainerTools extends RunnerContainerDependencies {
-  /** Image that an execution runs in. */
   readonly imageOf: (executionId: string) => Promise<string>;
   readonly supply: ImagePuller;
   readonly labels: ContainerLabels;
-  readonly facts: ExecutionQueries;
+  readonly queries: ExecutionQueries;
   readonly finish: FinishExecution;
   readonly settings: Settings;
   readonly mounts: readonly RunnerMount[];
@@ -117,7 +116,7 @@ export class ContainerRun implements StartedRunner {
   }
 
   private async start(image: ImageInfo): Promise<void> {
-    const { engine, monitor, labels, settings, mounts, facts, handover, starting } = this.tools;
+    const { engine, monitor, labels, settings, mounts, queries, handover, starting } = this.tools;
     const { executionId } = this.offer;
     const wish = {
       ...{ imageId: image.id, labels: labels.of(executionId), mounts, processors: monitor.processors },
@@ -125,7 +124,7 @@ export class ContainerRun implements StartedRunner {
     };
     this.mayExist = true;
     const id = await this.container.create(containerSpecification(settings, wish));
-    if (!(await facts.keepOffer(executionId)) || this.stop.signal.aborted) throw new Stopped();
+    if (!(await queries.keepOffer(executionId)) || this.stop.signal.aborted) throw new Stopped();
     this.isRunning = true;
     await this.container.start();
     starting.started(executionId);
@@ -166,7 +165,7 @@ export class ContainerRun implements StartedRunner {
 
   /** Pulling an image takes longer than an offer waits. */
   private keepOffer(): void {
-    this.tools.facts.keepOffer(this.offer.executionId).then(
+    this.tools.queries.keepOffer(this.offer.executionId).then(
       (stands) => {
         if (!stands) this.stop.abort();
       },

@@ -2,8 +2,9 @@ import { createHmac } from 'node:crypto';
 import type { IncomingRequest } from '../incoming-request.js';
 import { textAt } from '../body-text.js';
 import type { HandshakeAnswer, SecretBringingHandshake } from '../signature-scheme.js';
+import { withTimeHeader } from '../signature-framing.js';
 import type { SchemeRow } from '../signed-scheme.js';
-import { decodeStrictly, hmac, publicKey, readEd25519Key } from '../signing-algorithm.js';
+import { decodeStrictly, publicKey, readEd25519Key } from '../signing-algorithm.js';
 
 /** Bounds what is echoed or stored; the values of the senders are a few dozen characters. */
 const MAX_ECHO_LENGTH = 1024;
@@ -62,17 +63,13 @@ function notionToken(request: IncomingRequest): string | null {
   return token?.startsWith('secret_') ? token : null;
 }
 
-const SHA256_HEX = hmac({ hash: 'sha256', encoding: 'hex' });
-
 /** Senders that require a handshake before they send events. */
 export const handshakeSchemes: readonly SchemeRow[] = [
   {
     id: 'asana',
     label: 'Asana',
     documentationUrl: 'https://developers.asana.com/docs/webhooks-guide',
-    algorithm: SHA256_HEX,
     framings: [{ signature: { header: 'x-hook-signature' } }],
-    content: '{body}',
     extractSecret: extractAsanaSecret,
   },
   {
@@ -85,7 +82,7 @@ export const handshakeSchemes: readonly SchemeRow[] = [
       key: (secret) => readEd25519Key(decodeStrictly(secret, 'hex')),
       expected: "The secret must be the application's public key: 64 lower case hexadecimal digits.",
     }),
-    framings: [{ signature: { header: 'x-signature-ed25519' }, timestamp: { header: 'x-signature-timestamp' } }],
+    framings: [withTimeHeader('x-signature-ed25519', 'x-signature-timestamp')],
     content: '{timestamp}{body}',
     time: { unit: 's' },
     handshake: discordHandshake,
@@ -94,9 +91,7 @@ export const handshakeSchemes: readonly SchemeRow[] = [
     id: 'notion',
     label: 'Notion',
     documentationUrl: 'https://developers.notion.com/reference/webhooks',
-    algorithm: SHA256_HEX,
     framings: [{ signature: { header: 'x-notion-signature', prefix: 'sha256=' } }],
-    content: '{body}',
     deliveryIdPath: ['id'],
     handshake: notionHandshake,
     extractSecret: extractNotionSecret,
@@ -105,13 +100,7 @@ export const handshakeSchemes: readonly SchemeRow[] = [
     id: 'slack',
     label: 'Slack',
     documentationUrl: 'https://docs.slack.dev/authentication/verifying-requests-from-slack',
-    algorithm: SHA256_HEX,
-    framings: [
-      {
-        signature: { header: 'x-slack-signature', prefix: 'v0=' },
-        timestamp: { header: 'x-slack-request-timestamp' },
-      },
-    ],
+    framings: [withTimeHeader('x-slack-signature', 'x-slack-request-timestamp', 'v0=')],
     content: 'v0:{timestamp}:{body}',
     time: { unit: 's' },
     deliveryIdPath: ['event_id'],
@@ -121,10 +110,7 @@ export const handshakeSchemes: readonly SchemeRow[] = [
     id: 'zoom',
     label: 'Zoom',
     documentationUrl: 'https://developers.zoom.us/docs/api/webhooks/',
-    algorithm: SHA256_HEX,
-    framings: [
-      { signature: { header: 'x-zm-signature', prefix: 'v0=' }, timestamp: { header: 'x-zm-request-timestamp' } },
-    ],
+    framings: [withTimeHeader('x-zm-signature', 'x-zm-request-timestamp', 'v0=')],
     content: 'v0:{timestamp}:{body}',
     time: { unit: 's' },
     handshake: zoomHandshake,

@@ -1,7 +1,6 @@
 import { base64Key, hmac } from '../signing-algorithm.js';
 import type { SchemeRow } from '../signed-scheme.js';
 
-const SHA256_HEX = hmac({ hash: 'sha256', encoding: 'hex' });
 const SHA256_BASE64 = hmac({ hash: 'sha256', encoding: 'base64' });
 const SHA1_HEX = hmac({ hash: 'sha1', encoding: 'hex' });
 
@@ -13,33 +12,26 @@ export const rawBodySchemes: readonly SchemeRow[] = [
     documentationUrl: 'https://airtable.com/developers/web/api/webhooks-overview',
     algorithm: hmac({ hash: 'sha256', encoding: 'hex', key: base64Key({ minBytes: 16, maxBytes: 128 }) }),
     framings: [{ signature: { header: 'x-airtable-content-mac', prefix: 'hmac-sha256=' } }],
-    content: '{body}',
   },
   {
     id: 'bitbucket',
     label: 'Bitbucket Cloud',
     documentationUrl: 'https://support.atlassian.com/bitbucket-cloud/docs/manage-webhooks/',
-    algorithm: SHA256_HEX,
     framings: [{ signature: { header: 'x-hub-signature', prefix: 'sha256=' } }],
-    content: '{body}',
     deliveryIdHeaders: ['x-request-uuid'],
   },
   {
     id: 'circleci',
     label: 'CircleCI',
     documentationUrl: 'https://circleci.com/docs/webhooks/',
-    algorithm: SHA256_HEX,
     framings: [{ signature: { header: 'circleci-signature', separator: ',', prefix: 'v1=' } }],
-    content: '{body}',
     deliveryIdPath: ['id'],
   },
   {
     id: 'github',
     label: 'GitHub',
     documentationUrl: 'https://docs.github.com/en/webhooks/using-webhooks/validating-webhook-deliveries',
-    algorithm: SHA256_HEX,
     framings: [{ signature: { header: 'x-hub-signature-256', prefix: 'sha256=' } }],
-    content: '{body}',
     deliveryIdHeaders: ['x-github-delivery'],
   },
   {
@@ -47,9 +39,7 @@ export const rawBodySchemes: readonly SchemeRow[] = [
     label: 'Grafana Alerting',
     documentationUrl:
       'https://grafana.com/docs/grafana/latest/alerting/configure-notifications/manage-contact-points/integrations/webhook-notifier/',
-    algorithm: SHA256_HEX,
     framings: [{ signature: { header: 'x-grafana-alerting-signature' } }],
-    content: '{body}',
   },
   {
     id: 'intercom',
@@ -57,36 +47,29 @@ export const rawBodySchemes: readonly SchemeRow[] = [
     documentationUrl: 'https://developers.intercom.com/docs/webhooks/setting-up-webhooks',
     algorithm: SHA1_HEX,
     framings: [{ signature: { header: 'x-hub-signature', prefix: 'sha1=' } }],
-    content: '{body}',
     deliveryIdPath: ['id'],
   },
   {
     id: 'jira',
     label: 'Jira',
     documentationUrl: 'https://developer.atlassian.com/cloud/jira/platform/webhooks/',
-    algorithm: SHA256_HEX,
     framings: [{ signature: { header: 'x-hub-signature', prefix: 'sha256=' } }],
-    content: '{body}',
     deliveryIdHeaders: ['x-atlassian-webhook-identifier'],
   },
   {
     id: 'launchdarkly',
     label: 'LaunchDarkly',
     documentationUrl: 'https://launchdarkly.com/docs/home/infrastructure/webhooks',
-    algorithm: SHA256_HEX,
     framings: [{ signature: { header: 'x-ld-signature' } }],
-    content: '{body}',
     deliveryIdPath: ['_id'],
   },
   {
     id: 'linear',
     label: 'Linear',
     documentationUrl: 'https://linear.app/developers/webhooks',
-    algorithm: SHA256_HEX,
     framings: [
       { signature: { header: 'linear-signature' }, timestamp: { path: ['webhookTimestamp'], asNumber: true } },
     ],
-    content: '{body}',
     time: { unit: 'ms', toleranceSeconds: 60 },
     deliveryIdHeaders: ['linear-delivery'],
   },
@@ -94,18 +77,14 @@ export const rawBodySchemes: readonly SchemeRow[] = [
     id: 'pagerduty',
     label: 'PagerDuty',
     documentationUrl: 'https://developer.pagerduty.com/docs/verifying-webhook-signatures',
-    algorithm: SHA256_HEX,
     framings: [{ signature: { header: 'x-pagerduty-signature', separator: ',', prefix: 'v1=' } }],
-    content: '{body}',
     deliveryIdPath: ['event', 'id'],
   },
   {
     id: 'sentry',
     label: 'Sentry',
     documentationUrl: 'https://docs.sentry.io/organization/integrations/integration-platform/webhooks/',
-    algorithm: SHA256_HEX,
     framings: [{ signature: { header: 'sentry-hook-signature' } }],
-    content: '{body}',
     deliveryIdHeaders: ['request-id'],
   },
   {
@@ -114,7 +93,6 @@ export const rawBodySchemes: readonly SchemeRow[] = [
     documentationUrl: 'https://shopify.dev/docs/apps/build/webhooks/subscribe/https',
     algorithm: SHA256_BASE64,
     framings: [{ signature: { header: 'shopify-hmac-sha256' } }, { signature: { header: 'x-shopify-hmac-sha256' } }],
-    content: '{body}',
     deliveryIdHeaders: ['x-shopify-event-id', 'shopify-webhook-id'],
   },
   {
@@ -123,7 +101,6 @@ export const rawBodySchemes: readonly SchemeRow[] = [
     documentationUrl: 'https://developer.hashicorp.com/terraform/cloud-docs/api-docs/notification-configurations',
     algorithm: hmac({ hash: 'sha512', encoding: 'hex' }),
     framings: [{ signature: { header: 'x-tfe-notification-signature' } }],
-    content: '{body}',
   },
   {
     id: 'typeform',
@@ -131,7 +108,6 @@ export const rawBodySchemes: readonly SchemeRow[] = [
     documentationUrl: 'https://www.typeform.com/developers/webhooks/secure-your-webhooks/',
     algorithm: SHA256_BASE64,
     framings: [{ signature: { header: 'typeform-signature', prefix: 'sha256=' } }],
-    content: '{body}',
     deliveryIdPath: ['event_id'],
   },
   {
@@ -140,7 +116,6 @@ export const rawBodySchemes: readonly SchemeRow[] = [
     documentationUrl: 'https://vercel.com/docs/webhooks/webhooks-api',
     algorithm: SHA1_HEX,
     framings: [{ signature: { header: 'x-vercel-signature' } }],
-    content: '{body}',
     deliveryIdPath: ['id'],
   },
 ];

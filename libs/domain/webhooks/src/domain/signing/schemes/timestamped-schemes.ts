@@ -1,7 +1,7 @@
+import { withTimeField, withTimeHeader } from '../signature-framing.js';
 import type { SchemeRow } from '../signed-scheme.js';
 import { decodeStrictly, hmac, publicKey, readPublicKey } from '../signing-algorithm.js';
 
-const SHA256_HEX = hmac({ hash: 'sha256', encoding: 'hex' });
 const SHA256_BASE64 = hmac({ hash: 'sha256', encoding: 'base64' });
 
 /** Senders that sign a time together with the body. */
@@ -10,13 +10,7 @@ export const timestampedSchemes: readonly SchemeRow[] = [
     id: 'buildkite',
     label: 'Buildkite',
     documentationUrl: 'https://buildkite.com/docs/apis/webhooks/pipelines',
-    algorithm: SHA256_HEX,
-    framings: [
-      {
-        signature: { header: 'x-buildkite-signature', separator: ',', prefix: 'signature=' },
-        timestamp: { field: 'timestamp=' },
-      },
-    ],
+    framings: [withTimeField('x-buildkite-signature', ',', 'signature=', 'timestamp=')],
     content: '{timestamp}.{body}',
     time: { unit: 's' },
   },
@@ -24,13 +18,7 @@ export const timestampedSchemes: readonly SchemeRow[] = [
     id: 'calendly',
     label: 'Calendly',
     documentationUrl: 'https://developer.calendly.com/api-docs/4c305798a61d3-webhook-signatures',
-    algorithm: SHA256_HEX,
-    framings: [
-      {
-        signature: { header: 'calendly-webhook-signature', separator: ',', prefix: 'v1=' },
-        timestamp: { field: 't=' },
-      },
-    ],
+    framings: [withTimeField('calendly-webhook-signature', ',', 'v1=', 't=')],
     content: '{timestamp}.{body}',
     time: { unit: 's' },
   },
@@ -38,8 +26,7 @@ export const timestampedSchemes: readonly SchemeRow[] = [
     id: 'customerio',
     label: 'Customer.io',
     documentationUrl: 'https://docs.customer.io/integrations/api/webhooks',
-    algorithm: SHA256_HEX,
-    framings: [{ signature: { header: 'x-cio-signature' }, timestamp: { header: 'x-cio-timestamp' } }],
+    framings: [withTimeHeader('x-cio-signature', 'x-cio-timestamp')],
     content: 'v0:{timestamp}:{body}',
     time: { unit: 's' },
     deliveryIdPath: ['event_id'],
@@ -49,17 +36,10 @@ export const timestampedSchemes: readonly SchemeRow[] = [
     label: 'Grafana Alerting with a timestamp header',
     documentationUrl:
       'https://grafana.com/docs/grafana/latest/alerting/configure-notifications/manage-contact-points/integrations/webhook-notifier/',
-    algorithm: SHA256_HEX,
     // The header has no default name; these are the two names in the documentation of the product.
     framings: [
-      {
-        signature: { header: 'x-grafana-alerting-signature' },
-        timestamp: { header: 'x-grafana-alerting-timestamp' },
-      },
-      {
-        signature: { header: 'x-grafana-alerting-signature' },
-        timestamp: { header: 'x-grafana-alerting-signature-timestamp' },
-      },
+      withTimeHeader('x-grafana-alerting-signature', 'x-grafana-alerting-timestamp'),
+      withTimeHeader('x-grafana-alerting-signature', 'x-grafana-alerting-signature-timestamp'),
     ],
     content: '{timestamp}:{body}',
     time: { unit: 's' },
@@ -68,13 +48,7 @@ export const timestampedSchemes: readonly SchemeRow[] = [
     id: 'paddle',
     label: 'Paddle',
     documentationUrl: 'https://developer.paddle.com/webhooks/signature-verification',
-    algorithm: SHA256_HEX,
-    framings: [
-      {
-        signature: { header: 'paddle-signature', separator: ';', prefix: 'h1=' },
-        timestamp: { field: 'ts=' },
-      },
-    ],
+    framings: [withTimeField('paddle-signature', ';', 'h1=', 'ts=')],
     content: '{timestamp}:{body}',
     time: { unit: 's' },
     deliveryIdPath: ['notification_id'],
@@ -93,12 +67,7 @@ export const timestampedSchemes: readonly SchemeRow[] = [
       },
       expected: 'The secret must be the verification key that SendGrid shows: a P-256 public key in base64.',
     }),
-    framings: [
-      {
-        signature: { header: 'x-twilio-email-event-webhook-signature' },
-        timestamp: { header: 'x-twilio-email-event-webhook-timestamp' },
-      },
-    ],
+    framings: [withTimeHeader('x-twilio-email-event-webhook-signature', 'x-twilio-email-event-webhook-timestamp')],
     content: '{timestamp}{body}',
     time: { unit: 's' },
   },
@@ -106,10 +75,7 @@ export const timestampedSchemes: readonly SchemeRow[] = [
     id: 'stripe',
     label: 'Stripe',
     documentationUrl: 'https://docs.stripe.com/webhooks#verify-manually',
-    algorithm: SHA256_HEX,
-    framings: [
-      { signature: { header: 'stripe-signature', separator: ',', prefix: 'v1=' }, timestamp: { field: 't=' } },
-    ],
+    framings: [withTimeField('stripe-signature', ',', 'v1=', 't=')],
     content: '{timestamp}.{body}',
     time: { unit: 's' },
     deliveryIdPath: ['id'],
@@ -118,10 +84,7 @@ export const timestampedSchemes: readonly SchemeRow[] = [
     id: 'workos',
     label: 'WorkOS',
     documentationUrl: 'https://workos.com/docs/events/data-syncing/webhooks',
-    algorithm: SHA256_HEX,
-    framings: [
-      { signature: { header: 'workos-signature', separator: ', ', prefix: 'v1=' }, timestamp: { field: 't=' } },
-    ],
+    framings: [withTimeField('workos-signature', ', ', 'v1=', 't=')],
     content: '{timestamp}.{body}',
     time: { unit: 'ms' },
     deliveryIdPath: ['id'],
@@ -131,12 +94,7 @@ export const timestampedSchemes: readonly SchemeRow[] = [
     label: 'Zendesk',
     documentationUrl: 'https://developer.zendesk.com/documentation/webhooks/verifying/',
     algorithm: SHA256_BASE64,
-    framings: [
-      {
-        signature: { header: 'x-zendesk-webhook-signature' },
-        timestamp: { header: 'x-zendesk-webhook-signature-timestamp' },
-      },
-    ],
+    framings: [withTimeHeader('x-zendesk-webhook-signature', 'x-zendesk-webhook-signature-timestamp')],
     content: '{timestamp}{body}',
     time: { unit: 'rfc3339' },
     deliveryIdHeaders: ['x-zendesk-webhook-invocation-id'],
@@ -149,7 +107,6 @@ export const inBodySchemes: readonly SchemeRow[] = [
     id: 'mailgun',
     label: 'Mailgun',
     documentationUrl: 'https://documentation.mailgun.com/docs/mailgun/user-manual/webhooks/securing-webhooks',
-    algorithm: hmac({ hash: 'sha256', encoding: 'hex' }),
     framings: [
       {
         signature: { path: ['signature', 'signature'] },

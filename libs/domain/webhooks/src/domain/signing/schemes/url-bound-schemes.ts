@@ -1,3 +1,4 @@
+import { withTimeHeader } from '../signature-framing.js';
 import type { SchemeRow } from '../signed-scheme.js';
 import { hmac } from '../signing-algorithm.js';
 
@@ -19,12 +20,7 @@ export const urlBoundSchemes: readonly SchemeRow[] = [
     label: 'HubSpot (v3)',
     documentationUrl: 'https://developers.hubspot.com/docs/apps/legacy-apps/authentication/validating-requests',
     algorithm: hmac({ hash: 'sha256', encoding: 'base64' }),
-    framings: [
-      {
-        signature: { header: 'x-hubspot-signature-v3' },
-        timestamp: { header: 'x-hubspot-request-timestamp' },
-      },
-    ],
+    framings: [withTimeHeader('x-hubspot-signature-v3', 'x-hubspot-request-timestamp')],
     content: '{method}{url}{body}{timestamp}',
     time: { unit: 'ms' },
     url: hubspotUrl,

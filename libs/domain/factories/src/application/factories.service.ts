@@ -1,0 +1,100 @@
+import { Injectable } from '@nestjs/common';
+import { type Caller, isAllowed, roleIn } from '#platform/auth';
+import { Settings } from '#platform/config';
+import { newUid, PageCursors, type RejectionOf } from '#platform/kernel';
+import { type Queryable, sqlState, UNIQUE_VIOLATION } from '#platform/persistence';
+import { FactoriesStore, type Factory, type FactoryFields } from '../persistence/factories.store.js';
+
+export type CreateFactoryCommand = Pick<Factory, 'teamUid' | 'name'> & Partial<FactoryFields>;
+
+export interface SearchFactoriesQuery {
+  /** Part of name, alias or description, in any case; null: all. */
+  readonly text: string | null;
+  readonly limit: number;
+  readonly cursor: string | null;
+}
+
+/** A factory of another team is not found; `forbidden` is for members whose role does not suffice. */
+export type FactoryRejection = RejectionOf<'not_found' | 'forbidden'>;
+
+const FOREIGN_KEY_VIOLATION = '23503';
+
+@Injectable()
+export class FactoriesService {
+  private readonly cursors: PageCursors;
+
+  constructor(
+    private readonly store: FactoriesStore,
+    settings: Settings,
+  ) {
+    this.cursors = new PageCursors('factory', settings);
+  }
+
+  async create({ teamUid, name, description = '', alias = null }: CreateFactoryCommand) {
+    try {
+      const factory = await this.store.insert(newUid(), teamUid, { name, description, alias });
+      return { kind: 'created' as const, factory };
+    } catch (error) {
+      if (sqlState(error) === UNIQUE_VIOLATION) return { kind: 'alias_taken' as const };
+      if (sqlState(error) === FOREIGN_KEY_VIOLATION) return { kind: 'unknown_team' as const };
+      throw error;
+    }
+  }
+
+  /** In any team, without a decision about a caller. */
+  find(uid: string): Promise<Factory | null> {
+    return this.store.find(uid);
+  }
+
+  /** Through the permission to manage it. One round trip. */
+  async getManaged(
+    caller: Caller,
+    uid: string,
+  ): Promise<{ readonly kind: 'found'; readonly factory: Factory } | FactoryRejection> {
+    const factory = await this.store.find(uid);
+    if (!factory) return { kind: 'not_found' };
+    return manageRejection(caller, factory.teamUid) ?? { kind: 'found', factory };
+  }
+
+  /** Factories of all teams, oldest first, for the command line. */
+  list(limit: number): Promise<Factory[]> {
+    return this.store.list(limit);
+  }
+
+  /** One page of the factories of the teams of the request, by name. */
+  async search(caller: Caller, { text, limit, cursor }: SearchFactoriesQuery) {
+    const teamUids = [...caller.teamUids].sort();
+    const query = { teamUids, text };
+    const position = this.cursors.decode(cursor, query);
+    if (position === null) return { kind: 'invalid_cursor' as const };
+    const [name, uid] = position;
+    const after = name === undefined ? null : { name: String(name), uid: String(uid) };
+    const rows = await this.store.search({ teamUids, text, after, limit: limit + 1 });
+    return { kind: 'page' as const, ...this.cursors.page(rows, limit, query, (last) => [last.name, last.uid]) };
+  }
+
+  /** For the caller's transaction to change: others who lock it wait for its end. */
+  lock(tx: Queryable, uid: string): Promise<Factory | null> {
+    return this.store.lock(tx, uid);
+  }
+
+  /**
+   * Changes a locked factory within the caller's transaction. When another factory of the team has the alias, it returns
+   * `alias_taken`, nothing is changed, and the transaction can continue.
+   */
+  update(tx: Queryable, uid: string, fields: FactoryFields): Promise<'updated' | 'alias_taken'> {
+    return this.store.update(tx, uid, fields);
+  }
+
+  /** Whether another factory of the team has this alias, to report it before anything is changed. */
+  async isAliasTaken(tx: Queryable, { uid, teamUid }: Factory, alias: string): Promise<boolean> {
+    const holder = await this.store.findByAlias(tx, teamUid, alias);
+    return holder !== null && holder.uid !== uid;
+  }
+}
+
+/** Why the caller may not manage what belongs to a factory of this team; null when they may. */
+export function manageRejection(caller: Caller, teamUid: string): FactoryRejection | null {
+  if (roleIn(caller.principal, teamUid) === null) return { kind: 'not_found' };
+  return isAllowed(caller, { teamUid, userUid: null }, 'factories:manage') ? null : { kind: 'forbidden' };
+}
