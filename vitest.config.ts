@@ -37,7 +37,7 @@ export default defineConfig({
       {
         resolve,
         test: {
-          // What starts processes of its own, or would leave something behind in its own.
+          // What starts processes separately, or would leave something behind in its own.
           name: 'e2e',
           isolate: false,
           include: PROCESSES.map((directory) => `test/${directory}/**/*.e2e-spec.ts`),

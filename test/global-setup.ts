@@ -16,7 +16,7 @@ interface Shared {
   close(): Promise<void>;
 }
 
-/** Every project of a run calls what is below, from a copy of this module of its own. */
+/** Every project of a run calls these functions from a separate copy of this module. */
 const run = globalThis as { headraceTestRun?: { shared: Promise<Shared>; users: number } };
 
 /** Once per test run: one PostgreSQL server with a migrated database that every test file clones. */
@@ -34,7 +34,7 @@ async function start(): Promise<Shared> {
   const postgres = await startTestPostgres((databaseUrl) => migrateAll(parseSettings({ DATABASE_URL: databaseUrl })));
   const exchangesDir = await mkdtemp(join(tmpdir(), 'headrace-test-exchanges-'));
   const beginningsDir = await mkdtemp(join(tmpdir(), 'headrace-test-beginnings-'));
-  // As root, PostgreSQL has a user of its own, who must pass.
+  // As root, PostgreSQL has its own user, who must pass.
   await chmod(beginningsDir, 0o711);
   const programsDir = await bundlePrograms();
   // For the project that runs after the others, which cannot see what is provided to them.

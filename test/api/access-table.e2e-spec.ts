@@ -227,7 +227,7 @@ const BODIES: Readonly<Record<string, (owner: Owner, names: Names) => object>> =
   createRun: (owner) => ({ prompt: 'Go.', ...(owner === 'mine' ? { team: false } : {}) }),
   runAgent: (owner) => ({ prompt: 'Go.', ...(owner === 'mine' ? { team: false } : {}) }),
   registerExternalRun: (owner) => ({ prompt: 'Go.', ...(owner === 'mine' ? { team: false } : {}) }),
-  submitRunFollowup: () => ({ message: 'Go on.' }),
+  submitRunFollowup: () => ({ message: 'Continue.' }),
   decideRunApproval: () => ({ decision: 'allow' }),
   createEnvironment: (owner) => ({ config: { name: newName() }, ...(owner === 'mine' ? { team: false } : {}) }),
   updateEnvironment: () => ({ config: { name: newName() } }),
@@ -337,7 +337,7 @@ async function endedRun(by: TestPrincipal, team?: string): Promise<Names> {
   };
 }
 
-/** Runs are shared by those who only read; everything else is made anew, since it may be gone afterwards. */
+/** Runs are shared by those who only read; everything else is made again, because an operation may delete it. */
 async function find({ team, people, runs }: Side, target: Target, owner: Owner): Promise<Names> {
   const shape = owner === 'mine' ? { by: principal(people, 'mine') } : { by: principal(people, 'member'), team };
   switch (target) {
@@ -507,8 +507,8 @@ describe('who may do what', () => {
     }
   });
 
-  it('is told of every operation in the document', () => {
-    const told = [...TABLE.map(([operationId]) => operationId), ...Object.keys(ELSEWHERE)];
-    expect(told.sort()).toEqual([...operations.keys()].sort());
+  it('lists every operation of the document', () => {
+    const reported = [...TABLE.map(([operationId]) => operationId), ...Object.keys(ELSEWHERE)];
+    expect(reported.sort()).toEqual([...operations.keys()].sort());
   });
 });

@@ -28,10 +28,10 @@ const OPERATIONS: readonly (readonly [method: string, tail: string])[] = [
 const ask = (status: number, [method, tail]: (typeof OPERATIONS)[number], id: string, token: string) =>
   fixture.request(status, `${method} /agent/runs/${id}${tail}`, {
     token,
-    ...(tail === '/followups' ? { body: { message: 'Go on.' } } : {}),
+    ...(tail === '/followups' ? { body: { message: 'Continue.' } } : {}),
   });
 /** What may differ between two answers that tell the same. */
-const told = ({ body: { trace_id: _trace, ...rest } }: TestResponse): object => rest;
+const reported = ({ body: { trace_id: _trace, ...rest } }: TestResponse): object => rest;
 
 describe('the error table, 403', () => {
   it.each(OPERATIONS)('error table, 403: no permission on the run (%s …%s)', async (...operation) => {
@@ -63,7 +63,7 @@ describe('the error table, 403', () => {
       const refused = await create(403, real, fixture.stranger.token);
       expectProblem(fixture.api, refused, 'not_authorized', refused.body.errors);
       expect(refused.body.errors).toHaveLength(1);
-      expect(told(refused)).toEqual(told(await create(403, UNKNOWN_UID, fixture.stranger.token)));
+      expect(reported(refused)).toEqual(reported(await create(403, UNKNOWN_UID, fixture.stranger.token)));
     }
   });
 
@@ -97,7 +97,7 @@ describe('the error table, 404', () => {
     expect((await find(200, fixture.member.token)).body).toEqual({ run_id: id });
     const noAccess = await find(404, fixture.stranger.token);
     expectProblem(fixture.api, noAccess, 'resource_not_found');
-    expect(told(noAccess)).toEqual(told(await find(404, fixture.stranger.token, `${url}0`)));
+    expect(reported(noAccess)).toEqual(reported(await find(404, fixture.stranger.token, `${url}0`)));
   });
 });
 

@@ -9,7 +9,7 @@ import { startTestApi, type TestApi } from '#testing';
 import { renderOpenApi } from '../../apps/api/src/openapi.js';
 
 /**
- * Routes that are not in the document, and why. Whoever adds one says so here.
+ * Routes that are not in the document, and why. Anybody who adds one says so here.
  * Not controllers, hence not in the route table: `/docs/*` and `/openapi.json`, which Swagger serves.
  */
 const UNDOCUMENTED: Readonly<Record<string, string>> = {
@@ -27,7 +27,7 @@ const UNDOCUMENTED: Readonly<Record<string, string>> = {
 };
 /** They make what is not there: an id in the path, and still no 404. */
 const MAKES_WHAT_IT_NAMES: readonly string[] = ['putSecret'];
-/** The runner protocol has a document of its own. */
+/** The runner protocol has its own document. */
 const RUNNER_PREFIX = '/api/v1/runner/';
 
 let api: TestApi;
@@ -115,7 +115,7 @@ describe('every route', () => {
     expect(stale).toEqual([]);
   });
 
-  it('has an operation id of its own', () => {
+  it('has its own operation id', () => {
     const ids = routes.flatMap(({ operation }) => (operation ? [operation.id] : []));
     expect(ids.filter((id, index) => ids.indexOf(id) !== index)).toEqual([]);
     expect(ids.filter((id) => !/^[a-z][A-Za-z]+$/.test(id))).toEqual([]);
@@ -178,7 +178,7 @@ describe('the document', () => {
     expect([...explained].filter((tag) => !used.has(tag))).toEqual([]);
   });
 
-  it('has nothing that a reference points to in vain', () => {
+  it('has a target for every reference', () => {
     const text = JSON.stringify(document);
     const schemas = document.components?.schemas ?? {};
     const broken = [...text.matchAll(/"#\/components\/schemas\/([^"]+)"/g)]

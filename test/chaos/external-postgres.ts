@@ -118,7 +118,7 @@ export class ExternalPostgres {
   private async connectAsSuperuser(database: string): Promise<pg.Client> {
     const { port, password } = this;
     const client = new pg.Client({ host: '127.0.0.1', port, user: 'postgres', password, database });
-    // A server that ends breaks it; whoever uses it learns that from its query.
+    // A server that ends breaks it; its user learns that from its query.
     client.on('error', () => undefined);
     await client.connect();
     return client;

@@ -63,7 +63,7 @@ export class Home {
   readonly runsOfKilledAgents = new Set<string>();
 
   constructor() {
-    // As root, PostgreSQL and agents have users of their own, who must pass.
+    // As root, PostgreSQL and agents have their own users, who must pass.
     chmodSync(this.directory, 0o711);
     mkdirSync(this.dataDir, { mode: 0o711 });
   }

@@ -240,7 +240,7 @@ export class Load {
   }
 }
 
-/** As the provider signs it: each attempt anew, with the identity of the first one. */
+/** As the provider signs it: each attempt signed again, with the identity of the first one. */
 function signatureOf({ scheme, secret }: Webhook, id: string, body: string): Record<string, string> {
   if (scheme === 'github') {
     const signature = createHmac('sha256', secret).update(body).digest('hex');

@@ -8,7 +8,7 @@ export class Witness {
   constructor(directory: string) {
     const place = join(directory, 'witness');
     mkdirSync(place);
-    // As root, agents have users of their own.
+    // As root, agents have their own users.
     chmodSync(place, 0o777);
     this.file = join(place, 'executions');
   }

@@ -36,7 +36,7 @@ describe('the program that keeps a factory as files, with openapi-fetch', () => 
     expect(await program.check(client, factory, [FACTORY, AGENT])).toEqual([]);
   });
 
-  it('is told what is wrong, and where', async () => {
+  it('is informed what is wrong, and where', async () => {
     const client = running.client(admin);
     const [only, ...more] = await program.check(client, factory, [FACTORY, BROKEN]);
     expect(only).toMatch(/^webhooks\/ci\.yaml:1:13: /);

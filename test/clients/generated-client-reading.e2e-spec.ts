@@ -122,7 +122,7 @@ describe('the program that reads, with openapi-fetch', () => {
     expect(await program.thereAndBack(client, NO_CONVERSATION)).toBeUndefined();
   });
 
-  it('watches a run to its end, and is told that there is no more', async () => {
+  it('watches a run to its end, and is informed that there is no more', async () => {
     const { id } = await runs.build({ by: member, team, state: 'SUCCEEDED' });
     const seen = await program.watch(client, id);
     expect(seen?.names).toEqual(expect.arrayContaining(['state', 'timeline', 'conversation']));

@@ -90,8 +90,8 @@ describe('the program that works with runs, with openapi-fetch', () => {
       ['turn_ended', { turn_id: 't1', stop_reason: 'end_turn' }],
     );
     await runner.finish();
-    const told = await program.timeline(client(), runId);
-    expect(told.map((line) => line.replace(/ at .*/, ''))).toEqual([
+    const reported = await program.timeline(client(), runId);
+    expect(reported.map((line) => line.replace(/ at .*/, ''))).toEqual([
       'run_created',
       'run_claimed',
       'sandbox_ready',

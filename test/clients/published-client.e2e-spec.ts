@@ -11,7 +11,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ArtifactBuilder, noteExchange, RunBuilder, startTestApi, type TestApi, type TestPrincipal } from '#testing';
 
 /*
- * The published client of this API, as npm has it, only told where we are. It knows fewer states and fields than we
+ * The published client of this API, as npm has it, only configured with our address. It knows fewer states and fields than we
  * have; what it knows has to work unchanged.
  */
 let api: TestApi;

@@ -7,7 +7,7 @@ import openapiTS, { astToString, type OpenAPI3 } from 'openapi-typescript';
 import ts from 'typescript';
 import { FactoryBuilder, noteExchange, startTestApi, type TestApi, type TestPrincipal } from '#testing';
 
-/** Parts of the program that a user of generated types might write; each drives operations of its own. */
+/** Parts of the program that a user of generated types might write; each calls different operations. */
 export const PROGRAMS = [
   'runs',
   'reading',

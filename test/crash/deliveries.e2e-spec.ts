@@ -36,7 +36,7 @@ const run = async (
   try {
     await program.says(`${command} is ready`);
   } catch (error) {
-    // PostgreSQL was recovering just then; whoever supervises a process starts it again.
+    // PostgreSQL was recovering just then; a supervisor starts the process again.
     if (!program.text.includes('57P03')) throw error;
     await run(name, command, more);
   }

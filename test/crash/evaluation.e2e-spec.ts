@@ -17,7 +17,7 @@ const FIRING_STEPS = [
 ];
 const isLong = process.env.HEADRACE_TEST_LONG === '1';
 
-/** `kill -9` of whoever evaluates, at every named step and at any time, while nobody else does. */
+/** `kill -9` of the process that evaluates, at every named step and at any time, while nobody else does. */
 describe('an evaluation that is interrupted', { timeout: 300_000 }, () => {
   let database: TestDatabase;
   let dataDir: string;
@@ -72,7 +72,7 @@ describe('an evaluation that is interrupted', { timeout: 300_000 }, () => {
   });
 
   it('is done in the end, with every run started once and every result recorded', async () => {
-    // Nobody is at hand any more, however often they were cut off.
+    // Nobody works on it any more, however often they were cut off.
     await database.advanceClock(3_600_000);
     const { how, output } = await ended(start());
     expect(how, output).toBe(0);

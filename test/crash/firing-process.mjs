@@ -1,4 +1,4 @@
-// Evaluates all deliveries in a process of its own, which ends itself at a named step: `KILL_AT=step:nth`, or when it is
+// Evaluates all deliveries in its own process, which ends itself at a named step: `KILL_AT=step:nth`, or when it is
 // shown a delivery of this identity: `KILL_ON=identity`.
 import { startFiringApp } from '../support/firing-app.mjs';
 

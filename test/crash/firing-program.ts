@@ -11,7 +11,7 @@ declare module 'vitest' {
 
 export const SECRETS_KEY = 'a-key-for-tests-only-0123456789abcdef';
 
-/** Evaluates all deliveries that are due in a process of its own. `more`: where it is to die, as firing-process.mjs has it. */
+/** Evaluates all deliveries that are due in its own process. `more`: where it is to die, as firing-process.mjs has it. */
 export function startFiringProgram(
   { databaseUrl, dataDir }: { readonly databaseUrl: string; readonly dataDir: string },
   more: Readonly<Record<string, string>> = {},

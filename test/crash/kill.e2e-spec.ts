@@ -26,7 +26,7 @@ describe('kill -9', { timeout: 120_000 }, () => {
     installation = await Installation.create();
     server = await installation.up();
   });
-  // One installation for all of them: each has to leave it at work, and says so with `serviceGoesOn`.
+  // One installation for all of them: each has to leave it at work, and says so with `serviceContinues`.
   beforeEach(() => {
     witness = new Witness();
   });
@@ -36,8 +36,8 @@ describe('kill -9', { timeout: 120_000 }, () => {
     installation.remove();
   });
 
-  const serviceGoesOn = async (): Promise<void> => {
-    const next = await installation.createRun(block('echo the service goes on'));
+  const serviceContinues = async (): Promise<void> => {
+    const next = await installation.createRun(block('echo the service continues'));
     expect(await installation.waitFor(next, ENDED)).toMatchObject({ state: 'SUCCEEDED' });
   };
 
@@ -55,7 +55,7 @@ describe('kill -9', { timeout: 120_000 }, () => {
     return runner.pid;
   };
 
-  it('of the runner: the run ends ERROR, its agent is gone, the service goes on', async () => {
+  it('of the runner: the run ends ERROR, its agent is gone, the service continues', async () => {
     const runId = await startWitnessed(30);
     const runner = itsRunner();
     const tree = descendants(runner);
@@ -69,7 +69,7 @@ describe('kill -9', { timeout: 120_000 }, () => {
       status_message: { error_code: 'infrastructure_timeout', retryable: true },
     });
     await until(() => tree.every(({ pid }) => !isAlive(pid)), 5000, 'the end of the agent’s processes');
-    await serviceGoesOn();
+    await serviceContinues();
     expect(witness.spans()).toHaveLength(1);
   });
 
@@ -101,7 +101,7 @@ describe('kill -9', { timeout: 120_000 }, () => {
     server = await installation.up();
     const run = await installation.waitFor(runId, ENDED, PROMISE_MS);
     expect(run).toMatchObject({ state: 'ERROR', status_message: { error_code: 'infrastructure_timeout' } });
-    await serviceGoesOn();
+    await serviceContinues();
     expect(witness.spans()).toHaveLength(1);
   });
 
@@ -113,11 +113,11 @@ describe('kill -9', { timeout: 120_000 }, () => {
     // Nobody can give a run up while no server is there: the promise counts from its return.
     const run = await installation.waitFor(runId, ENDED, PROMISE_MS);
     expect(['SUCCEEDED', 'ERROR']).toContain(run.state);
-    await serviceGoesOn();
+    await serviceContinues();
     expect(witness.spans()).toHaveLength(1);
   });
 
-  it('of PostgreSQL: it is restarted by itself, the run ends, the service goes on', async () => {
+  it('of PostgreSQL: it is restarted by itself, the run ends, the service continues', async () => {
     const runId = await startWitnessed(2);
     const postmaster = processes().find(
       ({ argv }) => argv[0]?.endsWith('/postgres') && argv.some((part) => part.includes(installation.dataDir)),
@@ -128,7 +128,7 @@ describe('kill -9', { timeout: 120_000 }, () => {
     const run = await installation.waitFor(runId, ENDED, PROMISE_MS);
     expect(performance.now() - killedAt).toBeLessThan(PROMISE_MS);
     expect(['SUCCEEDED', 'ERROR']).toContain(run.state);
-    await serviceGoesOn();
+    await serviceContinues();
     expect(witness.spans()).toHaveLength(1);
   });
 });

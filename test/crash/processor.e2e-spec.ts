@@ -7,7 +7,7 @@ import { Witness } from '../support/witness.js';
 const PROMISE_MS = 3000 * 1.3 + 2000;
 const ENDED = ['SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED'];
 
-/** API, processor and ingress as processes of their own over one PostgreSQL, as an installation of several machines has them. */
+/** API, processor and ingress as separate processes over one PostgreSQL, as an installation of several machines has them. */
 describe('separate processes', { timeout: 90_000 }, () => {
   let database: TestDatabase;
   let installation: Installation;
@@ -56,7 +56,7 @@ describe('separate processes', { timeout: 90_000 }, () => {
       `the end of run ${runId}`,
     );
 
-  it('runs, and kill -9 of the processor loses no run: its runner goes on with the API, a new processor goes on with the queue', async () => {
+  it('runs, and kill -9 of the processor loses no run: its runner continues with the API, a new processor continues with the queue', async () => {
     const runId = await create(witness.script(3));
     await until(() => witness.spans()[0], 20_000, 'the agent’s first sign of life');
     orphans = runnersOf(processor.child.pid ?? 0).map(({ pid }) => pid);

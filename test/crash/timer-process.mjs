@@ -1,4 +1,4 @@
-// Fires timers in a process of its own. With `TIMER_CLOCKWORK` whenever they are due, until it is ended; else what is due
+// Fires timers in its own process. With `TIMER_CLOCKWORK` whenever they are due, until it is ended; else what is due
 // now, and it ends itself at a named step: `KILL_AT=step:nth`.
 import { startFiringApp } from '../support/firing-app.mjs';
 

@@ -98,7 +98,7 @@ export class DeployTrigger extends TriggerProvider implements OnModuleInit {
   }
 }
 
-/** Whoever hears of deployments. */
+/** A listener of deployments. */
 @Injectable()
 export class Deployments {
   constructor(

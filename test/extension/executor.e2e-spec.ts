@@ -9,7 +9,7 @@ import { RunsModule, RunsWork } from '#domain/runs';
 import { startTestApi, type TestApi } from '#testing';
 import { ProcessorModule } from '../../apps/processor/src/processor.module.js';
 
-/** What a team could add for itself: a place where nothing can be carried out, which says so. */
+/** What a team could add for itself: a place where nothing can be executed, which says so. */
 @Injectable()
 class FullHouse extends Executor implements OnModuleInit {
   readonly offers: Offer[] = [];

@@ -250,7 +250,7 @@ function exchange(bytes: Buffer, isWhole: boolean): Promise<number[]> {
       else reject(error);
     });
     socket.on('close', () => resolve(statuses(text)));
-    // Half-closed: whoever waits for more than was sent learns that nothing comes. A server of Node then answers no more
+    // Half-closed: a reader that waits for more than was sent learns that nothing comes. A server of Node then answers no more
     // what takes it a moment, so what is whole is sent as senders do.
     if (isWhole) socket.write(bytes);
     else socket.end(bytes);

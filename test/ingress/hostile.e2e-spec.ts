@@ -52,7 +52,7 @@ describe('a sender that is slow', () => {
   it('delays no other sender of its webhook for longer, and no other webhook', async () => {
     const [slow, other] = [await ingress.webhooks.webhook(), await ingress.webhooks.webhook()];
     const held = Array.from({ length: 4 }, () => open().send(head(slow, 'Content-Length: 10', 'Expect: 100-continue')));
-    // One webhook has a quarter of the eight places: two are invited to go on, two are told to come again.
+    // One webhook has a quarter of the eight places: two are invited to continue, two are asked to come again.
     await Promise.all(held.map((connection) => connection.says(/^HTTP\/1\.1 (100|503) /)));
     const invited = held.filter(({ text }) => text.startsWith('HTTP/1.1 100 Continue'));
     expect(invited).toHaveLength(2);

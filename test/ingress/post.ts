@@ -17,7 +17,7 @@ export interface Sending {
   readonly chunkBytes?: number;
 }
 
-/** One request, byte by byte as it is given, on a connection of its own. */
+/** One request, byte by byte as it is given, on a separate connection. */
 export function post(
   url: string,
   { method = 'POST', headers = {}, body = '', chunkBytes }: Sending = {},

@@ -116,7 +116,7 @@ describe('a retry of a sender', () => {
     ['zendesk', 'with its id in an unsigned header'],
     ['standard_webhooks', 'with its id in a signed header'],
     ['stripe', 'with its id in the body'],
-  ])('of %s, %s, signed anew at another time, is a Duplicate', async (id) => {
+  ])('of %s, %s, signed again at another time, is a Duplicate', async (id) => {
     const hook = await webhookOf(id);
     const first = await deliver(sign(id, hook, { id: 'evt_1', pending_webhooks: 2 }, { agoSeconds: 60 }));
     const retry = sign(id, hook, { id: 'evt_1', pending_webhooks: 1 });

@@ -146,7 +146,7 @@ describe('a request that is signed here is accepted by the library of', () => {
 
   it('WorkOS', async () => {
     const workos = new WorkOS('sk_of_nobody');
-    // Its library writes the JSON anew before it checks: only a body that stays the same then will do.
+    // Its library writes the JSON again before it checks: only a body that stays the same then will do.
     await fc.assert(
       fc.asyncProperty(anyObject, anyText, async (object, secret) => {
         const payload = JSON.parse(object.toString('utf8')) as Record<string, unknown>;

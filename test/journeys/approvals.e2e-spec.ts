@@ -17,7 +17,7 @@ let directory: string;
 let agent: string;
 
 beforeAll(async () => {
-  // Where executions with users of their own may read.
+  // Where executions with their own users may read.
   directory = mkdtempSync(join(tmpdir(), 'headrace-agent-'));
   chmodSync(directory, 0o755);
   agent = join(directory, 'agent.mjs');
@@ -123,7 +123,7 @@ describe('what an agent asks', { timeout: 90_000 }, () => {
 });
 
 describe('a ceiling', { timeout: 90_000 }, () => {
-  it('that the agent reaches at work ends run and agent, and the run cannot go on', async () => {
+  it('that the agent reaches at work ends run and agent, and the run cannot continue', async () => {
     const runId = await create([{ cost: 0.25 }, { cost: 1.25 }, { wait: true }], {}, { max_cost_usd: 1 });
     expect(await installation.waitFor(runId, ENDED)).toMatchObject({
       state: 'FAILED',

@@ -67,11 +67,11 @@ describe.runIf(reason === null)(`a real engine at ${dockerHost}`, { timeout: 300
     const runId = await start('cat made; grep -E "^(CapEff|CapBnd|NoNewPrivs)" /proc/self/status; hostname');
     expect(await installation.waitFor(runId, ENDED, 240_000)).toMatchObject({ state: 'SUCCEEDED' });
     const { body } = await installation.call('GET', `/agent/runs/${runId}/conversation`);
-    const told = JSON.stringify(body);
-    expect(told).toMatch(/made/);
-    expect(told).toMatch(/CapEff:(\\t|\s)*0000000000000000/);
-    expect(told).toMatch(/CapBnd:(\\t|\s)*0000000000000000/);
-    expect(told).toMatch(/NoNewPrivs:(\\t|\s)*1/);
+    const reported = JSON.stringify(body);
+    expect(reported).toMatch(/made/);
+    expect(reported).toMatch(/CapEff:(\\t|\s)*0000000000000000/);
+    expect(reported).toMatch(/CapBnd:(\\t|\s)*0000000000000000/);
+    expect(reported).toMatch(/NoNewPrivs:(\\t|\s)*1/);
     await until(async () => (await ours()).length === 0, 30_000, 'the removal of the container');
   });
 

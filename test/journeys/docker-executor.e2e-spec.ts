@@ -111,11 +111,11 @@ describe('the docker executor', { timeout: 90_000 }, () => {
     }
     const [handover] = engine.handedOver.map((line) => JSON.parse(line) as { token: string; marker: string });
     expect(handover?.token).toMatch(/^hrx_\d+_/);
-    const told = engine.asked.map(
+    const reported = engine.asked.map(
       ({ path, query, body: text, headers }) => `${path}?${query.toString()} ${text} ${JSON.stringify(headers)}`,
     );
     for (const secret of [handover?.token ?? '-', handover?.marker ?? '-', installation.connection.token])
-      expect(told.join('\n')).not.toContain(secret);
+      expect(reported.join('\n')).not.toContain(secret);
   });
 
   it('uses the image of the environment, pulls it first however long that takes, and passes on what it sets', async () => {
@@ -201,7 +201,7 @@ describe('the docker executor', { timeout: 90_000 }, () => {
     await noContainerIsLeft();
   });
 
-  it('leaves runs in the queue while the engine is away, and goes on when it is back', async () => {
+  it('leaves runs in the queue while the engine is away, and continues when it is back', async () => {
     await engine.down();
     await server.says('Runs wait in the queue until it is available.');
     const runId = await installation.createRun(sh('echo late'));

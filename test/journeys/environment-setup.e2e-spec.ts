@@ -69,7 +69,7 @@ function look(): void {
     seen.argv += `${argv.join(' ')}\n`;
     try {
       const environ = readFileSync(`/proc/${pid}/environ`, 'latin1');
-      // Set-up commands and agents are told their run; git, runner, server and database are not.
+      // Set-up commands and agents are informed of their run; git, runner, server and database are not.
       if (!environ.includes('HEADRACE_RUN_ID=')) seen.environ += environ;
     } catch {
       continue; // ended between the two looks

@@ -48,7 +48,7 @@ async function messagesOf(runId: string): Promise<Message[]> {
   return (body.steps as { messages: Message[] }[]).flatMap(({ messages }) => messages);
 }
 
-it('a skill found in a repository is carried out by the built-in agent, with the prompt as its arguments', async () => {
+it('a skill found in a repository is executed by the built-in agent, with the prompt as its arguments', async () => {
   const { body: created, status } = await installation.call('POST', '/agent/runs', {
     skill: 'acme/tools:greet',
     prompt: 'Ada "Mary Shelley"',
@@ -85,7 +85,7 @@ it('a skill found in a repository is carried out by the built-in agent, with the
   expect(found.runs).toMatchObject([{ run_id: created.run_id as string }]);
 });
 
-it('a skill that the built-in agent reads in its workspace is told as one, and is not carried out', async () => {
+it('a skill that the built-in agent reads in its workspace is reported as one, and is not executed', async () => {
   const place = '.agents/skills/greet/SKILL.md';
   const id = await installation.createRun(
     prompt(

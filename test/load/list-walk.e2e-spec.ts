@@ -6,7 +6,7 @@ import { facetsOf } from '#domain/runs';
 import { startTestApi, type TestApi, type TestPrincipal } from '#testing';
 
 /*
- * Walking all pages while others write: runs that do not change are met exactly once, whatever comes, goes on or goes
+ * Walking all pages while others write: runs that do not change are met exactly once, whatever comes, continues or goes
  * away around them.
  */
 
@@ -14,7 +14,7 @@ const isLong = process.env.HEADRACE_TEST_LONG === '1';
 const RUNS = isLong ? 50_000 : 3000;
 const PAGE = isLong ? 200 : 20;
 const WRITES_PER_SECOND = 100;
-/** One in so many changes while the walk goes on. */
+/** One in so many changes while the walk continues. */
 const CHANGING = 10;
 
 let api: TestApi;
@@ -52,7 +52,7 @@ async function insertRuns(count: number): Promise<void> {
   );
 }
 
-/** Creates runs and moves some of those that may change, `WRITES_PER_SECOND` in all, until told to stop. */
+/** Creates runs and moves some of those that may change, `WRITES_PER_SECOND` in all, until asked to stop. */
 function startWriting(changing: readonly string[]): { stop(): Promise<{ written: number; seconds: number }> } {
   const writer = new pg.Client({ connectionString: api.database.url, options: '-c search_path=headrace,public' });
   let [isOn, written] = [true, 0];
@@ -93,7 +93,7 @@ async function walk(query: string): Promise<string[]> {
 }
 
 describe(
-  `walking ${RUNS} runs while ${WRITES_PER_SECOND} writes a second go on`,
+  `walking ${RUNS} runs while ${WRITES_PER_SECOND} writes a second continue`,
   { timeout: isLong ? 600_000 : 60_000 },
   () => {
     it.each([

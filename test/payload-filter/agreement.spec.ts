@@ -47,14 +47,14 @@ it(`${PAIRS} random pairs of filter and payload are judged as the reference judg
     }
     pair += 1;
     const { matched, reason } = evaluatePayloadFilter(parsed.filter, payload);
-    const told = (): string => `seed ${seed}: filter ${JSON.stringify(raw)}, payload ${JSON.stringify(payload)}`;
+    const reported = (): string => `seed ${seed}: filter ${JSON.stringify(raw)}, payload ${JSON.stringify(payload)}`;
     // Not an `expect` each: they take longer than all the rest.
-    if (matched !== referenceMatches(raw, payload)) expect.fail(`${told()}: ${reason}`);
-    if (!REASON.test(reason)) expect.fail(`${told()}: ${JSON.stringify(reason)}`);
+    if (matched !== referenceMatches(raw, payload)) expect.fail(`${reported()}: ${reason}`);
+    if (!REASON.test(reason)) expect.fail(`${reported()}: ${JSON.stringify(reason)}`);
     if (pair % 16 === 0) {
       const again = parsePayloadFilter(backwards(raw));
       const other = again.kind === 'valid' ? evaluatePayloadFilter(again.filter, payload) : again.issues;
-      expect(other, told()).toEqual({ matched, reason });
+      expect(other, reported()).toEqual({ matched, reason });
     }
     if (matched) matches += 1;
     for (const way of unseen) if (reason.includes(way)) unseen.delete(way);

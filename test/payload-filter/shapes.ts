@@ -34,12 +34,12 @@ export const SHAPES: Readonly<Record<string, (size: number) => string>> = {
   'objects with the last of the keys': (size) => array(() => '{"k63":1}', size),
   'objects with all of the keys': (size) =>
     array(() => `{${Array.from({ length: 64 }, (_, index) => `"k${index}":0`).join(',')}}`, size),
-  'objects with a key of their own each': (size) => array((index) => `{"${index.toString(36)}x":1}`, size),
-  'objects with two keys of their own each': (size) =>
+  'objects with their own key each': (size) => array((index) => `{"${index.toString(36)}x":1}`, size),
+  'objects with two separate keys each': (size) =>
     array((index) => `{"${index.toString(36)}x":1,"${index.toString(36)}y":1}`, size),
   'objects with one of two keys that are wanted': (size) =>
     array((index) => `{"k1":0,"${index.toString(36)}x":1}`, size),
-  'objects with the last of the keys and one of their own': (size) =>
+  'objects with the last of the keys and a separate one': (size) =>
     array((index) => `{"k63":1,"${index.toString(36)}x":1}`, size),
   'objects with numbers as keys': (size) => array((index) => `{"${index}":1}`, size),
   'one object with very many keys': (size) => object((index) => `"${index.toString(36)}x":1`, size),

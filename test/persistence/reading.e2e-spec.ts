@@ -38,7 +38,7 @@ describe('a transaction that only reads', () => {
     expect(await database.query(sorting)).toEqual([{ sorts: 'on', reads: 'off' }]);
   });
 
-  it('rejects with what failed, and the connection goes on', async () => {
+  it('rejects with what failed, and the connection continues', async () => {
     const failing = database.reading({ enable_sort: 'off' }, (tx) => tx.query('SELECT 1 / 0'));
     await expect(failing).rejects.toThrow(/division by zero/);
     await expect(database.reading({ no_such_setting: 'off' }, (tx) => tx.query(sorting))).rejects.toThrow(

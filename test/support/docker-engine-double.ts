@@ -53,7 +53,7 @@ const NAMES = `const dns=require('node:dns');const own=dns.lookup;dns.lookup=(na
 
 /**
  * Speaks the part of the Docker Engine's interface that Headrace uses, on a Unix socket. A container is a process of
- * this machine: what its entry point names is looked up in its mounts, and `/headrace` is a directory of its own.
+ * this machine: what its entry point names is looked up in its mounts, and `/headrace` is its own directory.
  */
 export class DockerEngineDouble {
   readonly directory = mkdtempSync(join(tmpdir(), 'headrace-docker-'));
@@ -84,7 +84,7 @@ export class DockerEngineDouble {
     await new Promise<void>((resolve) => server.listen(this.socket, resolve));
   }
 
-  /** The engine is gone; its containers go on, as with live restore, or end with it. */
+  /** The engine is gone; its containers continue, as with live restore, or end with it. */
   async down({ keepsContainers = true } = {}): Promise<void> {
     const { server } = this;
     this.server = null;
@@ -266,7 +266,7 @@ export class DockerEngineDouble {
     });
   }
 
-  /** The hand-over reaches the process with paths of its own root. */
+  /** The hand-over reaches the process with paths of a separate root. */
   private feed(container: Container): void {
     const text = Buffer.concat(container.stdin).toString();
     if (!container.child || !text.includes('\n')) return;

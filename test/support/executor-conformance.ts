@@ -67,7 +67,7 @@ export function describeExecutor(name: string, executor: ExecutorUnderTest): voi
       await nothingIsLeft();
     });
 
-    it('notices that a runner has died, and goes on', async () => {
+    it('notices that a runner has died, and continues', async () => {
       const before = witness.spans().length;
       const runId = await installation.createRun(sh(witness.script(60)));
       await until(() => witness.spans()[before], 20_000, 'the agent’s first sign of life');

@@ -98,7 +98,7 @@ export class Installation {
 
   static async create(settings: Record<string, string> = {}): Promise<Installation> {
     const dataDir = mkdtempSync(join(tmpdir(), 'headrace-test-'));
-    // As root, PostgreSQL and agents have users of their own: what is theirs stays below this directory when they may pass.
+    // As root, PostgreSQL and agents have their own users: what is theirs stays below this directory when they may pass.
     chmodSync(dataDir, 0o711);
     const [port, ingressPort] = [await freePort(), await freePort()];
     if (settings.DATABASE_URL === undefined) await placeReadyDatabase(join(dataDir, 'data'), MAIN);

@@ -11,7 +11,7 @@ class PartsModule {
   }
 }
 
-/** Parts of a process with connections of their own, and without what would have them work before a test asks. */
+/** Parts of a process with their own connections, and without what would have them work before a test asks. */
 export function startParts(settings: Settings, modules: DynamicModule['imports']): Promise<INestApplicationContext> {
   return NestFactory.createApplicationContext(PartsModule.of(settings, modules), { abortOnError: false });
 }

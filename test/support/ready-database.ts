@@ -25,7 +25,7 @@ export async function placeReadyDatabase(dataDir: string, main: string): Promise
   // A link leads to where others' clusters are: each start makes its own there.
   if (lstatSync(join(ready, 'postgres')).isSymbolicLink()) return;
   mkdirSync(join(dataDir, 'secrets'), { recursive: true, mode: 0o700 });
-  // As a start makes it: as root, PostgreSQL has a user of its own.
+  // As a start makes it: as root, PostgreSQL has its own user.
   chmodSync(dataDir, process.getuid?.() === 0 ? 0o711 : 0o700);
   const password = join('secrets', 'postgres-password');
   // `cp` keeps owners, which the file functions of Node do not.
@@ -38,7 +38,7 @@ async function readyDatabase(main: string): Promise<string> {
   const ready = join(inject('beginningsDir'), 'database');
   if (existsSync(ready)) return ready;
   await withFileLock(`${ready}.lock`, AbortSignal.timeout(PATIENCE_MS), async () => {
-    // Whoever was waited for has made it.
+    // The process that was waited for has created it.
     if (existsSync(ready)) return;
     const making = `${ready}.new`;
     await run(process.execPath, [main, 'migrate'], {

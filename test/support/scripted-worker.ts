@@ -8,7 +8,7 @@ export interface Frame {
   readonly data: any;
 }
 
-export interface WorkerDoor {
+export interface WorkerConnection {
   /** Origin of the API. */
   readonly url: string;
   readonly token?: string;
@@ -71,15 +71,15 @@ export class ScriptedWorker {
   }
 
   /** Rejects with the status when the upgrade is refused. */
-  static async connect(door: WorkerDoor & { name: string }): Promise<ScriptedWorker> {
-    const result = await upgrade(door);
+  static async connect(connection: WorkerConnection & { name: string }): Promise<ScriptedWorker> {
+    const result = await upgrade(connection);
     if (!(result instanceof WebSocket)) throw new Error(`The upgrade was refused: ${result.status} ${result.body}`);
-    return new ScriptedWorker(result, door.name, door.pingEveryMs ?? 30_000);
+    return new ScriptedWorker(result, connection.name, connection.pingEveryMs ?? 30_000);
   }
 
   /** Rejects when it is let in. */
-  static async refused(door: WorkerDoor): Promise<Refusal> {
-    const result = await upgrade(door);
+  static async refused(connection: WorkerConnection): Promise<Refusal> {
+    const result = await upgrade(connection);
     if (!(result instanceof WebSocket)) return result;
     result.terminate();
     throw new Error('The worker was let in.');
@@ -143,7 +143,7 @@ export class ScriptedWorker {
     if (this.pings) clearInterval(this.pings);
   }
 
-  /** The socket breaks without a farewell. */
+  /** The socket breaks without a shutdown. */
   async cut(): Promise<void> {
     this.socket.terminate();
     await this.leave();
@@ -208,7 +208,7 @@ function parseFrame(text: string): Frame {
   return { type: frame.type, data: frame.data };
 }
 
-function upgrade({ url, token, name }: WorkerDoor): Promise<WebSocket | Refusal> {
+function upgrade({ url, token, name }: WorkerConnection): Promise<WebSocket | Refusal> {
   const address = new URL('/api/v1/selfhosted/worker/ws', url.replace(/^http/, 'ws'));
   if (name !== undefined && name !== null) address.searchParams.set('worker_id', name);
   const socket = new WebSocket(address, {

@@ -2,7 +2,7 @@ import { vi } from 'vitest';
 import type { RunningApp, Settings } from '#platform/config';
 import { startTestApi, type TestApi, type TestPrincipal } from '#testing';
 import { startProcessor } from '#apps/processor/src/main';
-import { ScriptedWorker, type WorkerDoor } from '../support/scripted-worker.js';
+import { ScriptedWorker, type WorkerConnection } from '../support/scripted-worker.js';
 import { faultsOfReceived } from './golden-files.js';
 
 /** The contract's 90 s and 15 s, in the small. */
@@ -56,22 +56,22 @@ export class InstallationWithWorkers {
     return `host-${this.nextName}`;
   }
 
-  async worker(name: string, door: Partial<WorkerDoor> = {}): Promise<ScriptedWorker> {
+  async worker(name: string, connection: Partial<WorkerConnection> = {}): Promise<ScriptedWorker> {
     const worker = await ScriptedWorker.connect({
       url: this.there.url,
       token: this.bot.token,
       pingEveryMs: SILENCE_MS / 3,
-      ...door,
+      ...connection,
       name,
     });
     this.workers.push(worker);
     return worker;
   }
 
-  async run(workerHost: string, config: object = {}, prompt = 'Mend the build.'): Promise<string> {
+  async run(workerHost: string, config: object = {}, prompt = 'Fix the build.'): Promise<string> {
     const { body } = await this.here.request(200, 'POST /agent/runs', {
       token: this.bot.token,
-      body: { prompt, title: 'Mend it', config: { worker_host: workerHost, ...config } },
+      body: { prompt, title: 'Fix it', config: { worker_host: workerHost, ...config } },
     });
     return body.run_id as string;
   }

@@ -262,7 +262,7 @@ describe('an outage of every API process', () => {
     try {
       for (const host of ['back', 'gone']) {
         const worker = await connect(host, api.url);
-        const body = { prompt: 'Mend the build.', config: { worker_host: host } };
+        const body = { prompt: 'Fix the build.', config: { worker_host: host } };
         const { run_id: runId } = (await api.request(200, 'POST /agent/runs', { token, body })).body;
         await worker.claim(runId as string);
         const from = api;

@@ -50,7 +50,7 @@ export class PublishedDaemon {
     for (const { type, data } of this.unsent.splice(0)) this.worker.send(type, data);
   }
 
-  /** The connection breaks; what it executes goes on. */
+  /** The connection breaks; what it executes continues. */
   async loseConnection(): Promise<void> {
     await this.connection.cut();
     this.worker = null;

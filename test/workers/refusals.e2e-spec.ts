@@ -24,12 +24,12 @@ describe('an upgrade that is refused', () => {
     ['no token and no name', () => ({ name: null }), 401],
     ['the token of a user', () => ({ name: 'w', token: userToken }), 403],
     ['a name that begins with warp', () => ({ name: 'warp', token }), 403],
-    ['a name that begins with warp and goes on', () => ({ name: 'warp-1', token }), 403],
+    ['a name that begins with warp and continues', () => ({ name: 'warp-1', token }), 403],
     ['no name', () => ({ name: null, token }), 400],
     ['an empty name', () => ({ name: '', token }), 400],
     ['a blank name', () => ({ name: '   ', token }), 400],
-  ])('%s', async (_what, door, status) => {
-    const refusal = await ScriptedWorker.refused({ url: api.url, ...door() });
+  ])('%s', async (_what, connection, status) => {
+    const refusal = await ScriptedWorker.refused({ url: api.url, ...connection() });
     expect(refusal.status).toBe(status);
     expect(refusal.headers['content-type']).toContain('application/problem+json');
     expect(JSON.parse(refusal.body)).toMatchObject({ status, error_code: expect.any(String) });

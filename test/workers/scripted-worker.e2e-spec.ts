@@ -23,8 +23,8 @@ describe('a run for a worker that is connected', () => {
       execution_id: expect.any(String),
       task: {
         id: runId,
-        title: 'Mend it',
-        task_definition: { prompt: 'Mend the build.' },
+        title: 'Fix it',
+        task_definition: { prompt: 'Fix the build.' },
         agent_config_snapshot: { name: 'mender', worker_host: host, harness: { type: 'claude' } },
       },
     });
@@ -215,7 +215,7 @@ describe('twice and late', () => {
     worker.send('task_completed', { task_id: runId, message: 'first' });
     worker.send('task_completed', { task_id: runId, message: 'second' });
     const ended = await installation.reaches(runId, 'SUCCEEDED');
-    // What a run that ended is told afterwards changes nothing.
+    // What a run that ended is informed afterwards changes nothing.
     worker.send('task_claimed', { task_id: runId, worker_id: host });
     worker.send('task_failed', { task_id: runId, message: 'third', failure_reason: 'agent_invocation', exit_code: 1 });
     worker.send('task_completed', { task_id: runId, message: 'fourth', task_state: 'CANCELLED' });
@@ -231,7 +231,7 @@ describe('twice and late', () => {
     const runId = await installation.run(host);
     await late.assignment(runId);
     const quick = await installation.worker(host);
-    // It is offered again at once; whoever gets it, only one of them holds the run.
+    // It is offered again at once; whichever worker gets it, only one of them holds the run.
     const winner = await Promise.race([
       quick.assignment(runId).then(() => quick),
       late.assignment(runId).then(() => late),
@@ -312,7 +312,7 @@ describe('cancelling', () => {
     expect(worker.count('task_cancellation', runId)).toBe(0);
   });
 
-  it('where it is allowed, the worker is told, wherever it is connected, and the run is CANCELLED', async () => {
+  it('where it is allowed, the worker is informed, wherever it is connected, and the run is CANCELLED', async () => {
     const host = installation.host();
     const worker = await installation.worker(host, { url: installation.here.url });
     const runId = await installation.run(host);
@@ -326,7 +326,7 @@ describe('cancelling', () => {
     await worker.pingPong();
     await settled(300);
     expect(await installation.look(runId)).toMatchObject({ state: 'CANCELLED', status_message: ended.status_message });
-    // It has room again.
+    // It has capacity again.
     await worker.claim(await installation.run(host));
   });
 });

@@ -56,7 +56,7 @@ describe.concurrent('signs of life', { timeout: 40_000 }, () => {
     expect(status).toMatchObject({ error_code: 'infrastructure_timeout', retryable: true });
   });
 
-  it('one of two connections of a name dies: its run ends, that of the other goes on', async () => {
+  it('one of two connections of a name dies: its run ends, that of the other continues', async () => {
     const host = installation.host();
     const [one, other] = [
       await installation.worker(host),

@@ -19,7 +19,7 @@ const NOT_FOUND: Answer = { status: 404, body: { message: 'Not Found' } };
 
 /**
  * The few endpoints of GitHub's REST API that skills need, over real repositories, on a loopback port. A private one is
- * shown to whoever has the token.
+ * shown to anybody who has the token.
  */
 export class GithubDouble {
   readonly asked: { readonly path: string; readonly authorization: string | undefined }[] = [];

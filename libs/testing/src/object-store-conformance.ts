@@ -158,7 +158,7 @@ export function objectStoreConformance(
       await expect(Promise.resolve().then(() => store.signedUrl(key, { ttlMs: 1000 }))).rejects.toThrow('object key');
     });
 
-    it('gives an object to whoever has its signed URL, with name and media type as signed', async () => {
+    it('gives an object to anybody who has its signed URL, with name and media type as signed', async () => {
       await store.put('signed/t.jsonl', text('{"a":1}\n'), { contentType: 'application/octet-stream' });
       const url = await store.signedUrl('signed/t.jsonl', {
         ttlMs: 60_000,
@@ -222,7 +222,7 @@ export function objectStoreConformance(
         expect(await read('signed/t.jsonl')).toBe('{"a":1}\n');
       });
 
-      // The last one: what is signed afterwards would be late too, where the service has a clock of its own.
+      // The last one: what is signed afterwards would be late too, where the service has its own clock.
       itSigns('fails after its time', async () => {
         const url = await signed(5000);
         expect(await statusOf(url)).toBe(200);

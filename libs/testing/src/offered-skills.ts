@@ -6,7 +6,7 @@ const PLACE = '.agents/skills';
  * Lets an application find skills without any repository. A spec among `answers` gets that answer; of any other, whatever
  * comes last in it names a skill of `acme/app`, or of the repository that the spec names:
  *
- *   offerSkills(room.api.app, { 'acme/app:gone': { kind: 'missing', candidates: [] } });
+ *   offerSkills(fixture.api.app, { 'acme/app:gone': { kind: 'missing', candidates: [] } });
  *
  * Returns the specs that were asked for, as they are asked for.
  */

@@ -14,15 +14,15 @@ export interface RunShape {
   readonly state?: RunState;
   /**
    * `live`: an execution that is offered, claimed or works, as the state has it. `idle`: it stays open after its turn.
-   * `stopping`: it was told to stop. Default: live where the state cannot be without one, else none.
+   * `stopping`: it was asked to stop. Default: live where the state cannot be without one, else none.
    */
   readonly session?: 'none' | 'live' | 'idle' | 'stopping';
   /** Whether an agent's session had begun. Default: as the state has it, and where that leaves it open, no. */
   readonly conversation?: boolean;
   readonly conversationFormat?: string;
-  /** An earlier run's conversation that this one continues. Default: one of its own, when a session had begun. */
+  /** An earlier run's conversation that this one continues. Default: a separate one, when a session had begun. */
   readonly conversationId?: string;
-  /** The agent's session, when it had begun. Default: one of its own. */
+  /** The agent's session, when it had begun. Default: a separate one. */
   readonly sessionId?: string;
   /** Runs that execute outside the platform are refused by some operations. Default: hosted. */
   readonly kind?: 'hosted' | 'self_hosted' | 'local' | 'github_action';

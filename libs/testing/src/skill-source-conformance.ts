@@ -29,7 +29,7 @@ export interface SkillSourceUnderTest {
   /** There, without a commit. */
   readonly empty: SkillRepository;
   readonly missing: SkillRepository;
-  /** There, but not for whoever has no credential. */
+  /** There, but not for anybody who has no credential. */
   readonly closed: SkillRepository;
 }
 

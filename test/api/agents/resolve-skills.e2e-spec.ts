@@ -80,7 +80,7 @@ describe('SkillDirectory.resolve', () => {
     expect(idOf(await resolve('acme/tools:team/hidden/SKILL.md'))).toBe('acme/tools:team/hidden/SKILL.md');
   });
 
-  it('prefers the environment at hand', async () => {
+  it('prefers the environment that is given', async () => {
     expect(idOf(await resolve('tools:review', first))).toMatch(/^acme\//);
     expect(idOf(await resolve('tools:review', second))).toMatch(/^other\//);
     expect(idOf(await resolve(':.agents/skills/review/SKILL.md', second))).toMatch(/^other\//);

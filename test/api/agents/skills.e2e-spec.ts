@@ -234,7 +234,7 @@ describe('GET /agent', () => {
 
   it('sorts by the last run', async () => {
     const runs = api.app.get(SkillRuns, { strict: false });
-    const told = vi.spyOn(runs, 'lastRuns').mockResolvedValue(
+    const reported = vi.spyOn(runs, 'lastRuns').mockResolvedValue(
       new Map([
         ['acme/tools:.agents/skills/plain/SKILL.md', new Date('2026-01-01T00:00:00Z')],
         ['acme/tools:.claude/skills/review/SKILL.md', new Date('2026-02-01T00:00:00Z')],
@@ -249,7 +249,7 @@ describe('GET /agent', () => {
       ]);
       expect((await list(fixture.member, '?sort_by=name&repo=acme/tools'))[0]?.name).toBe('in.agents');
     } finally {
-      told.mockRestore();
+      reported.mockRestore();
     }
   });
 
@@ -273,7 +273,7 @@ describe('GET /agent', () => {
 });
 
 describe('the cache', () => {
-  it('reads a repository once, whoever asks at the same time, and again when asked to', async () => {
+  it('reads a repository once for all callers at the same time, and again on request', async () => {
     const repository = new GitFixture(join(github, 'acme/counted.git'));
     repository.commit({ '.agents/skills/one/SKILL.md': skill('one') });
     const readings = (): number => started.filter((place) => place === 'acme/counted').length;

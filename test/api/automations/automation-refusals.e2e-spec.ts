@@ -34,7 +34,7 @@ const REFUSALS: readonly (readonly [what: string, changes: () => object, pointer
     /(at most|not exceed) 20/,
   ],
   [
-    'triggers that would fill the memory of whoever evaluates them',
+    'triggers that would fill the memory of anybody who evaluates them',
     () => filter({ payload: { ['k'.repeat(65_536)]: { exists: true } } }),
     '/triggers',
     /65536 bytes/,
@@ -98,7 +98,7 @@ describe('an automation is refused', () => {
     expect(problem.detail).not.toBe('');
   });
 
-  it('400: a webhook that is deleted, of another factory, or nowhere, all told alike', async () => {
+  it('400: a webhook that is deleted, of another factory, or nowhere, all reported alike', async () => {
     const deleted = await fixture.webhooks.webhook({ factoryUid: fixture.factory, isDeleted: true });
     const elsewhere = await fixture.buildWebhook(await fixture.createFactory());
     const answers: unknown[] = [];
@@ -149,7 +149,7 @@ describe('an automation is refused', () => {
       token: stranger,
       body: { name: 's', command: 'x' },
     });
-    // One's own is not the team's: its runs go on when one has left.
+    // One's own is not the team's: its runs continue when one has left.
     const cases: readonly (readonly [object, string])[] = [
       [{ agent_config: { environment_id: await environment(token, false) } }, '/agent_config/environment_id'],
       [{ agent_config: { environment_id: await environment(stranger) } }, '/agent_config/environment_id'],

@@ -31,7 +31,7 @@ describe('createAutomation', () => {
       uid: expect.stringMatching(/^[A-Za-z0-9]{22}$/),
       name: 'triage',
       enabled: true,
-      prompt: 'Look at what was sent.',
+      prompt: 'Examine the payload.',
       triggers,
       source: 'api',
       created_at: expect.stringMatching(/Z$/),
@@ -45,7 +45,7 @@ describe('createAutomation', () => {
     expect(await stored(body.uid)).toEqual({ version: '1', author_uid: fixture.admin.uid, source: 'api' });
   });
 
-  it('writes what each trigger listens to into rows of its own', async () => {
+  it('writes what each trigger listens to into its own rows', async () => {
     const [one, other] = [await fixture.buildWebhook(), await fixture.buildWebhook()];
     const { uid } = await fixture.createAutomation({ triggers: [webhookTrigger(one), webhookTrigger(other)] });
     const rows = await fixture.database.query(
@@ -160,7 +160,7 @@ describe('listAutomations', () => {
       await fixture.requestAsAdmin(400, `GET ${automationsOf(factory)}?limit=${limit}`);
   });
 
-  it('ends a page early where automations are large, and goes on with the next', async () => {
+  it('ends a page early where automations are large, and continues with the next', async () => {
     const factory = await fixture.createFactory();
     const made: string[] = [];
     for (const name of ['a', 'b', 'c', 'd']) made.push((await fixture.createAutomation({ name }, factory)).uid);
@@ -268,7 +268,7 @@ describe('deleteAutomation', () => {
   });
 });
 
-describe('whoever does not manage the factory', () => {
+describe('anybody who does not manage the factory', () => {
   it('404 for other teams and what cannot be, 403 for a role that does not suffice, 400 for blanks', async () => {
     const { uid } = await fixture.createAutomation();
     for (const [factory, automation, status] of [

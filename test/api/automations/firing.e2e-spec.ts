@@ -153,7 +153,7 @@ describe('an accepted delivery', () => {
     expect(await processor.evaluateAll()).toBe(0);
   });
 
-  it('starts each run once, whatever fails in between and whoever saves the automation meanwhile', async () => {
+  it('starts each run once, whatever fails in between and although the automation is saved meanwhile', async () => {
     const { uid } = await automation();
     const { id } = await log.build(hook.id);
     await processor.evaluateAll();

@@ -86,7 +86,7 @@ describe('applyFactoryDefinition', () => {
     ).toMatchObject({
       name: 'fix',
       enabled: true,
-      prompt: 'Find out why.',
+      prompt: 'Find the cause.',
       agent_identity_uid: triage,
       // The identity brings the rest when a run is created.
       agent_config: { worker_host: 'big' },
@@ -246,7 +246,7 @@ describe('applyFactoryDefinition', () => {
 });
 
 describe('drift', () => {
-  it('goes on with its webhook though the API has made another one of the name since', async () => {
+  it('continues with its webhook though the API has made another one of the name since', async () => {
     const { factory, files } = await applied('namesake');
     const { token } = fixture.admin;
     await fixture.request(201, `POST /factories/${factory}/webhooks`, { token, body: { name: 'ci' } });
@@ -291,27 +291,27 @@ describe('drift', () => {
       prompt: 'You look into things.',
       available: true,
     });
-    expect(await get(`/factories/${factory}/automations/${fix}`)).toMatchObject({ prompt: 'Find out why.' });
+    expect(await get(`/factories/${factory}/automations/${fix}`)).toMatchObject({ prompt: 'Find the cause.' });
     expect((await fixture.planDefinition(factory, files)).plan).toEqual(
       planned.plan.map((entry: object) => ({ ...entry, action: 'unchanged', drifted: false })),
     );
   });
 
-  it('makes anew what was deleted, with another UID; what selects the webhook stays, with an obstacle', async () => {
-    const { factory, hook, files } = await applied('anew');
+  it('makes again what was deleted, with another UID; what selects the webhook stays, with an obstacle', async () => {
+    const { factory, hook, files } = await applied('again');
     const { token } = fixture.admin;
     const before = await fixture.planDefinition(factory, files);
-    const agent = entryOf(before, 'agent', 'anew').uid ?? '';
+    const agent = entryOf(before, 'agent', 'again').uid ?? '';
     await fixture.request(204, `DELETE /factories/${factory}/webhooks/${hook}`, { token });
     await fixture.request(204, `DELETE /agent/identities/${agent}`, { token });
     const plan = await fixture.applyDefinition(factory, files);
     expect(entryOf(plan, 'webhook', 'ci')).toMatchObject({ action: 'create', drifted: true });
     expect(entryOf(plan, 'webhook', 'ci').uid).not.toBe(hook);
-    expect(entryOf(plan, 'agent', 'anew')).toMatchObject({ action: 'create', drifted: true });
+    expect(entryOf(plan, 'agent', 'again')).toMatchObject({ action: 'create', drifted: true });
     const fix = entryOf(plan, 'automation', 'fix');
     expect(fix).toMatchObject({ action: 'update', changes: ['agent'], drifted: true });
     expect(await get(`/factories/${factory}/automations/${fix.uid ?? ''}`)).toMatchObject({
-      agent_identity_uid: entryOf(plan, 'agent', 'anew').uid,
+      agent_identity_uid: entryOf(plan, 'agent', 'again').uid,
       triggers: [{ obstacle: { code: 'webhook_deleted' } }],
     });
     expect((await fixture.applyDefinition(factory, files)).summary).toMatchObject({

@@ -64,7 +64,7 @@ describe('exportFactoryDefinition', () => {
     unchanged(await fixture.applyDefinition(factory, exported));
   });
 
-  it('writes anew what has drifted, and that alone', async () => {
+  it('writes again what has drifted, and that alone', async () => {
     const { factory, hook, files } = await handWritten('drifted');
     const { token } = fixture.admin;
     const plan = await fixture.planDefinition(factory, files);

@@ -124,7 +124,7 @@ it('a foreman has the skills that its file names, and runs that it starts have t
     executor: { uid: foreman },
     agent_skill: { full_path: idOf('agents/foreman/skills/split/SKILL.md') },
   });
-  const { run_id } = await start({ prompt: 'Go on.', skill: 'logs', parent_run_id });
+  const { run_id } = await start({ prompt: 'Continue.', skill: 'logs', parent_run_id });
   expect((await runOf(run_id)).agent_config).toMatchObject({ base_prompt: 'Read from the end.' });
 });
 

@@ -257,7 +257,7 @@ describe('a definition with a fault changes nothing and points at the place', ()
     ]);
   });
 
-  it('a fault of the defaults is told once, where it stands', async () => {
+  it('a fault of the defaults is reported once, at its place', async () => {
     const found = await diagnosticsOf({
       ...withFactory(`agentDefaults:\n  environmentId: ${newUid()}\n`),
       [AGENT]: '---\n---\n',

@@ -148,7 +148,7 @@ const resourcesIn = (snapshot: string): string =>
 
 describe('any definition', () => {
   it(
-    'applied twice, exported and applied again, or written anew from what there is, changes nothing',
+    'applied twice, exported and applied again, or written again from what there is, changes nothing',
     async () => {
       const factory = await fixture.createFactory();
       const kept = {
@@ -166,7 +166,7 @@ describe('any definition', () => {
           expect(exported).toEqual(files);
           expect((await fixture.applyDefinition(factory, exported)).summary).toMatchObject(NOTHING);
           expect(await definitionRows(fixture)).toBe(applied);
-          // Without the texts, all of it has to be written anew; skills are nothing but their texts.
+          // Without the texts, all of it has to be written again; skills are nothing but their texts.
           const query = `DELETE FROM factory_files WHERE factory_uid = $1 AND path !~ '^skills'`;
           await fixture.database.query(query, [factory]);
           const written = await fixture.exportDefinition(factory);

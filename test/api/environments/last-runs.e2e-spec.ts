@@ -147,7 +147,7 @@ describe('the last run in an environment', () => {
     expect(api.log.errors).toEqual([]);
   });
 
-  it('is told by one fixture only', () => {
+  it('has one fixture only', () => {
     class Another extends LastRunSource {
       override find(): Promise<ReadonlyMap<string, LastRun>> {
         return Promise.resolve(new Map<string, LastRun>());

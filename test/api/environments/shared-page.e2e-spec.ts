@@ -98,7 +98,7 @@ describe('the page behind links', () => {
       await api.atOrigin(404, `GET /environments/assets/${name}`);
   });
 
-  it('redeems the link for whoever gives their token, and takes it out of the address', async () => {
+  it('redeems the link for anybody who gives their token, and takes it out of the address', async () => {
     const { uid, url } = await newLink();
     const page = await open(url);
     expect(page.ask.hidden).toBe(false);

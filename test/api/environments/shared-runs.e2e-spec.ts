@@ -87,28 +87,31 @@ describe('runs in a shared environment', () => {
 });
 
 describe('when the sharing ends', () => {
-  it.each(['grant to the person', 'grant to the team', 'link'])('%s: queued runs fail, others go on', async (how) => {
-    const uid = await sharing.createEnvironment('team', ENV);
-    const by = how === 'grant to the team' ? sharing.people.guestTeam : guest;
-    const shared = async (): Promise<string> => {
-      if (how === 'grant to the person') return `grants/${await sharing.grant(uid, { user_uid: by.uid })}`;
-      if (how === 'grant to the team') return `grants/${await sharing.grant(uid, { team_uid: sharing.guestTeam })}`;
-      const made = await sharing.createLink(uid);
-      await sharing.redeemLink(200, by, made.token);
-      return `links/${made.uid}`;
-    };
-    const path = await shared();
-    const begun = await createRun(by, uid);
-    const runner = await TestRunner.take(api, begun);
-    const queued = [await createRun(by, uid), await createRun(by, uid, true)];
-    await api.request(204, `DELETE /environments/${uid}/${path}`, { token: owner.token });
-    await createRun(by, uid, false, 403);
-    for (const runId of queued) expect(await failAtClaim(by, runId)).toMatchObject(FAILED);
-    await runner.startAgent();
-    await runner.finish('closed');
-    const { body } = await api.request(200, `GET /agent/runs/${begun}`, { token: by.token });
-    expect(body.status_message?.error_code).not.toBe('environment_setup_failed');
-  });
+  it.each(['grant to the person', 'grant to the team', 'link'])(
+    '%s: queued runs fail, others continue',
+    async (how) => {
+      const uid = await sharing.createEnvironment('team', ENV);
+      const by = how === 'grant to the team' ? sharing.people.guestTeam : guest;
+      const shared = async (): Promise<string> => {
+        if (how === 'grant to the person') return `grants/${await sharing.grant(uid, { user_uid: by.uid })}`;
+        if (how === 'grant to the team') return `grants/${await sharing.grant(uid, { team_uid: sharing.guestTeam })}`;
+        const made = await sharing.createLink(uid);
+        await sharing.redeemLink(200, by, made.token);
+        return `links/${made.uid}`;
+      };
+      const path = await shared();
+      const begun = await createRun(by, uid);
+      const runner = await TestRunner.take(api, begun);
+      const queued = [await createRun(by, uid), await createRun(by, uid, true)];
+      await api.request(204, `DELETE /environments/${uid}/${path}`, { token: owner.token });
+      await createRun(by, uid, false, 403);
+      for (const runId of queued) expect(await failAtClaim(by, runId)).toMatchObject(FAILED);
+      await runner.startAgent();
+      await runner.finish('closed');
+      const { body } = await api.request(200, `GET /agent/runs/${begun}`, { token: by.token });
+      expect(body.status_message?.error_code).not.toBe('environment_setup_failed');
+    },
+  );
 
   it('a run that is continued later fails too', async () => {
     const uid = await sharing.createEnvironment('personal', ENV);
@@ -130,7 +133,7 @@ describe('when the sharing ends', () => {
     expect(await failAtClaim(guest, runId)).toMatchObject(FAILED);
   });
 
-  it('a personal run of somebody who has left the team fails, one of the team goes on', async () => {
+  it('a personal run of somebody who has left the team fails, one of the team continues', async () => {
     const uid = await sharing.createEnvironment('team');
     const leaver = await api.identities.user({ [fixture.team]: 'member' });
     const [own, teams] = [await createRun(leaver, uid), await createRun(leaver, uid, true)];

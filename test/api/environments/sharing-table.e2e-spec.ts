@@ -36,7 +36,7 @@ const OPERATIONS: Readonly<Record<string, Operation>> = {
   teamRun: run(true),
 };
 
-/** A cell is the status; `none`: a list that does not show it. Bots have no runs of their own: theirs are their team's. */
+/** A cell is the status; `none`: a list that does not show it. Service accounts have no personal runs, only those of their team. */
 // prettier-ignore
 const TABLE: readonly (readonly [kind: Kind, operation: string, cells: string])[] = [
   //                           owner admin membr viewr bot   guest gTeam gView gBot  holdr exGst exTm  exHld strgr

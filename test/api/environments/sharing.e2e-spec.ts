@@ -175,7 +175,7 @@ describe('links', () => {
     expect(api.log.text).not.toContain(token);
   });
 
-  it('put the environment into the list of whoever redeems them, until they are revoked', async () => {
+  it('put the environment into the list of anybody who redeems them, until they are revoked', async () => {
     const uid = await sharing.createEnvironment('personal', { env: { TOKEN: 'swordfish' } });
     const holder = await api.identities.user();
     const [one, two] = [await sharing.createLink(uid), await sharing.createLink(uid)];
@@ -209,13 +209,13 @@ describe('links', () => {
     const deleted = await sharing.createLink(gone);
     await ask(204, `DELETE /environments/${gone}`);
     await api.advanceClock(3_600_001);
-    const told = new Set<string>();
+    const reported = new Set<string>();
     for (const token of [`hrl_${'0'.repeat(43)}`, 'x', expired, full, revoked, deleted]) {
       const { body } = await sharing.redeemLink(404, guest, typeof token === 'string' ? token : token.token);
-      told.add(JSON.stringify({ ...body, trace_id: null }));
+      reported.add(JSON.stringify({ ...body, trace_id: null }));
     }
-    expect(told.size).toBe(1);
-    // Who has come by them in time keeps what they gave.
+    expect(reported.size).toBe(1);
+    // A user who has redeemed them in time keeps the access.
     expect(await listed(early)).toEqual([uid]);
     await sharing.redeemLink(200, early, full.token);
   });

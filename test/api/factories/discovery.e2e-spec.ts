@@ -4,7 +4,7 @@ import { ApiFixture } from '../../support/api-fixture.js';
 import { inTeam, pointersOf, UNKNOWN_UID } from '../../support/api-requests.js';
 
 let fixture: ApiFixture;
-/** A team of its own, so that nothing else is listed. */
+/** A separate team, so that nothing else is listed. */
 let team: string;
 let reader: TestPrincipal;
 
@@ -116,7 +116,7 @@ describe('listFactories', () => {
 });
 
 describe('getFactory', () => {
-  it('shows one of a team of the caller, to whoever reads', async () => {
+  it('shows one of a team of the caller, to anybody who reads', async () => {
     const uid = await fixture.createFactory({ name: 'One', alias: 'one' });
     const foreman = await fixture.createForeman(uid);
     for (const { token } of [fixture.owner, fixture.viewer, fixture.bot, fixture.adminOfBoth])

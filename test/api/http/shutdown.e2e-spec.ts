@@ -22,7 +22,7 @@ describe('shutting down', () => {
     const { url } = api;
     const order: string[] = [];
     api.app.get(Shutdown).onShutdown(async () => {
-      order.push('farewell');
+      order.push('shutdown');
       // Still listening: the one who waits can be answered.
       await expect(fetch(`${url}/health/live`).then(({ status }) => status)).resolves.toBe(200);
     });
@@ -32,18 +32,18 @@ describe('shutting down', () => {
     const closing = api;
     api = null;
     await closing.close();
-    expect(order).toEqual(['farewell']);
+    expect(order).toEqual(['shutdown']);
     await expect(fetch(`${url}/health/live`)).rejects.toThrow();
   });
 
   it('tells latecomers at once', async () => {
     const shutdown = new Shutdown();
     await shutdown.begin();
-    let told = false;
+    let reported = false;
     shutdown.onShutdown(() => {
-      told = true;
+      reported = true;
     });
-    expect(told).toBe(true);
+    expect(reported).toBe(true);
   });
 });
 

@@ -102,7 +102,7 @@ describe('a user who is disabled', () => {
     expect(await stateOf(own, { ...user, token: await api.identities.token(user) })).toBe('CANCELLED');
   });
 
-  it('cannot begin a queued personal run, nor one of the team on a machine of their own: FAILED, not_authorized', async () => {
+  it('cannot begin a queued personal run, nor one of the team on a machine that they operate: FAILED, not_authorized', async () => {
     const user = await api.identities.user({ [team]: 'member' });
     const colleague = await api.identities.user({ [team]: 'member' });
     const register = async (personal: boolean) =>
@@ -123,7 +123,7 @@ describe('a user who is disabled', () => {
     expect(body).toMatchObject({ state: 'FAILED', status_message: { error_code: 'not_authorized' } });
   });
 
-  it('loses a run of the team that they execute on a machine of their own: it is cancelled', async () => {
+  it('loses a run of the team that they execute on a machine that they operate: it is cancelled', async () => {
     const user = await api.identities.user({ [team]: 'member' });
     const colleague = await api.identities.user({ [team]: 'member' });
     const { body } = await api.request(200, 'POST /agent/runs/external', {

@@ -31,7 +31,10 @@ describe('PERSONAL_RUNS=members, the default', () => {
     const runId = (await create(api, member, 200)).body.run_id as string;
     await demote(member);
     const viewer = { ...member, token: await api.identities.token(member) };
-    await api.request(403, `POST /agent/runs/${runId}/followups`, { token: viewer.token, body: { message: 'Go on.' } });
+    await api.request(403, `POST /agent/runs/${runId}/followups`, {
+      token: viewer.token,
+      body: { message: 'Continue.' },
+    });
     await api.request(200, `GET /agent/runs/${runId}`, { token: viewer.token });
     await api.request(200, `POST /agent/runs/${runId}/cancel`, { token: viewer.token });
   });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startTestApi, type TestApi } from '#testing';
 
-/** Whoever tries tokens is slowed down, by address. */
+/** Anybody who tries tokens is slowed down, by address. */
 
 /** A second. */
 const RATE = 2;

@@ -129,7 +129,7 @@ describe('a token', () => {
 
 describe('without a valid token', () => {
   it('not one byte of the body is read', async () => {
-    // The body never comes: whoever waited for it would not answer.
+    // The body never comes: a server that waited for it would not answer.
     const status = await new Promise<number | undefined>((resolve, reject) => {
       const request = httpRequest(`${api.url}/api/v1/environments`, {
         method: 'POST',

@@ -19,7 +19,7 @@ const DAY = 24 * 60 * MINUTE;
 let fixture: ApiFixture;
 let receiver: WebhookReceiver;
 let hook: { uid: string; secret: string };
-/** A team of its own for each test. */
+/** A separate team for each test. */
 let team: string;
 let admin: TestPrincipal;
 
@@ -138,9 +138,9 @@ describe('a message', () => {
     await fixture.api.app.get(SweepExecutions).execute();
     await cancel(runs.blocked);
     await deliverDue(fixture.api);
-    const told = receiver.take().map(({ body }) => JSON.parse(body));
+    const reported = receiver.take().map(({ body }) => JSON.parse(body));
     const about = (runId: string) =>
-      told
+      reported
         .filter(({ data }) => data.run_id === runId)
         .map(({ type, data }) => [type, data.state, data.status_message?.error_code])
         .sort();
@@ -163,8 +163,8 @@ describe('a message', () => {
     await deliverDue(fixture.api);
     const { body } = await fixture.request(200, `GET /agent/runs/${runId}/approvals`, { token: admin.token });
     const [first, second] = body.approvals;
-    const told = receiver.take().map(({ body: text }) => JSON.parse(text));
-    expect(told.map(({ type, data }) => [type, data.state, data.approval])).toEqual([
+    const reported = receiver.take().map(({ body: text }) => JSON.parse(text));
+    expect(reported.map(({ type, data }) => [type, data.state, data.approval])).toEqual([
       ['run.blocked', 'BLOCKED', { approval_id: 'a1', title: 'May I?', expires_at: first.expires_at }],
       [
         'run.blocked',

@@ -40,7 +40,7 @@ const startedRun = async (): Promise<TestRunner> => {
 };
 
 beforeAll(async () => {
-  room = await ApiFixture.start({ settings: LOCAL_RECEIVERS });
+  fixture = await ApiFixture.start({ settings: LOCAL_RECEIVERS });
   receiver = await WebhookReceiver.listen();
   const { api, admin } = fixture;
   const { token } = admin;

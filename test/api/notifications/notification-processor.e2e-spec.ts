@@ -24,14 +24,14 @@ afterAll(async () => {
   await fixture.close();
 });
 
-it('the processor sends when it is nudged, and goes on until nothing waits', async () => {
+it('the processor sends when it is nudged, and continues until nothing waits', async () => {
   const { api, admin } = fixture;
   const { token } = admin;
   const body = { name: 'hook', url: receiver.url };
   const { body: hook } = await api.request(201, `POST ${NOTIFICATION_WEBHOOKS}`, { token, body });
   await api.request(202, `POST ${NOTIFICATION_WEBHOOKS}/${hook.uid}/test`, { token });
   expect(JSON.parse((await receiver.next()).body)).toMatchObject({ type: 'webhook.test' });
-  // It has arrived; whoever sent it has yet to note that.
+  // It has arrived; its sender has not recorded that yet.
   const pending = `SELECT 1 FROM notification_deliveries WHERE webhook_uid = $1 AND status = 'pending'`;
   await until(async () => (await api.database.query(pending, [hook.uid])).length === 0);
   // More than go out to one receiver at once.

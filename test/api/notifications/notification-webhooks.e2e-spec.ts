@@ -161,7 +161,7 @@ describe('updateNotificationWebhook', () => {
 });
 
 describe('rotateNotificationWebhookSecret', () => {
-  it('200: another secret, told this once', async () => {
+  it('200: another secret, returned only once', async () => {
     const { token } = fixture.admin;
     const { uid, secret } = await make(token);
     const { body } = await api.request(200, `POST ${NOTIFICATION_WEBHOOKS}/${uid}/rotate-secret`, { token });

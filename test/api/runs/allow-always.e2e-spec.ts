@@ -42,7 +42,7 @@ const commands = async ({ assignment }: TestRunner) => {
 };
 
 describe('allow_always', () => {
-  it('is a rule of the run: told to the runner, listed, and in the timeline', async () => {
+  it('is a rule of the run: sent to the runner, listed, and in the timeline', async () => {
     const { runId, runner } = await asking();
     await ask(runner, 'first');
     const decided = await decide(200, runId, 'first', 'allow_always');
@@ -128,14 +128,14 @@ describe('what a runner tells of permissions', () => {
   it.each<[string, object]>([
     ['without an id', { title: 'Deploy', options: [], ask: true }],
     ['with an id that nobody could ask for', { approval_id: 'a/b', title: 'Deploy', options: [], ask: true }],
-  ])('%s is no question: the run is not blocked for ever', async (_what, data) => {
+  ])('%s is no question: the run is not blocked forever', async (_what, data) => {
     const { runId, runner } = await asking();
     await runner.report(['permission_requested', data]);
     expect(await state(runId)).toBe('INPROGRESS');
     expect((await approvals(runId)).approvals).toEqual([]);
   });
 
-  it('in a shape of its own is brought into ours', async () => {
+  it('in its own shape is brought into ours', async () => {
     const { runId, runner } = await asking();
     const options = [{ option_id: 'y', name: 'Yes', kind: 'allow_once' }, { name: 'No' }, null];
     const subject = { type: 'anything', value: 7 };

@@ -9,7 +9,7 @@ interface Page {
 }
 
 let fixture: ApiFixture;
-/** A team of its own for each test. */
+/** A separate team for each test. */
 let team: string;
 let member: TestPrincipal;
 
@@ -67,7 +67,7 @@ describe('the permission requests of all runs', () => {
     expect(new Set(seen)).toEqual(new Set([...approvalIds, ...others.approvalIds]));
   });
 
-  it('are told apart by their state', async () => {
+  it('are distinguished by their state', async () => {
     const { id, approvalIds } = await block(3);
     const [allowed = '', denied = '', pending = ''] = approvalIds;
     const decide = (approvalId: string, decision: string) =>

@@ -310,7 +310,7 @@ describe('what a runner hands in', () => {
     expect(outcomes.find(({ status }) => status === 400)?.body.detail).toContain('1000 artifacts');
     const refusedFile = await put(runner, 400, fileQuery);
     expect(refusedFile.body.errors[0].pointer).toBe('/artifact_type');
-    // What is there already may be told again.
+    // What is there already may be reported again.
     await post(runner, 200, { artifact_type: 'PULL_REQUEST', url: 'https://x', branch: '5', source_key: '5' });
     const all = await listedBy(id);
     expect(all).toHaveLength(1000);
@@ -328,7 +328,7 @@ async function sharedRun(): Promise<{ runner: TestRunner }> {
   return shared;
 }
 
-describe('an artifact is for whoever may read its run', () => {
+describe('an artifact is for anybody who may read its run', () => {
   const lines = (uid: string): string[] => [`GET /agent/artifacts/${uid}`, `GET /agent/artifacts/${uid}/download`];
   const refusals = async (status: number, uid: string, by: TestPrincipal) =>
     Promise.all(lines(uid).map((line) => fixture.request(status, line, { token: by.token })));

@@ -160,7 +160,7 @@ describe('its runner', () => {
       { token: new ExecutionTokens(fixture.api.settings.secretsKey ?? '').mint(assignment.execution_id) },
     );
 
-  it('is told of them and gets them, in every execution', async () => {
+  it('lists them and gets them, in every execution', async () => {
     const runId = await createRun([NOTES, IMAGE]);
     const listed = await list(runId);
     for (let execution = 1; execution <= 2; execution += 1) {

@@ -106,7 +106,7 @@ describe('by state and kind', () => {
 
 describe('what a cancelled run leaves', () => {
   it.each(['CLAIMED', 'INPROGRESS', 'BLOCKED'] as const)(
-    '%s: its runner is told to stop, is fenced in the end, and holds its slot until then',
+    '%s: its runner is asked to stop, is fenced in the end, and holds its slot until then',
     async (state) => {
       const { id } = await build({ state });
       await cancel(200, id);
@@ -129,7 +129,7 @@ describe('what a cancelled run leaves', () => {
     const first = await fence();
     await fixture.request(200, `POST /agent/runs/${id}/followups`, {
       token: fixture.member.token,
-      body: { message: 'Go on after all.' },
+      body: { message: 'Continue after all.' },
     });
     await fixture.api.advanceClock(30_000);
     await cancel(200, id);
@@ -152,8 +152,8 @@ describe('what a cancelled run leaves', () => {
     await cancel(200, id);
     await cancel(400, id);
     const { body } = await fixture.request(200, `GET /agent/runs/${id}/timeline`, { token: fixture.member.token });
-    const told = body.events.filter(({ event_type }: { event_type: string }) => event_type === 'run_cancelled');
-    expect(told).toEqual([
+    const reported = body.events.filter(({ event_type }: { event_type: string }) => event_type === 'run_cancelled');
+    expect(reported).toEqual([
       expect.objectContaining({ payload: { principal: { type: 'user', uid: fixture.member.uid } } }),
     ]);
   });
@@ -217,7 +217,7 @@ describe('who may cancel', () => {
     expectProblem(fixture.api, await cancel(403, personal, owner.token), 'not_authorized');
   });
 
-  it('a run that is over is still not told to strangers', async () => {
+  it('does not reveal a finished run to strangers', async () => {
     expectProblem(
       fixture.api,
       await cancel(403, (await build({ state: 'SUCCEEDED' })).id, fixture.stranger.token),

@@ -24,7 +24,7 @@ const timeline = async (runId: string): Promise<string[]> =>
     ({ event_type: type }: { event_type: string }) => type,
   );
 const followUp = (status: number, runId: string) =>
-  fixture.request(status, `POST /agent/runs/${runId}/followups`, { token: token(), body: { message: 'Go on.' } });
+  fixture.request(status, `POST /agent/runs/${runId}/followups`, { token: token(), body: { message: 'Continue.' } });
 /** A runner whose agent works on a first turn; its lease outlives whatever the test does to the clock. */
 const working = async (config: object, fields: object = {}): Promise<{ runId: string; runner: TestRunner }> => {
   const runId = await create(config, fields);
@@ -66,7 +66,7 @@ describe('a ceiling on what the agent uses', () => {
       { input_tokens: 10, output_tokens: 10, total_tokens: 5000 },
       'The run reached its limit max_tokens: its agent used 5000 of 1000 tokens.',
     ],
-  ])('%s: the run fails at once and says so, its runner is told to stop', async (_what, config, figures, message) => {
+  ])('%s: the run fails at once and says so, its runner is asked to stop', async (_what, config, figures, message) => {
     const { runId, runner } = await working(config);
     expect((await runner.report(usage(figures))).desired).toBe('stop');
     expect(await get(runId)).toMatchObject({
@@ -94,7 +94,7 @@ describe('a ceiling on what the agent uses', () => {
     await runner.report(usage({ total_tokens: 60 }), ENDED);
     expect((await get(runId)).state).toBe('SUCCEEDED');
     await followUp(200, runId);
-    await runner.report(['turn_started', { turn_id: 't2', prompt: 'Go on.' }], usage({ total_tokens: 40 }));
+    await runner.report(['turn_started', { turn_id: 't2', prompt: 'Continue.' }], usage({ total_tokens: 40 }));
     expect(await get(runId)).toMatchObject({ state: 'FAILED', request_usage: { total_tokens: 100 } });
   });
 
@@ -132,7 +132,7 @@ describe('a ceiling on what the agent uses', () => {
     const { body: followup } = await followUp(200, runId);
     await runner.report(usage({ total_tokens: 10 }), ENDED);
     expect((await get(runId)).state).toBe('FAILED');
-    await runner.report(['turn_started', { turn_id: 't2', prompt: 'Go on.', followup_id: followup.followup_id }]);
+    await runner.report(['turn_started', { turn_id: 't2', prompt: 'Continue.', followup_id: followup.followup_id }]);
     expect((await get(runId)).state).toBe('FAILED');
     await runner.finish('cancelled');
     expect((await get(runId)).state).toBe('FAILED');
@@ -197,7 +197,7 @@ describe('a ceiling on the time that the agent works', () => {
     await keepLease(runId);
     await sweep();
     await followUp(200, runId);
-    await runner.report(['turn_started', { turn_id: 't2', prompt: 'Go on.' }]);
+    await runner.report(['turn_started', { turn_id: 't2', prompt: 'Continue.' }]);
     await keepLease(runId);
     await fixture.api.advanceClock(3 * MINUTE);
     await sweep();
@@ -284,7 +284,7 @@ describe('a follow-up to a run that has used up what it may', () => {
     expect(await timeline(runId)).not.toContain('followup_received');
   });
 
-  it('that ended for another reason goes on while there is something left', async () => {
+  it('that ended for another reason continues while there is something left', async () => {
     const { runId, runner } = await working({ max_tokens: 10, max_runtime_minutes: 10, max_cost_usd: 1 });
     await runner.report(usage({ total_tokens: 9 }), ['turn_ended', { turn_id: 't1', stop_reason: 'refusal' }]);
     await followUp(200, runId);

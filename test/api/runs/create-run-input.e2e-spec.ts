@@ -377,7 +377,7 @@ describe('the body as a whole', () => {
     expectProblem(fixture.api, answer, 'unsupported_media_type');
   });
 
-  it('no attachments is a list of none', () => post(200, { prompt: 'x', attachments: [] }));
+  it('shows no attachments as an empty list', () => post(200, { prompt: 'x', attachments: [] }));
 
   it('a conversation that is unknown cannot be continued', () =>
     refused({ prompt: 'x', conversation_id: '01900000-0000-7000-8000-00000000dead' }, [

@@ -367,7 +367,7 @@ describe('a conversation to continue', () => {
     });
   });
 
-  it('goes on with its own agent; another one is a 400', async () => {
+  it('continues with its own agent; another one is a 400', async () => {
     const { conversation_id } = await ended(CLAUDE);
     expectProblem(
       fixture.api,
@@ -383,7 +383,7 @@ describe('a conversation to continue', () => {
     expect((await configOf(asked)).harness).toEqual({ type: 'oz' });
   });
 
-  it('that a viewer with a team of their own has continued for themselves is still there for the team', async () => {
+  it('that a viewer with their own team has continued for themselves is still there for the team', async () => {
     const { conversation_id } = await ended();
     const viewer = await fixture.api.identities.user({ [fixture.team]: 'viewer', [fixture.otherTeam]: 'member' });
     await post(200, { conversation_id, team: false }, viewer);

@@ -111,7 +111,7 @@ describe('a created run', () => {
     const metadata = { ticket: 'ABC-1', 'a.b_c-d': 'ü'.repeat(128), empty: '' };
     const parent = await create({ prompt: 'Plan.' });
     const runId = await create({
-      prompt: 'Go on.',
+      prompt: 'Continue.',
       title: 'Ünïcode 😀',
       config,
       metadata,

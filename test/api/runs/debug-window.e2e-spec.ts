@@ -138,8 +138,8 @@ describe('a set-up that fails in an environment with a debug window', () => {
     expect(until).toBeGreaterThanOrEqual(Math.floor(before) + RETENTION * MINUTE);
     expect(until).toBeLessThanOrEqual((await now()) + RETENTION * MINUTE);
     expect(await slotHeld(runId)).toBe(false);
-    const told = await timeline(runId);
-    expect(told.map((event) => event.event_type)).toEqual([
+    const reported = await timeline(runId);
+    expect(reported.map((event) => event.event_type)).toEqual([
       'run_created',
       'run_claimed',
       'sandbox_ready',
@@ -147,7 +147,7 @@ describe('a set-up that fails in an environment with a debug window', () => {
       'setup_command_finished',
       'run_failed',
     ]);
-    expect(told.at(-1)?.payload).toEqual(STATUS);
+    expect(reported.at(-1)?.payload).toEqual(STATUS);
     const { body } = await fixture.request(200, 'GET /agent/runs?limit=1', { token: fixture.member.token });
     expect(body.runs[0]).toMatchObject({
       run_id: runId,
@@ -173,7 +173,7 @@ describe('a set-up that fails in an environment with a debug window', () => {
     expect((await followUp(400, runId)).body.detail).toContain('no conversation to continue from');
   });
 
-  it('a runner that stays without having been asked to has no window, and is told to leave', async () => {
+  it('a runner that stays without having been asked to has no window, and is asked to leave', async () => {
     const [runId, runner] = await claimed({}, await environmentWith(null));
     await failSetup(runner);
     const run = await get(runId);
@@ -186,7 +186,7 @@ describe('a set-up that fails in an environment with a debug window', () => {
     expectUnmoved(await get(runId));
   });
 
-  it('told twice changes nothing', async () => {
+  it('changes nothing when it is reported twice', async () => {
     const [runId, runner] = await debugged();
     const before = await get(runId);
     const events = [{ source_seq: 4, kind: 'setup_failed', data: { message: 'other' } }];
@@ -259,10 +259,10 @@ describe('a follow-up within the window', () => {
     const said = JSON.stringify(body.steps);
     expect(said).toContain('And then?');
     expect(said).toContain('The Makefile has no such rule.');
-    const told = (await timeline(runId)).map((event) => event.event_type);
-    expect(told.filter((type) => type === 'run_failed')).toHaveLength(1);
-    expect(told).not.toContain('run_done');
-    expect(told.slice(6)).toEqual(['followup_received', 'session_started', 'agent_started', 'followup_received']);
+    const reported = (await timeline(runId)).map((event) => event.event_type);
+    expect(reported.filter((type) => type === 'run_failed')).toHaveLength(1);
+    expect(reported).not.toContain('run_done');
+    expect(reported.slice(6)).toEqual(['followup_received', 'session_started', 'agent_started', 'followup_received']);
     expect(fixture.api.log.errors).toEqual([]);
   });
 
@@ -324,7 +324,7 @@ describe('a follow-up within the window', () => {
     expect(run.debug_agent_available).toBe(true);
   });
 
-  it('is watched live: the stream goes on, and tells of window and agent', async () => {
+  it('is watched live: the stream continues, and tells of window and agent', async () => {
     const [runId, runner] = await debugged();
     const client = await LiveClient.watch(fixture.api, runId, { token: fixture.member.token });
     const sawActive = (active: boolean, count: number) => (seen: LiveClient) =>
@@ -519,7 +519,7 @@ describe('nothing that was said is lost', () => {
     expect(again.status_message.debug_agent_active).toBe(true);
     const { body } = await second.call(200, 'GET commands', { version: String(version), wait: '0' });
     expect(body.prompts).toMatchObject([{ message: 'Why?', debug: true }]);
-    // Lost once more: the run rests, and the message waits for whoever continues it.
+    // Lost once more: the run rests, and the message waits for anybody who continues it.
     await second.finish('closed');
     expectUnmoved(await get(runId));
     expect(await pendingOf(runId)).toEqual(['Why?']);
@@ -539,7 +539,7 @@ describe('nothing that was said is lost', () => {
     expect((await followUp(200, runId)).body.outcome).toBe('handoff_execution');
   });
 
-  it('a message at the very moment: delivered, or told that there is nothing', async () => {
+  it('a message at the very moment: delivered, or answered that there is nothing', async () => {
     const [runId, runner] = await debugged();
     const outcomes = new Set<number>();
     for (let round = 0; round < 24 && !(outcomes.size === 2 && round >= 8); round += 1) {

@@ -94,7 +94,7 @@ describe('a run that is executed outside', () => {
     }
   });
 
-  it('is cancelled by whoever executes it, before and after its agent started', async () => {
+  it('is cancelled by the one who executes it, before and after its agent started', async () => {
     for (const isStarted of [false, true]) {
       const run = await registered();
       const runner = await claim(run);
@@ -155,7 +155,7 @@ describe('a run that is executed outside', () => {
     await runner.startAgent();
     await runner.report(...turn('t1'));
     await runner.finish();
-    const { body } = await post(200, run, 'followups', { message: 'Go on.' });
+    const { body } = await post(200, run, 'followups', { message: 'Continue.' });
     expect(body.outcome).toBe('handoff_execution');
     expect(await runOf(run)).toMatchObject({
       state: 'QUEUED',
@@ -191,7 +191,7 @@ describe('a run that is executed outside', () => {
     await runner.startAgent();
     await runner.report(...turn('t1'));
     await runner.finish();
-    await post(200, run, 'followups', { message: 'Go on.' });
+    await post(200, run, 'followups', { message: 'Continue.' });
     const [row] = await fixture.database.query('SELECT pool, state FROM runs WHERE id = $1', [run.run_id]);
     expect(row).toEqual({ pool: 'worker:build-box', state: 'QUEUED' });
   });

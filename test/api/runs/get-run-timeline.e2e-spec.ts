@@ -64,7 +64,7 @@ describe('the timeline', () => {
     await fixture.request(200, `POST /agent/runs/${id}/cancel`, { token: fixture.member.token });
     await fixture.request(200, `POST /agent/runs/${id}/followups`, {
       token: fixture.member.token,
-      body: { message: 'Go on after all.' },
+      body: { message: 'Continue after all.' },
     });
     const [cancelled, followup] = (await timeline(200, id)).body.events.slice(-2);
     expect(cancelled).toMatchObject({
@@ -124,7 +124,7 @@ describe('pages', () => {
     expect(new Set(whole.map(({ event_uuid }: TimelineEvent) => event_uuid)).size).toBe(whole.length);
   });
 
-  it('go on where the timeline grew', async () => {
+  it('continues where the timeline grew', async () => {
     const { id } = await build({ state: 'INPROGRESS' });
     const first = (await timeline(200, id, 'limit=4')).body;
     await fixture.request(200, `POST /agent/runs/${id}/cancel`, { token: fixture.member.token });
@@ -139,7 +139,7 @@ describe('pages', () => {
     ]);
   });
 
-  it('do not go on with the cursor of another run, or a forged one', async () => {
+  it('does not continue with the cursor of another run, or a forged one', async () => {
     const [one, two] = [await build({ state: 'SUCCEEDED' }), await build({ state: 'SUCCEEDED' })];
     const cursor = encodeURIComponent((await timeline(200, one.id, 'limit=1')).body.page_info.next_cursor);
     const listed = (await fixture.request(200, 'GET /agent/runs?limit=1', { token: fixture.member.token })).body

@@ -42,7 +42,7 @@ describe('the transcript', () => {
     expect(headers.get('x-content-type-options')).toBe('nosniff');
   });
 
-  it('is there for whoever may read the run; error table, 403: no permission on the transcript', async () => {
+  it('is there for anybody who may read the run; error table, 403: no permission on the transcript', async () => {
     await follow(await link(runId, fixture.viewer.token));
     expectProblem(
       fixture.api,

@@ -77,7 +77,7 @@ describe('a run', () => {
     }
   });
 
-  it('counts the time of the turn that goes on, and no other time', async () => {
+  it('counts the time of the turn that continues, and no other time', async () => {
     const working = await build({ state: 'INPROGRESS' });
     const idle = await build({ state: 'SUCCEEDED', session: 'idle' });
     const before = { working: (await get(200, working.id)).body, idle: (await get(200, idle.id)).body };

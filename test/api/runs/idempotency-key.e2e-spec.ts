@@ -70,7 +70,7 @@ describe('Idempotency-Key', () => {
     expect(deprecated.body).toEqual(body);
   });
 
-  it('fifty at once: one run, and everybody is told of it', async () => {
+  it('fifty at once: one run, and everybody is informed of it', async () => {
     const body = { prompt: 'Race.', title: 'race' };
     const answers = await sendConcurrently(fixture.api, 'LOCK TABLE headrace.idempotency_keys IN SHARE MODE', () =>
       Array.from({ length: 50 }, () =>
@@ -92,7 +92,7 @@ describe('Idempotency-Key', () => {
     expect(fixture.api.log.errors).toEqual([]);
   });
 
-  it('fifty at once with two bodies: one run; whoever sent the other body is told so', async () => {
+  it('fifty at once with two bodies: one run; the senders of the other body are informed', async () => {
     const answers = await sendConcurrently(fixture.api, 'LOCK TABLE headrace.idempotency_keys IN SHARE MODE', () =>
       Array.from({ length: 50 }, (_, index) =>
         requestAnyStatus(fixture.api, 'POST /agent/runs', {

@@ -246,7 +246,7 @@ function fulfils(run: ModelRun, name: string, value: string, scope: readonly Mod
 
 const textOf = (run: ModelRun): string => `${run.title} ${run.skill ?? ''} ${run.prompt}`.toLowerCase();
 
-/** Every word somewhere in the text; a word that is nowhere in any run at hand may differ in one letter. */
+/** Every word somewhere in the text; a word that is nowhere in any run available may differ in one letter. */
 function hasAllWords(run: ModelRun, sought: string, scope: readonly ModelRun[]): boolean {
   return (sought.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []).every((word) => {
     if (textOf(run).includes(word)) return true;

@@ -28,7 +28,7 @@ it('query parameter limit: 1 to 500, 20 when left out', async () => {
     await expectRejectedQuery(fixture, `limit=${limit}`, '/limit', 'must be an integer between 1 and 500');
 });
 
-it('query parameter cursor: goes on behind the page before, with all filters, and with no others', async () => {
+it('query parameter cursor: continues behind the page before, with all filters, and with no others', async () => {
   const team = await createTeam(fixture);
   const built = [
     await team.buildRun({ config: { name: 'a' } }),

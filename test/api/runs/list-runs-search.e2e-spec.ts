@@ -164,7 +164,7 @@ describe('searches that take too long', () => {
     }
   });
 
-  it('leave most connections to others: who finds no turn gets a 503, plain lists go on', async () => {
+  it('leave most connections to others: who finds no turn gets a 503, plain lists continue', async () => {
     const { token } = fixture.member;
     const answers = await sendConcurrently(
       fixture.api,

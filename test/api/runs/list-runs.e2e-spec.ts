@@ -48,7 +48,7 @@ async function walk(
   }
 }
 
-/** A team of its own with one member, so that tests do not see each other's runs. */
+/** A separate team with one member, so that tests do not see each other's runs. */
 async function newTeam(): Promise<{ team: string; who: TestPrincipal }> {
   const team = await fixture.api.identities.team();
   return { team, who: await fixture.api.identities.user({ [team]: 'member' }) };
@@ -145,7 +145,7 @@ describe('large runs', () => {
   }
 
   it.each(['', '&q=heavy', '&created_after=2020-01-01T00:00:00Z&creator=self'])(
-    'end a page early, and the next one goes on behind it (%s)',
+    'end a page early, and the next one continues behind it (%s)',
     async (filter) => {
       const { who, ids } = await build(
         Array.from({ length: 10 }, () => 2_000_000),
@@ -379,7 +379,7 @@ describe('an item', () => {
     expect((await list(who)).runs).toEqual([{ ...whole, prompt: '😀'.repeat(2047) + 'x' }]);
   });
 
-  it('costs no query of its own: a page is two round trips at most', async () => {
+  it('costs no separate query: a page is two round trips at most', async () => {
     const { team, who } = await newTeam();
     for (let index = 0; index < 5; index += 1) {
       const colleague = await fixture.api.identities.user({ [team]: 'member' });

@@ -20,7 +20,7 @@ beforeEach(async () => {
   await places.setCapacity();
 });
 
-/** A team with a caller of its own. */
+/** A team with its own caller. */
 async function team(): Promise<{ uid: string; bot: TestPrincipal }> {
   const uid = await fixture.api.identities.team();
   return { uid, bot: await fixture.api.identities.serviceAccount(uid) };
@@ -123,7 +123,7 @@ describe('slots by turns between owners', () => {
       const { id, executionId } = await fixture.runs.build(shape);
       await fixture.database.query(
         `INSERT INTO run_followups (id, run_id, message, outcome, author_type, author_uid, created_at)
-         VALUES ($1, $2, 'Go on.', 'live_session', 'service_account', $3, headrace.now())`,
+         VALUES ($1, $2, 'Continue.', 'live_session', 'service_account', $3, headrace.now())`,
         [newUuid(), id, owner.bot.uid],
       );
       return executionId;
@@ -159,7 +159,10 @@ describe('the limit of a team', () => {
     const { bot, uid } = await team();
     await fixture.runs.build({ by: bot, team: uid, state: 'INPROGRESS' });
     const { id, executionId } = await fixture.runs.build({ by: bot, team: uid, state: 'SUCCEEDED', session: 'idle' });
-    await fixture.request(200, `POST /agent/runs/${id}/followups`, { token: bot.token, body: { message: 'Go on.' } });
+    await fixture.request(200, `POST /agent/runs/${id}/followups`, {
+      token: bot.token,
+      body: { message: 'Continue.' },
+    });
     await setFreeSlots(5);
     const isHeld = async () => {
       await place();

@@ -23,7 +23,7 @@ async function oldRun(parent: string | null = null, prompt = 'Go.'): Promise<str
   await sql('DELETE FROM run_facets WHERE run_id = $1', [id]);
   return id;
 }
-/** The way of today, through the door. */
+/** As the API does it today. */
 const newRun = async (parent: string): Promise<string> =>
   (
     await fixture.request(200, 'POST /agent/runs', {
@@ -88,7 +88,7 @@ describe('runs that a process of an older version creates', () => {
       { ancestor_run_ids: [gone] },
     ]);
     expect(await sql('SELECT ancestor_run_ids FROM runs WHERE id = $1', [known])).toEqual(before);
-    // Facets of a run that is gone would stay for ever.
+    // Facets of a run that is gone would never be deleted.
     expect(await sql('SELECT 1 FROM run_facets WHERE run_id = $1', [id])).toEqual([]);
   });
 });

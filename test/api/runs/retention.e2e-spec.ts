@@ -120,7 +120,7 @@ describe('RETENTION_TRANSCRIPTS', () => {
 });
 
 describe('RETENTION_TIMELINE', () => {
-  it('takes timeline and conversation; a run that goes on begins anew', async () => {
+  it('takes timeline and conversation; a run that continues begins again', async () => {
     const { id } = await build('SUCCEEDED');
     const before = (await get(200, `/agent/runs/${id}`)).body;
     expect((await get(200, `/agent/runs/${id}/timeline`)).body.events).not.toEqual([]);
@@ -231,7 +231,7 @@ describe('a reader that comes late', () => {
     expect(await countOf('conversation_folds', id)).toBe(0);
   });
 
-  it('brings nothing back when the run has gone on since', async () => {
+  it('brings nothing back when the run has continued since', async () => {
     const id = await oldRun();
     atSave('before', async () => {
       await round();
@@ -314,7 +314,7 @@ describe('RETENTION_RUNS', () => {
 
   it('has only those folders looked into that hold something', async () => {
     const artifacts = new ArtifactBuilder(fixture.database, { objects: store });
-    const [empty, told, shown, given, pointing] = await Promise.all([
+    const [empty, reported, shown, given, pointing] = await Promise.all([
       build('SUCCEEDED'),
       build('SUCCEEDED', { transcript: TRANSCRIPT }),
       build('SUCCEEDED'),
@@ -332,13 +332,13 @@ describe('RETENTION_RUNS', () => {
     await fixture.api.advanceClock(10 * DAY + HOUR);
     expect((await round()).runs).toBeGreaterThanOrEqual(5);
     await get(404, `/agent/runs/${empty.id}`);
-    const ids = [empty, told, shown, given, pointing].map(({ id }) => id);
+    const ids = [empty, reported, shown, given, pointing].map(({ id }) => id);
     const rows = await fixture.database.query<{ name: string }>(
       `SELECT name FROM discarded_objects WHERE name ~ ANY($1::text[]) ORDER BY name`,
       [ids],
     );
     expect(rows.map(({ name }) => name)).toEqual(
-      [`artifacts/${shown.id}/`, `attachments/${given.id}/`, `transcripts/${told.id}/`].sort(),
+      [`artifacts/${shown.id}/`, `attachments/${given.id}/`, `transcripts/${reported.id}/`].sort(),
     );
   });
 

@@ -86,7 +86,7 @@ describe('a decision', () => {
     ['allow', 'allowed'],
     ['deny', 'denied'],
   ] as const)(
-    '%s: the run goes on, its runner is told, and everybody can read who said so',
+    '%s: the run continues, its runner is informed, and everybody can read who said so',
     async (decision, state) => {
       const { id, approvalIds, executionId } = await block();
       const before = await commandVersion(executionId);
@@ -156,12 +156,12 @@ describe('a decision', () => {
   it('comes too late when the run was cancelled: 409, and the agent is allowed nothing', async () => {
     const { id, approvalIds, executionId } = await block();
     await fixture.request(200, `POST /agent/runs/${id}/cancel`, { token: fixture.member.token });
-    const told = await commandVersion(executionId);
+    const reported = await commandVersion(executionId);
     const answer = await decide(409, id, approvalIds[0], { decision: 'allow' });
     expectProblem(fixture.api, answer, 'conflict');
     expect(answer.body.detail).toBe('The run does not wait for an answer any more.');
     expect((await approvals(id))[0].state).toBe('pending');
-    expect(await commandVersion(executionId)).toBe(told);
+    expect(await commandVersion(executionId)).toBe(reported);
   });
 });
 

@@ -78,7 +78,7 @@ describe('a live run', () => {
     ]);
   });
 
-  it('is told from its creation to its end: state, timeline and conversation', async () => {
+  it('is reported from its creation to its end: state, timeline and conversation', async () => {
     const runId = await createRun();
     const client = await watch(runId);
     expect(client.response.headers.get('content-type')).toBe('text/event-stream; charset=utf-8');
@@ -152,7 +152,7 @@ describe('a live run', () => {
 
 describe('resuming', () => {
   it.each(['header', 'parameter'])(
-    'goes on at another process, by %s: nothing lost, no timeline entry twice',
+    'continues at another process, by %s: nothing lost, no timeline entry twice',
     async (by) => {
       const runId = await createRun();
       const runner = await TestRunner.take(fixture.api, runId);
@@ -169,7 +169,7 @@ describe('resuming', () => {
       });
       await runner.finish();
       await second.closed;
-      // The set-up was told before and has not changed since.
+      // The set-up was reported before and has not changed since.
       expect(second.of('conversation').map(({ data }) => data.path)).not.toContainEqual([0]);
       await expectToMatch(runId, [...first.events, ...second.events]);
     },
@@ -284,7 +284,7 @@ describe('many streams', () => {
       const third = await limited.identities.user({ [fixture.team]: 'member' });
       await limited.request(503, line, { token: third.token });
       await mine.leave();
-      // The server notices on its own time that the client is gone.
+      // The server notices after a while that the client is gone.
       let again: LiveClient | null = null;
       while (!again) again = await LiveClient.watch(limited, runId, { token: third.token }).catch(() => null);
       open.add(again);

@@ -78,7 +78,7 @@ describe('a run with a skill', () => {
     expect(assignment).toMatchObject({ base_prompt: FILLED, prompt: 'Ada "Mary Shelley"' });
   });
 
-  it('that continues a conversation has its skill told, though the agent is there already', async () => {
+  it('that continues a conversation has its skill sent, though the agent is there already', async () => {
     const { id, conversationId } = await fixture.runs.build({
       by: fixture.member,
       team: fixture.team,
@@ -287,7 +287,7 @@ describe('the same request again', () => {
 });
 
 describe('when skills last ran', () => {
-  it('is told of the runs that the caller may see, in one round trip', async () => {
+  it('covers the runs that the caller may see, in one round trip', async () => {
     const team = await createTeam(fixture);
     const at = (hour: number): Date => new Date(Date.UTC(2026, 0, 1, hour));
     const caller: Caller = {

@@ -101,10 +101,10 @@ describe('a skill of a repository', () => {
 
   it('is executed as it was when the run was created', async () => {
     const before = await create({ skill: 'acme/tools:review' });
-    tools.commit({ '.agents/skills/review/SKILL.md': skill('review', 'Review anew.') });
+    tools.commit({ '.agents/skills/review/SKILL.md': skill('review', 'Review again.') });
     const after = await create({ skill: 'acme/tools:review' });
     tools.commit({ '.agents/skills/review/SKILL.md': skill('review', 'Review $0 like $ARGUMENTS[1], not $9.') });
-    expect((await read(after)).agent_config.base_prompt).toBe('Review anew.');
+    expect((await read(after)).agent_config.base_prompt).toBe('Review again.');
     const { assignment } = await TestRunner.take(fixture.api, before);
     expect(assignment).toMatchObject({ base_prompt: FILLED, prompt: 'src "the house rules"' });
   });

@@ -26,7 +26,7 @@ afterAll(async () => {
 });
 
 describe('while SECRETS_KEY_PREVIOUS has the old key', () => {
-  it('runners at work go on; without it they are refused', async () => {
+  it('runners at work continue; without it they are refused', async () => {
     const team = await before.identities.team();
     const { token } = await before.identities.user({ [team]: 'member' });
     const { body } = await before.request(200, 'POST /agent/runs', { token, body: { prompt: 'work' } });

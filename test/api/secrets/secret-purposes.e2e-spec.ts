@@ -5,7 +5,7 @@ import { startTestApi, type TestApi } from '#testing';
 import { ApiFixture } from '../../support/api-fixture.js';
 import { pointersOf } from '../../support/api-requests.js';
 
-/** Secrets that webhooks check senders with are not given to runs: whoever reads one can forge deliveries. */
+/** Secrets that webhooks check senders with are not given to runs: anybody who reads one can forge deliveries. */
 
 let api: TestApi;
 let fixture: ApiFixture;

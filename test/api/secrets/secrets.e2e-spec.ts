@@ -165,7 +165,7 @@ describe('the limit of a team', () => {
     expect(await countOf(team)).toEqual({ counted: LIMIT, there: LIMIT });
   });
 
-  it('does not keep those that are there from changing, and one that goes makes room', async () => {
+  it('does not keep those that are there from changing, and one that goes frees capacity', async () => {
     const { team, admin } = await newTeam();
     await fill(team, LIMIT);
     await put('s1', 'another', admin);
@@ -187,7 +187,7 @@ describe('the limit of a team', () => {
     expect(await countOf(team)).toEqual({ counted: 2, there: 2 });
   });
 
-  it('does not hold for what other rooms need', async () => {
+  it('does not apply to the secrets of other services', async () => {
     const { team } = await newTeam();
     await fill(team, LIMIT);
     const secret = { teamUid: team, name: 'webhook-x', value: 'v' };

@@ -51,7 +51,7 @@ const link = async (): Promise<string> => {
 };
 
 describe('an installation whose objects are in S3', () => {
-  it('stores a transcript there and sends whoever asks to S3 itself', async () => {
+  it('stores a transcript there and sends anybody who asks to S3 itself', async () => {
     await upload(204);
     expect([...s3.bucket.objects.keys()]).toEqual([
       expect.stringMatching(new RegExp(`^team/headrace/transcripts/${runId}/[0-9a-f-]+\\.jsonl$`)),

@@ -19,7 +19,7 @@ const putSecret = (name: string, value: string) =>
   fixture.request(200, `PUT /secrets/${name}`, { token: fixture.admin.token, body: { value } });
 
 describe('createWebhook', () => {
-  it('201: a token by default, told this once', async () => {
+  it('201: a token by default, returned only once', async () => {
     const factory = await fixture.createFactory();
     const body = await fixture.createWebhook({ name: 'deploys' }, factory);
     expect(body).toEqual({

@@ -14,7 +14,7 @@ import {
 import { EvaluationsStore } from '../../../libs/domain/webhooks/src/persistence/evaluations.store.js';
 import { evaluateOnce, startParts } from '../../support/parts.js';
 
-/** What a processor has for deliveries, with connections of its own and without its clockwork. Nothing happens in it until a test asks. */
+/** What a processor has for deliveries, with separate connections and without its periodic tasks. Nothing happens in it until a test asks. */
 export interface EvaluationProcess {
   readonly database: Database;
   readonly store: EvaluationsStore;

@@ -13,7 +13,7 @@ import { type EvaluationProcess, startEvaluation } from './evaluation-process.js
 const MATCH: AutomationResult = { automationUid: 'a'.repeat(22), matched: true, runId: 'run-1', reason: 'no filter' };
 const ON_THE_WIRE = { automation_uid: 'a'.repeat(22), matched: true, run_id: 'run-1', reason: 'no filter' };
 
-/** Longer than a process may be at hand with what it has taken. */
+/** Longer than a process may work on what it has claimed. */
 const LEASE_MS = 20_000;
 
 let api: TestApi;
@@ -132,7 +132,7 @@ describe('an accepted delivery', () => {
   });
 
   it.each(['taken', 'evaluated'] as const)(
-    'is left to the next process by one that dies when it is %s, once nobody can be at hand any more',
+    'is left to the next process by one that dies when it is %s, once nobody can work on it any more',
     async (step) => {
       const { id } = await log.build(hook.id);
       const dying = await start(() => Promise.resolve([MATCH]));

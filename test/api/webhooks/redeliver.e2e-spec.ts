@@ -40,7 +40,7 @@ const get = async (id: string) => (await api.request(200, `GET ${path()}/${id}`,
 const newest = async () => (await api.request(200, `GET ${path()}?limit=1`, { token: admin.token })).body.deliveries[0];
 
 describe('redeliverWebhookDelivery', () => {
-  it('makes a new delivery with the bytes of the old one and an identity of its own', async () => {
+  it('makes a new delivery with the bytes of the old one and its own identity', async () => {
     const body = ' {"a":1.0,"a":"é"} ';
     const { id } = await log.build(hook.id, {
       body,

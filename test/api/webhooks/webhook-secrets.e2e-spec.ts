@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => fixture.close());
 
-/** In a factory of its own: each has 20 places. */
+/** In its own factory: each has 20 places. */
 const make = async (fields: object = {}) => {
   factory = await fixture.createFactory();
   return fixture.createWebhook(fields, factory);
@@ -29,7 +29,7 @@ const putSecret = (name: string, value: string, status = 200) =>
   fixture.request(status, `PUT /secrets/${name}`, { token: fixture.admin.token, body: { value } });
 
 describe('rotateWebhookSecret', () => {
-  it.each(['token', 'url_token'])('%s: another secret, told this once; the version moves', async (mode) => {
+  it.each(['token', 'url_token'])('%s: another secret, returned only once; the version moves', async (mode) => {
     const { uid, secret } = await make({ auth_mode: mode });
     const body = await rotate(uid);
     expect(body.secret).toMatch(/^[A-Za-z0-9]{43}$/);

@@ -163,7 +163,7 @@ describe('deleteWebhook', () => {
 });
 
 describe('listWebhookSignatureSchemes', () => {
-  it('200 for everybody: by id, with what a sender has to be told', async () => {
+  it('200 for everybody: by id, with what a sender needs to know', async () => {
     for (const { token } of [fixture.viewer, fixture.bot, fixture.stranger, await fixture.api.identities.user()]) {
       const { body } = await fixture.request(200, 'GET /webhook-signature-schemes', { token });
       const ids = body.signature_schemes.map(({ id }: { id: string }) => id);

@@ -86,7 +86,7 @@ describe('the list of connected workers', () => {
     await until(async () => (await named('lively', 1)).last_seen_at > before);
   });
 
-  it('is told by metrics, too', async () => {
+  it('is visible in metrics, too', async () => {
     await connect('metered');
     const text = await api.app.get(Metrics, { strict: false }).render();
     expect(text).toMatch(/^headrace_worker_connections 1$/m);
@@ -206,7 +206,7 @@ describe('a worker that says hello', () => {
     expect(await usable('polite')).toEqual([{ free_slots: 3, slots: 3 }]);
   });
 
-  it('tells which agents it has, and of its own how to install them', async () => {
+  it('reports which agents it has, and how to install its built-in ones', async () => {
     const worker = await connect('equipped', api, announced);
     const house = { id: 'house-agent', installed: false, install_hint: 'see page Agents' };
     worker.send(hello('equipped', { harnesses: [house, { id: 'claude', installed: true, version: '1' }] }));
@@ -231,7 +231,7 @@ describe('a worker that says hello', () => {
     expect(await usable('drainer')).toEqual([{ free_slots: 1, slots: 2 }]);
   });
 
-  it('is told about tasks that nobody knows', async () => {
+  it('is informed about tasks that nobody knows', async () => {
     const worker = await connect('amnesic', api, announced);
     const task = { task_id: randomUUID(), execution_id: '999999' };
     worker.send(hello('amnesic', { tasks: [task] }));

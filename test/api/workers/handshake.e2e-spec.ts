@@ -114,7 +114,7 @@ describe('other requests that ask for another protocol', () => {
     expect((await refusal(api.url, { path: '/api/v1/nothing' })).status).toBe(401);
   });
 
-  it('are told what the workers’ address takes', async () => {
+  it('get an explanation of what the address of workers accepts', async () => {
     const plain = { Upgrade: '', Connection: 'close' };
     const { status, body } = await refusal(api.url, { token: bot.token, headers: plain });
     expect(status).toBe(400);

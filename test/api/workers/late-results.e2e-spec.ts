@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => workers.close());
 
-/** A run on a worker whose runner has ended in good order, of which its daemon has not told yet. */
+/** A run on a worker whose runner has ended in good order, of which its daemon has not reported yet. */
 const endedByItsRunner = async () => {
   const host = workers.newHost();
   const worker = await workers.connect(host);

@@ -90,7 +90,7 @@ describe('the skills in skills_dirs of a worker', () => {
 });
 
 describe('a cancel, where it is allowed', () => {
-  it('is told to the worker, whose last word ends the execution', async () => {
+  it('is sent to the worker, whose last message ends the execution', async () => {
     const host = workers.newHost();
     const worker = await workers.connect(host);
     const runId = await workers.createRun(host);

@@ -34,7 +34,7 @@ const loseItsWorker = async (worker: Awaited<ReturnType<typeof working>>['worker
 };
 
 describe('a worker that dies', () => {
-  it('leaves a run that has failed for want of it, and what comes late changes nothing', async () => {
+  it('leaves a run that has failed because the worker was missing, and what comes late changes nothing', async () => {
     const { host, worker, runId } = await working();
     await worker.vanish();
     await fixture.api.advanceClock(99_000);
@@ -86,7 +86,7 @@ describe('a worker that dies', () => {
 });
 
 describe('a worker that comes back', () => {
-  it('goes on with what it had claimed', async () => {
+  it('continues with what it had claimed', async () => {
     const { host, worker, runId } = await working();
     await worker.vanish();
     const back = await workers.connect(host);

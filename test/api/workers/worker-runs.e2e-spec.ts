@@ -112,7 +112,7 @@ describe('an offer', () => {
     expect(Number(second.data.execution_id)).toBeGreaterThan(Number(first.data.execution_id));
   });
 
-  it('that nobody claims in time goes back to the queue, five times, and the worker is told', async () => {
+  it('that nobody claims in time goes back to the queue, five times, and the worker is informed', async () => {
     const host = workers.newHost();
     const worker = await workers.connect(host);
     const runId = await workers.createRun(host);

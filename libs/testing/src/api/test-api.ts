@@ -35,7 +35,7 @@ export interface TestApiOptions {
   readonly modules?: readonly Type[];
 }
 
-/** Settings of a process under test: loopback, a free port, a directory of its own, a movable clock, no rate limit. */
+/** Settings of a process under test: loopback, a free port, its own directory, a movable clock, no rate limit. */
 export function testSettings(databaseUrl: string, dataDir: string): Settings {
   return withSettings(
     parseSettings({
@@ -56,7 +56,7 @@ export function testSettings(databaseUrl: string, dataDir: string): Settings {
 }
 
 /**
- * The whole API on a free port over a database of its own.
+ * The whole API on a free port over its own database.
  *
  *   let api: TestApi;
  *   beforeAll(async () => { api = await startTestApi(); });

@@ -31,7 +31,7 @@ export interface TestIngressOptions {
   readonly database?: TestDatabase;
 }
 
-/** The ingress on a free port over a database of its own. */
+/** The ingress on a free port over its own database. */
 export async function startTestIngress({
   settings: changes,
   database: given,

@@ -37,7 +37,7 @@ export const geminiContents: ModelDialect = {
       isStream: path.includes(':stream'),
     };
   },
-  // Its streams have no beginning of their own: a comment opens one that hangs.
+  // Its streams have no separate beginning: a comment opens one that hangs.
   stream: (step, model) => (step.kind === 'hang' ? ': working\n\n' : event(answer(step, model))),
   error: (status, type, message) => ({ error: { code: status, message, status: type.toUpperCase() } }),
   whole: (step, model) => answer(step, model),

@@ -20,7 +20,7 @@ export interface ModelRequest {
 export type ModelStep =
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'tool'; readonly name: string; readonly args: JsonObject }
-  /** Begins an answer and never goes on with it. */
+  /** Begins a response and never continues it. */
   | { readonly kind: 'hang' }
   /** Answers with an error. */
   | { readonly kind: 'fail'; readonly status: number; readonly message: string }

@@ -39,7 +39,7 @@ export class ModelServer {
     private readonly key: string,
   ) {}
 
-  /** @param key whoever does not send it gets a 401. */
+  /** @param key anybody who does not send it gets a 401. */
   static async start(key = ''): Promise<ModelServer> {
     const server = createServer();
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -76,7 +76,10 @@ export class ModelServer {
         if (condition()) end();
       };
       const paths = (): string => this.requests.map(({ path }) => path).join(' ');
-      const timer = setTimeout(() => end(new Error(`Waited ${ms} ms in vain until ${what}. Asked: ${paths()}`)), ms);
+      const timer = setTimeout(
+        () => end(new Error(`Waited ${ms} ms without success until ${what}. Asked: ${paths()}`)),
+        ms,
+      );
       this.watchers.add(look);
     });
   }

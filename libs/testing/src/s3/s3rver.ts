@@ -7,7 +7,7 @@ import { buffer } from 'node:stream/consumers';
 
 export const S3RVER_KEYS = { accessKeyId: 'S3RVER', secretAccessKey: 'S3RVER' } as const;
 
-/** The part of the package `s3rver` that is used here; it has no types of its own. */
+/** The part of the package `s3rver` that is used here; the package has no types. */
 interface S3rverServer {
   readonly store: S3rverStore;
   readonly httpServer: { closeAllConnections(): void };
@@ -38,7 +38,7 @@ export interface S3rver {
 }
 
 /**
- * Somebody else's S3 server (npm `s3rver`), on a free port over a directory of its own: what shows that our requests
+ * Somebody else's S3 server (npm `s3rver`), on a free port over its own directory: what shows that our requests
  * are S3's. It does not check signatures of version 4, does not know AbortMultipartUpload and does not replace
  * objects as a whole; cases about those belong to the verifying server.
  */
