@@ -31,6 +31,7 @@ const CHECKS = {
     '--config',
     '.dependency-cruiser.cjs',
   ),
+  words: [process.execPath, [inRoot('scripts/check-language.mjs')]],
   'generated files': [process.execPath, [inRoot('scripts/generate.mjs'), '--check']],
 };
 

@@ -74,6 +74,13 @@ function undescribedProperties(schema: Schema, path: string): string[] {
   ];
 }
 
+/** A new verb is added only for an act that none of these names. */
+const SUMMARY_VERBS = [
+  ...['Create', 'Get', 'List', 'Update', 'Replace', 'Delete', 'Download', 'Export', 'Stream'],
+  ...['Apply', 'Cancel', 'Decide', 'Pause', 'Redeem', 'Redeliver', 'Register', 'Resume', 'Revoke', 'Rotate', 'Start'],
+  ...['Test', 'Validate'],
+];
+
 describe('every route', () => {
   it('is found, and there are many', () => {
     expect(routes.length).toBeGreaterThan(20);
@@ -88,6 +95,22 @@ describe('every route', () => {
       ({ access }) => access?.kind === 'permission' && !(PERMISSIONS as readonly string[]).includes(access.permission),
     );
     expect(unknown.map(name)).toEqual([]);
+  });
+
+  it('does not write with a permission to read', () => {
+    const writes = routes.filter(
+      ({ method, access }) => method !== 'GET' && access?.kind === 'permission' && access.permission.endsWith(':read'),
+    );
+    expect(writes.map(name)).toEqual([]);
+  });
+
+  it('has a summary of a verb and a resource', () => {
+    const summaries = routes.flatMap(({ operation }) => (operation ? [operation.summary] : []));
+    const verbs = SUMMARY_VERBS.join('|');
+    const pattern = new RegExp(
+      `^(?:${verbs})(?: or (?:${verbs.toLowerCase()}))? [a-zA-Z][\\w -]+(?: \\(deprecated\\))?$`,
+    );
+    expect(summaries.filter((summary) => !pattern.test(summary))).toEqual([]);
   });
 
   it('is open without a token only where that is listed', () => {
