@@ -321,7 +321,7 @@ describe('drift', () => {
     });
   });
 
-  it('does not occur for agents with the same name in another factory or the team', async () => {
+  it('accepts the same agent name in another factory and in the team', async () => {
     const { token } = fixture.admin;
     await fixture.request(201, 'POST /agent/identities', { token, body: { name: 'Foreman' } });
     const files = { ...BASE, 'agents/foreman/agent.md': '---\n---\n' };

@@ -36,7 +36,7 @@ describe('shutting down', () => {
     await expect(fetch(`${url}/health/live`)).rejects.toThrow();
   });
 
-  it('tells latecomers at once', async () => {
+  it('calls listeners at once that are added after the start of the shutdown', async () => {
     const shutdown = new Shutdown();
     await shutdown.begin();
     let reported = false;

@@ -150,7 +150,7 @@ describe('permission requests that a runner reports', () => {
     ]);
   });
 
-  it('with an id that is known create no request, and the run continues', async () => {
+  it('with the id of a decided request are ignored, and the run continues', async () => {
     const { runId, runner } = await asking();
     await ask(runner, 'q');
     await decide(200, runId, 'q', 'deny');

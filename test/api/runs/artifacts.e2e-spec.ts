@@ -276,7 +276,7 @@ describe('an artifact that a runner uploads', () => {
     expect(body.errors).toEqual([{ pointer, detail: expect.any(String) }]);
   });
 
-  it('is stored without the characters that the database rejects', async () => {
+  it('is stored with replacements for characters that the database rejects', async () => {
     const { id, runner } = await runningRun();
     const lone = '\\ud800';
     const body = `{"lease_epoch":${runner.assignment.lease_epoch},"source_key":"r","artifact_type":"EXTERNAL_REFERENCE","reference_type":"t\\u0000","url":"https://t.example/nul","metadata":{"a${lone}":"b\\u0000"}}`;

@@ -133,7 +133,7 @@ describe('values of the wrong type', () => {
     ['{"prompt": "x", "metadata": {"__proto__": "v"}}', '/metadata/__proto__'],
     ['{"prompt": "x", "config": {"mcp_servers": {"__proto__": {"command": "c"}}}}', '/config/mcp_servers/__proto__'],
     ['{"prompt": "x", "config": {"constructor": {"prototype": {"polluted": 1}}}}', '/config/constructor'],
-  ])('%s is accepted as a key of a map', async (body, pointer) => {
+  ])('%s is rejected as an unknown key', async (body, pointer) => {
     const answer = await postText(400, body);
     expectProblem(fixture.api, answer, 'invalid_request', [{ pointer, detail: 'is not a known field' }]);
     expect(({} as Record<string, unknown>).polluted).toBeUndefined();
@@ -269,7 +269,7 @@ describe('the configuration', () => {
 
   const WAYS = 'must have exactly one of warp_id, command and url';
 
-  it('MCP servers with a command and a URL are rejected', async () => {
+  it('MCP servers without exactly one transport are rejected', async () => {
     await wrongConfig(
       {
         mcp_servers: {

@@ -97,7 +97,7 @@ describe('a parent', () => {
     await refusedAlike(400, 'invalid_request', bodies);
   });
 
-  it('passes on its metadata: the request overrides the parent, and the platform overrides none', async () => {
+  it('passes on its metadata: the request overrides the parent, and both override labels of the platform', async () => {
     const parent = await create({ metadata: { a: 'parent', b: 'parent' } });
     const asked = await create({ parent_run_id: parent, metadata: { a: 'request' } });
     expect((await read(asked)).metadata).toEqual({ a: 'request', b: 'parent' });

@@ -80,7 +80,7 @@ describe('an external run', () => {
   it.each([
     [{ source: 'SCHEDULED_AGENT' }, '/source', 'must be one of CLI, LOCAL, GITHUB_ACTION'],
     [{ execution_location: 'MOON' }, '/execution_location', 'must be one of LOCAL, REMOTE'],
-  ])('is rejected with %o', async (given, pointer, detail) => {
+  ])('is rejected for the fields %o', async (given, pointer, detail) => {
     expectProblem(fixture.api, await register(400, { prompt: 'Here.', ...given }), 'invalid_request', [
       { pointer, detail },
     ]);
@@ -210,7 +210,7 @@ describe('Idempotency-Key of a registration', () => {
     );
   });
 
-  it('returns no execution for the key of a queued run', async () => {
+  it('rejects the key of a queued run with 422', async () => {
     const body = { prompt: 'Queued.' };
     const { token } = fixture.member;
     await fixture.request(200, 'POST /agent/runs', { token, body, headers: { 'Idempotency-Key': 'ci-2' } });

@@ -102,7 +102,7 @@ describe('the transcript', () => {
     expect(count).toBe(1);
   });
 
-  it('is not served from a link whose object was changed', async () => {
+  it('is not served from a forged link', async () => {
     const { id: other } = await fixture.runs.build({
       by: fixture.stranger,
       team: fixture.otherTeam,

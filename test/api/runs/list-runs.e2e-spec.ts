@@ -324,7 +324,7 @@ describe('invalid parameters', () => {
     expect(answer.body.detail).toContain('Query parameter');
   });
 
-  it('limit is 500 at most', async () => {
+  it('limit 500 is accepted', async () => {
     await list(fixture.member, 'limit=500');
   });
 });

@@ -341,7 +341,7 @@ describe('a client of the stream', () => {
     expect(again.of('timeline')).toEqual([]);
   });
 
-  it('receives an event when the run is deleted', async () => {
+  it('receives an end event when the run is deleted', async () => {
     const { id } = await fixture.runs.build({ by: fixture.member, team: fixture.team });
     const client = await (await watch(id)).until(({ events }) => events.length > 0);
     await fixture.database.query('DELETE FROM headrace.runs WHERE id = $1', [id]);

@@ -131,7 +131,7 @@ describe('a pending follow-up of a cancelled run', () => {
 });
 
 describe('concurrent follow-ups', () => {
-  it('to an ended run are all delivered after the first has continued it', async () => {
+  it('to an ended run are all accepted, and the first continues it', async () => {
     const { id } = await build({ state: 'SUCCEEDED' });
     const answers = await sendConcurrently(fixture.api, lockOfRun(id), () =>
       Array.from({ length: 20 }, (_, index) =>
