@@ -80,7 +80,7 @@ function registrations({ file, files, nouns, Nouns, Class, Classes, table }) {
       '];\n\nconst PATH_PARAMETERS',
       `  { name: '${Nouns}', description: '${Nouns} of teams.' },\n`,
     ],
-    ['apps/headrace/src/process/migrations.ts', '];\n\n/** The directories', `  'domain/${files}',\n`],
+    ['apps/headrace/src/process/migrations.ts', '];\n\nexport const migrationSources', `  'domain/${files}',\n`],
     ['libs/platform/auth/src/domain/roles.ts', "  'secrets:manage',\n", `  '${table}:read',\n  '${table}:manage',\n`],
     ['libs/platform/auth/src/domain/domain.spec.ts', '  const reads = [\n', `    '${table}:read',\n`, 'after'],
     [

@@ -109,14 +109,18 @@ it('counts rejections with their own and with a shared log line', async () => {
 });
 
 it('shows rejections that are delayed', async () => {
-  const paced = async () => valueOf(await metrics(), 'headrace_ingress_rejections_throttled_total');
-  const waiting = async () => valueOf(await metrics(), 'headrace_ingress_rejections_waiting');
-  const before = await paced();
-  const refused = Array.from({ length: 90 }, () => post(`${ingress.url}/webhooks/w/${'x'.repeat(22)}`, { body: '{}' }));
-  await vi.waitFor(async () => expect(await waiting()).toBeGreaterThan(0), { interval: 10 });
-  await Promise.all(refused);
-  await vi.waitFor(async () => expect(await waiting()).toBe(0));
-  expect(await paced()).toBeGreaterThan(before);
+  const slow = await startTestIngress({
+    database: ingress.database,
+    settings: { ingressMetricsPort: 0, ingressRejectionRateLimit: 2 },
+  });
+  const shown = async (name: string) =>
+    valueOf(await (await fetch(slow.metricsUrl ?? '')).text(), `headrace_ingress_rejections_${name}`);
+  const rejected = Array.from({ length: 6 }, () => post(`${slow.url}/webhooks/w/${'x'.repeat(22)}`, { body: '{}' }));
+  await vi.waitFor(async () => expect(await shown('waiting')).toBeGreaterThan(0), { interval: 10 });
+  await Promise.all(rejected);
+  await vi.waitFor(async () => expect(await shown('waiting')).toBe(0));
+  expect(await shown('throttled_total')).toBeGreaterThan(0);
+  await slow.close();
 });
 
 it('are served on a separate port, and only with the setting', async () => {

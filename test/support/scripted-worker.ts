@@ -25,7 +25,7 @@ export interface Refusal {
   readonly body: string;
 }
 
-const PATIENCE_MS = 15_000;
+const PATIENCE_MS = 25_000;
 
 /**
  * A worker that does what a test tells it to and speaks the wire of the contract of self-hosted workers: written from that

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Settings } from '#platform/config';
 import { newUuid } from '#platform/kernel';
-import { Database, GroupedStatement, type Statement } from '#platform/persistence';
+import { Database, GroupedStatement, statement } from '#platform/persistence';
 import { WebhookSecrets } from '#domain/webhooks';
 import type { IngressWebhook } from './ingress-webhooks.js';
 
@@ -41,22 +41,18 @@ interface Row {
 
 const GROUP_LIMITS = { maxGroup: 32, maxInFlight: 2 };
 
-const ACCEPT: Statement = {
-  name: 'ingress.accept-deliveries',
-  text: 'SELECT verdict, delivery_id, retry_ms FROM headrace.accept_deliveries($1, $2, $3, $4, $5)',
-};
+const ACCEPT = statement('ingress.accept-deliveries')`
+  SELECT verdict, delivery_id, retry_ms FROM headrace.accept_deliveries($1, $2, $3, $4, $5)`;
 
 /** Stores a secret once, for a webhook that waits for one, and logs the handshake. */
-const CAPTURE_SECRET: Statement = {
-  name: 'ingress.capture-secret',
-  text: `WITH captured AS (
+const CAPTURE_SECRET = statement('ingress.capture-secret')`
+  WITH captured AS (
   UPDATE headrace.webhooks SET sealed_captured_secret = $3, version = version + 1, updated_at = headrace.now()
    WHERE id = $1 AND version = $2 AND enabled AND deleted_at IS NULL
      AND secret_pending AND sealed_secret IS NULL AND sealed_captured_secret IS NULL
   RETURNING id)
 INSERT INTO headrace.webhook_deliveries (webhook_id, id, outcome, size_bytes, received_at, source_ip, trace_id)
-SELECT id, $4, 'H', $5, headrace.now(), $6, $7 FROM captured RETURNING webhook_id`,
-};
+SELECT id, $4, 'H', $5, headrace.now(), $6, $7 FROM captured RETURNING webhook_id`;
 
 /**
  * Decides on rate and identity and writes the delivery in one round trip: log line, payload and the work of evaluating it

@@ -1,5 +1,5 @@
 import { Injectable, Logger } from '@nestjs/common';
-import { Database, GroupedStatement, type Statement } from '#platform/persistence';
+import { Database, GroupedStatement, statement } from '#platform/persistence';
 import { SealBrokenError } from '#platform/secrets';
 import { type AuthMode, WebhookSecrets } from '#domain/webhooks';
 
@@ -24,14 +24,12 @@ type Row = Omit<IngressWebhook, 'secret'> & { readonly sealedSecret: string | nu
  * is not confirmed yet. The conditions are part of the result, not of WHERE: on a small table the planner would prefer a
  * partial index that is slower.
  */
-const READ: Statement = {
-  name: 'ingress.webhooks',
-  text: `SELECT w.id, w.uid, w.version, w.auth_mode AS "authMode", w.signature_scheme AS "schemeId",
+const READ = statement('ingress.webhooks')`
+  SELECT w.id, w.uid, w.version, w.auth_mode AS "authMode", w.signature_scheme AS "schemeId",
        w.delivery_id_header AS "deliveryIdHeader", CASE WHEN NOT w.secret_pending THEN w.sealed_secret END AS "sealedSecret",
        w.enabled AND w.deleted_at IS NULL
          AND (w.sealed_secret IS NOT NULL OR (w.secret_pending AND w.sealed_captured_secret IS NULL)) AS "isAccepting"
-  FROM headrace.webhooks AS w WHERE w.uid = ANY ($1::text[])`,
-};
+  FROM headrace.webhooks AS w WHERE w.uid = ANY ($1::text[])`;
 const FETCH_LIMITS = { maxGroup: 256, maxInFlight: 2 };
 /** A rejection can wait for this short time: a flood of rejections then costs a bounded number of statements. */
 const REFRESH_LIMITS = { maxGroup: 1024, maxInFlight: 1, spacingMs: 10 };

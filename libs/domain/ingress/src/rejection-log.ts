@@ -2,7 +2,7 @@ import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
 import { BackgroundTasks, defineTask, type PeriodicTask } from '#platform/jobs';
 import { Clock, newUuid } from '#platform/kernel';
 import { Metrics } from '#platform/observability';
-import { Database, isDatabaseUnavailable, type Statement } from '#platform/persistence';
+import { Database, isDatabaseUnavailable, statement } from '#platform/persistence';
 import type { OutcomeCode } from '#domain/webhooks';
 import { IngressMetrics } from './ingress-metrics.js';
 import type { IngressRequest } from './ingress-request.js';
@@ -37,13 +37,11 @@ const MAX_WAITING = 20_000;
 /** A declared size can be any number; the column is an integer. */
 const MAX_SIZE = 2_147_483_647;
 
-const WRITE: Statement = {
-  name: 'ingress.rejections',
-  text: `INSERT INTO headrace.webhook_deliveries AS d (webhook_id, id, outcome, occurrences, size_bytes, received_at, source_ip, trace_id)
+const WRITE = statement('ingress.rejections')`
+  INSERT INTO headrace.webhook_deliveries AS d (webhook_id, id, outcome, occurrences, size_bytes, received_at, source_ip, trace_id)
 SELECT * FROM jsonb_to_recordset($1) AS l ("webhookId" bigint, id uuid, outcome "char", occurrences int, "sizeBytes" int,
   at timestamptz, "sourceIp" text, "traceId" text)
-ON CONFLICT (webhook_id, id) DO UPDATE SET occurrences = d.occurrences + excluded.occurrences`,
-};
+ON CONFLICT (webhook_id, id) DO UPDATE SET occurrences = d.occurrences + excluded.occurrences`;
 
 interface Minute {
   readonly startsAt: number;

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Database, type Queryable, type Statement, writtenRow } from '#platform/persistence';
+import { Database, type Queryable, type Statement, writtenRow, statement } from '#platform/persistence';
 import type { Cron } from './domain/cron/croner-cron.js';
 import { jitterOf, type Outage } from './domain/due-decision.js';
 
@@ -21,53 +21,39 @@ export interface Timer {
  * A timer that waits for a due time of the same expression keeps it. One whose due time has passed, and which waits for its
  * jitter, waits at most until the end of the new jitter.
  */
-const SET: Statement = {
-  name: 'timers.set',
-  text: `INSERT INTO timers AS t (kind, key, cron, timezone, jitter_seconds, due_at, fire_at)
+const SET = statement('timers.set')`
+  INSERT INTO timers AS t (kind, key, cron, timezone, jitter_seconds, due_at, fire_at)
   SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::int[], $6::timestamptz[], $7::timestamptz[])
   ON CONFLICT (kind, key) DO UPDATE SET cron = excluded.cron, timezone = excluded.timezone, jitter_seconds = excluded.jitter_seconds,
     due_at = CASE WHEN (t.cron, t.timezone) = (excluded.cron, excluded.timezone) THEN t.due_at ELSE excluded.due_at END,
     fire_at = CASE WHEN (t.cron, t.timezone, t.jitter_seconds) = (excluded.cron, excluded.timezone, excluded.jitter_seconds)
       THEN t.fire_at
       WHEN (t.cron, t.timezone) = (excluded.cron, excluded.timezone) AND t.due_at <> excluded.due_at
-      THEN least(t.fire_at, t.due_at + excluded.jitter_seconds * interval '1 second') ELSE excluded.fire_at END`,
-};
-const REMOVE: Statement = {
-  name: 'timers.remove',
-  text: 'DELETE FROM timers WHERE kind = $1 AND key = ANY($2::text[])',
-};
-const CLAIM: Statement = {
-  name: 'timers.claim',
-  text: `SELECT kind, key, cron, timezone, jitter_seconds AS "jitterSeconds", due_at AS "dueAt", fire_at AS "fireAt",
+      THEN least(t.fire_at, t.due_at + excluded.jitter_seconds * interval '1 second') ELSE excluded.fire_at END`;
+const REMOVE = statement('timers.remove')`
+  DELETE FROM timers WHERE kind = $1 AND key = ANY($2::text[])`;
+const CLAIM = statement('timers.claim')`
+  SELECT kind, key, cron, timezone, jitter_seconds AS "jitterSeconds", due_at AS "dueAt", fire_at AS "fireAt",
     headrace.now() AS now FROM timers
-   WHERE fire_at <= headrace.now() AND kind = ANY($2::text[]) ORDER BY fire_at, kind, key LIMIT $1 FOR UPDATE SKIP LOCKED`,
-};
-const MOVE: Statement = {
-  name: 'timers.move',
-  text: `UPDATE timers t SET due_at = m.due_at, fire_at = m.fire_at
+   WHERE fire_at <= headrace.now() AND kind = ANY($2::text[]) ORDER BY fire_at, kind, key LIMIT $1 FOR UPDATE SKIP LOCKED`;
+const MOVE = statement('timers.move')`
+  UPDATE timers t SET due_at = m.due_at, fire_at = m.fire_at
     FROM unnest($1::text[], $2::text[], $3::timestamptz[], $4::timestamptz[]) AS m (kind, key, due_at, fire_at)
-   WHERE t.kind = m.kind AND t.key = m.key`,
-};
+   WHERE t.kind = m.kind AND t.key = m.key`;
 /** A longer time in which no process looked for due timers is an outage. */
 const OUTAGE_AFTER = '30 seconds';
 /** The heartbeat is written last: a statement cannot lock a row that it has changed itself, and would skip it. */
-const RECORD_HEARTBEAT: Statement = {
-  name: 'timers.record-heartbeat',
-  text: `WITH t AS MATERIALIZED (SELECT headrace.now() AS at),
+const RECORD_HEARTBEAT = statement('timers.record-heartbeat')`
+  WITH t AS MATERIALIZED (SELECT headrace.now() AS at),
   before AS (SELECT b.at FROM timer_beat b FOR UPDATE),
   outage AS (INSERT INTO timer_outages (from_at, until_at)
     SELECT before.at, t.at FROM before, t WHERE t.at > before.at + interval '${OUTAGE_AFTER}' ON CONFLICT DO NOTHING RETURNING 1)
-  INSERT INTO timer_beat (at) SELECT t.at FROM t, (SELECT count(*) FROM outage) noted ON CONFLICT ("only") DO UPDATE SET at = excluded.at`,
-};
-const OUTAGES: Statement = {
-  name: 'timers.outages',
-  text: 'SELECT from_at AS "from", until_at AS until FROM timer_outages WHERE until_at >= $1 ORDER BY until_at',
-};
-const PRUNE_OUTAGES: Statement = {
-  name: 'timers.prune-outages',
-  text: `DELETE FROM timer_outages o WHERE until_at < headrace.now() - interval '30 days'
-    AND NOT EXISTS (SELECT 1 FROM timers WHERE due_at <= o.until_at)`,
-};
+  INSERT INTO timer_beat (at) SELECT t.at FROM t, (SELECT count(*) FROM outage) noted ON CONFLICT ("only") DO UPDATE SET at = excluded.at`;
+const OUTAGES = statement('timers.outages')`
+  SELECT from_at AS "from", until_at AS until FROM timer_outages WHERE until_at >= $1 ORDER BY until_at`;
+const PRUNE_OUTAGES = statement('timers.prune-outages')`
+  DELETE FROM timer_outages o WHERE until_at < headrace.now() - interval '30 days'
+    AND NOT EXISTS (SELECT 1 FROM timers WHERE due_at <= o.until_at)`;
 
 const NOW: Statement = { name: 'timers.now', text: 'SELECT headrace.now() AS now' };
 

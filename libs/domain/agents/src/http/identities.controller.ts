@@ -1,4 +1,5 @@
 import { Body, Controller, Delete, Get, Param, Post, Put, Query } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
 import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
 import { Operation, pathId, type ResourceWords, unwrap } from '#platform/http';
 import { IdentitiesService } from '../application/identities.service.js';
@@ -11,9 +12,9 @@ import {
   UpdateAgentIdentityRequest,
 } from './identity.dto.js';
 
-const TAG = 'Agents';
 const IDENTITY: ResourceWords = { noun: 'agent identity', plural: 'agent identities' };
 
+@ApiTags('Agents')
 @Controller('agent/identities')
 export class IdentitiesController {
   constructor(private readonly identities: IdentitiesService) {}
@@ -25,7 +26,6 @@ export class IdentitiesController {
     summary: 'List agent identities',
     description:
       'Those of the team, by name; without the team header, of all teams of the caller, 1,000 at most. `prompt` holds the first 2,048 characters.',
-    tag: TAG,
     team: true,
     success: { status: 200, description: 'The agent identities.', type: ListAgentIdentitiesResponse },
     errors: [400, 403],
@@ -44,11 +44,10 @@ export class IdentitiesController {
     summary: 'Create an agent identity',
     description:
       'An agent identity is a named agent: runs that name it in `agent_identity_uid` are executed by it and use its settings where the request contains none. It has a service account of the same UID, which can have tokens. A team can have at most 1,000.',
-    tag: TAG,
     team: true,
     request: { value: { name: 'reviewer', prompt: 'You review changes.' } },
     success: { status: 201, description: 'The agent identity.', type: IdentityItem },
-    errors: [400, 403, 'limit_reached', 413, 415],
+    errors: [400, 403, 'limit_reached'],
   })
   async createAgentIdentity(
     @CurrentCaller() caller: Caller,
@@ -64,9 +63,7 @@ export class IdentitiesController {
   @Operation({
     id: 'getAgentIdentity',
     summary: 'Get an agent identity',
-    tag: TAG,
     success: { status: 200, description: 'The agent identity.', type: IdentityItem },
-    errors: [400, 403, 404],
   })
   async getAgentIdentity(
     @CurrentCaller() caller: Caller,
@@ -82,10 +79,8 @@ export class IdentitiesController {
     summary: 'Update an agent identity',
     description:
       'Absent and null fields keep their values; an empty text, list or object clears the field. Existing runs are not changed.',
-    tag: TAG,
     request: { value: { prompt: 'You review changes and suggest tests.' } },
     success: { status: 200, description: 'The updated agent identity.', type: IdentityItem },
-    errors: [400, 403, 404, 413, 415],
   })
   async updateAgentIdentity(
     @CurrentCaller() caller: Caller,
@@ -103,9 +98,7 @@ export class IdentitiesController {
     id: 'deleteAgentIdentity',
     summary: 'Delete an agent identity',
     description: 'Its tokens become invalid. Past runs keep its name.',
-    tag: TAG,
     success: { status: 204, description: 'Deleted.' },
-    errors: [400, 403, 404],
   })
   async deleteAgentIdentity(@CurrentCaller() caller: Caller, @Param('uid', pathId('uid')) uid: string): Promise<void> {
     unwrap(await this.identities.delete(caller, uid), IDENTITY);

@@ -1,13 +1,14 @@
 import { Body, Controller, Delete, Get, Param, Post, Put } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
 import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
 import { Operation, pathId, type ResourceWords, unwrap } from '#platform/http';
 import { McpServersService } from '../application/mcp-servers.service.js';
 import { maskSecrets, type RegisteredServer, type ServerFields } from '../domain/mcp-server.js';
 import { ListMcpServersResponse, McpServerItem, McpServerRequest } from './mcp-server.dto.js';
 
-const TAG = 'Agents';
 const MCP_SERVER: ResourceWords = { noun: 'MCP server', plural: 'MCP servers' };
 
+@ApiTags('Agents')
 @Controller('mcp-servers')
 export class McpServersController {
   constructor(private readonly servers: McpServersService) {}
@@ -19,7 +20,6 @@ export class McpServersController {
     summary: 'List MCP servers',
     description:
       'Those of the team, by name; without the team header, of all teams of the caller, 1,000 at most. Values of `env` and `headers` come as `***`.',
-    tag: TAG,
     team: true,
     success: { status: 200, description: 'The MCP servers.', type: ListMcpServersResponse },
     errors: [403],
@@ -35,11 +35,10 @@ export class McpServersController {
     summary: 'Create an MCP server',
     description:
       'Configurations of runs and agent identities of the team refer to it as `warp_id`, so that its credentials are stored in one place. Everybody who may start runs of the team can have an agent use the server, and can thereby read these credentials: register only credentials that the whole team may have. Exactly one of `command` (with `args` and `env`) and `url` (with `headers`). A team has at most 200.',
-    tag: TAG,
     team: true,
     request: { value: { name: 'issues', url: 'https://mcp.example.com/issues' } },
     success: { status: 201, description: 'The MCP server.', type: McpServerItem },
-    errors: [400, 403, 'limit_reached', 413, 415],
+    errors: [400, 403, 'limit_reached'],
   })
   async createMcpServer(@CurrentCaller() caller: Caller, @Body() body: McpServerRequest): Promise<McpServerItem> {
     return presentServer(unwrap(await this.servers.create(caller, toFields(body)), MCP_SERVER).server);
@@ -50,9 +49,7 @@ export class McpServersController {
   @Operation({
     id: 'getMcpServer',
     summary: 'Get an MCP server',
-    tag: TAG,
     success: { status: 200, description: 'The MCP server.', type: McpServerItem },
-    errors: [400, 403, 404],
   })
   async getMcpServer(
     @CurrentCaller() caller: Caller,
@@ -68,10 +65,8 @@ export class McpServersController {
     summary: 'Update an MCP server',
     description:
       'Replaces the whole server: omitted fields are removed. A value `***` in `env` or `headers` keeps the stored one, as long as `command` and `args`, or `url`, stay the same and no other value of the two is given; to add or change one, send all values again.',
-    tag: TAG,
     request: { value: { name: 'issues', url: 'https://mcp.example.com/v2/issues' } },
     success: { status: 200, description: 'The updated MCP server.', type: McpServerItem },
-    errors: [400, 403, 404, 413, 415],
   })
   async updateMcpServer(
     @CurrentCaller() caller: Caller,
@@ -87,9 +82,7 @@ export class McpServersController {
     id: 'deleteMcpServer',
     summary: 'Delete an MCP server',
     description: 'Configurations that still refer to it are rejected for new runs until they are changed.',
-    tag: TAG,
     success: { status: 204, description: 'Deleted.' },
-    errors: [400, 403, 404],
   })
   async deleteMcpServer(@CurrentCaller() caller: Caller, @Param('uid', pathId('uid')) uid: string): Promise<void> {
     unwrap(await this.servers.delete(caller, uid), MCP_SERVER);

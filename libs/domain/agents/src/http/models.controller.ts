@@ -1,4 +1,5 @@
 import { Controller, Get } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
 import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
 import { ArrayField, BooleanField, EnumField, object, Operation, StringField } from '#platform/http';
 import { OfferedModels } from '../adapters/offered-models.js';
@@ -21,6 +22,7 @@ export class ListModelsResponse {
   @ArrayField(object(() => ModelItem), { description: 'The known models.' }) models: ModelItem[];
 }
 
+@ApiTags('Agents')
 @Controller('agent/models')
 export class ModelsController {
   constructor(private readonly offered: OfferedModels) {}
@@ -32,7 +34,6 @@ export class ModelsController {
     summary: 'List models',
     description:
       'Models to choose from, and the one that runs use which name none: the team’s default, or `auto`, the agent’s own. For a user on several teams without the team header it is `auto`. A run may also name a model that is not listed here: agents know more models than this list.',
-    tag: 'Agents',
     team: true,
     success: { status: 200, description: 'The models.', type: ListModelsResponse },
     errors: [403],

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Database, type Queryable, writtenRow } from '#platform/persistence';
+import { Database, type Queryable, writtenRow, statement } from '#platform/persistence';
 import type { AgentIdentity, IdentityFields } from '../domain/agent-identity.js';
 
 const COLUMN_OF: Readonly<Record<keyof IdentityFields, string>> = {
@@ -33,10 +33,8 @@ const LISTED_PROMPT_CHARACTERS = 2048;
 /** No caller gets an unbounded list. */
 const MAX_LISTED = 1000;
 
-const FIND = {
-  name: 'agents_find_identity',
-  text: `SELECT ${columns()} FROM headrace.agent_identities WHERE uid = $1`,
-};
+const FIND = statement('agents_find_identity')`
+  SELECT ${columns()} FROM headrace.agent_identities WHERE uid = $1`;
 
 @Injectable()
 export class IdentitiesStore {

@@ -1,4 +1,5 @@
 import { Body, Controller, Delete, Get, Param, Post, Put, Query } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
 import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
 import { FactoriesService, managedFactory } from '#domain/factories';
 import { BodyLimit, MIB, Operation, pageInfo, pathId, unwrap } from '#platform/http';
@@ -24,7 +25,6 @@ import {
   withoutObstacle,
 } from './automation-presenter.js';
 
-const TAG = 'Automations';
 const DEFAULT_LIMIT = 100;
 const TEST_DESCRIPTION =
   'With a stored delivery, or with a payload in the request. Returns all checks and what decided each of them; starts nothing.';
@@ -33,6 +33,7 @@ const DEEP = { maxDepth: 512 };
 /** An index into the triggers, of up to four digits. */
 const INDEX = /^(0|[1-9]\d{0,3})$/;
 
+@ApiTags('Automations')
 @Controller('factories/:factoryUid/automations')
 export class AutomationsController {
   constructor(
@@ -47,9 +48,7 @@ export class AutomationsController {
     id: 'listAutomations',
     summary: 'List automations of a factory',
     description: 'By name.',
-    tag: TAG,
     success: { status: 200, description: 'A page of automations.', type: ListAutomationsResponse },
-    errors: [400, 403, 404],
   })
   async listAutomations(
     @CurrentCaller() caller: Caller,
@@ -68,7 +67,6 @@ export class AutomationsController {
     summary: 'Create an automation',
     description:
       'Each event that matches one of its triggers starts one run, which the team owns and whose creator is the principal that saved the automation last. The run may use what the team may use: environments, agent identities and MCP servers of the team; others are rejected with 403, like ones that do not exist. A factory has at most 2,000 automations.',
-    tag: TAG,
     request: {
       value: {
         name: 'nightly',
@@ -78,7 +76,7 @@ export class AutomationsController {
       },
     },
     success: { status: 201, description: 'The automation.', type: AutomationItem },
-    errors: [400, 403, 'limit_reached', 404, 413, 415],
+    errors: [400, 403, 'limit_reached', 404],
   })
   async createAutomation(
     @CurrentCaller() caller: Caller,
@@ -95,9 +93,7 @@ export class AutomationsController {
   @Operation({
     id: 'getAutomation',
     summary: 'Get an automation',
-    tag: TAG,
     success: { status: 200, description: 'The automation.', type: AutomationItem },
-    errors: [400, 403, 404],
   })
   async getAutomation(
     @CurrentCaller() caller: Caller,
@@ -115,7 +111,6 @@ export class AutomationsController {
     summary: 'Replace an automation',
     description:
       'Sets all fields; omitted optional fields are removed. The body of a GET response can be sent back: unchanged triggers and references are kept even when what they refer to has been deleted, and `***` keeps a value of `env` or `headers` as long as the program or address of the server is unchanged and no other value of it is given in clear text. The name of an automation from a definition cannot be changed here.',
-    tag: TAG,
     request: {
       value: {
         name: 'nightly',
@@ -125,7 +120,7 @@ export class AutomationsController {
       },
     },
     success: { status: 200, description: 'The updated automation.', type: AutomationItem },
-    errors: [400, 403, 404, 413, 415, 422],
+    errors: [400, 403, 404, 422],
   })
   async replaceAutomation(
     @CurrentCaller() caller: Caller,
@@ -144,9 +139,7 @@ export class AutomationsController {
     id: 'deleteAutomation',
     summary: 'Delete an automation',
     description: 'No event starts it any longer. Runs that it has started continue.',
-    tag: TAG,
     success: { status: 204, description: 'Deleted.' },
-    errors: [400, 403, 404],
   })
   async deleteAutomation(
     @CurrentCaller() caller: Caller,
@@ -163,12 +156,10 @@ export class AutomationsController {
     id: 'testUnsavedTrigger',
     summary: 'Test a trigger',
     description: TEST_DESCRIPTION,
-    tag: TAG,
     request: {
       value: { trigger: { provider: 'schedule', event: 'cron_fired', schedule: { cron: '0 3 * * *' } }, payload: {} },
     },
     success: { status: 200, description: 'Whether it would start a run, and why.', type: TestTriggerResponse },
-    errors: [400, 403, 404, 413, 415],
   })
   async testUnsavedTrigger(
     @CurrentCaller() caller: Caller,
@@ -187,10 +178,8 @@ export class AutomationsController {
     id: 'testAutomationTrigger',
     summary: 'Test a trigger of an automation',
     description: `${TEST_DESCRIPTION} The index of a trigger counts from 0.`,
-    tag: TAG,
     request: { value: { payload: {} } },
     success: { status: 200, description: 'Whether it would start a run, and why.', type: TestTriggerResponse },
-    errors: [400, 403, 404, 413, 415],
   })
   async testAutomationTrigger(
     @CurrentCaller() caller: Caller,

@@ -3,7 +3,7 @@ import type { PrincipalRef } from '#domain/runs';
 import { type Automation, type AutomationFields, MAX_AUTOMATIONS } from '../domain/automation.js';
 import type { Trigger } from '../domain/trigger.js';
 import { Injectable } from '@nestjs/common';
-import { Database, type Queryable, type Statement, writtenRow } from '#platform/persistence';
+import { Database, type Queryable, type Statement, writtenRow, statement } from '#platform/persistence';
 
 /** Of `automations AS a`. `env` and `headers` of MCP servers are encrypted. */
 const columns = (prompt = 'a.prompt'): string =>
@@ -51,26 +51,20 @@ const NEXT_PAGE: Statement = {
   text: pageWhere(' AND (a.name, a.uid) > ($3, $4)'),
 };
 const DEFINED = `FROM automations a WHERE a.factory_uid = $1 AND a.source = 'definition' ORDER BY a.name, a.uid`;
-const INSERT: Statement = {
-  name: 'automations.insert',
-  text: `INSERT INTO automations (uid, factory_uid, team_uid, source, name, enabled, prompt, agent_config,
+const INSERT = statement('automations.insert')`
+  INSERT INTO automations (uid, factory_uid, team_uid, source, name, enabled, prompt, agent_config,
     agent_identity_uid, author_type, author_uid)
-  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) RETURNING id`,
-};
-const UPDATE: Statement = {
-  name: 'automations.update',
-  text: `UPDATE automations SET name = $2, enabled = $3, prompt = $4, agent_config = $5, agent_identity_uid = $6,
+  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) RETURNING id`;
+const UPDATE = statement('automations.update')`
+  UPDATE automations SET name = $2, enabled = $3, prompt = $4, agent_config = $5, agent_identity_uid = $6,
     author_type = $7, author_uid = $8, version = version + 1, updated_at = headrace.now()
-  WHERE id = $1`,
-};
-const INSERT_TRIGGERS: Statement = {
-  name: 'automations.insert-triggers',
-  text: `INSERT INTO automation_triggers (automation_id, position, factory_uid, provider, event, subject, trigger)
+  WHERE id = $1`;
+const INSERT_TRIGGERS = statement('automations.insert-triggers')`
+  INSERT INTO automation_triggers (automation_id, position, factory_uid, provider, event, subject, trigger)
   SELECT a.id, t.place - 1, a.factory_uid, t.provider, t.event, t.subject, t.trigger
     FROM automations a, unnest($2::text[], $3::text[], $4::text[], $5::jsonb[])
       WITH ORDINALITY AS t (provider, event, subject, trigger, place)
-   WHERE a.id = $1`,
-};
+   WHERE a.id = $1`;
 
 export const AUTOMATION_QUOTA = new FactoryQuota('automation_counts', 'used', MAX_AUTOMATIONS);
 

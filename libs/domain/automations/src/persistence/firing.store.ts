@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Database, type Statement } from '#platform/persistence';
+import { Database, statement } from '#platform/persistence';
 import type { AgentConfig, PrincipalRef } from '#domain/runs';
 import type { Trigger, TriggerEvent } from '../domain/trigger.js';
 
@@ -28,23 +28,19 @@ export interface FiringAutomation {
 type ReachedRow = ReachedTrigger & { readonly stamp: string; readonly automationId: string | null };
 
 /** All triggers of a subject, or only the stamp when it is still `$5`. */
-const REACHED: Statement = {
-  name: 'automations.find-reached',
-  text: `SELECT s.stamp, t.* FROM automation_stamps s LEFT JOIN LATERAL (
+const REACHED = statement('automations.find-reached')`
+  SELECT s.stamp, t.* FROM automation_stamps s LEFT JOIN LATERAL (
     SELECT t.automation_id AS "automationId", a.uid AS "automationUid", a.version, a.enabled, t.position, t.trigger
       FROM automation_triggers t JOIN automations a ON a.id = t.automation_id
      WHERE s.stamp <> $5 AND t.factory_uid = $1 AND t.provider = $2 AND t.event = $3 AND t.subject = $4) t ON true
- WHERE s.factory_uid = $1 ORDER BY t."automationId", t.position`,
-};
+ WHERE s.factory_uid = $1 ORDER BY t."automationId", t.position`;
 const MAX_CACHED = 50_000;
 
-const FIRING: Statement = {
-  name: 'automations.load-firing',
-  text: `SELECT a.id, a.uid, a.name, a.prompt, a.agent_config AS "agentConfig", a.agent_identity_uid AS "agentIdentityUid",
+const FIRING = statement('automations.load-firing')`
+  SELECT a.id, a.uid, a.name, a.prompt, a.agent_config AS "agentConfig", a.agent_identity_uid AS "agentIdentityUid",
          json_build_object('type', a.author_type, 'uid', a.author_uid) AS author
   FROM unnest($1::bigint[], $2::bigint[]) AS f (id, version)
-  JOIN automations a ON a.id = f.id AND a.version = f.version`,
-};
+  JOIN automations a ON a.id = f.id AND a.version = f.version`;
 
 @Injectable()
 export class FiringStore {

@@ -1,6 +1,6 @@
 import { Controller, Get, Param, Res } from '@nestjs/common';
 import type { Response } from 'express';
-import { ApiExcludeController, ApiExtraModels } from '@nestjs/swagger';
+import { ApiExcludeController, ApiExtraModels, ApiTags } from '@nestjs/swagger';
 import { Operation, OutsideApi, PageFiles, pathId, ProblemError, rejectionProblem } from '#platform/http';
 import {
   type ConversationRun,
@@ -54,6 +54,7 @@ const CONVERSATION_ID = pathId('uuid');
 const SESSION_ID = pathId(/^[^\u0000-\u001f\u007f]{1,512}$/);
 
 @ApiExtraModels(...BLOCK_CLASSES)
+@ApiTags('Conversations')
 @Controller('agent')
 export class ConversationsController {
   constructor(
@@ -70,7 +71,6 @@ export class ConversationsController {
     summary: 'Get the conversation of a run',
     description:
       'Normalised to the same steps, messages and blocks for every agent. While the run continues, steps are appended and results of running actions change in place.',
-    tag: 'Conversations',
     errors: [400, 403, 404, 422],
     success: { status: 200, description: 'The conversation so far.', type: ConversationResponse },
   })
@@ -89,7 +89,6 @@ export class ConversationsController {
     summary: 'Get a conversation',
     description:
       'The steps of all runs of the conversation that the caller may read, oldest run first. A conversation has several runs when a run was created with its `conversation_id`; the newest 200 are returned. 503 means that the response would exceed 32 MiB or 10 s: read the runs one by one.',
-    tag: 'Conversations',
     errors: [400, 403, 404, 422],
     success: { status: 200, description: 'The conversation so far.', type: ConversationResponse },
   })
@@ -108,8 +107,6 @@ export class ConversationsController {
     summary: 'Download the transcript of a conversation',
     description:
       'The newest transcript that a third-party agent wrote of the session. Conversations of the built-in agent have none: 400.',
-    tag: 'Conversations',
-    errors: [400, 403, 404],
     success: {
       status: 302,
       description: 'The transcript, as the agent wrote it, is at `Location` for a limited time.',
@@ -141,8 +138,6 @@ export class ConversationsController {
     summary: 'Get the session of a conversation',
     description:
       'Empty when the conversation has no session, does not exist, or is not accessible to the caller; the response does not distinguish them. Requires a token, unlike the published API: see ADR 0027.',
-    tag: 'Conversations',
-    errors: [400, 403, 404],
     success: { status: 200, description: 'The newest session, if any.', type: ConversationRedirectResponse },
   })
   async redirect(
@@ -160,8 +155,6 @@ export class ConversationsController {
     summary: 'Get the conversation of a session',
     description:
       'Empty when the session has no conversation or is not accessible to the caller; the response does not distinguish them. Requires a token, unlike the published API: see ADR 0027.',
-    tag: 'Conversations',
-    errors: [400, 403, 404],
     success: { status: 200, description: 'The conversation, if any.', type: SessionRedirectResponse },
   })
   async getSessionRedirect(

@@ -1,5 +1,5 @@
 import { Controller, Get, Param, Query, Req, Res } from '@nestjs/common';
-import { ApiHeader, ApiResponse } from '@nestjs/swagger';
+import { ApiHeader, ApiResponse, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { StringField, headerText, notFound, Operation, pathId, ProblemError, Shutdown } from '#platform/http';
 import { AccessChanges, Authorize, type Caller, CurrentCaller, isAllowed, TokenAuthenticator } from '#platform/auth';
@@ -33,6 +33,7 @@ Resume a stream that closes without \`end\`. A comment is sent every 15 seconds 
 
 const RETRY_AFTER_SECONDS = 5;
 
+@ApiTags('Runs')
 @Controller('agent/runs/:runId/events')
 export class RunEventsController {
   constructor(
@@ -54,8 +55,6 @@ export class RunEventsController {
     id: 'streamRunEvents',
     summary: 'Stream run events',
     description: STREAM_DESCRIPTION,
-    tag: 'Runs',
-    errors: [400, 403, 404],
     success: {
       status: 200,
       description: 'The stream.',

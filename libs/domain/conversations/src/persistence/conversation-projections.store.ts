@@ -1,5 +1,5 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
-import { Database, type Queryable, type Statement } from '#platform/persistence';
+import { Database, type Queryable, statement } from '#platform/persistence';
 import { RunDataOwner, RunDataOwners } from '#domain/runs';
 import { RunTail } from '#execution/executions';
 import type {
@@ -8,23 +8,19 @@ import type {
   StoredProjection,
 } from '../domain/conversation-normalizer.js';
 
-const LOAD: Statement = {
-  name: 'conversation-projections.load',
-  text: `SELECT upto_seq AS seq, fold AS step FROM conversation_folds
- WHERE run_id = $1 AND format = $2 AND format_version = $3 ORDER BY turn`,
-};
+const LOAD = statement('conversation-projections.load')`
+  SELECT upto_seq AS seq, fold AS step FROM conversation_folds
+ WHERE run_id = $1 AND format = $2 AND format_version = $3 ORDER BY turn`;
 
 /** Several readers may store at the same time: for each step the newest projection is kept. */
-const SAVE: Statement = {
-  name: 'conversation-projections.save',
-  text: `WITH outdated AS (
+const SAVE = statement('conversation-projections.save')`
+  WITH outdated AS (
   DELETE FROM conversation_folds WHERE run_id = $1 AND format = $2 AND format_version < $3
 )
 INSERT INTO conversation_folds AS f (run_id, format, format_version, turn, upto_seq, fold)
 SELECT $1, $2, $3, $5::int + s.ord - 1, $4, s.fold::jsonb FROM unnest($6::text[]) WITH ORDINALITY AS s (fold, ord) ORDER BY s.ord
 ON CONFLICT (run_id, format, format_version, turn) DO UPDATE SET upto_seq = excluded.upto_seq, fold = excluded.fold
- WHERE f.upto_seq < excluded.upto_seq`,
-};
+ WHERE f.upto_seq < excluded.upto_seq`;
 
 type ProjectionVersion = Pick<ConversationNormalizer, 'format' | 'version'>;
 

@@ -1,4 +1,5 @@
 import { Body, Controller, Get, Param, Post, Put, Query } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
 import { FACTORY, FactoriesService, managedFactory } from '#domain/factories';
 import { Authenticated, Authorize, type Caller, CurrentCaller } from '#platform/auth';
 import { BodyLimit, MIB, Operation, pathId, rejectionProblem } from '#platform/http';
@@ -13,7 +14,6 @@ import {
   ValidateFactoryDefinitionResponse,
 } from './definition.dto.js';
 
-const TAG = 'Factories';
 /** All files together, as JSON. */
 const MAX_DEFINITION = 8 * MIB;
 
@@ -30,6 +30,7 @@ const DEFINITION_EXAMPLE = {
   },
 };
 
+@ApiTags('Factories')
 @Controller('factories/:factoryUid/definition')
 export class DefinitionController {
   constructor(
@@ -45,14 +46,12 @@ export class DefinitionController {
     summary: 'Apply a factory definition',
     description:
       'Applies all files or nothing. Webhooks, agents and automations whose files were removed are deleted; resources that were made through the API are not changed. Applying the same files again changes nothing. A definition that cannot be applied is rejected with 400, with file, line and column of every issue in `errors` and again in `diagnostics`, as in the response of validate. At most 256 files of 262,144 bytes, 8 MiB together.',
-    tag: TAG,
     request: DEFINITION_EXAMPLE,
     success: {
       status: 200,
       description: 'What was changed, or would be changed.',
       type: ApplyFactoryDefinitionResponse,
     },
-    errors: [400, 403, 404, 413, 415],
   })
   async applyFactoryDefinition(
     @CurrentCaller() caller: Caller,
@@ -84,10 +83,8 @@ export class DefinitionController {
     id: 'validateFactoryDefinition',
     summary: 'Validate a factory definition',
     description: 'Changes nothing. Also checks what the files refer to: secrets, webhooks, environments, names.',
-    tag: TAG,
     request: DEFINITION_EXAMPLE,
     success: { status: 200, description: 'All issues of the definition.', type: ValidateFactoryDefinitionResponse },
-    errors: [400, 403, 404, 413, 415],
   })
   async validateFactoryDefinition(
     @CurrentCaller() caller: Caller,
@@ -107,9 +104,7 @@ export class DefinitionController {
     summary: 'Export a factory definition',
     description:
       'Returns the present state as files. A file that was applied is returned verbatim if it still describes the resource; otherwise it is generated. Resources that were made through the API are not included. Applying the response changes nothing, unless something was changed through the API to a value that files cannot express.',
-    tag: TAG,
     success: { status: 200, description: 'The files, by path.', type: FactoryDefinitionFiles },
-    errors: [400, 403, 404],
   })
   async exportFactoryDefinition(
     @CurrentCaller() caller: Caller,
@@ -119,6 +114,7 @@ export class DefinitionController {
   }
 }
 
+@ApiTags('Factories')
 @Controller(`factory-files/schemas/${SCHEMA_VERSION}`)
 export class FactoryFileSchemasController {
   constructor(private readonly definitions: DefinitionsService) {}
@@ -130,7 +126,6 @@ export class FactoryFileSchemasController {
     summary: 'Get schemas of definition files',
     description:
       'For everybody with a token. They are what definitions are validated with, and for editors to check files as they are written. With the triggers that this installation knows.',
-    tag: 'Factories',
     success: { status: 200, description: 'The schemas, by kind of file.', type: GetFactoryFileSchemasResponse },
     errors: [403],
   })

@@ -1,4 +1,5 @@
 import { Body, Controller, Get, Headers, Param, Post, Query } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
 import { FACTORY } from '#domain/factories';
 import {
   createRunRefusal,
@@ -29,9 +30,9 @@ import {
   ListFactoriesResponse,
 } from './factory.dto.js';
 
-const TAG = 'Factories';
 const DEFAULT_LIMIT = 100;
 
+@ApiTags('Factories')
 @Controller('factory')
 export class FactoryController {
   constructor(
@@ -45,7 +46,6 @@ export class FactoryController {
     id: 'listFactories',
     summary: 'List factories',
     description: 'Those of the team that the team header picks; without it, of all teams of the caller.',
-    tag: TAG,
     team: true,
     success: { status: 200, description: 'A page.', type: ListFactoriesResponse },
     errors: [400, 403],
@@ -64,9 +64,7 @@ export class FactoryController {
   @Operation({
     id: 'getFactory',
     summary: 'Get a factory',
-    tag: TAG,
     success: { status: 200, description: 'The factory.', type: FactoryItem },
-    errors: [400, 403, 404],
   })
   async getFactory(@CurrentCaller() caller: Caller, @Param('uid', pathId('uid')) uid: string): Promise<FactoryItem> {
     return present(unwrap(await this.factories.get(caller, uid), FACTORY).factory);
@@ -81,10 +79,9 @@ export class FactoryController {
     summary: 'Start a run in a factory',
     description:
       'Starts a run of the factory’s foreman, the agent of that name in its definition; in a factory without one, a run with the factory’s defaults. The factory’s team owns the run. Its metadata are `factory_uid`, `ticket_source`, `ticket_id` and, if given, `ticket_url`. An `Idempotency-Key` makes retries safe.',
-    tag: TAG,
     request: { value: { prompt: 'Find out why the nightly build fails.', ticket_ref: 'linear:ENG-42' } },
     success: { status: 200, description: 'The run is queued.', type: DispatchFactoryRunResponse },
-    errors: [400, 403, 404, 413, 415, 422, 'idempotency_key_reused'],
+    errors: [400, 403, 404, 422, 'idempotency_key_reused'],
   })
   async dispatchFactoryRun(
     @CurrentCaller() caller: Caller,

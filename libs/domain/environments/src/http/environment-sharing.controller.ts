@@ -1,5 +1,5 @@
 import { Body, Controller, Delete, Get, Param, Post, Res } from '@nestjs/common';
-import { ApiBody, ApiExcludeController } from '@nestjs/swagger';
+import { ApiBody, ApiExcludeController, ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { Authorize, type Caller, CurrentCaller, Public } from '#platform/auth';
 import {
@@ -27,12 +27,12 @@ import {
 } from './environment-sharing.dto.js';
 import { ENVIRONMENTS } from './environments.controller.js';
 
-const TAG = 'Environments';
 const GRANTS = { noun: 'grant', plural: 'grants', owner: 'An environment' };
 const LINKS = { noun: 'link', plural: 'links', owner: 'An environment' };
 
 optionalBody(CreateEnvironmentLinkRequest);
 
+@ApiTags('Environments')
 @Controller('environments')
 export class EnvironmentSharingController {
   constructor(
@@ -49,10 +49,8 @@ export class EnvironmentSharingController {
     summary: 'Redeem an environment link',
     description:
       'The environment is then in your list, and your runs can use it until the link is revoked. A link that is unknown, expired, revoked or used up is a 404. For people only: a service account uses what its team was granted.',
-    tag: TAG,
     request: { value: { token: 'hrl_' }, fill: '`token` by the one of a link' },
     success: { status: 200, description: 'The environment.', type: EnvironmentItem },
-    errors: [400, 403, 404, 413, 415],
   })
   async redeemLink(
     @CurrentCaller() caller: Caller,
@@ -72,13 +70,12 @@ export class EnvironmentSharingController {
     summary: 'Create an environment grant',
     description:
       'The grantee can read the environment, with values of `env` masked, and use it in runs, which receive the values. Returns the existing grant if the grantee has one. At most 100 grants.',
-    tag: TAG,
     request: {
       value: { user_email: 'colleague@example.com' },
       fill: '`user_email` by the address of a user of this installation',
     },
     success: { status: 201, description: 'The grant.', type: EnvironmentGrantItem },
-    errors: [400, 403, 'limit_reached', 404, 413, 415],
+    errors: [400, 403, 'limit_reached', 404],
   })
   async grantEnvironment(
     @CurrentCaller() caller: Caller,
@@ -98,9 +95,7 @@ export class EnvironmentSharingController {
     id: 'listEnvironmentGrants',
     summary: 'List environment grants',
     description: 'Oldest first. A guest sees only the grants that the guest may revoke.',
-    tag: TAG,
     success: { status: 200, description: 'The grants.', type: ListEnvironmentGrantsResponse },
-    errors: [400, 403, 404],
   })
   async listGrants(
     @CurrentCaller() caller: Caller,
@@ -117,9 +112,7 @@ export class EnvironmentSharingController {
     summary: 'Revoke an environment grant',
     description:
       'Runs that need the grant can no longer be created, and queued or continued ones fail before they start. Executions that have started continue. A user can also revoke a grant to that user, and an admin or owner of a team a grant to that team.',
-    tag: TAG,
     success: { status: 204, description: 'Deleted.' },
-    errors: [400, 403, 404],
   })
   async revokeGrant(
     @CurrentCaller() caller: Caller,
@@ -136,14 +129,13 @@ export class EnvironmentSharingController {
     summary: 'Create an environment link',
     description:
       'Every user who redeems the link can read the environment, with values of `env` masked, and use it in runs, which receive the values. At most 20 links.',
-    tag: TAG,
     request: { value: { max_uses: 5 } },
     success: {
       status: 201,
       description: 'The link with its token, which is returned only once.',
       type: CreatedEnvironmentLink,
     },
-    errors: [400, 403, 'limit_reached', 404, 413, 415],
+    errors: [400, 403, 'limit_reached', 404],
   })
   @ApiBody({ type: CreateEnvironmentLinkRequest, required: false })
   async createLink(
@@ -165,9 +157,7 @@ export class EnvironmentSharingController {
     summary: 'List environment links',
     description:
       'Oldest first, without their tokens; expired ones too. A guest sees only the links that the guest has redeemed.',
-    tag: TAG,
     success: { status: 200, description: 'The links.', type: ListEnvironmentLinksResponse },
-    errors: [400, 403, 404],
   })
   async listLinks(
     @CurrentCaller() caller: Caller,
@@ -184,9 +174,7 @@ export class EnvironmentSharingController {
     summary: 'Revoke an environment link',
     description:
       'The link can no longer be redeemed, and all access through it ends: runs that need it can no longer be created, and queued or continued ones fail before they start. Executions that have started continue. A guest who has redeemed the link ends only the own access; the link remains.',
-    tag: TAG,
     success: { status: 204, description: 'Deleted.' },
-    errors: [400, 403, 404],
   })
   async revokeLink(
     @CurrentCaller() caller: Caller,

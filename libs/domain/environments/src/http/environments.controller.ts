@@ -1,4 +1,5 @@
 import { Body, Controller, Delete, Get, Param, Post, Put, Query } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
 import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
 import { Operation, pathId, unwrap } from '#platform/http';
 import { EnvironmentsService } from '../application/environments.service.js';
@@ -11,9 +12,9 @@ import {
 } from './environment.dto.js';
 import { EnvironmentPresenter } from './environment-presenter.js';
 
-const TAG = 'Environments';
 export const ENVIRONMENTS = { noun: 'environment', plural: 'environments' };
 
+@ApiTags('Environments')
 @Controller()
 export class EnvironmentsController {
   constructor(
@@ -28,7 +29,6 @@ export class EnvironmentsController {
     summary: 'List environments',
     description:
       'The environments that the caller owns, those of the team, and those that were shared with either by a grant or with the caller by a link. Without the team header, of all teams of the caller.',
-    tag: TAG,
     team: true,
     success: { status: 200, description: 'The environments.', type: ListEnvironmentsResponse },
     errors: [400, 403],
@@ -47,11 +47,10 @@ export class EnvironmentsController {
     id: 'createEnvironment',
     summary: 'Create an environment',
     description: 'The environment belongs to the team, or to the caller if `team` is false.',
-    tag: TAG,
     team: true,
     request: { value: { config: { name: 'node-service', setup_commands: ['node --version'] } } },
     success: { status: 201, description: 'The environment.', type: EnvironmentItem },
-    errors: [400, 403, 413, 415],
+    errors: [400, 403],
   })
   async createEnvironment(
     @CurrentCaller() caller: Caller,
@@ -67,9 +66,7 @@ export class EnvironmentsController {
     id: 'getEnvironment',
     summary: 'Get an environment',
     description: 'Also for those with whom it was shared.',
-    tag: TAG,
     success: { status: 200, description: 'The environment.', type: EnvironmentItem },
-    errors: [400, 403, 404],
   })
   async getEnvironment(
     @CurrentCaller() caller: Caller,
@@ -86,10 +83,8 @@ export class EnvironmentsController {
     summary: 'Update an environment',
     description:
       'Replaces the configuration. Executions that have started continue with the configuration that they received.',
-    tag: TAG,
     request: { value: { config: { name: 'node-service', setup_commands: ['npm --version'] } } },
     success: { status: 200, description: 'The updated environment.', type: EnvironmentItem },
-    errors: [400, 403, 404, 413, 415],
   })
   async updateEnvironment(
     @CurrentCaller() caller: Caller,
@@ -106,9 +101,7 @@ export class EnvironmentsController {
     id: 'deleteEnvironment',
     summary: 'Delete an environment',
     description: 'Deletes its grants and links too. Runs that have not started fail with `environment_not_found`.',
-    tag: TAG,
     success: { status: 204, description: 'Deleted.' },
-    errors: [400, 403, 404],
   })
   async deleteEnvironment(@CurrentCaller() caller: Caller, @Param('uid', pathId('uid')) uid: string): Promise<void> {
     unwrap(await this.environments.delete(caller, uid), ENVIRONMENTS);

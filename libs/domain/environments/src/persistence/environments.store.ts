@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { Owner } from '#platform/auth';
-import { Database, type Queryable, type Statement, writtenRow } from '#platform/persistence';
+import { Database, type Queryable, statement, writtenRow } from '#platform/persistence';
 import type { EnvironmentConfig, EnvironmentDetails, PrincipalRef } from '../domain/environment.js';
 import type { Asker, Reach } from '../domain/environment-access.js';
 
@@ -18,19 +18,15 @@ const ORDER: Readonly<Record<EnvironmentSort, string>> = {
 /** No caller gets an unbounded list; nobody has this many environments. What others share does not displace one's own. */
 const MAX_LISTED = 1000;
 
-const FIND: Statement = {
-  name: 'environments_find',
-  text: `SELECT ${COLUMNS} FROM headrace.environments e WHERE uid = $1`,
-};
-const FIND_SHARED: Statement = {
-  name: 'environments_find_shared',
-  text: `SELECT ${COLUMNS},
+const FIND = statement('environments_find')`
+  SELECT ${COLUMNS} FROM headrace.environments e WHERE uid = $1`;
+const FIND_SHARED = statement('environments_find_shared')`
+  SELECT ${COLUMNS},
   EXISTS (SELECT FROM headrace.environment_grants g WHERE g.environment_uid = e.uid AND g.user_uid = $2)
     OR EXISTS (SELECT FROM headrace.environment_link_holders h WHERE h.environment_uid = e.uid AND h.user_uid = $2) AS "isGuest",
   ARRAY(SELECT g.team_uid FROM headrace.environment_grants g WHERE g.environment_uid = e.uid AND g.team_uid = ANY($3::text[]))
     AS "guestTeamUids"
-FROM headrace.environments e WHERE e.uid = $1`,
-};
+FROM headrace.environments e WHERE e.uid = $1`;
 
 @Injectable()
 export class EnvironmentsStore {

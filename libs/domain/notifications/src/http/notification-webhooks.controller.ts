@@ -1,4 +1,5 @@
 import { Body, Controller, Delete, Get, Param, Post, Put, Query } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
 import { Authorize, type Caller, CurrentCaller, isAllowed } from '#platform/auth';
 import { Operation, pageInfo, pathId, unwrap } from '#platform/http';
 import { NotificationWebhooksService } from '../application/notification-webhooks.service.js';
@@ -14,13 +15,13 @@ import {
 } from './notification-webhook.dto.js';
 import { NOTIFICATION_WEBHOOK, presentDelivery, presentWebhook } from './notification-presenter.js';
 
-const TAG = 'Notifications';
 const RESOURCE = 'notification webhook';
 const DEFAULT_LIMIT = 20;
 
 const mayManage = (caller: Caller, { teamUid }: NotificationWebhook): boolean =>
   isAllowed(caller, { teamUid, userUid: null }, 'notifications:manage');
 
+@ApiTags('Notifications')
 @Controller('notification-webhooks')
 export class NotificationWebhooksController {
   constructor(private readonly webhooks: NotificationWebhooksService) {}
@@ -31,7 +32,6 @@ export class NotificationWebhooksController {
     id: 'listNotificationWebhooks',
     summary: 'List notification webhooks',
     description: 'Of the team, by name; without the team header, of all teams of the caller, at most 1,000.',
-    tag: TAG,
     team: true,
     success: { status: 200, description: 'The webhooks.', type: ListNotificationWebhooksResponse },
     errors: [403],
@@ -48,11 +48,10 @@ export class NotificationWebhooksController {
     summary: 'Create a notification webhook',
     description:
       'Messages about the runs of the team are posted to the URL, signed by Standard Webhooks with `secret`, which is returned only once. Failed messages are retried for about two days. A team has at most 20 notification webhooks.',
-    tag: TAG,
     team: true,
     request: { value: { name: 'deploys', url: 'https://hooks.example.com/headrace' } },
     success: { status: 201, description: 'The webhook, with its secret.', type: NotificationWebhookItem },
-    errors: [400, 403, 'limit_reached', 413, 415],
+    errors: [400, 403, 'limit_reached'],
   })
   async createNotificationWebhook(
     @CurrentCaller() caller: Caller,
@@ -69,9 +68,7 @@ export class NotificationWebhooksController {
   @Operation({
     id: 'getNotificationWebhook',
     summary: 'Get a notification webhook',
-    tag: TAG,
     success: { status: 200, description: 'The webhook.', type: NotificationWebhookItem },
-    errors: [400, 403, 404],
   })
   async getNotificationWebhook(
     @CurrentCaller() caller: Caller,
@@ -87,10 +84,8 @@ export class NotificationWebhooksController {
     id: 'updateNotificationWebhook',
     summary: 'Update a notification webhook',
     description: 'Omitted fields keep their values. Disabling drops the pending messages.',
-    tag: TAG,
     request: { value: { events: ['run.failed'] } },
     success: { status: 200, description: 'The updated webhook.', type: NotificationWebhookItem },
-    errors: [400, 403, 404, 413, 415],
   })
   async updateNotificationWebhook(
     @CurrentCaller() caller: Caller,
@@ -113,9 +108,7 @@ export class NotificationWebhooksController {
     id: 'deleteNotificationWebhook',
     summary: 'Delete a notification webhook',
     description: 'Also deletes its deliveries; pending messages are not sent.',
-    tag: TAG,
     success: { status: 204, description: 'Deleted.' },
-    errors: [400, 403, 404],
   })
   async deleteNotificationWebhook(
     @CurrentCaller() caller: Caller,
@@ -131,9 +124,7 @@ export class NotificationWebhooksController {
     summary: 'List notification deliveries',
     description:
       'Newest first, with every attempt. Finished deliveries are kept for a limited time (`NOTIFY_LOG_RETENTION`).',
-    tag: TAG,
     success: { status: 200, description: 'A page of deliveries.', type: ListNotificationDeliveriesResponse },
-    errors: [400, 403, 404],
   })
   async listNotificationDeliveries(
     @CurrentCaller() caller: Caller,
@@ -156,7 +147,6 @@ export class NotificationWebhooksController {
     summary: 'Test a notification webhook',
     description:
       'Sends a message of type `webhook.test`, also to a disabled webhook, with one attempt. The result is in its deliveries.',
-    tag: TAG,
     success: { status: 202, description: 'The delivery; it is sent asynchronously.', type: NotificationDelivery },
     errors: [400, 403, 404, 409],
   })
@@ -174,9 +164,7 @@ export class NotificationWebhooksController {
     summary: 'Rotate a notification webhook secret',
     description:
       'The secret is returned only once. For 24 hours messages carry a second signature, with the previous secret.',
-    tag: TAG,
     success: { status: 200, description: 'The webhook, with its new secret.', type: NotificationWebhookItem },
-    errors: [400, 403, 404],
   })
   async rotateNotificationWebhookSecret(
     @CurrentCaller() caller: Caller,

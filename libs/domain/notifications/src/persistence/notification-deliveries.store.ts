@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Database, type Queryable, type Statement } from '#platform/persistence';
+import { Database, type Queryable, statement } from '#platform/persistence';
 import type {
   AttemptRecord,
   ClaimedNotification,
@@ -13,9 +13,8 @@ const COLUMNS = `id, message_id AS "messageId", run_id AS "runId", type, status,
 /** The fair shares of the webhooks are computed among this number of due messages. */
 const WINDOW = 1000;
 
-const CLAIM: Statement = {
-  name: 'notifications.claim',
-  text: `WITH oldest AS (
+const CLAIM = statement('notifications.claim')`
+  WITH oldest AS (
   SELECT id, webhook_uid, next_attempt_at FROM notification_deliveries
    WHERE status = 'pending' AND next_attempt_at <= headrace.now() AND webhook_uid <> ALL($3::text[])
    ORDER BY next_attempt_at LIMIT ${WINDOW}
@@ -33,16 +32,13 @@ UPDATE notification_deliveries d
   FROM mine, notification_webhooks w WHERE d.id = mine.id AND w.uid = d.webhook_uid
 RETURNING d.id, d.message_id AS "messageId", d.attempts AS attempt, d.type, d.data, d.created_at AS "createdAt",
   d.webhook_uid AS "webhookUid", w.url, w.enabled,
-  array_remove(ARRAY[w.secret, CASE WHEN w.previous_secret_until > headrace.now() THEN w.previous_secret END], NULL) AS secrets`,
-};
+  array_remove(ARRAY[w.secret, CASE WHEN w.previous_secret_until > headrace.now() THEN w.previous_secret END], NULL) AS secrets`;
 
-const FINISH: Statement = {
-  name: 'notifications.finish',
-  text: `UPDATE notification_deliveries SET status = $3, log = log || $4::jsonb,
+const FINISH = statement('notifications.finish')`
+  UPDATE notification_deliveries SET status = $3, log = log || $4::jsonb,
     next_attempt_at = CASE WHEN $3 = 'pending' THEN headrace.now() + $5 * interval '1 millisecond' END,
     finished_at = CASE WHEN $3 <> 'pending' THEN headrace.now() END
-  WHERE id = $1 AND attempts = $2 AND status IN ('pending','dropped') RETURNING 1`,
-};
+  WHERE id = $1 AND attempts = $2 AND status IN ('pending','dropped') RETURNING 1`;
 
 export interface RunNotice {
   readonly type: NotificationEvent;
@@ -59,9 +55,8 @@ const time = (column: string): string => `to_char(${column} AT TIME ZONE 'UTC', 
  * name, and not a second time as `run.state_changed`. KEY SHARE omits a webhook that is being deleted; the foreign key
  * alone would fail the transaction, and with it the state change of the run.
  */
-const INSERT: Statement = {
-  name: 'notifications.insert',
-  text: `INSERT INTO notification_deliveries (webhook_uid, run_id, type, data, next_attempt_at)
+const INSERT = statement('notifications.insert')`
+  INSERT INTO notification_deliveries (webhook_uid, run_id, type, data, next_attempt_at)
 SELECT w.uid, r.id, CASE WHEN notice.type = ANY(w.events) THEN notice.type ELSE '${ANY_CHANGE}' END,
   jsonb_strip_nulls(jsonb_build_object(
     'run_id', r.id, 'state', notice.state, 'title', r.title,
@@ -81,8 +76,7 @@ SELECT w.uid, r.id, CASE WHEN notice.type = ANY(w.events) THEN notice.type ELSE 
 WHERE r.id = $1 AND w.enabled
 ORDER BY notice.place
 FOR KEY SHARE OF w
-RETURNING 1`,
-};
+RETURNING 1`;
 
 @Injectable()
 export class NotificationDeliveriesStore {

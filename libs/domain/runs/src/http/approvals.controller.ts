@@ -1,4 +1,5 @@
 import { Body, Controller, Get, Param, Post, Query } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
 import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
 import { invalidCursor, Operation, pageInfo, pathId, ProblemError } from '#platform/http';
 import { ApprovalInbox } from '../application/approval-inbox.js';
@@ -12,6 +13,7 @@ import { RunPresenter } from './run-presenter.js';
 const RUN_ID = pathId('uuid');
 const DEFAULT_LIMIT = 20;
 
+@ApiTags('Approvals')
 @Controller('agent')
 export class ApprovalsController {
   constructor(
@@ -26,7 +28,6 @@ export class ApprovalsController {
   @Operation({
     id: 'listApprovals',
     summary: 'List permission requests of all runs',
-    tag: 'Approvals',
     errors: [400, 403],
     team: true,
     description: 'With `state=pending` those that can be answered now: an inbox.',
@@ -47,8 +48,6 @@ export class ApprovalsController {
   @Operation({
     id: 'listRunApprovals',
     summary: 'List permission requests of a run',
-    tag: 'Approvals',
-    errors: [400, 403, 404],
     description:
       'All of the run, over all its executions. `rules` are the answers `allow_always`: what is the same is allowed for the rest of the run, without another question.',
     success: { status: 200, description: 'Pending and decided requests, oldest first.', type: ListApprovalsResponse },
@@ -64,8 +63,7 @@ export class ApprovalsController {
   @Operation({
     id: 'decideRunApproval',
     summary: 'Decide a permission request',
-    tag: 'Approvals',
-    errors: [400, 403, 404, 409, 413, 415],
+    errors: [400, 403, 404, 409],
     description:
       'The first answer counts; every later one is a 409. `allow_always` also answers what else waits in the run and is the same.',
     request: { value: { decision: 'allow' } },

@@ -1,5 +1,5 @@
 import { Controller, Get, Param, Query, Res } from '@nestjs/common';
-import { ApiExtraModels } from '@nestjs/swagger';
+import { ApiExtraModels, ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
 import { Operation, pathId, ProblemError, rejectionProblem } from '#platform/http';
@@ -18,6 +18,7 @@ import { invalidParameter } from './problems.js';
 const ARTIFACT_UID = pathId('uid');
 
 @ApiExtraModels(...ARTIFACT_CLASSES)
+@ApiTags('Artifacts')
 @Controller('agent')
 export class ArtifactsController {
   constructor(private readonly artifacts: ArtifactsService) {}
@@ -27,8 +28,6 @@ export class ArtifactsController {
   @Operation({
     id: 'getArtifact',
     summary: 'Get an artifact',
-    tag: 'Artifacts',
-    errors: [400, 403, 404],
     description: 'A plan comes with its text, a file or screenshot with a link that works for a limited time.',
     success: { status: 200, description: 'The artifact.', schema: ARTIFACT_SCHEMA },
   })
@@ -50,8 +49,6 @@ export class ArtifactsController {
   @Operation({
     id: 'downloadArtifact',
     summary: 'Download an artifact',
-    tag: 'Artifacts',
-    errors: [400, 403, 404],
     description: 'For plans, screenshots and files. A pull request or an external reference has no content: 404.',
     success: {
       status: 302,
@@ -77,7 +74,6 @@ export class ArtifactsController {
   @Operation({
     id: 'getRunByExternalReferenceURL',
     summary: 'Get a run by an external reference',
-    tag: 'Artifacts',
     errors: [400, 404],
     description:
       'Looks for EXTERNAL_REFERENCE and PULL_REQUEST artifacts with this address. A run that the caller may not see is answered like none at all.',

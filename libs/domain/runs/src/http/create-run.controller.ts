@@ -1,4 +1,5 @@
 import { applyDecorators, Body, Controller, Headers, Post, Res } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
 import { BodyLimit, MIB, Operation } from '#platform/http';
@@ -18,6 +19,7 @@ const DEPRECATED_SINCE = '@1767225600';
 const CreatesRun = (): MethodDecorator =>
   applyDecorators(BodyLimit(20 * MIB), Authorize('runs:write', 'run'), IdempotencyKeyHeader());
 
+@ApiTags('Runs')
 @Controller('agent')
 export class CreateRunController {
   constructor(private readonly createRun: CreateRun) {}
@@ -27,7 +29,6 @@ export class CreateRunController {
   @Operation({
     id: 'createRun',
     summary: 'Create a run',
-    tag: 'Runs',
     team: true,
     request: RUN_EXAMPLE,
     success: SUCCESS,
@@ -48,7 +49,6 @@ export class CreateRunController {
   @Operation({
     id: 'runAgent',
     summary: 'Create a run (deprecated)',
-    tag: 'Runs',
     team: true,
     deprecated: true,
     request: RUN_EXAMPLE,
@@ -72,7 +72,6 @@ export class CreateRunController {
   @Operation({
     id: 'registerExternalRun',
     summary: 'Register an external run',
-    tag: 'Runs',
     team: true,
     request: RUN_EXAMPLE,
     success: {

@@ -1,4 +1,5 @@
 import { Body, Controller, Get, Param, Post, Query, Res } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { Transcripts } from '#execution/executions';
 import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
@@ -20,6 +21,7 @@ const RUN_ID = pathId('uuid');
 const DEFAULT_LIMIT = 20;
 const RETRY_SECONDS = 5;
 
+@ApiTags('Runs')
 @Controller('agent/runs')
 export class RunsController {
   constructor(
@@ -39,7 +41,6 @@ export class RunsController {
     summary: 'List runs',
     description:
       'A page has at most `limit` runs, and fewer when they are large (8 MiB of configuration, artifacts and prompts); `has_next_page` tells whether more follow.',
-    tag: 'Runs',
     team: true,
     errors: [400, 403, 'feature_not_available'],
     success: { status: 200, description: 'One page of the runs that the caller may see.', type: ListRunsResponse },
@@ -66,8 +67,6 @@ export class RunsController {
   @Operation({
     id: 'getRun',
     summary: 'Get a run',
-    tag: 'Runs',
-    errors: [400, 403, 404],
     success: { status: 200, description: 'The run.', type: RunItem },
   })
   async get(@CurrentCaller() caller: Caller, @Param('runId', RUN_ID) runId: string): Promise<RunItem> {
@@ -79,7 +78,6 @@ export class RunsController {
   @Operation({
     id: 'cancelRun',
     summary: 'Cancel a run',
-    tag: 'Runs',
     errors: [400, 403, 404, 409, 422],
     description:
       'Cancels a run that is queued, claimed, in progress or blocked. The agent and everything it started is gone within seconds.',
@@ -119,8 +117,7 @@ export class RunsController {
   @Operation({
     id: 'submitRunFollowup',
     summary: 'Create a follow-up',
-    tag: 'Runs',
-    errors: [400, 403, 404, 409, 413, 415],
+    errors: [400, 403, 404, 409],
     description:
       'Accepts a message; its destination depends on the run’s state and is returned in `outcome`. Read the run to follow its progress.',
     request: { value: { message: 'Add a test, too.' } },
@@ -159,8 +156,6 @@ export class RunsController {
   @Operation({
     id: 'listHandoffAttachments',
     summary: 'List attachments of a run',
-    tag: 'Runs',
-    errors: [400, 403, 404],
     success: {
       status: 200,
       description: 'In the order of the request that created the run.',
@@ -186,8 +181,6 @@ export class RunsController {
   @Operation({
     id: 'getRunTimeline',
     summary: 'Get the timeline of a run',
-    tag: 'Runs',
-    errors: [400, 403, 404],
     success: { status: 200, description: 'Set-up and lifecycle events, oldest first.', type: GetRunTimelineResponse },
   })
   async timeline(
@@ -207,8 +200,6 @@ export class RunsController {
   @Operation({
     id: 'getRunTranscript',
     summary: 'Download the transcript of a run',
-    tag: 'Runs',
-    errors: [400, 403, 404],
     success: {
       status: 302,
       description: 'The transcript (JSON lines) is at `Location`, for a limited time.',

@@ -1,4 +1,5 @@
 import { Body, Controller, Delete, Get, Param, Post, Put } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
 import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
 import { BodyLimit, invalidInput, MIB, Operation, pathId, ProblemError, rejectionProblem } from '#platform/http';
 import { prefixIssues, type Rejection } from '#platform/kernel';
@@ -21,12 +22,12 @@ import {
 } from './schedule.dto.js';
 import { SchedulePresenter } from './schedule-presenter.js';
 
-const TAG = 'Schedules';
 const BODY_LIMIT = 4 * MIB;
 const ScheduleId = (): ParameterDecorator => Param('scheduleId', pathId('uid'));
 
 const UPDATED = { status: 200, description: 'The updated schedule.', type: ScheduledAgentItem };
 
+@ApiTags('Schedules')
 @Controller('agent/schedules')
 export class SchedulesController {
   constructor(
@@ -42,13 +43,12 @@ export class SchedulesController {
     summary: 'Create a schedule',
     description:
       'Each due time of an enabled schedule starts one run. A cron expression that is invalid or never due is rejected with 400. A reference in `agent_config` that does not exist, or is not accessible, is rejected with 403. 403 `feature_not_available`: schedules are disabled for the team. A team or a user can have at most 1,000 schedules.',
-    tag: TAG,
     team: true,
     request: {
       value: { name: 'nightly', cron_schedule: '0 3 * * *', prompt: 'Update the dependencies.', enabled: true },
     },
     success: { status: 201, description: 'The schedule.', type: ScheduledAgentItem },
-    errors: [400, 403, 'feature_not_available', 'limit_reached', 413, 415],
+    errors: [400, 403, 'feature_not_available', 'limit_reached'],
   })
   async createScheduledAgent(
     @CurrentCaller() caller: Caller,
@@ -65,7 +65,6 @@ export class SchedulesController {
     summary: 'List schedules',
     description:
       'The caller’s own schedules and those of the team, alphabetically by name; without the team header, those of all teams of the caller. `prompt` contains the first 2,048 characters.',
-    tag: TAG,
     team: true,
     success: { status: 200, description: 'The schedules.', type: ListScheduledAgentsResponse },
     errors: [403],
@@ -79,9 +78,7 @@ export class SchedulesController {
   @Operation({
     id: 'getScheduledAgent',
     summary: 'Get a schedule',
-    tag: TAG,
     success: { status: 200, description: 'The schedule.', type: ScheduledAgentItem },
-    errors: [400, 403, 404],
   })
   async getScheduledAgent(@CurrentCaller() caller: Caller, @ScheduleId() uid: string): Promise<ScheduledAgentItem> {
     return this.presenter.one(caller, unwrap(await this.schedules.get(caller, uid)));
@@ -95,12 +92,11 @@ export class SchedulesController {
     summary: 'Update a schedule',
     description:
       'Replaces all fields: an absent field gets its default, and absent `metadata` is cleared. An absent `agent_config` is kept; null clears it. The response of a GET can be sent back: `***` keeps a value of `env` or `headers` as long as the command or URL of the server stays the same. Runs that the schedule has started do not change. The caller becomes the creator of its future runs.',
-    tag: TAG,
     request: {
       value: { name: 'nightly', cron_schedule: '30 3 * * *', prompt: 'Update the dependencies.', enabled: true },
     },
     success: UPDATED,
-    errors: [400, 403, 'feature_not_available', 404, 413, 415],
+    errors: [400, 403, 'feature_not_available', 404],
   })
   async updateScheduledAgent(
     @CurrentCaller() caller: Caller,
@@ -117,9 +113,7 @@ export class SchedulesController {
     id: 'deleteScheduledAgent',
     summary: 'Delete a schedule',
     description: 'From the response on it starts no runs. Runs that it has started continue.',
-    tag: TAG,
     success: { status: 200, description: 'Deleted.', type: DeleteScheduledAgentResponse },
-    errors: [400, 403, 404],
   })
   async deleteScheduledAgent(
     @CurrentCaller() caller: Caller,
@@ -135,9 +129,7 @@ export class SchedulesController {
     id: 'pauseScheduledAgent',
     summary: 'Pause a schedule',
     description: 'From the response on it starts no runs until it is resumed. A paused schedule stays paused.',
-    tag: TAG,
     success: UPDATED,
-    errors: [400, 403, 404],
   })
   async pauseScheduledAgent(@CurrentCaller() caller: Caller, @ScheduleId() uid: string): Promise<ScheduledAgentItem> {
     return this.presenter.one(caller, unwrap(await this.schedules.pause(caller, uid)));
@@ -150,7 +142,6 @@ export class SchedulesController {
     summary: 'Resume a schedule',
     description:
       'It starts runs from its next due time on; due times during the pause are not repeated. An enabled schedule stays enabled.',
-    tag: TAG,
     success: UPDATED,
     errors: [400, 403, 'feature_not_available', 404],
   })
@@ -165,7 +156,6 @@ export class SchedulesController {
     summary: 'Start a run of a schedule',
     description:
       'Starts one run as at a due time, with the caller as its creator, also of a paused schedule. Due times and the overlap policy do not matter. 400: the schedule as it is saved cannot start a run.',
-    tag: TAG,
     success: { status: 200, description: 'The run is queued.', type: RunAgentResponse },
     errors: [400, 403, 'feature_not_available', 404],
   })

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Database, type Queryable, type Statement } from '#platform/persistence';
+import { Database, type Queryable, statement } from '#platform/persistence';
 
 /** The result of a due time. */
 export type FiringRecord = { readonly uid: string; readonly dueAt: Date } & (
@@ -13,9 +13,8 @@ export type FiringRecord = { readonly uid: string; readonly dueAt: Date } & (
 );
 
 /** Records firings, and updates their schedules. `$7`: consecutive refusals after which a schedule is paused. */
-const RECORD: Statement = {
-  name: 'schedules.record-firings',
-  text: `WITH f AS MATERIALIZED (
+const RECORD = statement('schedules.record-firings')`
+  WITH f AS MATERIALIZED (
     SELECT * FROM unnest($1::text[], $2::timestamptz[], $3::text[], $4::uuid[], $5::timestamptz[], $6::text[])
       AS f (uid, due_at, outcome, run_id, missed_through, detail)
   ), noted AS (
@@ -28,15 +27,12 @@ const RECORD: Statement = {
     enabled = s.enabled AND NOT (last.outcome = 'refused' AND s.failures + 1 >= $7),
     paused_reason = CASE WHEN s.enabled AND last.outcome = 'refused' AND s.failures + 1 >= $7
       THEN 'Paused after ' || s.failures + 1 || ' due times in a row that could start no run: ' || last.detail ELSE s.paused_reason END
-  FROM last WHERE s.uid = last.uid RETURNING s.uid, s.enabled`,
-};
+  FROM last WHERE s.uid = last.uid RETURNING s.uid, s.enabled`;
 /** Records that one statement deletes at most. */
 export const PRUNE_BATCH_SIZE = 10_000;
-const PRUNE: Statement = {
-  name: 'schedules.prune-firings',
-  text: `DELETE FROM schedule_firings WHERE ctid = ANY (ARRAY(
-    SELECT ctid FROM schedule_firings WHERE fired_at < headrace.now() - interval '30 days' LIMIT ${PRUNE_BATCH_SIZE})) RETURNING 1`,
-};
+const PRUNE = statement('schedules.prune-firings')`
+  DELETE FROM schedule_firings WHERE ctid = ANY (ARRAY(
+    SELECT ctid FROM schedule_firings WHERE fired_at < headrace.now() - interval '30 days' LIMIT ${PRUNE_BATCH_SIZE})) RETURNING 1`;
 
 @Injectable()
 export class ScheduleFiringsStore {

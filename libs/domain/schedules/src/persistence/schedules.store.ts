@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Database, type Queryable, type Statement } from '#platform/persistence';
+import { Database, type Queryable, statement } from '#platform/persistence';
 import { agentConfigColumn, type PrincipalRef, type RunOwner } from '#domain/runs';
 import { LISTED_PROMPT_CHARACTERS, type Schedule, type ScheduleFields, secretsOf } from '../domain/schedule.js';
 
@@ -18,43 +18,29 @@ const columns = (prompt: string): string =>
   s.created_at AS "createdAt", s.updated_at AS "updatedAt", s.last_ran_at AS "lastRanAt", s.last_run_id AS "lastRunId",
   s.last_spawn_error AS "lastSpawnError", s.failures, t.due_at AS "nextDueAt"`;
 const FROM = `FROM schedules s LEFT JOIN timers t ON t.kind = '${SCHEDULE_TIMER}' AND t.key = s.uid`;
-const FIND: Statement = {
-  name: 'schedules.find',
-  text: `SELECT ${columns('s.prompt')} ${FROM} WHERE s.uid = ANY($1::text[])`,
-};
+const FIND = statement('schedules.find')`
+  SELECT ${columns('s.prompt')} ${FROM} WHERE s.uid = ANY($1::text[])`;
 const LISTED = columns(`left(s.prompt, ${LISTED_PROMPT_CHARACTERS})`);
-const LIST: Statement = {
-  name: 'schedules.list',
-  text: `SELECT * FROM (
+const LIST = statement('schedules.list')`
+  SELECT * FROM (
     SELECT ${LISTED} ${FROM} WHERE s.team_uid = ANY($1::text[])
-    UNION ALL SELECT ${LISTED} ${FROM} WHERE s.owner_user_uid = $2) visible ORDER BY lower(name), name, uid`,
-};
-const INSERT: Statement = {
-  name: 'schedules.insert',
-  text: `INSERT INTO schedules (uid, team_uid, owner_user_uid, creator_type, creator_uid, editor_type, editor_uid, name, cron,
+    UNION ALL SELECT ${LISTED} ${FROM} WHERE s.owner_user_uid = $2) visible ORDER BY lower(name), name, uid`;
+const INSERT = statement('schedules.insert')`
+  INSERT INTO schedules (uid, team_uid, owner_user_uid, creator_type, creator_uid, editor_type, editor_uid, name, cron,
     timezone, prompt, enabled, agent_config, agent_identity_uid, mode, metadata, overlap_policy, jitter_seconds)
-  VALUES ($1, $2, $3, $4, $5, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`,
-};
-const UPDATE: Statement = {
-  name: 'schedules.update',
-  text: `UPDATE schedules SET editor_type = $2, editor_uid = $3, name = $4, cron = $5, timezone = $6, prompt = $7, enabled = $8,
+  VALUES ($1, $2, $3, $4, $5, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`;
+const UPDATE = statement('schedules.update')`
+  UPDATE schedules SET editor_type = $2, editor_uid = $3, name = $4, cron = $5, timezone = $6, prompt = $7, enabled = $8,
     agent_config = $9, agent_identity_uid = $10, mode = $11, metadata = $12, overlap_policy = $13, jitter_seconds = $14,
     paused_reason = NULL, failures = CASE WHEN $8 THEN 0 ELSE failures END, updated_at = headrace.now()
-  WHERE uid = $1`,
-};
+  WHERE uid = $1`;
 /** Serializes the changes of one schedule. Not by its row: a firing locks it after the timer's row, a change before it. */
-const LOCK: Statement = {
-  name: 'schedules.lock',
-  text: `SELECT pg_advisory_xact_lock(hashtextextended('schedule/' || $1, 0))`,
-};
-const NOTE_ERRORS: Statement = {
-  name: 'schedules.note-spawn-errors',
-  text: `UPDATE schedules s SET last_spawn_error = e.reason FROM unnest($1::text[], $2::text[]) AS e (uid, reason) WHERE s.uid = e.uid`,
-};
-const NOTE_SUCCESS: Statement = {
-  name: 'schedules.note-success',
-  text: `UPDATE schedules s SET last_ran_at = headrace.now() FROM runs r WHERE r.id = $1 AND s.uid = r.schedule->>'schedule_id'`,
-};
+const LOCK = statement('schedules.lock')`
+  SELECT pg_advisory_xact_lock(hashtextextended('schedule/' || $1, 0))`;
+const NOTE_ERRORS = statement('schedules.note-spawn-errors')`
+  UPDATE schedules s SET last_spawn_error = e.reason FROM unnest($1::text[], $2::text[]) AS e (uid, reason) WHERE s.uid = e.uid`;
+const NOTE_SUCCESS = statement('schedules.note-success')`
+  UPDATE schedules s SET last_ran_at = headrace.now() FROM runs r WHERE r.id = $1 AND s.uid = r.schedule->>'schedule_id'`;
 
 @Injectable()
 export class SchedulesStore {

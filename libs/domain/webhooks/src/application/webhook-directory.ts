@@ -1,20 +1,16 @@
 import { Injectable } from '@nestjs/common';
 import { isUuid } from '#platform/kernel';
-import type { Queryable, Statement } from '#platform/persistence';
+import { type Queryable, statement } from '#platform/persistence';
 import { ACCEPTED_COLUMNS } from '../persistence/evaluations.store.js';
 import type { AcceptedDelivery } from './delivery-evaluator.js';
 
-const LIVE: Statement = {
-  name: 'webhooks.find-live',
-  text: `SELECT uid FROM webhooks WHERE factory_uid = $1 AND uid = ANY($2::text[]) AND deleted_at IS NULL`,
-};
+const LIVE = statement('webhooks.find-live')`
+  SELECT uid FROM webhooks WHERE factory_uid = $1 AND uid = ANY($2::text[]) AND deleted_at IS NULL`;
 
-const ACCEPTED: Statement = {
-  name: 'webhooks.find-accepted',
-  text: `SELECT ${ACCEPTED_COLUMNS}
+const ACCEPTED = statement('webhooks.find-accepted')`
+  SELECT ${ACCEPTED_COLUMNS}
   FROM webhooks w JOIN webhook_deliveries d ON d.webhook_id = w.id
- WHERE w.factory_uid = $1 AND w.deleted_at IS NULL AND d.id = $2 AND d.outcome = 'A' AND d.body IS NOT NULL`,
-};
+ WHERE w.factory_uid = $1 AND w.deleted_at IS NULL AND d.id = $2 AND d.outcome = 'A' AND d.body IS NOT NULL`;
 
 /** Lookups of webhooks and deliveries for other libraries, in their transactions. */
 @Injectable()

@@ -1,4 +1,5 @@
 import { Controller, Get, Param, Post, Query } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
 import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
 import { Operation, pageInfo, pathId, unwrap } from '#platform/http';
 import { DeliveriesService } from '../application/deliveries.service.js';
@@ -10,9 +11,9 @@ import {
 } from './delivery.dto.js';
 import { presentDelivery, WEBHOOK_DELIVERY } from './webhook-presenter.js';
 
-const TAG = 'Webhooks';
 const DEFAULT_LIMIT = 20;
 
+@ApiTags('Webhooks')
 @Controller('factories/:factoryUid/webhooks/:uid/deliveries')
 export class DeliveriesController {
   constructor(private readonly deliveries: DeliveriesService) {}
@@ -24,9 +25,7 @@ export class DeliveriesController {
     summary: 'List webhook deliveries',
     description:
       'Newest first. Requests that were answered with 404 or 429 are not logged. At least the latest 50 deliveries, the latest 50 accepted ones and those of the last 7 days are kept (`WEBHOOK_LOG_MIN_ENTRIES`, `WEBHOOK_LOG_RETENTION`).',
-    tag: TAG,
     success: { status: 200, description: 'A page of deliveries.', type: ListWebhookDeliveriesResponse },
-    errors: [400, 403, 404],
   })
   async listWebhookDeliveries(
     @CurrentCaller() caller: Caller,
@@ -46,9 +45,7 @@ export class DeliveriesController {
     id: 'getWebhookDelivery',
     summary: 'Get a webhook delivery',
     description: 'With the payload of an accepted delivery.',
-    tag: TAG,
     success: { status: 200, description: 'The delivery.', type: WebhookDeliveryWithPayload },
-    errors: [400, 403, 404],
   })
   async getWebhookDelivery(
     @CurrentCaller() caller: Caller,
@@ -68,7 +65,6 @@ export class DeliveriesController {
     summary: 'Redeliver a webhook delivery',
     description:
       'Evaluates the payload of an accepted delivery again, as a new delivery with a new identity: automations that match start new runs. At most 60 per minute and webhook, independent of the rate limit of the sender. Not while the webhook is disabled.',
-    tag: TAG,
     success: {
       status: 202,
       description: 'The new delivery; it is evaluated asynchronously.',

@@ -1,5 +1,5 @@
 import { Body, Controller, Delete, Get, Param, Patch, Post } from '@nestjs/common';
-import { ApiBody } from '@nestjs/swagger';
+import { ApiBody, ApiTags } from '@nestjs/swagger';
 import { Authenticated, Authorize, type Caller, CurrentCaller } from '#platform/auth';
 import { FactoriesService, type Factory, managedFactory } from '#domain/factories';
 import { Operation, pathId, unwrap } from '#platform/http';
@@ -15,8 +15,7 @@ import {
 } from './webhook.dto.js';
 import { WEBHOOK, WebhookPresenter } from './webhook-presenter.js';
 
-const TAG = 'Webhooks';
-
+@ApiTags('Webhooks')
 @Controller('factories/:factoryUid/webhooks')
 export class WebhooksController {
   constructor(
@@ -31,9 +30,7 @@ export class WebhooksController {
     id: 'listWebhooks',
     summary: 'List webhooks of a factory',
     description: 'By name.',
-    tag: TAG,
     success: { status: 200, description: 'The webhooks.', type: ListWebhooksResponse },
-    errors: [400, 403, 404],
   })
   async listWebhooks(
     @CurrentCaller() caller: Caller,
@@ -50,10 +47,9 @@ export class WebhooksController {
     summary: 'Create a webhook',
     description:
       'The secret is returned only once. In `signature` mode without a secret, `standard_webhooks` gets a generated one; for a sender whose handshake brings the secret, the webhook waits (`secret_pending`); every other webhook is disabled until rotate-secret supplies the secret of the sender. A factory has at most 20 webhooks.',
-    tag: TAG,
     request: { value: { name: 'deploys' } },
     success: { status: 201, description: 'The webhook, with its secret.', type: WebhookItem },
-    errors: [400, 403, 'limit_reached', 404, 413, 415],
+    errors: [400, 403, 'limit_reached', 404],
   })
   async createWebhook(
     @CurrentCaller() caller: Caller,
@@ -78,9 +74,7 @@ export class WebhooksController {
   @Operation({
     id: 'getWebhook',
     summary: 'Get a webhook',
-    tag: TAG,
     success: { status: 200, description: 'The webhook.', type: WebhookItem },
-    errors: [400, 403, 404],
   })
   async getWebhook(
     @CurrentCaller() caller: Caller,
@@ -98,10 +92,9 @@ export class WebhooksController {
     id: 'updateWebhook',
     summary: 'Update a webhook',
     description: 'Omitted fields keep their values. The name of a webhook from a definition cannot be changed here.',
-    tag: TAG,
     request: { value: { name: 'releases' } },
     success: { status: 200, description: 'The updated webhook.', type: WebhookItem },
-    errors: [400, 403, 404, 413, 415, 422],
+    errors: [400, 403, 404, 422],
   })
   async updateWebhook(
     @CurrentCaller() caller: Caller,
@@ -125,10 +118,9 @@ export class WebhooksController {
     summary: 'Rotate a webhook secret',
     description:
       'The secret is returned only once; the previous one is rejected immediately. It is stored in the managed secret, so that other webhooks that use the managed secret follow. A webhook without a secret is enabled by it, unless it was created disabled. While `secret_pending`, a request without a secret confirms the one that the handshake has brought. For a webhook from a definition, change the managed secret and apply the definition.',
-    tag: TAG,
     request: { value: {} },
     success: { status: 200, description: 'The webhook, with its new secret.', type: WebhookItem },
-    errors: [400, 403, 404, 413, 415, 422],
+    errors: [400, 403, 404, 422],
   })
   async rotateWebhookSecret(
     @CurrentCaller() caller: Caller,
@@ -148,9 +140,7 @@ export class WebhooksController {
     summary: 'Delete a webhook',
     description:
       'Senders get 404 immediately. Automations that select the webhook are kept, and it does not start them any longer.',
-    tag: TAG,
     success: { status: 204, description: 'Deleted.' },
-    errors: [400, 403, 404],
   })
   async deleteWebhook(
     @CurrentCaller() caller: Caller,
@@ -165,6 +155,7 @@ export class WebhooksController {
   }
 }
 
+@ApiTags('Webhooks')
 @Controller('webhook-signature-schemes')
 export class SignatureSchemesController {
   constructor(private readonly schemes: SignatureSchemes) {}
@@ -175,7 +166,6 @@ export class SignatureSchemesController {
     id: 'listWebhookSignatureSchemes',
     summary: 'List signature schemes',
     description: 'For every caller with a token.',
-    tag: TAG,
     success: { status: 200, description: 'The signature schemes.', type: ListSignatureSchemesResponse },
     errors: [403],
   })

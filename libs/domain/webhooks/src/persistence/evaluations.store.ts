@@ -1,6 +1,6 @@
 import type { AcceptedDelivery } from '../application/delivery-evaluator.js';
 import { Injectable } from '@nestjs/common';
-import { Database, type Statement } from '#platform/persistence';
+import { Database, statement } from '#platform/persistence';
 import { EVALUATION_LEASES_MS, type EvaluationTries } from '../domain/evaluation-retry.js';
 import type { WaitingWebhook, WebhookShare } from '../domain/fair-shares.js';
 
@@ -30,26 +30,23 @@ export interface EvaluationRecord {
 const DUE = `outcome = 'A' AND evaluated_at IS NULL AND evaluate_at <= headrace.now()`;
 
 /** A loose index scan from webhook to webhook, independent of the number of deliveries of each. */
-const WALK: Statement = {
-  name: 'webhooks.walk-unevaluated',
-  text: `WITH RECURSIVE walk AS (
+const WALK = statement('webhooks.walk-unevaluated')`
+  WITH RECURSIVE walk AS (
   (SELECT webhook_id FROM webhook_deliveries WHERE ${DUE} AND webhook_id > $1 ORDER BY webhook_id LIMIT 1)
   UNION ALL
   SELECT next.webhook_id FROM walk CROSS JOIN LATERAL (
     SELECT d.webhook_id FROM webhook_deliveries d WHERE ${DUE} AND d.webhook_id > walk.webhook_id
      ORDER BY d.webhook_id LIMIT 1) next
 ) SELECT walk.webhook_id AS "webhookId", w.factory_uid AS "factoryUid" FROM (SELECT webhook_id FROM walk LIMIT $2) walk
-  JOIN webhooks w ON w.id = walk.webhook_id ORDER BY walk.webhook_id`,
-};
+  JOIN webhooks w ON w.id = walk.webhook_id ORDER BY walk.webhook_id`;
 
 /**
  * Claims deliveries and counts the attempt in one statement. A delivery whose last attempt was lost is claimed alone, so
  * that a delivery that ends the process affects no other one. By ctid, because a plan without statistics would read the
  * whole table. Without synchronous commit: a claim that PostgreSQL loses in a crash does not have to count.
  */
-const CLAIM: Statement = {
-  name: 'webhooks.claim-unevaluated',
-  text: `WITH unhurried AS MATERIALIZED (
+const CLAIM = statement('webhooks.claim-unevaluated')`
+  WITH unhurried AS MATERIALIZED (
   SELECT set_config('synchronous_commit', 'off', true)
 ), candidate AS MATERIALIZED (
   SELECT d.* FROM unhurried CROSS JOIN unnest($1::bigint[], $2::int[]) AS turn (webhook_id, share) CROSS JOIN LATERAL (
@@ -65,13 +62,11 @@ UPDATE webhook_deliveries d
   FROM webhooks w
  WHERE d.ctid = ANY (ARRAY(SELECT place FROM picked)) AND w.id = d.webhook_id
 RETURNING ${ACCEPTED_COLUMNS}, d.webhook_id AS "webhookId",
-  json_build_object('failures', d.evaluation_attempts, 'losses', d.evaluation_losses - 1) AS tries`,
-};
+  json_build_object('failures', d.evaluation_attempts, 'losses', d.evaluation_losses - 1) AS tries`;
 
 /** Only while the claim is valid: after its lease has expired, another process records the result. */
-const RECORD: Statement = {
-  name: 'webhooks.record-evaluations',
-  text: `UPDATE webhook_deliveries d
+const RECORD = statement('webhooks.record-evaluations')`
+  UPDATE webhook_deliveries d
    SET evaluated_at = CASE WHEN r.results IS NOT NULL THEN headrace.now() END,
        results = r.results::jsonb, evaluation_error = r.error,
        evaluation_attempts = d.evaluation_attempts + r.attempts, evaluation_losses = r.losses,
@@ -79,8 +74,7 @@ const RECORD: Statement = {
   FROM unnest($1::bigint[], $2::uuid[], $3::text[], $4::text[], $5::int[], $6::float8[], $7::int[], $8::int[])
     AS r (webhook_id, id, results, error, attempts, wait_ms, losses, failures)
  WHERE d.webhook_id = r.webhook_id AND d.id = r.id AND d.evaluated_at IS NULL
-   AND d.evaluation_losses = r.losses + 1 AND d.evaluation_attempts = r.failures`,
-};
+   AND d.evaluation_losses = r.losses + 1 AND d.evaluation_attempts = r.failures`;
 
 @Injectable()
 export class EvaluationsStore {

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Settings } from '#platform/config';
-import { Database, type Statement, writtenRow } from '#platform/persistence';
+import { Database, statement, writtenRow } from '#platform/persistence';
 
 const WEBHOOKS_PER_BATCH = 200;
 const ROWS_PER_BATCH = 1000;
@@ -9,9 +9,8 @@ const ROWS_PER_BATCH = 1000;
  * Processes the webhooks page by page. Ids start with their time, so that only old rows are read. The log of a deleted
  * webhook is not visible any longer: it is kept by age only. Deliveries that are not evaluated yet are kept.
  */
-const PRUNE_LOGS: Statement = {
-  name: 'webhooks.prune-logs',
-  text: `WITH bounds AS MATERIALIZED (
+const PRUNE_LOGS = statement('webhooks.prune-logs')`
+  WITH bounds AS MATERIALIZED (
   SELECT at, (lpad(to_hex(floor(extract(epoch FROM at) * 1000)::bigint), 12, '0') || '70008000000000000000')::uuid AS id
     FROM (SELECT headrace.now() - $4 * interval '1 millisecond' AS at) AS time
 ), page AS MATERIALIZED (
@@ -31,8 +30,7 @@ const PRUNE_LOGS: Statement = {
 ), pruned AS (
   DELETE FROM webhook_deliveries d USING doomed WHERE d.webhook_id = doomed.webhook_id AND d.id = doomed.id RETURNING 1
 )
-SELECT (SELECT count(*) FROM pruned)::int AS pruned, (SELECT max(id) FROM page) AS last`,
-};
+SELECT (SELECT count(*) FROM pruned)::int AS pruned, (SELECT max(id) FROM page) AS last`;
 
 export interface Pruned {
   readonly deliveries: number;

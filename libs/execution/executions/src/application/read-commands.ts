@@ -6,21 +6,16 @@ import { Database, DatabaseListener, statement } from '#platform/persistence';
 import { COMMANDS_CHANNEL } from '../domain/lease.js';
 import { ExecutionsStore } from '../persistence/executions.store.js';
 
-const SNAPSHOT = statement('executions.commands')`SELECT e.command_version, e.desired, e.desired_reason, e.slot_held,
-    coalesce((SELECT json_agg(json_strip_nulls(json_build_object('followup_id', f.id, 'message', f.message, 'mode', f.mode,
-        'debug', CASE WHEN e.phase = 'debug' THEN true END)) ORDER BY f.position)
+const SNAPSHOT = statement('executions.commands')`SELECT e.slot_held AS "slotHeld", json_strip_nulls(json_build_object(
+    'version', e.command_version, 'desired', e.desired, 'desired_reason', e.desired_reason,
+    'prompts', coalesce((SELECT json_agg(json_build_object('followup_id', f.id, 'message', f.message, 'mode', f.mode,
+        'debug', CASE WHEN e.phase = 'debug' THEN true END) ORDER BY f.position)
       FROM run_followups f WHERE f.run_id = e.run_id AND f.consumed_at IS NULL
-       AND (e.phase <> 'debug' OR f.debug_execution_id = e.id)), '[]') AS prompts,
-    coalesce((SELECT json_agg(json_strip_nulls(json_build_object('approval_id', a.id, 'decision', CASE a.state WHEN 'allowed' THEN 'allow' ELSE 'deny' END,
-        'note', a.note, 'always', CASE WHEN a.always THEN true END)))
-      FROM approvals a WHERE a.run_id = e.run_id AND a.execution_id = e.id AND a.state <> 'pending'), '[]') AS decisions
+       AND (e.phase <> 'debug' OR f.debug_execution_id = e.id)), '[]'),
+    'decisions', coalesce((SELECT json_agg(json_build_object('approval_id', a.id, 'decision', CASE a.state WHEN 'allowed' THEN 'allow' ELSE 'deny' END,
+        'note', a.note, 'always', CASE WHEN a.always THEN true END))
+      FROM approvals a WHERE a.run_id = e.run_id AND a.execution_id = e.id AND a.state <> 'pending'), '[]'))) AS commands
   FROM executions e WHERE e.id = $1 AND e.lease_epoch = $2 AND e.ended_at IS NULL AND (e.fence_at IS NULL OR e.fence_at > headrace.now())`;
-
-interface SnapshotRow extends Pick<Commands, 'desired' | 'prompts' | 'decisions'> {
-  command_version: string;
-  desired_reason: string | null;
-  slot_held: boolean;
-}
 
 /** A lost notification costs at most this long; a session that waits for a free slot asks again this often. */
 const LOOK_AGAIN_MS = 5000;
@@ -68,16 +63,20 @@ export class ReadCommands implements OnModuleInit, OnModuleDestroy {
       // Before the database is read, so that no notification is missed.
       this.notifications.on(executionId, wake).on(MISSED, wake);
       try {
-        const [row] = await this.database.query<SnapshotRow>(SNAPSHOT, [executionId, leaseEpoch]);
+        const [row] = await this.database.query<{ commands: Commands; slotHeld: boolean }>(SNAPSHOT, [
+          executionId,
+          leaseEpoch,
+        ]);
         if (!row) return 'lease_lost';
-        const isNew = Number(row.command_version) > knownVersion;
+        const { commands, slotHeld } = row;
+        const isNew = commands.version > knownVersion;
         const waitsForSlot =
           isNew &&
-          row.prompts.length > 0 &&
-          !row.slot_held &&
-          row.desired === 'run' &&
+          commands.prompts.length > 0 &&
+          !slotHeld &&
+          commands.desired === 'run' &&
           !(await this.executions.acquireSlot(executionId));
-        if (isNew && !waitsForSlot) return toCommands(row);
+        if (isNew && !waitsForSlot) return commands;
         const left = deadline - performance.now();
         if (left <= 0 || abort.aborted) return 'nothing';
         const signal = AbortSignal.any([notified.signal, abort]);
@@ -90,11 +89,3 @@ export class ReadCommands implements OnModuleInit, OnModuleDestroy {
     }
   }
 }
-
-const toCommands = ({ command_version, desired, desired_reason, prompts, decisions }: SnapshotRow): Commands => ({
-  version: Number(command_version),
-  desired,
-  ...(desired_reason === null ? {} : { desired_reason }),
-  prompts,
-  decisions,
-});

@@ -1,5 +1,5 @@
 import { Controller, Get } from '@nestjs/common';
-import { ApiExcludeController } from '@nestjs/swagger';
+import { ApiExcludeController, ApiTags } from '@nestjs/swagger';
 import { Authenticated, Authorize, type Caller, CurrentCaller } from '#platform/auth';
 import { ArrayField, DateTimeField, IntegerField, object, Operation, ProblemError, StringField } from '#platform/http';
 import { WORKER_SOCKET_PATH } from '#execution/worker-protocol';
@@ -18,6 +18,7 @@ export class ListConnectedSelfHostedWorkersResponse {
   workers: ConnectedWorkerItem[];
 }
 
+@ApiTags('Agents')
 @Controller('agent/connected-self-hosted-workers')
 export class ConnectedWorkersController {
   constructor(private readonly presence: PresenceStore) {}
@@ -29,7 +30,6 @@ export class ConnectedWorkersController {
     summary: 'List connected self-hosted workers',
     description:
       'Workers of the team that are connected now, by name; without the team header, of all teams of the caller. Connections with the same name are one entry. A worker that has vanished without a word stays listed until it has been silent for 90 seconds.',
-    tag: 'Agents',
     team: true,
     success: { status: 200, description: 'The connected workers.', type: ListConnectedSelfHostedWorkersResponse },
     errors: [403],

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { QueryResultRow } from 'pg';
 import { Settings } from '#platform/config';
-import { Database, GroupedStatement, type Statement } from '#platform/persistence';
+import { Database, GroupedStatement, type Statement, statement } from '#platform/persistence';
 import type { WorkerReport } from '../domain/worker.js';
 
 /** The state of a connection that changes while it is open. */
@@ -40,10 +40,8 @@ const ago = (milliseconds: string): string => `headrace.now() - make_interval(se
 const UNTIL = `${ago('r."silentMs"')} + make_interval(secs => $2::float8 / 1000)`;
 const PAUSED = `CASE WHEN r."pausedMs" > 0 THEN headrace.now() + make_interval(secs => r."pausedMs" / 1000) END`;
 
-const PUT: Statement = {
-  name: 'workers_put_connections',
-  text: `
-INSERT INTO headrace.worker_connections AS w (id, team_uid, worker_host, instance, connected_at, last_seen_at, alive_until,
+const PUT = statement('workers_put_connections')`
+  INSERT INTO headrace.worker_connections AS w (id, team_uid, worker_host, instance, connected_at, last_seen_at, alive_until,
   free_slots, draining, known_slots, rejected_until, account_uid, worker_instance, version, backend, slots, harnesses, skills)
 SELECT r.id, r."teamUid", r."workerHost", r.instance, r."connectedAt", ${ago('r."silentMs"')}, ${UNTIL},
   r."freeSlots", r.draining, r."knownSlots", ${PAUSED}, r."accountUid", r.report->>'instance_id', r.report->>'version', r.report->>'backend',
@@ -53,61 +51,42 @@ FROM jsonb_to_recordset($1::jsonb) AS r (id uuid, "teamUid" text, "workerHost" t
 ON CONFLICT (id) DO UPDATE SET last_seen_at = excluded.last_seen_at, alive_until = excluded.alive_until,
   free_slots = excluded.free_slots, draining = excluded.draining, known_slots = excluded.known_slots, rejected_until = excluded.rejected_until,
   worker_instance = excluded.worker_instance, version = excluded.version, backend = excluded.backend,
-  slots = excluded.slots, harnesses = excluded.harnesses, skills = excluded.skills`,
-};
+  slots = excluded.slots, harnesses = excluded.harnesses, skills = excluded.skills`;
 
-const TOUCH: Statement = {
-  name: 'workers_touch_connections',
-  text: `
-UPDATE headrace.worker_connections w SET last_seen_at = ${ago('r."silentMs"')}, alive_until = ${UNTIL},
+const TOUCH = statement('workers_touch_connections')`
+  UPDATE headrace.worker_connections w SET last_seen_at = ${ago('r."silentMs"')}, alive_until = ${UNTIL},
   free_slots = r."freeSlots", draining = r.draining, known_slots = r."knownSlots", rejected_until = ${PAUSED}
 FROM jsonb_to_recordset($1::jsonb) AS r (id uuid, ${STATE})
-WHERE w.id = r.id RETURNING w.id`,
-};
+WHERE w.id = r.id RETURNING w.id`;
 
 /** The process of the worker has connected again: its earlier connections are closed, whichever API process holds them. */
-const SUPERSEDE: Statement = {
-  name: 'workers_supersede_connections',
-  text: `
-WITH gone AS (
+const SUPERSEDE = statement('workers_supersede_connections')`
+  WITH gone AS (
   DELETE FROM headrace.worker_connections
   WHERE team_uid = $1 AND worker_host = $2 AND worker_instance = $3 AND id <> $4
     AND account_uid = $5 RETURNING id)
-SELECT pg_notify('headrace_worker_superseded', id::text) FROM gone`,
-};
+SELECT pg_notify('headrace_worker_superseded', id::text) FROM gone`;
 
 /** The first call after a gap begins a new period. */
-const REACHABLE: Statement = {
-  name: 'workers_note_reachable',
-  text: `
-INSERT INTO headrace.worker_reachability AS r (since, alive_until)
+const REACHABLE = statement('workers_note_reachable')`
+  INSERT INTO headrace.worker_reachability AS r (since, alive_until)
 VALUES (headrace.now(), headrace.now() + make_interval(secs => $1::float8 / 1000))
 ON CONFLICT (singleton) DO UPDATE SET alive_until = greatest(r.alive_until, excluded.alive_until),
-  since = CASE WHEN r.alive_until < headrace.now() THEN excluded.since ELSE r.since END`,
-};
+  since = CASE WHEN r.alive_until < headrace.now() THEN excluded.since ELSE r.since END`;
 
-const REMOVE: Statement = {
-  name: 'workers_remove_connections',
-  text: 'DELETE FROM headrace.worker_connections WHERE id = ANY($1::uuid[])',
-};
-const REMOVE_INSTANCE: Statement = {
-  name: 'workers_remove_instance',
-  text: 'DELETE FROM headrace.worker_connections WHERE instance = $1',
-};
+const REMOVE = statement('workers_remove_connections')`
+  DELETE FROM headrace.worker_connections WHERE id = ANY($1::uuid[])`;
+const REMOVE_INSTANCE = statement('workers_remove_instance')`
+  DELETE FROM headrace.worker_connections WHERE instance = $1`;
 /** Long after they have expired, so that a process that was suspended for a while finds its rows. */
-const REMOVE_DEAD: Statement = {
-  name: 'workers_remove_dead',
-  text: `DELETE FROM headrace.worker_connections WHERE alive_until < headrace.now() - interval '5 minutes'`,
-};
+const REMOVE_DEAD = statement('workers_remove_dead')`
+  DELETE FROM headrace.worker_connections WHERE alive_until < headrace.now() - interval '5 minutes'`;
 
-const LIST: Statement = {
-  name: 'workers_list_connected',
-  text: `
-SELECT worker_host, count(*)::int AS connection_count, min(connected_at) AS connected_at, max(last_seen_at) AS last_seen_at
+const LIST = statement('workers_list_connected')`
+  SELECT worker_host, count(*)::int AS connection_count, min(connected_at) AS connected_at, max(last_seen_at) AS last_seen_at
 FROM headrace.worker_connections
 WHERE team_uid = ANY($1::text[]) AND alive_until > headrace.now()
-GROUP BY team_uid, worker_host ORDER BY worker_host, team_uid`,
-};
+GROUP BY team_uid, worker_host ORDER BY worker_host, team_uid`;
 
 export const SUPERSEDED_CHANNEL = 'headrace_worker_superseded';
 

@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import { LRUCache } from 'lru-cache';
 import { Injectable } from '@nestjs/common';
-import { Database, type Statement } from '#platform/persistence';
+import { Database, statement } from '#platform/persistence';
 import type { Membership, PrincipalType } from '../domain/principal.js';
 import { membershipsSql } from '../persistence/token-queries.js';
 
@@ -17,19 +17,14 @@ export interface PrincipalInfo extends PrincipalRef {
   readonly photo_url?: string;
 }
 
-const DESCRIBE: Statement = {
-  name: 'auth_describe_principals',
-  text: `
-SELECT json_strip_nulls(json_build_object('type', type, 'uid', uid, 'display_name', name, 'email', email, 'photo_url', photo_url)) AS info
+const DESCRIBE = statement('auth_describe_principals')`
+  SELECT json_strip_nulls(json_build_object('type', type, 'uid', uid, 'display_name', name, 'email', email, 'photo_url', photo_url)) AS info
 FROM (SELECT 'user' AS type, uid, display_name AS name, email, photo_url FROM headrace.users WHERE uid = ANY($1::text[])
-  UNION ALL SELECT 'service_account', uid, name, NULL, NULL FROM headrace.service_accounts WHERE uid = ANY($2::text[])) p`,
-};
+  UNION ALL SELECT 'service_account', uid, name, NULL, NULL FROM headrace.service_accounts WHERE uid = ANY($2::text[])) p`;
 
-const MEMBERSHIPS: Statement = {
-  name: 'auth_memberships_of_user',
-  text: `SELECT coalesce(${membershipsSql('u.uid')}, '[]') AS memberships
-FROM headrace.users u WHERE u.uid = $1 AND u.disabled_at IS NULL`,
-};
+const MEMBERSHIPS = statement('auth_memberships_of_user')`
+  SELECT coalesce(${membershipsSql('u.uid')}, '[]') AS memberships
+FROM headrace.users u WHERE u.uid = $1 AND u.disabled_at IS NULL`;
 
 const FRESH_MS = 5_000;
 const MAX_CACHED = 5_000;

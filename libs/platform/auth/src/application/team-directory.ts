@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { Injectable } from '@nestjs/common';
-import { Database, type Statement } from '#platform/persistence';
+import { Database, statement } from '#platform/persistence';
 import { type Caller, INITIAL_TEAM_SETTINGS, type Membership, type TeamSettings } from '../domain/principal.js';
 import { teamSettingsSql } from '../persistence/token-queries.js';
 import { PrincipalDirectory, type PrincipalRef } from './principal-directory.js';
@@ -9,10 +9,8 @@ import { PrincipalDirectory, type PrincipalRef } from './principal-directory.js'
 const FRESH_MS = 1000;
 const MAX_CACHED = 5000;
 
-const FIND: Statement = {
-  name: 'auth.team-settings',
-  text: `SELECT ${teamSettingsSql('t')} AS settings FROM headrace.teams t WHERE uid = $1`,
-};
+const FIND = statement('auth.team-settings')`
+  SELECT ${teamSettingsSql('t')} AS settings FROM headrace.teams t WHERE uid = $1`;
 
 /** Settings of teams, for work that has no token. They may be a second old. */
 @Injectable()

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Database, type Statement } from '#platform/persistence';
+import { Database, statement } from '#platform/persistence';
 import type { Membership, Principal, TeamSettings } from '../domain/principal.js';
 import { SERVICE_ACCOUNT_ROLE } from '../domain/roles.js';
 
@@ -35,10 +35,8 @@ export const membershipsSql = (userUid: string): string => `(
     FROM headrace.memberships m JOIN headrace.teams mt ON mt.uid = m.team_uid
     WHERE m.user_uid = ${userUid})`;
 
-const FIND: Statement = {
-  name: 'auth_find_token',
-  text: `
-SELECT t.uid AS token_uid, t.expires_at, t.revoked_at IS NOT NULL OR s.disabled_at IS NOT NULL OR u.disabled_at IS NOT NULL AS revoked,
+const FIND = statement('auth_find_token')`
+  SELECT t.uid AS token_uid, t.expires_at, t.revoked_at IS NOT NULL OR s.disabled_at IS NOT NULL OR u.disabled_at IS NOT NULL AS revoked,
   u.uid AS user_uid, u.display_name, u.email,
   s.uid AS service_account_uid, s.name AS service_account_name, s.is_agent_identity, s.team_uid,
   CASE WHEN st.uid IS NOT NULL THEN ${teamSettingsSql('st')} END AS team,
@@ -47,24 +45,18 @@ FROM headrace.tokens t
 LEFT JOIN headrace.users u ON u.uid = t.user_uid
 LEFT JOIN headrace.service_accounts s ON s.uid = t.service_account_uid
 LEFT JOIN headrace.teams st ON st.uid = s.team_uid
-WHERE t.hash = $1`,
-};
+WHERE t.hash = $1`;
 
-const TOUCH: Statement = {
-  name: 'auth_touch_tokens',
-  text: 'UPDATE headrace.tokens SET last_used_at = headrace.now() WHERE uid = ANY($1::text[])',
-};
+const TOUCH = statement('auth_touch_tokens')`
+  UPDATE headrace.tokens SET last_used_at = headrace.now() WHERE uid = ANY($1::text[])`;
 
-const ENDED: Statement = {
-  name: 'auth_ended_tokens',
-  text: `
-SELECT asked.uid FROM unnest($1::text[]) AS asked (uid)
+const ENDED = statement('auth_ended_tokens')`
+  SELECT asked.uid FROM unnest($1::text[]) AS asked (uid)
 LEFT JOIN headrace.tokens t ON t.uid = asked.uid
 LEFT JOIN headrace.users u ON u.uid = t.user_uid
 LEFT JOIN headrace.service_accounts s ON s.uid = t.service_account_uid
 WHERE t.uid IS NULL OR t.revoked_at IS NOT NULL OR t.expires_at <= headrace.now()
-  OR u.disabled_at IS NOT NULL OR s.disabled_at IS NOT NULL`,
-};
+  OR u.disabled_at IS NOT NULL OR s.disabled_at IS NOT NULL`;
 
 /** Queries of authentication, which run for every request and are therefore prepared statements. */
 @Injectable()

@@ -1,13 +1,5 @@
 import { applyDecorators, HttpCode, SetMetadata, type Type } from '@nestjs/common';
-import {
-  ApiBearerAuth,
-  ApiExtraModels,
-  ApiHeader,
-  ApiOperation,
-  ApiResponse,
-  ApiTags,
-  getSchemaPath,
-} from '@nestjs/swagger';
+import { ApiBearerAuth, ApiExtraModels, ApiHeader, ApiOperation, ApiResponse, getSchemaPath } from '@nestjs/swagger';
 import { ERROR_CODES, type ErrorCode } from '#platform/kernel';
 import { Problem, PROBLEM_MEDIA_TYPE, toProblemDocument } from '../problems/problem.dto.js';
 import { CODE_OF_STATUS, ProblemError } from '../problems/problem-error.js';
@@ -43,7 +35,6 @@ export interface OperationOptions {
   readonly id: string;
   readonly summary: string;
   readonly description?: string;
-  readonly tag: string;
   /** Documents the team header; for the TEAM operations of the specification only. */
   readonly team?: boolean;
   readonly deprecated?: boolean;
@@ -60,25 +51,26 @@ export interface OperationOptions {
     readonly headers?: Readonly<Record<string, string>>;
     readonly example?: unknown;
   };
-  /** The body that *Try it out* of Swagger UI sends; required for operations with a body. */
+  /** The body that *Try it out* of Swagger UI sends; required for operations with a body, to which it adds 413 and 415. */
   readonly request?: RequestExample;
-  /** Errors of the operation, by status (with its default code) or by code. Shared errors are added. */
-  readonly errors: readonly (ErrorStatus | ErrorCode)[];
+  /** Errors, by status (with its default code) or by code. Default: 400, 403, 404. Shared errors are added. */
+  readonly errors?: readonly (ErrorStatus | ErrorCode)[];
 }
 
 /** Documents an operation and sets its success status. */
 export function Operation(options: OperationOptions): MethodDecorator {
-  const { id, summary, description, deprecated, success, errors } = options;
+  const { id, summary, description, deprecated, success, request, errors = [400, 403, 404] } = options;
   const bearer = options.security !== 'none';
-  if (options.request) requestExamples.set(options.id, options.request);
+  if (request) requestExamples.set(id, request);
   const codes = [
-    ...errors.map((item) => (typeof item === 'number' ? CODE_OF_STATUS[item] : item)),
+    ...[...errors, ...(request ? ([413, 415] as const) : [])].map((item) =>
+      typeof item === 'number' ? CODE_OF_STATUS[item] : item,
+    ),
     ...(bearer ? SHARED_ERRORS : []),
   ];
   return applyDecorators(
     SetMetadata(OPERATION, options),
     HttpCode(success.status),
-    ApiTags(options.tag),
     ApiOperation({ operationId: id, summary, description, deprecated }),
     ...(bearer ? [ApiBearerAuth(BEARER_SCHEME)] : []),
     ...(options.team

@@ -1,11 +1,10 @@
 import { Body, Controller, Delete, Get, Param, type PipeTransform, Put } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
 import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
 import { invalidInput, limitReached, notFound, Operation, pathId, ProblemError, teamRequired } from '#platform/http';
 import { type DeleteSecretResult, ManagedSecrets, type PutSecretResult } from '../application/managed-secrets.js';
 import { SECRET_NAME, SECRET_NAME_RULE, type SecretRecord } from '../domain/managed-secret.js';
 import { ListSecretsResponse, PutSecretRequest, type SecretItem, SecretVersion } from './secret.dto.js';
-
-const TAG = 'Secrets';
 
 /** The path names what the request creates, so a name that breaks the rule is a 400 and not a 404. */
 const newSecretName: PipeTransform<string, string> = {
@@ -18,6 +17,7 @@ const newSecretName: PipeTransform<string, string> = {
   },
 };
 
+@ApiTags('Secrets')
 @Controller('secrets')
 export class SecretsController {
   constructor(private readonly secrets: ManagedSecrets) {}
@@ -28,7 +28,6 @@ export class SecretsController {
     id: 'listSecrets',
     summary: 'List secrets',
     description: 'Names and dates of the managed secrets of the team, sorted by name. Values are never returned.',
-    tag: TAG,
     team: true,
     success: { status: 200, description: 'The managed secrets of the team.', type: ListSecretsResponse },
     errors: [400, 403],
@@ -44,11 +43,10 @@ export class SecretsController {
     summary: 'Create or update a secret',
     description:
       'The value is encrypted at rest and never returned. Webhooks that use the secret use the new value at once, unless a factory definition manages them. A team can have at most 1,000 secrets.',
-    tag: TAG,
     team: true,
     request: { value: { value: 'replace-this-value' } },
     success: { status: 200, description: 'The created or updated secret, without its value.', type: SecretVersion },
-    errors: [400, 403, 'limit_reached', 409, 413, 415],
+    errors: [400, 403, 'limit_reached', 409],
   })
   async putSecret(
     @CurrentCaller() caller: Caller,
@@ -66,7 +64,6 @@ export class SecretsController {
     id: 'deleteSecret',
     summary: 'Delete a secret',
     description: 'A secret that is in use cannot be deleted; `detail` names its users.',
-    tag: TAG,
     team: true,
     success: { status: 204, description: 'Deleted.' },
     errors: [400, 403, 404, 409],

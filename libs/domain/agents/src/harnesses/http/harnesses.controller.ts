@@ -1,4 +1,5 @@
 import { Controller, Get } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
 import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
 import { ArrayField, BooleanField, DateTimeField, object, Operation, StringField } from '#platform/http';
 import { ConfiguredHarnesses } from '../adapters/configured-harnesses.js';
@@ -33,6 +34,7 @@ export class ListHarnessesResponse {
   @ArrayField(object(() => HarnessItem), { description: 'The known harnesses.' }) harnesses: HarnessItem[];
 }
 
+@ApiTags('Agents')
 @Controller('agent/harnesses')
 export class HarnessesController {
   constructor(private readonly harnesses: ConfiguredHarnesses) {}
@@ -44,7 +46,6 @@ export class HarnessesController {
     summary: 'List harnesses',
     description:
       'The agents that `harness.type` of a configuration may name, and where they are installed: on the machines of hosted runs, and on the connected self-hosted workers of the caller’s team, or of all their teams without the team header. Processors report once a minute, so the list may be briefly stale. When hosted runs are executed in containers, nothing is reported for them: the image determines what is installed. A run may name any harness; a run whose harness is not installed where it is executed ends `FAILED` with the install hint.',
-    tag: 'Agents',
     team: true,
     success: { status: 200, description: 'The harnesses.', type: ListHarnessesResponse },
     errors: [403],

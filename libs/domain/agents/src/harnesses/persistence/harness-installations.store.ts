@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Database, type Statement } from '#platform/persistence';
+import { Database, statement } from '#platform/persistence';
 import type { DetectedHarness } from '#execution/runner';
 
 /** Of one agent in one place, which may be several machines: installed on at least one of them. */
@@ -19,10 +19,8 @@ export interface HarnessInstallation {
 const STALE = `interval '3 minutes'`;
 
 /** What workers tell of themselves lies with their connections. */
-const LIST: Statement = {
-  name: 'agents_list_harness_installations',
-  text: `
-WITH reported AS (
+const LIST = statement('agents_list_harness_installations')`
+  WITH reported AS (
   SELECT NULL::text AS worker_host, harnesses, last_seen_at FROM headrace.harness_installations
   WHERE last_seen_at > headrace.now() - ${STALE}
   UNION ALL
@@ -33,21 +31,15 @@ SELECT h.id, reported.worker_host AS "workerHost", bool_or(coalesce(h.installed,
   max(reported.last_seen_at) AS "lastSeenAt"
 FROM reported, jsonb_to_recordset(reported.harnesses) AS h (id text, installed boolean, version text, install_hint text)
 WHERE h.id IS NOT NULL
-GROUP BY h.id, reported.worker_host ORDER BY reported.worker_host NULLS FIRST, h.id`,
-};
+GROUP BY h.id, reported.worker_host ORDER BY reported.worker_host NULLS FIRST, h.id`;
 
-const PUT: Statement = {
-  name: 'agents_put_harness_installations',
-  text: `
-WITH gone AS (DELETE FROM headrace.harness_installations WHERE last_seen_at < headrace.now() - 2 * ${STALE})
+const PUT = statement('agents_put_harness_installations')`
+  WITH gone AS (DELETE FROM headrace.harness_installations WHERE last_seen_at < headrace.now() - 2 * ${STALE})
 INSERT INTO headrace.harness_installations (instance, harnesses, last_seen_at) VALUES ($1, $2::jsonb, headrace.now())
-ON CONFLICT (instance) DO UPDATE SET harnesses = excluded.harnesses, last_seen_at = excluded.last_seen_at`,
-};
+ON CONFLICT (instance) DO UPDATE SET harnesses = excluded.harnesses, last_seen_at = excluded.last_seen_at`;
 
-const REMOVE: Statement = {
-  name: 'agents_remove_harness_installations',
-  text: 'DELETE FROM headrace.harness_installations WHERE instance = $1',
-};
+const REMOVE = statement('agents_remove_harness_installations')`
+  DELETE FROM headrace.harness_installations WHERE instance = $1`;
 
 @Injectable()
 export class HarnessInstallationsStore {

@@ -1,4 +1,5 @@
 import { Controller, Get, type OnModuleInit, Query } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
 import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
 import { invalidInput, Operation, ProblemError, Shutdown } from '#platform/http';
 import { ListSkills } from '../application/list-skills.js';
@@ -7,6 +8,7 @@ import type { SkillGroup, SkillVariant } from '../domain/found-skill.js';
 import { shorten } from '../domain/parse-skill.js';
 import { type AgentItem, type AgentVariant, ListAgentsParameters, ListAgentsResponse } from './skill.dto.js';
 
+@ApiTags('Agents')
 @Controller('agent')
 export class SkillsController implements OnModuleInit {
   constructor(
@@ -27,7 +29,6 @@ export class SkillsController implements OnModuleInit {
     summary: 'List agents',
     description:
       'Skills found in the repositories of all environments that the caller may use, those in `skills_dirs` of connected self-hosted workers, and those that ship with Headrace, grouped by name; with `repo` those of one repository, which need not be in an environment if everybody may read it. A repository that cannot be read is left out, and is a 400 when `repo` names it, or a 503 when that may go away by itself.',
-    tag: 'Agents',
     team: true,
     success: { status: 200, description: 'The agents.', type: ListAgentsResponse },
     errors: [400, 403],

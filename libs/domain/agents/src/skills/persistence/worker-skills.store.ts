@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Database, type Statement } from '#platform/persistence';
+import { Database, statement } from '#platform/persistence';
 import type { SkillOccurrence } from '../domain/found-skill.js';
 import { repositoryNameOf } from '../domain/skill-spec.js';
 
@@ -12,15 +12,12 @@ interface Row {
 }
 
 /** Workers report their skills with their hello, which is kept with the connection. Older ones report no path. */
-const LIST: Statement = {
-  name: 'agents_list_worker_skills',
-  text: `
-SELECT DISTINCT w.worker_host, s.name, s.description, s.repository, s.path
+const LIST = statement('agents_list_worker_skills')`
+  SELECT DISTINCT w.worker_host, s.name, s.description, s.repository, s.path
 FROM headrace.worker_connections w,
   jsonb_to_recordset(w.skills) AS s (name text, description text, repository text, path text)
 WHERE w.team_uid = ANY($1::text[]) AND w.alive_until > headrace.now() AND s.path IS NOT NULL AND s.repository IS NOT NULL
-ORDER BY w.worker_host, s.repository, s.path`,
-};
+ORDER BY w.worker_host, s.repository, s.path`;
 
 /** The skills in `skills_dirs` of connected workers. */
 @Injectable()
