@@ -1,6 +1,5 @@
 import type { OpenAPIObject } from '@nestjs/swagger';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { FactoriesService } from '#domain/factories';
 import { ObjectStore } from '#platform/storage';
 import {
   ArtifactBuilder,
@@ -11,6 +10,7 @@ import {
   type TestApi,
   type TestPrincipal,
   WebhookBuilder,
+  FactoryBuilder,
 } from '#testing';
 import { inTeam, UNKNOWN_RUN_ID, UNKNOWN_UID } from '../support/api-requests.js';
 
@@ -403,11 +403,8 @@ async function find({ team, people, runs }: Side, target: Target, owner: Owner):
   }
 }
 
-async function newFactory(teamUid: string): Promise<string> {
-  const made = await api.app.get(FactoriesService).create({ teamUid, name: newName() });
-  if (made.kind !== 'created') throw new Error(`The factory was not made: ${made.kind}.`);
-  return made.factory.uid;
-}
+const newFactory = (teamUid: string): Promise<string> =>
+  new FactoryBuilder(api.database).build({ teamUid, name: newName() });
 
 async function create({ token }: TestPrincipal, operationId: string, owner: Owner): Promise<Names> {
   const { method, path } = operation(operationId);
