@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { FactoriesService } from '#domain/factories';
-import { startTestApi, type TestApi, type TestPrincipal } from '#testing';
+import { startTestApi, type TestApi, type TestPrincipal, FactoryBuilder } from '#testing';
 import { loadProgram, operationsIn, rejection, type RunningProgram } from './typed-programs.js';
 
 interface Program {
@@ -20,9 +19,7 @@ beforeAll(async () => {
   api = await startTestApi();
   team = await api.identities.team();
   member = await api.identities.user({ [team]: 'member' });
-  const made = await api.app.get(FactoriesService, { strict: false }).create({ teamUid: team, name: 'Fixes builds' });
-  if (made.kind !== 'created') throw new Error(`The factory was not made: ${made.kind}.`);
-  factory = made.factory.uid;
+  factory = await new FactoryBuilder(api.database).build({ teamUid: team, name: 'Fixes builds' });
   running = await loadProgram<Program>('factories', api);
   ({ program } = running);
 });

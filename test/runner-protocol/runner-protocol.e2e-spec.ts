@@ -38,7 +38,7 @@ describe('the runner protocol', () => {
   const slotsUsed = async () =>
     (await api.database.query<{ used: number }>(`SELECT used FROM slot_pools WHERE key = 'pool:hosted'`))[0]?.used;
 
-  it('opens for the token of this execution only', async () => {
+  it('accepts the token of the execution only', async () => {
     const { assignment } = await TestRunner.take(api, runId);
     const beat = { lease_epoch: assignment.lease_epoch };
     await call(200, 'POST beat', assignment.execution_id, beat);
@@ -54,7 +54,7 @@ describe('the runner protocol', () => {
     }
   });
 
-  it('answers a repeated claim of the same runner alike, and refuses another one', async () => {
+  it('returns the same response to a repeated claim of the same runner, and rejects another runner', async () => {
     const { assignment } = await TestRunner.take(api, runId);
     const again = await call(200, 'POST claim', assignment.execution_id, { protocol_version: 1, instance_id: 'test' });
     expect(again.body).toEqual(assignment);
@@ -88,7 +88,7 @@ describe('the runner protocol', () => {
     expect(stored.map((row) => row.text)).toEqual(['4.', '5.', '6.', '7.', '8.']);
   });
 
-  it('never refuses a batch for what an agent said', async () => {
+  it('accepts every output of an agent', async () => {
     const runner = await TestRunner.take(api, runId);
     await runner.startAgent();
     const text = 'nul \u0000 and half \ud800 of a pair';
@@ -111,7 +111,7 @@ describe('the runner protocol', () => {
     ['a follow-up id that is no text', 'turn_started', { turn_id: 't', prompt: '', followup_id: 7 }, 'followup_id'],
     ['an unknown stop reason', 'turn_ended', { turn_id: 't', stop_reason: 'odd' }, 'stop_reason'],
     ['no stop reason', 'turn_ended', { turn_id: 't' }, 'stop_reason'],
-  ])('answers an event with %s with 400, and stores nothing of its batch', async (_what, kind, data, field) => {
+  ])('rejects an event with %s with 400, and stores no event of its batch', async (_what, kind, data, field) => {
     const runner = await TestRunner.take(api, runId);
     const { execution_id, lease_epoch } = runner.assignment;
     const events = [
@@ -128,7 +128,7 @@ describe('the runner protocol', () => {
     expect(stored).toEqual([]);
   });
 
-  it('stores at most MAX_OUTPUT_BYTES and a margin, whatever a runner sends, and still moves the run', async () => {
+  it('stores at most MAX_OUTPUT_BYTES and a margin, and still changes the state of the run', async () => {
     const runner = await TestRunner.take(api, runId);
     await runner.startAgent();
     const text = 'x'.repeat(60_000);
@@ -149,7 +149,7 @@ describe('the runner protocol', () => {
     await runner.finish('closed');
   });
 
-  it('fences a stale epoch and an execution that was given up', async () => {
+  it('fences a stale epoch and an abandoned execution', async () => {
     const runner = await TestRunner.take(api, runId);
     const { execution_id, lease_epoch } = runner.assignment;
     await call(412, 'POST beat', execution_id, { lease_epoch: lease_epoch + 1 });
@@ -180,7 +180,7 @@ describe('the runner protocol', () => {
     expect(row?.endings).toBe(2);
   });
 
-  it('blames the platform for what is no fault of the user', async () => {
+  it('reports internal errors as errors of the platform', async () => {
     const runner = await TestRunner.take(api, runId);
     await runner.startAgent();
     await runner.finish('failed', { error_code: 'something_new', message: 'odd' });
@@ -190,7 +190,7 @@ describe('the runner protocol', () => {
     });
   });
 
-  it('brings prompts and stop orders by a waiting poll, and keeps slots and executions in step', async () => {
+  it('delivers prompts and stop commands by a long poll, with consistent slots', async () => {
     const runner = await TestRunner.take(api, runId);
     const { execution_id, lease_epoch } = runner.assignment;
     await runner.startAgent();
@@ -222,7 +222,7 @@ describe('the runner protocol', () => {
     expect(await slotsUsed()).toBe(await slotsHeld());
   });
 
-  it('keeps no question open that comes after the cancel', async () => {
+  it('closes a permission request that arrives after the cancellation', async () => {
     const runner = await TestRunner.take(api, runId);
     await runner.startAgent();
     await api.request(200, `POST /agent/runs/${runId}/cancel`, { token: member.token });
@@ -234,7 +234,7 @@ describe('the runner protocol', () => {
     await runner.finish('cancelled');
   });
 
-  it('fails a run whose environment is gone, and drops what waited when a run is cancelled', async () => {
+  it('fails a run whose environment was deleted, and drops pending messages of a cancelled run', async () => {
     const { body: environment } = await api.request(201, 'POST /environments', {
       token: owner.token,
       body: { config: { name: 'soon gone' } },
@@ -261,7 +261,7 @@ describe('the runner protocol', () => {
     await second.finish('closed');
   });
 
-  it('keeps a transcript and hands it to the execution that resumes', async () => {
+  it('stores a transcript and sends it to the execution that resumes', async () => {
     const runner = await TestRunner.take(api, runId);
     const { execution_id, lease_epoch } = runner.assignment;
     await runner.startAgent('agent-session');
@@ -299,7 +299,7 @@ describe('the runner protocol', () => {
     await second.finish('closed');
   });
 
-  it('logs no fault during all this', () => {
+  it('logs no error in these tests', () => {
     expect(api.log.errors).toEqual([]);
     expect(api.log.text).not.toMatch(/hrx_\d+_/);
   });

@@ -86,7 +86,7 @@ describe('a turn that has failed', () => {
       [{ stderr: TRACE }, { exit: 3 }],
       { message: 'The agent process ended during the turn (exit code 3).', detail: 'boom', exit_code: 3 },
     ],
-  ])('%s fails the run with a code and a clean sentence', async (_name, steps, report) => {
+  ])('%s fails the run with a code and a readable message', async (_name, steps, report) => {
     const { plane, exited } = await start(steps);
     expect(await exited).toBe(0);
     expect(plane.finished).toMatchObject({ outcome: 'failed', ...report });
@@ -95,7 +95,7 @@ describe('a turn that has failed', () => {
     expect(JSON.stringify(plane.finished)).not.toMatch(/index\.js|\/opt/);
   });
 
-  it('is not suspected where the agent has used tokens or called a tool', async () => {
+  it('is not assumed when the agent has used tokens or called a tool', async () => {
     const call = { sessionUpdate: 'tool_call', toolCallId: 'c', title: 'ls', status: 'completed' };
     const { plane } = await start([{ update: call }, { say: LIMIT }]);
     await plane.untilEvent('turn_ended');
@@ -120,7 +120,7 @@ describe('an agent that makes no progress', () => {
     },
   };
 
-  it('is reported with what it waits for, until it continues', async () => {
+  it('is reported with the reason until it continues', async () => {
     const { plane } = await start([retry, { say: 'Done.' }]);
     await plane.untilEvent('turn_ended');
     expect(plane.data<AgentWaiting>('agent_waiting')).toEqual([
@@ -141,7 +141,7 @@ describe('an agent that makes no progress', () => {
     ]);
   });
 
-  it('fails when it has made none for too long', async () => {
+  it('fails the run after the timeout', async () => {
     const { plane, exited } = await start([retry, { wait: true }], { progressTimeoutSeconds: 1 });
     expect(await exited).toBe(0);
     expect(plane.data<AgentWaiting>('agent_waiting').at(-1)?.message).toMatch(/has reported nothing for/);
@@ -161,7 +161,7 @@ describe('the permission policy', () => {
   };
 
   it.each(['ask', 'deny', 'allow_list'] as const)(
-    '%s puts the agent into the mode in which it asks',
+    '%s sets the mode in which the agent requests permissions',
     async (policy) => {
       const { plane } = await start([{ mode: true }], { harness, assignment: { permission_policy: policy } });
       await plane.untilEvent('turn_ended');
@@ -170,13 +170,13 @@ describe('the permission policy', () => {
     },
   );
 
-  it('allow leaves the agent its own mode', async () => {
+  it('allow keeps the mode of the agent', async () => {
     const { plane } = await start([{ mode: true }], { harness, assignment: { permission_policy: 'allow' } });
     await plane.untilEvent('turn_ended');
     expect(plane.said).toContain('mode auto');
   });
 
-  it('fails a run whose agent does not offer the mode in which it asks', async () => {
+  it('fails a run whose agent does not have that mode', async () => {
     const { plane, exited } = await start([{ say: 'never' }], {
       harness: { permission_modes: { ask: 'read-only' } },
       assignment: { permission_policy: 'deny' },
@@ -190,7 +190,7 @@ describe('the permission policy', () => {
   it.each([
     ['deny', '{"a":1,"b":3}'],
     ['allow', '{"a":1,"b":2}'],
-  ] as const)('%s opens the session with the fields that belong to it', async (policy, meta) => {
+  ] as const)('%s opens the session with its fields', async (policy, meta) => {
     const { plane } = await start([{ meta: true }], {
       harness: { session_meta: { a: 1, b: 2 }, permission_session_meta: { b: 3 } },
       assignment: { permission_policy: policy },
@@ -199,7 +199,7 @@ describe('the permission policy', () => {
     expect(plane.said).toContain(`meta ${meta}`);
   });
 
-  it('sets variables that make the agent ask after every other', async () => {
+  it('sets its variables after all others', async () => {
     const { plane } = await start([{ mode: true }], {
       harness: { permission_env: { SCRIPTED_MODES: 'strict' } },
       assignment: {
@@ -222,7 +222,7 @@ describe('the permission policy', () => {
     ]);
   });
 
-  it('warns where it is not known whether the agent asks', async () => {
+  it('warns when the behaviour of the agent is unknown', async () => {
     const question = { title: 'Push', kind: 'execute', name: 'Bash', input: { command: 'git push' } };
     const { plane } = await start([{ ask: question }], { assignment: { permission_policy: 'deny' } });
     await plane.untilEvent('turn_ended');

@@ -38,7 +38,7 @@ async function downloaded(uid: unknown): Promise<string> {
 }
 
 describe('artifacts of a run on a whole installation', { timeout: 60_000 }, () => {
-  it('are on the run when its end is, can be had, and lead back to the newest run', async () => {
+  it('are returned with the ended run, can be downloaded, and lead to the newest run', async () => {
     expect((await reference('https://t.example/1')).status).toBe(404);
     const runId = await installation.createRun(INSTRUCTIONS);
     const run = await installation.waitFor(runId, ['SUCCEEDED', 'FAILED', 'ERROR']);
@@ -68,7 +68,7 @@ describe('artifacts of a run on a whole installation', { timeout: 60_000 }, () =
     expect((await reference('https://t.example/1')).body).toEqual({ run_id: newer });
   });
 
-  it('of a follow-up are added, and what has not changed stands there once', async () => {
+  it('of a follow-up are added, and unchanged ones are returned once', async () => {
     const runId = await installation.createRun(prompt(fence('sh', 'echo one > "$HEADRACE_ARTIFACTS_DIR/a.txt"')));
     await installation.waitFor(runId, ['SUCCEEDED']);
     const message = fence('sh', 'echo two > "$HEADRACE_ARTIFACTS_DIR/b.txt"');

@@ -120,7 +120,7 @@ describe('artifacts', () => {
     expect(plane.data('turn_ended')).toMatchObject([{ stop_reason: 'end_turn' }]);
   });
 
-  it('survive that the control plane is away for a moment, and end nothing when they are refused', async () => {
+  it('are uploaded after a short outage, and a rejected upload does not end the run', async () => {
     const runner = await start({
       assignment: { prompt: fence('sh', 'cd "$HEADRACE_ARTIFACTS_DIR"; echo a > a.txt; echo b > b.txt') },
       prepare: (plane) => {

@@ -45,7 +45,7 @@ const reported = (plane: ControlPlaneDouble): Record<string, unknown>[] =>
 
 describe('the files of a run', () => {
   it.each(isRoot ? [false, true] : [false])(
-    'lie in the workspace as the agent’s own, for set-up and agent (own user: %s)',
+    'are in the workspace and belong to the agent, for set-up and agent (own user: %s)',
     async (ownUser) => {
       const list = 'cd "$HEADRACE_ATTACHMENTS_DIR"; stat -c "%n %a %u" *; cat "my notes.md" >/dev/null && id -u';
       const runner = await start({
@@ -70,13 +70,13 @@ describe('the files of a run', () => {
     },
   );
 
-  it('are no instructions to the built-in agent', async () => {
+  it('are not instructions to the built-in agent', async () => {
     const runner = await start({ assignment: { attachments: REFS, prompt: 'Look at these.' }, prepare: stored });
     await runner.plane.untilEvent('turn_ended');
     expect(runner.plane.calls()).toEqual([]);
   });
 
-  it('come with the first prompt, as content that the agent takes', async () => {
+  it('are sent with the first prompt as content that the agent accepts', async () => {
     const runner = await start({
       assignment: { attachments: REFS, harness: { type: 'echo' }, prompt: 'Look.' },
       handover: {
@@ -126,7 +126,7 @@ describe('the files of a run', () => {
     }
   });
 
-  it('that cannot be had end the run before the agent starts', async () => {
+  it('that cannot be downloaded end the run before the agent starts', async () => {
     const runner = await start({ assignment: { attachments: REFS } });
     expect(await runner.exited).toBe(0);
     expect(runner.plane.finished).toMatchObject({ outcome: 'failed', error_code: 'internal_error' });
@@ -134,7 +134,7 @@ describe('the files of a run', () => {
     expect(runner.plane.events('agent_started')).toHaveLength(0);
   });
 
-  it('are requested until the control plane answers, however long that takes', async () => {
+  it('are requested until the control plane responds', async () => {
     const runner = await start({
       assignment: { attachments: REFS, prompt: fence('sh', 'ls "$HEADRACE_ATTACHMENTS_DIR"') },
       prepare: (plane) => {
@@ -146,19 +146,22 @@ describe('the files of a run', () => {
     expect(runner.plane.calls()).toMatchObject([{ output: { output: 'dot.png\nmy notes.md\n' } }]);
   });
 
-  it.each(['../outside', '/tmp/outside', '..', ''])('go nowhere else when they are called %j', async (file_name) => {
-    const runner = await start({
-      assignment: { attachments: [{ attachment_id: 'a1', file_name, mime_type: 'text/plain', size_bytes: 1 }] },
-      prepare: stored,
-    });
-    expect(await runner.exited).toBe(0);
-    expect(runner.plane.finished).toMatchObject({ outcome: 'failed', error_code: 'internal_error' });
-    expect(runner.plane.requests.some(({ call }) => call.startsWith('GET /attachments'))).toBe(false);
-  });
+  it.each(['../outside', '/tmp/outside', '..', ''])(
+    'stay in their directory when they are named %j',
+    async (file_name) => {
+      const runner = await start({
+        assignment: { attachments: [{ attachment_id: 'a1', file_name, mime_type: 'text/plain', size_bytes: 1 }] },
+        prepare: stored,
+      });
+      expect(await runner.exited).toBe(0);
+      expect(runner.plane.finished).toMatchObject({ outcome: 'failed', error_code: 'internal_error' });
+      expect(runner.plane.requests.some(({ call }) => call.startsWith('GET /attachments'))).toBe(false);
+    },
+  );
 });
 
 describe('a workspace without space', () => {
-  it.skipIf(!isRoot)('is waited for until the files of the run fit', async () => {
+  it.skipIf(!isRoot)('delays the run until its files fit', async () => {
     const disk = mkdtempSync(join(tmpdir(), 'headrace-disk-'));
     execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', disk]);
     try {
@@ -209,7 +212,7 @@ describe('a new run that continues a conversation', () => {
     expect(record.split('Base.')).toHaveLength(2);
   });
 
-  it('requests the stored transcript until the control plane answers', async () => {
+  it('requests the stored transcript until the control plane responds', async () => {
     const runner = await start({
       assignment: {
         harness: { type: 'echo' },
@@ -246,7 +249,7 @@ describe('a new run that continues a conversation', () => {
     expect(plane.uploads.at(-1)?.bytes.toString()).toContain('Base.');
   });
 
-  it('a third party’s record is collected after the turn, wherever the agent has put it', async () => {
+  it('uploads the session file of a third-party agent after the turn from any directory', async () => {
     const runner = await start({
       assignment: { harness: { type: 'echo' }, prompt: 'Hello.' },
       handover: { harnesses: echo({ RECORD }, TEMPLATE) },
@@ -261,7 +264,7 @@ describe('a new run that continues a conversation', () => {
     expect(await runner.close()).toBe(0);
   });
 
-  it('restores the transcript of a third-party agent where its path is known', async () => {
+  it('restores the transcript of a third-party agent when its path is known', async () => {
     const runner = await start({
       assignment: {
         harness: { type: 'echo' },

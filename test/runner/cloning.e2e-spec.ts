@@ -63,7 +63,7 @@ const reported = ({ plane, logged }: RunnerProcess): string =>
 
 describe('repositories', () => {
   it.each([['the runner’s own user', false], ...(isRoot ? [['a separate user', true] as const] : [])] as const)(
-    'lie beside each other before the first command, as %s',
+    'are cloned side by side before the first command, as %s',
     async (_name, ownUser) => {
       const runner = await start({
         ownUser,
@@ -103,7 +103,7 @@ describe('repositories', () => {
     },
   );
 
-  it('that are one alone are where commands and agent start', async () => {
+  it('that are single are the working directory of commands and agent', async () => {
     const runner = await start({
       assignment: {
         repositories: [first()],
@@ -117,7 +117,7 @@ describe('repositories', () => {
     expect(runner.plane.calls()).toMatchObject([{ output: { output: `${place}\n${place}\n` } }]);
   });
 
-  it('with a password in a URL, as earlier versions took them, are refused without telling it', async () => {
+  it('with a password in the URL are rejected without the password in the message', async () => {
     const url = server.url.replace('://', `://someone:${encodeURIComponent(PASSWORD)}@`);
     const runner = await start({ assignment: { repositories: [{ url: `${url}/second.git`, directory: 'second' }] } });
     expect(await runner.exited).toBe(0);
@@ -126,7 +126,7 @@ describe('repositories', () => {
     expect(reported(runner)).not.toContain(encodeURIComponent(PASSWORD));
   });
 
-  it('from a private address that the hand-over does not allow are not fetched', async () => {
+  it('from a private address that the task does not allow are not fetched', async () => {
     server.asked.length = 0;
     const hosts = { allow_private: [], trusted_urls: ['https://github.com'] };
     const runner = await start({ handover: { git: { ...git, hosts } }, assignment: { repositories: [second()] } });
@@ -136,7 +136,7 @@ describe('repositories', () => {
     expect(server.asked).toEqual([]);
   });
 
-  it('without a directory for mirrors leave none behind', async () => {
+  it('without a directory for mirrors leave no mirror', async () => {
     const temporary = (): string[] => readdirSync(tmpdir()).filter((name) => name.startsWith('headrace-mirrors-'));
     const before = temporary();
     const runner = await start({
@@ -172,7 +172,7 @@ it('evicts unused mirrors beyond the limit of their size', async () => {
   expect(mirrors()).not.toContain(large);
 });
 
-describe('a repository that cannot be had', () => {
+describe('a repository that cannot be fetched', () => {
   it.each([
     [
       'without its credential',
@@ -190,7 +190,7 @@ describe('a repository that cannot be had', () => {
     ['by an option as its ref', () => ({ ...first(), ref: '--upload-pack=touch never' }), /hyphen/],
     ['by a ref that is not there', () => ({ ...first(), ref: 'nowhere' }), /no branch or tag nowhere/],
     ['into another directory', () => ({ ...first(), directory: '../out' }), /directory/],
-  ])('%s fails the run, with what git says', async (_, repository, says) => {
+  ])('%s fails the run with the message of git', async (_, repository, says) => {
     if (!existsSync(join(root, 'local', 'link')))
       symlinkSync(join(root, 'source', 'second'), join(root, 'local', 'link'));
     const { credential, ...rest } = repository() as ReturnType<typeof second>;
@@ -208,7 +208,7 @@ describe('a repository that cannot be had', () => {
     expect(reported(runner)).not.toContain('some-other-password');
   });
 
-  it('is given up with the execution, and nothing of git is left', async () => {
+  it('is stopped with the execution, and no git process remains', async () => {
     server.hold();
     const runner = await start({ assignment: { repositories: [second()], environment: environment('ls') } });
     await until(() => server.asked.length > 0 && runner.marked().length > 0, 10_000, 'git');
@@ -218,7 +218,7 @@ describe('a repository that cannot be had', () => {
     expect(runner.plane.finished).toMatchObject({ outcome: 'cancelled' });
   });
 
-  it('killed in the middle of its mirror leaves nothing that holds up the next', async () => {
+  it('that was killed during the mirror does not block the next fetch', async () => {
     const directory = join(root, 'mirrors-killed');
     mkdirSync(directory);
     server.hold();
@@ -243,7 +243,7 @@ describe('a repository that cannot be had', () => {
     expect(steps(next).at(-1)).toMatchObject({ output: 'two\n' });
   });
 
-  it('is fetched once by two runners at the same time', async () => {
+  it('that two runners need is fetched once', async () => {
     const directory = join(root, 'mirrors-shared');
     server.hold();
     server.asked.length = 0;

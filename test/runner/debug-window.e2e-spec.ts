@@ -28,7 +28,7 @@ afterEach(async () => {
 });
 
 describe('after a set-up that failed, with a debug window', () => {
-  it('waits in the workspace without an agent, and works on what is said to the debug agent only', async () => {
+  it('waits without an agent, and handles messages to the debug agent only', async () => {
     const runner = await start({ prepare: (plane) => plane.say('f1', fence('sh', 'touch for-the-run')) });
     const { plane } = runner;
     await plane.untilEvent('setup_failed');
@@ -93,7 +93,7 @@ describe('after a set-up that failed, with a debug window', () => {
 });
 
 describe('an execution that resumes a session of a debug window', () => {
-  it('begins with the base prompt and the run’s own prompt', async () => {
+  it('starts with the base prompt and the prompt of the run', async () => {
     const first = await start();
     await first.plane.untilEvent('setup_failed');
     first.plane.say('f1', 'What is wrong?', { debug: true });

@@ -34,7 +34,7 @@ const sleepers = (seconds: string) =>
   pidsWith((pid) => readFileSync(`/proc/${pid}/cmdline`, 'latin1').startsWith(`sleep\0${seconds}\0`));
 
 describe('headrace agent run --prompt', () => {
-  it('executes a run in the current directory, shows it, and leaves the directory alone', async () => {
+  it('executes a run in the current directory, prints it, and does not clean the directory', async () => {
     const script =
       'echo found $(ls); echo made > made.txt; echo "$HOME"; env | grep -c HEADRACE_TOKEN; echo "key $MY_API_KEY"';
     const command = await start(
@@ -70,7 +70,7 @@ describe('headrace agent run --prompt', () => {
     expect(conversation).not.toContain(member.token);
   });
 
-  it('tells JSON lines with --json, and works in --workspace', async () => {
+  it('prints JSON lines with --json, and works in --workspace', async () => {
     const elsewhere = await start(['--prompt', 'Nothing.']);
     const command = await start([
       ...['--json', '--workspace', elsewhere.cwd, '--prompt', prompt(fence('sh', 'echo here > here.txt'))],
@@ -91,7 +91,7 @@ describe('headrace agent run --prompt', () => {
     expect(existsSync(join(command.cwd, 'here.txt'))).toBe(false);
   });
 
-  it('is a run of GitHub Actions there', async () => {
+  it('registers a run of GitHub Actions when it runs there', async () => {
     const env = { GITHUB_ACTIONS: 'true', GITHUB_REPOSITORY: 'acme/app', GITHUB_SHA: 'abc', GITHUB_RUN_ID: '7' };
     const command = await start(['--prompt', 'Nothing.', '--team', team], env);
     expect(await command.exited).toBe(0);
@@ -103,7 +103,7 @@ describe('headrace agent run --prompt', () => {
     });
   });
 
-  it('exits with 1 when the agent fails, and says why', async () => {
+  it('exits with 1 and the reason when the agent fails', async () => {
     const command = await start(['--prompt', prompt(fence('fail', 'no way'))]);
     expect(await command.exited).toBe(1);
     expect(command.output).toMatch(/FAILED: .*exit code 1/s);
@@ -111,7 +111,7 @@ describe('headrace agent run --prompt', () => {
     expect(await unknown.exited).toBe(1);
   });
 
-  it('Ctrl-C cancels: the run is CANCELLED, and nothing of it is left', async () => {
+  it('cancels the run on Ctrl-C, and leaves no process', async () => {
     const command = await start(['--prompt', prompt(fence('sh', 'echo go; setsid sleep 4713 & sleep 4713'))]);
     await vi.waitFor(() => expect(sleepers('4713')).toHaveLength(2), 25_000);
     command.child.kill('SIGINT');
@@ -122,7 +122,7 @@ describe('headrace agent run --prompt', () => {
     expect(await command.leftInTmp()).toEqual([]);
   });
 
-  it('cannot be cancelled from outside, and takes a message while it works', async () => {
+  it('cannot be cancelled through the API, and accepts a message while it works', async () => {
     const command = await start(['--prompt', prompt(fence('sh', 'echo go; sleep 2'))]);
     await command.says('> ');
     await api.request(422, `POST /agent/runs/${command.runId}/cancel`, { token: member.token });
@@ -132,7 +132,7 @@ describe('headrace agent run --prompt', () => {
     expect(existsSync(join(command.cwd, 'twice.txt'))).toBe(true);
   });
 
-  it('stays for messages with --idle, until Ctrl-C closes it', async () => {
+  it('waits for messages with --idle until Ctrl-C', async () => {
     const command = await start(['--idle', '--prompt', 'Nothing.']);
     await vi.waitFor(async () => expect((await runOf(command)).state).toBe('SUCCEEDED'), 25_000);
     expect((await runOf(command)).is_sandbox_running).toBe(true);
@@ -144,7 +144,7 @@ describe('headrace agent run --prompt', () => {
     expect(await runOf(command)).toMatchObject({ state: 'SUCCEEDED', is_sandbox_running: false });
   });
 
-  it('killed, it leaves no process, and its run ends ERROR', async () => {
+  it('leaves no process when it is killed, and its run ends in ERROR', async () => {
     const command = await start(['--prompt', prompt(fence('sh', 'echo go; sleep 4715'))]);
     await vi.waitFor(() => expect(sleepers('4715')).toHaveLength(1), 25_000);
     command.child.kill('SIGKILL');
@@ -174,7 +174,7 @@ describe('headrace agent run --prompt', () => {
     expect(await command.leftInTmp()).toEqual([]);
   });
 
-  it('needs a token that is good', async () => {
+  it('needs a valid token', async () => {
     const without = await start(['--prompt', 'x'], { HEADRACE_TOKEN: '' });
     expect(await without.exited).toBe(1);
     expect(without.errors).toContain('a token is required');

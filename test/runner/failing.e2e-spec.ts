@@ -34,7 +34,7 @@ describe('set-up', () => {
     expect(runner.workspaceIsGone).toBe(true);
   });
 
-  it('tells no part of a secret that the end of the output begins with', async () => {
+  it('reports no part of a secret at the start of the shortened output', async () => {
     const value = 'k9-Zq7Lw2x-Vb5Nc8m-Rt4Yp1s-Hd6Jf3g-Ka0Ue';
     const runner = await start({
       assignment: {
@@ -105,7 +105,7 @@ describe('the agent', () => {
     expect(plane.uploads).not.toHaveLength(0);
   });
 
-  it('that refuses ends its turn and stays for a follow-up', async () => {
+  it('that refuses ends its turn and waits for a follow-up', async () => {
     const runner = await start({ assignment: { prompt: fence('refuse', 'I would rather not.') } });
     await runner.plane.untilEvent('turn_ended');
     expect(runner.plane.data<TurnEnded>('turn_ended')).toMatchObject([{ stop_reason: 'refusal' }]);
@@ -132,7 +132,7 @@ describe('the agent', () => {
     );
   });
 
-  it('that nobody knows fails the run with the names that are known', async () => {
+  it('that is unknown fails the run with the known names', async () => {
     const runner = await start({
       assignment: { harness: { type: 'gohst' } },
       handover: { harnesses: { ghost: { command: 'x', args: [], install_hint: '' } } },
@@ -194,7 +194,7 @@ describe('the agent', () => {
 });
 
 describe('limits', () => {
-  it('of the disk end the run and are named', async () => {
+  it('of the disk end the run with the reason', async () => {
     const runner = await start({
       assignment: { prompt: fence('sh', 'head -c 6000000 /dev/zero > big; sleep 300') },
       limits: { max_workspace_bytes: 3_000_000 },
@@ -207,7 +207,7 @@ describe('limits', () => {
     expect(runner.workspaceIsGone).toBe(true);
   });
 
-  it('of the output cut the conversation, never its end', async () => {
+  it('of the output shorten the conversation, and keep its end', async () => {
     const lines = Array.from({ length: 30 }, (_, index) =>
       fence('sh', `head -c 20000 /dev/zero | tr '\\0' x; echo ${index}`),
     );
@@ -222,8 +222,8 @@ describe('limits', () => {
   });
 });
 
-describe('the hand-over', () => {
-  it('is refused without repeating it when it is not valid', async () => {
+describe('the task file', () => {
+  it('is rejected without its content when it is invalid', async () => {
     const runner = await start({ handover: { token: '', workspace_dir: 'relative-secret' } });
     expect(await runner.exited).toBe(64);
     expect(runner.logged).toMatch(/token/);
@@ -231,7 +231,7 @@ describe('the hand-over', () => {
     expect(runner.plane.requests).toHaveLength(0);
   });
 
-  it('may name a workspace directory that exists already', async () => {
+  it('may name an existing workspace directory', async () => {
     const runner = await start({ prepare: () => undefined });
     await mkdir(runner.handover.workspace_dir, { recursive: true });
     await runner.plane.untilEvent('turn_ended');

@@ -37,7 +37,7 @@ async function shownBy(runner: RunnerProcess): Promise<string> {
 }
 
 describe('a harness', () => {
-  it('gets the secrets of the agent, which set-up commands do not, and reports none of them', async () => {
+  it('gets the secrets of the agent, unlike set-up commands, and reports none of them', async () => {
     const runner = await start({
       assignment: {
         harness: { type: 'shown' },
@@ -58,7 +58,7 @@ describe('a harness', () => {
     expect(runner.logged).not.toContain(SECRET);
   });
 
-  it('fails when nobody can tell where its secret goes', async () => {
+  it('fails when the variable of its secret is unknown', async () => {
     const runner = await start({
       assignment: { harness: { type: 'shown' }, agent_secrets: { auth: SECRET } },
       handover: { harnesses: shown() },
@@ -94,7 +94,7 @@ describe('a harness', () => {
     },
   );
 
-  it('that offers less than the run asks for says so in the timeline, and works', async () => {
+  it('that lacks an option of the run is reported in the timeline, and works', async () => {
     const runner = await start({
       assignment: {
         harness: { type: 'shown', model_id: 'm-1', reasoning_level: 'high' },

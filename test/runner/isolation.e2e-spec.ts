@@ -21,7 +21,7 @@ afterEach(async () => {
 const outputs = (runner: RunnerProcess): string[] =>
   runner.plane.calls().map(({ output }) => (output as { output: string }).output);
 
-describe('what an agent can see', () => {
+describe('the environment of an agent', () => {
   const look = prompt(
     fence(
       'sh',
@@ -36,7 +36,7 @@ describe('what an agent can see', () => {
   );
 
   it.each([['the runner’s own user', false], ...(isRoot ? [['a separate user', true] as const] : [])] as const)(
-    'is neither the token nor the runner’s environment, as %s',
+    'contains neither the token nor the environment of the runner, as %s',
     async (_name, ownUser) => {
       const runner = await start({
         ownUser,
@@ -74,7 +74,7 @@ describe('what an agent can see', () => {
 });
 
 describe.runIf(isRoot)('as root', () => {
-  it('set-up commands and agent run as the given user, without a way back', async () => {
+  it('set-up commands and agent run as the given user and cannot become root', async () => {
     const runner = await start({
       ownUser: true,
       assignment: {

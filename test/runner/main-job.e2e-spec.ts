@@ -19,7 +19,7 @@ afterEach(async () => {
 });
 
 describe('the main job', () => {
-  it('sets up, edits files, runs a failing and a passing command, and reports all of it', async () => {
+  it('runs set-up, edits files, runs a failing and a passing command, and reports everything', async () => {
     const runner = await start({
       assignment: {
         base_prompt: 'Base prompt.',
@@ -97,7 +97,7 @@ describe('the main job', () => {
     for (const secret of [plane.token, 'It should be short', 'vanilla']) expect(runner.logged).not.toContain(secret);
   });
 
-  it('knows the agent started before the agent may act', async () => {
+  it('reports the start of the agent before the agent may act', async () => {
     const runner = await start({
       prepare: (plane) => plane.fail('POST /events', 503, 3),
       assignment: { prompt: fence('sh', 'true') },
@@ -133,7 +133,7 @@ describe('the main job', () => {
     expect(await runner.close()).toBe(0);
   });
 
-  it('takes follow-ups in the live session, each once and in order', async () => {
+  it('handles follow-ups in the live session once and in order', async () => {
     const runner = await start();
     const { plane } = runner;
     await plane.untilEvent('turn_ended');
@@ -153,7 +153,7 @@ describe('the main job', () => {
     expect(plane.data('turn_started')).toHaveLength(3);
   });
 
-  it('resumes the session in a new process from its transcript and tells nothing twice', async () => {
+  it('resumes the session in a new process from its transcript without repeated events', async () => {
     const first = await start({ assignment: { prompt: fence('sh', 'echo before') } });
     await first.plane.untilEvent('turn_ended');
     const upload = first.plane.uploads.at(-1);
@@ -176,7 +176,7 @@ describe('the main job', () => {
     expect(second.plane.uploads.at(-1)?.bytes.toString()).toMatch(/echo before[\s\S]*echo after/);
   });
 
-  it('continues where it was cancelled when the follow-up is empty', async () => {
+  it('continues after the cancellation when the follow-up is empty', async () => {
     const first = await start({
       assignment: { prompt: prompt(fence('sh', 'echo one'), fence('sh', 'test -e ../home/go || sleep 60')) },
       limits: { cancel_step_seconds: 0.5 },
@@ -206,7 +206,7 @@ describe('the main job', () => {
 describe('permissions', () => {
   const asking = prompt(fence('ask title=Really remove it?'), fence('sh', 'echo removed'));
 
-  it('waits for a person and continues when allowed', async () => {
+  it('waits for a decision and continues when it is allowed', async () => {
     const runner = await start({ assignment: { prompt: asking, permission_policy: 'ask', interactive: true } });
     const { plane } = runner;
     await plane.untilEvent('permission_requested');
@@ -225,7 +225,7 @@ describe('permissions', () => {
     expect(plane.events('permission_decided')).toHaveLength(0);
   });
 
-  it('leaves the action out when denied', async () => {
+  it('omits the action when it is denied', async () => {
     const runner = await start({ assignment: { prompt: asking, permission_policy: 'ask', interactive: true } });
     const { plane } = runner;
     await plane.untilEvent('permission_requested');

@@ -38,8 +38,8 @@ async function asked(plane: RunnerProcess['plane'], count: number): Promise<stri
   return plane.data<PermissionRequested>('permission_requested').at(-1)?.approval_id ?? '';
 }
 
-describe('an answer for always', () => {
-  it('takes the agent’s own option, and answers the same from then on', async () => {
+describe('a decision with allow_always', () => {
+  it('selects the option of the agent, and decides later requests equally', async () => {
     const plane = await start(ask(PUSH, PUSH, STATUS, PUSH), {});
     const first = await asked(plane, 1);
     plane.decide(first, 'allow', undefined, true);
@@ -65,7 +65,7 @@ describe('an answer for always', () => {
     ]);
   });
 
-  it('of an earlier execution counts too', async () => {
+  it('of an earlier execution applies', async () => {
     const rules = [{ approval_id: 'earlier', subject: PUSH_SUBJECT }];
     const plane = await start(ask(PUSH), { permission_rules: rules });
     await plane.untilEvent('turn_ended');
@@ -73,14 +73,14 @@ describe('an answer for always', () => {
     expect(plane.data('permission_decided')).toMatchObject([{ decision: 'allow', by: 'rule', rule_id: 'earlier' }]);
   });
 
-  it('is one for this time where the agent has no such option', async () => {
+  it('applies once when the agent has no such option', async () => {
     const plane = await start([{ ask: PUSH, options: ['allow_once', 'reject_once'] }], {});
     plane.decide(await asked(plane, 1), 'allow', undefined, true);
     await plane.untilEvent('turn_ended');
     expect(plane.said).toBe('Push | allow_once\n');
   });
 
-  it('allows nothing where the policy denies', async () => {
+  it('does not override a policy that denies', async () => {
     const rules = [{ approval_id: 'earlier', subject: PUSH_SUBJECT }];
     const plane = await start(ask(PUSH), { permission_policy: 'deny', permission_rules: rules });
     await plane.untilEvent('turn_ended');
@@ -101,24 +101,21 @@ describe('the policy of a run', () => {
     ['allow_list, by a tool’s name', { permission_allow_list: ['Edit'] }, ['deny', 'deny', 'allow']],
     ['allow_list, by a kind', { permission_allow_list: ['execute'] }, ['allow', 'allow', 'deny']],
     ['allow_list, of nothing', { permission_allow_list: [] }, ['deny', 'deny', 'deny']],
-  ])(
-    '%s: decides without a person, by what the agent has reported of the call',
-    async (_name, assignment, decisions) => {
-      const plane = await start(questions, { permission_policy: 'allow_list', interactive: false, ...assignment });
-      await plane.untilEvent('turn_ended');
-      expect(plane.data<PermissionDecided>('permission_decided').map(({ decision, by }) => [decision, by])).toEqual(
-        decisions.map((decision) => [decision, 'policy']),
-      );
-      expect(
-        plane.said
-          .trim()
-          .split('\n')
-          .map((line) => line.split(' | ')[1]),
-      ).toEqual(decisions.map((decision) => (decision === 'allow' ? 'allow_once' : 'reject_once')));
-    },
-  );
+  ])('%s decides without a user by the reported call', async (_name, assignment, decisions) => {
+    const plane = await start(questions, { permission_policy: 'allow_list', interactive: false, ...assignment });
+    await plane.untilEvent('turn_ended');
+    expect(plane.data<PermissionDecided>('permission_decided').map(({ decision, by }) => [decision, by])).toEqual(
+      decisions.map((decision) => [decision, 'policy']),
+    );
+    expect(
+      plane.said
+        .trim()
+        .split('\n')
+        .map((line) => line.split(' | ')[1]),
+    ).toEqual(decisions.map((decision) => (decision === 'allow' ? 'allow_once' : 'reject_once')));
+  });
 
-  it('allow_list asks a person who watches for what no entry matches', async () => {
+  it('allow_list requests a decision when no entry matches', async () => {
     const plane = await start(questions, { permission_policy: 'allow_list', permission_allow_list: ['execute'] });
     await plane.untilEvent('permission_requested', 3);
     expect(plane.data<PermissionRequested>('permission_requested').map(({ ask: isAsked }) => isAsked)).toEqual([
@@ -132,7 +129,7 @@ describe('the policy of a run', () => {
   });
 });
 
-describe('what an agent uses', () => {
+describe('the usage of an agent', () => {
   const steps = [{ cost: 0.5 }, { cost: 0.75 }, { tokens: 100 }];
 
   it('is reported at the end of its turn', async () => {

@@ -32,9 +32,9 @@ async function secondsUntil(gone: () => boolean, limitMs: number): Promise<numbe
   return (performance.now() - startedAt) / 1000;
 }
 
-describe('cancel', () => {
+describe('a cancellation', () => {
   it.each([['the runner’s own user', false], ...(isRoot ? [['a separate user', true] as const] : [])] as const)(
-    'ends the whole tree within five seconds, setsid children too, as %s',
+    'ends the process tree within five seconds, also setsid children, as %s',
     async (_name, ownUser) => {
       const runner = await start({ assignment: { prompt: stubborn }, ownUser });
       await ready(runner);
@@ -88,7 +88,7 @@ describe('cancel', () => {
     expect(runner.marked()).toEqual([]);
   });
 
-  it('withdraws a permission request that waits', async () => {
+  it('withdraws a pending permission request', async () => {
     const runner = await start({
       assignment: {
         prompt: prompt(fence('ask title=May I?'), fence('sh', 'echo yes')),
@@ -123,7 +123,7 @@ describe('a lost lease', () => {
   );
 
   it.each(['POST /events', 'POST /beat', 'GET /commands'])(
-    'ends everything at a 412 to %s and reports nothing more',
+    'ends all processes after a 412 to %s without further reports',
     async (call) => {
       const runner = await start({ assignment: { prompt: chatty, next_beat_seconds: 0.5 } });
       const { plane } = runner;
@@ -141,7 +141,7 @@ describe('a lost lease', () => {
     },
   );
 
-  it('fences itself before the lease is over when the control plane goes silent', async () => {
+  it('fences itself before its lease expires when the control plane does not respond', async () => {
     const runner = await start({ assignment: { prompt: stubborn, ttl_seconds: 3, next_beat_seconds: 1 } });
     await ready(runner);
     await runner.plane.until(() => runner.plane.requests.some(({ call }) => call === 'POST /beat'), 'a beat');
@@ -154,7 +154,7 @@ describe('a lost lease', () => {
     expect(runner.workspaceIsGone).toBe(true);
   });
 
-  it('stays alive over a silence that is shorter than the lease', async () => {
+  it('continues after an outage that is shorter than the lease', async () => {
     const runner = await start({
       assignment: { prompt: fence('sh', 'sleep 2; echo still here'), ttl_seconds: 3, next_beat_seconds: 0.5 },
     });
@@ -164,7 +164,7 @@ describe('a lost lease', () => {
     expect(JSON.stringify(runner.plane.calls())).toContain('still here\\n');
   });
 
-  it('keeps a lease whose parts are no whole numbers of milliseconds', async () => {
+  it('keeps a lease whose fractions are not whole milliseconds', async () => {
     const runner = await start({
       assignment: { prompt: fence('sh', 'sleep 4; echo still here'), ttl_seconds: 2.5, next_beat_seconds: 0.5 },
     });
@@ -172,7 +172,7 @@ describe('a lost lease', () => {
     expect(JSON.stringify(runner.plane.calls())).toContain('still here\\n');
   });
 
-  it('does not start when the claim is refused', async () => {
+  it('does not start when the claim is rejected', async () => {
     const runner = await start({ prepare: (plane) => plane.fail('POST /claim', 412) });
     expect(await runner.exited).toBe(77);
     expect(runner.plane.requests).toHaveLength(1);
@@ -188,7 +188,7 @@ describe('a lost lease', () => {
 });
 
 describe('SIGTERM to the runner', () => {
-  it('hands back what has not started', async () => {
+  it('hands back a run that has not started', async () => {
     const runner = await start({
       assignment: { environment: { uid: 'e'.repeat(22), setup_commands: ['sleep 300'], env: {} } },
     });
@@ -199,7 +199,7 @@ describe('SIGTERM to the runner', () => {
     expect(runner.marked()).toEqual([]);
   });
 
-  it('ends what has started as an infrastructure time-out', async () => {
+  it('ends a started run as an infrastructure timeout', async () => {
     const runner = await start({ assignment: { prompt: stubborn } });
     await ready(runner);
     runner.child.kill('SIGTERM');
@@ -217,7 +217,7 @@ describe('SIGTERM to the runner', () => {
     expect(runner.plane.finished).toMatchObject({ outcome: 'closed' });
   });
 
-  it('makes haste the second time', async () => {
+  it('stops faster at the second signal', async () => {
     const runner = await start({
       assignment: { harness: { type: 'hung' } },
       limits: { cancel_step_seconds: 60 },

@@ -38,7 +38,7 @@ describe('headrace agent run --task-id', () => {
     expect(task.logged).not.toContain('secret-server');
   });
 
-  it('takes its token out of its environment before anything is started', async () => {
+  it('removes its token from its environment before it starts a process', async () => {
     const script = [
       'env | grep -c HEADRACE_EXECUTION_TOKEN',
       // The runner, which is above this shell: what it was started with can be read by every process of its user.
@@ -60,7 +60,7 @@ describe('headrace agent run --task-id', () => {
     expect(task.logged).not.toContain(task.plane.token);
   });
 
-  it('keeps the key of a daemon that passes its environment on from whatever it starts', async () => {
+  it('hides the key of the daemon from the processes that it starts', async () => {
     const script = [
       'env | grep -c WARP_API_KEY',
       'pid=$PPID; while [ "$pid" -gt 1 ]; do',
@@ -80,7 +80,7 @@ describe('headrace agent run --task-id', () => {
     expect(output).not.toContain('wk-secret-of-the-daemon');
   });
 
-  it('understands --flag=value, and the server of a variable', async () => {
+  it('accepts --flag=value, and the server of a variable', async () => {
     const other = await start();
     const id = other.plane.assignment.run_id;
     expect(await other.exited).toBe(0);
@@ -96,7 +96,7 @@ describe('headrace agent run --task-id', () => {
     }
   });
 
-  it('waits for messages while it is idle, and ends on request', async () => {
+  it('waits for messages with --idle-on-complete, and ends on request', async () => {
     const task = await start({ more: ['--idle-on-complete', '10m'], assignment: { prompt: 'Hello' } });
     await task.plane.untilEvent('turn_ended');
     task.plane.say('f1', prompt(fence('sh', 'echo second turn')));
@@ -106,7 +106,7 @@ describe('headrace agent run --task-id', () => {
     expect(await task.exited).toBe(0);
   });
 
-  it('without it takes what came during the turn, and then ends', async () => {
+  it('handles messages of the current turn without --idle-on-complete, and then ends', async () => {
     const task = await start({ assignment: { prompt: prompt(fence('sh', 'echo first; sleep 0.5')) } });
     await task.plane.untilEvent('turn_started');
     task.plane.say('f1', prompt(fence('sh', 'echo second')));
@@ -115,7 +115,7 @@ describe('headrace agent run --task-id', () => {
     expect(task.plane.finished).toMatchObject({ outcome: 'closed' });
   });
 
-  it('works in the directory of --workspace, and removes nothing of it', async () => {
+  it('works in the directory of --workspace, and removes nothing from it', async () => {
     const checkout = await mkdtemp(join(tmpdir(), 'headrace-checkout-'));
     writeFileSync(join(checkout, 'mine.txt'), 'mine');
     const before = statSync(checkout).mode;
@@ -142,7 +142,7 @@ describe('headrace agent run --task-id', () => {
     await rm(checkout, { recursive: true });
   });
 
-  it('killed with SIGKILL, as the published daemon does, leaves no process and no file', async () => {
+  it('leaves no process and no file after SIGKILL', async () => {
     const task = await start({
       assignment: { prompt: prompt(fence('sh', 'echo up; setsid sleep 4711 & sleep 4711')) },
     });
@@ -162,14 +162,14 @@ describe('headrace agent run --task-id', () => {
     ['a server of another kind', { more: ['--server-root-url', 'ftp://x'] }, '--server-root-url must be'],
     ['no such workspace', { more: ['--workspace', '/nowhere/at/all'] }, '--workspace must be an existing directory'],
     ['a broken HARNESSES_FILE', { env: { HARNESSES_FILE: '/nowhere/at/all.json' } }, 'HARNESSES_FILE'],
-  ])('%s: says so and exits with 64', async (_name, options, message) => {
+  ])('exits with 64 and a message for %s', async (_name, options, message) => {
     const task = await start(options);
     expect(await task.exited).toBe(64);
     expect(task.logged).toContain(message);
     expect(task.plane.requests).toEqual([]);
   });
 
-  it('exits with 77 when it may not claim, and with 75 when it has lost its lease', async () => {
+  it('exits with 77 when the claim is rejected, and with 75 when the lease is lost', async () => {
     const refused = await start({ prepare: (plane) => plane.fail('POST /claim', 412) });
     expect(await refused.exited).toBe(77);
     expect(refused.plane.finished).toBeNull();

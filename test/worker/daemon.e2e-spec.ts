@@ -133,7 +133,7 @@ describe('headrace worker', () => {
     expect((await server.untilFrame('task_rejected', 2)).data.task_id).toBe('third');
   });
 
-  it('keeps its run over a lost connection and reports an unacknowledged end again', async () => {
+  it('keeps its run after a lost connection, and reports an unacknowledged end again', async () => {
     plane.assignment.prompt = waiting;
     start();
     await server.untilFrame('hello');
@@ -152,7 +152,7 @@ describe('headrace worker', () => {
     await until(() => journalOf(place).length === 0, 10_000, 'the journal is empty');
   });
 
-  it('supervises a runner again after kill -9 until its end', async () => {
+  it('supervises a running runner again after kill -9', async () => {
     plane.assignment.prompt = waiting;
     const first = start();
     await server.untilFrame('hello');
@@ -175,7 +175,7 @@ describe('headrace worker', () => {
   });
 
   it.each(['unknown', 'keep'] as const)(
-    'after kill -9 of daemon and runner clears what is left; verdict %s',
+    'removes the files of a killed runner after kill -9 of both; verdict %s',
     async (verdict) => {
       plane.assignment.prompt = waiting;
       const first = start();
@@ -241,7 +241,7 @@ describe('headrace worker', () => {
   it.each([
     ['a second signal', ['--drain-timeout', '10min'], true],
     ['the deadline', ['--drain-timeout', '300ms'], false],
-  ])('stops what runs after %s', async (_name, args, isTwice) => {
+  ])('stops running tasks after %s', async (_name, args, isTwice) => {
     plane.assignment.prompt = waiting;
     const daemon = start(args);
     await server.untilFrame('hello');
@@ -284,7 +284,7 @@ describe('headrace worker', () => {
     [401, 77, 'API key'],
     [403, 77, 'service account'],
     [400, 64, 'name'],
-  ])('exits when the server answers %d', async (status, code, reported) => {
+  ])('exits when the server returns %d', async (status, code, reported) => {
     server.status = status;
     const daemon = start();
     expect(await daemon.exited).toBe(code);

@@ -35,7 +35,7 @@ const shutdownsOf = async (runId: string): Promise<unknown[]> => {
 };
 
 describe('a daemon that stops gracefully', () => {
-  it('is offered nothing after it has reported its tasks, so the next run starts on the next daemon', async () => {
+  it('receives no offer after it has reported its tasks, and the next run starts on the next daemon', async () => {
     const daemon = await PublishedDaemon.start(installation, installation.host());
     const [first, next] = [await installation.run(daemon.host), await installation.run(daemon.host)];
     await installation.reaches(first, 'CLAIMED');
@@ -50,7 +50,7 @@ describe('a daemon that stops gracefully', () => {
     await installation.reaches(next, 'SUCCEEDED');
   });
 
-  it('does not get the run that it has just killed again, with on_worker_lost: retry', async () => {
+  it('does not receive again the run that it has just killed, with on_worker_lost: retry', async () => {
     const daemon = await PublishedDaemon.start(installation, installation.host());
     const runId = await installation.run(daemon.host, { on_worker_lost: 'retry' });
     await installation.reaches(runId, 'CLAIMED');
@@ -62,7 +62,7 @@ describe('a daemon that stops gracefully', () => {
     await installation.reaches(runId, 'SUCCEEDED');
   });
 
-  it('leaves no run to the next connection: what it claimed ends, what it was offered is offered again at once', async () => {
+  it('leaves no run to the next connection: claimed runs end, and offered runs are offered again at once', async () => {
     const host = installation.host();
     const worker = await installation.worker(host);
     const [claimed, offered] = [await installation.run(host), await installation.run(host)];
@@ -113,7 +113,7 @@ describe('a daemon that was killed and started again', () => {
   });
 });
 
-describe('a daemon whose runner does not call', () => {
+describe('a daemon whose runner does not connect', () => {
   it('gets WORKER_SIDECAR_IMAGE with each assignment', async () => {
     const host = installation.host();
     const worker = await installation.worker(host);
@@ -154,7 +154,7 @@ describe('a daemon whose runner does not call', () => {
 });
 
 describe('a queue behind a full daemon', () => {
-  it('costs few offers and rejections, no timeline entry, and no run', { timeout: 60_000 }, async () => {
+  it('causes few offers and rejections, no timeline entry, and no failed run', { timeout: 60_000 }, async () => {
     const daemon = await PublishedDaemon.start(installation, installation.host());
     const runs = await Promise.all(Array.from({ length: 40 }, () => installation.run(daemon.host)));
     const completed: string[] = [];
@@ -181,7 +181,7 @@ describe('a queue behind a full daemon', () => {
     expect(states.filter((state) => state === 'ERROR')).toEqual([]);
   });
 
-  it('fills all slots of a daemon, however many it has', async () => {
+  it('fills all slots of a daemon', async () => {
     const daemon = await PublishedDaemon.start(installation, installation.host(), 7);
     await Promise.all(Array.from({ length: 12 }, () => installation.run(daemon.host)));
     await vi.waitFor(() => expect(daemon.executing).toHaveLength(7), { timeout: 10_000, interval: 20 });
@@ -192,7 +192,7 @@ describe('a queue behind a full daemon', () => {
     await vi.waitFor(() => expect(daemon.executing).toHaveLength(7), { timeout: 10_000, interval: 20 });
   });
 
-  it('counts a claim from its arrival, however long it waits behind other messages', async () => {
+  it('counts a claim from its arrival, also when it waits behind other messages', async () => {
     const host = installation.host();
     const worker = await installation.worker(host, { pingEveryMs: SILENCE_MS / 10 });
     const runs = [await installation.run(host), await installation.run(host)] as const;
@@ -224,8 +224,8 @@ async function sweepUntil(signal: AbortSignal): Promise<void> {
   while (!signal.aborted) await sweeper.execute();
 }
 
-describe('a daemon that comes back with a run that was given up', () => {
-  it('gets a cancellation before any offer, and the end of the old task is not that of the new one', async () => {
+describe('a daemon that reconnects with a run that was abandoned', () => {
+  it('gets a cancellation before any offer, and the result of the old task does not end the new one', async () => {
     const daemon = await PublishedDaemon.start(installation, installation.host());
     const runId = await installation.run(daemon.host, { on_worker_lost: 'retry' });
     await installation.reaches(runId, 'CLAIMED');
@@ -250,7 +250,7 @@ describe('an outage of every API process', () => {
     workerReconnectTimeout: RECONNECT_MS,
   };
 
-  it('leaves workers WORKER_RECONNECT_TIMEOUT from the restart to connect again', { timeout: 60_000 }, async () => {
+  it('gives workers WORKER_RECONNECT_TIMEOUT from the restart to reconnect', { timeout: 60_000 }, async () => {
     const database = await createTestDatabase();
     let api: TestApi | null = await startTestApi({ settings, database });
     const team = await api.identities.team();

@@ -17,7 +17,7 @@ afterAll(() => api.close());
 
 const MIB = 1_048_576;
 
-describe('an upgrade that is refused', () => {
+describe('a rejected upgrade', () => {
   it.each<[string, () => { token?: string; name?: string | null }, number]>([
     ['no token', () => ({ name: 'w' }), 401],
     ['an unknown token', () => ({ name: 'w', token: `${token}x` }), 401],
@@ -42,7 +42,7 @@ describe('an upgrade that is refused', () => {
     expect((await ScriptedWorker.refused({ url: api.url, name: 'w', token: ended })).status).toBe(401);
   });
 
-  it('leaves nobody listed', async () => {
+  it('lists no worker', async () => {
     const { body } = await api.request(200, 'GET /agent/connected-self-hosted-workers', { token });
     expect(body.workers).toEqual([]);
   });
@@ -52,7 +52,7 @@ describe('a frame that closes the socket', () => {
   const connect = (name: string): Promise<ScriptedWorker> => ScriptedWorker.connect({ url: api.url, token, name });
 
   it.each(['no json', '{"type":', '[]', '"heartbeat"', '7', 'null', '{}', '{"type":7}', ''])(
-    'no frame: %j is 1008',
+    'is closed with 1008 for the malformed frame %j',
     async (text) => {
       const worker = await connect('not-json');
       worker.sendText(text);
@@ -60,13 +60,13 @@ describe('a frame that closes the socket', () => {
     },
   );
 
-  it('over 1 MiB is 1009', async () => {
+  it('is closed with 1009 for a frame over 1 MiB', async () => {
     const worker = await connect('too-large');
     worker.sendText(JSON.stringify({ type: 'heartbeat', data: 'x'.repeat(MIB) }));
     expect((await worker.closed).code).toBe(1009);
   });
 
-  it('just 1 MiB of an unknown type is ignored', async () => {
+  it('stays open for a frame of 1 MiB of an unknown type', async () => {
     const worker = await connect('just-right');
     const empty = JSON.stringify({ type: 'unknown', data: '' });
     worker.sendText(JSON.stringify({ type: 'unknown', data: 'x'.repeat(MIB - empty.length) }));
@@ -77,7 +77,7 @@ describe('a frame that closes the socket', () => {
     await worker.close();
   });
 
-  it('answers pings with what they carried, at once', async () => {
+  it('answers pings at once with the same data', async () => {
     const worker = await connect('pinging');
     for (let count = 0; count < 5; count += 1) await worker.pingPong();
     await worker.close();

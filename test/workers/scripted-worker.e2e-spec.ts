@@ -12,8 +12,8 @@ afterEach(async () => {
 });
 afterAll(() => installation.close());
 
-describe('a run for a worker that is connected', () => {
-  it('is assigned with everything the contract says, claimed and completed', async () => {
+describe('a run for a connected worker', () => {
+  it('is assigned with all fields of the contract, claimed and completed', async () => {
     const host = installation.host();
     const worker = await installation.worker(host);
     const runId = await installation.run(host, { name: 'mender', harness: { type: 'claude' } });
@@ -35,7 +35,7 @@ describe('a run for a worker that is connected', () => {
     expect(worker.count('task_assignment', runId)).toBe(1);
   });
 
-  it('brings the image of its environment and the secret of its harness', async () => {
+  it('contains the image of its environment and the secret of its harness', async () => {
     const { here, team } = installation;
     const { token } = await here.identities.user({ [team]: 'admin' });
     await here.request(200, 'PUT /secrets/claude-key', { token, body: { value: 'the-key-of-the-provider' } });
@@ -66,7 +66,7 @@ describe('a run for a worker that is connected', () => {
     expect((await installation.look(runId)).state).toBe('PENDING');
   });
 
-  it('waits QUEUED while no such worker is connected, and starts when one connects', async () => {
+  it('stays QUEUED without a worker of the name, and starts when one connects', async () => {
     const host = installation.host();
     const other = await installation.worker(installation.host());
     const runId = await installation.run(host);
@@ -78,7 +78,7 @@ describe('a run for a worker that is connected', () => {
     expect(other.received).toEqual([]);
   });
 
-  it('goes to no worker of the same name of another team', async () => {
+  it('is not assigned to a worker with the same name of another team', async () => {
     const host = installation.host();
     const stranger = await installation.here.identities.serviceAccount(await installation.here.identities.team());
     const theirs = await installation.worker(host, { token: stranger.token });
@@ -95,20 +95,17 @@ describe('a run for a worker that is connected', () => {
     expect((await installation.look(runId)).state).toBe('PENDING');
   });
 
-  it.each(['here', 'there'] as const)(
-    'the worker on one instance, the create on the other: worker %s',
-    async (side) => {
-      const host = installation.host();
-      const worker = await installation.worker(host, { url: installation[side].url });
-      const runId = await installation.run(host);
-      await worker.claim(runId);
-      await installation.reaches(runId, 'CLAIMED');
-      worker.send('task_completed', { task_id: runId, message: 'done' });
-      await installation.reaches(runId, 'SUCCEEDED');
-    },
-  );
+  it.each(['here', 'there'] as const)('is assigned across instances of the API: worker %s', async (side) => {
+    const host = installation.host();
+    const worker = await installation.worker(host, { url: installation[side].url });
+    const runId = await installation.run(host);
+    await worker.claim(runId);
+    await installation.reaches(runId, 'CLAIMED');
+    worker.send('task_completed', { task_id: runId, message: 'done' });
+    await installation.reaches(runId, 'SUCCEEDED');
+  });
 
-  it('goes to one of several connections of a name, and each gets its share', async () => {
+  it('is assigned to one of several connections of a name, in turn', async () => {
     const host = installation.host();
     const workers = [
       await installation.worker(host),
@@ -127,35 +124,31 @@ describe('a run for a worker that is connected', () => {
   });
 });
 
-describe('a worker’s answers', () => {
-  it(
-    'rejected: the run goes back to the queue, has not failed, and is offered again',
-    { timeout: 40_000 },
-    async () => {
-      const host = installation.host();
-      const runId = await installation.run(host);
-      const executions = new Set<string>();
-      // More often than offers may fail.
-      for (let round = 0; round < 7; round += 1) {
-        const busy = await installation.worker(host);
-        const { data } = await busy.assignment(runId);
-        executions.add(data.execution_id as string);
-        busy.send('task_rejected', goldenAbout('task_rejected', 0, { task_id: runId }));
-        expect((await installation.reaches(runId, 'QUEUED')).status_message?.error_code).toBeUndefined();
-        await busy.cut();
-      }
-      const worker = await installation.worker(host);
-      const { data } = await worker.assignment(runId);
-      worker.send('task_rejected', { task_id: runId, reason: 'at capacity' });
-      await installation.reaches(runId, 'QUEUED');
-      // The same one again, after a while.
-      const { data: again } = await worker.claim(runId);
-      await installation.reaches(runId, 'CLAIMED');
-      expect(executions.add(data.execution_id as string).add(again.execution_id as string).size).toBe(9);
-    },
-  );
+describe('a message of a worker', () => {
+  it('task_rejected returns the run to the queue, and it is offered again', { timeout: 40_000 }, async () => {
+    const host = installation.host();
+    const runId = await installation.run(host);
+    const executions = new Set<string>();
+    // More often than offers may fail.
+    for (let round = 0; round < 7; round += 1) {
+      const busy = await installation.worker(host);
+      const { data } = await busy.assignment(runId);
+      executions.add(data.execution_id as string);
+      busy.send('task_rejected', goldenAbout('task_rejected', 0, { task_id: runId }));
+      expect((await installation.reaches(runId, 'QUEUED')).status_message?.error_code).toBeUndefined();
+      await busy.cut();
+    }
+    const worker = await installation.worker(host);
+    const { data } = await worker.assignment(runId);
+    worker.send('task_rejected', { task_id: runId, reason: 'at capacity' });
+    await installation.reaches(runId, 'QUEUED');
+    // The same one again, after a while.
+    const { data: again } = await worker.claim(runId);
+    await installation.reaches(runId, 'CLAIMED');
+    expect(executions.add(data.execution_id as string).add(again.execution_id as string).size).toBe(9);
+  });
 
-  it('completed with CANCELLED: the run is CANCELLED', async () => {
+  it('task_completed with CANCELLED sets the run to CANCELLED', async () => {
     const host = installation.host();
     const worker = await installation.worker(host);
     const runId = await installation.run(host);
@@ -177,7 +170,7 @@ describe('a worker’s answers', () => {
     [{ failure_reason: 'container_create' }, 'ERROR', undefined],
     [{ failure_reason: 'task_timeout' }, 'ERROR', undefined],
     [{ failure_reason: 'what nobody has heard of' }, 'ERROR', undefined],
-  ])('failed with %j: the run is %s', async (fields, state, errorCode) => {
+  ])('task_failed with %j sets the run to %s', async (fields, state, errorCode) => {
     const host = installation.host();
     const worker = await installation.worker(host);
     const runId = await installation.run(host);
@@ -188,7 +181,7 @@ describe('a worker’s answers', () => {
     if (errorCode !== undefined) expect(status?.error_code).toBe(errorCode);
   });
 
-  it('every golden message of a worker is taken, with what it does not know of left aside', async () => {
+  it('is accepted for every golden file, without unknown fields', async () => {
     const host = installation.host();
     const worker = await installation.worker(host);
     const runId = await installation.run(host);
@@ -205,8 +198,8 @@ describe('a worker’s answers', () => {
   });
 });
 
-describe('twice and late', () => {
-  it('a message that comes twice counts once', async () => {
+describe('repeated and late messages', () => {
+  it('are counted once', async () => {
     const host = installation.host();
     const worker = await installation.worker(host);
     const runId = await installation.run(host);
@@ -225,7 +218,7 @@ describe('twice and late', () => {
     expect(await installation.look(runId)).toEqual(ended);
   });
 
-  it('an offer that nobody confirms goes back, and to another; the late claim of the first changes nothing', async () => {
+  it('of a worker that did not claim in time change nothing after the next offer', async () => {
     const host = installation.host();
     const late = await installation.worker(host);
     const runId = await installation.run(host);
@@ -248,7 +241,7 @@ describe('twice and late', () => {
     await installation.reaches(runId, 'SUCCEEDED');
   });
 
-  it('messages about runs that are not there, or not its own, change nothing and cost no connection', async () => {
+  it('about unknown or foreign runs change nothing and do not close the connection', async () => {
     const host = installation.host();
     const worker = await installation.worker(host);
     const elsewhere = await installation.run(installation.host());
@@ -266,8 +259,8 @@ describe('twice and late', () => {
   });
 });
 
-describe('presence', () => {
-  it('counts connections of a name, the same at every instance, for the team alone', async () => {
+describe('connected workers', () => {
+  it('are counted by name for the team, with the same result at every instance', async () => {
     const host = installation.host();
     const [one, two] = [
       await installation.worker(host),
@@ -296,7 +289,7 @@ describe('cancelling', () => {
   const cancel = (api: TestApi, status: number, runId: string) =>
     api.request(status, `POST /agent/runs/${runId}/cancel`, { token: installation.bot.token });
 
-  it('the public cancel of a self-hosted run stays 422, in every state before its end', async () => {
+  it('cancelRun of a self-hosted run returns 422 in every state before its end', async () => {
     const host = installation.host();
     const runId = await installation.run(host);
     expect((await cancel(installation.here, 422, runId)).body.error_code).toBe('operation_not_supported');
@@ -312,7 +305,7 @@ describe('cancelling', () => {
     expect(worker.count('task_cancellation', runId)).toBe(0);
   });
 
-  it('where it is allowed, the worker is informed, wherever it is connected, and the run is CANCELLED', async () => {
+  it('with self-hosted cancellation, the worker is informed at any instance, and the run is CANCELLED', async () => {
     const host = installation.host();
     const worker = await installation.worker(host, { url: installation.here.url });
     const runId = await installation.run(host);

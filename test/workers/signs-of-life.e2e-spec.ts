@@ -27,7 +27,7 @@ describe.concurrent('signs of life', { timeout: 40_000 }, () => {
     await installation.reaches(runId, 'SUCCEEDED');
   });
 
-  it('a worker that dies silently: its run ends ERROR, and it is listed no more', async () => {
+  it('the run of a silent worker ends in ERROR, and the worker is not listed', async () => {
     const host = installation.host();
     const worker = await installation.worker(host);
     const runId = await installation.run(host);
@@ -43,7 +43,7 @@ describe.concurrent('signs of life', { timeout: 40_000 }, () => {
     await vi.waitFor(async () => expect(await installation.connected()).not.toHaveProperty(host), { timeout: 8_000 });
   });
 
-  it('a worker that dies with its socket: its run ends ERROR too', async () => {
+  it('the run of a worker whose socket closes ends in ERROR', async () => {
     const host = installation.host();
     const worker = await installation.worker(host);
     const runId = await installation.run(host);
@@ -56,7 +56,7 @@ describe.concurrent('signs of life', { timeout: 40_000 }, () => {
     expect(status).toMatchObject({ error_code: 'infrastructure_timeout', retryable: true });
   });
 
-  it('one of two connections of a name dies: its run ends, that of the other continues', async () => {
+  it('only the run of the closed connection ends when two have the same name', async () => {
     const host = installation.host();
     const [one, other] = [
       await installation.worker(host),
@@ -81,7 +81,7 @@ describe.concurrent('signs of life', { timeout: 40_000 }, () => {
     await installation.reaches(kept, 'SUCCEEDED');
   });
 
-  it('a worker that dies before it has claimed: the run waits for the next one', async () => {
+  it('an unclaimed run waits for the next worker', async () => {
     const host = installation.host();
     const worker = await installation.worker(host);
     const runId = await installation.run(host);
@@ -94,7 +94,7 @@ describe.concurrent('signs of life', { timeout: 40_000 }, () => {
     await installation.reaches(runId, 'SUCCEEDED');
   });
 
-  it('a worker that only lost its socket and comes back keeps its run', async () => {
+  it('a worker that reconnects keeps its run', async () => {
     const host = installation.host();
     const before = await installation.worker(host);
     const runId = await installation.run(host);
@@ -112,7 +112,7 @@ describe.concurrent('signs of life', { timeout: 40_000 }, () => {
     expect(after.count('task_assignment', runId)).toBe(0);
   });
 
-  it('an answer that is ready while the socket is lost counts when it comes', async () => {
+  it('a result that is sent after the reconnect is accepted', async () => {
     const host = installation.host();
     const before = await installation.worker(host);
     const runId = await installation.run(host);
@@ -125,7 +125,7 @@ describe.concurrent('signs of life', { timeout: 40_000 }, () => {
     expect(status).toMatchObject({ error_code: 'environment_setup_failed' });
   });
 
-  it('an answer that comes after the run was given up changes nothing', async () => {
+  it('a result after the end of the run changes nothing', async () => {
     const host = installation.host();
     const before = await installation.worker(host);
     const runId = await installation.run(host);
@@ -141,7 +141,7 @@ describe.concurrent('signs of life', { timeout: 40_000 }, () => {
     expect(await installation.look(runId)).toEqual(ended);
   });
 
-  it('with on_worker_lost: retry, a lost run goes to the next worker as another execution', async () => {
+  it('with on_worker_lost: retry, a lost run is assigned to the next worker as another execution', async () => {
     const host = installation.host();
     const worker = await installation.worker(host);
     const runId = await installation.run(host, { on_worker_lost: 'retry' });

@@ -61,7 +61,7 @@ const worker = (team: string, host: string, harnesses: object[], isAlive = true)
   );
 
 describe('listHarnesses', () => {
-  it('has the built-in agent, the known ones and those of the file, and where they are installed', async () => {
+  it('returns built-in, known and configured harnesses, and where they are installed', async () => {
     await hosted('1', [
       { id: 'claude', installed: false },
       { id: 'codex', installed: false },
@@ -109,7 +109,7 @@ describe('listHarnesses', () => {
     });
   });
 
-  it('shows workers of all one’s teams, or of the one that is picked; 403 for a team of others', async () => {
+  it('returns workers of all teams of the caller, or of the chosen team; 403 for a team of others', async () => {
     const placesOf = async (headers = {}): Promise<unknown[]> =>
       ((await list(fixture.adminOfBoth.token, headers)).get('claude')?.installations ?? []).map(
         ({ location }) => location,
@@ -119,7 +119,7 @@ describe('listHarnesses', () => {
     await api.request(403, 'GET /agent/harnesses', { token: fixture.member.token, headers: inTeam(fixture.otherTeam) });
   });
 
-  it('keeps the API from starting when the file is faulty', async () => {
+  it('prevents the start of the API when the file is invalid', async () => {
     try {
       await write({ house: { args: [] } });
       const start = startTestApi({ database: api.database, settings: { harnessesFile } });
@@ -138,7 +138,7 @@ describe('the secrets of an agent', () => {
     return (await api.request(200, 'POST /agent/runs', { token: fixture.member.token, body })).body.run_id as string;
   };
 
-  it('go to the runner, apart from those of set-up commands, and are shown nowhere', async () => {
+  it('are sent to the runner, separately from those of set-up commands, and are not returned', async () => {
     await put('anthropic', KEY);
     const runId = await create({
       harness: { type: 'claude' },
@@ -151,7 +151,7 @@ describe('the secrets of an agent', () => {
     expect(text).not.toContain(KEY);
   });
 
-  it('are those that the file names for the agent, as far as the team has them', async () => {
+  it('are those that the file names for the agent and that the team has', async () => {
     await put('house-key', 'of-the-house-0123456789');
     const { assignment } = await TestRunner.take(api, await create({ harness: { type: 'house' } }));
     expect(assignment.agent_secrets).toEqual({ variables: { HOUSE_KEY: 'of-the-house-0123456789' } });
@@ -159,7 +159,7 @@ describe('the secrets of an agent', () => {
     expect(other.assignment.agent_secrets).toEqual({});
   });
 
-  it('must be the team’s: 403, and the run fails when one is gone by the time it begins', async () => {
+  it('must be of the team: 403, and a run fails when one is deleted before its start', async () => {
     const named = (name: string) => ({
       harness: { type: 'claude' },
       harness_auth_secrets: { claude_auth_secret_name: name },

@@ -49,7 +49,7 @@ const put = (uid: string, body: object, status = 200) =>
   api.request(status, `PUT ${PATH}/${uid}`, { token: fixture.admin.token, body });
 
 describe('createAgentIdentity', () => {
-  it('201: keeps everything; what env and headers hold comes back masked', async () => {
+  it('stores all fields and returns env and headers masked', async () => {
     const body = await make({ name: 'full', ...FULL() });
     expect(body).toEqual({
       uid: expect.stringMatching(/^[A-Za-z0-9]{22}$/),
@@ -69,7 +69,7 @@ describe('createAgentIdentity', () => {
     expect(shown).toEqual(body);
   });
 
-  it('201 with a name alone: leaves out what has no value', async () => {
+  it('accepts a name alone, and omits fields without a value', async () => {
     expect(await make({ name: 'bare', prompt: null, environment_id: '', skills: [], mcp_servers: {} })).toEqual({
       uid: expect.any(String),
       name: 'bare',
@@ -83,7 +83,7 @@ describe('createAgentIdentity', () => {
     });
   });
 
-  it('stores secrets sealed, and opens them for those who start runs, of that team only', async () => {
+  it('stores secrets encrypted, and decrypts them for runs of that team only', async () => {
     const { uid } = await make(FULL());
     const [row] = await api.database.query<{ text: string }>(
       'SELECT row_to_json(i)::text AS text FROM headrace.agent_identities i WHERE uid = $1',
@@ -104,7 +104,7 @@ describe('createAgentIdentity', () => {
     expect(await directory.findIdentity('nonsense', fixture.team)).toBeNull();
   });
 
-  it('a sealed value that is copied to another identity does not open there', async () => {
+  it('does not decrypt a value that was copied to another identity', async () => {
     const [from, to] = [await make(FULL()), await make()];
     await api.database.query(
       `UPDATE headrace.agent_identities SET mcp_servers =
@@ -143,7 +143,7 @@ describe('createAgentIdentity', () => {
     expect(body.error_code).toBe('invalid_request');
   });
 
-  it('400: needs a name, and one that the team has not got, whatever its case', async () => {
+  it('rejects a missing name, and one that exists in any case, with 400', async () => {
     const nameless = await api.request(400, `POST ${PATH}`, { token: fixture.admin.token, body: {} });
     expect(pointersOf(nameless.body)).toEqual(['/name']);
     await make({ name: 'Unique' });
@@ -153,14 +153,14 @@ describe('createAgentIdentity', () => {
     await make({ name: 'Unique' }, fixture.stranger.token);
   });
 
-  it('400: a user on several teams has to pick one', async () => {
+  it('rejects a user with several teams and no chosen team with 400', async () => {
     const { token } = fixture.adminOfBoth;
     const { body } = await api.request(400, `POST ${PATH}`, { token, body: { name: 'where' } });
     expect(body.detail).toContain('X-Headrace-Team-Uid');
     await api.request(201, `POST ${PATH}`, { token, headers: inTeam(fixture.otherTeam), body: { name: 'where' } });
   });
 
-  it('403: an environment, server or secret that does not exist or is not of the team, the same for all', async () => {
+  it('rejects references that do not exist or are not of the team with the same 403', async () => {
     const foreign = await api.request(201, 'POST /environments', {
       token: fixture.stranger.token,
       body: { config: {} },
@@ -190,7 +190,7 @@ describe('createAgentIdentity', () => {
     await refused({ secrets: [{ name: 'deploy-key' }] });
   });
 
-  it('400 for secrets that would be the same variable, or one that Headrace sets itself', async () => {
+  it('rejects secrets with the same or a reserved variable with 400', async () => {
     const { token } = fixture.admin;
     for (const name of ['npm-token', 'npm.token', 'HOME'])
       await api.request(200, `PUT /secrets/${name}`, { token, body: { value: 'x' } });
@@ -202,13 +202,13 @@ describe('createAgentIdentity', () => {
     expect(await make400(['HOME'])).toEqual(['/secrets/0/name']);
   });
 
-  it('413 and 415: bodies too large, or no JSON', async () => {
+  it('rejects a large body with 413, and another media type with 415', async () => {
     const { token } = fixture.admin;
     await api.request(413, `POST ${PATH}`, { token, body: OVERSIZED_BODY, contentType: 'application/json' });
     await api.request(415, `POST ${PATH}`, { token, body: '{}', contentType: 'text/plain' });
   });
 
-  it('403 limit_reached beyond 1,000, also for two at once', async () => {
+  it('rejects the 1,001st identity with 403 limit_reached, also for concurrent requests', async () => {
     const team = await api.identities.team();
     const { token } = await api.identities.user({ [team]: 'admin' });
     await api.database.query(
@@ -236,7 +236,7 @@ describe('createAgentIdentity', () => {
 });
 
 describe('updateAgentIdentity', () => {
-  it('keeps what is absent or null', async () => {
+  it('keeps fields that are absent or null', async () => {
     const before = await make(FULL());
     await api.advanceClock(1000);
     const nothing = Object.fromEntries(Object.keys(before).map((key) => [key, null]));
@@ -251,7 +251,7 @@ describe('updateAgentIdentity', () => {
     );
   });
 
-  it('clears what is empty', async () => {
+  it('clears fields that are empty', async () => {
     const before = await make(FULL());
     const { body } = await put(before.uid, {
       description: '',
@@ -276,7 +276,7 @@ describe('updateAgentIdentity', () => {
     });
   });
 
-  it('changes one field alone; the executor of its runs gets the new name', async () => {
+  it('updates one field alone; the executor of its runs has the new name', async () => {
     const before = await make(FULL());
     const { body } = await put(before.uid, { name: 'renamed', available: false });
     expect(body).toEqual({ ...before, name: 'renamed', available: false, updated_at: expect.any(String) });
@@ -310,7 +310,7 @@ describe('updateAgentIdentity', () => {
     expect(Object.keys((await opened()) ?? {})).toEqual(['a/b~c']);
   });
 
-  it('400 for what a field may not hold, and for the name of another', async () => {
+  it('rejects invalid values, and the name of another identity, with 400', async () => {
     const [one, other] = [await make(), await make()];
     expect(pointersOf((await put(one.uid, { name: '' }, 400)).body)).toEqual(['/name']);
     expect(pointersOf((await put(one.uid, { uid: other.uid }, 400)).body)).toEqual(['/uid']);
@@ -319,7 +319,7 @@ describe('updateAgentIdentity', () => {
     await put('%20', {}, 400);
   });
 
-  it('403 for what does not exist, 404 when there is none, 413 and 415 for odd bodies', async () => {
+  it('rejects unknown references with 403, an unknown uid with 404, and invalid bodies with 413 and 415', async () => {
     const { uid } = await make();
     await put(uid, { environment_id: UNKNOWN_UID }, 403);
     await put(uid, { mcp_servers: { a: { warp_id: UNKNOWN_UID } } }, 403);
@@ -332,7 +332,7 @@ describe('updateAgentIdentity', () => {
 });
 
 describe('secrets of an agent identity', () => {
-  it('reach the runs that it executes as variables, with the values of then, and win over the environment', async () => {
+  it('are variables of the runs that it executes, with current values, and override the environment', async () => {
     const { token } = fixture.admin;
     await api.request(200, 'PUT /secrets/deploy-key', { token, body: { value: 'first' } });
     const environment = (
@@ -362,7 +362,7 @@ describe('secrets of an agent identity', () => {
     expect((await TestRunner.take(api, await create())).assignment.secrets).toEqual({});
   });
 
-  it('that is gone when the run begins ends it FAILED, and its message names the secret', async () => {
+  it('that are deleted before the start of the run fail it with a message that names the secret', async () => {
     const { token } = fixture.admin;
     await api.request(200, 'PUT /secrets/passing', { token, body: { value: 'x' } });
     const { uid } = await make({ secrets: [{ name: 'passing' }] });
@@ -386,7 +386,7 @@ describe('secrets of an agent identity', () => {
 });
 
 describe('listAgentIdentities with factory_uid', () => {
-  it('shows the identities of that factory’s definition only, and 400 for what is no uid', async () => {
+  it('returns only identities of the factory’s definition, and 400 for a malformed uid', async () => {
     const [ours, theirs] = [await make(), await make()];
     const factoryUid = newUid();
     await api.database.query('UPDATE headrace.agent_identities SET factory_uid = $2 WHERE uid = $1', [
@@ -406,7 +406,7 @@ describe('listAgentIdentities with factory_uid', () => {
 });
 
 describe('deleteAgentIdentity', () => {
-  it('204: it is gone, its tokens end, and its name stays for history', async () => {
+  it('deletes with 204, ends the tokens, and keeps the name for history', async () => {
     const { uid } = await make({ name: 'short-lived' });
     const token = await api.identities.token({ type: 'service_account', uid });
     await api.request(200, `GET ${PATH}/${uid}`, { token });
@@ -430,7 +430,7 @@ describe('deleteAgentIdentity', () => {
 });
 
 describe('listAgentIdentities', () => {
-  it('those of the team by name, with prompts cut; of all teams without a header', async () => {
+  it('returns identities by name with shortened prompts; of all teams without a header', async () => {
     const team = await api.identities.team();
     const admin = await api.identities.user({ [team]: 'admin', [fixture.otherTeam]: 'viewer' });
     for (const name of ['beta', 'Alpha', 'gamma']) {
@@ -450,14 +450,14 @@ describe('listAgentIdentities', () => {
     await api.request(403, `GET ${PATH}`, { token: admin.token, headers: inTeam(fixture.team) });
   });
 
-  it('shows nothing to a user without a team', async () => {
+  it('returns an empty list to a user without a team', async () => {
     const { token } = await api.identities.user();
     expect((await api.request(200, `GET ${PATH}`, { token })).body).toEqual({ agents: [] });
   });
 });
 
-describe('who may do what', () => {
-  it.each(['owner', 'admin', 'adminOfBoth'] as const)('%s manages', async (who) => {
+describe('authorization', () => {
+  it.each(['owner', 'admin', 'adminOfBoth'] as const)('%s manages identities', async (who) => {
     const { token } = fixture[who];
     const headers = inTeam(fixture.team);
     const body = { name: `by-${who}` };
@@ -467,7 +467,7 @@ describe('who may do what', () => {
     await api.request(204, `DELETE ${PATH}/${identity.uid}`, { token });
   });
 
-  it.each(['member', 'viewer', 'bot'] as const)('%s reads', async (who) => {
+  it.each(['member', 'viewer', 'bot'] as const)('%s reads identities', async (who) => {
     const { uid } = await make();
     const { token } = fixture[who];
     const { body } = await api.request(200, `GET ${PATH}`, { token });
@@ -478,7 +478,7 @@ describe('who may do what', () => {
     await api.request(403, `DELETE ${PATH}/${uid}`, { token });
   });
 
-  it('somebody of another team: 403; unknown: 404; blank: 400', async () => {
+  it('rejects a principal of another team with 403, an unknown uid with 404, and a blank one with 400', async () => {
     const { uid } = await make();
     const { token } = fixture.stranger;
     const { body } = await api.request(403, `GET ${PATH}/${uid}`, { token });

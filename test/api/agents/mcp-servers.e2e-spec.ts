@@ -30,7 +30,7 @@ describe('createMcpServer', () => {
   it.each([
     ['a command', LOCAL, { ...LOCAL, env: { TOKEN: '***' } }],
     ['an address', REMOTE, { ...REMOTE, headers: { Authorization: '***' } }],
-  ])('201 with %s: shown masked, sealed at rest, opened for those who start runs', async (_name, given, shown) => {
+  ])('with %s is returned masked, stored encrypted, and decrypted for runs', async (_name, given, shown) => {
     const body = await make({ ...given, description: 'Ours' });
     expect(body).toEqual({
       uid: expect.stringMatching(/^[A-Za-z0-9]{22}$/),
@@ -69,7 +69,7 @@ describe('createMcpServer', () => {
     expect(pointersOf(problem)).toEqual(pointers);
   });
 
-  it('400: a name that the team has got, or no team picked', async () => {
+  it('rejects a name that exists, or no chosen team, with 400', async () => {
     await make({ name: 'Taken', ...LOCAL });
     const body = { name: 'taken', ...LOCAL };
     const taken = await api.request(400, `POST ${PATH}`, { token: fixture.admin.token, body });
@@ -80,7 +80,7 @@ describe('createMcpServer', () => {
     await api.request(201, `POST ${PATH}`, { token, headers: inTeam(fixture.otherTeam), body });
   });
 
-  it('403 limit_reached beyond 200 of a team', async () => {
+  it('rejects the 201st server of a team with 403 limit_reached', async () => {
     const team = await api.identities.team();
     const { token } = await api.identities.user({ [team]: 'admin' });
     await api.database.query(
@@ -93,7 +93,7 @@ describe('createMcpServer', () => {
     expect(body.error_code).toBe('limit_reached');
   });
 
-  it('413 and 415: bodies too large, or no JSON', async () => {
+  it('rejects a large body with 413, and another media type with 415', async () => {
     const { token } = fixture.admin;
     await api.request(413, `POST ${PATH}`, { token, body: OVERSIZED_BODY, contentType: 'application/json' });
     await api.request(415, `POST ${PATH}`, { token, body: '{}', contentType: 'text/plain' });
@@ -101,7 +101,7 @@ describe('createMcpServer', () => {
 });
 
 describe('updateMcpServer', () => {
-  it('200: replaces all of it', async () => {
+  it('replaces all fields', async () => {
     const { uid, name } = await make({ ...LOCAL, description: 'Old' });
     const { body } = await put(uid, { name: `${name}-remote`, ...REMOTE });
     expect(body).toEqual({
@@ -112,7 +112,7 @@ describe('updateMcpServer', () => {
     expect(await opened(uid)).toEqual(REMOTE);
   });
 
-  it('*** keeps stored values while nothing but name and description changes, or values go', async () => {
+  it('*** keeps stored values when only name and description change, or values are removed', async () => {
     const headers = { ...REMOTE.headers, 'X-More': 'swordfish-more' };
     const { uid, name } = await make({ url: REMOTE.url, headers });
     const masked = { Authorization: '***', 'X-More': '***' };
@@ -135,7 +135,7 @@ describe('updateMcpServer', () => {
       { ...LOCAL, env: { TOKEN: '***', PATH: '/tmp/leak' } },
     ],
     ['a variable that was not there', LOCAL, { ...LOCAL, env: { OTHER: '***' } }],
-  ] as const)('400: *** beside %s, and nothing changes', async (_name, given, asked) => {
+  ] as const)('rejects *** beside %s with 400, without a change', async (_name, given, asked) => {
     const { uid, name } = await make(given);
     const { body } = await put(uid, { name, ...asked }, 400);
     const place = 'headers' in asked ? '/headers/Authorization' : 'OTHER' in asked.env ? '/env/OTHER' : '/env/TOKEN';
@@ -150,7 +150,7 @@ describe('updateMcpServer', () => {
     expect(await opened(uid)).toEqual(inClear);
   });
 
-  it('400, 404, 413 and 415', async () => {
+  it('rejects invalid fields with 400, an unknown uid with 404, and invalid bodies with 413 and 415', async () => {
     const [one, other] = [await make(), await make()];
     expect(pointersOf((await put(one.uid, LOCAL, 400)).body)).toEqual(['/name']);
     expect(pointersOf((await put(one.uid, { name: 'x' }, 400)).body)).toEqual(['']);
@@ -164,7 +164,7 @@ describe('updateMcpServer', () => {
 });
 
 describe('listMcpServers', () => {
-  it('those of the team by name; of all teams without a header; of no other', async () => {
+  it('returns the servers of the team by name; of all teams of the caller without a header', async () => {
     const [team, second] = [await api.identities.team(), await api.identities.team()];
     const { token } = await api.identities.user({ [team]: 'admin', [second]: 'admin' });
     for (const [name, at] of [
@@ -185,7 +185,7 @@ describe('listMcpServers', () => {
 });
 
 describe('deleteMcpServer', () => {
-  it('204, and then it is gone', async () => {
+  it('deletes the server with 204', async () => {
     const { uid } = await make();
     await api.request(204, `DELETE ${PATH}/${uid}`, { token: fixture.admin.token });
     await api.request(404, `GET ${PATH}/${uid}`, { token: fixture.admin.token });
@@ -194,8 +194,8 @@ describe('deleteMcpServer', () => {
   });
 });
 
-describe('who may do what', () => {
-  it.each(['owner', 'admin', 'adminOfBoth'] as const)('%s manages', async (who) => {
+describe('authorization', () => {
+  it.each(['owner', 'admin', 'adminOfBoth'] as const)('%s manages servers', async (who) => {
     const { token } = fixture[who];
     const body = { name: `by-${who}`, ...LOCAL };
     const { body: server } = await api.request(201, `POST ${PATH}`, { token, headers: inTeam(fixture.team), body });
@@ -204,7 +204,7 @@ describe('who may do what', () => {
     await api.request(204, `DELETE ${PATH}/${server.uid}`, { token });
   });
 
-  it.each(['member', 'viewer', 'bot'] as const)('%s reads', async (who) => {
+  it.each(['member', 'viewer', 'bot'] as const)('%s reads servers', async (who) => {
     const { uid } = await make();
     const { token } = fixture[who];
     const body = { name: 'no', ...LOCAL };
@@ -216,7 +216,7 @@ describe('who may do what', () => {
     await api.request(403, `DELETE ${PATH}/${uid}`, { token });
   });
 
-  it('somebody of another team: 403; unknown: 404; blank: 400', async () => {
+  it('rejects a principal of another team with 403, an unknown uid with 404, and a blank one with 400', async () => {
     const { uid } = await make();
     const { token } = fixture.stranger;
     await api.request(403, `GET ${PATH}/${uid}`, { token });

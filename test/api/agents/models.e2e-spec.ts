@@ -28,7 +28,7 @@ const list = async (token: string, headers: Record<string, string> = {}) =>
   };
 
 describe('listModels', () => {
-  it('offers auto and well-known models, each with all that clients show', async () => {
+  it('returns auto and well-known models with all fields', async () => {
     const { token } = await api.identities.user({ [await api.identities.team()]: 'viewer' });
     const { default_model_id, models } = await list(token);
     expect(default_model_id).toBe('auto');
@@ -43,7 +43,7 @@ describe('listModels', () => {
       });
   });
 
-  it('has the team’s default, which is listed though it is not well-known', async () => {
+  it('returns the default of the team, also when it is not well-known', async () => {
     const ofRed = await list(both, inTeam(red));
     expect(ofRed.default_model_id).toBe('house-model');
     expect(ofRed.models.filter(({ id }) => id === 'house-model')).toHaveLength(1);
@@ -54,12 +54,12 @@ describe('listModels', () => {
     expect((await list(token)).default_model_id).toBe('house-model');
   });
 
-  it('is auto for a user on several teams who picks none, 403 for a team of others', async () => {
+  it('returns auto as the default without a chosen team, and 403 for a team of others', async () => {
     expect((await list(both)).default_model_id).toBe('auto');
     await api.request(403, 'GET /agent/models', { token: both, headers: inTeam(await api.identities.team()) });
   });
 
-  it('are those of MODELS_FILE where one is set; a faulty one keeps the API from starting', async () => {
+  it('returns the models of MODELS_FILE; an invalid file prevents the start of the API', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'headrace-models-'));
     const modelsFile = join(directory, 'models.json');
     const house = { id: 'house', display_name: 'House', provider: 'OPENAI', vision_supported: true };

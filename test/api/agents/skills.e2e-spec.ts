@@ -136,7 +136,7 @@ describe('GET /agent', () => {
     ]);
   });
 
-  it('groups those of a name, by their directories', async () => {
+  it('groups skills of the same name by their directories', async () => {
     const review = named(await list(fixture.viewer), 'review');
     expect(review.map(({ id, description }) => [id, description])).toEqual([
       ['acme/tools:.agents/skills/review/SKILL.md', 'Reviews.'],
@@ -144,7 +144,7 @@ describe('GET /agent', () => {
     ]);
   });
 
-  it('shows malformed ones only when asked, each with its fault', async () => {
+  it('returns malformed skills only on request, each with its error', async () => {
     const well = variantsOf(await list(fixture.member), 'acme/tools');
     expect(well.every(({ error }) => error === undefined)).toBe(true);
     const agents = await list(fixture.member, '?include_malformed_skills=true');
@@ -165,7 +165,7 @@ describe('GET /agent', () => {
     expect(named(agents, 'binary')[0]?.error).toBe('The file is not UTF-8 text.');
   });
 
-  it('lists those that ship with Headrace', async () => {
+  it('lists built-in skills', async () => {
     const bundled = variantsOf(await list(nobody), 'headrace/bundled');
     expect(bundled.map(({ source }) => source.skill_path)).toContain('review-changes/SKILL.md');
     expect(bundled.every(({ environments }) => environments.length === 0)).toBe(true);
@@ -173,7 +173,7 @@ describe('GET /agent', () => {
     expect(only.flatMap(({ variants }) => variants)).toHaveLength(bundled.length);
   });
 
-  it('lists one repository, in an environment or not', async () => {
+  it('lists one repository with and without an environment', async () => {
     const inTools = await list(fixture.member, '?repo=Acme/TOOLS');
     expect(inTools.flatMap(({ variants }) => variants)).toHaveLength(13);
     expect(inTools[0]?.variants[0]?.environments).toEqual([{ uid: toolbox, name: 'Toolbox' }]);
@@ -195,28 +195,28 @@ describe('GET /agent', () => {
     'acme/tools.git',
     '%00/x',
     '',
-  ])('answers 400 for the repository %j', async (repo) => {
+  ])('rejects the repository %j with 400', async (repo) => {
     const query = repo === '%00/x' ? repo : encodeURIComponent(repo);
     const { body } = await api.request(400, `GET /agent?repo=${query}`, { token: fixture.member.token });
     expect(body.error_code).toBe('invalid_request');
     expect(pointersOf(body)).toEqual(['/repo']);
   });
 
-  it('answers 400 for one that cannot be read, without saying what is on the machine', async () => {
+  it('rejects an unreadable repository with 400 without details of the machine', async () => {
     const { body } = await api.request(400, 'GET /agent?repo=acme/none', { token: fixture.member.token });
     expect(body.detail).toBe('`repo` cannot be read: There is no such repository, or it may not be read.');
     expect(JSON.stringify(body)).not.toContain(root);
   });
 
   it.each(['refresh=yes', 'sort_by=age', 'include_malformed_skills=2', 'repos=a/b'])(
-    'answers 400 for %s',
+    'rejects %s with 400',
     async (query) => {
       const { body } = await api.request(400, `GET /agent?${query}`, { token: fixture.member.token });
       expect(pointersOf(body)).toEqual([`/${query.split('=')[0] ?? ''}`]);
     },
   );
 
-  it('leaves out what cannot be read, and says so in the log', async () => {
+  it('omits repositories that cannot be read, and logs them', async () => {
     const owner = await api.identities.user({});
     await environment(
       owner,
@@ -253,7 +253,7 @@ describe('GET /agent', () => {
     }
   });
 
-  it('shows the default branch, and of a repository by URL the ref', async () => {
+  it('reads the default branch, or the ref of a repository URL', async () => {
     const both = new GitFixture(join(github, 'acme/refs'));
     both.commit({ '.agents/skills/a/SKILL.md': skill('on-main') });
     both.git('checkout', '--quiet', '-b', 'dev');
@@ -272,8 +272,8 @@ describe('GET /agent', () => {
   });
 });
 
-describe('the cache', () => {
-  it('reads a repository once for all callers at the same time, and again on request', async () => {
+describe('the cache of skills', () => {
+  it('reads a repository once for concurrent callers, and again on request', async () => {
     const repository = new GitFixture(join(github, 'acme/counted.git'));
     repository.commit({ '.agents/skills/one/SKILL.md': skill('one') });
     const readings = (): number => started.filter((place) => place === 'acme/counted').length;
@@ -298,7 +298,7 @@ describe('the cache', () => {
     expect(readings() - before).toBeLessThanOrEqual(2);
   });
 
-  it('asks for news after SKILLS_CACHE_TTL, and keeps what it has while that fails', async () => {
+  it('fetches again after SKILLS_CACHE_TTL, and keeps its content while that fails', async () => {
     const server = await GitServer.start({ root: github });
     const repository = new GitFixture(join(root, 'work'));
     repository.commit({ '.agents/skills/old/SKILL.md': skill('old') });
@@ -326,7 +326,7 @@ describe('the cache', () => {
     expect(body.detail).toBe('The repository cannot be reached now.');
   });
 
-  it('answers for 2,000 skills in less than a second', async () => {
+  it('lists 2,000 skills in less than a second', async () => {
     const many = Object.fromEntries(
       Array.from({ length: 2000 }, (_, index) => [
         `${DIRECTORIES[index % 10] ?? ''}/skills/skill-${index}/SKILL.md`,
@@ -345,8 +345,8 @@ describe('the cache', () => {
   });
 });
 
-describe('who sees what', () => {
-  it('shows a repository only through environments that the caller may use', async () => {
+describe('authorization', () => {
+  it('lists a repository only with an environment that the caller may use', async () => {
     new GitFixture(join(github, 'private/mine')).commit({ '.agents/skills/x/SKILL.md': skill('mine-only') });
     const uid = await environment(
       fixture.viewer,
@@ -358,7 +358,7 @@ describe('who sees what', () => {
       expect(named(await list(other), 'mine-only')).toEqual([]);
   });
 
-  it('shows it to guests for as long as it is shared with them', async () => {
+  it('lists it for guests while it is shared with them', async () => {
     new GitFixture(join(github, 'private/shared')).commit({ '.agents/skills/x/SKILL.md': skill('shared-one') });
     const uid = await environment(
       fixture.viewer,
@@ -375,7 +375,7 @@ describe('who sees what', () => {
     expect(named(await list(nobody), 'shared-one')).toEqual([]);
   });
 
-  it('reads by the secret of the environment’s team, for those of that team only, and not for its viewers', async () => {
+  it('uses a secret of the team only for its members, and not for viewers', async () => {
     const server = await GitServer.start({
       root: github,
       login: { username: 'x-access-token', password: 'swordfish-for-git' },
@@ -460,8 +460,8 @@ describe('without GIT_ALLOW_PRIVATE', () => {
   });
 });
 
-describe('an API that stops', () => {
-  it('does not wait for a repository that does not answer', async () => {
+describe('a stopping API', () => {
+  it('does not wait for a repository that does not respond', async () => {
     const server = await GitServer.start({ root: github });
     server.hold();
     const other = await startTestApi();

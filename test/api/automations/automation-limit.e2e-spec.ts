@@ -32,7 +32,7 @@ const counted = async (factory: string) => {
 };
 
 describe('a factory', () => {
-  it('has at most 2,000 automations, also when several are made at once', async () => {
+  it('has at most 2,000 automations, also for concurrent requests', async () => {
     const factory = await fixture.createFactory();
     await fill(factory, LIMIT - 3);
     const line = `POST ${automationsOf(factory)}`;
@@ -62,7 +62,7 @@ describe('a factory', () => {
     expect(await counted(factory)).toEqual({ used: LIMIT, automations: LIMIT });
   });
 
-  it('does not count what was refused', async () => {
+  it('does not count rejected requests', async () => {
     const factory = await fixture.createFactory();
     await fixture.createAutomation({}, factory);
     await fixture.requestAsAdmin(

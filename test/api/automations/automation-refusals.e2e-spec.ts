@@ -86,8 +86,8 @@ const REFUSALS: readonly (readonly [what: string, changes: () => object, pointer
   ['a foreign key', () => ({ uid: webhook }), '/uid', /known/],
 ];
 
-describe('an automation is refused', () => {
-  it.each(REFUSALS)('400: %s', async (_what, changes, pointer, says) => {
+describe('an invalid automation', () => {
+  it.each(REFUSALS)('is rejected with 400: %s', async (_what, changes, pointer, says) => {
     const body = await fixture.automationBody({ triggers: [webhookTrigger(webhook)], ...changes() });
     const problem = await fixture.requestAsAdmin(400, `POST ${automationsOf(fixture.factory)}`, body);
     expect(problem.error_code).toBe('invalid_request');
@@ -98,7 +98,7 @@ describe('an automation is refused', () => {
     expect(problem.detail).not.toBe('');
   });
 
-  it('400: a webhook that is deleted, of another factory, or nowhere, all reported alike', async () => {
+  it('is rejected with the same 400 for a deleted webhook, one of another factory, and an unknown one', async () => {
     const deleted = await fixture.webhooks.webhook({ factoryUid: fixture.factory, isDeleted: true });
     const elsewhere = await fixture.buildWebhook(await fixture.createFactory());
     const answers: unknown[] = [];
@@ -116,7 +116,7 @@ describe('an automation is refused', () => {
     expect(answers).toEqual([answers[0], answers[0], answers[0]]);
   });
 
-  it('400: tells everything at once', async () => {
+  it('is rejected with 400 and all errors at once', async () => {
     const body = await fixture.automationBody({
       prompt: '{{ payload..x }}',
       agent_identity_uid: '0'.repeat(22),
@@ -132,7 +132,7 @@ describe('an automation is refused', () => {
     ]);
   });
 
-  it('403: what it names and the team may not use, the same whether it exists or not', async () => {
+  it('is rejected with the same 403 for references that do not exist or are not accessible', async () => {
     const { token } = fixture.admin;
     const stranger = fixture.stranger.token;
     const environment = async (by: string, team?: boolean) =>

@@ -43,7 +43,7 @@ const opened = async (uid: string, box = new SecretBox(fixture.api.settings)) =>
 };
 
 describe('values of env and headers', () => {
-  it('are sealed, masked, and nowhere else', async () => {
+  it('are stored encrypted, returned masked, and not logged', async () => {
     const body = await fixture.createAutomation({ agent_config: config() });
     const { 'a/b': one, web } = body.agent_config.mcp_servers;
     expect([one.env, web.headers]).toEqual([{ TOKEN: MASK }, { Authorization: MASK }]);
@@ -55,7 +55,7 @@ describe('values of env and headers', () => {
     expect(await opened(body.uid)).toEqual([SECRET, HEADER]);
   });
 
-  it('are kept by what a GET answers, and replaced by new ones', async () => {
+  it('are kept when the response of a GET is sent, and replaced by new values', async () => {
     const body = await fixture.createAutomation({ agent_config: config() });
     await put(200, body);
     expect(await opened(body.uid)).toEqual([SECRET, HEADER]);
@@ -64,7 +64,7 @@ describe('values of env and headers', () => {
     expect(await opened(body.uid)).toEqual([SECRET, 'Bearer other']);
   });
 
-  it('are not handed to another program or address, nor to a server that had none', async () => {
+  it('are not applied to another command or URL, nor to a server without values', async () => {
     const { uid, ...body } = await fixture.createAutomation({ agent_config: config() });
     const before = await rowOf(uid);
     const { 'a/b': one, web } = body.agent_config.mcp_servers;

@@ -22,7 +22,7 @@ const asDefinition = (uid: string) =>
   fixture.database.query(`UPDATE automations SET source = 'definition' WHERE uid = $1`, [uid]);
 
 describe('createAutomation', () => {
-  it('201: shows what was asked for', async () => {
+  it('returns 201 with the fields of the request', async () => {
     const factory = await fixture.createFactory();
     const webhook = await fixture.buildWebhook(factory);
     const triggers = [webhookTrigger(webhook, { action: ['opened'], n: { exists: false } }), webhookTrigger(webhook)];
@@ -45,7 +45,7 @@ describe('createAutomation', () => {
     expect(await stored(body.uid)).toEqual({ version: '1', author_uid: fixture.admin.uid, source: 'api' });
   });
 
-  it('writes what each trigger listens to into its own rows', async () => {
+  it('stores the subject of each trigger in a separate row', async () => {
     const [one, other] = [await fixture.buildWebhook(), await fixture.buildWebhook()];
     const { uid } = await fixture.createAutomation({ triggers: [webhookTrigger(one), webhookTrigger(other)] });
     const rows = await fixture.database.query(
@@ -60,7 +60,7 @@ describe('createAutomation', () => {
     ]);
   });
 
-  it('takes everything that a run’s configuration may say, and an identity', async () => {
+  it('accepts every field of a run’s configuration, and an agent identity', async () => {
     const { token } = fixture.admin;
     const { body: environment } = await fixture.request(201, 'POST /environments', {
       token,
@@ -108,7 +108,7 @@ describe('createAutomation', () => {
     ]);
   });
 
-  it('413 and 415', async () => {
+  it('rejects a large body with 413, and another media type with 415', async () => {
     const { token } = fixture.admin;
     const line = `POST ${automationsOf(fixture.factory)}`;
     await fixture.request(413, line, { token, body: OVERSIZED_BODY, contentType: 'application/json' });
@@ -117,7 +117,7 @@ describe('createAutomation', () => {
 });
 
 describe('listAutomations', () => {
-  it('pages by name, then uid, each once; prompts are cut', async () => {
+  it('returns pages by name, then uid, with each automation once and shortened prompts', async () => {
     const factory = await fixture.createFactory();
     const prompt = 'p'.repeat(3000);
     const made: { name: string; uid: string }[] = [];
@@ -160,7 +160,7 @@ describe('listAutomations', () => {
       await fixture.requestAsAdmin(400, `GET ${automationsOf(factory)}?limit=${limit}`);
   });
 
-  it('ends a page early where automations are large, and continues with the next', async () => {
+  it('ends a page early when automations are large, and continues with the next', async () => {
     const factory = await fixture.createFactory();
     const made: string[] = [];
     for (const name of ['a', 'b', 'c', 'd']) made.push((await fixture.createAutomation({ name }, factory)).uid);
@@ -180,7 +180,7 @@ describe('listAutomations', () => {
 });
 
 describe('replaceAutomation', () => {
-  it('sets all of it, moves the version, and notes who did it', async () => {
+  it('replaces all fields, increments the version, and stores who did it', async () => {
     const made = await fixture.createAutomation({ agent_config: { model_id: 'large' } });
     await fixture.api.advanceClock(1000);
     const webhook = await fixture.buildWebhook();
@@ -203,7 +203,7 @@ describe('replaceAutomation', () => {
     expect(rows).toEqual([{ subject: webhook }]);
   });
 
-  it('takes back what a GET answers, with a trigger whose webhook is deleted', async () => {
+  it('accepts the response of a GET with a trigger whose webhook is deleted', async () => {
     const [gone, live] = [await fixture.buildWebhook(), await fixture.buildWebhook()];
     const { uid } = await fixture.createAutomation({
       triggers: [webhookTrigger(gone, { a: [1] }), webhookTrigger(live)],
@@ -228,7 +228,7 @@ describe('replaceAutomation', () => {
     expect(errors).toEqual([{ pointer: '/triggers/0/filter/webhook_ids/0', detail: expect.any(String) }]);
   });
 
-  it('422: the name of one from a definition is that of its file; all else may change', async () => {
+  it('rejects another name for an automation of a definition with 422, and accepts other changes', async () => {
     const made = await fixture.createAutomation({ name: 'defined' });
     await asDefinition(made.uid);
     const { error_code, errors } = await fixture.requestAsAdmin(422, `PUT ${at(made.uid)}`, {
@@ -240,7 +240,7 @@ describe('replaceAutomation', () => {
     expect(body).toMatchObject({ source: 'definition', enabled: false });
   });
 
-  it('400, 404, 413 and 415', async () => {
+  it('rejects invalid fields with 400, an unknown uid with 404, and invalid bodies with 413 and 415', async () => {
     const made = await fixture.createAutomation();
     const { prompt: _prompt, ...incomplete } = made;
     expect((await fixture.requestAsAdmin(400, `PUT ${at(made.uid)}`, incomplete)).errors).toEqual([
@@ -256,7 +256,7 @@ describe('replaceAutomation', () => {
 });
 
 describe('deleteAutomation', () => {
-  it('204: it is gone, with what it listened to', async () => {
+  it('deletes the automation and its triggers with 204', async () => {
     const { uid } = await fixture.createAutomation();
     await fixture.requestAsAdmin(204, `DELETE ${at(uid)}`);
     await fixture.requestAsAdmin(404, `GET ${at(uid)}`);
@@ -268,8 +268,8 @@ describe('deleteAutomation', () => {
   });
 });
 
-describe('anybody who does not manage the factory', () => {
-  it('404 for other teams and what cannot be, 403 for a role that does not suffice, 400 for blanks', async () => {
+describe('a caller who does not manage the factory', () => {
+  it('gets 404 in other teams, 403 for a role that is not sufficient, and 400 for a blank uid', async () => {
     const { uid } = await fixture.createAutomation();
     for (const [factory, automation, status] of [
       ['%20', uid, 400],

@@ -33,7 +33,7 @@ async function fields(factory: string, changes: Partial<AutomationFields> = {}):
 }
 
 describe('the automations of a definition', () => {
-  it('are made, listed, replaced and removed within a transaction', async () => {
+  it('are created, listed, replaced and deleted within a transaction', async () => {
     const factory = await fixture.createFactory();
     await fixture.createAutomation({ name: 'of the API' }, factory);
     const one = await fields(factory, { name: 'one' });
@@ -56,7 +56,7 @@ describe('the automations of a definition', () => {
     expect(await within((tx) => defined.remainingQuota(tx, factory))).toBe(1999);
   });
 
-  it('are held to the rules of the API, each by itself', async () => {
+  it('are validated by the rules of the API, each by itself', async () => {
     const factory = await fixture.createFactory();
     const wrong = await fields(factory, {
       name: 'x'.repeat(129),
@@ -77,7 +77,7 @@ describe('the automations of a definition', () => {
     expect(issues[1]).toEqual([]);
   });
 
-  it('see what the transaction has made', async () => {
+  it('refer to webhooks of the same transaction', async () => {
     const factory = await fixture.createFactory();
     const { uid } = await fixture.api.identities.serviceAccount(fixture.team);
     const issues = await within(async (tx) => {
@@ -90,7 +90,7 @@ describe('the automations of a definition', () => {
     expect(issues).toEqual([[]]);
   });
 
-  it('show no credentials that the API has given them', async () => {
+  it('are returned without credentials that the API has set', async () => {
     const factory = await fixture.createFactory();
     const made = await within(async (tx) => defined.create(tx, scopeOf(factory), author(), await fields(factory)));
     const { uid } = made as { uid: string };
@@ -109,8 +109,8 @@ describe('the automations of a definition', () => {
   });
 });
 
-describe('a trigger whose kind this installation no longer knows', () => {
-  it('is shown as such, may be kept, and never fires', async () => {
+describe('a trigger with a provider that is not installed any more', () => {
+  it('is returned with an obstacle, may be kept, and does not fire', async () => {
     const { uid } = await fixture.createAutomation();
     const gone = { provider: 'mail', event: 'sent', to: 'ops' };
     await fixture.database.query(

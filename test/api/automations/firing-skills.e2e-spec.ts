@@ -49,7 +49,7 @@ const resultsOf = async (deliveryId: string) => {
   return (await api.request(200, `GET ${path}`, { token: admin.token })).body.automation_results;
 };
 
-it('an automation’s skill is given what its author wrote and nothing of the event; one that is not there is said', async () => {
+it('the skill of an automation gets the prompt and no data of the event; a missing skill is reported', async () => {
   const [fix, gone] = [await automation('fix', 'a/b:fix'), await automation('gone', 'a/b:gone')];
   const { id } = await new DeliveryBuilder(api.database).build(hook.id, { body: '{"title":"$1 swordfish"}' });
   await processor.evaluateAll();
@@ -68,7 +68,7 @@ it('an automation’s skill is given what its author wrote and nothing of the ev
   expect(run.agent_skill).toMatchObject({ name: 'fix' });
 });
 
-it('a repository that does not answer is asked again later, and then the run starts', async () => {
+it('a run starts later when the repository of its skill does not respond at first', async () => {
   const { uid } = await automation('slow', 'a/b:slow');
   ANSWERS['a/b:slow'] = { kind: 'unreadable', detail: 'It does not answer.', retryable: true };
   const { id } = await new DeliveryBuilder(api.database).build(hook.id);

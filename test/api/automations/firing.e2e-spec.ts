@@ -46,7 +46,7 @@ const runsOf = async (query = '') =>
   (await api.request(200, `GET /agent/runs?limit=500&${query}`, { token: admin.token })).body.runs;
 
 describe('an accepted delivery', () => {
-  it('starts one run for each enabled automation of which a trigger matches, and says why', async () => {
+  it('starts one run for each enabled automation with a matching trigger, and stores the reason', async () => {
     const push = { action: ['push'] };
     const [both, other, off, twice] = [
       await automation({ name: 'both', onWebhooks: [{ uid: hook.uid, payload: push }] }),
@@ -67,7 +67,7 @@ describe('an accepted delivery', () => {
     ]);
   });
 
-  it('makes runs of the team that say where they come from', async () => {
+  it('starts runs of the team that contain their origin', async () => {
     const author = await api.identities.user({ [hook.teamUid]: 'admin' });
     const { uid } = await automation({ name: 'Fix it', authorUid: author.uid, agentConfig: { model_id: 'auto' } });
     const body = ' {"title": "Grüße",\n "n": 1.0} ';
@@ -97,7 +97,7 @@ describe('an accepted delivery', () => {
     });
   });
 
-  it('is nobody’s run to execute but the team’s, also when an agent has saved the automation', async () => {
+  it('starts runs that the team executes, also when an agent has saved the automation', async () => {
     const { uid: agent } = (
       await api.request(201, 'POST /agent/identities', {
         token: admin.token,
@@ -125,7 +125,7 @@ describe('an accepted delivery', () => {
     );
   });
 
-  it('starts nothing elsewhere: not for another webhook, not for another factory', async () => {
+  it('starts no run for another webhook or another factory', async () => {
     const second = await webhooks.webhook({ factoryUid: hook.factoryUid });
     await automation({ onWebhooks: [{ uid: second.uid }] });
     const stranger = await webhooks.webhook();
@@ -136,7 +136,7 @@ describe('an accepted delivery', () => {
     expect(await runsOf()).toEqual([]);
   });
 
-  it('whose run cannot be had says so, is not tried again, and the others start', async () => {
+  it('whose run is rejected stores the reason, is not retried, and the other runs start', async () => {
     const gone = await automation({ name: 'gone', agentIdentityUid: newUid() });
     const fine = await automation({ name: 'fine' });
     const { id } = await log.build(hook.id);
@@ -153,7 +153,7 @@ describe('an accepted delivery', () => {
     expect(await processor.evaluateAll()).toBe(0);
   });
 
-  it('starts each run once, whatever fails in between and although the automation is saved meanwhile', async () => {
+  it('starts each run once, also after failures and while the automation is updated', async () => {
     const { uid } = await automation();
     const { id } = await log.build(hook.id);
     await processor.evaluateAll();
@@ -171,7 +171,7 @@ describe('an accepted delivery', () => {
     expect(await runsOf(`automation_id=${uid}`)).toHaveLength(1);
   });
 
-  it('has the others started when one cannot be for a fault, and is not begun from the beginning again', async () => {
+  it('starts the other runs when one fails, and retries only that one', async () => {
     const sealed = { mcp_servers: { tools: { command: 'tools', env: { KEY: 'not sealed at all' } } } };
     const broken = await automation({ name: 'broken', agentConfig: sealed });
     const others = [];
@@ -201,7 +201,7 @@ describe('an accepted delivery', () => {
     expect(runs).toEqual(expect.arrayContaining(started.map(({ run_id: run }: { run_id: string }) => run)));
   });
 
-  it('does not wait for the flood of another factory', async () => {
+  it('does not wait for the deliveries of another factory', async () => {
     const flooded = await webhooks.webhook();
     const hooks = [flooded];
     for (let n = 0; n < 9; n += 1) hooks.push(await webhooks.webhook({ factoryUid: flooded.factoryUid }));

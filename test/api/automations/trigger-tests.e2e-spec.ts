@@ -28,7 +28,7 @@ const passed = (check: string) => ({ check, passed: true, reason: expect.stringM
 const failed = (check: string, reason: unknown = expect.stringMatching(/./)) => ({ check, passed: false, reason });
 
 describe('testUnsavedTrigger', () => {
-  it('tells what a stored delivery would do, and why', async () => {
+  it('returns the result of a stored delivery with its reasons', async () => {
     const matching = webhookTrigger(hook.uid, { action: ['opened', 'edited'], issue: { labels: ['bug'] } });
     expect(await unsaved({ trigger: matching, delivery_id: delivery })).toEqual({
       would_trigger: true,
@@ -55,7 +55,7 @@ describe('testUnsavedTrigger', () => {
     ]);
   });
 
-  it('takes any payload, null too', async () => {
+  it('accepts any payload, also null', async () => {
     const trigger = webhookTrigger(hook.uid, { action: ['opened'] });
     for (const [payload, expected] of [
       [{ action: 'opened' }, true],
@@ -70,7 +70,7 @@ describe('testUnsavedTrigger', () => {
     expect(await unsaved({ trigger: webhookTrigger(hook.uid), payload: null })).toMatchObject({ would_trigger: true });
   });
 
-  it('understands numbers beyond all numbers as those of a delivery, and not as null', async () => {
+  it('reads numbers beyond the range of a double like those of a delivery, and not as null', async () => {
     const trigger = webhookTrigger(hook.uid, { n: [null] });
     const { id } = await fixture.deliveries.build(hook.id, { body: '{"n":1e999}' });
     const body = `{"trigger":${JSON.stringify(trigger)},"payload":{"n":1e999}}`;
@@ -84,19 +84,19 @@ describe('testUnsavedTrigger', () => {
     expect(pasted.body).toEqual(await unsaved({ trigger, delivery_id: id }));
   });
 
-  it('takes payloads that nest deeper than other bodies', async () => {
+  it('accepts payloads that are nested deeper than other bodies', async () => {
     const deep = (levels: number): unknown => (levels === 0 ? 1 : { a: deep(levels - 1) });
     const payload = { ...(deep(400) as object), action: 'opened' };
     const trigger = webhookTrigger(hook.uid, { action: ['opened'] });
     expect(await unsaved({ trigger, payload })).toMatchObject({ would_trigger: true });
   });
 
-  it('ignores what answers say about a trigger', async () => {
+  it('ignores response fields of a trigger', async () => {
     const trigger = { ...webhookTrigger(hook.uid), obstacle: { code: 'webhook_deleted', detail: 'Gone.' } };
     expect(await unsaved({ trigger, payload: 1 })).toMatchObject({ would_trigger: true });
   });
 
-  it('400: exactly one of delivery and payload, a delivery of the factory, a trigger that could be saved', async () => {
+  it('rejects with 400 both or none of delivery and payload, a foreign delivery, and an invalid trigger', async () => {
     const trigger = webhookTrigger(hook.uid);
     for (const sample of [{}, { delivery_id: delivery, payload: null }])
       expect((await unsaved({ trigger, ...sample }, 400)).errors).toEqual([
@@ -117,7 +117,7 @@ describe('testUnsavedTrigger', () => {
     expect((await unsaved({ payload: 1 }, 400)).errors).toEqual([{ pointer: '/trigger', detail: 'is required' }]);
   });
 
-  it('404, 413 and 415', async () => {
+  it('rejects an unknown factory with 404, and invalid bodies with 413 and 415', async () => {
     const trigger = webhookTrigger(hook.uid);
     await fixture.requestAsAdmin(404, `POST ${automationsOf('0'.repeat(22))}/test`, { trigger, payload: 1 });
     const { errors } = await unsaved({ trigger, payload: 'x'.repeat(262_143) }, 413);
@@ -133,7 +133,7 @@ describe('testUnsavedTrigger', () => {
 });
 
 describe('testAutomationTrigger', () => {
-  it('begins with whether the automation is enabled', async () => {
+  it('returns first whether the automation is enabled', async () => {
     const { uid, ...rest } = await make({
       triggers: [webhookTrigger(hook.uid), webhookTrigger(hook.uid, { action: ['closed'] })],
     });
@@ -166,7 +166,7 @@ describe('testAutomationTrigger', () => {
     ]);
   });
 
-  it('starts nothing and notes nothing', async () => {
+  it('starts no run and stores nothing', async () => {
     const { uid } = await make({ triggers: [webhookTrigger(hook.uid)] });
     await saved(uid, 0, { delivery_id: delivery });
     const [row] = await fixture.database.query(
@@ -176,7 +176,7 @@ describe('testAutomationTrigger', () => {
     expect(row).toEqual({ runs: 0, evaluated_at: null });
   });
 
-  it('400, 404, 413 and 415', async () => {
+  it('rejects invalid fields with 400, an unknown uid with 404, and invalid bodies with 413 and 415', async () => {
     const { uid } = await make({ triggers: [webhookTrigger(hook.uid)] });
     await saved(uid, 0, {}, 400);
     await saved(uid, 0, { delivery_id: NO_DELIVERY }, 400);

@@ -23,7 +23,7 @@ const prompts = (body: { steps: { description?: string }[] }): (string | undefin
   body.steps.map(({ description }) => description).filter((description) => description !== 'Setup');
 
 describe('getConversation', () => {
-  it('200 with what its run’s conversation says', async () => {
+  it('returns the conversation of its run', async () => {
     const { id, runId } = await conversation();
     const { body } = await fixture.request(200, `GET /agent/runs/${runId}/conversation`, {
       token: fixture.member.token,
@@ -33,7 +33,7 @@ describe('getConversation', () => {
     expect(await read(id.toUpperCase())).toEqual(body);
   });
 
-  it('200 with the steps of all its runs, oldest first, with unique ids', async () => {
+  it('returns the steps of all its runs, oldest first, with unique ids', async () => {
     const at = (minutes: number) => new Date(Date.now() - minutes * 60_000);
     const { id } = await conversation({ prompt: 'Second', createdAt: at(20) });
     await fixture.runs.build({ ...ofTeam(), conversationId: id, prompt: 'Third', createdAt: at(10) });
@@ -56,14 +56,14 @@ describe('getConversation', () => {
     expect(await read(id)).toEqual(body);
   });
 
-  it('200 with the runs that the caller may see', async () => {
+  it('returns only runs that the caller may read', async () => {
     const { id } = await conversation({ prompt: 'For all' });
     await fixture.runs.build({ ...succeeded, by: fixture.member, conversationId: id, prompt: 'For myself' });
     expect(prompts(await read(id))).toEqual(['For all', 'For myself']);
     expect(prompts(await read(id, fixture.viewer.token))).toEqual(['For all']);
   });
 
-  it('503 when its runs are too much for one answer; each can be read by itself', async () => {
+  it('returns 503 when its runs exceed the size of a response; each run can be read by itself', async () => {
     const long = 'x'.repeat(17 * 1024 * 1024);
     const { id, runId } = await conversation({ prompt: long });
     await fixture.runs.build({ ...ofTeam(), conversationId: id, prompt: long });
@@ -75,7 +75,7 @@ describe('getConversation', () => {
     await fixture.request(200, `GET /agent/runs/${runId}/conversation`, { token: fixture.member.token });
   });
 
-  it('200 with more steps while its run continues', async () => {
+  it('returns more steps while its run continues', async () => {
     const { body: created } = await fixture.request(200, 'POST /agent/runs', {
       token: fixture.member.token,
       body: { prompt: 'Go' },
@@ -111,7 +111,7 @@ describe('getConversation', () => {
     expect(answer.body).toMatchObject({ retryable: false, detail: expect.stringContaining('elsewhere-v9') });
   });
 
-  it('400 for a blank id', async () => {
+  it('rejects a blank id with 400', async () => {
     const answer = await fixture.request(400, 'GET /agent/conversations/%20', { token: fixture.member.token });
     expectProblem(fixture.api, answer, 'invalid_request');
     expect(answer.body.detail).toContain('conversation_id');

@@ -116,7 +116,7 @@ describe('getRunConversation', () => {
     expect(after.steps[1]).toHaveProperty('completed_at');
   });
 
-  it('shows a permission request while it waits for a person, and the decision', async () => {
+  it('shows a permission request while it is pending, and its decision', async () => {
     const runId = await createRun();
     const runner = await TestRunner.take(api, runId);
     await runner.startAgent();
@@ -189,7 +189,7 @@ describe('getRunConversation', () => {
     ]);
   });
 
-  it('names bytes instead of showing them, masks credentials, and takes ids as they are', async () => {
+  it('replaces binary content by its size, masks credentials, and keeps ids', async () => {
     const runId = await createRun();
     const runner = await TestRunner.take(api, runId);
     await runner.startAgent();
@@ -251,8 +251,8 @@ describe('getRunConversation', () => {
   });
 });
 
-describe('stored folds', () => {
-  it('are written when a turn has ended and carry the conversation from then on', async () => {
+describe('stored projections', () => {
+  it('are written when a turn has ended and are used afterwards', async () => {
     const { runId, runner } = await oneTurn();
     const first = await read(runId);
     const folds = await foldsOf(runId);
@@ -273,7 +273,7 @@ describe('stored folds', () => {
     expect(await foldsOf(runId)).toEqual(folds);
   });
 
-  it('recomputes and removes projections of an older version', async () => {
+  it('are recomputed when their version is older', async () => {
     const { runId } = await oneTurn();
     const fresh = await read(runId);
     await api.database.query(
@@ -284,7 +284,7 @@ describe('stored folds', () => {
     expect((await foldsOf(runId)).map(({ format_version }) => format_version)).toEqual([1, 1]);
   });
 
-  it('equal the projection of the whole log, with concurrent readers that store during the run', async () => {
+  it('equal the projection of the whole log with concurrent readers', async () => {
     const { runId, runner } = await oneTurn();
     const readers = async (): Promise<void> => {
       await Promise.all([read(runId), read(runId), read(runId)]);

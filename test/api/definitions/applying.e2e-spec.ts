@@ -32,7 +32,7 @@ async function applied(name: string, lines = ''): Promise<{ factory: string; hoo
 }
 
 describe('applyFactoryDefinition', () => {
-  it('makes all of it, with one plan', async () => {
+  it('creates every resource and returns one plan', async () => {
     const factory = await fixture.createFactory();
     const first = await fixture.applyDefinition(factory, BASE);
     expect(first).toMatchObject({ applied: true, summary: { create: 1, update: 1, delete: 0, unchanged: 0 } });
@@ -102,7 +102,7 @@ describe('applyFactoryDefinition', () => {
     expect(note).not.toHaveProperty('agent_identity_uid');
   });
 
-  it('twice: unchanged, and not one row is written', async () => {
+  it('writes no row when the same files are applied twice', async () => {
     const { factory, files } = await applied('twice');
     const before = await definitionRows(fixture);
     const again = await fixture.applyDefinition(factory, files);
@@ -111,7 +111,7 @@ describe('applyFactoryDefinition', () => {
     expect(await definitionRows(fixture)).toBe(before);
   });
 
-  it('another text of the same meaning is kept, and changes no resource', async () => {
+  it('stores another text with the same meaning without a change of resources', async () => {
     const { factory, files } = await applied('comments');
     const commented = { ...files, 'webhooks/ci.yaml': `# Our CI\n${WEBHOOK}enabled: true\n` };
     expect((await fixture.applyDefinition(factory, commented)).summary).toMatchObject({
@@ -122,7 +122,7 @@ describe('applyFactoryDefinition', () => {
     expect((await fixture.exportDefinition(factory))['webhooks/ci.yaml']).toBe(commented['webhooks/ci.yaml']);
   });
 
-  it('a dry run says the same and writes nothing', async () => {
+  it('returns the same plan for a dry run and writes nothing', async () => {
     const { factory, hook, files } = await applied('dry');
     const { 'automations/note/automation.md': _gone, ...kept } = files;
     const next = {
@@ -142,7 +142,7 @@ describe('applyFactoryDefinition', () => {
     expect(withoutUids(done)).toEqual(withoutUids(planned));
   });
 
-  it('a webhook keeps its UID, an agent and an automation theirs', async () => {
+  it('keeps the uids of webhooks, agents and automations', async () => {
     const { factory, hook, files } = await applied('keeps');
     const before = await fixture.planDefinition(factory, files);
     await fixture.putSecret('other-secret', 'swordfish-2');
@@ -177,7 +177,7 @@ describe('applyFactoryDefinition', () => {
     expect(entryOf(again, 'webhook', 'ci').action).toBe('update');
   });
 
-  it('new defaults reach every agent and automation that does not say otherwise', async () => {
+  it('applies new defaults to every agent and automation that does not override them', async () => {
     const { factory, files } = await applied('defaults');
     const plan = await fixture.applyDefinition(factory, {
       ...files,
@@ -193,7 +193,7 @@ describe('applyFactoryDefinition', () => {
     expect(row).toEqual({ agent_defaults: { workerHost: 'big' } });
   });
 
-  it('deletes what has no file any more, and only that', async () => {
+  it('deletes only resources whose file was removed', async () => {
     const { factory } = await applied('gone');
     const { token } = fixture.admin;
     const byHand = await fixture.request(201, `POST /factories/${factory}/webhooks`, {
@@ -230,7 +230,7 @@ describe('applyFactoryDefinition', () => {
     ]);
   });
 
-  it('leaves automations of the API that select a deleted webhook, with an obstacle', async () => {
+  it('keeps automations of the API that select a deleted webhook, with an obstacle', async () => {
     const { factory, hook } = await applied('obstacle');
     const { token } = fixture.admin;
     const trigger = { provider: 'webhook', event: 'received', filter: { webhook_ids: [hook] } };
@@ -246,7 +246,7 @@ describe('applyFactoryDefinition', () => {
 });
 
 describe('drift', () => {
-  it('continues with its webhook though the API has made another one of the name since', async () => {
+  it('keeps its webhook when the API has created another one with the same name', async () => {
     const { factory, files } = await applied('namesake');
     const { token } = fixture.admin;
     await fixture.request(201, `POST /factories/${factory}/webhooks`, { token, body: { name: 'ci' } });
@@ -257,7 +257,7 @@ describe('drift', () => {
     });
   });
 
-  it('shows what was changed through the API, and corrects it', async () => {
+  it('is reported for changes through the API, and corrected by an apply', async () => {
     const { factory, hook, files } = await applied('drift');
     const { token } = fixture.admin;
     const planned = await fixture.planDefinition(factory, files);
@@ -297,7 +297,7 @@ describe('drift', () => {
     );
   });
 
-  it('makes again what was deleted, with another UID; what selects the webhook stays, with an obstacle', async () => {
+  it('creates deleted resources again with another uid; automations that select the old webhook have an obstacle', async () => {
     const { factory, hook, files } = await applied('again');
     const { token } = fixture.admin;
     const before = await fixture.planDefinition(factory, files);
@@ -321,7 +321,7 @@ describe('drift', () => {
     });
   });
 
-  it('gives agents names of their factory: another factory and the team may have the same', async () => {
+  it('accepts the same agent name in another factory and in the team', async () => {
     const { token } = fixture.admin;
     await fixture.request(201, 'POST /agent/identities', { token, body: { name: 'Foreman' } });
     const files = { ...BASE, 'agents/foreman/agent.md': '---\n---\n' };
@@ -338,7 +338,7 @@ describe('drift', () => {
     await fixture.request(400, 'POST /agent/identities', { token, body: { name: 'foreman' } });
   });
 
-  it('agents whose names changed places get them back', async () => {
+  it('is corrected for agents whose names were exchanged', async () => {
     const factory = await fixture.createFactory();
     const files = { 'factory.yaml': FACTORY, 'agents/one/agent.md': '---\n---\n', 'agents/two/agent.md': '---\n---\n' };
     const plan = await fixture.applyDefinition(factory, files);
@@ -363,7 +363,7 @@ describe('the secret of a webhook', () => {
     return row;
   };
 
-  it('is the one of the last apply, until the next', async () => {
+  it('is the one of the last apply until the next apply', async () => {
     await fixture.putSecret('pinned', 'first');
     const factory = await fixture.createFactory();
     const files = { 'factory.yaml': FACTORY, 'webhooks/ci.yaml': 'secretName: pinned\n' };
@@ -384,8 +384,8 @@ describe('the secret of a webhook', () => {
   });
 });
 
-describe('who may', () => {
-  it.each(['PUT', 'POST', 'GET'] as const)('%s: admins and owners of the factory’s team', async (method) => {
+describe('authorization to apply a definition', () => {
+  it.each(['PUT', 'POST', 'GET'] as const)('%s allows admins and owners of the factory’s team only', async (method) => {
     const factory = await fixture.createFactory();
     const line = `${method} ${definitionOf(factory)}${method === 'POST' ? '/validate' : ''}`;
     const body = method === 'GET' ? undefined : { files: filesOf({ 'factory.yaml': FACTORY }) };
@@ -400,11 +400,11 @@ describe('who may', () => {
   });
 });
 
-describe('what is sent', () => {
+describe('the body of an apply', () => {
   it.each([
     ['PUT', ''],
     ['POST', '/validate'],
-  ])('%s%s takes JSON of files, up to 8 MiB', async (method, tail) => {
+  ])('%s%s accepts JSON of files up to 8 MiB', async (method, tail) => {
     const line = `${method} ${definitionOf(await fixture.createFactory())}${tail}`;
     const { token } = fixture.admin;
     await fixture.request(400, line, { token, body: {} });

@@ -23,7 +23,7 @@ const version = (index: number): Files => ({
 });
 
 describe('applies of one factory at the same time', () => {
-  it('come one after the other: what is there in the end is one of them, whole', async () => {
+  it('run one after the other: the result is one complete definition', async () => {
     const factory = await fixture.createFactory();
     const versions = Array.from({ length: 6 }, (_, index) => version(index));
     const plans = await sendConcurrently(fixture.api, lockOf(factory), () =>
@@ -47,7 +47,7 @@ describe('applies of one factory at the same time', () => {
     expect(rows).toEqual([{ webhooks: 2, live: 2, shared: 1 }]);
   });
 
-  it('of the same files: one makes it all, the others find it unchanged', async () => {
+  it('with the same files create the resources once, and the others report no change', async () => {
     const factory = await fixture.createFactory();
     const plans = await sendConcurrently(fixture.api, lockOf(factory), () =>
       Array.from({ length: 5 }, () => fixture.applyDefinition(factory, version(100))),
@@ -58,7 +58,7 @@ describe('applies of one factory at the same time', () => {
 });
 
 describe('an apply beside changes through the API', () => {
-  it('waits for an edit that came first, and corrects it', async () => {
+  it('waits for an earlier update, and corrects it', async () => {
     const factory = await fixture.createFactory();
     const files = { 'factory.yaml': FACTORY, 'webhooks/ci.yaml': WEBHOOK };
     const hook = entryOf(await fixture.applyDefinition(factory, files), 'webhook', 'ci').uid ?? '';
@@ -76,7 +76,7 @@ describe('an apply beside changes through the API', () => {
     }
   });
 
-  it('neither a dry run nor an export waits for an apply', async () => {
+  it('does not delay a dry run or an export', async () => {
     const factory = await fixture.createFactory();
     const files = { 'factory.yaml': FACTORY, 'webhooks/ci.yaml': WEBHOOK };
     await fixture.applyDefinition(factory, files);

@@ -45,7 +45,7 @@ const unchanged = (body: { summary: object }): void =>
   expect(body.summary).toMatchObject({ create: 0, update: 0, delete: 0 });
 
 describe('exportFactoryDefinition', () => {
-  it('gives what was applied byte for byte, and applying that changes nothing', async () => {
+  it('returns the applied files byte for byte, and applying them changes nothing', async () => {
     const { factory, files } = await handWritten('verbatim');
     const exported = await fixture.exportDefinition(factory);
     expect(exported).toEqual(files);
@@ -55,7 +55,7 @@ describe('exportFactoryDefinition', () => {
     expect(await definitionRows(fixture)).toBe(before);
   });
 
-  it('of a factory that had no definition: factory.yaml, which applies without a change', async () => {
+  it('returns a factory.yaml for a factory without a definition, which applies without a change', async () => {
     const factory = await fixture.createFactory();
     const { token } = fixture.admin;
     await fixture.request(201, `POST /factories/${factory}/webhooks`, { token, body: { name: 'by-hand' } });
@@ -64,7 +64,7 @@ describe('exportFactoryDefinition', () => {
     unchanged(await fixture.applyDefinition(factory, exported));
   });
 
-  it('writes again what has drifted, and that alone', async () => {
+  it('rewrites only files that have drifted', async () => {
     const { factory, hook, files } = await handWritten('drifted');
     const { token } = fixture.admin;
     const plan = await fixture.planDefinition(factory, files);
@@ -116,7 +116,7 @@ describe('exportFactoryDefinition', () => {
     expect(await definitionRows(fixture)).toBe(snapshot);
   });
 
-  it('has nothing of what was deleted through the API', async () => {
+  it('omits resources that were deleted through the API', async () => {
     const { factory, files } = await handWritten('deleted');
     const { token } = fixture.admin;
     const plan = await fixture.planDefinition(factory, files);

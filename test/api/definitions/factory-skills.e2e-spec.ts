@@ -84,7 +84,7 @@ describe('runs that automations start', () => {
     });
   });
 
-  it('find the skills of their agent first, and give them their arguments', async () => {
+  it('find the skills of their agent first, and pass arguments to them', async () => {
     const fields = { agent_identity_uid: fixer, agent_config: { skills: ['logs', 'dig', 'nested'] } };
     const run = await fire('fixer', fields);
     expect(run.agent_config).toMatchObject({
@@ -96,7 +96,7 @@ describe('runs that automations start', () => {
     });
   });
 
-  it('do not find another agent’s skill by its name, but by its path', async () => {
+  it('find a skill of another agent by its path only', async () => {
     expect(await fire('no-agent', { agent_config: { skill_spec: ':dig' } })).toMatchObject({
       matched: true,
       reason: expect.stringMatching(/No run was started: config\.skill_spec names no skill/),
@@ -105,7 +105,7 @@ describe('runs that automations start', () => {
     expect(run.agent_skill).toMatchObject({ name: 'dig' });
   });
 
-  it('take the definition’s skill before one of that name that ships', async () => {
+  it('prefer a skill of the definition to a built-in skill with the same name', async () => {
     const run = await fire('ours', { agent_config: { skill_spec: ':review-changes' } });
     expect(run.agent_config).toMatchObject({ base_prompt: 'Ours, not the one that ships.' });
     const shipped = await fire('theirs', { agent_config: { skill_spec: 'bundled:review-changes' } });
@@ -113,7 +113,7 @@ describe('runs that automations start', () => {
   });
 });
 
-it('a foreman has the skills that its file names, and runs that it starts have the factory’s', async () => {
+it('a foreman has the skills of its file, and its runs have the skills of the factory', async () => {
   const { token } = fixture.admin;
   const dispatched = await fixture.request(200, `POST /factory/${factory}/runs`, { token, body: { prompt: 'Go.' } });
   const { run_id: parent_run_id } = dispatched.body;
@@ -128,7 +128,7 @@ it('a foreman has the skills that its file names, and runs that it starts have t
   expect((await runOf(run_id)).agent_config).toMatchObject({ base_prompt: 'Read from the end.' });
 });
 
-it('an agent has its skills wherever it works', async () => {
+it('an agent has its skills in every environment', async () => {
   const { run_id } = await start({ prompt: 'Go.', agent_identity_uid: foreman });
   expect((await runOf(run_id)).agent_config).toMatchObject({
     skills: [idOf('agents/foreman/skills/split/SKILL.md'), idOf('skills/logs/SKILL.md')],
@@ -142,7 +142,7 @@ it('an agent has its skills wherever it works', async () => {
   });
 });
 
-it('any run of the team finds them by the full spec, and keeps them as they were', async () => {
+it('every run of the team finds skills by the full spec, and keeps their content', async () => {
   const spec = idOf('skills/logs/SKILL.md');
   const { run_id } = await start({ prompt: 'Go.', skill: spec });
   await fixture.applyDefinition(factory, definition('Read from the beginning.'));
@@ -158,7 +158,7 @@ it('any run of the team finds them by the full spec, and keeps them as they were
   expect(runs.map((run: { run_id: string }) => run.run_id)).toContain(run_id);
 });
 
-it('a run outside of the factory does not find them by name, nor another team’s by anything', async () => {
+it('a run outside of the factory does not find its skills by name, and another team by no spec', async () => {
   for (const skill of [':logs', ':skills/logs/SKILL.md', idOf('losg')])
     expect(await start({ prompt: 'Go.', skill }, 400)).toMatchObject({ errors: [{ pointer: '/skill' }] });
   expect((await start({ prompt: 'Go.', skill: idOf('losg') }, 400)).detail).toContain(idOf('skills/logs/SKILL.md'));

@@ -230,7 +230,7 @@ async function diagnosticsOf(files: Files): Promise<readonly Diagnostic[]> {
   return verdict.diagnostics;
 }
 
-describe('a definition with a fault changes nothing and points at the place', () => {
+describe('a definition with an error changes nothing and reports the position', () => {
   it.each(FAULTS.map(([name, ...fault]) => ({ name, fault })))('$name', async ({ fault }) => {
     const [files, code, place, says = /./] = fault;
     // Beside the fault there is much that could be done.
@@ -243,7 +243,7 @@ describe('a definition with a fault changes nothing and points at the place', ()
     expect(first?.message).toMatch(says);
   });
 
-  it('tells all of them at once, by path and line', async () => {
+  it('returns all errors at once, by path and line', async () => {
     const found = await diagnosticsOf({
       ...withWebhook('enabled: true\nsecretName: nowhere\n'),
       [AGENT]: `---\nenvironmentId: ${newUid()}\n---\n`,
@@ -257,7 +257,7 @@ describe('a definition with a fault changes nothing and points at the place', ()
     ]);
   });
 
-  it('a fault of the defaults is reported once, at its place', async () => {
+  it('returns an error of the defaults once, at its position', async () => {
     const found = await diagnosticsOf({
       ...withFactory(`agentDefaults:\n  environmentId: ${newUid()}\n`),
       [AGENT]: '---\n---\n',
@@ -266,14 +266,14 @@ describe('a definition with a fault changes nothing and points at the place', ()
     expect(found.map(placeOf)).toEqual(['factory.yaml:4:18']);
   });
 
-  it('says a name’s UID', async () => {
+  it('returns the uid of a resource whose name is in use', async () => {
     const [found] = await diagnosticsOf(withAutomation(automation('webhooks/ci.yaml')));
     expect(found?.message).toContain(hook);
   });
 });
 
 describe('limits', () => {
-  it('the 21st webhook', async () => {
+  it('reject the 21st webhook', async () => {
     const names = Array.from({ length: 19 }, (_, index) => `hook-${String(index).padStart(2, '0')}`);
     const files = { ...BASE, ...Object.fromEntries(names.map((name) => [`webhooks/${name}.yaml`, WEBHOOK])) };
     const before = await definitionRows(fixture);
@@ -285,7 +285,7 @@ describe('limits', () => {
     expect((await fixture.planDefinition(factory, others)).summary).toMatchObject({ create: 19, delete: 1 });
   });
 
-  it('the 2,001st automation', async () => {
+  it('reject the 2,001st automation', async () => {
     const full = await fixture.createFactory();
     const uid = entryOf(await fixture.applyDefinition(full, BASE), 'webhook', 'ci').uid ?? '';
     await fixture.database.query('INSERT INTO automation_counts (factory_uid, used) VALUES ($1, 1999)', [full]);

@@ -13,7 +13,7 @@ beforeAll(async () => {
 afterAll(() => api.close());
 
 describe('getFactoryFileSchemas', () => {
-  it('200 for everybody: schemas that editors can use as they are', async () => {
+  it('returns schemas to every caller that editors can use', async () => {
     const team = await api.identities.team();
     const people = [
       await api.identities.user({ [team]: 'viewer' }),
@@ -30,7 +30,7 @@ describe('getFactoryFileSchemas', () => {
     }
   });
 
-  it('knows the triggers of the installation, with their filters', async () => {
+  it('contains the triggers of the installation, with their filters', async () => {
     const { token } = await api.identities.user();
     const { body } = await api.request(200, OPERATION, { token });
     const validate = new Ajv2020({ strict: false }).compile(body.schemas.automation);
@@ -42,7 +42,7 @@ describe('getFactoryFileSchemas', () => {
     expect(validate({ triggers: [{ provider: 'mail', event: 'received' }] })).toBe(false);
   });
 
-  it('403 on behalf of a team that is not yours', async () => {
+  it('rejects the header of a team of others with 403', async () => {
     const { token } = await api.identities.user();
     await api.request(403, OPERATION, { token, headers: inTeam(await api.identities.team()) });
   });

@@ -36,7 +36,7 @@ async function make(config: object, token = admin.token): Promise<string> {
 }
 
 describe('createEnvironment', () => {
-  it('201: keeps everything, shows values of env masked', async () => {
+  it('stores all fields and masks values of env', async () => {
     const { body } = await api.request(201, 'POST /environments', { token: admin.token, body: { config: CONFIG } });
     const by = { type: 'user', uid: admin.uid, display_name: 'Grace', email: `${admin.uid}@example.test` };
     expect(body).toEqual({
@@ -51,7 +51,7 @@ describe('createEnvironment', () => {
     expect((await api.app.get(EnvironmentDirectory).find(body.uid))?.config).toEqual(CONFIG);
   });
 
-  it('400: needs to know the team of a user on several', async () => {
+  it('rejects a user with several teams and no chosen team with 400', async () => {
     const other = await api.identities.team();
     const { token } = await api.identities.user({ [team]: 'admin', [other]: 'admin' });
     await api.request(201, 'POST /environments', { token, body: { config: {} } });
@@ -79,7 +79,7 @@ describe('createEnvironment', () => {
 });
 
 describe('getEnvironment', () => {
-  it('200 for those who may see it, 403 for others, 404 when there is none', async () => {
+  it('returns the environment, 403 without access, and 404 for an unknown uid', async () => {
     const uid = await make(CONFIG);
     const viewer = await api.identities.user({ [team]: 'viewer' });
     const { body } = await api.request(200, `GET /environments/${uid}`, { token: viewer.token });
@@ -89,7 +89,7 @@ describe('getEnvironment', () => {
     await api.request(400, 'GET /environments/%20', { token: admin.token });
   });
 
-  it('a personal one is seen by its owner only', async () => {
+  it('returns a personal environment to its owner only', async () => {
     const { body } = await api.request(201, 'POST /environments', {
       token: admin.token,
       body: { config: {}, team: false },
@@ -102,7 +102,7 @@ describe('getEnvironment', () => {
 });
 
 describe('updateEnvironment', () => {
-  it('200: replaces the configuration, notes who did it and when, and keeps values that are sent as ***', async () => {
+  it('replaces the configuration, stores who updated it and when, and keeps values that are sent as ***', async () => {
     const uid = await make({ ...CONFIG, env: { KEPT: 'swordfish', GONE: 'x', CHANGED: 'old' } });
     const editor = await api.identities.user({ [team]: 'owner' }, 'Edith');
     await api.advanceClock(60_000);
@@ -119,7 +119,7 @@ describe('updateEnvironment', () => {
     expect(stored?.config).toEqual({ name: 'other', env: { KEPT: 'swordfish', CHANGED: 'new', ADDED: '' } });
   });
 
-  it('moves it to the top of those that were updated last', async () => {
+  it('moves the environment to the top of the list by last update', async () => {
     const { token } = await api.identities.user({}, 'Alone');
     const [first, second] = [await make({ name: 'a' }, token), await make({ name: 'b' }, token)];
     await api.advanceClock(1000);
@@ -128,7 +128,7 @@ describe('updateEnvironment', () => {
     expect(body.environments.map(({ uid }: { uid: string }) => uid)).toEqual([first, second]);
   });
 
-  it('keeps both of two changes made at once', async () => {
+  it('keeps both of two concurrent updates', async () => {
     const uid = await make({ env: { A: 'a', B: 'b' } });
     const change = (env: object) =>
       api.request(200, `PUT /environments/${uid}`, { token: admin.token, body: { config: { env } } });
@@ -141,7 +141,7 @@ describe('updateEnvironment', () => {
     ]).toContainEqual(stored?.config.env);
   });
 
-  it('400: names what is wrong', async () => {
+  it('rejects invalid fields with 400 and their names', async () => {
     const uid = await make({ env: { KNOWN: 'x' } });
     const put = (status: number, body: unknown) =>
       api.request(status, `PUT /environments/${uid}`, { token: admin.token, body });
@@ -166,7 +166,7 @@ describe('updateEnvironment', () => {
     await api.request(415, `PUT /environments/${uid}`, { token: admin.token, contentType: 'text/plain', body: 'x' });
   });
 
-  it('403 for a member and for a stranger, 404 when there is none, 400 for a blank id', async () => {
+  it('rejects a member and another team with 403, an unknown uid with 404, and a blank one with 400', async () => {
     const uid = await make({});
     const member = await api.identities.user({ [team]: 'member' });
     const put = (status: number, id: string, token: string) =>
@@ -179,7 +179,7 @@ describe('updateEnvironment', () => {
 });
 
 describe('deleteEnvironment', () => {
-  it('204, and then it is gone', async () => {
+  it('deletes the environment with 204', async () => {
     const uid = await make({});
     const { text } = await api.request(204, `DELETE /environments/${uid}`, { token: admin.token });
     expect(text).toBe('');
@@ -187,7 +187,7 @@ describe('deleteEnvironment', () => {
     await api.request(404, `DELETE /environments/${uid}`, { token: admin.token });
   });
 
-  it('403 for a member and for a stranger, 400 for a blank id', async () => {
+  it('rejects a member and another team with 403, and a blank uid with 400', async () => {
     const uid = await make({});
     const member = await api.identities.user({ [team]: 'member' });
     await api.request(403, `DELETE /environments/${uid}`, { token: member.token });
@@ -198,7 +198,7 @@ describe('deleteEnvironment', () => {
 });
 
 describe('listEnvironments', () => {
-  it('most recently updated first by default, by name when asked', async () => {
+  it('sorts by the latest update by default, and by name on request', async () => {
     const own = await api.identities.team();
     const { token } = await api.identities.user({ [own]: 'owner' });
     for (const name of ['beta', 'Alpha', 'gamma']) {
@@ -214,7 +214,7 @@ describe('listEnvironments', () => {
     expect(await names('?sort_by=name')).toEqual(['Alpha', 'beta', 'gamma']);
   });
 
-  it('shows that the last set-up failed, until one succeeds', async () => {
+  it('returns that the last set-up failed until one succeeds', async () => {
     const uid = await make({ name: 'fragile' });
     const shown = async (): Promise<unknown> =>
       (await api.request(200, `GET /environments/${uid}`, { token: admin.token })).body.setup_failed;

@@ -33,7 +33,7 @@ async function shown(by: TestPrincipal, uid: string) {
 }
 
 describe('the last run in an environment', () => {
-  it('is that which was created last, as it is now', async () => {
+  it('is the run that was created last, with its current state', async () => {
     const uid = await sharing.createEnvironment('team');
     const fresh = await shown(member, uid);
     expect(fresh).not.toHaveProperty('last_task_run_timestamp');
@@ -70,7 +70,7 @@ describe('the last run in an environment', () => {
     expect((await shown(member, uid)).last_updated).toBe(before.last_updated);
   });
 
-  it('is one that the caller may read: a guest sees theirs, the owner not the guest’s', async () => {
+  it('is a run that the caller may read: guests see their own runs, and the owner does not', async () => {
     const { owner, guest, guestTeam, guestViewer, holder } = sharing.people;
     const uid = await sharing.createEnvironment('personal');
     await sharing.grant(uid, { user_uid: guest.uid });
@@ -89,7 +89,7 @@ describe('the last run in an environment', () => {
     expect(nothing).not.toHaveProperty('last_task_created');
   });
 
-  it('takes two round trips, however many environments and runs there are', async () => {
+  it('takes two round trips for any number of environments and runs', async () => {
     for (let count = 0; count < 5; count += 1)
       await createRun(member, await sharing.createEnvironment('team'), true, 'One more');
     const asked = await statementsDuring(api, () =>
@@ -100,7 +100,7 @@ describe('the last run in an environment', () => {
     expect(asked.length).toBeLessThanOrEqual(5);
   });
 
-  it('is found behind thousands of later ones in other environments, and not taken for newer than it is', async () => {
+  it('is found behind thousands of later runs in other environments, with its correct time', async () => {
     const team = await api.identities.team('Busy');
     const busy = await api.identities.user({ [team]: 'admin' });
     const runs = new RunBuilder(api.database);
@@ -138,7 +138,7 @@ describe('the last run in an environment', () => {
     expect(found.get(current)).toBe(newest?.id);
   });
 
-  it('is left out when it cannot be found in time', async () => {
+  it('is omitted when the query exceeds its timeout', async () => {
     const uid = await sharing.createEnvironment('team');
     await createRun(member, uid, true, 'Out of reach');
     const blocked = await whileLocked(() => shown(member, uid));
@@ -147,7 +147,7 @@ describe('the last run in an environment', () => {
     expect(api.log.errors).toEqual([]);
   });
 
-  it('has one fixture only', () => {
+  it('has one source only', () => {
     class Another extends LastRunSource {
       override find(): Promise<ReadonlyMap<string, LastRun>> {
         return Promise.resolve(new Map<string, LastRun>());

@@ -51,7 +51,7 @@ describe('repositories', () => {
     expect(JSON.stringify(errors)).not.toContain('password@');
   });
 
-  it('400: a local path that leads out of the roots; what lies below them is taken', async () => {
+  it('reject a local path outside of the roots with 400, and accept one below them', async () => {
     const at = (path: string) => ({ git_repos: [{ url: join(root, path) }] });
     for (const path of ['elsewhere', 'local/link', 'local/../elsewhere', 'localised'])
       expect(await refused(400, { git_repos: [{ url: `${root}/${path}` }] })).toHaveLength(1);
@@ -61,7 +61,7 @@ describe('repositories', () => {
 });
 
 describe('managed secrets', () => {
-  it('403: that the team does not have, whatever names them', async () => {
+  it('that the team does not have are rejected with 403', async () => {
     const errors = await refused(403, {
       secrets: [{ name: 'DEPLOY_TOKEN' }, { name: 'unknown' }],
       git_repos: [{ url: URL, secret_name: 'unknown' }],
@@ -76,7 +76,7 @@ describe('managed secrets', () => {
     );
   });
 
-  it('400: in a personal environment', async () => {
+  it('in a personal environment are rejected with 400', async () => {
     const errors = await refused(400, { secrets: [{ name: 'DEPLOY_TOKEN' }] }, false);
     expect(errors).toEqual([
       ['/config/secrets/0/name', expect.stringContaining('a personal environment has no managed secrets')],
@@ -87,19 +87,22 @@ describe('managed secrets', () => {
     [{ secrets: [{ name: 'DEPLOY_TOKEN' }], env: { DEPLOY_TOKEN: 'x' } }, 0],
     [{ secrets: [{ name: 'npm-token' }, { name: 'npm.token' }] }, 1],
     [{ secrets: [{ name: 'HOME' }] }, 0],
-  ])('400: whose variable is taken: %j', async (config, index) => {
+  ])('with a variable that is in use are rejected with 400: %j', async (config, index) => {
     expect(await refused(400, config)).toEqual([
       [`/config/secrets/${index}/name`, expect.stringContaining('variable')],
     ]);
   });
 
-  it.each(['HOME', 'TMPDIR', 'HEADRACE_RUN_ID'])('400: a variable %s, which Headrace sets itself', async (name) => {
-    expect(await refused(400, { env: { [name]: '/tmp', OTHER: 'x' } })).toEqual([
-      [`/config/env/${name}`, expect.stringContaining('Headrace sets itself')],
-    ]);
-  });
+  it.each(['HOME', 'TMPDIR', 'HEADRACE_RUN_ID'])(
+    'with the reserved variable %s are rejected with 400',
+    async (name) => {
+      expect(await refused(400, { env: { [name]: '/tmp', OTHER: 'x' } })).toEqual([
+        [`/config/env/${name}`, expect.stringContaining('Headrace sets itself')],
+      ]);
+    },
+  );
 
-  it('the same holds for a change', async () => {
+  it('are checked in an update too', async () => {
     const { token } = admin;
     const { body } = await api.request(201, 'POST /environments', { token, body: { config: {} } });
     const change = (status: number, config: object) =>
@@ -109,7 +112,7 @@ describe('managed secrets', () => {
     await change(200, { secrets: [{ name: 'DEPLOY_TOKEN' }] });
   });
 
-  it('reach the runner in its claim, with the repositories, and no log', async () => {
+  it('reach the runner in its claim with the repositories, and are not logged', async () => {
     const config = {
       env: { PLAIN: 'yes' },
       secrets: [{ name: 'DEPLOY_TOKEN' }, { name: 'npm-token' }, { name: '1st' }],

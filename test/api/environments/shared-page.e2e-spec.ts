@@ -84,7 +84,7 @@ async function newLink(): Promise<{ uid: string; url: string }> {
 }
 
 describe('the page behind links', () => {
-  it('takes scripts, styles and data from this service only, and nothing inline', async () => {
+  it('loads scripts, styles and data from this service only, and nothing inline', async () => {
     const { headers, text } = await api.atOrigin(200, 'GET /environments/shared');
     expect(headers.get('content-type')).toBe('text/html; charset=utf-8');
     const policy = headers.get('content-security-policy') ?? '';
@@ -98,7 +98,7 @@ describe('the page behind links', () => {
       await api.atOrigin(404, `GET /environments/assets/${name}`);
   });
 
-  it('redeems the link for anybody who gives their token, and takes it out of the address', async () => {
+  it('redeems the link with the token of the user, and removes it from the URL', async () => {
     const { uid, url } = await newLink();
     const page = await open(url);
     expect(page.ask.hidden).toBe(false);
@@ -110,7 +110,7 @@ describe('the page behind links', () => {
     await api.request(200, `GET /environments/${uid}`, { token: guest.token });
   });
 
-  it('tells why it cannot', async () => {
+  it('shows why a link cannot be redeemed', async () => {
     const { url } = await newLink();
     const page = await open(`${url.slice(0, -4)}0000`);
     const guest = await api.identities.user();

@@ -52,7 +52,7 @@ const FAILED = {
 };
 
 describe('runs in a shared environment', () => {
-  it('get its values in clear, and nobody is shown them', async () => {
+  it('receive its values in plain text, and no response contains them', async () => {
     const uid = await sharing.createEnvironment('personal', ENV);
     await sharing.grant(uid, { user_uid: guest.uid });
     const runId = await createRun(guest, uid, true);
@@ -62,7 +62,7 @@ describe('runs in a shared environment', () => {
     expect(text).not.toContain('swordfish');
   });
 
-  it('serve an identity of a team that was granted it, not of one of whom a member was', async () => {
+  it('may use an identity of a team with a grant, and not of a team whose member has one', async () => {
     const uid = await sharing.createEnvironment('personal');
     const admin = await api.identities.user({ [sharing.guestTeam]: 'admin' });
     const identity = (status: number, name: string) =>
@@ -88,7 +88,7 @@ describe('runs in a shared environment', () => {
 
 describe('when the sharing ends', () => {
   it.each(['grant to the person', 'grant to the team', 'link'])(
-    '%s: queued runs fail, others continue',
+    'by %s, queued runs fail and others continue',
     async (how) => {
       const uid = await sharing.createEnvironment('team', ENV);
       const by = how === 'grant to the team' ? sharing.people.guestTeam : guest;
@@ -113,7 +113,7 @@ describe('when the sharing ends', () => {
     },
   );
 
-  it('a run that is continued later fails too', async () => {
+  it('a run that continues later fails', async () => {
     const uid = await sharing.createEnvironment('personal', ENV);
     const grantUid = await sharing.grant(uid, { user_uid: guest.uid });
     const runId = await createRun(guest, uid);
@@ -133,7 +133,7 @@ describe('when the sharing ends', () => {
     expect(await failAtClaim(guest, runId)).toMatchObject(FAILED);
   });
 
-  it('a personal run of somebody who has left the team fails, one of the team continues', async () => {
+  it('a personal run of a former member fails, and a run of the team continues', async () => {
     const uid = await sharing.createEnvironment('team');
     const leaver = await api.identities.user({ [fixture.team]: 'member' });
     const [own, teams] = [await createRun(leaver, uid), await createRun(leaver, uid, true)];
@@ -146,7 +146,7 @@ describe('when the sharing ends', () => {
 });
 
 describe('a viewer of the team', () => {
-  it('cannot create a personal run in an environment of the team, also with a role elsewhere: 403', async () => {
+  it('cannot create a personal run in an environment of the team, also with a role in another team', async () => {
     const uid = await sharing.createEnvironment('team', ENV);
     const home = await api.identities.team();
     const viewer = await api.identities.user({ [fixture.team]: 'viewer', [home]: 'member' });
@@ -160,7 +160,7 @@ describe('a viewer of the team', () => {
     await api.request(200, `GET /environments/${uid}`, { token: viewer.token });
   });
 
-  it('gets no values by a personal run that was created while being a member: it fails when it begins', async () => {
+  it('gets no values by a personal run from the time as a member: it fails at its start', async () => {
     const uid = await sharing.createEnvironment('team', ENV);
     const home = await api.identities.team();
     const demoted = await api.identities.user({ [fixture.team]: 'member', [home]: 'member' });
@@ -172,7 +172,7 @@ describe('a viewer of the team', () => {
     expect(await failAtClaim(demoted, queued)).toMatchObject(FAILED);
   });
 
-  it('may use an environment of the team that was granted to them in person', async () => {
+  it('may use an environment of the team with a personal grant', async () => {
     const uid = await sharing.createEnvironment('team', ENV);
     const home = await api.identities.team();
     const viewer = await api.identities.user({ [fixture.team]: 'viewer', [home]: 'member' });
@@ -189,7 +189,7 @@ describe('EnvironmentDirectory', () => {
     return { principal: found, permission: 'runs:write', ...teams };
   }
 
-  it('lists what somebody may use, by name, values in clear', async () => {
+  it('lists the environments that a caller may use, by name, with plain values', async () => {
     const person = await api.identities.user({ [await api.identities.team()]: 'member' });
     const shared = await sharing.createEnvironment('team', { name: 'b', ...ENV });
     await sharing.redeemLink(200, person, (await sharing.createLink(shared)).token);
@@ -203,7 +203,7 @@ describe('EnvironmentDirectory', () => {
     expect(usable[1]?.config.env).toEqual(ENV.env);
   });
 
-  it('knows no environment by what is no uid', async () => {
+  it('returns no environment for a malformed uid', async () => {
     const directory = api.app.get(EnvironmentDirectory);
     expect(await directory.findUsable('x', { teamUid: null, caller: await callerOf(guest) })).toBeNull();
     expect(await directory.findUsable('x', { teamUid: null, caller: null })).toBeNull();

@@ -105,8 +105,8 @@ async function ask(kind: Kind, operation: string, persona: Persona): Promise<str
   return operation === 'list' && !text.includes(environment.uid) ? 'none' : String(response.status);
 }
 
-describe('sharing: who may do what', () => {
-  it.each(TABLE)('an environment that is %s: %s', async (kind, operation, cells) => {
+describe('authorization of shared environments', () => {
+  it.each(TABLE)('a %s environment: %s', async (kind, operation, cells) => {
     const expected = Object.fromEntries(cells.split(/ +/).map((cell, index) => [PERSONAS[index], cell]));
     const answers: Record<string, string> = {};
     for (const persona of PERSONAS) answers[persona] = await ask(kind, operation, persona);
@@ -114,7 +114,7 @@ describe('sharing: who may do what', () => {
     expect(api.log.errors).toEqual([]);
   });
 
-  it('asks every operation of every persona', () => {
+  it('covers every operation for every persona', () => {
     expect(new Set(TABLE.map(([, operation]) => operation))).toEqual(new Set(Object.keys(OPERATIONS)));
     for (const [, , cells] of TABLE) expect(cells.split(/ +/)).toHaveLength(PERSONAS.length);
   });

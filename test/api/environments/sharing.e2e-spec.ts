@@ -33,7 +33,7 @@ const listed = async ({ token }: TestPrincipal): Promise<string[]> => {
 };
 
 describe('grants', () => {
-  it('are to a person by uid or address, or to a team, and once each', async () => {
+  it('are created once for each user, by uid or email, and each team', async () => {
     const uid = await sharing.createEnvironment('personal');
     const { body: first } = await ask(201, `POST /environments/${uid}/grants`, { user_uid: guest.uid });
     expect(first).toEqual({
@@ -57,7 +57,7 @@ describe('grants', () => {
     expect((await ask(200, `GET /environments/${uid}/grants`)).body).toEqual({ grants: [second] });
   });
 
-  it('list what is shared with somebody masked, once, however often it was shared', async () => {
+  it('list a shared environment once and masked, also when it was shared several times', async () => {
     const uid = await sharing.createEnvironment('team', { env: { TOKEN: 'swordfish' } });
     const both = await api.identities.user({ [fixture.team]: 'viewer', [sharing.guestTeam]: 'member' });
     await sharing.grant(uid, { user_uid: both.uid });
@@ -70,7 +70,7 @@ describe('grants', () => {
     expect(text).not.toContain('swordfish');
   });
 
-  it('to a team are listed where the header picks that team', async () => {
+  it('to a team are listed when the header chooses that team', async () => {
     const uid = await sharing.createEnvironment('personal');
     await sharing.grant(uid, { team_uid: sharing.guestTeam });
     const other = await api.identities.team();
@@ -81,7 +81,7 @@ describe('grants', () => {
     expect(await of(other)).not.toContain(uid);
   });
 
-  it('400: names the field', async () => {
+  it('rejects invalid fields with 400 and their names', async () => {
     const uid = await sharing.createEnvironment('personal');
     const teams = await sharing.createEnvironment('team');
     const refusals: [string, object, string][] = [
@@ -105,7 +105,7 @@ describe('grants', () => {
     expect((await ask(200, `GET /environments/${uid}/grants`)).body.grants).toEqual([]);
   });
 
-  it('are at most 100, however many are made at once', async () => {
+  it('are limited to 100, also for concurrent requests', async () => {
     const uid = await sharing.createEnvironment('personal');
     await api.database.query(
       `WITH people AS (INSERT INTO users (uid, email, display_name)
@@ -132,7 +132,7 @@ describe('grants', () => {
     expect((await ask(200, `GET /environments/${uid}/grants`)).body.grants).toHaveLength(100);
   });
 
-  it('answers the statuses that it documents', async () => {
+  it('returns the documented error statuses', async () => {
     const uid = await sharing.createEnvironment('personal');
     for (const line of ['POST /environments/%20/grants', 'GET /environments/%20/grants'])
       await ask(400, line, line.startsWith('POST') ? { user_uid: guest.uid } : undefined);
@@ -149,7 +149,7 @@ describe('grants', () => {
 });
 
 describe('links', () => {
-  it('show their token once, and keep its digest only', async () => {
+  it('return their token once, and store only its digest', async () => {
     const uid = await sharing.createEnvironment('personal');
     const { body: made } = await ask(201, `POST /environments/${uid}/links`);
     expect(made).toEqual({
@@ -175,7 +175,7 @@ describe('links', () => {
     expect(api.log.text).not.toContain(token);
   });
 
-  it('put the environment into the list of anybody who redeems them, until they are revoked', async () => {
+  it('list the environment for users who redeem them, until they are revoked', async () => {
     const uid = await sharing.createEnvironment('personal', { env: { TOKEN: 'swordfish' } });
     const holder = await api.identities.user();
     const [one, two] = [await sharing.createLink(uid), await sharing.createLink(uid)];
@@ -195,7 +195,7 @@ describe('links', () => {
     await api.request(403, `GET /environments/${uid}`, { token: holder.token });
   });
 
-  it('answer the same whether they are unknown, malformed, expired, revoked or used up', async () => {
+  it('return the same 404 when they are unknown, malformed, expired, revoked or used up', async () => {
     const uid = await sharing.createEnvironment('personal');
     const soon = new Date(Date.now() + 3_600_000).toISOString();
     const expired = await sharing.createLink(uid, { expires_at: soon });
@@ -220,7 +220,7 @@ describe('links', () => {
     await sharing.redeemLink(200, early, full.token);
   });
 
-  it('let exactly as many people in as they say, however many come at once', async () => {
+  it('are redeemed by max_uses users at most, also for concurrent requests', async () => {
     const uid = await sharing.createEnvironment('personal');
     const { uid: linkUid, token } = await sharing.createLink(uid, { max_uses: 3 });
     const people = await Promise.all(Array.from({ length: 6 }, () => api.identities.user()));
@@ -234,7 +234,7 @@ describe('links', () => {
     expect((await ask(200, `GET /environments/${uid}/links`)).body.links).toMatchObject([{ uses: 3, max_uses: 3 }]);
   });
 
-  it('are not used up by those who look after the environment', async () => {
+  it('are not used up by users who manage the environment', async () => {
     const uid = await sharing.createEnvironment('team');
     const { token } = await sharing.createLink(uid, { max_uses: 1 });
     await sharing.redeemLink(200, owner, token);
@@ -242,13 +242,13 @@ describe('links', () => {
     await sharing.redeemLink(200, guest, token);
   });
 
-  it('are for people', async () => {
+  it('cannot be redeemed by service accounts', async () => {
     const { token } = await sharing.createLink(await sharing.createEnvironment('personal'));
     const { body } = await sharing.redeemLink(403, sharing.people.guestBot, token);
     expect(body.detail).toContain('granted to your team');
   });
 
-  it('are at most 20 at a time, expired ones included', async () => {
+  it('are limited to 20, expired ones included', async () => {
     const uid = await sharing.createEnvironment('personal');
     await api.database.query(
       `INSERT INTO environment_links (uid, environment_uid, token_hash, expires_at, creator_type, creator_uid)
@@ -299,7 +299,7 @@ describe('links', () => {
 });
 
 describe('guests', () => {
-  it('give up what was granted to them, and see no other grants', async () => {
+  it('revoke their own grants, and list no others', async () => {
     const uid = await sharing.createEnvironment('personal');
     const home = await api.identities.team();
     const [own, other] = [
@@ -324,7 +324,7 @@ describe('guests', () => {
     expect((await ask(200, `GET /environments/${uid}/grants`)).body.grants).toMatchObject([{ uid: theirs }]);
   });
 
-  it('give up a team’s grant when they look after the team’s environments', async () => {
+  it('revoke a grant of their team when they manage its environments', async () => {
     const uid = await sharing.createEnvironment('team');
     const admin = await api.identities.user({ [sharing.guestTeam]: 'admin' });
     const otherAdmin = await api.identities.user({ [await api.identities.team('Others')]: 'admin' });
@@ -341,7 +341,7 @@ describe('guests', () => {
     expect(await listed(sharing.people.guestTeam)).not.toContain(uid);
   });
 
-  it('give up what a link gave them; it stays for others, and its use stays used', async () => {
+  it('revoke the access from a link for themselves only, and the use still counts', async () => {
     const uid = await sharing.createEnvironment('personal');
     const [own, other] = [await api.identities.user(), await api.identities.user()];
     const shared = await sharing.createLink(uid, { max_uses: 3 });
@@ -362,7 +362,7 @@ describe('guests', () => {
   });
 });
 
-it('everything that shared an environment goes with it', async () => {
+it('grants and links are deleted with their environment', async () => {
   const uid = await sharing.createEnvironment('personal');
   await sharing.grant(uid, { team_uid: sharing.guestTeam });
   await sharing.redeemLink(200, guest, (await sharing.createLink(uid)).token);

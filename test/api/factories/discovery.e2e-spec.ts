@@ -20,7 +20,7 @@ const list = async (query: Record<string, string> = {}, { token } = reader, stat
 const namesIn = ({ factories }: { factories: { name: string }[] }): string[] => factories.map(({ name }) => name);
 
 describe('listFactories', () => {
-  it('shows those of the team by name, whatever its case, with their foremen', async () => {
+  it('returns the factories of the team with their foremen, sorted by name without case', async () => {
     const bare = await fixture.createFactory({ teamUid: team, name: 'beta' });
     const full = await fixture.createFactory({ teamUid: team, name: 'Alpha', description: 'Does A.', alias: 'al-pha' });
     await fixture.createFactory({ name: 'Of another team' });
@@ -38,7 +38,7 @@ describe('listFactories', () => {
     ]);
   });
 
-  it('finds parts of name, alias and description in any case, and takes them as they are', async () => {
+  it('finds parts of name, alias and description without case, and escapes wildcards', async () => {
     const of = await fixture.api.identities.team('Searched');
     const { token } = await fixture.api.identities.user({ [of]: 'viewer' });
     await fixture.createFactory({ teamUid: of, name: 'Nightly 100%' });
@@ -59,7 +59,7 @@ describe('listFactories', () => {
     expect(await found('\\')).toEqual([]);
   });
 
-  it('comes in pages that neither repeat nor lose one, also of equal names', async () => {
+  it('returns every factory once across pages, also with equal names', async () => {
     const of = await fixture.api.identities.team('Paged');
     const paged = await fixture.api.identities.user({ [of]: 'viewer' });
     const names = ['b', 'B', 'b', 'a', 'C', 'b'];
@@ -76,7 +76,7 @@ describe('listFactories', () => {
     expect(seen.map(({ name }) => name.toLowerCase())).toEqual(['a', 'b', 'b', 'b', 'b', 'c']);
   });
 
-  it('covers all teams of the caller, or the one that the header picks', async () => {
+  it('lists all teams of the caller, or the team of the header', async () => {
     const mine = await fixture.createFactory({ name: 'Mine to see' });
     const theirs = await fixture.createFactory({ teamUid: fixture.otherTeam, name: 'Theirs' });
     const uids = async (headers: Record<string, string>) => {
@@ -92,7 +92,7 @@ describe('listFactories', () => {
     await fixture.request(403, 'GET /factory', { token: fixture.stranger.token, headers: inTeam(fixture.team) });
   });
 
-  it('400: what is no page, and a cursor of another list', async () => {
+  it('rejects invalid limits and a cursor of another list with 400', async () => {
     const { token } = fixture.admin;
     await fixture.createFactory();
     await fixture.createFactory();
@@ -116,7 +116,7 @@ describe('listFactories', () => {
 });
 
 describe('getFactory', () => {
-  it('shows one of a team of the caller, to anybody who reads', async () => {
+  it('returns a factory of the caller’s team to every role', async () => {
     const uid = await fixture.createFactory({ name: 'One', alias: 'one' });
     const foreman = await fixture.createForeman(uid);
     for (const { token } of [fixture.owner, fixture.viewer, fixture.bot, fixture.adminOfBoth])
@@ -125,7 +125,7 @@ describe('getFactory', () => {
       });
   });
 
-  it('404 for another team’s like for one that never was; 400 for a blank one', async () => {
+  it('returns the same 404 for another team’s and an unknown factory, and 400 for a blank uid', async () => {
     const uid = await fixture.createFactory();
     const { token } = fixture.stranger;
     const theirs = (await fixture.request(404, `GET /factory/${uid}`, { token })).body;

@@ -23,7 +23,7 @@ const runOf = async (id: string) =>
   (await fixture.request(200, `GET /agent/runs/${id}`, { token: fixture.viewer.token })).body;
 
 describe('dispatchFactoryRun', () => {
-  it('starts a run of the foreman that the team owns, labelled with its ticket', async () => {
+  it('starts a run of the team with the foreman, labelled with its ticket', async () => {
     const of = await fixture.createFactory();
     const foreman = await fixture.createForeman(of, { prompt: 'You lead.', base_model: 'some-model' });
     const ticket_url = 'https://linear.example.com/ENG-42?a=b';
@@ -50,7 +50,7 @@ describe('dispatchFactoryRun', () => {
     });
   });
 
-  it('without a foreman works with the factory’s defaults, and says with what', async () => {
+  it('uses the defaults of the factory without a foreman, and returns them', async () => {
     const { foreman_agent, run_id } = await dispatch({ prompt: 'Go.' });
     expect(foreman_agent).toBe('oz');
     expect(await runOf(run_id)).toMatchObject({ executor: { uid: fixture.member.uid } });
@@ -67,7 +67,7 @@ describe('dispatchFactoryRun', () => {
     });
   });
 
-  it('makes a reference where there is no ticket', async () => {
+  it('generates a reference without a ticket', async () => {
     const [one, other] = [await dispatch({ prompt: 'Go.' }), await dispatch({ prompt: 'Go.' })];
     expect(one.ticket_ref).toMatch(/^adhoc:[A-Za-z0-9]{22}$/);
     expect(other.ticket_ref).not.toBe(one.ticket_ref);
@@ -79,7 +79,7 @@ describe('dispatchFactoryRun', () => {
     });
   });
 
-  it('takes the longest reference and address there may be, and finds the run by them', async () => {
+  it('accepts references and URLs of the maximum length, and finds the run by them', async () => {
     const ticket_ref = `s:${'x'.repeat(254)}`;
     const ticket_url = `https://example.com/${'y'.repeat(2028)}`;
     const { run_id } = await dispatch({ prompt: 'Go.', ticket_ref, ticket_url });
@@ -89,7 +89,7 @@ describe('dispatchFactoryRun', () => {
     expect(body.runs.map((run: { run_id: string }) => run.run_id)).toEqual([run_id]);
   });
 
-  it('is safe to repeat under one Idempotency-Key, reference and all', async () => {
+  it('returns the same run and reference for a repeated Idempotency-Key', async () => {
     const headers = { 'Idempotency-Key': 'once' };
     const first = await dispatch({ prompt: 'Go.' }, { headers });
     expect(await dispatch({ prompt: 'Go.' }, { headers })).toEqual(first);
@@ -101,7 +101,7 @@ describe('dispatchFactoryRun', () => {
     await dispatch({ prompt: 'Go.' }, { headers: { 'Idempotency-Key': 'two words' } }, 400);
   });
 
-  it('repeats the answer though the foreman is gone since', async () => {
+  it('returns the same response after the foreman was deleted', async () => {
     const of = await fixture.createFactory();
     const foreman = await fixture.createForeman(of);
     const headers = { 'Idempotency-Key': 'gone' };
@@ -114,7 +114,7 @@ describe('dispatchFactoryRun', () => {
     });
   });
 
-  it('422: a foreman that is not available, and defaults that cannot be used', async () => {
+  it('rejects an unavailable foreman and invalid defaults with 422', async () => {
     const of = await fixture.createFactory();
     await fixture.createForeman(of, { available: false });
     expect((await dispatch({ prompt: 'Go.' }, { of }, 422)).detail).toContain('not available');
@@ -123,7 +123,7 @@ describe('dispatchFactoryRun', () => {
     expect((await dispatch({ prompt: 'Go.' }, { of: other }, 422)).detail).toContain('environment_id');
   });
 
-  it('gives the foreman’s skill the prompt; 422 when there is none of that name, 503 while nobody can tell', async () => {
+  it('passes the prompt to the foreman’s skill; 422 for a missing skill, 503 while it cannot be resolved', async () => {
     offerSkills(fixture.api.app, {
       gone: { kind: 'missing', candidates: [] },
       slow: { kind: 'unreadable', detail: 'It does not answer.', retryable: true },
@@ -165,19 +165,19 @@ describe('dispatchFactoryRun', () => {
     [{ prompt: 'x', ticket_url: 'https://me:swordfish@example.com/1' }, '/ticket_url'],
     [{ prompt: 'x', ticket_url: `https://example.com/${'y'.repeat(2029)}` }, '/ticket_url'],
     [{ prompt: 'x', config: {} }, '/config'],
-  ])('400 (case %#)', async (body, pointer) => {
+  ])('rejects invalid input with 400 (case %#)', async (body, pointer) => {
     const answer = await dispatch(body, {}, 400);
     expect(pointersOf(answer)).toEqual([pointer]);
     expect(JSON.stringify(answer)).not.toContain('swordfish');
   });
 
-  it('413 for a prompt that is too long, 415 for what is no JSON', async () => {
+  it('rejects a long prompt with 413, and another media type with 415', async () => {
     expect(pointersOf(await dispatch({ prompt: 'x'.repeat(1_048_577) }, {}, 413))).toEqual(['/prompt']);
     const request = { token: fixture.member.token, body: '{}', contentType: 'text/plain' };
     await fixture.request(415, `POST /factory/${factory}/runs`, request);
   });
 
-  it('is for those who may create runs of the team, whatever team they picked', async () => {
+  it('allows callers who may create runs of the team, with any team header', async () => {
     const go = { prompt: 'Go.' };
     for (const by of [fixture.owner, fixture.bot, fixture.adminOfBoth]) await dispatch(go, { by });
     await dispatch(go, { by: fixture.adminOfBoth, headers: inTeam(fixture.otherTeam) });

@@ -40,32 +40,32 @@ describe('bodies that are not JSON', () => {
     ['two values', '{} {}', 'line 1, column 4'],
     ['not JSON at all', 'hello', 'line 1, column 1'],
     ['a number that JSON does not know', '{"config": 01}', 'line 1, column 12'],
-  ])('%s: 400 that says where', async (_name, body, where) => {
+  ])('rejects %s with 400 and the position', async (_name, body, where) => {
     const answer = await api.request(400, PATH, json(body));
     expectProblem(answer, 'invalid_request');
     expect(answer.body.detail).toContain(where);
   });
 
-  it('bytes that are not UTF-8: 400', async () => {
+  it('rejects bytes that are not UTF-8 with 400', async () => {
     const answer = await api.request(400, PATH, json(Buffer.from([0x7b, 0x22, 0xff, 0xfe, 0x22, 0x3a, 0x31, 0x7d])));
     expectProblem(answer, 'invalid_request');
     expect(answer.body.detail).toContain('UTF-8');
   });
 
-  it.each(['42', '"text"', 'null', '[]', 'true'])('JSON %s, which is no object: 400', async (body) => {
+  it.each(['42', '"text"', 'null', '[]', 'true'])('rejects JSON %s, which is not an object, with 400', async (body) => {
     const answer = await api.request(400, PATH, json(body));
     expectProblem(answer, 'invalid_request');
     expect(answer.body.detail).toBe('The body must be a JSON object.');
   });
 
-  it('no body where one is needed: 400', async () => {
+  it('rejects a missing body with 400', async () => {
     const answer = await api.request(400, PATH, { token });
     expect(answer.body.detail).toBe('A JSON body is required.');
   });
 });
 
-describe('values that are not right', () => {
-  it('wrong types: 400 that names every field by pointer', async () => {
+describe('invalid values', () => {
+  it('rejects wrong types with 400 and a pointer to every field', async () => {
     const answer = await api.request(
       400,
       PATH,
@@ -82,7 +82,7 @@ describe('values that are not right', () => {
     expect(answer.body.detail).toContain('`config.github_repos[0].repo` is required.');
   });
 
-  it('unknown keys, nested ones too: 400 that names them', async () => {
+  it('rejects unknown keys, also nested ones, with 400 and their names', async () => {
     const answer = await api.request(400, PATH, {
       token,
       body: { config: { naem: 'x', providers: { azure: {} } }, extra: 1 },
@@ -95,7 +95,7 @@ describe('values that are not right', () => {
   });
 
   it.each(['__proto__', 'constructor', 'toString', 'hasOwnProperty'])(
-    'the key %s is as unknown as any other',
+    'rejects the key %s like any unknown key',
     async (key) => {
       const answer = await api.request(400, PATH, json(`{"config": {"${key}": {"polluted": true}}}`));
       expect(answer.body.errors).toEqual([{ pointer: `/config/${key}`, detail: 'is not a known field' }]);
@@ -108,7 +108,7 @@ describe('values that are not right', () => {
     expect(run.body.detail).toBe('`config.model` is not a known field (did you mean `model_id`?).');
   });
 
-  it('a key that needs escaping in a pointer', async () => {
+  it('escapes keys in pointers', async () => {
     const answer = await api.request(400, PATH, { token, body: { config: {}, 'a/b~c': 1 } });
     expect(answer.body.errors).toEqual([{ pointer: '/a~1b~0c', detail: 'is not a known field' }]);
   });
@@ -117,7 +117,7 @@ describe('values that are not right', () => {
     ['NUL', '\\u0000'],
     ['a lone high surrogate', '\\ud83d'],
     ['a lone low surrogate', '\\ude00'],
-  ])('%s in a string: 400 that names the field', async (_name, escape) => {
+  ])('rejects %s in a string with 400 and the field', async (_name, escape) => {
     const answer = await api.request(400, PATH, json(`{"config": {"setup_commands": ["echo", "a${escape}b"]}}`));
     expectProblem(answer, 'invalid_request');
     expect(answer.body.errors).toEqual([
@@ -125,22 +125,22 @@ describe('values that are not right', () => {
     ]);
   });
 
-  it('a surrogate pair is a character like any other', async () => {
+  it('accepts a surrogate pair', async () => {
     const { body } = await api.request(201, PATH, json('{"config": {"name": "\\ud83d\\ude00"}}'));
     expect(body.config.name).toBe('😀');
   });
 
-  it('NUL in a key: 400', async () => {
+  it('rejects NUL in a key with 400', async () => {
     const answer = await api.request(400, PATH, json('{"config": {"env": {"A\\u0000": "x"}}}'));
     expect(answer.body.errors[0].pointer).toBe('/config/env');
   });
 
-  it('null where no null may be: 400', async () => {
+  it('rejects null in fields that are not nullable with 400', async () => {
     const answer = await api.request(400, PATH, config({ name: null }));
     expect(answer.body.errors).toEqual([{ pointer: '/config/name', detail: 'must be a string' }]);
   });
 
-  it('blank, too long, out of range: 400 each', async () => {
+  it('rejects blank, too long and out of range values with 400', async () => {
     const answer = await api.request(
       400,
       PATH,
@@ -153,7 +153,7 @@ describe('values that are not right', () => {
     ]);
   });
 
-  it('more faults than anybody reads are cut', async () => {
+  it('limits the number of errors in a response', async () => {
     const answer = await api.request(
       400,
       PATH,
@@ -166,7 +166,7 @@ describe('values that are not right', () => {
 describe('size and shape', () => {
   const nested = (levels: number): string => `{"config": ${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}}`;
 
-  it('64 levels are read, 65 are refused before they are parsed', async () => {
+  it('accepts 64 levels, and rejects 65 before parsing', async () => {
     const deep = await api.request(400, PATH, json(nested(63)));
     expect(deep.body.errors).toEqual([{ pointer: '/config/a', detail: 'is not a known field' }]);
     const deeper = await api.request(400, PATH, json(nested(64)));
@@ -174,21 +174,21 @@ describe('size and shape', () => {
     expect(deeper.body.detail).toBe('The body must not exceed 64 levels of nesting.');
   });
 
-  it('a megabyte of brackets does no harm', async () => {
+  it('rejects a megabyte of brackets', async () => {
     const answer = await api.request(400, PATH, json('['.repeat(1_000_000)));
     expect(answer.body.detail).toBe('The body must not exceed 64 levels of nesting.');
   });
 
-  it('brackets in strings are text', async () => {
+  it('ignores brackets in strings', async () => {
     await api.request(201, PATH, config({ name: '[[{{"\\' + '['.repeat(100) }));
   });
 
-  it('hundreds of thousands of values: 413', async () => {
+  it('rejects hundreds of thousands of values with 413', async () => {
     const answer = await api.request(413, PATH, json(`[${'1,'.repeat(300_000)}1]`));
     expectProblem(answer, 'payload_too_large');
   });
 
-  it('over 2 MB: 413 that says the limit, whether the length is announced or not', async () => {
+  it('rejects over 2 MB with 413 and the limit, with and without Content-Length', async () => {
     const big = JSON.stringify({ config: { description: 'x'.repeat(2_200_000) } });
     const answer = await api.request(413, PATH, json(big));
     expectProblem(answer, 'payload_too_large');
@@ -203,7 +203,7 @@ describe('size and shape', () => {
     expect(await chunked.json()).toMatchObject({ error_code: 'payload_too_large' });
   });
 
-  it('one megabyte in a field with a smaller limit: 400', async () => {
+  it('rejects a megabyte in a field with a smaller limit with 400', async () => {
     const answer = await api.request(400, PATH, config({ setup_commands: ['x'.repeat(1_000_000)] }));
     expect(answer.body.errors).toEqual([
       { pointer: '/config/setup_commands/0', detail: 'must not exceed 32768 characters' },
@@ -234,30 +234,30 @@ describe('media types', () => {
   );
 
   it.each(['application/json;charset=UTF-8', 'Application/JSON', 'application/merge-patch+json'])(
-    '%s is JSON',
+    'accepts %s as JSON',
     async (contentType) => {
       await api.request(201, PATH, { token, body: Buffer.from('{"config": {}}'), contentType });
     },
   );
 
-  it('a content encoding: 415', async () => {
+  it('rejects a content encoding with 415', async () => {
     const answer = await api.request(415, PATH, { ...json('{}'), headers: { 'content-encoding': 'gzip' } });
     expectProblem(answer, 'unsupported_media_type');
   });
 });
 
 describe('addresses and methods', () => {
-  it('an unknown path: 404', async () => {
+  it('rejects an unknown path with 404', async () => {
     expectProblem(await api.request(404, 'GET /agent/nothing', { token }), 'resource_not_found');
     expectProblem(await api.atOrigin(404, 'GET /nothing'), 'resource_not_found');
     expectProblem(await api.atOrigin(404, 'POST /nothing', { body: {} }), 'resource_not_found');
   });
 
-  it('an unknown path of the API without a token: 401, as for a known one', async () => {
+  it('rejects an unknown path of the API without a token with 401', async () => {
     expectProblem(await api.request(401, 'GET /agent/nothing'), 'authentication_required');
   });
 
-  it('a wrong method: 405 with those that are allowed', async () => {
+  it('rejects a wrong method with 405 and the allowed ones', async () => {
     const answer = await api.request(405, 'PATCH /agent/environments', { token, body: {} });
     expectProblem(answer, 'method_not_allowed');
     expect(answer.headers.get('allow')).toBe('GET, HEAD');
@@ -267,12 +267,12 @@ describe('addresses and methods', () => {
     expect(atOrigin.headers.get('allow')).toBe('GET, HEAD');
   });
 
-  it('another spelling of a path is another path', async () => {
+  it('rejects another spelling of a path', async () => {
     await api.request(404, 'GET /Agent/Environments', { token });
     await api.request(404, 'GET //agent/environments', { token });
   });
 
-  it('says in a 404 where the API and the ingress are', async () => {
+  it('returns the URLs of the API and the ingress with a 404', async () => {
     const detailOf = async (line: string) => (await api.atOrigin(404, line, { token })).body.detail as string;
     expect(await detailOf('GET /agent/runs')).toBe(
       'No route matches this path. Paths of the API begin with /api/v1. Did you mean /api/v1/agent/runs?',
@@ -284,7 +284,7 @@ describe('addresses and methods', () => {
     expect(await detailOf('GET /api/v1/agent/nothing')).toBe('No route matches this path.');
   });
 
-  it('a malformed id: 404; a blank one: 400; a broken escape: 400', async () => {
+  it('rejects a malformed id with 404, and a blank one and a broken escape with 400', async () => {
     for (const id of ['short', 'a'.repeat(23), '%00'.repeat(22), '-'.repeat(22)])
       await api.request(404, `GET /environments/${id}`, { token });
     const blank = await api.request(400, 'GET /environments/%20', { token });
@@ -292,7 +292,7 @@ describe('addresses and methods', () => {
     expectProblem(await api.request(400, 'GET /environments/%zz', { token }), 'invalid_request');
   });
 
-  it('unknown and malformed query parameters: 400 that names them', async () => {
+  it('rejects unknown and malformed query parameters with 400 and their names', async () => {
     const unknown = await api.request(400, 'GET /agent/environments?sort=name', { token });
     expect(unknown.body.detail).toBe('Query parameter `sort` is not a known field (did you mean `sort_by`?).');
     const bad = await api.request(400, 'GET /agent/environments?sort_by=size', { token });
@@ -303,14 +303,14 @@ describe('addresses and methods', () => {
     await api.request(400, 'GET /agent/environments?sort_by=%00', { token });
   });
 
-  it('instance is the path without the query', async () => {
+  it('returns the path without the query as instance', async () => {
     const { body } = await api.request(400, `GET /agent/environments?secret=${SECRET_WORD}`, { token });
     expect(body.instance).toBe('/api/v1/agent/environments');
   });
 });
 
-describe('what is logged', () => {
-  it('is one line a request, with trace, route, status, duration and principal, and nothing that was sent', async () => {
+describe('the request log', () => {
+  it('has one line per request with trace, route, status, duration and principal, and no content', async () => {
     await api.request(400, `GET /agent/environments?x=${SECRET_WORD}`, { token });
     await api.request(400, PATH, config({ name: SECRET_WORD, unknown_key: SECRET_WORD }));
     await api.request(201, PATH, config({ name: SECRET_WORD, env: { SECRET: SECRET_WORD } }));
@@ -340,7 +340,7 @@ describe('what is logged', () => {
     expect(lines[5]).toMatchObject({ status: 401, rejection: 'token malformed' });
   });
 
-  it('continues the trace of the caller, if it is one', async () => {
+  it('continues a valid trace of the caller', async () => {
     const traceId = '4bf92f3577b34da6a3ce929d0e0e4736';
     const given = await api.request(200, 'GET /agent/environments', {
       token,

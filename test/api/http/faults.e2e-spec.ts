@@ -100,7 +100,7 @@ async function expectAvailable(): Promise<void> {
 describe('while the database', () => {
   beforeEach(() => expectAvailable());
 
-  it('accepts no connections, API and ingress answer 503', async () => {
+  it('accepts no connections, API and ingress return 503', async () => {
     await onServer(`ALTER DATABASE ${name} ALLOW_CONNECTIONS false`, endSessions());
     try {
       await expectUnavailable();
@@ -111,7 +111,7 @@ describe('while the database', () => {
     await expectAvailable();
   });
 
-  it('is read-only, writes are answered 503, and its read-only sessions are not kept', async () => {
+  it('is read-only, writes return 503, and its read-only sessions are closed', async () => {
     await onServer(`ALTER DATABASE ${name} SET default_transaction_read_only = on`, endSessions());
     try {
       await expectUnavailable({ readsToo: false });
@@ -123,7 +123,7 @@ describe('while the database', () => {
   });
 
   it.each(['EAI_AGAIN', 'ENOTFOUND'])(
-    'has a name that does not resolve (%s), API and ingress answer 503',
+    'has a name that does not resolve (%s), API and ingress return 503',
     async (code) => {
       const lookup = vi.spyOn(dns, 'lookup').mockImplementation(((
         host: string,
@@ -144,7 +144,7 @@ describe('while the database', () => {
     },
   );
 
-  it('does not answer any more, a request under way ends with 503 after DATABASE_QUERY_TIMEOUT', async () => {
+  it('stops responding, a current request ends with 503 after DATABASE_QUERY_TIMEOUT', async () => {
     proxy.answerOnlyAfter('nobody sends this');
     try {
       // Both have a connection already, which swallows their statement.
@@ -180,22 +180,19 @@ describe.skipIf(process.getuid?.() !== 0)('while the directory of objects', () =
   it.each([
     ['is full', 'size=128k', 'cat /dev/zero > full || true'],
     ['is read-only', 'ro', 'true'],
-  ])(
-    '%s, a run with a file is answered 503, others are created, and the API is not ready',
-    async (_what, options, fill) => {
-      await create(200, { attachments: [NOTES] });
-      execFileSync('mount', ['-t', 'tmpfs', '-o', options, 'tmpfs', directory]);
-      execFileSync('sh', ['-c', fill], { cwd: directory, stdio: 'ignore' });
-      const { body, headers } = await create(503, { attachments: [NOTES] });
-      expect([body.error_code, headers.get('retry-after')]).toEqual(['resource_unavailable', '5']);
-      await create(200);
-      await vi.waitFor(
-        async () => {
-          const { body: report } = await api.atOrigin(503, 'GET /health/ready');
-          expect(report.checks).toEqual({ database: 'ok', objects: 'failed' });
-        },
-        { timeout: 5_000, interval: 50 },
-      );
-    },
-  );
+  ])('%s, a run with a file gets 503, others are created, and the API is not ready', async (_what, options, fill) => {
+    await create(200, { attachments: [NOTES] });
+    execFileSync('mount', ['-t', 'tmpfs', '-o', options, 'tmpfs', directory]);
+    execFileSync('sh', ['-c', fill], { cwd: directory, stdio: 'ignore' });
+    const { body, headers } = await create(503, { attachments: [NOTES] });
+    expect([body.error_code, headers.get('retry-after')]).toEqual(['resource_unavailable', '5']);
+    await create(200);
+    await vi.waitFor(
+      async () => {
+        const { body: report } = await api.atOrigin(503, 'GET /health/ready');
+        expect(report.checks).toEqual({ database: 'ok', objects: 'failed' });
+      },
+      { timeout: 5_000, interval: 50 },
+    );
+  });
 });

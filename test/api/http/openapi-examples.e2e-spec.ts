@@ -1,7 +1,6 @@
 import type { OpenAPIObject } from '@nestjs/swagger';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { FactoriesService } from '#domain/factories';
-import { RunBuilder, startTestApi, type TestApi, type TestPrincipal } from '#testing';
+import { RunBuilder, startTestApi, type TestApi, type TestPrincipal, FactoryBuilder } from '#testing';
 import { ObjectStore } from '#platform/storage';
 
 interface Operation {
@@ -36,9 +35,7 @@ beforeAll(async () => {
   admin = await api.identities.user({ [team]: 'admin' });
   colleague = await api.identities.user({ [team]: 'member' });
   runs = new RunBuilder(api.database, { objects: api.app.get(ObjectStore) });
-  const created = await api.app.get(FactoriesService, { strict: false }).create({ teamUid: team, name: 'Factory' });
-  if (created.kind !== 'created') throw new Error(`The factory was not created: ${created.kind}.`);
-  factoryUid = created.factory.uid;
+  factoryUid = await new FactoryBuilder(api.database).build({ teamUid: team });
 });
 afterAll(() => api.close());
 

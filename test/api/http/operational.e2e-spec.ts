@@ -24,7 +24,7 @@ const raw = (path: string, headers: OutgoingHttpHeaders) =>
   });
 
 describe('pages without a token', () => {
-  it('says that it lives', async () => {
+  it('reports that it is alive', async () => {
     const { body } = await api.atOrigin(200, 'GET /health/live');
     expect(body).toEqual({ status: 'ok' });
   });
@@ -45,11 +45,11 @@ describe('pages without a token', () => {
     [401, 'GET /agent/environments'],
     [401, 'GET /nowhere'],
     [401, 'POST /agent/runs'],
-  ])('forbids caches to keep a %i: %s', async (status, line) => {
+  ])('forbids caching of a %i: %s', async (status, line) => {
     expect((await api.request(status, line)).headers.get('cache-control')).toBe('no-store');
   });
 
-  it('does not serve metrics, which take no token, at its own port: 404', async () => {
+  it('does not serve metrics at its own port: 404', async () => {
     await api.atOrigin(404, 'GET /metrics');
   });
 
@@ -59,13 +59,13 @@ describe('pages without a token', () => {
     expect(text).toContain(`<code>${code}</code>`);
   });
 
-  it('lists the error codes, and knows no others', async () => {
+  it('lists the error codes, and returns 404 for others', async () => {
     const { text } = await api.atOrigin(200, 'GET /problems');
     expect(text).toContain('href="problems/conflict"');
     await api.atOrigin(404, 'GET /problems/constructor');
   });
 
-  it('leads from the origin to the documentation', async () => {
+  it('redirects from the origin to the documentation', async () => {
     const { headers } = await api.atOrigin(302, 'GET /');
     expect(headers.get('location')).toBe('/docs');
   });
@@ -79,7 +79,7 @@ describe('documentation', () => {
     expect(body.components.securitySchemes.bearerAuth).toMatchObject({ type: 'http', scheme: 'bearer' });
   });
 
-  it('says what the ids in paths are, and what a refused definition tells beside the usual', async () => {
+  it('describes the ids in paths, and the problem of a rejected definition', async () => {
     const { body } = await api.atOrigin(200, 'GET /openapi.json');
     const { parameters } = body.paths['/agent/runs/{runId}/approvals/{approvalId}'].post;
     expect(parameters).toEqual([

@@ -23,27 +23,27 @@ function send(bytes: string): Promise<{ status: number; body: Record<string, unk
   });
 }
 
-describe('requests that Node refuses before anybody else sees them', () => {
-  it('garbage: 400', async () => {
+describe('requests that Node rejects before the application', () => {
+  it('gets 400 for a malformed request', async () => {
     const { status, body } = await send('hello there\r\n\r\n');
     expect(status).toBe(400);
     expect(body).toMatchObject({ error_code: 'invalid_request', type: `${api.url}/problems/invalid_request` });
   });
 
-  it('oversized headers: 431', async () => {
+  it('gets 431 for oversized headers', async () => {
     const { status, body } = await send(`GET / HTTP/1.1\r\nHost: x\r\nX-Large: ${'a'.repeat(20_000)}\r\n\r\n`);
     expect(status).toBe(431);
     expect(body).toMatchObject({ error_code: 'headers_too_large', retryable: false });
   });
 
-  it('a request that never ends: 408', async () => {
+  it('gets 408 for a request that does not end', async () => {
     const { status, body } = await send('GET / HTTP/1.1\r\nHost: x\r\nX-Slow');
     expect(status).toBe(408);
     expect(body).toMatchObject({ error_code: 'request_timeout', retryable: true });
   });
 });
 
-describe('a client that leaves while its token is checked', () => {
+describe('a client that disconnects while its token is checked', () => {
   it('is logged as 499, and not as an error', async () => {
     const { token } = await api.identities.user({ [await api.identities.team()]: 'owner' });
     const other = await api.identities.user();

@@ -74,13 +74,13 @@ describe('every operation', () => {
     expect(ignored).toEqual([]);
   });
 
-  it('401 without a token', async () => {
+  it('returns 401 without a token', async () => {
     const answers = await askAll(api, 401, () => Promise.resolve(undefined));
     expect(answers.length).toBeGreaterThan(10);
     expect(answers.filter(({ code }) => code !== 'authentication_required')).toEqual([]);
   });
 
-  it('429 with Retry-After beyond the rate, which is counted by token over all operations', async () => {
+  it('returns 429 with Retry-After beyond the rate, which counts all operations of a token', async () => {
     const limited = await startTestApi({ database, settings: { apiRatePerMinute: 1 } });
     try {
       await limited.request(200, 'GET /agent/environments', { token });
@@ -100,7 +100,7 @@ describe('every operation', () => {
     }
   });
 
-  it('500 on a fault of ours, which is in the log with its trace id and not in the answer', async () => {
+  it('returns 500 for an internal error, which is in the log with its trace id and not in the response', async () => {
     const owner = await api.identities.user();
     const fresh = () => api.identities.token(owner);
     const tokens = await Promise.all(routes.map(fresh));
@@ -120,7 +120,7 @@ describe('every operation', () => {
     }
   });
 
-  it('500 behind the body parser is logged with the trace id too', async () => {
+  it('logs an internal error after the body parser with the trace id', async () => {
     await database.query('ALTER TABLE headrace.environments RENAME TO environments_elsewhere');
     try {
       const { body } = await api.request(500, 'POST /environments', { token, body: { config: { name: 'x' } } });
@@ -131,7 +131,7 @@ describe('every operation', () => {
     }
   });
 
-  it('503 with Retry-After while the database is away, and works again once it is back', async () => {
+  it('returns 503 with Retry-After while the database is unavailable, and recovers', async () => {
     const owner = await api.identities.user();
     const tokens = await Promise.all(routes.map(() => api.identities.token(owner)));
     await proxy.cut();

@@ -9,7 +9,7 @@ afterEach(async () => {
 });
 
 describe('shutting down', () => {
-  it('says that it is not ready any more, and still answers', async () => {
+  it('reports that it is not ready, and still serves requests', async () => {
     api = await startTestApi();
     api.app.get(Readiness).drain();
     const { body } = await api.atOrigin(503, 'GET /health/ready');
@@ -17,7 +17,7 @@ describe('shutting down', () => {
     await api.atOrigin(200, 'GET /health/live');
   });
 
-  it('ends what is held open before it closes the listener, and closes with idle connections open', async () => {
+  it('ends open streams before it closes the listener, and closes idle connections', async () => {
     api = await startTestApi();
     const { url } = api;
     const order: string[] = [];
@@ -36,7 +36,7 @@ describe('shutting down', () => {
     await expect(fetch(`${url}/health/live`)).rejects.toThrow();
   });
 
-  it('tells latecomers at once', async () => {
+  it('calls listeners at once that are added after the start of the shutdown', async () => {
     const shutdown = new Shutdown();
     await shutdown.begin();
     let reported = false;
@@ -48,7 +48,7 @@ describe('shutting down', () => {
 });
 
 describe('starting', () => {
-  it('fails at once on a port that is taken, and leaves nothing open', async () => {
+  it('fails at once on a port that is in use, and leaves nothing open', async () => {
     api = await startTestApi();
     const port = Number(new URL(api.url).port);
     await expect(startTestApi({ database: api.database, settings: { port } })).rejects.toMatchObject({

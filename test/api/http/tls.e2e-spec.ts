@@ -45,7 +45,7 @@ describe.skipIf(!makeCertificate())('TLS', () => {
     rmSync(directory, { recursive: true });
   });
 
-  it('is spoken with the given certificate, and asks browsers to stay with it', async () => {
+  it('TLS is served with the configured certificate, and with HSTS', async () => {
     expect(api.url).toMatch(/^https:\/\/127\.0\.0\.1:\d+$/);
     const headers = await new Promise<Record<string, unknown>>((resolve, reject) => {
       request(`${api.url}/health/live`, { ca: readFileSync(tlsCertFile) }, (response) => {

@@ -42,7 +42,7 @@ const newSchedule = async ({ token }: TestPrincipal, personal: boolean): Promise
 };
 
 describe('a user who is disabled', () => {
-  it('is refused with all tokens in every process, and with them again once enabled', async () => {
+  it('is rejected with every token in every process until the user is enabled', async () => {
     const user = await api.identities.user({ [team]: 'admin' });
     const tokens = [user.token, await api.identities.token(user)];
     for (const token of tokens) expect([await statusOf(token), await statusOf(token, second)]).toEqual([200, 200]);
@@ -58,7 +58,7 @@ describe('a user who is disabled', () => {
     expect(await enable(user)).toEqual({ kind: 'not_disabled' });
   });
 
-  it('loses an open event stream at once, long before it would ask again', async () => {
+  it('is disconnected from open event streams at once', async () => {
     const user = await api.identities.user({ [team]: 'member' });
     const runId = await newRun(user, false);
     const client = await LiveClient.watch(second, runId, { token: user.token });
@@ -102,7 +102,7 @@ describe('a user who is disabled', () => {
     expect(await stateOf(own, { ...user, token: await api.identities.token(user) })).toBe('CANCELLED');
   });
 
-  it('cannot begin a queued personal run, nor one of the team on a machine that they operate: FAILED, not_authorized', async () => {
+  it('has queued personal runs, and runs of the team on their machine, fail with not_authorized', async () => {
     const user = await api.identities.user({ [team]: 'member' });
     const colleague = await api.identities.user({ [team]: 'member' });
     const register = async (personal: boolean) =>
@@ -123,7 +123,7 @@ describe('a user who is disabled', () => {
     expect(body).toMatchObject({ state: 'FAILED', status_message: { error_code: 'not_authorized' } });
   });
 
-  it('loses a run of the team that they execute on a machine that they operate: it is cancelled', async () => {
+  it('has a run of the team on their machine cancelled', async () => {
     const user = await api.identities.user({ [team]: 'member' });
     const colleague = await api.identities.user({ [team]: 'member' });
     const { body } = await api.request(200, 'POST /agent/runs/external', {

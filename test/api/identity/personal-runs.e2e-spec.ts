@@ -20,13 +20,13 @@ async function demote(user: TestPrincipal): Promise<void> {
 }
 
 describe('PERSONAL_RUNS=members, the default', () => {
-  it('refuses the personal run of a user on no team with a reason that names the setting', async () => {
+  it('rejects a personal run of a user without a team, and names the setting', async () => {
     const nobody = await api.identities.user();
     const { body } = await create(api, nobody, 403);
     expect(body).toMatchObject({ error_code: 'not_authorized', detail: expect.stringContaining('PERSONAL_RUNS') });
   });
 
-  it('refuses a follow-up to the personal run of a member who has become a viewer, who may still read and cancel it', async () => {
+  it('rejects a follow-up of a member who became a viewer, who may still read and cancel the run', async () => {
     const member = await api.identities.user({ [team]: 'member' });
     const runId = (await create(api, member, 200)).body.run_id as string;
     await demote(member);
@@ -39,7 +39,7 @@ describe('PERSONAL_RUNS=members, the default', () => {
     await api.request(200, `POST /agent/runs/${runId}/cancel`, { token: viewer.token });
   });
 
-  it('ends the personal run of a member who has become a viewer FAILED, not_authorized, when it begins', async () => {
+  it('fails the personal run of a member who became a viewer with not_authorized at its start', async () => {
     const member = await api.identities.user({ [team]: 'member' });
     const { token } = member;
     const body = { prompt: 'Go.', team: false };
@@ -55,7 +55,7 @@ describe('PERSONAL_RUNS=members, the default', () => {
 });
 
 describe('an external run of the team', () => {
-  it('is not claimed by its creator who has become a viewer: it ends FAILED, not_authorized', async () => {
+  it('fails with not_authorized when its creator, who became a viewer, claims it', async () => {
     const member = await api.identities.user({ [team]: 'member' });
     const body = { prompt: 'Go.', team: true };
     const registered = (await api.request(200, 'POST /agent/runs/external', { token: member.token, body })).body;

@@ -21,7 +21,7 @@ async function ask(address: string, token: string): Promise<number> {
 const WRONG = `hr_${'a'.repeat(43)}`;
 
 describe('requests with a wrong token', () => {
-  it('beyond the rate of their address wait for their 401, while other addresses and valid tokens do not', async () => {
+  it('are delayed beyond the rate of their address, while other addresses and valid tokens are not', async () => {
     const { token } = await api.identities.user({ [await api.identities.team()]: 'member' });
     const order: string[] = [];
     const answered = async (who: string, address: string, presented: string, status: number): Promise<void> => {

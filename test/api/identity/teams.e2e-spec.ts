@@ -39,20 +39,20 @@ async function covered(token: string, headers: Record<string, string> = {}): Pro
 }
 
 describe('the team header', () => {
-  it('picks a team; without it a list covers all of them', async () => {
+  it('chooses a team; without it a list covers all teams of the caller', async () => {
     expect(await covered(both.token)).toEqual([blue, red].sort());
     expect(await covered(both.token, { 'X-Headrace-Team-Uid': red })).toEqual([red]);
     expect(await covered(both.token, { 'X-Headrace-Team-Uid': blue })).toEqual([blue]);
     expect(await covered(outsider.token)).toEqual([]);
   });
 
-  it('has an alias, which it wins over; blank counts as absent', async () => {
+  it('overrides its alias, and a blank value counts as absent', async () => {
     expect(await covered(both.token, { 'X-Warp-Team-Uid': blue })).toEqual([blue]);
     expect(await covered(both.token, { 'X-Warp-Team-Uid': blue, 'X-Headrace-Team-Uid': red })).toEqual([red]);
     expect(await covered(both.token, { 'X-Headrace-Team-Uid': ' ', 'X-Warp-Team-Uid': blue })).toEqual([blue]);
   });
 
-  it('of a team that one is no member of, or that does not exist: 403, the same', async () => {
+  it('is rejected with the same 403 for a team of others and an unknown team', async () => {
     const answers = await Promise.all(
       [red, 'x'.repeat(22), 'nonsense'].map((team) =>
         api.request(403, 'GET /agent/environments', {
@@ -67,7 +67,7 @@ describe('the team header', () => {
     expect(bodies[2]).toEqual(bodies[0]);
   });
 
-  it('is ignored for a service account, which acts as its own team', async () => {
+  it('is ignored for a service account', async () => {
     const bot = await api.identities.serviceAccount(red);
     expect(await covered(bot.token)).toEqual([red]);
     expect(await covered(bot.token, { 'X-Headrace-Team-Uid': blue })).toEqual([red]);
@@ -84,7 +84,7 @@ describe('roles', () => {
     await api.request(204, `DELETE /environments/${made.uid}`, { token });
   });
 
-  it.each(['member', 'viewer'] as const)('%s reads them, and manages only personal ones', async (role) => {
+  it.each(['member', 'viewer'] as const)('%s reads environments, and manages only personal ones', async (role) => {
     const { token } = await api.identities.user({ [red]: role });
     await api.request(200, 'GET /agent/environments', { token });
     const { body: problem } = await api.request(403, 'POST /environments', { token, body });
@@ -94,14 +94,14 @@ describe('roles', () => {
     await api.request(204, `DELETE /environments/${made.uid}`, { token });
   });
 
-  it('a service account works like a member', async () => {
+  it('a service account has the permissions of a member', async () => {
     const { token } = await api.identities.serviceAccount(red);
     await api.request(200, 'GET /agent/environments', { token });
     await api.request(403, 'POST /environments', { token, body });
     await api.request(403, 'POST /environments', { token, body: { ...body, team: false } });
   });
 
-  it('the role counts on the team that the header picks', async () => {
+  it('the role in the team of the header applies', async () => {
     const make = (status: number, team: string) =>
       api.request(status, 'POST /environments', { token: both.token, headers: { 'X-Headrace-Team-Uid': team }, body });
     await make(403, blue);
@@ -127,7 +127,7 @@ describe('use cases of the command line', () => {
     expect(listed).toEqual([{ ...created.user, memberships: [{ teamUid: team.uid, role: 'owner' }] }]);
   });
 
-  it('keep one owner on a team, also when two owners remove each other at once', async () => {
+  it('keep one owner in a team, also when two owners remove each other concurrently', async () => {
     const team = await api.identities.team();
     const [first, second] = [
       await api.identities.user({ [team]: 'owner' }),
@@ -143,7 +143,7 @@ describe('use cases of the command line', () => {
     await expect(remove(outsider.uid)).resolves.toEqual({ kind: 'not_a_member' });
   });
 
-  it('refuse what does not exist', async () => {
+  it('reject unknown teams and users', async () => {
     const nobody = 'x'.repeat(22);
     await expect(
       api.app.get(MembersService).setRole({ teamUid: nobody, userUid: both.uid, role: 'viewer' }),
@@ -161,7 +161,7 @@ describe('use cases of the command line', () => {
     });
   });
 
-  it('describe principals by name, unknown ones not at all', async () => {
+  it('describe principals by name, and omit unknown ones', async () => {
     const bot = await api.identities.serviceAccount(red, 'nightly');
     const known = await api.app
       .get(PrincipalDirectory)
@@ -176,7 +176,7 @@ describe('use cases of the command line', () => {
     expect(known.size).toBe(2);
   });
 
-  it('an account that has ended gets no token, and the ones it has end', async () => {
+  it('end the tokens of a deleted service account, and create no new ones', async () => {
     const bot = await api.identities.serviceAccount(red);
     await api.app.get(Database).transaction((tx) => api.app.get(ServiceAccountsService).disable(tx, bot.uid));
     await expect(api.app.get(TokensService).create({ owner: bot, name: 'late' })).resolves.toEqual({
@@ -193,7 +193,7 @@ describe('team settings', () => {
     return new Map(principal.memberships.map(({ teamUid, team }) => [teamUid, team]));
   };
 
-  it('come with the token, of users and service accounts, each team its own', async () => {
+  it('are loaded with the token for each team of users and service accounts', async () => {
     const [plain, special] = [await api.identities.team(), await api.identities.team()];
     const changed = {
       defaultModelId: 'm',
@@ -215,7 +215,7 @@ describe('team settings', () => {
     expect(await membershipsOf(bot.token)).toEqual(new Map<string, object>([[special, changed]]));
   });
 
-  it('change only where something is said; null unsets', async () => {
+  it('are updated only for the given fields; null resets a field', async () => {
     const uid = await api.identities.team('Settings');
     const update = async (changes: Parameters<TeamsService['update']>[1]) => {
       const result = await api.app.get(TeamsService).update(uid, changes);

@@ -25,14 +25,14 @@ async function refusal(headers: Record<string, string>): Promise<unknown> {
 }
 
 describe('a token', () => {
-  it('of a user and of a service account lets in', async () => {
+  it('of a user or a service account is accepted', async () => {
     await api.request(200, OPERATION, { token: user.token });
     const bot = await api.identities.serviceAccount(team);
     await api.request(200, OPERATION, { token: bot.token });
     await api.request(200, OPERATION, { headers: { authorization: `bearer   ${user.token}` } });
   });
 
-  it('that is malformed, unknown, expired or revoked gets one and the same 401', async () => {
+  it('that is malformed, unknown, expired or revoked gets the same 401', async () => {
     const expired = await api.identities.token(user, { state: 'expired' });
     const revoked = await api.identities.token(user, { state: 'revoked' });
     const malformed = await refusal({ authorization: 'Bearer hr_short' });
@@ -48,7 +48,7 @@ describe('a token', () => {
       expect([name, await refusal({ authorization })]).toEqual([name, malformed]);
   });
 
-  it('that is missing, or sent without `Bearer`, gets a 401 that says so', async () => {
+  it('that is missing, or sent without `Bearer`, gets a 401 with the reason', async () => {
     const missing = { error_code: 'authentication_required', detail: expect.stringContaining('has no token') };
     expect(await refusal({})).toMatchObject(missing);
     expect(await refusal({ authorization: '' })).toMatchObject(missing);
@@ -59,7 +59,7 @@ describe('a token', () => {
       });
   });
 
-  it('says in the log, and only there, why it was refused', async () => {
+  it('is rejected with the reason in the log only', async () => {
     const expired = await api.identities.token(user, { state: 'expired' });
     api.log.clear();
     await refusal({ authorization: `Bearer ${expired}` });
@@ -70,14 +70,14 @@ describe('a token', () => {
     expect(api.log.text).not.toContain(expired);
   });
 
-  it('ends on time, also when it has just been used', async () => {
+  it('expires on time, also when it was just used', async () => {
     const token = await api.identities.token(user, { expiresAt: new Date(Date.now() + HOUR_MS) });
     await api.request(200, OPERATION, { token });
     await api.advanceClock(2 * HOUR_MS);
     await api.request(401, OPERATION, { token });
   });
 
-  it('stops working within the cached second after it is revoked', async () => {
+  it('is rejected within one second after it is revoked', async () => {
     const created = await api.app.get(TokensService).create({ owner: user, name: 'short-lived' });
     if (created.kind !== 'created') throw new Error(created.kind);
     const { token, record } = created;
@@ -96,7 +96,7 @@ describe('a token', () => {
     });
   });
 
-  it('is stored as a digest, shown by its beginning, and knows when it was last used', async () => {
+  it('is stored as a digest with its prefix and the time of its last use', async () => {
     const created = await api.app.get(TokensService).create({ owner: user, name: 'laptop' });
     if (created.kind !== 'created') throw new Error(created.kind);
     const { token, record } = created;
@@ -115,7 +115,7 @@ describe('a token', () => {
     expect(listed.find(({ uid }) => uid === record.uid)?.lastUsedAt).toBeInstanceOf(Date);
   });
 
-  it('cannot be made for nobody, nor for the past', async () => {
+  it('cannot be created for an unknown principal or with an expiry in the past', async () => {
     const tokens = api.app.get(TokensService);
     await expect(tokens.create({ owner: { type: 'user', uid: 'x'.repeat(22) }, name: 'x' })).resolves.toEqual({
       kind: 'unknown_owner',
@@ -128,7 +128,7 @@ describe('a token', () => {
 });
 
 describe('without a valid token', () => {
-  it('not one byte of the body is read', async () => {
+  it('no byte of the body is read', async () => {
     // The body never comes: a server that waited for it would not answer.
     const status = await new Promise<number | undefined>((resolve, reject) => {
       const request = httpRequest(`${api.url}/api/v1/environments`, {

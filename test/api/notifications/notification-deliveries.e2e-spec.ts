@@ -67,7 +67,7 @@ const idOf = ({ headers }: Received) => headers['webhook-id'];
 const typesOf = (received: readonly Received[]) => received.map(({ body }) => JSON.parse(body).type as string);
 
 describe('a message', () => {
-  it('is signed by Standard Webhooks and says what became of the run', async () => {
+  it('is signed by Standard Webhooks and contains the result of the run', async () => {
     const runId = await createRun({ title: 'Tidy up', metadata: { ticket: 'T-1' } });
     const runner = await TestRunner.take(fixture.api, runId);
     await runner.startAgent();
@@ -118,7 +118,7 @@ describe('a message', () => {
     ]);
   });
 
-  it('comes for every way to end, and for a question', async () => {
+  it('is sent for every end of a run, and for a permission request', async () => {
     const runs = { failed: await createRun(), errored: await createRun(), blocked: await createRun() };
     const failing = await TestRunner.take(fixture.api, runs.failed);
     await failing.startAgent();
@@ -152,7 +152,7 @@ describe('a message', () => {
     ]);
   });
 
-  it('about a question says which, and there is one for each', async () => {
+  it('about a permission request contains its id, and each request has one message', async () => {
     const runId = await createRun();
     const runner = await TestRunner.take(fixture.api, runId);
     await runner.startAgent();
@@ -177,7 +177,7 @@ describe('a message', () => {
     expect(JSON.parse(receiver.take()[0]?.body ?? '').data).not.toHaveProperty('approval');
   });
 
-  it('comes to those who asked for it, once, and to no other team', async () => {
+  it('is sent once to each subscribed webhook, and to no other team', async () => {
     await make({ name: 'any', events: ['run.state_changed'] });
     await make({ name: 'both', events: ['run.state_changed', 'run.cancelled'] });
     await make({ name: 'none', events: ['run.blocked'] });
@@ -189,7 +189,7 @@ describe('a message', () => {
     expect(typesOf(receiver.take()).sort()).toEqual(['run.cancelled', 'run.cancelled', 'run.state_changed']);
   });
 
-  it('is not there when the move is undone', async () => {
+  it('is not stored when the transition of the run is rolled back', async () => {
     const runId = await createRun();
     // Fails the cancel after the message was written.
     await fixture.database.query(
@@ -207,7 +207,7 @@ describe('a message', () => {
     fixture.api.log.clear();
   });
 
-  it('is left out when its webhook is being deleted, and the run moves all the same', async () => {
+  it('is omitted while its webhook is being deleted, and the run changes its state', async () => {
     const { uid } = await make();
     const runId = await createRun();
     const [answer] = await sendConcurrently(
@@ -219,15 +219,15 @@ describe('a message', () => {
     expect(await deliveries()).toHaveLength(1);
   });
 
-  it('goes with its run', async () => {
+  it('is deleted with its run', async () => {
     const runId = await cancelledRun();
     await fixture.database.query('DELETE FROM runs WHERE id = $1', [runId]);
     expect(await deliveries()).toEqual([]);
   });
 });
 
-describe('what fails', () => {
-  it('is sent again later, under the same id, with what the receiver said in the log', async () => {
+describe('a message whose delivery fails', () => {
+  it('is sent again later with the same id, and the log has the response of the receiver', async () => {
     await cancelledRun();
     receiver.status = 500;
     receiver.body = `broken ${'x'.repeat(5000)}`;
@@ -249,7 +249,7 @@ describe('what fails', () => {
     expect((await deliveries())[0]).toMatchObject({ status: 'delivered', attempt_count: 2 });
   });
 
-  it('waits as long as the receiver asks', async () => {
+  it('waits for the time in Retry-After', async () => {
     await cancelledRun();
     receiver.status = 503;
     receiver.headers = { 'retry-after': '900' };
@@ -260,7 +260,7 @@ describe('what fails', () => {
     expect(await deliverDue(fixture.api)).toBe(1);
   });
 
-  it('is not followed to where a redirect leads', async () => {
+  it('is not sent to the target of a redirect', async () => {
     await cancelledRun();
     receiver.status = 307;
     receiver.headers = { location: '/elsewhere' };
@@ -269,7 +269,7 @@ describe('what fails', () => {
     expect((await deliveries())[0]).toMatchObject({ status: 'pending', attempts: [{ response_status: 307 }] });
   });
 
-  it('is given up after nine attempts; the webhook is disabled when nothing has worked for days', async () => {
+  it('is abandoned after nine attempts; the webhook is disabled when every attempt failed for days', async () => {
     await cancelledRun();
     receiver.status = 500;
     for (let attempt = 1; attempt <= 9; attempt += 1) {
@@ -291,7 +291,7 @@ describe('what fails', () => {
     expect(await put({ enabled: true })).not.toHaveProperty('disabled_reason');
   });
 
-  it('is forgotten by one success', async () => {
+  it('does not count towards disabling the webhook after one success', async () => {
     await cancelledRun();
     receiver.status = 500;
     await deliverDue(fixture.api);
@@ -305,7 +305,7 @@ describe('what fails', () => {
     expect(row).toEqual({ failures: 0, failing_since: null });
   });
 
-  it('with 410 disables at once, and what waits is dropped', async () => {
+  it('with 410 disables the webhook at once and drops its pending messages', async () => {
     await cancelledRun();
     receiver.status = 500;
     await deliverDue(fixture.api);
@@ -316,7 +316,7 @@ describe('what fails', () => {
     expect((await deliveries()).map(({ status }: { status: string }) => status)).toEqual(['failed', 'dropped']);
   });
 
-  it('because nobody listens says so, without an address', async () => {
+  it('because the connection was refused has an error in the log without an address', async () => {
     await put({ url: 'http://127.0.0.1:1/' });
     await cancelledRun();
     await deliverDue(fixture.api);
@@ -327,8 +327,8 @@ describe('what fails', () => {
   });
 });
 
-describe('a process that stops between sending and noting it', () => {
-  it('leaves the message to another, which sends it again under the same id', async () => {
+describe('a process that stops after sending and before storing the result', () => {
+  it('leaves the message to another process, which sends it again with the same id', async () => {
     await cancelledRun();
     const deliver = fixture.api.app.get(DeliverNotifications);
     const [taken] = await deliver.claim(10);
@@ -345,7 +345,7 @@ describe('a process that stops between sending and noting it', () => {
     expect(delivery.attempts).toHaveLength(1);
   });
 
-  it('notes nothing when it is broken off', async () => {
+  it('stores no result when the attempt is aborted', async () => {
     await cancelledRun();
     const deliver = fixture.api.app.get(DeliverNotifications);
     const [taken] = await deliver.claim(10);
@@ -353,7 +353,7 @@ describe('a process that stops between sending and noting it', () => {
     expect((await deliveries())[0]).toMatchObject({ status: 'pending', attempts: [] });
   });
 
-  it('and processes that take at the same time never take the same', async () => {
+  it('and processes that claim at the same time never claim the same message', async () => {
     for (let run = 0; run < 6; run += 1) await cancelledRun();
     const deliver = fixture.api.app.get(DeliverNotifications);
     const taken = (await Promise.all([1, 2, 3, 4].map(() => deliver.claim(2)))).flat().map(({ id }) => id);
@@ -364,7 +364,7 @@ describe('a process that stops between sending and noting it', () => {
 });
 
 describe('rotateNotificationWebhookSecret', () => {
-  it('has messages signed with both secrets for a day, then with the new one only', async () => {
+  it('signs messages with both secrets for a day, then with the new one only', async () => {
     const { body } = await fixture.request(200, `POST ${NOTIFICATION_WEBHOOKS}/${hook.uid}/rotate-secret`, {
       token: admin.token,
     });
@@ -386,7 +386,7 @@ describe('rotateNotificationWebhookSecret', () => {
 });
 
 describe('testNotificationWebhook', () => {
-  it('202: one attempt, also when it is disabled; 409 while another is on its way', async () => {
+  it('returns 202 and makes one attempt, also when the webhook is disabled; 409 while another test is pending', async () => {
     await put({ enabled: false });
     const test = (status: number) =>
       fixture.request(status, `POST ${NOTIFICATION_WEBHOOKS}/${hook.uid}/test`, { token: admin.token });
@@ -406,7 +406,7 @@ describe('testNotificationWebhook', () => {
 });
 
 describe('listNotificationDeliveries', () => {
-  it('newest first, in pages that meet everything once; 400 for a foreign cursor or a bad limit', async () => {
+  it('returns each delivery once, newest first; rejects a foreign cursor or an invalid limit with 400', async () => {
     const runs: string[] = [];
     for (let run = 0; run < 5; run += 1) runs.unshift(await cancelledRun());
     const page = async (query: string, status = 200) =>

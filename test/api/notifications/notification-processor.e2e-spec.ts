@@ -24,7 +24,7 @@ afterAll(async () => {
   await fixture.close();
 });
 
-it('the processor sends when it is nudged, and continues until nothing waits', async () => {
+it('the processor sends messages on a wake-up until none is pending', async () => {
   const { api, admin } = fixture;
   const { token } = admin;
   const body = { name: 'hook', url: receiver.url };

@@ -86,7 +86,7 @@ describe('createNotificationWebhook', () => {
     expect(pointersOf(answer.body)).toEqual([pointer]);
   });
 
-  it('400 when no team is picked, 413 and 415', async () => {
+  it('rejects a request without a chosen team with 400, a large body with 413 and another type with 415', async () => {
     const body = { name: 'hook', url: URL };
     const { token } = fixture.adminOfBoth;
     const nowhere = await api.request(400, `POST ${NOTIFICATION_WEBHOOKS}`, { token, body });
@@ -100,7 +100,7 @@ describe('createNotificationWebhook', () => {
     await api.request(415, `POST ${NOTIFICATION_WEBHOOKS}`, { token, body: '{}', contentType: 'text/plain' });
   });
 
-  it('403 limit_reached beyond 20 of a team, also when several come at once', async () => {
+  it('rejects the 21st webhook of a team with 403 limit_reached, also for concurrent requests', async () => {
     const { team, token } = await newTeam();
     for (let made = 0; made < 18; made += 1) await make(token);
     const lock = `SELECT pg_advisory_xact_lock(hashtextextended('headrace.notification_webhooks/${team}', 0))`;
@@ -116,7 +116,7 @@ describe('createNotificationWebhook', () => {
 });
 
 describe('listNotificationWebhooks', () => {
-  it('those of the team by name, 403 for a team that is not yours', async () => {
+  it('returns the webhooks of the team by name, and 403 for a team of others', async () => {
     const { token } = await newTeam();
     for (const name of ['beta', 'Alpha']) await make(token, { name });
     const { body } = await api.request(200, `GET ${NOTIFICATION_WEBHOOKS}`, { token });
@@ -126,7 +126,7 @@ describe('listNotificationWebhooks', () => {
 });
 
 describe('updateNotificationWebhook', () => {
-  it('changes what is given, in the order of the list of events', async () => {
+  it('updates the given fields, and sorts the events', async () => {
     const { token } = fixture.admin;
     const { uid } = await make(token);
     const put = async (body: object) =>
@@ -142,7 +142,7 @@ describe('updateNotificationWebhook', () => {
     expect(await put({})).toMatchObject({ name: 'other', enabled: false, events: ['run.failed', 'run.blocked'] });
   });
 
-  it('400, 404, 413 and 415', async () => {
+  it('rejects invalid fields with 400, an unknown uid with 404, and invalid bodies with 413 and 415', async () => {
     const { token } = fixture.admin;
     const { uid } = await make(token);
     const bad = await api.request(400, `PUT ${NOTIFICATION_WEBHOOKS}/${uid}`, {
@@ -161,7 +161,7 @@ describe('updateNotificationWebhook', () => {
 });
 
 describe('rotateNotificationWebhookSecret', () => {
-  it('200: another secret, returned only once', async () => {
+  it('returns a new secret only once', async () => {
     const { token } = fixture.admin;
     const { uid, secret } = await make(token);
     const { body } = await api.request(200, `POST ${NOTIFICATION_WEBHOOKS}/${uid}/rotate-secret`, { token });
@@ -173,7 +173,7 @@ describe('rotateNotificationWebhookSecret', () => {
 });
 
 describe('deleteNotificationWebhook', () => {
-  it('204, and then it is gone', async () => {
+  it('deletes the webhook with 204', async () => {
     const { token } = fixture.admin;
     const { uid } = await make(token);
     await api.request(202, `POST ${NOTIFICATION_WEBHOOKS}/${uid}/test`, { token });
@@ -184,7 +184,7 @@ describe('deleteNotificationWebhook', () => {
   });
 });
 
-describe('who may do what', () => {
+describe('authorization', () => {
   const ALL = (uid: string) =>
     [
       ['PUT', uid, 200],
@@ -194,28 +194,31 @@ describe('who may do what', () => {
     ] as const;
   const body = (method: string) => (method === 'PUT' ? { body: {} } : {});
 
-  it.each(['owner', 'admin', 'adminOfBoth'] as const)('%s manages', async (who) => {
+  it.each(['owner', 'admin', 'adminOfBoth'] as const)('%s manages notification webhooks', async (who) => {
     const { token } = fixture[who];
     const { uid } = await make(fixture.admin.token);
     for (const [method, path, status] of ALL(uid))
       await api.request(status, `${method} ${NOTIFICATION_WEBHOOKS}/${path}`, { token, ...body(method) });
   });
 
-  it.each(['member', 'viewer', 'bot'] as const)('%s reads, but no path of the address', async (who) => {
-    const { token } = fixture[who];
-    const { uid } = await make(fixture.admin.token);
-    const { body: shown } = await api.request(200, `GET ${NOTIFICATION_WEBHOOKS}/${uid}`, { token });
-    expect(shown).toMatchObject({ url: 'https://hooks.example.com/***', secret: '***' });
-    const { text } = await api.request(200, `GET ${NOTIFICATION_WEBHOOKS}`, { token });
-    expect(text).toContain(uid);
-    expect(text).not.toContain('secret-path');
-    await api.request(200, `GET ${NOTIFICATION_WEBHOOKS}/${uid}/deliveries`, { token });
-    await api.request(403, `POST ${NOTIFICATION_WEBHOOKS}`, { token, body: { name: 'no', url: URL } });
-    for (const [method, path] of ALL(uid))
-      await api.request(403, `${method} ${NOTIFICATION_WEBHOOKS}/${path}`, { token, ...body(method) });
-  });
+  it.each(['member', 'viewer', 'bot'] as const)(
+    '%s reads notification webhooks without the path of the URL',
+    async (who) => {
+      const { token } = fixture[who];
+      const { uid } = await make(fixture.admin.token);
+      const { body: shown } = await api.request(200, `GET ${NOTIFICATION_WEBHOOKS}/${uid}`, { token });
+      expect(shown).toMatchObject({ url: 'https://hooks.example.com/***', secret: '***' });
+      const { text } = await api.request(200, `GET ${NOTIFICATION_WEBHOOKS}`, { token });
+      expect(text).toContain(uid);
+      expect(text).not.toContain('secret-path');
+      await api.request(200, `GET ${NOTIFICATION_WEBHOOKS}/${uid}/deliveries`, { token });
+      await api.request(403, `POST ${NOTIFICATION_WEBHOOKS}`, { token, body: { name: 'no', url: URL } });
+      for (const [method, path] of ALL(uid))
+        await api.request(403, `${method} ${NOTIFICATION_WEBHOOKS}/${path}`, { token, ...body(method) });
+    },
+  );
 
-  it('somebody of another team: 403; unknown: 404; blank: 400', async () => {
+  it('rejects a principal of another team with 403, an unknown uid with 404, and a blank one with 400', async () => {
     const { uid } = await make(fixture.admin.token);
     const every = (of: string) => [...ALL(of), ['GET', of, 200], ['GET', `${of}/deliveries`, 200]] as const;
     for (const [of, status, token] of [

@@ -42,7 +42,7 @@ const commands = async ({ assignment }: TestRunner) => {
 };
 
 describe('allow_always', () => {
-  it('is a rule of the run: sent to the runner, listed, and in the timeline', async () => {
+  it('is stored as a rule of the run, sent to the runner, listed, and shown in the timeline', async () => {
     const { runId, runner } = await asking();
     await ask(runner, 'first');
     const decided = await decide(200, runId, 'first', 'allow_always');
@@ -60,7 +60,7 @@ describe('allow_always', () => {
     ]);
   });
 
-  it('also answers what waits and is the same, and nothing else', async () => {
+  it('also decides pending requests that the rule matches, and no others', async () => {
     const { runId, runner } = await asking();
     await ask(runner, 'first');
     await ask(runner, 'same');
@@ -84,7 +84,7 @@ describe('allow_always', () => {
     await decide(409, runId, 'same', 'deny');
   });
 
-  it('answers a question that was on its way: the run is not blocked by it', async () => {
+  it('decides a matching request that arrives later, without blocking the run', async () => {
     const { runId, runner } = await asking();
     await ask(runner, 'first');
     await decide(200, runId, 'first', 'allow_always');
@@ -97,7 +97,7 @@ describe('allow_always', () => {
     expect(await decisions(runId)).toContainEqual(expect.objectContaining({ approval_id: 'late', by: 'rule' }));
   });
 
-  it('holds in later executions of the run, and in no other run', async () => {
+  it('applies to later executions of the run, and to no other run', async () => {
     const { runId, runner } = await asking();
     await ask(runner, 'first');
     await decide(200, runId, 'first', 'allow_always');
@@ -112,7 +112,7 @@ describe('allow_always', () => {
     expect(await state(otherRun)).toBe('BLOCKED');
   });
 
-  it('goes by the title where a runner does not say what it is about', async () => {
+  it('matches by the title when the runner reports no rule', async () => {
     const { runId, runner } = await asking();
     await runner.report(['permission_requested', { approval_id: 'first', title: 'Deploy', options: [], ask: true }]);
     const decided = await decide(200, runId, 'first', 'allow_always');
@@ -124,18 +124,18 @@ describe('allow_always', () => {
   });
 });
 
-describe('what a runner tells of permissions', () => {
+describe('permission requests that a runner reports', () => {
   it.each<[string, object]>([
     ['without an id', { title: 'Deploy', options: [], ask: true }],
     ['with an id that nobody could ask for', { approval_id: 'a/b', title: 'Deploy', options: [], ask: true }],
-  ])('%s is no question: the run is not blocked forever', async (_what, data) => {
+  ])('%s is not a permission request, and does not block the run', async (_what, data) => {
     const { runId, runner } = await asking();
     await runner.report(['permission_requested', data]);
     expect(await state(runId)).toBe('INPROGRESS');
     expect((await approvals(runId)).approvals).toEqual([]);
   });
 
-  it('in its own shape is brought into ours', async () => {
+  it('in the format of the agent are converted', async () => {
     const { runId, runner } = await asking();
     const options = [{ option_id: 'y', name: 'Yes', kind: 'allow_once' }, { name: 'No' }, null];
     const subject = { type: 'anything', value: 7 };
@@ -150,7 +150,7 @@ describe('what a runner tells of permissions', () => {
     ]);
   });
 
-  it('an id a second time asks nothing, and leaves the run at work', async () => {
+  it('with the id of a decided request are ignored, and the run continues', async () => {
     const { runId, runner } = await asking();
     await ask(runner, 'q');
     await decide(200, runId, 'q', 'deny');
@@ -158,7 +158,7 @@ describe('what a runner tells of permissions', () => {
     expect(await state(runId)).toBe('INPROGRESS');
   });
 
-  it('a word of a person that a runner makes up counts as the policy’s, and names nobody', async () => {
+  it('with a forged decision of a user are stored as decided by the policy', async () => {
     const { runId, runner } = await asking();
     const principal = { type: 'user', uid: fixture.member.uid };
     await runner.report(
@@ -168,7 +168,7 @@ describe('what a runner tells of permissions', () => {
     expect(await decisions(runId)).toEqual([{ approval_id: 'p', decision: 'allow', by: 'policy' }]);
   });
 
-  it('a question that its turn leaves open is in the timeline as withdrawn', async () => {
+  it('that are open at the end of the turn are withdrawn in the timeline', async () => {
     const { runId, runner } = await asking();
     await ask(runner, 'q');
     await runner.report(['turn_ended', { turn_id: 't1', stop_reason: 'end_turn' }]);
@@ -178,8 +178,8 @@ describe('what a runner tells of permissions', () => {
   });
 });
 
-describe('the time that a question waits', () => {
-  it('is what the run says: one that nobody answers is denied then', async () => {
+describe('the timeout of a permission request', () => {
+  it('is taken from the run, and denies the request', async () => {
     const { runId, runner } = await asking({ approval_timeout_minutes: 120 });
     await ask(runner, 'q');
     const [{ requested_at: from, expires_at: until }] = (await approvals(runId)).approvals;

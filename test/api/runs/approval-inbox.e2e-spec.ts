@@ -35,7 +35,7 @@ const list = async (query = '', token = member.token, team_?: string): Promise<P
 const ids = (page: Page): string[] => page.approvals.map(({ approval_id: id }) => id);
 
 describe('the permission requests of all runs', () => {
-  it('are shown with their run, newest first', async () => {
+  it('are listed with their run, newest first', async () => {
     const first = await block(1, { title: 'Release' });
     await fixture.api.advanceClock(1000);
     const second = await block(1, { title: 'Deploy' });
@@ -51,7 +51,7 @@ describe('the permission requests of all runs', () => {
     });
   });
 
-  it('come page by page, each once, also those of the same moment', async () => {
+  it('are listed once each across pages, also with equal times', async () => {
     const { approvalIds } = await block(5);
     const others = await block(2);
     const seen: string[] = [];
@@ -67,7 +67,7 @@ describe('the permission requests of all runs', () => {
     expect(new Set(seen)).toEqual(new Set([...approvalIds, ...others.approvalIds]));
   });
 
-  it('are distinguished by their state', async () => {
+  it('are filtered by state', async () => {
     const { id, approvalIds } = await block(3);
     const [allowed = '', denied = '', pending = ''] = approvalIds;
     const decide = (approvalId: string, decision: string) =>
@@ -83,15 +83,15 @@ describe('the permission requests of all runs', () => {
     expect(ids(await list()).sort()).toEqual([...approvalIds].sort());
   });
 
-  it('that wait are those that somebody can answer: not of a run that was cancelled', async () => {
+  it('of a cancelled run are not listed as pending', async () => {
     const { id } = await block();
     await fixture.request(200, `POST /agent/runs/${id}/cancel`, { token: member.token });
     expect(ids(await list('?state=pending'))).toEqual([]);
   });
 });
 
-describe('who sees what', () => {
-  it('one’s own and those of one’s teams, the header narrows; nothing of others', async () => {
+describe('authorization', () => {
+  it('lists requests of the caller and of the caller’s teams, and of one team with the team header', async () => {
     const otherTeam = await fixture.api.identities.team();
     const both = await fixture.api.identities.user({ [team]: 'member', [otherTeam]: 'viewer' });
     const here = await block();
@@ -107,7 +107,7 @@ describe('who sees what', () => {
     await fixture.request(401, 'GET /agent/approvals');
   });
 
-  it('a team that one is not on: 403', async () => {
+  it('rejects the header of a team that the caller is not a member of with 403', async () => {
     const answer = await fixture.request(403, 'GET /agent/approvals', {
       token: member.token,
       headers: { 'x-headrace-team-uid': fixture.otherTeam },
@@ -116,19 +116,19 @@ describe('who sees what', () => {
   });
 });
 
-describe('bad parameters', () => {
+describe('invalid parameters', () => {
   it.each([
     ['state=waiting', '/state', 'must be one of pending, allowed, denied'],
     ['limit=0', '/limit', 'must be an integer between 1 and 100'],
     ['limit=101', '/limit', 'must be an integer between 1 and 100'],
     ['cursor=abc', '/cursor', 'is not a cursor of this list'],
     ['sort=title', '/sort', 'is not a known field'],
-  ])('%s: 400', async (query, pointer, detail) => {
+  ])('rejects %s with 400', async (query, pointer, detail) => {
     const answer = await fixture.request(400, `GET /agent/approvals?${query}`, { token: member.token });
     expectProblem(fixture.api, answer, 'invalid_request', [{ pointer, detail }]);
   });
 
-  it('a cursor of another state, or of somebody else: 400', async () => {
+  it('rejects a cursor of another state filter or of another caller with 400', async () => {
     await block(2);
     const { page_info: info } = await list('?limit=1&state=pending');
     for (const [query, token] of [

@@ -54,8 +54,8 @@ const listedBy = (id: string): Promise<Listed[]> =>
 const atOrigin = (status: number, url: string) =>
   fixture.api.atOrigin(status, `GET ${url.slice(fixture.api.url.length)}`);
 
-describe('the artifacts of a run together', () => {
-  it('have at most MAX_ARTIFACT_BYTES_PER_RUN bytes; what is beyond is a 413 that says so', async () => {
+describe('the total size of the artifacts of a run', () => {
+  it('is limited by MAX_ARTIFACT_BYTES_PER_RUN, and an upload beyond it is rejected with 413', async () => {
     const { id, runner } = await runningRun();
     const file = (n: number) => ({ ...fileQuery, source_key: `file:${n}` });
     await put(runner, 200, file(1), Buffer.alloc(2_000_000));
@@ -72,7 +72,7 @@ describe('the artifacts of a run together', () => {
     await runner.finish();
   });
 
-  it('stay within their limit when they arrive together', async () => {
+  it('stays within the limit under concurrent uploads', async () => {
     const { id, runner } = await runningRun();
     const files = Array.from({ length: 4 }, (_, n) => ({ ...fileQuery, source_key: `file:${n}` }));
     const parameters = (query: Record<string, string>) =>
@@ -90,8 +90,8 @@ describe('the artifacts of a run together', () => {
   });
 });
 
-describe('what a runner hands in', () => {
-  it('stands on the run, in a list of runs, under its own id and for download, by type', async () => {
+describe('an artifact that a runner uploads', () => {
+  it('is returned with the run, in lists of runs, by its uid and for download, by type', async () => {
     const { id, runner } = await runningRun();
     expect(
       (await fixture.request(200, `GET /agent/runs/${id}`, { token: fixture.member.token })).body,
@@ -168,7 +168,7 @@ describe('what a runner hands in', () => {
     expect((await get(plan)).data).toEqual({ ...listed[2]?.data, content: PLAN, content_type: 'text/markdown' });
   });
 
-  it('is downloaded by a link that needs no token, as an attachment, until its time is over', async () => {
+  it('is downloaded as an attachment by a link that needs no token, until the link expires', async () => {
     const { runner } = await runningRun();
     const html = '<script>alert(1)</script>';
     const { artifact_uid: uid } = (await put(runner, 200, { ...fileQuery, mime_type: 'text/html' }, html)).body;
@@ -190,7 +190,7 @@ describe('what a runner hands in', () => {
     await atOrigin(403, data.download_url);
   });
 
-  it('a plan is downloaded as Markdown', async () => {
+  it('is downloaded as Markdown when it is a plan', async () => {
     const { id } = await fixture.runs.build({ by: fixture.member, team: fixture.team });
     const { uid } = await artifacts.build(id, { type: 'PLAN', content: PLAN });
     const { headers } = await fixture.request(302, `GET /agent/artifacts/${uid}/download`, {
@@ -201,7 +201,7 @@ describe('what a runner hands in', () => {
     expect(answer.headers.get('content-disposition')).toContain(`${uid}.md`);
   });
 
-  it('counts once, however often and at the same time it is reported', async () => {
+  it('is stored once when it is uploaded several times at once', async () => {
     const { id, runner } = await runningRun();
     const uids = await Promise.all(
       Array.from({ length: 6 }, async () => (await put(runner, 200, fileQuery)).body.artifact_uid as string),
@@ -219,7 +219,7 @@ describe('what a runner hands in', () => {
     expect((await atOrigin(200, headers.get('location') ?? '')).text).toBe('text');
   });
 
-  it('needs the lease', async () => {
+  it('is rejected without the lease', async () => {
     const { id, runner } = await runningRun();
     const stale = { lease_epoch: String(runner.assignment.lease_epoch + 1) };
     for (const answer of [
@@ -233,7 +233,7 @@ describe('what a runner hands in', () => {
     expect(await listedBy(id)).toEqual([]);
   });
 
-  it('has at most so many bytes', async () => {
+  it('is rejected when it exceeds MAX_ARTIFACT_BYTES', async () => {
     const { id, runner } = await runningRun();
     await put(runner, 200, fileQuery, Buffer.alloc(MAX_ARTIFACT_BYTES, 1));
     const tooLarge = await put(runner, 413, { ...fileQuery, source_key: 'x' }, Buffer.alloc(MAX_ARTIFACT_BYTES + 1, 1));
@@ -252,7 +252,7 @@ describe('what a runner hands in', () => {
     ['/filepath', { filepath: '' }],
     ['/title', { title: 'x'.repeat(513) }],
     ['/url', { url: 'javascript:alert(1)' }],
-  ])('with content is refused for its %s: %j', async (pointer, change) => {
+  ])('with content is rejected for its %s: %j', async (pointer, change) => {
     const { runner } = await sharedRun();
     const { body } = await put(runner, 400, { ...fileQuery, ...change });
     expect(body.errors).toEqual([{ pointer, detail: expect.any(String) }]);
@@ -270,13 +270,13 @@ describe('what a runner hands in', () => {
     ['/reference_type', { reference_type: undefined }],
     ['/metadata', { metadata: [] }],
     ['/metadata', { metadata: { text: 'x'.repeat(2048) } }],
-  ])('as a reference is refused for its %s: %j', async (pointer, change) => {
+  ])('as a reference is rejected for its %s: %j', async (pointer, change) => {
     const { runner } = await sharedRun();
     const { body } = await post(runner, 400, { ...reference, ...change });
     expect(body.errors).toEqual([{ pointer, detail: expect.any(String) }]);
   });
 
-  it('is stored also with text that a database cannot hold', async () => {
+  it('is stored with replacements for characters that the database rejects', async () => {
     const { id, runner } = await runningRun();
     const lone = '\\ud800';
     const body = `{"lease_epoch":${runner.assignment.lease_epoch},"source_key":"r","artifact_type":"EXTERNAL_REFERENCE","reference_type":"t\\u0000","url":"https://t.example/nul","metadata":{"a${lone}":"b\\u0000"}}`;
@@ -291,7 +291,7 @@ describe('what a runner hands in', () => {
     });
   });
 
-  it('is one of at most 1,000 of a run, all of them on the run and the newest 20 in a list', async () => {
+  it('is rejected as the 1,001st of a run; the run returns all and a list the newest 20', async () => {
     const { id, runner } = await runningRun();
     await fixture.database.query(
       `INSERT INTO artifacts (uid, run_id, slot_key, source_key, artifact_type, data, run_created_at, created_at)
@@ -328,12 +328,12 @@ async function sharedRun(): Promise<{ runner: TestRunner }> {
   return shared;
 }
 
-describe('an artifact is for anybody who may read its run', () => {
+describe('reading an artifact', () => {
   const lines = (uid: string): string[] => [`GET /agent/artifacts/${uid}`, `GET /agent/artifacts/${uid}/download`];
   const refusals = async (status: number, uid: string, by: TestPrincipal) =>
     Promise.all(lines(uid).map((line) => fixture.request(status, line, { token: by.token })));
 
-  it('403 for others, of a team as of a person', async () => {
+  it('returns 403 to principals that may not read the run', async () => {
     const { id: teams } = await fixture.runs.build({ by: fixture.member, team: fixture.team });
     const { id: personal } = await fixture.runs.build({ by: fixture.member });
     const [team, own] = [
@@ -355,7 +355,7 @@ describe('an artifact is for anybody who may read its run', () => {
     }
   });
 
-  it('404 for ids that nothing has, 400 for a blank one', async () => {
+  it('returns 404 for an unknown uid, and 400 for a blank one', async () => {
     for (const uid of ['0123456789abcdefghijKL', 'no-id', '..%2Fx']) {
       for (const answer of await refusals(404, uid, fixture.member))
         expectProblem(fixture.api, answer, 'resource_not_found');
@@ -364,7 +364,7 @@ describe('an artifact is for anybody who may read its run', () => {
       expect(answer.body.error_code).toBe('invalid_request');
   });
 
-  it('404 for the download of what has no content, or none any more', async () => {
+  it('returns 404 for the download of an artifact without content', async () => {
     const { id } = await fixture.runs.build({ by: fixture.member, team: fixture.team });
     for (const type of ['PULL_REQUEST', 'EXTERNAL_REFERENCE'] as const) {
       const { uid } = await artifacts.build(id, { type });

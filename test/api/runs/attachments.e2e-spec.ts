@@ -43,7 +43,7 @@ const objects = (): string[] => {
 };
 
 describe('a run created with attachments', () => {
-  it('lists them in order, with links that need no token', async () => {
+  it('returns them in order, with links that need no token', async () => {
     const attachments = await list(await createRun([NOTES, IMAGE]), fixture.viewer.token);
     expect(attachments).toEqual([
       expect.objectContaining({ filename: 'notes.md', mime_type: 'text/markdown' }),
@@ -66,11 +66,11 @@ describe('a run created with attachments', () => {
     expect(fixture.api.log.text).not.toContain(NOTES.data);
   });
 
-  it('has an empty list without any', async () => {
+  it('returns an empty list when it has none', async () => {
     expect(await list(await createRun([]))).toEqual([]);
   });
 
-  it('takes five, empty ones and those of one name too', async () => {
+  it('accepts five, also empty ones and ones of the same name', async () => {
     const five = [IMAGE, IMAGE, { ...NOTES, data: '' }, NOTES, { ...NOTES, file_name: '../x'.slice(3) }];
     const attachments = await list(await createRun(five));
     expect(attachments.map(({ filename }) => filename)).toEqual([
@@ -91,14 +91,14 @@ describe('a run created with attachments', () => {
     ['no name', [{ ...NOTES, file_name: ' ' }], '/attachments/0/file_name'],
     ['no media type', [{ ...NOTES, mime_type: 'picture' }], '/attachments/0/mime_type'],
     ['nothing', [{ file_name: 'a', mime_type: 'a/b' }], '/attachments/0/data'],
-  ])('400 with %s, naming the field, and nothing is kept', async (_what, attachments, pointer) => {
+  ])('is rejected with 400 for %s, names the field, and stores nothing', async (_what, attachments, pointer) => {
     const before = objects();
     const answer = await create(400, attachments);
     expect(answer.body).toMatchObject({ error_code: 'invalid_request', errors: [{ pointer }] });
     expect(objects()).toEqual(before);
   });
 
-  it('413 for what is too large, naming it', async () => {
+  it('is rejected with 413 when one is too large, and names it', async () => {
     const before = objects();
     const large = { ...NOTES, data: base64(Buffer.alloc(10 * 1_048_576 + 1)) };
     const one = await create(413, [NOTES, large]);
@@ -109,7 +109,7 @@ describe('a run created with attachments', () => {
     expect(objects()).toEqual(before);
   });
 
-  it('keep their bytes when the answer of the database is lost after its commit', async () => {
+  it('keeps their content when the response to the commit is lost', async () => {
     const headers = { 'Idempotency-Key': `lost-${fixture.team}` };
     const inserts = fixture.api.app.get(RunInserts);
     const insert = inserts.insert.bind(inserts);
@@ -129,7 +129,7 @@ describe('a run created with attachments', () => {
     expect((await fetch(attachment?.download_url ?? '')).status).toBe(200);
   });
 
-  it('is created once with one key, and keeps the bytes once', async () => {
+  it('is created once for one Idempotency-Key, and stores their content once', async () => {
     const headers = { 'Idempotency-Key': `attachments-${fixture.team}` };
     const first = (await create(200, [NOTES], headers)).body.run_id;
     const before = objects();
@@ -142,7 +142,7 @@ describe('a run created with attachments', () => {
     expect(await list(first)).toHaveLength(1);
   });
 
-  it('400, 403 and 404 for lists as for the run', async () => {
+  it('returns 400, 403 and 404 for the list like for the run', async () => {
     const runId = await createRun([NOTES]);
     const ask = (status: number, id: string, token = fixture.member.token) =>
       fixture.request(status, `GET /agent/runs/${id}/handoff/attachments`, { token });
@@ -152,7 +152,7 @@ describe('a run created with attachments', () => {
   });
 });
 
-describe('its runner', () => {
+describe('the runner of a run with attachments', () => {
   const fetchAs = (status: number, { assignment }: TestRunner, attachmentId: string, epoch?: number) =>
     fixture.request(
       status,
@@ -160,7 +160,7 @@ describe('its runner', () => {
       { token: new ExecutionTokens(fixture.api.settings.secretsKey ?? '').mint(assignment.execution_id) },
     );
 
-  it('lists them and gets them, in every execution', async () => {
+  it('lists and downloads them in every execution', async () => {
     const runId = await createRun([NOTES, IMAGE]);
     const listed = await list(runId);
     for (let execution = 1; execution <= 2; execution += 1) {
@@ -176,7 +176,7 @@ describe('its runner', () => {
     }
   });
 
-  it('gets nothing of another run, nothing unknown, and nothing without the lease', async () => {
+  it('is rejected for another run, an unknown attachment, and without the lease', async () => {
     const [mine, other] = [await createRun([NOTES]), await createRun([IMAGE])];
     const [own] = await list(mine);
     const [foreign] = await list(other);

@@ -53,12 +53,12 @@ const TABLE: readonly [Shape, hosted: number, elsewhere: number][] = [
 const KINDS = ['hosted', 'self_hosted', 'local', 'github_action'] as const;
 const CODE = { 400: 'invalid_request', 409: 'conflict', 422: 'operation_not_supported' } as const;
 
-describe('by state and kind', () => {
+describe('cancelRun by state and kind of run', () => {
   const cases = TABLE.flatMap(([shape, hosted, elsewhere]) =>
     KINDS.map((kind) => [{ ...shape, kind }, kind === 'hosted' ? hosted : elsewhere] as const),
   );
 
-  it.each(cases)('%o: %i', async (shape, status) => {
+  it.each(cases)('responds to a run that is %o with %i', async (shape, status) => {
     const { id } = await build(shape);
     const [before, executionBefore] = [await get(id), await executionOf(id)];
     const answer = await cancel(status, id);
@@ -80,18 +80,18 @@ describe('by state and kind', () => {
     expect(await executionOf(id)).toEqual(executionBefore);
   });
 
-  it('409 says when to try again; 400 says what the run is', async () => {
+  it('returns 409 with Retry-After, and 400 with the state of the run', async () => {
     const pending = await cancel(409, (await build({ state: 'PENDING' })).id);
     expect(Number(pending.headers.get('retry-after'))).toBeGreaterThan(0);
     const failed = await cancel(400, (await build({ state: 'FAILED' })).id);
     expect(failed.body.detail).toContain('FAILED');
   });
 
-  it('`warp` names the hosted workers', async () => {
+  it('treats a run for the worker host `warp` as hosted', async () => {
     await cancel(200, (await build({ state: 'QUEUED', config: { worker_host: 'warp' } })).id);
   });
 
-  it('a created run, hosted and not', async () => {
+  it('cancels a queued hosted run, and rejects a self-hosted one', async () => {
     const create = async (config: object) =>
       (await fixture.request(200, 'POST /agent/runs', { token: fixture.member.token, body: { prompt: 'x', config } }))
         .body.run_id as string;
@@ -104,9 +104,9 @@ describe('by state and kind', () => {
   });
 });
 
-describe('what a cancelled run leaves', () => {
+describe('a cancelled run', () => {
   it.each(['CLAIMED', 'INPROGRESS', 'BLOCKED'] as const)(
-    '%s: its runner is asked to stop, is fenced in the end, and holds its slot until then',
+    'that is %s has its runner asked to stop and fenced at last, and holds its slot until then',
     async (state) => {
       const { id } = await build({ state });
       await cancel(200, id);
@@ -120,7 +120,7 @@ describe('what a cancelled run leaves', () => {
     },
   );
 
-  it('continued and cancelled again: the first execution is fenced when it would have been', async () => {
+  it('that was continued and cancelled again has its first execution fenced at the original time', async () => {
     const { id, executionId } = await build({ state: 'INPROGRESS' });
     const fence = async () =>
       (await fixture.database.query('SELECT fence_at FROM executions WHERE id = $1', [executionId]))[0]
@@ -136,7 +136,7 @@ describe('what a cancelled run leaves', () => {
     expect(await fence()).toEqual(first);
   });
 
-  it('BLOCKED: nobody can answer the question any more', async () => {
+  it('that was BLOCKED rejects decisions of its permission request', async () => {
     const { id, approvalIds } = await build({ state: 'BLOCKED' });
     await cancel(200, id);
     const answer = await fixture.request(409, `POST /agent/runs/${id}/approvals/${approvalIds[0]}`, {
@@ -147,7 +147,7 @@ describe('what a cancelled run leaves', () => {
     expect((await get(id)).state).toBe('CANCELLED');
   });
 
-  it('one event that names who did it', async () => {
+  it('has one event that names the caller', async () => {
     const { id } = await build({ state: 'QUEUED' });
     await cancel(200, id);
     await cancel(400, id);
@@ -158,7 +158,7 @@ describe('what a cancelled run leaves', () => {
     ]);
   });
 
-  it('a queued run is not offered any more', async () => {
+  it('that was queued is not placed', async () => {
     const { id } = await build({ state: 'QUEUED' });
     await cancel(200, id);
     await fixture.database.query(
@@ -171,19 +171,22 @@ describe('what a cancelled run leaves', () => {
   });
 });
 
-describe('at the same time', () => {
-  it.each(['QUEUED', 'INPROGRESS', 'BLOCKED'] as const)('twenty cancel a %s run: one does', async (state) => {
-    const { id } = await build({ state });
-    const answers = await sendConcurrently(fixture.api, lockOfRun(id), () =>
-      Array.from({ length: 20 }, () =>
-        requestAnyStatus(fixture.api, `POST /agent/runs/${id}/cancel`, { token: fixture.member.token }),
-      ),
-    );
-    expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array<number>(19).fill(400)]);
-    expect(fixture.api.log.errors).toEqual([]);
-  });
+describe('concurrent requests', () => {
+  it.each(['QUEUED', 'INPROGRESS', 'BLOCKED'] as const)(
+    'twenty requests cancel a %s run, and one succeeds',
+    async (state) => {
+      const { id } = await build({ state });
+      const answers = await sendConcurrently(fixture.api, lockOfRun(id), () =>
+        Array.from({ length: 20 }, () =>
+          requestAnyStatus(fixture.api, `POST /agent/runs/${id}/cancel`, { token: fixture.member.token }),
+        ),
+      );
+      expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array<number>(19).fill(400)]);
+      expect(fixture.api.log.errors).toEqual([]);
+    },
+  );
 
-  it('cancel and placing: the run is cancelled, or it is PENDING and cancel says so', async () => {
+  it('a cancellation beside a placement cancels the run or is rejected because it is PENDING', async () => {
     const ids = await Promise.all(Array.from({ length: 10 }, async () => (await build({ state: 'QUEUED' })).id));
     const placed = fixture.database.query(`SELECT execution_id FROM place_runs('hosted', 1000, 1000, 60000, 'test')`);
     const answers = await Promise.all(
@@ -199,15 +202,15 @@ describe('at the same time', () => {
   });
 });
 
-describe('who may cancel', () => {
-  it('a member of the team, a service account of the team, the owner of a personal run', async () => {
+describe('authorization to cancel', () => {
+  it('allows a member, a service account of the team, and the owner of a personal run', async () => {
     const bot = await fixture.api.identities.serviceAccount(fixture.team);
     await cancel(200, (await build({ state: 'QUEUED' })).id, bot.token);
     await cancel(200, (await fixture.runs.build({ by: fixture.member })).id);
     await cancel(200, (await fixture.runs.build({ by: fixture.viewer })).id, fixture.viewer.token);
   });
 
-  it('not a viewer, not another team, not a colleague: 403, and nothing happens', async () => {
+  it('rejects a viewer, another team, and a colleague of the owner with 403 without a change', async () => {
     const { id } = await build({ state: 'INPROGRESS' });
     for (const { token } of [fixture.viewer, fixture.stranger])
       expectProblem(fixture.api, await cancel(403, id, token), 'not_authorized');
@@ -217,7 +220,7 @@ describe('who may cancel', () => {
     expectProblem(fixture.api, await cancel(403, personal, owner.token), 'not_authorized');
   });
 
-  it('does not reveal a finished run to strangers', async () => {
+  it('does not reveal the state of a run to a principal without access', async () => {
     expectProblem(
       fixture.api,
       await cancel(403, (await build({ state: 'SUCCEEDED' })).id, fixture.stranger.token),
@@ -225,7 +228,7 @@ describe('who may cancel', () => {
     );
   });
 
-  it('unknown and malformed ids: 404; a blank one: 400', async () => {
+  it('rejects unknown and malformed ids with 404, and a blank one with 400', async () => {
     for (const id of [UNKNOWN_RUN_ID, 'nonsense', '%00'])
       expectProblem(fixture.api, await cancel(404, id), 'resource_not_found');
     expectProblem(fixture.api, await cancel(400, '%20'), 'invalid_request');

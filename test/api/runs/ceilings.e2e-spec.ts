@@ -46,7 +46,7 @@ const sweep = async (): Promise<void> => {
 const usage = (figures: object) => ['usage', figures] as const;
 const ENDED = ['turn_ended', { turn_id: 't1', stop_reason: 'end_turn' }] as const;
 
-describe('a ceiling on what the agent uses', () => {
+describe('a limit on the usage of the agent', () => {
   it.each([
     [
       'max_cost_usd',
@@ -66,21 +66,28 @@ describe('a ceiling on what the agent uses', () => {
       { input_tokens: 10, output_tokens: 10, total_tokens: 5000 },
       'The run reached its limit max_tokens: its agent used 5000 of 1000 tokens.',
     ],
-  ])('%s: the run fails at once and says so, its runner is asked to stop', async (_what, config, figures, message) => {
-    const { runId, runner } = await working(config);
-    expect((await runner.report(usage(figures))).desired).toBe('stop');
-    expect(await get(runId)).toMatchObject({
-      state: 'FAILED',
-      status_message: { message, error_code: 'budget_exceeded', retryable: false },
-      is_sandbox_running: true,
-    });
-    await runner.report(['turn_ended', { turn_id: 't1', stop_reason: 'cancelled' }]);
-    await runner.finish('cancelled');
-    expect(await get(runId)).toMatchObject({ state: 'FAILED', is_sandbox_running: false, status_message: { message } });
-    expect((await timeline(runId)).filter((type) => type === 'run_failed')).toHaveLength(1);
-  });
+  ])(
+    'on %s fails the run at once with the reason, and asks its runner to stop',
+    async (_what, config, figures, message) => {
+      const { runId, runner } = await working(config);
+      expect((await runner.report(usage(figures))).desired).toBe('stop');
+      expect(await get(runId)).toMatchObject({
+        state: 'FAILED',
+        status_message: { message, error_code: 'budget_exceeded', retryable: false },
+        is_sandbox_running: true,
+      });
+      await runner.report(['turn_ended', { turn_id: 't1', stop_reason: 'cancelled' }]);
+      await runner.finish('cancelled');
+      expect(await get(runId)).toMatchObject({
+        state: 'FAILED',
+        is_sandbox_running: false,
+        status_message: { message },
+      });
+      expect((await timeline(runId)).filter((type) => type === 'run_failed')).toHaveLength(1);
+    },
+  );
 
-  it('that is reached at the end of the turn ends the run then', async () => {
+  it('fails the run when the end of a turn reports that it is reached', async () => {
     const { runId, runner } = await working({ max_tokens: 100 });
     expect((await runner.report(usage({ total_tokens: 100 }), ENDED)).desired).toBe('stop');
     expect(await get(runId)).toMatchObject({ state: 'FAILED', status_message: { error_code: 'budget_exceeded' } });
@@ -89,7 +96,7 @@ describe('a ceiling on what the agent uses', () => {
     expect((await timeline(runId)).filter((type) => type === 'run_failed')).toHaveLength(1);
   });
 
-  it('is one of the whole run: turns add up', async () => {
+  it('applies to the sum of all turns', async () => {
     const { runId, runner } = await working({ max_tokens: 100 });
     await runner.report(usage({ total_tokens: 60 }), ENDED);
     expect((await get(runId)).state).toBe('SUCCEEDED');
@@ -98,7 +105,7 @@ describe('a ceiling on what the agent uses', () => {
     expect(await get(runId)).toMatchObject({ state: 'FAILED', request_usage: { total_tokens: 100 } });
   });
 
-  it('below, nothing happens; without one neither, whatever is used', async () => {
+  it('does not end a run below it, nor a run without a limit', async () => {
     for (const config of [{ max_tokens: 100, max_cost_usd: 1 }, {}]) {
       const { runId, runner } = await working(config);
       const figures =
@@ -108,14 +115,14 @@ describe('a ceiling on what the agent uses', () => {
     }
   });
 
-  it('of nothing is reached by the first that is used, not by an agent that says it costs nothing', async () => {
+  it('of 0 is reached by the first usage, and not by a report of no usage', async () => {
     const { runId, runner } = await working({ max_cost_usd: 0 });
     expect((await runner.report(usage({ cost_usd: 0 }))).desired).toBe('run');
     expect((await runner.report(usage({ cost_usd: 0.0001 }))).desired).toBe('stop');
     expect((await get(runId)).state).toBe('FAILED');
   });
 
-  it('also ends a run that waits for a person, whose word then comes too late', async () => {
+  it('also ends a BLOCKED run, and its decision is rejected afterwards', async () => {
     const { runId, runner } = await working({ max_tokens: 10 }, { interactive: true });
     await runner.report(
       ['permission_requested', { approval_id: 'q', title: 'Deploy', options: [], ask: true }],
@@ -127,7 +134,7 @@ describe('a ceiling on what the agent uses', () => {
     expectProblem(fixture.api, answer, 'conflict');
   });
 
-  it('takes what waits along: a turn that begins meanwhile moves nothing', async () => {
+  it('drops pending messages, and a turn that starts meanwhile does not change the state', async () => {
     const { runId, runner } = await working({ max_tokens: 10 });
     const { body: followup } = await followUp(200, runId);
     await runner.report(usage({ total_tokens: 10 }), ENDED);
@@ -138,7 +145,7 @@ describe('a ceiling on what the agent uses', () => {
     expect((await get(runId)).state).toBe('FAILED');
   });
 
-  it('a run that was cancelled stays so', async () => {
+  it('does not change a run that was cancelled', async () => {
     const { runId, runner } = await working({ max_tokens: 10 });
     await fixture.request(200, `POST /agent/runs/${runId}/cancel`, { token: token() });
     await runner.report(usage({ total_tokens: 10 }));
@@ -146,7 +153,7 @@ describe('a ceiling on what the agent uses', () => {
     expect(await timeline(runId)).not.toContain('run_failed');
   });
 
-  it('holds for self-hosted runs, which people cannot cancel here', async () => {
+  it('applies to self-hosted runs, which users cannot cancel', async () => {
     const runId = await create({ max_tokens: 10, worker_host: 'build-farm' });
     await fixture.database.query(`UPDATE runs SET pool = 'hosted' WHERE id = $1`, [runId]);
     const runner = await TestRunner.take(fixture.api, runId);
@@ -157,7 +164,7 @@ describe('a ceiling on what the agent uses', () => {
     expect((await get(runId)).status_message.error_code).toBe('budget_exceeded');
   });
 
-  it('lets no runner live on that does not stop: it is fenced', async () => {
+  it('fences a runner that does not stop', async () => {
     const { runId, runner } = await working({ max_tokens: 10 });
     await runner.report(usage({ total_tokens: 10 }));
     await fixture.api.advanceClock(2 * MINUTE);
@@ -167,8 +174,8 @@ describe('a ceiling on what the agent uses', () => {
   });
 });
 
-describe('a ceiling on the time that the agent works', () => {
-  it('is kept by the sweeper, to the minute and once', async () => {
+describe('a limit on the working time of the agent', () => {
+  it('is enforced once by the sweeper, to the minute', async () => {
     const { runId, runner } = await working({ max_runtime_minutes: 10 });
     await fixture.api.advanceClock(9 * MINUTE);
     await sweep();
@@ -189,7 +196,7 @@ describe('a ceiling on the time that the agent works', () => {
     expect((await timeline(runId)).filter((type) => type === 'run_failed')).toHaveLength(1);
   });
 
-  it('adds turns up, and leaves idle sessions and pauses between them alone', async () => {
+  it('adds up turns, without idle sessions and the time between them', async () => {
     const { runId, runner } = await working({ max_runtime_minutes: 10, idle_timeout_minutes: 60 });
     await fixture.api.advanceClock(6 * MINUTE);
     await runner.report(ENDED);
@@ -207,7 +214,7 @@ describe('a ceiling on the time that the agent works', () => {
     expect((await get(runId)).state).toBe('FAILED');
   });
 
-  it('does not count the time that the agent waits for people', async () => {
+  it('does not count the time of pending permission requests', async () => {
     const { runId, runner } = await working(
       { max_runtime_minutes: 10, approval_timeout_minutes: 600 },
       { interactive: true },
@@ -235,7 +242,7 @@ describe('a ceiling on the time that the agent works', () => {
     expect((await get(runId)).state).toBe('FAILED');
   });
 
-  it('is DEFAULT_MAX_RUNTIME for a hosted run that names none, and refuses its follow-ups afterwards', async () => {
+  it('is DEFAULT_MAX_RUNTIME for a hosted run without one, and rejects its follow-ups afterwards', async () => {
     const { runId } = await working({});
     await fixture.api.advanceClock(23 * 60 * MINUTE);
     await sweep();
@@ -249,14 +256,14 @@ describe('a ceiling on the time that the agent works', () => {
     expectProblem(fixture.api, await followUp(403, runId), 'budget_exceeded');
   });
 
-  it('wins over DEFAULT_MAX_RUNTIME where a run names a longer one', async () => {
+  it('of the run overrides DEFAULT_MAX_RUNTIME', async () => {
     const { runId } = await working({ max_runtime_minutes: 48 * 60 });
     await fixture.api.advanceClock(30 * 60 * MINUTE);
     await sweep();
     expect((await get(runId)).state).toBe('INPROGRESS');
   });
 
-  it('is over when the turn ends in time, however long nobody sweeps', async () => {
+  it('does not end a run whose turn ended in time before a late sweep', async () => {
     const { runId, runner } = await working({ max_runtime_minutes: 1 });
     await fixture.api.advanceClock(30_000);
     await runner.report(ENDED);
@@ -267,11 +274,11 @@ describe('a ceiling on the time that the agent works', () => {
   });
 });
 
-describe('a follow-up to a run that has used up what it may', () => {
+describe('a follow-up to a run that has reached a limit', () => {
   it.each([
     ['while its session is being stopped', false],
     ['when it has ended', true],
-  ])('%s: 403 that says why, and nothing happens', async (_when, hasEnded) => {
+  ])('on %s is rejected with 403 and the reason, without a change', async (_when, hasEnded) => {
     const { runId, runner } = await working({ max_tokens: 10 });
     await runner.report(usage({ total_tokens: 12 }), ENDED);
     if (hasEnded) await runner.finish('cancelled');
@@ -284,7 +291,7 @@ describe('a follow-up to a run that has used up what it may', () => {
     expect(await timeline(runId)).not.toContain('followup_received');
   });
 
-  it('that ended for another reason continues while there is something left', async () => {
+  it('continues a run that ended for another reason below its limit', async () => {
     const { runId, runner } = await working({ max_tokens: 10, max_runtime_minutes: 10, max_cost_usd: 1 });
     await runner.report(usage({ total_tokens: 9 }), ['turn_ended', { turn_id: 't1', stop_reason: 'refusal' }]);
     await followUp(200, runId);

@@ -52,7 +52,7 @@ describe('the prompt', () => {
     await refused(body, ['/prompt', detail]);
   });
 
-  it('of 1 MiB is taken whole; one byte more is a 413, counted in bytes', async () => {
+  it('of 1 MiB is accepted, and one byte more is rejected with 413', async () => {
     const prompt = `${'x'.repeat(1_048_574)}é`;
     const { body } = await post(200, { prompt });
     expect(
@@ -70,7 +70,7 @@ const TOKENS = 'must be an integer between 1 and 9007199254740991';
 const RESERVED = 'must be exactly `warp`, for hosted workers, or a name that does not begin with it, in any case';
 
 describe('the configuration', () => {
-  it('of 512 KiB of JSON is taken whole; one byte more is a 413', async () => {
+  it('of 512 KiB of JSON is accepted, and one byte more is rejected with 413', async () => {
     const sized = (env: object) => ({
       config: { base_prompt: 'x'.repeat(262_144), mcp_servers: { local: { command: 'serve', env } } },
     });
@@ -88,7 +88,7 @@ describe('the configuration', () => {
   }
 });
 
-describe('values of the wrong kind', () => {
+describe('values of the wrong type', () => {
   it.each<[string, object, ...[string, string][]]>([
     ['config', { config: 'fast' }, ['/config', 'must be an object']],
     ['config as a list', { config: [] }, ['/config', 'must be an object']],
@@ -114,11 +114,11 @@ describe('values of the wrong kind', () => {
       ['/title', 'must be a string'],
       ['/mode', 'must be one of normal, plan, orchestrate'],
     ],
-  ])('%s: 400 that points at it', async (_name, body, ...errors) => {
+  ])('%s is rejected with 400 and a pointer to the field', async (_name, body, ...errors) => {
     await refused({ prompt: 'x', ...body }, ...errors);
   });
 
-  it('keys that nobody knows are named', async () => {
+  it('unknown keys are named', async () => {
     await refused(
       { prompt: 'x', promt: PRIVATE, config: { nmae: PRIVATE, harness: { modle: PRIVATE } } },
       ['/promt', 'is not a known field (did you mean `prompt`?)'],
@@ -133,7 +133,7 @@ describe('values of the wrong kind', () => {
     ['{"prompt": "x", "metadata": {"__proto__": "v"}}', '/metadata/__proto__'],
     ['{"prompt": "x", "config": {"mcp_servers": {"__proto__": {"command": "c"}}}}', '/config/mcp_servers/__proto__'],
     ['{"prompt": "x", "config": {"constructor": {"prototype": {"polluted": 1}}}}', '/config/constructor'],
-  ])('%s: a key like any other', async (body, pointer) => {
+  ])('%s is rejected as an unknown key', async (body, pointer) => {
     const answer = await postText(400, body);
     expectProblem(fixture.api, answer, 'invalid_request', [{ pointer, detail: 'is not a known field' }]);
     expect(({} as Record<string, unknown>).polluted).toBeUndefined();
@@ -176,12 +176,15 @@ describe('text that cannot be stored', () => {
     ['/conversation_id', (text) => ({ conversation_id: text })],
   ];
 
-  it.each(PLACES)('NUL and lone surrogates in %s: 400 that points there', async (pointer, body) => {
-    for (const unstorable of ['a\0b', 'a\ud83d', '\ude00b'])
-      await refused({ prompt: 'x', ...body(unstorable) }, [pointer, UNSTORABLE]);
-  });
+  it.each(PLACES)(
+    'NUL and lone surrogates in %s are rejected with 400 and a pointer to the field',
+    async (pointer, body) => {
+      for (const unstorable of ['a\0b', 'a\ud83d', '\ude00b'])
+        await refused({ prompt: 'x', ...body(unstorable) }, [pointer, UNSTORABLE]);
+    },
+  );
 
-  it('in a key: 400 that points at the object', async () => {
+  it('in a key is rejected with 400 and a pointer to the object', async () => {
     await refused({ prompt: 'x', metadata: { 'a\0': 'b' } }, [
       '/metadata',
       'has a key with a NUL character or a lone surrogate',
@@ -266,7 +269,7 @@ describe('the configuration', () => {
 
   const WAYS = 'must have exactly one of warp_id, command and url';
 
-  it('MCP servers have one way to reach them', async () => {
+  it('MCP servers without exactly one transport are rejected', async () => {
     await wrongConfig(
       {
         mcp_servers: {
@@ -282,7 +285,7 @@ describe('the configuration', () => {
     );
   });
 
-  it('pointers into maps escape what has a meaning in pointers', async () => {
+  it('pointers escape the special characters of keys', async () => {
     await wrongConfig({ mcp_servers: { 'a/b~c': {} } }, ['/mcp_servers/a~1b~0c', WAYS]);
   });
 
@@ -314,7 +317,7 @@ describe('metadata', () => {
     Object.fromEntries(Array.from({ length: count }, (_, index) => [`k${index}`, 'v']));
   const KEY = 'is not a valid key: it must be 1 to 64 of A-Z a-z 0-9 . _ -';
 
-  it('of 20 keys of 64 characters and values of 256 bytes is taken', async () => {
+  it('with 20 keys of 64 characters and values of 256 bytes is accepted', async () => {
     await post(200, { prompt: 'x', metadata: { ...entries(19), ['k'.repeat(64)]: 'é'.repeat(128) } });
     await post(200, { prompt: 'x', metadata: {} });
   });
@@ -334,7 +337,7 @@ describe('metadata', () => {
 });
 
 describe('the body as a whole', () => {
-  it('no JSON, no object, nothing at all: 400', async () => {
+  it('that is not a JSON object is rejected with 400', async () => {
     expectProblem(fixture.api, await postText(400, '{"prompt": "x",}'), 'invalid_request');
     expectProblem(fixture.api, await postText(400, '["x"]'), 'invalid_request', [
       { pointer: '', detail: 'must be an object' },
@@ -347,7 +350,7 @@ describe('the body as a whole', () => {
     );
   });
 
-  it('nested deeper than 64 levels: 400, and a megabyte of brackets does no harm', async () => {
+  it('with more than 64 levels is rejected with 400, also with a megabyte of brackets', async () => {
     const nested = (levels: number) =>
       `{"prompt": "x", "config": ${'{"harness":'.repeat(levels)}1${'}'.repeat(levels)}}`;
     expectProblem(fixture.api, await postText(400, nested(2)), 'invalid_request', [
@@ -359,7 +362,7 @@ describe('the body as a whole', () => {
     expectProblem(fixture.api, await postText(400, `{"prompt": ${'['.repeat(1_000_000)}`), 'invalid_request');
   });
 
-  it('over 20 MB: 413 that says the limit', async () => {
+  it('over 20 MB is rejected with 413 and the limit', async () => {
     const answer = await postText(
       413,
       Buffer.concat([Buffer.from('{"prompt": "'), Buffer.alloc(20 * 1_048_576, 'x'), Buffer.from('"}')]),
@@ -368,7 +371,7 @@ describe('the body as a whole', () => {
     expect(answer.body.detail).toContain('20971520');
   });
 
-  it('of another media type: 415', async () => {
+  it('of another media type is rejected with 415', async () => {
     const answer = await fixture.request(415, 'POST /agent/runs', {
       token: fixture.member.token,
       body: 'prompt=x',
@@ -377,15 +380,15 @@ describe('the body as a whole', () => {
     expectProblem(fixture.api, answer, 'unsupported_media_type');
   });
 
-  it('shows no attachments as an empty list', () => post(200, { prompt: 'x', attachments: [] }));
+  it('with an empty list of attachments is accepted', () => post(200, { prompt: 'x', attachments: [] }));
 
-  it('a conversation that is unknown cannot be continued', () =>
+  it('with an unknown conversation is rejected', () =>
     refused({ prompt: 'x', conversation_id: '01900000-0000-7000-8000-00000000dead' }, [
       '/conversation_id',
       'must be a conversation that exists and that you may see',
     ]));
 
-  it('nothing that was refused left a run behind', async () => {
+  it('creates no run when it is rejected', async () => {
     const [row] = await fixture.database.query<{ known: number }>('SELECT count(*)::int AS known FROM runs');
     expect(row?.known).toBe(accepted);
   });

@@ -73,7 +73,7 @@ async function createInside(command: Partial<CreateRunCommand>): Promise<string>
 }
 
 describe('a parent', () => {
-  it('makes the new run a descendant of all above it, down to the depth that is allowed', async () => {
+  it('makes the new run a descendant of all its ancestors, up to the maximum depth', async () => {
     const root = await create({});
     const child = await create({ parent_run_id: root });
     const grandchild = await create({ parent_run_id: child });
@@ -90,14 +90,14 @@ describe('a parent', () => {
     ]);
   });
 
-  it('that is a colleague’s own is refused like one that does not exist', async () => {
+  it('that is a personal run of a colleague is rejected like an unknown run', async () => {
     const { id: own } = await fixture.runs.build({ by: fixture.viewer });
     const { id: foreign } = await fixture.runs.build({ by: fixture.stranger, team: fixture.otherTeam });
     const bodies = [own, foreign, UNKNOWN_RUN_ID].map((parent_run_id) => ({ parent_run_id }));
     await refusedAlike(400, 'invalid_request', bodies);
   });
 
-  it('hands its metadata down: the request’s wins, then the parent’s, then what the platform stamps', async () => {
+  it('passes on its metadata: the request overrides the parent, and both override labels of the platform', async () => {
     const parent = await create({ metadata: { a: 'parent', b: 'parent' } });
     const asked = await create({ parent_run_id: parent, metadata: { a: 'request' } });
     expect((await read(asked)).metadata).toEqual({ a: 'request', b: 'parent' });
@@ -111,7 +111,7 @@ describe('a parent', () => {
     expect(await read(await create({ parent_run_id: plain }))).not.toHaveProperty('metadata');
   });
 
-  it('and the run together carry at most 20 labels', async () => {
+  it('and its run have at most 20 labels together', async () => {
     const labels = (from: number, count: number) =>
       Object.fromEntries(Array.from({ length: count }, (_, index) => [`key-${from + index}`, 'x']));
     const parent = await create({ metadata: labels(0, 15) });
@@ -127,7 +127,7 @@ describe('a parent', () => {
 });
 
 describe('an agent identity', () => {
-  it('counts in the size of the configuration with what it brings', async () => {
+  it('counts towards the size limit of the configuration', async () => {
     const env = (name: string, count: number) =>
       Object.fromEntries(Array.from({ length: count }, (_, index) => [`${name}_${index}`, 'x'.repeat(30_000)]));
     const config = { mcp_servers: { own: { command: 'serve', env: env('OWN', 17) } } };
@@ -141,7 +141,7 @@ describe('an agent identity', () => {
   const REMOTE = { url: 'https://docs.example.test/mcp', headers: { Authorization: 'swordfish-remote' } };
   const LOCAL = { command: 'serve', env: { TOKEN: 'swordfish-local' } };
 
-  it('executes the run that somebody else created, with its defaults where the request says nothing', async () => {
+  it('executes a run that a user created, with its defaults for fields that the request omits', async () => {
     const environment = await make('environments', {});
     const uid = await make('agent/identities', {
       name: 'reviewer',
@@ -169,7 +169,7 @@ describe('an agent identity', () => {
     });
   });
 
-  it('gives way to the request in everything; `warp` overrides its worker host; MCP servers come together', async () => {
+  it('is overridden by every field of the request, `warp` included, and MCP servers are merged', async () => {
     const [environment, own] = [await make('environments', {}), await make('environments', {})];
     const uid = await make('agent/identities', {
       prompt: 'You review.',
@@ -208,7 +208,7 @@ describe('an agent identity', () => {
     expect(fixture.api.log.text).not.toContain('swordfish');
   });
 
-  it('is refused alike when it is unknown, of another team, deleted or not available: 403', async () => {
+  it('is rejected with the same 403 when it is unknown, of another team, deleted or not available', async () => {
     const unavailable = await make('agent/identities', { available: false });
     const deleted = await make('agent/identities', {});
     await fixture.request(204, `DELETE /agent/identities/${deleted}`, { token: admin.token });
@@ -222,14 +222,14 @@ describe('an agent identity', () => {
     );
   });
 
-  it('does not execute what is somebody’s own: 400', async () => {
+  it('is rejected for a personal run with 400', async () => {
     const uid = await make('agent/identities', {});
     expectProblem(fixture.api, await post(400, { agent_identity_uid: uid, team: false }), 'invalid_request', [
       { pointer: '/agent_identity_uid', detail: 'needs a run that the team owns' },
     ]);
   });
 
-  it('creates runs with its own token, which it executes with its own defaults', async () => {
+  it('executes the runs that it creates with its own token, with its defaults', async () => {
     const uid = await make('agent/identities', { name: 'planner', prompt: 'You plan.', base_model: 'identity-model' });
     const token = await fixture.api.identities.token({ type: 'service_account', uid });
     const self: TestPrincipal = { type: 'service_account', uid, token };
@@ -245,7 +245,7 @@ describe('an agent identity', () => {
     expectProblem(fixture.api, await post(403, {}, self), 'not_authorized');
   });
 
-  it('whose environment is gone starts nothing until the request names another', async () => {
+  it('whose environment was deleted is rejected until the request names another environment', async () => {
     const environment = await make('environments', {});
     const uid = await make('agent/identities', { environment_id: environment });
     await fixture.request(204, `DELETE /environments/${environment}`, { token: admin.token });
@@ -258,7 +258,7 @@ describe('an agent identity', () => {
 });
 
 describe('a team’s defaults', () => {
-  it('fill worker host and model of its runs where neither request nor identity says anything', async () => {
+  it('set the worker host and the model that neither the request nor the identity sets', async () => {
     const team = await fixture.api.identities.team();
     await fixture.database.query(
       `UPDATE teams SET default_model_id = 'team-model', default_worker_host = 'team-farm' WHERE uid = $1`,
@@ -306,7 +306,7 @@ describe('an MCP server registered for the team', () => {
     config: { mcp_servers: Object.fromEntries(uids.map((warp_id, index) => [`server-${index}`, { warp_id }])) },
   });
 
-  it('is shown as it was named, and handed to the runner with its credentials beside the run’s own', async () => {
+  it('is shown by its name, and sent to the runner with its credentials', async () => {
     const uid = await make('mcp-servers', SERVER);
     const own = { command: 'own', env: { TOKEN: 'swordfish-own' } };
     const runId = await create({ config: { mcp_servers: { issues: { warp_id: uid }, own } } });
@@ -319,7 +319,7 @@ describe('an MCP server registered for the team', () => {
     expect(fixture.api.log.text).not.toContain('swordfish');
   });
 
-  it('is refused alike when it is unknown or of another team, and in a run of one’s own: 403', async () => {
+  it('is rejected with the same 403 when it is unknown, of another team, or used in a personal run', async () => {
     const uid = await make('mcp-servers', SERVER);
     const foreign = await make('mcp-servers', SERVER, otherAdmin);
     const bodies = [naming(UNKNOWN_UID), naming(foreign), naming('nonsense'), { ...naming(uid), team: false }];
@@ -355,7 +355,7 @@ describe('a conversation to continue', () => {
   };
   const CLAUDE = { config: { harness: { type: 'claude', reasoning_level: 'low' } } };
 
-  it('is that of the new run from the start; its runner has a prompt and a session to resume', async () => {
+  it('is the conversation of the new run at once, and its runner resumes the session with the prompt', async () => {
     const { id, conversation_id } = await ended({ transcript: 'so far\n' });
     const runId = await create({ conversation_id, prompt: 'And then?', config: { base_prompt: 'Be brief.' } });
     expect(await read(runId)).toMatchObject({ state: 'QUEUED', conversation_id });
@@ -367,7 +367,7 @@ describe('a conversation to continue', () => {
     });
   });
 
-  it('continues with its own agent; another one is a 400', async () => {
+  it('continues with its own harness, and another one is rejected with 400', async () => {
     const { conversation_id } = await ended(CLAUDE);
     expectProblem(
       fixture.api,
@@ -383,14 +383,14 @@ describe('a conversation to continue', () => {
     expect((await configOf(asked)).harness).toEqual({ type: 'oz' });
   });
 
-  it('that a viewer with their own team has continued for themselves is still there for the team', async () => {
+  it('that a viewer has continued in a personal run can still be continued by the team', async () => {
     const { conversation_id } = await ended();
     const viewer = await fixture.api.identities.user({ [fixture.team]: 'viewer', [fixture.otherTeam]: 'member' });
     await post(200, { conversation_id, team: false }, viewer);
     await post(200, { conversation_id });
   });
 
-  it('with an open session, or with a run that has not begun, is a 409 that says what to do', async () => {
+  it('with an open session or a run that has not started is rejected with 409', async () => {
     const { conversation_id } = await ended({ session: 'idle' });
     const waiting = await ended();
     await post(200, { conversation_id: waiting.conversation_id });
@@ -404,7 +404,7 @@ describe('a conversation to continue', () => {
     expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0);
   });
 
-  it('that is unknown, a colleague’s own or of another team: 400, alike', async () => {
+  it('that is unknown, personal or of another team is rejected with the same 400', async () => {
     const own = await ended({ by: fixture.viewer, team: undefined });
     const foreign = await ended({ by: fixture.stranger, team: fixture.otherTeam });
     const ids = [UNKNOWN_RUN_ID, 'nonsense', own.conversation_id, foreign.conversation_id];
@@ -452,7 +452,7 @@ describe('a conversation to continue', () => {
 });
 
 describe('fields of a run', () => {
-  it('started_at, run_time and request_usage add up over two turns, the wait between them left out', async () => {
+  it('started_at, run_time and request_usage are sums of two turns without the time between them', async () => {
     const runId = await create({});
     const before = await read(runId);
     expect(before.started_at).toBeNull();
@@ -496,7 +496,7 @@ describe('fields of a run', () => {
     expect(Date.parse(after.started_at)).toBeGreaterThanOrEqual(Date.parse(before.created_at));
   });
 
-  it('agent_config shows the harness and the model that the run uses where nothing names them', async () => {
+  it('agent_config contains the default harness and model when the request names none', async () => {
     expect((await read(await create({}))).agent_config).toEqual({ harness: { type: 'oz' }, model_id: 'auto' });
     const config = { harness: { type: 'claude', model_id: 'large' } };
     expect((await read(await create({ config }))).agent_config).toEqual({ ...config, model_id: 'large' });
@@ -508,7 +508,7 @@ describe('fields of a run', () => {
     expect(await read(await create({ parent_run_id: parent }))).toMatchObject({ source: 'ORCHESTRATION' });
   });
 
-  it('mcp_servers sent as a list are named by `name`, or by their position', async () => {
+  it('mcp_servers of a list are named by `name` or by their position', async () => {
     const mcp_servers = [{ command: 'serve' }, { name: 'docs', url: 'https://docs.example.test/mcp' }];
     expect((await read(await create({ config: { mcp_servers } }))).agent_config.mcp_servers).toEqual({
       'server-1': { command: 'serve' },
@@ -516,7 +516,7 @@ describe('fields of a run', () => {
     });
   });
 
-  it('trigger_url and schedule say what started it', async () => {
+  it('trigger_url and schedule contain the cause of the run', async () => {
     const schedule = { schedule_id: 's-1', schedule_name: 'Nightly', cron_schedule: '0 3 * * *' };
     const triggerUrl = 'https://tracker.example.com/A-1';
     const runId = await createInside({ schedule, triggerUrl });

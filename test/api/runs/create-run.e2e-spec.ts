@@ -32,7 +32,7 @@ const read = async (runId: string, { token }: TestPrincipal = fixture.member) =>
   (await fixture.request(200, `GET /agent/runs/${runId}`, { token })).body;
 
 describe('a created run', () => {
-  it('is queued, and all that the answer says', async () => {
+  it('is queued, and the response contains every field', async () => {
     const { body, headers } = await fixture.request(200, 'POST /agent/runs', {
       token: fixture.member.token,
       body: { prompt: 'Say hello.' },
@@ -41,7 +41,7 @@ describe('a created run', () => {
     expect(headers.get('deprecation')).toBeNull();
   });
 
-  it('can be read at once, with its first event', async () => {
+  it('can be read at once with its first event', async () => {
     const runId = await create({ prompt: '\n  Say hello.\nThen leave.' });
     expect(await read(runId)).toEqual({
       run_id: runId,
@@ -85,7 +85,7 @@ describe('a created run', () => {
     ]);
   });
 
-  it('keeps what was asked for', async () => {
+  it('keeps the fields of the request', async () => {
     const config = {
       name: 'nightly',
       model_id: 'model-1',
@@ -133,7 +133,7 @@ describe('a created run', () => {
     expect(row).toEqual({ mode: 'plan', interactive: true });
   });
 
-  it('settles the skill: `skill` wins, the first of `skills` is repeated, the name follows', async () => {
+  it('takes its skill from `skill` or the first of `skills`, and its name from the skill', async () => {
     const full = (name: string): string => `acme/app:.agents/skills/${name}/SKILL.md`;
     const cases = [
       [{ config: { skill_spec: 'acme/app:review' } }, [full('review')], 'review'],
@@ -147,7 +147,7 @@ describe('a created run', () => {
     }
   });
 
-  it('costs one round trip', async () => {
+  it('is created in one round trip', async () => {
     await create({ prompt: 'Warm up.' });
     const plain = await statementsDuring(fixture.api, () =>
       create({ prompt: 'Count.', config: { worker_host: 'warp', skill_spec: 'a/b:c' }, metadata: { a: 'b' } }),
@@ -163,7 +163,7 @@ describe('a created run', () => {
     expect(replayed).toHaveLength(2);
   });
 
-  it('says when it has to wait for a slot', async () => {
+  it('reports at_capacity when it waits for a slot', async () => {
     const { team, bot } = await busyTeam();
     const { body } = await fixture.request(200, 'POST /agent/runs', { token: bot.token, body: { prompt: 'Second.' } });
     expect(body).toMatchObject({ state: 'QUEUED', at_capacity: true });
@@ -183,7 +183,7 @@ async function busyTeam(): Promise<{ team: string; bot: TestPrincipal }> {
 }
 
 describe('runs created at the same time', () => {
-  it('share round trips, and everybody gets the answer to their own', async () => {
+  it('share round trips, and each caller gets its own run', async () => {
     const { bot } = await busyTeam();
     const requests = Array.from({ length: 60 }, (_, index) => ({
       who: index % 3 === 0 ? bot : fixture.member,
@@ -215,7 +215,7 @@ describe('runs created at the same time', () => {
     expect(row?.events).toBe(requests.length);
   });
 
-  it('do not fail together: one that the database refuses leaves the others alone', async () => {
+  it('do not fail together when the database rejects one of them', async () => {
     await fixture.database.query(`ALTER TABLE runs ADD CONSTRAINT ck_refuses CHECK (title <> 'refuse me') NOT VALID`);
     try {
       const titles = Array.from({ length: 30 }, (_, index) => (index === 17 ? 'refuse me' : `take me ${index}`));
@@ -238,7 +238,7 @@ describe('runs created at the same time', () => {
 describe('secrets in the configuration', () => {
   const SECRETS = ['tell-nobody-env', 'tell-nobody-header', 'tell-nobody-key'];
 
-  it('never come back, are never logged, lie sealed in the table, and reach the runner', async () => {
+  it('are not returned or logged, are encrypted in the table, and reach the runner', async () => {
     const config = {
       mcp_servers: {
         one: { command: 'one', args: ['--stdio'], env: { ONE_TOKEN: SECRETS[0], LEVEL: 'tell-nobody-key' } },
@@ -267,7 +267,7 @@ describe('secrets in the configuration', () => {
     expect(runner.assignment.mcp_servers).toEqual(config.mcp_servers);
   });
 
-  it('are not quoted by the refusal of what they stand in', async () => {
+  it('are not quoted in the rejection of the field that contains them', async () => {
     const config = {
       mcp_servers: {
         one: {
@@ -286,10 +286,10 @@ describe('secrets in the configuration', () => {
   });
 });
 
-describe('who owns a run', () => {
+describe('the owner of a run', () => {
   const scopeOf = async (runId: string, who: TestPrincipal) => (await read(runId, who)).scope;
 
-  it('the team of a caller on one team; the caller, on request', async () => {
+  it('is the team of a caller with one team, or the caller on request', async () => {
     expect(await scopeOf(await create({ prompt: 'x' }), fixture.member)).toEqual({ type: 'Team', uid: fixture.team });
     expect(await scopeOf(await create({ prompt: 'x', team: true }), fixture.member)).toEqual({
       type: 'Team',
@@ -301,7 +301,7 @@ describe('who owns a run', () => {
     });
   });
 
-  it('the team of a service account, whatever it asks for', async () => {
+  it('is always the team of a service account', async () => {
     const bot = await fixture.api.identities.serviceAccount(fixture.team, 'builder-bot');
     const runId = await create({ prompt: 'x', team: false }, bot, { 'X-Headrace-Team-Uid': fixture.otherTeam });
     const item = await read(runId, bot);
@@ -309,7 +309,7 @@ describe('who owns a run', () => {
     expect(item.creator).toEqual({ type: 'service_account', uid: bot.uid, display_name: 'builder-bot' });
   });
 
-  it('a caller on several teams: the caller, unless the header picks a team', async () => {
+  it('is a caller with several teams, unless the header chooses a team', async () => {
     expect(await scopeOf(await create({ prompt: 'x' }, both), both)).toEqual({ type: 'User', uid: both.uid });
     for (const header of ['X-Headrace-Team-Uid', 'X-Warp-Team-Uid']) {
       expect(await scopeOf(await create({ prompt: 'x' }, both, { [header]: fixture.otherTeam }), both)).toEqual({
@@ -324,7 +324,7 @@ describe('who owns a run', () => {
     expect(answer.body.errors[0].pointer).toBe('/team');
   });
 
-  it('not a team that the caller is no member of, nor one that the caller may only read', async () => {
+  it('is not a team of others, nor one that the caller may only read', async () => {
     const foreign = {
       token: fixture.member.token,
       body: { prompt: 'x' },
@@ -341,11 +341,11 @@ describe('who owns a run', () => {
 
 const NOT_ACCESSIBLE = 'was not found or is not accessible';
 
-describe('what a run refers to', () => {
+describe('references of a run', () => {
   const refused = async (status: number, body: object, who = fixture.member) =>
     fixture.request(status, 'POST /agent/runs', { token: who.token, body: { prompt: 'x', ...body } });
 
-  it('an environment of the team, or of the caller', async () => {
+  it('accept an environment of the team or of the caller', async () => {
     const owner = await fixture.api.identities.user({ [fixture.team]: 'owner' });
     const { body: environment } = await fixture.request(201, 'POST /environments', {
       token: owner.token,
@@ -369,12 +369,12 @@ describe('what a run refers to', () => {
       '/config/harness_auth_secrets/claude_auth_secret_name',
     ],
     ['an agent identity', { agent_identity_uid: 'A'.repeat(22) }, '/agent_identity_uid'],
-  ])('%s that does not exist: 403', async (name, body, pointer) => {
+  ])('reject %s that does not exist with 403', async (name, body, pointer) => {
     const errors = [{ pointer, detail: `names ${name} that ${NOT_ACCESSIBLE}` }];
     expectProblem(fixture.api, await refused(403, body), 'not_authorized', errors);
   });
 
-  it('a parent run that the caller may see; anything else is a 400 that tells nothing more', async () => {
+  it('accept a parent run that the caller may read, and reject any other id with the same 400', async () => {
     const { id: foreign } = await fixture.runs.build({ by: fixture.stranger, team: fixture.otherTeam });
     const answers = [];
     for (const parent of [foreign, UNKNOWN_RUN_ID, 'not-an-id'])
@@ -391,7 +391,7 @@ describe('POST /agent/run', () => {
   const post = (status: number, body: unknown, headers: Record<string, string> = {}, token = fixture.member.token) =>
     fixture.request(status, 'POST /agent/run', { token, body, headers });
 
-  it('does the same, and says that it is deprecated and what replaces it', async () => {
+  it('creates a run, with headers for its deprecation and its successor', async () => {
     const { body, headers } = await post(200, { prompt: 'Say hello.' });
     expect(body).toEqual({ run_id: expect.stringMatching(UUID_V7), task_id: body.run_id, state: 'QUEUED' });
     expect(headers.get('deprecation')).toMatch(/^@\d+$/);
@@ -399,7 +399,7 @@ describe('POST /agent/run', () => {
     expect((await read(body.run_id as string)).source).toBe('API');
   });
 
-  it('refuses the same', async () => {
+  it('rejects the same requests as POST /agent/runs', async () => {
     const blank = await post(400, { prompt: ' ' });
     expectProblem(fixture.api, blank, 'invalid_request', [{ pointer: '/prompt', detail: 'must not be blank' }]);
     expectProblem(fixture.api, await post(413, { prompt: 'x'.repeat(1_048_577) }), 'payload_too_large', [

@@ -120,7 +120,7 @@ const expectUnmoved = (run: object): void => {
 };
 
 describe('a set-up that fails in an environment with a debug window', () => {
-  it('fails the run at once, and keeps the session without a slot', async () => {
+  it('fails the run at once and keeps the session open without a slot', async () => {
     const [runId, runner] = await claimed();
     expect(runner.assignment.failure_session_retention_minutes).toBe(RETENTION);
     expect(await slotHeld(runId)).toBe(true);
@@ -162,7 +162,7 @@ describe('a set-up that fails in an environment with a debug window', () => {
     );
   });
 
-  it('without one: nothing stays', async () => {
+  it('keeps no session when the environment has no debug window', async () => {
     const [runId, runner] = await claimed({}, await environmentWith(null));
     expect(runner.assignment).not.toHaveProperty('failure_session_retention_minutes');
     await runner.finish('failed', { error_code: 'environment_setup_failed', message: MESSAGE });
@@ -173,7 +173,7 @@ describe('a set-up that fails in an environment with a debug window', () => {
     expect((await followUp(400, runId)).body.detail).toContain('no conversation to continue from');
   });
 
-  it('a runner that stays without having been asked to has no window, and is asked to leave', async () => {
+  it('asks a runner to close that keeps a session without a debug window', async () => {
     const [runId, runner] = await claimed({}, await environmentWith(null));
     await failSetup(runner);
     const run = await get(runId);
@@ -194,7 +194,7 @@ describe('a set-up that fails in an environment with a debug window', () => {
     expect(await get(runId)).toEqual(before);
   });
 
-  it('of a run that was cancelled meanwhile opens no window', async () => {
+  it('opens no window for a run that was cancelled meanwhile', async () => {
     const [runId, runner] = await claimed();
     await fixture.request(200, `POST /agent/runs/${runId}/cancel`, { token: fixture.member.token });
     expect(await failSetup(runner)).toMatchObject({ desired: 'stop' });
@@ -203,7 +203,7 @@ describe('a set-up that fails in an environment with a debug window', () => {
     expect((await timeline(runId)).map((event) => event.event_type)).not.toContain('run_failed');
   });
 
-  it('cannot be cancelled any more', async () => {
+  it('rejects a cancellation of the failed run', async () => {
     const [runId] = await debugged();
     const answer = await fixture.request(400, `POST /agent/runs/${runId}/cancel`, { token: fixture.member.token });
     expectProblem(fixture.api, answer, 'invalid_request');
@@ -212,7 +212,7 @@ describe('a set-up that fails in an environment with a debug window', () => {
 });
 
 describe('a follow-up within the window', () => {
-  it('goes to the debug agent, turn after turn, and the run stays as it was', async () => {
+  it('is sent to the debug agent for each turn, and the run does not change', async () => {
     const [runId, runner] = await debugged();
     const opened = await get(runId);
     await advance(3, runner);
@@ -266,7 +266,7 @@ describe('a follow-up within the window', () => {
     expect(fixture.api.log.errors).toEqual([]);
   });
 
-  it('without a message: 400', async () => {
+  it('without a message is rejected with 400', async () => {
     const [runId] = await debugged();
     const answer = await followUp(400, runId, ' ');
     expect(answer.body.errors).toEqual([
@@ -275,7 +275,7 @@ describe('a follow-up within the window', () => {
     expectUnmoved(await get(runId));
   });
 
-  it('is not mixed up with what was said to the run before', async () => {
+  it('is not mixed with earlier messages of the run', async () => {
     const [runId, runner] = await claimed();
     expect((await followUp(200, runId, 'Also build the docs.')).body.outcome).toBe('queue_pending');
     expect((await commandsOf(runner)).prompts).toMatchObject([{ message: 'Also build the docs.' }]);
@@ -287,7 +287,7 @@ describe('a follow-up within the window', () => {
     expect(await pendingOf(runId)).toEqual(['Also build the docs.', 'Why?']);
   });
 
-  it('a question of the agent waits for a person without blocking the run', async () => {
+  it('can cause a permission request of the agent, which does not block the run', async () => {
     const [runId, runner] = await debugged({ interactive: true });
     await followUp(200, runId);
     await beginTurn(runner, 't1');
@@ -310,7 +310,7 @@ describe('a follow-up within the window', () => {
     await fixture.request(409, `POST ${path}/a2`, { token: fixture.member.token, body: { decision: 'allow' } });
   });
 
-  it('an agent that refuses, or whose turn breaks, leaves the run as it was', async () => {
+  it('does not change the run when the agent refuses or the turn fails', async () => {
     const [runId, runner] = await debugged();
     await followUp(200, runId);
     await beginTurn(runner, 't1');
@@ -324,7 +324,7 @@ describe('a follow-up within the window', () => {
     expect(run.debug_agent_available).toBe(true);
   });
 
-  it('is watched live: the stream continues, and tells of window and agent', async () => {
+  it('is visible in the live stream, with the window and the agent', async () => {
     const [runId, runner] = await debugged();
     const client = await LiveClient.watch(fixture.api, runId, { token: fixture.member.token });
     const sawActive = (active: boolean, count: number) => (seen: LiveClient) =>
@@ -344,7 +344,7 @@ describe('a follow-up within the window', () => {
     await client.closed;
   });
 
-  it('needs a slot like everything that works, and gets the next one before queued runs', async () => {
+  it('needs a slot, and gets the next free one before queued runs', async () => {
     const [runId, runner] = await debugged();
     const setFree = (free: number) =>
       fixture.database.query(`UPDATE slot_pools SET capacity = used + $1 WHERE key = 'pool:hosted'`, [free]);
@@ -365,8 +365,8 @@ describe('a follow-up within the window', () => {
   });
 });
 
-describe('the window closes', () => {
-  it('by the server’s clock; then a run without a conversation has nothing to continue from', async () => {
+describe('the debug window closes', () => {
+  it('by the clock of the server, after which a run without a conversation cannot continue', async () => {
     const [runId, runner] = await debugged();
     await advance(RETENTION - 1, runner);
     await sweep();
@@ -388,7 +388,7 @@ describe('the window closes', () => {
     expect((await timeline(runId)).at(-1)).toMatchObject({ event_type: 'sandbox_shutdown' });
   });
 
-  it('with a conversation: the run continues in a new execution, with its own prompt first', async () => {
+  it('after which a run with a conversation continues in a new execution, with its own prompt first', async () => {
     const [runId, runner] = await debugged();
     await followUp(200, runId, 'Why?');
     await beginTurn(runner, 't1');
@@ -417,7 +417,7 @@ describe('the window closes', () => {
     expect(row).toEqual({ prompt_taken: true });
   });
 
-  it('not while the agent works or a message waits, but work without an end is stopped', async () => {
+  it('only when the agent is idle and no message is pending, and stops work that exceeds its limit', async () => {
     const [runId, runner] = await debugged();
     await followUp(200, runId);
     await advance(RETENTION + 1, runner);
@@ -443,7 +443,7 @@ describe('the window closes', () => {
     expect(await slotHeld(runId)).toBe(false);
   });
 
-  it('with the agent’s process, and the timeline tells why', async () => {
+  it('when the process of the agent ends, with the reason in the timeline', async () => {
     const [runId, runner] = await debugged();
     await followUp(200, runId);
     await beginTurn(runner, 't1');
@@ -459,7 +459,7 @@ describe('the window closes', () => {
     expect((await followUp(200, runId)).body.outcome).toBe('handoff_execution');
   });
 
-  it('of the oldest, when more sessions wait than may; a message saves it', async () => {
+  it('for the oldest session beyond the limit of idle sessions, unless it has a message', async () => {
     await fixture.database.query(
       `UPDATE executions SET desired = 'close' WHERE ended_at IS NULL AND phase IN ('debug', 'idle')`,
     );
@@ -478,7 +478,7 @@ describe('the window closes', () => {
     });
   });
 
-  it('that was held by somebody when it became one too many, by the next sweep', async () => {
+  it('on the next sweep when its row was locked during the first', async () => {
     await fixture.database.query(
       `UPDATE executions SET desired = 'close' WHERE ended_at IS NULL AND phase IN ('debug', 'idle')`,
     );
@@ -502,8 +502,8 @@ describe('the window closes', () => {
   });
 });
 
-describe('nothing that was said is lost', () => {
-  it('the runner dies before it took the message: the run goes back to the queue, and the next debug agent gets it', async () => {
+describe('messages within a debug window are not lost', () => {
+  it('when the runner dies before it received the message: the next debug agent receives it', async () => {
     const [runId, runner] = await debugged();
     await followUp(200, runId, 'Why?');
     await fixture.api.advanceClock(4 * MINUTE);
@@ -526,7 +526,7 @@ describe('nothing that was said is lost', () => {
     await followUp(400, runId, 'Hello?');
   });
 
-  it('the runner dies after it took the message: the run rests', async () => {
+  it('when the runner dies after it received the message: the run is not started again', async () => {
     const [runId, runner] = await debugged();
     await followUp(200, runId);
     await beginTurn(runner, 't1');
@@ -539,7 +539,7 @@ describe('nothing that was said is lost', () => {
     expect((await followUp(200, runId)).body.outcome).toBe('handoff_execution');
   });
 
-  it('a message at the very moment: delivered, or answered that there is nothing', async () => {
+  it('when the window closes at the same time: the message is delivered or rejected', async () => {
     const [runId, runner] = await debugged();
     const outcomes = new Set<number>();
     for (let round = 0; round < 24 && !(outcomes.size === 2 && round >= 8); round += 1) {
@@ -572,7 +572,7 @@ describe('nothing that was said is lost', () => {
     expectUnmoved(await get(runId));
   });
 
-  it('many at once: all of them reach the session', async () => {
+  it('when many are sent at once: all reach the session', async () => {
     const [runId, runner] = await debugged();
     const answers = await sendConcurrently(fixture.api, lockOfRun(runId), () =>
       Array.from({ length: 10 }, (_, index) =>

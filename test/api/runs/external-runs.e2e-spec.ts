@@ -37,8 +37,8 @@ const lastEvent = async ({ run_id: id }: Registered, kind: string) => {
   return (body.events as { event_type: string; payload: object }[]).findLast(({ event_type: type }) => type === kind);
 };
 
-describe('a run that is executed outside', () => {
-  it('is made with an execution that only its token claims, and goes its way without a slot', async () => {
+describe('an external run', () => {
+  it('is created with an execution that only its token can claim, and needs no slot', async () => {
     const answer = await register(200, { prompt: 'Here.\nNow.', metadata: { by: 'me' } });
     const run = answer.body as Registered;
     expect(answer.body).toEqual({
@@ -73,20 +73,20 @@ describe('a run that is executed outside', () => {
     [{ source: 'LOCAL' }, 'LOCAL', 'LOCAL'],
     [{ source: 'GITHUB_ACTION' }, 'GITHUB_ACTION', 'REMOTE'],
     [{ source: 'CLI', execution_location: 'REMOTE' }, 'CLI', 'REMOTE'],
-  ])('%o comes from %s and is executed %s', async (given, source, location) => {
+  ])('of %o has the source %s and the location %s', async (given, source, location) => {
     expect(await runOf(await registered(given))).toMatchObject({ source, execution_location: location });
   });
 
   it.each([
     [{ source: 'SCHEDULED_AGENT' }, '/source', 'must be one of CLI, LOCAL, GITHUB_ACTION'],
     [{ execution_location: 'MOON' }, '/execution_location', 'must be one of LOCAL, REMOTE'],
-  ])('%o is refused', async (given, pointer, detail) => {
+  ])('is rejected for the fields %o', async (given, pointer, detail) => {
     expectProblem(fixture.api, await register(400, { prompt: 'Here.', ...given }), 'invalid_request', [
       { pointer, detail },
     ]);
   });
 
-  it('cannot be cancelled from outside: 422, for what is local and for a GitHub Action', async () => {
+  it('rejects a cancellation by a user with 422, for local runs and GitHub Actions', async () => {
     for (const given of [{}, { source: 'GITHUB_ACTION' }]) {
       const run = await registered(given);
       await claim(run);
@@ -94,7 +94,7 @@ describe('a run that is executed outside', () => {
     }
   });
 
-  it('is cancelled by the one who executes it, before and after its agent started', async () => {
+  it('is cancelled by its runner before and after the agent started', async () => {
     for (const isStarted of [false, true]) {
       const run = await registered();
       const runner = await claim(run);
@@ -111,7 +111,7 @@ describe('a run that is executed outside', () => {
     }
   });
 
-  it('ends ERROR with infrastructure_timeout when nobody claims it, or its machine goes silent', async () => {
+  it('ends in ERROR with infrastructure_timeout when it is not claimed or its runner is silent', async () => {
     const unclaimed = await registered();
     const unstarted = await registered();
     await claim(unstarted);
@@ -135,7 +135,7 @@ describe('a run that is executed outside', () => {
     }
   });
 
-  it('takes a follow-up while its session is open', async () => {
+  it('accepts a follow-up while its session is open', async () => {
     const run = await registered({ config: { idle_timeout_minutes: 5 } });
     const runner = await claim(run);
     await runner.startAgent();
@@ -149,7 +149,7 @@ describe('a run that is executed outside', () => {
     await runner.finish();
   });
 
-  it('is handed over by a follow-up after its end, and is a run like any other from then on', async () => {
+  it('becomes a hosted run by a follow-up after its end', async () => {
     const run = await registered();
     const runner = await claim(run);
     await runner.startAgent();
@@ -175,7 +175,7 @@ describe('a run that is executed outside', () => {
     await post(200, run, 'cancel');
   });
 
-  it('is handed over by a follow-up that its session never took', async () => {
+  it('becomes a hosted run by a follow-up that its session did not receive', async () => {
     const run = await registered();
     const runner = await claim(run);
     await runner.startAgent();
@@ -185,7 +185,7 @@ describe('a run that is executed outside', () => {
     expect(await runOf(run)).toMatchObject({ state: 'QUEUED', execution_location: 'REMOTE' });
   });
 
-  it('waits for its worker host when it is handed over with one', async () => {
+  it('waits for its worker host when the follow-up makes it self-hosted', async () => {
     const run = await registered({ config: { worker_host: 'build-box' } });
     const runner = await claim(run);
     await runner.startAgent();
@@ -198,7 +198,7 @@ describe('a run that is executed outside', () => {
 });
 
 describe('Idempotency-Key of a registration', () => {
-  it('the same key and body: the same run with the same execution', async () => {
+  it('returns the same run with the same execution for the same key and body', async () => {
     const body = { prompt: 'Once.', source: 'GITHUB_ACTION' };
     const first = await register(200, body, { 'Idempotency-Key': 'ci-1' });
     const again = await register(200, body, { 'Idempotency-Key': 'ci-1' });
@@ -210,7 +210,7 @@ describe('Idempotency-Key of a registration', () => {
     );
   });
 
-  it('a key of a queued run hands nothing out here', async () => {
+  it('rejects the key of a queued run with 422', async () => {
     const body = { prompt: 'Queued.' };
     const { token } = fixture.member;
     await fixture.request(200, 'POST /agent/runs', { token, body, headers: { 'Idempotency-Key': 'ci-2' } });
@@ -218,8 +218,8 @@ describe('Idempotency-Key of a registration', () => {
   });
 });
 
-describe('registering an external run is refused like creating one', () => {
-  it('403 for a viewer, 413 for a long prompt, 415 for what is no JSON, 409 in a conversation that is busy', async () => {
+describe('registerExternalRun', () => {
+  it('rejects a viewer with 403, a long prompt with 413, another type with 415, and a busy conversation with 409', async () => {
     const line = 'POST /agent/runs/external';
     const viewer = await fixture.request(403, line, { token: fixture.viewer.token, body: { prompt: 'x' } });
     expectProblem(fixture.api, viewer, 'not_authorized');

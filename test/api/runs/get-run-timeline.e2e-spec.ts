@@ -23,7 +23,7 @@ interface TimelineEvent {
 }
 
 describe('the timeline', () => {
-  it('tells set-up and lifecycle, oldest first, without the conversation', async () => {
+  it('contains set-up and lifecycle, oldest first, without the conversation', async () => {
     const { id, executionId } = await build({ state: 'SUCCEEDED' });
     const { body } = await timeline(200, id);
     const events = body.events as TimelineEvent[];
@@ -42,7 +42,7 @@ describe('the timeline', () => {
     expect(body).not.toHaveProperty('page_info');
   });
 
-  it('tells why a set-up failed, command by command', async () => {
+  it('contains the reason of a failed set-up for each command', async () => {
     const { id } = await build({ state: 'FAILED' });
     const { body } = await timeline(200, id);
     expect(body.events).toContainEqual(
@@ -59,7 +59,7 @@ describe('the timeline', () => {
     );
   });
 
-  it('tells who cancelled and what was asked afterwards', async () => {
+  it('contains who cancelled the run and the follow-ups after it', async () => {
     const { id } = await build({ state: 'INPROGRESS' });
     await fixture.request(200, `POST /agent/runs/${id}/cancel`, { token: fixture.member.token });
     await fixture.request(200, `POST /agent/runs/${id}/followups`, {
@@ -77,7 +77,7 @@ describe('the timeline', () => {
     });
   });
 
-  it('masks what is secret by its shape', async () => {
+  it('masks values with the format of a secret', async () => {
     const { id, executionId } = await build({ state: 'CLAIMED' });
     await fixture.database.query(
       `INSERT INTO run_events (run_id, seq, execution_id, kind, at, data) VALUES ($1, 90, $2, 'setup_command_finished', headrace.now(), $3)`,
@@ -102,7 +102,7 @@ describe('the timeline', () => {
 });
 
 describe('pages', () => {
-  it('of any size make the whole, and an event keeps its id', async () => {
+  it('of any size contain every event once, with stable ids', async () => {
     const { id } = await build({ state: 'SUCCEEDED' });
     const whole = (await timeline(200, id)).body.events;
     for (const limit of [1, 2, 3, 7, 1000]) {
@@ -124,7 +124,7 @@ describe('pages', () => {
     expect(new Set(whole.map(({ event_uuid }: TimelineEvent) => event_uuid)).size).toBe(whole.length);
   });
 
-  it('continues where the timeline grew', async () => {
+  it('continue with events that were added later', async () => {
     const { id } = await build({ state: 'INPROGRESS' });
     const first = (await timeline(200, id, 'limit=4')).body;
     await fixture.request(200, `POST /agent/runs/${id}/cancel`, { token: fixture.member.token });
@@ -139,7 +139,7 @@ describe('pages', () => {
     ]);
   });
 
-  it('does not continue with the cursor of another run, or a forged one', async () => {
+  it('reject the cursor of another run, or a forged one', async () => {
     const [one, two] = [await build({ state: 'SUCCEEDED' }), await build({ state: 'SUCCEEDED' })];
     const cursor = encodeURIComponent((await timeline(200, one.id, 'limit=1')).body.page_info.next_cursor);
     const listed = (await fixture.request(200, 'GET /agent/runs?limit=1', { token: fixture.member.token })).body
@@ -160,7 +160,7 @@ describe('pages', () => {
     ['limit=x', '/limit', 'must be an integer between 1 and 1000'],
     ['cursor=', '/cursor', 'must not be blank'],
     ['after=1', '/after', 'is not a known field'],
-  ])('%s: 400', async (query, pointer, detail) => {
+  ])('reject %s with 400', async (query, pointer, detail) => {
     const { id } = await build();
     expectProblem(fixture.api, await timeline(400, id, query), 'invalid_request', [{ pointer, detail }]);
   });

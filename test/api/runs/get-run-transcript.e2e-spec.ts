@@ -32,7 +32,7 @@ const refused = (status: number, url: string) =>
   fixture.api.atOrigin(status, `GET ${url.slice(fixture.api.url.length)}`);
 
 describe('the transcript', () => {
-  it('is at an address of ours that needs no token', async () => {
+  it('is served from a URL of the service that needs no token', async () => {
     const url = await link();
     expect(url.startsWith(`${fixture.api.url}/objects/transcripts/${runId}/`)).toBe(true);
     const { text, headers } = await follow(url);
@@ -67,7 +67,7 @@ describe('the transcript', () => {
     }
   });
 
-  it('the address works until its time is over', async () => {
+  it('is served until the link expires', async () => {
     const url = await link();
     await fixture.api.advanceClock(fixture.api.settings.signedUrlTtl - 5_000);
     await follow(url);
@@ -77,7 +77,7 @@ describe('the transcript', () => {
     await follow(await link());
   });
 
-  it('works on when the next turn replaces the transcript', async () => {
+  it('is served from an earlier link after the next turn replaced the transcript', async () => {
     const { body } = await fixture.request(200, 'POST /agent/runs', {
       token: fixture.member.token,
       body: { prompt: 'Go' },
@@ -102,7 +102,7 @@ describe('the transcript', () => {
     expect(count).toBe(1);
   });
 
-  it('and is good for this object alone', async () => {
+  it('is not served from a forged link', async () => {
     const { id: other } = await fixture.runs.build({
       by: fixture.stranger,
       team: fixture.otherTeam,
@@ -127,7 +127,7 @@ describe('the transcript', () => {
     }
   });
 
-  it('the log does not hold the signature', async () => {
+  it('is requested without its signature in the log', async () => {
     const url = await link();
     await follow(url);
     expect(fixture.api.log.text).not.toContain(new URL(url).searchParams.get('signature'));

@@ -49,7 +49,7 @@ describe('a run', () => {
       { state: 'CANCELLED', session: 'stopping' },
       { live: true, started: true, status: { message: 'Cancelled.', retryable: false } },
     ],
-  ])('%o shows what it is', async (shape, { live, started, status }) => {
+  ])('in the state %o has the fields of the state', async (shape, { live, started, status }) => {
     const { id, conversationId } = await build(shape);
     const { body } = await get(200, id);
     expect(body).toMatchObject({
@@ -77,7 +77,7 @@ describe('a run', () => {
     }
   });
 
-  it('counts the time of the turn that continues, and no other time', async () => {
+  it('includes the time of the current turn in run_time', async () => {
     const working = await build({ state: 'INPROGRESS' });
     const idle = await build({ state: 'SUCCEEDED', session: 'idle' });
     const before = { working: (await get(200, working.id)).body, idle: (await get(200, idle.id)).body };
@@ -91,7 +91,7 @@ describe('a run', () => {
     ['self_hosted', 'API', 'REMOTE'],
     ['local', 'LOCAL', 'LOCAL'],
     ['github_action', 'GITHUB_ACTION', 'LOCAL'],
-  ] as const)('of kind %s is shown as one that cannot be cancelled', async (kind, source, location) => {
+  ] as const)('of kind %s is returned as not cancellable', async (kind, source, location) => {
     const { id } = await build({ kind, state: 'INPROGRESS' });
     expect((await get(200, id)).body).toMatchObject({
       source,
@@ -100,12 +100,12 @@ describe('a run', () => {
     });
   });
 
-  it('is found by its id in capitals too', async () => {
+  it('is found by its id in capitals', async () => {
     const { id } = await build();
     expect((await get(200, id.toUpperCase())).body.run_id).toBe(id);
   });
 
-  it('costs two round trips at most, one when its people are known', async () => {
+  it('takes two round trips at most, and one when its principals are cached', async () => {
     const colleague = await fixture.api.identities.user({ [fixture.team]: 'member' });
     const { id } = await fixture.runs.build({ by: colleague, team: fixture.team });
     expect(await statementsDuring(fixture.api, () => get(200, id))).toEqual(['runs.find', 'auth_describe_principals']);
@@ -113,15 +113,15 @@ describe('a run', () => {
   });
 });
 
-describe('who may read a run', () => {
-  it('everybody on its team', async () => {
+describe('authorization to read a run', () => {
+  it('allows every member of its team', async () => {
     const { id } = await build();
     const bot = await fixture.api.identities.serviceAccount(fixture.team);
     const both = await fixture.api.identities.user({ [fixture.team]: 'viewer', [fixture.otherTeam]: 'member' });
     for (const { token } of [fixture.member, fixture.viewer, bot, both]) await get(200, id, token);
   });
 
-  it('nobody else: 403', async () => {
+  it('rejects other principals with 403', async () => {
     const { id } = await build();
     const loner = await fixture.api.identities.user();
     const botOfOthers = await fixture.api.identities.serviceAccount(fixture.otherTeam);
@@ -129,7 +129,7 @@ describe('who may read a run', () => {
       expectProblem(fixture.api, await get(403, id, token), 'not_authorized');
   });
 
-  it('a personal run: its owner, not the owner’s team', async () => {
+  it('allows only the owner of a personal run', async () => {
     const { id } = await fixture.runs.build({ by: fixture.member });
     await get(200, id);
     const owner = await fixture.api.identities.user({ [fixture.team]: 'owner' });
@@ -139,7 +139,7 @@ describe('who may read a run', () => {
   });
 
   it.each(['', '/timeline', '/conversation', '/transcript', '/approvals'])(
-    'GET …%s: 403 for a stranger',
+    'rejects GET …%s of another team with 403',
     async (tail) => {
       const { id } = await build({ state: 'SUCCEEDED' });
       expectProblem(
@@ -169,7 +169,7 @@ describe('an agent whose model provider fails', () => {
     return { runId: body.run_id as string, runner };
   }
 
-  it('shows in status_message and timeline what it waits for, and the failure with code, retryable and detail', async () => {
+  it('is shown in status_message and timeline while it retries and after it failed', async () => {
     const { runId, runner } = await working();
     await runner.startAgent();
     const waiting = { message: 'The agent waits for the rate limit of its model provider.', ...DETAIL };
@@ -205,9 +205,9 @@ describe('an agent whose model provider fails', () => {
   });
 });
 
-describe('ids that name no run', () => {
+describe('invalid run ids', () => {
   const TAILS = ['', '/timeline', '/conversation', '/transcript', '/approvals'];
-  it.each(TAILS)('GET …%s: blank is a 400, everything else a 404', async (tail) => {
+  it.each(TAILS)('GET …%s rejects a blank id with 400, and any other with 404', async (tail) => {
     const read = (status: number, id: string) =>
       fixture.request(status, `GET /agent/runs/${id}${tail}`, { token: fixture.member.token });
     expectProblem(fixture.api, await read(400, '%20'), 'invalid_request');

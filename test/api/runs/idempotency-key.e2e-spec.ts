@@ -27,7 +27,7 @@ async function runsTitled(title: string): Promise<number> {
 }
 
 describe('Idempotency-Key', () => {
-  it('the same key and body: the first run again, in the state that it is in by now', async () => {
+  it('returns the first run in its current state for the same key and body', async () => {
     const body = { prompt: 'Once.', title: 'once', config: { name: 'a', model_id: 'b' }, metadata: { c: 'd' } };
     const first = await post(200, 'once', body);
     const again = await post(200, 'once', body);
@@ -37,7 +37,7 @@ describe('Idempotency-Key', () => {
     expect(await runsTitled('once')).toBe(1);
   });
 
-  it('the order of keys and an unset field do not make it another body', async () => {
+  it('ignores the order of keys and unset fields when it compares bodies', async () => {
     const first = await post(200, 'order', { prompt: 'Order.', metadata: { a: '1', b: '2' } });
     const again = await fixture.request(200, 'POST /agent/runs', {
       token: fixture.member.token,
@@ -48,7 +48,7 @@ describe('Idempotency-Key', () => {
     expect(again.body).toEqual(first.body);
   });
 
-  it('the same key with another body: 422, and no run', async () => {
+  it('rejects the same key with another body with 422 and creates no run', async () => {
     await post(200, 'reused', { prompt: 'One.' });
     const bodies = [
       { prompt: 'Two.', title: 'reused' },
@@ -60,7 +60,7 @@ describe('Idempotency-Key', () => {
     expect(await runsTitled('reused')).toBe(0);
   });
 
-  it('both addresses of create share the keys', async () => {
+  it('is shared by both paths that create runs', async () => {
     const { body } = await post(200, 'shared', { prompt: 'Shared.' });
     const deprecated = await fixture.request(200, 'POST /agent/run', {
       token: fixture.member.token,
@@ -70,7 +70,7 @@ describe('Idempotency-Key', () => {
     expect(deprecated.body).toEqual(body);
   });
 
-  it('fifty at once: one run, and everybody is informed of it', async () => {
+  it('creates one run for fifty concurrent requests, and returns it to all', async () => {
     const body = { prompt: 'Race.', title: 'race' };
     const answers = await sendConcurrently(fixture.api, 'LOCK TABLE headrace.idempotency_keys IN SHARE MODE', () =>
       Array.from({ length: 50 }, () =>
@@ -92,7 +92,7 @@ describe('Idempotency-Key', () => {
     expect(fixture.api.log.errors).toEqual([]);
   });
 
-  it('fifty at once with two bodies: one run; the senders of the other body are informed', async () => {
+  it('creates one run for fifty concurrent requests with two bodies, and rejects the other body', async () => {
     const answers = await sendConcurrently(fixture.api, 'LOCK TABLE headrace.idempotency_keys IN SHARE MODE', () =>
       Array.from({ length: 50 }, (_, index) =>
         requestAnyStatus(fixture.api, 'POST /agent/runs', {
@@ -110,7 +110,7 @@ describe('Idempotency-Key', () => {
     expect(await runsTitled('two bodies')).toBe(1);
   });
 
-  it('the key of somebody else is another key, and so is one for another owner', async () => {
+  it('is separate for each principal and each owner of the run', async () => {
     const { identities } = fixture.api;
     const both = await identities.user({ [fixture.team]: 'member', [fixture.otherTeam]: 'member' });
     const bot = await identities.serviceAccount(fixture.team);
@@ -126,7 +126,7 @@ describe('Idempotency-Key', () => {
     expect(new Set(answers.map((answer) => answer.body.run_id)).size).toBe(answers.length);
   });
 
-  it('another token of the same principal is the same principal', async () => {
+  it('is shared by the tokens of a principal', async () => {
     const token = await fixture.api.identities.token(fixture.member);
     const first = await post(200, 'token', { prompt: 'Token.' });
     expect((await post(200, 'token', { prompt: 'Token.' }, token)).body).toEqual(first.body);
@@ -144,11 +144,11 @@ describe('Idempotency-Key', () => {
     ]);
   });
 
-  it('of 255 characters is taken', async () => {
+  it('of 255 characters is accepted', async () => {
     await post(200, '~'.repeat(255), { prompt: 'Key.' });
   });
 
-  it('a refused request does not use the key up', async () => {
+  it('is not used by a rejected request', async () => {
     await post(400, 'refused', { prompt: '' });
     await post(403, 'refused', { prompt: 'x', config: { environment_id: 'A'.repeat(22) } });
     await post(200, 'refused', { prompt: 'x' });

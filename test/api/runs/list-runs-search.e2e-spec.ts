@@ -79,18 +79,18 @@ describe('query parameter q', () => {
     for (const word of words) expect([word, await own.findRuns(`q=${encodeURIComponent(word)}`)]).toEqual([word, [id]]);
   });
 
-  it('all words must be there', async () => {
+  it('requires all words', async () => {
     expect(await team.findRuns('q=deploy+webhook')).toEqual([]);
   });
 
-  it('only filters: the asked sort orders', async () => {
+  it('filters without a change of the sort order', async () => {
     const { body } = await fixture.request(200, 'GET /agent/runs?q=e&sort_by=title&sort_order=asc', {
       token: team.member.token,
     });
     expect(body.runs.map(({ title }: { title: string }) => title)).toEqual(['Deploy the Parser', 'Hooks', 'Untitled']);
   });
 
-  it.each([41, 120, 256])('looks for a word of %i letters as it is', async (length) => {
+  it.each([41, 120, 256])('matches a word of %i letters exactly', async (length) => {
     const own = await createTeam(fixture);
     const word = 'abcdefgh'.repeat(32).slice(0, length);
     const id = await own.buildRun({ title: `Before ${word} after`, prompt: 'Go.' });
@@ -98,7 +98,7 @@ describe('query parameter q', () => {
     expect(await own.findRuns(`q=${word.slice(1)}${word[0]}`)).toEqual([]);
   });
 
-  it('nothing to look for, or too much: 400', async () => {
+  it('rejects an empty or too long query with 400', async () => {
     await expectRejectedQuery(fixture, 'q=', '/q', 'must be text with at least one letter or digit');
     await expectRejectedQuery(fixture, 'q=%25_!', '/q', 'must be text with at least one letter or digit');
     await expectRejectedQuery(fixture, `q=${'a'.repeat(257)}`, '/q', 'must not exceed 256 characters');
@@ -106,7 +106,7 @@ describe('query parameter q', () => {
     expect(await team.findRuns('q=a+a+a+a+a+a+a+a+a')).toHaveLength(3);
   });
 
-  it('a misspelling is read the same on every page, also when the word has appeared in between', async () => {
+  it('corrects a misspelling equally on every page, also when the word was added in between', async () => {
     const own = await createTeam(fixture);
     for (let index = 0; index < 2; index += 1) await own.buildRun({ title: 'the dashboard' });
     const query = 'q=dashbaord&limit=1&sort_by=title';
@@ -121,7 +121,7 @@ describe('query parameter q', () => {
 });
 
 describe('in a database of locale C', () => {
-  it('text and words know the letters of all languages too', async () => {
+  it('search text and words contain the letters of all languages', async () => {
     const { url } = inject('postgres');
     const name = `locale_${randomBytes(8).toString('hex')}`;
     const database = new pg.Client({ connectionString: otherDatabase(url, name) });
@@ -150,7 +150,7 @@ describe('in a database of locale C', () => {
 describe('searches that take too long', () => {
   const search = 'GET /agent/runs?q=anything';
 
-  it('end with 503 and Retry-After after RUN_LIST_TIMEOUT, and say what would help', async () => {
+  it('end with 503 and Retry-After after RUN_LIST_TIMEOUT, with advice', async () => {
     const blocker = new pg.Client({ connectionString: fixture.database.url });
     await blocker.connect();
     try {
@@ -164,7 +164,7 @@ describe('searches that take too long', () => {
     }
   });
 
-  it('leave most connections to others: who finds no turn gets a 503, plain lists continue', async () => {
+  it('use few connections: searches beyond the limit get 503, and lists without search continue', async () => {
     const { token } = fixture.member;
     const answers = await sendConcurrently(
       fixture.api,

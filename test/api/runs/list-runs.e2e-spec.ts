@@ -94,7 +94,7 @@ describe('walking the pages', () => {
   }
 
   it.each(SORTS.flatMap((sort) => ORDERS.map((order) => [sort, order] as const)))(
-    'by %s, %s: every run once, in order, whatever the page',
+    'by %s, %s returns every run once, in order, with pages of any size',
     async (sort, order) => {
       const query = `sort_by=${sort}&sort_order=${order}`;
       expect(await walk(who, `${query}&limit=4`)).toEqual(expected(sort, order));
@@ -103,19 +103,19 @@ describe('walking the pages', () => {
     },
   );
 
-  it('without saying: newest change first, twenty at a time', async () => {
+  it('by default returns the latest update first, twenty per page', async () => {
     const page = await list(who);
     expect(idsOf(page)).toEqual(expected('updated_at', 'desc').slice(0, 20));
     expect(page.page_info).toEqual({ has_next_page: true, next_cursor: expect.any(String) });
   });
 
-  it('the page size may change on the way', async () => {
+  it('accepts another page size with a cursor', async () => {
     const first = await list(who, 'limit=3');
     const rest = await list(who, `limit=100&cursor=${encodeURIComponent(first.page_info.next_cursor ?? '')}`);
     expect([...idsOf(first), ...idsOf(rest)]).toEqual(expected('updated_at', 'desc'));
   });
 
-  it('a page that ends with the last run has no next one', async () => {
+  it('returns no cursor with a page that ends with the last run', async () => {
     expect((await list(who, 'limit=23')).page_info).toEqual({ has_next_page: false });
     expect((await list(who, 'limit=22')).page_info.has_next_page).toBe(true);
   });
@@ -145,7 +145,7 @@ describe('large runs', () => {
   }
 
   it.each(['', '&q=heavy', '&created_after=2020-01-01T00:00:00Z&creator=self'])(
-    'end a page early, and the next one continues behind it (%s)',
+    'end a page early, and the next page continues after them (%s)',
     async (filter) => {
       const { who, ids } = await build(
         Array.from({ length: 10 }, () => 2_000_000),
@@ -159,14 +159,14 @@ describe('large runs', () => {
     },
   );
 
-  it('fill a page to the last byte, and one larger than a page has it for itself', async () => {
+  it('fill a page up to its size limit, and a larger run is alone in its page', async () => {
     const half = MAX_PAGE_BYTES / 2 - 'Go.'.length;
     const { who, ids } = await build([half, half, MAX_PAGE_BYTES * 1.5, 100, half, half, 1000]);
     const [a, b, whole, small, c, d, last] = ids;
     expect(await pages(who, 'sort_by=created_at&sort_order=asc')).toEqual([[a, b], [whole], [small, c], [d, last]]);
   });
 
-  it('count with their artifacts and prompts', async () => {
+  it('count with their artifacts and prompts towards the size of a page', async () => {
     const { who, ids } = await build([4_000_000, 4_000_000, 100], 'p'.repeat(100_000));
     expect((await pages(who, 'sort_by=created_at&sort_order=asc')).length).toBe(1);
     await fixture.database.query(
@@ -179,9 +179,9 @@ describe('large runs', () => {
   });
 });
 
-describe('while runs come and change', () => {
+describe('while runs are created and updated', () => {
   it.each(['sort_by=created_at&sort_order=desc', 'sort_by=created_at&sort_order=asc', 'sort_by=title&sort_order=asc'])(
-    '%s: none twice, none left out',
+    'walking by %s returns no run twice and omits none',
     async (query) => {
       const { team, who } = await newTeam();
       const built: string[] = [];
@@ -198,7 +198,7 @@ describe('while runs come and change', () => {
     },
   );
 
-  it('by last change: what has not changed since the first page is there once', async () => {
+  it('walking by last update returns each unchanged run once', async () => {
     const { team, who } = await newTeam();
     const built: string[] = [];
     for (let index = 0; index < 8; index += 1) built.push((await fixture.runs.build({ by: who, team })).id);
@@ -211,7 +211,7 @@ describe('while runs come and change', () => {
 });
 
 describe('the state filter', () => {
-  it('one state, or any of several', async () => {
+  it('selects one state, or any of several', async () => {
     const { team, who } = await newTeam();
     const byState = new Map<string, string>();
     for (const state of RUN_STATES) byState.set(state, (await fixture.runs.build({ by: who, team, state })).id);
@@ -221,7 +221,7 @@ describe('the state filter', () => {
     expect(idsOf(await list(who, RUN_STATES.map((state) => `state=${state}`).join('&')))).toHaveLength(9);
   });
 
-  it('the order of the states does not change the query that a cursor belongs to', async () => {
+  it('accepts a cursor with the states in another order', async () => {
     const { team, who } = await newTeam();
     for (const state of ['QUEUED', 'FAILED', 'FAILED'] as const) await fixture.runs.build({ by: who, team, state });
     const first = await list(who, 'limit=2&state=QUEUED&state=FAILED');
@@ -248,7 +248,7 @@ describe('cursors', () => {
     ['another order', 'sort_by=created_at&sort_order=asc&state=QUEUED'],
     ['other states', 'sort_by=created_at&sort_order=desc&state=QUEUED&state=FAILED'],
     ['no states', 'sort_by=created_at&sort_order=desc'],
-  ])('with %s: 400', async (_name, query) => {
+  ])('with %s are rejected with 400', async (_name, query) => {
     expectProblem(
       fixture.api,
       await fixture.request(400, `GET /agent/runs?${query}&cursor=${cursor}`, { token: fixture.member.token }),
@@ -257,7 +257,7 @@ describe('cursors', () => {
     );
   });
 
-  it('of somebody else: 400', async () => {
+  it('of another caller are rejected with 400', async () => {
     const query = `sort_by=created_at&sort_order=desc&state=QUEUED&cursor=${cursor}`;
     await list(fixture.member, query);
     for (const { token } of [fixture.viewer, fixture.stranger]) {
@@ -282,7 +282,7 @@ describe('cursors', () => {
     },
   );
 
-  it('changed in one place: 400', async () => {
+  it('with one changed character are rejected with 400', async () => {
     const { page_info } = await list(fixture.member, 'limit=1');
     const whole = page_info.next_cursor ?? '';
     const changed = whole.replace(/^./, (first) => (first === 'W' ? 'X' : 'W'));
@@ -295,7 +295,7 @@ describe('cursors', () => {
   });
 });
 
-describe('parameters that are not right', () => {
+describe('invalid parameters', () => {
   const LIMIT = 'must be an integer between 1 and 500';
   it.each([
     ['limit=0', '/limit', LIMIT],
@@ -318,19 +318,19 @@ describe('parameters that are not right', () => {
     [`cursor=${'x'.repeat(4097)}`, '/cursor', 'must not exceed 4096 characters'],
     ['colour=red', '/colour', 'is not a known field'],
     ['constructor=1', '/constructor', 'is not a known field'],
-  ])('%s: 400 that names it', async (query, pointer, detail) => {
+  ])('%s is rejected with 400 and its name', async (query, pointer, detail) => {
     const answer = await fixture.request(400, `GET /agent/runs?${query}`, { token: fixture.member.token });
     expectProblem(fixture.api, answer, 'invalid_request', [{ pointer, detail }]);
     expect(answer.body.detail).toContain('Query parameter');
   });
 
-  it('500 is the largest page', async () => {
+  it('limit 500 is accepted', async () => {
     await list(fixture.member, 'limit=500');
   });
 });
 
-describe('who sees what', () => {
-  it('the runs of one’s teams and one’s own, nobody else’s', async () => {
+describe('authorization', () => {
+  it('lists the runs of the caller and of the caller’s teams', async () => {
     const { identities } = fixture.api;
     const [red, blue] = [await identities.team(), await identities.team()];
     const member = await identities.user({ [red]: 'member' });
@@ -360,14 +360,14 @@ describe('who sees what', () => {
     expectProblem(fixture.api, foreign, 'not_authorized');
   });
 
-  it('nothing is an empty page', async () => {
+  it('returns an empty page without runs', async () => {
     const { who } = await newTeam();
     expect(await list(who)).toEqual({ runs: [], page_info: { has_next_page: false } });
   });
 });
 
 describe('an item', () => {
-  it('is the run as it is read alone, but for a prompt cut at 2,048 characters', async () => {
+  it('is equal to the response of getRun, except for a prompt of at most 2,048 characters', async () => {
     const { who } = await newTeam();
     const prompt = '😀'.repeat(2047) + 'xyz';
     const { body } = await fixture.request(200, 'POST /agent/runs', {
@@ -379,7 +379,7 @@ describe('an item', () => {
     expect((await list(who)).runs).toEqual([{ ...whole, prompt: '😀'.repeat(2047) + 'x' }]);
   });
 
-  it('costs no separate query: a page is two round trips at most', async () => {
+  it('needs no separate query: a page takes two round trips at most', async () => {
     const { team, who } = await newTeam();
     for (let index = 0; index < 5; index += 1) {
       const colleague = await fixture.api.identities.user({ [team]: 'member' });

@@ -71,7 +71,7 @@ const keyOf = async (runId: string): Promise<string> => {
 };
 
 describe('RETENTION_TRANSCRIPTS', () => {
-  it('takes the transcripts of ended runs in their time, and leaves the runs and what is not ended', async () => {
+  it('deletes the transcripts of ended runs when they expire, and keeps the runs', async () => {
     const ended = await Promise.all(ENDED.map((state) => build(state, { conversation: true, transcript: TRANSCRIPT })));
     const going = await Promise.all(
       [
@@ -104,7 +104,7 @@ describe('RETENTION_TRANSCRIPTS', () => {
     expect(await isStored(key)).toBe(false);
   });
 
-  it('comes back to a run that a session held when its time was over', async () => {
+  it('deletes the transcript of a run later when a session was open at its expiry', async () => {
     const { id, executionId } = await build('SUCCEEDED', { session: 'idle', transcript: TRANSCRIPT });
     await fixture.api.advanceClock(3 * DAY);
     await round();
@@ -120,7 +120,7 @@ describe('RETENTION_TRANSCRIPTS', () => {
 });
 
 describe('RETENTION_TIMELINE', () => {
-  it('takes timeline and conversation; a run that continues begins again', async () => {
+  it('deletes timeline and conversation, and a run that continues starts without them', async () => {
     const { id } = await build('SUCCEEDED');
     const before = (await get(200, `/agent/runs/${id}`)).body;
     expect((await get(200, `/agent/runs/${id}/timeline`)).body.events).not.toEqual([]);
@@ -149,7 +149,7 @@ describe('RETENTION_TIMELINE', () => {
   });
 });
 
-describe('a reader that comes late', () => {
+describe('a reader during retention', () => {
   /** What happens just before, or just after, the reader asks to store what it has made of the log. */
   function atSave(when: 'before' | 'after', happens: () => Promise<unknown>): void {
     const log = fixture.api.app.get(RunTail, { strict: false });
@@ -185,7 +185,7 @@ describe('a reader that comes late', () => {
     return id;
   }
 
-  it.each(readers)('%s: brings nothing back of a log that was pruned since it was read', async (_name, read) => {
+  it.each(readers)('%s does not store a projection of a log that was pruned since it was read', async (_name, read) => {
     const id = await oldRun();
     atSave('before', round);
     await read(id);
@@ -194,7 +194,7 @@ describe('a reader that comes late', () => {
     await get(404, `/agent/runs/${id}/conversation`);
   });
 
-  it.each(readers)('%s: nothing of a run that is gone', async (_name, read) => {
+  it.each(readers)('%s does not store a projection of a deleted run', async (_name, read) => {
     const id = await oldRun();
     atSave('before', async () => {
       await fixture.api.advanceClock(10 * DAY);
@@ -205,7 +205,7 @@ describe('a reader that comes late', () => {
     expect(await countOf('conversation_folds', id)).toBe(0);
   });
 
-  it.each(readers)('%s: stores nothing while the log is being pruned, and waits for nobody', async (_name, read) => {
+  it.each(readers)('%s stores nothing while the log is being pruned, and does not wait', async (_name, read) => {
     const id = await oldRun();
     const pruning = new pg.Client({ connectionString: fixture.database.url });
     await pruning.connect();
@@ -219,7 +219,7 @@ describe('a reader that comes late', () => {
     await round();
   });
 
-  it.each(readers)('%s: what it is about to store makes retention come back later', async (_name, read) => {
+  it.each(readers)('%s delays the retention of a run whose projection it is about to store', async (_name, read) => {
     const id = await oldRun();
     atSave('after', round);
     await read(id);
@@ -231,7 +231,7 @@ describe('a reader that comes late', () => {
     expect(await countOf('conversation_folds', id)).toBe(0);
   });
 
-  it('brings nothing back when the run has continued since', async () => {
+  it('does not store an outdated projection when the run has continued', async () => {
     const id = await oldRun();
     atSave('before', async () => {
       await round();
@@ -249,7 +249,7 @@ describe('a reader that comes late', () => {
 });
 
 describe('RETENTION_RUNS', () => {
-  it('takes everything of a run, and its objects', async () => {
+  it('deletes every row of a run, and its objects', async () => {
     const { body } = await fixture.request(200, 'POST /agent/runs', {
       token: fixture.member.token,
       headers: { 'Idempotency-Key': 'once' },
@@ -312,7 +312,7 @@ describe('RETENTION_RUNS', () => {
     expect(again.body.run_id).not.toBe(id);
   });
 
-  it('has only those folders looked into that hold something', async () => {
+  it('lists only folders that contain objects', async () => {
     const artifacts = new ArtifactBuilder(fixture.database, { objects: store });
     const [empty, reported, shown, given, pointing] = await Promise.all([
       build('SUCCEEDED'),
@@ -342,7 +342,7 @@ describe('RETENTION_RUNS', () => {
     );
   });
 
-  it('takes the runs of all owners, many with the same time, from several processes at once', async () => {
+  it('deletes the runs of all owners, also with equal times, from concurrent processes', async () => {
     await fixture.database.query(
       `INSERT INTO runs (id, owner_user_uid, slot_key, pool, state, title, prompt, source, execution_location, mode, interactive,
                          creator_type, creator_uid, executor_type, executor_uid, config, queued_at, created_at, updated_at)

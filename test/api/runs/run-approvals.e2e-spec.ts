@@ -43,8 +43,8 @@ const commandVersion = async (executionId: string | null) =>
     )[0]?.command_version,
   );
 
-describe('the questions of a run', () => {
-  it('are listed with what the agent wants and how long it waits', async () => {
+describe('listRunApprovals', () => {
+  it('returns the requested action and the expiry of each request', async () => {
     const { id, approvalIds } = await block();
     const [approval, ...others] = await approvals(id);
     expect(others).toEqual([]);
@@ -66,11 +66,11 @@ describe('the questions of a run', () => {
     );
   });
 
-  it('are none where nobody asked', async () => {
+  it('returns an empty list without a request', async () => {
     expect(await approvals((await fixture.runs.build({ by: fixture.member, team: fixture.team })).id)).toEqual([]);
   });
 
-  it('are read by a viewer, not by strangers', async () => {
+  it('allows a viewer of the team, and rejects another team', async () => {
     const { id } = await block();
     expect(await approvals(id, fixture.viewer.token)).toHaveLength(1);
     expectProblem(
@@ -81,46 +81,43 @@ describe('the questions of a run', () => {
   });
 });
 
-describe('a decision', () => {
+describe('decideRunApproval', () => {
   it.each([
     ['allow', 'allowed'],
     ['deny', 'denied'],
-  ] as const)(
-    '%s: the run continues, its runner is informed, and everybody can read who said so',
-    async (decision, state) => {
-      const { id, approvalIds, executionId } = await block();
-      const before = await commandVersion(executionId);
-      const { body } = await decide(200, id, approvalIds[0], { decision, note: 'Only on Fridays. 😀' });
-      expect(body).toMatchObject({
+  ] as const)('%s continues the run, notifies its runner, and stores who decided', async (decision, state) => {
+    const { id, approvalIds, executionId } = await block();
+    const before = await commandVersion(executionId);
+    const { body } = await decide(200, id, approvalIds[0], { decision, note: 'Only on Fridays. 😀' });
+    expect(body).toMatchObject({
+      approval_id: approvalIds[0],
+      state,
+      decided_via: 'user',
+      decided_by: { type: 'user', uid: fixture.member.uid, display_name: 'Mia Member' },
+      note: 'Only on Fridays. 😀',
+      decided_at: expect.any(String),
+    });
+    expect(await approvals(id)).toEqual([body]);
+    expect((await get(id)).state).toBe('INPROGRESS');
+    expect(await commandVersion(executionId)).toBe(before + 1);
+    expect(await lastEvent(id)).toMatchObject({
+      event_type: 'permission_decided',
+      payload: {
         approval_id: approvalIds[0],
-        state,
-        decided_via: 'user',
-        decided_by: { type: 'user', uid: fixture.member.uid, display_name: 'Mia Member' },
+        decision,
+        by: 'user',
         note: 'Only on Fridays. 😀',
-        decided_at: expect.any(String),
-      });
-      expect(await approvals(id)).toEqual([body]);
-      expect((await get(id)).state).toBe('INPROGRESS');
-      expect(await commandVersion(executionId)).toBe(before + 1);
-      expect(await lastEvent(id)).toMatchObject({
-        event_type: 'permission_decided',
-        payload: {
-          approval_id: approvalIds[0],
-          decision,
-          by: 'user',
-          note: 'Only on Fridays. 😀',
-          principal: { type: 'user', uid: fixture.member.uid },
-        },
-      });
-    },
-  );
+        principal: { type: 'user', uid: fixture.member.uid },
+      },
+    });
+  });
 
-  it('without a note says none', async () => {
+  it('stores no note without one', async () => {
     const { id, approvalIds } = await block();
     expect((await decide(200, id, approvalIds[0], { decision: 'deny' })).body).not.toHaveProperty('note');
   });
 
-  it('of one of two questions leaves the run waiting for the other', async () => {
+  it('keeps the run BLOCKED while another request is pending', async () => {
     const { id, approvalIds } = await block({ approvals: 2 });
     await decide(200, id, approvalIds[0], { decision: 'allow' });
     expect((await get(id)).state).toBe('BLOCKED');
@@ -129,7 +126,7 @@ describe('a decision', () => {
     expect((await get(id)).state).toBe('INPROGRESS');
   });
 
-  it('comes once: 409 that says how it was decided', async () => {
+  it('rejects a second decision with 409 and the first decision', async () => {
     const { id, approvalIds } = await block();
     await decide(200, id, approvalIds[0], { decision: 'deny' });
     const answer = await decide(409, id, approvalIds[0], { decision: 'allow' });
@@ -138,7 +135,7 @@ describe('a decision', () => {
     expect((await approvals(id))[0].state).toBe('denied');
   });
 
-  it('of twenty at once one counts', async () => {
+  it('accepts one of twenty concurrent decisions', async () => {
     const { id, approvalIds } = await block();
     const answers = await sendConcurrently(fixture.api, lockOfRun(id), () =>
       Array.from({ length: 20 }, (_, index) =>
@@ -153,7 +150,7 @@ describe('a decision', () => {
     expect((await approvals(id))[0].state).toBe(winner?.body.state);
   });
 
-  it('comes too late when the run was cancelled: 409, and the agent is allowed nothing', async () => {
+  it('rejects a decision for a cancelled run with 409, and does not allow the action', async () => {
     const { id, approvalIds, executionId } = await block();
     await fixture.request(200, `POST /agent/runs/${id}/cancel`, { token: fixture.member.token });
     const reported = await commandVersion(executionId);
@@ -165,8 +162,8 @@ describe('a decision', () => {
   });
 });
 
-describe('when nobody answers', () => {
-  it('the question is denied when its time is over, and not before', async () => {
+describe('a permission request without a decision', () => {
+  it('is denied when it expires, and not before', async () => {
     const { id, approvalIds } = await block();
     const sweep = fixture.api.app.get(SweepExecutions, { strict: false });
     await fixture.api.advanceClock(fixture.api.settings.approvalTimeout - 60_000);
@@ -186,8 +183,8 @@ describe('when nobody answers', () => {
   });
 });
 
-describe('from the agent to the person and back', () => {
-  it('the runner asks, the run is BLOCKED, and the answer reaches the runner', async () => {
+describe('a permission request of a runner', () => {
+  it('sets the run to BLOCKED, and its decision reaches the runner', async () => {
     const { body } = await fixture.request(200, 'POST /agent/runs', {
       token: fixture.member.token,
       body: { prompt: 'Deploy.', interactive: true },
@@ -220,7 +217,7 @@ describe('from the agent to the person and back', () => {
     expect((await get(body.run_id)).state).toBe('SUCCEEDED');
   });
 
-  it('a question that is still open when the turn ends is withdrawn', async () => {
+  it('is withdrawn when the turn ends before a decision', async () => {
     const { body } = await fixture.request(200, 'POST /agent/runs', {
       token: fixture.member.token,
       body: { prompt: 'Deploy.', interactive: true },
@@ -237,7 +234,7 @@ describe('from the agent to the person and back', () => {
   });
 });
 
-describe('bad input', () => {
+describe('invalid input', () => {
   it.each<[unknown, string, string]>([
     [{}, '/decision', 'is required'],
     [{ decision: 'maybe' }, '/decision', 'must be one of allow, allow_always, deny'],
@@ -245,13 +242,13 @@ describe('bad input', () => {
     [{ decision: 'allow', note: 'a\0' }, '/note', 'must not contain NUL characters or lone surrogates'],
     [{ decision: 'allow', note: 'n'.repeat(4097) }, '/note', 'must not exceed 4096 characters'],
     [{ decision: 'allow', reason: 'x' }, '/reason', 'is not a known field'],
-  ])('400 (case %#), and the question stays open', async (body, pointer, detail) => {
+  ])('is rejected with 400 (case %#), and the request stays pending', async (body, pointer, detail) => {
     const { id, approvalIds } = await block();
     expectProblem(fixture.api, await decide(400, id, approvalIds[0], body), 'invalid_request', [{ pointer, detail }]);
     expect((await approvals(id))[0].state).toBe('pending');
   });
 
-  it('too large: 413; another media type: 415', async () => {
+  it('is rejected with 413 when it is too large, and with 415 for another type', async () => {
     const { id, approvalIds } = await block();
     expectProblem(
       fixture.api,
@@ -266,7 +263,7 @@ describe('bad input', () => {
     expectProblem(fixture.api, answer, 'unsupported_media_type');
   });
 
-  it('unknown questions and runs: 404; blank ids: 400', async () => {
+  it('rejects unknown requests and runs with 404, and blank ids with 400', async () => {
     const { id, approvalIds } = await block();
     const other = await block();
     const allow = { decision: 'allow' };
@@ -280,8 +277,8 @@ describe('bad input', () => {
   });
 });
 
-describe('who may decide', () => {
-  it('not a viewer, not another team: 403; the owner of a personal run, whatever the role', async () => {
+describe('authorization to decide', () => {
+  it('rejects a viewer and another team with 403, and allows the owner of a personal run', async () => {
     const { id, approvalIds } = await block();
     for (const { token } of [fixture.viewer, fixture.stranger])
       expectProblem(fixture.api, await decide(403, id, approvalIds[0], { decision: 'allow' }, token), 'not_authorized');

@@ -57,7 +57,7 @@ const sawText = (text: string) => (client: LiveClient) =>
   client.of('conversation').some(({ data }) => JSON.stringify(data).includes(text));
 
 describe('a live run', () => {
-  it('says what it waits for while it is queued, and when that changes', async () => {
+  it('sends the reason why it is queued, and its changes', async () => {
     const { body } = await fixture.request(200, 'POST /agent/runs', {
       token: fixture.member.token,
       body: { prompt: 'Say hello.', config: { worker_host: 'build-7' } },
@@ -78,7 +78,7 @@ describe('a live run', () => {
     ]);
   });
 
-  it('is reported from its creation to its end: state, timeline and conversation', async () => {
+  it('is streamed from its creation to its end: state, timeline and conversation', async () => {
     const runId = await createRun();
     const client = await watch(runId);
     expect(client.response.headers.get('content-type')).toBe('text/event-stream; charset=utf-8');
@@ -109,7 +109,7 @@ describe('a live run', () => {
     });
   });
 
-  it('tells only the messages that changed', async () => {
+  it('sends only messages that changed', async () => {
     const runId = await createRun();
     const runner = await TestRunner.take(fixture.api, runId);
     await runner.startAgent();
@@ -128,7 +128,7 @@ describe('a live run', () => {
     await runner.finish();
   });
 
-  it('shows delegated work in the step below', async () => {
+  it('sends the work of sub-agents as nested steps', async () => {
     const runId = await createRun();
     const client = await watch(runId);
     const runner = await TestRunner.take(fixture.api, runId);
@@ -143,7 +143,7 @@ describe('a live run', () => {
     await expectToMatch(runId, client.events);
   });
 
-  it('says now and then that the stream is there', async () => {
+  it('sends comments to keep the stream open', async () => {
     const client = await watch(await createRun());
     await client.until(({ beats }) => beats >= 2);
     expect(client.events.map(({ event }) => event)).toEqual(['state', 'timeline']);
@@ -151,31 +151,28 @@ describe('a live run', () => {
 });
 
 describe('resuming', () => {
-  it.each(['header', 'parameter'])(
-    'continues at another process, by %s: nothing lost, no timeline entry twice',
-    async (by) => {
-      const runId = await createRun();
-      const runner = await TestRunner.take(fixture.api, runId);
-      const first = await watch(runId);
-      await runner.startAgent();
-      await runner.report(started, says('m1', 'Hel'));
-      await first.until(sawText('Hel'));
-      await first.leave();
-      await runner.report(says('m1', 'lo.'), calls('c1', { title: 'ls' }), ended);
-      const lastEventId = first.lastId;
-      const second = await watch(runId, {
-        at: other,
-        ...(by === 'header' ? { lastEventId } : { query: `last_event_id=${encodeURIComponent(lastEventId)}` }),
-      });
-      await runner.finish();
-      await second.closed;
-      // The set-up was reported before and has not changed since.
-      expect(second.of('conversation').map(({ data }) => data.path)).not.toContainEqual([0]);
-      await expectToMatch(runId, [...first.events, ...second.events]);
-    },
-  );
+  it.each(['header', 'parameter'])('continues at another process by %s without loss or duplicates', async (by) => {
+    const runId = await createRun();
+    const runner = await TestRunner.take(fixture.api, runId);
+    const first = await watch(runId);
+    await runner.startAgent();
+    await runner.report(started, says('m1', 'Hel'));
+    await first.until(sawText('Hel'));
+    await first.leave();
+    await runner.report(says('m1', 'lo.'), calls('c1', { title: 'ls' }), ended);
+    const lastEventId = first.lastId;
+    const second = await watch(runId, {
+      at: other,
+      ...(by === 'header' ? { lastEventId } : { query: `last_event_id=${encodeURIComponent(lastEventId)}` }),
+    });
+    await runner.finish();
+    await second.closed;
+    // The set-up was reported before and has not changed since.
+    expect(second.of('conversation').map(({ data }) => data.path)).not.toContainEqual([0]);
+    await expectToMatch(runId, [...first.events, ...second.events]);
+  });
 
-  it('works from every single event', async () => {
+  it('works from every event', async () => {
     const { id } = await fixture.runs.build({ by: fixture.member, team: fixture.team, state: 'SUCCEEDED' });
     const whole = await watch(id);
     await whole.closed;
@@ -199,7 +196,7 @@ describe('resuming', () => {
     ['nonsense', 'nonsense'],
     ['a number', '12'],
     ['a forged one', 'WzEsMV0.AAAAAAAAAAAAAAAAAAAAAA'],
-  ])('refuses an id that is %s', async (_name, lastEventId) => {
+  ])('rejects an id that is %s', async (_name, lastEventId) => {
     const runId = await createRun();
     const { body } = await fixture.request(400, `GET /agent/runs/${runId}/events`, {
       token: fixture.member.token,
@@ -208,7 +205,7 @@ describe('resuming', () => {
     expect(body.errors).toEqual([{ pointer: '/Last-Event-ID', detail: 'is not the id of an event of this run' }]);
   });
 
-  it('refuses the id of another run', async () => {
+  it('rejects the id of another run', async () => {
     const client = await (await watch(await createRun())).until(({ events }) => events.length > 1);
     const { body } = await fixture.request(
       400,
@@ -219,8 +216,8 @@ describe('resuming', () => {
   });
 });
 
-describe('who may watch', () => {
-  it('a viewer of the team may; strangers, nobody and unknown runs get the usual answers', async () => {
+describe('authorization to stream', () => {
+  it('allows a viewer of the team, and rejects others and unknown runs like getRun', async () => {
     const runId = await createRun();
     const viewing = await LiveClient.watch(fixture.api, runId, { token: fixture.viewer.token });
     open.add(viewing);
@@ -231,7 +228,7 @@ describe('who may watch', () => {
     await fixture.request(400, `GET /agent/runs/${runId}/events?cursor=1`, { token: fixture.member.token });
   });
 
-  it('ends the stream of a token that is revoked, and of a member who left', async () => {
+  it('ends the stream when the token is revoked or the member leaves the team', async () => {
     const runId = await createRun();
     const token = await fixture.api.identities.token(fixture.member);
     const leaver = await fixture.api.identities.user({ [fixture.team]: 'member' });
@@ -252,8 +249,8 @@ describe('who may watch', () => {
   });
 });
 
-describe('many streams', () => {
-  it('on one run cost what one costs', async () => {
+describe('concurrent streams', () => {
+  it('of one run need as many queries as one stream', async () => {
     const runId = await createRun();
     const runner = await TestRunner.take(fixture.api, runId);
     await runner.startAgent();
@@ -294,8 +291,8 @@ describe('many streams', () => {
   });
 });
 
-describe('the other end', () => {
-  it('that takes nothing is let go, and can resume', async () => {
+describe('a client of the stream', () => {
+  it('that does not read is disconnected, and can resume', async () => {
     const runId = await createRun();
     const runner = await TestRunner.take(fixture.api, runId);
     await runner.startAgent();
@@ -330,7 +327,7 @@ describe('the other end', () => {
     await expectToMatch(runId, events);
   });
 
-  it('hears at once when the process goes down, without an end: it is to come again', async () => {
+  it('is disconnected without an end event when the process stops', async () => {
     const third = await startTestApi({ database: fixture.database, settings: QUICK });
     const runId = await createRun();
     const client = await (await watch(runId, { at: third })).until(({ events }) => events.length > 1);
@@ -344,7 +341,7 @@ describe('the other end', () => {
     expect(again.of('timeline')).toEqual([]);
   });
 
-  it('hears when the run is deleted', async () => {
+  it('receives an end event when the run is deleted', async () => {
     const { id } = await fixture.runs.build({ by: fixture.member, team: fixture.team });
     const client = await (await watch(id)).until(({ events }) => events.length > 0);
     await fixture.database.query('DELETE FROM headrace.runs WHERE id = $1', [id]);

@@ -57,7 +57,7 @@ const read = async (runId: string): Promise<TestResponse['body']> =>
 describe('a run with a skill', () => {
   const FILLED = 'Greet Ada and Mary Shelley, not $7.\n\n> Ada "Mary Shelley"';
 
-  it('has its instructions with the prompt as arguments behind the base prompt, its name, and what it was', async () => {
+  it('has the instructions with the prompt as arguments after the base prompt, and its name', async () => {
     const item = await read(await create({ skill: 'acme/app:greet', config: { base_prompt: 'Be kind.' } }));
     expect(item.agent_config).toEqual({
       harness: { type: 'oz' },
@@ -71,14 +71,14 @@ describe('a run with a skill', () => {
     expect(item.prompt).toBe('Ada "Mary Shelley"');
   });
 
-  it('gives the agent both, instructions first', async () => {
+  it('sends instructions and prompt to the agent, instructions first', async () => {
     const runId = await create({ config: { skill_spec: GREET, name: 'mine' } });
     expect((await read(runId)).agent_config.name).toBe('mine');
     const { assignment } = await TestRunner.take(fixture.api, runId);
     expect(assignment).toMatchObject({ base_prompt: FILLED, prompt: 'Ada "Mary Shelley"' });
   });
 
-  it('that continues a conversation has its skill sent, though the agent is there already', async () => {
+  it('that continues a conversation sends its skill to the agent', async () => {
     const { id, conversationId } = await fixture.runs.build({
       by: fixture.member,
       team: fixture.team,
@@ -92,13 +92,13 @@ describe('a run with a skill', () => {
     });
   });
 
-  it('that ships with the product says its id', async () => {
+  it('with a built-in skill returns its id', async () => {
     const item = await read(await create({ skill: 'bundled' }));
     expect(item.agent_skill).toEqual({ name: 'tidy', description: 'Does tidy.', bundled_skill_id: 'tidy' });
     expect(item.agent_config).toMatchObject({ base_prompt: 'Tidy up.', skill_spec: 'headrace/bundled:tidy/SKILL.md' });
   });
 
-  it('may have several, in their order, each once', async () => {
+  it('has several skills in order, each once', async () => {
     const item = await read(await create({ config: { skills: ['acme/app:lint', 'acme/app:greet', LINT] } }));
     expect(item.agent_config).toEqual({
       harness: { type: 'oz' },
@@ -111,7 +111,7 @@ describe('a run with a skill', () => {
     expect(item.agent_skill.full_path).toBe(LINT);
   });
 
-  it('keeps the skill as it was', async () => {
+  it('keeps the content of the skill at its creation', async () => {
     const runId = await create({ skill: 'acme/app:lint' });
     const before = await read(runId);
     asked.length = 0;
@@ -120,13 +120,13 @@ describe('a run with a skill', () => {
     expect(asked).toEqual([]);
   });
 
-  it('asks the database nothing more', async () => {
+  it('needs no additional query', async () => {
     expect(await statementsDuring(fixture.api, () => create({ skill: 'acme/app:lint' }))).toEqual([
       'runs.create-group',
     ]);
   });
 
-  it('is found by its full spec, by a short one and by the one that was asked for; by `agent` it is sorted', async () => {
+  it('is found by the full, the short and the requested spec, and sorted by `agent`', async () => {
     const team = await createTeam(fixture);
     const make = async (skill: string): Promise<string> =>
       (
@@ -166,7 +166,7 @@ describe('a run with a skill', () => {
   });
 });
 
-describe('a skill that a run cannot have', () => {
+describe('a skill that cannot be resolved', () => {
   const REFUSALS: readonly (readonly [string, string, string])[] = [
     ['fits several', 'acme/app:review', `fits several skills, of which one must be named in full: ${TWO.join(', ')}`],
     [
@@ -187,7 +187,7 @@ describe('a skill that a run cannot have', () => {
     ],
   ];
 
-  it.each(REFUSALS)('because it %s: 400 that names the field', async (_why, spec, detail) => {
+  it.each(REFUSALS)('because it %s is rejected with 400 and the field', async (_why, spec, detail) => {
     for (const [body, pointer] of [
       [{ skill: spec, config: { skill_spec: GREET } }, '/skill'],
       [{ config: { skill_spec: spec } }, '/config/skill_spec'],
@@ -199,7 +199,7 @@ describe('a skill that a run cannot have', () => {
     }
   });
 
-  it('shows all that are wrong', async () => {
+  it('is reported with all other invalid skills', async () => {
     const answer = await post(400, {
       config: { skills: ['acme/app:nothing', GREET, 'acme/app:review', 'acme/slow:x'] },
     });
@@ -209,7 +209,7 @@ describe('a skill that a run cannot have', () => {
     ]);
   });
 
-  it('because its repository does not answer: 503, to be tried again', async () => {
+  it('because its repository does not respond is rejected with a retryable 503', async () => {
     const answer = await post(503, { skill: 'acme/slow:x' });
     const detail = 'names a skill whose repository cannot be read: acme/slow did not answer in time';
     expect(answer.body).toMatchObject({
@@ -221,7 +221,7 @@ describe('a skill that a run cannot have', () => {
     expect(answer.headers.get('retry-after')).toBe('10');
   });
 
-  it('because there would be too much of it: 413', async () => {
+  it('because it is too large is rejected with 413', async () => {
     const detail =
       'must leave the configuration at most 524288 bytes as JSON, with the instructions of the skills and their arguments';
     const prompt = 'x'.repeat(900_000);
@@ -232,7 +232,7 @@ describe('a skill that a run cannot have', () => {
     expectProblem(fixture.api, await post(413, some), 'payload_too_large', [{ pointer: '/skill', detail }]);
   });
 
-  it('that an identity brings is named', async () => {
+  it('of an agent identity is named', async () => {
     const { body: identity } = await fixture.request(201, 'POST /agent/identities', {
       token: admin.token,
       body: { name: 'reviewer', skills: ['acme/app:review'] },
@@ -245,8 +245,8 @@ describe('a skill that a run cannot have', () => {
   });
 });
 
-describe('the same request again', () => {
-  it('with an idempotency key does not look for the skill again', async () => {
+describe('a repeated request', () => {
+  it('with an idempotency key does not resolve the skill again', async () => {
     const headers = { 'Idempotency-Key': 'skilled' };
     const { body: first } = await post(200, { skill: 'acme/app:lint' }, headers);
     expect(asked).toEqual(['acme/app:lint']);
@@ -256,7 +256,7 @@ describe('the same request again', () => {
     expectProblem(fixture.api, await post(422, { skill: 'acme/app:greet' }, headers), 'idempotency_key_reused');
   });
 
-  it('by the service itself does not either, and arguments may be something else than the prompt', async () => {
+  it('of the service does not resolve the skill again, and may have arguments other than the prompt', async () => {
     const { uid } = fixture.member;
     const caller: Caller = {
       permission: 'runs:write',
@@ -286,8 +286,8 @@ describe('the same request again', () => {
   });
 });
 
-describe('when skills last ran', () => {
-  it('covers the runs that the caller may see, in one round trip', async () => {
+describe('the last run of skills', () => {
+  it('includes the runs that the caller may read, in one round trip', async () => {
     const team = await createTeam(fixture);
     const at = (hour: number): Date => new Date(Date.UTC(2026, 0, 1, hour));
     const caller: Caller = {

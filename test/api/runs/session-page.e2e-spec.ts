@@ -9,7 +9,7 @@ beforeAll(async () => {
 afterAll(() => api.close());
 
 describe('the session page', () => {
-  it('is the same for every run, and holds nothing that would need a token', async () => {
+  it('is the same for every run, and contains no data', async () => {
     const { headers, text } = await api.atOrigin(200, `GET /runs/${UNKNOWN_RUN_ID}`);
     expect(headers.get('content-type')).toBe('text/html; charset=utf-8');
     expect(text).not.toContain(UNKNOWN_RUN_ID);
@@ -17,7 +17,7 @@ describe('the session page', () => {
     await api.atOrigin(404, 'GET /runs/not-a-run');
   });
 
-  it('takes scripts, styles and data from this service only, and nothing inline', async () => {
+  it('loads scripts, styles and data from this service only, and nothing inline', async () => {
     const { headers, text } = await api.atOrigin(200, `GET /runs/${UNKNOWN_RUN_ID}`);
     const policy = headers.get('content-security-policy') ?? '';
     expect(policy.split('; ')).toEqual(
@@ -47,7 +47,7 @@ describe('the session page', () => {
       await api.atOrigin(404, `GET /runs/assets/${name}`);
   });
 
-  it('makes no markup of what agents say', async () => {
+  it('does not render messages of agents as markup', async () => {
     const { text } = await api.atOrigin(200, 'GET /runs/assets/session.js');
     expect(text).not.toMatch(/innerHTML|outerHTML|insertAdjacentHTML|document\.write|createContextualFragment|eval\(/);
   });

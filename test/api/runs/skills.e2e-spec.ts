@@ -76,7 +76,7 @@ describe('a skill of a repository', () => {
     },
   );
 
-  it('is found without an environment among those of the caller, and in public repositories', async () => {
+  it('is found in environments of the caller and in public repositories when the run has no environment', async () => {
     expect((await read(await create({ skill: 'review' }))).agent_skill.full_path).toBe(REVIEW);
     const item = await read(
       await create({ skill: 'acme/tools:docs/howto/SKILL.md' }, fixture.stranger),
@@ -90,7 +90,7 @@ describe('a skill of a repository', () => {
     expect(item.agent_config.base_prompt).toBe('# How\n\nFollow the guide.');
   });
 
-  it('of an environment that is somebody else’s is not', async () => {
+  it('of an environment that the caller may not use is not found', async () => {
     const full = 'own/kit:.warp/skills/sharpen/SKILL.md';
     const own = await create({ team: false, skill: 'sharpen', config: { environment_id: kit } });
     expect((await read(own)).agent_skill.full_path).toBe(full);
@@ -99,7 +99,7 @@ describe('a skill of a repository', () => {
     expect(problem.detail).not.toContain('own/kit');
   });
 
-  it('is executed as it was when the run was created', async () => {
+  it('is executed with its content at the creation of the run', async () => {
     const before = await create({ skill: 'acme/tools:review' });
     tools.commit({ '.agents/skills/review/SKILL.md': skill('review', 'Review again.') });
     const after = await create({ skill: 'acme/tools:review' });
@@ -109,7 +109,7 @@ describe('a skill of a repository', () => {
     expect(assignment).toMatchObject({ base_prompt: FILLED, prompt: 'src "the house rules"' });
   });
 
-  it('that is gone meanwhile does not matter to a request that is repeated', async () => {
+  it('that was deleted does not fail a repeated request', async () => {
     const headers = { 'Idempotency-Key': 'gone' };
     tools.commit({ '.agents/skills/passing/SKILL.md': skill('passing', 'Pass.') });
     const { body: first } = await post(200, { skill: 'acme/tools:passing' }, fixture.member, headers);
@@ -131,14 +131,14 @@ describe('a skill of a repository', () => {
   });
 });
 
-describe('what cannot be resolved', () => {
+describe('a skill that cannot be resolved', () => {
   it.each([
     ['acme/tools:deploy', /^fits several skills, /, DEPLOYS],
     ['acme/tools:reviw', /^names no skill that exists and that you may use; perhaps one of these is meant: /, [REVIEW]],
     ['acme/tools:broken', /^names a skill that cannot be used: /, []],
     ['acme/nothing:review', /^names a skill whose repository cannot be read: /, []],
     ['acme/tools:../../own/kit.git:x', /^names no skill/, []],
-  ])('%s: 400', async (spec, detail, candidates) => {
+  ])('is rejected with 400: %s', async (spec, detail, candidates) => {
     const answer = await post(400, { config: { skill_spec: spec } });
     const [issue] = answer.body.errors;
     expectProblem(fixture.api, answer, 'invalid_request', [{ pointer: '/config/skill_spec', detail: issue.detail }]);
@@ -148,7 +148,7 @@ describe('what cannot be resolved', () => {
   });
 });
 
-it('a skill that is known already costs the database little', async () => {
+it('a cached skill needs few queries', async () => {
   const warm = await ApiFixture.start({
     database: fixture.database,
     settings: { githubUrl: github, gitLocalRoots: [github] },

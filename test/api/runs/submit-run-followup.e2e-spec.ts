@@ -77,25 +77,33 @@ describe('a follow-up', () => {
     });
   });
 
-  it.each(ROUTES)('without a message to %o: only where a saved conversation continues (%s)', async (shape, outcome) => {
-    for (const body of [{}, { message: '' }, { message: ' \n' }]) {
-      const { id } = await build(shape);
-      const before = await stateOf(id);
-      if (outcome === 'handoff_execution') {
-        expect((await followUp(200, id, body)).body.outcome).toBe('handoff_execution');
-        continue;
+  it.each(ROUTES)(
+    'without a message to %o is accepted only to continue a stored conversation (%s)',
+    async (shape, outcome) => {
+      for (const body of [{}, { message: '' }, { message: ' \n' }]) {
+        const { id } = await build(shape);
+        const before = await stateOf(id);
+        if (outcome === 'handoff_execution') {
+          expect((await followUp(200, id, body)).body.outcome).toBe('handoff_execution');
+          continue;
+        }
+        const answer = await followUp(400, id, body);
+        const errors =
+          outcome === null
+            ? undefined
+            : [
+                {
+                  pointer: '/message',
+                  detail: 'must not be empty unless the run continues from its saved conversation',
+                },
+              ];
+        expectProblem(fixture.api, answer, 'invalid_request', errors);
+        expect(await stateOf(id)).toBe(before);
       }
-      const answer = await followUp(400, id, body);
-      const errors =
-        outcome === null
-          ? undefined
-          : [{ pointer: '/message', detail: 'must not be empty unless the run continues from its saved conversation' }];
-      expectProblem(fixture.api, answer, 'invalid_request', errors);
-      expect(await stateOf(id)).toBe(before);
-    }
-  });
+    },
+  );
 
-  it('to a run of any kind', async () => {
+  it('is accepted for a run of any kind', async () => {
     for (const kind of ['self_hosted', 'local', 'github_action'] as const) {
       expect(
         (await followUp(200, (await build({ kind, state: 'INPROGRESS' })).id, { message: 'x' })).body.outcome,
@@ -103,7 +111,7 @@ describe('a follow-up', () => {
     }
   });
 
-  it('clears what an earlier execution failed with', async () => {
+  it('clears the error of an earlier execution', async () => {
     const { id } = await build({ state: 'ERROR', conversation: true });
     await followUp(200, id, { message: 'Again.' });
     const { body } = await fixture.request(200, `GET /agent/runs/${id}`, { token: fixture.member.token });
@@ -112,8 +120,8 @@ describe('a follow-up', () => {
   });
 });
 
-describe('what waits when the run is cancelled', () => {
-  it('is cancelled with it: a later follow-up does not bring it back', async () => {
+describe('a pending follow-up of a cancelled run', () => {
+  it('is dropped, and not delivered with a later follow-up', async () => {
     const { id } = await build({ state: 'INPROGRESS' });
     await followUp(200, id, { message: 'Never mind.' });
     await fixture.request(200, `POST /agent/runs/${id}/cancel`, { token: fixture.member.token });
@@ -122,8 +130,8 @@ describe('what waits when the run is cancelled', () => {
   });
 });
 
-describe('several at once', () => {
-  it('to an ended run: one continues it, the others wait with it, in some order and all of them', async () => {
+describe('concurrent follow-ups', () => {
+  it('to an ended run are all accepted, and the first continues it', async () => {
     const { id } = await build({ state: 'SUCCEEDED' });
     const answers = await sendConcurrently(fixture.api, lockOfRun(id), () =>
       Array.from({ length: 20 }, (_, index) =>
@@ -142,7 +150,7 @@ describe('several at once', () => {
     expect(fixture.api.log.errors).toEqual([]);
   });
 
-  it('a hundred may wait; the next one is asked to come back later', async () => {
+  it('are limited to a hundred pending ones, and the next is rejected with Retry-After', async () => {
     const { id } = await build({ state: 'INPROGRESS' });
     await fixture.database.query(
       `INSERT INTO run_followups (id, run_id, message, outcome, author_type, author_uid, created_at)
@@ -169,13 +177,13 @@ describe('several at once', () => {
   });
 });
 
-describe('bad input', () => {
+describe('invalid input', () => {
   let id: string;
   beforeAll(async () => {
     ({ id } = await build({ state: 'SUCCEEDED' }));
   });
 
-  it('no body at all: 400, although an empty message would do', async () => {
+  it('no body is rejected with 400, although an empty message is valid', async () => {
     expectProblem(
       fixture.api,
       await fixture.request(400, `POST /agent/runs/${id}/followups`, { token: fixture.member.token }),
@@ -192,12 +200,12 @@ describe('bad input', () => {
     [{ message: 'x', mode: 'fast' }, '/mode', 'must be one of normal, plan, orchestrate'],
     [{ message: 'x', prompt: 'x' }, '/prompt', 'is not a known field'],
     [[], '', 'must be an object'],
-  ])('400 (case %#)', async (body, pointer, detail) => {
+  ])('is rejected with 400 (case %#)', async (body, pointer, detail) => {
     expectProblem(fixture.api, await followUp(400, id, body), 'invalid_request', [{ pointer, detail }]);
     expect(await stateOf(id)).toBe('SUCCEEDED');
   });
 
-  it('over 2 MB: 413; another media type: 415', async () => {
+  it('over 2 MB is rejected with 413, and another media type with 415', async () => {
     expectProblem(fixture.api, await followUp(413, id, { message: 'x'.repeat(2_097_152) }), 'payload_too_large');
     const answer = await fixture.request(415, `POST /agent/runs/${id}/followups`, {
       token: fixture.member.token,
@@ -207,7 +215,7 @@ describe('bad input', () => {
     expectProblem(fixture.api, answer, 'unsupported_media_type');
   });
 
-  it('a message of 1 MiB is taken; one byte more is a 413', async () => {
+  it('a message of 1 MiB is accepted, and one byte more is rejected with 413', async () => {
     const { id: other } = await build({ state: 'SUCCEEDED' });
     const message = `${'é'.repeat(524_287)}xy`;
     const errors = [{ pointer: '/message', detail: 'must not exceed 1048576 bytes in UTF-8' }];
@@ -216,8 +224,8 @@ describe('bad input', () => {
   });
 });
 
-describe('who may', () => {
-  it('a member, a service account of the team, the owner of a personal run', async () => {
+describe('authorization to follow up', () => {
+  it('allows a member, a service account of the team, and the owner of a personal run', async () => {
     const bot = await fixture.api.identities.serviceAccount(fixture.team);
     await followUp(200, (await build({ state: 'SUCCEEDED' })).id, { message: 'x' }, bot.token);
     await followUp(
@@ -228,14 +236,14 @@ describe('who may', () => {
     );
   });
 
-  it('not a viewer, not another team: 403', async () => {
+  it('rejects a viewer and another team with 403', async () => {
     const { id } = await build({ state: 'SUCCEEDED' });
     for (const { token } of [fixture.viewer, fixture.stranger])
       expectProblem(fixture.api, await followUp(403, id, { message: 'x' }, token), 'not_authorized');
     expect(await stateOf(id)).toBe('SUCCEEDED');
   });
 
-  it('unknown and malformed ids: 404; a blank one: 400', async () => {
+  it('rejects unknown and malformed ids with 404, and a blank one with 400', async () => {
     for (const id of [UNKNOWN_RUN_ID, 'nonsense'])
       expectProblem(fixture.api, await followUp(404, id, { message: 'x' }), 'resource_not_found');
     expectProblem(fixture.api, await followUp(400, '%20', { message: 'x' }), 'invalid_request');

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { FactoriesService } from '#domain/factories';
 import { newUid } from '#platform/kernel';
 import { startTestApi, type TestApi } from '#testing';
 import { ApiFixture } from '../../support/api-fixture.js';
@@ -13,9 +12,7 @@ let factoryUid: string;
 beforeAll(async () => {
   api = await startTestApi();
   fixture = await ApiFixture.over(api);
-  const made = await api.app.get(FactoriesService).create({ teamUid: fixture.team, name: 'factory' });
-  if (made.kind !== 'created') throw new Error(`The factory was not made: ${made.kind}.`);
-  factoryUid = made.factory.uid;
+  factoryUid = await fixture.createFactory();
 });
 afterAll(() => api.close());
 

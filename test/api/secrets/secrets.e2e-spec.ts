@@ -17,7 +17,7 @@ const LIMIT = 1000;
 let api: TestApi;
 let fixture: ApiFixture;
 
-/** Stands for a fixture that uses secrets. */
+/** A library that uses secrets. */
 class RecordingListener extends SecretChangeListener {
   readonly seen: string[] = [];
   refuses = '';
@@ -65,7 +65,7 @@ const countOf = async (team: string): Promise<{ counted: number; there: number }
 };
 
 describe('putSecret', () => {
-  it('200: makes it, then gives it another value under the next version', async () => {
+  it('creates a secret, then updates its value with the next version', async () => {
     const made = (await put('deploy.key_1', 'swordfish')).body;
     expect(made).toEqual({
       name: 'deploy.key_1',
@@ -120,7 +120,7 @@ describe('putSecret', () => {
     expect(await names(fixture.admin.token)).toContain(name);
   });
 
-  it('400 when something that uses it cannot use the value, and nothing has changed', async () => {
+  it('rejects a value that a user of the secret cannot use with 400, without a change', async () => {
     await put('picky', 'good');
     listener.refuses = 'picky';
     const answer = await put('picky', 'bad value', fixture.admin, 400);
@@ -131,7 +131,7 @@ describe('putSecret', () => {
     expect(await read(fixture.team, 'picky')).toEqual({ version: 1, value: 'good' });
   });
 
-  it('400 when no team is picked; 413 and 415', async () => {
+  it('rejects a request without a chosen team with 400, and invalid bodies with 413 and 415', async () => {
     const { token } = fixture.adminOfBoth;
     const nowhere = await put('a', 'x', fixture.adminOfBoth, 400);
     expect(nowhere.body.detail).toContain('X-Headrace-Team-Uid');
@@ -151,7 +151,7 @@ describe('the limit of a team', () => {
   };
   const lockOf = (team: string) => `SELECT 1 FROM headrace.managed_secret_counts WHERE team_uid = '${team}' FOR UPDATE`;
 
-  it('holds when many come at once: 403 limit_reached for those who are too many', async () => {
+  it('applies to concurrent requests: 403 limit_reached beyond it', async () => {
     const { team, admin } = await newTeam();
     await fill(team, LIMIT - 2);
     const answers = await sendConcurrently(api, lockOf(team), () =>
@@ -165,7 +165,7 @@ describe('the limit of a team', () => {
     expect(await countOf(team)).toEqual({ counted: LIMIT, there: LIMIT });
   });
 
-  it('does not keep those that are there from changing, and one that goes frees capacity', async () => {
+  it('does not prevent updates, and a deletion frees capacity', async () => {
     const { team, admin } = await newTeam();
     await fill(team, LIMIT);
     await put('s1', 'another', admin);
@@ -175,7 +175,7 @@ describe('the limit of a team', () => {
     expect(await countOf(team)).toEqual({ counted: LIMIT, there: LIMIT });
   });
 
-  it('counts one that several make at once as one', async () => {
+  it('counts a secret once that concurrent requests create', async () => {
     const { team, admin } = await newTeam();
     await put('first', 'x', admin);
     const answers = await sendConcurrently(api, lockOf(team), () =>
@@ -198,7 +198,7 @@ describe('the limit of a team', () => {
 });
 
 describe('listSecrets', () => {
-  it('200: names and dates by name, nothing else', async () => {
+  it('returns only names and dates, sorted by name', async () => {
     const { admin } = await newTeam();
     for (const name of ['beta', 'Alpha', 'alpha']) await put(name, 'swordfish', admin);
     const { body } = await api.request(200, 'GET /secrets', { token: admin.token });
@@ -207,14 +207,14 @@ describe('listSecrets', () => {
       expect(Object.keys(secret)).toEqual(['name', 'purpose', 'created_at', 'updated_at']);
   });
 
-  it('400 when no team is picked', async () => {
+  it('rejects a request without a chosen team with 400', async () => {
     await api.request(400, 'GET /secrets', { token: fixture.adminOfBoth.token });
     await api.request(200, 'GET /secrets', { token: fixture.adminOfBoth.token, headers: inTeam(fixture.team) });
   });
 });
 
 describe('deleteSecret', () => {
-  it('204, and then it is gone; 404 for what is not there or cannot be; 400 without a team or a name', async () => {
+  it('deletes with 204; 404 for unknown or invalid names; 400 without a team or a name', async () => {
     const { token } = fixture.admin;
     await put('short-lived', 'x');
     await api.request(204, 'DELETE /secrets/short-lived', { token });
@@ -225,7 +225,7 @@ describe('deleteSecret', () => {
     await api.request(400, 'DELETE /secrets/never', { token: fixture.adminOfBoth.token });
   });
 
-  it('409 while it is used, naming what uses it', async () => {
+  it('rejects a deletion with 409 and the users of the secret while it is used', async () => {
     await put('used', 'x');
     listener.user = 'used';
     const answer = await api.request(409, 'DELETE /secrets/used', { token: fixture.admin.token });
@@ -237,7 +237,7 @@ describe('deleteSecret', () => {
     await api.request(204, 'DELETE /secrets/used', { token: fixture.admin.token });
   });
 
-  it('waits for who is about to use it', async () => {
+  it('waits for a transaction that starts to use the secret', async () => {
     await put('wanted', 'x');
     let deleting = Promise.resolve({ status: 0 });
     await api.app.get(Database).transaction(async (tx) => {
@@ -252,8 +252,8 @@ describe('deleteSecret', () => {
   });
 });
 
-describe('who may do what', () => {
-  it.each(['member', 'viewer', 'bot'] as const)('%s may nothing', async (who) => {
+describe('authorization', () => {
+  it.each(['member', 'viewer', 'bot'] as const)('rejects every operation of a %s with 403', async (who) => {
     await put('team-s', 'x');
     const { token } = fixture[who];
     await api.request(403, 'GET /secrets', { token });
@@ -262,7 +262,7 @@ describe('who may do what', () => {
     expect((await read(fixture.team, 'team-s'))?.value).toBe('x');
   });
 
-  it('each team has its own', async () => {
+  it('separates the secrets of teams', async () => {
     await put('shared-name', 'ours');
     await put('shared-name', 'theirs', fixture.stranger);
     expect((await read(fixture.team, 'shared-name'))?.value).toBe('ours');
@@ -275,10 +275,10 @@ describe('who may do what', () => {
   });
 });
 
-describe('a value', () => {
+describe('the value of a secret', () => {
   const VALUE = 'sw0rdf1sh-in-the-clear';
 
-  it('is in no answer, no log line and no table, whatever happens to it', async () => {
+  it('is in no response, no log line and no table', async () => {
     api.log.clear();
     const { token } = fixture.admin;
     const answers = [
@@ -305,7 +305,7 @@ describe('a value', () => {
     expect(rows.map(({ row }) => row.includes(VALUE))).toEqual([false]);
   });
 
-  it('does not open in the place of another secret', async () => {
+  it('cannot be decrypted in the row of another secret', async () => {
     await put('one', 'x');
     await put('two', 'y');
     await api.database.query(

@@ -19,7 +19,7 @@ const putSecret = (name: string, value: string) =>
   fixture.request(200, `PUT /secrets/${name}`, { token: fixture.admin.token, body: { value } });
 
 describe('createWebhook', () => {
-  it('201: a token by default, returned only once', async () => {
+  it('returns a generated token only once by default', async () => {
     const factory = await fixture.createFactory();
     const body = await fixture.createWebhook({ name: 'deploys' }, factory);
     expect(body).toEqual({
@@ -44,7 +44,7 @@ describe('createWebhook', () => {
     expect(rate).toEqual({ head: 0 });
   });
 
-  it('keeps the secret sealed, and out of the log', async () => {
+  it('stores the secret encrypted, and does not log it', async () => {
     const { uid, secret } = await fixture.createWebhook();
     const rows = await fixture.database.query<{ text: string }>(
       `SELECT row_to_json(w)::text AS text FROM webhooks w WHERE uid = $1
@@ -56,7 +56,7 @@ describe('createWebhook', () => {
     expect(fixture.api.log.text).not.toContain(secret);
   });
 
-  it('url_token: the token is in the URL this once, then a placeholder', async () => {
+  it('returns the token of url_token in the URL only once, and a placeholder afterwards', async () => {
     const factory = await fixture.createFactory();
     const { uid, ingress_url: url, secret } = await fixture.createWebhook({ auth_mode: 'url_token' }, factory);
     expect(secret).toMatch(TOKEN);
@@ -68,7 +68,7 @@ describe('createWebhook', () => {
     expect(list).toEqual({ webhooks: [shown] });
   });
 
-  it('signature: the sender’s secret is taken, a generated one only for Standard Webhooks', async () => {
+  it('accepts the sender’s secret for signature, and generates one only for Standard Webhooks', async () => {
     const given = await fixture.createWebhook({
       auth_mode: 'signature',
       signature_scheme: 'github',
@@ -81,14 +81,14 @@ describe('createWebhook', () => {
     expect(made).toMatchObject({ enabled: true, secret: expect.stringMatching(/^whsec_[A-Za-z0-9+/]{43}=$/) });
   });
 
-  it('signature without the sender’s secret: disabled until it is supplied', async () => {
+  it('creates a webhook without the sender’s secret as disabled', async () => {
     const body = await fixture.createWebhook({ auth_mode: 'signature', signature_scheme: 'github' });
     expect(body).toMatchObject({ enabled: false, secret_missing: true });
     expect(body).not.toHaveProperty('secret');
     expect(body).not.toHaveProperty('secret_pending');
   });
 
-  it.each(['asana', 'notion'])('%s brings its secret: it is waited for', async (scheme) => {
+  it.each(['asana', 'notion'])('waits for the secret in the handshake of %s', async (scheme) => {
     const body = await fixture.createWebhook({ auth_mode: 'signature', signature_scheme: scheme });
     expect(body).toMatchObject({ enabled: true, secret_pending: true });
     expect(body).not.toHaveProperty('secret_missing');
@@ -103,7 +103,7 @@ describe('createWebhook', () => {
     expect(known).not.toHaveProperty('secret_pending');
   });
 
-  it('takes an existing managed secret, and never tells it', async () => {
+  it('uses an existing managed secret, and does not return it', async () => {
     await putSecret('shared', 'URL-safe_~.value');
     const body = await fixture.createWebhook(
       { auth_mode: 'url_token', secret_name: 'shared' },
@@ -114,7 +114,7 @@ describe('createWebhook', () => {
     expect(await fixture.webhooks.stored(body.uid)).toMatchObject({ secret: 'URL-safe_~.value', secretVersion: 1 });
   });
 
-  it('keeps the delivery id header in lower case, and may be disabled', async () => {
+  it('stores the delivery id header in lower case, and creates a disabled webhook', async () => {
     const body = await fixture.createWebhook({ delivery_id_header: 'X-Event-ID', enabled: false });
     expect(body).toMatchObject({ delivery_id_header: 'x-event-id', enabled: false });
     expect(await fixture.createWebhook({ delivery_id_header: null })).not.toHaveProperty('delivery_id_header');
@@ -165,7 +165,7 @@ describe('createWebhook', () => {
     expect(answer.text).not.toContain('mine');
   });
 
-  it('400: tells which scheme may have been meant, and everything that is wrong at once', async () => {
+  it('rejects with 400, a suggestion for the scheme, and all errors at once', async () => {
     const body = { name: 'x', auth_mode: 'signature', signature_scheme: 'githib', delivery_id_header: 'cookie' };
     const answer = await fixture.request(400, `POST ${webhooksOf(fixture.factory)}`, {
       token: fixture.admin.token,
@@ -179,7 +179,7 @@ describe('createWebhook', () => {
     ['url_token', 'not url/safe', 'URL'],
     ['url_token', '..', 'URL'],
     ['token', 'not for a\nheader', 'header'],
-  ])('400: %s cannot use the managed secret %j', async (mode, value, because) => {
+  ])('does not accept for %s the managed secret %j: 400', async (mode, value, because) => {
     await putSecret('unusable', value);
     const factory = await fixture.createFactory();
     const body = { name: 'x', auth_mode: mode, secret_name: 'unusable' };
@@ -189,7 +189,7 @@ describe('createWebhook', () => {
     expect(answer.text).not.toContain(value);
   });
 
-  it('413 and 415', async () => {
+  it('rejects a large body with 413, and another media type with 415', async () => {
     const { token } = fixture.admin;
     const line = `POST ${webhooksOf(fixture.factory)}`;
     await fixture.request(413, line, { token, body: OVERSIZED_BODY, contentType: 'application/json' });
@@ -198,7 +198,7 @@ describe('createWebhook', () => {
 });
 
 describe('the limit of webhooks per factory', () => {
-  it('lets exactly 20 of 30 in that come at once, leaves no secret of the others, and has fixture again after a deletion', async () => {
+  it('accepts 20 of 30 concurrent requests, keeps no secret of the others, and accepts one after a deletion', async () => {
     const { api, admin } = fixture;
     const factory = await fixture.createFactory();
     const request = { token: admin.token, body: { name: 'racer' } };
@@ -223,7 +223,7 @@ describe('the limit of webhooks per factory', () => {
     await api.request(403, `POST ${webhooksOf(factory)}`, request);
   });
 
-  it('does not count what was refused', async () => {
+  it('does not count rejected requests', async () => {
     const factory = await fixture.createFactory();
     const body = { name: 'x', secret_name: 'nowhere' };
     await fixture.request(400, `POST ${webhooksOf(factory)}`, { token: fixture.admin.token, body });

@@ -44,7 +44,7 @@ const listed = async (factory: Factory, uid: string): Promise<DefinedWebhook | u
   (await inTx((tx) => defined.list(tx, factory))).find((webhook) => webhook.uid === uid);
 
 describe('webhooks that files define', () => {
-  it('are webhooks like others, with the secret of their managed secret as it was then', async () => {
+  it('are created with the current value of their managed secret', async () => {
     await secret('ci-secret', 'first');
     const factory = await newFactory();
     const uid = await create(factory, { deliveryIdHeader: 'X-Build-Id' });
@@ -75,7 +75,7 @@ describe('webhooks that files define', () => {
     expect(answer.body.detail).toContain(uid);
   });
 
-  it('have a version that moves with what deliveries depend on, and with nothing else', async () => {
+  it('increment their version only when deliveries depend on the change', async () => {
     await secret('moves', 'v1');
     await secret('moves-too', 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw');
     const factory = await newFactory();
@@ -100,7 +100,7 @@ describe('webhooks that files define', () => {
     expect(await fixture.webhooks.stored(uid)).toMatchObject({ secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw' });
   });
 
-  it('are judged by the rules of the API, each for itself', async () => {
+  it('are validated by the rules of the API, each by itself', async () => {
     await secret('fits', 'abc-123');
     await secret('odd', 'not/url safe');
     const factory = await newFactory();
@@ -133,7 +133,7 @@ describe('webhooks that files define', () => {
     expect(JSON.stringify(found)).not.toContain('not/url');
   });
 
-  it('name a secret that opens', async () => {
+  it('name a secret that can be decrypted', async () => {
     await secret('broken', 'abc');
     await fixture.database.query(`UPDATE managed_secrets SET sealed = 'v1.x.y' WHERE name = 'broken'`);
     const factory = await newFactory();
@@ -142,7 +142,7 @@ describe('webhooks that files define', () => {
     expect(issues?.[0]?.detail).toContain('cannot be decrypted');
   });
 
-  it('count with those of the API, and give their places back', async () => {
+  it('count towards the limit, and free it when they are deleted', async () => {
     await secret('many', 'abc');
     const factory = await newFactory();
     await fixture.createWebhook({ name: 'by-hand' }, factory.uid);
@@ -161,7 +161,7 @@ describe('webhooks that files define', () => {
     expect(await inTx((tx) => defined.list(tx, factory))).toHaveLength(20);
   });
 
-  it('are undone with the transaction, and leave those of the API alone', async () => {
+  it('are rolled back with the transaction, without a change of webhooks of the API', async () => {
     await secret('mine', 'abc');
     const factory = await newFactory();
     const { uid } = await fixture.createWebhook({}, factory.uid);

@@ -55,7 +55,7 @@ async function walk(query: Record<string, string>): Promise<string[]> {
 }
 
 describe('listWebhookDeliveries', () => {
-  it('pages through deliveries of one moment, newest first, each once', async () => {
+  it('returns deliveries of the same time once each across pages, newest first', async () => {
     const ids = await log.buildMany(hook.id, 1050, { receivedAt: new Date('2026-05-01T00:00:00Z') });
     await log.buildMany((await webhooks.webhook()).id, 30);
     ids.reverse();
@@ -65,13 +65,13 @@ describe('listWebhookDeliveries', () => {
     expect(idsOf(await list('?limit=1'))).toEqual(ids.slice(0, 1));
   });
 
-  it('has nothing more after a page that ends where the log does', async () => {
+  it('returns no cursor with a page that ends with the last delivery', async () => {
     await log.buildMany(hook.id, 20);
     expect((await list('?limit=20')).page_info).toEqual({ has_next_page: false });
     expect(await list('?outcome=Duplicate')).toEqual({ deliveries: [], page_info: { has_next_page: false } });
   });
 
-  it('finds the deliveries of each label, and a handshake among all', async () => {
+  it('filters deliveries by label, and returns handshakes without a filter', async () => {
     const made = new Map<string, string[]>();
     for (let round = 0; round < 6; round += 1) {
       const receivedAt = new Date(Date.UTC(2026, 4, 1) + round * 1000);
@@ -88,7 +88,7 @@ describe('listWebhookDeliveries', () => {
     expect(all.deliveries[0]).not.toHaveProperty('outcome');
   });
 
-  it('tells what is known of each', async () => {
+  it('returns the fields of each kind of delivery', async () => {
     const receivedAt = new Date('2026-05-01T10:00:00.123Z');
     const accepted = await log.build(hook.id, { identity: 'd-1', headers: { 'x-github-event': 'push' }, receivedAt });
     await log.build(hook.id, {
@@ -113,7 +113,7 @@ describe('listWebhookDeliveries', () => {
     expect(Object.keys(rejected)).not.toContain('identity');
   });
 
-  it('refuses cursors that are not of this list', async () => {
+  it('rejects cursors of other lists', async () => {
     await log.buildMany(hook.id, 3);
     const { next_cursor: cursor } = (await list('?limit=1')).page_info;
     await list(`?limit=2&cursor=${cursor}`);
@@ -129,7 +129,7 @@ describe('listWebhookDeliveries', () => {
     ['outcome=accepted', '/outcome'],
     ['outcome=H', '/outcome'],
     ['cursor=', '/cursor'],
-  ])('refuses %s', async (query, pointer) => {
+  ])('rejects %s', async (query, pointer) => {
     expect(pointersOf(await list(`?${query}`, 400))).toEqual([pointer]);
   });
 });
@@ -141,7 +141,7 @@ describe('getWebhookDelivery', () => {
     ['a scalar', '"x"'],
     ['100,000 levels', '['.repeat(100_000) + ']'.repeat(100_000)],
     ['as much as may be sent', JSON.stringify('x'.repeat(262_142))],
-  ])('gives back the payload byte for byte: %s', async (_, body) => {
+  ])('returns the payload byte for byte: %s', async (_, body) => {
     const { id } = await log.build(hook.id, { body });
     const found = await get(id);
     expect(Buffer.from(found.payload).equals(Buffer.from(body))).toBe(true);
@@ -149,12 +149,12 @@ describe('getWebhookDelivery', () => {
     await get(id.toUpperCase());
   });
 
-  it('has no payload of what was not accepted', async () => {
+  it('returns no payload of a rejected delivery', async () => {
     const { id } = await log.build(hook.id, { outcome: 'J' });
     expect(await get(id)).not.toHaveProperty('payload');
   });
 
-  it('knows no delivery of another webhook, and no other one', async () => {
+  it('returns 404 for a delivery of another webhook, and an unknown one', async () => {
     const other = await webhooks.webhook({ factoryUid: hook.factoryUid });
     await get((await log.build(other.id)).id, 404);
     await get(NO_DELIVERY, 404);
@@ -163,7 +163,7 @@ describe('getWebhookDelivery', () => {
   });
 });
 
-describe('who may not see the log', () => {
+describe('callers without access to deliveries', () => {
   it.each(['GET', 'GET one', 'POST'])('%s', async (what) => {
     const { id } = await log.build(hook.id);
     const tail = what === 'GET' ? '' : what === 'GET one' ? `/${id}` : `/${id}/redeliver`;

@@ -56,7 +56,7 @@ const get = async (id: string) =>
   ).body;
 
 describe('an accepted delivery', () => {
-  it('is shown to those who registered, with the bytes that were sent, and what they made of it is in the log', async () => {
+  it('is passed to the registered evaluators with its bytes, and their results are in the log', async () => {
     const seen: AcceptedDelivery[] = [];
     const process = await start((delivery) => {
       seen.push(delivery);
@@ -84,7 +84,7 @@ describe('an accepted delivery', () => {
     expect(await process.lap()).toBe(0);
   });
 
-  it('has an empty list of results when nobody acts on it; nothing else is evaluated', async () => {
+  it('has an empty list of results without an evaluator', async () => {
     const { id } = await log.build(hook.id);
     const rejected = await log.build(hook.id, { outcome: 'U' });
     const duplicate = await log.build(hook.id, { outcome: 'D', duplicateOf: id });
@@ -93,7 +93,7 @@ describe('an accepted delivery', () => {
     for (const other of [rejected, duplicate]) expect(await get(other.id)).not.toHaveProperty('automation_results');
   });
 
-  it('is tried again when its results cannot be written down, and nobody waits for it', async () => {
+  it('is retried when its results cannot be stored, without delaying others', async () => {
     const ids: string[] = [];
     for (let n = 0; n < 6; n += 1) ids.push((await log.build((await webhooks.webhook()).id)).id);
     let isBroken = true;
@@ -112,7 +112,7 @@ describe('an accepted delivery', () => {
     expect(await evaluateAll(process)).toBe(1);
   });
 
-  it('is evaluated exactly once by processes that work at the same time', async () => {
+  it('is evaluated once by concurrent processes', async () => {
     const ids: string[] = [];
     for (let n = 0; n < 20; n += 1) ids.push(...(await log.buildMany((await webhooks.webhook()).id, 15)));
     const asked: string[] = [];
@@ -132,7 +132,7 @@ describe('an accepted delivery', () => {
   });
 
   it.each(['taken', 'evaluated'] as const)(
-    'is left to the next process by one that dies when it is %s, once nobody can work on it any more',
+    'is taken over after its lease when a process dies while it is %s',
     async (step) => {
       const { id } = await log.build(hook.id);
       const dying = await start(() => Promise.resolve([MATCH]));
@@ -148,7 +148,7 @@ describe('an accepted delivery', () => {
     },
   );
 
-  it('is recorded by one process, though another one wakes up after it was taken for dead', async () => {
+  it('has the results of one process when another continues after its lease expired', async () => {
     const { id } = await log.build(hook.id);
     let wake = (): void => undefined;
     const slept = new Promise<void>((resolve) => (wake = resolve));
@@ -201,7 +201,7 @@ describe('an accepted delivery', () => {
     api.log.clear();
   });
 
-  it('of a webhook that was disabled or deleted since is evaluated all the same: it had its 202', async () => {
+  it('is evaluated when its webhook was disabled or deleted after the 202', async () => {
     const ids: string[] = [];
     for (const shape of [{ enabled: false }, { isDeleted: true }])
       ids.push((await log.build((await webhooks.webhook(shape)).id)).id);
@@ -214,7 +214,7 @@ describe('an accepted delivery', () => {
     expect(asked.sort()).toEqual(ids.sort());
   });
 
-  it('waits for no more than a share of what another webhook has', async () => {
+  it('waits for a fair share of the deliveries of another webhook only', async () => {
     const stormy = await log.buildMany(hook.id, 100);
     const calm = await webhooks.webhook();
     const { id } = await log.build(calm.id);
@@ -233,7 +233,7 @@ describe('an accepted delivery', () => {
 });
 
 describe('an evaluation that fails', () => {
-  it('holds up no other delivery, and is tried again later', async () => {
+  it('does not delay other deliveries, and is retried later', async () => {
     const { id: bad } = await log.build(hook.id, { identity: 'bad' });
     const { id: good } = await log.build(hook.id, { identity: 'good' });
     let failures = 0;
@@ -270,7 +270,7 @@ describe('an evaluation that fails', () => {
     api.log.clear();
   });
 
-  it('because the database is away does not count', async () => {
+  it('does not count when the database is unavailable', async () => {
     const { id } = await log.build(hook.id);
     let attempts = 0;
     const process = await start(() => {
@@ -289,7 +289,7 @@ describe('an evaluation that fails', () => {
 });
 
 describe('a delivery with many results', () => {
-  it('shows a hundred of them in lists, those that matched first, and all of them by itself', async () => {
+  it('returns a hundred results in lists, matches first, and all when it is read by itself', async () => {
     const results = Array.from({ length: 150 }, (_, index) => ({
       automationUid: String(index),
       matched: index >= 145,

@@ -64,7 +64,7 @@ describe('the delivery log', () => {
     expect((await prune()).deliveries).toBe(0);
   });
 
-  it('forgets a delivery in the minute in which it is seven days old', async () => {
+  it('deletes a delivery when it is seven days old', async () => {
     const old = await log.buildMany(hook.id, 3, ago(0));
     const kept = await log.buildMany(hook.id, 50, ago(-SECOND));
     await api.advanceClock(7 * DAY - 30 * SECOND);
@@ -75,21 +75,21 @@ describe('the delivery log', () => {
     expect(await left()).toEqual(kept);
   });
 
-  it('keeps the latest fifty accepted ones below any number of rejections', async () => {
+  it('keeps the latest fifty accepted deliveries beside any number of rejections', async () => {
     const accepted = await log.buildMany(hook.id, 60, ago(30 * DAY));
     const rejected = await log.buildMany(hook.id, 60, ago(20 * DAY, { outcome: 'U' }));
     await prune();
     expect(await left()).toEqual([...accepted.slice(10), ...rejected.slice(10)]);
   });
 
-  it('keeps what was not evaluated yet, however old', async () => {
+  it('keeps deliveries that are not evaluated', async () => {
     const waiting = await log.buildMany(hook.id, 3, ago(30 * DAY, {}));
     const evaluated = await log.buildMany(hook.id, 60, ago(20 * DAY));
     await prune();
     expect(await left()).toEqual([...waiting, ...evaluated.slice(10)]);
   });
 
-  it('is pruned in steps, of many webhooks and of one with a lot', async () => {
+  it('is pruned in batches, for many webhooks and for one with many deliveries', async () => {
     const { factoryUid } = hook;
     const many = [];
     for (let n = 0; n < 210; n += 1) many.push(await webhooks.webhook({ factoryUid }));
@@ -100,7 +100,7 @@ describe('the delivery log', () => {
     expect(await left(many.at(-1)?.id)).toHaveLength(50);
   });
 
-  it('is left as it is by a round that is stopped', async () => {
+  it('is not changed by a round that is stopped', async () => {
     await log.buildMany(hook.id, 60, ago(10 * DAY));
     await process.prune.execute(AbortSignal.abort());
     expect(await left()).toHaveLength(60);
@@ -109,7 +109,7 @@ describe('the delivery log', () => {
 });
 
 describe('identities', () => {
-  it('outlive the log, for thirty days', async () => {
+  it('are kept for thirty days', async () => {
     const insert = (key: string, age: number) =>
       api.database.query(
         `INSERT INTO webhook_identities (webhook_id, key, delivery_id, accepted_at)
@@ -126,7 +126,7 @@ describe('identities', () => {
 });
 
 describe('a deleted webhook', () => {
-  it('goes with everything when its log is seven days old, and not before what waits is evaluated', async () => {
+  it('is removed with its rows when its log is seven days old and everything is evaluated', async () => {
     const gone = await webhooks.webhook({ isDeleted: true });
     await log.buildMany(gone.id, 3, ago(6 * DAY));
     const [waiting] = await log.buildMany(gone.id, 1, ago(6 * DAY, {}));

@@ -40,7 +40,7 @@ const get = async (id: string) => (await api.request(200, `GET ${path()}/${id}`,
 const newest = async () => (await api.request(200, `GET ${path()}?limit=1`, { token: admin.token })).body.deliveries[0];
 
 describe('redeliverWebhookDelivery', () => {
-  it('makes a new delivery with the bytes of the old one and its own identity', async () => {
+  it('creates a new delivery with the same bytes and another identity', async () => {
     const body = ' {"a":1.0,"a":"é"} ';
     const { id } = await log.build(hook.id, {
       body,
@@ -65,22 +65,22 @@ describe('redeliverWebhookDelivery', () => {
     expect(await get(third)).toMatchObject({ redelivery_of: again, payload: body });
   });
 
-  it.each(['D', 'U', 'J', 'L', 'H'] as const)('refuses a delivery that was not accepted: %s', async (outcome) => {
+  it.each(['D', 'U', 'J', 'L', 'H'] as const)('rejects a delivery that was not accepted: %s', async (outcome) => {
     const { body } = await redeliver((await log.build(hook.id, { outcome })).id, 422);
     expect(body.error_code).toBe('operation_not_supported');
   });
 
-  it('refuses on a disabled webhook', async () => {
+  it('rejects a delivery of a disabled webhook', async () => {
     hook = await webhooks.webhook({ factoryUid: hook.factoryUid, enabled: false });
     const { body } = await redeliver((await log.build(hook.id)).id, 422);
     expect(body.detail).toContain('disabled');
   });
 
-  it('knows no delivery of another webhook', async () => {
+  it('returns 404 for a delivery of another webhook', async () => {
     await redeliver((await log.build((await webhooks.webhook({ factoryUid: hook.factoryUid })).id)).id, 404);
   });
 
-  it('is done sixty times in any minute, also by many at once, and takes nothing from the sender', async () => {
+  it('is limited to sixty per minute, also for concurrent requests, separately from the sender', async () => {
     const { id } = await log.build(hook.id);
     const line = `POST ${path()}/${id}/redeliver`;
     const lock = `SELECT 1 FROM headrace.webhooks WHERE id = ${hook.id} FOR UPDATE`;
@@ -106,7 +106,7 @@ describe('redeliverWebhookDelivery', () => {
     await redeliver(id);
   });
 
-  it('has the processor evaluate it, which is nudged', async () => {
+  it('wakes up the processor, which evaluates the delivery', async () => {
     const { id } = await log.build(hook.id, { isEvaluated: true });
     const never = { webhookEvaluationPoll: MINUTE, placementPoll: MINUTE, notifyPoll: MINUTE };
     const processor = await startProcessor(withSettings(api.settings, never));

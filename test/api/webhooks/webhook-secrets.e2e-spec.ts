@@ -29,7 +29,7 @@ const putSecret = (name: string, value: string, status = 200) =>
   fixture.request(status, `PUT /secrets/${name}`, { token: fixture.admin.token, body: { value } });
 
 describe('rotateWebhookSecret', () => {
-  it.each(['token', 'url_token'])('%s: another secret, returned only once; the version moves', async (mode) => {
+  it.each(['token', 'url_token'])('returns a new secret of %s only once and increments the version', async (mode) => {
     const { uid, secret } = await make({ auth_mode: mode });
     const body = await rotate(uid);
     expect(body.secret).toMatch(/^[A-Za-z0-9]{43}$/);
@@ -41,7 +41,7 @@ describe('rotateWebhookSecret', () => {
     expect(fixture.api.log.text).not.toContain(body.secret);
   });
 
-  it('signature: the sender’s, or a generated one for Standard Webhooks', async () => {
+  it('accepts the sender’s secret, or generates one for Standard Webhooks', async () => {
     const { uid } = await make({ ...SIGNED, secret: 'first' });
     expect(await rotate(uid, { secret: 'second' })).toMatchObject({ secret: 'second' });
     expect(await fixture.webhooks.stored(uid)).toMatchObject({ version: 2, secret: 'second' });
@@ -53,7 +53,7 @@ describe('rotateWebhookSecret', () => {
     expect(await rotate(standard.uid, { secret: own })).toMatchObject({ secret: own });
   });
 
-  it('400: what the mode does not take, and what the scheme needs', async () => {
+  it('rejects secrets that the mode or the scheme does not accept with 400', async () => {
     const refusals: [object, object | undefined][] = [
       [{}, { secret: 'mine' }],
       [{ auth_mode: 'url_token' }, { secret: 'mine' }],
@@ -74,7 +74,7 @@ describe('rotateWebhookSecret', () => {
     expect(pointersOf(await rotate(uid, { colour: 'red' }, 400))).toEqual(['/colour']);
   });
 
-  it('422 for one from a definition, naming the managed secret', async () => {
+  it('rejects a webhook of a definition with 422 and the managed secret', async () => {
     const { uid, secret } = await make();
     await fixture.webhooks.markAsDefined(uid);
     const body = await rotate(uid, undefined, 422);
@@ -83,7 +83,7 @@ describe('rotateWebhookSecret', () => {
     expect(await fixture.webhooks.stored(uid)).toMatchObject({ version: 1, secret });
   });
 
-  it('413 and 415', async () => {
+  it('rejects a large body with 413, and another media type with 415', async () => {
     const { uid } = await make();
     const line = `POST ${pathOf(uid)}/rotate-secret`;
     const { token } = fixture.admin;
@@ -91,7 +91,7 @@ describe('rotateWebhookSecret', () => {
     await fixture.request(415, line, { token, body: '{}', contentType: 'text/plain' });
   });
 
-  it('many at once: each is another, and the last that was committed counts', async () => {
+  it('returns different secrets to concurrent requests, and the last commit applies', async () => {
     const { uid } = await make();
     const line = `POST ${pathOf(uid)}/rotate-secret`;
     const answers = await Promise.all(
@@ -105,7 +105,7 @@ describe('rotateWebhookSecret', () => {
     expect(secrets).toContain(secret);
   });
 
-  it('beside a deletion: no fault, and no secret is left behind', async () => {
+  it('does not fail beside a deletion, and leaves no secret', async () => {
     for (let round = 0; round < 5; round += 1) {
       const { uid } = await make(round % 2 === 0 ? {} : SIGNED);
       const body = round % 2 === 0 ? {} : { secret: 'supplied' };
@@ -128,7 +128,7 @@ describe('rotateWebhookSecret', () => {
 });
 
 describe('a webhook that lacks its sender’s secret', () => {
-  it('is enabled by it', async () => {
+  it('is enabled when the secret is set', async () => {
     const { uid } = await make(SIGNED);
     expect(await rotate(uid, { secret: 'supplied' })).toMatchObject({ enabled: true, secret: 'supplied' });
     const shown = await get(uid);
@@ -137,7 +137,7 @@ describe('a webhook that lacks its sender’s secret', () => {
     expect(await fixture.webhooks.stored(uid)).toMatchObject({ version: 2, secret: 'supplied', secretVersion: 1 });
   });
 
-  it('stays disabled when it was to be', async () => {
+  it('stays disabled when it was created as disabled', async () => {
     const made = await make({ ...SIGNED, enabled: false });
     expect(await rotate(made.uid, { secret: 'supplied' })).toMatchObject({ enabled: false });
     const { uid } = await make(SIGNED);
@@ -149,8 +149,8 @@ describe('a webhook that lacks its sender’s secret', () => {
   });
 });
 
-describe('a webhook whose secret a handshake brings', () => {
-  it.each(['asana', 'notion'])('%s: shows what came, and takes it when it is confirmed', async (scheme) => {
+describe('a webhook whose secret is in a handshake', () => {
+  it.each(['asana', 'notion'])('%s returns the captured secret, and uses it after the confirmation', async (scheme) => {
     const { uid } = await make({ auth_mode: 'signature', signature_scheme: scheme });
     expect(await get(uid)).toMatchObject({ secret_pending: true });
     await fixture.webhooks.captureSecret(uid, 'brought-by-the-sender');
@@ -166,7 +166,7 @@ describe('a webhook whose secret a handshake brings', () => {
     expect(pointersOf(await rotate(uid, undefined, 400))).toEqual(['/secret']);
   });
 
-  it('is not confirmed by what nobody can read any more', async () => {
+  it('is not confirmed with a secret that cannot be decrypted', async () => {
     const { uid } = await make({ auth_mode: 'signature', signature_scheme: 'asana' });
     await fixture.webhooks.captureSecret(uid, 'brought-by-the-sender');
     await fixture.database.query(
@@ -177,7 +177,7 @@ describe('a webhook whose secret a handshake brings', () => {
     expect(pointersOf(await rotate(uid, undefined, 400))).toEqual(['/secret']);
   });
 
-  it('takes another one instead, before and after something came', async () => {
+  it('accepts another secret instead, before and after the handshake', async () => {
     for (const isCaptured of [false, true]) {
       const { uid } = await make({ auth_mode: 'signature', signature_scheme: 'asana' });
       if (isCaptured) await fixture.webhooks.captureSecret(uid, 'brought-by-a-stranger');
@@ -189,7 +189,7 @@ describe('a webhook whose secret a handshake brings', () => {
 });
 
 describe('a managed secret that changes', () => {
-  it('changes every webhook that uses it, at once', async () => {
+  it('changes every webhook that uses it', async () => {
     await putSecret('shared', 'first');
     const one = await make({ secret_name: 'shared' });
     const two = await make({ ...SIGNED, secret_name: 'shared' });
@@ -203,7 +203,7 @@ describe('a managed secret that changes', () => {
     expect(await fixture.webhooks.stored(pinned.uid)).toMatchObject({ version: 1, secret: 'first', secretVersion: 1 });
   });
 
-  it('follows a rotation of any of them', async () => {
+  it('changes with the rotation of a webhook that uses it', async () => {
     await putSecret('rotated', 'first');
     const sharer = await make({ secret_name: 'rotated' });
     const { uid } = await make({ auth_mode: 'url_token', secret_name: 'rotated' });
@@ -212,7 +212,7 @@ describe('a managed secret that changes', () => {
       expect(await fixture.webhooks.stored(webhook)).toMatchObject({ version: 2, secret });
   });
 
-  it('400 when a webhook cannot use it, naming that one; nothing changes', async () => {
+  it('is rejected with 400 and the name of a webhook that cannot use it', async () => {
     await putSecret('strict', 'url-safe');
     const follower = await make({ secret_name: 'strict' });
     const { uid } = await make({ auth_mode: 'url_token', secret_name: 'strict', name: 'picky' });
@@ -223,7 +223,7 @@ describe('a managed secret that changes', () => {
       expect(await fixture.webhooks.stored(webhook)).toMatchObject({ version: 1, secret: 'url-safe' });
   });
 
-  it('400 when a rotation makes one that a sharer cannot use', async () => {
+  it('is rejected with 400 when the rotation of one webhook is invalid for another', async () => {
     await putSecret('mixed', `whsec_${'A'.repeat(43)}`);
     await make({ auth_mode: 'url_token', secret_name: 'mixed', name: 'sharer' });
     const { uid } = await make({ ...SIGNED, secret_name: 'mixed' });
@@ -233,13 +233,13 @@ describe('a managed secret that changes', () => {
     expect(await fixture.webhooks.stored(uid)).toMatchObject({ version: 1 });
   });
 
-  it('supplies one that was missing, like rotate-secret', async () => {
+  it('enables a webhook that lacked its secret', async () => {
     const { uid } = await make(SIGNED);
     await putSecret(`webhook-${uid}`, 'supplied');
     expect(await fixture.webhooks.stored(uid)).toMatchObject({ enabled: true, secret: 'supplied', version: 2 });
   });
 
-  it('409 when it is deleted under a webhook, naming that one', async () => {
+  it('is not deleted while a webhook uses it: 409 with its name', async () => {
     await putSecret('held', 'first');
     const { uid } = await make({ secret_name: 'held' });
     const { token } = fixture.admin;

@@ -17,7 +17,7 @@ const patch = async (uid: string, body: object, status = 200) =>
 const drop = (uid: string) => fixture.request(204, `DELETE ${pathOf(uid)}`, { token: fixture.admin.token });
 
 describe('listWebhooks', () => {
-  it('those of the factory by name, and no others', async () => {
+  it('returns the webhooks of the factory by name', async () => {
     const factory = await fixture.createFactory();
     for (const name of ['beta', 'Alpha', 'gamma']) await fixture.createWebhook({ name }, factory);
     const other = await fixture.createWebhook({ name: 'other' });
@@ -30,7 +30,7 @@ describe('listWebhooks', () => {
 });
 
 describe('updateWebhook', () => {
-  it('changes what is given, and moves the version when deliveries depend on it', async () => {
+  it('updates the given fields, and increments the version when deliveries depend on them', async () => {
     const { uid } = await fixture.createWebhook({ delivery_id_header: 'x-id' });
     expect(await patch(uid, { name: 'other' })).toMatchObject({
       name: 'other',
@@ -65,7 +65,7 @@ describe('updateWebhook', () => {
     await drop(uid);
   });
 
-  it('422: the name of one from a definition; anything else of it can change', async () => {
+  it('rejects another name for a webhook of a definition with 422, and accepts other changes', async () => {
     const { uid } = await fixture.createWebhook({ name: 'from-a-file' });
     await fixture.webhooks.markAsDefined(uid);
     expect(await patch(uid, { name: 'other' }, 422)).toMatchObject({ error_code: 'operation_not_supported' });
@@ -76,7 +76,7 @@ describe('updateWebhook', () => {
     await drop(uid);
   });
 
-  it('422: enabling one without a secret, saying what to do', async () => {
+  it('rejects enabling a webhook without a secret with 422 and advice', async () => {
     const { uid } = await fixture.createWebhook({ auth_mode: 'signature', signature_scheme: 'github' });
     const answer = await patch(uid, { enabled: true }, 422);
     expect(answer).toMatchObject({ error_code: 'operation_not_supported' });
@@ -85,7 +85,7 @@ describe('updateWebhook', () => {
     await drop(uid);
   });
 
-  it('404, 413 and 415', async () => {
+  it('rejects an unknown uid with 404, and invalid bodies with 413 and 415', async () => {
     const { token } = fixture.admin;
     const { uid } = await fixture.createWebhook();
     await fixture.request(404, `PATCH ${pathOf(UNKNOWN_UID)}`, { token, body: {} });
@@ -100,7 +100,7 @@ describe('updateWebhook', () => {
 });
 
 describe('deleteWebhook', () => {
-  it('204, and then it is gone for all but its log; its secrets go too', async () => {
+  it('deletes the webhook and its secrets with 204, and keeps its log', async () => {
     const { token } = fixture.admin;
     const { uid } = await fixture.createWebhook();
     await fixture.database.query(
@@ -129,7 +129,7 @@ describe('deleteWebhook', () => {
     expect(left).toEqual([{ log: 1, secrets: 0 }]);
   });
 
-  it('leaves a managed secret that somebody else uses, and one that was there before', async () => {
+  it('keeps a managed secret that another webhook uses, and one that it did not create', async () => {
     const { token } = fixture.admin;
     await fixture.request(200, 'PUT /secrets/kept', { token, body: { value: 'kept' } });
     const named = await fixture.createWebhook({ secret_name: 'kept' });
@@ -144,7 +144,7 @@ describe('deleteWebhook', () => {
     await drop(lodger.uid);
   });
 
-  it('once, however many ask at the same time', async () => {
+  it('deletes once for concurrent requests', async () => {
     const { token } = fixture.admin;
     const factory = await fixture.createFactory();
     const { uid } = await fixture.createWebhook({}, factory);
@@ -163,7 +163,7 @@ describe('deleteWebhook', () => {
 });
 
 describe('listWebhookSignatureSchemes', () => {
-  it('200 for everybody: by id, with what a sender needs to know', async () => {
+  it('returns the schemes by id to every caller', async () => {
     for (const { token } of [fixture.viewer, fixture.bot, fixture.stranger, await fixture.api.identities.user()]) {
       const { body } = await fixture.request(200, 'GET /webhook-signature-schemes', { token });
       const ids = body.signature_schemes.map(({ id }: { id: string }) => id);
@@ -178,7 +178,7 @@ describe('listWebhookSignatureSchemes', () => {
     }
   });
 
-  it('403 on behalf of a team that is not yours', async () => {
+  it('rejects the header of a team of others with 403', async () => {
     await fixture.request(403, 'GET /webhook-signature-schemes', {
       token: fixture.stranger.token,
       headers: inTeam(fixture.team),
@@ -186,7 +186,7 @@ describe('listWebhookSignatureSchemes', () => {
   });
 });
 
-describe('who may manage webhooks', () => {
+describe('authorization to manage webhooks', () => {
   const calls = (uid: string, factory: string) =>
     [
       ['GET', webhooksOf(factory), 200],
@@ -199,7 +199,7 @@ describe('who may manage webhooks', () => {
   const bodyOf = (method: string, path: string): object =>
     method === 'PATCH' || (method === 'POST' && path.endsWith('/webhooks')) ? { body: { name: 'x' } } : {};
 
-  it.each(['owner', 'admin', 'adminOfBoth'] as const)('%s manages', async (who) => {
+  it.each(['owner', 'admin', 'adminOfBoth'] as const)('%s manages webhooks', async (who) => {
     const factory = await fixture.createFactory();
     const { uid } = await fixture.createWebhook({}, factory);
     for (const [method, path, status] of calls(uid, factory))
@@ -219,7 +219,7 @@ describe('who may manage webhooks', () => {
     await drop(uid);
   });
 
-  it('another team’s factory answers like one that never was', async () => {
+  it('returns the same 404 for another team’s and an unknown factory', async () => {
     const { uid } = await fixture.createWebhook();
     const theirs = await fixture.createFactory({ teamUid: fixture.otherTeam });
     for (const [method, path] of [...calls(uid, theirs), ...calls(uid, UNKNOWN_UID)]) {
@@ -234,7 +234,7 @@ describe('who may manage webhooks', () => {
     await drop(uid);
   });
 
-  it('a webhook is found in its own factory only', async () => {
+  it('finds a webhook in its own factory only', async () => {
     const { uid } = await fixture.createWebhook();
     const elsewhere = await fixture.createFactory();
     for (const [method, path] of calls(uid, elsewhere).slice(2))
@@ -243,7 +243,7 @@ describe('who may manage webhooks', () => {
     await drop(uid);
   });
 
-  it('400 for blank uids, 404 for what can be none', async () => {
+  it('rejects blank uids with 400, and malformed ones with 404', async () => {
     const { token } = fixture.admin;
     for (const [uid, factory, status] of [
       ['%20', fixture.factory, 400],

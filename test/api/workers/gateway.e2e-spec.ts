@@ -60,7 +60,7 @@ const usable = (name: string): Promise<{ free_slots: number | null; slots: numbe
   api.database.query('SELECT free_slots, slots FROM headrace.usable_workers($1, $2)', [team, name]);
 
 describe('the list of connected workers', () => {
-  it('counts the connections of each name, whichever process holds them', async () => {
+  it('counts the connections of each name in all processes', async () => {
     const workers = [await connect('crew'), await connect('crew', second), await connect('alone')];
     await named('alone', 1);
     const crew = await named('crew', 2, second);
@@ -72,21 +72,21 @@ describe('the list of connected workers', () => {
     await gone('crew');
   });
 
-  it('shows a team its own workers only', async () => {
+  it('returns only workers of the team', async () => {
     await connect('ours');
     await named('ours', 1);
     const other = await api.identities.serviceAccount(await api.identities.team());
     expect(await listed(api, other.token)).toEqual([]);
   });
 
-  it('is as fresh as the signs of life', async () => {
+  it('omits workers whose heartbeats have stopped', async () => {
     const worker = await connect('lively');
     const { last_seen_at: before } = await named('lively', 1);
     worker.send({ type: 'heartbeat' });
     await until(async () => (await named('lively', 1)).last_seen_at > before);
   });
 
-  it('is visible in metrics, too', async () => {
+  it('is exported as a metric', async () => {
     await connect('metered');
     const text = await api.app.get(Metrics, { strict: false }).render();
     expect(text).toMatch(/^headrace_worker_connections 1$/m);
@@ -95,7 +95,7 @@ describe('the list of connected workers', () => {
 });
 
 describe('a connection', () => {
-  it('is closed with 1008 for what is no frame', async () => {
+  it('is closed with 1008 for a malformed frame', async () => {
     for (const text of ['no json', '[1]', '{"type":7}', '']) {
       const worker = await connect('babbler');
       worker.socket.send(text);
@@ -122,13 +122,13 @@ describe('a connection', () => {
     expect(await worker.closed).toMatchObject({ code: 1009 });
   });
 
-  it('is closed for more frames than a worker has reason to send', async () => {
+  it('is closed when it exceeds the rate of frames', async () => {
     const worker = await connect('flood');
     for (let index = 0; index < 1_000; index += 1) worker.send({ type: 'heartbeat' });
     expect(await worker.closed).toMatchObject({ code: 1008, reason: 'Too many frames.' });
   });
 
-  it('bears unknown types, and data that lacks something', async () => {
+  it('ignores unknown types and incomplete data', async () => {
     const worker = await connect('strange');
     worker.send({ type: 'gossip', data: { any: 'thing' } });
     worker.send({ type: 'task_claimed', data: {} });
@@ -139,7 +139,7 @@ describe('a connection', () => {
     expect(api.log.errors).toEqual([]);
   });
 
-  it('is pinged, answers pings, and is dropped when it has been silent for too long', async () => {
+  it('sends and answers pings, and is closed when it is silent for too long', async () => {
     const answering = await connect('answering');
     answering.socket.ping();
     await once(answering.socket, 'pong');
@@ -151,7 +151,7 @@ describe('a connection', () => {
     expect(answering.socket.readyState).toBe(answering.socket.OPEN);
   });
 
-  it('is dropped when what is sent to it is not read', async () => {
+  it('is closed when the worker does not read', async () => {
     const socket = await deafWorker(api.url, bot.token);
     const sockets = api.app.get(WorkerSockets, { strict: false });
     const deaf = await until(() => sockets.local().find(({ workerHost }) => workerHost === 'deaf'));
@@ -165,7 +165,7 @@ describe('a connection', () => {
     socket.destroy();
   });
 
-  it('ends with its token', async () => {
+  it('is closed when its token ends', async () => {
     const tokens = [bot.token, await api.identities.token(bot), await api.identities.token(bot)];
     const [kept, revoked, expired] = await Promise.all(tokens.map((token) => connect('holder', api, {}, token)));
     const [row] = await api.database.query<{ uid: string }>(
@@ -191,7 +191,7 @@ describe('a connection', () => {
 describe('a worker that says hello', () => {
   const announced = { headers: { 'x-headrace-worker-hello': '1' } };
 
-  it('is offered nothing before it has', async () => {
+  it('receives no offer before its hello', async () => {
     const worker = await connect('polite', api, announced);
     await connect('blunt');
     await named('blunt', 1);
@@ -206,7 +206,7 @@ describe('a worker that says hello', () => {
     expect(await usable('polite')).toEqual([{ free_slots: 3, slots: 3 }]);
   });
 
-  it('reports which agents it has, and how to install its built-in ones', async () => {
+  it('reports its harnesses, and how to install built-in ones', async () => {
     const worker = await connect('equipped', api, announced);
     const house = { id: 'house-agent', installed: false, install_hint: 'see page Agents' };
     worker.send(hello('equipped', { harnesses: [house, { id: 'claude', installed: true, version: '1' }] }));
@@ -219,7 +219,7 @@ describe('a worker that says hello', () => {
     expect(claude?.install_hint).toContain('npm install');
   });
 
-  it('is offered nothing while it drains', async () => {
+  it('receives no offer while it drains', async () => {
     const worker = await connect('drainer', api, announced);
     worker.send(hello('drainer'));
     worker.send({ type: 'beat', data: { draining: true, free_slots: 2, tasks: [] } });
@@ -231,7 +231,7 @@ describe('a worker that says hello', () => {
     expect(await usable('drainer')).toEqual([{ free_slots: 1, slots: 2 }]);
   });
 
-  it('is informed about tasks that nobody knows', async () => {
+  it('is informed about unknown tasks', async () => {
     const worker = await connect('amnesic', api, announced);
     const task = { task_id: randomUUID(), execution_id: '999999' };
     worker.send(hello('amnesic', { tasks: [task] }));
@@ -240,7 +240,7 @@ describe('a worker that says hello', () => {
     expect(await worker.next()).toMatchObject({ data: { tasks: [{ ...task, desired: 'lost' }] } });
   });
 
-  it('takes its earlier connection over, in another process too', async () => {
+  it('takes over its earlier connection, also in another process', async () => {
     const first = await connect('mover', api, announced);
     first.send(hello('the same process'));
     await named('mover', 1);
@@ -253,7 +253,7 @@ describe('a worker that says hello', () => {
 });
 
 describe('a worker that rejects a task', () => {
-  it('is known to have no more slots than it uses, and is tried again after a pause', async () => {
+  it('counts as full, and receives offers again after a pause', async () => {
     const capacity = () =>
       api.database.query<{ known_slots: number | null; is_paused: boolean }>(
         'SELECT known_slots, is_paused FROM headrace.usable_workers($1, $2)',
@@ -269,7 +269,7 @@ describe('a worker that rejects a task', () => {
 });
 
 describe('a process', () => {
-  it('that goes down says so to its workers, and leaves no row', async () => {
+  it('that stops closes the connections of its workers, and leaves no row', async () => {
     const leaving = await startTestApi({ settings: { workerHeartbeatTimeout: SILENCE_MS }, database: api.database });
     const workers = await Promise.all(['a', 'b'].map((name) => connect(name, leaving)));
     await named('a', 1);
@@ -280,7 +280,7 @@ describe('a process', () => {
     expect(await listed()).toEqual([]);
   });
 
-  it('that is gone without a word counts no more, and is cleared away in the end', async () => {
+  it('that has crashed does not count any more, and its rows are deleted later', async () => {
     await api.database.query(
       `INSERT INTO headrace.worker_connections (id, team_uid, worker_host, instance, connected_at, last_seen_at, alive_until)
        SELECT gen_random_uuid(), $1, host, gen_random_uuid(), now() - interval '1 hour', now() - silent, now() - silent + interval '90 seconds'
@@ -295,7 +295,7 @@ describe('a process', () => {
     await api.database.query('DELETE FROM headrace.worker_connections');
   });
 
-  it('keeps its workers while the database is away, and tells of them when it is back', async () => {
+  it('keeps its workers while the database is unavailable, and registers them again', async () => {
     const database = await createTestDatabase();
     const proxy = await createDatabaseProxy(database.url);
     const cut = await startTestApi({

@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => api.close());
 
-describe('a worker that is not let in', () => {
+describe('a rejected worker', () => {
   it.each(['none', 'garbage', 'expired', 'revoked'])('gets 401 for a token that is %s', async (kind) => {
     const token =
       kind === 'none'
@@ -30,7 +30,7 @@ describe('a worker that is not let in', () => {
     expect(headers['x-trace-id']).toBe(body.trace_id);
   });
 
-  it('gets 401 before anything is said about its name', async () => {
+  it('gets 401 before its name is validated', async () => {
     expect((await refusal(api.url, { query: '' })).status).toBe(401);
   });
 
@@ -102,8 +102,8 @@ describe('a worker that is not let in', () => {
   });
 });
 
-describe('other requests that ask for another protocol', () => {
-  it('are answered as if they did not', async () => {
+describe('other requests with an Upgrade header', () => {
+  it('are handled like requests without it', async () => {
     const upgrades = { Upgrade: 'h2c', Connection: 'Upgrade, HTTP2-Settings', 'HTTP2-Settings': 'AAMAAABkAAQAAP__' };
     const path = '/api/v1/agent/connected-self-hosted-workers';
     expect((await refusal(api.url, { path, token: person.token, query: '', headers: upgrades })).status).toBe(200);
@@ -114,7 +114,7 @@ describe('other requests that ask for another protocol', () => {
     expect((await refusal(api.url, { path: '/api/v1/nothing' })).status).toBe(401);
   });
 
-  it('get an explanation of what the address of workers accepts', async () => {
+  it('get an explanation of the path for workers', async () => {
     const plain = { Upgrade: '', Connection: 'close' };
     const { status, body } = await refusal(api.url, { token: bot.token, headers: plain });
     expect(status).toBe(400);

@@ -26,11 +26,11 @@ const endedByItsRunner = async () => {
   return { worker, runId };
 };
 
-describe('the result of an execution that the run has left behind', () => {
+describe('a late result of an earlier execution', () => {
   it.each([
     ['task_completed', {}],
     ['task_failed', { exit_code: 1 }],
-  ] as const)('is not that of the one that a follow-up has begun: %s', async (type, fields) => {
+  ] as const)('does not end the execution that a follow-up has started: %s', async (type, fields) => {
     const { worker, runId } = await endedByItsRunner();
     await fixture.request(200, `POST /agent/runs/${runId}/followups`, {
       token: fixture.bot.token,
@@ -49,7 +49,7 @@ describe('the result of an execution that the run has left behind', () => {
   it.each([
     ['task_completed', { task_state: 'CANCELLED' }],
     ['task_failed', { failure_reason: 'task_cancelled' }],
-  ] as const)('is no cancellation of the one that replaced what was given up: %s', async (type, fields) => {
+  ] as const)('does not cancel the execution that replaced it: %s', async (type, fields) => {
     const host = workers.newHost();
     const worker = await workers.connect(host);
     const runId = await workers.createRun(host);

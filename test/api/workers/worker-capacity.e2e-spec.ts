@@ -12,8 +12,8 @@ beforeAll(async () => {
 });
 afterAll(() => workers.close());
 
-describe('the fixture of a worker', () => {
-  it('is what it has said: a run beyond it waits until another has ended', async () => {
+describe('the capacity of a worker', () => {
+  it('is the number of slots in its hello: a run beyond it waits until another has ended', async () => {
     const host = workers.newHost();
     const { worker } = await workers.connectWithHello(host, { instance_id: 'daemon-1', slots: 1 });
     const first = await workers.createRun(host);
@@ -26,7 +26,7 @@ describe('the fixture of a worker', () => {
     expect((await worker.next('task_assignment')).data.task_id).toBe(second);
   });
 
-  it('is made by closing the session that has idled the longest', async () => {
+  it('is freed by closing the session that is idle for the longest time', async () => {
     const host = workers.newHost();
     const { worker } = await workers.connectWithHello(host, { instance_id: 'daemon-1', slots: 1 });
     const first = await workers.createRun(host);
@@ -41,7 +41,7 @@ describe('the fixture of a worker', () => {
     expect((await workers.getRun(first)).state).toBe('SUCCEEDED');
   });
 
-  it('is not offered while it drains', async () => {
+  it('is not used while the worker drains', async () => {
     const host = workers.newHost();
     const worker = await workers.connect(host);
     worker.say({ type: 'beat', data: { draining: true, free_slots: 3, tasks: [] } });
@@ -55,7 +55,7 @@ describe('the fixture of a worker', () => {
   });
 });
 
-describe('the skills in skills_dirs of a worker', () => {
+describe('skills in skills_dirs of a worker', () => {
   const skills = [
     {
       name: 'tidy-up',
@@ -89,8 +89,8 @@ describe('the skills in skills_dirs of a worker', () => {
   });
 });
 
-describe('a cancel, where it is allowed', () => {
-  it('is sent to the worker, whose last message ends the execution', async () => {
+describe('a cancellation where it is allowed', () => {
+  it('is sent to the worker, and the worker’s last message ends the execution', async () => {
     const host = workers.newHost();
     const worker = await workers.connect(host);
     const runId = await workers.createRun(host);
@@ -111,7 +111,7 @@ describe('a cancel, where it is allowed', () => {
     expect(await workers.getRun(runId)).toMatchObject({ state: 'CANCELLED', is_sandbox_running: false });
   });
 
-  it('of a run that waits needs no worker', async () => {
+  it('of a queued run needs no worker', async () => {
     const runId = await workers.createRun(workers.newHost());
     await fixture.request(200, `POST /agent/runs/${runId}/cancel`, { token: fixture.bot.token });
     expect((await workers.getRun(runId)).state).toBe('CANCELLED');
@@ -126,7 +126,7 @@ describe('two instances of the API', () => {
   });
   afterAll(() => other.close());
 
-  it('offer to each other’s workers, once, and cancel there', async () => {
+  it('offer runs once to workers of each other, and cancel them there', async () => {
     const host = workers.newHost();
     const here = await workers.connect(host);
     const there = await new ConnectedWorkers(fixture.at(other)).connect(host);
@@ -150,7 +150,7 @@ describe('two instances of the API', () => {
     await Promise.all([here.vanish(), there.vanish()]);
   });
 
-  it('a run created at one reaches the worker at the other', async () => {
+  it('offer a run of one instance to a worker of the other', async () => {
     const host = workers.newHost();
     const there = await new ConnectedWorkers(fixture.at(other)).connect(host);
     const runId = await workers.createRun(host);

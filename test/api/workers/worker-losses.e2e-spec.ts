@@ -34,7 +34,7 @@ const loseItsWorker = async (worker: Awaited<ReturnType<typeof working>>['worker
 };
 
 describe('a worker that dies', () => {
-  it('leaves a run that has failed because the worker was missing, and what comes late changes nothing', async () => {
+  it('fails its run, and late messages change nothing', async () => {
     const { host, worker, runId } = await working();
     await worker.vanish();
     await fixture.api.advanceClock(99_000);
@@ -56,7 +56,7 @@ describe('a worker that dies', () => {
     expect(back.kept).toEqual(['task_cancellation']);
   });
 
-  it('has its runs back in the queue when it had not claimed them', async () => {
+  it('returns unclaimed runs to the queue', async () => {
     const host = workers.newHost();
     const worker = await workers.connect(host);
     const runId = await workers.createRun(host);
@@ -67,7 +67,7 @@ describe('a worker that dies', () => {
     expect((await workers.getRun(runId)).state).toBe('QUEUED');
   });
 
-  it('keeps its run while the runner calls', async () => {
+  it('keeps its run while the runner sends requests', async () => {
     const { worker, runId, offer } = await working();
     const runner = await workers.startRunner(offer);
     await runner.begin();
@@ -86,7 +86,7 @@ describe('a worker that dies', () => {
 });
 
 describe('a worker that comes back', () => {
-  it('continues with what it had claimed', async () => {
+  it('continues the runs that it had claimed', async () => {
     const { host, worker, runId } = await working();
     await worker.vanish();
     const back = await workers.connect(host);
@@ -95,7 +95,7 @@ describe('a worker that comes back', () => {
     expect((await workers.getRun(runId)).state).toBe('SUCCEEDED');
   });
 
-  it('keeps its run when the connection before it was silent, and is known to be gone only later', async () => {
+  it('keeps its run when its silent earlier connection is closed later', async () => {
     const { host, worker, runId } = await working();
     const heldBy = async (): Promise<string> => {
       const [row] = await fixture.database.query<{ id: string }>(
@@ -123,7 +123,7 @@ describe('a worker that comes back', () => {
     expect((await workers.getRun(runId)).state).toBe('SUCCEEDED');
   });
 
-  it('is heard when the connection before it is known to be dead', async () => {
+  it('reports results after its earlier connection was closed', async () => {
     const { host, worker, runId } = await working();
     const back = await workers.connect(host);
     back.complete(runId);
@@ -137,7 +137,7 @@ describe('a worker that comes back', () => {
     });
   });
 
-  it('is not heard about what another connection holds that is there', async () => {
+  it('cannot report results of runs of another open connection', async () => {
     const { host, worker, runId } = await working();
     const other = await workers.connect(host);
     await beat(worker, 3);
@@ -150,7 +150,7 @@ describe('a worker that comes back', () => {
     expect((await workers.getRun(runId)).state).toBe('SUCCEEDED');
   });
 
-  it('tells what it still runs, and learns what of it is wanted', async () => {
+  it('reports its running tasks, and receives the ones to continue', async () => {
     const host = workers.newHost();
     const hello = { instance_id: 'daemon-1', slots: 4 };
     const { worker } = await workers.connectWithHello(host, hello);
@@ -197,7 +197,7 @@ describe('a worker that comes back', () => {
 });
 
 describe('a hello that names an execution of another connection', () => {
-  it('does not take it over while that connection gives signs of life', async () => {
+  it('does not take it over while that connection sends heartbeats', async () => {
     const { host, worker, runId, offer } = await working();
     const other = await fixture.api.identities.serviceAccount(fixture.team, 'another');
     const task = { task_id: runId, execution_id: offer.data.execution_id };
@@ -215,7 +215,7 @@ describe('a hello that names an execution of another connection', () => {
     expect((await workers.getRun(runId)).state).toBe('SUCCEEDED');
   });
 
-  it('does not close that connection with its instance id, unless it has the same service account', async () => {
+  it('closes that connection with its instance id only for the same service account', async () => {
     const host = workers.newHost();
     const { worker } = await workers.connectWithHello(host, { instance_id: 'daemon-1', slots: 1 });
     const runId = await workers.createRun(host);
@@ -242,7 +242,7 @@ describe('a hello that names an execution of another connection', () => {
 });
 
 describe('on_worker_lost', () => {
-  it('retry begins again from the prompt, three times in all, and the timeline tells it', async () => {
+  it('retry starts again from the prompt, three times at most, and is shown in the timeline', async () => {
     const { host, worker, runId, offer } = await working({ on_worker_lost: 'retry' });
     let runner = await workers.startRunner(offer);
     await runner.begin();
@@ -271,7 +271,7 @@ describe('on_worker_lost', () => {
     ]);
   });
 
-  it('retry begins again when the worker goes down before its runner has called', async () => {
+  it('retry starts again when the worker stops before its runner has claimed', async () => {
     const { host, worker, runId } = await working({ on_worker_lost: 'retry' });
     const other = await workers.connect(host);
     worker.say({ type: 'task_failed', data: { task_id: runId, message: 'Going down.', failure_reason: 'shutdown' } });
@@ -280,7 +280,7 @@ describe('on_worker_lost', () => {
     expect((await workers.getRun(runId)).status_message.message).toContain('attempt 2 of 3');
   });
 
-  it('resume repeats the turn under way in the stored session', async () => {
+  it('resume repeats the current turn in the stored session', async () => {
     const { host, worker, runId, offer } = await working({ on_worker_lost: 'resume' });
     const runner = await workers.startRunner(offer);
     await runner.begin();
@@ -308,7 +308,7 @@ describe('on_worker_lost', () => {
     ]);
   });
 
-  it('resume begins again where nothing is stored', async () => {
+  it('resume starts again without a stored session', async () => {
     const { host, worker, offer } = await working({ on_worker_lost: 'resume' });
     await (await workers.startRunner(offer)).begin();
     await loseItsWorker(worker);

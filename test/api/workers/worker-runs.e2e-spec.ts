@@ -13,7 +13,7 @@ beforeAll(async () => {
 afterAll(() => workers.close());
 
 describe('an offer', () => {
-  it('goes to the worker with the name, and its claim makes the run CLAIMED', async () => {
+  it('is sent to the worker with the name, and its claim sets the run to CLAIMED', async () => {
     const [host, otherHost] = [workers.newHost(), workers.newHost()];
     const worker = await workers.connect(host);
     const other = await workers.connect(otherHost);
@@ -38,7 +38,7 @@ describe('an offer', () => {
     expect(other.kept).toEqual([]);
   });
 
-  it('waits for a worker that is not there yet', async () => {
+  it('waits for a worker that is not connected yet', async () => {
     const host = workers.newHost();
     const runId = await workers.createRun(host);
     expect((await workers.getRun(runId)).state).toBe('QUEUED');
@@ -46,7 +46,7 @@ describe('an offer', () => {
     expect((await worker.next('task_assignment')).data.task_id).toBe(runId);
   });
 
-  it('is never made to a worker of another team, though it has the name', async () => {
+  it('is not sent to a worker of another team with the same name', async () => {
     const host = workers.newHost();
     const team = await fixture.api.identities.team();
     const stranger = await workers.connect(host, (await fixture.api.identities.serviceAccount(team)).token);
@@ -59,7 +59,7 @@ describe('an offer', () => {
     expect((await workers.getRun(runId)).state).toBe('QUEUED');
   });
 
-  it('goes to the connection with the fewest runs', async () => {
+  it('is sent to the connection with the fewest runs', async () => {
     const host = workers.newHost();
     const connections = [await workers.connect(host), await workers.connect(host), await workers.connect(host)];
     // A connection is open before it is registered.
@@ -69,7 +69,7 @@ describe('an offer', () => {
     expect(offers.map(({ data }) => data.task_id).sort()).toEqual([...runs].sort());
   });
 
-  it('leaves out the end of a prompt that does not fit into a frame', async () => {
+  it('shortens a prompt that does not fit into a frame', async () => {
     const host = workers.newHost();
     const worker = await workers.connect(host);
     // A quarter of a mebibyte that JSON makes six times as long.
@@ -82,7 +82,7 @@ describe('an offer', () => {
     expect(runner.assignment).toMatchObject({ run_id: runId, prompt });
   });
 
-  it('that was rejected goes to another connection and counts as none', async () => {
+  it('that was rejected is sent to another connection and does not count', async () => {
     const host = workers.newHost();
     const full = await workers.connect(host);
     const runId = await workers.createRun(host);
@@ -97,7 +97,7 @@ describe('an offer', () => {
     expect((await workers.getRun(runId)).state).toBe('PENDING');
   });
 
-  it('comes again to a worker that rejected it, after a pause', async () => {
+  it('is sent again after a pause to a worker that rejected it', async () => {
     const host = workers.newHost();
     const worker = await workers.connect(host);
     const runId = await workers.createRun(host);
@@ -112,7 +112,7 @@ describe('an offer', () => {
     expect(Number(second.data.execution_id)).toBeGreaterThan(Number(first.data.execution_id));
   });
 
-  it('that nobody claims in time goes back to the queue, five times, and the worker is informed', async () => {
+  it('that is not claimed in time returns to the queue, five times, and the worker is informed', async () => {
     const host = workers.newHost();
     const worker = await workers.connect(host);
     const runId = await workers.createRun(host);
@@ -135,7 +135,7 @@ describe('an offer', () => {
 });
 
 describe('a runner of a worker', () => {
-  it('takes over what the worker has claimed; the worker’s word ends the execution only', async () => {
+  it('claims the task of the worker, and the worker’s result ends only the execution', async () => {
     const host = workers.newHost();
     const worker = await workers.connect(host);
     const runId = await workers.createRun(host);
@@ -159,7 +159,7 @@ describe('a runner of a worker', () => {
     expect(kinds.filter((kind) => kind === 'run_done')).toHaveLength(1);
   });
 
-  it('may claim before its worker’s claim arrives', async () => {
+  it('may claim before the claim of its worker arrives', async () => {
     const host = workers.newHost();
     const worker = await workers.connect(host);
     const runId = await workers.createRun(host);
@@ -170,7 +170,7 @@ describe('a runner of a worker', () => {
     expect((await workers.getRun(runId)).state).toBe('INPROGRESS');
   });
 
-  it('gets follow-ups in its idle session without a slot of ours, and its run holds none', async () => {
+  it('receives follow-ups in its idle session without a slot of the hosted pool', async () => {
     const host = workers.newHost();
     const worker = await workers.connect(host);
     const runId = await workers.createRun(host);
@@ -188,7 +188,7 @@ describe('a runner of a worker', () => {
     expect(await workers.executions(runId)).toEqual([expect.objectContaining({ slot_held: false })]);
   });
 
-  it('is followed by another one on the same host when a follow-up comes after its end', async () => {
+  it('is replaced by another one on the same host for a follow-up after its end', async () => {
     const host = workers.newHost();
     const worker = await workers.connect(host);
     const runId = await workers.createRun(host);
@@ -209,7 +209,7 @@ describe('a runner of a worker', () => {
   });
 });
 
-describe('without a runner’s reports', () => {
+describe('a worker whose runner does not report', () => {
   const claimed = async () => {
     const host = workers.newHost();
     const worker = await workers.connect(host);
@@ -219,7 +219,7 @@ describe('without a runner’s reports', () => {
     return { worker, runId };
   };
 
-  it('a completed task is a run that succeeded, also when its claim was lost on the way', async () => {
+  it('sets the run to SUCCEEDED with task_completed, also when its claim was lost', async () => {
     const { worker, runId } = await claimed();
     worker.complete(runId);
     worker.complete(runId);
@@ -232,7 +232,7 @@ describe('without a runner’s reports', () => {
     expect((await workers.getRun(unclaimed)).state).toBe('SUCCEEDED');
   });
 
-  it('a task that the worker has cancelled is a run that was', async () => {
+  it('sets the run to CANCELLED with a cancelled task', async () => {
     const { worker, runId } = await claimed();
     worker.complete(runId, { task_state: 'CANCELLED' });
     await worker.handled();
@@ -245,7 +245,7 @@ describe('without a runner’s reports', () => {
     [{ exit_code: 137 }, 'FAILED', 'agent_process_failed'],
     [{ failure_reason: 'agent exited', exit_code: 70 }, 'ERROR', 'internal_error'],
     [{}, 'ERROR', 'internal_error'],
-  ])('a task that failed with %o is a run that is %s with %s', async (fields, state, code) => {
+  ])('with a task that failed with %o sets the run to %s with %s', async (fields, state, code) => {
     const { worker, runId } = await claimed();
     worker.say({ type: 'task_failed', data: { task_id: runId, message: 'It broke.', ...fields } });
     await worker.handled();
@@ -256,8 +256,8 @@ describe('without a runner’s reports', () => {
   });
 });
 
-describe('a cancel', () => {
-  it('of a self-hosted run is refused', async () => {
+describe('a cancellation', () => {
+  it('of a self-hosted run is rejected', async () => {
     const host = workers.newHost();
     const runId = await workers.createRun(host);
     const { body } = await fixture.request(422, `POST /agent/runs/${runId}/cancel`, { token: fixture.bot.token });
