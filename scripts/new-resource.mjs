@@ -91,7 +91,7 @@ function registrations({ file, files, nouns, Nouns, Class, Classes, table }) {
     ],
     [
       'test/api/access-table.e2e-spec.ts',
-      'const ELSEWHERE: Readonly<Record<string, string>> = {',
+      'const OPERATIONS_ELSEWHERE: Readonly<Record<string, string>> = {',
       operations.map((id) => `\n  ${id}: 'test/api/${files}/${files}.e2e-spec.ts',`).join(''),
       'after',
     ],

@@ -161,6 +161,9 @@ const PERSONAL_TABLE: readonly (readonly [operationId: string, environment: 'non
   ['createScheduledAgent', 'team',      '201   201   201   403   201   403   403   403'],
 ];
 
+/** Operations of resources whose own tests have such a table, with the file. `npm run new:resource` adds to it. */
+const OPERATIONS_ELSEWHERE: Readonly<Record<string, string>> = {};
+
 type Names = Readonly<Record<string, string>>;
 type Owner = 'team' | 'mine';
 
@@ -502,6 +505,7 @@ describe('the table of permissions', () => {
   });
 
   it('has one row for every operation of openapi.json', () => {
-    expect(TABLE.map(([operationId]) => operationId).sort()).toEqual([...operations.keys()].sort());
+    const listed = [...TABLE.map(([operationId]) => operationId), ...Object.keys(OPERATIONS_ELSEWHERE)];
+    expect(listed.sort()).toEqual([...operations.keys()].sort());
   });
 });
