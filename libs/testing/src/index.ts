@@ -24,7 +24,7 @@ export * from './webhook-builder.js';
 export * from './automation-builder.js';
 export * from './schedule-builder.js';
 export * from './offered-skills.js';
-export * from './processor-ms.js';
+export * from './processor-time.js';
 export * from './git/git-fixture.js';
 export * from './git/git-server.js';
 export * from './skill-source-conformance.js';

@@ -8,7 +8,7 @@ export * from './make-directory.js';
 export * from './mask-secrets.js';
 export * from './metrics-server.js';
 export * from './near-misses.js';
-export * from './own-program.js';
+export * from './installation.js';
 export * from './process-identity.js';
 export * from './public-addresses.js';
 export * from './rejection.js';
