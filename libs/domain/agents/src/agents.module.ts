@@ -69,7 +69,6 @@ import { WorkerSkillsStore } from './skills/persistence/worker-skills.store.js';
     ReadSkills,
     SkillDirectory,
     SkillRuns,
-    SkillSources,
   ],
 })
 export class AgentsModule {}

@@ -25,7 +25,7 @@ import { RunEventsController } from './http/run-events.controller.js';
     StreamLimiter,
     RunEventStreams,
   ],
-  exports: [NormalizerRegistry, TranscriptFormatRegistry, ConversationReader, RunEventStreams, StreamLimiter],
+  exports: [TranscriptFormatRegistry, ConversationReader, RunEventStreams, StreamLimiter],
 })
 export class ConversationsModule {}
 

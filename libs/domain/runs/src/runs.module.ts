@@ -35,19 +35,13 @@ import { RunInserts } from './persistence/run-inserts.js';
 import { RunLists } from './persistence/run-lists.js';
 import { RunsStore } from './persistence/runs.store.js';
 
-const stores = [RunInserts, RunLists, RunsStore, ArtifactsStore, RetentionStore];
-const useCases = [
+const EXPORTED = [
   RunsService,
   PersonalRunPolicy,
   CreateRun,
-  RunReferences,
-  RunSkills,
   ConfigReferences,
-  HarnessSecrets,
-
   ConfigSecrets,
   ListRuns,
-  LastRunsOfCaller,
   SubmitFollowup,
   ApprovalInbox,
   ArtifactsService,
@@ -65,8 +59,20 @@ const useCases = [
 @Global()
 @Module({
   imports: [AgentsModule, AuthModule, EnvironmentsModule, ExecutionsModule, SecretsModule, StorageModule],
-  providers: [...stores, ...useCases, { provide: AssignmentSource, useClass: RunAssignments }],
-  exports: [...stores, ...useCases, AssignmentSource, ExecutionsModule],
+  providers: [
+    ...EXPORTED,
+    RunInserts,
+    RunLists,
+    RunsStore,
+    ArtifactsStore,
+    RetentionStore,
+    RunReferences,
+    RunSkills,
+    HarnessSecrets,
+    LastRunsOfCaller,
+    { provide: AssignmentSource, useClass: RunAssignments },
+  ],
+  exports: [...EXPORTED, AssignmentSource, ExecutionsModule],
 })
 export class RunsModule {}
 

@@ -34,6 +34,5 @@ export class SchedulesHttpModule {}
 @Module({
   imports: [SchedulesModule, AuthModule, RunsModule],
   providers: [ScheduleFiringsStore, ScheduleLauncher, ScheduleTimer, RecordScheduleSuccess],
-  exports: [ScheduleFiringsStore],
 })
 export class SchedulesJobsModule {}
