@@ -6,7 +6,7 @@ requireNode();
 const { mkdtempSync, readFileSync, rmSync, existsSync } = await import('node:fs');
 const { tmpdir } = await import('node:os');
 const { join } = await import('node:path');
-const { capture, inParallel } = await import('./lib/captured-step.mjs');
+const { capture } = await import('./lib/captured-step.mjs');
 const { inRoot } = await import('./lib/paths.mjs');
 const { prepare } = await import('./lib/prepare.mjs');
 const { runStep, StepFailed } = await import('./lib/run-step.mjs');
@@ -38,17 +38,20 @@ const CHECKS = {
 let passed = 0;
 let failed = 0;
 
+/** Runs beside the tests, which leave processor time unused while they wait. Returns the output of what has failed. */
 async function runChecks() {
-  const jobs = Object.entries(CHECKS).map(([name, [program, args]]) => async () => {
+  const outputs = [];
+  for (const [name, [program, args]] of Object.entries(CHECKS)) {
     const result = await capture(program, args);
-    console.log(`${result.passed ? '✓' : '✗'} ${name} (${result.seconds.toFixed(1)} s)`);
+    const line = `${result.passed ? '✓' : '✗'} ${name} (${result.seconds.toFixed(1)} s)`;
+    console.log(line);
     if (result.passed) passed += 1;
     else {
       failed += 1;
-      console.log(result.output);
+      outputs.push(`${line}\n${result.output}`);
     }
-  });
-  await inParallel(2, jobs);
+  }
+  return outputs;
 }
 
 async function runTests() {
@@ -87,8 +90,8 @@ function count(report, problem) {
 
 try {
   await prepare();
-  await runChecks();
-  await runTests();
+  const [outputs] = await Promise.all([runChecks(), runTests()]);
+  for (const output of outputs) console.error(output);
 } catch (error) {
   failed += 1;
   console.error(error instanceof StepFailed ? error.message : error);

@@ -19,12 +19,3 @@ export function capture(program, args) {
     child.on('close', (code) => end(code === 0));
   });
 }
-
-/** Runs asynchronous jobs, at most `width` at a time. */
-export async function inParallel(width, jobs) {
-  const waiting = [...jobs];
-  const lane = async () => {
-    for (let job = waiting.shift(); job; job = waiting.shift()) await job();
-  };
-  await Promise.all(Array.from({ length: width }, lane));
-}
