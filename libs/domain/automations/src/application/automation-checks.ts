@@ -24,7 +24,6 @@ interface FoundIssue extends Issue {
 
 const NOTHING: KeptFields = { triggers: [], agentConfig: null, agentIdentityUid: null };
 
-/** The rules of automations, from the API and from definitions. */
 @Injectable()
 export class AutomationChecks {
   constructor(

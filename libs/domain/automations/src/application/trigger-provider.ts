@@ -68,7 +68,6 @@ export interface TriggerSchema {
 }
 
 export interface TriggerObstacle {
-  /** `webhook_deleted` and the like. */
   readonly code: string;
   readonly detail: string;
 }

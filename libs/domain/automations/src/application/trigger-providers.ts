@@ -28,7 +28,6 @@ export class TriggerProviders {
     return this.providers.get(keyOf(trigger));
   }
 
-  /** Sorted by name. */
   all(): readonly TriggerProvider[] {
     return [...this.providers.entries()]
       .sort(([one], [other]) => (one < other ? -1 : 1))

@@ -1,9 +1,7 @@
-/** Distinct placeholders of one prompt. */
 export const MAX_PLACEHOLDERS = 50;
 /** UTF-16 units of a quoted value; the complete payload is attached. */
 const MAX_SHOWN = 500;
 
-/** One value of the payload that a prompt refers to. */
 export interface PayloadReference {
   /** As in the prompt, without spaces: `payload.data.issue.title`. */
   readonly expression: string;
@@ -100,7 +98,6 @@ export function quoteValue(value: unknown): string {
 const UNQUOTABLE =
   /[<>&`\u0000-\u001f\u007f-\u00a0\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufe00-\ufe0f\ufeff\ufff9-\ufffb\u{e0000}-\u{e0fff}]/gu;
 
-/** Every UTF-16 unit as `\\uXXXX`. */
 export const escapeUnits = (characters: string): string =>
   characters
     .split('')

@@ -147,7 +147,6 @@ const ANY_JSON = {
   ],
 };
 
-/** Exactly one of the two. */
 export class TestAutomationTriggerRequest {
   @StringField({ optional: true, max: 64, description: 'ID of an accepted delivery of the factory.' })
   delivery_id?: string;

@@ -30,7 +30,6 @@ const TEST_DESCRIPTION =
   'With a stored delivery, or with a payload in the request. Returns all checks and what decided each of them; starts nothing.';
 /** Payloads may be nested deeper than other bodies. */
 const DEEP = { maxDepth: 512 };
-/** An index into the triggers, of up to four digits. */
 const INDEX = /^(0|[1-9]\d{0,3})$/;
 
 @ApiTags('Automations')

@@ -14,13 +14,11 @@ const columns = (prompt = 'a.prompt'): string =>
   (SELECT coalesce(jsonb_agg(t.trigger ORDER BY t.position), '[]') FROM automation_triggers t
     WHERE t.automation_id = a.id) AS triggers`;
 
-/** Length of a prompt in a list. */
 const LISTED_PROMPT_CHARACTERS = 2048;
 
 /** The fields that are written; `env` and `headers` of the MCP servers are encrypted. */
 export interface WrittenAutomation extends Omit<AutomationFields, 'triggers'> {
   readonly author: PrincipalRef;
-  /** Each with its subject. */
   readonly triggers: readonly { readonly trigger: Trigger; readonly subject: string }[];
 }
 
@@ -68,7 +66,6 @@ const INSERT_TRIGGERS = statement('automations.insert-triggers')`
 
 export const AUTOMATION_QUOTA = new FactoryQuota('automation_counts', 'used', MAX_AUTOMATIONS);
 
-/** Automations with their triggers, which have separate rows. */
 @Injectable()
 export class AutomationsStore {
   constructor(private readonly database: Database) {}
@@ -110,14 +107,12 @@ export class AutomationsStore {
     await this.insertTriggers(tx, writtenRow(rows).id, automation);
   }
 
-  /** Increments `version`. */
   async update(tx: Queryable, id: string, automation: WrittenAutomation): Promise<void> {
     await tx.query(UPDATE, [id, ...valuesOf(automation)]);
     await tx.query('DELETE FROM automation_triggers WHERE automation_id = $1', [id]);
     await this.insertTriggers(tx, id, automation);
   }
 
-  /** False when there is none. */
   async delete(tx: Queryable, factoryUid: string, uid: string): Promise<boolean> {
     const rows = await tx.query('DELETE FROM automations WHERE factory_uid = $1 AND uid = $2 RETURNING 1', [
       factoryUid,

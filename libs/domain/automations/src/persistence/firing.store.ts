@@ -13,7 +13,6 @@ export interface ReachedTrigger {
   readonly trigger: Trigger;
 }
 
-/** The fields with which an automation starts runs. */
 export interface FiringAutomation {
   readonly id: string;
   readonly uid: string;

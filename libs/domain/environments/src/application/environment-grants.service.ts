@@ -69,10 +69,7 @@ export class EnvironmentGrantsService {
     return grants.filter(({ grantee }) => own.includes(grantee.uid));
   }
 
-  /**
-   * From its commit on no run can be created, and none begins, through this grant. Grantees may revoke it too: a person
-   * their own, an admin or owner of a team that of the team.
-   */
+  /** Grantees may revoke it too: a person their own, an admin or owner of a team that of the team. */
   async revoke(
     caller: Caller,
     uid: string,

@@ -14,7 +14,6 @@ import { EnvironmentLinksStore } from '../persistence/environment-links.store.js
 import { EnvironmentsStore } from '../persistence/environments.store.js';
 import { authorOf, type EnvironmentRejection, EnvironmentsService } from './environments.service.js';
 
-/** A link lets every person who has its token and signs in use the environment. */
 @Injectable()
 export class EnvironmentLinksService {
   constructor(
@@ -59,10 +58,7 @@ export class EnvironmentLinksService {
     return this.links.list(uid, { holderUid: caller.principal.uid });
   }
 
-  /**
-   * Ends the link and the access of everybody who has redeemed it. A person who has redeemed it, and may not revoke it, ends
-   * their own access only.
-   */
+  /** A person who has redeemed the link, and may not revoke it, ends their own access only. */
   async revoke(
     caller: Caller,
     uid: string,

@@ -19,7 +19,6 @@ export class EnvironmentsService {
     private readonly references: EnvironmentReferences,
   ) {}
 
-  /** The caller's own environments, those of the teams of the request, and those shared with either. */
   list(caller: Caller, sort: EnvironmentSort): Promise<EnvironmentDetails[]> {
     return this.store.listFor(listAskerOf(caller, 'environments:read'), sort);
   }
@@ -53,7 +52,6 @@ export class EnvironmentsService {
     return rejection ?? this.store.insert(newUid(), owner, config, authorOf(caller));
   }
 
-  /** Replaces the configuration. Executions that have begun continue with the configuration that they received. */
   async update(
     caller: Caller,
     uid: string,
@@ -72,7 +70,6 @@ export class EnvironmentsService {
     });
   }
 
-  /** Deletes its grants and links too. Runs that used it keep its uid in their configuration; new runs cannot select it. */
   async delete(caller: Caller, uid: string): Promise<{ readonly deleted: true } | EnvironmentRejection> {
     const environment = await this.getManaged(caller, uid);
     if ('kind' in environment) return environment;
@@ -87,11 +84,9 @@ export const askerOf = ({ principal: { type, uid } }: Caller, teamUids: readonly
   teamUids,
 });
 
-/** The teams on which the role of the member has the permission. */
 export const teamsWith = (permission: Permission, memberships: readonly Membership[]): string[] =>
   memberships.filter(({ role }) => can(role, permission)).map(({ teamUid }) => teamUid);
 
-/** The caller, with the teams that lists are about. */
 export const listAskerOf = (caller: Caller, permission: Permission): Asker =>
   askerOf(
     caller,

@@ -21,7 +21,6 @@ export interface EnvironmentConfig {
   providers?: { gcp?: Record<string, unknown>; aws?: { role_arn: string } };
 }
 
-/** The team or the user that owns it is `teamUid` or `userUid`. */
 export type Environment = Owner & { readonly uid: string; readonly config: EnvironmentConfig };
 
 export interface PrincipalRef {
@@ -38,7 +37,6 @@ export type EnvironmentDetails = Environment & {
   readonly updatedAt: Date;
 };
 
-/** The latest run in an environment, as its list shows it. */
 export interface LastRun {
   readonly id: string;
   readonly title: string;

@@ -8,7 +8,6 @@ import { shownConfig } from '../domain/masked-config.js';
 import type { EnvironmentItem } from './environment.dto.js';
 import type { CreatedEnvironmentLink, EnvironmentGrantItem, EnvironmentLinkItem } from './environment-sharing.dto.js';
 
-/** Environments, grants and links as responses show them: principals by name, values of `env` masked. */
 @Injectable()
 export class EnvironmentPresenter {
   constructor(

@@ -185,7 +185,6 @@ export class EnvironmentSharingController {
   }
 }
 
-/** Throws for a request that names no grantee, or several. */
 function assertOneGrantee(named: object): void {
   const [first, ...others] = Object.entries(named).filter(([, value]) => value !== undefined);
   if (!first)

@@ -6,7 +6,6 @@ import type { Asker, Reach } from '../domain/environment-access.js';
 
 export type EnvironmentSort = 'name' | 'last_updated';
 
-/** `e` is the table. */
 const COLUMNS = `e.uid, e.team_uid AS "teamUid", e.owner_user_uid AS "userUid", e.config, e.setup_failed AS "setupFailed",
   json_build_object('type', e.creator_type, 'uid', e.creator_uid) AS creator,
   json_build_object('type', e.editor_type, 'uid', e.editor_uid) AS "lastEditor",
@@ -56,7 +55,6 @@ export class EnvironmentsStore {
     return environment;
   }
 
-  /** Those of the teams, the person's own, and what was shared with them. */
   listFor({ teamUids, userUid }: Asker, sort: EnvironmentSort): Promise<EnvironmentDetails[]> {
     return this.database.query<EnvironmentDetails>(
       `SELECT * FROM (

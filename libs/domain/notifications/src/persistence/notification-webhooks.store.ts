@@ -4,7 +4,6 @@ import type { NotificationWebhook, NotificationWebhookFields } from '../domain/n
 
 const COLUMNS = `uid, team_uid AS "teamUid", name, url, events, enabled, disabled_reason AS "disabledReason",
   created_at AS "createdAt", updated_at AS "updatedAt"`;
-/** Lists are bounded for every caller. */
 const MAX_LISTED = 1000;
 
 @Injectable()
@@ -19,7 +18,6 @@ export class NotificationWebhooksStore {
     return row ?? null;
   }
 
-  /** By name. */
   listFor(teamUids: readonly string[]): Promise<NotificationWebhook[]> {
     return this.database.query(
       `SELECT ${COLUMNS} FROM notification_webhooks WHERE team_uid = ANY($1::text[])

@@ -31,7 +31,6 @@ interface Fired {
 
 const RETRY: Fired = { outcome: 'retry', records: [] };
 
-/** Timers of schedules: starts a run for each due time. */
 @Injectable()
 export class ScheduleTimer extends TimerHandler implements OnModuleInit {
   override readonly kind = SCHEDULE_TIMER;

@@ -40,10 +40,7 @@ export class SchedulesService {
     return this.store.listFor(teamUids, type === 'user' ? uid : null);
   }
 
-  /**
-   * An enabled schedule starts runs from its next due time on. `team`: false makes it personal; by default it belongs to the
-   * caller's team, if there is one.
-   */
+  /** `team`: false makes it personal; by default it belongs to the caller's team, if there is one. */
   async create(
     caller: Caller,
     requested: RequestedSchedule,
@@ -75,7 +72,6 @@ export class SchedulesService {
     return schedule;
   }
 
-  /** Replaces all fields. Runs that it has started keep the schedule as it was. */
   update(caller: Caller, uid: string, requested: RequestedSchedule): Promise<Schedule | ChangeRejection> {
     const author = { type: caller.principal.type, uid: caller.principal.uid };
     return this.change(caller, uid, async (tx, stored) => {
@@ -101,7 +97,6 @@ export class SchedulesService {
     });
   }
 
-  /** It starts runs from its next due time on; due times of the pause are not repeated. */
   resume(caller: Caller, uid: string): Promise<Schedule | ChangeRejection> {
     return this.change(caller, uid, async (tx, { owner, cronSchedule, timezone, jitterSeconds }) => {
       const unavailable = await this.validator.unavailable(caller, owner);
@@ -115,7 +110,6 @@ export class SchedulesService {
     });
   }
 
-  /** It starts no more runs; the runs that it has started stay. */
   delete(caller: Caller, uid: string): Promise<Schedule | ChangeRejection> {
     return this.change(caller, uid, async (tx, { owner }) => {
       await this.timers.remove(tx, SCHEDULE_TIMER, [uid]);
@@ -124,7 +118,6 @@ export class SchedulesService {
     });
   }
 
-  /** Starts a run now, also of a paused schedule; due times and the overlap policy do not matter. */
   async run(caller: Caller, uid: string): Promise<CreateRunResult | LookupRejection | UnavailableSchedules> {
     const schedule = await this.get(caller, uid);
     if ('kind' in schedule) return schedule;

@@ -3,7 +3,6 @@ import { Database, type Queryable, statement } from '#platform/persistence';
 import { agentConfigColumn, type PrincipalRef, type RunOwner } from '#domain/runs';
 import { LISTED_PROMPT_CHARACTERS, type Schedule, type ScheduleFields, secretsOf } from '../domain/schedule.js';
 
-/** The kind of the timers of schedules. */
 export const SCHEDULE_TIMER = 'schedule';
 
 /** Credentials of the MCP servers of schedules. */
@@ -55,7 +54,6 @@ export class SchedulesStore {
     return queryable.query<Schedule>(FIND, [uids]);
   }
 
-  /** The schedules of the teams and the user's own, alphabetically by name; prompts cut. */
   listFor(teamUids: readonly string[], userUid: string | null): Promise<Schedule[]> {
     return this.database.query<Schedule>(LIST, [teamUids, userUid]);
   }
@@ -83,7 +81,6 @@ export class SchedulesStore {
     return rows.map(({ uid }) => uid);
   }
 
-  /** Locks it for this transaction; null when there is none. */
   async lock(tx: Queryable, uid: string): Promise<Schedule | null> {
     await tx.query(LOCK, [uid]);
     return this.find(uid, tx);
@@ -106,7 +103,6 @@ export class SchedulesStore {
     );
   }
 
-  /** False when there is none. */
   async delete(tx: Queryable, uid: string): Promise<boolean> {
     return (await tx.query('DELETE FROM schedules WHERE uid = $1 RETURNING 1', [uid])).length > 0;
   }
@@ -120,7 +116,6 @@ export class SchedulesStore {
       await tx.query(NOTE_ERRORS, [errors.map(({ uid }) => uid), errors.map(({ reason }) => reason)]);
   }
 
-  /** The run has succeeded; updates the schedule that started it, if any. */
   async noteSuccess(tx: Queryable, runId: string): Promise<void> {
     await tx.query(NOTE_SUCCESS, [runId]);
   }

@@ -91,7 +91,6 @@ export class EvaluateDeliveries {
     return evaluated;
   }
 
-  /** Except deliveries that another process has claimed. */
   private async evaluateBatch(factories: readonly (readonly WebhookShare[])[]): Promise<number> {
     const startedAt = performance.now();
     const claimed = await this.store.claim(factories.flat());

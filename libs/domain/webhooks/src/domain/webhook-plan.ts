@@ -3,7 +3,6 @@ import { type Authentication, credentialFault, generateCredential, SECRET_NOT_AL
 import type { SignatureSchemes } from './signing/signature-schemes.js';
 import type { WebhookSettings } from './webhook.js';
 
-/** The fields of a new webhook. */
 export interface WebhookRequest extends Omit<WebhookSettings, 'secretName'> {
   /** The secret of the sender, in `signature` mode. */
   readonly secret: string | null;
@@ -11,7 +10,6 @@ export interface WebhookRequest extends Omit<WebhookSettings, 'secretName'> {
   readonly secretName: string | null;
 }
 
-/** Where the secret of a new webhook comes from. */
 export type SecretPlan =
   | { readonly kind: 'managed'; readonly name: string }
   /** Stored as a managed secret that the webhook owns. */
@@ -26,7 +24,6 @@ export interface WebhookPlan {
   readonly secret: SecretPlan;
 }
 
-/** Plans a new webhook, or returns all issues of the request. */
 export function planWebhook(
   request: WebhookRequest,
   schemes: SignatureSchemes,
