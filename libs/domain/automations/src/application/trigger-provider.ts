@@ -30,7 +30,10 @@ export abstract class TriggerProvider {
   abstract readonly provider: string;
   abstract readonly event: string;
   /** JSON Schema (2020-12) of a trigger's fields beside `provider` and `event`: `properties` and `required`. */
-  abstract readonly schema: TriggerSchema;
+  abstract readonly schema: {
+    readonly properties: Readonly<Record<string, object>>;
+    readonly required: readonly string[];
+  };
   /**
    * The issues of each trigger of this provider, by its index: shape and references, not the current state of what they
    * refer to. At most one round trip.
@@ -60,11 +63,6 @@ export abstract class TriggerProvider {
     return Promise.resolve(triggers.map(() => undefined));
   }
   abstract sample(tx: Queryable, scope: TriggerScope, trigger: Trigger, sample: TriggerSample): Promise<SampledEvent>;
-}
-
-export interface TriggerSchema {
-  readonly properties: Readonly<Record<string, object>>;
-  readonly required: readonly string[];
 }
 
 export interface TriggerObstacle {

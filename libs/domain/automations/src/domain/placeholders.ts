@@ -1,3 +1,5 @@
+import { parseJson } from '#platform/kernel';
+
 export const MAX_PLACEHOLDERS = 50;
 /** UTF-16 units of a quoted value; the complete payload is attached. */
 const MAX_SHOWN = 500;
@@ -61,11 +63,8 @@ function readReference(prompt: string, from: number): (PayloadReference & { end:
 }
 
 function unquote(text: string): string | null {
-  try {
-    return String(JSON.parse(text));
-  } catch {
-    return null;
-  }
+  const value = parseJson(text);
+  return typeof value === 'string' ? value : null;
 }
 
 function faultAt(prompt: string, index: number): string {

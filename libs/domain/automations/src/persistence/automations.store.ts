@@ -3,7 +3,7 @@ import type { PrincipalRef } from '#domain/runs';
 import { type Automation, type AutomationFields, MAX_AUTOMATIONS } from '../domain/automation.js';
 import type { Trigger } from '../domain/trigger.js';
 import { Injectable } from '@nestjs/common';
-import { Database, type Queryable, type Statement, writtenRow, statement } from '#platform/persistence';
+import { Database, type Queryable, writtenRow, statement } from '#platform/persistence';
 
 /** Of `automations AS a`. `env` and `headers` of MCP servers are encrypted. */
 const columns = (prompt = 'a.prompt'): string =>
@@ -26,15 +26,13 @@ export type NewAutomation = WrittenAutomation & Pick<Automation, 'uid' | 'factor
 
 const oneWhere = (lock: string): string =>
   `SELECT ${columns()} FROM automations a WHERE a.factory_uid = $1 AND a.uid = $2 ${lock}`;
-const FIND: Statement = { name: 'automations.find', text: oneWhere('') };
-const LOCK: Statement = { name: 'automations.lock', text: oneWhere('FOR NO KEY UPDATE OF a') };
+const FIND = statement('automations.find')`${oneWhere('')}`;
+const LOCK = statement('automations.lock')`${oneWhere('FOR NO KEY UPDATE OF a')}`;
 
 /** A page ends before its configurations and triggers exceed this size, with at least one automation. */
 const MAX_PAGE_BYTES = 8 * 1024 * 1024;
-interface ListedSize {
-  /** The number of rows before the page was cut to its size. */
-  readonly found: number;
-}
+/** `found`: the number of rows before the page was cut to its size. */
+type Listed = Automation & { readonly found: number };
 const pageWhere = (condition: string): string =>
   `SELECT * FROM (
     SELECT listed.*, count(*) OVER ()::int AS found, row_number() OVER by_name AS place,
@@ -43,11 +41,8 @@ const pageWhere = (condition: string): string =>
              WHERE a.factory_uid = $1${condition} ORDER BY a.name, a.uid LIMIT $2) listed
     WINDOW by_name AS (ORDER BY name, uid)) sized
   WHERE place = 1 OR bytes <= ${MAX_PAGE_BYTES} ORDER BY name, uid`;
-const FIRST_PAGE: Statement = { name: 'automations.list', text: pageWhere('') };
-const NEXT_PAGE: Statement = {
-  name: 'automations.list-after',
-  text: pageWhere(' AND (a.name, a.uid) > ($3, $4)'),
-};
+const FIRST_PAGE = statement('automations.list')`${pageWhere('')}`;
+const NEXT_PAGE = statement('automations.list-after')`${pageWhere(' AND (a.name, a.uid) > ($3, $4)')}`;
 const DEFINED = `FROM automations a WHERE a.factory_uid = $1 AND a.source = 'definition' ORDER BY a.name, a.uid`;
 const INSERT = statement('automations.insert')`
   INSERT INTO automations (uid, factory_uid, team_uid, source, name, enabled, prompt, agent_config,
@@ -88,7 +83,7 @@ export class AutomationsStore {
   ): Promise<{ readonly automations: Automation[]; readonly hasMore: boolean }> {
     const statement = after === null ? FIRST_PAGE : NEXT_PAGE;
     const values = [factoryUid, limit + 1, ...(after ?? [])];
-    const rows = await this.database.query<Automation & ListedSize>(statement, values);
+    const rows = await this.database.query<Listed>(statement, values);
     const automations = rows.slice(0, limit);
     return { automations, hasMore: (rows[0]?.found ?? 0) > automations.length };
   }

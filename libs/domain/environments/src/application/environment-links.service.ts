@@ -12,7 +12,7 @@ import {
 } from '../domain/environment-sharing.js';
 import { EnvironmentLinksStore } from '../persistence/environment-links.store.js';
 import { EnvironmentsStore } from '../persistence/environments.store.js';
-import { authorOf, type EnvironmentRejection, EnvironmentsService } from './environments.service.js';
+import { type EnvironmentRejection, EnvironmentsService } from './environments.service.js';
 
 @Injectable()
 export class EnvironmentLinksService {
@@ -44,7 +44,7 @@ export class EnvironmentLinksService {
       if ((await this.links.list(uid, { queryable: tx })).length >= MAX_LINKS)
         return { kind: 'limit_reached', limit: MAX_LINKS };
       const token = newLinkToken();
-      const fields = { uid: newUid(), environmentUid: uid, expiresAt, maxUses, creator: authorOf(caller) };
+      const fields = { uid: newUid(), environmentUid: uid, expiresAt, maxUses, creator: caller.principal };
       return { token, link: await this.links.insert(tx, fields, hashLinkToken(token)) };
     });
   }

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { allowedTeams, type Caller, can, isAllowed, type Membership, ownerFor, type Permission } from '#platform/auth';
 import { newUid, type RejectionOf } from '#platform/kernel';
 import { Database } from '#platform/persistence';
-import type { EnvironmentConfig, EnvironmentDetails, PrincipalRef } from '../domain/environment.js';
+import type { EnvironmentConfig, EnvironmentDetails } from '../domain/environment.js';
 import { type Asker, maySee, type Reach } from '../domain/environment-access.js';
 import { keepValues } from '../domain/masked-config.js';
 import { type EnvironmentSort, EnvironmentsStore } from '../persistence/environments.store.js';
@@ -49,7 +49,7 @@ export class EnvironmentsService {
     const kept = keepValues(config, {});
     if (kept.kind === 'invalid') return kept;
     const rejection = await this.references.check(owner.teamUid, config);
-    return rejection ?? this.store.insert(newUid(), owner, config, authorOf(caller));
+    return rejection ?? this.store.insert(newUid(), owner, config, caller.principal);
   }
 
   async update(
@@ -66,7 +66,7 @@ export class EnvironmentsService {
       const stored = await this.store.lock(tx, uid);
       if (!stored) return { kind: 'not_found' };
       const kept = keepValues(config, stored.config);
-      return kept.kind === 'invalid' ? kept : this.store.update(tx, uid, kept.config, authorOf(caller));
+      return kept.kind === 'invalid' ? kept : this.store.update(tx, uid, kept.config, caller.principal);
     });
   }
 
@@ -76,8 +76,6 @@ export class EnvironmentsService {
     return (await this.store.delete(uid)) ? { deleted: true } : { kind: 'not_found' };
   }
 }
-
-export const authorOf = ({ principal: { type, uid } }: Caller): PrincipalRef => ({ type, uid });
 
 export const askerOf = ({ principal: { type, uid } }: Caller, teamUids: readonly string[]): Asker => ({
   userUid: type === 'user' ? uid : null,

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
+import type { PrincipalRef } from '#platform/auth';
 import { base62 } from '#platform/kernel';
-import type { PrincipalRef } from './environment.js';
 
 /** Per environment; links that have expired count until they are revoked. */
 export const MAX_GRANTS = 100;

@@ -1,5 +1,5 @@
 import type { RunState } from '#execution/executions';
-import type { Owner } from '#platform/auth';
+import type { Owner, PrincipalRef } from '#platform/auth';
 
 /** How a repository is opened: by a managed secret of the environment's team. */
 export interface RepositoryLogin {
@@ -22,11 +22,6 @@ export interface EnvironmentConfig {
 }
 
 export type Environment = Owner & { readonly uid: string; readonly config: EnvironmentConfig };
-
-export interface PrincipalRef {
-  readonly type: 'user' | 'service_account';
-  readonly uid: string;
-}
 
 /** With what only its own responses show. */
 export type EnvironmentDetails = Environment & {

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
-import type { Owner } from '#platform/auth';
+import type { Owner, PrincipalRef } from '#platform/auth';
 import { Database, type Queryable, statement, writtenRow } from '#platform/persistence';
-import type { EnvironmentConfig, EnvironmentDetails, PrincipalRef } from '../domain/environment.js';
+import type { EnvironmentConfig, EnvironmentDetails } from '../domain/environment.js';
 import type { Asker, Reach } from '../domain/environment-access.js';
 
 export type EnvironmentSort = 'name' | 'last_updated';
@@ -48,10 +48,7 @@ export class EnvironmentsStore {
 
   /** Nobody can change it or its grants until the transaction ends; its links can still be redeemed. */
   async lock(tx: Queryable, uid: string): Promise<EnvironmentDetails | undefined> {
-    const [environment] = await tx.query<EnvironmentDetails>(
-      `SELECT ${COLUMNS} FROM headrace.environments e WHERE uid = $1 FOR NO KEY UPDATE`,
-      [uid],
-    );
+    const [environment] = await tx.query<EnvironmentDetails>(`${FIND.text} FOR NO KEY UPDATE`, [uid]);
     return environment;
   }
 

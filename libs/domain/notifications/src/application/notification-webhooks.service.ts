@@ -72,10 +72,11 @@ export class NotificationWebhooksService {
     return this.database.transaction(async (tx) => {
       const stored = await this.store.lock(tx, uid);
       if (!stored) return { kind: 'not_found' as const };
-      const fields = { ...stored, ...changes, events: sortedEvents(changes.events ?? stored.events) };
-      const resetsFailures = fields.url !== stored.url || (fields.enabled && !stored.enabled);
+      const { name = stored.name, url = stored.url, enabled = stored.enabled } = changes;
+      const fields = { name, url, enabled, events: sortedEvents(changes.events ?? stored.events) };
+      const resetsFailures = url !== stored.url || (enabled && !stored.enabled);
       const webhook = await this.store.update(tx, uid, fields, resetsFailures);
-      if (!fields.enabled) await this.deliveries.dropPending(tx, uid);
+      if (!enabled) await this.deliveries.dropPending(tx, uid);
       return { kind: 'updated' as const, webhook };
     });
   }
@@ -91,11 +92,8 @@ export class NotificationWebhooksService {
     const lookup = await this.get(caller, uid);
     if (lookup.kind !== 'found') return lookup;
     const secret = newSecret();
-    const webhook = await this.store.replaceSecret(
-      uid,
-      this.box.sealColumn(NOTIFICATION_SECRET, { uid }, secret),
-      PREVIOUS_SECRET_MS,
-    );
+    const sealed = this.box.sealColumn(NOTIFICATION_SECRET, { uid }, secret);
+    const webhook = await this.store.replaceSecret(uid, sealed, PREVIOUS_SECRET_MS);
     return webhook ? { kind: 'rotated' as const, webhook, secret } : { kind: 'not_found' as const };
   }
 

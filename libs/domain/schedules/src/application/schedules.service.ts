@@ -46,7 +46,6 @@ export class SchedulesService {
     requested: RequestedSchedule,
     team?: boolean,
   ): Promise<Schedule | ChangeRejection | RejectionOf<'limit_reached'>> {
-    const { principal } = caller;
     const owner = ownerFor(caller, team);
     if (owner === null) {
       const detail = 'a caller on several teams must choose a team with the X-Headrace-Team-Uid header';
@@ -61,7 +60,7 @@ export class SchedulesService {
     const { fields, cron } = checked;
     const created = await this.database.transaction(async (tx) => {
       if (!(await this.store.reserve(tx, slotKey(owner), MAX_SCHEDULES))) return false;
-      await this.store.insert(tx, uid, owner, { type: principal.type, uid: principal.uid }, fields);
+      await this.store.insert(tx, uid, owner, caller.principal, fields);
       if (fields.enabled)
         await this.timers.set(tx, SCHEDULE_TIMER, [{ key: uid, cron, jitterSeconds: fields.jitterSeconds }]);
       return true;
@@ -73,7 +72,6 @@ export class SchedulesService {
   }
 
   update(caller: Caller, uid: string, requested: RequestedSchedule): Promise<Schedule | ChangeRejection> {
-    const author = { type: caller.principal.type, uid: caller.principal.uid };
     return this.change(caller, uid, async (tx, stored) => {
       const unavailable = await this.validator.unavailable(caller, stored.owner);
       if (unavailable) return unavailable;
@@ -83,7 +81,7 @@ export class SchedulesService {
       if (fields.enabled)
         await this.timers.set(tx, SCHEDULE_TIMER, [{ key: uid, cron, jitterSeconds: fields.jitterSeconds }]);
       else await this.timers.remove(tx, SCHEDULE_TIMER, [uid]);
-      await this.store.update(tx, uid, author, fields);
+      await this.store.update(tx, uid, caller.principal, fields);
       return null;
     });
   }

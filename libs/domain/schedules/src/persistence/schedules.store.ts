@@ -122,15 +122,12 @@ export class SchedulesStore {
 
   /** False when the owner has `limit` schedules. Locked before any schedule. */
   async reserve(tx: Queryable, ownerKey: string, limit: number): Promise<boolean> {
-    return (
-      (
-        await tx.query(
-          `INSERT INTO schedule_counts AS c (owner_key, used) VALUES ($1, 1)
+    const rows = await tx.query(
+      `INSERT INTO schedule_counts AS c (owner_key, used) VALUES ($1, 1)
   ON CONFLICT (owner_key) DO UPDATE SET used = c.used + 1 WHERE c.used < $2 RETURNING 1`,
-          [ownerKey, limit],
-        )
-      ).length > 0
+      [ownerKey, limit],
     );
+    return rows.length > 0;
   }
 
   async release(tx: Queryable, ownerKey: string): Promise<void> {

@@ -47,10 +47,8 @@ function schemeFault({ authMode, signatureScheme }: WebhookRequest, schemes: Sig
   if (authMode !== 'signature') return signatureScheme === null ? null : 'is allowed in the mode `signature` only';
   if (signatureScheme === null) return 'is required in the mode `signature`';
   if (schemes.find(signatureScheme)) return null;
-  const near = nearMisses(
-    signatureScheme,
-    schemes.all().map(({ id }) => id),
-  );
+  const known = schemes.all().map(({ id }) => id);
+  const near = nearMisses(signatureScheme, known);
   const hint = near.length === 0 ? '' : ` (did you mean ${near.join(' or ')}?)`;
   return `must be the id of a signature scheme${hint}; GET /webhook-signature-schemes lists them`;
 }
