@@ -6,7 +6,6 @@ export {
   TriggerProvider,
   type TriggerObstacle,
   type TriggerSample,
-  type TriggerSchema,
   type TriggerScope,
 } from './application/trigger-provider.js';
 export { TriggerProviders } from './application/trigger-providers.js';

@@ -85,14 +85,11 @@ export class AcceptDelivery {
 
   /** The secret that an unsigned first request contains. A second such request finds the webhook unknown. */
   private async captureSecret(request: IngressRequest, webhook: IngressWebhook): Promise<IngressAnswer> {
-    const { handshake, body } = request;
-    const isEmpty = body === null || body.length === 0;
-    if (!handshake || (!isEmpty && request.json() === undefined)) return UNKNOWN_WEBHOOK;
-    const isCaptured = await this.writer.captureSecret(webhook, handshake.secret, {
-      sizeBytes: body?.length ?? 0,
-      sourceIp: request.sourceIp,
-      traceId: request.traceId,
-    });
+    const { handshake, body, sourceIp, traceId } = request;
+    const sizeBytes = body?.length ?? 0;
+    if (!handshake || (sizeBytes > 0 && request.json() === undefined)) return UNKNOWN_WEBHOOK;
+    const from = { sizeBytes, sourceIp, traceId };
+    const isCaptured = await this.writer.captureSecret(webhook, handshake.secret, from);
     return isCaptured ? { kind: 'handshake', answer: handshake.answer } : UNKNOWN_WEBHOOK;
   }
 }

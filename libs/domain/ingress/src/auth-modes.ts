@@ -5,7 +5,6 @@ import type { IngressWebhook } from './ingress-webhooks.js';
 
 /** Extension point: how a sender proves that it knows the secret of a webhook. Never throws, whatever the request contains. */
 export interface IngressAuthMode {
-  readonly mode: AuthMode;
   /** Value of `WWW-Authenticate` in a 401 response. */
   readonly challenge: string | null;
   /** `pathToken`: the path segment after the uid, null without one. */
@@ -17,33 +16,30 @@ const BEARER = /^bearer +([^\s,]+)$/i;
 
 @Injectable()
 export class IngressAuthModes {
-  private readonly byMode: ReadonlyMap<AuthMode, IngressAuthMode>;
+  private readonly modes: ReadonlyMap<string, IngressAuthMode>;
 
   constructor(schemes: SignatureSchemes, clock: Clock) {
-    const modes: readonly IngressAuthMode[] = [
-      {
-        mode: 'token',
+    const modes: Readonly<Record<AuthMode, IngressAuthMode>> = {
+      token: {
         challenge: 'Bearer',
         authenticate: ({ headers }, _pathToken, { secret }) =>
           isSecret(BEARER.exec(headers.single('authorization') ?? '')?.[1] ?? '', secret),
       },
-      {
-        mode: 'url_token',
+      url_token: {
         challenge: null,
         authenticate: (_request, pathToken, { secret }) => isSecret(pathToken ?? '', secret),
       },
-      {
-        mode: 'signature',
+      signature: {
         challenge: null,
         authenticate: (request, _pathToken, { schemeId, secret }) =>
           schemes.find(schemeId ?? '')?.verify(request, secret ?? '', clock.now()) ?? false,
       },
-    ];
-    this.byMode = new Map(modes.map((mode) => [mode.mode, mode]));
+    };
+    this.modes = new Map(Object.entries(modes));
   }
 
   find(mode: AuthMode): IngressAuthMode | null {
-    return this.byMode.get(mode) ?? null;
+    return this.modes.get(mode) ?? null;
   }
 }
 

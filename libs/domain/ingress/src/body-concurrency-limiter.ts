@@ -3,14 +3,6 @@ import { Settings } from '#platform/config';
 import { Metrics } from '#platform/observability';
 import { IngressMetrics } from './ingress-metrics.js';
 
-/** The memory of one body, from its first byte until its response is finished. */
-export interface BodySlot {
-  /** The body is complete: from now on it is not interrupted for another one. */
-  complete(): void;
-  /** Must be called exactly once. */
-  release(): void;
-}
-
 export interface SlotRequest {
   readonly webhookId: string;
   /** As `senderOf` returns it. */
@@ -19,19 +11,22 @@ export interface SlotRequest {
   readonly interrupt: () => void;
 }
 
-class OpenSlot implements BodySlot {
+/** The memory of one body, from its first byte until its response is finished. */
+export class BodySlot {
   readonly since = performance.now();
   isArriving = true;
 
   constructor(
     readonly request: SlotRequest,
-    private readonly close: (slot: OpenSlot) => void,
+    private readonly close: (slot: BodySlot) => void,
   ) {}
 
+  /** The body is complete: from now on it is not interrupted for another one. */
   complete(): void {
     this.isArriving = false;
   }
 
+  /** Must be called exactly once. */
   release(): void {
     this.close(this);
   }
@@ -53,7 +48,7 @@ const WARN_INTERVAL_MS = 60_000;
 @Injectable()
 export class BodyConcurrencyLimiter {
   private readonly logger = new Logger(BodyConcurrencyLimiter.name);
-  private readonly open = new Set<OpenSlot>();
+  private readonly open = new Set<BodySlot>();
   private readonly byWebhook = new Map<string, number>();
   private readonly limit: number;
   private readonly webhookLimit: number;
@@ -76,13 +71,9 @@ export class BodyConcurrencyLimiter {
     const isWebhookFull = (this.byWebhook.get(webhookId) ?? 0) >= this.webhookLimit;
     if (isWebhookFull || this.open.size >= this.limit) {
       // A slot of the same webhook also counts against the total: one interrupted body satisfies both limits.
-      const interrupted = isWebhookFull
-        ? this.findInterruptible(
-            [...this.open].filter((slot) => slot.request.webhookId === webhookId),
-            this.webhookLimit,
-            request,
-          )
-        : this.findInterruptible([...this.open], this.limit, request);
+      const contested = [...this.open].filter((slot) => !isWebhookFull || slot.request.webhookId === webhookId);
+      const limit = isWebhookFull ? this.webhookLimit : this.limit;
+      const interrupted = this.findInterruptible(contested, limit, request);
       if (interrupted === undefined) {
         this.warn(request);
         return null;
@@ -90,7 +81,7 @@ export class BodyConcurrencyLimiter {
       this.metrics.interrupted.inc();
       interrupted.request.interrupt();
     }
-    const slot = new OpenSlot(request, this.close);
+    const slot = new BodySlot(request, this.close);
     this.open.add(slot);
     this.byWebhook.set(webhookId, (this.byWebhook.get(webhookId) ?? 0) + 1);
     return slot;
@@ -98,10 +89,10 @@ export class BodyConcurrencyLimiter {
 
   /** `contested`: the slots that share `limit`. */
   private findInterruptible(
-    contested: readonly OpenSlot[],
+    contested: readonly BodySlot[],
     limit: number,
     { sender }: SlotRequest,
-  ): OpenSlot | undefined {
+  ): BodySlot | undefined {
     const held = new Map<string, number>();
     for (const { request } of contested) held.set(request.sender, (held.get(request.sender) ?? 0) + 1);
     const share = Math.ceil(limit / SENDER_PART);
@@ -114,7 +105,7 @@ export class BodyConcurrencyLimiter {
           arriving.find((slot) => slot.since <= slowSince));
   }
 
-  private readonly close = (slot: OpenSlot): void => {
+  private readonly close = (slot: BodySlot): void => {
     if (!this.open.delete(slot)) return;
     const { webhookId } = slot.request;
     const own = this.byWebhook.get(webhookId) ?? 0;

@@ -5,7 +5,6 @@ import { Database, GroupedStatement, statement } from '#platform/persistence';
 import { WebhookSecrets } from '#domain/webhooks';
 import type { IngressWebhook } from './ingress-webhooks.js';
 
-/** An authentic delivery that is to be written. */
 export interface NewDelivery {
   readonly webhook: IngressWebhook;
   /** Sent as JSON, with the names of the SQL function, which describes them. */
@@ -44,7 +43,6 @@ const GROUP_LIMITS = { maxGroup: 32, maxInFlight: 2 };
 const ACCEPT = statement('ingress.accept-deliveries')`
   SELECT verdict, delivery_id, retry_ms FROM headrace.accept_deliveries($1, $2, $3, $4, $5)`;
 
-/** Stores a secret once, for a webhook that waits for one, and logs the handshake. */
 const CAPTURE_SECRET = statement('ingress.capture-secret')`
   WITH captured AS (
   UPDATE headrace.webhooks SET sealed_captured_secret = $3, version = version + 1, updated_at = headrace.now()

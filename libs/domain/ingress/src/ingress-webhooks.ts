@@ -59,7 +59,6 @@ export class IngressWebhooks {
     this.refreshes = new GroupedStatement<string, IngressWebhook | null>(read, REFRESH_LIMITS);
   }
 
-  /** As it was when this process read it last; null when it is not cached. */
   getCached(uid: string): IngressWebhook | null {
     return this.cache.get(uid) ?? null;
   }

@@ -1,5 +1,4 @@
 export { DeliverNotifications } from './application/deliver-notifications.js';
-export { NOTIFICATION_EVENTS, type NotificationEvent } from './domain/notification-webhook.js';
 export { NOTIFICATION_MESSAGES } from './http/notification-message.dto.js';
 export { NotificationsHttpModule, NotificationsJobsModule, NotificationsModule } from './notifications.module.js';
 export { NOTIFICATIONS_ENCRYPTED_COLUMNS } from './persistence/encrypted-columns.js';

@@ -22,7 +22,6 @@ import { SchedulesStore } from './persistence/schedules.store.js';
 })
 export class SchedulesModule {}
 
-/** The API of schedules. */
 @Module({
   imports: [SchedulesModule, AuthModule, AgentsModule, EnvironmentsModule, RunsModule],
   controllers: [SchedulesController],

@@ -65,7 +65,6 @@ export class WebhooksModule {}
 })
 export class WebhooksHttpModule {}
 
-/** Evaluates and prunes deliveries when it is called. */
 export const EVALUATION_PROVIDERS = [EvaluationsStore, EvaluationMetrics, EvaluateDeliveries, PruneDeliveries];
 
 /** For the processor: evaluates and prunes deliveries as background tasks. */

@@ -16,7 +16,6 @@ import type { Trigger, TriggerEvent } from '../domain/trigger.js';
 /** Kind of the timers: one for each cron expression in the triggers of a factory. */
 export const AUTOMATION_TIMER = 'automation';
 
-/** Fires at the times of a cron expression, with the timers of schedules. */
 @Injectable()
 export class ScheduleTrigger extends TriggerProvider implements OnModuleInit {
   override readonly provider = 'schedule';

@@ -32,7 +32,6 @@ const DELETED: TriggerObstacle = {
 };
 const NO_DELIVERY = 'must be an accepted delivery of this factory whose payload is still stored';
 
-/** Fires for deliveries that a webhook of the factory has accepted. */
 @Injectable()
 export class WebhookTrigger extends TriggerProvider implements OnModuleInit {
   override readonly provider = 'webhook';
@@ -151,7 +150,6 @@ export class WebhookTrigger extends TriggerProvider implements OnModuleInit {
   }
 }
 
-/** Fires the events of accepted deliveries. */
 @Injectable()
 export class DeliveryAutomations extends DeliveryEvaluator implements OnModuleInit {
   constructor(

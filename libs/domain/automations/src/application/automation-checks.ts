@@ -24,7 +24,6 @@ interface FoundIssue extends Issue {
 
 const NOTHING: KeptFields = { triggers: [], agentConfig: null, agentIdentityUid: null };
 
-/** The rules of automations, from the API and from definitions. */
 @Injectable()
 export class AutomationChecks {
   constructor(
@@ -91,11 +90,8 @@ export class AutomationChecks {
     kept: readonly Trigger[],
   ): Promise<Issue[]> {
     const changed = [...triggers.entries()].filter(([, one]) => !kept.some((had) => isDeepStrictEqual(one, had)));
-    const found = await this.providers.validate(
-      queryable,
-      scope,
-      changed.map(([, trigger]) => trigger),
-    );
+    const raw = changed.map(([, trigger]) => trigger);
+    const found = await this.providers.validate(queryable, scope, raw);
     return changed.flatMap(([place], index) => prefixIssues(`/triggers/${place}`, found[index] ?? []));
   }
 }

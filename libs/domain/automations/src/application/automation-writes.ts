@@ -48,7 +48,6 @@ export class AutomationWrites {
     return { kind: 'replaced' };
   }
 
-  /** False when there is none. */
   async delete(tx: Queryable, factoryUid: string, uid: string): Promise<boolean> {
     await AUTOMATION_QUOTA.lock(tx, factoryUid);
     if (!(await this.store.delete(tx, factoryUid, uid))) return false;

@@ -35,7 +35,6 @@ export class AutomationsService {
     this.cursors = new PageCursors('automation', settings);
   }
 
-  /** By name, with truncated prompts. */
   async list(scope: TriggerScope, limit: number, cursor: string | null) {
     const query = { factoryUid: scope.factoryUid };
     const position = this.cursors.decode(cursor, query);
@@ -64,7 +63,6 @@ export class AutomationsService {
     return created.kind === 'created' ? this.get(scope, created.uid) : created;
   }
 
-  /** Sets all fields. Unchanged references are kept even when what they refer to has been deleted. */
   async replace(scope: TriggerScope, author: PrincipalRef, uid: string, requested: RequestedAutomation) {
     const before = await this.store.find(scope.factoryUid, uid);
     if (!before) return { kind: 'not_found' as const };
@@ -80,7 +78,6 @@ export class AutomationsService {
     return change.kind === 'replaced' ? this.get(scope, uid) : change;
   }
 
-  /** No event starts it any longer; runs that it has started continue. */
   async delete({ factoryUid }: TriggerScope, uid: string) {
     const isDeleted = await this.database.transaction((tx) => this.writes.delete(tx, factoryUid, uid));
     return { kind: isDeleted ? ('deleted' as const) : ('not_found' as const) };

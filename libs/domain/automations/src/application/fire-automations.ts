@@ -9,7 +9,6 @@ import { LaunchRun } from './launch-run.js';
 import type { CompiledTrigger } from './trigger-provider.js';
 import { TriggerProviders } from './trigger-providers.js';
 
-/** Runs of one event that are started concurrently. */
 const CONCURRENT_LAUNCHES = 8;
 /** Automations whose prompts and configurations are in memory at the same time. */
 const LOADED_AUTOMATIONS = 64;
@@ -18,7 +17,6 @@ const MAX_COMPILED = 10_000;
 /** Evaluation yields to other work of the process after this time: 40,000 triggers may read 256 KB each. */
 const TURN_MS = 20;
 
-/** What an event means for one automation. */
 export interface FiringDecision extends ReachedTrigger {
   readonly matched: boolean;
   readonly reason: string;

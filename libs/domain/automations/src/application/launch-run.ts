@@ -34,12 +34,8 @@ export class LaunchRun {
   /** Throws only for faults: a configuration that the run may not use is a result, which no retry would change. */
   async execute(automation: FiringAutomation, event: TriggerEvent): Promise<LaunchResult> {
     const { uid, name, agentConfig, agentIdentityUid } = automation;
-    const prompt = envelope({
-      automation: { name, uid },
-      prompt: automation.prompt,
-      event,
-      mark: randomBytes(12).toString('hex'),
-    });
+    const mark = randomBytes(12).toString('hex');
+    const prompt = envelope({ automation: { name, uid }, prompt: automation.prompt, event, mark });
     const result = await this.createRun.execute(await this.teams.authorOf(automation.author, event.teamUid), {
       prompt,
       // Text from outside never becomes part of the instructions of a skill.

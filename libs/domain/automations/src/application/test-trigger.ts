@@ -42,7 +42,6 @@ export class TestTrigger {
     return this.test(scope, trigger, sample, before);
   }
 
-  /** A trigger that is not saved; it must be valid. */
   async ofTrigger(scope: TriggerScope, trigger: unknown, sample: TriggerSample): Promise<TestTriggerResult> {
     const [issues = []] = await this.providers.validate(this.database, scope, [trigger]);
     if (issues.length > 0) return { kind: 'invalid', issues: prefixIssues('/trigger', issues) };

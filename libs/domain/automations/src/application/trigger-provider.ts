@@ -30,7 +30,10 @@ export abstract class TriggerProvider {
   abstract readonly provider: string;
   abstract readonly event: string;
   /** JSON Schema (2020-12) of a trigger's fields beside `provider` and `event`: `properties` and `required`. */
-  abstract readonly schema: TriggerSchema;
+  abstract readonly schema: {
+    readonly properties: Readonly<Record<string, object>>;
+    readonly required: readonly string[];
+  };
   /**
    * The issues of each trigger of this provider, by its index: shape and references, not the current state of what they
    * refer to. At most one round trip.
@@ -62,13 +65,7 @@ export abstract class TriggerProvider {
   abstract sample(tx: Queryable, scope: TriggerScope, trigger: Trigger, sample: TriggerSample): Promise<SampledEvent>;
 }
 
-export interface TriggerSchema {
-  readonly properties: Readonly<Record<string, object>>;
-  readonly required: readonly string[];
-}
-
 export interface TriggerObstacle {
-  /** `webhook_deleted` and the like. */
   readonly code: string;
   readonly detail: string;
 }

@@ -28,7 +28,6 @@ export class TriggerProviders {
     return this.providers.get(keyOf(trigger));
   }
 
-  /** Sorted by name. */
   all(): readonly TriggerProvider[] {
     return [...this.providers.entries()]
       .sort(([one], [other]) => (one < other ? -1 : 1))
@@ -48,11 +47,8 @@ export class TriggerProviders {
         one.kind === 'parsed' && one.provider === provider ? [{ index, trigger: one.trigger }] : [],
       );
       if (own.length === 0) continue;
-      const found = await provider.validate(
-        queryable,
-        scope,
-        own.map(({ trigger }) => trigger),
-      );
+      const triggers = own.map(({ trigger }) => trigger);
+      const found = await provider.validate(queryable, scope, triggers);
       for (const [position, { index }] of own.entries()) issues[index] = found[position] ?? [];
     }
     return issues;

@@ -1,9 +1,9 @@
-/** Distinct placeholders of one prompt. */
+import { parseJson } from '#platform/kernel';
+
 export const MAX_PLACEHOLDERS = 50;
 /** UTF-16 units of a quoted value; the complete payload is attached. */
 const MAX_SHOWN = 500;
 
-/** One value of the payload that a prompt refers to. */
 export interface PayloadReference {
   /** As in the prompt, without spaces: `payload.data.issue.title`. */
   readonly expression: string;
@@ -63,11 +63,8 @@ function readReference(prompt: string, from: number): (PayloadReference & { end:
 }
 
 function unquote(text: string): string | null {
-  try {
-    return String(JSON.parse(text));
-  } catch {
-    return null;
-  }
+  const value = parseJson(text);
+  return typeof value === 'string' ? value : null;
 }
 
 function faultAt(prompt: string, index: number): string {
@@ -100,7 +97,6 @@ export function quoteValue(value: unknown): string {
 const UNQUOTABLE =
   /[<>&`\u0000-\u001f\u007f-\u00a0\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufe00-\ufe0f\ufeff\ufff9-\ufffb\u{e0000}-\u{e0fff}]/gu;
 
-/** Every UTF-16 unit as `\\uXXXX`. */
 export const escapeUnits = (characters: string): string =>
   characters
     .split('')

@@ -21,7 +21,6 @@ export const AUTOMATION: ResourceProblems<AutomationRejection> = {
   problems: {
     unknown_trigger: () =>
       new ProblemError('resource_not_found', 'The automation has no trigger at this index; it counts from 0.'),
-    /** The name of an automation from a definition is that of its file. */
     name_is_defined: () => {
       const detail = 'is that of its file in the definition of the factory: rename it there';
       return new ProblemError('operation_not_supported', `\`name\` ${detail}.`, {

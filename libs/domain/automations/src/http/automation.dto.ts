@@ -21,17 +21,11 @@ import {
   MAX_PROMPT_BYTES,
   MAX_TRIGGERS,
 } from '../domain/automation.js';
+import type { Trigger } from '../domain/trigger.js';
 
 const OPTIONAL = { optional: true } as const;
 const UID = { pattern: /^[A-Za-z0-9]{22}$/, says: 'exactly 22 letters or digits' } as const;
 const IGNORED = { ...OPTIONAL, description: 'Ignored, so that the body of a GET response can be sent back.' } as const;
-
-/** As on the wire; the provider defines the other fields. */
-export interface AutomationTrigger {
-  provider: string;
-  event: string;
-  [field: string]: unknown;
-}
 
 const TRIGGER_SCHEMA: Kind['schema'] = {
   type: 'object',
@@ -90,7 +84,7 @@ export class CreateAutomationRequest {
   @StringField(PROMPT) prompt: string;
   @ObjectField(() => AmbientAgentConfig, CONFIG) agent_config?: AmbientAgentConfig | null;
   @StringField(IDENTITY) agent_identity_uid?: string | null;
-  @ArrayField(trigger, TRIGGERS) triggers: AutomationTrigger[];
+  @ArrayField(trigger, TRIGGERS) triggers: Trigger[];
 }
 
 export class ReplaceAutomationRequest extends CreateAutomationRequest {
@@ -109,7 +103,7 @@ export class AutomationItem {
   agent_config?: AmbientAgentConfig;
   @StringField({ ...OPTIONAL, description: 'UID of the agent identity that executes the runs.' })
   agent_identity_uid?: string;
-  @ArrayField(trigger, { description: 'Events that start a run.' }) triggers: AutomationTrigger[];
+  @ArrayField(trigger, { description: 'Events that start a run.' }) triggers: Trigger[];
   @EnumField(AUTOMATION_SOURCES, {
     name: 'AutomationSource',
     description:
@@ -147,7 +141,6 @@ const ANY_JSON = {
   ],
 };
 
-/** Exactly one of the two. */
 export class TestAutomationTriggerRequest {
   @StringField({ optional: true, max: 64, description: 'ID of an accepted delivery of the factory.' })
   delivery_id?: string;
@@ -160,7 +153,7 @@ export class TestAutomationTriggerRequest {
 }
 
 export class TestUnsavedTriggerRequest extends TestAutomationTriggerRequest {
-  @field(oneTrigger, { description: 'The trigger, as in an automation.' }) trigger: AutomationTrigger;
+  @field(oneTrigger, { description: 'The trigger, as in an automation.' }) trigger: Trigger;
 }
 
 export class TriggerCheckItem {

@@ -28,9 +28,10 @@ import {
 const DEFAULT_LIMIT = 100;
 const TEST_DESCRIPTION =
   'With a stored delivery, or with a payload in the request. Returns all checks and what decided each of them; starts nothing.';
+const TRIGGER_EXAMPLE = { provider: 'schedule', event: 'cron_fired', schedule: { cron: '0 3 * * *' } };
+const EXAMPLE = { name: 'nightly', enabled: true, prompt: 'Update the dependencies.', triggers: [TRIGGER_EXAMPLE] };
 /** Payloads may be nested deeper than other bodies. */
 const DEEP = { maxDepth: 512 };
-/** An index into the triggers, of up to four digits. */
 const INDEX = /^(0|[1-9]\d{0,3})$/;
 
 @ApiTags('Automations')
@@ -67,14 +68,7 @@ export class AutomationsController {
     summary: 'Create an automation',
     description:
       'Each event that matches one of its triggers starts one run, which the team owns and whose creator is the principal that saved the automation last. The run may use what the team may use: environments, agent identities and MCP servers of the team; others are rejected with 403, like ones that do not exist. A factory has at most 2,000 automations.',
-    request: {
-      value: {
-        name: 'nightly',
-        enabled: true,
-        prompt: 'Update the dependencies.',
-        triggers: [{ provider: 'schedule', event: 'cron_fired', schedule: { cron: '0 3 * * *' } }],
-      },
-    },
+    request: { value: EXAMPLE },
     success: { status: 201, description: 'The automation.', type: AutomationItem },
     errors: [400, 403, 'limit_reached', 404],
   })
@@ -84,7 +78,7 @@ export class AutomationsController {
     @Body() body: CreateAutomationRequest,
   ): Promise<AutomationItem> {
     const scope = await this.scope(caller, factoryUid);
-    const result = await this.automations.create(scope, authorOf(caller), toRequestedAutomation(body));
+    const result = await this.automations.create(scope, caller.principal, toRequestedAutomation(body));
     return presentAutomation(unwrap(result, AUTOMATION).view);
   }
 
@@ -111,14 +105,7 @@ export class AutomationsController {
     summary: 'Replace an automation',
     description:
       'Sets all fields; omitted optional fields are removed. The body of a GET response can be sent back: unchanged triggers and references are kept even when what they refer to has been deleted, and `***` keeps a value of `env` or `headers` as long as the program or address of the server is unchanged and no other value of it is given in clear text. The name of an automation from a definition cannot be changed here.',
-    request: {
-      value: {
-        name: 'nightly',
-        enabled: false,
-        prompt: 'Update the dependencies.',
-        triggers: [{ provider: 'schedule', event: 'cron_fired', schedule: { cron: '0 3 * * *' } }],
-      },
-    },
+    request: { value: { ...EXAMPLE, enabled: false } },
     success: { status: 200, description: 'The updated automation.', type: AutomationItem },
     errors: [400, 403, 404, 422],
   })
@@ -129,7 +116,7 @@ export class AutomationsController {
     @Body() body: ReplaceAutomationRequest,
   ): Promise<AutomationItem> {
     const scope = await this.scope(caller, factoryUid);
-    const result = await this.automations.replace(scope, authorOf(caller), uid, toRequestedAutomation(body));
+    const result = await this.automations.replace(scope, caller.principal, uid, toRequestedAutomation(body));
     return presentAutomation(unwrap(result, AUTOMATION).view);
   }
 
@@ -156,9 +143,7 @@ export class AutomationsController {
     id: 'testUnsavedTrigger',
     summary: 'Test a trigger',
     description: TEST_DESCRIPTION,
-    request: {
-      value: { trigger: { provider: 'schedule', event: 'cron_fired', schedule: { cron: '0 3 * * *' } }, payload: {} },
-    },
+    request: { value: { trigger: TRIGGER_EXAMPLE, payload: {} } },
     success: { status: 200, description: 'Whether it would start a run, and why.', type: TestTriggerResponse },
   })
   async testUnsavedTrigger(
@@ -198,5 +183,3 @@ export class AutomationsController {
     return { factoryUid: uid, teamUid };
   }
 }
-
-const authorOf = ({ principal: { type, uid } }: Caller) => ({ type, uid });

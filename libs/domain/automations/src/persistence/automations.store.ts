@@ -3,7 +3,7 @@ import type { PrincipalRef } from '#domain/runs';
 import { type Automation, type AutomationFields, MAX_AUTOMATIONS } from '../domain/automation.js';
 import type { Trigger } from '../domain/trigger.js';
 import { Injectable } from '@nestjs/common';
-import { Database, type Queryable, type Statement, writtenRow, statement } from '#platform/persistence';
+import { Database, type Queryable, writtenRow, statement } from '#platform/persistence';
 
 /** Of `automations AS a`. `env` and `headers` of MCP servers are encrypted. */
 const columns = (prompt = 'a.prompt'): string =>
@@ -14,13 +14,11 @@ const columns = (prompt = 'a.prompt'): string =>
   (SELECT coalesce(jsonb_agg(t.trigger ORDER BY t.position), '[]') FROM automation_triggers t
     WHERE t.automation_id = a.id) AS triggers`;
 
-/** Length of a prompt in a list. */
 const LISTED_PROMPT_CHARACTERS = 2048;
 
 /** The fields that are written; `env` and `headers` of the MCP servers are encrypted. */
 export interface WrittenAutomation extends Omit<AutomationFields, 'triggers'> {
   readonly author: PrincipalRef;
-  /** Each with its subject. */
   readonly triggers: readonly { readonly trigger: Trigger; readonly subject: string }[];
 }
 
@@ -28,15 +26,13 @@ export type NewAutomation = WrittenAutomation & Pick<Automation, 'uid' | 'factor
 
 const oneWhere = (lock: string): string =>
   `SELECT ${columns()} FROM automations a WHERE a.factory_uid = $1 AND a.uid = $2 ${lock}`;
-const FIND: Statement = { name: 'automations.find', text: oneWhere('') };
-const LOCK: Statement = { name: 'automations.lock', text: oneWhere('FOR NO KEY UPDATE OF a') };
+const FIND = statement('automations.find')`${oneWhere('')}`;
+const LOCK = statement('automations.lock')`${oneWhere('FOR NO KEY UPDATE OF a')}`;
 
 /** A page ends before its configurations and triggers exceed this size, with at least one automation. */
 const MAX_PAGE_BYTES = 8 * 1024 * 1024;
-interface ListedSize {
-  /** The number of rows before the page was cut to its size. */
-  readonly found: number;
-}
+/** `found`: the number of rows before the page was cut to its size. */
+type Listed = Automation & { readonly found: number };
 const pageWhere = (condition: string): string =>
   `SELECT * FROM (
     SELECT listed.*, count(*) OVER ()::int AS found, row_number() OVER by_name AS place,
@@ -45,11 +41,8 @@ const pageWhere = (condition: string): string =>
              WHERE a.factory_uid = $1${condition} ORDER BY a.name, a.uid LIMIT $2) listed
     WINDOW by_name AS (ORDER BY name, uid)) sized
   WHERE place = 1 OR bytes <= ${MAX_PAGE_BYTES} ORDER BY name, uid`;
-const FIRST_PAGE: Statement = { name: 'automations.list', text: pageWhere('') };
-const NEXT_PAGE: Statement = {
-  name: 'automations.list-after',
-  text: pageWhere(' AND (a.name, a.uid) > ($3, $4)'),
-};
+const FIRST_PAGE = statement('automations.list')`${pageWhere('')}`;
+const NEXT_PAGE = statement('automations.list-after')`${pageWhere(' AND (a.name, a.uid) > ($3, $4)')}`;
 const DEFINED = `FROM automations a WHERE a.factory_uid = $1 AND a.source = 'definition' ORDER BY a.name, a.uid`;
 const INSERT = statement('automations.insert')`
   INSERT INTO automations (uid, factory_uid, team_uid, source, name, enabled, prompt, agent_config,
@@ -68,7 +61,6 @@ const INSERT_TRIGGERS = statement('automations.insert-triggers')`
 
 export const AUTOMATION_QUOTA = new FactoryQuota('automation_counts', 'used', MAX_AUTOMATIONS);
 
-/** Automations with their triggers, which have separate rows. */
 @Injectable()
 export class AutomationsStore {
   constructor(private readonly database: Database) {}
@@ -91,7 +83,7 @@ export class AutomationsStore {
   ): Promise<{ readonly automations: Automation[]; readonly hasMore: boolean }> {
     const statement = after === null ? FIRST_PAGE : NEXT_PAGE;
     const values = [factoryUid, limit + 1, ...(after ?? [])];
-    const rows = await this.database.query<Automation & ListedSize>(statement, values);
+    const rows = await this.database.query<Listed>(statement, values);
     const automations = rows.slice(0, limit);
     return { automations, hasMore: (rows[0]?.found ?? 0) > automations.length };
   }
@@ -110,14 +102,12 @@ export class AutomationsStore {
     await this.insertTriggers(tx, writtenRow(rows).id, automation);
   }
 
-  /** Increments `version`. */
   async update(tx: Queryable, id: string, automation: WrittenAutomation): Promise<void> {
     await tx.query(UPDATE, [id, ...valuesOf(automation)]);
     await tx.query('DELETE FROM automation_triggers WHERE automation_id = $1', [id]);
     await this.insertTriggers(tx, id, automation);
   }
 
-  /** False when there is none. */
   async delete(tx: Queryable, factoryUid: string, uid: string): Promise<boolean> {
     const rows = await tx.query('DELETE FROM automations WHERE factory_uid = $1 AND uid = $2 RETURNING 1', [
       factoryUid,

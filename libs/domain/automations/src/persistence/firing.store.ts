@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Database, statement } from '#platform/persistence';
-import type { AgentConfig, PrincipalRef } from '#domain/runs';
+import type { Automation } from '../domain/automation.js';
 import type { Trigger, TriggerEvent } from '../domain/trigger.js';
 
 /** A trigger that an event reaches, without the fields that are only needed when it matches. */
@@ -13,16 +13,10 @@ export interface ReachedTrigger {
   readonly trigger: Trigger;
 }
 
-/** The fields with which an automation starts runs. */
-export interface FiringAutomation {
-  readonly id: string;
-  readonly uid: string;
-  readonly name: string;
-  readonly prompt: string;
-  readonly agentConfig: AgentConfig | null;
-  readonly agentIdentityUid: string | null;
-  readonly author: PrincipalRef;
-}
+export type FiringAutomation = Pick<
+  Automation,
+  'id' | 'uid' | 'name' | 'prompt' | 'agentConfig' | 'agentIdentityUid' | 'author'
+>;
 
 /** Without the columns of a trigger when there is none, or when the stamp has not changed. */
 type ReachedRow = ReachedTrigger & { readonly stamp: string; readonly automationId: string | null };

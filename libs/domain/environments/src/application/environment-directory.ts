@@ -7,7 +7,6 @@ import { type Asker, maySee, mayUse } from '../domain/environment-access.js';
 import { EnvironmentsStore } from '../persistence/environments.store.js';
 import { askerOf, listAskerOf, teamsWith } from './environments.service.js';
 
-/** The owner of a run that is to use an environment. */
 export interface EnvironmentUse {
   /** The team that owns the run; null: a person's own. */
   readonly teamUid: string | null;
@@ -15,7 +14,6 @@ export interface EnvironmentUse {
   readonly caller: Caller | null;
 }
 
-/** An existing run. */
 export interface RunInEnvironment {
   readonly teamUid: string | null;
   /** The person whose own run it is; null for a team's. */
@@ -26,7 +24,6 @@ export interface RunInEnvironment {
 const memberOf = (caller: Caller, permission: Permission) =>
   askerOf(caller, teamsWith(permission, caller.principal.memberships));
 
-/** Environments for other libraries. */
 @Injectable()
 export class EnvironmentDirectory {
   constructor(
@@ -74,7 +71,6 @@ export class EnvironmentDirectory {
     return this.store.listFor(listAskerOf(caller, permission), 'name');
   }
 
-  /** Stores whether the last set-up of this environment failed; shown in the list. */
   noteSetup(uid: string, failed: boolean): Promise<void> {
     return this.store.setSetupFailed(uid, failed);
   }

@@ -5,13 +5,7 @@ import { Database } from '#platform/persistence';
 import { type EnvironmentGrant, type Grantee, MAX_GRANTS } from '../domain/environment-sharing.js';
 import { EnvironmentGrantsStore } from '../persistence/environment-grants.store.js';
 import { EnvironmentsStore } from '../persistence/environments.store.js';
-import {
-  askerOf,
-  authorOf,
-  type EnvironmentRejection,
-  EnvironmentsService,
-  teamsWith,
-} from './environments.service.js';
+import { askerOf, type EnvironmentRejection, EnvironmentsService, teamsWith } from './environments.service.js';
 
 /** How a request identifies a grantee: exactly one of these. */
 export interface NamedGrantee {
@@ -54,7 +48,7 @@ export class EnvironmentGrantsService {
       const same = known.find(({ grantee: { type, uid: to } }) => type === grantee.type && to === grantee.uid);
       if (same) return same;
       if (known.length >= MAX_GRANTS) return { kind: 'limit_reached', limit: MAX_GRANTS };
-      return this.grants.insert(tx, { uid: newUid(), environmentUid: uid, grantee, creator: authorOf(caller) });
+      return this.grants.insert(tx, { uid: newUid(), environmentUid: uid, grantee, creator: caller.principal });
     });
   }
 
@@ -69,10 +63,7 @@ export class EnvironmentGrantsService {
     return grants.filter(({ grantee }) => own.includes(grantee.uid));
   }
 
-  /**
-   * From its commit on no run can be created, and none begins, through this grant. Grantees may revoke it too: a person
-   * their own, an admin or owner of a team that of the team.
-   */
+  /** Grantees may revoke it too: a person their own, an admin or owner of a team that of the team. */
   async revoke(
     caller: Caller,
     uid: string,

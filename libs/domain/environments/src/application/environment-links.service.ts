@@ -12,9 +12,8 @@ import {
 } from '../domain/environment-sharing.js';
 import { EnvironmentLinksStore } from '../persistence/environment-links.store.js';
 import { EnvironmentsStore } from '../persistence/environments.store.js';
-import { authorOf, type EnvironmentRejection, EnvironmentsService } from './environments.service.js';
+import { type EnvironmentRejection, EnvironmentsService } from './environments.service.js';
 
-/** A link lets every person who has its token and signs in use the environment. */
 @Injectable()
 export class EnvironmentLinksService {
   constructor(
@@ -45,7 +44,7 @@ export class EnvironmentLinksService {
       if ((await this.links.list(uid, { queryable: tx })).length >= MAX_LINKS)
         return { kind: 'limit_reached', limit: MAX_LINKS };
       const token = newLinkToken();
-      const fields = { uid: newUid(), environmentUid: uid, expiresAt, maxUses, creator: authorOf(caller) };
+      const fields = { uid: newUid(), environmentUid: uid, expiresAt, maxUses, creator: caller.principal };
       return { token, link: await this.links.insert(tx, fields, hashLinkToken(token)) };
     });
   }
@@ -59,10 +58,7 @@ export class EnvironmentLinksService {
     return this.links.list(uid, { holderUid: caller.principal.uid });
   }
 
-  /**
-   * Ends the link and the access of everybody who has redeemed it. A person who has redeemed it, and may not revoke it, ends
-   * their own access only.
-   */
+  /** A person who has redeemed the link, and may not revoke it, ends their own access only. */
   async revoke(
     caller: Caller,
     uid: string,

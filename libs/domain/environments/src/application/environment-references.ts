@@ -9,7 +9,6 @@ import { reservedNameIssues, variableIssues } from '../domain/secret-variables.j
 
 const NO_TEAM = 'must not be given: a personal environment has no managed secrets, they belong to teams';
 
-/** Checks what a configuration refers to: repositories and managed secrets. */
 @Injectable()
 export class EnvironmentReferences {
   constructor(

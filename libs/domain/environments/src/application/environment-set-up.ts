@@ -89,11 +89,9 @@ export class EnvironmentSetUp {
       const password = secretName === undefined ? undefined : await this.valueOf(namesOf(environment), secretName, tx);
       repositories.push({
         url,
-        ...(ref === undefined ? {} : { ref }),
+        ...(ref !== undefined && { ref }),
         directory: directories[index] ?? 'repository',
-        ...(password === undefined
-          ? {}
-          : { credential: { password, ...(username === undefined ? {} : { username }) } }),
+        ...(password !== undefined && { credential: { password, ...(username !== undefined && { username }) } }),
       });
     }
     return repositories;

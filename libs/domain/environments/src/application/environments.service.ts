@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { allowedTeams, type Caller, can, isAllowed, type Membership, ownerFor, type Permission } from '#platform/auth';
 import { newUid, type RejectionOf } from '#platform/kernel';
 import { Database } from '#platform/persistence';
-import type { EnvironmentConfig, EnvironmentDetails, PrincipalRef } from '../domain/environment.js';
+import type { EnvironmentConfig, EnvironmentDetails } from '../domain/environment.js';
 import { type Asker, maySee, type Reach } from '../domain/environment-access.js';
 import { keepValues } from '../domain/masked-config.js';
 import { type EnvironmentSort, EnvironmentsStore } from '../persistence/environments.store.js';
@@ -19,7 +19,6 @@ export class EnvironmentsService {
     private readonly references: EnvironmentReferences,
   ) {}
 
-  /** The caller's own environments, those of the teams of the request, and those shared with either. */
   list(caller: Caller, sort: EnvironmentSort): Promise<EnvironmentDetails[]> {
     return this.store.listFor(listAskerOf(caller, 'environments:read'), sort);
   }
@@ -50,10 +49,9 @@ export class EnvironmentsService {
     const kept = keepValues(config, {});
     if (kept.kind === 'invalid') return kept;
     const rejection = await this.references.check(owner.teamUid, config);
-    return rejection ?? this.store.insert(newUid(), owner, config, authorOf(caller));
+    return rejection ?? this.store.insert(newUid(), owner, config, caller.principal);
   }
 
-  /** Replaces the configuration. Executions that have begun continue with the configuration that they received. */
   async update(
     caller: Caller,
     uid: string,
@@ -68,11 +66,10 @@ export class EnvironmentsService {
       const stored = await this.store.lock(tx, uid);
       if (!stored) return { kind: 'not_found' };
       const kept = keepValues(config, stored.config);
-      return kept.kind === 'invalid' ? kept : this.store.update(tx, uid, kept.config, authorOf(caller));
+      return kept.kind === 'invalid' ? kept : this.store.update(tx, uid, kept.config, caller.principal);
     });
   }
 
-  /** Deletes its grants and links too. Runs that used it keep its uid in their configuration; new runs cannot select it. */
   async delete(caller: Caller, uid: string): Promise<{ readonly deleted: true } | EnvironmentRejection> {
     const environment = await this.getManaged(caller, uid);
     if ('kind' in environment) return environment;
@@ -80,18 +77,14 @@ export class EnvironmentsService {
   }
 }
 
-export const authorOf = ({ principal: { type, uid } }: Caller): PrincipalRef => ({ type, uid });
-
 export const askerOf = ({ principal: { type, uid } }: Caller, teamUids: readonly string[]): Asker => ({
   userUid: type === 'user' ? uid : null,
   teamUids,
 });
 
-/** The teams on which the role of the member has the permission. */
 export const teamsWith = (permission: Permission, memberships: readonly Membership[]): string[] =>
   memberships.filter(({ role }) => can(role, permission)).map(({ teamUid }) => teamUid);
 
-/** The caller, with the teams that lists are about. */
 export const listAskerOf = (caller: Caller, permission: Permission): Asker =>
   askerOf(
     caller,

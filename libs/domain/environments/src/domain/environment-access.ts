@@ -8,7 +8,6 @@ export interface Reach {
   readonly guestTeamUids: readonly string[];
 }
 
-/** Who asks to see, or to use, an environment. */
 export interface Asker {
   /** Null: no person, but a service account or a team as such. */
   readonly userUid: string | null;
@@ -16,7 +15,6 @@ export interface Asker {
   readonly teamUids: readonly string[];
 }
 
-/** Whether they may read it, its secrets masked. */
 export const maySee = (environment: Owner & Reach, asker: Asker): boolean => mayUse(environment, asker, null);
 
 /**

@@ -1,12 +1,11 @@
 import { createHash, randomBytes } from 'node:crypto';
+import type { PrincipalRef } from '#platform/auth';
 import { base62 } from '#platform/kernel';
-import type { PrincipalRef } from './environment.js';
 
 /** Per environment; links that have expired count until they are revoked. */
 export const MAX_GRANTS = 100;
 export const MAX_LINKS = 20;
 
-/** A user or team that an environment is granted to. */
 export interface Grantee {
   readonly type: 'user' | 'team';
   readonly uid: string;
@@ -22,7 +21,6 @@ export interface EnvironmentGrant {
 
 /** Every person who has its token and signs in can use the environment. */
 export interface EnvironmentLink extends Omit<EnvironmentGrant, 'grantee'> {
-  /** From then on it cannot be redeemed. */
   readonly expiresAt: Date | null;
   /** How many people can redeem it; null: any number. */
   readonly maxUses: number | null;

@@ -1,5 +1,5 @@
 import type { RunState } from '#execution/executions';
-import type { Owner } from '#platform/auth';
+import type { Owner, PrincipalRef } from '#platform/auth';
 
 /** How a repository is opened: by a managed secret of the environment's team. */
 export interface RepositoryLogin {
@@ -21,13 +21,7 @@ export interface EnvironmentConfig {
   providers?: { gcp?: Record<string, unknown>; aws?: { role_arn: string } };
 }
 
-/** The team or the user that owns it is `teamUid` or `userUid`. */
 export type Environment = Owner & { readonly uid: string; readonly config: EnvironmentConfig };
-
-export interface PrincipalRef {
-  readonly type: 'user' | 'service_account';
-  readonly uid: string;
-}
 
 /** With what only its own responses show. */
 export type EnvironmentDetails = Environment & {
@@ -38,7 +32,6 @@ export type EnvironmentDetails = Environment & {
   readonly updatedAt: Date;
 };
 
-/** The latest run in an environment, as its list shows it. */
 export interface LastRun {
   readonly id: string;
   readonly title: string;

@@ -14,13 +14,11 @@ const RESERVED = /^(?:HEADRACE_.*|HOME|TMPDIR)$/;
  */
 export const variableOf = (secretName: string): string => secretName.replaceAll(/[.-]/g, '_').replace(/^(?=\d)/, '_');
 
-/** Variables whose names are reserved. */
 export const reservedNameIssues = ({ env = {} }: Pick<WithVariables, 'env'>): Issue[] =>
   Object.keys(env)
     .filter((name) => RESERVED.test(name))
     .map((name) => ({ pointer: `/env/${name}`, detail: 'is a name that Headrace sets itself' }));
 
-/** Secrets whose variable is reserved or has another value already. */
 export function variableIssues({ env = {}, secrets = [] }: WithVariables): Issue[] {
   const taken = new Set(Object.keys(env));
   return secrets.flatMap(({ name }, index) => {

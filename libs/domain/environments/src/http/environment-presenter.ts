@@ -8,7 +8,6 @@ import { shownConfig } from '../domain/masked-config.js';
 import type { EnvironmentItem } from './environment.dto.js';
 import type { CreatedEnvironmentLink, EnvironmentGrantItem, EnvironmentLinkItem } from './environment-sharing.dto.js';
 
-/** Environments, grants and links as responses show them: principals by name, values of `env` masked. */
 @Injectable()
 export class EnvironmentPresenter {
   constructor(
@@ -19,13 +18,10 @@ export class EnvironmentPresenter {
 
   /** With the last run in each that the caller may read. */
   async present(caller: Caller, environments: readonly EnvironmentDetails[]): Promise<EnvironmentItem[]> {
-    const known = await this.principals.describe(
-      environments.flatMap(({ creator, lastEditor }) => [creator, lastEditor]),
-    );
-    const lastRuns = await this.lastRuns.find(
-      caller,
-      environments.map(({ uid }) => uid),
-    );
+    const people = environments.flatMap(({ creator, lastEditor }) => [creator, lastEditor]);
+    const known = await this.principals.describe(people);
+    const uids = environments.map(({ uid }) => uid);
+    const lastRuns = await this.lastRuns.find(caller, uids);
     return environments.map(({ uid, config, teamUid, userUid, setupFailed, creator, lastEditor, updatedAt }) => ({
       uid,
       config: shownConfig(config),

@@ -25,7 +25,7 @@ import {
   ListEnvironmentLinksResponse,
   RedeemEnvironmentLinkRequest,
 } from './environment-sharing.dto.js';
-import { ENVIRONMENTS } from './environments.controller.js';
+import { ENVIRONMENTS, Uid } from './environments.controller.js';
 
 const GRANTS = { noun: 'grant', plural: 'grants', owner: 'An environment' };
 const LINKS = { noun: 'link', plural: 'links', owner: 'An environment' };
@@ -79,14 +79,13 @@ export class EnvironmentSharingController {
   })
   async grantEnvironment(
     @CurrentCaller() caller: Caller,
-    @Param('uid', pathId('uid')) uid: string,
+    @Uid() uid: string,
     @Body() { user_uid, user_email, team_uid }: GrantEnvironmentRequest,
   ): Promise<EnvironmentGrantItem> {
     const named = { user_uid, user_email, team_uid };
     assertOneGrantee(named);
-    const grant = await this.grants.create(caller, uid, named);
-    const words = 'kind' in grant && grant.kind === 'limit_reached' ? GRANTS : ENVIRONMENTS;
-    return this.presenter.presentGrant(unwrap(grant, words));
+    const grant = unwrap(await this.grants.create(caller, uid, named), { ...GRANTS, noun: ENVIRONMENTS.noun });
+    return this.presenter.presentGrant(grant);
   }
 
   @Get(':uid/grants')
@@ -97,10 +96,7 @@ export class EnvironmentSharingController {
     description: 'Oldest first. A guest sees only the grants that the guest may revoke.',
     success: { status: 200, description: 'The grants.', type: ListEnvironmentGrantsResponse },
   })
-  async listGrants(
-    @CurrentCaller() caller: Caller,
-    @Param('uid', pathId('uid')) uid: string,
-  ): Promise<ListEnvironmentGrantsResponse> {
+  async listGrants(@CurrentCaller() caller: Caller, @Uid() uid: string): Promise<ListEnvironmentGrantsResponse> {
     const grants = unwrap(await this.grants.list(caller, uid), ENVIRONMENTS);
     return { grants: await this.presenter.presentGrants(grants) };
   }
@@ -116,7 +112,7 @@ export class EnvironmentSharingController {
   })
   async revokeGrant(
     @CurrentCaller() caller: Caller,
-    @Param('uid', pathId('uid')) uid: string,
+    @Uid() uid: string,
     @Param('grantUid', pathId('uid')) grantUid: string,
   ): Promise<void> {
     unwrap(await this.grants.revoke(caller, uid, grantUid), GRANTS);
@@ -140,13 +136,12 @@ export class EnvironmentSharingController {
   @ApiBody({ type: CreateEnvironmentLinkRequest, required: false })
   async createLink(
     @CurrentCaller() caller: Caller,
-    @Param('uid', pathId('uid')) uid: string,
+    @Uid() uid: string,
     @Body() { expires_at, max_uses }: CreateEnvironmentLinkRequest,
   ): Promise<CreatedEnvironmentLink> {
     const limits = { expiresAt: expires_at ?? null, maxUses: max_uses ?? null };
     const result = await this.links.create(caller, uid, limits);
-    const words = 'kind' in result && result.kind === 'limit_reached' ? LINKS : ENVIRONMENTS;
-    const { link, token } = unwrap(result, words);
+    const { link, token } = unwrap(result, { ...LINKS, noun: ENVIRONMENTS.noun });
     return this.presenter.presentCreated(link, token);
   }
 
@@ -159,10 +154,7 @@ export class EnvironmentSharingController {
       'Oldest first, without their tokens; expired ones too. A guest sees only the links that the guest has redeemed.',
     success: { status: 200, description: 'The links.', type: ListEnvironmentLinksResponse },
   })
-  async listLinks(
-    @CurrentCaller() caller: Caller,
-    @Param('uid', pathId('uid')) uid: string,
-  ): Promise<ListEnvironmentLinksResponse> {
+  async listLinks(@CurrentCaller() caller: Caller, @Uid() uid: string): Promise<ListEnvironmentLinksResponse> {
     const links = unwrap(await this.links.list(caller, uid), ENVIRONMENTS);
     return { links: await this.presenter.presentLinks(links) };
   }
@@ -178,14 +170,13 @@ export class EnvironmentSharingController {
   })
   async revokeLink(
     @CurrentCaller() caller: Caller,
-    @Param('uid', pathId('uid')) uid: string,
+    @Uid() uid: string,
     @Param('linkUid', pathId('uid')) linkUid: string,
   ): Promise<void> {
     unwrap(await this.links.revoke(caller, uid, linkUid), LINKS);
   }
 }
 
-/** Throws for a request that names no grantee, or several. */
 function assertOneGrantee(named: object): void {
   const [first, ...others] = Object.entries(named).filter(([, value]) => value !== undefined);
   if (!first)

@@ -14,7 +14,6 @@ import {
   text,
 } from '#platform/http';
 
-/** The contract's `last_task_created`. */
 export class EnvironmentLastRun {
   @StringField({ description: 'The run’s id.' }) id: string;
   @StringField({ description: 'Title of the run.' }) title: string;

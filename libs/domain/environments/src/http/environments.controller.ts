@@ -13,6 +13,7 @@ import {
 import { EnvironmentPresenter } from './environment-presenter.js';
 
 export const ENVIRONMENTS = { noun: 'environment', plural: 'environments' };
+export const Uid = (): ParameterDecorator => Param('uid', pathId('uid'));
 
 @ApiTags('Environments')
 @Controller()
@@ -68,10 +69,7 @@ export class EnvironmentsController {
     description: 'Also for those with whom it was shared.',
     success: { status: 200, description: 'The environment.', type: EnvironmentItem },
   })
-  async getEnvironment(
-    @CurrentCaller() caller: Caller,
-    @Param('uid', pathId('uid')) uid: string,
-  ): Promise<EnvironmentItem> {
+  async getEnvironment(@CurrentCaller() caller: Caller, @Uid() uid: string): Promise<EnvironmentItem> {
     const environment = unwrap(await this.environments.get(caller, uid), ENVIRONMENTS);
     return this.presenter.presentOne(caller, environment);
   }
@@ -88,7 +86,7 @@ export class EnvironmentsController {
   })
   async updateEnvironment(
     @CurrentCaller() caller: Caller,
-    @Param('uid', pathId('uid')) uid: string,
+    @Uid() uid: string,
     @Body() { config }: UpdateEnvironmentRequest,
   ): Promise<EnvironmentItem> {
     const environment = unwrap(await this.environments.update(caller, uid, config), ENVIRONMENTS);
@@ -103,7 +101,7 @@ export class EnvironmentsController {
     description: 'Deletes its grants and links too. Runs that have not started fail with `environment_not_found`.',
     success: { status: 204, description: 'Deleted.' },
   })
-  async deleteEnvironment(@CurrentCaller() caller: Caller, @Param('uid', pathId('uid')) uid: string): Promise<void> {
+  async deleteEnvironment(@CurrentCaller() caller: Caller, @Uid() uid: string): Promise<void> {
     unwrap(await this.environments.delete(caller, uid), ENVIRONMENTS);
   }
 }

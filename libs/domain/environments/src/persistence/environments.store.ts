@@ -1,12 +1,11 @@
 import { Injectable } from '@nestjs/common';
-import type { Owner } from '#platform/auth';
+import type { Owner, PrincipalRef } from '#platform/auth';
 import { Database, type Queryable, statement, writtenRow } from '#platform/persistence';
-import type { EnvironmentConfig, EnvironmentDetails, PrincipalRef } from '../domain/environment.js';
+import type { EnvironmentConfig, EnvironmentDetails } from '../domain/environment.js';
 import type { Asker, Reach } from '../domain/environment-access.js';
 
 export type EnvironmentSort = 'name' | 'last_updated';
 
-/** `e` is the table. */
 const COLUMNS = `e.uid, e.team_uid AS "teamUid", e.owner_user_uid AS "userUid", e.config, e.setup_failed AS "setupFailed",
   json_build_object('type', e.creator_type, 'uid', e.creator_uid) AS creator,
   json_build_object('type', e.editor_type, 'uid', e.editor_uid) AS "lastEditor",
@@ -49,14 +48,10 @@ export class EnvironmentsStore {
 
   /** Nobody can change it or its grants until the transaction ends; its links can still be redeemed. */
   async lock(tx: Queryable, uid: string): Promise<EnvironmentDetails | undefined> {
-    const [environment] = await tx.query<EnvironmentDetails>(
-      `SELECT ${COLUMNS} FROM headrace.environments e WHERE uid = $1 FOR NO KEY UPDATE`,
-      [uid],
-    );
+    const [environment] = await tx.query<EnvironmentDetails>(`${FIND.text} FOR NO KEY UPDATE`, [uid]);
     return environment;
   }
 
-  /** Those of the teams, the person's own, and what was shared with them. */
   listFor({ teamUids, userUid }: Asker, sort: EnvironmentSort): Promise<EnvironmentDetails[]> {
     return this.database.query<EnvironmentDetails>(
       `SELECT * FROM (

@@ -33,7 +33,6 @@ export type SendResult =
     }
   /** `reason` is shown to the owner of the webhook: it names no address. */
   | { readonly kind: 'unanswered'; readonly reason: string }
-  /** By the signal of the caller. */
   | { readonly kind: 'aborted' };
 
 /** All addresses of a host name. Rejects when it has none. */

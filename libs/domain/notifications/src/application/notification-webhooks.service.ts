@@ -21,7 +21,6 @@ import { SEND_NOTIFICATIONS_TASK } from './notification-tasks.js';
 
 type Found = { readonly kind: 'found'; readonly webhook: NotificationWebhook };
 
-/** Notification webhooks, through the permission of the caller on their team. */
 @Injectable()
 export class NotificationWebhooksService {
   private readonly cursors: PageCursors;
@@ -38,7 +37,6 @@ export class NotificationWebhooksService {
     this.cursors = new PageCursors('notification delivery', settings);
   }
 
-  /** Of the teams that the caller has selected, by name. */
   list({ teamUids }: Caller): Promise<NotificationWebhook[]> {
     return this.store.listFor(teamUids);
   }
@@ -50,7 +48,6 @@ export class NotificationWebhooksService {
     return isAllowed(caller, { teamUid, userUid: null }) ? { kind: 'found', webhook } : { kind: 'forbidden' };
   }
 
-  /** The secret is returned only once. */
   async create({ teamUid }: Caller, fields: NotificationWebhookFields) {
     if (teamUid === null) return { kind: 'team_required' as const };
     const target = this.rules.check(fields.url);
@@ -66,10 +63,7 @@ export class NotificationWebhooksService {
     });
   }
 
-  /**
-   * Omitted fields keep their values. Pending messages are sent to the new URL; those of a webhook that is disabled are
-   * dropped.
-   */
+  /** Pending messages are sent to the new URL; those of a webhook that is disabled are dropped. */
   async update(caller: Caller, uid: string, changes: Partial<NotificationWebhookFields>) {
     const lookup = await this.get(caller, uid);
     if (lookup.kind !== 'found') return lookup;
@@ -78,15 +72,15 @@ export class NotificationWebhooksService {
     return this.database.transaction(async (tx) => {
       const stored = await this.store.lock(tx, uid);
       if (!stored) return { kind: 'not_found' as const };
-      const fields = { ...stored, ...changes, events: sortedEvents(changes.events ?? stored.events) };
-      const resetsFailures = fields.url !== stored.url || (fields.enabled && !stored.enabled);
+      const { name = stored.name, url = stored.url, enabled = stored.enabled } = changes;
+      const fields = { name, url, enabled, events: sortedEvents(changes.events ?? stored.events) };
+      const resetsFailures = url !== stored.url || (enabled && !stored.enabled);
       const webhook = await this.store.update(tx, uid, fields, resetsFailures);
-      if (!fields.enabled) await this.deliveries.dropPending(tx, uid);
+      if (!enabled) await this.deliveries.dropPending(tx, uid);
       return { kind: 'updated' as const, webhook };
     });
   }
 
-  /** Also deletes its deliveries. */
   async delete(caller: Caller, uid: string) {
     const lookup = await this.get(caller, uid);
     if (lookup.kind !== 'found') return lookup;
@@ -98,11 +92,8 @@ export class NotificationWebhooksService {
     const lookup = await this.get(caller, uid);
     if (lookup.kind !== 'found') return lookup;
     const secret = newSecret();
-    const webhook = await this.store.replaceSecret(
-      uid,
-      this.box.sealColumn(NOTIFICATION_SECRET, { uid }, secret),
-      PREVIOUS_SECRET_MS,
-    );
+    const sealed = this.box.sealColumn(NOTIFICATION_SECRET, { uid }, secret);
+    const webhook = await this.store.replaceSecret(uid, sealed, PREVIOUS_SECRET_MS);
     return webhook ? { kind: 'rotated' as const, webhook, secret } : { kind: 'not_found' as const };
   }
 
@@ -117,7 +108,6 @@ export class NotificationWebhooksService {
     return { kind: 'queued' as const, delivery };
   }
 
-  /** Newest first. */
   async listDeliveries(caller: Caller, uid: string, limit: number, cursor: string | null) {
     const lookup = await this.get(caller, uid);
     if (lookup.kind !== 'found') return lookup;

@@ -4,7 +4,6 @@ export const NOTIFICATION_STATUSES = ['pending', 'delivered', 'failed', 'dropped
 /** `failed`: abandoned. `dropped`: the webhook was disabled before the message was sent. */
 export type NotificationStatus = (typeof NOTIFICATION_STATUSES)[number];
 
-/** The log entry of an attempt. */
 export interface AttemptRecord {
   /** Time of its end, RFC 3339. */
   readonly at: string;
@@ -12,11 +11,9 @@ export interface AttemptRecord {
   readonly response_status?: number;
   /** The first KB. */
   readonly response_body?: string;
-  /** Why there was no response. */
   readonly error?: string;
 }
 
-/** A message to one webhook, with all its attempts. */
 export interface StoredNotification {
   readonly id: string;
   /** The same for all attempts. */
@@ -32,7 +29,6 @@ export interface StoredNotification {
   readonly finishedAt: Date | null;
 }
 
-/** A message that a processor has claimed and is sending. */
 export interface ClaimedNotification {
   readonly id: string;
   readonly messageId: string;

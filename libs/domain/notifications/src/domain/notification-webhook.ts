@@ -37,6 +37,5 @@ export interface NotificationWebhook extends NotificationWebhookFields {
   readonly updatedAt: Date;
 }
 
-/** Without duplicates, in the order of {@link NOTIFICATION_EVENTS}. */
 export const sortedEvents = (events: readonly NotificationEvent[]): NotificationEvent[] =>
   NOTIFICATION_EVENTS.filter((event) => events.includes(event));

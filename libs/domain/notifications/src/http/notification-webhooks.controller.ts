@@ -17,6 +17,7 @@ import { NOTIFICATION_WEBHOOK, presentDelivery, presentWebhook } from './notific
 
 const RESOURCE = 'notification webhook';
 const DEFAULT_LIMIT = 20;
+const Uid = (): ParameterDecorator => Param('uid', pathId('uid'));
 
 const mayManage = (caller: Caller, { teamUid }: NotificationWebhook): boolean =>
   isAllowed(caller, { teamUid, userUid: null }, 'notifications:manage');
@@ -70,10 +71,7 @@ export class NotificationWebhooksController {
     summary: 'Get a notification webhook',
     success: { status: 200, description: 'The webhook.', type: NotificationWebhookItem },
   })
-  async getNotificationWebhook(
-    @CurrentCaller() caller: Caller,
-    @Param('uid', pathId('uid')) uid: string,
-  ): Promise<NotificationWebhookItem> {
+  async getNotificationWebhook(@CurrentCaller() caller: Caller, @Uid() uid: string): Promise<NotificationWebhookItem> {
     const { webhook } = unwrap(await this.webhooks.get(caller, uid), NOTIFICATION_WEBHOOK);
     return presentWebhook(webhook, mayManage(caller, webhook));
   }
@@ -89,16 +87,10 @@ export class NotificationWebhooksController {
   })
   async updateNotificationWebhook(
     @CurrentCaller() caller: Caller,
-    @Param('uid', pathId('uid')) uid: string,
-    @Body() { name, url, events, enabled }: UpdateNotificationWebhookRequest,
+    @Uid() uid: string,
+    @Body() body: UpdateNotificationWebhookRequest,
   ): Promise<NotificationWebhookItem> {
-    const result = await this.webhooks.update(caller, uid, {
-      ...(name !== undefined && { name }),
-      ...(url !== undefined && { url }),
-      ...(events !== undefined && { events }),
-      ...(enabled !== undefined && { enabled }),
-    });
-    const { webhook } = unwrap(result, NOTIFICATION_WEBHOOK);
+    const { webhook } = unwrap(await this.webhooks.update(caller, uid, body), NOTIFICATION_WEBHOOK);
     return presentWebhook(webhook, true);
   }
 
@@ -110,10 +102,7 @@ export class NotificationWebhooksController {
     description: 'Also deletes its deliveries; pending messages are not sent.',
     success: { status: 204, description: 'Deleted.' },
   })
-  async deleteNotificationWebhook(
-    @CurrentCaller() caller: Caller,
-    @Param('uid', pathId('uid')) uid: string,
-  ): Promise<void> {
+  async deleteNotificationWebhook(@CurrentCaller() caller: Caller, @Uid() uid: string): Promise<void> {
     unwrap(await this.webhooks.delete(caller, uid), NOTIFICATION_WEBHOOK);
   }
 
@@ -128,7 +117,7 @@ export class NotificationWebhooksController {
   })
   async listNotificationDeliveries(
     @CurrentCaller() caller: Caller,
-    @Param('uid', pathId('uid')) uid: string,
+    @Uid() uid: string,
     @Query() { limit = DEFAULT_LIMIT, cursor }: ListNotificationDeliveriesParameters,
   ): Promise<ListNotificationDeliveriesResponse> {
     const result = await this.webhooks.listDeliveries(caller, uid, limit, cursor ?? null);
@@ -150,10 +139,7 @@ export class NotificationWebhooksController {
     success: { status: 202, description: 'The delivery; it is sent asynchronously.', type: NotificationDelivery },
     errors: [400, 403, 404, 409],
   })
-  async testNotificationWebhook(
-    @CurrentCaller() caller: Caller,
-    @Param('uid', pathId('uid')) uid: string,
-  ): Promise<NotificationDelivery> {
+  async testNotificationWebhook(@CurrentCaller() caller: Caller, @Uid() uid: string): Promise<NotificationDelivery> {
     return presentDelivery(unwrap(await this.webhooks.test(caller, uid), NOTIFICATION_WEBHOOK).delivery, true);
   }
 
@@ -168,7 +154,7 @@ export class NotificationWebhooksController {
   })
   async rotateNotificationWebhookSecret(
     @CurrentCaller() caller: Caller,
-    @Param('uid', pathId('uid')) uid: string,
+    @Uid() uid: string,
   ): Promise<NotificationWebhookItem> {
     const { webhook, secret } = unwrap(await this.webhooks.rotateSecret(caller, uid), NOTIFICATION_WEBHOOK);
     return presentWebhook(webhook, true, secret);

@@ -6,7 +6,6 @@ import type { ClaimedNotification } from '../domain/notification-delivery.js';
 import { NotificationDeliveriesStore } from '../persistence/notification-deliveries.store.js';
 import { PRUNE_DELIVERIES_TASK, SEND_NOTIFICATIONS_TASK } from '../application/notification-tasks.js';
 
-/** Attempts of one process at the same time. */
 const MAX_CONCURRENT_ATTEMPTS = 32;
 const PRUNE_BATCH_SIZE = 1000;
 

@@ -1,6 +1,5 @@
 import { encryptedColumn } from '#platform/secrets';
 
-/** Signing secrets are encrypted, each for its own webhook. */
 export const NOTIFICATION_SECRET = encryptedColumn({
   table: 'notification_webhooks',
   key: { column: 'uid', type: 'text' },

@@ -115,10 +115,7 @@ export class NotificationDeliveriesStore {
     return row ?? null;
   }
 
-  /**
-   * Claims at most `limit` due messages, at most `share` of one webhook and none of the `busy` ones. The claim is a lease
-   * of `leaseMs`: without a result by then, another process claims the message.
-   */
+  /** The claim is a lease of `leaseMs`: without a result by then, another process claims the message. */
   claim(limit: number, share: number, busy: readonly string[], leaseMs: number): Promise<ClaimedNotification[]> {
     return this.database.query(CLAIM, [limit, share, busy, leaseMs]);
   }

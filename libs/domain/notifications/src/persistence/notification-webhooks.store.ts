@@ -4,22 +4,18 @@ import type { NotificationWebhook, NotificationWebhookFields } from '../domain/n
 
 const COLUMNS = `uid, team_uid AS "teamUid", name, url, events, enabled, disabled_reason AS "disabledReason",
   created_at AS "createdAt", updated_at AS "updatedAt"`;
-/** Lists are bounded for every caller. */
 const MAX_LISTED = 1000;
+const FIND = `SELECT ${COLUMNS} FROM notification_webhooks WHERE uid = $1`;
 
 @Injectable()
 export class NotificationWebhooksStore {
   constructor(private readonly database: Database) {}
 
   async find(uid: string): Promise<NotificationWebhook | null> {
-    const [row] = await this.database.query<NotificationWebhook>(
-      `SELECT ${COLUMNS} FROM notification_webhooks WHERE uid = $1`,
-      [uid],
-    );
+    const [row] = await this.database.query<NotificationWebhook>(FIND, [uid]);
     return row ?? null;
   }
 
-  /** By name. */
   listFor(teamUids: readonly string[]): Promise<NotificationWebhook[]> {
     return this.database.query(
       `SELECT ${COLUMNS} FROM notification_webhooks WHERE team_uid = ANY($1::text[])
@@ -45,10 +41,7 @@ export class NotificationWebhooksStore {
 
   /** Locks it for this transaction; writers of messages do not wait. */
   async lock(tx: Queryable, uid: string): Promise<NotificationWebhook | null> {
-    const [row] = await tx.query<NotificationWebhook>(
-      `SELECT ${COLUMNS} FROM notification_webhooks WHERE uid = $1 FOR NO KEY UPDATE`,
-      [uid],
-    );
+    const [row] = await tx.query<NotificationWebhook>(`${FIND} FOR NO KEY UPDATE`, [uid]);
     return row ?? null;
   }
 

@@ -9,7 +9,6 @@ export const FIRING_SKILL_WAIT_MS = 2_000;
 
 export type ScheduleLaunch = { readonly kind: 'started'; readonly runId: string } | LaunchRefusal;
 
-/** Starts the runs of a schedule. */
 @Injectable()
 export class ScheduleLauncher {
   constructor(
@@ -30,7 +29,6 @@ export class ScheduleLauncher {
     return result.kind === 'created' ? { kind: 'started', runId: result.runId } : launchRefusal(result);
   }
 
-  /** At no due time, for a caller. */
   launchNow(caller: Caller, schedule: Schedule): Promise<CreateRunResult> {
     return this.create(caller, schedule, {});
   }

@@ -31,7 +31,6 @@ interface Fired {
 
 const RETRY: Fired = { outcome: 'retry', records: [] };
 
-/** Timers of schedules: starts a run for each due time. */
 @Injectable()
 export class ScheduleTimer extends TimerHandler implements OnModuleInit {
   override readonly kind = SCHEDULE_TIMER;
@@ -59,10 +58,8 @@ export class ScheduleTimer extends TimerHandler implements OnModuleInit {
   }
 
   override async fire(tx: Queryable, due: readonly DueTimer[], signal: AbortSignal): Promise<readonly TimerOutcome[]> {
-    const found = await this.schedules.findAll(
-      tx,
-      due.map(({ key }) => key),
-    );
+    const uids = due.map(({ key }) => key);
+    const found = await this.schedules.findAll(tx, uids);
     const schedules = new Map(found.map((schedule) => [schedule.uid, schedule]));
     const busy = await this.runs.unfinished(
       tx,
@@ -77,10 +74,8 @@ export class ScheduleTimer extends TimerHandler implements OnModuleInit {
     this.steps.reached('launched');
     const { schedulePauseAfterFailures } = this.settings;
     const records = fired.flatMap((one) => one.records);
-    await this.schedules.noteSpawnErrors(
-      tx,
-      fired.flatMap(({ delay }) => delay ?? []),
-    );
+    const delays = fired.flatMap(({ delay }) => delay ?? []);
+    await this.schedules.noteSpawnErrors(tx, delays);
     const paused = new Set(await this.firings.record(tx, records, schedulePauseAfterFailures));
     return fired.map(({ outcome }, index) => (paused.has(due[index]?.key ?? '') ? 'remove' : outcome));
   }

@@ -40,16 +40,12 @@ export class SchedulesService {
     return this.store.listFor(teamUids, type === 'user' ? uid : null);
   }
 
-  /**
-   * An enabled schedule starts runs from its next due time on. `team`: false makes it personal; by default it belongs to the
-   * caller's team, if there is one.
-   */
+  /** `team`: false makes it personal; by default it belongs to the caller's team, if there is one. */
   async create(
     caller: Caller,
     requested: RequestedSchedule,
     team?: boolean,
   ): Promise<Schedule | ChangeRejection | RejectionOf<'limit_reached'>> {
-    const { principal } = caller;
     const owner = ownerFor(caller, team);
     if (owner === null) {
       const detail = 'a caller on several teams must choose a team with the X-Headrace-Team-Uid header';
@@ -64,7 +60,7 @@ export class SchedulesService {
     const { fields, cron } = checked;
     const created = await this.database.transaction(async (tx) => {
       if (!(await this.store.reserve(tx, slotKey(owner), MAX_SCHEDULES))) return false;
-      await this.store.insert(tx, uid, owner, { type: principal.type, uid: principal.uid }, fields);
+      await this.store.insert(tx, uid, owner, caller.principal, fields);
       if (fields.enabled)
         await this.timers.set(tx, SCHEDULE_TIMER, [{ key: uid, cron, jitterSeconds: fields.jitterSeconds }]);
       return true;
@@ -75,9 +71,7 @@ export class SchedulesService {
     return schedule;
   }
 
-  /** Replaces all fields. Runs that it has started keep the schedule as it was. */
   update(caller: Caller, uid: string, requested: RequestedSchedule): Promise<Schedule | ChangeRejection> {
-    const author = { type: caller.principal.type, uid: caller.principal.uid };
     return this.change(caller, uid, async (tx, stored) => {
       const unavailable = await this.validator.unavailable(caller, stored.owner);
       if (unavailable) return unavailable;
@@ -87,7 +81,7 @@ export class SchedulesService {
       if (fields.enabled)
         await this.timers.set(tx, SCHEDULE_TIMER, [{ key: uid, cron, jitterSeconds: fields.jitterSeconds }]);
       else await this.timers.remove(tx, SCHEDULE_TIMER, [uid]);
-      await this.store.update(tx, uid, author, fields);
+      await this.store.update(tx, uid, caller.principal, fields);
       return null;
     });
   }
@@ -101,7 +95,6 @@ export class SchedulesService {
     });
   }
 
-  /** It starts runs from its next due time on; due times of the pause are not repeated. */
   resume(caller: Caller, uid: string): Promise<Schedule | ChangeRejection> {
     return this.change(caller, uid, async (tx, { owner, cronSchedule, timezone, jitterSeconds }) => {
       const unavailable = await this.validator.unavailable(caller, owner);
@@ -115,7 +108,6 @@ export class SchedulesService {
     });
   }
 
-  /** It starts no more runs; the runs that it has started stay. */
   delete(caller: Caller, uid: string): Promise<Schedule | ChangeRejection> {
     return this.change(caller, uid, async (tx, { owner }) => {
       await this.timers.remove(tx, SCHEDULE_TIMER, [uid]);
@@ -124,7 +116,6 @@ export class SchedulesService {
     });
   }
 
-  /** Starts a run now, also of a paused schedule; due times and the overlap policy do not matter. */
   async run(caller: Caller, uid: string): Promise<CreateRunResult | LookupRejection | UnavailableSchedules> {
     const schedule = await this.get(caller, uid);
     if ('kind' in schedule) return schedule;

@@ -13,7 +13,6 @@ type Principals = ReadonlyMap<string, PrincipalInfo>;
 /** Schedules between two yields to the event loop: computing due times is slow, and other requests wait. */
 const ITEMS_PER_YIELD = 20;
 
-/** Schedules as responses: principals by name, environments resolved, secret values masked. */
 @Injectable()
 export class SchedulePresenter {
   constructor(

@@ -32,7 +32,6 @@ const IGNORED = {
 
 const IGNORED_OBJECT = { ...IGNORED, schema: { type: 'object' as const, additionalProperties: true } };
 
-/** The fields of both requests; those without a default are required. */
 class ScheduleRequest {
   @StringField({
     blank: false,

@@ -1,8 +1,18 @@
 import { Body, Controller, Delete, Get, Param, Post, Put } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
-import { BodyLimit, invalidInput, MIB, Operation, pathId, ProblemError, rejectionProblem } from '#platform/http';
-import { prefixIssues, type Rejection } from '#platform/kernel';
+import {
+  BodyLimit,
+  invalidInput,
+  MIB,
+  Operation,
+  pathId,
+  ProblemError,
+  rejectionProblem,
+  type ResourceProblems,
+  unwrap,
+} from '#platform/http';
+import { prefixIssues } from '#platform/kernel';
 import {
   type AgentConfig,
   type AmbientAgentConfig,
@@ -25,7 +35,18 @@ import { SchedulePresenter } from './schedule-presenter.js';
 const BODY_LIMIT = 4 * MIB;
 const ScheduleId = (): ParameterDecorator => Param('scheduleId', pathId('uid'));
 
+const EXAMPLE = { name: 'nightly', cron_schedule: '0 3 * * *', prompt: 'Update the dependencies.', enabled: true };
 const UPDATED = { status: 200, description: 'The updated schedule.', type: ScheduledAgentItem };
+
+const SCHEDULE: ResourceProblems<UnavailableSchedules> = {
+  noun: 'schedule',
+  plural: 'schedules',
+  owner: 'A team or a user',
+  problems: {
+    feature_not_available: () => new ProblemError('feature_not_available', 'Schedules are disabled for the team.'),
+    not_authorized: ({ detail }) => new ProblemError('not_authorized', detail),
+  },
+};
 
 @ApiTags('Schedules')
 @Controller('agent/schedules')
@@ -44,9 +65,7 @@ export class SchedulesController {
     description:
       'Each due time of an enabled schedule starts one run. A cron expression that is invalid or never due is rejected with 400. A reference in `agent_config` that does not exist, or is not accessible, is rejected with 403. 403 `feature_not_available`: schedules are disabled for the team. A team or a user can have at most 1,000 schedules.',
     team: true,
-    request: {
-      value: { name: 'nightly', cron_schedule: '0 3 * * *', prompt: 'Update the dependencies.', enabled: true },
-    },
+    request: { value: EXAMPLE },
     success: { status: 201, description: 'The schedule.', type: ScheduledAgentItem },
     errors: [400, 403, 'feature_not_available', 'limit_reached'],
   })
@@ -54,7 +73,7 @@ export class SchedulesController {
     @CurrentCaller() caller: Caller,
     @Body() body: CreateScheduledAgentRequest,
   ): Promise<ScheduledAgentItem> {
-    const schedule = unwrap(await this.schedules.create(caller, toRequestedSchedule(body), body.team));
+    const schedule = unwrap(await this.schedules.create(caller, toRequestedSchedule(body), body.team), SCHEDULE);
     return this.presenter.one(caller, schedule);
   }
 
@@ -81,7 +100,7 @@ export class SchedulesController {
     success: { status: 200, description: 'The schedule.', type: ScheduledAgentItem },
   })
   async getScheduledAgent(@CurrentCaller() caller: Caller, @ScheduleId() uid: string): Promise<ScheduledAgentItem> {
-    return this.presenter.one(caller, unwrap(await this.schedules.get(caller, uid)));
+    return this.presenter.one(caller, unwrap(await this.schedules.get(caller, uid), SCHEDULE));
   }
 
   @Put(':scheduleId')
@@ -92,9 +111,7 @@ export class SchedulesController {
     summary: 'Update a schedule',
     description:
       'Replaces all fields: an absent field gets its default, and absent `metadata` is cleared. An absent `agent_config` is kept; null clears it. The response of a GET can be sent back: `***` keeps a value of `env` or `headers` as long as the command or URL of the server stays the same. Runs that the schedule has started do not change. The caller becomes the creator of its future runs.',
-    request: {
-      value: { name: 'nightly', cron_schedule: '30 3 * * *', prompt: 'Update the dependencies.', enabled: true },
-    },
+    request: { value: { ...EXAMPLE, cron_schedule: '30 3 * * *' } },
     success: UPDATED,
     errors: [400, 403, 'feature_not_available', 404],
   })
@@ -103,7 +120,7 @@ export class SchedulesController {
     @ScheduleId() uid: string,
     @Body() body: UpdateScheduledAgentRequest,
   ): Promise<ScheduledAgentItem> {
-    const schedule = unwrap(await this.schedules.update(caller, uid, toRequestedSchedule(body)));
+    const schedule = unwrap(await this.schedules.update(caller, uid, toRequestedSchedule(body)), SCHEDULE);
     return this.presenter.one(caller, schedule);
   }
 
@@ -119,7 +136,7 @@ export class SchedulesController {
     @CurrentCaller() caller: Caller,
     @ScheduleId() uid: string,
   ): Promise<DeleteScheduledAgentResponse> {
-    unwrap(await this.schedules.delete(caller, uid));
+    unwrap(await this.schedules.delete(caller, uid), SCHEDULE);
     return { success: true };
   }
 
@@ -132,7 +149,7 @@ export class SchedulesController {
     success: UPDATED,
   })
   async pauseScheduledAgent(@CurrentCaller() caller: Caller, @ScheduleId() uid: string): Promise<ScheduledAgentItem> {
-    return this.presenter.one(caller, unwrap(await this.schedules.pause(caller, uid)));
+    return this.presenter.one(caller, unwrap(await this.schedules.pause(caller, uid), SCHEDULE));
   }
 
   @Post(':scheduleId/resume')
@@ -146,7 +163,7 @@ export class SchedulesController {
     errors: [400, 403, 'feature_not_available', 404],
   })
   async resumeScheduledAgent(@CurrentCaller() caller: Caller, @ScheduleId() uid: string): Promise<ScheduledAgentItem> {
-    return this.presenter.one(caller, unwrap(await this.schedules.resume(caller, uid)));
+    return this.presenter.one(caller, unwrap(await this.schedules.resume(caller, uid), SCHEDULE));
   }
 
   @Post(':scheduleId/run')
@@ -195,33 +212,16 @@ function toConfig(config: AmbientAgentConfig): AgentConfig {
   throw invalidInput(prefixIssues('/agent_config', read.issues));
 }
 
-function unwrap<Value extends object>(result: Value | Rejection | UnavailableSchedules): Value {
-  if (isRejection(result)) throw problemOf(result);
-  return result;
-}
-
-const isRejection = (result: object): result is Rejection | UnavailableSchedules => 'kind' in result;
-
-function problemOf(rejection: Rejection | UnavailableSchedules): ProblemError {
-  switch (rejection.kind) {
-    case 'feature_not_available':
-      return new ProblemError('feature_not_available', 'Schedules are disabled for the team.');
-    case 'not_authorized':
-      return new ProblemError('not_authorized', rejection.detail);
-    default:
-      return rejectionProblem(rejection, { noun: 'schedule', plural: 'schedules', owner: 'A team or a user' });
-  }
-}
-
-/** The same for a run that a caller starts. The field `config` of a run request is `agent_config` in a schedule. */
+/** The problem of a run that is not started. The field `config` of a run request is `agent_config` in a schedule. */
 function runProblem(
   rejection: Exclude<Awaited<ReturnType<SchedulesService['run']>>, { kind: 'created' }>,
 ): ProblemError {
   switch (rejection.kind) {
     case 'not_found':
     case 'forbidden':
+      return rejectionProblem(rejection, SCHEDULE);
     case 'feature_not_available':
-      return problemOf(rejection);
+      return SCHEDULE.problems.feature_not_available(rejection);
     case 'invalid':
     case 'unavailable':
     case 'too_large':

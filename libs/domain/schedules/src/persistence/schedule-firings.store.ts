@@ -1,7 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Database, type Queryable, statement } from '#platform/persistence';
 
-/** The result of a due time. */
 export type FiringRecord = { readonly uid: string; readonly dueAt: Date } & (
   | { readonly outcome: 'started'; readonly runId: string }
   /** Nothing had to be started: the previous run is not finished, or schedules are disabled. */
@@ -28,7 +27,6 @@ const RECORD = statement('schedules.record-firings')`
     paused_reason = CASE WHEN s.enabled AND last.outcome = 'refused' AND s.failures + 1 >= $7
       THEN 'Paused after ' || s.failures + 1 || ' due times in a row that could start no run: ' || last.detail ELSE s.paused_reason END
   FROM last WHERE s.uid = last.uid RETURNING s.uid, s.enabled`;
-/** Records that one statement deletes at most. */
 export const PRUNE_BATCH_SIZE = 10_000;
 const PRUNE = statement('schedules.prune-firings')`
   DELETE FROM schedule_firings WHERE ctid = ANY (ARRAY(

@@ -3,7 +3,6 @@ import { Database, type Queryable, statement } from '#platform/persistence';
 import { agentConfigColumn, type PrincipalRef, type RunOwner } from '#domain/runs';
 import { LISTED_PROMPT_CHARACTERS, type Schedule, type ScheduleFields, secretsOf } from '../domain/schedule.js';
 
-/** The kind of the timers of schedules. */
 export const SCHEDULE_TIMER = 'schedule';
 
 /** Credentials of the MCP servers of schedules. */
@@ -55,7 +54,6 @@ export class SchedulesStore {
     return queryable.query<Schedule>(FIND, [uids]);
   }
 
-  /** The schedules of the teams and the user's own, alphabetically by name; prompts cut. */
   listFor(teamUids: readonly string[], userUid: string | null): Promise<Schedule[]> {
     return this.database.query<Schedule>(LIST, [teamUids, userUid]);
   }
@@ -83,7 +81,6 @@ export class SchedulesStore {
     return rows.map(({ uid }) => uid);
   }
 
-  /** Locks it for this transaction; null when there is none. */
   async lock(tx: Queryable, uid: string): Promise<Schedule | null> {
     await tx.query(LOCK, [uid]);
     return this.find(uid, tx);
@@ -106,7 +103,6 @@ export class SchedulesStore {
     );
   }
 
-  /** False when there is none. */
   async delete(tx: Queryable, uid: string): Promise<boolean> {
     return (await tx.query('DELETE FROM schedules WHERE uid = $1 RETURNING 1', [uid])).length > 0;
   }
@@ -120,22 +116,18 @@ export class SchedulesStore {
       await tx.query(NOTE_ERRORS, [errors.map(({ uid }) => uid), errors.map(({ reason }) => reason)]);
   }
 
-  /** The run has succeeded; updates the schedule that started it, if any. */
   async noteSuccess(tx: Queryable, runId: string): Promise<void> {
     await tx.query(NOTE_SUCCESS, [runId]);
   }
 
   /** False when the owner has `limit` schedules. Locked before any schedule. */
   async reserve(tx: Queryable, ownerKey: string, limit: number): Promise<boolean> {
-    return (
-      (
-        await tx.query(
-          `INSERT INTO schedule_counts AS c (owner_key, used) VALUES ($1, 1)
+    const rows = await tx.query(
+      `INSERT INTO schedule_counts AS c (owner_key, used) VALUES ($1, 1)
   ON CONFLICT (owner_key) DO UPDATE SET used = c.used + 1 WHERE c.used < $2 RETURNING 1`,
-          [ownerKey, limit],
-        )
-      ).length > 0
+      [ownerKey, limit],
     );
+    return rows.length > 0;
   }
 
   async release(tx: Queryable, ownerKey: string): Promise<void> {

@@ -19,7 +19,6 @@ import { planWebhook } from '../domain/webhook-plan.js';
 /** `sealed`: it exists and cannot be decrypted. */
 type KnownSecret = { readonly kind: 'open'; readonly value: string } | { readonly kind: 'missing' | 'sealed' };
 
-/** By the pointers of the API. */
 const FIELDS: ReadonlyMap<string, keyof WebhookSettings> = new Map([
   ['/signature_scheme', 'signatureScheme'],
   ['/delivery_id_header', 'deliveryIdHeader'],

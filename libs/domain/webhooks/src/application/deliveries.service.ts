@@ -24,7 +24,6 @@ const REDELIVERY_WINDOW_MS = 60_000;
 
 const DELIVERY_NOT_FOUND = { kind: 'delivery_not_found' } as const;
 
-/** The delivery logs of webhooks, for callers that may manage the factory. */
 @Injectable()
 export class DeliveriesService {
   private readonly cursors: PageCursors;
@@ -50,7 +49,6 @@ export class DeliveriesService {
     return { kind: 'page' as const, ...this.cursors.page(rows, limit, query, ({ id }) => [id]) };
   }
 
-  /** With the payload of an accepted delivery. */
   async get(caller: Caller, factoryUid: string, webhookUid: string, deliveryId: string) {
     const lookup = await this.findWebhook(caller, factoryUid, webhookUid);
     if (lookup.kind !== 'found') return lookup;
@@ -58,10 +56,7 @@ export class DeliveriesService {
     return found ? { kind: 'found' as const, ...found } : DELIVERY_NOT_FOUND;
   }
 
-  /**
-   * Has a stored delivery evaluated again, as a new delivery. Rejected for a disabled webhook, because disabling it means
-   * that it starts no runs.
-   */
+  /** Rejected for a disabled webhook, because disabling it means that it starts no runs. */
   async redeliver(caller: Caller, factoryUid: string, webhookUid: string, deliveryId: string) {
     const lookup = await this.findWebhook(caller, factoryUid, webhookUid);
     if (lookup.kind !== 'found') return lookup;

@@ -2,7 +2,6 @@ import type { AutomationResult } from '../domain/delivery.js';
 import { Injectable } from '@nestjs/common';
 import type { ManagedWebhook } from '../domain/webhook.js';
 
-/** A delivery that was accepted with 202. */
 export interface AcceptedDelivery {
   readonly deliveryId: string;
   /** The current state; the webhook may have been disabled or deleted since. */
@@ -26,7 +25,6 @@ export abstract class DeliveryEvaluator {
   abstract evaluate(delivery: AcceptedDelivery, signal?: AbortSignal): Promise<readonly AutomationResult[]>;
 }
 
-/** The registered evaluators. Without one, deliveries have no results. */
 @Injectable()
 export class DeliveryEvaluators {
   private readonly evaluators = new Set<DeliveryEvaluator>();

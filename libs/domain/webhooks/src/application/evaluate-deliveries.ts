@@ -14,7 +14,7 @@ const ENDS = ['evaluated', 'retry', 'abandoned', 'requeued', 'interrupted'] as c
 
 @Injectable()
 export class EvaluationMetrics {
-  private readonly ends: LabeledCounter<(typeof ENDS)[number]>;
+  readonly ends: LabeledCounter<(typeof ENDS)[number]>;
 
   constructor(metrics: Metrics, store: EvaluationsStore) {
     this.ends = metrics.labeledCounter(
@@ -28,14 +28,6 @@ export class EvaluationMetrics {
       `Accepted deliveries that are not evaluated yet; at most ${MAX_WAITING} are counted.`,
       () => store.countWaiting(MAX_WAITING),
     );
-  }
-
-  ended(end: EvaluationRecord['kind']): void {
-    this.ends.add(end);
-  }
-
-  interrupted(): void {
-    this.ends.add('interrupted');
   }
 }
 
@@ -91,7 +83,6 @@ export class EvaluateDeliveries {
     return evaluated;
   }
 
-  /** Except deliveries that another process has claimed. */
   private async evaluateBatch(factories: readonly (readonly WebhookShare[])[]): Promise<number> {
     const startedAt = performance.now();
     const claimed = await this.store.claim(factories.flat());
@@ -110,14 +101,14 @@ export class EvaluateDeliveries {
       }),
     );
     await this.store.record(records);
-    for (const { kind } of records) this.metrics.ended(kind);
+    for (const { kind } of records) this.metrics.ends.add(kind);
     return records.filter(({ kind }) => kind !== 'requeued').length;
   }
 
   private async evaluate(delivery: ClaimedEvaluation): Promise<EvaluationRecord> {
     const { deliveryId, tries } = delivery;
     if (tries.losses > 0) {
-      this.metrics.interrupted();
+      this.metrics.ends.add('interrupted');
       const what = `The evaluation of delivery ${deliveryId} was interrupted ${tries.losses} times`;
       this.logger.warn(isExhausted(tries) ? `${what}: it is abandoned.` : `${what}: it is evaluated alone.`);
     }

@@ -23,7 +23,6 @@ export interface SecretCopy {
   readonly version: number;
 }
 
-/** Encrypts the copies of its credential that a webhook keeps. */
 @Injectable()
 export class WebhookSecrets {
   constructor(private readonly box: SecretBox) {}

@@ -46,7 +46,6 @@ export class WebhooksService {
     private readonly schemes: SignatureSchemes,
   ) {}
 
-  /** By name. */
   list(factory: Factory): Promise<ManagedWebhook[]> {
     return this.store.list(factory.uid);
   }
@@ -75,7 +74,6 @@ export class WebhooksService {
     return webhook && this.deliveries.list(webhook.id, outcome, limit);
   }
 
-  /** Returns a secret that was generated or supplied; it is returned only once. */
   async create(factory: Factory, request: WebhookRequest): Promise<CreateWebhookResult> {
     const planning = planWebhook(request, this.schemes);
     if (planning.kind === 'invalid') return planning;

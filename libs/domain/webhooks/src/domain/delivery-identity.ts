@@ -18,7 +18,6 @@ export interface IdentitySources {
 const sha256 = (data: string | Buffer): Buffer => hash('sha256', data, 'buffer');
 const SIGNATURE = Buffer.from('signature\0');
 
-/** Whether a header that could be the identity occurs more than once, so that the identity is ambiguous. */
 export function isIdentityAmbiguous(
   { headers }: IncomingRequest,
   { deliveryIdHeader, scheme }: IdentitySources,

@@ -24,7 +24,6 @@ export interface DeliveryIdentity {
   readonly value: string;
 }
 
-/** The result of an automation for a delivery, from a `DeliveryEvaluator`. */
 export interface AutomationResult {
   readonly automationUid: string;
   readonly matched: boolean;
@@ -40,16 +39,13 @@ export interface StoredResult {
   reason: string;
 }
 
-/** A line of a webhook's delivery log. */
 export interface LoggedDelivery {
   readonly id: string;
   /** Null for a sender's handshake. */
   readonly outcome: DeliveryOutcome | null;
   /** Null when the delivery was rejected before its identity was known. */
   readonly identity: string | null;
-  /** The accepted delivery of the same identity. */
   readonly duplicateOf: string | null;
-  /** The delivery of which this one is a redelivery. */
   readonly redeliveryOf: string | null;
   /** The number of rejections that the line counts. */
   readonly occurrences: number;

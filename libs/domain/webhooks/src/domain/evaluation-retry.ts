@@ -6,7 +6,6 @@ const LONGEST_WAIT_MS = 15 * 60_000;
 /** Several times the time limit of a batch: after it the process that has claimed the delivery must have ended. */
 const LEASE_MS = 15_000;
 
-/** The results of the earlier attempts to evaluate a delivery. */
 export interface EvaluationTries {
   readonly failures: number;
   /** Attempts without a recorded result, usually because the process ended. */
@@ -30,7 +29,6 @@ export const EVALUATION_LEASES_MS: readonly number[] = Array.from({ length: MAX_
 export const isExhausted = ({ failures, losses }: EvaluationTries): boolean =>
   failures + losses >= MAX_EVALUATION_ATTEMPTS;
 
-/** Why a delivery was abandoned, as the delivery log shows it. */
 export function abandonedReason({ failures, losses }: EvaluationTries): string {
   if (losses === 0) return `The evaluation failed ${times(failures)}; see the log of the service.`;
   const interrupted = `was interrupted ${times(losses)}, for example by the end of the process`;

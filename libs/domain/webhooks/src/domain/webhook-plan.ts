@@ -3,7 +3,6 @@ import { type Authentication, credentialFault, generateCredential, SECRET_NOT_AL
 import type { SignatureSchemes } from './signing/signature-schemes.js';
 import type { WebhookSettings } from './webhook.js';
 
-/** The fields of a new webhook. */
 export interface WebhookRequest extends Omit<WebhookSettings, 'secretName'> {
   /** The secret of the sender, in `signature` mode. */
   readonly secret: string | null;
@@ -11,7 +10,6 @@ export interface WebhookRequest extends Omit<WebhookSettings, 'secretName'> {
   readonly secretName: string | null;
 }
 
-/** Where the secret of a new webhook comes from. */
 export type SecretPlan =
   | { readonly kind: 'managed'; readonly name: string }
   /** Stored as a managed secret that the webhook owns. */
@@ -26,7 +24,6 @@ export interface WebhookPlan {
   readonly secret: SecretPlan;
 }
 
-/** Plans a new webhook, or returns all issues of the request. */
 export function planWebhook(
   request: WebhookRequest,
   schemes: SignatureSchemes,
@@ -50,10 +47,8 @@ function schemeFault({ authMode, signatureScheme }: WebhookRequest, schemes: Sig
   if (authMode !== 'signature') return signatureScheme === null ? null : 'is allowed in the mode `signature` only';
   if (signatureScheme === null) return 'is required in the mode `signature`';
   if (schemes.find(signatureScheme)) return null;
-  const near = nearMisses(
-    signatureScheme,
-    schemes.all().map(({ id }) => id),
-  );
+  const known = schemes.all().map(({ id }) => id);
+  const near = nearMisses(signatureScheme, known);
   const hint = near.length === 0 ? '' : ` (did you mean ${near.join(' or ')}?)`;
   return `must be the id of a signature scheme${hint}; GET /webhook-signature-schemes lists them`;
 }

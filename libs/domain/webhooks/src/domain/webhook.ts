@@ -21,7 +21,6 @@ export interface WebhookSettings {
   readonly enabled: boolean;
 }
 
-/** An address to which a sender posts deliveries. */
 export interface ManagedWebhook extends WebhookSettings {
   /** A bigint, as text. */
   readonly id: string;
@@ -44,7 +43,6 @@ export interface ManagedWebhook extends WebhookSettings {
   readonly secretVersion: number | null;
 }
 
-/** A stored webhook, to compare with its file. */
 export interface DefinedWebhook extends WebhookSettings, Pick<ManagedWebhook, 'uid' | 'source' | 'secretVersion'> {
   /** Current version of the managed secret; null when it was deleted. */
   readonly managedSecretVersion: number | null;

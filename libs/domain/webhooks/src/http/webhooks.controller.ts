@@ -102,11 +102,8 @@ export class WebhooksController {
     @Param('uid', pathId('uid')) uid: string,
     @Body() { name, enabled, delivery_id_header: deliveryIdHeader }: UpdateWebhookRequest,
   ): Promise<WebhookItem> {
-    const result = await this.webhooks.update(await this.factory(caller, factoryUid), uid, {
-      ...(name !== undefined && { name }),
-      ...(enabled !== undefined && { enabled }),
-      ...(deliveryIdHeader !== undefined && { deliveryIdHeader }),
-    });
+    const changes = { name, enabled, deliveryIdHeader };
+    const result = await this.webhooks.update(await this.factory(caller, factoryUid), uid, changes);
     return this.presenter.present(unwrap(result, WEBHOOK).webhook);
   }
 

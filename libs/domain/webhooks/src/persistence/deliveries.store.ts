@@ -80,7 +80,6 @@ export class DeliveriesStore {
     return rows.map(toDelivery);
   }
 
-  /** `payload`: the bytes of an accepted delivery. */
   async find(webhookId: string, id: string): Promise<{ delivery: LoggedDelivery; payload: Buffer | null } | null> {
     const [row] = await this.database.query<Row & { payload: Buffer | null }>(
       `SELECT ${COLUMNS}, body AS payload FROM webhook_deliveries WHERE webhook_id = $1 AND id = $2`,

@@ -9,7 +9,6 @@ export const ACCEPTED_COLUMNS = `d.id AS "deliveryId", d.identity, d.received_at
   coalesce(d.headers, '{}') AS headers,
   json_build_object('uid', w.uid, 'name', w.name, 'factoryUid', w.factory_uid, 'teamUid', w.team_uid) AS webhook`;
 
-/** A delivery that this process has claimed, until its lease expires. */
 export interface ClaimedEvaluation extends AcceptedDelivery {
   readonly webhookId: string;
   readonly tries: EvaluationTries;
@@ -95,10 +94,6 @@ export class EvaluationsStore {
     return this.database.query(WALK, [after, limit]);
   }
 
-  /**
-   * The share of each webhook, oldest first, or a single delivery whose last attempt was lost. No other process claims them
-   * until they are recorded or their lease expires.
-   */
   async claim(turns: readonly WebhookShare[]): Promise<ClaimedEvaluation[]> {
     const claimed = await this.database.query<ClaimedEvaluation>(CLAIM, [
       turns.map(({ webhookId }) => webhookId),

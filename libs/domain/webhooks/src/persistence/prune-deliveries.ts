@@ -32,12 +32,6 @@ const PRUNE_LOGS = statement('webhooks.prune-logs')`
 )
 SELECT (SELECT count(*) FROM pruned)::int AS pruned, (SELECT max(id) FROM page) AS last`;
 
-export interface Pruned {
-  readonly deliveries: number;
-  readonly identities: number;
-  readonly webhooks: number;
-}
-
 /** Deletes expired deliveries, identities and webhooks in small batches. After an abort the next call continues. */
 @Injectable()
 export class PruneDeliveries {
@@ -46,7 +40,7 @@ export class PruneDeliveries {
     private readonly settings: Settings,
   ) {}
 
-  async execute(signal: AbortSignal): Promise<Pruned> {
+  async execute(signal: AbortSignal) {
     const deliveries = await this.pruneLogs(signal);
     const identities = await repeat(signal, ROWS_PER_BATCH, async () => {
       const rows = await this.database.query(

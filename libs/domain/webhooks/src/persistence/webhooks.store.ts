@@ -34,7 +34,6 @@ export const WEBHOOK_QUOTA = new FactoryQuota('webhook_counts', 'webhooks', MAX_
 export class WebhooksStore {
   constructor(private readonly database: Database) {}
 
-  /** By name. */
   list(factoryUid: string): Promise<ManagedWebhook[]> {
     return this.database.query(`${LIST} ORDER BY lower(name), id`, [factoryUid]);
   }
@@ -93,12 +92,10 @@ export class WebhooksStore {
     return writtenRow(rows);
   }
 
-  /** From the API and from definitions, by name. */
   listForDefinition(tx: Queryable, factoryUid: string): Promise<ManagedWebhook[]> {
     return tx.query(`${LIST} ORDER BY name, id`, [factoryUid]);
   }
 
-  /** Locks the webhooks of the definition until the transaction ends; deliveries do not wait. */
   async lockAllDefined(tx: Queryable, factoryUid: string): Promise<void> {
     await tx.query(
       `SELECT 1 FROM webhooks WHERE factory_uid = $1 AND source = 'definition' AND deleted_at IS NULL
@@ -175,7 +172,6 @@ export class WebhooksStore {
     );
   }
 
-  /** Name and uid of every webhook that uses the secret. */
   usersOf(tx: Queryable, teamUid: string, secretName: string): Promise<Pick<ManagedWebhook, 'name' | 'uid'>[]> {
     return tx.query(
       `SELECT name, uid FROM webhooks WHERE team_uid = $1 AND secret_name = $2 AND deleted_at IS NULL ORDER BY id`,

@@ -15,7 +15,6 @@ export interface Pattern {
   readonly clauses: readonly Clause[];
   /** The clauses that fail when their key is missing. */
   readonly required: readonly Clause[];
-  /** The other clauses, by key. */
   readonly optional: ReadonlyMap<string, Condition>;
 }
 

@@ -19,9 +19,7 @@ import { preview } from './preview.js';
 /** Of an invalid filter at least one issue and at most 20. */
 export type ParsedFilter = { readonly kind: 'valid'; readonly filter: PayloadFilter } | RejectionOf<'invalid'>;
 
-/**
- * Parses a filter from any JSON value. Never throws. Only own properties count, with any name.
- */
+/** Never throws. Only own properties count, with any name. */
 export function parsePayloadFilter(raw: unknown): ParsedFilter {
   if (!isObject(raw)) {
     const detail = 'must be an object: keys of the payload, each with its allowed values';
@@ -36,7 +34,6 @@ export function parsePayloadFilter(raw: unknown): ParsedFilter {
 const MAX_ISSUES = 20;
 const NO_PATTERN: Pattern = { clauses: [], required: [], optional: new Map() };
 
-/** Parses one filter and collects its issues. The depth of the recursion is limited. */
 export class FilterReader {
   readonly issues: Issue[] = [];
   private leaves = 0;

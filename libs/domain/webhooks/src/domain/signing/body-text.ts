@@ -1,3 +1,5 @@
+import { parseJson } from '#platform/kernel';
+
 /**
  * The string or number at a path of own properties of a JSON value; null when it is missing or empty, or when JavaScript has
  * lost digits of the number, so that two numbers would be equal.
@@ -14,8 +16,8 @@ export function textAt(json: unknown, path: readonly string[]): string | null {
 
 /** The body with a value at a path of keys, as JSON; null when it is not a JSON object. Only for requests that we sign. */
 export function bodyWith(body: Buffer, path: readonly string[], value: string | number): Buffer | null {
-  const root = parseObject(body);
-  if (root === null) return null;
+  const root = parseJson(body.toString('utf8'));
+  if (!isObject(root)) return null;
   let place = root;
   for (const key of path.slice(0, -1)) {
     const next = Object.hasOwn(place, key) ? place[key] : undefined;
@@ -28,15 +30,6 @@ export function bodyWith(body: Buffer, path: readonly string[], value: string | 
 function define<T>(place: Record<string, unknown>, key: string, value: T): T {
   Object.defineProperty(place, key, { value, enumerable: true, configurable: true, writable: true });
   return value;
-}
-
-function parseObject(body: Buffer): Record<string, unknown> | null {
-  try {
-    const json: unknown = JSON.parse(body.toString('utf8'));
-    return isObject(json) ? json : null;
-  } catch {
-    return null;
-  }
 }
 
 const isObject = (value: unknown): value is Record<string, unknown> =>

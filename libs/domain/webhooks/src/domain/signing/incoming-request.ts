@@ -12,7 +12,6 @@ export class RawHeaders {
     }
   }
 
-  /** All values of a header, in their order. */
   all(name: string): readonly string[] {
     return this.values.get(name.toLowerCase()) ?? [];
   }
@@ -28,7 +27,6 @@ export class RawHeaders {
   }
 }
 
-/** The input of authentication and identity. */
 export interface IncomingRequest {
   readonly method: string;
   /** Public origin of the ingress, from the settings and not from the Host header, then path and query as sent. */

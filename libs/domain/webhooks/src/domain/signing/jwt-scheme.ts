@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { parseJson } from '#platform/kernel';
 import { textAt } from './body-text.js';
 import type { IncomingRequest } from './incoming-request.js';
 import { type SchemeMetadata, type SignableRequest, SignatureScheme, type SignedRequest } from './signature-scheme.js';
@@ -59,11 +60,4 @@ export class JwtScheme extends SignatureScheme {
 
 const encode = (part: object): string => Buffer.from(JSON.stringify(part)).toString('base64url');
 
-function decode(part: string): unknown {
-  try {
-    return JSON.parse(decodeStrictly(part, 'base64url')?.toString('utf8') ?? '') as unknown;
-  } catch {
-    // Not JSON: no claims.
-    return null;
-  }
-}
+const decode = (part: string): unknown => parseJson(decodeStrictly(part, 'base64url')?.toString('utf8') ?? '');

@@ -16,7 +16,6 @@ export interface SignatureFraming {
   readonly id?: Place;
 }
 
-/** Signature and time in separate headers. */
 export const withTimeHeader = (header: string, timeHeader: string, prefix = ''): SignatureFraming => ({
   signature: { header, prefix },
   timestamp: { header: timeHeader },

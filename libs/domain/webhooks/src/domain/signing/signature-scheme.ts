@@ -1,6 +1,5 @@
 import type { IncomingRequest } from './incoming-request.js';
 
-/** The response to a handshake of a sender. */
 export interface HandshakeAnswer {
   readonly status: 200 | 204;
   readonly headers?: Readonly<Record<string, string>>;
@@ -25,7 +24,6 @@ export interface SignableRequest {
   readonly deliveryId: string;
 }
 
-/** A request as the sender would send it, signed. */
 export interface SignedRequest {
   /** Lower case names. */
   readonly headers: Readonly<Record<string, string>>;

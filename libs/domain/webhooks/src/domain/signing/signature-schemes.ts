@@ -23,7 +23,6 @@ export class SignatureSchemes {
     return this.byId.get(id) ?? null;
   }
 
-  /** By id. */
   all(): readonly SignatureScheme[] {
     return [...this.byId.values()].sort((one, other) => (one.id < other.id ? -1 : 1));
   }

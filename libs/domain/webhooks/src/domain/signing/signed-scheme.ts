@@ -19,7 +19,6 @@ import {
 } from './signature-framing.js';
 import { hmac, type SigningAlgorithm } from './signing-algorithm.js';
 
-/** A signature scheme described by data. */
 export interface SchemeRow extends SchemeMetadata {
   /** Default: HMAC-SHA256, hexadecimal. */
   readonly algorithm?: SigningAlgorithm;

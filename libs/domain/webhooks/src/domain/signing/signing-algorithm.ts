@@ -109,7 +109,6 @@ export function readPublicKey(der: Buffer, isWanted: (key: KeyObject) => boolean
     const key = createPublicKey({ key: der, format: 'der', type: 'spki' });
     return isWanted(key) ? key : null;
   } catch {
-    // Not a key.
     return null;
   }
 }
