@@ -70,11 +70,9 @@ const useCases = [
 })
 export class RunsModule {}
 
-/** Background work: placement, sweep and maintenance of runs. */
 @Module({ imports: [RunsModule, ExecutorsModule], providers: [RunsWork], exports: [RunsWork] })
 export class RunsJobsModule {}
 
-/** The operations on runs, and what runners report and read about their artifacts and attachments. */
 @Module({
   imports: [RunsModule, AuthModule, ExecutionsHttpModule],
   controllers: [CreateRunController, RunsController, ApprovalsController, ArtifactsController, RunnerFilesController],

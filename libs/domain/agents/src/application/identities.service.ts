@@ -10,7 +10,6 @@ import { identityOwner, type Sealing, ServerSecrets } from './server-secrets.js'
 
 export const MAX_IDENTITIES = 1000;
 
-/** Agent identities. Each has a service account of the same uid. */
 @Injectable()
 export class IdentitiesService {
   constructor(
@@ -37,7 +36,6 @@ export class IdentitiesService {
     return isAllowed(caller, { teamUid, userUid: null }) ? { kind: 'found', identity } : { kind: 'forbidden' };
   }
 
-  /** Creates the identity and its service account in one transaction. */
   async create({ teamUid }: Caller, name: string, given: IdentityChanges) {
     if (teamUid === null) return { kind: 'team_required' as const };
     const rejection = await this.rules.check(teamUid, given);

@@ -104,7 +104,6 @@ export class CreateAgentIdentityRequest extends IdentityInput {
   @StringField(NAME) name: string;
 }
 
-/** Absent or null keeps a field; an empty text, list or object clears it. */
 export class UpdateAgentIdentityRequest extends IdentityInput {
   @StringField({ ...NAME, ...OPEN }) name?: string | null;
 }

@@ -28,7 +28,6 @@ interface Slot {
 export class ConversationView {
   private slots = new Map<string, Slot>();
 
-  /** The conversation as it is at `seq` of the log. */
   update(steps: readonly Step[], seq: number): void {
     const slots = new Map<string, Slot>();
     const visit = (step: Step, path: readonly number[]): void => {

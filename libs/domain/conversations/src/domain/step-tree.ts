@@ -32,7 +32,6 @@ export class StepTree {
     for (const step of steps) this.index(step, step, step === steps.at(-1));
   }
 
-  /** The turn that has started and not ended. */
   openTurn(): StepState | undefined {
     const last = this.steps.at(-1);
     return last?.kind === 'turn' && last.completed_at === undefined ? last : undefined;

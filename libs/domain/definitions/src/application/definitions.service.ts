@@ -48,7 +48,6 @@ export class DefinitionsService {
     private readonly identities: DefinedIdentities,
   ) {}
 
-  /** JSON Schemas of the files, with the triggers that this installation knows. */
   schemas() {
     return definitionSchemas({ triggers: this.triggers.all() });
   }

@@ -36,7 +36,6 @@ const say = (name: string, uid: string | undefined): string =>
 /** The name that somebody means who writes a name, or the path of a file. */
 const nameOf = (id: string): string => id.replace(/^webhooks\//, '').replace(/\.yaml$/, '');
 
-/** What the triggers select as webhooks, and where. */
 export function webhookIdsOf(
   triggers: AutomationSpec['triggers'],
 ): { readonly id: string; readonly pointer: string }[] {

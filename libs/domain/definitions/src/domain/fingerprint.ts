@@ -14,7 +14,6 @@ export function fingerprint(shape: Shape): string {
     .digest('hex');
 }
 
-/** The fields in which the two differ, in the order of their names. */
 export function differences(one: Shape, other: Shape): string[] {
   const [left, right] = [spoken(one), spoken(other)];
   const fields = new Set([...Object.keys(left), ...Object.keys(right)]);

@@ -32,7 +32,6 @@ export function planDefinition(factoryUid: string, desired: DesiredState, presen
   ];
 }
 
-/** What resources will be when the definition has been applied. */
 export const desiredFingerprints = (desired: DesiredState): Map<string, string> =>
   new Map([
     [FACTORY_KEY, fingerprint(factoryShape(desired.factory))],
@@ -48,7 +47,6 @@ const desiredShapes = ({ webhooks, agents, automations }: DesiredState) =>
     ['automation', shapesOf(automations, automationShape)],
   ] as const;
 
-/** It is always there. */
 function planFactory(uid: string, desired: DesiredState, { factory, applied }: PresentState): PlanEntry {
   const present = factoryShape(factory);
   const changes = differences(factoryShape(desired.factory), present);
@@ -97,7 +95,6 @@ function planSkills({ skills }: DesiredState, { applied }: PresentState): PlanEn
   });
 }
 
-/** Whether it has been applied and is not what was applied any more. */
 const hasDrifted = (applied: string | undefined, present: Shape | undefined): boolean =>
   applied !== undefined && (present === undefined || fingerprint(present) !== applied);
 

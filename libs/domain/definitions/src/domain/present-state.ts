@@ -29,7 +29,6 @@ export interface PresentAgent {
   readonly identity: DefinedIdentity;
 }
 
-/** What there is of a factory now, and what was applied last. */
 export interface PresentState {
   readonly factory: FactorySpec;
   /** Of both sources. */

@@ -61,7 +61,6 @@ export class FactoriesService {
     return this.store.list(limit);
   }
 
-  /** One page of the factories of the teams of the request, by name. */
   async search(caller: Caller, { text, limit, cursor }: SearchFactoriesQuery) {
     const teamUids = [...caller.teamUids].sort();
     const query = { teamUids, text };
@@ -73,7 +72,6 @@ export class FactoriesService {
     return { kind: 'page' as const, ...this.cursors.page(rows, limit, query, (last) => [last.name, last.uid]) };
   }
 
-  /** For the caller's transaction to change: others who lock it wait for its end. */
   lock(tx: Queryable, uid: string): Promise<Factory | null> {
     return this.store.lock(tx, uid);
   }
@@ -86,7 +84,6 @@ export class FactoriesService {
     return this.store.update(tx, uid, fields);
   }
 
-  /** Whether another factory of the team has this alias, to report it before anything is changed. */
   async isAliasTaken(tx: Queryable, { uid, teamUid }: Factory, alias: string): Promise<boolean> {
     const holder = await this.store.findByAlias(tx, teamUid, alias);
     return holder !== null && holder.uid !== uid;

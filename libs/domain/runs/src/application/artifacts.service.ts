@@ -118,7 +118,6 @@ export class ArtifactsService {
     return result;
   }
 
-  /** A runner reports something that is elsewhere. */
   async storeReference(source: ArtifactSource, report: ReferenceReport): Promise<ArtifactReportResult> {
     const described = referenceData(report);
     if (described.kind === 'refused') return invalid(described.field, described.detail);
@@ -133,7 +132,6 @@ export class ArtifactsService {
     return { kind: 'run_full', maxBytes: this.settings.maxRunArtifactBytes };
   }
 
-  /** `new`: there is something to store. */
   private async probe(source: ArtifactSource): Promise<ArtifactReportResult | NewReport> {
     const { executionId, leaseEpoch, sourceKey } = source;
     const found = await this.store.probe(executionId, leaseEpoch, sourceKey);

@@ -59,7 +59,6 @@ export interface CreateRunCommand extends RequestedReferences {
   /** Labels that the platform stamps; the request's and the parent's win. */
   readonly automaticMetadata?: Metadata;
   readonly schedule?: RunSchedule;
-  /** Where to read what triggered the run. */
   readonly triggerUrl?: string;
   /** The caller executes the run, there: an execution for it to claim is made with the run. Default: it is queued. */
   readonly external?: RunExecutionLocation;

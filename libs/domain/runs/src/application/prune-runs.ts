@@ -36,7 +36,6 @@ export class RunDataOwners {
 const BATCH = 100;
 
 export interface PruneStep {
-  /** Runs that something was pruned of. */
   readonly pruned: number;
   /** False: nothing is left for now, or another process is at it. */
   readonly hasMore: boolean;

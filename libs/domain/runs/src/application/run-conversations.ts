@@ -7,7 +7,6 @@ import { Database, type Statement, statement } from '#platform/persistence';
 import { READABLE } from '../persistence/runs.store.js';
 import { readableBy } from './runs.service.js';
 
-/** What a conversation needs to know of one of its runs. */
 export interface ConversationRun {
   readonly id: string;
   readonly conversationId: string;
@@ -47,7 +46,6 @@ export class RunConversations {
     private readonly settings: Settings,
   ) {}
 
-  /** The runs of the conversation that the caller may see, oldest first. */
   async find(caller: Caller, conversationId: string): Promise<ConversationLookup> {
     const { teamUids, userUid } = readableBy(caller);
     const rows = await this.database.query<ConversationRun>(FIND, [conversationId, teamUids, userUid]);

@@ -7,7 +7,6 @@ import type { AgentConfig, RunOwner } from '#execution/executions';
 import type { RunSkill } from '../domain/run.js';
 import { applySkills, type ChosenSkill } from '../domain/run-skill.js';
 
-/** Who asked for skills, and where. */
 export interface SkillRequest {
   readonly skill?: string;
   readonly config?: AgentConfig;

@@ -1,7 +1,6 @@
 export const ARTIFACT_TYPES = ['PLAN', 'PULL_REQUEST', 'SCREENSHOT', 'FILE', 'EXTERNAL_REFERENCE'] as const;
 export type ArtifactType = (typeof ARTIFACT_TYPES)[number];
 
-/** Types with content, which is in the object store. */
 export const CONTENT_ARTIFACT_TYPES = ['PLAN', 'SCREENSHOT', 'FILE'] as const satisfies readonly ArtifactType[];
 export type ContentArtifactType = (typeof CONTENT_ARTIFACT_TYPES)[number];
 
@@ -46,7 +45,6 @@ export interface ReferenceReport {
   readonly metadata?: object;
 }
 
-/** The name that a download is saved under: the last part of the path. */
 export function fileNameOf(filepath: string): string {
   return (
     filepath
@@ -83,7 +81,6 @@ export type ReferenceData =
   | { readonly kind: 'data'; readonly data: ArtifactData; readonly locator: string | null }
   | { readonly kind: 'refused'; readonly field: string; readonly detail: string };
 
-/** `data` of a reference, with the canonical address that it is found by. */
 export function referenceData(report: ReferenceReport): ReferenceData {
   const canonical = canonicalUrl(report.url);
   if (canonical.kind === 'refused') return { kind: 'refused', field: 'url', detail: canonical.detail };

@@ -13,7 +13,6 @@ export interface AttachmentInput {
   readonly content: Buffer;
 }
 
-/** An attachment whose bytes are in the object store. */
 export interface StoredAttachment {
   readonly id: string;
   readonly file_name: string;

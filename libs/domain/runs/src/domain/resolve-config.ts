@@ -4,7 +4,6 @@ import { type AgentConfig, DEFAULT_HARNESS } from '#execution/executions';
 /** Bytes that a run's configuration may have as JSON, with everything that an identity and the team bring. */
 export const MAX_CONFIG_BYTES = 524_288;
 
-/** What an agent identity brings to the runs that it executes. */
 export type IdentityDefaults = Pick<
   AgentIdentity,
   'prompt' | 'environmentId' | 'workerHost' | 'baseModel' | 'harness' | 'skills' | 'mcpServers'

@@ -89,7 +89,6 @@ export class ArtifactsStore {
     return row ? { ...row, owner: toOwner(row) } : null;
   }
 
-  /** The newest run of these owners that refers to the canonical address, or null. */
   async runByLocator(locator: string, slotKeys: readonly string[]): Promise<string | null> {
     const [row] = await this.database.query<{ run_id: string }>(RUN_BY_LOCATOR, [locator, slotKeys]);
     return row?.run_id ?? null;

@@ -2,7 +2,6 @@ import { Injectable } from '@nestjs/common';
 import { ENDED_STATES } from '#execution/executions';
 import type { Queryable } from '#platform/persistence';
 
-/** Kinds of data that retention prunes: whole runs, their raw transcripts, or their logs. */
 export type RetentionKind = 'runs' | 'transcripts' | 'timelines';
 
 /** Where a walk stands. Times are PostgreSQL's own text, because a Date would lose the microseconds. */
@@ -27,7 +26,6 @@ export interface PrunableRun {
 
 /** BLOCKED counts as ended without a live execution, which {@link RetentionStore.lockPrunable} looks at. */
 const PRUNABLE_STATES = [...ENDED_STATES, 'BLOCKED'];
-/** Before every run id. */
 export const FIRST_RUN_ID = '00000000-0000-0000-0000-000000000000';
 
 /**
@@ -103,7 +101,6 @@ export class RetentionStore {
     return row?.slot_key ?? null;
   }
 
-  /** Those of the runs that have ended, have no live execution, did not change after `until`, and are locked now. */
   async lockPrunable(tx: Queryable, runIds: readonly string[], until: string): Promise<PrunableRun[]> {
     return tx.query<PrunableRun>(
       `SELECT r.id, r.transcript->>'key' AS "transcriptKey" FROM runs r
@@ -114,7 +111,6 @@ export class RetentionStore {
     );
   }
 
-  /** Those of the runs that are still there and did not change after `until`. */
   async stillOld(tx: Queryable, runIds: readonly string[], until: string): Promise<string[]> {
     const rows = await tx.query<{ id: string }>(
       `SELECT id FROM runs WHERE id = ANY($1::uuid[]) AND updated_at <= $2::timestamptz AND state = ANY($3)`,

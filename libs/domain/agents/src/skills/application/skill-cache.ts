@@ -14,12 +14,10 @@ const FORCED_WINDOW_MS = 60_000;
 const MAX_BYTES = 128 * 1_048_576;
 /** Approximate size of an entry without its texts. */
 const ENTRY_BYTES = 2_048;
-/** How long a caller waits for a new reading when an older one is cached. */
 const STALE_WAIT_MS = 2_000;
 
 interface Entry {
   skills?: readonly FoundSkill[];
-  /** When the last reading ended, and its result if it failed. */
   readAt?: number;
   failure?: Unreadable;
   running?: Promise<SkillsReading>;

@@ -2,7 +2,6 @@ import type { ParsedSkill } from './parse-skill.js';
 import { bySkillPath, directoryName } from './skill-files.js';
 import type { SkillQuery } from './skill-spec.js';
 
-/** A SKILL.md of one state of a repository. */
 export interface FoundSkill {
   readonly path: string;
   /** Git's id of its content: equal ones say the same. */

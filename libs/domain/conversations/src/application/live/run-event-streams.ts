@@ -26,7 +26,6 @@ export type StreamEvent = {
 export interface FollowOptions {
   readonly head: RunHead;
   readonly from: StreamPosition;
-  /** Whether the caller may still read the run; checked periodically. */
   readonly isStillAuthorized: () => Promise<boolean>;
   readonly abort: AbortSignal;
 }
@@ -52,7 +51,6 @@ export class RunEventStreams {
     return typeof timeline === 'number' && typeof conversation === 'number' ? { timeline, conversation } : null;
   }
 
-  /** Whether all events of an ended run were sent to a reader at this position. */
   isAtEnd({ isEnded, lastSeq, conversationId }: RunHead, { timeline, conversation }: StreamPosition): boolean {
     return isEnded && timeline >= lastSeq && (conversationId === null || conversation >= lastSeq);
   }

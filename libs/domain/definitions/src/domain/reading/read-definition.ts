@@ -80,7 +80,6 @@ interface AgentUse {
   readonly places: FilePlaces;
 }
 
-/** Agents that are named and are not there, although files by themselves are right. */
 export function checkAgents(files: readonly PlacedFile[], uses: readonly AgentUse[]): Diagnostic[] {
   const agents = files.flatMap(({ place }) => (place.kind === 'agent' ? [place.name] : []));
   const known = new Set(agents);

@@ -3,7 +3,6 @@ import type { ResourceKind } from '../definition.js';
 
 const UID = '^[A-Za-z0-9]{22}$';
 
-/** Text of at most so many characters, and not blank. */
 export const text = (maxLength: number, description: string, more: object = {}): object => ({
   type: 'string',
   minLength: 1,
@@ -14,7 +13,6 @@ export const text = (maxLength: number, description: string, more: object = {}):
   ...more,
 });
 
-/** The keys that can stand in `agentDefaults`, in agents and in automations. */
 const AGENT_SETTINGS: Readonly<Record<string, object>> = {
   model: text(256, 'Model of the runs, such as `auto` or an id of GET /agent/models.'),
   environmentId: {
@@ -86,7 +84,6 @@ const fieldsOf = ({ provider, event, schema: { properties, required } }: KnownTr
   then: { properties: { provider: true, event: true, ...properties }, required, additionalProperties: false },
 });
 
-/** What an installation knows that files may name. */
 export interface KnownParts {
   readonly triggers: readonly KnownTrigger[];
 }
@@ -184,7 +181,6 @@ const SKILL = {
   },
 };
 
-/** JSON Schemas (2020-12) of all that is YAML in a definition. They are what files are validated with. */
 export function definitionSchemas(known: KnownParts): Record<ResourceKind, object> {
   return {
     factory: closed('factory', FACTORY),

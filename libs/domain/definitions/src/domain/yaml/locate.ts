@@ -3,7 +3,6 @@ import { isMap, isNode, isScalar, isSeq, type Pair, type ParsedNode, type YAMLMa
 /** `value`: where it begins; `key`: where what names it begins, which is the value itself in a list. */
 export type Side = 'value' | 'key';
 
-/** Finds places in one document; remembers the keys that it has seen. */
 export class NodeLocator {
   private readonly indexes = new WeakMap<YAMLMap, ReadonlyMap<string, Pair>>();
 

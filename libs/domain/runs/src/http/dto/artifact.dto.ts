@@ -80,7 +80,6 @@ export class ArtifactReferenceBody {
 
 const LINK = { description: 'Needs no token; works until `expires_at`.' } as const;
 
-/** Something that a run has produced, as the run lists it. */
 export interface RunArtifact {
   readonly artifact_type: ArtifactType;
   readonly created_at: string;
