@@ -58,10 +58,7 @@ const useCases = [
   RunDataOwners,
 ];
 
-/**
- * Runs as a resource: created, listed, cancelled, continued, pruned. Global, because executions, which lie below, ask for
- * their `AssignmentSource`.
- */
+/** Global, because executions, which lie below, ask for their `AssignmentSource`. */
 @Global()
 @Module({
   imports: [AgentsModule, AuthModule, EnvironmentsModule, ExecutionsModule, SecretsModule, StorageModule],

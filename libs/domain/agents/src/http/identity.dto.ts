@@ -20,9 +20,7 @@ export class IdentitySecret {
 }
 
 export class AutoMemory {
-  @BooleanField({
-    description: 'Whether memories are written automatically. It has no effect yet.',
-  })
+  @BooleanField({ description: 'Whether memories are written automatically. It has no effect yet.' })
   enabled: boolean;
 }
 
@@ -109,9 +107,7 @@ export class UpdateAgentIdentityRequest extends IdentityInput {
 }
 
 export class IdentityMemory {
-  @ObjectField(() => AutoMemory, {
-    description: 'Automatic memory. It has no effect yet.',
-  })
+  @ObjectField(() => AutoMemory, { description: 'Automatic memory. It has no effect yet.' })
   auto_memory: AutoMemory;
   @ArrayField(text(), { description: 'Memory stores. Always empty.' })
   attached_stores: string[];
@@ -164,8 +160,6 @@ export class ListAgentIdentitiesQuery {
 }
 
 export class ListAgentIdentitiesResponse {
-  @ArrayField(object(() => IdentityItem), {
-    description: 'The agent identities of the team.',
-  })
+  @ArrayField(object(() => IdentityItem), { description: 'The agent identities of the team.' })
   agents: IdentityItem[];
 }

@@ -7,10 +7,7 @@ import {
 } from './definition.js';
 import { resourcePath } from './files/layout.js';
 
-/**
- * Webhooks that triggers call by their names, where UIDs belong: in each place, the UID, or that it is still to come.
- * `uidsByName`: of the factory's webhooks as they are now.
- */
+/** Webhooks that triggers call by their names. `uidsByName`: of the factory's webhooks as they are now. */
 export function checkWebhookIds(
   { automations, webhooks }: FactoryDefinition,
   places: SourcePlaces,

@@ -3,16 +3,16 @@ import { type Caller, isAllowed, roleIn } from '#platform/auth';
 import { Settings } from '#platform/config';
 import { newUid, PageCursors, type RejectionOf } from '#platform/kernel';
 import { type Queryable, sqlState, UNIQUE_VIOLATION } from '#platform/persistence';
-import { FactoriesStore, type Factory, type FactoryFields } from '../persistence/factories.store.js';
+import {
+  FactoriesStore,
+  type Factory,
+  type FactoryFields,
+  type FactorySearch,
+} from '../persistence/factories.store.js';
 
 export type CreateFactoryCommand = Pick<Factory, 'teamUid' | 'name'> & Partial<FactoryFields>;
 
-export interface SearchFactoriesQuery {
-  /** Part of name, alias or description, in any case; null: all. */
-  readonly text: string | null;
-  readonly limit: number;
-  readonly cursor: string | null;
-}
+export type SearchFactoriesQuery = Pick<FactorySearch, 'text' | 'limit'> & { readonly cursor: string | null };
 
 /** A factory of another team is not found; `forbidden` is for members whose role does not suffice. */
 export type FactoryRejection = RejectionOf<'not_found' | 'forbidden'>;
@@ -47,13 +47,10 @@ export class FactoriesService {
   }
 
   /** Through the permission to manage it. One round trip. */
-  async getManaged(
-    caller: Caller,
-    uid: string,
-  ): Promise<{ readonly kind: 'found'; readonly factory: Factory } | FactoryRejection> {
+  async getManaged(caller: Caller, uid: string) {
     const factory = await this.store.find(uid);
-    if (!factory) return { kind: 'not_found' };
-    return manageRejection(caller, factory.teamUid) ?? { kind: 'found', factory };
+    if (!factory) return { kind: 'not_found' as const };
+    return manageRejection(caller, factory.teamUid) ?? { kind: 'found' as const, factory };
   }
 
   /** Factories of all teams, oldest first, for the command line. */
@@ -76,10 +73,7 @@ export class FactoriesService {
     return this.store.lock(tx, uid);
   }
 
-  /**
-   * Changes a locked factory within the caller's transaction. When another factory of the team has the alias, it returns
-   * `alias_taken`, nothing is changed, and the transaction can continue.
-   */
+  /** `alias_taken`: another factory of the team has the alias; nothing is changed, and the transaction can continue. */
   update(tx: Queryable, uid: string, fields: FactoryFields): Promise<'updated' | 'alias_taken'> {
     return this.store.update(tx, uid, fields);
   }

@@ -17,7 +17,7 @@ export interface Factory extends FactoryFields {
   readonly updatedAt: Date;
 }
 
-interface FactorySearch {
+export interface FactorySearch {
   readonly teamUids: readonly string[];
   /** Part of name, alias or description, in any case; null: all. */
   readonly text: string | null;

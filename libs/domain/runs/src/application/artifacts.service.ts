@@ -42,10 +42,7 @@ export type ArtifactReportResult =
 
 type NewReport = { readonly kind: 'new' } & ProbedArtifact;
 
-/**
- * What runs have produced: reported by runners, read by those who may read the run. Every report renews the lease, and needs
- * it.
- */
+/** Every report renews the lease, and needs it. */
 @Injectable()
 export class ArtifactsService {
   constructor(
@@ -79,10 +76,7 @@ export class ArtifactsService {
     return object && (await buffer(object.stream)).toString();
   }
 
-  /**
-   * The newest run that refers to a canonical address, among those that the caller may see, or null. Always one
-   * statement over the caller's own owners: nothing tells a run of somebody else from none at all.
-   */
+  /** Null also for runs of others: the one statement over the caller's own owners reveals nothing of them. */
   async runByReference(caller: Caller, locator: string): Promise<string | null> {
     return this.store.runByLocator(locator, slotKeys(readableBy(caller)));
   }

@@ -65,10 +65,7 @@ export function maskConfig(config: AgentConfig): AgentConfig {
   return { ...config, mcp_servers: mapServers(config.mcp_servers, (server) => mapSecrets(server, () => '***')) };
 }
 
-/**
- * The configuration of a run with the harness and the model that it uses, also where neither the request nor a default
- * names them: the built-in harness, and `auto`, the model that the harness chooses. Masked.
- */
+/** Masked. Names the harness and the model also where neither the request nor a default names them. */
 export function effectiveConfig(config: AgentConfig): AgentConfig {
   return {
     ...maskConfig(config),

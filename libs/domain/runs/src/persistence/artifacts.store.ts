@@ -64,10 +64,7 @@ export class ArtifactsStore {
     return row ?? null;
   }
 
-  /**
-   * false: the lease is gone, the key is taken, or the run has all that it may have, in number or in bytes; {@link probe}
-   * tells which.
-   */
+  /** false: the lease is gone, the key is taken, or the run has all that it may have; {@link probe} tells which. */
   async insert(
     runId: string,
     executionId: string,

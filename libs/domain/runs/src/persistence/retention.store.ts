@@ -28,10 +28,7 @@ export interface PrunableRun {
 const PRUNABLE_STATES = [...ENDED_STATES, 'BLOCKED'];
 export const FIRST_RUN_ID = '00000000-0000-0000-0000-000000000000';
 
-/**
- * The walks of retention over the index `ix_runs__updated`, owner by owner and within an owner by the time of the last change,
- * and what pruning deletes of locked runs.
- */
+/** Walks go over the index `ix_runs__updated`: owner by owner, and within an owner by the time of the last change. */
 @Injectable()
 export class RetentionStore {
   /** The walk, locked until the transaction ends; null when another process is at it. */

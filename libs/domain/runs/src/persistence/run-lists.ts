@@ -74,11 +74,7 @@ export class RunLists {
     return toPage(rows, []);
   }
 
-  /**
-   * A page of a list whose filters the order does not serve.
-   * With `resolve` the words of the search are read: one that occurs nowhere in the owners' runs is taken for a
-   * misspelling.
-   */
+  /** `resolve`: a word of the search that occurs nowhere in the owners' runs is taken for a misspelling. */
   async searched(query: RunListQuery, resolve: boolean): Promise<FoundPage> {
     const { search } = query.filters;
     if (!search) return this.search(query, []);

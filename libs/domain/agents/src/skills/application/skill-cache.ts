@@ -26,10 +26,7 @@ interface Entry {
   forcedAt: number[];
 }
 
-/**
- * The recently read skills of repositories, in the memory of this process. A repository is read once at a time. There is an
- * entry for each credential that a repository is read with.
- */
+/** A repository is read once at a time. There is an entry for each credential that a repository is read with. */
 @Injectable()
 export class SkillCache {
   private readonly logger = new Logger('Skills');

@@ -30,10 +30,7 @@ export interface FollowOptions {
   readonly abort: AbortSignal;
 }
 
-/**
- * Streams the events of a run. A slow reader gets fewer, larger changes instead of a buffer that grows in memory. Ends when
- * all events of an ended run were sent, or when aborted.
- */
+/** A slow reader gets fewer, larger changes instead of a buffer that grows in memory. */
 @Injectable()
 export class RunEventStreams {
   private readonly cursors: CursorCodec;

@@ -1,7 +1,12 @@
 import { SECRET_NAME, SECRET_NAME_RULE } from '#platform/secrets';
 import type { ResourceKind } from '../definition.js';
 
-const UID = '^[A-Za-z0-9]{22}$';
+const uidOf = (noun: string, description: string): object => ({
+  type: 'string',
+  pattern: '^[A-Za-z0-9]{22}$',
+  patternErrorMessage: `must be the UID of ${noun}, 22 letters and digits`,
+  description,
+});
 
 export const text = (maxLength: number, description: string, more: object = {}): object => ({
   type: 'string',
@@ -15,12 +20,7 @@ export const text = (maxLength: number, description: string, more: object = {}):
 
 const AGENT_SETTINGS: Readonly<Record<string, object>> = {
   model: text(256, 'Model of the runs, such as `auto` or an id of GET /agent/models.'),
-  environmentId: {
-    type: 'string',
-    pattern: UID,
-    patternErrorMessage: 'must be the UID of an environment, 22 letters and digits',
-    description: 'UID of an environment of the team, in which the runs work.',
-  },
+  environmentId: uidOf('an environment', 'UID of an environment of the team, in which the runs work.'),
   workerHost: text(256, 'Self-hosted worker that executes the runs; `warp` stands for hosted workers.'),
   harness: text(64, 'Agent program of the runs; `oz` is the built-in one.'),
   mcpServers: {
@@ -32,12 +32,7 @@ const AGENT_SETTINGS: Readonly<Record<string, object>> = {
     additionalProperties: {
       type: 'object',
       properties: {
-        warp_id: {
-          type: 'string',
-          pattern: UID,
-          patternErrorMessage: 'must be the UID of an MCP server, 22 letters and digits',
-          description: 'UID of an MCP server that is registered for the team.',
-        },
+        warp_id: uidOf('an MCP server', 'UID of an MCP server that is registered for the team.'),
       },
       required: ['warp_id'],
       additionalProperties: false,
