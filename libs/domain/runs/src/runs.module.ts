@@ -44,7 +44,6 @@ const useCases = [
   RunSkills,
   ConfigReferences,
   HarnessSecrets,
-
   ConfigSecrets,
   ListRuns,
   LastRunsOfCaller,

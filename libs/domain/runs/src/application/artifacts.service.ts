@@ -24,9 +24,6 @@ import {
 } from '../persistence/artifacts.store.js';
 import { readableBy } from './runs.service.js';
 
-export type ArtifactLookup =
-  { readonly kind: 'found'; readonly artifact: StoredArtifact } | RejectionOf<'not_found' | 'forbidden'>;
-
 /** Who reports, and under which key: the same key again is the same artifact. */
 export interface ArtifactSource {
   readonly executionId: string;
@@ -53,10 +50,11 @@ export class ArtifactsService {
     private readonly settings: Settings,
   ) {}
 
-  async find(caller: Caller, uid: string): Promise<ArtifactLookup> {
+  async find(caller: Caller, uid: string) {
     const artifact = await this.store.find(uid);
-    if (!artifact) return { kind: 'not_found' };
-    return isAllowed(caller, artifact.owner) ? { kind: 'found', artifact } : { kind: 'forbidden' };
+    if (!artifact) return { kind: 'not_found' as const };
+    const isPermitted = isAllowed(caller, artifact.owner);
+    return isPermitted ? { kind: 'found' as const, artifact } : { kind: 'forbidden' as const };
   }
 
   /** Where the content can be had for a limited time; null for types that have none. */

@@ -47,12 +47,7 @@ function withoutUnset(config: AgentConfig): AgentConfig {
 /** `owner/repo:review` → review; `owner/repo:.agents/skills/review/SKILL.md` → review. */
 export function skillName(skillSpec: string): string {
   const path = skillSpec.slice(skillSpec.indexOf(':') + 1).replace(/\/?SKILL\.md$/i, '');
-  return (
-    path
-      .split('/')
-      .filter((part) => part !== '')
-      .at(-1) ?? skillSpec
-  );
+  return path.split('/').findLast((part) => part !== '') ?? skillSpec;
 }
 
 export function isOversized(config: AgentConfig): boolean {

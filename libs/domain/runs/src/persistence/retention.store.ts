@@ -56,13 +56,9 @@ export class RetentionStore {
     await tx.query(`UPDATE retention_walks SET upto = until, until = NULL WHERE kind = $1`, [kind]);
   }
 
-  async setPosition(tx: Queryable, kind: RetentionKind, at: WalkPosition): Promise<void> {
-    await tx.query(`UPDATE retention_walks SET slot_key = $2, updated_at = $3, run_id = $4 WHERE kind = $1`, [
-      kind,
-      at.slotKey,
-      at.updatedAt,
-      at.runId,
-    ]);
+  async setPosition(tx: Queryable, kind: RetentionKind, { slotKey, updatedAt, runId }: WalkPosition): Promise<void> {
+    const sql = `UPDATE retention_walks SET slot_key = $2, updated_at = $3, run_id = $4 WHERE kind = $1`;
+    await tx.query(sql, [kind, slotKey, updatedAt, runId]);
   }
 
   async setRevisit(tx: Queryable, kind: RetentionKind, runIds: readonly string[]): Promise<void> {
