@@ -14,10 +14,11 @@ import { appliedKey, FACTORY_KEY, type PresentResource, presentResources, type P
 
 /** The factory, then webhooks, agents, automations and skills, each by their names. */
 export function planDefinition(factoryUid: string, desired: DesiredState, present: PresentState): PlanEntry[] {
+  const there = presentResources(present);
   const skills = new Map(desired.skills.map(({ path, content }) => [path, { content }]));
   return [
     planFactory(factoryUid, desired, present),
-    ...desiredShapes(desired).flatMap(([kind, shapes]) => planAll(kind, shapes, presentResources(present), present)),
+    ...desiredShapes(desired).flatMap(([kind, shapes]) => planAll(kind, shapes, there, present)),
     ...planAll('skill', skills, presentSkills(present), present),
   ];
 }

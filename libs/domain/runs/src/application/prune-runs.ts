@@ -130,7 +130,8 @@ export class PruneRuns {
   private async pruneTranscripts(tx: Queryable, runs: readonly PrunableRun[]): Promise<number> {
     const stored = runs.flatMap(({ id, transcriptKey }) => (transcriptKey === null ? [] : [{ id, transcriptKey }]));
     if (stored.length === 0) return 0;
-    const [ids, keys] = [stored.map(({ id }) => id), stored.map(({ transcriptKey }) => transcriptKey)];
+    const ids = stored.map(({ id }) => id);
+    const keys = stored.map(({ transcriptKey }) => transcriptKey);
     await this.store.forgetTranscripts(tx, ids);
     // By its key, not by the folder: a resumed run writes a new one there.
     await this.disposal.discard(tx, keys);

@@ -26,6 +26,7 @@ export interface PrunableRun {
 
 /** BLOCKED counts as ended without a live execution, which {@link RetentionStore.lockPrunable} looks at. */
 const PRUNABLE_STATES = [...ENDED_STATES, 'BLOCKED'];
+/** Before every run id. */
 export const FIRST_RUN_ID = '00000000-0000-0000-0000-000000000000';
 
 /** Walks go over the index `ix_runs__updated`: owner by owner, and within an owner by the time of the last change. */

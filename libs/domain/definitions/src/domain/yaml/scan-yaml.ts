@@ -25,6 +25,7 @@ export class LexemeBudget {
     return this.left < 0;
   }
 
+  /** Whether there was enough left. */
   take({ length }: string): boolean {
     this.left -= 1 + Math.floor(length / LEXEME_LENGTH);
     return this.left >= 0;
