@@ -30,7 +30,6 @@ import { SkillSources } from './skills/application/skill-sources.js';
 import { SkillsController } from './skills/http/skills.controller.js';
 import { WorkerSkillsStore } from './skills/persistence/worker-skills.store.js';
 
-/** Agent identities, registered MCP servers, skills, and the known harnesses. */
 @Module({
   imports: [AuthModule, EnvironmentsModule, SecretsModule],
   providers: [

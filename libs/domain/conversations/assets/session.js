@@ -72,7 +72,6 @@ function showState({ state, status_message: status }) {
   byId('message').className = status?.error_code ? 'bad' : '';
 }
 
-/** The pending permission requests of a blocked run, each with a button for each answer. */
 async function showApprovals(state) {
   const { approvals } =
     state === 'BLOCKED' ? await call('GET', '/approvals').catch(() => ({ approvals: [] })) : { approvals: [] };

@@ -11,7 +11,6 @@ import { StandardTranscriptFormats, TranscriptFormatRegistry } from './applicati
 import { ConversationsController, SessionPageController } from './http/conversations.controller.js';
 import { RunEventsController } from './http/run-events.controller.js';
 
-/** Projections of run logs, the normalizers that create them, and live streams. */
 @Module({
   imports: [DiscoveryModule, RunsModule],
   providers: [
@@ -29,7 +28,6 @@ import { RunEventsController } from './http/run-events.controller.js';
 })
 export class ConversationsModule {}
 
-/** Routes of conversations, live events and the session page. */
 @Module({
   imports: [ConversationsModule, RunsModule, AuthModule],
   controllers: [ConversationsController, RunEventsController, SessionPageController],

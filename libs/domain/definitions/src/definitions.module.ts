@@ -22,7 +22,6 @@ import { DefinitionsStore } from './persistence/definitions.store.js';
 })
 export class FactorySkillsModule {}
 
-/** Definitions, the schemas of their files, and factories with the runs that are dispatched to them, over HTTP. */
 @Module({
   imports: [
     AuthModule,

@@ -1,4 +1,4 @@
-export { type ConversationLookup, type ConversationRun, RunConversations } from './application/run-conversations.js';
+export { RunConversations } from './application/run-conversations.js';
 export { RunsService } from './application/runs.service.js';
 export { RepairFacets } from './application/repair-facets.js';
 export { PruneRuns, RunDataOwner, RunDataOwners } from './application/prune-runs.js';

@@ -52,10 +52,7 @@ const EXPORTED = [
   RunDataOwners,
 ];
 
-/**
- * Runs as a resource: created, listed, cancelled, continued, pruned. Global, because executions, which lie below, ask for
- * their `AssignmentSource`.
- */
+/** Global, because executions, which lie below, ask for their `AssignmentSource`. */
 @Global()
 @Module({
   imports: [AgentsModule, AuthModule, EnvironmentsModule, ExecutionsModule, SecretsModule, StorageModule],
@@ -76,11 +73,9 @@ const EXPORTED = [
 })
 export class RunsModule {}
 
-/** Background work: placement, sweep and maintenance of runs. */
 @Module({ imports: [RunsModule, ExecutorsModule], providers: [RunsWork], exports: [RunsWork] })
 export class RunsJobsModule {}
 
-/** The operations on runs, and what runners report and read about their artifacts and attachments. */
 @Module({
   imports: [RunsModule, AuthModule, ExecutionsHttpModule],
   controllers: [CreateRunController, RunsController, ApprovalsController, ArtifactsController, RunnerFilesController],

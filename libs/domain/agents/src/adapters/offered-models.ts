@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { z } from 'zod';
 import { Settings, SettingsError } from '#platform/config';
+import { fieldName, pointerOf } from '#platform/kernel';
 import { MODEL_PROVIDERS, ModelCatalogue } from '../domain/model-catalogue.js';
 
 /** The catalogue of this installation. A faulty MODELS_FILE keeps the application from starting. */
@@ -44,16 +45,16 @@ const modelsFile = z.strictObject({
     }),
 });
 
-/**
- * The catalogue of MODELS_FILE, `{"models": [{"id", "display_name", "provider", "vision_supported"}, …]}`, or the
- * built-in one when the path is empty. Throws a SettingsError that lists every fault of the file.
- */
+/** The built-in catalogue when the path is empty. Throws a SettingsError that lists every fault of the file. */
 export function readModelsFile(path: string): ModelCatalogue {
   if (path === '') return new ModelCatalogue();
   const result = modelsFile.safeParse(parseFile(path));
   if (result.success) return new ModelCatalogue(result.data.models);
   throw new SettingsError(
-    result.error.issues.map(({ path: place, message }) => `MODELS_FILE, ${nameOf(place)}: ${message}.`),
+    result.error.issues.map(({ path: place, message }) => {
+      const name = fieldName(pointerOf(...place.map(String))) || 'the file';
+      return `MODELS_FILE, ${name}: ${message}.`;
+    }),
   );
 }
 
@@ -64,13 +65,4 @@ function parseFile(path: string): unknown {
     const reason = error instanceof Error ? error.message : String(error);
     throw new SettingsError([`MODELS_FILE cannot be read as JSON (${reason}).`]);
   }
-}
-
-/** `models[3].id`. */
-function nameOf(place: readonly PropertyKey[]): string {
-  const name = place.reduce<string>(
-    (before, part) => (typeof part === 'number' ? `${before}[${part}]` : `${before}.${String(part)}`),
-    '',
-  );
-  return name.replace(/^\./, '') || 'the file';
 }

@@ -57,11 +57,8 @@ export class DefinedIdentities {
 
   /** Replaces all of them in one act, so that two of them can exchange their names. */
   async replaceAll(tx: Queryable, teamUid: string, all: readonly DefinedIdentity[]): Promise<void> {
-    await this.identities.freeNames(
-      tx,
-      teamUid,
-      all.map(({ uid }) => uid),
-    );
+    const uids = all.map(({ uid }) => uid);
+    await this.identities.freeNames(tx, teamUid, uids);
     for (const { uid, ...fields } of all) {
       await this.accounts.rename(tx, uid, fields.name);
       // Files contain no secrets: those that were set through the API stay.

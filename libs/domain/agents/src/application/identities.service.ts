@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { type Caller, isAllowed, ServiceAccountsService, TokenAuthenticator } from '#platform/auth';
-import { newUid, type RejectionOf } from '#platform/kernel';
+import { newUid } from '#platform/kernel';
 import { Database, isBelowTeamLimit, rejectTakenName } from '#platform/persistence';
 import { type AgentIdentity, BLANK_IDENTITY, type IdentityChanges } from '../domain/agent-identity.js';
 import type { McpServers } from '../domain/mcp-server.js';
@@ -10,7 +10,6 @@ import { identityOwner, type Sealing, ServerSecrets } from './server-secrets.js'
 
 export const MAX_IDENTITIES = 1000;
 
-/** Agent identities. Each has a service account of the same uid. */
 @Injectable()
 export class IdentitiesService {
   constructor(
@@ -27,17 +26,13 @@ export class IdentitiesService {
     return this.store.listFor(teamUids, factoryUid ?? null);
   }
 
-  async get(
-    caller: Caller,
-    uid: string,
-  ): Promise<{ readonly kind: 'found'; readonly identity: AgentIdentity } | RejectionOf<'not_found' | 'forbidden'>> {
+  async get(caller: Caller, uid: string) {
     const identity = await this.store.find(uid);
-    if (!identity) return { kind: 'not_found' };
-    const { teamUid } = identity;
-    return isAllowed(caller, { teamUid, userUid: null }) ? { kind: 'found', identity } : { kind: 'forbidden' };
+    if (!identity) return { kind: 'not_found' as const };
+    const isPermitted = isAllowed(caller, { teamUid: identity.teamUid, userUid: null });
+    return isPermitted ? { kind: 'found' as const, identity } : { kind: 'forbidden' as const };
   }
 
-  /** Creates the identity and its service account in one transaction. */
   async create({ teamUid }: Caller, name: string, given: IdentityChanges) {
     if (teamUid === null) return { kind: 'team_required' as const };
     const rejection = await this.rules.check(teamUid, given);
@@ -79,10 +74,7 @@ export class IdentitiesService {
     );
   }
 
-  /**
-   * Deletes the identity. Its tokens become invalid in this process at once, in others within a second. The service account
-   * stays, disabled, so that past runs keep its name.
-   */
+  /** Its tokens become invalid here at once, in other processes within a second. Past runs keep its name. */
   async delete(caller: Caller, uid: string) {
     const lookup = await this.get(caller, uid);
     if (lookup.kind !== 'found') return lookup;

@@ -13,7 +13,6 @@ const MAX_DESCRIPTION = 2000;
 const MAX_SHORT = 256;
 const MAX_PROMPT_BYTES = 65_536;
 
-/** The rules for the fields of identities and for what they refer to. */
 @Injectable()
 export class IdentityRules {
   constructor(

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { type Caller, isAllowed } from '#platform/auth';
-import { newUid, type RejectionOf } from '#platform/kernel';
+import { newUid } from '#platform/kernel';
 import { Database, isBelowTeamLimit, rejectTakenName } from '#platform/persistence';
 import { type RegisteredServer, registeredServerIssues, type ServerFields } from '../domain/mcp-server.js';
 import { McpServersStore } from '../persistence/mcp-servers.store.js';
@@ -20,14 +20,11 @@ export class McpServersService {
     return this.store.listFor(teamUids);
   }
 
-  async get(
-    caller: Caller,
-    uid: string,
-  ): Promise<{ readonly kind: 'found'; readonly server: RegisteredServer } | RejectionOf<'not_found' | 'forbidden'>> {
+  async get(caller: Caller, uid: string) {
     const server = await this.store.find(uid);
-    if (!server) return { kind: 'not_found' };
-    const { teamUid } = server;
-    return isAllowed(caller, { teamUid, userUid: null }) ? { kind: 'found', server } : { kind: 'forbidden' };
+    if (!server) return { kind: 'not_found' as const };
+    const isPermitted = isAllowed(caller, { teamUid: server.teamUid, userUid: null });
+    return isPermitted ? { kind: 'found' as const, server } : { kind: 'forbidden' as const };
   }
 
   async create({ teamUid }: Caller, given: ServerFields) {

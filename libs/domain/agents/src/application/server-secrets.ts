@@ -65,7 +65,6 @@ const VALUES_OF_SERVER = [
   ['env', '*'],
   ['headers', '*'],
 ];
-/** The encrypted values of a map of servers. */
 export const SERVER_VALUES = VALUES_OF_SERVER.map((path) => ['*', ...path]);
 
 export const AGENTS_ENCRYPTED_COLUMNS = [

@@ -28,10 +28,7 @@ export interface IdentityFields {
 /** What is left out stays as it is. */
 export type IdentityChanges = Partial<IdentityFields>;
 
-/**
- * An agent of a team for the runs that it executes: a service account, and defaults. `env` and `headers` of its MCP servers
- * are sealed, except in what `AgentDirectory` returns.
- */
+/** `env` and `headers` of its MCP servers are sealed, except in what `AgentDirectory` returns. */
 export interface AgentIdentity extends IdentityFields {
   /** Also the uid of its service account. */
   readonly uid: string;

@@ -17,7 +17,6 @@ type SecretPlace = string;
 
 const SECRET_MAPS = ['env', 'headers'] as const;
 
-/** The server with every value of `env` and `headers` replaced. */
 export function mapSecrets(
   server: McpServerConfig,
   change: (value: string, place: SecretPlace) => string,
@@ -35,7 +34,6 @@ export function mapSecrets(
 
 export const maskSecrets = (server: McpServerConfig): McpServerConfig => mapSecrets(server, () => MASKED);
 
-/** Every value of `env` and `headers` by its place. */
 export function secretsOf(server: McpServerConfig): Map<SecretPlace, string> {
   const found = new Map<SecretPlace, string>();
   mapSecrets(server, (value, place) => {

@@ -20,9 +20,7 @@ export class IdentitySecret {
 }
 
 export class AutoMemory {
-  @BooleanField({
-    description: 'Whether memories are written automatically. It has no effect yet.',
-  })
+  @BooleanField({ description: 'Whether memories are written automatically. It has no effect yet.' })
   enabled: boolean;
 }
 
@@ -104,15 +102,12 @@ export class CreateAgentIdentityRequest extends IdentityInput {
   @StringField(NAME) name: string;
 }
 
-/** Absent or null keeps a field; an empty text, list or object clears it. */
 export class UpdateAgentIdentityRequest extends IdentityInput {
   @StringField({ ...NAME, ...OPEN }) name?: string | null;
 }
 
 export class IdentityMemory {
-  @ObjectField(() => AutoMemory, {
-    description: 'Automatic memory. It has no effect yet.',
-  })
+  @ObjectField(() => AutoMemory, { description: 'Automatic memory. It has no effect yet.' })
   auto_memory: AutoMemory;
   @ArrayField(text(), { description: 'Memory stores. Always empty.' })
   attached_stores: string[];
@@ -165,8 +160,6 @@ export class ListAgentIdentitiesQuery {
 }
 
 export class ListAgentIdentitiesResponse {
-  @ArrayField(object(() => IdentityItem), {
-    description: 'The agent identities of the team.',
-  })
+  @ArrayField(object(() => IdentityItem), { description: 'The agent identities of the team.' })
   agents: IdentityItem[];
 }

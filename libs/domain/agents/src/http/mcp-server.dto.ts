@@ -13,7 +13,6 @@ const serverUrl = {
 const command = { blank: false, max: 4096, description: 'Command of a stdio server.' };
 const secrets = (maxEntries: number) => ({ ...OPTIONAL, maxEntries, description: MASKED_VALUES });
 
-/** The parts that a registered server and one in a configuration have in common. */
 export class McpServerTarget {
   @StringField({ ...OPTIONAL, ...command }) command?: string;
   @ArrayField(text({ max: 8192 }), { ...OPTIONAL, maxItems: 256, description: 'Arguments of `command`.' })
@@ -23,7 +22,6 @@ export class McpServerTarget {
   @MapField(text({ max: 32_768 }), secrets(100)) headers?: Record<string, string>;
 }
 
-/** How an agent reaches an MCP server, in the configuration of a run or an identity. */
 export class McpServerConfig extends McpServerTarget {
   @StringField({ ...OPTIONAL, max: 256, description: 'An MCP server registered for the team.' }) warp_id?: string;
 }

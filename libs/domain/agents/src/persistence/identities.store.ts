@@ -28,9 +28,7 @@ const valuesOf = (fields: IdentityFields): unknown[] => FIELDS.map((field) => fi
 const PLACES = FIELDS.map((_field, index) => `$${index + 3}`);
 const LAST_PLACE = `$${FIELDS.length + 3}`;
 
-/** A list shows this much of a prompt. */
 const LISTED_PROMPT_CHARACTERS = 2048;
-/** No caller gets an unbounded list. */
 const MAX_LISTED = 1000;
 
 const FIND = statement('agents_find_identity')`
@@ -45,7 +43,6 @@ export class IdentitiesStore {
     return identity ?? null;
   }
 
-  /** By name, prompts cut. `factoryUid`: those of that factory's definition; null: all. */
   listFor(teamUids: readonly string[], factoryUid: string | null): Promise<AgentIdentity[]> {
     return this.database.query<AgentIdentity>(
       `SELECT ${columns(`left(prompt, ${LISTED_PROMPT_CHARACTERS})`)} FROM headrace.agent_identities

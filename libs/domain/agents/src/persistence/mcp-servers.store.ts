@@ -5,7 +5,6 @@ import type { RegisteredServer, ServerFields } from '../domain/mcp-server.js';
 const COLUMNS =
   'uid, team_uid AS "teamUid", name, description, config, created_at AS "createdAt", updated_at AS "updatedAt"';
 const SELECT = `SELECT ${COLUMNS} FROM headrace.mcp_servers`;
-/** No caller gets an unbounded list. */
 const MAX_LISTED = 1000;
 
 @Injectable()
@@ -28,7 +27,6 @@ export class McpServersStore {
     ]);
   }
 
-  /** By name. */
   listFor(teamUids: readonly string[]): Promise<RegisteredServer[]> {
     return this.database.query<RegisteredServer>(
       `${SELECT} WHERE team_uid = ANY($1::text[]) ORDER BY lower(name), uid LIMIT ${MAX_LISTED}`,

@@ -7,7 +7,6 @@ import type { ProjectionState } from '../domain/projection-state.js';
 /** Marks a provider of any module as the normalizer of its format. */
 export const NormalizesConversations = DiscoveryService.createDecorator<void>();
 
-/** The normalizer of each conversation format. Two for one format prevent the start. */
 @Injectable()
 export class NormalizerRegistry implements OnModuleInit {
   private readonly byFormat = new Map<string, ConversationNormalizer>();

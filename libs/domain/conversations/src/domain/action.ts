@@ -39,7 +39,6 @@ const BY_TOOL: Readonly<Record<string, ActionName>> = {
   web_fetch: 'fetch_url',
 };
 
-/** Public name and category of a tool call, from what is known of it so far. */
 export function actionOf(call: CallState): { name: ActionName; category: Category } {
   const name = actionName(call);
   return { name, category: ACTION_CATEGORIES[name] };
@@ -62,7 +61,6 @@ function isSkillFile(paths: readonly string[]): boolean {
 const PATH_KEYS = ['path', 'file_path', 'filePath', 'absolute_path', 'target_file', 'notebook_path', 'paths', 'files'];
 const MOVE_KEYS = ['source', 'destination', 'old_path', 'new_path', 'from', 'to'];
 
-/** The files that a call names: in its diffs, its input and its locations, each once. */
 export function filesOf(call: CallState): string[] {
   const diffs = (call.content ?? []).flatMap((item) => (item.type === 'diff' && item.path ? [item.path] : []));
   const keys = call.tool_kind === 'move' ? [...PATH_KEYS, ...MOVE_KEYS] : PATH_KEYS;
@@ -90,7 +88,6 @@ interface FileDiff {
   truncated?: true;
 }
 
-/** Input of an action, in one shape for all agents. */
 export function actionInput(name: ActionName, call: CallState): JsonObject {
   const input = INPUTS[name](call);
   return call.input_truncated ? { ...input, truncated: true } : input;

@@ -27,7 +27,6 @@ export function mergeCall(call: CallState, data: Record<string, unknown>): void 
   else if (Array.isArray(data.locations)) call.paths = pathsOf(data.locations);
 }
 
-/** Whether the agent has reported the end of the call. */
 export function isSettled(call: CallState): boolean {
   return call.status === 'completed' || call.status === 'failed';
 }
@@ -97,7 +96,6 @@ function pathsOf(locations: unknown[]): string[] {
 
 const textOrUndefined = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
 
-/** The entries of a plan, capped. */
 export function planEntries(data: unknown): { content: string; status: string; priority?: string }[] {
   return listField(data, 'entries')
     .slice(0, 200)

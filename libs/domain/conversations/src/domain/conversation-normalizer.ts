@@ -7,7 +7,6 @@ export interface StoredProjection<StepState = unknown> {
   steps: StepState[];
 }
 
-/** The projection of one run's log into its conversation. */
 export interface ConversationProjection<StepState = unknown> {
   /** Never throws, whatever the events contain. Events at or before `state.seq` change nothing. */
   add(events: readonly RunEvent[]): void;
@@ -24,7 +23,6 @@ export interface ConversationProjection<StepState = unknown> {
  * `@NormalizesConversations()`; two for one format prevent the start. `libs/testing` has its conformance kit.
  */
 export abstract class ConversationNormalizer {
-  /** The conversation format that it reads. */
   abstract readonly format: string;
   /** Increment it when the same log gives another state: states that older versions stored are then recomputed. */
   abstract readonly version: number;

@@ -21,14 +21,10 @@ interface Slot {
   readonly messages: Part[];
 }
 
-/**
- * A conversation as sent to clients, with the sequence number of the last change of each message. A client gets each
- * message that has changed since its position once, in its newest form.
- */
+/** A client gets each message that has changed since its position once, in its newest form. */
 export class ConversationView {
   private slots = new Map<string, Slot>();
 
-  /** The conversation as it is at `seq` of the log. */
   update(steps: readonly Step[], seq: number): void {
     const slots = new Map<string, Slot>();
     const visit = (step: Step, path: readonly number[]): void => {

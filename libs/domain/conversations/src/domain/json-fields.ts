@@ -28,7 +28,6 @@ export function listField(value: unknown, name: string): unknown[] {
   return Array.isArray(found) ? found : [];
 }
 
-/** The strings that a field holds, whether it is one or a list of them. */
 export function textsField(value: unknown, name: string): string[] {
   const found = field(value, name);
   const list: unknown[] = Array.isArray(found) ? found : [found];

@@ -1,10 +1,7 @@
 import type { ToolKind, ToolStatus } from '#execution/runner-protocol';
 import type { EventName, JsonObject } from './conversation.js';
 
-/**
- * State of the projection after some events: plain JSON, so that it can be stored and continued.
- * Steps hold their entries in the order of first appearance; `renderStep` converts them to messages and blocks.
- */
+/** Plain JSON, so that it can be stored and continued. Steps hold their entries in the order of first appearance. */
 export interface ProjectionState {
   /** Sequence number of the last applied event; events up to it are skipped. */
   seq: number;

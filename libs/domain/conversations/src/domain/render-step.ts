@@ -20,7 +20,6 @@ export function renderStep(step: StepState): Step {
   };
 }
 
-/** The step of a delegated agent has the description of the call that started it. */
 function describeAgent(step: Step, call: CallState | undefined): Step {
   const description = call && actionInput('start_agent', call).description;
   const line = typeof description === 'string' ? firstLine(description) : undefined;

@@ -13,10 +13,7 @@ interface Place {
 
 type EventEntry = Extract<Entry, { kind: 'event' }>;
 
-/**
- * The steps of a conversation, with indexes. Decides to which step an event belongs. The indexes are built from the
- * steps alone, so that a stored state behaves like one in memory.
- */
+/** The indexes are built from the steps alone, so that a stored state behaves like one in memory. */
 export class StepTree {
   /** Calls by id; an id that is reused in a later turn refers to the later call. */
   private readonly calls = new Map<string, Place>();
@@ -32,7 +29,6 @@ export class StepTree {
     for (const step of steps) this.index(step, step, step === steps.at(-1));
   }
 
-  /** The turn that has started and not ended. */
   openTurn(): StepState | undefined {
     const last = this.steps.at(-1);
     return last?.kind === 'turn' && last.completed_at === undefined ? last : undefined;

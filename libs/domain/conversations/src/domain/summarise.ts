@@ -4,7 +4,6 @@ import { truncateUtf8 } from '#platform/kernel';
 export const MAX_SHOWN_BYTES = 16_384;
 const MAX_ITEMS = 100;
 const MAX_DEPTH = 8;
-/** Keys under which tools put encoded bytes. */
 const BINARY_KEYS = new Set(['data', 'blob', 'base64', 'bytes']);
 
 export interface Summary<T> {

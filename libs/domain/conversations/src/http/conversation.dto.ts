@@ -32,7 +32,6 @@ class TextBlock extends BlockFields {
   @StringField({ description: 'The text, in Markdown.' }) text: string;
 }
 
-/** What the agent did. */
 class ActionBlock extends ActionFields {
   @EnumField(['action'], { description: 'Kind of block: an action of the agent.' }) type: 'action';
   @StringField({ description: 'ID of the action; its result refers to it as `action_id`.' }) id: string;
@@ -46,7 +45,6 @@ class ActionBlock extends ActionFields {
   input: object;
 }
 
-/** How an action ended. */
 class ActionResultBlock extends ActionFields {
   @EnumField(['action_result'], { description: 'Kind of block: the result of an action.' }) type: 'action_result';
   @StringField({ description: 'ID of the action block that this result belongs to.' }) action_id: string;
@@ -59,7 +57,6 @@ class ActionResultBlock extends ActionFields {
   output: object;
 }
 
-/** What is neither text nor tool use. */
 class EventBlock extends BlockFields {
   @EnumField(['event'], { description: 'Kind of block: an event.' }) type: 'event';
   @EnumField(EVENT_NAMES, { name: 'ConversationEventName', description: 'Name of the event.' }) name: EventName;

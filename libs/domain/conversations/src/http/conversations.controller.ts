@@ -1,14 +1,8 @@
 import { Controller, Get, Param, Res } from '@nestjs/common';
 import type { Response } from 'express';
 import { ApiExcludeController, ApiExtraModels, ApiTags } from '@nestjs/swagger';
-import { Operation, OutsideApi, PageFiles, pathId, ProblemError, rejectionProblem } from '#platform/http';
-import {
-  type ConversationRun,
-  type ConversationLookup,
-  RunConversations,
-  foundOrThrow,
-  RunsService,
-} from '#domain/runs';
+import { Operation, OutsideApi, PageFiles, pathId, ProblemError, type ResourceWords, unwrap } from '#platform/http';
+import { foundOrThrow, RunConversations, RunsService } from '#domain/runs';
 import { Authorize, type Caller, CurrentCaller, Public } from '#platform/auth';
 import { type ConversationResult, ConversationReader } from '../application/conversation-reader.js';
 import { TranscriptFormatRegistry } from '../application/transcript-formats.js';
@@ -44,11 +38,7 @@ function conversationOrThrow(reading: ConversationResult): ConversationResponse 
   }
 }
 
-function runsOrThrow(lookup: ConversationLookup): readonly ConversationRun[] {
-  if (lookup.kind === 'found') return lookup.runs;
-  throw rejectionProblem(lookup, { noun: 'conversation', plural: 'conversations' });
-}
-
+const CONVERSATION: ResourceWords = { noun: 'conversation', plural: 'conversations' };
 const CONVERSATION_ID = pathId('uuid');
 /** Session ids are assigned by agents and are not always UUIDs. */
 const SESSION_ID = pathId(/^[^\u0000-\u001f\u007f]{1,512}$/);
@@ -96,7 +86,7 @@ export class ConversationsController {
     @CurrentCaller() caller: Caller,
     @Param('conversation_id', CONVERSATION_ID) conversationId: string,
   ): Promise<ConversationResponse> {
-    const runs = runsOrThrow(await this.conversations.find(caller, conversationId));
+    const { runs } = unwrap(await this.conversations.find(caller, conversationId), CONVERSATION);
     return conversationOrThrow(await this.reader.getOfRuns(runs));
   }
 
@@ -118,7 +108,7 @@ export class ConversationsController {
     @Param('conversation_id', CONVERSATION_ID) conversationId: string,
     @Res() response: Response,
   ): Promise<void> {
-    const runs = runsOrThrow(await this.conversations.find(caller, conversationId));
+    const { runs } = unwrap(await this.conversations.find(caller, conversationId), CONVERSATION);
     const withTranscript = runs.findLast(({ transcriptFormat }) => transcriptFormat !== null);
     const format = withTranscript?.transcriptFormat ?? runs.at(-1)?.harness ?? '';
     if (!this.formats.hasRawDownload(format))

@@ -3,7 +3,6 @@ import type { Response } from 'express';
 /** How long an EventSource waits before it reconnects. */
 const RETRY_MS = 2000;
 
-/** Writes server-sent events to a response and waits while the client reads slowly. */
 export class EventStream {
   constructor(
     private readonly response: Response,

@@ -13,7 +13,6 @@ import type { DesiredState } from '../domain/desired-state.js';
 import { resourcePath } from '../domain/files/layout.js';
 import type { PresentState } from '../domain/present-state.js';
 
-/** A valid definition and the present state of its factory. */
 export interface Applying {
   readonly factory: Factory;
   readonly definition: FactoryDefinition;
@@ -30,7 +29,6 @@ export class RefusedError extends Error {
   }
 }
 
-/** A value in the file of a resource. */
 interface ResourceValue {
   readonly kind: ResourceKind;
   readonly name: string;
@@ -48,7 +46,6 @@ export const uidsOf = ({ plan }: Applying, kind: ResourceKind, ...actions: PlanA
     ),
   );
 
-/** A diagnostic at a value of the resource's file, or of the file around it. */
 export function diagnosticAt({ places }: Applying, at: ResourceValue, code: string, message: string): Diagnostic {
   const path = resourcePath(at.kind, at.name);
   return { code, path, ...places.at(path, at.pointer), message };
@@ -61,7 +58,6 @@ export function issueAt(applying: Applying, at: ResourceValue, code: string, det
   return diagnosticAt(applying, at, code, `${subject} ${detail}.`);
 }
 
-/** Codes by the settings that agents, automations and `agentDefaults` have in common. */
 const SETTING_CODES: Readonly<Record<string, string>> = {
   environmentId: 'unusable_environment',
   mcpServers: 'unusable_mcp_server',

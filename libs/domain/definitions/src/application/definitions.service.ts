@@ -48,7 +48,6 @@ export class DefinitionsService {
     private readonly identities: DefinedIdentities,
   ) {}
 
-  /** JSON Schemas of the files, with the triggers that this installation knows. */
   schemas() {
     return definitionSchemas({ triggers: this.triggers.all() });
   }
@@ -80,14 +79,11 @@ export class DefinitionsService {
   }
 
   /** Whether an apply would succeed at the moment, and what it would do. Writes nothing and takes no lock. */
-  async validate(
-    factory: Factory,
-    files: readonly DefinitionFile[],
-  ): Promise<{ readonly kind: 'valid'; readonly plan: readonly PlanEntry[] } | InvalidDefinition> {
+  async validate(factory: Factory, files: readonly DefinitionFile[]) {
     const read = this.read(files);
     if (read.kind === 'invalid') return read;
     const planning = await this.database.transaction((tx) => this.plan(tx, factory, read, { held: false }));
-    return planning.kind === 'invalid' ? planning : { kind: 'valid', plan: planning.applying.plan };
+    return planning.kind === 'invalid' ? planning : { kind: 'valid' as const, plan: planning.applying.plan };
   }
 
   /** The present state of a factory as files. What was made through the API is no part of its definition. */

@@ -25,7 +25,6 @@ interface DispatchRunCommand {
   readonly idempotency: IdempotencyClaim | null;
 }
 
-/** Factories of the caller's teams, and the runs that are dispatched to them. */
 @Injectable()
 export class FactoryRunsService {
   constructor(

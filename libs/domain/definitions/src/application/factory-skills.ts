@@ -4,7 +4,6 @@ import { FactoriesService } from '#domain/factories';
 import { placeOf } from '../domain/files/layout.js';
 import { DefinitionsStore } from '../persistence/definitions.store.js';
 
-/** Provides the skills of definitions to the library `agents`. */
 @Injectable()
 export class StoredFactorySkills implements FactorySkillSource, OnModuleInit {
   constructor(

@@ -7,10 +7,7 @@ import {
 } from './definition.js';
 import { resourcePath } from './files/layout.js';
 
-/**
- * Webhooks that triggers call by their names, where UIDs belong: in each place, the UID, or that it is still to come.
- * `uidsByName`: of the factory's webhooks as they are now.
- */
+/** Webhooks that triggers call by their names. `uidsByName`: of the factory's webhooks as they are now. */
 export function checkWebhookIds(
   { automations, webhooks }: FactoryDefinition,
   places: SourcePlaces,
@@ -36,7 +33,6 @@ const say = (name: string, uid: string | undefined): string =>
 /** The name that somebody means who writes a name, or the path of a file. */
 const nameOf = (id: string): string => id.replace(/^webhooks\//, '').replace(/\.yaml$/, '');
 
-/** What the triggers select as webhooks, and where. */
 export function webhookIdsOf(
   triggers: AutomationSpec['triggers'],
 ): { readonly id: string; readonly pointer: string }[] {

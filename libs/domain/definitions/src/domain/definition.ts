@@ -86,7 +86,6 @@ export type ResourceKind = (typeof RESOURCE_KINDS)[number];
 export const PLAN_ACTIONS = ['create', 'update', 'delete', 'unchanged'] as const;
 export type PlanAction = (typeof PLAN_ACTIONS)[number];
 
-/** What an apply does, or would do, to one resource. */
 export interface PlanEntry {
   readonly action: PlanAction;
   readonly kind: ResourceKind;

@@ -27,7 +27,6 @@ export function desiredState({ agents, automations, ...others }: FactoryDefiniti
 const mapOf = <From, To>(from: ReadonlyMap<string, From>, convert: (value: From) => To): Map<string, To> =>
   new Map([...from].map(([name, value]) => [name, convert(value)]));
 
-/** An identity with these settings and nothing else. */
 export function identityWith(
   name: string,
   { model, environmentId, workerHost, harness, mcpServers }: AgentSettings,
@@ -84,7 +83,6 @@ export function withoutDefaults(defaults: AgentSettings, whole: AgentSettings): 
   };
 }
 
-/** The settings alone; without those that are not set. */
 export const settingsOf = ({ model, environmentId, workerHost, harness, mcpServers }: AgentSettings): AgentSettings =>
   defined({ model, environmentId, workerHost, harness, mcpServers });
 
@@ -117,7 +115,6 @@ export function fromServers(
   return named.length === 0 ? {} : { mcpServers: Object.fromEntries(named) };
 }
 
-/** What of a configuration files can say. */
 export const fromAgentConfig = (config: AgentConfig | null): AgentSettings =>
   settingsOf({
     model: config?.model_id,

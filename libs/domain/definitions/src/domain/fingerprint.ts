@@ -14,7 +14,6 @@ export function fingerprint(shape: Shape): string {
     .digest('hex');
 }
 
-/** The fields in which the two differ, in the order of their names. */
 export function differences(one: Shape, other: Shape): string[] {
   const [left, right] = [spoken(one), spoken(other)];
   const fields = new Set([...Object.keys(left), ...Object.keys(right)]);
@@ -31,12 +30,7 @@ function isSilent(value: unknown): boolean {
   return typeof value === 'object' && Object.keys(value).length === 0;
 }
 
-export const factoryShape = ({ name, description, alias, agentDefaults }: FactorySpec): Shape => ({
-  name,
-  description,
-  alias,
-  agentDefaults,
-});
+export const factoryShape = (spec: FactorySpec): Shape => ({ ...spec });
 
 /** The version of its secret is no part of it: files do not say which. */
 export const webhookShape = (webhook: Omit<WebhookSpec, 'name'>): Shape => ({

@@ -12,27 +12,17 @@ import {
 } from './fingerprint.js';
 import { appliedKey, FACTORY_KEY, type PresentResource, presentResources, type PresentState } from './present-state.js';
 
-/**
- * What an apply does to what there is now: the factory, then webhooks, agents, automations and skills, each by their names.
- * Says nothing about whether it can be done.
- */
+/** The factory, then webhooks, agents, automations and skills, each by their names. */
 export function planDefinition(factoryUid: string, desired: DesiredState, present: PresentState): PlanEntry[] {
   const there = presentResources(present);
+  const skills = new Map(desired.skills.map(({ path, content }) => [path, { content }]));
   return [
     planFactory(factoryUid, desired, present),
-    ...desiredShapes(desired).flatMap(([kind, shapes]) =>
-      planAll(
-        kind,
-        shapes,
-        there.filter((resource) => resource.kind === kind),
-        present,
-      ),
-    ),
-    ...planSkills(desired, present),
+    ...desiredShapes(desired).flatMap(([kind, shapes]) => planAll(kind, shapes, there, present)),
+    ...planAll('skill', skills, presentSkills(present), present),
   ];
 }
 
-/** What resources will be when the definition has been applied. */
 export const desiredFingerprints = (desired: DesiredState): Map<string, string> =>
   new Map([
     [FACTORY_KEY, fingerprint(factoryShape(desired.factory))],
@@ -48,7 +38,6 @@ const desiredShapes = ({ webhooks, agents, automations }: DesiredState) =>
     ['automation', shapesOf(automations, automationShape)],
   ] as const;
 
-/** It is always there. */
 function planFactory(uid: string, desired: DesiredState, { factory, applied }: PresentState): PlanEntry {
   const present = factoryShape(factory);
   const changes = differences(factoryShape(desired.factory), present);
@@ -69,7 +58,7 @@ function planAll(
   present: readonly PresentResource[],
   { applied }: PresentState,
 ): PlanEntry[] {
-  const there = new Map(present.map((resource) => [resource.name, resource]));
+  const there = new Map(present.filter((one) => one.kind === kind).map((resource) => [resource.name, resource]));
   return namesOf(desired, there).map((name) => {
     const [wanted, found] = [desired.get(name), there.get(name)];
     const drifted = hasDrifted(applied.fingerprints.get(appliedKey(kind, name)), found?.shape);
@@ -81,23 +70,12 @@ function planAll(
   });
 }
 
-/** They are nothing but their files. */
-function planSkills({ skills }: DesiredState, { applied }: PresentState): PlanEntry[] {
-  const wanted = new Map(skills.map(({ path, content }) => [path, content]));
-  const known = new Map(
-    applied.files.filter(({ path }) => isSkillPath(path)).map(({ path, content }) => [path, content]),
+/** They are nothing but their files, so that they cannot drift. */
+const presentSkills = ({ applied }: PresentState): PresentResource[] =>
+  applied.files.flatMap(({ path, content }) =>
+    isSkillPath(path) ? [{ kind: 'skill', name: path, uid: null, shape: { content }, changes: [] }] : [],
   );
-  return namesOf(wanted, known).map((path) => {
-    const entry = { kind: 'skill', name: path, path, uid: null, changes: [], drifted: false } as const;
-    if (!wanted.has(path)) return { ...entry, action: 'delete', path: null };
-    if (!known.has(path)) return { ...entry, action: 'create' };
-    return wanted.get(path) === known.get(path)
-      ? { ...entry, action: 'unchanged' }
-      : { ...entry, action: 'update', changes: ['content'] };
-  });
-}
 
-/** Whether it has been applied and is not what was applied any more. */
 const hasDrifted = (applied: string | undefined, present: Shape | undefined): boolean =>
   applied !== undefined && (present === undefined || fingerprint(present) !== applied);
 

@@ -29,7 +29,6 @@ export interface PresentAgent {
   readonly identity: DefinedIdentity;
 }
 
-/** What there is of a factory now, and what was applied last. */
 export interface PresentState {
   readonly factory: FactorySpec;
   /** Of both sources. */
@@ -51,7 +50,8 @@ export function agentOf({ agents }: Pick<PresentState, 'agents'>, identityUid: s
 export interface PresentResource {
   readonly kind: ResourceKind;
   readonly name: string;
-  readonly uid: string;
+  /** Null: a skill. */
+  readonly uid: string | null;
   readonly shape: Shape;
   /** What differs from any file, beside what the shape says. */
   readonly changes: readonly string[];

@@ -92,7 +92,6 @@ export class DefinitionsStore {
     return new Map(rows.map((row) => [row.factory_uid, row.identity_uid]));
   }
 
-  /** What agents of the factory start with. */
   async agentDefaults(factoryUid: string): Promise<AgentSettings> {
     const [row] = await this.database.query<{ agent_defaults: AgentSettings }>(
       'SELECT agent_defaults FROM factory_definitions WHERE factory_uid = $1',

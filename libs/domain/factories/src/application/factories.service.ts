@@ -3,16 +3,16 @@ import { type Caller, isAllowed, roleIn } from '#platform/auth';
 import { Settings } from '#platform/config';
 import { newUid, PageCursors, type RejectionOf } from '#platform/kernel';
 import { type Queryable, sqlState, UNIQUE_VIOLATION } from '#platform/persistence';
-import { FactoriesStore, type Factory, type FactoryFields } from '../persistence/factories.store.js';
+import {
+  FactoriesStore,
+  type Factory,
+  type FactoryFields,
+  type FactorySearch,
+} from '../persistence/factories.store.js';
 
 export type CreateFactoryCommand = Pick<Factory, 'teamUid' | 'name'> & Partial<FactoryFields>;
 
-export interface SearchFactoriesQuery {
-  /** Part of name, alias or description, in any case; null: all. */
-  readonly text: string | null;
-  readonly limit: number;
-  readonly cursor: string | null;
-}
+export type SearchFactoriesQuery = Pick<FactorySearch, 'text' | 'limit'> & { readonly cursor: string | null };
 
 /** A factory of another team is not found; `forbidden` is for members whose role does not suffice. */
 export type FactoryRejection = RejectionOf<'not_found' | 'forbidden'>;
@@ -47,13 +47,10 @@ export class FactoriesService {
   }
 
   /** Through the permission to manage it. One round trip. */
-  async getManaged(
-    caller: Caller,
-    uid: string,
-  ): Promise<{ readonly kind: 'found'; readonly factory: Factory } | FactoryRejection> {
+  async getManaged(caller: Caller, uid: string) {
     const factory = await this.store.find(uid);
-    if (!factory) return { kind: 'not_found' };
-    return manageRejection(caller, factory.teamUid) ?? { kind: 'found', factory };
+    if (!factory) return { kind: 'not_found' as const };
+    return manageRejection(caller, factory.teamUid) ?? { kind: 'found' as const, factory };
   }
 
   /** Factories of all teams, oldest first, for the command line. */
@@ -61,7 +58,6 @@ export class FactoriesService {
     return this.store.list(limit);
   }
 
-  /** One page of the factories of the teams of the request, by name. */
   async search(caller: Caller, { text, limit, cursor }: SearchFactoriesQuery) {
     const teamUids = [...caller.teamUids].sort();
     const query = { teamUids, text };
@@ -73,20 +69,15 @@ export class FactoriesService {
     return { kind: 'page' as const, ...this.cursors.page(rows, limit, query, (last) => [last.name, last.uid]) };
   }
 
-  /** For the caller's transaction to change: others who lock it wait for its end. */
   lock(tx: Queryable, uid: string): Promise<Factory | null> {
     return this.store.lock(tx, uid);
   }
 
-  /**
-   * Changes a locked factory within the caller's transaction. When another factory of the team has the alias, it returns
-   * `alias_taken`, nothing is changed, and the transaction can continue.
-   */
+  /** `alias_taken`: another factory of the team has the alias; nothing is changed, and the transaction can continue. */
   update(tx: Queryable, uid: string, fields: FactoryFields): Promise<'updated' | 'alias_taken'> {
     return this.store.update(tx, uid, fields);
   }
 
-  /** Whether another factory of the team has this alias, to report it before anything is changed. */
   async isAliasTaken(tx: Queryable, { uid, teamUid }: Factory, alias: string): Promise<boolean> {
     const holder = await this.store.findByAlias(tx, teamUid, alias);
     return holder !== null && holder.uid !== uid;

@@ -17,11 +17,10 @@ export interface Factory extends FactoryFields {
   readonly updatedAt: Date;
 }
 
-interface FactorySearch {
+export interface FactorySearch {
   readonly teamUids: readonly string[];
   /** Part of name, alias or description, in any case; null: all. */
   readonly text: string | null;
-  /** The last one of the page before. */
   readonly after: { readonly name: string; readonly uid: string } | null;
   readonly limit: number;
 }
@@ -63,7 +62,6 @@ export class FactoriesStore {
     return factory ?? null;
   }
 
-  /** The transaction continues when the alias is taken. */
   async update(
     tx: Queryable,
     uid: string,

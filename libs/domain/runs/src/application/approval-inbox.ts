@@ -6,7 +6,6 @@ import { PageCursors } from '#platform/kernel';
 import { Database, statement } from '#platform/persistence';
 import { ownersOf } from './runs.service.js';
 
-/** An approval with what a list over all runs shows besides. */
 export type ListedApproval = Approval & {
   readonly run_title: string;
   /** Of the list's order: microseconds of `requested_at` count. */
@@ -35,7 +34,6 @@ const LIST = statement('approvals.inbox')`
 /** A place in front of the newest one; a condition that may be left out would keep the index from being entered there. */
 const BEFORE_ALL = ['infinity', 'ffffffff-ffff-ffff-ffff-ffffffffffff', ''];
 
-/** The permission requests of all runs that the caller may see: those of the teams of the request, and personal ones. */
 @Injectable()
 export class ApprovalInbox {
   private readonly cursors: PageCursors;

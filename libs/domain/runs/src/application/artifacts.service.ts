@@ -24,9 +24,6 @@ import {
 } from '../persistence/artifacts.store.js';
 import { readableBy } from './runs.service.js';
 
-export type ArtifactLookup =
-  { readonly kind: 'found'; readonly artifact: StoredArtifact } | RejectionOf<'not_found' | 'forbidden'>;
-
 /** Who reports, and under which key: the same key again is the same artifact. */
 export interface ArtifactSource {
   readonly executionId: string;
@@ -42,10 +39,7 @@ export type ArtifactReportResult =
 
 type NewReport = { readonly kind: 'new' } & ProbedArtifact;
 
-/**
- * What runs have produced: reported by runners, read by those who may read the run. Every report renews the lease, and needs
- * it.
- */
+/** Every report renews the lease, and needs it. */
 @Injectable()
 export class ArtifactsService {
   constructor(
@@ -56,10 +50,11 @@ export class ArtifactsService {
     private readonly settings: Settings,
   ) {}
 
-  async find(caller: Caller, uid: string): Promise<ArtifactLookup> {
+  async find(caller: Caller, uid: string) {
     const artifact = await this.store.find(uid);
-    if (!artifact) return { kind: 'not_found' };
-    return isAllowed(caller, artifact.owner) ? { kind: 'found', artifact } : { kind: 'forbidden' };
+    if (!artifact) return { kind: 'not_found' as const };
+    const isPermitted = isAllowed(caller, artifact.owner);
+    return isPermitted ? { kind: 'found' as const, artifact } : { kind: 'forbidden' as const };
   }
 
   /** Where the content can be had for a limited time; null for types that have none. */
@@ -79,10 +74,7 @@ export class ArtifactsService {
     return object && (await buffer(object.stream)).toString();
   }
 
-  /**
-   * The newest run that refers to a canonical address, among those that the caller may see, or null. Always one
-   * statement over the caller's own owners: nothing tells a run of somebody else from none at all.
-   */
+  /** Null also for runs of others: the one statement over the caller's own owners reveals nothing of them. */
   async runByReference(caller: Caller, locator: string): Promise<string | null> {
     return this.store.runByLocator(locator, slotKeys(readableBy(caller)));
   }
@@ -118,7 +110,6 @@ export class ArtifactsService {
     return result;
   }
 
-  /** A runner reports something that is elsewhere. */
   async storeReference(source: ArtifactSource, report: ReferenceReport): Promise<ArtifactReportResult> {
     const described = referenceData(report);
     if (described.kind === 'refused') return invalid(described.field, described.detail);
@@ -133,7 +124,6 @@ export class ArtifactsService {
     return { kind: 'run_full', maxBytes: this.settings.maxRunArtifactBytes };
   }
 
-  /** `new`: there is something to store. */
   private async probe(source: ArtifactSource): Promise<ArtifactReportResult | NewReport> {
     const { executionId, leaseEpoch, sourceKey } = source;
     const found = await this.store.probe(executionId, leaseEpoch, sourceKey);

@@ -12,7 +12,6 @@ const LIST = statement('attachments.list')`
 const FIND_LEASED = statement('attachments.find-leased')`
   SELECT ${COLUMNS} FROM executions e LEFT JOIN run_attachments a ON a.run_id = e.run_id AND a.id = $3 WHERE ${LEASED}`;
 
-/** The files that a run was created with: their bytes in the object store, a row each. */
 @Injectable()
 export class Attachments {
   constructor(

@@ -27,10 +27,7 @@ export const agentConfigColumn = (table: string, ownerOf: (uid: string) => strin
   purpose: ({ uid }, pointer) => serverPurpose(ownerOf(uid), pointer),
 });
 
-/**
- * Encrypts `env` and `headers` of the MCP servers of configurations: they often hold credentials. Each value is encrypted for
- * its run, or for the `owner` of a configuration that another library stores to start runs with.
- */
+/** Each value is encrypted for its run, or for the `owner` of a configuration that another library stores. */
 @Injectable()
 export class ConfigSecrets {
   constructor(

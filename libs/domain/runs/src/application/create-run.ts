@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { type Caller, isAllowed, ownerFor } from '#platform/auth';
 import { Settings } from '#platform/config';
 import { BackgroundTasks } from '#platform/jobs';
-import { fieldName, type Issue, newUuid } from '#platform/kernel';
+import { fieldName, newUuid } from '#platform/kernel';
 import { ObjectDisposal } from '#platform/storage';
 import { workerHostFault } from '#execution/worker-protocol';
 import type { AttachmentInput } from '../domain/attachment.js';
@@ -39,7 +39,7 @@ import { Attachments } from './attachments.js';
 import { ConfigSecrets } from './config-secrets.js';
 import { PersonalRunPolicy } from './personal-run-policy.js';
 import { type ReferenceRefusal, type RequestedReferences, RunReferences } from './run-references.js';
-import { RunSkills } from './run-skills.js';
+import { RunSkills, type SkilledConfig } from './run-skills.js';
 
 export interface CreateRunCommand extends RequestedReferences {
   readonly prompt: string;
@@ -59,7 +59,6 @@ export interface CreateRunCommand extends RequestedReferences {
   /** Labels that the platform stamps; the request's and the parent's win. */
   readonly automaticMetadata?: Metadata;
   readonly schedule?: RunSchedule;
-  /** Where to read what triggered the run. */
   readonly triggerUrl?: string;
   /** The caller executes the run, there: an execution for it to claim is made with the run. Default: it is queued. */
   readonly external?: RunExecutionLocation;
@@ -72,14 +71,7 @@ export interface CreateRunCommand extends RequestedReferences {
 }
 
 export type CreateRunResult =
-  | CreatedRun
-  | ReferenceRefusal
-  /** `others`: what else is wrong of the same kind. */
-  | ({ readonly kind: 'invalid'; readonly others: readonly Issue[] } & Issue)
-  | ({ readonly kind: 'too_large' } & Issue)
-  /** Something that the run needs cannot be read at the moment; the same request may succeed later. */
-  | ({ readonly kind: 'unavailable' } & Issue)
-  | { readonly kind: 'key_reused' };
+  CreatedRun | ReferenceRefusal | Exclude<SkilledConfig, { kind: 'skilled' }> | { readonly kind: 'key_reused' };
 
 /**
  * Queues a run: config resolved, run and first event committed together. One round trip when nothing is referenced; an

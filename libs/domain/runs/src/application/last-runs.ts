@@ -101,7 +101,6 @@ export class LastRunsOfCaller extends LastRunSource implements SkillRunSource, O
     return new Map(runs.map(({ environmentUid, ...run }) => [environmentUid, run]));
   }
 
-  /** When skills were last used, by their full specs, among the runs that a list shows the caller; unused ones are left out. */
   async lastRuns(caller: Caller, skillIds: readonly string[]): Promise<ReadonlyMap<string, Date>> {
     const owners = ownersOf(caller);
     const specs = [...new Set(skillIds)].slice(0, MAX_SPECS);

@@ -31,7 +31,6 @@ interface Place {
   readonly reading: string;
 }
 
-/** One page of the runs that the caller may see: those of the teams of the request, and personal ones. */
 @Injectable()
 export class ListRuns {
   private readonly cursors: PageCursors;

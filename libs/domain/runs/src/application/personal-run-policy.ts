@@ -4,7 +4,6 @@ import { Settings } from '#platform/config';
 import type { Run } from '../domain/run.js';
 import type { RunOwner } from '#execution/executions';
 
-/** For the person who asks; says what is missing. */
 export const PERSONAL_RUNS_REFUSED = {
   members:
     'Personal runs need a role on a team that allows creating runs: member, admin or owner (setting PERSONAL_RUNS).',

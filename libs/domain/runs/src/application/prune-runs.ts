@@ -36,7 +36,6 @@ export class RunDataOwners {
 const BATCH = 100;
 
 export interface PruneStep {
-  /** Runs that something was pruned of. */
   readonly pruned: number;
   /** False: nothing is left for now, or another process is at it. */
   readonly hasMore: boolean;
@@ -81,11 +80,8 @@ export class PruneRuns {
     // What changed since will be met again at its new place, so it leaves the list.
     const held = await this.store.stillOld(tx, walk.revisit, walk.until);
     const { free, pruned } = await this.prune(tx, walk.kind, held, walk.until);
-    await this.store.setRevisit(
-      tx,
-      walk.kind,
-      held.filter((id) => !free.has(id)),
-    );
+    const revisit = held.filter((id) => !free.has(id));
+    await this.store.setRevisit(tx, walk.kind, revisit);
     return { pruned, hasMore: true };
   }
 
@@ -134,15 +130,11 @@ export class PruneRuns {
   private async pruneTranscripts(tx: Queryable, runs: readonly PrunableRun[]): Promise<number> {
     const stored = runs.flatMap(({ id, transcriptKey }) => (transcriptKey === null ? [] : [{ id, transcriptKey }]));
     if (stored.length === 0) return 0;
-    await this.store.forgetTranscripts(
-      tx,
-      stored.map(({ id }) => id),
-    );
+    const ids = stored.map(({ id }) => id);
+    const keys = stored.map(({ transcriptKey }) => transcriptKey);
+    await this.store.forgetTranscripts(tx, ids);
     // By its key, not by the folder: a resumed run writes a new one there.
-    await this.disposal.discard(
-      tx,
-      stored.map(({ transcriptKey }) => transcriptKey),
-    );
+    await this.disposal.discard(tx, keys);
     return stored.length;
   }
 

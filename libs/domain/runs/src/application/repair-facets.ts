@@ -3,7 +3,6 @@ import { Clock, uuidFloor } from '#platform/kernel';
 import { Database, type Queryable } from '#platform/persistence';
 import { facetsOf } from '../persistence/run-inserts.js';
 
-/** The runs with an id behind `$1`, up to and with `$2`. */
 const IN_RANGE = 'r.id > $1 AND r.id <= $2';
 
 const BATCH = 1000;

@@ -62,6 +62,7 @@ export class RunAssignments extends AssignmentSource {
     if (servers === null) return impossible('An MCP server of the run does not exist any more.');
     const ofAgent = await this.harnessSecrets.of(run);
     if (ofAgent.kind === 'impossible') return impossible(ofAgent.message);
+    const retention = environment?.config.failure_session_retention_minutes;
     const assignment = {
       run_id: run.id,
       execution_id: executionId,
@@ -96,7 +97,7 @@ export class RunAssignments extends AssignmentSource {
               ...(costUsd === null ? {} : { cost_usd: costUsd }),
             }
           : null,
-      ...retentionOf(environment),
+      ...(retention != null && { failure_session_retention_minutes: retention }),
       attachments: (await this.attachments.list(runId)).map(toAttachmentRef),
     };
     return { kind: 'ready', assignment };
@@ -184,12 +185,6 @@ const toAttachmentRef = ({ id, file_name, mime_type, size_bytes }: StoredAttachm
   mime_type,
   size_bytes,
 });
-
-/** How long a runner stays when the set-up fails; nothing when it does not. */
-function retentionOf(environment: Environment | null): Pick<Assignment, 'failure_session_retention_minutes'> {
-  const minutes = environment?.config.failure_session_retention_minutes ?? null;
-  return minutes === null ? {} : { failure_session_retention_minutes: minutes };
-}
 
 function harnessOf(run: Run): Assignment['harness'] {
   const { type, model_id, reasoning_level } = run.config.harness ?? {};

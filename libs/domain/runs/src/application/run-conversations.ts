@@ -2,17 +2,13 @@ import { Injectable } from '@nestjs/common';
 import { Transcripts } from '#execution/executions';
 import type { Caller } from '#platform/auth';
 import { Settings } from '#platform/config';
-import type { RejectionOf } from '#platform/kernel';
 import { Database, type Statement, statement } from '#platform/persistence';
+import type { Run } from '../domain/run.js';
 import { READABLE } from '../persistence/runs.store.js';
 import { readableBy } from './runs.service.js';
 
-/** What a conversation needs to know of one of its runs. */
-export interface ConversationRun {
-  readonly id: string;
+export interface ConversationRun extends Pick<Run, 'id' | 'conversationFormat'> {
   readonly conversationId: string;
-  /** Which normalizer reads it; null: the one of the runner protocol’s events. */
-  readonly conversationFormat: string | null;
   readonly harness: string;
   /** What the stored raw transcript was written by; null: there is none. */
   readonly transcriptFormat: string | null;
@@ -34,10 +30,6 @@ const OF_SESSION = statement('conversations.of-session')`
   SELECT r.conversation_id AS found FROM runs r WHERE r.session_id = $1 AND ${READABLE} AND r.conversation_id IS NOT NULL
   ORDER BY r.created_at DESC, r.id DESC LIMIT 1`;
 
-export type ConversationLookup =
-  /** Oldest run first, at least one. */
-  { readonly kind: 'found'; readonly runs: readonly ConversationRun[] } | RejectionOf<'not_found' | 'forbidden'>;
-
 /** What other libraries ask about conversations: which runs share one, and where its transcript and session are. */
 @Injectable()
 export class RunConversations {
@@ -47,13 +39,13 @@ export class RunConversations {
     private readonly settings: Settings,
   ) {}
 
-  /** The runs of the conversation that the caller may see, oldest first. */
-  async find(caller: Caller, conversationId: string): Promise<ConversationLookup> {
+  /** Oldest run first, at least one. */
+  async find(caller: Caller, conversationId: string) {
     const { teamUids, userUid } = readableBy(caller);
     const rows = await this.database.query<ConversationRun>(FIND, [conversationId, teamUids, userUid]);
-    if (rows.length > 0) return { kind: 'found', runs: rows.reverse() };
+    if (rows.length > 0) return { kind: 'found' as const, runs: rows.reverse() };
     const [row] = await this.database.query<{ exists: boolean }>(EXISTS, [conversationId]);
-    return { kind: row?.exists === true ? 'forbidden' : 'not_found' };
+    return row?.exists === true ? { kind: 'forbidden' as const } : { kind: 'not_found' as const };
   }
 
   /** A time-limited link to a run's raw transcript; null when it has none. The caller's permission has been checked. */

@@ -17,7 +17,6 @@ export interface ConfigUse {
   readonly caller: Caller | null;
 }
 
-/** Follows what a configuration names: environment, registered MCP servers, managed secrets. */
 @Injectable()
 export class ConfigReferences {
   constructor(

@@ -7,7 +7,6 @@ import type { AgentConfig, RunOwner } from '#execution/executions';
 import type { RunSkill } from '../domain/run.js';
 import { applySkills, type ChosenSkill } from '../domain/run-skill.js';
 
-/** Who asked for skills, and where. */
 export interface SkillRequest {
   readonly skill?: string;
   readonly config?: AgentConfig;
@@ -16,6 +15,7 @@ export interface SkillRequest {
 
 export type SkilledConfig =
   | { readonly kind: 'skilled'; readonly config: AgentConfig; readonly skill: RunSkill | null }
+  /** `others`: what else is wrong of the same kind. */
   | ({ readonly kind: 'invalid'; readonly others: readonly Issue[] } & Issue)
   | ({ readonly kind: 'too_large' } & Issue)
   /** Cannot be read at the moment; the same request may succeed later. */

@@ -24,7 +24,6 @@ import { RunsService } from './runs.service.js';
 
 export type SubmitFollowupResult =
   | { readonly kind: 'accepted'; readonly followupId: string; readonly outcome: FollowupOutcome }
-  /** The run has used up what it may; `reason` says which ceiling. */
   | { readonly kind: 'over_budget'; readonly reason: string }
   | { readonly kind: 'not_authorized'; readonly detail: string }
   | { readonly kind: 'empty_message' | 'nothing_to_continue' | 'too_many' }

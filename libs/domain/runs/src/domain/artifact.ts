@@ -1,7 +1,6 @@
 export const ARTIFACT_TYPES = ['PLAN', 'PULL_REQUEST', 'SCREENSHOT', 'FILE', 'EXTERNAL_REFERENCE'] as const;
 export type ArtifactType = (typeof ARTIFACT_TYPES)[number];
 
-/** Types with content, which is in the object store. */
 export const CONTENT_ARTIFACT_TYPES = ['PLAN', 'SCREENSHOT', 'FILE'] as const satisfies readonly ArtifactType[];
 export type ContentArtifactType = (typeof CONTENT_ARTIFACT_TYPES)[number];
 
@@ -46,15 +45,8 @@ export interface ReferenceReport {
   readonly metadata?: object;
 }
 
-/** The name that a download is saved under: the last part of the path. */
-export function fileNameOf(filepath: string): string {
-  return (
-    filepath
-      .split(/[/\\]/)
-      .filter((part) => part !== '')
-      .at(-1) ?? 'artifact'
-  );
-}
+export const fileNameOf = (filepath: string): string =>
+  filepath.split(/[/\\]/).findLast((part) => part !== '') ?? 'artifact';
 
 /** `data` of an artifact with content, as it is stored. A plan is a document of ours, so its ids are the artifact's. */
 export function contentData(uid: string, report: ContentReport, sizeBytes: number): ArtifactData {
@@ -79,31 +71,27 @@ export function contentData(uid: string, report: ContentReport, sizeBytes: numbe
   };
 }
 
-export type ReferenceData =
-  | { readonly kind: 'data'; readonly data: ArtifactData; readonly locator: string | null }
-  | { readonly kind: 'refused'; readonly field: string; readonly detail: string };
-
-/** `data` of a reference, with the canonical address that it is found by. */
-export function referenceData(report: ReferenceReport): ReferenceData {
+export function referenceData(report: ReferenceReport) {
   const canonical = canonicalUrl(report.url);
-  if (canonical.kind === 'refused') return { kind: 'refused', field: 'url', detail: canonical.detail };
+  if (canonical.kind === 'refused') return refusedField('url', canonical.detail);
   const { title, metadata, reference_type, branch } = report;
   if (report.artifact_type === 'PULL_REQUEST') {
-    if (branch === undefined) return { kind: 'refused', field: 'branch', detail: 'is required' };
-    return { kind: 'data', data: { url: report.url, branch }, locator: canonical.url };
+    if (branch === undefined) return refusedField('branch', 'is required');
+    return { kind: 'data' as const, data: { url: report.url, branch }, locator: canonical.url };
   }
-  if (reference_type === undefined) return { kind: 'refused', field: 'reference_type', detail: 'is required' };
-  if (metadata && Buffer.byteLength(JSON.stringify(metadata)) > MAX_METADATA_BYTES) {
-    return { kind: 'refused', field: 'metadata', detail: `must not exceed ${MAX_METADATA_BYTES} bytes as JSON` };
-  }
+  if (reference_type === undefined) return refusedField('reference_type', 'is required');
+  if (metadata && Buffer.byteLength(JSON.stringify(metadata)) > MAX_METADATA_BYTES)
+    return refusedField('metadata', `must not exceed ${MAX_METADATA_BYTES} bytes as JSON`);
   const data = {
     reference_type,
     url: canonical.url,
     ...(title === undefined ? {} : { title }),
     ...(metadata === undefined ? {} : { metadata }),
   };
-  return { kind: 'data', data, locator: canonical.url };
+  return { kind: 'data' as const, data, locator: canonical.url };
 }
+
+const refusedField = (field: string, detail: string) => ({ kind: 'refused' as const, field, detail });
 
 /** `data` as a run lists it: of a screenshot its description is enough, the rest is in the artifact itself. */
 export function listedData({ type, data }: Pick<Artifact, 'type' | 'data'>): ArtifactData {
@@ -115,10 +103,7 @@ export function listedData({ type, data }: Pick<Artifact, 'type' | 'data'>): Art
 /** Characters of an address, as given and in its canonical form. */
 export const MAX_LOCATOR_LENGTH = 2048;
 
-export type CanonicalUrl =
-  { readonly kind: 'url'; readonly url: string } | { readonly kind: 'refused'; readonly detail: string };
-
-const refused = (detail: string): CanonicalUrl => ({ kind: 'refused', detail });
+const refused = (detail: string) => ({ kind: 'refused' as const, detail });
 
 /**
  * The one spelling of an address under which an external reference is stored and looked up; its own canonical form is
@@ -130,7 +115,7 @@ const refused = (detail: string): CanonicalUrl => ({ kind: 'refused', detail });
  * apart from `%2F` and from `/`), a dot behind the host. Refused: other schemes than http and https, and credentials,
  * which would be found again in a response.
  */
-export function canonicalUrl(text: string): CanonicalUrl {
+export function canonicalUrl(text: string) {
   if (text.length > MAX_LOCATOR_LENGTH) return refused(`must not exceed ${MAX_LOCATOR_LENGTH} characters`);
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:'))
@@ -140,7 +125,7 @@ export function canonicalUrl(text: string): CanonicalUrl {
   // Escaping makes an address longer; none that long is stored.
   return canonical.length > MAX_LOCATOR_LENGTH
     ? refused(`must not exceed ${MAX_LOCATOR_LENGTH} characters when it is escaped`)
-    : { kind: 'url', url: canonical };
+    : { kind: 'url' as const, url: canonical };
 }
 
 /** No regular expression: `/+$` looks at a long row of slashes once per slash. */

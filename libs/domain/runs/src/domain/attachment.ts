@@ -1,7 +1,5 @@
-import type { Issue } from '#platform/kernel';
+import type { RejectionOf } from '#platform/kernel';
 
-/** At most so many a request; the contract's figure. */
-export const MAX_ATTACHMENTS = 5;
 /** Bytes of one attachment, and of all of a request together: in base64 they fit a request's 20 MiB. */
 export const MAX_ATTACHMENT_BYTES = 10 * 1_048_576;
 export const MAX_ATTACHMENTS_BYTES = 14 * 1_048_576;
@@ -13,7 +11,6 @@ export interface AttachmentInput {
   readonly content: Buffer;
 }
 
-/** An attachment whose bytes are in the object store. */
 export interface StoredAttachment {
   readonly id: string;
   readonly file_name: string;
@@ -33,10 +30,8 @@ export interface RawAttachment {
   readonly data: string;
 }
 
-export type CheckedAttachments =
-  | { readonly kind: 'valid'; readonly attachments: readonly AttachmentInput[] }
-  | { readonly kind: 'invalid'; readonly issues: readonly Issue[] }
-  | ({ readonly kind: 'too_large' } & Issue);
+type CheckedAttachments =
+  { readonly kind: 'valid'; readonly attachments: readonly AttachmentInput[] } | RejectionOf<'invalid' | 'too_large'>;
 
 /** Checks and decodes what a request brought. Sizes are counted before anything is decoded. */
 export function checkAttachments(raw: readonly RawAttachment[]): CheckedAttachments {
@@ -73,7 +68,6 @@ function faultsOf({ file_name, mime_type, data }: RawAttachment): [keyof RawAtta
 }
 
 /** Path separators of any system, controls, and what turns the direction of writing around to disguise a name. */
-
 const NOT_IN_NAMES = /[/\\\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/;
 
 /** Whether a file can be called that, inside any directory and without leaving it. */

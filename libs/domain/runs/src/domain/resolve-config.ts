@@ -4,7 +4,6 @@ import { type AgentConfig, DEFAULT_HARNESS } from '#execution/executions';
 /** Bytes that a run's configuration may have as JSON, with everything that an identity and the team bring. */
 export const MAX_CONFIG_BYTES = 524_288;
 
-/** What an agent identity brings to the runs that it executes. */
 export type IdentityDefaults = Pick<
   AgentIdentity,
   'prompt' | 'environmentId' | 'workerHost' | 'baseModel' | 'harness' | 'skills' | 'mcpServers'
@@ -48,12 +47,7 @@ function withoutUnset(config: AgentConfig): AgentConfig {
 /** `owner/repo:review` → review; `owner/repo:.agents/skills/review/SKILL.md` → review. */
 export function skillName(skillSpec: string): string {
   const path = skillSpec.slice(skillSpec.indexOf(':') + 1).replace(/\/?SKILL\.md$/i, '');
-  return (
-    path
-      .split('/')
-      .filter((part) => part !== '')
-      .at(-1) ?? skillSpec
-  );
+  return path.split('/').findLast((part) => part !== '') ?? skillSpec;
 }
 
 export function isOversized(config: AgentConfig): boolean {
@@ -66,10 +60,7 @@ export function maskConfig(config: AgentConfig): AgentConfig {
   return { ...config, mcp_servers: mapServers(config.mcp_servers, (server) => mapSecrets(server, () => '***')) };
 }
 
-/**
- * The configuration of a run with the harness and the model that it uses, also where neither the request nor a default
- * names them: the built-in harness, and `auto`, the model that the harness chooses. Masked.
- */
+/** Masked. Names the harness and the model also where neither the request nor a default names them. */
 export function effectiveConfig(config: AgentConfig): AgentConfig {
   return {
     ...maskConfig(config),

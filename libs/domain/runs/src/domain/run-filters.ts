@@ -1,7 +1,6 @@
 import type { RunState } from '#execution/executions';
 import type { RunExecutionLocation, RunSourceType } from './run.js';
 
-/** Which runs a list is about: those that fulfil everything that is given here. */
 export interface RunFilters {
   readonly states?: readonly RunState[];
   readonly name?: string;
@@ -64,7 +63,6 @@ export interface SearchTerm {
 
 export const MAX_SEARCH_LENGTH = 256;
 export const MAX_SEARCH_TERMS = 8;
-/** Something to look for at all. */
 export const SEARCHABLE = /[\p{L}\p{N}]/u;
 
 const WORD = /[\p{L}\p{M}\p{N}]+/gu;
@@ -75,7 +73,6 @@ const WORD = /[\p{L}\p{M}\p{N}]+/gu;
 const MAY_BE_MISSPELT = /^[\p{L}\p{M}]{4,40}$/u;
 const MIN_ANY_EDIT = 5;
 
-/** The words of a search as they were typed, each once whatever its case. */
 export function searchWords(text: string): string[] {
   const words = new Map<string, string>();
   for (const word of text.match(WORD) ?? []) {
@@ -85,7 +82,6 @@ export function searchWords(text: string): string[] {
   return [...words.values()];
 }
 
-/** Whether a word that nothing contains may be meant as another one. */
 export function mayBeMisspelt(word: string): boolean {
   return MAY_BE_MISSPELT.test(word);
 }

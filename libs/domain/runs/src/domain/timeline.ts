@@ -16,7 +16,6 @@ export interface TimelineEvent {
 
 const TIMELINE_KINDS: ReadonlySet<string> = new Set(LIFECYCLE_KINDS);
 
-/** The set-up and lifecycle events among `events`, in their order; what agents say stays in the conversation. */
 export function projectTimeline(events: readonly RunEvent[]): TimelineEvent[] {
   return events.flatMap((event) => (isLifecycle(event) ? [toTimelineEvent(event)] : []));
 }

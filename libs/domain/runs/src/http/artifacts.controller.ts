@@ -2,7 +2,7 @@ import { Controller, Get, Param, Query, Res } from '@nestjs/common';
 import { ApiExtraModels, ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
-import { Operation, pathId, ProblemError, rejectionProblem } from '#platform/http';
+import { Operation, pathId, ProblemError, unwrap } from '#platform/http';
 import { ArtifactsService } from '../application/artifacts.service.js';
 import { canonicalUrl, PLAN_CONTENT_TYPE } from '../domain/artifact.js';
 import type { StoredArtifact } from '../persistence/artifacts.store.js';
@@ -91,9 +91,7 @@ export class ArtifactsController {
   }
 
   private async found(caller: Caller, uid: string): Promise<StoredArtifact> {
-    const lookup = await this.artifacts.find(caller, uid);
-    if (lookup.kind === 'found') return lookup.artifact;
-    throw rejectionProblem(lookup, { noun: 'artifact', plural: 'artifacts' });
+    return unwrap(await this.artifacts.find(caller, uid), { noun: 'artifact', plural: 'artifacts' }).artifact;
   }
 
   private async content(artifact: StoredArtifact): Promise<object> {

@@ -15,7 +15,6 @@ const RUN_EXAMPLE = { value: { prompt: 'Fix the failing test.' } };
 /** When `/agent/run` was superseded: 2026-01-01, as RFC 9745 writes a date. */
 const DEPRECATED_SINCE = '@1767225600';
 
-/** What all addresses of create have in common. */
 const CreatesRun = (): MethodDecorator =>
   applyDecorators(BodyLimit(20 * MIB), Authorize('runs:write', 'run'), IdempotencyKeyHeader());
 

@@ -1,17 +1,13 @@
-import { invalidInput, ProblemError, rejectionProblem, tooLarge } from '#platform/http';
-import { type Issue, issueSentence, type Rejection } from '#platform/kernel';
+import { invalidInput, ProblemError, type ResourceWords, tooLarge, unwrap } from '#platform/http';
+import { type Issue, issueSentence } from '#platform/kernel';
 import type { CreateRunResult } from '../application/create-run.js';
 import type { RunLookup } from '../application/runs.service.js';
 import type { Run } from '../domain/run.js';
 import { MAX_PROMPT_BYTES } from './dto/run-requests.dto.js';
 
-export const runProblem = (rejection: Rejection): ProblemError =>
-  rejectionProblem(rejection, { noun: 'run', plural: 'runs' });
+export const RUN: ResourceWords = { noun: 'run', plural: 'runs' };
 
-export function foundOrThrow(lookup: RunLookup): Run {
-  if (lookup.kind === 'found') return lookup.run;
-  throw runProblem(lookup);
-}
+export const foundOrThrow = (lookup: RunLookup): Run => unwrap(lookup, RUN).run;
 
 export const invalidParameter = (issue: Issue): ProblemError =>
   new ProblemError('invalid_request', `Query parameter ${issueSentence(issue)}`, { errors: [issue] });

@@ -3,13 +3,14 @@ import { createHash } from 'node:crypto';
 import { serverIssues } from '#domain/agents';
 import type { AgentConfig } from '#execution/executions';
 import { workerHostFault } from '#execution/worker-protocol';
-import { invalidInput, object, ProblemError, tooLarge } from '#platform/http';
+import { invalidInput, object, ProblemError, unwrap } from '#platform/http';
 import { canonicalJson, type Issue, prefixIssues } from '#platform/kernel';
 import type { CreateRunCommand } from '../application/create-run.js';
-import { type AttachmentInput, checkAttachments, type RawAttachment } from '../domain/attachment.js';
+import { checkAttachments } from '../domain/attachment.js';
 import type { IdempotencyClaim } from '../persistence/run-inserts.js';
 import { AmbientAgentConfig, type ListedMcpServer } from './dto/agent-config.dto.js';
 import type { RunAgentRequest } from './dto/run-requests.dto.js';
+import { RUN } from './problems.js';
 
 /** The configuration of a request to create a run. Throws a 400 that names each place that breaks a rule. */
 export function toAgentConfig(config: AmbientAgentConfig | undefined): AgentConfig | undefined {
@@ -72,19 +73,6 @@ function stored({ mcp_servers: servers, ...config }: AmbientAgentConfig): AgentC
   return JSON.parse(JSON.stringify({ ...config, mcp_servers: named })) as AgentConfig;
 }
 
-/** The attachments of a request, decoded. Throws a problem that names every invalid attachment. */
-export function toAttachments(raw: readonly RawAttachment[] | undefined): readonly AttachmentInput[] {
-  const checked = checkAttachments(raw ?? []);
-  switch (checked.kind) {
-    case 'valid':
-      return checked.attachments;
-    case 'invalid':
-      throw invalidInput(checked.issues);
-    case 'too_large':
-      throw tooLarge(checked);
-  }
-}
-
 export function toCreateRunCommand(request: RunAgentRequest): Omit<CreateRunCommand, 'source' | 'idempotency'> {
   const { prompt, title, mode, skill, team, interactive, metadata } = request;
   return {
@@ -96,7 +84,7 @@ export function toCreateRunCommand(request: RunAgentRequest): Omit<CreateRunComm
     interactive,
     metadata,
     config: toAgentConfig(request.config),
-    attachments: toAttachments(request.attachments),
+    attachments: unwrap(checkAttachments(request.attachments ?? []), RUN).attachments,
     agentIdentityUid: request.agent_identity_uid,
     conversationId: request.conversation_id,
     parentRunId: request.parent_run_id,

@@ -4,7 +4,15 @@ import type { Response } from 'express';
 import { Transcripts } from '#execution/executions';
 import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
 import { Settings } from '#platform/config';
-import { invalidCursor, invalidInput, Operation, pageInfo, pathId, ProblemError } from '#platform/http';
+import {
+  invalidCursor,
+  invalidInput,
+  Operation,
+  pageInfo,
+  pathId,
+  ProblemError,
+  rejectionProblem,
+} from '#platform/http';
 import type { Issue } from '#platform/kernel';
 import { Attachments } from '../application/attachments.js';
 import { ListRuns, type ListRunsResult } from '../application/list-runs.js';
@@ -14,7 +22,7 @@ import { MAX_SEARCH_TERMS, searchWords } from '../domain/run-filters.js';
 import { ListHandoffAttachmentsResponse } from './dto/artifact.dto.js';
 import { filtersOf, ListRunsParameters, RunFollowupRequest, TimelineParameters } from './dto/run-requests.dto.js';
 import { GetRunTimelineResponse, ListRunsResponse, RunFollowupResponse, RunItem } from './dto/run-responses.dto.js';
-import { foundOrThrow, invalidParameter, refuseOversized, runProblem } from './problems.js';
+import { foundOrThrow, invalidParameter, refuseOversized, RUN } from './problems.js';
 import { RunPresenter } from './run-presenter.js';
 
 const RUN_ID = pathId('uuid');
@@ -95,7 +103,7 @@ export class RunsController {
         return;
       case 'not_found':
       case 'forbidden':
-        throw runProblem(result);
+        throw rejectionProblem(result, RUN);
       case 'gone':
         throw new ProblemError('invalid_request', `The run has already ended: it is ${result.state}.`);
       case 'busy':
@@ -135,7 +143,7 @@ export class RunsController {
         return { followup_id: result.followupId, outcome: result.outcome };
       case 'not_found':
       case 'forbidden':
-        throw runProblem(result);
+        throw rejectionProblem(result, RUN);
       case 'over_budget':
         throw new ProblemError('budget_exceeded', `${result.reason} It cannot be continued; start another run.`);
       case 'empty_message':

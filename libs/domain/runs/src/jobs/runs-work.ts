@@ -46,7 +46,6 @@ const LAUNCH_KEY_TTL_MS = 30 * 24 * HOUR_MS;
 /** Pruning ends after this time so that the other tasks of the queue can run; the next run continues where it ended. */
 const MAX_PRUNING_MS = 10 * MINUTE_MS;
 
-/** The background work on runs: their placement and sweep, and tasks that keep the tables of runs small and complete. */
 @Injectable()
 export class RunsWork {
   private readonly logger = new Logger(RunsWork.name);

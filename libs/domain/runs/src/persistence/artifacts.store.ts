@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Database, statement } from '#platform/persistence';
-import { type Artifact, type ArtifactData, type ArtifactType, MAX_ARTIFACTS_PER_RUN } from '../domain/artifact.js';
+import { type Artifact, MAX_ARTIFACTS_PER_RUN } from '../domain/artifact.js';
 import { LEASED, RunTransitions, type RunOwner } from '#execution/executions';
 import { type OwnerRow, toOwner } from './runs.store.js';
 
@@ -29,12 +29,8 @@ const RUN_BY_LOCATOR = statement('artifacts.run-by-locator')`
        ORDER BY a.run_created_at DESC, a.run_id DESC LIMIT 1) found
     ORDER BY found.run_created_at DESC, found.run_id DESC LIMIT 1`;
 
-export interface NewArtifact {
-  readonly uid: string;
+export interface NewArtifact extends Pick<StoredArtifact, 'uid' | 'type' | 'data' | 'objectKey'> {
   readonly sourceKey: string;
-  readonly type: ArtifactType;
-  readonly data: ArtifactData;
-  readonly objectKey: string | null;
   readonly locator: string | null;
   readonly sizeBytes: number;
 }
@@ -64,10 +60,7 @@ export class ArtifactsStore {
     return row ?? null;
   }
 
-  /**
-   * false: the lease is gone, the key is taken, or the run has all that it may have, in number or in bytes; {@link probe}
-   * tells which.
-   */
+  /** false: the lease is gone, the key is taken, or the run has all that it may have; {@link probe} tells which. */
   async insert(
     runId: string,
     executionId: string,
@@ -89,7 +82,6 @@ export class ArtifactsStore {
     return row ? { ...row, owner: toOwner(row) } : null;
   }
 
-  /** The newest run of these owners that refers to the canonical address, or null. */
   async runByLocator(locator: string, slotKeys: readonly string[]): Promise<string | null> {
     const [row] = await this.database.query<{ run_id: string }>(RUN_BY_LOCATOR, [locator, slotKeys]);
     return row?.run_id ?? null;

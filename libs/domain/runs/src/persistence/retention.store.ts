@@ -2,7 +2,6 @@ import { Injectable } from '@nestjs/common';
 import { ENDED_STATES } from '#execution/executions';
 import type { Queryable } from '#platform/persistence';
 
-/** Kinds of data that retention prunes: whole runs, their raw transcripts, or their logs. */
 export type RetentionKind = 'runs' | 'transcripts' | 'timelines';
 
 /** Where a walk stands. Times are PostgreSQL's own text, because a Date would lose the microseconds. */
@@ -30,10 +29,7 @@ const PRUNABLE_STATES = [...ENDED_STATES, 'BLOCKED'];
 /** Before every run id. */
 export const FIRST_RUN_ID = '00000000-0000-0000-0000-000000000000';
 
-/**
- * The walks of retention over the index `ix_runs__updated`, owner by owner and within an owner by the time of the last change,
- * and what pruning deletes of locked runs.
- */
+/** Walks go over the index `ix_runs__updated`: owner by owner, and within an owner by the time of the last change. */
 @Injectable()
 export class RetentionStore {
   /** The walk, locked until the transaction ends; null when another process is at it. */
@@ -61,13 +57,9 @@ export class RetentionStore {
     await tx.query(`UPDATE retention_walks SET upto = until, until = NULL WHERE kind = $1`, [kind]);
   }
 
-  async setPosition(tx: Queryable, kind: RetentionKind, at: WalkPosition): Promise<void> {
-    await tx.query(`UPDATE retention_walks SET slot_key = $2, updated_at = $3, run_id = $4 WHERE kind = $1`, [
-      kind,
-      at.slotKey,
-      at.updatedAt,
-      at.runId,
-    ]);
+  async setPosition(tx: Queryable, kind: RetentionKind, { slotKey, updatedAt, runId }: WalkPosition): Promise<void> {
+    const sql = `UPDATE retention_walks SET slot_key = $2, updated_at = $3, run_id = $4 WHERE kind = $1`;
+    await tx.query(sql, [kind, slotKey, updatedAt, runId]);
   }
 
   async setRevisit(tx: Queryable, kind: RetentionKind, runIds: readonly string[]): Promise<void> {
@@ -103,7 +95,6 @@ export class RetentionStore {
     return row?.slot_key ?? null;
   }
 
-  /** Those of the runs that have ended, have no live execution, did not change after `until`, and are locked now. */
   async lockPrunable(tx: Queryable, runIds: readonly string[], until: string): Promise<PrunableRun[]> {
     return tx.query<PrunableRun>(
       `SELECT r.id, r.transcript->>'key' AS "transcriptKey" FROM runs r
@@ -114,7 +105,6 @@ export class RetentionStore {
     );
   }
 
-  /** Those of the runs that are still there and did not change after `until`. */
   async stillOld(tx: Queryable, runIds: readonly string[], until: string): Promise<string[]> {
     const rows = await tx.query<{ id: string }>(
       `SELECT id FROM runs WHERE id = ANY($1::uuid[]) AND updated_at <= $2::timestamptz AND state = ANY($3)`,

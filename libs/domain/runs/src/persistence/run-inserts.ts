@@ -13,7 +13,6 @@ import { keepDiscarded } from '#platform/storage';
 import type { NewAttachment } from '../domain/attachment.js';
 import type { RunExecutionLocation, RunMode, RunSchedule, RunSkill, RunSourceType } from '../domain/run.js';
 
-/** A column of `runs` with the type that its value has in this code. */
 interface Column<Value> {
   readonly sql: string;
   readonly accepts?: (value: Value) => void;
@@ -41,7 +40,6 @@ const INPUT_COLUMNS = {
   agent_skill: column<RunSkill | null>('jsonb'),
   metadata: column<Readonly<Record<string, string>> | null>('jsonb'),
   parent_run_id: column<string | null>('uuid'),
-  /** Oldest first; the parent is the last one. */
   ancestor_run_ids: column<readonly string[]>('uuid[]'),
   /** These three are of the run whose conversation the new one continues; the transcript is a copy. */
   conversation_id: column<string | null>('uuid'),
@@ -52,7 +50,6 @@ const INPUT_COLUMNS = {
 };
 type InputColumns = typeof INPUT_COLUMNS;
 
-/** With its attachments, whose bytes are in the object store already. */
 export type NewRun = {
   readonly [Name in keyof InputColumns]: InputColumns[Name] extends Column<infer Value> ? Value : never;
 } & { readonly attachments: readonly NewAttachment[] };
@@ -228,20 +225,17 @@ export class RunInserts {
     });
   }
 
-  /** The execution that an external run was created with. One round trip. */
   async executionOf(runId: string): Promise<string> {
     const [row] = await this.database.query<{ id: string }>(FIRST_EXECUTION, [runId]);
     if (!row) throw new Error(`The external run ${runId} has no execution.`);
     return row.id;
   }
 
-  /** Runs under launch keys, by key. One round trip. */
   async findLaunched(keys: readonly string[]): Promise<ReadonlyMap<string, string>> {
     const rows = await this.database.query<{ key: string; run_id: string }>(FIND_LAUNCHED, [LAUNCH_SCOPE, keys]);
     return new Map(rows.map((row) => [row.key, row.run_id]));
   }
 
-  /** The run that a key names already, or null. One round trip. */
   async find({ scope, key, requestHash }: ScopedClaim): Promise<KeyedRun | null> {
     const [known] = await this.database.query<{ request_hash: Buffer; run_id: string; state: RunState }>(FIND_KEY, [
       scope,

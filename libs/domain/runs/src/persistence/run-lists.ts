@@ -31,7 +31,6 @@ export const SEARCH_SETTINGS = { enable_seqscan: 'off' };
 /** Runs that are looked at for a word before the index is asked whether it occurs at all. */
 const RECENT = 200;
 
-/** Searches that may wait for one that runs. */
 const WAITING_PER_PERMIT = 4;
 const MAX_WAIT_MS = 2000;
 
@@ -75,11 +74,7 @@ export class RunLists {
     return toPage(rows, []);
   }
 
-  /**
-   * A page of a list whose filters the order does not serve.
-   * With `resolve` the words of the search are read: one that occurs nowhere in the owners' runs is taken for a
-   * misspelling.
-   */
+  /** `resolve`: a word of the search that occurs nowhere in the owners' runs is taken for a misspelling. */
   async searched(query: RunListQuery, resolve: boolean): Promise<FoundPage> {
     const { search } = query.filters;
     if (!search) return this.search(query, []);
@@ -171,7 +166,6 @@ export class ListShapes {
   private readonly prepared = new Map<string, Statement>();
   private readonly counts = new Map<string, number>();
 
-  /** What to send for the page: the statement with its name when it is prepared. */
   statementOf({ owners, limit, filters }: RunListQuery, { text }: ListStatement): Statement | string {
     if (owners.length > MAX_OWNERS || !LIMITS.has(limit) || filters.search) return text;
     return this.prepared.get(text) ?? (this.isWorthy(text) ? this.prepare(text) : text);

@@ -19,7 +19,6 @@ import {
 } from '../domain/artifact.js';
 import type { Run } from '../domain/run.js';
 
-/** A run as {@link RUN_COLUMNS} and the prompt read it. */
 export type RunRow = Omit<Run, 'owner' | 'creator' | 'executor' | 'debugWindow' | 'waitingReason' | 'artifacts'> &
   DebugWindowRow &
   OwnerRow & {
@@ -59,7 +58,6 @@ const columns = (
 export const RUN_COLUMNS = columns(MAX_LISTED_ARTIFACTS);
 export const WHOLE_RUN_COLUMNS = columns(MAX_ARTIFACTS_PER_RUN);
 
-/** In lists `prompt` holds the first 2,048 characters. */
 export const LIST_PROMPT = 'left(r.prompt, 2048) AS prompt';
 /**
  * Bytes of what may be large in a listed run: configuration, prompt, artifacts. The prompt's length is known without
@@ -113,7 +111,6 @@ export interface AssignedRun {
   readonly run: Run;
   readonly promptTaken: boolean;
   readonly hasTranscript: boolean;
-  /** The agent's session began in a debug window. */
   readonly sessionInDebug: boolean;
   /** Its creator executes it, on another machine. */
   readonly isExternal: boolean;
@@ -132,7 +129,6 @@ export class RunsStore {
     return row ? toRun(row) : null;
   }
 
-  /** The newest run of a conversation among those in `scope`, or null. */
   async findNewestOfConversation(conversationId: string, { teamUids, userUid }: ReadableScope): Promise<Run | null> {
     const [row] = await this.database.query<RunRow>(FIND_NEWEST, [conversationId, teamUids, userUid]);
     return row ? toRun(row) : null;

@@ -34,10 +34,7 @@ export class ConfiguredHarnesses implements OnModuleInit {
     return new Map(Object.entries({ ...STANDARD_HARNESSES, ...this.own }));
   }
 
-  /**
-   * The agents that runs can name, and where they are installed: the built-in agent first, then the table of this
-   * installation, then what only workers know. `installHint` is that of this installation, or else that of a worker.
-   */
+  /** The built-in agent first, then the table of this installation, then what only workers know. */
   async list({ principal, teamUid }: Caller) {
     const teams = teamUid === null ? principal.memberships.map((membership) => membership.teamUid) : [teamUid];
     const found = await this.installations.list(teams);

@@ -16,7 +16,6 @@ const REPORT_HARNESSES_TASK = defineTask({
   condition: '`EXECUTOR=process`',
 });
 
-/** Reports which agents are installed on this machine, where hosted runs are executed as processes. */
 @Injectable()
 export class HarnessReports implements OnApplicationBootstrap, OnModuleDestroy {
   private readonly instance = newUuid();

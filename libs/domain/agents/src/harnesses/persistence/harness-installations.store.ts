@@ -45,12 +45,10 @@ const REMOVE = statement('agents_remove_harness_installations')`
 export class HarnessInstallationsStore {
   constructor(private readonly database: Database) {}
 
-  /** Of hosted runs and of the teams' connected workers. */
   list(teamUids: readonly string[]): Promise<HarnessInstallation[]> {
     return this.database.query<HarnessInstallation>(LIST, [teamUids]);
   }
 
-  /** What a process of ours finds on its machine. */
   async put(instance: string, harnesses: readonly DetectedHarness[]): Promise<void> {
     await this.database.query(PUT, [instance, JSON.stringify(harnesses)]);
   }

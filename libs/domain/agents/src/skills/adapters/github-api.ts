@@ -34,7 +34,6 @@ const blob = z.object({ content: z.string(), encoding: z.literal('base64') });
 
 export type GithubTree = z.infer<typeof tree>;
 
-/** The few questions that skills need of GitHub's REST API, each bounded in time and size. */
 export class GithubApi {
   constructor(
     /** Without a slash at the end. */

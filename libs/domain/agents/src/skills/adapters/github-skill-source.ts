@@ -26,7 +26,6 @@ interface GithubSkillOptions {
   readonly token?: string;
 }
 
-/** Repositories of GitHub by its API: the tree in one answer, and then the files that are not known yet. */
 export class GithubSkillSource extends SkillSource {
   override readonly id = 'github_api';
 

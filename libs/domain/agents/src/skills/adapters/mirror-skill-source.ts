@@ -61,7 +61,6 @@ export class MirrorSkillSource extends SkillSource {
   }
 }
 
-/** Of a tree that is too large to list whole: what the directories of skills have. */
 async function list(mirror: Mirror, commit: string, signal: AbortSignal): Promise<TreeEntry[]> {
   try {
     return await mirror.list(commit, { signal });

@@ -13,10 +13,7 @@ export function isBundled(owner: string, name: string): boolean {
   return owner.toLowerCase() === BUNDLED_OWNER && name.toLowerCase() === BUNDLED_NAME;
 }
 
-/**
- * The skills that ship with Headrace, as `headrace/bundled`; paths are `<id>/SKILL.md`. They change with a release only, so
- * they are read once, when the process starts.
- */
+/** As `headrace/bundled`; paths are `<id>/SKILL.md`. They change with a release only, so they are read once. */
 @Injectable()
 export class BundledSkills implements OnModuleInit {
   private known: readonly FoundSkill[] = [];

@@ -12,7 +12,6 @@ export interface FactorySkillFile {
   readonly reach: 'own' | 'common' | 'other';
 }
 
-/** Finds the skills of factories; implemented by a library above this one. */
 export interface FactorySkillSource {
   /** As applied last. None where the factory is not the team's. `agentUid`: of the identity that executes the run. */
   filesOf(factoryUid: string, teamUid: string, agentUid: string | null): Promise<readonly FactorySkillFile[]>;

@@ -8,7 +8,6 @@ import { byLastRun, groupSkills, type SkillOccurrence } from '../domain/found-sk
 import { parseRepositoryName } from '../domain/skill-spec.js';
 import { WorkerSkillsStore } from '../persistence/worker-skills.store.js';
 
-/** Finds when skills last ran; implemented by a library above this one. */
 export interface SkillRunSource {
   /** When runs that the caller may see last used these skills (ids as in `Skill.id`), in one round trip. Never used: left out. */
   lastRuns(caller: Caller, skillIds: readonly string[]): Promise<ReadonlyMap<string, Date>>;

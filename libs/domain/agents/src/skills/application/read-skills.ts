@@ -26,7 +26,6 @@ export class ReadSkills implements OnModuleDestroy {
     this.abort();
   }
 
-  /** Aborts all readings, because the process is stopping. */
   abort(): void {
     this.stop.abort();
   }

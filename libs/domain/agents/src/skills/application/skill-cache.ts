@@ -14,12 +14,10 @@ const FORCED_WINDOW_MS = 60_000;
 const MAX_BYTES = 128 * 1_048_576;
 /** Approximate size of an entry without its texts. */
 const ENTRY_BYTES = 2_048;
-/** How long a caller waits for a new reading when an older one is cached. */
 const STALE_WAIT_MS = 2_000;
 
 interface Entry {
   skills?: readonly FoundSkill[];
-  /** When the last reading ended, and its result if it failed. */
   readAt?: number;
   failure?: Unreadable;
   running?: Promise<SkillsReading>;
@@ -28,10 +26,7 @@ interface Entry {
   forcedAt: number[];
 }
 
-/**
- * The recently read skills of repositories, in the memory of this process. A repository is read once at a time. There is an
- * entry for each credential that a repository is read with.
- */
+/** A repository is read once at a time. There is an entry for each credential that a repository is read with. */
 @Injectable()
 export class SkillCache {
   private readonly logger = new Logger('Skills');

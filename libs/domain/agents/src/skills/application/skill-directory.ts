@@ -11,7 +11,6 @@ import { findSkills, type FoundSkill, idOf, nameOf } from '../domain/found-skill
 import { directoryName } from '../domain/skill-files.js';
 import { parseSkillSpec, type SkillQuery, type SkillSpec } from '../domain/skill-spec.js';
 
-/** A skill as a run uses it. */
 export interface Skill {
   /**
    * Full spec: `owner/repo:path/to/SKILL.md`; of a bundled skill `headrace/bundled:<id>/SKILL.md`, of a factory's
@@ -39,7 +38,6 @@ export type ResolvedSkill =
   /** Its repository cannot be read; `detail` is a sentence. `retryable`: not now (a time limit, a network fault), perhaps later. */
   | { readonly kind: 'unreadable'; readonly detail: string; readonly retryable?: boolean };
 
-/** Where a skill is looked for, besides what the caller has. */
 export interface SkillSearch {
   /** Its repositories are looked at before all others. */
   readonly environmentUid?: string;
@@ -53,7 +51,6 @@ export interface SkillSearch {
   readonly waitMs?: number;
 }
 
-/** How long the creation of a run waits for the reading of a repository. */
 const WAIT_MS = 15_000;
 const MAX_CANDIDATES = 20;
 
@@ -243,7 +240,6 @@ function toResolved({ owner, repo, skill }: Match): ResolvedSkill {
   return { kind: 'found', skill: { id, name: nameOf(skill), description, body, owner, repo, path, ...bundled } };
 }
 
-/** Skills whose names are near, or else as many as fit. */
 function suggest(collections: readonly SkillCollection[], { name }: SkillQuery): string[] {
   const ids = new Map<string, string[]>();
   for (const { owner, repo, skills } of collections) {

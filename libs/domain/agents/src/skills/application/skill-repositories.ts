@@ -13,7 +13,6 @@ interface NamedEnvironment {
   readonly name: string;
 }
 
-/** A repository, as it stands in environments that the caller may use. */
 export interface EnvironmentRepository {
   readonly repository: SkillRepository;
   readonly environments: readonly NamedEnvironment[];
@@ -31,7 +30,6 @@ interface Use {
   readonly login: Login;
 }
 
-/** Which repositories have the skills of a caller. */
 @Injectable()
 export class SkillRepositories {
   constructor(

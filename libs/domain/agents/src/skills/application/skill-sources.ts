@@ -23,7 +23,6 @@ export interface SkillRepository {
   readonly readFor?: string;
 }
 
-/** What the skills of one repository, as one reader sees it, are kept under. */
 export function keyOf({ url, ref, credential }: SkillRepository): string {
   return JSON.stringify([url, ref ?? null, credential?.identity ?? null]);
 }

@@ -2,7 +2,6 @@ import type { ParsedSkill } from './parse-skill.js';
 import { bySkillPath, directoryName } from './skill-files.js';
 import type { SkillQuery } from './skill-spec.js';
 
-/** A SKILL.md of one state of a repository. */
 export interface FoundSkill {
   readonly path: string;
   /** Git's id of its content: equal ones say the same. */
@@ -50,10 +49,7 @@ export interface SkillGroup {
   readonly variants: readonly SkillVariant[];
 }
 
-/**
- * By name, in the order of names. What several environments have of the same repository is one variant with all of them,
- * unless its content differs between their refs.
- */
+/** What several environments have of one repository is one variant, unless its content differs between their refs. */
 export function groupSkills(occurrences: Iterable<SkillOccurrence>): SkillGroup[] {
   const variants = new Map<string, SkillVariant>();
   for (const occurrence of occurrences) {

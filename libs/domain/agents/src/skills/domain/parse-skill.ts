@@ -2,7 +2,6 @@ import { isMap, LineCounter, parseDocument, visit } from 'yaml';
 import { findFrontMatter } from '#platform/kernel';
 import { MAX_DESCRIPTION, MAX_FALLBACK_DESCRIPTION, MAX_FRONT_MATTER, MAX_NAME_LENGTH } from './skill-files.js';
 
-/** What a SKILL.md says, wherever it lies. `error` is a sentence or more. */
 export type ParsedSkill =
   | {
       readonly kind: 'skill';

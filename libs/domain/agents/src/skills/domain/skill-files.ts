@@ -14,7 +14,6 @@ export const SKILL_DIRECTORIES = [
 
 const MAX_PATH_LENGTH = 1_024;
 
-/** Whether it is a path of a SKILL.md within a repository, anywhere in it. */
 export function isSkillFile(path: string): boolean {
   return (path === 'SKILL.md' || path.endsWith('/SKILL.md')) && isRepositoryPath(path);
 }
@@ -59,7 +58,6 @@ export const MAX_FALLBACK_DESCRIPTION = 512;
 /** Of a description from front matter; a longer one is cut. */
 export const MAX_DESCRIPTION = 2_048;
 
-/** An entry of a repository's tree, as git says it. */
 export interface TreeFile {
   /** `100644` and `100755` are files; links (`120000`) and submodules (`160000`) are never followed. */
   readonly mode: string;

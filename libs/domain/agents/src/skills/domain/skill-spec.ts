@@ -6,7 +6,6 @@ export interface SkillQuery {
   readonly name: string;
 }
 
-/** A skill spec, taken apart: which repositories it means, and which skill in them. */
 export type SkillSpec =
   /** `owner/repo:…` */
   | { readonly kind: 'repository'; readonly owner: string; readonly repo: string; readonly query: SkillQuery }

@@ -1,12 +1,18 @@
 import { Controller, Get, type OnModuleInit, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
-import { invalidInput, Operation, ProblemError, Shutdown } from '#platform/http';
+import { Operation, ProblemError, type ResourceProblems, Shutdown, unwrap } from '#platform/http';
 import { ListSkills } from '../application/list-skills.js';
 import { ReadSkills } from '../application/read-skills.js';
 import type { SkillGroup, SkillVariant } from '../domain/found-skill.js';
 import { shorten } from '../domain/parse-skill.js';
 import { type AgentItem, type AgentVariant, ListAgentsParameters, ListAgentsResponse } from './skill.dto.js';
+
+const AGENT: ResourceProblems<{ readonly kind: 'unavailable'; readonly detail: string }> = {
+  noun: 'agent',
+  plural: 'agents',
+  problems: { unavailable: ({ detail }) => new ProblemError('resource_unavailable', detail) },
+};
 
 @ApiTags('Agents')
 @Controller('agent')
@@ -40,14 +46,8 @@ export class SkillsController implements OnModuleInit {
       sortBy: query.sort_by ?? 'name',
       includeMalformed: query.include_malformed_skills ?? false,
     });
-    switch (result.kind) {
-      case 'listed':
-        return { agents: result.groups.map((group) => presentGroup(group, result.lastRuns)) };
-      case 'invalid':
-        throw invalidInput(result.issues);
-      case 'unavailable':
-        throw new ProblemError('resource_unavailable', result.detail);
-    }
+    const { groups, lastRuns } = unwrap(result, AGENT);
+    return { agents: groups.map((group) => presentGroup(group, lastRuns)) };
   }
 }
 

@@ -19,12 +19,10 @@ FROM headrace.worker_connections w,
 WHERE w.team_uid = ANY($1::text[]) AND w.alive_until > headrace.now() AND s.path IS NOT NULL AND s.repository IS NOT NULL
 ORDER BY w.worker_host, s.repository, s.path`;
 
-/** The skills in `skills_dirs` of connected workers. */
 @Injectable()
 export class WorkerSkillsStore {
   constructor(private readonly database: Database) {}
 
-  /** Of the teams' workers. One round trip. */
   async list(teamUids: readonly string[]): Promise<SkillOccurrence[]> {
     const rows = await this.database.query<Row & Record<string, unknown>>(LIST, [teamUids]);
     return rows.map(({ worker_host: workerHost, name, description, repository, path }) => {

@@ -26,15 +26,11 @@ export type StreamEvent = {
 export interface FollowOptions {
   readonly head: RunHead;
   readonly from: StreamPosition;
-  /** Whether the caller may still read the run; checked periodically. */
   readonly isStillAuthorized: () => Promise<boolean>;
   readonly abort: AbortSignal;
 }
 
-/**
- * Streams the events of a run. A slow reader gets fewer, larger changes instead of a buffer that grows in memory. Ends when
- * all events of an ended run were sent, or when aborted.
- */
+/** A slow reader gets fewer, larger changes instead of a buffer that grows in memory. */
 @Injectable()
 export class RunEventStreams {
   private readonly cursors: CursorCodec;
@@ -52,7 +48,6 @@ export class RunEventStreams {
     return typeof timeline === 'number' && typeof conversation === 'number' ? { timeline, conversation } : null;
   }
 
-  /** Whether all events of an ended run were sent to a reader at this position. */
   isAtEnd({ isEnded, lastSeq, conversationId }: RunHead, { timeline, conversation }: StreamPosition): boolean {
     return isEnded && timeline >= lastSeq && (conversationId === null || conversation >= lastSeq);
   }

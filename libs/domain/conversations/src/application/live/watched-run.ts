@@ -20,13 +20,11 @@ export interface TimelineEntry {
 
 /** One run for all its streams in this process: the log is read once and projected once. */
 export class WatchedRun {
-  /** Number of open streams. */
   watchers = 0;
   /** Incremented with every change that is visible to a stream. */
   version = 0;
   /** False once the run's row is gone. */
   exists = true;
-  /** The conversation as it was rendered last. */
   readonly view = new ConversationView();
   private projection: ConversationProjection | null = null;
   private timeline: TimelineEntry[] = [];
@@ -53,7 +51,6 @@ export class WatchedRun {
     return run;
   }
 
-  /** Timeline entries after `seq` in order, a page at a time, up to `upTo`. */
   async *timelineAfter(seq: number, upTo: number): AsyncGenerator<TimelineEntry> {
     let after = seq;
     while (after < upTo && after < this.timelineFrom) {
@@ -65,7 +62,6 @@ export class WatchedRun {
     for (const entry of this.timeline.filter((known) => known.seq > after && known.seq <= upTo)) yield entry;
   }
 
-  /** Whether {@link advance} has something to do. */
   needs(head: RunHead): boolean {
     const known = this.head;
     return (
@@ -97,7 +93,6 @@ export class WatchedRun {
     this.change();
   }
 
-  /** The run's row is gone. */
   markDeleted(): void {
     this.exists = false;
     this.change();

@@ -103,7 +103,6 @@ export class WatchedRuns implements OnModuleDestroy {
 
 export type StreamSlot = { readonly release: () => void } | 'principal_limit' | 'process_limit';
 
-/** How many streams are open in this process, in all and of each principal. */
 @Injectable()
 export class StreamLimiter {
   private readonly byPrincipal = new Map<string, number>();

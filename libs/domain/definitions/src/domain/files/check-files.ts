@@ -18,7 +18,6 @@ const MAX_PATH = 255;
 
 const UNSAFE = /[\\:\u0000-\u001f\u007f-\u009f]|^\/|\/\/|\/$|(?:^|\/)\.{1,2}(?:\/|$)/;
 
-/** Paths, sizes and encodings: all that can be said about files without reading what is in them. */
 export function checkFiles(files: readonly DefinitionFile[]): CheckedFiles {
   const surplus = files[MAX_FILES];
   if (surplus) {
@@ -56,7 +55,6 @@ function checkFile(path: string, text: string, sameButCase: string | undefined):
   return { path, text, place };
 }
 
-/** About the file as a whole. */
 export const fault = (path: string, code: string, message: string): Diagnostic => ({
   code,
   path,

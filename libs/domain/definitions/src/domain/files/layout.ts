@@ -54,7 +54,6 @@ function skillPlace(path: string): Place | undefined {
   return { kind: 'skill', agent: agent ?? null };
 }
 
-/** What somebody meant who was nearly right. */
 function hint(path: string): string | undefined {
   const renamed = path.replace(/\.yml$/i, '.yaml');
   if (renamed !== path) {
@@ -96,5 +95,4 @@ export function resourcePath(kind: ResourceKind, name: string): string {
   }
 }
 
-/** `skills/…`, for all agents of the factory, and `agents/<name>/skills/…`. */
 export const isSkillPath = (path: string): boolean => /^(?:agents\/[^/]+\/)?skills\//.test(path);

@@ -26,7 +26,6 @@ type AgentValue = SettingsValue & Partial<Pick<AgentSpec, 'description' | 'skill
 
 const WEBHOOK_DEFAULTS = { authMode: 'token', signatureScheme: null, deliveryIdHeader: null, enabled: true } as const;
 
-/** Builds a definition from its files. */
 export class DefinitionBuilder {
   private factory: FactorySpec | undefined;
   private readonly webhooks: WebhookSpec[] = [];
@@ -34,7 +33,6 @@ export class DefinitionBuilder {
   private readonly agents: AgentSpec[] = [];
   private readonly skills: DefinitionFile[] = [];
 
-  /** `value`: accepted by the schema of its kind. */
   add({ path, text, place }: PlacedFile, value: unknown, prompt: string): void {
     switch (place.kind) {
       case 'factory': {

@@ -80,7 +80,6 @@ interface AgentUse {
   readonly places: FilePlaces;
 }
 
-/** Agents that are named and are not there, although files by themselves are right. */
 export function checkAgents(files: readonly PlacedFile[], uses: readonly AgentUse[]): Diagnostic[] {
   const agents = files.flatMap(({ place }) => (place.kind === 'agent' ? [place.name] : []));
   const known = new Set(agents);
@@ -110,10 +109,7 @@ function unknownAgent(agent: string, agents: readonly string[]): string {
 /** As in the API. */
 const MAX_PROMPT_BYTES = 65_536;
 
-/**
- * What is wrong with the text that follows the front matter; null where there is none to follow. An agent may have an empty
- * one: it brings settings alone.
- */
+/** `prompt`: null without front matter. An agent may have an empty one: it brings settings alone. */
 function checkPrompt({ path, place }: PlacedFile, prompt: string | null, places: FilePlaces): Diagnostic[] {
   if (prompt === null || (place.kind !== 'automation' && place.kind !== 'agent')) return [];
   const say = (code: string, message: string): Diagnostic[] => [{ code, path, ...places.at('/prompt'), message }];

@@ -57,7 +57,6 @@ const withoutFrontMatter = (kind: 'missing' | 'unclosed'): { code: string; messa
       }
     : { code: 'unclosed_front_matter', message: 'The front matter that begins here is not closed by a line of ---.' };
 
-/** Where the API has a field that files call otherwise. */
 const WIRE_NAMES: readonly (readonly [wire: RegExp, file: string])[] = [
   [/^\/agent_config\/model_id/, '/model'],
   [/^\/agent_config\/environment_id/, '/environmentId'],
@@ -72,7 +71,6 @@ const WIRE_NAMES: readonly (readonly [wire: RegExp, file: string])[] = [
 export const filePointer = (pointer: string): string =>
   WIRE_NAMES.reduce((name, [wire, file]) => name.replace(wire, file), pointer);
 
-/** Where values of one file stand. */
 export class FilePlaces {
   private readonly nodes: NodeLocator;
 

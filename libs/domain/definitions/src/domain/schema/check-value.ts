@@ -7,7 +7,6 @@ import { explain, type SchemaFault } from './explain.js';
 const MAX_ERRORS = 1000;
 const COMBINATIONS = ['anyOf', 'oneOf', 'not'];
 
-/** What is wrong with a value, by the schema of its kind. */
 export function checkValue(validators: Validators, kind: ResourceKind, value: unknown): SchemaFault[] {
   const errors = validators[kind](value);
   const leftToProviders = combinationsIn(errors);
@@ -36,7 +35,6 @@ function isLeft({ keyword, instancePath }: ErrorObject, combinations: ReadonlySe
   return keyword === 'pattern' || isBelow(instancePath, combinations);
 }
 
-/** Whether the pointer or one above it is among these. */
 function isBelow(pointer: string, above: ReadonlySet<string>): boolean {
   if (above.size === 0) return false;
   for (let end = pointer.length; end > 0; end = pointer.lastIndexOf('/', end - 1))
@@ -49,7 +47,6 @@ export type Validators = Readonly<Record<ResourceKind, (value: unknown) => reado
 /** Compiling takes longer than reading files does, and an installation knows the same from its start to its end. */
 let last: { readonly key: string; readonly validators: Validators } | undefined;
 
-/** The schemas, ready for use. */
 export function validatorsFor(known: KnownParts): Validators {
   const schemas = definitionSchemas(known);
   const key = JSON.stringify(schemas);

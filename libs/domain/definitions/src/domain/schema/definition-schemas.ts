@@ -1,9 +1,13 @@
 import { SECRET_NAME, SECRET_NAME_RULE } from '#platform/secrets';
 import type { ResourceKind } from '../definition.js';
 
-const UID = '^[A-Za-z0-9]{22}$';
+const uidOf = (noun: string, description: string): object => ({
+  type: 'string',
+  pattern: '^[A-Za-z0-9]{22}$',
+  patternErrorMessage: `must be the UID of ${noun}, 22 letters and digits`,
+  description,
+});
 
-/** Text of at most so many characters, and not blank. */
 export const text = (maxLength: number, description: string, more: object = {}): object => ({
   type: 'string',
   minLength: 1,
@@ -14,15 +18,9 @@ export const text = (maxLength: number, description: string, more: object = {}):
   ...more,
 });
 
-/** The keys that can stand in `agentDefaults`, in agents and in automations. */
 const AGENT_SETTINGS: Readonly<Record<string, object>> = {
   model: text(256, 'Model of the runs, such as `auto` or an id of GET /agent/models.'),
-  environmentId: {
-    type: 'string',
-    pattern: UID,
-    patternErrorMessage: 'must be the UID of an environment, 22 letters and digits',
-    description: 'UID of an environment of the team, in which the runs work.',
-  },
+  environmentId: uidOf('an environment', 'UID of an environment of the team, in which the runs work.'),
   workerHost: text(256, 'Self-hosted worker that executes the runs; `warp` stands for hosted workers.'),
   harness: text(64, 'Agent program of the runs; `oz` is the built-in one.'),
   mcpServers: {
@@ -34,12 +32,7 @@ const AGENT_SETTINGS: Readonly<Record<string, object>> = {
     additionalProperties: {
       type: 'object',
       properties: {
-        warp_id: {
-          type: 'string',
-          pattern: UID,
-          patternErrorMessage: 'must be the UID of an MCP server, 22 letters and digits',
-          description: 'UID of an MCP server that is registered for the team.',
-        },
+        warp_id: uidOf('an MCP server', 'UID of an MCP server that is registered for the team.'),
       },
       required: ['warp_id'],
       additionalProperties: false,
@@ -86,7 +79,6 @@ const fieldsOf = ({ provider, event, schema: { properties, required } }: KnownTr
   then: { properties: { provider: true, event: true, ...properties }, required, additionalProperties: false },
 });
 
-/** What an installation knows that files may name. */
 export interface KnownParts {
   readonly triggers: readonly KnownTrigger[];
 }
@@ -184,7 +176,6 @@ const SKILL = {
   },
 };
 
-/** JSON Schemas (2020-12) of all that is YAML in a definition. They are what files are validated with. */
 export function definitionSchemas(known: KnownParts): Record<ResourceKind, object> {
   return {
     factory: closed('factory', FACTORY),

@@ -3,7 +3,6 @@ import { nearMisses, parsePointer } from '#platform/kernel';
 import { printable } from '../definition.js';
 import type { Side } from '../yaml/locate.js';
 
-/** Something wrong with a value, and at which key or value. */
 export interface SchemaFault {
   readonly code: string;
   readonly path: readonly string[];
@@ -111,7 +110,6 @@ function annotation({ parentSchema }: ErrorObject, name: string): string | undef
 const SECRETIVE = /secret|token|passw|api_?-?key|credential/i;
 const REGISTER = 'register the server for the team with POST /mcp-servers, and give its UID as warp_id';
 
-/** A key that is not known where it stands: what was meant by it, if that can be guessed. */
 function aboutUnknownKey(path: readonly string[], key: string, parentSchema: unknown): SchemaFault {
   const { code, message } = guess(path, key, Object.keys(propertiesOf(parentSchema)));
   return { code, path: [...path, key], side: 'key', message };

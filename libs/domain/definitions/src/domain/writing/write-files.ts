@@ -27,7 +27,6 @@ export function writeFactory({ name, description, alias, agentDefaults }: Factor
   };
 }
 
-/** As {@link writeFactory}. */
 export function writeWebhook(spec: WebhookSpec): DefinitionFile {
   const { name, authMode, signatureScheme, secretName, deliveryIdHeader, enabled } = spec;
   return {
@@ -78,7 +77,6 @@ export function writeAgent(spec: AgentSpec, defaults: AgentSettings = {}): Defin
 const own = (spec: AgentSettings, defaults: AgentSettings): AgentSettings =>
   Object.keys(defaults).length === 0 ? spec : withoutDefaults(defaults, spec);
 
-/** As they stand in files. */
 function settingsIn(spec: AgentSettings): Readonly<Record<string, unknown>> {
   const { mcpServers, ...others } = settingsOf(spec);
   return { ...others, ...(mcpServers && { mcpServers: toServers(mcpServers) }) };

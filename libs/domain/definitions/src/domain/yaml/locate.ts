@@ -3,7 +3,6 @@ import { isMap, isNode, isScalar, isSeq, type Pair, type ParsedNode, type YAMLMa
 /** `value`: where it begins; `key`: where what names it begins, which is the value itself in a list. */
 export type Side = 'value' | 'key';
 
-/** Finds places in one document; remembers the keys that it has seen. */
 export class NodeLocator {
   private readonly indexes = new WeakMap<YAMLMap, ReadonlyMap<string, Pair>>();
 
@@ -25,16 +24,6 @@ export class NodeLocator {
   }
 
   /** Whether the path leads to something. */
-  has(path: readonly string[]): boolean {
-    let node: unknown = this.root;
-    for (const segment of path) {
-      const step = this.step(node, segment);
-      if (step === undefined) return false;
-      node = step.value;
-    }
-    return true;
-  }
-
   private step(node: unknown, segment: string): { readonly key: unknown; readonly value: unknown } | undefined {
     if (isMap(node)) return this.indexOf(node).get(segment);
     if (!isSeq(node) || !/^(?:0|[1-9]\d{0,8})$/.test(segment)) return undefined;

@@ -10,6 +10,7 @@ import {
   StringField,
 } from '#platform/http';
 import {
+  ARTIFACT_TYPES,
   type ArtifactData,
   type ArtifactType,
   CONTENT_ARTIFACT_TYPES,
@@ -80,7 +81,6 @@ export class ArtifactReferenceBody {
 
 const LINK = { description: 'Needs no token; works until `expires_at`.' } as const;
 
-/** Something that a run has produced, as the run lists it. */
 export interface RunArtifact {
   readonly artifact_type: ArtifactType;
   readonly created_at: string;
@@ -124,11 +124,7 @@ class ExternalReferenceData {
   @StringField({ description: 'What kind of thing it is, in the agent’s words.' }) reference_type: string;
   @StringField({ description: 'In its canonical form.' }) url: string;
   @StringField({ ...OPTIONAL, description: 'Title of the page that is referred to.' }) title?: string;
-  @JsonField({
-    ...OPTIONAL,
-    schema: { type: 'object', additionalProperties: true },
-    description: 'Further facts about the reference, as the agent supplied them.',
-  })
+  @JsonField({ ...OPTIONAL, ...OBJECT, description: 'Further facts about the reference, as the agent supplied them.' })
   metadata?: object;
 }
 
@@ -153,58 +149,43 @@ class FileContentData extends FileData {
 }
 
 type DtoClass = new () => object;
-type ClassByType = Readonly<Record<ArtifactType, DtoClass>>;
 
-/** An artifact of one type as a run lists it; its schema has the name of the type. */
-function listed(type: ArtifactType, name: string, data: DtoClass): DtoClass {
+/** The name of the schemas of each type, and its data as a run lists it and as it is returned by itself. */
+const SCHEMAS: Readonly<Record<ArtifactType, readonly [name: string, listed: DtoClass, shown: DtoClass]>> = {
+  PLAN: ['PlanArtifact', PlanData, PlanContentData],
+  PULL_REQUEST: ['PullRequestArtifact', PullRequestData, PullRequestData],
+  SCREENSHOT: ['ScreenshotArtifact', ScreenshotData, ScreenshotContentData],
+  FILE: ['FileArtifact', FileData, FileContentData],
+  EXTERNAL_REFERENCE: ['ExternalReferenceArtifact', ExternalReferenceData, ExternalReferenceData],
+};
+
+function artifactClass(type: ArtifactType, isListed: boolean): DtoClass {
+  const [schema, listed, shown] = SCHEMAS[type];
+  const name = isListed ? schema : `${schema}Response`;
   const dto = { [name]: class {} }[name] ?? class {};
-  describe(dto, type, data);
-  return dto;
-}
-
-/** The same as it is returned by itself, with its id and its content. */
-function shown(type: ArtifactType, name: string, data: DtoClass): DtoClass {
-  const dto = { [name]: class {} }[name] ?? class {};
-  StringField({ description: 'ID of the artifact.' })(dto.prototype, 'artifact_uid');
-  describe(dto, type, data);
-  return dto;
-}
-
-function describe(dto: DtoClass, type: ArtifactType, data: DtoClass): void {
-  const target = dto.prototype as object;
-  EnumField([type], { description: 'Type of the artifact, which decides the fields of `data`.' })(
-    target,
-    'artifact_type',
-  );
+  const target = dto.prototype;
+  if (!isListed) StringField({ description: 'ID of the artifact.' })(target, 'artifact_uid');
+  const describedType = { description: 'Type of the artifact, which decides the fields of `data`.' };
+  EnumField([type], describedType)(target, 'artifact_type');
   DateTimeField({ description: 'Time of creation.' })(target, 'created_at');
-  ObjectField(() => data, { description: 'The fields of this type of artifact.' })(target, 'data');
+  const data = { description: 'The fields of this type of artifact.' };
+  ObjectField(() => (isListed ? listed : shown), data)(target, 'data');
+  return dto;
 }
 
-const LISTED: ClassByType = {
-  PLAN: listed('PLAN', 'PlanArtifact', PlanData),
-  PULL_REQUEST: listed('PULL_REQUEST', 'PullRequestArtifact', PullRequestData),
-  SCREENSHOT: listed('SCREENSHOT', 'ScreenshotArtifact', ScreenshotData),
-  FILE: listed('FILE', 'FileArtifact', FileData),
-  EXTERNAL_REFERENCE: listed('EXTERNAL_REFERENCE', 'ExternalReferenceArtifact', ExternalReferenceData),
-};
-const SHOWN: ClassByType = {
-  PLAN: shown('PLAN', 'PlanArtifactResponse', PlanContentData),
-  PULL_REQUEST: shown('PULL_REQUEST', 'PullRequestArtifactResponse', PullRequestData),
-  SCREENSHOT: shown('SCREENSHOT', 'ScreenshotArtifactResponse', ScreenshotContentData),
-  FILE: shown('FILE', 'FileArtifactResponse', FileContentData),
-  EXTERNAL_REFERENCE: shown('EXTERNAL_REFERENCE', 'ExternalReferenceArtifactResponse', ExternalReferenceData),
-};
+const LISTED = ARTIFACT_TYPES.map((type) => [type, artifactClass(type, true)] as const);
+const SHOWN = ARTIFACT_TYPES.map((type) => [type, artifactClass(type, false)] as const);
 
-const byType = (classes: ClassByType) => ({
-  oneOf: Object.values(classes).map((dto) => ({ $ref: getSchemaPath(dto) })),
+const byType = (classes: typeof LISTED) => ({
+  oneOf: classes.map(([, dto]) => ({ $ref: getSchemaPath(dto) })),
   discriminator: {
     propertyName: 'artifact_type',
-    mapping: Object.fromEntries(Object.entries(classes).map(([type, dto]) => [type, getSchemaPath(dto)])),
+    mapping: Object.fromEntries(classes.map(([type, dto]) => [type, getSchemaPath(dto)])),
   },
 });
 
 /** The document has to register them once. */
-export const ARTIFACT_CLASSES = [...Object.values(LISTED), ...Object.values(SHOWN)];
+export const ARTIFACT_CLASSES = [...LISTED, ...SHOWN].map(([, dto]) => dto);
 export const RUN_ARTIFACT_SCHEMA = byType(LISTED);
 export const ARTIFACT_SCHEMA = byType(SHOWN);
 

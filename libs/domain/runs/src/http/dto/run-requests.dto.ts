@@ -127,7 +127,6 @@ export class ListApprovalsParameters {
   cursor?: string;
 }
 
-/** What runs executed outside may say they come from. */
 export const EXTERNAL_SOURCES = ['CLI', 'LOCAL', 'GITHUB_ACTION'] as const;
 export type ExternalSource = (typeof EXTERNAL_SOURCES)[number];
 
