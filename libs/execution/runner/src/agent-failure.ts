@@ -89,10 +89,6 @@ export function explainRequestError(what: string, error: RequestError, stderr: (
   return new AgentFailure(message, { ...logged, ...report }, error);
 }
 
-/**
- * The failure of a turn that the agent reports as ended: a typed failure in the response, only the text of an error, or no
- * output at all.
- */
 export function failureOfTurn(
   response: { readonly stopReason: string; readonly _meta?: unknown },
   output: TurnOutput,

@@ -93,10 +93,7 @@ export class AgentHost {
     if (session && wanted !== undefined) await this.ask('session/set_mode', session.setMode(wanted), STARTUP_MS);
   }
 
-  /**
-   * Ends the agent and the set-up command by the stop mode of the termination. `turn`: the response to the current
-   * prompt; null when the agent is idle. Processes that they have started in turn are left to the sweep.
-   */
+  /** `turn`: the response to the current prompt; null when the agent is idle. Other processes are left to the sweep. */
   async stop(turn: Promise<unknown> | null, setup: ManagedProcess | null): Promise<void> {
     const { process: agent, session } = this;
     const { handover, termination } = this.options;
@@ -156,7 +153,6 @@ interface OpenSessionOptions extends Pick<ExecutionOptions, 'assignment' | 'log'
   readonly harness: Harness;
   readonly cwd: string;
   readonly transcriptPlaced: boolean;
-  /** Waits for the agent's response; rejects with AgentFailure or TerminatedError. */
   readonly ask: <T>(what: string, answer: Promise<T>) => Promise<T>;
 }
 
@@ -184,10 +180,7 @@ export async function openSession(options: OpenSessionOptions): Promise<SessionS
   };
 }
 
-/**
- * Sets the mode in which the agent requests permission as the run's policy requires; throws AgentFailure when the agent
- * does not offer it. Returns a warning when it is not known whether the agent requests permission at all.
- */
+/** Throws AgentFailure when the agent does not offer the mode that the run's policy requires. Returns warnings. */
 async function choosePermissionMode({ session, assignment, harness, ask }: OpenSessionOptions): Promise<string[]> {
   const { permission_policy: policy } = assignment;
   const { permission_modes: modes, permission_env: env } = harness;
@@ -217,10 +210,7 @@ async function selectModel({ session, assignment, harness, ask }: OpenSessionOpt
   ];
 }
 
-/**
- * Loads the earlier session. Without a transcript the agent may start a new session. With one, an agent that cannot load
- * it must not continue without the earlier conversation.
- */
+/** With a transcript, an agent that cannot load it must not continue without the earlier conversation. */
 async function resume(options: OpenSessionOptions, mcpServers: McpServer[]): Promise<boolean> {
   const { session, assignment, cwd, transcriptPlaced, log } = options;
   const earlier = assignment.resume;

@@ -55,7 +55,6 @@ const MAX_SUBJECT_LENGTH = 2_048;
 const MAX_OPTIONS = 32;
 const MAX_INPUT_BYTES = 131_072;
 
-/** What the log says of a decision. */
 export function decidedEvent(
   approval: Pick<Approval, 'id' | 'title' | 'rule_id'>,
   { state, always, via, by, note }: ApprovalDecision,

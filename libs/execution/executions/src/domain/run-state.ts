@@ -32,10 +32,7 @@ function row(
   >;
 }
 
-/**
- * Every transition of a run. Applied as guarded `UPDATE … WHERE state = ANY(sources)` together with the event row, so two
- * processes never apply one twice.
- */
+/** Applied as a guarded UPDATE together with the event row, so two processes never apply a transition twice. */
 export const RUN_STATE_MACHINE = new StateMachine({
   name: 'run',
   states: RUN_STATES,

@@ -10,10 +10,8 @@ export const HOSTED_POOL = 'hosted';
 /** Of runs that their caller executes: they are not placed, and hold no slots. */
 export const EXTERNAL_POOL = 'external';
 
-/** The pool of runs that go to the self-hosted workers with this name. */
 export const workerPool = (host: string): string => `worker:${host}`;
 
-/** Where a run with this configuration is placed when it is queued. */
 export function poolOf({ worker_host: host }: AgentConfig): string {
   return host === undefined || host === HOSTED_WORKERS ? HOSTED_POOL : workerPool(host);
 }
@@ -138,7 +136,6 @@ export const MAX_DEBUG_TURN_MS = 60 * 60_000;
 /** How often a message for a debug session that was lost puts its run back into the queue. */
 export const MAX_REROUTES = 1;
 
-/** What a failed run's status tells while its debug window is open. */
 export function withDebugWindow(status: StatusMessage | null, window: DebugWindow | null): StatusMessage | null {
   if (status === null || window === null) return status;
   return {

@@ -9,10 +9,7 @@ export interface EventFault {
   readonly detail: string;
 }
 
-/**
- * What is wrong with the fields by which an event moves a run; null when nothing is. Other fields may be anything: they
- * are stored as they are, or read with care.
- */
+/** Null when the fields by which an event moves a run are valid. Other fields may have any value. */
 export function eventFault({ kind, data }: Pick<RunnerEvent, 'kind' | 'data'>): EventFault | null {
   switch (kind) {
     case 'turn_started': {

@@ -35,10 +35,6 @@ const WORDS: readonly (readonly [RegExp, ErrorCode])[] = [
   [/agent|harness|process|exit|oom/, 'agent_process_failed'],
 ];
 
-/**
- * Which of our codes a worker's failure is. A reason that is one of ours, or that published workers give, is believed; else
- * the exit codes of our runner, words of the reason, and any other exit code.
- */
 export function workerFailureCode({ failure_reason: reason, exit_code: exitCode }: ReportedFailure): ErrorCode {
   const given = normalized(reason);
   if (isErrorCode(given)) return given;

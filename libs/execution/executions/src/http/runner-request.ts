@@ -49,10 +49,7 @@ export class ExecutionTokenGuard implements CanActivate {
   }
 }
 
-/**
- * What agents say never fails a report: text that PostgreSQL cannot hold is replaced before the input rules look at it,
- * which refuse such text everywhere else. Changed events are flagged.
- */
+/** Replaces text that PostgreSQL cannot hold before the input rules reject it: what agents say never fails a report. */
 @Injectable()
 export class SanitizeBody implements NestInterceptor {
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {

@@ -49,7 +49,6 @@ export class EngineUnreachable extends Error {
   override name = 'EngineUnreachable';
 }
 
-/** Whether the engine reports that the container or image does not exist. */
 export function isMissing(error: unknown): boolean {
   return error instanceof EngineError && error.status === 404;
 }

@@ -22,7 +22,6 @@ import { fields, text } from './fields.js';
 export interface AgentSessionHandlers {
   /** A `session/update` of our session, in the order the agent sent it. */
   readonly onUpdate: (update: unknown) => void;
-  /** A vendor-specific notification. */
   readonly onExtension: (method: string, params: unknown) => void;
   readonly onReplay: (update: unknown) => void;
   readonly onPermission: (request: RequestPermissionRequest) => Promise<RequestPermissionResponse>;
@@ -157,7 +156,6 @@ export class AgentSession {
     this.currentMode = modeId;
   }
 
-  /** The response to the prompt, with the vendor's metadata. */
   async prompt(
     prompt: string,
     files: readonly ContentBlock[] = [],

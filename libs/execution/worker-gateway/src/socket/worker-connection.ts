@@ -64,7 +64,6 @@ export class WorkerConnection {
     return this.held ? 0 : now - this.session.seenAt;
   }
 
-  /** Sends a ping if the last one was sent at least `everyMs` ago. */
   ping(everyMs: number): void {
     const now = performance.now();
     if (!this.isOpen || now - this.pingedAt < everyMs) return;
@@ -73,7 +72,6 @@ export class WorkerConnection {
     this.readsWell();
   }
 
-  /** Closes it with a reason for the worker. */
   drop(reason: DropReason): void {
     if (this.ending) return;
     this.metrics.drops.inc({ reason });
