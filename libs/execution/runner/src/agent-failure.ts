@@ -54,10 +54,9 @@ export class TurnOutput {
 
 const STDERR_SHOWN = 2_000;
 const EXIT_WAIT_MS = 1_000;
-const AUTH_REQUIRED = -32_000;
+export const AUTH_REQUIRED = -32_000;
 const GENERIC = /^(?:internal error)?$/i;
 
-/** Why the agent did not respond: it reported an error, its process ended, or its response was invalid. */
 export async function explainFailure(
   what: string,
   error: unknown,

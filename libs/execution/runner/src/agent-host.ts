@@ -4,7 +4,7 @@ import { AgentSession, mcpServersFor } from './acp/agent-session.js';
 import { AcpNormalizer } from './acp/normalizer.js';
 import { PermissionBroker } from './acp/permission-broker.js';
 import { retryInNotification, retryInUpdate, type RetryNotice, ProgressWatch } from './progress-watch.js';
-import { TurnOutput, explainFailure } from './agent-failure.js';
+import { AUTH_REQUIRED, TurnOutput, explainFailure } from './agent-failure.js';
 import type { Harness } from './harness/harnesses.js';
 import { launchHarness, type LaunchContext, sessionMeta, requestedModel, usesPlaceholder } from './harness/launch.js';
 import type { ExecutionOptions } from './execution-options.js';
@@ -22,7 +22,6 @@ const STDERR_BYTES = 8_192;
 const LEAVE_MS = 500;
 const CLOSE_MS = 1_000;
 
-/** The agent of an execution: its process, its session, and its updates as run events. */
 export class AgentHost {
   readonly normalizer = new AcpNormalizer();
   readonly permissions: PermissionBroker;
@@ -156,7 +155,6 @@ interface OpenSessionOptions extends Pick<ExecutionOptions, 'assignment' | 'log'
   readonly ask: <T>(what: string, answer: Promise<T>) => Promise<T>;
 }
 
-/** Initializes the agent and opens a session: the earlier one, when it can be continued. */
 export async function openSession(options: OpenSessionOptions): Promise<SessionStarted> {
   const { session, assignment, cwd, ask, log } = options;
   await ask('initialize', session.initialize());
@@ -229,8 +227,6 @@ async function resume(options: OpenSessionOptions, mcpServers: McpServer[]): Pro
     return false;
   }
 }
-
-const AUTH_REQUIRED = -32_000;
 
 /** Agents report only with this error that they need authentication, for which their environment has a secret. */
 async function withAuthentication(

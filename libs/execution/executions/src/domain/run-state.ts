@@ -26,10 +26,7 @@ function row(
 ): Row {
   const cell = (state: RunState): Transition<RunState, RunRefusal> =>
     sources.includes(state) ? { to: target } : { refuse: refusals[state] ?? 'out_of_turn' };
-  return Object.fromEntries(RUN_STATES.map((state) => [state, cell(state)])) as Record<
-    RunState,
-    ReturnType<typeof cell>
-  >;
+  return Object.fromEntries(RUN_STATES.map((state) => [state, cell(state)])) as Row;
 }
 
 /** Applied as a guarded UPDATE together with the event row, so two processes never apply a transition twice. */

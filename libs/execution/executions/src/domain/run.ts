@@ -1,6 +1,6 @@
 import type { Owner, PrincipalRef } from '#platform/auth';
 import type { ErrorCode } from '#platform/kernel';
-import type { RunEventKind } from '#execution/runner-protocol';
+import type { Assignment, RunEventKind, Usage } from '#execution/runner-protocol';
 import { HOSTED_WORKERS } from '#execution/worker-protocol';
 
 /** The agent of runs that name none: the built-in one. */
@@ -30,14 +30,7 @@ export function slotKeys({ teamUids, userUid }: { teamUids: readonly string[]; u
   return userUid === null ? teams : [...teams, slotKey({ teamUid: null, userUid })];
 }
 
-export interface McpServerConfig {
-  warp_id?: string;
-  command?: string;
-  args?: string[];
-  url?: string;
-  env?: Record<string, string>;
-  headers?: Record<string, string>;
-}
+export type McpServerConfig = Assignment['mcp_servers'][string] & { warp_id?: string };
 
 /** The contract's AmbientAgentConfig, as stored: resolved, with `skill_spec` repeating the first of `skills`. */
 export interface AgentConfig {
@@ -63,12 +56,7 @@ export interface AgentConfig {
 }
 
 /** What a run's agents have reported to have used, over all turns. */
-export interface RunUsage {
-  readonly input_tokens?: number;
-  readonly output_tokens?: number;
-  readonly total_tokens?: number;
-  readonly cost_usd?: number;
-}
+export type RunUsage = Readonly<Usage>;
 
 /** Why a run is where it is; the wire's `status_message`. */
 export interface StatusMessage {

@@ -1,7 +1,6 @@
+import { isUuid } from '#platform/kernel';
 import { AGENT_FAILURE_CODES, type RunnerEvent, STOP_REASONS, type TurnEnded } from '#execution/runner-protocol';
 import type { StatusMessage } from './run.js';
-
-const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 export interface EventFault {
   readonly field: string;
@@ -14,7 +13,7 @@ export function eventFault({ kind, data }: Pick<RunnerEvent, 'kind' | 'data'>): 
   switch (kind) {
     case 'turn_started': {
       const { followup_id: id } = data;
-      if (id === undefined || (typeof id === 'string' && UUID.test(id))) return null;
+      if (id === undefined || (typeof id === 'string' && isUuid(id))) return null;
       return { field: 'followup_id', detail: 'must be a UUID' };
     }
     case 'turn_ended':

@@ -69,7 +69,6 @@ export interface EngineRequest {
   readonly signal?: AbortSignal;
 }
 
-/** HTTP connection to a container engine over a socket, TCP or TLS. */
 export class EngineConnection {
   private readonly options: RequestOptions;
   private readonly isTls: boolean;

@@ -11,6 +11,7 @@ import {
   type InitializeResponse,
   type McpServer,
   type NewSessionResponse,
+  type PromptResponse,
   type RequestPermissionRequest,
   type RequestPermissionResponse,
   type Stream,
@@ -156,10 +157,7 @@ export class AgentSession {
     this.currentMode = modeId;
   }
 
-  async prompt(
-    prompt: string,
-    files: readonly ContentBlock[] = [],
-  ): Promise<{ readonly stopReason: string; readonly _meta?: unknown }> {
+  async prompt(prompt: string, files: readonly ContentBlock[] = []): Promise<PromptResponse> {
     return this.connection.agent.request(methods.agent.session.prompt, {
       sessionId: this.id,
       prompt: [{ type: 'text', text: prompt }, ...files],

@@ -21,7 +21,6 @@ const REASONS: Readonly<Record<DropReason, string>> = {
   superseded: 'The worker has another connection.',
 };
 
-/** A socket of a worker: sends frames, and closes it. */
 export class WorkerConnection {
   readonly inbox: FrameInbox;
   /** Resolves when the socket is closed. */
