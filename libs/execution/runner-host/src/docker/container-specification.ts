@@ -133,7 +133,7 @@ export interface RunnerMount {
   readonly ReadOnly: true;
 }
 
-/** Read-only, from the files of this process or DOCKER_RUNNER_SOURCE. Throws when the program is not built. */
+/** Mounts the files of this process or DOCKER_RUNNER_SOURCE read-only. Throws when the program is not built. */
 export function runnerMounts({ dockerRunnerSource: source }: Pick<DockerOptions, 'dockerRunnerSource'>): RunnerMount[] {
   if (source !== '') return [mount(source, PLACE, source.startsWith('/') ? 'bind' : 'volume')];
   const root = findInstallation();

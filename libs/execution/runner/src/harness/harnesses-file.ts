@@ -105,7 +105,7 @@ export interface DetectedHarness {
 
 const MAX_LEVELS = 6;
 
-/** Finds commands as a run does, and starts nothing. Without the built-in agent, which is part of Headrace. */
+/** Finds commands as a run does, and starts nothing. Leaves out the built-in agent, a part of Headrace. */
 export function detectHarnesses(extra: Readonly<Record<string, HarnessDefinition>>): Promise<DetectedHarness[]> {
   const all = Object.entries({ ...STANDARD_HARNESSES, ...extra });
   return Promise.resolve(

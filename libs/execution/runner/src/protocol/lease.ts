@@ -5,7 +5,7 @@ import { againUnless, type ControlPlane } from './control-plane.js';
 /** Part of the lease that may pass without a response: the runner stops before the server ends the lease. */
 const USABLE_SHARE = 8 / 9;
 
-/** On the monotonic clock, from when a successful request was *sent*: the server renews the lease after that. */
+/** Counts on the monotonic clock from when a successful request was *sent*: the server renews the lease after that. */
 export class Lease {
   /** Milliseconds. */
   ttl = 0;

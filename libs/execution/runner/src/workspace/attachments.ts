@@ -9,7 +9,7 @@ export interface PlacedAttachment {
   readonly bytes: Buffer;
 }
 
-/** Before anything else runs in the workspace: no link can redirect a file yet. Rejects when one is not available. */
+/** Must run before anything else in the workspace: no link can redirect a file yet. Rejects when one is missing. */
 export async function placeAttachments(
   refs: readonly AttachmentRef[],
   workspace: Workspace,

@@ -82,7 +82,7 @@ export class DockerExecutor extends RunnerExecutor<ContainerRun> {
     );
   }
 
-  /** A container that stands still at two checks while its execution lives has lost its runner. */
+  /** A container that stands still at two checks has lost its runner; one that runs is left to its lease. */
   private async reapContainers({ engine, labels }: ContainerTools): Promise<void> {
     const listed = await engine.listContainers(labels.filter);
     const orphans = listed.flatMap(({ id, state, labels: own }) => {
