@@ -55,10 +55,7 @@ const shared = [
 @Module({ imports: [StorageModule], providers: [...shared, ApprovalsStore], exports: shared })
 export class ExecutionsModule {}
 
-/**
- * The runner protocol, and the tasks of self-hosted workers: for the processes that serve the API. Global, because the
- * gateway of workers, which this library imports, uses `WorkerTasks`.
- */
+/** Global, because the gateway of workers, which this library imports, uses `WorkerTasks`. */
 @Global()
 @Module({
   imports: [ExecutionsModule, WorkersModule],

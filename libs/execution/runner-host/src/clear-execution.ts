@@ -11,9 +11,7 @@ export interface ExecutionRemains extends Pick<SweepTargets, 'marker' | 'uid' | 
   readonly workspaceDir: string;
 }
 
-/**
- * Ends all processes and removes all files of the execution. Rejects when its directory cannot be removed.
- */
+/** Rejects when the directory of the execution cannot be removed. */
 export async function clearExecution(
   { executionId, workspaceDir, ...targets }: ExecutionRemains,
   log: HostLog,

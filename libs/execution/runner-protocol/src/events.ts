@@ -176,9 +176,7 @@ export interface PermissionRequested {
 
 export const PERMISSION_SUBJECTS = ['command', 'address', 'tool', 'kind', 'title'] as const;
 
-/**
- * A decision for always covers exactly the permission requests with the same subject in all fields. See docs/approvals.md.
- */
+/** A decision for always covers exactly the requests with the same subject in all fields. See docs/approvals.md. */
 export interface PermissionSubject {
   type: (typeof PERMISSION_SUBJECTS)[number];
   /** The command line, the origin of the address, the tool's name, the kind, or the request's title. */
@@ -200,10 +198,7 @@ export interface PermissionDecided {
   principal?: { type: string; uid: string };
 }
 
-/**
- * Codes of a failure that is neither the platform's fault nor the environment's: `rate_limited`,
- * `external_authentication_required` and `insufficient_credits` come from the agent's model provider.
- */
+/** Neither the fault of the platform nor of the environment. All but the first come from the agent's model provider. */
 export const AGENT_FAILURE_CODES = [
   'agent_process_failed',
   'rate_limited',

@@ -121,9 +121,7 @@ export interface BatchAck {
   desired: Desired;
 }
 
-export interface HeartbeatAck {
-  ttl_seconds: number;
-  next_beat_seconds: number;
+export interface HeartbeatAck extends Pick<Assignment, 'ttl_seconds' | 'next_beat_seconds'> {
   desired: Desired;
 }
 

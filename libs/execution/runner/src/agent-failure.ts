@@ -54,10 +54,9 @@ export class TurnOutput {
 
 const STDERR_SHOWN = 2_000;
 const EXIT_WAIT_MS = 1_000;
-const AUTH_REQUIRED = -32_000;
+export const AUTH_REQUIRED = -32_000;
 const GENERIC = /^(?:internal error)?$/i;
 
-/** Why the agent did not respond: it reported an error, its process ended, or its response was invalid. */
 export async function explainFailure(
   what: string,
   error: unknown,
@@ -89,10 +88,6 @@ export function explainRequestError(what: string, error: RequestError, stderr: (
   return new AgentFailure(message, { ...logged, ...report }, error);
 }
 
-/**
- * The failure of a turn that the agent reports as ended: a typed failure in the response, only the text of an error, or no
- * output at all.
- */
 export function failureOfTurn(
   response: { readonly stopReason: string; readonly _meta?: unknown },
   output: TurnOutput,

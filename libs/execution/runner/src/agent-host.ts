@@ -4,7 +4,7 @@ import { AgentSession, mcpServersFor } from './acp/agent-session.js';
 import { AcpNormalizer } from './acp/normalizer.js';
 import { PermissionBroker } from './acp/permission-broker.js';
 import { retryInNotification, retryInUpdate, type RetryNotice, ProgressWatch } from './progress-watch.js';
-import { TurnOutput, explainFailure } from './agent-failure.js';
+import { AUTH_REQUIRED, TurnOutput, explainFailure } from './agent-failure.js';
 import type { Harness } from './harness/harnesses.js';
 import { launchHarness, type LaunchContext, sessionMeta, requestedModel, usesPlaceholder } from './harness/launch.js';
 import type { ExecutionOptions } from './execution-options.js';
@@ -22,7 +22,6 @@ const STDERR_BYTES = 8_192;
 const LEAVE_MS = 500;
 const CLOSE_MS = 1_000;
 
-/** The agent of an execution: its process, its session, and its updates as run events. */
 export class AgentHost {
   readonly normalizer = new AcpNormalizer();
   readonly permissions: PermissionBroker;
@@ -93,10 +92,7 @@ export class AgentHost {
     if (session && wanted !== undefined) await this.ask('session/set_mode', session.setMode(wanted), STARTUP_MS);
   }
 
-  /**
-   * Ends the agent and the set-up command by the stop mode of the termination. `turn`: the response to the current
-   * prompt; null when the agent is idle. Processes that they have started in turn are left to the sweep.
-   */
+  /** `turn`: the response to the current prompt; null when the agent is idle. Other processes are left to the sweep. */
   async stop(turn: Promise<unknown> | null, setup: ManagedProcess | null): Promise<void> {
     const { process: agent, session } = this;
     const { handover, termination } = this.options;
@@ -156,11 +152,9 @@ interface OpenSessionOptions extends Pick<ExecutionOptions, 'assignment' | 'log'
   readonly harness: Harness;
   readonly cwd: string;
   readonly transcriptPlaced: boolean;
-  /** Waits for the agent's response; rejects with AgentFailure or TerminatedError. */
   readonly ask: <T>(what: string, answer: Promise<T>) => Promise<T>;
 }
 
-/** Initializes the agent and opens a session: the earlier one, when it can be continued. */
 export async function openSession(options: OpenSessionOptions): Promise<SessionStarted> {
   const { session, assignment, cwd, ask, log } = options;
   await ask('initialize', session.initialize());
@@ -184,10 +178,7 @@ export async function openSession(options: OpenSessionOptions): Promise<SessionS
   };
 }
 
-/**
- * Sets the mode in which the agent requests permission as the run's policy requires; throws AgentFailure when the agent
- * does not offer it. Returns a warning when it is not known whether the agent requests permission at all.
- */
+/** Throws AgentFailure when the agent does not offer the mode that the run's policy requires. Returns warnings. */
 async function choosePermissionMode({ session, assignment, harness, ask }: OpenSessionOptions): Promise<string[]> {
   const { permission_policy: policy } = assignment;
   const { permission_modes: modes, permission_env: env } = harness;
@@ -217,10 +208,7 @@ async function selectModel({ session, assignment, harness, ask }: OpenSessionOpt
   ];
 }
 
-/**
- * Loads the earlier session. Without a transcript the agent may start a new session. With one, an agent that cannot load
- * it must not continue without the earlier conversation.
- */
+/** With a transcript, an agent that cannot load it must not continue without the earlier conversation. */
 async function resume(options: OpenSessionOptions, mcpServers: McpServer[]): Promise<boolean> {
   const { session, assignment, cwd, transcriptPlaced, log } = options;
   const earlier = assignment.resume;
@@ -239,8 +227,6 @@ async function resume(options: OpenSessionOptions, mcpServers: McpServer[]): Pro
     return false;
   }
 }
-
-const AUTH_REQUIRED = -32_000;
 
 /** Agents report only with this error that they need authentication, for which their environment has a secret. */
 async function withAuthentication(

@@ -232,10 +232,7 @@ export interface Prompt {
 /** The first prompt of a continued session whose follow-up is empty. */
 export const CONTINUE_PROMPT = 'Continue from where you stopped.';
 
-/**
- * Prompts that have not started a turn yet. Commands are a snapshot that the control plane repeats until they are
- * consumed: every id counts once.
- */
+/** Commands are a snapshot that the control plane repeats until they are consumed: every id counts once. */
 export class Inbox {
   private readonly seen = new Set<string>();
   private readonly queue: Prompt[] = [];

@@ -2,10 +2,7 @@ import type { Readable } from 'node:stream';
 import { parseJson } from '#platform/kernel';
 import { type RunnerHandover, runnerHandoverSchema } from '#execution/runner-protocol';
 
-/**
- * Exit codes of a runner process. The outcome of the run is reported over the protocol; the exit code says only whether
- * this report succeeded.
- */
+/** The outcome of the run is reported over the protocol; the exit code says only whether this report succeeded. */
 export const RUNNER_EXIT = {
   /** The control plane has acknowledged the end of the execution, with any outcome. */
   reported: 0,
@@ -33,10 +30,7 @@ export class HandoverError extends Error {}
 
 const MAX_BYTES = 1_048_576;
 
-/**
- * Reads the hand-over: the first line of `input`, one JSON object. Unknown fields are ignored. Rejects with HandoverError,
- * whose message names fields and never repeats a value.
- */
+/** Ignores unknown fields. Rejects with HandoverError, whose message names fields and never repeats a value. */
 export async function readHandover(input: Readable): Promise<RunnerHandover> {
   const value = parseJson(await firstLine(input));
   if (value === undefined) throw new HandoverError('The hand-over on standard input is not a line of JSON.');

@@ -20,10 +20,7 @@ export interface ProgressWatchOptions {
 
 const MAX_NOTICE_MS = 60_000;
 
-/**
- * Reports when an agent makes no progress in its turn, and ends a turn without progress after a timeout. Agents retry
- * failing requests for minutes, most of them without a message.
- */
+/** Agents retry failing requests for minutes, most of them without a message. */
 export class ProgressWatch {
   private progressAt = 0;
   private timer: NodeJS.Timeout | undefined;

@@ -30,10 +30,7 @@ const FORCED_STOP_MS = 3_000;
 const DEFAULT_CLAIM_SECONDS = 60;
 const CLAIM_REPORT_MS = 5_000;
 
-/**
- * Claims one execution, executes and reports it. Resolves to the exit code for the process (see RUNNER_EXIT) when all
- * processes of the execution have ended and its workspace is removed; does not reject.
- */
+/** Resolves when all processes of the execution have ended and its workspace is removed; does not reject. */
 export async function runExecution(handover: RunnerHandover, options: RunExecutionOptions): Promise<RunnerExitCode> {
   const { drain, abort, retire } = options;
   let { log } = options;

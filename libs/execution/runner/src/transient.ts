@@ -21,10 +21,7 @@ export interface TransientOptions {
   readonly log: RunnerLog;
 }
 
-/**
- * Retries after transient faults for five minutes or until the signal aborts, and logs it. Only before the agent starts:
- * until then a run may be executed again, so a fault must not end it.
- */
+/** Only before the agent starts: until then a run may be executed again, so a fault must not end it. */
 export async function retryTransient<T>(call: () => Promise<T>, { signal, log }: TransientOptions): Promise<T> {
   let reportedAt = -Infinity;
   const deadline = performance.now() + RETRY_LIMIT_MS;

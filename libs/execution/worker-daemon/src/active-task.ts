@@ -127,10 +127,7 @@ export const FAILURE_REASON = {
   fault: 'internal_error',
 } as const;
 
-/**
- * The message with which the worker reports the end of a task. A runner that ended in order has already reported the result.
- * Null when the execution no longer belongs to this worker.
- */
+/** Null when the execution no longer belongs to this worker. A runner that ended in order has reported the result. */
 export function endFrame(taskId: string, end: TaskEnd, stopMode: StopMode | null): TaskCompleted | TaskFailed | null {
   if (stopMode === 'lost') return null;
   if (end.kind === 'setup_failed') return failed(taskId, end.message, FAILURE_REASON.setup);

@@ -31,7 +31,6 @@ export interface ConnectionEvents {
 type Ended =
   { readonly kind: 'closed'; readonly reason: string } | { readonly kind: 'refused'; readonly fault: WorkerFault };
 
-/** The socket to the server, which reconnects after a loss. */
 export class Connection {
   private socket: WebSocket | null = null;
   private readonly stopping = new AbortController();

@@ -59,10 +59,7 @@ export function installationKey(dataDir: string): string {
   return readFileSync(file, 'utf8').trim();
 }
 
-/**
- * Runs `work` while no other daemon uses this directory: two daemons would both supervise the same executions. Rejects with a
- * WorkerFault if the lock is not available, because of another daemon, `signal` or the directory itself.
- */
+/** Two daemons would supervise the same executions. Rejects with a WorkerFault when the lock is not available. */
 export async function withDirectoryLock<T>(
   dataDir: string,
   log: HostLog,

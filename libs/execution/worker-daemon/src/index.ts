@@ -1,5 +1,4 @@
 export { WorkerFault } from './backend.js';
 export { type FlagHelp, FLAGS_NOTE, flagsHelp } from './options/flags.js';
-export { readWorkerOptions } from './options/read-worker-options.js';
-export type { WorkerOptions } from './options/read-worker-options.js';
+export { readWorkerOptions, type WorkerOptions } from './options/read-worker-options.js';
 export { runWorker, type RunWorkerOptions } from './run-worker.js';

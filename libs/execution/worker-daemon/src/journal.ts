@@ -81,7 +81,8 @@ export class Journal {
     try {
       return [shape.parse(JSON.parse(readFileSync(join(this.directory, name), 'utf8')))];
     } catch (error) {
-      this.log.warn('an entry of the journal cannot be read', { file: name, error: faultOf(error) });
+      const fault = error instanceof Error ? error.name : 'unknown';
+      this.log.warn('an entry of the journal cannot be read', { file: name, error: fault });
       return [];
     }
   }
@@ -100,5 +101,3 @@ export class Journal {
     }
   }
 }
-
-const faultOf = (error: unknown): string => (error instanceof Error ? error.name : 'unknown');

@@ -23,10 +23,7 @@ const MAX_SKILLS = 200;
 const MAX_NAME = 256;
 const MAX_DESCRIPTION = 1_024;
 
-/**
- * The skills of repositories of this machine: `<place>/skills/<name>/SKILL.md`, of equal names the first. What cannot be
- * read is left out with a warning.
- */
+/** `<place>/skills/<name>/SKILL.md`, of equal names the first. What cannot be read is left out with a warning. */
 export function localSkills(repositories: readonly string[], log: HostLog): WorkerSkill[] {
   const found = new Map<string, WorkerSkill>();
   for (const repository of repositories) {

@@ -8,10 +8,7 @@ const ENDED_STATES = ['SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED'];
 
 type Access = Pick<WorkerOptions, 'serverRootUrl' | 'apiKey'>;
 
-/**
- * Exit code of a worker for one run: 0 when the run succeeded, else that of its runner, else 1. A runner ends with 0 after it
- * has reported any result, so the state of the run is queried.
- */
+/** A runner ends with 0 after it has reported any result, so the state of the run is queried. */
 export async function outcomeCode(
   access: Access,
   { taskId, exitCode }: { readonly taskId: string; readonly exitCode: number },

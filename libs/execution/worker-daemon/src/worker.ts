@@ -27,7 +27,6 @@ const HELLO_TIMEOUT_MS = 5_000;
 /** Time for the server to acknowledge the last ends. */
 const ACKNOWLEDGEMENT_TIMEOUT_MS = 15_000;
 
-/** The daemon: accepts tasks of the server while slots are free, and supervises running tasks. */
 export class Worker {
   readonly tasks: Tasks;
   private readonly connection: Connection;

@@ -38,7 +38,6 @@ const task = z.object({
   agent_config_snapshot: maybe(z.record(z.string(), z.unknown())),
   agent_conversation_id: maybe(text),
 });
-export type WorkerTask = z.infer<typeof task>;
 
 const assignment = z.object({
   task_id: id,

@@ -32,7 +32,6 @@ export class ExecutionQueries {
     return this.select(OVER, [ids, LEAVE_SECONDS]);
   }
 
-  /** Those whose agent works at this moment. */
   working(ids: readonly string[]): Promise<Set<string>> {
     return this.select(WORKING, [ids]);
   }

@@ -18,10 +18,7 @@ import { nestLog, RunnerExecutor } from './runner-executor.js';
 /** How long a runner tries to claim, in multiples of CLAIM_DEADLINE: the offers of living runners are extended. */
 const CLAIM_DEADLINES = 4;
 
-/**
- * Runs each execution as processes of this machine: a runner, and below it the agent in a workspace directory. As root
- * every execution has a separate numeric user. See docs/operations for what this does and does not isolate.
- */
+/** As root every execution has a separate numeric user. See docs/operations for what this does and does not isolate. */
 @Injectable()
 export class ProcessExecutor extends RunnerExecutor {
   private readonly log = nestLog('Runner');

@@ -17,7 +17,6 @@ import { RunnerStartLimiter } from './runner-start-limiter.js';
  */
 const CLAIM_SHARE = 2 / 3;
 
-/** An executor that starts the runner of Headrace, and sends it signals. */
 @Injectable()
 export abstract class RunnerExecutor<Runner extends StartedRunner = StartedRunner> extends Executor {
   protected readonly logger = new Logger(this.constructor.name);
@@ -58,7 +57,6 @@ export abstract class RunnerExecutor<Runner extends StartedRunner = StartedRunne
     });
   }
 
-  /** Runs the tasks of every executor, and those of this one. */
   protected startTasks(own: readonly (readonly [TaskDefinition, TaskRun])[]): void {
     const shared = [
       [EXTEND_OFFERS_TASK, () => this.starting.extendOffers()],
@@ -67,7 +65,6 @@ export abstract class RunnerExecutor<Runner extends StartedRunner = StartedRunne
     for (const [definition, run] of [...shared, ...own]) this.running.push(this.tasks.run(definition, run));
   }
 
-  /** What is the same wherever a runner is started, with what the executor knows of the place. */
   protected handover(
     executionId: string,
     place: Pick<RunnerHandover, 'workspace_dir'> & Partial<RunnerHandover>,
@@ -98,10 +95,7 @@ export abstract class RunnerExecutor<Runner extends StartedRunner = StartedRunne
     return { clone_timeout_seconds: gitCloneTimeout / 1000, max_repository_bytes: gitMaxRepositoryBytes };
   }
 
-  /**
-   * Kills runners whose execution was given up while they hang: a runner that cannot run its own timers cannot fence
-   * itself, and the run may be executed again.
-   */
+  /** A runner that cannot run its own timers cannot fence itself, and the run may be executed again. */
   private async killLost(): Promise<void> {
     if (this.runners.size === 0) return;
     for (const executionId of await this.queries.over([...this.runners.keys()]))
@@ -109,7 +103,6 @@ export abstract class RunnerExecutor<Runner extends StartedRunner = StartedRunne
   }
 }
 
-/** The log of a Nest application, for the library that starts runners. */
 export function nestLog(name: string): HostLog {
   const logger = new Logger(name);
   return {

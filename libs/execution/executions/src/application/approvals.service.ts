@@ -24,14 +24,10 @@ const WITHDRAWN: ApprovalDecision = { state: 'denied', via: 'cancel', by: null, 
 const EXPIRED: ApprovalDecision = { state: 'denied', via: 'timeout', by: null, note: 'Nobody answered in time.' };
 const BY_RULE: ApprovalDecision = { state: 'allowed', via: 'rule', by: null, note: null };
 
-/** Log entries of requests that were still unanswered when their turn or execution ended. */
 export const withdrawnEvents = (approvals: readonly Approval[]): ReturnType<typeof decidedEvent>[] =>
   approvals.map((approval) => decidedEvent(approval, WITHDRAWN));
 
-/**
- * Permission requests of agents: asked, answered, withdrawn, expired. A request blocks its run until it is answered; in a
- * debug window it only waits.
- */
+/** A request blocks its run until it is answered; in a debug window it only waits. */
 @Injectable()
 export class ApprovalsService {
   constructor(
@@ -46,7 +42,6 @@ export class ApprovalsService {
     return this.approvals.list(runId);
   }
 
-  /** Approvals of the run that hold for the rest of it, oldest first. */
   listRules(runId: string): Promise<Approval[]> {
     return this.approvals.rules(runId);
   }
@@ -81,7 +76,6 @@ export class ApprovalsService {
     if (!isDebug && !(await this.approvals.hasPending(tx, run.id))) await this.transitions.apply(tx, run.id, 'unblock');
   }
 
-  /** The turn has ended: pending requests of the execution need no answer any more. */
   async withdraw({ tx, run, execution, log }: EventContext): Promise<void> {
     log.push(...withdrawnEvents(await this.approvals.dropPending(tx, run.id, execution.id)));
   }

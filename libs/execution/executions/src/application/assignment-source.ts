@@ -16,15 +16,11 @@ export interface OfferDescription {
   readonly secrets: Readonly<Record<string, string>>;
 }
 
-/**
- * What an execution needs of the resources that a run refers to: environment, agent identity, MCP servers, secrets. This
- * library knows none of them; the library `runs` implements the port.
- */
+/** This library knows none of the resources that a run refers to; the library `runs` implements the port. */
 export abstract class AssignmentSource {
   /** Definitions of harnesses that the installation adds to the standard ones. */
   abstract get harnesses(): Record<string, HarnessDefinition>;
 
-  /** All that the runner of a claimed execution is given, but for the times of its lease. */
   abstract build(runId: string, executionId: string, leaseEpoch: number): Promise<BuiltAssignment>;
 
   /** @param secretsOfTeam the team whose secrets go with the offer; null: none do. */

@@ -8,7 +8,6 @@ import type { LockedRun } from '../persistence/run-transitions.store.js';
 /** Of a message about a run that a runner or a worker reports. */
 export const MAX_MESSAGE_BYTES = 16_384;
 
-/** What the handlers of one batch of events share. */
 export interface EventContext {
   readonly tx: Queryable;
   readonly run: LockedRun;

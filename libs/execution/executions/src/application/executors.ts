@@ -6,10 +6,7 @@ export interface Offer {
   readonly runId: string;
 }
 
-/**
- * Where a run is placed. An executor starts a runner for the offer and makes sure that nothing of the execution is
- * left on its machine once the runner has gone.
- */
+/** Makes sure that nothing of an execution is left on its machine once the runner has gone. */
 export abstract class Executor {
   /** False: nothing can be started for the time being, and runs are better left in the queue. */
   get isReady(): boolean {

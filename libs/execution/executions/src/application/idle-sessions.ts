@@ -83,7 +83,6 @@ export class IdleSessions {
     private readonly tasks: BackgroundTasks,
   ) {}
 
-  /** After a turn: another run may take the slot, and the oldest idle session beyond the limit is closed. */
   async slotFreed(): Promise<void> {
     this.tasks.wake(PLACE_RUNS_TASK);
     await this.closeBeyond();

@@ -18,7 +18,6 @@ const SET_CAPACITY = statement('slot-pools.set-capacity')`
   INSERT INTO slot_pools (key, used, capacity) VALUES ('pool:' || $1, 0, $2)
   ON CONFLICT (key) DO UPDATE SET capacity = excluded.capacity WHERE slot_pools.capacity <> excluded.capacity`;
 
-/** One round trip makes at most so many offers. */
 const OFFERS_AT_ONCE = 20;
 
 /** Offers queued runs while slots are free: one round trip for up to twenty. */
@@ -31,7 +30,6 @@ export class PlaceRuns {
     private readonly settings: Settings,
   ) {}
 
-  /** The configured limit becomes the pool's; done once at start. */
   async setCapacity(): Promise<void> {
     await this.database.query(SET_CAPACITY, [HOSTED_POOL, this.settings.maxConcurrentRuns]);
   }
@@ -53,7 +51,6 @@ export class PlaceRuns {
   }
 }
 
-/** Places queued runs on the executor of this process, and sweeps executions. */
 @Injectable()
 export class ExecutionWork implements OnApplicationBootstrap {
   private readonly placement: PeriodicTask;
@@ -83,7 +80,6 @@ export class ExecutionWork implements OnApplicationBootstrap {
     await this.tasks.start(this.placement);
   }
 
-  /** Places no more runs, ends the runners, and then stops sweeping. */
   async drain(): Promise<void> {
     await this.placement.stop();
     await this.executors.chosen.drain(this.settings.shutdownGrace);

@@ -24,10 +24,7 @@ const SLOT_RETRY_MS = 500;
 /** Emitted when anything may have been missed, because the connection was lost. */
 const MISSED = '';
 
-/**
- * What a runner should do now, as a level: it answers at once when the version is newer, else it waits without
- * holding a connection. An idle session gets its next prompt only with a slot.
- */
+/** Waits without holding a connection. An idle session gets its next prompt only with a slot. */
 @Injectable()
 export class ReadCommands implements OnModuleInit, OnModuleDestroy {
   /** Events are ids of executions. */

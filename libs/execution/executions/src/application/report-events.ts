@@ -112,7 +112,6 @@ export class ReportEvents {
   }
 }
 
-/** The events that continue the acknowledged sequence without a gap; what was stored before is left out. */
 export function contiguousAfter(ackedSeq: number, batch: readonly RunnerEvent[]): RunnerEvent[] {
   const fresh: RunnerEvent[] = [];
   for (const event of [...batch].sort((a, b) => a.source_seq - b.source_seq)) {

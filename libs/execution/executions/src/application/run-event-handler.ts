@@ -11,10 +11,7 @@ import { ApprovalsService } from './approvals.service.js';
 import { type EventContext, MAX_MESSAGE_BYTES, textOf, toStored, usageOf } from './event-context.js';
 import { RunLimitEnforcer } from './run-limit-enforcer.js';
 
-/**
- * What one event of a runner does to its run and execution, besides being stored. In a debug window it changes the execution
- * only: the run stays FAILED as its set-up has left it.
- */
+/** In a debug window an event changes the execution only: the run stays FAILED as its set-up has left it. */
 @Injectable()
 export class RunEventHandler {
   constructor(

@@ -11,10 +11,7 @@ import { RunStopper } from './run-stopper.js';
 
 const REASON = 'budget_exceeded';
 
-/**
- * Ends runs that have used up what they may: FAILED at once, once, and the agent is stopped as by a cancel. Usage is
- * checked when it is reported, working time by the sweeper. See docs/limits.md.
- */
+/** Usage is checked when it is reported, working time by the sweeper. See docs/limits.md. */
 @Injectable()
 export class RunLimitEnforcer {
   constructor(

@@ -81,7 +81,6 @@ export class RunTail {
     return new Set(rows.map(({ id }) => id));
   }
 
-  /** Events after `afterSeq` in order, at most `limit`. */
   read(runId: string, afterSeq: number, limit: number): Promise<RunEvent[]> {
     return this.database.query<RunEvent>(READ, [runId, afterSeq, limit]);
   }
@@ -97,7 +96,6 @@ export class RunTail {
     return held.length > 0 && (await tx.query(FIRST, [runId])).length > 0;
   }
 
-  /** Those among them that are timeline entries. */
   readLifecycle(runId: string, afterSeq: number, limit: number): Promise<RunEvent[]> {
     return this.database.query<RunEvent>(READ_KINDS, [runId, afterSeq, limit, LIFECYCLE_KINDS]);
   }

@@ -23,7 +23,6 @@ const ASK_AT_MOST = 25;
 const MAX_HELD_BACK = 10_000;
 const EXECUTION_ID = /^\d{1,18}$/;
 
-/** What connected workers say, as it concerns runs. */
 @Injectable()
 export class RunWorkerTasks extends WorkerTasks implements OnModuleDestroy {
   private readonly logger = new Logger(RunWorkerTasks.name);
@@ -106,10 +105,7 @@ export class RunWorkerTasks extends WorkerTasks implements OnModuleDestroy {
     for (const runId of await this.executions.offered(worker.connectionId)) await this.messages.rejected(worker, runId);
   }
 
-  /**
-   * What is known of the executions that a worker names. It takes over those that nobody else holds; one that another
-   * connection holds, which may be dead, it gets at a later beat.
-   */
+  /** An execution that another connection holds, which may be dead, is taken over at a later beat. */
   private async recognize(worker: WorkerRef, tasks: readonly TaskRef[]): Promise<Map<string, KnownTask>> {
     const ids = tasks.map(({ execution_id: id }) => id).filter((id) => EXECUTION_ID.test(id));
     if (ids.length === 0) return new Map();

@@ -28,10 +28,7 @@ const OUT_OF_TIME = statement('limits.due')`
    WHERE e.ceiling_at <= headrace.now() AND e.ended_at IS NULL AND e.desired = 'run' AND r.state = 'INPROGRESS'
    ORDER BY e.ceiling_at LIMIT 200`;
 
-/**
- * Personal runs of a disabled user, and runs that they execute on another machine. A run that is being offered is
- * left alone: it fails when it is claimed.
- */
+/** A run that is being offered is left alone: it fails when it is claimed. */
 const OF_DISABLED_USERS = statement('executions.live-of-disabled-users')`
   SELECT e.id, e.run_id FROM executions e
    JOIN runs r ON r.id = e.run_id
@@ -41,10 +38,7 @@ const OF_DISABLED_USERS = statement('executions.live-of-disabled-users')`
 
 type Overdue = { id: string; is_fenced: boolean; phase: string };
 
-/**
- * Ends executions whose lease has expired, so that no run hangs forever, idle sessions, unanswered permission requests, and
- * runs of disabled users. Any number of processes may sweep at once.
- */
+/** Any number of processes may sweep at once. */
 @Injectable()
 export class SweepExecutions {
   private readonly logger = new Logger(SweepExecutions.name);

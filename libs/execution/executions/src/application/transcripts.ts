@@ -69,10 +69,7 @@ export class Transcripts {
     return leased.transcript ? ((await this.objects.get(leased.transcript.key)) ?? 'none') : 'none';
   }
 
-  /**
-   * A copy of an earlier run's transcript for the run that continues its conversation; null when there is none. The
-   * pointer goes into the new run's row.
-   */
+  /** Null when the earlier run has no transcript. The pointer goes into the new run's row. */
   async copyFor(sourceRunId: string, newRunId: string): Promise<TranscriptPointer | null> {
     const [row] = await this.database.query<{ transcript: TranscriptPointer | null }>(POINTER, [sourceRunId]);
     const source = row?.transcript;

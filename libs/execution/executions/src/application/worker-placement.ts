@@ -29,10 +29,7 @@ const PLACE_ON_WORKERS_TASK = defineTask({
   wakeUp: { by: 'a run waits for a connected worker, or one is free' },
 });
 
-/**
- * Places queued runs on the self-hosted workers whose sockets this process holds, and sends them their offers, also those that
- * other processes made, and cancellations.
- */
+/** Also sends offers and cancellations of other processes to the workers whose sockets this process holds. */
 @Injectable()
 export class WorkerPlacement implements OnApplicationBootstrap, OnModuleDestroy {
   private readonly logger = new Logger(WorkerPlacement.name);
@@ -161,7 +158,6 @@ export class WorkerPlacement implements OnApplicationBootstrap, OnModuleDestroy 
     for (const place of full) await this.idleSessions.closeOldestOn(place);
   }
 
-  /** Sends what was offered to these connections and not sent yet. */
   private async deliver(connectionIds: readonly string[]): Promise<void> {
     const offers = await this.offers.take(connectionIds);
     const sent = await Promise.all(offers.map((offer) => this.send(offer)));

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { truncateUtf8 } from '#platform/kernel';
+import { fields } from '#execution/runner';
 import {
   PERMISSION_SUBJECTS,
   type PermissionDecided,
@@ -55,7 +56,6 @@ const MAX_SUBJECT_LENGTH = 2_048;
 const MAX_OPTIONS = 32;
 const MAX_INPUT_BYTES = 131_072;
 
-/** What the log says of a decision. */
 export function decidedEvent(
   approval: Pick<Approval, 'id' | 'title' | 'rule_id'>,
   { state, always, via, by, note }: ApprovalDecision,
@@ -103,19 +103,16 @@ function bounded(input: unknown): unknown {
 }
 
 function readOption(value: unknown): { option_id: string; name: string; kind: string }[] {
-  const { option_id: id, name, kind } = fieldsOf(value);
+  const { option_id: id, name, kind } = fields(value);
   return typeof id === 'string' && typeof name === 'string' && typeof kind === 'string'
     ? [{ option_id: id, name, kind }]
     : [];
 }
 
 function readSubject(given: unknown): PermissionSubject | null {
-  const { type: word, value, tool } = fieldsOf(given);
+  const { type: word, value, tool } = fields(given);
   const type = PERMISSION_SUBJECTS.find((known) => known === word);
   const isText = (text: unknown): text is string => typeof text === 'string' && text.length <= MAX_SUBJECT_LENGTH;
   if (type === undefined || !isText(value) || (tool !== undefined && !isText(tool))) return null;
   return { type, value, ...(tool === undefined ? {} : { tool }) };
 }
-
-const fieldsOf = (value: unknown): Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};

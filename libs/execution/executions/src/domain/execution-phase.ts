@@ -10,10 +10,7 @@ const to = (phase: ExecutionPhase) => ({ to: phase }) as const;
 const late = { refuse: 'out_of_turn' } as const;
 const ended = { refuse: 'ended' } as const;
 
-/**
- * Every change of `executions.phase`. An execution is inserted as `offered`; the statements that change the phase take their
- * guard and their target from this table ({@link phaseGuard}, {@link phaseAfter}).
- */
+/** Statements that change the phase get their guard and their target from this table. */
 export const EXECUTION_PHASE_MACHINE = new StateMachine({
   name: 'execution',
   states: EXECUTION_PHASES,

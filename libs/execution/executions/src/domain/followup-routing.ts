@@ -21,10 +21,7 @@ export type FollowupDecision =
 
 type Route = FollowupOutcome | 'continue';
 
-/**
- * By state: with an open session, within a debug window, and without either. Only a FAILED run has a debug window.
- * `continue` = from the saved conversation, when there is one.
- */
+/** Only a FAILED run has a debug window. `continue` = from the saved conversation, when there is one. */
 const ROUTES: { readonly [S in RunState]: { readonly open: Route; readonly debug: Route; readonly closed: Route } } = {
   QUEUED: { open: 'queued_prompt', debug: 'queued_prompt', closed: 'queued_prompt' },
   PENDING: { open: 'queue_pending', debug: 'queue_pending', closed: 'queue_pending' },

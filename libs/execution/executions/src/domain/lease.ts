@@ -30,7 +30,6 @@ export function workerGraceMs(leaseTtlMs: number): number {
   return Math.round((leaseTtlMs * 10) / 9);
 }
 
-/** What a runner learns about its lease: how long it lasts, and how often to renew it. */
 export const leaseTimes = (leaseTtlMs: number) => ({
   ttl_seconds: leaseTtlMs / 1000,
   next_beat_seconds: leaseTtlMs / 3000,

@@ -26,16 +26,10 @@ function row(
 ): Row {
   const cell = (state: RunState): Transition<RunState, RunRefusal> =>
     sources.includes(state) ? { to: target } : { refuse: refusals[state] ?? 'out_of_turn' };
-  return Object.fromEntries(RUN_STATES.map((state) => [state, cell(state)])) as Record<
-    RunState,
-    ReturnType<typeof cell>
-  >;
+  return Object.fromEntries(RUN_STATES.map((state) => [state, cell(state)])) as Row;
 }
 
-/**
- * Every transition of a run. Applied as guarded `UPDATE … WHERE state = ANY(sources)` together with the event row, so two
- * processes never apply one twice.
- */
+/** Applied as a guarded UPDATE together with the event row, so two processes never apply a transition twice. */
 export const RUN_STATE_MACHINE = new StateMachine({
   name: 'run',
   states: RUN_STATES,

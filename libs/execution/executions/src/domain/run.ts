@@ -1,6 +1,6 @@
 import type { Owner, PrincipalRef } from '#platform/auth';
 import type { ErrorCode } from '#platform/kernel';
-import type { RunEventKind } from '#execution/runner-protocol';
+import type { Assignment, RunEventKind, Usage } from '#execution/runner-protocol';
 import { HOSTED_WORKERS } from '#execution/worker-protocol';
 
 /** The agent of runs that name none: the built-in one. */
@@ -10,10 +10,8 @@ export const HOSTED_POOL = 'hosted';
 /** Of runs that their caller executes: they are not placed, and hold no slots. */
 export const EXTERNAL_POOL = 'external';
 
-/** The pool of runs that go to the self-hosted workers with this name. */
 export const workerPool = (host: string): string => `worker:${host}`;
 
-/** Where a run with this configuration is placed when it is queued. */
 export function poolOf({ worker_host: host }: AgentConfig): string {
   return host === undefined || host === HOSTED_WORKERS ? HOSTED_POOL : workerPool(host);
 }
@@ -32,14 +30,7 @@ export function slotKeys({ teamUids, userUid }: { teamUids: readonly string[]; u
   return userUid === null ? teams : [...teams, slotKey({ teamUid: null, userUid })];
 }
 
-export interface McpServerConfig {
-  warp_id?: string;
-  command?: string;
-  args?: string[];
-  url?: string;
-  env?: Record<string, string>;
-  headers?: Record<string, string>;
-}
+export type McpServerConfig = Assignment['mcp_servers'][string] & { warp_id?: string };
 
 /** The contract's AmbientAgentConfig, as stored: resolved, with `skill_spec` repeating the first of `skills`. */
 export interface AgentConfig {
@@ -65,12 +56,7 @@ export interface AgentConfig {
 }
 
 /** What a run's agents have reported to have used, over all turns. */
-export interface RunUsage {
-  readonly input_tokens?: number;
-  readonly output_tokens?: number;
-  readonly total_tokens?: number;
-  readonly cost_usd?: number;
-}
+export type RunUsage = Readonly<Usage>;
 
 /** Why a run is where it is; the wire's `status_message`. */
 export interface StatusMessage {
@@ -138,7 +124,6 @@ export const MAX_DEBUG_TURN_MS = 60 * 60_000;
 /** How often a message for a debug session that was lost puts its run back into the queue. */
 export const MAX_REROUTES = 1;
 
-/** What a failed run's status tells while its debug window is open. */
 export function withDebugWindow(status: StatusMessage | null, window: DebugWindow | null): StatusMessage | null {
   if (status === null || window === null) return status;
   return {

@@ -1,7 +1,6 @@
+import { isUuid } from '#platform/kernel';
 import { AGENT_FAILURE_CODES, type RunnerEvent, STOP_REASONS, type TurnEnded } from '#execution/runner-protocol';
 import type { StatusMessage } from './run.js';
-
-const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 export interface EventFault {
   readonly field: string;
@@ -9,15 +8,12 @@ export interface EventFault {
   readonly detail: string;
 }
 
-/**
- * What is wrong with the fields by which an event moves a run; null when nothing is. Other fields may be anything: they
- * are stored as they are, or read with care.
- */
+/** Null when the fields by which an event moves a run are valid. Other fields may have any value. */
 export function eventFault({ kind, data }: Pick<RunnerEvent, 'kind' | 'data'>): EventFault | null {
   switch (kind) {
     case 'turn_started': {
       const { followup_id: id } = data;
-      if (id === undefined || (typeof id === 'string' && UUID.test(id))) return null;
+      if (id === undefined || (typeof id === 'string' && isUuid(id))) return null;
       return { field: 'followup_id', detail: 'must be a UUID' };
     }
     case 'turn_ended':

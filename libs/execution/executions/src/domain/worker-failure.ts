@@ -1,12 +1,8 @@
 import { type ErrorCode, isErrorCode } from '#platform/kernel';
+import type { TaskFailed } from '#execution/worker-protocol';
 
 /** How a self-hosted worker says that a task failed; every field is as the worker likes. */
-interface ReportedFailure {
-  readonly task_state?: string | undefined;
-  readonly failure_reason?: string | undefined;
-  /** 128 + signal for a killed process. */
-  readonly exit_code?: number | undefined;
-}
+type ReportedFailure = Partial<Pick<TaskFailed['data'], 'task_state' | 'failure_reason' | 'exit_code'>>;
 
 /** Of our runner, where it and not the agent failed: bad input, not claimed, fault, lease lost. */
 const RUNNER_EXIT_CODES: ReadonlyMap<number, ErrorCode> = new Map([
@@ -35,10 +31,6 @@ const WORDS: readonly (readonly [RegExp, ErrorCode])[] = [
   [/agent|harness|process|exit|oom/, 'agent_process_failed'],
 ];
 
-/**
- * Which of our codes a worker's failure is. A reason that is one of ours, or that published workers give, is believed; else
- * the exit codes of our runner, words of the reason, and any other exit code.
- */
 export function workerFailureCode({ failure_reason: reason, exit_code: exitCode }: ReportedFailure): ErrorCode {
   const given = normalized(reason);
   if (isErrorCode(given)) return given;

@@ -49,10 +49,7 @@ export class ExecutionTokenGuard implements CanActivate {
   }
 }
 
-/**
- * What agents say never fails a report: text that PostgreSQL cannot hold is replaced before the input rules look at it,
- * which refuse such text everywhere else. Changed events are flagged.
- */
+/** Replaces text that PostgreSQL cannot hold before the input rules reject it: what agents say never fails a report. */
 @Injectable()
 export class SanitizeBody implements NestInterceptor {
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
@@ -78,6 +75,10 @@ function flagged(before: unknown, after: unknown): unknown {
 const OPTIONAL = { optional: true } as const;
 const EPOCH = { min: 1, max: 2_147_483_647 } as const;
 
+export class LeaseParameters {
+  @IntegerField(EPOCH) lease_epoch: number;
+}
+
 export class ClaimRequestBody {
   @IntegerField({ min: 1, max: 1000 }) protocol_version: number;
   @StringField({ blank: false, max: 128 }) instance_id: string;
@@ -90,17 +91,11 @@ export class RunnerEventBody {
   @MapField(json()) data: Record<string, unknown>;
 }
 
-export class EventBatchBody {
-  @IntegerField(EPOCH) lease_epoch: number;
+export class EventBatchBody extends LeaseParameters {
   @ArrayField(object(() => RunnerEventBody), { maxItems: MAX_BATCH_EVENTS }) events: RunnerEventBody[];
 }
 
-export class LeaseRefBody {
-  @IntegerField(EPOCH) lease_epoch: number;
-}
-
-export class FinishRequestBody {
-  @IntegerField(EPOCH) lease_epoch: number;
+export class FinishRequestBody extends LeaseParameters {
   @EnumField(['closed', 'failed', 'cancelled', 'handed_back']) outcome:
     'closed' | 'failed' | 'cancelled' | 'handed_back';
   @StringField({ ...OPTIONAL, max: 64 }) error_code?: string;
@@ -110,18 +105,12 @@ export class FinishRequestBody {
   @IntegerField({ ...OPTIONAL, min: 0, max: 255 }) exit_code?: number;
 }
 
-export class CommandsParameters {
-  @IntegerField(EPOCH) lease_epoch: number;
+export class CommandsParameters extends LeaseParameters {
   @IntegerField({ min: 0 }) version: number;
   @IntegerField({ ...OPTIONAL, min: 0, max: 60 }) wait?: number;
 }
 
-export class TranscriptParameters {
-  @IntegerField(EPOCH) lease_epoch: number;
+export class TranscriptParameters extends LeaseParameters {
   @StringField({ ...OPTIONAL, max: 128 }) format?: string;
   @StringField({ ...OPTIONAL, max: 512 }) session_id?: string;
-}
-
-export class LeaseParameters {
-  @IntegerField(EPOCH) lease_epoch: number;
 }

@@ -33,7 +33,7 @@ import {
   EventBatchBody,
   ExecutionTokenGuard,
   FinishRequestBody,
-  LeaseRefBody,
+  LeaseParameters,
   SanitizeBody,
   TranscriptParameters,
 } from './runner-request.js';
@@ -94,7 +94,7 @@ export class RunnerController {
   @Post('beat')
   @HttpCode(200)
   @RunnerProtocol()
-  async beat(@Param('executionId') executionId: string, @Body() body: LeaseRefBody): Promise<HeartbeatAck> {
+  async beat(@Param('executionId') executionId: string, @Body() body: LeaseParameters): Promise<HeartbeatAck> {
     const desired = await this.executions.renew(executionId, body.lease_epoch);
     if (desired === null) throw leaseLost();
     return { ...leaseTimes(this.settings.leaseTtl), desired };

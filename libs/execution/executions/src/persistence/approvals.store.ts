@@ -100,7 +100,6 @@ export class ApprovalsStore {
     return this.database.query<Approval>(RULES, [runId]);
   }
 
-  /** Id of the approval for always that covers the subject. */
   async ruleFor(tx: Queryable, runId: string, subject: PermissionSubject): Promise<string | null> {
     const [row] = await tx.query<{ id: string }>(RULE_FOR, [runId, JSON.stringify(subject)]);
     return row?.id ?? null;

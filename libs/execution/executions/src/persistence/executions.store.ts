@@ -201,7 +201,6 @@ export class ExecutionsStore {
     return row?.acquired ?? false;
   }
 
-  /** Counts the last turn, frees the slot and ends the execution. */
   async end(tx: Queryable, executionId: string, reason: string, exitCode: number | null): Promise<void> {
     await this.pause(tx, executionId, false);
     await this.releaseSlot(tx, executionId);

@@ -45,7 +45,6 @@ export class RunStateListeners {
     this.registered.add(listener);
   }
 
-  /** Called with everything that is written to a run's log. */
   async logged(tx: Queryable, runId: string, events: readonly NewRunEvent[]): Promise<void> {
     if (this.registered.size === 0) return;
     const changes = events.flatMap(({ kind, data }): RunChange[] => {

@@ -4,7 +4,6 @@ import { type Queryable, statement } from '#platform/persistence';
 import { RUN_STATE_MACHINE, type RunState, type RunTransition } from '../domain/run-state.js';
 import { EXTERNAL_POOL, HOSTED_POOL, type PrincipalRef, type StatusMessage, workerPool } from '../domain/run.js';
 
-/** Columns of a locked run that decide its next transition. */
 export interface LockedRun {
   readonly id: string;
   readonly state: RunState;
@@ -83,7 +82,6 @@ export class RunTransitions {
     return rows.length > 0;
   }
 
-  /** The run started when this execution was claimed, unless an earlier start is known. */
   async setStartFromClaim(tx: Queryable, runId: string, executionId: string): Promise<void> {
     await tx.query(START_FROM_CLAIM, [runId, executionId]);
   }
@@ -98,10 +96,7 @@ export class RunTransitions {
     await tx.query(TOUCH, [runId]);
   }
 
-  /**
-   * The agent's session exists: from now on the run has a conversation, a new one where it had none. `isResumed`: an earlier
-   * session was loaded.
-   */
+  /** `newConversationId`: for a run without a conversation. `isResumed`: an earlier session was loaded. */
   async startSession(
     tx: Queryable,
     runId: string,

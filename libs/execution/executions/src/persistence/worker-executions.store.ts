@@ -165,7 +165,6 @@ export class WorkerExecutionsStore {
     return rows.map(({ run_id: runId }) => runId);
   }
 
-  /** The claim deadline of the offers of these connections begins again. */
   async keepOffers(connectionIds: readonly string[]): Promise<void> {
     await this.database.query(KEEP_OFFERS, [connectionIds, this.settings.claimDeadline]);
   }

@@ -86,13 +86,10 @@ export function containerSpecification(
   };
 }
 
-/** Which installation a container belongs to. */
 const INSTALLATION_LABEL = 'io.headrace.installation';
 const EXECUTION_LABEL = 'io.headrace.execution';
 
-/** Labels that identify the containers of an installation on a shared engine. */
 export class ContainerLabels {
-  /** The label to list containers by. */
   readonly filter = INSTALLATION_LABEL;
   private readonly own: string;
   private readonly all: ReadonlySet<string>;
@@ -127,7 +124,6 @@ const PLACE = '/opt/headrace';
 /** The mounted parts of an installation; the data directory may be next to them and must not be mounted. */
 const PARTS = ['dist', 'node_modules', 'package.json'];
 
-/** The command of the runner in a container. */
 export const RUNNER_COMMAND = [`${PLACE}/bin/node`, `${PLACE}/${PROGRAM}`] as const;
 
 export interface RunnerMount {
@@ -137,10 +133,7 @@ export interface RunnerMount {
   readonly ReadOnly: true;
 }
 
-/**
- * Mounts Node and this program read-only into any image: the files of this process, or DOCKER_RUNNER_SOURCE. Throws when
- * the program is not built.
- */
+/** Mounts the files of this process or DOCKER_RUNNER_SOURCE read-only. Throws when the program is not built. */
 export function runnerMounts({ dockerRunnerSource: source }: Pick<DockerOptions, 'dockerRunnerSource'>): RunnerMount[] {
   if (source !== '') return [mount(source, PLACE, source.startsWith('/') ? 'bind' : 'volume')];
   const root = findInstallation();

@@ -46,10 +46,7 @@ export interface ListedContainer {
   readonly labels: Readonly<Record<string, string>>;
 }
 
-/**
- * The part of the Docker Engine API that is needed to run containers. Every call rejects with EngineUnreachable without a
- * response and with EngineError when the engine rejects it.
- */
+/** Calls reject with EngineUnreachable without a response, and with EngineError when the engine rejects them. */
 export class DockerEngine {
   private prefix: string | null = null;
   private keepsHostGateway = true;

@@ -49,7 +49,6 @@ export class EngineUnreachable extends Error {
   override name = 'EngineUnreachable';
 }
 
-/** Whether the engine reports that the container or image does not exist. */
 export function isMissing(error: unknown): boolean {
   return error instanceof EngineError && error.status === 404;
 }
@@ -70,7 +69,6 @@ export interface EngineRequest {
   readonly signal?: AbortSignal;
 }
 
-/** HTTP connection to a container engine over a socket, TCP or TLS. */
 export class EngineConnection {
   private readonly options: RequestOptions;
   private readonly isTls: boolean;

@@ -43,10 +43,7 @@ export function parseImageReference(text: string): ImageReference | null {
 /** The name under which `docker login` stores the credentials of Docker Hub. */
 const HUB = 'https://index.docker.io/v1/';
 
-/**
- * The credentials for a registry as the header that the engine expects; null: there are none. Throws, without a value of
- * the file, when the file cannot be used.
- */
+/** As the engine expects them; null: there are none. Throws, without a value of the file, when it cannot be used. */
 export async function registryCredentials(file: string, registry: string): Promise<string | null> {
   if (file === '') return null;
   const { auths } = await readAuths(file);

@@ -94,7 +94,6 @@ export class RunnerContainer {
     }
   }
 
-  /** Kills it first. A container that does not exist is not an error. */
   remove(): Promise<void> {
     return this.parts.engine.removeContainer(this.name);
   }
@@ -126,10 +125,7 @@ const MAX_LINE_BYTES = 16_384;
 const MAX_LOGGED_BYTES = 4 * 1_048_576;
 const TAIL_BYTES = 2000;
 
-/**
- * Logs the output of a container line by line. Every process in it may write, so that each line and the whole output have
- * a limit.
- */
+/** Every process in the container may write, so each line and the whole output have a limit. */
 export class RunnerOutput {
   private line = Buffer.alloc(0);
   private logged = 0;
@@ -174,10 +170,7 @@ export class RunnerOutput {
 
 const HEADER_BYTES = 8;
 
-/**
- * Parses the output of a container without a terminal: frames of a header (stream, three zeros, length in four bytes) and
- * content. Content is forwarded as it arrives.
- */
+/** Output without a terminal: frames of a header (stream, three zeros, length in four bytes) and content. */
 export class OutputFrames {
   private header = Buffer.alloc(0);
   private left = 0;

@@ -11,6 +11,7 @@ import {
   type InitializeResponse,
   type McpServer,
   type NewSessionResponse,
+  type PromptResponse,
   type RequestPermissionRequest,
   type RequestPermissionResponse,
   type Stream,
@@ -22,7 +23,6 @@ import { fields, text } from './fields.js';
 export interface AgentSessionHandlers {
   /** A `session/update` of our session, in the order the agent sent it. */
   readonly onUpdate: (update: unknown) => void;
-  /** A vendor-specific notification. */
   readonly onExtension: (method: string, params: unknown) => void;
   readonly onReplay: (update: unknown) => void;
   readonly onPermission: (request: RequestPermissionRequest) => Promise<RequestPermissionResponse>;
@@ -157,11 +157,7 @@ export class AgentSession {
     this.currentMode = modeId;
   }
 
-  /** The response to the prompt, with the vendor's metadata. */
-  async prompt(
-    prompt: string,
-    files: readonly ContentBlock[] = [],
-  ): Promise<{ readonly stopReason: string; readonly _meta?: unknown }> {
+  async prompt(prompt: string, files: readonly ContentBlock[] = []): Promise<PromptResponse> {
     return this.connection.agent.request(methods.agent.session.prompt, {
       sessionId: this.id,
       prompt: [{ type: 'text', text: prompt }, ...files],

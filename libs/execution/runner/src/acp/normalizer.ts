@@ -36,10 +36,7 @@ interface CallState extends KnownCall {
   terminalText?: string;
 }
 
-/**
- * Turns the updates of an ACP session into run events: stable ids where the agent sends none, upserts for tool calls,
- * one `usage` a turn, no binary data, nothing that cannot be stored. Handles one session, in order.
- */
+/** Handles one session, in order. Its events have stable ids, no binary data and nothing that cannot be stored. */
 export class AcpNormalizer {
   private message: { kind: string; id: string } | null = null;
   private readonly calls = new Map<string, CallState>();
@@ -51,7 +48,6 @@ export class AcpNormalizer {
 
   constructor(private readonly mintId: () => string = newUuid) {}
 
-  /** The events of one `session/update`; none for an unknown kind. */
   update(raw: unknown): PlainEvent[] {
     const update = fields(toStorableJson(raw).value);
     switch (update['sessionUpdate']) {
@@ -83,10 +79,7 @@ export class AcpNormalizer {
     if (update['sessionUpdate'] === 'usage_update') withCost(update, (total) => this.cost.replayed(total));
   }
 
-  /**
-   * @param usageScope see HarnessDefinition. `resumed`: the session had turns before. `earlierCost`: their cost in US
-   * dollars, where it is known.
-   */
+  /** `resumed`: the session had turns before. `earlierCost`: their cost in US dollars, where it is known. */
   startSession(usageScope: 'turn' | 'session', resumed: boolean, earlierCost?: number): void {
     this.tokens.startSession(usageScope, resumed);
     this.cost.startSession(resumed, earlierCost);

@@ -28,10 +28,6 @@ interface Resolution {
   readonly note?: string | undefined;
 }
 
-/**
- * Answers the agent's permission requests: by the policy of the run, by a rule that a person has created for the rest of
- * the run, or by waiting for a decision of a person.
- */
 export class PermissionBroker {
   private readonly waiting = new Map<
     string,
@@ -96,7 +92,6 @@ export class PermissionBroker {
     }
   }
 
-  /** The turn ends: there will be no more decisions. */
   cancelAll(): void {
     for (const { settle } of this.waiting.values()) settle({ decision: 'cancel' });
   }

@@ -19,10 +19,6 @@ export type PermissionRules = Pick<
   'permission_policy' | 'permission_allow_list' | 'permission_rules' | 'interactive'
 >;
 
-/**
- * The decision of the policy. `allow_list` allows what an entry matches; for anything else a person decides when the run
- * is interactive, otherwise it is denied.
- */
 export function decideByPolicy(rules: PermissionRules, facts: PermissionFacts): Decision | 'ask' {
   switch (rules.permission_policy) {
     case 'allow':
@@ -68,7 +64,6 @@ export function permissionFacts(
   };
 }
 
-/** The name of the called tool, from the fields that agents use for it. */
 export function toolNameOf(call: Readonly<Record<string, unknown>>): string | undefined {
   const meta = fields(call['_meta']);
   return text(call['name']) ?? text(fields(meta['claudeCode'])['toolName']) ?? text(meta['toolName']);
@@ -99,11 +94,7 @@ const KEPT_LENGTH = 256;
 /** Kinds that describe what happens; `other`, `think` and `switch_mode` may be anything. */
 const SPECIFIC_KINDS: readonly string[] = ['read', 'edit', 'delete', 'move', 'search', 'fetch', 'execute'];
 
-/**
- * The subject of the request, from the most specific that the agent reports: a command line, the origin of an address,
- * the tool's name, its kind, or else the title. `redact` removes secret values, which must not leave the runner: two
- * commands that differ only in such a value are the same.
- */
+/** `redact` removes secret values, which must not leave the runner: commands that differ only in one are the same. */
 export function subjectOf(facts: PermissionFacts, title: string, redact: (text: string) => string): PermissionSubject {
   const { toolName, toolKind, commandLine, address } = facts;
   const subject = (type: PermissionSubject['type'], value: string): PermissionSubject => ({

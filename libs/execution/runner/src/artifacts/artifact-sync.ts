@@ -23,10 +23,7 @@ const UPLOAD_TRIES = 4;
 /** Reported per execution. */
 const MAX_PROBLEMS = 50;
 
-/**
- * Uploads the files of the artifacts directory. A file with the same content and description is not uploaded again. A
- * failure does not end the execution, except for a lost lease.
- */
+/** Never uploads the same content and description again. No failure ends the execution, except for a lost lease. */
 export class ArtifactSync {
   private readonly submitted = new Set<string>();
   /** State of each file at its last upload, so that large ones are not read after every turn. */

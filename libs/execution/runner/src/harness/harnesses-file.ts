@@ -105,10 +105,7 @@ export interface DetectedHarness {
 
 const MAX_LEVELS = 6;
 
-/**
- * Which agents are installed here: finds the command as a run does, and starts nothing. `extra` are the harnesses of the
- * HARNESSES_FILE file. The built-in agent is part of Headrace and not included.
- */
+/** Finds commands as a run does, and starts nothing. Leaves out the built-in agent, a part of Headrace. */
 export function detectHarnesses(extra: Readonly<Record<string, HarnessDefinition>>): Promise<DetectedHarness[]> {
   const all = Object.entries({ ...STANDARD_HARNESSES, ...extra });
   return Promise.resolve(

@@ -4,10 +4,7 @@ import type { HarnessDefinition } from '#execution/runner-protocol';
 export const BUILTIN_HARNESS = 'oz';
 export const BUILTIN_TRANSCRIPT = '{home}/.headrace-agent/sessions/{session_id}.jsonl';
 
-/**
- * Every tool except reading requests permission. The configuration in the repository must not grant permissions instead
- * of the run.
- */
+/** The configuration in the repository must not grant permissions instead of the run. */
 const OPENCODE_ASKS = {
   OPENCODE_PERMISSION: JSON.stringify({
     '*': 'ask',

@@ -115,7 +115,6 @@ export function fillPlaceholders(
   return isMissing ? null : filled;
 }
 
-/** Whether the harness passes the placeholder's value when it starts the agent. */
 export function usesPlaceholder(
   { args, env = {} }: HarnessDefinition,
   placeholder: 'model' | 'reasoning_level',

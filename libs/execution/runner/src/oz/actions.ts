@@ -14,7 +14,6 @@ export function isAction(instruction: Instruction): instruction is Action {
   return (ACTIONS as readonly string[]).includes(instruction.type);
 }
 
-/** An action as shown before it is executed. */
 export interface ActionCall {
   readonly name: string;
   readonly title: string;

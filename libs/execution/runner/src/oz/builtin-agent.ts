@@ -25,10 +25,7 @@ const VERSION = '0.1.0';
 const clock = new SystemClock();
 const now = (): Date => clock.now();
 
-/**
- * The built-in agent as a process: serves ACP on its standard streams until its input ends, then kills its commands.
- * Switches to the user of HEADRACE_RUN_AS first, when that is set. Returns the exit code.
- */
+/** Returns the exit code when its input has ended. */
 export async function runBuiltinAgent(): Promise<number> {
   dropPrivileges();
   const terminate = (): void => {

@@ -80,10 +80,7 @@ async function filesUnder(path: string): Promise<string[]> {
   return found.sort();
 }
 
-/**
- * Submits an artifact as every agent does: with a line in the list of the directory that HEADRACE_ARTIFACTS_DIR names.
- * Rejects with FileProblem.
- */
+/** Adds a line to the list of artifacts, as every agent does. Rejects with FileProblem. */
 export async function submit(artifact: ListedFile | ListedReference | WrittenPlan, cwd: string): Promise<void> {
   const directory = process.env['HEADRACE_ARTIFACTS_DIR'];
   if (directory === undefined || directory === '')

@@ -21,7 +21,6 @@ export function helpText({ problems, ignored }: ParsedPrompt): string {
   ].join('\n');
 }
 
-/** The instructions that the agent will execute, and the number of the turn. */
 export function openingText(instructions: readonly Instruction[], turn: number, isContinued: boolean): string {
   const counted = [
     count(instructions, ['command'], 'command', 'commands'),
@@ -36,7 +35,6 @@ export function openingText(instructions: readonly Instruction[], turn: number, 
     : `I am going to execute ${what}.${which}`;
 }
 
-/** The report at the end of a turn: a line for each instruction, then the problems. */
 export function closingText(
   outcomes: readonly Outcome[],
   { problems, ignored }: Pick<ParsedPrompt, 'problems' | 'ignored'>,

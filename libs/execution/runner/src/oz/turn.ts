@@ -22,7 +22,6 @@ export interface TurnOptions {
   readonly signal: AbortSignal;
 }
 
-/** One turn of the built-in agent: executes and reports the instructions of one prompt in order. */
 export class Turn {
   private readonly number: number;
   private readonly outcomes: Outcome[] = [];

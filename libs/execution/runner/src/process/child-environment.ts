@@ -13,10 +13,7 @@ interface ChildEnvironmentOptions {
 
 const SYSTEM_PATH = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin'];
 
-/**
- * The whole environment of set-up commands and agents, built from scratch: nothing of the runner's own environment
- * goes in except the directories of its PATH.
- */
+/** Built from scratch: nothing of the runner's own environment goes in except the directories of its PATH. */
 export function childEnvironment({
   workspace,
   marker,
@@ -53,12 +50,10 @@ function ownName(): string {
   }
 }
 
-/** Whether a variable may be set: a valid name that is not reserved. */
 function isPassable(name: string, value: string): boolean {
   return name !== '' && !/[=\0]/.test(name) && !value.includes('\0') && !name.startsWith('HEADRACE_');
 }
 
-/** The search path of commands: the PATH of this process, and the system's. */
 export function searchPath(): string {
   const own = (process.env['PATH'] ?? '').split(delimiter).filter((directory) => isAbsolute(directory));
   return [...new Set([...own, ...SYSTEM_PATH])].join(delimiter);

@@ -22,10 +22,7 @@ export function hasMarker(pid: number, marker: string): boolean {
   return environ !== null && `\0${environ.toString('latin1')}\0`.includes(`\0${MARKER_VARIABLE}=${marker}\0`);
 }
 
-/**
- * Whether real, effective or saved user of the process is `uid`. Not the owner of `/proc/<pid>`: that one is root
- * for every process that has changed its user.
- */
+/** Compares the real, effective and saved user: the owner of `/proc/<pid>` is root after a change of the user. */
 export function runsAs(pid: number, uid: number): boolean {
   const line = /^Uid:\s+(.+)$/m.exec(read(`/proc/${pid}/status`)?.toString('latin1') ?? '')?.[1];
   return line !== undefined && line.split(/\s+/).slice(0, 3).includes(String(uid));

@@ -5,10 +5,7 @@ import { againUnless, type ControlPlane } from './control-plane.js';
 /** Part of the lease that may pass without a response: the runner stops before the server ends the lease. */
 const USABLE_SHARE = 8 / 9;
 
-/**
- * The runner's view of the lease, on the monotonic clock. It counts from when a successful request was *sent*: the
- * server renewed the lease at some moment after that, never before.
- */
+/** Counts on the monotonic clock from when a successful request was *sent*: the server renews the lease after that. */
 export class Lease {
   /** Milliseconds. */
   ttl = 0;

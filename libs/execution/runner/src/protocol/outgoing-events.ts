@@ -9,10 +9,7 @@ export interface PlainEvent {
 
 const MAX_CHUNK_LENGTH = 16_384;
 
-/**
- * Merges two consecutive events into one, or returns null. Agents stream word by word and repeat a growing output, which
- * can be sent once as long as it is pending.
- */
+/** Agents stream word by word and repeat a growing output, which can be sent once as long as it is pending. */
 export function coalesce(previous: PlainEvent, next: PlainEvent): PlainEvent | null {
   if (previous.kind !== next.kind) return null;
   const [before, after] = [previous.data, next.data];
@@ -79,10 +76,7 @@ const isEnd = (status: unknown): boolean => status === 'completed' || status ===
 
 const CHUNK_KINDS: ReadonlySet<RunnerEventKind> = new Set(['message_chunk', 'thought_chunk']);
 
-/**
- * Redacts events. Agents stream text in chunks, and a secret may be split between two of them: a possible beginning of a
- * secret waits for the next chunk.
- */
+/** A secret may be split between two chunks: a possible beginning of a secret waits for the next chunk. */
 export class EventRedactor {
   private held: PlainEvent | null = null;
 

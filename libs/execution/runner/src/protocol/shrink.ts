@@ -1,9 +1,6 @@
 import { truncateUtf8 } from '#platform/kernel';
 
-/**
- * Text of at most about `maxBytes`: its beginning and its end, with the number of omitted bytes between them. Commands
- * print what they do at the beginning, and errors at the end.
- */
+/** Keeps both ends: commands print what they do at the beginning, and errors at the end. */
 export function shrinkText(text: string, maxBytes: number): string {
   if (text.length * 3 <= maxBytes) return text;
   const bytes = Buffer.byteLength(text);

@@ -9,10 +9,7 @@ export interface PlacedAttachment {
   readonly bytes: Buffer;
 }
 
-/**
- * Writes the attachments of the run into the workspace, owned by the agent's user. To be called before anything else runs
- * there: no link can redirect a file yet. Rejects when a file is not available. Transient faults are retried.
- */
+/** Must run before anything else in the workspace: no link can redirect a file yet. Rejects when one is missing. */
 export async function placeAttachments(
   refs: readonly AttachmentRef[],
   workspace: Workspace,

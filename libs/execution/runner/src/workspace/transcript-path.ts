@@ -42,10 +42,7 @@ const PLACEHOLDERS: Readonly<Record<string, Placeholder>> = {
 
 const minute = (time: number): string => new Date(time).toISOString().slice(0, 16).replaceAll(':', '-');
 
-/**
- * Path at which the harness expects a stored transcript, from its template (see `transcript_path` of HarnessDefinition).
- * null when only the agent knows it, or when the session id, which is untrusted, cannot be part of a file name.
- */
+/** Null when only the agent knows it, or when the session id, which is untrusted, cannot be part of a file name. */
 export function transcriptPath(template: string, place: TranscriptPlace, now: Date): string | null {
   const segments = segmentsOf(template, place.sessionId);
   if (segments === null || segments.some((segment) => segment.includes('*'))) return null;

@@ -76,10 +76,7 @@ export class TranscriptSync {
   }
 }
 
-/**
- * Replaces the working directory of each line of a transcript, in its top-level `field`: some agents load a session only
- * in the directory in which it began. Lines that are not objects, or without the field, are not changed.
- */
+/** Some agents load a session only in the directory in which it began. Lines without the field are not changed. */
 export function relocateTranscript(bytes: Uint8Array, field: string, cwd: string): Uint8Array {
   const lines = Buffer.from(bytes).toString('utf8').split('\n');
   return Buffer.from(lines.map((line) => relocated(line, field, cwd)).join('\n'), 'utf8');
@@ -91,10 +88,7 @@ function relocated(line: string, field: string, cwd: string): string {
   return JSON.stringify({ ...record, [field]: cwd });
 }
 
-/**
- * Reads the transcript, whole lines only. The agent controls the file and the runner may be root: it is read only when it
- * is a regular file of the execution's user inside its home, else the result is null.
- */
+/** Whole lines only; null when the file is not one that {@link readOwnFile} reads. */
 export async function readTranscript(
   path: string,
   home: string,

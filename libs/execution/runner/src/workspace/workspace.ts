@@ -76,10 +76,7 @@ export class Workspace {
     return this.inPlace && path.startsWith(this.inPlace.work_dir + sep) ? this.inPlace.work_dir : this.root;
   }
 
-  /**
-   * Creates a directory in the home directory, with those above it. To be called before anything else runs in the
-   * workspace, as for {@link writeNewFile}: no link can redirect a path yet.
-   */
+  /** Must run before anything else in the workspace, as {@link writeNewFile}: no link can redirect a path yet. */
   async makeHomeDirectory(path: string): Promise<void> {
     let directory = this.home;
     for (const part of relative(directory, path).split(sep)) {

@@ -33,10 +33,6 @@ import { instanceLimits, type WorkerDocker } from './docker-config.js';
 const SWEEP_MS = 60_000;
 const NOT_RUNNING = ['created', 'exited', 'dead'];
 
-/**
- * Runs each execution in a container of the image that its assignment names: without a privilege, with limits, on a network
- * of the containers, and with nothing of the machine but the runner's own files and what the operator shares.
- */
 export class DockerBackend implements Backend {
   readonly name = 'docker';
   private readonly engine: DockerEngine;

@@ -94,7 +94,6 @@ export function workerDocker(docker: DockerSection, serverRootUrl: string): Work
   };
 }
 
-/** The limits of the operator, or those of the run if they are lower. */
 export function instanceLimits(docker: WorkerDocker, shape: TaskAssignmentData['instance_shape']): WorkerDocker {
   const { vcpus, memory_gb: memoryGb } = shape ?? {};
   return {

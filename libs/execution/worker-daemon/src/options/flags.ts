@@ -7,7 +7,6 @@ type FlagKind = 'switch' | 'list' | 'pairs' | 'variables';
 export interface Flag {
   readonly name: string;
   readonly short?: string;
-  /** Default: `text`. */
   /** Default: the text itself. */
   readonly kind?: FlagKind;
   /** Key of the configuration file, if it is not the name; null for a flag that is evaluated separately. */

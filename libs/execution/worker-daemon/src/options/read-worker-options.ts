@@ -221,10 +221,7 @@ function harnessesOf(path: string | undefined): Readonly<Record<string, HarnessD
 
 const KEY_VARIABLES = ['HEADRACE_TOKEN', 'WARP_API_KEY'] as const;
 
-/**
- * Reads the key for each connection from the file, so that the file can be replaced while the worker runs, else once from the
- * environment. Throws a WorkerFault when there is no key.
- */
+/** Throws a WorkerFault when there is no key. */
 function apiKeySource(file: string | undefined, environment: Environment): () => string {
   if (file !== undefined) {
     readKey(file);

@@ -58,7 +58,6 @@ export class HandleFrame {
     else this.tasks.slotFreed(session.ref);
   }
 
-  /** The connection has ended. */
   async forget(session: WorkerSession): Promise<void> {
     session.isUsable = false;
     await this.presence.remove(session.id);

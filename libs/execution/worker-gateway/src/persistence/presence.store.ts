@@ -116,7 +116,6 @@ export class PresenceStore {
     private readonly settings: Settings,
   ) {}
 
-  /** By name. */
   async list(teamUids: readonly string[]): Promise<ConnectedWorker[]> {
     return this.database.query<ConnectedWorker>(LIST, [teamUids]);
   }

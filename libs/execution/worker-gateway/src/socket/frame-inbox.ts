@@ -61,7 +61,6 @@ export class FrameInbox {
     this.working ??= this.workOff();
   }
 
-  /** Resolves when all frames are handled. */
   async idle(): Promise<void> {
     await this.working;
   }

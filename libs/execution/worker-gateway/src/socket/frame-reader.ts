@@ -14,7 +14,6 @@ const MAX_LOGGED = 10;
 
 type Note = (message: string, fields: object) => void;
 
-/** Reads and validates the frames of workers. */
 @Injectable()
 export class FrameReader {
   private readonly logger = new Logger('Workers');
@@ -24,7 +23,6 @@ export class FrameReader {
     private readonly metrics: WorkerMetrics,
   ) {}
 
-  /** Listens to the socket until it closes. */
   listen(socket: WebSocket, connection: WorkerConnection): void {
     const allowance = new FrameAllowance(performance.now());
     let logged = 0;
@@ -75,7 +73,6 @@ export class FrameReader {
   }
 }
 
-/** The fields that identify a worker in the log. */
 export function nameOf({ connectionId, teamUid, workerHost }: WorkerRef): object {
   return { worker_host: workerHost, team_uid: teamUid, connection_id: connectionId };
 }

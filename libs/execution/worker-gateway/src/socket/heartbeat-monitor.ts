@@ -50,10 +50,7 @@ const REMOVE_DEAD_TASK = everyTicks(
   'Deletes rows of connections that ended without being closed.',
 );
 
-/**
- * Watches the connections of workers: pings, closes silent ones, and records the others in the database and their leases.
- * One statement each for all connections.
- */
+/** One statement each for all connections. */
 @Injectable()
 export class HeartbeatMonitor {
   private readonly tickMs: number;

@@ -21,7 +21,6 @@ const REASONS: Readonly<Record<DropReason, string>> = {
   superseded: 'The worker has another connection.',
 };
 
-/** A socket of a worker: sends frames, and closes it. */
 export class WorkerConnection {
   readonly inbox: FrameInbox;
   /** Resolves when the socket is closed. */
@@ -64,7 +63,6 @@ export class WorkerConnection {
     return this.held ? 0 : now - this.session.seenAt;
   }
 
-  /** Sends a ping if the last one was sent at least `everyMs` ago. */
   ping(everyMs: number): void {
     const now = performance.now();
     if (!this.isOpen || now - this.pingedAt < everyMs) return;
@@ -73,7 +71,6 @@ export class WorkerConnection {
     this.readsWell();
   }
 
-  /** Closes it with a reason for the worker. */
   drop(reason: DropReason): void {
     if (this.ending) return;
     this.metrics.drops.inc({ reason });

@@ -16,10 +16,7 @@ const MAX_PENDING = 1_000;
 const AUTHENTICATION_TIMEOUT_MS = 10_000;
 const CLOSE_GRACE_MS = 2_000;
 
-/**
- * The WebSocket endpoint of workers, on the port of the API. It rejects requests before the upgrade, with problem documents,
- * and registers the workers that are authenticated.
- */
+/** Rejects requests before the upgrade, with problem documents. */
 @Injectable()
 export class WorkerGateway implements OnModuleInit, OnModuleDestroy {
   private readonly logger = new Logger('Workers');
@@ -101,7 +98,6 @@ export class WorkerGateway implements OnModuleInit, OnModuleDestroy {
     else upgrade.socket.destroy();
   }
 
-  /** Closes all connections and waits until the received frames are handled. */
   private async close(): Promise<void> {
     const open = this.sockets.all();
     for (const connection of open) connection.close(CLOSE_CODES.goingAway, 'The server is going down.');

@@ -3,7 +3,6 @@ import { Metrics } from '#platform/observability';
 
 export type DropReason = 'silent' | 'malformed' | 'too_many_frames' | 'slow_reader' | 'token_ended' | 'superseded';
 
-/** Metrics of the gateway. */
 @Injectable()
 export class WorkerMetrics {
   readonly connections;

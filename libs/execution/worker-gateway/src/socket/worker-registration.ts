@@ -18,7 +18,6 @@ const MAX_FRAMES = 16;
 /** The close code of a worker whose process ends. A worker that only connects again does not close its connection. */
 const NORMAL_CLOSURE = 1000;
 
-/** Registers connections of authenticated workers, and unregisters them when they close. */
 @Injectable()
 export class WorkerRegistration {
   private readonly logger = new Logger('Workers');
@@ -58,12 +57,10 @@ export class WorkerRegistration {
     connection.inbox.push('connect', () => this.handleFrame.announce(connection));
   }
 
-  /** Resolves when all received frames have been handled. */
   async settled(): Promise<void> {
     await Promise.all([...this.unsettled].map(({ inbox }) => inbox.idle()));
   }
 
-  /** Removes the rows of all connections of this process. */
   async removeAll(): Promise<void> {
     await this.presence.removeInstance(this.instance).catch((error: Error) => {
       this.logger.warn('The connections of this process stay listed until they expire.', { error: error.message });

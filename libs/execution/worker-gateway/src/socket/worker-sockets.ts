@@ -4,10 +4,7 @@ import type { WorkerRef } from '../domain/worker.js';
 import type { WorkerConnection } from './worker-connection.js';
 import { WorkerMetrics } from './worker-metrics.js';
 
-/**
- * The connections that this process holds, from the upgrade to the close. Those of other processes are in the database only.
- * Other libraries see only connections to which runs may be offered.
- */
+/** Of this process only. Other libraries see only connections to which runs may be offered. */
 @Injectable()
 export class WorkerSockets {
   private readonly open = new Map<string, WorkerConnection>();

@@ -40,7 +40,6 @@ export interface ContainerTools extends RunnerContainerDependencies {
 
 class Stopped extends Error {}
 
-/** One execution in its container, from the offer until nothing of it is left on the engine. */
 export class ContainerRun implements StartedRunner {
   readonly gone: Promise<void>;
   private readonly logger = new Logger('DockerExecutor');

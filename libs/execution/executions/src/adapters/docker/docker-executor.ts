@@ -71,12 +71,10 @@ export class DockerExecutor extends RunnerExecutor<ContainerRun> {
     });
   }
 
-  /** Looks at the engine, and after an absence of its or ours also at what was left there. */
   private async look(): Promise<void> {
     if (await this.tools?.monitor.check()) await this.reap();
   }
 
-  /** Containers of the installation that no process looks after, such as after a crash of ours. */
   private async reap(): Promise<void> {
     if (!this.tools?.monitor.isUp) return;
     await this.reapContainers(this.tools).catch((error: unknown) =>
@@ -84,10 +82,7 @@ export class DockerExecutor extends RunnerExecutor<ContainerRun> {
     );
   }
 
-  /**
-   * Removes what belongs to executions that have ended, whatever it does; what works on for one that lives is left to its
-   * lease. One that stands still while its execution lives, at two looks, has lost its runner.
-   */
+  /** A container that stands still at two checks has lost its runner; one that runs is left to its lease. */
   private async reapContainers({ engine, labels }: ContainerTools): Promise<void> {
     const listed = await engine.listContainers(labels.filter);
     const orphans = listed.flatMap(({ id, state, labels: own }) => {
@@ -115,7 +110,6 @@ export class DockerExecutor extends RunnerExecutor<ContainerRun> {
   }
 }
 
-/** Why runners in containers cannot call the API back at RUNNER_API_URL, or null. */
 export function runnerAddressProblem({ runnerApiUrl, port }: Pick<Settings, 'runnerApiUrl' | 'port'>): string | null {
   if (!isLoopbackUrl(runnerApiUrl)) return null;
   return (
