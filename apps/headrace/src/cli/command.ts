@@ -47,11 +47,9 @@ const define = <T>(
   parse: (given, name) => parse((given as string | undefined) ?? extras.default, name),
 });
 
-/** Optional text. */
 export const text = (value: string, description: string, extras: TextExtras = {}): Option<string | undefined> =>
   define(value, description, (given) => given, extras);
 
-/** Text that must be given and not be blank. */
 export const requiredText = (value: string, description: string): Option<string> =>
   define(value, description, (given, name) => filled(`--${name}`, given), { isRequired: true });
 
@@ -83,7 +81,6 @@ export const choice = <const C extends string>(
 export const integer = (min: number, max: number, description: string): Option<number | undefined> =>
   parsed('number', description, (given, option) => parseInteger(option, given, min, max));
 
-/** May be given several times. */
 export const list = (value: string, description: string): Option<readonly string[]> => ({
   ...define<readonly string[]>(value, description, () => []),
   isRepeatable: true,
@@ -96,10 +93,8 @@ export const flag = (description: string): Option<boolean> => ({
   parse: (given) => given === true,
 });
 
-/** The code of a command. */
 export interface CommandModule {
   readonly options: OptionTable;
-  /** Name of the positional argument, if the command has one. */
   readonly argument?: string;
   /** Help below the options. */
   readonly details?: () => Promise<string>;
@@ -127,7 +122,6 @@ export interface CommandDefinition<O extends OptionTable, Context extends readon
   readonly run: (...args: [...Context, values: OptionValues<O> & Values, argument: string]) => Promise<number | void>;
 }
 
-/** A command whose arguments are parsed by its table of options. */
 export const command = <O extends OptionTable = NoOptions>({
   run,
   options,

@@ -7,7 +7,6 @@ export interface ApiReadiness {
   readonly status: number;
   /** How far the clock of the API is ahead of ours, in milliseconds, accurate to half a second; null without a Date header. */
   readonly aheadMs: number | null;
-  /** Whether the server is a Headrace. */
   readonly isHeadrace: boolean;
 }
 

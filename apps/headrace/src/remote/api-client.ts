@@ -70,7 +70,6 @@ export class ApiClient {
     }
   }
 
-  /** Resolves when the resource is deleted; throws like `request`. */
   async delete(path: string): Promise<void> {
     const response = await this.send('DELETE', path);
     const answer = readObject(await response.text());

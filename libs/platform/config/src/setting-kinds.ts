@@ -36,7 +36,6 @@ export interface SettingDefinition<T> extends DescribedKind<T> {
   readonly group: string;
 }
 
-/** Settings of one section of `.env.example`. */
 export function settingGroup<V extends Readonly<Record<string, unknown>>>(
   group: string,
   settings: { readonly [K in keyof V]: DescribedKind<V[K]> },
@@ -120,7 +119,6 @@ export const boolean = (fallback: boolean): SettingKind<boolean> =>
     throw new Error('must be true or false');
   });
 
-/** The items of a list with commas. */
 const itemsOf = (value: string): string[] =>
   value
     .split(',')

@@ -20,7 +20,6 @@ export interface FoundPostmaster {
   readonly pid: number;
   /** Null for the server of an earlier version, which listened on TCP. */
   readonly socketDirectory: string | null;
-  /** Accepts connections. */
   readonly ready: boolean;
 }
 

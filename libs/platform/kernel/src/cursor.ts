@@ -32,7 +32,6 @@ export class CursorCodec {
   }
 }
 
-/** The page cursors of one list. */
 export class PageCursors extends CursorCodec {
   /** `list` distinguishes the cursors of the lists: no list accepts one of another list. */
   constructor(list: string, { secretsKey = '' }: { readonly secretsKey?: string | undefined }) {

@@ -12,7 +12,6 @@ export function findInstallation(): string {
   return directory;
 }
 
-/** The path of the built command line. */
 export const findProgram = (): string => join(findInstallation(), PROGRAM);
 
 /**
@@ -33,7 +32,6 @@ function findDirectoryWith(path: string): string | null {
   }
 }
 
-/** The version of the installed package. */
 export function ownVersion(): string {
   const { version } = JSON.parse(readFileSync(join(findInstallation(), 'package.json'), 'utf8')) as { version: string };
   return version;

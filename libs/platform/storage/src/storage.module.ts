@@ -59,6 +59,5 @@ export class StorageHttpModule implements OnModuleInit {
   }
 }
 
-/** The background work of the store, for the processor. */
 @Module({ imports: [StorageModule], providers: [ObjectDisposalTask] })
 export class StorageJobsModule {}

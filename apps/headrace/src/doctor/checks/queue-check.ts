@@ -19,7 +19,6 @@ import { unreachable } from './database-check.js';
 
 const OLDEST_REDIS: Version = [6, 2];
 
-/** The queue backend: the database, another PostgreSQL, or Redis. */
 export const queueCheck: DoctorCheck = {
   name: 'queue',
   uses: ['QUEUE_URL'],

@@ -104,7 +104,6 @@ export async function finishHttp(app: NestExpressApplication): Promise<void> {
   application.use(failed);
 }
 
-/** Calls {@link finishHttp}, and then accepts requests. */
 export async function serveHttp(app: NestExpressApplication, listener: Listener): Promise<void> {
   await finishHttp(app);
   listener.serveUpgrades(app.get(Upgrades));

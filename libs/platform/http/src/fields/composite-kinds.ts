@@ -15,7 +15,6 @@ function nestedSchema(item: Kind): SchemaOptions {
   return { $ref: getSchemaPath(dto) } as SchemaOptions;
 }
 
-/** A nested DTO. */
 export function object(dto: () => DtoClass): Kind {
   return {
     // The explorer recognizes a lazy type by the name of the function, which is that of the property here.

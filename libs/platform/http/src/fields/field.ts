@@ -23,7 +23,6 @@ export const isPlainObject = (value: unknown): value is Record<string, unknown> 
 export const below = (key: string | number, issues: readonly Issue[]): Issue[] => prefixIssues(pointerOf(key), issues);
 
 export interface FieldOptions {
-  /** The field may be absent. */
   readonly optional?: boolean;
   /** The field may be null, with a meaning that differs from absence. */
   readonly nullable?: boolean;

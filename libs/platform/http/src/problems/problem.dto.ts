@@ -101,7 +101,6 @@ export function toProblemDocument(problem: ProblemError, { publicUrl, instance, 
   };
 }
 
-/** The headers of a problem document. */
 export function problemHeaders({ status, options }: ProblemError): Record<string, string> {
   const { headers = {}, retryAfterSeconds } = options;
   return {

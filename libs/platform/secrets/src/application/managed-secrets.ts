@@ -150,7 +150,6 @@ export class ManagedSecrets {
     }
   }
 
-  /** All of the team, by name. */
   list(teamUid: string): Promise<SecretRecord[]> {
     return this.store.list(teamUid);
   }

@@ -132,7 +132,6 @@ export class S3ObjectStore extends ObjectStore {
     return this.sdk.getSignedUrl(this.client, command, { expiresIn });
   }
 
-  /** Ends the connections. */
   override close(): void {
     this.client.destroy();
   }
