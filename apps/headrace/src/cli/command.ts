@@ -67,7 +67,6 @@ export const parsed = <T>(
     extras,
   );
 
-/** Optional text that must not be blank. */
 export const filledText = (value: string, description: string): Option<string | undefined> =>
   parsed(value, description, (given, option) => filled(option, given));
 
@@ -191,7 +190,6 @@ export function parseArgument(name: string | undefined, positionals: readonly st
   return value;
 }
 
-/** The value of an option or an argument that must be given and not be blank. */
 export function filled(name: string, value: string | undefined): string {
   if (value === undefined || value.trim() === '') throw new UsageError(`${name} is missing`);
   return value;

@@ -23,7 +23,6 @@ export class DoctorContext {
     readonly environment: Environment,
     /** With the defaults in place of invalid settings. */
     readonly settings: Settings,
-    /** One line per problem. */
     readonly settingProblems: readonly string[],
     readonly options: DoctorOptions,
     readonly clock: Clock,

@@ -15,10 +15,7 @@ export class SettingKind<T> {
     readonly exampleText = defaultText,
   ) {}
 
-  /**
-   * A setting of this kind: its meaning and default in one or two sentences, and the name of its variable, by default that of
-   * the field: `LEASE_TTL` for `leaseTtl`.
-   */
+  /** `env`: the name of its variable, by default that of the field: `LEASE_TTL` for `leaseTtl`. */
   describe(description: string, env?: string): DescribedKind<T> {
     return { kind: this, description, env };
   }
@@ -73,7 +70,6 @@ export const optionalFile = (): SettingKind<string> =>
 const optional = <T>({ shape, parse }: SettingKind<T>): SettingKind<T | undefined> =>
   kind(shape, '', (value) => (value === '' ? undefined : parse(value)));
 
-/** The address, or a name of this machine, that a listener binds. */
 export const host = (fallback: string): SettingKind<string> =>
   kind('IP address or host name', fallback, (value) => {
     if (isIP(value) === 0 && !/^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$/.test(value)) {

@@ -8,7 +8,6 @@ import type { Cluster } from './cluster.js';
 import { SERVER_ENVIRONMENT, startArguments } from './server-options.js';
 import { clearSocket } from './server-socket.js';
 
-/** A running server: its main process. */
 export interface Postmaster {
   readonly pid: number;
   readonly socketDirectory: string;

@@ -52,10 +52,7 @@ export class BackgroundTasks implements OnApplicationBootstrap, OnModuleDestroy,
     };
   }
 
-  /**
-   * Adds the code of a declared task; called by constructors. The task is started with the application, or by its owner
-   * (`startsBy: 'owner'`). Throws when the task is implemented already.
-   */
+  /** Called by constructors. Started with the application, or by the owner (`startsBy`). Throws for a second implementation. */
   implement(
     definition: TaskDefinition,
     run: TaskRun,

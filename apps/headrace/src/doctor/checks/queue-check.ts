@@ -80,10 +80,7 @@ async function inRedis(url: string): Promise<CheckResult> {
 const TIMEOUT_MS = 4_000;
 const MAX_ANSWER_BYTES = 1_048_576;
 
-/**
- * `INFO server` and `INFO memory` of a Redis, without the client package, which is optional. Rejects when it is not a Redis,
- * rejects the password or does not answer.
- */
+/** Without the client package, which is optional. Rejects when it is no Redis, rejects the password or does not answer. */
 function queryRedis(text: string): Promise<string> {
   const url = new URL(text);
   const place = { host: url.hostname.replace(/^\[|\]$/g, ''), port: Number(url.port || 6379) };

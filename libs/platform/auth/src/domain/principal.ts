@@ -35,7 +35,6 @@ export interface Principal {
   readonly uid: string;
   readonly displayName: string;
   readonly email?: string;
-  /** A service account that an agent acts as. */
   readonly isAgentIdentity?: boolean;
   readonly memberships: readonly Membership[];
   /** Uid of the token, not the token. */

@@ -6,7 +6,6 @@ import { checkDto, type DtoClass, readDto } from './read-dto.js';
 /** DTO classes that are values of maps only, which the explorer of the library does not follow. */
 export const mapValueModels = new Set<DtoClass>();
 
-/** The schema of a kind inside a list or a map. */
 function nestedSchema(item: Kind): SchemaOptions {
   const { type } = item.schema as { type?: unknown };
   if (typeof type !== 'function') return item.schema;

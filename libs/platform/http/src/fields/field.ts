@@ -56,7 +56,6 @@ export function fieldsOf(dto: Constructor): ReadonlyMap<string, Field> {
   return all;
 }
 
-/** The decorator of a field: registers how it is parsed and validated, and documents it. */
 export function field(kind: Kind, options: FieldOptions = {}): PropertyDecorator {
   const { optional = false, nullable = false, description, example, deprecated } = options;
   const documented = ApiProperty({

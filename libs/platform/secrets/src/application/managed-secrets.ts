@@ -186,7 +186,6 @@ export class ManagedSecrets {
     return this.database.transaction((tx) => this.delete(tx, teamUid, name));
   }
 
-  /** Deletes it unless something uses it. */
   async delete(tx: Queryable, teamUid: string, name: string): Promise<DeleteSecretResult> {
     if (!(await this.store.lock(tx, teamUid, name))) return { kind: 'not_found' };
     const by = await this.listeners.usedBy(tx, teamUid, name);
