@@ -18,7 +18,6 @@ import { StorageHttpModule, StorageModule } from '#platform/storage';
 import { WebhooksHttpModule } from '#domain/webhooks';
 import { WorkersHttpModule } from '#execution/worker-gateway';
 
-/** The API: the platform modules, then the modules that it serves. */
 @Module({})
 export class ApiModule {
   /** `more`: what an installation adds to it. */

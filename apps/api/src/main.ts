@@ -36,10 +36,7 @@ export interface ApiOptions {
   readonly isReady?: () => boolean;
 }
 
-/**
- * Starts the API on `settings.port`; the caller has migrated the database. Rejects when the port is
- * not available or a part cannot start, and leaves nothing open then.
- */
+/** The caller has migrated the database. Rejects when a part cannot start, and leaves nothing open then. */
 export async function startApi(
   given: Settings,
   more: readonly Type[] = [],

@@ -2,7 +2,6 @@ import type { CommandEntry, CommandModule } from './command.js';
 
 type CommandExports<M> = { [K in keyof M]: M[K] extends CommandModule ? K : never }[keyof M];
 
-/** Entries of the commands that one module exports: name → export and summary. */
 function group<M extends object>(
   requires: CommandEntry['requires'],
   load: () => Promise<M>,

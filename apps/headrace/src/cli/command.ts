@@ -47,11 +47,9 @@ const define = <T>(
   parse: (given, name) => parse((given as string | undefined) ?? extras.default, name),
 });
 
-/** Optional text. */
 export const text = (value: string, description: string, extras: TextExtras = {}): Option<string | undefined> =>
   define(value, description, (given) => given, extras);
 
-/** Text that must be given and not be blank. */
 export const requiredText = (value: string, description: string): Option<string> =>
   define(value, description, (given, name) => filled(`--${name}`, given), { isRequired: true });
 
@@ -69,7 +67,6 @@ export const parsed = <T>(
     extras,
   );
 
-/** Optional text that must not be blank. */
 export const filledText = (value: string, description: string): Option<string | undefined> =>
   parsed(value, description, (given, option) => filled(option, given));
 
@@ -83,7 +80,6 @@ export const choice = <const C extends string>(
 export const integer = (min: number, max: number, description: string): Option<number | undefined> =>
   parsed('number', description, (given, option) => parseInteger(option, given, min, max));
 
-/** May be given several times. */
 export const list = (value: string, description: string): Option<readonly string[]> => ({
   ...define<readonly string[]>(value, description, () => []),
   isRepeatable: true,
@@ -96,10 +92,8 @@ export const flag = (description: string): Option<boolean> => ({
   parse: (given) => given === true,
 });
 
-/** The code of a command. */
 export interface CommandModule {
   readonly options: OptionTable;
-  /** Name of the positional argument, if the command has one. */
   readonly argument?: string;
   /** Help below the options. */
   readonly details?: () => Promise<string>;
@@ -127,7 +121,6 @@ export interface CommandDefinition<O extends OptionTable, Context extends readon
   readonly run: (...args: [...Context, values: OptionValues<O> & Values, argument: string]) => Promise<number | void>;
 }
 
-/** A command whose arguments are parsed by its table of options. */
 export const command = <O extends OptionTable = NoOptions>({
   run,
   options,
@@ -197,7 +190,6 @@ export function parseArgument(name: string | undefined, positionals: readonly st
   return value;
 }
 
-/** The value of an option or an argument that must be given and not be blank. */
 export function filled(name: string, value: string | undefined): string {
   if (value === undefined || value.trim() === '') throw new UsageError(`${name} is missing`);
   return value;

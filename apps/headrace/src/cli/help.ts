@@ -11,7 +11,6 @@ const SECTIONS = [
 const MAX_SIGNATURE = 34;
 const MAX_LINE = 120;
 
-/** All commands, or those of a group. */
 export function overview(commands: readonly CommandEntry[], group?: string): string {
   const shown = commands.filter(({ name }) => group === undefined || name === group || name.startsWith(`${group} `));
   const listed = shown.length > 0 ? shown : commands;
@@ -44,7 +43,6 @@ export function usageLine({ name }: CommandEntry, { argument, options }: Command
   ].join(' ');
 }
 
-/** Summary, usage line, options and details of one command. */
 export async function commandHelp(entry: CommandEntry, module: CommandModule): Promise<string> {
   const options = Object.entries(module.options).map(([name, option]) => ({ name, ...option }));
   const details = await module.details?.();
@@ -56,7 +54,6 @@ export async function commandHelp(entry: CommandEntry, module: CommandModule): P
   ].join('\n\n');
 }
 
-/** An option as help shows it. */
 export type OptionHelp = Pick<Option<unknown>, 'value' | 'description' | 'default' | 'variable'> & {
   readonly name: string;
   readonly short?: string;
@@ -64,7 +61,6 @@ export type OptionHelp = Pick<Option<unknown>, 'value' | 'description' | 'defaul
   readonly isRepeatable?: boolean;
 };
 
-/** One entry per option, with wrapped descriptions. */
 export function optionsHelp(options: readonly OptionHelp[]): string {
   const rows = options.map((option) => [signature(option), describe(option)] as const);
   const width = Math.min(MAX_SIGNATURE, Math.max(0, ...rows.map(([head]) => head.length)));

@@ -4,14 +4,12 @@ export interface OutputValues {
 
 type Cell = string | number | Date | null;
 
-/** Prints a result to standard output: with `--json` as JSON, else as text. */
 export function printResult({ json }: OutputValues, data: unknown, text: string): void {
   process.stdout.write(`${json === true ? JSON.stringify(data, null, 2) : text}\n`);
 }
 
 export const printJson = (data: unknown): void => printResult({ json: true }, data, '');
 
-/** Prints resources of the API: a table with a row for each, or JSON. */
 export function printTable<T>(
   values: OutputValues,
   items: readonly T[],
@@ -21,7 +19,6 @@ export function printTable<T>(
   printResult(values, items, renderTable(columns, items.map(rowOf)));
 }
 
-/** A time of an API response as a cell. */
 export const timeCell = (value: string | null | undefined): Date | null =>
   value === null || value === undefined ? null : new Date(value);
 

@@ -2,7 +2,6 @@ import { closestName, ownVersion } from '#platform/kernel';
 import { type CommandEntry, CommandError, type CommandModule, UsageError } from './command.js';
 import { commandHelp, overview, usageLine } from './help.js';
 
-/** Finds the command that the arguments name, runs it and returns the exit code. Errors are printed to standard error. */
 export async function runCommandLine(commands: readonly CommandEntry[], argv: readonly string[]): Promise<number> {
   const [first] = argv;
   if (first === undefined) return misuse('a command is missing', overview(commands));

@@ -2,7 +2,6 @@ import { choice, flag, type OptionValues, requiredText, text } from './command.j
 
 export const OUTPUT_OPTIONS = { json: flag('Print JSON.') };
 
-/** Options of every command that calls the API. */
 export const REMOTE_OPTIONS = {
   url: text('origin', 'Origin of the API.', { variable: 'HEADRACE_URL' }),
   'token-file': text('path', 'File with the token; - reads standard input.', { variable: 'HEADRACE_TOKEN' }),
@@ -19,7 +18,6 @@ export const OWNER_OPTIONS = {
   personal: flag('Create it for yourself, without a team.'),
 };
 
-/** Options that set fields of the `config` of a run. */
 export const RUN_CONFIG_OPTIONS = {
   harness: text('id', 'Agent that executes the run.'),
   model: text('id', 'Model of the agent.'),

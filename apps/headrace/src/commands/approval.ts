@@ -8,7 +8,6 @@ const DECIDE_OPTIONS = {
   run: text('id', 'Run of the request. Required if several runs have a request with this id.'),
   note: text('text', 'Reason that the agent receives.'),
 };
-/** Limits the number of requests of one command. */
 const MAX_PAGES = 20;
 
 interface RemoteApproval {

@@ -88,7 +88,6 @@ function checkSecretName(_values: unknown, name: string): void {
   if (!SECRET_NAME.test(name)) throw new UsageError(`<name> must be ${SECRET_NAME_RULE}`);
 }
 
-/** The value on standard input, without one line end after it. */
 async function readValue(): Promise<string> {
   const value = decodeText(await buffer(process.stdin));
   if (value === null) throw new UsageError('the value on standard input is not valid UTF-8 text');

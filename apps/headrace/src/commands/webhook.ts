@@ -135,7 +135,6 @@ function stateOf({ enabled, hasSecret, secretPending }: ManagedWebhook): string 
   return enabled ? 'enabled' : 'disabled';
 }
 
-/** The factory with this uid; by default the only factory. */
 async function findFactory(services: INestApplicationContext, uid: string | undefined): Promise<Factory> {
   if (uid !== undefined) {
     const factory = await services.get(FactoriesService).find(uid);

@@ -6,10 +6,7 @@ import { TEAM_FILTER } from '../cli/shared-options.js';
 import { apiCommand } from '../remote/connect.js';
 import { DAEMON_KEYS, removeFromEnvironment, stderrLine, stopSignals } from '../runner/runner-process.js';
 
-/**
- * The daemon of a self-hosted worker. The first SIGTERM or SIGINT drains, the second stops running tasks. Logs JSON lines to
- * standard error.
- */
+/** The first SIGTERM or SIGINT drains, the second stops running tasks. Logs JSON lines to standard error. */
 export const worker: CommandModule = {
   options: {},
   details: async () => {

@@ -25,10 +25,7 @@ const MAX_FILES = 1000;
 const MAX_BYTES = 64 * 1024 * 1024;
 const MAX_DEPTH = 16;
 
-/**
- * The files of a definition, sorted by path, without hidden files. A link that does not lead to a file within the directory
- * is an error.
- */
+/** Sorted by path, without hidden files. A link that does not lead to a file within the directory is an error. */
 export function readDirectory(directory: string): DefinitionFile[] {
   const root = realRoot(directory);
   const files: DefinitionFile[] = [];

@@ -17,7 +17,6 @@ export interface AppliedPlan {
 
 const SIGNS = { create: '+', update: '~', delete: '-', unchanged: '=' } as const;
 
-/** The plan, one line for each resource, and the number of changes of each kind. */
 export function renderPlan({ applied, plan }: AppliedPlan): string {
   const kinds = Math.max(0, ...plan.map(({ kind }) => kind.length));
   const names = Math.max(0, ...plan.map(({ name }) => printable(name).length));

@@ -7,7 +7,6 @@ export interface ApiReadiness {
   readonly status: number;
   /** How far the clock of the API is ahead of ours, in milliseconds, accurate to half a second; null without a Date header. */
   readonly aheadMs: number | null;
-  /** Whether the server is a Headrace. */
   readonly isHeadrace: boolean;
 }
 
@@ -31,10 +30,7 @@ export class ApiProbe {
     return this.request;
   }
 
-  /**
-   * Status of a WebSocket upgrade of a worker with this token. The request names no worker, so no connection is made: 400
-   * means a valid token, 401 and 403 an invalid one.
-   */
+  /** The request names no worker, so no connection is made: 400 means a valid token, 401 and 403 an invalid one. */
   async workerConnectionStatus(token: string): Promise<number> {
     const { status } = await this.send('/api/v1/selfhosted/worker/ws', {
       authorization: `Bearer ${token}`,

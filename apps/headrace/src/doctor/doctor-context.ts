@@ -15,7 +15,6 @@ export interface DoctorOptions {
   readonly harnesses: readonly string[];
 }
 
-/** Shared by all checks: the settings of the installation, and the connections that several checks use. */
 export class DoctorContext {
   readonly database: DatabaseProbe;
   readonly api: ApiProbe;
@@ -24,7 +23,6 @@ export class DoctorContext {
     readonly environment: Environment,
     /** With the defaults in place of invalid settings. */
     readonly settings: Settings,
-    /** One line per problem. */
     readonly settingProblems: readonly string[],
     readonly options: DoctorOptions,
     readonly clock: Clock,
@@ -53,7 +51,6 @@ function originHere({ host, port, dataDir, runnerApiUrl }: Settings): string {
   return url.origin;
 }
 
-/** Whether `headrace up` runs on a data directory. */
 export function isUp(dataDir: string): boolean {
   const holder = readHolder(join(dataDir, 'state', 'up.lock'));
   return holder !== null && holderIsAlive(holder);

@@ -99,7 +99,6 @@ function masked({ verdict, found, fix }: CheckResult, mask: SecretMask): CheckRe
   return { verdict, found: mask.mask(found), ...(fix ? { fix: fix.map((line) => mask.mask(line)) } : {}) };
 }
 
-/** A table of the results, followed by the fixes. */
 export function renderResults(results: readonly NamedCheckResult[]): string {
   const rows = results.map(({ check, verdict, found }) => [check, verdict, found]);
   const fixes = results.flatMap(({ check, verdict, fix = [] }) =>

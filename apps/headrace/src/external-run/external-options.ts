@@ -59,7 +59,6 @@ const LABELS = {
   github_workflow: 'GITHUB_WORKFLOW',
 } as const;
 
-/** The fields of a request that describe the origin of the run, derived from the environment of the command. */
 export function runOrigin(environment: NodeJS.ProcessEnv): Readonly<Record<string, unknown>> {
   if (environment.GITHUB_ACTIONS !== 'true') return { source: 'CLI', execution_location: 'LOCAL' };
   const metadata = Object.fromEntries(

@@ -39,7 +39,6 @@ export class JsonProgress implements Progress {
   }
 }
 
-/** Readable progress: messages of the agent, and its tool calls with the first lines of their output. */
 export class ReadableProgress extends LineWriter implements Progress {
   private readonly titles = new Map<string, string>();
   private readonly outputs = new Map<string, string>();
@@ -80,7 +79,6 @@ export class ReadableProgress extends LineWriter implements Progress {
     this.outputs.set(id, texts.join('\n').trimEnd());
   }
 
-  /** Prints a tool call when it begins, and its output when it has ended. */
   private toolCall(id: string, title: string, status: string): void {
     const known = this.titles.get(id);
     if (title !== '') this.titles.set(id, title);

@@ -74,7 +74,6 @@ async function endOf(api: ApiClient, runId: string): Promise<RunEnd> {
   }
 }
 
-/** Warnings and errors of the runner as text. */
 function textLog(): RunnerLog {
   process.stderr.on('error', () => undefined);
   const say = (message: string, fields: LogFields = {}): void =>

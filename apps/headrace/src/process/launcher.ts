@@ -3,7 +3,6 @@ import { createInterface } from 'node:readline';
 import type { Environment } from '#platform/config';
 
 export interface Launcher {
-  /** The environment with the settings. */
   readonly environment: Environment;
   /** Resolves when the launcher ended without stopping this process; never without a launcher. */
   readonly gone: Promise<void>;

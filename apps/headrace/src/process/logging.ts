@@ -2,7 +2,6 @@ import { Logger } from '@nestjs/common';
 import type { Settings } from '#platform/config';
 import { JsonLogger } from '#platform/observability';
 
-/** Logs to standard output from LOG_LEVEL on, in the format of LOG_FORMAT. */
 export async function logToOutput({ logLevel, logFormat }: Pick<Settings, 'logLevel' | 'logFormat'>): Promise<void> {
   const isText = logFormat === 'text' || (logFormat === 'auto' && process.stdout.isTTY);
   Logger.overrideLogger(new JsonLogger(logLevel, isText ? await textFormatter() : undefined, true));

@@ -13,10 +13,7 @@ import {
   withSettings,
 } from '#platform/config';
 
-/**
- * The settings of a process of this installation: with free ports in place of 0, the public addresses that follow from them,
- * and the generated secrets key. Throws a SettingsError.
- */
+/** With free ports in place of 0, the addresses that follow from them, and the generated key. Throws a SettingsError. */
 export async function prepareSettings(environment: Environment): Promise<Settings> {
   const settings = await withRealPorts(environment);
   return withInstallationKeys(settings, ensureDataDir(settings.dataDir), { generates: true });

@@ -24,10 +24,7 @@ export interface ServerProcess {
   ) => Promise<RunningApp>;
 }
 
-/**
- * Runs a server process: reads the settings, calls `start`, waits for a stop request and closes everything. `start` returns
- * the message that is printed when the process is ready. Returns the exit code: 0 after a clean stop.
- */
+/** `start` returns the message that is printed when the process is ready. Returns the exit code: 0 after a clean stop. */
 export async function runServer(start: (server: ServerProcess) => Promise<string>): Promise<number> {
   // The reader of the output may exit before this process.
   process.stdout.on('error', () => undefined);

@@ -19,7 +19,6 @@ import { withInstallationKeys } from './prepare-settings.js';
 
 const FEW_CONNECTIONS = 2;
 
-/** The services of the command line, without listeners. */
 @Global()
 @Module({})
 class ServicesModule {

@@ -70,17 +70,13 @@ export class ApiClient {
     }
   }
 
-  /** Resolves when the resource is deleted; throws like `request`. */
   async delete(path: string): Promise<void> {
     const response = await this.send('DELETE', path);
     const answer = readObject(await response.text());
     if (response.status !== 204) throw await this.errorOf(response, response.ok ? null : answer);
   }
 
-  /**
-   * An event stream after the event with this id, or from its beginning. Null when there are no more events. The stream ends,
-   * or throws, when the connection is lost.
-   */
+  /** From the beginning without an id; null when there are no more events. Ends or throws when the connection is lost. */
   async stream(path: string, lastEventId: string | undefined): Promise<AsyncIterable<EventSourceMessage> | null> {
     const connected = new AbortController();
     const timer = setTimeout(() => connected.abort(new DOMException('', 'TimeoutError')), TIMEOUT_MS);

@@ -1,6 +1,5 @@
 import { printable } from '../cli/output.js';
 
-/** A run as the API answers it, as far as commands show it. */
 export interface RemoteRun {
   readonly run_id: string;
   readonly title: string;

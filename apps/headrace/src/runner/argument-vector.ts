@@ -10,7 +10,6 @@ export interface ArgumentVector {
   readonly ignored: readonly string[];
 }
 
-/** Arguments without a value. */
 const SWITCHES = new Set(['sandboxed', 'computer-use', 'no-computer-use', 'no-snapshot']);
 /** Arguments whose value is the next one, even if it begins with hyphens. */
 const WITH_VALUE = new Set(['task-id', 'server-root-url', 'workspace', 'model', 'skill', 'mcp', 'harness', 'share']);

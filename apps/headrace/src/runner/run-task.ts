@@ -17,7 +17,6 @@ import {
   stopSignals,
 } from './runner-process.js';
 
-/** Arguments and environment do not describe an execution. */
 class InvalidInvocation extends Error {}
 
 /**

@@ -2,7 +2,6 @@ import type { Connection } from './connection-file.js';
 
 const PROMPT = '```sh\necho "hello from the agent" > hello.txt\ncat hello.txt\n```';
 
-/** Printed by `headrace up` when it is ready: the addresses, and a shell command that creates a run. */
 export function readyMessage(connection: Connection, connectionFile: string): string {
   return [
     '',

@@ -61,7 +61,6 @@ export function writePrivateFile(path: string, content: string): void {
   withTemporaryFile(path, content, (temporary) => renameSync(temporary, path));
 }
 
-/** The text of a file, or null when the file does not exist. */
 export function readIfPresent(path: string): string | null {
   try {
     return readFileSync(path, 'utf8');

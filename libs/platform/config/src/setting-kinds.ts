@@ -15,10 +15,7 @@ export class SettingKind<T> {
     readonly exampleText = defaultText,
   ) {}
 
-  /**
-   * A setting of this kind: its meaning and default in one or two sentences, and the name of its variable, by default that of
-   * the field: `LEASE_TTL` for `leaseTtl`.
-   */
+  /** `env`: the name of its variable, by default that of the field: `LEASE_TTL` for `leaseTtl`. */
   describe(description: string, env?: string): DescribedKind<T> {
     return { kind: this, description, env };
   }
@@ -36,7 +33,6 @@ export interface SettingDefinition<T> extends DescribedKind<T> {
   readonly group: string;
 }
 
-/** Settings of one section of `.env.example`. */
 export function settingGroup<V extends Readonly<Record<string, unknown>>>(
   group: string,
   settings: { readonly [K in keyof V]: DescribedKind<V[K]> },
@@ -74,7 +70,6 @@ export const optionalFile = (): SettingKind<string> =>
 const optional = <T>({ shape, parse }: SettingKind<T>): SettingKind<T | undefined> =>
   kind(shape, '', (value) => (value === '' ? undefined : parse(value)));
 
-/** The address, or a name of this machine, that a listener binds. */
 export const host = (fallback: string): SettingKind<string> =>
   kind('IP address or host name', fallback, (value) => {
     if (isIP(value) === 0 && !/^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$/.test(value)) {
@@ -120,7 +115,6 @@ export const boolean = (fallback: boolean): SettingKind<boolean> =>
     throw new Error('must be true or false');
   });
 
-/** The items of a list with commas. */
 const itemsOf = (value: string): string[] =>
   value
     .split(',')

@@ -21,7 +21,6 @@ import { SOCKET_PORT } from './server-socket.js';
 /** The name of our role and our database. The role owns the database and may create others, but is no superuser. */
 const NAME = 'headrace';
 
-/** A database cluster that is ready to be started. */
 export interface Cluster {
   readonly directory: string;
   readonly account: ServerAccount;

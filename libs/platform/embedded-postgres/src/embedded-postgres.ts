@@ -137,10 +137,7 @@ export type FoundPostgres =
   | { readonly kind: 'running'; readonly url: string; readonly major: string }
   | { readonly kind: 'stopped' | 'none'; readonly major: string };
 
-/**
- * The current state of the embedded server of a data directory; starts and changes nothing. Throws when the server could not be
- * started: its programs are missing, or the cluster belongs to another version.
- */
+/** Starts and changes nothing. Throws when the programs are missing, or the cluster belongs to another version. */
 export function findEmbeddedPostgres(dataDir: string): FoundPostgres {
   const major = installedMajor();
   const directory = clusterDirectory(dataDir);

@@ -5,7 +5,6 @@ import { createRequire } from 'node:module';
 import { basename, dirname, join, relative } from 'node:path';
 import { canReach, type ServerAccount, systemStateDir } from './server-account.js';
 
-/** The PostgreSQL programs of the platform's npm package. */
 export interface NativeServer {
   readonly initdb: string;
   readonly postgres: string;

@@ -62,7 +62,6 @@ export class PidLock {
     rmSync(this.path, { force: true });
   }
 
-  /** Holds the lock during `work`. */
   static async during<T>(path: string, waitMs: number, work: () => Promise<T>): Promise<T> {
     const lock = await PidLock.acquire(path, waitMs);
     try {

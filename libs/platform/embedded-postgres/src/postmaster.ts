@@ -8,7 +8,6 @@ import type { Cluster } from './cluster.js';
 import { SERVER_ENVIRONMENT, startArguments } from './server-options.js';
 import { clearSocket } from './server-socket.js';
 
-/** A running server: its main process. */
 export interface Postmaster {
   readonly pid: number;
   readonly socketDirectory: string;
@@ -20,7 +19,6 @@ export interface FoundPostmaster {
   readonly pid: number;
   /** Null for the server of an earlier version, which listened on TCP. */
   readonly socketDirectory: string | null;
-  /** Accepts connections. */
   readonly ready: boolean;
 }
 

@@ -13,7 +13,6 @@ import {
 } from './postmaster.js';
 import { openSocketDirectory } from './server-socket.js';
 
-/** The files of the embedded server in the data directory. */
 export interface ServerPaths {
   readonly dataDir: string;
   readonly secrets: string;

@@ -31,10 +31,8 @@ export interface GitCall {
 /** For a repository whose owner is not checked: whether it may be used was decided by where it is. */
 export const SERVER_SIDE = { cwd: '/', config: { 'safe.directory': '*' } } as const;
 
-/** Options of a fetch of one ref. */
 export const SHALLOW_FETCH = ['--quiet', '--depth=1', '--no-tags', '--no-recurse-submodules', '--no-write-fetch-head'];
 
-/** A call about the repository in a git directory. */
 export const inDirectory = (gitDirectory: string, ...args: string[]): GitCall => ({
   ...SERVER_SIDE,
   args: [`--git-dir=${gitDirectory}`, ...args],

@@ -30,7 +30,6 @@ export interface MirrorCacheOptions {
   readonly clock?: Clock;
 }
 
-/** A ref of a repository that is brought into the mirror at `place`. */
 interface Fetch {
   readonly repository: GitRepository;
   readonly ref: string | undefined;

@@ -26,10 +26,7 @@ export class MirrorStore {
 
   constructor(readonly directory: string) {}
 
-  /**
-   * The directory of the mirror of a repository. Each credential has a separate mirror: what one may read is
-   * never shown to another. The name tells nothing of the credential.
-   */
+  /** Each credential has a separate mirror: what one may read is never shown to another. The name does not reveal it. */
   async placeOf({ url, credential }: GitRepository): Promise<string> {
     this.salt ??= this.readSalt().catch((error: unknown) => {
       // A disk that is full now may have free space later.

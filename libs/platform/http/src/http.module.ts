@@ -13,7 +13,6 @@ import { HealthController } from './operational/health.controller.js';
 import { HomeController, ProblemPagesController } from './operational/pages.controller.js';
 import { ProblemFilter, ProblemWriter } from './problems/problem-writer.js';
 
-/** HTTP of one application: exception filter, input pipe, rate limit, health, error pages. */
 @Global()
 @Module({
   imports: [

@@ -19,7 +19,6 @@ export const SERVER_PROCESS = Symbol('SERVER_PROCESS');
 
 const DURATION_BUCKETS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 60, 600];
 
-/** Starts, wakes up and stops the background tasks of this process. */
 @Injectable()
 export class BackgroundTasks implements OnApplicationBootstrap, OnModuleDestroy, OnApplicationShutdown {
   private readonly logger = new Logger(BackgroundTasks.name);
@@ -53,10 +52,7 @@ export class BackgroundTasks implements OnApplicationBootstrap, OnModuleDestroy,
     };
   }
 
-  /**
-   * Adds the code of a declared task; called by constructors. The task is started with the application, or by its owner
-   * (`startsBy: 'owner'`). Throws when the task is implemented already.
-   */
+  /** Called by constructors. Started with the application, or by the owner (`startsBy`). Throws for a second implementation. */
   implement(
     definition: TaskDefinition,
     run: TaskRun,
@@ -127,7 +123,6 @@ export class BackgroundTasks implements OnApplicationBootstrap, OnModuleDestroy,
     return typeof period === 'number' ? period : period.of(this.settings);
   }
 
-  /** One BullMQ worker for each queue of a task that this process implements. */
   private openWorkers(): void {
     const queues = [...this.tasks.values()].flatMap(({ definition }) => definition.queue ?? []);
     for (const { name, options } of new Map(queues.map((queue) => [queue.name, queue])).values()) {

@@ -1,7 +1,6 @@
 import type { WorkerOptions } from 'bullmq';
 import type { Settings } from '#platform/config';
 
-/** The kinds of server processes. */
 export type ServerProcess = 'api' | 'ingress' | 'processor';
 
 /** A BullMQ queue whose jobs run a task, or wake it up. */

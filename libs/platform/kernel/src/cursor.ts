@@ -2,10 +2,7 @@ import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 
 export type CursorValue = string | number | null;
 
-/**
- * Opaque, tamper-evident page cursors: the position and a digest of the query they belong to, signed.
- * A cursor used with another sort or other filters is refused like a forged one.
- */
+/** Opaque and signed. A cursor used with another sort or other filters is rejected like a forged one. */
 export class CursorCodec {
   constructor(private readonly key: Buffer | string) {}
 
@@ -32,7 +29,6 @@ export class CursorCodec {
   }
 }
 
-/** The page cursors of one list. */
 export class PageCursors extends CursorCodec {
   /** `list` distinguishes the cursors of the lists: no list accepts one of another list. */
   constructor(list: string, { secretsKey = '' }: { readonly secretsKey?: string | undefined }) {

@@ -1,7 +1,4 @@
-/**
- * The catalogue of machine-readable error codes: one row a code, one documentation page a row
- * (`${PUBLIC_URL}/problems/{code}`). Source: the API contract's `ErrorCode`.
- */
+/** One documentation page a row (`${PUBLIC_URL}/problems/{code}`). Source: the API contract's `ErrorCode`. */
 export interface ErrorCodeFacts {
   /** HTTP status, or null for a code that appears on a run only. */
   readonly status: number | null;

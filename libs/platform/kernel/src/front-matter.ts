@@ -1,7 +1,6 @@
 export type FrontMatter =
   | {
       readonly kind: 'found';
-      /** Where its YAML begins and ends. */
       readonly start: number;
       readonly end: number;
       /** Where the text after the closing fence begins. */

@@ -12,13 +12,9 @@ export function findInstallation(): string {
   return directory;
 }
 
-/** The path of the built command line. */
 export const findProgram = (): string => join(findInstallation(), PROGRAM);
 
-/**
- * The path of files that are shipped beside the sources, such as `libs/domain/agents/skills`, whether this file runs from the
- * sources, from what was compiled of them, or from the bundle. Throws when they are missing.
- */
+/** Of files beside the sources, wherever this file runs: sources, compiled or bundle. Throws when they are missing. */
 export function findShipped(path: string): string {
   const directory = findDirectoryWith(path);
   if (directory === null) throw new Error(`The installation is incomplete: ${path} is missing.`);
@@ -33,7 +29,6 @@ function findDirectoryWith(path: string): string | null {
   }
 }
 
-/** The version of the installed package. */
 export function ownVersion(): string {
   const { version } = JSON.parse(readFileSync(join(findInstallation(), 'package.json'), 'utf8')) as { version: string };
   return version;

@@ -5,7 +5,6 @@ export const escapeToken = (key: string): string => key.replaceAll('~', '~0').re
 export const pointerOf = (...path: readonly (string | number)[]): string =>
   path.map((key) => `/${escapeToken(String(key))}`).join('');
 
-/** The path that a pointer names. */
 export const parsePointer = (pointer: string): string[] =>
   pointer
     .split('/')

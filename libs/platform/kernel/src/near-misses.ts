@@ -24,7 +24,6 @@ function distanceTo(wanted: string, name: string): number {
   return isBeginning ? 1 : editDistance(one, other);
 }
 
-/** The known name that was probably meant, for "Did you mean". */
 export const closestName = (given: string, known: readonly string[]): string | undefined => nearMisses(given, known)[0];
 
 /** Edits between two texts; two adjacent characters that changed places count as one. */

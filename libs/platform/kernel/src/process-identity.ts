@@ -14,7 +14,6 @@ export function identify(pid: number): ProcessIdentity | null {
   return started === null ? null : { pid, started, boot: bootId() };
 }
 
-/** Whether that very process is still alive. */
 export const isSameProcess = ({ pid, started, boot }: ProcessIdentity): boolean =>
   boot === bootId() && processStart(pid) === started;
 

@@ -51,10 +51,7 @@ export function addressList(ranges: readonly string[]): BlockList {
 const SPECIAL = addressList([...SPECIAL_V4, ...SPECIAL_V6]);
 const GLOBAL = addressList(GLOBAL_V6);
 
-/**
- * Which addresses people may have the service connect to: public ones, and those that a setting lists: addresses, CIDR
- * ranges, `loopback`, `linklocal`, `uniquelocal`.
- */
+/** Public addresses, and those that a setting lists: addresses, CIDR ranges, `loopback`, `linklocal`, `uniquelocal`. */
 export class PublicAddresses {
   private readonly allowed: BlockList;
 

@@ -3,10 +3,7 @@ import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom
 import { type MetricsServer, startMetricsServer } from '#platform/kernel';
 import { LabeledCounter } from './labeled-counter.js';
 
-/**
- * The metrics of one application, with a separate registry, because several applications may share a process. Libraries
- * register theirs by asking for a metric of a name; asking twice returns the same one.
- */
+/** A separate registry: several applications may share a process. Asking for a name twice returns the same metric. */
 @Injectable()
 export class Metrics {
   readonly registry = new Registry();

@@ -1,6 +1,4 @@
-/**
- * Options of every session: our schema first, UTC, and a limit for each statement that the server enforces; 0 sets none.
- */
+/** Our schema first, UTC, and a limit for each statement that the server enforces; 0 sets none. */
 export const sessionOptions = (statementTimeoutMs: number): string =>
   `-c search_path=headrace,public -c timezone=UTC -c statement_timeout=${statementTimeoutMs} -c idle_in_transaction_session_timeout=60000`;
 

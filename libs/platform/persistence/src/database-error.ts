@@ -28,10 +28,7 @@ const OBJECT_NOT_IN_PREREQUISITE_STATE = '55000';
 /** The session is read-only, as on a standby after a failover. */
 const READ_ONLY_TRANSACTION = '25006';
 
-/**
- * Whether the database is temporarily unavailable: it is starting or stopping, is out of resources, or accepts no connections or
- * no writes. The caller may retry shortly.
- */
+/** It starts or stops, is out of resources, or accepts no connections or no writes: the caller may retry shortly. */
 export function isDatabaseUnavailable(error: unknown): boolean {
   const state = sqlState(error);
   if (state !== null) {

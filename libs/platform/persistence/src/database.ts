@@ -4,10 +4,7 @@ import { DataSource } from 'typeorm';
 import { isDatabaseUnavailable } from './database-error.js';
 import { surviveConnectionLoss } from './survive-connection-loss.js';
 
-/**
- * A statement with a name is prepared once per connection (`pg` named statements on TypeORM's own pool); the hot
- * paths use it, see docs/adr. Names must be unique per text.
- */
+/** Prepared once per connection, for hot paths: see docs/adr. Names must be unique per text. */
 export interface Statement {
   readonly name: string;
   readonly text: string;

@@ -54,7 +54,6 @@ export class PersistenceModule {
   }
 }
 
-/** The settings and the clock of a process, for every module. */
 @Global()
 @Module({})
 export class CoreModule {

@@ -13,6 +13,5 @@ const PUBLIC = [SecretBox, SecretChangeListeners, ManagedSecrets, KeyRotation];
 @Module({ providers: [ManagedSecretsStore, ...PUBLIC], exports: PUBLIC })
 export class SecretsModule {}
 
-/** Managed secrets over HTTP. */
 @Module({ imports: [AuthModule, SecretsModule], controllers: [SecretsController] })
 export class SecretsHttpModule {}

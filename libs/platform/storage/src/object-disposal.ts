@@ -47,10 +47,7 @@ export class ObjectDisposal {
     await this.discardBelow(this.database, prefixes);
   }
 
-  /**
-   * Deletes what is due, at most `limit` names. Returns how many it dealt with: fewer than `limit` means that nothing
-   * is left for now. Safe to run concurrently and to interrupt. Rejects when the store does not answer.
-   */
+  /** Fewer than `limit`: nothing is left. Safe to run concurrently and to interrupt. Rejects when the store does not answer. */
   async sweep(limit = 500): Promise<number> {
     const due = await this.database.query<{ name: string }>(
       `SELECT name FROM discarded_objects WHERE delete_after <= headrace.now() ORDER BY delete_after LIMIT $1`,
@@ -113,7 +110,6 @@ const DELETE_DISCARDED_OBJECTS_TASK = defineTask({
   queue: { name: 'storage', options: { concurrency: 1, runRetryDelay: 1000 } },
 });
 
-/** Deletes discarded objects. */
 @Injectable()
 export class ObjectDisposalTask {
   private readonly logger = new Logger(ObjectDisposalTask.name);

@@ -36,7 +36,6 @@ export abstract class ObjectStore {
    */
   abstract put(key: string, content: Readable | Buffer, options: PutOptions): Promise<{ sizeBytes: number }>;
 
-  /** The object, or null when there is none. */
   abstract get(key: string): Promise<StoredObject | null>;
 
   /** Removes an object; one that is not there is no error. */

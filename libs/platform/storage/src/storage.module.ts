@@ -8,10 +8,7 @@ import { ObjectStore } from './object-store.js';
 import { openConfiguredS3 } from './s3/open-configured-store.js';
 import { SignedLinks } from './signed-links.js';
 
-/**
- * The object store that the settings name: on disk under the data directory, or in an S3 bucket. Needs `Settings`,
- * `Clock` and `Database` to be provided globally.
- */
+/** Needs `Settings`, `Clock` and `Database` to be provided globally. */
 @Global()
 @Module({
   providers: [
@@ -43,10 +40,7 @@ export class StorageModule implements OnModuleInit, OnApplicationShutdown {
   }
 }
 
-/**
- * `GET /objects/*`: downloads by signed URL, for the API application, which is ready only while objects can be stored.
- * Needs {@link StorageModule}.
- */
+/** For the API, which is ready only while objects can be stored. Needs {@link StorageModule}. */
 @Module({ controllers: [ObjectsController] })
 export class StorageHttpModule implements OnModuleInit {
   constructor(
@@ -59,6 +53,5 @@ export class StorageHttpModule implements OnModuleInit {
   }
 }
 
-/** The background work of the store, for the processor. */
 @Module({ imports: [StorageModule], providers: [ObjectDisposalTask] })
 export class StorageJobsModule {}

@@ -27,7 +27,6 @@ export abstract class TimerHandler {
 export class TimerHandlers {
   private readonly handlers = new Map<string, TimerHandler>();
 
-  /** Throws when the kind is registered already. */
   register(handler: TimerHandler): void {
     if (this.handlers.has(handler.kind)) throw new Error(`Timers of the kind ${handler.kind} have two handlers.`);
     this.handlers.set(handler.kind, handler);

@@ -45,6 +45,5 @@ class TimerTasks {
   }
 }
 
-/** The background work of timers, for the processor. */
 @Module({ imports: [TimersModule], providers: [TimerTasks] })
 export class TimersJobsModule {}

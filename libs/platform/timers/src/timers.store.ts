@@ -66,7 +66,6 @@ export class TimersStore {
     return writtenRow(await tx.query<{ now: Date }>(NOW)).now;
   }
 
-  /** Inserts timers, or changes what they wait for. Keys of one call differ. */
   async set(tx: Queryable, timers: readonly Timer[]): Promise<void> {
     if (timers.length === 0) return;
     // In one order everywhere, so that two calls cannot deadlock.
@@ -74,7 +73,6 @@ export class TimersStore {
     await tx.query(SET, valuesOf(sorted, ['kind', 'key', 'cron', 'timezone', 'jitterSeconds', 'dueAt', 'fireAt']));
   }
 
-  /** From the commit on they do not fire; waits for a firing under way. */
   async remove(tx: Queryable, kind: string, keys: readonly string[]): Promise<void> {
     if (keys.length > 0) await tx.query(REMOVE, [kind, keys]);
   }

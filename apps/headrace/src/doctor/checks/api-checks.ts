@@ -7,7 +7,6 @@ const WARNING_MS = 3_000;
 const FAILURE_MS = 30_000;
 const SET_CLOCKS = 'Synchronize the clocks of both machines by NTP, for example with `timedatectl set-ntp true`.';
 
-/** Compares the clock of this machine with those of the database and the API. */
 export const clockCheck: DoctorCheck = {
   name: 'clock',
   uses: ['DATABASE_URL', 'HEADRACE_DATA_DIR'],

@@ -8,7 +8,6 @@ import { locationOf } from '../secret-mask.js';
 
 const OLDEST_MAJOR = 16;
 
-/** The database is reachable, recent enough and writable, and has the schema of this version. */
 export const databaseCheck: DoctorCheck = {
   name: 'database',
   uses: ['DATABASE_URL', 'HEADRACE_DATA_DIR'],

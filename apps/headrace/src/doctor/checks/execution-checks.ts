@@ -22,7 +22,6 @@ import type { DoctorContext } from '../doctor-context.js';
 
 const SEE_DOCS = 'See docs/operations/docker-executor.md for the requirements.';
 
-/** The executor; with Docker, its engine answers and is supported. */
 export const executorCheck: DoctorCheck = {
   name: 'executor',
   uses: ['EXECUTOR', 'DOCKER_HOST', 'DOCKER_CERT_PATH'],
@@ -58,7 +57,6 @@ const TIMEOUT_MS = 12_000;
 /** Exit codes of a shell, or of the init of a container, for a program that cannot be started. */
 const NOT_STARTED = [126, 127];
 
-/** With Docker: the default image exists, can run the runner, and reaches the API from inside a container. */
 export const containerCheck: DoctorCheck = {
   name: 'container',
   uses: ['EXECUTOR', 'DOCKER_HOST', 'DOCKER_CERT_PATH', 'RUNNER_API_URL', 'DOCKER_DEFAULT_IMAGE', 'DOCKER_NETWORK'],

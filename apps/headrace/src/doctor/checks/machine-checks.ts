@@ -37,7 +37,6 @@ const OLDEST_GIT: Version = [2, 36];
 const INSTALL_GIT = `Install git ${OLDEST_GIT.join('.')} or newer, such as \`apt-get install git\`, and add it to PATH.`;
 const TIMEOUT_MS = 5_000;
 
-/** Checks the version, that git can clone, and https support, without the git configuration of the user. */
 export const gitCheck: DoctorCheck = {
   name: 'git',
   uses: [],
@@ -108,7 +107,6 @@ interface Place {
   readonly setting: string;
 }
 
-/** Data directory, workspaces and temporary directory exist or can be created, are writable and have free space. */
 export const diskCheck: DoctorCheck = {
   name: 'disk',
   uses: ['HEADRACE_DATA_DIR'],
@@ -169,7 +167,6 @@ async function existingParent(path: string): Promise<string> {
   }
 }
 
-/** Writes a file to the disk, reads it back and removes it. */
 export async function testWrite(directory: string): Promise<void> {
   const path = join(directory, `.headrace-doctor-${randomBytes(6).toString('hex')}`);
   const content = randomBytes(4096);

@@ -9,7 +9,6 @@ import { testWrite } from './machine-checks.js';
 
 const CONTENT = Buffer.from('written by headrace doctor, which removes it again');
 
-/** The store can write, read and delete an object. */
 export const objectStoreCheck: DoctorCheck = {
   name: 'object store',
   uses: [

@@ -19,7 +19,6 @@ import { unreachable } from './database-check.js';
 
 const OLDEST_REDIS: Version = [6, 2];
 
-/** The queue backend: the database, another PostgreSQL, or Redis. */
 export const queueCheck: DoctorCheck = {
   name: 'queue',
   uses: ['QUEUE_URL'],
@@ -81,10 +80,7 @@ async function inRedis(url: string): Promise<CheckResult> {
 const TIMEOUT_MS = 4_000;
 const MAX_ANSWER_BYTES = 1_048_576;
 
-/**
- * `INFO server` and `INFO memory` of a Redis, without the client package, which is optional. Rejects when it is not a Redis,
- * rejects the password or does not answer.
- */
+/** Without the client package, which is optional. Rejects when it is no Redis, rejects the password or does not answer. */
 function queryRedis(text: string): Promise<string> {
   const url = new URL(text);
   const place = { host: url.hostname.replace(/^\[|\]$/g, ''), port: Number(url.port || 6379) };

@@ -13,7 +13,6 @@ import { type CheckResult, type DoctorCheck, fail, ok, reasonOf, warn } from '..
 /** Enough values of each table to know whether the key is correct. `headrace secrets rotate-key` checks all. */
 const VALUES_PER_TABLE = 20;
 
-/** The key exists, is readable by its owner only, and decrypts stored values. */
 export const secretsKeyCheck: DoctorCheck = {
   name: 'secrets key',
   uses: ['SECRETS_KEY', 'SECRETS_KEY_PREVIOUS', 'DATABASE_URL', 'HEADRACE_DATA_DIR'],

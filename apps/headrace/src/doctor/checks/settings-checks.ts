@@ -23,7 +23,6 @@ export const settingsCheck: DoctorCheck = {
   },
 };
 
-/** The ports of the API and the ingress are free, or used by this Headrace. */
 export const portsCheck: DoctorCheck = {
   name: 'ports',
   uses: ['HOST', 'PORT', 'INGRESS_PORT', 'HEADRACE_DATA_DIR'],

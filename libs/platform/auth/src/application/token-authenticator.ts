@@ -10,10 +10,7 @@ import { type KnownToken, TokenQueries } from '../persistence/token-queries.js';
 export const TOKEN_CACHE_MS = 1000;
 const MAX_CACHED = 10_000;
 
-/**
- * Finds the principal of an `Authorization` header. The result of a query is cached for one second, counted from the start of
- * the query; requests that arrive meanwhile share it.
- */
+/** A result is cached for one second from the start of its query; requests that arrive meanwhile share it. */
 @Injectable()
 export class TokenAuthenticator {
   /** By hash. `ttlResolution` 0: the default sets a timer for each millisecond in which the cache is used. */

@@ -64,7 +64,6 @@ export class UsersService {
     return user ? { kind: 'created', user } : { kind: 'email_taken' };
   }
 
-  /** Users with their memberships; with `teamUid` the members of that team only. */
   list({ teamUid }: { readonly teamUid?: string } = {}): Promise<(User & { readonly memberships: TeamRole[] })[]> {
     return this.database.query<User & { readonly memberships: TeamRole[] }>(
       `SELECT ${COLUMNS}, coalesce(m.memberships, '[]') AS memberships FROM headrace.users u

@@ -1,7 +1,6 @@
 import { type Caller, roleIn } from './principal.js';
 import { can, type Permission } from './roles.js';
 
-/** The owner of a resource: a team or a user. */
 export type Owner =
   { readonly teamUid: string; readonly userUid: null } | { readonly teamUid: null; readonly userUid: string };
 

@@ -15,7 +15,6 @@ export interface TeamFeatures {
   readonly schedules: boolean;
 }
 
-/** The settings of a new team. */
 export const INITIAL_TEAM_SETTINGS: TeamSettings = {
   defaultModelId: null,
   defaultWorkerHost: null,
@@ -36,14 +35,12 @@ export interface Principal {
   readonly uid: string;
   readonly displayName: string;
   readonly email?: string;
-  /** A service account that an agent acts as. */
   readonly isAgentIdentity?: boolean;
   readonly memberships: readonly Membership[];
   /** Uid of the token, not the token. */
   readonly tokenUid: string;
 }
 
-/** The teams of a request. */
 export interface SelectedTeams {
   /** The team that the team header names, or the only team; null for a user of several teams (or none) without the header. */
   readonly teamUid: string | null;
@@ -51,14 +48,12 @@ export interface SelectedTeams {
   readonly teamUids: readonly string[];
 }
 
-/** A principal that calls an operation. */
 export interface Caller extends SelectedTeams {
   readonly principal: Principal;
   /** The permission that the operation needs; `isAllowed` decides whether the caller has it on a resource. */
   readonly permission: Permission;
 }
 
-/** The role of a principal on a team, or null. */
 export function roleIn(principal: Principal, teamUid: string): Role | null {
   return principal.memberships.find((membership) => membership.teamUid === teamUid)?.role ?? null;
 }

@@ -39,7 +39,6 @@ export function can(role: Role, permission: Permission): boolean {
   return GRANTS[role].has(permission);
 }
 
-/** A service account has the permissions of a member of its team. */
 export const SERVICE_ACCOUNT_ROLE: Role = 'member';
 
 /** Who may have personal runs (`PERSONAL_RUNS`), from the widest to the narrowest. */

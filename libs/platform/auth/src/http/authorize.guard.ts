@@ -18,10 +18,7 @@ import { callerOf, principalOf, rememberCaller, unauthenticated } from './bearer
 const accessOf = (reflector: Reflector, context: ExecutionContext): Access | undefined =>
   reflector.getAllAndOverride<Access | undefined>(ACCESS, [context.getHandler(), context.getClass()]);
 
-/**
- * Decides the permission on the chosen team. Where a route is about another resource, its service decides it with
- * `isAllowed`, when the owner is known. A route without a declaration is closed.
- */
+/** Decides the permission on the chosen team only: see `Authorize`. A route without a declaration is closed. */
 @Injectable()
 export class AuthorizeGuard implements CanActivate {
   constructor(private readonly reflector: Reflector) {}

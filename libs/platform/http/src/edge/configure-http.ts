@@ -14,7 +14,6 @@ import { pathOf, requestStateOf } from './request-state.js';
 import { API_PREFIX, RouteTable } from './route-table.js';
 import { Upgrades } from './upgrades.js';
 
-/** Serves on a listener that is already open. */
 class ListeningAdapter extends ExpressAdapter {
   constructor(
     application: Express,
@@ -67,10 +66,7 @@ const uncached: RequestHandler = (_request, response, next) => {
   next();
 };
 
-/**
- * Installs the middleware in this order: trace and log, security headers, caching, authentication, body. Call it before
- * {@link serveHttp}.
- */
+/** The order is: trace and log, security headers, caching, authentication, body. Call it before {@link serveHttp}. */
 export function configureHttp(app: NestExpressApplication, settings: Settings): void {
   const routes = app.get(RouteTable);
   app.setGlobalPrefix(API_PREFIX, { exclude: routes.routes.filter(({ outside }) => outside).map(({ path }) => path) });
@@ -104,7 +100,6 @@ export async function finishHttp(app: NestExpressApplication): Promise<void> {
   application.use(failed);
 }
 
-/** Calls {@link finishHttp}, and then accepts requests. */
 export async function serveHttp(app: NestExpressApplication, listener: Listener): Promise<void> {
   await finishHttp(app);
   listener.serveUpgrades(app.get(Upgrades));

@@ -53,7 +53,6 @@ export function locateJsonError(text: string): { line: number; column: number } 
   return { line: before.split('\n').length, column: offset - before.lastIndexOf('\n') };
 }
 
-/** The end of the match at `offset`, or null. */
 function advance(pattern: RegExp, text: string, offset: number): number | null {
   pattern.lastIndex = offset;
   return pattern.test(text) ? pattern.lastIndex : null;

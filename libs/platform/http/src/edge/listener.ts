@@ -131,10 +131,7 @@ const REASONS: Readonly<Record<string, readonly [code: ErrorCode, detail: string
 };
 const INVALID = ['invalid_request', 'The request is not valid HTTP.'] as const;
 
-/**
- * Requests that Node rejects before it creates a request object (invalid bytes, headers that are too large, a request that
- * never ends) are answered on the socket with a problem document as well. `hidesTrace` omits `instance` and `trace_id`.
- */
+/** Node rejects some requests before it creates a request object: invalid bytes, large headers, one that never ends. */
 function answerRawClientErrors(server: Server, publicUrl: () => string, hidesTrace = false): void {
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     if (error.code === 'ECONNRESET' || !socket.writable) {

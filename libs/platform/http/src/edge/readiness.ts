@@ -14,7 +14,6 @@ const CACHE_MS = 1_000;
 /** Shorter than the timeout of load balancers, so that their logs show which check failed. */
 const CHECK_TIMEOUT_MS = 2_000;
 
-/** Whether a load balancer should send requests here. */
 @Injectable()
 export class Readiness {
   private readonly checks = new Map<string, () => boolean | Promise<boolean>>();
@@ -45,9 +44,7 @@ export class Readiness {
   }
 }
 
-/**
- * Probes that arrive during a check share its result. A failure is not cached, so that the next probe sees the recovery.
- */
+/** Probes during a check share its result. A failure is not cached, so that the next probe sees the recovery. */
 function cached(check: Check): () => Promise<boolean> {
   let running: Promise<boolean> | null = null;
   let passedAt = -Infinity;

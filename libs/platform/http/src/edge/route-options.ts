@@ -6,9 +6,7 @@ export type Access =
   | { readonly kind: 'public' }
   /** A separate guard authenticates by execution token. */
   | { readonly kind: 'runner' }
-  /** A bearer token; the route shows nothing that belongs to anybody. */
   | { readonly kind: 'authenticated' }
-  /** A bearer token whose principal has the permission on the resource. */
   | { readonly kind: 'permission'; readonly permission: string; readonly resource: string };
 
 /** What the OpenAPI document says about the permission of an operation. */
@@ -18,7 +16,6 @@ export const ACCESS = Symbol('headrace:access');
 
 const declareAccess = (access: Access) => SetMetadata(ACCESS, access);
 
-/** The route needs no token. */
 export const Public = () => declareAccess({ kind: 'public' });
 
 /** The route needs a bearer token and no permission: it shows nothing that belongs to a team or a user. */

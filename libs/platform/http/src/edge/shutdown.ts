@@ -2,13 +2,7 @@ import { Injectable } from '@nestjs/common';
 
 type ShutdownListener = () => void | Promise<void>;
 
-/**
- * Notifies handlers of open requests (long polls, event streams, sockets) of the shutdown of the process, before the
- * listener closes. Subscribe while the request is open:
- *
- *   const unsubscribe = shutdown.onShutdown(() => response.status(204).end());
- *   response.once('close', unsubscribe);
- */
+/** Handlers subscribe while their request (long poll, event stream, socket) is open. Begins before the listener closes. */
 @Injectable()
 export class Shutdown {
   private readonly listeners = new Set<ShutdownListener>();

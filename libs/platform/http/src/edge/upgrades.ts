@@ -22,7 +22,6 @@ export interface Upgrade {
 
 type UpgradeHandler = (upgrade: Upgrade) => void;
 
-/** Handlers of WebSockets by path. */
 @Injectable()
 export class Upgrades {
   private readonly logger = new Logger('Http');

@@ -6,7 +6,6 @@ import { checkDto, type DtoClass, readDto } from './read-dto.js';
 /** DTO classes that are values of maps only, which the explorer of the library does not follow. */
 export const mapValueModels = new Set<DtoClass>();
 
-/** The schema of a kind inside a list or a map. */
 function nestedSchema(item: Kind): SchemaOptions {
   const { type } = item.schema as { type?: unknown };
   if (typeof type !== 'function') return item.schema;
@@ -15,7 +14,6 @@ function nestedSchema(item: Kind): SchemaOptions {
   return { $ref: getSchemaPath(dto) } as SchemaOptions;
 }
 
-/** A nested DTO. */
 export function object(dto: () => DtoClass): Kind {
   return {
     // The explorer recognizes a lazy type by the name of the function, which is that of the property here.

@@ -23,7 +23,6 @@ export const isPlainObject = (value: unknown): value is Record<string, unknown> 
 export const below = (key: string | number, issues: readonly Issue[]): Issue[] => prefixIssues(pointerOf(key), issues);
 
 export interface FieldOptions {
-  /** The field may be absent. */
   readonly optional?: boolean;
   /** The field may be null, with a meaning that differs from absence. */
   readonly nullable?: boolean;
@@ -57,7 +56,6 @@ export function fieldsOf(dto: Constructor): ReadonlyMap<string, Field> {
   return all;
 }
 
-/** The decorator of a field: registers how it is parsed and validated, and documents it. */
 export function field(kind: Kind, options: FieldOptions = {}): PropertyDecorator {
   const { optional = false, nullable = false, description, example, deprecated } = options;
   const documented = ApiProperty({

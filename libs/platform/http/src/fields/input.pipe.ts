@@ -38,10 +38,7 @@ export class InputPipe implements PipeTransform {
   }
 }
 
-/**
- * Rejects unknown query parameters, also on operations without parameters: a filter that is misspelled, or sent to the wrong
- * operation, must not be ignored.
- */
+/** Also on operations without parameters: a filter sent to the wrong operation must not be ignored. */
 @Injectable()
 export class QueryGuard implements CanActivate {
   canActivate(context: ExecutionContext): boolean {

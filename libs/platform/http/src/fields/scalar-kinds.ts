@@ -83,7 +83,6 @@ export function boolean(): Kind {
   };
 }
 
-/** `name` makes the enum a named schema of the document. */
 export function oneOf(values: readonly string[], name?: string): Kind {
   return {
     schema: { enum: [...values], ...(name === undefined ? { type: 'string' } : { enumName: name }) },
@@ -107,7 +106,6 @@ export function parseDateTime(value: string): Date | null {
   return Number.isNaN(time) || month < 1 || day < 1 || day > lastOfMonth ? null : new Date(leap ? time + 1000 : time);
 }
 
-/** Parsed to a Date. */
 export function dateTime(): Kind {
   return {
     schema: { type: 'string', format: 'date-time' },
@@ -125,7 +123,6 @@ export function dateTime(): Kind {
   };
 }
 
-/** Any JSON value, unchanged. */
 export function json(): Kind {
   return { schema: {}, read: identity, check: () => [] };
 }

@@ -52,7 +52,6 @@ export function buildDocument(app: INestApplication, options: DocumentOptions): 
   });
 }
 
-/** Adds what the decorators of a route cannot say. */
 function complete(operation: Operation, pathParameters: DocumentOptions['pathParameters']): void {
   for (const parameter of operation.parameters ?? []) {
     const description = pathParameters[parameter.name];

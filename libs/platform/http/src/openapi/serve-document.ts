@@ -4,10 +4,7 @@ import type { NestExpressApplication } from '@nestjs/platform-express';
 import { type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
 import type { RequestHandler, Response } from 'express';
 
-/**
- * Serves Swagger UI at `/docs` and the document at `/openapi.json`, built at the first request. The UI does not store the
- * token, because other pages share the storage of the origin.
- */
+/** Built at the first request. The UI does not store the token, because other pages share the storage of the origin. */
 export function serveDocument(app: NestExpressApplication, build: () => OpenAPIObject): void {
   app.use(['/docs', '/openapi.json'], compressResponses());
   SwaggerModule.setup('docs', app, build, {
@@ -24,10 +21,7 @@ const ENCODERS = {
   gzip: (body: Buffer) => promisify(gzip)(body),
 };
 
-/**
- * Compresses responses by Accept-Encoding. A response is kept in memory until it is complete, so this is for static files
- * and documents, never for streams.
- */
+/** A response is kept in memory until it is complete: for static files and documents, never for streams. */
 function compressResponses(): RequestHandler {
   return (request, response, next) => {
     response.vary('Accept-Encoding');

@@ -3,11 +3,9 @@ import { getSchemaPath, type OpenAPIObject } from '@nestjs/swagger';
 
 /** A message that this service posts to webhooks of its users. */
 export interface WebhookMessage {
-  /** The type of the message. */
   readonly name: string;
   readonly summary: string;
   readonly tag: string;
-  /** DTO class of the JSON body. */
   readonly payload: Type<unknown>;
 }
 

@@ -29,10 +29,7 @@ export interface ProblemOptions {
   readonly cause?: unknown;
 }
 
-/**
- * A response other than success. Services return unions, controllers match them and throw this error, and one filter
- * answers with an `application/problem+json` document. `detail` names the field and the violated rule for the caller.
- */
+/** One filter answers with a problem document. `detail` names the field and the violated rule for the caller. */
 export class ProblemError extends Error {
   readonly status: number;
 

@@ -84,7 +84,6 @@ export function loggedMessage(error: Error): string {
   return error.message.replace(/: ".*$/s, ': …').slice(0, MAX_DATABASE_MESSAGE);
 }
 
-/** Every error of the API is answered as a problem document. */
 @Catch()
 export class ProblemFilter implements ExceptionFilter {
   constructor(private readonly writer: ProblemWriter) {}

@@ -101,7 +101,6 @@ export function toProblemDocument(problem: ProblemError, { publicUrl, instance, 
   };
 }
 
-/** The headers of a problem document. */
 export function problemHeaders({ status, options }: ProblemError): Record<string, string> {
   const { headers = {}, retryAfterSeconds } = options;
   return {
@@ -112,10 +111,7 @@ export function problemHeaders({ status, options }: ProblemError): Record<string
   };
 }
 
-/**
- * A complete HTTP response with a problem document, to be written to a socket that is closed afterwards. `hidesTrace` omits
- * `instance` and `trace_id`.
- */
+/** A complete HTTP response for a socket that is closed afterwards. `hidesTrace` omits `instance` and `trace_id`. */
 export function rawProblem(problem: ProblemError, place: ProblemPlace, hidesTrace = false): string {
   const document = toProblemDocument(problem, place);
   const body = JSON.stringify(hidesTrace ? { ...document, instance: undefined, trace_id: undefined } : document);

@@ -15,10 +15,7 @@ export interface MigrateOptions {
   readonly also?: (client: pg.PoolClient) => Promise<void>;
 }
 
-/**
- * Brings the database to the newest schema; safe to call from many processes at once. Returns the names that ran. Throws a
- * `SchemaError` for a database that this program must not change.
- */
+/** Safe in many processes at once. Returns the names that ran. A database it must not change throws a `SchemaError`. */
 export async function migrate({ databaseUrl, plan, also }: MigrateOptions): Promise<string[]> {
   const pool = openPool(databaseUrl);
   const client = await pool.connect();

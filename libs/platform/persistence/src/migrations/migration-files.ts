@@ -23,10 +23,7 @@ export interface MigrationFile {
 const VERSIONED = /^(\d{4}-\d{2}-\d{2})-[a-z0-9]+(-[a-z0-9]+)*\.sql$/;
 const REPEATABLE = /^[a-z0-9_]+\.sql$/;
 
-/**
- * Reads the files of all sources in the order in which they are applied: first those that run once, by date and, within a
- * date, in the order of the sources; then the repeatable ones. Throws for a name that does not fit or occurs twice.
- */
+/** First those that run once, by date and then source, then the repeatable ones. Throws for an invalid or double name. */
 export function readMigrations(sources: readonly MigrationSource[]): MigrationFile[] {
   const versioned = sources.flatMap((source) => readDirectory(source, 'migrations', VERSIONED));
   const repeatable = sources.flatMap((source) => readDirectory(source, 'functions', REPEATABLE));

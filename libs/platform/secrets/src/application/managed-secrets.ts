@@ -150,7 +150,6 @@ export class ManagedSecrets {
     }
   }
 
-  /** All of the team, by name. */
   list(teamUid: string): Promise<SecretRecord[]> {
     return this.store.list(teamUid);
   }
@@ -187,7 +186,6 @@ export class ManagedSecrets {
     return this.database.transaction((tx) => this.delete(tx, teamUid, name));
   }
 
-  /** Deletes it unless something uses it. */
   async delete(tx: Queryable, teamUid: string, name: string): Promise<DeleteSecretResult> {
     if (!(await this.store.lock(tx, teamUid, name))) return { kind: 'not_found' };
     const by = await this.listeners.usedBy(tx, teamUid, name);

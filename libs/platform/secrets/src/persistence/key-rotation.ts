@@ -3,10 +3,7 @@ import { Database } from '#platform/persistence';
 import { type EncryptedColumn, mapValues, onSealed } from '../encrypted-column.js';
 import { SealBrokenError, SecretBox } from '../secret-box.js';
 
-/**
- * The value under the current key, or null when it is under that key already. Throws a SealBrokenError for one that does
- * not open.
- */
+/** Null when it is under the current key already. Throws a SealBrokenError for one that does not open. */
 type Reencrypt = (sealed: string, purpose: string) => string | null;
 
 interface ReencryptCount {

@@ -24,10 +24,7 @@ export class ManagedSecretsStore {
     );
   }
 
-  /**
-   * Creates it as version 1, or stores its next version. `purpose` null keeps the stored one; a new secret is for runs. The
-   * row stays locked until the transaction ends.
-   */
+  /** `purpose` null keeps the stored one; a new secret is for runs. The row stays locked until the transaction ends. */
   async put(
     tx: Queryable,
     teamUid: string,

@@ -18,10 +18,7 @@ const MAX_URL_SECONDS = 7 * 24 * 3600;
 /** What one listing and one deletion can name. */
 const PAGE = 1000;
 
-/**
- * Objects in a bucket, below a prefix of ours. Downloads go to S3 itself by presigned URL. S3 replaces objects as a
- * whole; nothing is sent to it under a key before it is complete, or it is sent as a multipart upload.
- */
+/** Downloads use presigned URLs. Nothing is sent under a key before it is complete, or it is a multipart upload. */
 export class S3ObjectStore extends ObjectStore {
   private readonly logger = new Logger(S3ObjectStore.name);
   private readonly partBytes: number;
@@ -132,7 +129,6 @@ export class S3ObjectStore extends ObjectStore {
     return this.sdk.getSignedUrl(this.client, command, { expiresIn });
   }
 
-  /** Ends the connections. */
   override close(): void {
     this.client.destroy();
   }
@@ -152,7 +148,6 @@ export class S3ObjectStore extends ObjectStore {
   }
 }
 
-/** Bytes that have come and were not sent yet. */
 class PendingBytes {
   private chunks: Buffer[] = [];
   length = 0;

@@ -2,7 +2,6 @@ import type * as ClientS3 from '@aws-sdk/client-s3';
 import type * as Presigner from '@aws-sdk/s3-request-presigner';
 import { asStoreError } from './s3-error.js';
 
-/** The AWS SDK, as one value. */
 export type S3Sdk = typeof ClientS3 & Pick<typeof Presigner, 'getSignedUrl'>;
 
 /** Loaded when a store is opened and not before: installations that keep objects on disk pay nothing for it. */

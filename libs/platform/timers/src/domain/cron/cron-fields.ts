@@ -1,4 +1,3 @@
-/** One of the five fields of an expression. */
 export interface CronField {
   readonly name: string;
   readonly lowest: number;

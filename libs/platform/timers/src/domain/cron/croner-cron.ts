@@ -25,10 +25,7 @@ export interface CronPattern {
 const UTC = 'UTC';
 const MINUTE_MS = 60_000;
 
-/**
- * Due times by croner. It finds local times, and the due times of expressions for every hour; the instant of a local time in a zone
- * that changes its clocks follows our own rule.
- */
+/** Croner finds local times; the instant of a local time in a zone that changes its clocks follows our own rule. */
 export class CronerCron implements Cron {
   private readonly croner: Croner;
   private readonly wall: WallClock | null;
