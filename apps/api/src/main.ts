@@ -20,7 +20,6 @@ import type { MetricsServer } from '#platform/kernel';
 import { ApiModule } from './app.module.js';
 import { apiDocument } from './openapi.js';
 
-/** How long requests that are being answered may take once the process goes down. */
 const CLOSE_GRACE_MS = 5_000;
 
 export interface RunningApi extends RunningApp {

@@ -9,7 +9,6 @@ import { IngressHandler, writeProblem } from '#domain/ingress';
 import type { MetricsServer } from '#platform/kernel';
 import { IngressModule } from './ingress.module.js';
 
-/** How long current deliveries may take after the shutdown begins. */
 const CLOSE_GRACE_MS = 5_000;
 
 export interface RunningIngress extends RunningApp {

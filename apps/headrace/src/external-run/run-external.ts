@@ -16,10 +16,7 @@ interface RegisteredRun extends ExternalRun {
 const RETRY_MS = 500;
 const MAX_ATTEMPTS = 6;
 
-/**
- * Registers a run with the API and executes it on this machine, as the user of the command and in a directory of that user.
- * Exit codes: 0 the run SUCCEEDED, 1 any other end, 2 wrong usage.
- */
+/** Executes the run on this machine, as this user. Exit codes: 0 the run SUCCEEDED, 1 any other end, 2 wrong usage. */
 export async function runExternal(args: readonly string[]): Promise<number> {
   const options = readExternalOptions(args);
   const harnesses = readHarnessesFile(process.env.HARNESSES_FILE ?? '');

@@ -67,7 +67,6 @@ const REPORT_MS = 5_000;
 
 export interface DatabaseWait {
   readonly timeoutMs: number;
-  /** Ends the wait when the process stops. */
   readonly signal?: AbortSignal;
 }
 

@@ -80,10 +80,7 @@ export const databaseCommandWith = (...imports: readonly Type<unknown>[]) =>
   commandKind(OUTPUT_OPTIONS, (_values, work: Work) => withInstallation(work, imports));
 export const databaseCommand = databaseCommandWith();
 
-/**
- * A command that reads or writes secrets. It never generates a key, because other processes could not decrypt values that were
- * encrypted with it.
- */
+/** Never generates a key, because other processes could not decrypt values that were encrypted with it. */
 export const secretsCommand = commandKind(OUTPUT_OPTIONS, (_values, work: Work) =>
   withInstallation(work, [SecretsModule, WebhooksModule], (settings) => {
     const prepared = withInstallationKeys(settings, settings.dataDir, { generates: false });

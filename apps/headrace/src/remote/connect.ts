@@ -49,7 +49,6 @@ export function assertToken(token: string): void {
   if (!/^[\x21-\x7e]+$/.test(token)) throw new CommandError('invalid token: contains illegal characters.');
 }
 
-/** The base URL of the API for an origin; it ends in `/api/v1`. */
 export function parseBaseUrl(value: string, name = '--url'): string {
   const url = URL.canParse(value) ? new URL(value) : null;
   const path = url?.pathname.replace(/\/$/, '');

@@ -13,7 +13,6 @@ type FactoryPage = Page & { readonly factories: readonly RemoteFactory[] };
 const UID = /^[A-Za-z0-9]{22}$/;
 const MANY = 20;
 
-/** The factory with this uid or alias; by default the only factory that the user can access. */
 export async function findFactory(api: ApiClient, wanted: string | undefined): Promise<RemoteFactory> {
   if (wanted === undefined) return theOnly(await api.get<FactoryPage>(`/factory?limit=${MANY}`));
   // An empty value is an unset variable of a script.

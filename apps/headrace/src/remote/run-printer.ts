@@ -28,7 +28,6 @@ export interface ConversationEvent {
   readonly message?: { readonly role: string; readonly content: readonly Block[] };
 }
 
-/** Writes the event stream of a run as text: states, prompts, messages of the agent, its actions and their output. */
 export class RunPrinter extends LineWriter {
   private lastState = '';
   /** Position of a block in the conversation → its text that is already written. */

@@ -33,10 +33,7 @@ const DEFAULT_GIT: GitHandover = { clone_timeout_seconds: 600, max_repository_by
 type PartialHandover = Pick<RunnerHandover, 'base_url' | 'execution_id' | 'token'> &
   Partial<Pick<RunnerHandover, 'place_env' | 'in_place' | 'harnesses'>>;
 
-/**
- * Executes a run that no executor of the service supervises, in a temporary directory that is removed even when this process
- * is killed. Resolves with a RUNNER_EXIT.
- */
+/** In a temporary directory that is removed even when this process is killed. Resolves with a RUNNER_EXIT. */
 export async function executeHandover(
   handover: PartialHandover,
   options: Omit<RunExecutionOptions, 'builtinAgentArgs'>,

@@ -19,11 +19,7 @@ import {
 
 class InvalidInvocation extends Error {}
 
-/**
- * For worker daemons that start `agent run --task-id …` and pass the variables of the server in the environment. Logs JSON
- * lines to standard error. The exit code is 0 when the control plane has acknowledged the end of the execution, with any
- * result, else one of RUNNER_EXIT.
- */
+/** Logs JSON lines to standard error. 0: the control plane has acknowledged the end, with any result; else a RUNNER_EXIT. */
 export async function runTask(args: readonly string[]): Promise<number> {
   const clock = new SystemClock();
   const startLog = jsonLinesLog(stderrLine, clock);

@@ -73,10 +73,7 @@ export function parseSettings(environment: Environment): Settings {
 
 const localRunnerApi = (port: unknown): string => `http://127.0.0.1:${String(port)}`;
 
-/**
- * Whether the API has a separate listener for the runners of this machine: with TLS, the certificate need not be valid for
- * 127.0.0.1, and the runners need not trust it.
- */
+/** With TLS, the certificate need not be valid for 127.0.0.1, and the runners of this machine need not trust it. */
 export const hasLocalRunnerApi = ({ tlsCertFile, runnerApiUrl, runnerApiPort }: Settings): boolean =>
   tlsCertFile !== '' && runnerApiUrl === localRunnerApi(runnerApiPort);
 

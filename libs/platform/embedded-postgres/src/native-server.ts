@@ -12,10 +12,7 @@ export interface NativeServer {
   readonly major: string;
 }
 
-/**
- * Finds the programs, completes their library links, and copies them when the account that runs PostgreSQL cannot
- * reach them (a checkout below /root) or when they cannot be completed where they are.
- */
+/** Copies programs that the account of PostgreSQL cannot reach (below /root) or whose links cannot be completed there. */
 export async function nativeServer(account: ServerAccount, dataDir: string): Promise<NativeServer> {
   const found = locate();
   const usable = canReach(join(found.root, 'bin'), account) && (await isExecutableByAll(found.root, account));

@@ -91,10 +91,7 @@ const FAST_STOP_MS = 12_000;
 /** PostgreSQL itself kills what does not end within 5 s of an immediate stop. */
 const IMMEDIATE_STOP_MS = 7_000;
 
-/**
- * Stops a server and waits until it is gone: fast (sessions are ended, everything is written), then immediate (the next
- * start reads what is missing from the log of the database), then killed.
- */
+/** Fast (sessions end, everything is written), then immediate (the next start reads the log of the database), then killed. */
 export async function stopPostmaster(pid: number, fastStopMs = FAST_STOP_MS): Promise<void> {
   for (const [signal, timeoutMs] of [
     ['SIGINT', fastStopMs],

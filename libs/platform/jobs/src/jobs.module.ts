@@ -80,10 +80,7 @@ export class QueueConnections {
 @Global()
 @Module({})
 export class JobsModule {
-  /**
-   * `process`: the tasks that are declared for it must have an implementation, or the application does not start. Without
-   * it, any part of an application can be started alone.
-   */
+  /** `process`: without an implementation of its tasks the start fails. Absent: any part can be started alone. */
   static forRoot(process: ServerProcess | null = null): DynamicModule {
     installBackends();
     return {

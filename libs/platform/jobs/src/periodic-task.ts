@@ -28,7 +28,6 @@ export class PeriodicTask {
     this.logger = new Logger(taskKey(definition));
   }
 
-  /** Aborted once the task is stopped. */
   get signal(): AbortSignal {
     return this.ending.signal;
   }

@@ -14,7 +14,7 @@ export function findInstallation(): string {
 
 export const findProgram = (): string => join(findInstallation(), PROGRAM);
 
-/** Of files beside the sources, wherever this file runs: sources, compiled or bundle. Throws when they are missing. */
+/** This file runs from the sources, from what was compiled of them, or from the bundle. Throws when the files are missing. */
 export function findShipped(path: string): string {
   const directory = findDirectoryWith(path);
   if (directory === null) throw new Error(`The installation is incomplete: ${path} is missing.`);

@@ -25,10 +25,7 @@ export function issueSentences(issues: readonly Issue[]): string {
   return sentences.join(' ');
 }
 
-/**
- * Why a use case did not do what was asked: the expected outcomes that every kind of resource has. Libraries combine these
- * with outcomes that only they have; `rejectionProblem` of `#platform/http` is the one mapping to problem documents.
- */
+/** The expected outcomes of every kind of resource; `rejectionProblem` of `#platform/http` maps them to problem documents. */
 export type Rejection =
   /** Also for a resource whose existence the caller may not know. */
   | { readonly kind: 'not_found' }

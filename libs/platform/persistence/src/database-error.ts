@@ -6,7 +6,7 @@ export function sqlState(error: unknown): string | null {
 }
 
 /** Codes of Node for a connection that cannot be opened or broke. */
-const CONNECTION_CODES = new Set([
+export const CONNECTION_CODES: readonly string[] = [
   'ECONNREFUSED',
   'ECONNRESET',
   'EPIPE',
@@ -15,7 +15,7 @@ const CONNECTION_CODES = new Set([
   'ENETUNREACH',
   'ENOTFOUND',
   'EAI_AGAIN',
-]);
+];
 /** Codes of a Unix socket whose server is stopped, or whose queue of connections is full. */
 const SOCKET_CODES: readonly unknown[] = ['ENOENT', 'EAGAIN'];
 /** Texts of `pg` for errors without a code; the last one is its `query_timeout`. */
@@ -37,7 +37,7 @@ export function isDatabaseUnavailable(error: unknown): boolean {
   }
   if (!(error instanceof Error)) return false;
   const { code, syscall } = error as { code?: unknown; syscall?: unknown };
-  if (typeof code === 'string' && CONNECTION_CODES.has(code)) return true;
+  if (typeof code === 'string' && CONNECTION_CODES.includes(code)) return true;
   // Any other missing file is unrelated to the database.
   if (SOCKET_CODES.includes(code) && syscall === 'connect') return true;
   if (error instanceof AggregateError) return error.errors.some(isDatabaseUnavailable);

@@ -37,18 +37,9 @@ export class Database implements Queryable {
     surviveConnectionLoss(this.pool);
   }
 
-  async query<Row extends QueryResultRow>(
-    statement: Statement | string,
-    values: readonly unknown[] = [],
-  ): Promise<Row[]> {
-    try {
-      // The pool closes a connection whose statement failed.
-      const result = await this.pool.query<Row>(toConfig(statement, values));
-      return result.rows;
-    } catch (error) {
-      this.report(error);
-      throw error;
-    }
+  query<Row extends QueryResultRow>(statement: Statement | string, values?: readonly unknown[]): Promise<Row[]> {
+    // The pool closes a connection whose statement failed.
+    return this.reported(queryOn(this.pool).query<Row>(statement, values));
   }
 
   /** Rejects when the database cannot be reached, or accepts no writes, as a standby does. */
@@ -70,7 +61,7 @@ export class Database implements Queryable {
     const client = await this.connect();
     try {
       await client.query('BEGIN');
-      const result = await work(onClient(client));
+      const result = await work(queryOn(client));
       await client.query('COMMIT');
       client.release();
       return result;
@@ -99,7 +90,7 @@ export class Database implements Queryable {
     try {
       const local = Object.entries(settings).map(([name, value]) => `SET LOCAL ${name} = ${literal(value)}`);
       const begun = client.query(['BEGIN READ ONLY', ...local].join('; '));
-      const [beginning, worked] = await Promise.allSettled([begun, work(onClient(client))]);
+      const [beginning, worked] = await Promise.allSettled([begun, work(queryOn(client))]);
       if (beginning.status === 'rejected') throw beginning.reason;
       if (worked.status === 'rejected') throw worked.reason;
       return worked.value;
@@ -119,9 +110,13 @@ export class Database implements Queryable {
     }
   }
 
-  private async connect(): Promise<PoolClient> {
+  private connect(): Promise<PoolClient> {
+    return this.reported(this.pool.connect());
+  }
+
+  private async reported<T>(work: Promise<T>): Promise<T> {
     try {
-      return await this.pool.connect();
+      return await work;
     } catch (error) {
       this.report(error);
       throw error;
@@ -148,7 +143,7 @@ function textOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-function onClient(client: PoolClient): Queryable {
+function queryOn(client: Pool | PoolClient): Queryable {
   return {
     async query<Row extends QueryResultRow>(
       statement: Statement | string,

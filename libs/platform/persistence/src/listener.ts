@@ -24,7 +24,6 @@ export class DatabaseListener implements OnModuleDestroy {
 
   constructor(@Inject(LISTENER_DATABASE_URL) private readonly databaseUrl: string) {}
 
-  /** Calls `handler` for every notification on `channel` until the returned function is called. */
   subscribe(channel: string, handler: Handler): () => void {
     const known = this.handlers.get(channel);
     const set = known ?? new Set<Handler>();

@@ -180,10 +180,7 @@ export class LocalObjectStore extends ObjectStore {
   }
 }
 
-/**
- * Reads a `Range` header against an object of `sizeBytes`. `null`: no range, or one that a server may ignore (several
- * ranges, another unit, nonsense), so the whole object is sent. RFC 9110, section 14.
- */
+/** Null: no range, or one that a server may ignore (several, another unit, nonsense). RFC 9110, section 14. */
 function resolveByteRange(header: string | undefined, sizeBytes: number): ByteRange | 'unsatisfiable' | null {
   const match = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(header?.trim() ?? '');
   if (!match) return null;

@@ -47,7 +47,10 @@ export class ObjectDisposal {
     await this.discardBelow(this.database, prefixes);
   }
 
-  /** Fewer than `limit`: nothing is left. Safe to run concurrently and to interrupt. Rejects when the store does not answer. */
+  /**
+   * Deletes what is due, at most `limit` names. Returns how many it dealt with: fewer than `limit` means that nothing
+   * is left for now. Safe to run concurrently and to interrupt. Rejects when the store does not answer.
+   */
   async sweep(limit = 500): Promise<number> {
     const due = await this.database.query<{ name: string }>(
       `SELECT name FROM discarded_objects WHERE delete_after <= headrace.now() ORDER BY delete_after LIMIT $1`,

@@ -2,7 +2,6 @@ import type { Readable } from 'node:stream';
 import { ProblemError } from '#platform/http';
 
 export interface PutOptions {
-  /** Media type, which `get` and downloads return. */
   readonly contentType: string;
   /** More bytes than this are refused with an {@link ObjectTooLargeError}, and nothing is stored. */
   readonly maxBytes?: number;

@@ -120,10 +120,7 @@ interface RequestedTimer {
 export class Timers {
   constructor(private readonly store: TimersStore) {}
 
-  /**
-   * From the commit on they fire at their due times. A timer that waits for a due time of the same expression already keeps
-   * waiting for it. Keys of one call differ.
-   */
+  /** From the commit on they fire at their due times; SET describes those that wait already. Keys of one call differ. */
   async set(tx: Queryable, kind: string, timers: readonly RequestedTimer[]): Promise<void> {
     if (timers.length === 0) return;
     // Not this host's time: by another clock a due time could be left out, or one in the past be fired.

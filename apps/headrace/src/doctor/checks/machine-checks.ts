@@ -23,7 +23,6 @@ export const nodeCheck: DoctorCheck = {
   examine: () => rateNode(process.versions.node),
 };
 
-/** `version`: such as `20.19.0`. */
 export function rateNode(version: string): CheckResult {
   const found = `Node.js ${version} on ${process.platform} ${process.arch}`;
   if (isAtLeast(version, OLDEST_NODE)) return ok(found);
@@ -155,7 +154,6 @@ export function rateFreeSpace(freeBytes: number, label: string, path: string, se
 const formatBytes = (bytes: number): string =>
   bytes < GIB ? `${Math.floor(bytes / MIB)} MiB` : `${(bytes / GIB).toFixed(1)} GiB`;
 
-/** The directory itself, or its nearest existing parent. */
 async function existingParent(path: string): Promise<string> {
   for (let at = path; ; at = dirname(at)) {
     try {

@@ -28,7 +28,6 @@ export class ServiceAccountsService {
     return created.length > 0 ? { kind: 'created', serviceAccount } : { kind: 'unknown_team' };
   }
 
-  /** Creates the service account of an agent identity, in the transaction that creates the identity. */
   async createForIdentity(tx: Queryable, { uid, teamUid, name }: ServiceAccount): Promise<void> {
     await tx.query(
       'INSERT INTO headrace.service_accounts (uid, team_uid, name, is_agent_identity) VALUES ($1, $2, $3, true)',

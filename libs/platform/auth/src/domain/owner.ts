@@ -29,10 +29,7 @@ export function isAllowed(caller: Caller, owner: Owner, permission: Permission =
   return role !== null && can(role, permission);
 }
 
-/**
- * The teams on which the caller has a permission, by default that of the operation, whichever team is chosen: for queries
- * by owner.
- */
+/** Whichever team is chosen, and by default for the permission of the operation: for queries by owner. */
 export function allowedTeams(caller: Caller, permission: Permission = caller.permission): string[] {
   if (permission === caller.permission) decided.add(caller);
   return caller.principal.memberships.filter(({ role }) => can(role, permission)).map(({ teamUid }) => teamUid);

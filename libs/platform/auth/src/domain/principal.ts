@@ -37,7 +37,6 @@ export interface Principal {
   readonly email?: string;
   readonly isAgentIdentity?: boolean;
   readonly memberships: readonly Membership[];
-  /** Uid of the token, not the token. */
   readonly tokenUid: string;
 }
 

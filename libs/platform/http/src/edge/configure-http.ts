@@ -44,10 +44,7 @@ export abstract class RequestAuthenticator {
   abstract authenticate(request: Request): Promise<void>;
 }
 
-/**
- * Runs before the body parser: without a valid token no byte of the body is read, and unknown paths below the prefix of the
- * API are answered like known ones.
- */
+/** Before the body parser: without a valid token no byte of a body is read, and unknown paths answer like known ones. */
 function authentication(authenticator: RequestAuthenticator): RequestHandler {
   return (request, _response, next) => {
     const access = requestStateOf(request).route?.access;

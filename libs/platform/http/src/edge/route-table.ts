@@ -35,10 +35,7 @@ interface Node {
 
 const newNode = (): Node => ({ literals: new Map(), routes: new Map() });
 
-/**
- * All routes of the application, read from the metadata of the controllers, for middleware that runs before routing
- * (authentication, body limits, metrics labels) and for code that needs all routes (405 with Allow, the audit test).
- */
+/** Read from the metadata of the controllers: for middleware before routing, 405 with Allow, and the audit test. */
 export class RouteTable {
   readonly routes: readonly Route[];
   private readonly root = newNode();

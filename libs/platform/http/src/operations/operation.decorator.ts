@@ -57,7 +57,6 @@ export interface OperationOptions {
   readonly errors?: readonly (ErrorStatus | ErrorCode)[];
 }
 
-/** Documents an operation and sets its success status. */
 export function Operation(options: OperationOptions): MethodDecorator {
   const { id, summary, description, deprecated, success, request, errors = [400, 403, 404] } = options;
   const bearer = options.security !== 'none';

@@ -35,10 +35,7 @@ const SHARED: {
   too_large: (issue) => tooLarge(issue),
 };
 
-/**
- * The result of a service without its rejections; throws the problem of a rejection. Handlers need one statement:
- * `return toScheduleItem(unwrap(await this.schedules.get(caller, uid), SCHEDULE))`.
- */
+/** Throws the problem of a rejection: `toScheduleItem(unwrap(await this.schedules.get(caller, uid), SCHEDULE))`. */
 export function unwrap<R extends object, Own extends Outcome = never>(
   result: R,
   words: ResourceWords | ResourceProblems<Own>,

@@ -16,7 +16,6 @@ export interface MigrationPlan {
   readonly earlier: EarlierSchema;
 }
 
-/** How the schema of a database and the files of this program differ. */
 export interface SchemaState {
   /** `empty`: no table of applied migrations. `earlier`: that of an {@link EarlierSchema}. */
   readonly kind: 'empty' | 'earlier' | 'current';

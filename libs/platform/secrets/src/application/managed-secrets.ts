@@ -77,7 +77,6 @@ export type PutSecretResult =
   /** Names of this form are for webhooks. */
   | { readonly kind: 'reserved_name' };
 
-/** Rolls back a transaction with the result that the caller receives. */
 class Rollback extends Error {
   constructor(readonly result: PutSecretResult) {
     super('The transaction is rolled back.');
@@ -154,10 +153,7 @@ export class ManagedSecrets {
     return this.store.list(teamUid);
   }
 
-  /**
-   * The value in clear; null also for a secret for webhooks. Nobody can change or delete it until the transaction ends.
-   * Throws a SealBrokenError.
-   */
+  /** Null also for a secret for webhooks. The row stays locked until the transaction ends. Throws a SealBrokenError. */
   async readForRun(tx: Queryable, teamUid: string, name: string): Promise<SecretValue | null> {
     return this.open(await this.store.shareForRun(tx, teamUid, name), teamUid, name);
   }
@@ -172,7 +168,6 @@ export class ManagedSecrets {
     return this.store.setPurpose(tx, teamUid, name, 'webhook');
   }
 
-  /** The current versions, by name, of those secrets that runs receive. */
   versionsForRuns(tx: Queryable, teamUid: string, names: readonly string[]): Promise<ReadonlyMap<string, number>> {
     return this.store.versions(tx, teamUid, names, 'run');
   }

@@ -1,16 +1,10 @@
 import { ProblemError } from '#platform/http';
+import { CONNECTION_CODES } from '#platform/persistence';
 import { ObjectStoreUnavailableError } from '../object-store.js';
 
 /** Codes of connections, and names of errors of the SDK: no response in time, no credentials now, too many requests. */
 const TEMPORARY: ReadonlySet<unknown> = new Set([
-  'ECONNREFUSED',
-  'ECONNRESET',
-  'EPIPE',
-  'ETIMEDOUT',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'ENOTFOUND',
-  'EAI_AGAIN',
+  ...CONNECTION_CODES,
   'TimeoutError',
   'NetworkingError',
   'CredentialsProviderError',

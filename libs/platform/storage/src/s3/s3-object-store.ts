@@ -171,10 +171,7 @@ interface UploadTarget {
   readonly ContentType: string;
 }
 
-/**
- * One multipart upload. S3 shows the object when it is completed and not before; an aborted one leaves nothing. Parts
- * are sent one after the other, all of one size but the last: some S3-compatible services insist on that.
- */
+/** An aborted upload leaves nothing. Parts are sent in order, all of one size but the last: some services insist on that. */
 class S3Upload {
   private readonly parts: CompletedPart[] = [];
 

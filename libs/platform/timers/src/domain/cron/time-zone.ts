@@ -40,10 +40,7 @@ export class WallClock {
     return Date.UTC(year, month - 1, day, hour, minute, second);
   }
 
-  /**
-   * The first instant of the local time `time`. When a clock change skips it, the instant of the change; null when the zone skips
-   * the whole day.
-   */
+  /** When a clock change skips it, the instant of the change; null when the zone skips the whole day. */
   first(time: number): number | null {
     // No zone changes its clocks twice within two days.
     const [before, after] = [this.offset(time - DAY_MS), this.offset(time + DAY_MS)];
