@@ -1,5 +1,5 @@
 import { Global, Module } from '@nestjs/common';
-import { APP_GUARD, APP_INTERCEPTOR } from '@nestjs/core';
+import { APP_GUARD } from '@nestjs/core';
 import { RequestAuthenticator, SenderAddress } from '#platform/http';
 import { MembersService } from './application/members.service.js';
 import { PrincipalDirectory } from './application/principal-directory.js';
@@ -10,7 +10,7 @@ import { AccessChanges, TokenAuthenticator } from './application/token-authentic
 import { TokenUsage } from './application/token-usage.js';
 import { TokensService } from './application/tokens.service.js';
 import { DisabledUserListeners, UsersService } from './application/users.service.js';
-import { AuthorizeGuard, PermissionInterceptor } from './http/authorize.guard.js';
+import { AuthorizeGuard } from './http/authorize.guard.js';
 import { BearerAuthenticator } from './http/bearer-authenticator.js';
 import { UnauthorizedThrottle } from './http/unauthorized-throttle.js';
 import { TokenQueries } from './persistence/token-queries.js';
@@ -43,7 +43,6 @@ export class AuthModule {}
     UnauthorizedThrottle,
     { provide: RequestAuthenticator, useClass: BearerAuthenticator },
     { provide: APP_GUARD, useClass: AuthorizeGuard },
-    { provide: APP_INTERCEPTOR, useClass: PermissionInterceptor },
   ],
   exports: [RequestAuthenticator, TokenUsage, UnauthorizedThrottle],
 })

@@ -109,10 +109,7 @@ export class RunLists {
 const isEmptyPage = ([first]: readonly { readonly id: string | null }[]): boolean => first?.id === null;
 
 const toPage = (rows: readonly ListRow[], terms: readonly SearchTerm[]): FoundPage => ({
-  runs: rows.map(({ sort_text: sortValue, found: _found, ...row }) => ({
-    run: toRun(row),
-    position: [sortValue, row.id],
-  })),
+  runs: rows.map((row) => ({ run: toRun(row), position: [row.sort_text, row.id] })),
   hasMore: (rows[0]?.found ?? 0) > rows.length,
   terms,
 });

@@ -68,19 +68,40 @@ export const LISTED_BYTES = `octet_length(r.config::text) + least(octet_length(r
 
 export const LIVE_EXECUTION_JOIN = 'LEFT JOIN executions e ON e.run_id = r.id AND e.ended_at IS NULL';
 
-export function toRun(row: RunRow): Run {
-  const { team_uid, owner_user_uid, creator_type, creator_uid, executor_type, executor_uid, ...columns } = row;
-  const { debug_until, debug_active, waiting_reason: waitingReason = null, artifacts, ...run } = columns;
-  return {
-    ...run,
-    owner: toOwner({ team_uid, owner_user_uid }),
-    creator: { type: creator_type, uid: creator_uid },
-    executor: { type: executor_type, uid: executor_uid },
-    debugWindow: toDebugWindow({ debug_until, debug_active }),
-    waitingReason,
-    artifacts: (artifacts ?? []).map(({ type, created_at: at, data }) => ({ type, createdAt: new Date(at), data })),
-  };
-}
+/** Names every field, since copying the rest of a row of forty columns takes longer than all else that a list does with it. */
+export const toRun = (row: RunRow): Run => ({
+  id: row.id,
+  owner: toOwner(row),
+  title: row.title,
+  prompt: row.prompt,
+  state: row.state,
+  source: row.source,
+  executionLocation: row.executionLocation,
+  creator: { type: row.creator_type, uid: row.creator_uid },
+  executor: { type: row.executor_type, uid: row.executor_uid },
+  config: row.config,
+  skill: row.skill,
+  mode: row.mode,
+  interactive: row.interactive,
+  metadata: row.metadata,
+  parentRunId: row.parentRunId,
+  ancestorRunIds: row.ancestorRunIds,
+  schedule: row.schedule,
+  triggerUrl: row.triggerUrl,
+  usage: row.usage,
+  conversationId: row.conversationId,
+  conversationFormat: row.conversationFormat,
+  sessionId: row.sessionId,
+  statusMessage: row.statusMessage,
+  createdAt: row.createdAt,
+  updatedAt: row.updatedAt,
+  startedAt: row.startedAt,
+  runTimeMs: row.runTimeMs,
+  hasLiveExecution: row.hasLiveExecution,
+  debugWindow: toDebugWindow(row),
+  waitingReason: row.waiting_reason ?? null,
+  artifacts: (row.artifacts ?? []).map(({ type, created_at: at, data }) => ({ type, createdAt: new Date(at), data })),
+});
 
 const FIND = statement('runs.find')`
   SELECT ${WHOLE_RUN_COLUMNS}, r.prompt, ${WAITING_REASON} FROM runs r ${LIVE_EXECUTION_JOIN} WHERE r.id = $1`;

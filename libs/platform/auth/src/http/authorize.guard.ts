@@ -1,22 +1,11 @@
-import {
-  type CallHandler,
-  type CanActivate,
-  type ExecutionContext,
-  Injectable,
-  type NestInterceptor,
-} from '@nestjs/common';
+import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import type { Request } from 'express';
-import { type Observable, tap } from 'rxjs';
 import { ACCESS, type Access, headerText, ProblemError, TEAM_HEADER, TEAM_HEADER_ALIAS } from '#platform/http';
-import { isDecided } from '../domain/owner.js';
 import { roleIn, selectTeams } from '../domain/principal.js';
 import { can, type Permission, PERMISSIONS } from '../domain/roles.js';
 import { TEAM } from './authorize.js';
-import { callerOf, principalOf, rememberCaller, unauthenticated } from './bearer-authenticator.js';
-
-const accessOf = (reflector: Reflector, context: ExecutionContext): Access | undefined =>
-  reflector.getAllAndOverride<Access | undefined>(ACCESS, [context.getHandler(), context.getClass()]);
+import { principalOf, rememberCaller, unauthenticated } from './bearer-authenticator.js';
 
 /** Decides the permission on the chosen team only: see `Authorize`. A route without a declaration is closed. */
 @Injectable()
@@ -24,7 +13,10 @@ export class AuthorizeGuard implements CanActivate {
   constructor(private readonly reflector: Reflector) {}
 
   canActivate(context: ExecutionContext): boolean {
-    const access = accessOf(this.reflector, context);
+    const access = this.reflector.getAllAndOverride<Access | undefined>(ACCESS, [
+      context.getHandler(),
+      context.getClass(),
+    ]);
     if (access?.kind === 'public' || access?.kind === 'runner') return true;
     const request = context.switchToHttp().getRequest<Request>();
     const principal = principalOf(request);
@@ -45,27 +37,6 @@ export class AuthorizeGuard implements CanActivate {
     const teamUids = resource === TEAM ? teams.teamUids.filter((uid) => permitted.includes(uid)) : teams.teamUids;
     rememberCaller(request, { principal, permission, teamUid, teamUids });
     return true;
-  }
-}
-
-/** Fails an operation that succeeded although nothing decided its permission on its resource. */
-@Injectable()
-export class PermissionInterceptor implements NestInterceptor {
-  constructor(private readonly reflector: Reflector) {}
-
-  intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
-    const access = accessOf(this.reflector, context);
-    if (access?.kind !== 'permission' || access.resource === TEAM) return next.handle();
-    const caller = callerOf(context.switchToHttp().getRequest<Request>());
-    return next.handle().pipe(
-      tap(() => {
-        if (caller && isDecided(caller)) return;
-        const { name } = context.getHandler();
-        throw new Error(
-          `${context.getClass().name}.${name} did not decide ${access.permission} on the ${access.resource}.`,
-        );
-      }),
-    );
   }
 }
 
