@@ -13,12 +13,12 @@ import { type SeparateInstallation, startSeparateInstallation } from './separate
 const { stallTimeoutMs } = chaosOptions(process.env);
 const isLong = process.env.HEADRACE_TEST_LONG === '1';
 const MINUTE = 60_000;
-/** Operation, status and the beginning of the body: without what differs from one answer to the next. */
+/** Keeps operation, status and the beginning of the body, so that equal failures are listed once. */
 const shortened = (answer: string): string => answer.slice(0, 60);
-/** Statements are cancelled after 30 s, and a request has some more to do. */
+/** Statements are cancelled after 30 s; the rest of a request needs additional time. */
 const ANSWER_LIMIT_MS = 40_000;
 
-describe.runIf(isLong)('faults of the stores, one at a time', () => {
+describe.runIf(isLong)('single faults of the stores', () => {
   const ledger = new Ledger();
   const log = new LogWatch();
   let objects: Awaited<ReturnType<typeof startObjectStore>>;
@@ -28,7 +28,7 @@ describe.runIf(isLong)('faults of the stores, one at a time', () => {
 
   beforeAll(async () => {
     objects = await startObjectStore();
-    // The default lease: a fault of less than that must not cost a run.
+    // LEASE_TTL has its default, because a shorter fault must not end a run.
     const settings = { ...objects.settings, LEASE_TTL: '90s', WEBHOOK_RATE_LIMIT: '600' };
     installation = await startSeparateInstallation({ withRedis: false, settings }, log, () => 0);
     const { postgres, database } = installation;
@@ -53,7 +53,7 @@ describe.runIf(isLong)('faults of the stores, one at a time', () => {
     (endedAt ?? performance.now()) - startedAt > ANSWER_LIMIT_MS;
 
   it.each(FAULTS)(
-    'are answered with a documented 503 or in time, and leave nothing to repair: $name',
+    'answers in time or with a documented 503, and recovers without a repair: $name',
     { timeout: 4 * MINUTE },
     async (fault) => {
       const [answersBefore, probesBefore] = [ledger.wrongAnswers.length, probes.sent.length];
@@ -71,7 +71,7 @@ describe.runIf(isLong)('faults of the stores, one at a time', () => {
     },
   );
 
-  it('cost no run and no process', { timeout: 10 * MINUTE }, async () => {
+  it('loses no run and no server process after all faults', { timeout: 10 * MINUTE }, async () => {
     await probes.stop();
     const query = queryAt(() => installation.databaseUrl());
     const remaining = await drain(query, stallTimeoutMs);

@@ -29,16 +29,16 @@ beforeEach(async () => {
   await api.database.query('DELETE FROM approvals');
 });
 
-/** What `headrace approval …` printed; fails unless it ends with this code. */
+/** Runs `headrace approval …`, expects this exit code and returns the output. */
 const approval = (code: number, ...args: string[]) => headrace(code, 'approval', ...args, '--url', api.url);
-const block = (approvals = 1) =>
+const createBlockedRun = (approvals = 1) =>
   new RunBuilder(api.database).build({ by: member, team, state: 'BLOCKED', approvals, title: 'Release' });
 const approvals = async (runId: string) =>
   (await api.request(200, `GET /agent/runs/${runId}/approvals`, { token: member.token })).body.approvals;
 
 describe('headrace approval', () => {
-  it('lists what waits, over pages, and leaves out what was answered', async () => {
-    const { id, approvalIds } = await block(101);
+  it('lists pending permission requests over several pages without answered ones', async () => {
+    const { id, approvalIds } = await createBlockedRun(101);
     const [first = '', second = ''] = approvalIds;
     await approval(0, 'allow', first, '--run', id);
     const { output, errors } = await approval(0, 'list', '--team', team);
@@ -50,8 +50,8 @@ describe('headrace approval', () => {
     expect(errors).toBe('');
   });
 
-  it('allows, for always too, and denies with a note; finds the run by itself', async () => {
-    const { id, approvalIds } = await block(3);
+  it('allows a request once or with --always, and denies one with a note, with and without --run', async () => {
+    const { id, approvalIds } = await createBlockedRun(3);
     const [one = '', two = '', three = ''] = approvalIds;
     expect((await approval(0, 'allow', one)).output).toBe('allowed\n');
     expect((await approval(0, 'allow', two, '--always', '--run', id)).output).toBe('allowed\n');
@@ -65,23 +65,25 @@ describe('headrace approval', () => {
     expect(byId[three]).toMatchObject({ state: 'denied', note: 'Not today.' });
   });
 
-  it('says why it cannot: answered before, unknown, in several runs, no right to it', async () => {
-    const { id, approvalIds } = await block();
+  it('exits with 1 for a request that is answered, unknown, ambiguous or not accessible', async () => {
+    const { id, approvalIds } = await createBlockedRun();
     const [one = ''] = approvalIds;
     await approval(0, 'deny', one);
     expect((await approval(1, 'allow', one, '--run', id)).errors).toContain('decided before: it is denied');
     expect((await approval(1, 'allow', one)).errors).toContain('`headrace approval list` shows');
-    const [here, there] = [await block(), await block()];
-    await api.database.query(`UPDATE approvals SET id = 'same' WHERE run_id = ANY($1::uuid[])`, [[here.id, there.id]]);
+    const [firstRun, secondRun] = [await createBlockedRun(), await createBlockedRun()];
+    await api.database.query(`UPDATE approvals SET id = 'same' WHERE run_id = ANY($1::uuid[])`, [
+      [firstRun.id, secondRun.id],
+    ]);
     expect((await approval(1, 'allow', 'same')).errors).toContain('--run');
-    await approval(0, 'allow', 'same', '--run', there.id);
+    await approval(0, 'allow', 'same', '--run', secondRun.id);
     vi.stubEnv('HEADRACE_TOKEN', (await api.identities.user({ [team]: 'viewer' })).token);
     expect((await approval(1, 'allow', 'same')).errors).not.toBe('');
-    expect((await approvals(here.id))[0].state).toBe('pending');
+    expect((await approvals(firstRun.id))[0].state).toBe('pending');
   });
 
   it.each([[['allow']], [['deny', 'a', 'b']], [['allow', 'a', '--run', ' ']], [['deny', 'a', '--always']]])(
-    'wrong use of %j: 2',
+    'rejects the arguments %j with exit code 2',
     async (args) => {
       expect((await approval(2, ...args)).errors).toContain('headrace approval');
     },

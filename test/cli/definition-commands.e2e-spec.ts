@@ -35,12 +35,12 @@ afterAll(async () => {
   rmSync(directory, { recursive: true, force: true });
 });
 
-/** Asks the API under test. */
+/** Runs a command with the address of the API under test. */
 const remote = (code: number, ...args: string[]) => headrace(code, ...args, '--url', api.url);
 
-let made = 0;
-const newPath = (): string => join(directory, `definition-${(made += 1)}`);
-/** A directory with these files. */
+let pathCount = 0;
+const newPath = (): string => join(directory, `definition-${(pathCount += 1)}`);
+/** Creates a directory with these files. */
 function directoryOf(files: Readonly<Record<string, string>>): string {
   const root = newPath();
   mkdirSync(root);
@@ -58,7 +58,7 @@ const filesIn = (root: string): Record<string, string> =>
       .sort()
       .map((path) => [path.slice(root.length + 1), readFileSync(path, 'utf8')]),
   );
-/** A port on which nobody listens. */
+/** Returns a port on which no process listens. */
 async function closedPort(): Promise<number> {
   const server = createServer();
   server.listen(0, '127.0.0.1');
@@ -67,8 +67,8 @@ async function closedPort(): Promise<number> {
   await new Promise((resolve) => server.close(resolve));
   return port;
 }
-/** Something else that answers. */
-async function strangeServer(): Promise<string> {
+/** Starts an HTTP server that is not the API, and returns its address. */
+async function startOtherServer(): Promise<string> {
   const server = createServer((_request, response) => response.end('<html>')).listen(0, '127.0.0.1');
   await once(server, 'listening');
   servers.push(server);
@@ -83,8 +83,8 @@ const WEBHOOK = 'secretName: hook-secret\n';
 const FILES = { 'factory.yaml': FACTORY, 'webhooks/one.yaml': WEBHOOK };
 
 describe('headrace factory', () => {
-  it('makes factories, and lists them', async () => {
-    const alias = `alias-${(made += 1)}`;
+  it('creates and lists factories, and rejects a duplicate alias, an unknown team and an invalid name', async () => {
+    const alias = `alias-${(pathCount += 1)}`;
     const uid = await newFactory('--alias', alias, '--description', 'Does things.');
     expect(uid).toMatch(/^[A-Za-z0-9]{22}$/);
     expect((await headrace(0, 'factory', 'list')).output).toMatch(new RegExp(`${uid} +Factory +${alias} +${team}`));
@@ -98,7 +98,7 @@ describe('headrace factory', () => {
 });
 
 describe('headrace apply', () => {
-  it('shows the plan, applies it, and then has nothing to do', async () => {
+  it('prints the plan of a dry run, applies it, and reports no changes afterwards', async () => {
     const factory = await newFactory();
     const root = directoryOf({ ...FILES, '.hidden/x': 'no', 'webhooks/.one.yaml.swp': 'no' });
     const dry = await remote(0, 'apply', root, '--factory', factory, '--dry-run');
@@ -119,7 +119,7 @@ describe('headrace apply', () => {
     expect(third.output).toMatch(new RegExp(`^- +webhook +one +${uid}$`, 'm'));
   });
 
-  it('prints names as they are, and nothing that moves the cursor', async () => {
+  it('replaces control characters in printed names', async () => {
     const factory = await newFactory();
     const root = directoryOf({ 'factory.yaml': 'schemaVersion: v1alpha1\nname: "One\\e[2J\\nTwo"\n' });
     for (const args of [['--dry-run'], []]) {
@@ -133,7 +133,7 @@ describe('headrace apply', () => {
     for (const text of shown) expect(text).toContain('One\uFFFD[2J\uFFFDTwo');
   });
 
-  it('tells a new value of the secret, and what was changed by other ways', async () => {
+  it('reports a new secret version and changes since the last apply in the plan', async () => {
     const factory = await newFactory();
     const root = directoryOf(FILES);
     const [, uid = ''] =
@@ -146,7 +146,7 @@ describe('headrace apply', () => {
     expect((await remote(0, 'apply', root, '--factory', factory)).output).toContain('No changes.');
   });
 
-  it('points at what is wrong, and applies nothing', async () => {
+  it('prints the position of each error in the files and applies nothing', async () => {
     const factory = await newFactory();
     const root = directoryOf({
       'factory.yaml': 'schemaVersion: v1alpha1\nname: From files\nnmae: again\n',
@@ -163,7 +163,7 @@ describe('headrace apply', () => {
     expect((await api.request(200, `GET /factory/${factory}`, { token })).body.name).toBe('Factory');
   });
 
-  it('finds the factory by uid and by alias, takes the only one, and asks when there are several', async () => {
+  it('finds the factory by alias, uses the only accessible one, and lists the factories when there are several', async () => {
     const own = await api.identities.team('One factory');
     const { token } = await api.identities.user({ [own]: 'admin' });
     vi.stubEnv('HEADRACE_TOKEN', token);
@@ -182,7 +182,7 @@ describe('headrace apply', () => {
     vi.stubEnv('HEADRACE_TOKEN', admin.token);
   });
 
-  it('tells who may not, who is not there, and what is no token', async () => {
+  it('reports missing access, an invalid or missing token, and an address without the API', async () => {
     const factory = await newFactory();
     const root = directoryOf(FILES);
     const viewer = await api.identities.user({ [team]: 'viewer' });
@@ -197,21 +197,21 @@ describe('headrace apply', () => {
     expect(wrong.errors).not.toContain('not-a-token');
     writeFileSync(tokenFile, 'two words');
     expect((await remote(1, 'apply', root, ...of, '--token-file', tokenFile)).errors).toContain('invalid token');
-    // HEADRACE_TOKEN, which may do more, does not stand in for a secret that was not filled in.
+    // An empty token file must not fall back to HEADRACE_TOKEN, whose user has more permissions.
     writeFileSync(tokenFile, '\n');
     const empty = await remote(1, 'apply', root, ...of, '--token-file', tokenFile);
     expect(empty.errors).toContain('--token-file: the file is empty');
     const closed = await closedPort();
-    const nobody = await headrace(1, 'apply', root, ...of, '--url', `http://127.0.0.1:${closed}`);
-    expect(nobody.errors).toContain(`the API at http://127.0.0.1:${closed}/api/v1 does not answer (ECONNREFUSED)`);
-    const other = await headrace(1, 'apply', root, ...of, '--url', await strangeServer());
+    const unreachable = await headrace(1, 'apply', root, ...of, '--url', `http://127.0.0.1:${closed}`);
+    expect(unreachable.errors).toContain(`the API at http://127.0.0.1:${closed}/api/v1 does not answer (ECONNREFUSED)`);
+    const other = await headrace(1, 'apply', root, ...of, '--url', await startOtherServer());
     expect(other.errors).toContain('is not the API (200)');
     vi.stubEnv('HEADRACE_TOKEN', '');
     expect((await remote(1, 'apply', root, ...of)).errors).toContain('set HEADRACE_TOKEN');
     vi.stubEnv('HEADRACE_TOKEN', admin.token);
   });
 
-  it('uses address and token of a running `up`, and gives the token to no other address', async () => {
+  it('uses address and token of a running `up`, and sends the token to no other address', async () => {
     const data = join(directory, 'up');
     mkdirSync(data);
     const connection = { base_url: `${api.url}/api/v1`, token: admin.token };
@@ -227,7 +227,7 @@ describe('headrace apply', () => {
     vi.stubEnv('HEADRACE_TOKEN', admin.token);
   });
 
-  it('follows links within the directory only', async () => {
+  it('follows symbolic links to files within the directory and rejects other links', async () => {
     const factory = await newFactory();
     const root = directoryOf(FILES);
     symlinkSync(join(root, 'webhooks/one.yaml'), join(root, 'webhooks/two.yaml'));
@@ -239,9 +239,9 @@ describe('headrace apply', () => {
       [join(root, 'nothing'), 'is a dangling link'],
       [join(root, 'webhooks'), 'is a link to a directory'],
     ];
-    for (const [target, fault] of refused) {
+    for (const [target, expectedError] of refused) {
       symlinkSync(target, join(root, 'webhooks/out.yaml'));
-      expect((await remote(1, 'apply', root, '--factory', factory)).errors).toContain(fault);
+      expect((await remote(1, 'apply', root, '--factory', factory)).errors).toContain(expectedError);
       rmSync(join(root, 'webhooks/out.yaml'));
     }
   });
@@ -258,29 +258,29 @@ describe('headrace apply', () => {
     [['apply', 'test/cli', '--token-file', '/nowhere/at/all'], 1, '--token-file: cannot be read (ENOENT)'],
     [['apply', 'test/cli', '--token', 'swordfish'], 2, "unknown option '--token'"],
     [['export'], 2, '<directory> is missing'],
-  ])('%j ends with %i: %s', async (args, code, fault) => {
+  ])('rejects the arguments %j with exit code %i: %s', async (args, code, expectedError) => {
     const { errors: reported } = await headrace(code, ...args);
-    expect(reported).toContain(fault);
+    expect(reported).toContain(expectedError);
     expect(reported).not.toContain('swordfish');
   });
 
-  it('refuses what is no text, and what is much too much', async () => {
+  it('rejects files and names that are not UTF-8 text, and more than 1000 files', async () => {
     const root = directoryOf(FILES);
     for (const bytes of [Buffer.from([0xff, 0xfe]), Buffer.from('secretName: a\0')]) {
       writeFileSync(join(root, 'webhooks/two.yaml'), bytes);
       expect((await remote(1, 'apply', root)).errors).toContain('webhooks/two.yaml is not valid UTF-8 text');
     }
-    // A name that is no text either: nothing can be called by it.
-    const strange = directoryOf(FILES);
-    writeFileSync(Buffer.concat([Buffer.from(`${strange}/webhooks/`), Buffer.from([0xff])]), WEBHOOK);
-    expect((await remote(1, 'apply', strange)).errors).toContain('webhooks/\uFFFD cannot be read (ENOENT)');
+    // A file name that is not UTF-8 text cannot be opened by its decoded name.
+    const invalidName = directoryOf(FILES);
+    writeFileSync(Buffer.concat([Buffer.from(`${invalidName}/webhooks/`), Buffer.from([0xff])]), WEBHOOK);
+    expect((await remote(1, 'apply', invalidName)).errors).toContain('webhooks/\uFFFD cannot be read (ENOENT)');
     const many = directoryOf(Object.fromEntries(Array.from({ length: 1001 }, (_, index) => [`f${index}`, ''])));
     expect((await remote(1, 'apply', many)).errors).toContain('exceeds 1000 files');
   });
 });
 
-describe('headrace as a separate process', () => {
-  it('keeps the plan on standard output, and tells by its exit code what became of it', async () => {
+describe('headrace apply in a separate process', () => {
+  it('prints only the plan on standard output, and exits with 1 for invalid files and 2 for an unknown option', async () => {
     const factory = await newFactory();
     const run = (root: string, ...options: string[]) => {
       const args = ['bin/headrace.mjs', 'apply', root, '--factory', factory, '--url', api.url, ...options];
@@ -300,7 +300,7 @@ describe('headrace as a separate process', () => {
 });
 
 describe('headrace export', () => {
-  it('writes what was applied, and applying that changes nothing', async () => {
+  it('writes the files that were applied, and another apply of them changes nothing', async () => {
     const factory = await newFactory();
     const source = directoryOf({
       ...FILES,
@@ -314,7 +314,7 @@ describe('headrace export', () => {
     expect((await remote(0, 'apply', target, '--factory', factory)).output).toContain('No changes.');
   });
 
-  it('overwrites only when it is forced, and leaves everything else as it is', async () => {
+  it('overwrites files only with --force and keeps all other files', async () => {
     const factory = await newFactory();
     const root = directoryOf({ ...FILES, '.git/HEAD': 'ref' });
     await remote(0, 'apply', root, '--factory', factory);
@@ -329,7 +329,7 @@ describe('headrace export', () => {
     expect(filesIn(fresh)).toEqual({ ...FILES, '.git/HEAD': 'ref' });
   });
 
-  it('never writes through a link', async () => {
+  it('rejects targets that are symbolic links', async () => {
     const factory = await newFactory();
     await remote(0, 'apply', directoryOf(FILES), '--factory', factory);
     const outside = directoryOf({ 'victim.yaml': 'untouched' });
@@ -343,11 +343,11 @@ describe('headrace export', () => {
   });
 });
 
-describe('the example factories', () => {
+describe('example factories', () => {
   it.each([
     ['ci-failures', 'builds', 'ci-builds', 'a-secret-of-the-build-server'],
     ['error-tracker', 'errors', 'error-tracker', 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'],
-  ])('%s is applied in two steps, and comes back as it is', async (example, webhook, secret, value) => {
+  ])('applies the %s example in two steps and exports the same files', async (example, webhook, secret, value) => {
     await api.request(200, `PUT /secrets/${secret}`, { token: admin.token, body: { value } });
     const factory = await newFactory();
     const root = newPath();

@@ -11,7 +11,7 @@ let directory: string;
 let team: string;
 let admin: TestPrincipal;
 let guest: TestPrincipal;
-/** Of the last command. */
+/** The standard error of the last command. */
 let errors = '';
 
 beforeAll(async () => {
@@ -33,7 +33,7 @@ beforeEach(() => {
   vi.stubEnv('HEADRACE_TOKEN', admin.token);
 });
 
-/** What `headrace environment …` printed; fails unless it ends with this code. */
+/** Runs `headrace environment …`, expects this exit code and returns the output. */
 async function environment(code: number, ...args: string[]) {
   const printed = await headrace(code, 'environment', ...args, '--url', api.url);
   ({ errors } = printed);
@@ -49,7 +49,7 @@ const create = async (content = '{"name": "one"}', ...options: string[]): Promis
   (await environment(0, 'create', '--file', file('one.json', content), ...options)).output.trim();
 
 describe('headrace environment', () => {
-  it('makes one from JSON or YAML, lists, shows, changes and deletes it', async () => {
+  it('creates an environment from YAML, lists, shows, updates and deletes it', async () => {
     const yaml = 'name: node\nsetup_commands:\n  - npm ci\nenv:\n  TOKEN: swordfish\n';
     const uid = await create(yaml);
     expect(uid).toMatch(/^[A-Za-z0-9]{22}$/);
@@ -57,7 +57,7 @@ describe('headrace environment', () => {
     expect((await environment(0, 'list')).output).toMatch(new RegExp(`${uid} +node +team ${team} +ok +- +2`));
     const { output: shown } = await environment(0, 'show', uid);
     expect(JSON.parse(shown)).toEqual({ name: 'node', setup_commands: ['npm ci'], env: { TOKEN: '***' } });
-    // What is shown can be changed and sent back.
+    // The printed configuration can be edited and used for an update.
     await environment(0, 'update', uid, '--file', file('back.json', shown.replace('npm ci', 'npm test')));
     const stored = await api.app.get(EnvironmentDirectory).find(uid);
     expect(stored?.config).toEqual({ name: 'node', setup_commands: ['npm test'], env: { TOKEN: 'swordfish' } });
@@ -66,7 +66,7 @@ describe('headrace environment', () => {
     expect((await environment(1, 'delete', uid)).errors).toContain('Environment not found.');
   });
 
-  it('makes personal ones, and those of the team that is named', async () => {
+  it('creates personal environments with --personal and environments of a team with --team', async () => {
     const other = await api.identities.team('Other');
     as(await api.identities.user({ [team]: 'admin', [other]: 'admin' }));
     const mine = await create('name: mine', '--personal');
@@ -79,7 +79,7 @@ describe('headrace environment', () => {
     expect((await environment(0, 'list', '--team', team)).output).not.toContain(theirs);
   });
 
-  it('shares with people and teams, and takes it back', async () => {
+  it('grants an environment to a user and a team, lists the grants and revokes one', async () => {
     const uid = await create();
     const { output: byAddress } = await environment(0, 'grant', uid, '--user', `${guest.uid}@example.test`);
     expect((await environment(0, 'grant', uid, '--user', guest.uid)).output).toBe(byAddress);
@@ -101,7 +101,7 @@ describe('headrace environment', () => {
     expect((await environment(1, 'sharing', uid)).errors).toContain('You have no access to this environment');
   });
 
-  it('lets guests leave', async () => {
+  it('revokes a grant when its recipient requests it', async () => {
     const uid = await create();
     const { output: grant } = await environment(0, 'grant', uid, '--user', guest.uid);
     as(guest);
@@ -112,7 +112,7 @@ describe('headrace environment', () => {
     expect((await environment(0, 'sharing', uid)).output).not.toContain(grant.trim());
   });
 
-  it('shares by a link, which is shown once and redeemed from a file', async () => {
+  it('creates a link that is printed once, redeems it from a file and revokes it', async () => {
     const uid = await create();
     const { output: url } = await environment(0, 'link', uid, '--max-uses', '2', '--expires', '7d');
     expect(url).toMatch(/^http:\/\/.*\/environments\/shared#hrl_[A-Za-z0-9]{43}\n$/);
@@ -151,7 +151,7 @@ describe('headrace environment', () => {
     [['revoke', 'x'], 2, 'exactly one of --grant and --link is required'],
     [['redeem'], 2, '--link-file is missing'],
     [['redeem', '--link-file', 'EMPTY'], 1, 'is empty'],
-  ])('environment %j ends with %i: %s', async (args, code, fault) => {
+  ])('rejects the arguments %j with exit code %i: %s', async (args, code, expectedError) => {
     const files: Readonly<Record<string, string>> = {
       BAD: 'env:\n  TOKEN: "swordfish\n',
       TEXT: 'swordfish',
@@ -163,7 +163,7 @@ describe('headrace environment', () => {
       code,
       ...args.map((arg) => (files[arg] === undefined ? arg : file(arg, files[arg]))),
     );
-    expect(reported).toContain(fault);
+    expect(reported).toContain(expectedError);
     expect(reported).not.toContain('swordfish');
   });
 });

@@ -30,7 +30,7 @@ const file = (name: string, content: string): string => {
   writeFileSync(path, content);
   return path;
 };
-/** Makes one with the command, and returns what it printed. */
+/** Creates a webhook with the command, and returns the printed address and secret. */
 async function create(...options: string[]) {
   const { output: text } = await headrace(0, 'webhook', 'create', 'hook', '--factory', factory, ...options);
   const [url = '', secret = ''] = text.split('\n');
@@ -41,7 +41,7 @@ const send = (code: number, uid: string, path: string, ...options: string[]) =>
   headrace(code, 'webhook', 'send', path, '--webhook', uid, '--url', ingress.url, ...options);
 
 describe('headrace webhook', () => {
-  it('takes the only factory there is, and asks when there are several', async () => {
+  it('uses the only factory, and lists the factories when there are several', async () => {
     const { output: list } = await headrace(0, 'webhook', 'list');
     expect(list).toContain('UID');
     const { factoryUid: second } = await ingress.webhooks.factory();
@@ -51,7 +51,7 @@ describe('headrace webhook', () => {
     expect((await headrace(1, 'webhook', 'list', '--factory', newUid())).errors).toMatch(/factory \S+ not found/);
   });
 
-  it('creates one whose deliveries are taken, lists it and shows the log', async () => {
+  it('creates a webhook that accepts deliveries, lists it and prints its delivery log', async () => {
     const { url, secret, uid } = await create();
     expect(url).toBe(`https://in.example.com/webhooks/w/${uid}`);
     expect(secret).toMatch(/^[A-Za-z0-9]{43}$/);
@@ -89,34 +89,34 @@ describe('headrace webhook', () => {
     [['--auth-mode', 'signature', '--scheme', 'github', '--secret-file', 'SECRET']],
     [['--auth-mode', 'signature', '--scheme', 'stripe', '--secret-file', 'SECRET']],
     [['--auth-mode', 'signature', '--scheme', 'slack', '--secret-file', 'SECRET']],
-  ])('sends as the sender would: %j', async (options) => {
+  ])('sends deliveries that a webhook with these options accepts: %j', async (options) => {
     const secretFile = file('secret', 'whsec_swordfish\n');
     const { uid } = await create(...options.map((option) => (option === 'SECRET' ? secretFile : option)));
     const path = file('event.json', '{"id":"evt_1"}');
-    // Another id each time: both are accepted, where the scheme has a header for it or the service's own counts.
+    // Each delivery gets a new identity, in the header of the scheme or of the service, so both are accepted.
     for (let time = 0; time < 2; time += 1) expect((await send(0, uid, path)).output).toMatch(/^202 [0-9a-f-]{36}\n$/);
   });
 
-  it('rotates, also to supply what was missing', async () => {
+  it('rotates a secret, and stores the first secret of a webhook without one', async () => {
     const { uid, secret } = await create();
     const { output: rotated } = await headrace(0, 'webhook', 'rotate', uid);
     expect(rotated).toMatch(new RegExp(`/${uid}\\n[A-Za-z0-9]{43}\\n$`));
     expect(rotated).not.toContain(secret);
-    const waiting = await create('--auth-mode', 'signature', '--scheme', 'github');
-    expect(waiting.secret).toBe('');
+    const withoutSecret = await create('--auth-mode', 'signature', '--scheme', 'github');
+    expect(withoutSecret.secret).toBe('');
     const path = file('event.json', '{}');
-    expect((await send(1, waiting.uid, path)).errors).toContain('no secret yet');
-    await headrace(0, 'webhook', 'rotate', waiting.uid, '--secret-file', file('secret', 'swordfish'));
-    expect((await send(0, waiting.uid, path)).output).toMatch(/^202 /);
+    expect((await send(1, withoutSecret.uid, path)).errors).toContain('no secret yet');
+    await headrace(0, 'webhook', 'rotate', withoutSecret.uid, '--secret-file', file('secret', 'swordfish'));
+    expect((await send(0, withoutSecret.uid, path)).output).toMatch(/^202 /);
   });
 
-  it('tells why something was not taken, and exits 1', async () => {
+  it('reports why a delivery was not accepted and exits with 1', async () => {
     const { uid } = await create('--disabled');
     expect((await send(1, uid, file('event.json', '{}'))).output).toMatch(/^404 Not found/);
     const other = await create();
     expect((await send(1, other.uid, file('no.json', '{'))).output).toMatch(/^400 /);
     expect((await send(1, newUid(), file('event.json', '{}'))).errors).toMatch(/webhook \S+ not found/);
-    const nobody = await headrace(
+    const unreachable = await headrace(
       1,
       'webhook',
       'send',
@@ -126,11 +126,11 @@ describe('headrace webhook', () => {
       '--url',
       'http://127.0.0.1:9',
     );
-    expect(nobody.errors).toContain('the ingress at http://127.0.0.1:9 does not answer');
-    expect(nobody.errors).not.toContain(other.uid);
+    expect(unreachable.errors).toContain('the ingress at http://127.0.0.1:9 does not answer');
+    expect(unreachable.errors).not.toContain(other.uid);
   });
 
-  it('cannot sign for a sender that alone has the key', async () => {
+  it('rejects to sign a delivery when only the sender has the key', async () => {
     const key = 'ab'.repeat(32);
     const { uid } = await create('--auth-mode', 'signature', '--scheme', 'discord', '--secret-file', file('key', key));
     expect((await send(1, uid, file('event.json', '{"type":1}'))).errors).toContain('only the sender has the key');
@@ -152,9 +152,9 @@ describe('headrace webhook', () => {
     [['send', 'x'], 2, '--webhook is missing'],
     [['send', 'x', '--webhook', 'x', '--url', 'ftp://x'], 2, '--url must be an origin'],
     [['send', 'x', '--webhook', 'x', '--delivery-id', 'two words'], 2, '--delivery-id must be'],
-  ])('webhook %j ends with %i: %s', async (args, code, fault) => {
+  ])('rejects the arguments %j with exit code %i: %s', async (args, code, expectedError) => {
     const { errors: reported } = await headrace(code, 'webhook', ...args.map((arg) => (arg === 'F' ? factory : arg)));
-    expect(reported).toContain(fault);
+    expect(reported).toContain(expectedError);
     expect(reported).not.toContain('swordfish');
   });
 });

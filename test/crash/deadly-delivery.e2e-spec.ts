@@ -45,39 +45,39 @@ const open = async (): Promise<string[]> =>
   ).map(({ id }) => id);
 
 it(
-  'a delivery that ends its evaluator is abandoned, and costs other deliveries at most one attempt',
+  'abandons a delivery whose evaluation kills the process 20 times, and interrupts other deliveries at most once',
   { timeout: 300_000 },
   async () => {
     const go = { body: '{"action":"go"}' };
-    const neighbours = await log.buildMany(hook.id, 3, go);
+    const otherIds = await log.buildMany(hook.id, 3, go);
     const { id: deadly } = await log.build(hook.id, { ...go, identity: 'deadly' });
-    neighbours.push(...(await log.buildMany(hook.id, 3, go)));
-    const died = async (): Promise<void> => {
+    otherIds.push(...(await log.buildMany(hook.id, 3, go)));
+    const expectKilled = async (): Promise<void> => {
       const { how, output } = await evaluate();
       expect(how, output).toBe('SIGKILL');
     };
 
-    /** It has been evaluated once less often than this: processes take their time to start. Returns the next attempt. */
-    const pretend = async (attempt: number): Promise<number> => {
+    /** Sets the number of earlier attempts, because a process for each attempt would take too long. Returns the next attempt. */
+    const skipTo = async (attempt: number): Promise<number> => {
       await database.query('UPDATE headrace.webhook_deliveries SET evaluation_losses = $2 WHERE id = $1', [
         ...[deadly, attempt - 1],
       ]);
       return attempt;
     };
 
-    // All are taken together, and nobody can know which of them it was.
-    await died();
+    // All deliveries are evaluated together, so the cause of the interruption is unknown.
+    await expectKilled();
     expect(await open()).toHaveLength(7);
     await database.advanceClock(QUARTER_MS);
-    await died();
+    await expectKilled();
     for (let attempt = 3; attempt <= ATTEMPTS; attempt += 1) {
-      if (attempt === 4) attempt = await pretend(ATTEMPTS - 1);
-      // What comes meanwhile is evaluated as ever.
-      neighbours.push((await log.build(hook.id, go)).id);
+      if (attempt === 4) attempt = await skipTo(ATTEMPTS - 1);
+      // New deliveries are evaluated as usual.
+      otherIds.push((await log.build(hook.id, go)).id);
       const { how, output } = await evaluate();
       expect(how, output).toBe(0);
       await database.advanceClock(QUARTER_MS);
-      await died();
+      await expectKilled();
     }
     expect(await open()).toEqual([deadly]);
 
@@ -96,7 +96,7 @@ it(
         'The evaluation was interrupted 20 times, for example by the end of the process; see the log of the service.',
     });
     const others = rows.filter(({ id }) => id !== deadly);
-    expect(others.map(({ id }) => id)).toEqual(neighbours.sort());
+    expect(others.map(({ id }) => id)).toEqual(otherIds.sort());
     for (const other of others) expect(other).toMatchObject({ error: null, results: 1, runs: 1 });
     expect(Math.max(...others.map(({ losses }) => losses))).toBe(1);
   },

@@ -15,7 +15,7 @@ const isLong = process.env.HEADRACE_TEST_LONG === '1';
 const DELIVERIES = isLong ? 5_000 : 600;
 const WEBHOOKS = 100;
 const SENDERS = 20;
-/** What is killed, in turn, whenever another share of the deliveries has been taken. */
+/** The processes to kill in this order, one each time another share of the deliveries has been accepted. */
 const VICTIMS = ['ingress', 'processor', 'postgres', 'ingress', 'postgres', 'processor'] as const;
 const MINUTE = 60_000;
 
@@ -36,7 +36,7 @@ const run = async (
   try {
     await program.says(`${command} is ready`);
   } catch (error) {
-    // PostgreSQL was recovering just then; a supervisor starts the process again.
+    // PostgreSQL was recovering (57P03), so the process is started again as a supervisor would do.
     if (!program.text.includes('57P03')) throw error;
     await run(name, command, more);
   }
@@ -76,9 +76,9 @@ afterAll(async () => {
   rmSync(directory, { recursive: true, force: true });
 });
 
-describe(`kill -9 of ingress, processor and PostgreSQL while ${DELIVERIES} deliveries come in`, () => {
+describe(`${DELIVERIES} deliveries during kills of ingress, processor and PostgreSQL`, () => {
   it(
-    'loses none, takes each once, and records the evaluation of each once',
+    'loses no delivery, accepts each once and records the evaluation of each once',
     { timeout: isLong ? 9 * MINUTE : 2 * MINUTE },
     async () => {
       const ports = [await freePort(), await freePort()];
@@ -88,7 +88,7 @@ describe(`kill -9 of ingress, processor and PostgreSQL while ${DELIVERIES} deliv
 
       const answered = new Map<number, string>();
       let unanswered = 0;
-      /** Sends until it is answered, to one ingress and then the other, like any sender behind a load balancer. */
+      /** Repeats the delivery at alternating ingresses until it is accepted, as a sender behind a load balancer does. */
       const deliver = async (n: number): Promise<void> => {
         const hook = hooks[n % WEBHOOKS];
         for (let attempt = n; ; attempt += 1) {
@@ -117,7 +117,7 @@ describe(`kill -9 of ingress, processor and PostgreSQL while ${DELIVERIES} deliv
       const destroyer = (async () => {
         for (const [turn, victim] of VICTIMS.entries()) {
           const due = Math.floor((DELIVERIES * (turn + 1)) / (VICTIMS.length + 2));
-          await until(() => answered.size >= due, isLong ? 4 * MINUTE : MINUTE, `delivery ${due}`);
+          await until(() => answered.size >= due, isLong ? 4 * MINUTE : MINUTE, `the acceptance of ${due} deliveries`);
           killed.push(victim);
           if (victim === 'postgres') process.kill(postgres.pid, 'SIGKILL');
           else {

@@ -9,7 +9,7 @@ import { DeliveryBuilder } from '../../libs/testing/src/delivery-builder.js';
 import { type BuiltWebhook, WebhookBuilder } from '../../libs/testing/src/webhook-builder.js';
 import { ended, SECRETS_KEY, startFiringProgram } from './firing-program.js';
 
-/** Of `firing-app.mjs`, in their order. */
+/** The steps of `firing-app.mjs` in their order. */
 const EVALUATION_STEPS = ['taken', 'evaluated', 'recorded'];
 const FIRING_STEPS = [
   ...['before_reading', 'triggers_read', 'filters_evaluated', 'automations_loaded'],
@@ -17,8 +17,8 @@ const FIRING_STEPS = [
 ];
 const isLong = process.env.HEADRACE_TEST_LONG === '1';
 
-/** `kill -9` of the process that evaluates, at every named step and at any time, while nobody else does. */
-describe('an evaluation that is interrupted', { timeout: 300_000 }, () => {
+/** The only process that evaluates is killed at every named step and at random times. */
+describe('evaluation of deliveries by killed processes', { timeout: 300_000 }, () => {
   let database: TestDatabase;
   let dataDir: string;
   let hook: BuiltWebhook;
@@ -52,15 +52,15 @@ describe('an evaluation that is interrupted', { timeout: 300_000 }, () => {
   };
 
   const steps = [...EVALUATION_STEPS.map((step) => `${step}:1`), ...FIRING_STEPS.map((step) => `${step}:1`)];
-  // Also with others of the same event, or of others, started already.
+  // At these steps, runs of the same delivery or of another one have been started already.
   const later = ['before_launch:2', 'launched:2', 'launched:5', 'evaluated:2'];
-  it.each([...steps, ...later])('at %s', async (killAt) => {
+  it.each([...steps, ...later])('interrupts the evaluation with SIGKILL at %s', async (killAt) => {
     await deliver(3);
     const { how, output } = await ended(start(killAt));
     expect(how, output).toBe('SIGKILL');
   });
 
-  it('at any time', async () => {
+  it('interrupts the evaluation with SIGKILL at random times', async () => {
     for (let round = 0; round < (isLong ? 40 : 3); round += 1) {
       await deliver(6);
       const child = start();
@@ -71,8 +71,8 @@ describe('an evaluation that is interrupted', { timeout: 300_000 }, () => {
     }
   });
 
-  it('is done in the end, with every run started once and every result recorded', async () => {
-    // Nobody works on it any more, however often they were cut off.
+  it('starts every run once and records every result after all interruptions', async () => {
+    // After this time every interrupted attempt has expired, and every delivery is due again.
     await database.advanceClock(3_600_000);
     const { how, output } = await ended(start());
     expect(how, output).toBe(0);
@@ -96,7 +96,7 @@ describe('an evaluation that is interrupted', { timeout: 300_000 }, () => {
     await expectFiles(runs.map(({ id }) => id));
   });
 
-  /** Every run has its file; what interrupted launches have left is noted for deletion. */
+  /** Every run has its file, and the files of interrupted launches are recorded for deletion. */
   async function expectFiles(runIds: readonly string[]): Promise<void> {
     const folders = await readdir(join(dataDir, 'objects', 'attachments'));
     expect(folders).toEqual(expect.arrayContaining([...runIds]));

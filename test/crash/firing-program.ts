@@ -4,14 +4,14 @@ import { inject } from 'vitest';
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** Where the bundled programs of this directory are; from test/global-setup.ts. */
+    /** The directory of the bundled programs; provided by test/global-setup.ts. */
     programsDir: string;
   }
 }
 
 export const SECRETS_KEY = 'a-key-for-tests-only-0123456789abcdef';
 
-/** Evaluates all deliveries that are due in its own process. `more`: where it is to die, as firing-process.mjs has it. */
+/** Evaluates all due deliveries in a separate process. `more` contains KILL_AT or KILL_ON, see firing-process.mjs. */
 export function startFiringProgram(
   { databaseUrl, dataDir }: { readonly databaseUrl: string; readonly dataDir: string },
   more: Readonly<Record<string, string>> = {},
@@ -31,7 +31,7 @@ export function startFiringProgram(
   });
 }
 
-/** Exit code or signal, and what it has written. */
+/** Resolves to the exit code or the signal, and the output, when the process has ended. */
 export function ended(child: ChildProcess): Promise<{ how: number | NodeJS.Signals | null; output: string }> {
   return new Promise((resolve) => {
     let output = '';

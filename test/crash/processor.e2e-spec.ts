@@ -4,11 +4,12 @@ import { createTestDatabase, type TestDatabase } from '../../libs/testing/src/da
 import { Installation, type Program, processes, runnersOf, until } from '../support/installation.js';
 import { Witness } from '../support/witness.js';
 
-const PROMISE_MS = 3000 * 1.3 + 2000;
+/** LEASE_TTL of 3 s plus 30 %, plus 2 s. */
+const RECOVERY_LIMIT_MS = 3000 * 1.3 + 2000;
 const ENDED = ['SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED'];
 
-/** API, processor and ingress as separate processes over one PostgreSQL, as an installation of several machines has them. */
-describe('separate processes', { timeout: 90_000 }, () => {
+/** The processes use one PostgreSQL, as in an installation on several machines. */
+describe('API, processor and ingress in separate processes', { timeout: 90_000 }, () => {
   let database: TestDatabase;
   let installation: Installation;
   let api: Program;
@@ -56,24 +57,24 @@ describe('separate processes', { timeout: 90_000 }, () => {
       `the end of run ${runId}`,
     );
 
-  it('runs, and kill -9 of the processor loses no run: its runner continues with the API, a new processor continues with the queue', async () => {
+  it('finishes a run after its processor was killed, and executes queued runs with a new processor', async () => {
     const runId = await create(witness.script(3));
-    await until(() => witness.spans()[0], 20_000, 'the agent’s first sign of life');
+    await until(() => witness.spans()[0], 20_000, 'the start of the agent');
     orphans = runnersOf(processor.child.pid ?? 0).map(({ pid }) => pid);
     expect(orphans).toHaveLength(1);
     process.kill(processor.child.pid ?? 0, 'SIGKILL');
     await processor.exited;
     const queued = await create('echo later');
-    expect((await ended(runId, PROMISE_MS)).state).toBe('SUCCEEDED');
+    expect((await ended(runId, RECOVERY_LIMIT_MS)).state).toBe('SUCCEEDED');
     expect((await call('GET', `/agent/runs/${queued}`)).body.state).toBe('QUEUED');
     processor = installation.start('processor');
     expect((await ended(queued)).state).toBe('SUCCEEDED');
     expect(witness.spans()).toHaveLength(1);
   });
 
-  it('kill -9 of processor and runner together: a new processor ends the run in time and clears its agent', async () => {
+  it('ends a run with infrastructure_timeout and stops its agent after processor and runner were killed', async () => {
     const runId = await create(witness.script(30));
-    await until(() => witness.spans()[0], 20_000, 'the agent’s first sign of life');
+    await until(() => witness.spans()[0], 20_000, 'the start of the agent');
     const [runner] = runnersOf(processor.child.pid ?? 0);
     const killedAt = performance.now();
     process.kill(processor.child.pid ?? 0, 'SIGKILL');
@@ -82,11 +83,11 @@ describe('separate processes', { timeout: 90_000 }, () => {
     processor = installation.start('processor');
     await processor.says('ready');
     const readyAt = performance.now();
-    expect(await ended(runId, PROMISE_MS)).toMatchObject({
+    expect(await ended(runId, RECOVERY_LIMIT_MS)).toMatchObject({
       state: 'ERROR',
       status_message: { error_code: 'infrastructure_timeout' },
     });
-    expect(performance.now() - Math.max(readyAt, killedAt)).toBeLessThan(PROMISE_MS);
+    expect(performance.now() - Math.max(readyAt, killedAt)).toBeLessThan(RECOVERY_LIMIT_MS);
     await until(
       () => !processes().some(({ argv }) => argv.join(' ').includes(witness.file)),
       40_000,
@@ -94,15 +95,15 @@ describe('separate processes', { timeout: 90_000 }, () => {
     );
   });
 
-  it('hands back or finishes what runs when the processor is stopped', async () => {
+  it('finishes a short run and ends a long one with infrastructure_timeout when the processor stops', async () => {
     const quick = await create(witness.script(1));
-    await until(() => witness.spans()[0], 20_000, 'the agent’s first sign of life');
+    await until(() => witness.spans()[0], 20_000, 'the start of the agent');
     const stopped = processor.stop('SIGTERM');
     expect((await ended(quick)).state).toBe('SUCCEEDED');
     expect(await stopped).toBe(0);
     const long = await create(witness.script(60));
     processor = installation.start('processor');
-    await until(() => witness.spans()[1], 30_000, 'the second run’s first sign of life');
+    await until(() => witness.spans()[1], 30_000, 'the start of the second agent');
     expect(await processor.stop('SIGTERM')).toBe(0);
     expect(await ended(long, 1000)).toMatchObject({
       state: 'ERROR',
@@ -111,7 +112,7 @@ describe('separate processes', { timeout: 90_000 }, () => {
     expect(processes().filter(({ argv }) => argv.join(' ').includes(witness.file))).toEqual([]);
   });
 
-  it('the ingress starts alone', async () => {
+  it('starts and stops the ingress as a separate process', async () => {
     const ingress = installation.start('ingress');
     await ingress.says('Headrace ingress is ready');
     expect(await ingress.stop()).toBe(0);

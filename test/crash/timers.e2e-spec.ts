@@ -14,19 +14,19 @@ import { tick, until } from '../support/installation.js';
 const isLong = process.env.HEADRACE_TEST_LONG === '1';
 const KILLS = isLong ? 50 : 5;
 const MINUTE = 60_000;
-/** Less than an outage: the processes that are left have beaten in between. */
+/** Shorter than an outage, so that the remaining processes send a heartbeat between two steps. */
 const STEP_MS = 15_000;
-/** Since the last look at the timers; an outage begins at 30 s. */
-const HELD_MS = 20_000;
+/** The maximum age of the last heartbeat; an outage begins at 30 s. */
+const MAX_HEARTBEAT_AGE_MS = 20_000;
 
-/** Processes that fire timers are killed at every named step, and at any time of a clock that runs fast. */
-describe('due times while processes die', { timeout: 600_000 }, () => {
+/** Processes that fire timers are killed at every named step, and at random times of an accelerated clock. */
+describe('timers of killed processes', { timeout: 600_000 }, () => {
   let database: TestDatabase;
   let dataDir: string;
   let teamUid: string;
   let factoryUid: string;
   const processes = new Set<ChildProcess>();
-  let holding = Promise.resolve();
+  let clockLimit = Promise.resolve();
   let isOver = false;
 
   beforeAll(async () => {
@@ -42,7 +42,7 @@ describe('due times while processes die', { timeout: 600_000 }, () => {
   });
   afterEach(async () => {
     isOver = true;
-    await holding;
+    await clockLimit;
     for (const child of processes) child.kill('SIGKILL');
   });
   afterAll(async () => {
@@ -90,8 +90,8 @@ describe('due times while processes die', { timeout: 600_000 }, () => {
     );
     return row?.due === 0;
   };
-  /** Since the clock was moved last. */
-  const hasLooked = async (): Promise<boolean> => {
+  /** Whether a process has polled the timers since the clock was advanced. */
+  const hasPolled = async (): Promise<boolean> => {
     const [row] = await database.query<{ looked: boolean }>(
       `SELECT at > headrace.now() - $1 * interval '1 millisecond' AS looked FROM headrace.timer_beat`,
       [STEP_MS / 2],
@@ -99,14 +99,14 @@ describe('due times while processes die', { timeout: 600_000 }, () => {
     return row?.looked === true;
   };
   /**
-   * Keeps the clock from passing an outage's length while nobody looks, which is how long processes take to start on a busy
-   * machine: that is no part of this.
+   * Sets the clock back when no process has polled for long. On a busy machine the start of processes can take longer than
+   * an outage, and this test is not about outages.
    */
-  const holdClock = async (): Promise<void> => {
+  const limitHeartbeatAge = async (): Promise<void> => {
     const [row] = await database.query<{ age: number }>(
       'SELECT extract(epoch FROM headrace.now() - at)::float8 * 1000 AS age FROM headrace.timer_beat',
     );
-    if (row && row.age > HELD_MS) await database.advanceClock(HELD_MS - row.age);
+    if (row && row.age > MAX_HEARTBEAT_AGE_MS) await database.advanceClock(MAX_HEARTBEAT_AGE_MS - row.age);
   };
   const nextMinute = (at: Date): Date => new Date(Math.floor(at.getTime() / MINUTE) * MINUTE + MINUTE);
   const firingsOf = async (uid: string): Promise<string[]> =>
@@ -119,26 +119,26 @@ describe('due times while processes die', { timeout: 600_000 }, () => {
   const runsOf = async (uid: string): Promise<number> =>
     (await database.query(`SELECT 1 FROM headrace.runs WHERE schedule->>'schedule_id' = $1`, [uid])).length;
 
-  const left = new Map<string, Date>();
-  it.each(TIMER_STEPS)('fires timers until the process ends at “%s”', async (step) => {
+  const dueAtOf = new Map<string, Date>();
+  it.each(TIMER_STEPS)('interrupts a process that fires timers with SIGKILL at “%s”', async (step) => {
     const dueAt = nextMinute(new Date((await now()).getTime() - 2 * MINUTE));
     const uids = await new ScheduleBuilder(database).buildMany(12, () => ({ teamUid, dueAt, cron: '0 0 1 1 *' }));
-    for (const uid of uids) left.set(uid, dueAt);
+    for (const uid of uids) dueAtOf.set(uid, dueAt);
     const killed = await ended(start({ KILL_AT: `${step}:1` }));
     expect(killed.how, killed.output).toBe('SIGKILL');
   });
 
-  it('has started one run for each due time in the end', async () => {
+  it('starts one run for each due time after all interruptions', async () => {
     const finished = await ended(start({}));
     expect(finished.output).toContain('everything is fired');
-    expect(left.size).toBe(TIMER_STEPS.length * 12);
-    for (const [uid, dueAt] of left) {
+    expect(dueAtOf.size).toBe(TIMER_STEPS.length * 12);
+    for (const [uid, dueAt] of dueAtOf) {
       expect(await firingsOf(uid)).toEqual([`${dueAt.toISOString()} started`]);
       expect(await runsOf(uid)).toBe(1);
     }
   });
 
-  it(`fires each due time once over ${KILLS} kills of three processes`, async () => {
+  it(`fires each due time once during ${KILLS} kills of three processes`, async () => {
     for (const table of ['timers', 'timer_beat', 'timer_outages', 'schedules', 'runs'])
       await database.query(`DELETE FROM headrace.${table}`);
     const from = await now();
@@ -166,8 +166,8 @@ describe('due times while processes die', { timeout: 600_000 }, () => {
       due('*/2 * * * *'),
     ]);
     isOver = false;
-    holding = (async () => {
-      for (; !isOver; await tick(250)) await holdClock();
+    clockLimit = (async () => {
+      for (; !isOver; await tick(250)) await limitHeartbeatAge();
     })();
     const schedulers = [0, 1, 2].map(() => start({ TIMER_CLOCKWORK: 'yes' }));
     await Promise.all(schedulers.map(begun));
@@ -187,13 +187,13 @@ describe('due times while processes die', { timeout: 600_000 }, () => {
           // Sometimes all three are down at once.
           if (Math.random() < 0.7) await begun(successor);
         }
-        // Else the clock would run away from processes that look for due timers a few times a second.
-        await until(hasLooked, 60_000, 'a look at the timers');
-        await until(isSettled, 60_000, 'the last due timer');
+        // The processes poll a few times a second. Without this wait the clock would advance faster than they fire.
+        await until(hasPolled, 60_000, 'the next poll of the timers');
+        await until(isSettled, 60_000, 'the firing of the last due timer');
       }
     }
     const to = await now();
-    await until(isSettled, 60_000, 'the last due timer');
+    await until(isSettled, 60_000, 'the firing of the last due timer');
     const outages = await database.query<{ from_at: Date; until_at: Date }>('SELECT * FROM headrace.timer_outages');
     expect(outages).toEqual([]);
     for (const [index, uid] of schedules.entries()) {

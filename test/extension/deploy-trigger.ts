@@ -16,7 +16,7 @@ import type { Issue } from '#platform/kernel';
 
 const environmentOf = ({ environment }: Trigger): string => (typeof environment === 'string' ? environment : '');
 
-/** What a team could add for itself: automations that start when one of their environments was deployed to. */
+/** A trigger as an extension can add it: it fires automations when a deployment has finished. */
 @Injectable()
 export class DeployTrigger extends TriggerProvider implements OnModuleInit {
   override readonly provider = 'deploy';
@@ -98,7 +98,7 @@ export class DeployTrigger extends TriggerProvider implements OnModuleInit {
   }
 }
 
-/** A listener of deployments. */
+/** Fires automations when a deployment has finished. */
 @Injectable()
 export class Deployments {
   constructor(

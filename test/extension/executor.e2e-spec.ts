@@ -9,9 +9,9 @@ import { RunsModule, RunsWork } from '#domain/runs';
 import { startTestApi, type TestApi } from '#testing';
 import { ProcessorModule } from '../../apps/processor/src/processor.module.js';
 
-/** What a team could add for itself: a place where nothing can be executed, which says so. */
+/** An executor as an extension can add it. It fails every execution. */
 @Injectable()
-class FullHouse extends Executor implements OnModuleInit {
+class FailingExecutor extends Executor implements OnModuleInit {
   readonly offers: Offer[] = [];
   isPrepared = false;
 
@@ -42,8 +42,8 @@ class FullHouse extends Executor implements OnModuleInit {
   }
 }
 
-@Module({ imports: [ExecutorsModule, RunsModule], providers: [FullHouse] })
-class FullHouseModule {}
+@Module({ imports: [ExecutorsModule, RunsModule], providers: [FailingExecutor] })
+class FailingExecutorModule {}
 
 let api: TestApi;
 let processor: INestApplicationContext;
@@ -51,7 +51,7 @@ let processor: INestApplicationContext;
 beforeAll(async () => {
   api = await startTestApi();
   const settings = withSettings(api.settings, { executor: 'full-house' });
-  const module = { module: class {}, imports: [ProcessorModule.of(settings), FullHouseModule] };
+  const module = { module: class {}, imports: [ProcessorModule.of(settings), FailingExecutorModule] };
   processor = await NestFactory.createApplicationContext(module, { logger: false, abortOnError: false });
   await processor.get(RunsWork).start();
 });
@@ -63,7 +63,7 @@ afterAll(async () => {
   await api.close();
 });
 
-it('an executor that the libraries do not know is chosen by its name, and gets the runs', async () => {
+it('offers runs to an executor that is registered outside of the libraries and selected by EXECUTOR', async () => {
   const { token } = await api.identities.user({ [await api.identities.team()]: 'member' });
   const { run_id: runId } = (await api.request(200, 'POST /agent/runs', { token, body: { prompt: 'hello' } })).body;
   await expect
@@ -72,7 +72,7 @@ it('an executor that the libraries do not know is chosen by its name, and gets t
       state: 'FAILED',
       status_message: { error_code: 'environment_setup_failed', message: 'The house is full.' },
     });
-  const house = processor.get(FullHouse, { strict: false });
-  expect(house.isPrepared).toBe(true);
-  expect(house.offers.map((offer) => offer.runId)).toEqual([runId]);
+  const failing = processor.get(FailingExecutor, { strict: false });
+  expect(failing.isPrepared).toBe(true);
+  expect(failing.offers.map((offer) => offer.runId)).toEqual([runId]);
 });

@@ -21,7 +21,7 @@ beforeAll(async () => {
 }, TIMEOUT_MS);
 afterAll(() => rm(copy, { recursive: true, force: true }));
 
-/** The output; rejects with it when the program fails. */
+/** Returns the output of the program. Rejects with the end of the output when the program fails. */
 async function run(program: string, ...args: string[]): Promise<string> {
   const { VITEST: _, ...env } = process.env;
   const options = { cwd: copy, env, maxBuffer: 16 * 1024 * 1024 };
@@ -34,20 +34,20 @@ async function run(program: string, ...args: string[]): Promise<string> {
 }
 
 describe('npm run new:resource', { timeout: TIMEOUT_MS }, () => {
-  it('writes code that compiles and is free of lint errors', async () => {
+  it('generates code that compiles and has no lint errors', async () => {
     const incremental = ['--tsBuildInfoFile', 'dist/.typecheck.tsbuildinfo'];
     await run('node_modules/typescript-7/bin/tsc', '-p', 'tsconfig.json', '--noEmit', ...incremental);
     await run('node_modules/oxlint/bin/oxlint', 'libs/domain/release-notes', 'test/api/release-notes');
   });
 
-  it('writes code that is formatted and keeps the boundaries of libraries', async () => {
+  it('generates code that is formatted and respects the boundaries of libraries', async () => {
     const changed = ['apps/api', 'libs/domain/release-notes', 'libs/platform/auth', 'test/api/release-notes'];
     await run('node_modules/prettier/bin/prettier.cjs', '--check', ...changed, 'ARCHITECTURE.md');
     const config = ['--config', '.dependency-cruiser.cjs'];
     await run('node_modules/dependency-cruiser/bin/dependency-cruise.mjs', 'libs/domain/release-notes', ...config);
   });
 
-  it('writes a resource whose tests, and the tests of all routes, pass', async () => {
+  it('generates a resource whose tests pass together with the tests of all routes', async () => {
     const files = ['release-notes', 'route-audit', 'library-tree', 'platform/auth/src/domain'];
     // The committed document has no release notes: that test fails until `npm run generate`.
     const options = [
@@ -60,7 +60,7 @@ describe('npm run new:resource', { timeout: TIMEOUT_MS }, () => {
     expect(output).toContain('release-notes.e2e-spec.ts');
   });
 
-  it('changes nothing when the resource exists, or when the name is not usable', async () => {
+  it('rejects a resource that exists already, an invalid name and a missing name', async () => {
     await expect(run('scripts/new-resource.mjs', 'release-note')).rejects.toThrow(
       'libs/domain/release-notes/README.md exists already.',
     );

@@ -25,12 +25,12 @@ const call = (status: number, method: string, path: string, body?: object) =>
 const TRIGGER = { provider: 'deploy', event: 'finished', environment: 'production', failed_only: true };
 const automation = (trigger: object) => ({ name: 'roll back', enabled: true, prompt: 'Why?', triggers: [trigger] });
 
-it('a kind of trigger that the libraries do not know is saved, checked, tried and fired like theirs', async () => {
+it('stores, validates, tests and fires a trigger whose provider is registered outside of the libraries', async () => {
   const { uid } = (await call(201, 'POST', '/automations', automation(TRIGGER))).body;
   expect((await call(200, 'GET', `/automations/${uid}`)).body.triggers).toEqual([TRIGGER]);
 
-  const refused = (await call(400, 'POST', '/automations', automation({ ...TRIGGER, environment: 'moon' }))).body;
-  expect(refused.errors).toEqual([{ pointer: '/triggers/0/environment', detail: 'must be staging or production' }]);
+  const rejected = (await call(400, 'POST', '/automations', automation({ ...TRIGGER, environment: 'moon' }))).body;
+  expect(rejected.errors).toEqual([{ pointer: '/triggers/0/environment', detail: 'must be staging or production' }]);
   const unknown = (await call(400, 'POST', '/automations', automation({ ...TRIGGER, provider: 'smoke' }))).body;
   expect(unknown.detail).toContain('deploy');
 
@@ -58,7 +58,7 @@ it('a kind of trigger that the libraries do not know is saved, checked, tried an
   expect(run.prompt).toContain('- Deployment: 3 to production');
 });
 
-it('is described to editors with the rest', async () => {
+it('includes a registered trigger provider in the JSON schema of factory files', async () => {
   const { body } = await api.request(200, 'GET /factory-files/schemas/v1alpha1', { token: admin.token });
   expect(JSON.stringify(body)).toContain('"failed_only"');
 });

@@ -17,7 +17,7 @@ let directory: string;
 let agent: string;
 
 beforeAll(async () => {
-  // Where executions with their own users may read.
+  // Executions with separate users must be able to read the agent.
   directory = mkdtempSync(join(tmpdir(), 'headrace-agent-'));
   chmodSync(directory, 0o755);
   agent = join(directory, 'agent.mjs');
@@ -41,7 +41,7 @@ afterAll(async () => {
 
 const create = (steps: readonly object[], fields: object = {}, extra: object = {}): Promise<string> =>
   installation.createRun(JSON.stringify(steps), { config: { ...config, ...extra }, ...fields });
-async function said(runId: string): Promise<string[]> {
+async function agentTexts(runId: string): Promise<string[]> {
   const { body } = await installation.call('GET', `/agent/runs/${runId}/conversation`);
   const steps = body.steps as { messages: { role: string; content: { type: string; text?: string }[] }[] }[];
   return steps
@@ -59,8 +59,8 @@ async function decisions(runId: string): Promise<object[]> {
 const headrace = (script: string): Promise<string> =>
   installation.shell(`export HEADRACE_TOKEN='${installation.connection.token}'\n${script}`, directory);
 
-describe('what an agent asks', { timeout: 90_000 }, () => {
-  it('is found in the inbox, allowed for always on the command line, and asked no more, in later executions either', async () => {
+describe('permission request of an agent', { timeout: 90_000 }, () => {
+  it('lists a pending permission request, and applies an answer given with --always to later requests and executions of the run', async () => {
     const runId = await create([PUSH, PUSH], { interactive: true }, { approval_timeout_minutes: 30 });
     await installation.waitFor(runId, ['BLOCKED']);
     const { body } = await installation.call('GET', '/agent/approvals?state=pending');
@@ -71,12 +71,16 @@ describe('what an agent asks', { timeout: 90_000 }, () => {
     expect(await headrace('headrace approval list')).toContain(id);
     expect(await headrace(`headrace approval allow ${id} --always --note 'Go.'`)).toBe('allowed\n');
     await installation.waitFor(runId, ['SUCCEEDED']);
-    expect(await said(runId)).toEqual(['Push | allow_always | Go.', 'Push | allow_once']);
+    expect(await agentTexts(runId)).toEqual(['Push | allow_always | Go.', 'Push | allow_once']);
     expect(await decisions(runId)).toMatchObject([
       { approval_id: id, decision: 'allow', always: true, by: 'user', principal: { type: 'user' }, note: 'Go.' },
       { decision: 'allow', by: 'rule', rule_id: id, title: 'Push' },
     ]);
-    await until(async () => (await installation.run(runId)).is_sandbox_running === false, 20_000, 'the session’s end');
+    await until(
+      async () => (await installation.run(runId)).is_sandbox_running === false,
+      20_000,
+      'the end of the session',
+    );
     const followUp = await installation.call('POST', `/agent/runs/${runId}/followups`, {
       message: JSON.stringify([PUSH]),
     });
@@ -86,24 +90,24 @@ describe('what an agent asks', { timeout: 90_000 }, () => {
     expect((await decisions(runId))[2]).toMatchObject({ decision: 'allow', by: 'rule', rule_id: id });
   });
 
-  it('is denied with a word that the agent gets', async () => {
+  it('denies a permission request with a note that the agent receives', async () => {
     const runId = await create([PUSH], { interactive: true }, { approval_timeout_minutes: 30 });
     await installation.waitFor(runId, ['BLOCKED']);
     const { body } = await installation.call('GET', `/agent/runs/${runId}/approvals`);
     await headrace(`headrace approval deny ${body.approvals[0].approval_id} --note 'Not on Fridays.'`);
     await installation.waitFor(runId, ['SUCCEEDED']);
-    expect(await said(runId)).toEqual(['Push | reject_once | Not on Fridays.']);
+    expect(await agentTexts(runId)).toEqual(['Push | reject_once | Not on Fridays.']);
   });
 
-  it('is denied when nobody answers in time', async () => {
+  it('denies a permission request that is not answered within APPROVAL_TIMEOUT', async () => {
     const runId = await create([PUSH], { interactive: true });
     await installation.waitFor(runId, ['BLOCKED']);
     await installation.waitFor(runId, ['SUCCEEDED']);
-    expect(await said(runId)).toEqual(['Push | reject_once | Nobody answered in time.']);
+    expect(await agentTexts(runId)).toEqual(['Push | reject_once | Nobody answered in time.']);
     expect(await decisions(runId)).toMatchObject([{ decision: 'deny', by: 'timeout' }]);
   });
 
-  it('is decided by an allow list, and the timeline says so', async () => {
+  it('decides permission requests by the allow list and records the decisions in the timeline', async () => {
     const status = { ask: { ...PUSH.ask, title: 'Status', input: { command: 'git status -s' } } };
     const runId = await create(
       [PUSH, status],
@@ -114,7 +118,7 @@ describe('what an agent asks', { timeout: 90_000 }, () => {
       },
     );
     await installation.waitFor(runId, ['SUCCEEDED']);
-    expect(await said(runId)).toEqual(['Push | reject_once', 'Status | allow_once']);
+    expect(await agentTexts(runId)).toEqual(['Push | reject_once', 'Status | allow_once']);
     expect(await decisions(runId)).toMatchObject([
       { decision: 'deny', by: 'policy', title: 'Push' },
       { decision: 'allow', by: 'policy', title: 'Status' },
@@ -122,8 +126,8 @@ describe('what an agent asks', { timeout: 90_000 }, () => {
   });
 });
 
-describe('a ceiling', { timeout: 90_000 }, () => {
-  it('that the agent reaches at work ends run and agent, and the run cannot continue', async () => {
+describe('budget of a run', { timeout: 90_000 }, () => {
+  it('fails a run that exceeds max_cost_usd during a turn, stops its agent and rejects a follow-up with 403', async () => {
     const runId = await create([{ cost: 0.25 }, { cost: 1.25 }, { wait: true }], {}, { max_cost_usd: 1 });
     expect(await installation.waitFor(runId, ENDED)).toMatchObject({
       state: 'FAILED',
@@ -133,21 +137,21 @@ describe('a ceiling', { timeout: 90_000 }, () => {
       },
       request_usage: { inference_cost_usd: 1.25 },
     });
-    await until(() => !processes().some(({ argv }) => argv.includes(agent)), 20_000, 'the agent’s end');
+    await until(() => !processes().some(({ argv }) => argv.includes(agent)), 20_000, 'the end of the agent');
     await until(
       async () => (await installation.run(runId)).is_sandbox_running === false,
       20_000,
-      'the execution’s end',
+      'the end of the execution',
     );
     const { body: timeline } = await installation.call('GET', `/agent/runs/${runId}/timeline`);
     const types = (timeline.events as { event_type: string }[]).map(({ event_type: type }) => type);
     expect(types.filter((type) => type === 'run_failed')).toHaveLength(1);
     expect(types.at(-1)).toBe('sandbox_shutdown');
-    const refused = await installation.call('POST', `/agent/runs/${runId}/followups`, { message: 'Continue.' });
-    expect(refused).toMatchObject({ status: 403, body: { error_code: 'budget_exceeded' } });
+    const rejected = await installation.call('POST', `/agent/runs/${runId}/followups`, { message: 'Continue.' });
+    expect(rejected).toMatchObject({ status: 403, body: { error_code: 'budget_exceeded' } });
   });
 
-  it('that shows at the end of the turn ends the run then', async () => {
+  it('fails a run that has exceeded max_tokens at the end of a turn', async () => {
     const runId = await create([{ tokens: 5000 }], {}, { max_tokens: 1000 });
     expect(await installation.waitFor(runId, ENDED)).toMatchObject({
       state: 'FAILED',
@@ -156,15 +160,15 @@ describe('a ceiling', { timeout: 90_000 }, () => {
   });
 });
 
-describe.skipIf(NO_BROWSER !== null)(`the page of a run ${NO_BROWSER ?? ''}`.trim(), { timeout: 90_000 }, () => {
-  it('answers a permission request by a button, shows decisions quietly, sends a follow-up and cancels', async () => {
+describe.skipIf(NO_BROWSER !== null)(`run page ${NO_BROWSER ?? ''}`.trim(), { timeout: 90_000 }, () => {
+  it('answers a permission request, shows the decision as text, sends a follow-up and cancels the run', async () => {
     const runId = await create([PUSH], { interactive: true }, { approval_timeout_minutes: 30 });
     await installation.waitFor(runId, ['BLOCKED']);
     const browser = await startBrowser();
     try {
       const page = await browser.newPage();
-      const faults: string[] = [];
-      page.on('pageerror', (error) => faults.push(error.message));
+      const pageErrors: string[] = [];
+      page.on('pageerror', (error) => pageErrors.push(error.message));
       const { base_url: baseUrl, token } = installation.connection;
       await page.goto(`${new URL(baseUrl).origin}/runs/${runId}#token=${token}`);
       await page.getByRole('heading', { name: 'Permission requests of the agent' }).waitFor();
@@ -179,7 +183,7 @@ describe.skipIf(NO_BROWSER !== null)(`the page of a run ${NO_BROWSER ?? ''}`.tri
       await page.locator('#state', { hasText: 'INPROGRESS' }).waitFor();
       await page.getByRole('button', { name: 'Cancel the run' }).click();
       await page.locator('#state', { hasText: 'CANCELLED' }).waitFor();
-      expect(faults).toEqual([]);
+      expect(pageErrors).toEqual([]);
     } finally {
       await browser.close();
     }

@@ -36,8 +36,8 @@ beforeEach(() => {
 const json = async (...args: string[]) => JSON.parse((await headrace(0, ...args, '--json')).output) as never;
 const runIdIn = (text: string): string => /^Run ([0-9a-f-]{36}):/m.exec(text)?.[1] ?? '';
 
-describe('the log as text', () => {
-  it('has lines that people can read, and warns of a misspelt setting', () => {
+describe('LOG_FORMAT=text', () => {
+  it('prints log lines as text instead of JSON, and warns about a misspelled setting', () => {
     expect(server.text).toMatch(
       /^\[\d\d:\d\d:\d\d\.\d{3}\] WARN: MAX_CONCURENT_RUNS is not a setting .* MAX_CONCURRENT_RUNS\?/m,
     );
@@ -45,8 +45,8 @@ describe('the log as text', () => {
   });
 });
 
-describe('the command line over the API', { timeout: 60_000 }, () => {
-  it('creates a run, follows it to its end, and continues it', async () => {
+describe('headrace commands over the API', { timeout: 60_000 }, () => {
+  it('creates a run, follows it until it succeeds, lists it, and continues it with a follow-up', async () => {
     const prompt = `Say hello.\n\n${sh('echo hello from the agent')}`;
     const created = await headrace(0, 'run', 'create', '--prompt', prompt, '--metadata', 'ticket=42', '--follow');
     const runId = runIdIn(created.errors);
@@ -69,7 +69,7 @@ describe('the command line over the API', { timeout: 60_000 }, () => {
     expect(again.output).toContain('  once more');
   });
 
-  it('prints the events of a run as JSON lines, and exits 1 when the run has not succeeded', async () => {
+  it('prints the events of a run as JSON lines and exits with 1 when the run fails', async () => {
     const { output } = await headrace(1, 'run', 'create', '--prompt', '```fail\nIt broke.\n```', '--follow', '--json');
     const events = output
       .trim()
@@ -80,7 +80,7 @@ describe('the command line over the API', { timeout: 60_000 }, () => {
     expect(events.some(({ event }) => event === 'conversation')).toBe(true);
   });
 
-  it('cancels a run, also one that is just being offered to a worker', async () => {
+  it('cancels a run directly after its creation and rejects a second cancellation', async () => {
     const { output } = await headrace(0, 'run', 'create', '--prompt', sh('sleep 60'));
     const runId = output.trim();
     expect((await headrace(0, 'run', 'cancel', runId)).output).toBe(`Run ${runId} is cancelled.\n`);
@@ -88,7 +88,7 @@ describe('the command line over the API', { timeout: 60_000 }, () => {
     expect((await headrace(1, 'run', 'cancel', runId)).errors).toContain('headrace: ');
   });
 
-  it('manages schedules', async () => {
+  it('creates, lists, pauses, resumes, runs and deletes a schedule', async () => {
     const args = ['--name', 'nightly', '--cron', '0 7 * * *', '--timezone', 'Europe/Berlin', '--prompt', sh('true')];
     const { output, errors } = await headrace(0, 'schedule', 'create', ...args);
     const id = output.trim();
@@ -106,7 +106,7 @@ describe('the command line over the API', { timeout: 60_000 }, () => {
     expect((await headrace(1, 'schedule', 'create', ...args, '--cron', '@daily')).errors).toContain('cron_schedule');
   });
 
-  it('manages automations from files', async () => {
+  it('creates an automation from a file, lists, disables, enables and deletes it', async () => {
     const { factory_uid: factory } = installation.connection;
     const { body: webhook } = await installation.call('POST', `/factories/${factory}/webhooks`, { name: 'deploys' });
     const file = join(directory, 'automation.yaml');
@@ -123,12 +123,12 @@ describe('the command line over the API', { timeout: 60_000 }, () => {
     expect(await json('automation', 'list')).toEqual([]);
   });
 
-  it('lists workers', async () => {
+  it('prints an empty list of workers when none is connected', async () => {
     expect((await headrace(0, 'worker', 'list')).output).toMatch(/^WORKER HOST +CONNECTIONS/);
     expect(await json('worker', 'list')).toEqual([]);
   });
 
-  it('stores a token that the API accepts, uses it by default, and removes it', async () => {
+  it('stores a valid token at login, sends it only to its API, and removes it at logout', async () => {
     const { base_url: baseUrl, token } = installation.connection;
     vi.stubEnv('HEADRACE_TOKEN', undefined);
     vi.stubEnv('HEADRACE_URL', undefined);

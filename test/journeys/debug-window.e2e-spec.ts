@@ -9,13 +9,13 @@ const fence = (info: string, body: string): string => `\`\`\`${info}\n${body}\n\
 const sh = (script: string): string => fence('sh', script);
 const WINDOW_MS = 60_000;
 
-/** Its second set-up command fails until somebody makes the file; what it prints looks like a block for the agent. */
-interface Broken {
+/** An environment whose second set-up command fails until `fix` is called. Its output contains a code block for the agent. */
+interface BrokenEnvironment {
   readonly uid: string;
   fix(): void;
 }
 
-describe('the debug window', { timeout: 90_000 }, () => {
+describe('debug window of a failed run', { timeout: 90_000 }, () => {
   let database: TestDatabase;
   let installation: Installation;
   let server: Program;
@@ -30,7 +30,7 @@ describe('the debug window', { timeout: 90_000 }, () => {
       DATABASE_POOL_SIZE: '4',
       QUEUE_POOL_SIZE: '6',
       HEADRACE_TEST_CLOCK: 'true',
-      // The clock may be moved by the window's length without a lease running out.
+      // Longer than the debug window, so that no lease expires when the clock is advanced by its length.
       LEASE_TTL: '90s',
     });
     server = await installation.up();
@@ -43,12 +43,12 @@ describe('the debug window', { timeout: 90_000 }, () => {
     witness.remove();
   });
 
-  const trap = (): string => join(witness.directory, 'trapped');
+  const forbiddenFile = (): string => join(witness.directory, 'trapped');
 
-  async function breakEnvironment(): Promise<Broken> {
+  async function createBrokenEnvironment(): Promise<BrokenEnvironment> {
     made += 1;
     const file = join(witness.directory, `fixed-${made}`);
-    const print = `printf '%s\\n' 'no rule to make deps' '${'`'.repeat(3)}sh' 'touch ${trap()}' '${'`'.repeat(3)}'`;
+    const print = `printf '%s\\n' 'no rule to make deps' '${'`'.repeat(3)}sh' 'touch ${forbiddenFile()}' '${'`'.repeat(3)}'`;
     const { status, body } = await installation.call('POST', '/environments', {
       config: {
         name: `broken ${made}`,
@@ -62,8 +62,8 @@ describe('the debug window', { timeout: 90_000 }, () => {
 
   const runners = (): number[] => runnersOf(server.child.pid ?? 0).map(({ pid }) => pid);
 
-  /** A run in its debug window, and its runner. */
-  const failed = async (environment: Broken): Promise<{ runId: string; runner: number }> => {
+  /** Creates a run that fails in its set-up, and returns it with the process id of its runner. */
+  const failed = async (environment: BrokenEnvironment): Promise<{ runId: string; runner: number }> => {
     const before = runners();
     const runId = await installation.createRun(sh('echo the work itself'), {
       config: { environment_id: environment.uid },
@@ -79,7 +79,7 @@ describe('the debug window', { timeout: 90_000 }, () => {
     return answer.status === 200 ? (answer.body.outcome as string) : String(answer.status);
   };
 
-  /** Says something to the debug agent, and returns all that it has been asked and has done so far. */
+  /** Sends a message to the debug agent, waits for the end of its turn and returns the conversation. */
   const debug = async (runId: string, message: string): Promise<string> => {
     const before = await installation.run(runId);
     expect(await say(runId, message)).toBe('live_session');
@@ -91,12 +91,12 @@ describe('the debug window', { timeout: 90_000 }, () => {
       20_000,
       'the end of the debug agent’s turn',
     );
-    const unmoved = ({ state, status_message: { message: text, error_code: code } }: typeof after): unknown => [
+    const failureOf = ({ state, status_message: { message: text, error_code: code } }: typeof after): unknown => [
       state,
       text,
       code,
     ];
-    expect(unmoved(after)).toEqual(unmoved(before));
+    expect(failureOf(after)).toEqual(failureOf(before));
     expect(Date.parse(after.status_message.session_debug_until)).toBeGreaterThan(
       Date.parse(before.status_message.session_debug_until),
     );
@@ -113,8 +113,8 @@ describe('the debug window', { timeout: 90_000 }, () => {
       'the end of the retained session',
     );
 
-  it('a debug agent looks into the prepared workspace, changes it, and the run stays as it was', async () => {
-    const environment = await breakEnvironment();
+  it('runs a debug agent in the prepared workspace without a change of the failed run', async () => {
+    const environment = await createBrokenEnvironment();
     const { runId } = await failed(environment);
     const run = await installation.run(runId);
     expect(run.status_message).toMatchObject({
@@ -126,8 +126,8 @@ describe('the debug window', { timeout: 90_000 }, () => {
     const talk = await debug(runId, `Change it: ${fence('write path=state.txt', 'repaired')}\n${sh('cat state.txt')}`);
     expect(talk).toContain('repaired\\n');
     expect(talk).not.toContain('the work itself');
-    // What the set-up has printed is no instruction.
-    expect(existsSync(trap())).toBe(false);
+    // The agent must not execute the code block that the set-up has printed.
+    expect(existsSync(forbiddenFile())).toBe(false);
     expect(await installation.run(runId)).toMatchObject({ started_at: null, debug_agent_available: true });
 
     await database.advanceClock(WINDOW_MS + 1000);
@@ -144,8 +144,8 @@ describe('the debug window', { timeout: 90_000 }, () => {
     expect(whole.indexOf('and what was said behind it')).toBeGreaterThan(whole.indexOf('the work itself'));
   });
 
-  it('closes by the server’s clock without anybody having come; nothing of it is left', async () => {
-    const { runId, runner } = await failed(await breakEnvironment());
+  it('closes an unused debug window at its deadline, stops the runner and rejects a later follow-up with 400', async () => {
+    const { runId, runner } = await failed(await createBrokenEnvironment());
     await database.advanceClock(WINDOW_MS + 1000);
     await closed(runId);
     await until(() => !isAlive(runner), 10_000, 'the end of the runner');
@@ -156,9 +156,9 @@ describe('the debug window', { timeout: 90_000 }, () => {
     expect(await say(runId, 'Anybody there?')).toBe('400');
   });
 
-  it('kill -9 of the runner, waiting and at work: the run rests as it was, its agent is gone', async () => {
+  it('keeps the failure of a run and stops its debug agent after the runner was killed', async () => {
     for (const isAtWork of [false, true]) {
-      const { runId, runner } = await failed(await breakEnvironment());
+      const { runId, runner } = await failed(await createBrokenEnvironment());
       const { status_message: before } = await installation.run(runId);
       if (isAtWork) {
         expect(await say(runId, sh('sleep 301'))).toBe('live_session');
@@ -172,7 +172,7 @@ describe('the debug window', { timeout: 90_000 }, () => {
       const tree = descendants(runner);
       process.kill(runner, 'SIGKILL');
       await closed(runId);
-      await until(() => tree.every(({ pid }) => !isAlive(pid)), 10_000, 'the end of what it ran');
+      await until(() => tree.every(({ pid }) => !isAlive(pid)), 10_000, 'the end of the processes of the runner');
       const run = await installation.run(runId);
       expect([run.state, run.status_message]).toEqual([
         'FAILED',
@@ -182,8 +182,8 @@ describe('the debug window', { timeout: 90_000 }, () => {
     }
   });
 
-  it('survives a kill -9 of the server, which finds it again', async () => {
-    const { runId } = await failed(await breakEnvironment());
+  it('continues a debug window after the server was killed and restarted', async () => {
+    const { runId } = await failed(await createBrokenEnvironment());
     process.kill(server.child.pid ?? 0, 'SIGKILL');
     await server.exited;
     server = await installation.up();
@@ -193,8 +193,8 @@ describe('the debug window', { timeout: 90_000 }, () => {
     await closed(runId);
   });
 
-  it('ends with the server in good order', async () => {
-    const { runId, runner } = await failed(await breakEnvironment());
+  it('closes a debug window when the server stops with SIGTERM', async () => {
+    const { runId, runner } = await failed(await createBrokenEnvironment());
     expect(await server.stop('SIGTERM')).toBe(0);
     expect(isAlive(runner)).toBe(false);
     server = await installation.up();

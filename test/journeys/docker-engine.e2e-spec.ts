@@ -8,8 +8,8 @@ const IMAGE = process.env.HEADRACE_TEST_DOCKER_IMAGE ?? 'debian:bookworm-slim';
 const dockerHost = process.env.DOCKER_HOST ?? 'unix:///var/run/docker.sock';
 const sh = (script: string): string => `\`\`\`sh\n${script}\n\`\`\``;
 
-/** Asks the engine at DOCKER_HOST; rejects when there is none. Sockets only. */
-function ask<T>(path: string): Promise<T> {
+/** Sends a GET request to the engine at DOCKER_HOST, which must be a Unix socket. Rejects when no engine answers. */
+function getFromEngine<T>(path: string): Promise<T> {
   return new Promise((resolve, reject) => {
     const call = request({ socketPath: dockerHost.replace('unix://', ''), path, timeout: 2000 }, (response) => {
       let text = '';
@@ -22,14 +22,15 @@ function ask<T>(path: string): Promise<T> {
   });
 }
 
-const reason = await ask('/version').then(
+const reason = await getFromEngine('/version').then(
   () => null,
   (error: Error) => `no Docker Engine answers at ${dockerHost}: ${error.message}`,
 );
 
-if (reason !== null) describe.skip(`a real engine (${reason})`, () => it('runs containers', () => undefined));
+if (reason !== null)
+  describe.skip(`Docker Engine (${reason})`, () => it('executes runs in containers', () => undefined));
 
-describe.runIf(reason === null)(`a real engine at ${dockerHost}`, { timeout: 300_000 }, () => {
+describe.runIf(reason === null)(`Docker Engine at ${dockerHost}`, { timeout: 300_000 }, () => {
   let installation: Installation;
   let server: Program;
   let environmentUid: string;
@@ -40,7 +41,7 @@ describe.runIf(reason === null)(`a real engine at ${dockerHost}`, { timeout: 300
       EXECUTOR: 'docker',
       DOCKER_HOST: dockerHost,
       PORT: port,
-      // Containers come in over the bridge.
+      // Containers connect over the bridge network.
       HOST: '0.0.0.0',
       RUNNER_API_URL: `http://host.docker.internal:${port}`,
       LEASE_TTL: '30s',
@@ -56,14 +57,14 @@ describe.runIf(reason === null)(`a real engine at ${dockerHost}`, { timeout: 300
     installation.remove();
   });
 
-  const ours = async (): Promise<unknown[]> => {
+  const ownContainers = async (): Promise<unknown[]> => {
     const filters = encodeURIComponent(JSON.stringify({ label: ['io.headrace.installation'] }));
-    return ask<unknown[]>(`/containers/json?all=1&filters=${filters}`);
+    return getFromEngine<unknown[]>(`/containers/json?all=1&filters=${filters}`);
   };
   const start = (script: string): Promise<string> =>
     installation.createRun(sh(script), { config: { environment_id: environmentUid } });
 
-  it('runs an execution without privileges, and keeps nothing of it', async () => {
+  it('executes a run in a container without privileges and removes the container', async () => {
     const runId = await start('cat made; grep -E "^(CapEff|CapBnd|NoNewPrivs)" /proc/self/status; hostname');
     expect(await installation.waitFor(runId, ENDED, 240_000)).toMatchObject({ state: 'SUCCEEDED' });
     const { body } = await installation.call('GET', `/agent/runs/${runId}/conversation`);
@@ -72,17 +73,17 @@ describe.runIf(reason === null)(`a real engine at ${dockerHost}`, { timeout: 300
     expect(reported).toMatch(/CapEff:(\\t|\s)*0000000000000000/);
     expect(reported).toMatch(/CapBnd:(\\t|\s)*0000000000000000/);
     expect(reported).toMatch(/NoNewPrivs:(\\t|\s)*1/);
-    await until(async () => (await ours()).length === 0, 30_000, 'the removal of the container');
+    await until(async () => (await ownContainers()).length === 0, 30_000, 'the removal of the container');
   });
 
-  it('ends a container when its run is cancelled', async () => {
+  it('removes the container of a cancelled run', async () => {
     const runId = await start('echo at work; sleep 300');
     await installation.waitFor(runId, ['INPROGRESS'], 120_000);
     expect((await installation.call('POST', `/agent/runs/${runId}/cancel`)).status).toBe(200);
-    await until(async () => (await ours()).length === 0, 60_000, 'the removal of the container');
+    await until(async () => (await ownContainers()).length === 0, 60_000, 'the removal of the container');
   });
 
-  it('says what the registry says of an image that is not there', async () => {
+  it('fails a run whose image does not exist with a message that names the image', async () => {
     const config = { name: 'missing', docker_image: 'headrace.invalid/no/such:image' };
     const { body } = await installation.call('POST', '/environments', { config });
     const runId = await installation.createRun(sh('echo never'), { config: { environment_id: body.uid } });
@@ -95,7 +96,7 @@ describe.runIf(reason === null)(`a real engine at ${dockerHost}`, { timeout: 300
     });
   });
 
-  it('is found healthy by doctor, which starts a container that calls the API', async () => {
+  it('passes the checks of headrace doctor for API, executor and container', async () => {
     const text = await installation.shell('headrace doctor --json || true', tmpdir());
     const { checks } = JSON.parse(text) as { checks: { check: string; verdict: string }[] };
     for (const name of ['api', 'executor', 'container'])

@@ -59,15 +59,15 @@ const conversationOf = async (runId: string): Promise<string> =>
 const startWitnessed = async (seconds: number): Promise<string> => {
   const before = witness.spans().length;
   const runId = await installation.createRun(sh(witness.script(seconds)));
-  await until(() => witness.spans()[before], 20_000, 'the agent’s first sign of life');
+  await until(() => witness.spans()[before], 20_000, 'the start of the agent');
   return runId;
 };
 
 const noContainerIsLeft = (timeoutMs = 20_000): Promise<unknown> =>
   until(() => engine.containers.size === 0, timeoutMs, 'the removal of the container');
 
-describe('the docker executor', { timeout: 90_000 }, () => {
-  it('asks for a container without privileges, with limits, and tells the engine no secret', async () => {
+describe('docker executor', { timeout: 90_000 }, () => {
+  it('creates a container without privileges and with resource limits, and sends no secret to the engine', async () => {
     const { runId } = await runIn(undefined, 'echo done');
     expect(await installation.waitFor(runId, ENDED)).toMatchObject({ state: 'SUCCEEDED' });
     await noContainerIsLeft();
@@ -88,7 +88,7 @@ describe('the docker executor', { timeout: 90_000 }, () => {
         AutoRemove: false,
         Memory: 512 * 1_048_576,
         MemorySwap: 512 * 1_048_576,
-        // Two are the default; the engine's machine has one.
+        // The default is two processors, but the machine of the engine has one.
         NanoCpus: 1e9,
         PidsLimit: 200,
         NetworkMode: 'agents',
@@ -118,10 +118,10 @@ describe('the docker executor', { timeout: 90_000 }, () => {
       expect(reported.join('\n')).not.toContain(secret);
   });
 
-  it('uses the image of the environment, pulls it first however long that takes, and passes on what it sets', async () => {
-    let arrive = (): void => undefined;
+  it('pulls the image of an environment once, keeps the run pending meanwhile, and passes the variables of the image to the agent', async () => {
+    let finishPull = (): void => undefined;
     const after = new Promise<void>((resolve) => {
-      arrive = resolve;
+      finishPull = resolve;
     });
     const image = { env: ['TOOLCHAIN=stable-9', 'HOME=/elsewhere'] };
     engine.registry.set('registry.example.com:5000/team/tools:1.2', { image, after });
@@ -130,9 +130,9 @@ describe('the docker executor', { timeout: 90_000 }, () => {
     const pulls = (): number => engine.asked.filter(({ path }) => path === '/images/create').length;
     await until(() => pulls() > 0, 20_000, 'the pull');
     const since = performance.now();
-    await until(() => performance.now() - since > 2.5 * CLAIM_DEADLINE_MS, 10_000, 'more time than an offer waits');
+    await until(() => performance.now() - since > 2.5 * CLAIM_DEADLINE_MS, 10_000, 'the expiry of CLAIM_DEADLINE');
     expect(await installation.run(runId)).toMatchObject({ state: 'PENDING' });
-    arrive();
+    finishPull();
     expect(await installation.waitFor(runId, ENDED)).toMatchObject({ state: 'SUCCEEDED' });
     expect(await installation.waitFor(second.runId, ENDED)).toMatchObject({ state: 'SUCCEEDED' });
     expect(pulls()).toBe(1);
@@ -149,7 +149,7 @@ describe('the docker executor', { timeout: 90_000 }, () => {
       /unauthorized/,
     ],
     ['Not an Image', null, /"Not an Image" is not a valid Docker image name/],
-  ])('fails the set-up of %s with what the registry says', async (image, answer, message) => {
+  ])('fails a run with the unusable image %s and reports the error of the engine', async (image, answer, message) => {
     if (answer) engine.registry.set(`${image}:latest`, answer);
     const { runId, environmentUid } = await runIn(image, 'echo never');
     expect(await installation.waitFor(runId, ENDED)).toMatchObject({
@@ -160,7 +160,7 @@ describe('the docker executor', { timeout: 90_000 }, () => {
         retryable: false,
       },
     });
-    // Noted after the run has ended.
+    // The environment is updated after the run has ended.
     await until(
       async () => {
         const { body } = await installation.call('GET', '/agent/environments');
@@ -169,12 +169,12 @@ describe('the docker executor', { timeout: 90_000 }, () => {
         );
       },
       10_000,
-      'the note at the environment',
+      'setup_failed of the environment',
     );
     expect(engine.containers.size).toBe(0);
   });
 
-  it('says that an image without glibc cannot run the runner', async () => {
+  it('fails a run whose image has no glibc with a message that names glibc', async () => {
     engine.images.set('alpine:3', { isMusl: true });
     const { runId } = await runIn('alpine:3', 'echo never');
     expect(await installation.waitFor(runId, ENDED)).toMatchObject({
@@ -187,7 +187,7 @@ describe('the docker executor', { timeout: 90_000 }, () => {
     await noContainerIsLeft();
   });
 
-  it('says that a container ran out of memory', async () => {
+  it('fails a run whose container exceeds its memory with agent_process_failed', async () => {
     const runId = await startWitnessed(60);
     const [container] = engine.running;
     if (container) engine.runOutOfMemory(container);
@@ -201,11 +201,11 @@ describe('the docker executor', { timeout: 90_000 }, () => {
     await noContainerIsLeft();
   });
 
-  it('leaves runs in the queue while the engine is away, and continues when it is back', async () => {
+  it('keeps runs queued while the engine is unavailable and executes them afterwards', async () => {
     await engine.down();
     await server.says('Runs wait in the queue until it is available.');
     const runId = await installation.createRun(sh('echo late'));
-    for (let look = 0; look < 20; look += 1) {
+    for (let poll = 0; poll < 20; poll += 1) {
       expect(await installation.run(runId)).toMatchObject({ state: 'QUEUED' });
       await tick(50);
     }
@@ -214,7 +214,7 @@ describe('the docker executor', { timeout: 90_000 }, () => {
     await noContainerIsLeft();
   });
 
-  it('does not lose a run whose engine is restarted under it', async () => {
+  it('finishes a run whose engine is restarted while the container continues', async () => {
     const runId = await startWitnessed(3);
     await engine.down();
     await engine.up();
@@ -222,7 +222,7 @@ describe('the docker executor', { timeout: 90_000 }, () => {
     await noContainerIsLeft();
   });
 
-  it('ends a run whose container went with the engine', async () => {
+  it('ends a run with infrastructure_timeout when its container is lost with the engine', async () => {
     const runId = await startWitnessed(60);
     await engine.down({ keepsContainers: false });
     await engine.up();
@@ -233,7 +233,7 @@ describe('the docker executor', { timeout: 90_000 }, () => {
     await noContainerIsLeft();
   });
 
-  it('hands back what it still prepares when it is stopped', async () => {
+  it('executes a run after a restart when the server stopped during the pull of its image', async () => {
     engine.registry.set('slow/image:latest', { image: {}, after: new Promise(() => undefined) });
     const { runId } = await runIn('slow/image', 'echo later');
     await until(
@@ -248,15 +248,15 @@ describe('the docker executor', { timeout: 90_000 }, () => {
     await noContainerIsLeft();
   });
 
-  it('removes what a kill -9 of the service has left on the engine', async () => {
+  it('removes the container that a killed server has left on the engine', async () => {
     const runId = await startWitnessed(60);
     const [container] = engine.running;
     const pids = container ? engine.pidsOf(container) : [];
     expect(pids.length).toBeGreaterThan(1);
     process.kill(server.child.pid ?? 0, 'SIGKILL');
     await server.exited;
-    // Back within the lease, the service would find the execution as it left it; this is about coming back too late.
-    await until(() => pids.every((pid) => !isAlive(pid)), 30_000, 'the end of the runner without a service');
+    // A server that restarts within the lease would continue the execution; this test restarts it after the lease.
+    await until(() => pids.every((pid) => !isAlive(pid)), 30_000, 'the end of the runner without a server');
     expect(engine.containers.size).toBe(1);
     server = await installation.up();
     const run = await installation.waitFor(runId, ENDED);
@@ -267,7 +267,7 @@ describe('the docker executor', { timeout: 90_000 }, () => {
   it.each([
     [{ EXECUTOR: 'docker' }, /RUNNER_API_URL is http:\/\/127\.0\.0\.1:\d+: inside a container that address/],
     [{ EXECUTOR: 'boat' }, /EXECUTOR must be one of process, docker; it is boat\./],
-  ])('does not start with %j where that cannot work', async (settings, message) => {
+  ])('exits with 1 at startup and explains the setting when it cannot work with %j', async (settings, message) => {
     const other = await Installation.create({ ...settings, DOCKER_HOST: engine.host });
     const program = other.start('up');
     try {
@@ -280,7 +280,7 @@ describe('the docker executor', { timeout: 90_000 }, () => {
   });
 });
 
-describe('doctor with the documented configuration', { timeout: 60_000 }, () => {
+describe('headrace doctor with the docker executor', { timeout: 60_000 }, () => {
   interface Check {
     readonly check: string;
     readonly verdict: string;
@@ -291,7 +291,7 @@ describe('doctor with the documented configuration', { timeout: 60_000 }, () => 
     return new Map((JSON.parse(text) as { checks: Check[] }).checks.map((check) => [check.check, check]));
   };
 
-  it('asks the API at its own address, and starts a container that calls RUNNER_API_URL', async () => {
+  it('checks the API, and starts and removes a container that calls RUNNER_API_URL', async () => {
     engine.images.set('debian:bookworm-slim', {});
     const checks = await examine();
     expect(checks.get('api')).toMatchObject({ verdict: 'ok' });
@@ -300,8 +300,8 @@ describe('doctor with the documented configuration', { timeout: 60_000 }, () => 
     expect([...engine.containers.values()].filter(({ name }) => name.startsWith('headrace-doctor'))).toEqual([]);
   });
 
-  it('gives containers of an engine before 23.0 the gateway of their network, and reports one that cannot call', async () => {
-    // This double knows the machine by `host-gateway` only, so the gateway leads nowhere.
+  it('passes the network gateway to containers of an engine before 23.0, and reports a container that cannot reach the API', async () => {
+    // This double resolves only `host-gateway`, so a container cannot reach the API over the gateway address.
     engine.version = '20.10.24';
     const checks = await examine();
     expect(checks.get('container')).toMatchObject({

@@ -10,7 +10,7 @@ import { descendants, Installation, type Program, until } from '../support/insta
 
 const ENDED = ['SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED'];
 const sh = (script: string): string => `\`\`\`sh\n${script}\n\`\`\``;
-/** With characters that shells, URLs and JSON write in another way. */
+/** Contains characters that shells, URLs and JSON escape. */
 const PASSWORD = `p@ss/${randomBytes(12).toString('hex')}"+=`;
 const VALUE = `s3cr3t-${randomBytes(16).toString('hex')}`;
 
@@ -26,9 +26,9 @@ let root: string;
 let gitServer: GitServer;
 let installation: Installation;
 let server: Program;
-/** What was seen in any argv, and in `/proc/…/environ` of processes that are not the agent's own. */
-const seen = { argv: '', environ: '' };
-let watching: NodeJS.Timeout;
+/** The arguments of all processes, and the environment of the processes that do not belong to a run. */
+const processData = { argv: '', environ: '' };
+let collecting: NodeJS.Timeout;
 
 beforeAll(async () => {
   root = mkdtempSync(join(tmpdir(), 'headrace-setup-'));
@@ -53,26 +53,26 @@ beforeAll(async () => {
   ]) {
     expect((await installation.call('PUT', `/secrets/${name}`, { value })).status).toBeLessThan(300);
   }
-  watching = setInterval(look, 50);
+  collecting = setInterval(collectProcesses, 50);
 });
 
 afterAll(async () => {
-  clearInterval(watching);
+  clearInterval(collecting);
   expect(await server.stop('SIGINT')).toBe(0);
   await gitServer.stop();
   installation.remove();
   rmSync(root, { recursive: true, force: true });
 });
 
-function look(): void {
+function collectProcesses(): void {
   for (const { pid, argv } of descendants(server.child.pid ?? 0)) {
-    seen.argv += `${argv.join(' ')}\n`;
+    processData.argv += `${argv.join(' ')}\n`;
     try {
       const environ = readFileSync(`/proc/${pid}/environ`, 'latin1');
-      // Set-up commands and agents are informed of their run; git, runner, server and database are not.
-      if (!environ.includes('HEADRACE_RUN_ID=')) seen.environ += environ;
+      // HEADRACE_RUN_ID is set for set-up commands and agents, not for git, runner, server and database.
+      if (!environ.includes('HEADRACE_RUN_ID=')) processData.environ += environ;
     } catch {
-      continue; // ended between the two looks
+      continue; // The process has ended since it was listed.
     }
   }
 }
@@ -100,7 +100,7 @@ async function timelineOf(runId: string): Promise<{ types: string[]; steps: Step
   };
 }
 
-/** Everything that can be read of a run and its environment, as text. */
+/** The responses of all read operations on a run and its environment, as text. */
 async function answersAbout(runId: string, environmentUid: string): Promise<string> {
   const paths = ['', '/timeline', '/conversation'].map((path) => `/agent/runs/${runId}${path}`);
   const lists = ['/agent/environments', `/environments/${environmentUid}`, '/agent/runs', '/secrets'];
@@ -131,7 +131,7 @@ async function databaseText(): Promise<string> {
   }
 }
 
-/** Every file of the installation: the database's own, logs, objects, mirrors, what is left of workspaces. */
+/** The files of the installation that contain one of the values: of the database, logs, objects, mirrors and workspaces. */
 function filesHolding(needles: readonly string[]): string[] {
   return readdirSync(installation.dataDir, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
@@ -141,12 +141,12 @@ function filesHolding(needles: readonly string[]): string[] {
         const content = readFileSync(path);
         return needles.some((needle) => content.includes(needle));
       } catch {
-        return false; // gone meanwhile
+        return false; // The file was deleted meanwhile.
       }
     });
 }
 
-/** How the values may be written. */
+/** The secret values in all encodings that could occur. */
 const NEEDLES = [PASSWORD, VALUE].flatMap((value) => [
   value,
   encodeURIComponent(value),
@@ -154,8 +154,8 @@ const NEEDLES = [PASSWORD, VALUE].flatMap((value) => [
   Buffer.from(value).toString('base64').replace(/=*$/, '').slice(0, -1),
 ]);
 
-describe('an environment with two repositories and three commands', { timeout: 90_000 }, () => {
-  it('is set up in order, its secrets reach commands and agent, and are seen nowhere', async () => {
+describe('set-up of an environment', { timeout: 90_000 }, () => {
+  it('clones repositories and runs set-up commands in order, and passes secrets to commands and agent without exposing them', async () => {
     const environment = await environmentWith({
       name: 'two-repositories',
       github_repos: [{ owner: 'acme', repo: 'service' }],
@@ -175,9 +175,9 @@ describe('an environment with two repositories and three commands', { timeout: 9
       ].join('\n'),
       { config: { environment_id: environment } },
     );
-    // The server has the credential in its hands, and git waits for it.
-    await until(() => gitServer.asked.length > 0, 30_000, 'git');
-    look();
+    // At this point the server has read the credential, and git waits for the response.
+    await until(() => gitServer.asked.length > 0, 30_000, 'a request of git');
+    collectProcesses();
     gitServer.release();
     const run = await installation.waitFor(runId, ENDED, 60_000);
     expect(run.state).toBe('SUCCEEDED');
@@ -204,21 +204,21 @@ describe('an environment with two repositories and three commands', { timeout: 9
     const answers = await answersAbout(runId, environment);
     expect(answers).toContain('in the agent: *** 39');
     expect(answers).toContain(`url = ${gitServer.url}/team/library.git`);
-    expect(seen.environ).toContain('GIT_TERMINAL_PROMPT=0');
-    expect(seen.argv).toContain('ls-remote');
-    const everywhere = { answers, log: server.text, ...seen, database: await databaseText() };
+    expect(processData.environ).toContain('GIT_TERMINAL_PROMPT=0');
+    expect(processData.argv).toContain('ls-remote');
+    const everywhere = { answers, log: server.text, ...processData, database: await databaseText() };
     expect(everywhere.database).toContain('runs\n');
     expect(everywhere.log).toContain(runId);
     for (const needle of NEEDLES)
       for (const [where, text] of Object.entries(everywhere))
         expect(text.includes(needle), `${needle} in ${where}`).toBe(false);
-    // The agent's own session file lies in the workspace that is still open; a password of a repository does not.
+    // The session file of the agent may contain values of the run; a password of a repository must not be in any file.
     expect(filesHolding(NEEDLES).filter((path) => !path.includes('/workspaces/'))).toEqual([]);
     expect(filesHolding(NEEDLES.slice(0, NEEDLES.length / 2))).toEqual([]);
     expect(readdirSync(join(installation.dataDir, 'mirrors')).filter((name) => name.endsWith('.git'))).toHaveLength(2);
   });
 
-  it('whose repository is at a link-local address fails without a connection', async () => {
+  it('fails a run whose repository has a link-local address with a message that names GIT_ALLOW_PRIVATE', async () => {
     const environment = await environmentWith({
       name: 'link-local',
       git_repos: [{ url: 'http://169.254.169.254/latest/meta-data.git' }],
@@ -229,7 +229,7 @@ describe('an environment with two repositories and three commands', { timeout: 9
     expect(run.status_message.message).toContain('the setting GIT_ALLOW_PRIVATE');
   });
 
-  it('whose second command fails shows that everywhere', async () => {
+  it('shows the masked output of a failed set-up command in the run, the timeline and the list of runs', async () => {
     const commands = ['echo fine', 'echo "broken with $DEPLOY_TOKEN" >&2; exit 9', 'echo never'];
     const environment = await environmentWith({
       name: 'failing',
@@ -265,7 +265,7 @@ describe('an environment with two repositories and three commands', { timeout: 9
     const everywhere = {
       answers: await answersAbout(runId, environment),
       log: server.text,
-      ...seen,
+      ...processData,
       database: await databaseText(),
     };
     for (const needle of NEEDLES)
@@ -273,7 +273,7 @@ describe('an environment with two repositories and three commands', { timeout: 9
         expect(text.includes(needle), `${needle} in ${where}`).toBe(false);
   });
 
-  it('whose repository does not open fails with what git says', async () => {
+  it('fails a run whose repository rejects the credentials with the error of git', async () => {
     await installation.call('PUT', '/secrets/other-password', { value: 'not-the-right-password' });
     const environment = await environmentWith({ git_repos: [{ ...library(), secret_name: 'other-password' }] });
     const runId = await installation.createRun(sh('echo never'), { config: { environment_id: environment } });
@@ -283,10 +283,10 @@ describe('an environment with two repositories and three commands', { timeout: 9
       /^Set-up command 1 \(`git clone http:\/\/127.*library\.git`\) failed with exit code 128\./,
     );
     expect(run.status_message.message).toContain('Authentication failed');
-    expect((await timelineOf(runId)).text + server.text + seen.argv).not.toContain('not-the-right-password');
+    expect((await timelineOf(runId)).text + server.text + processData.argv).not.toContain('not-the-right-password');
   });
 
-  it('whose secret was deleted fails by its name', async () => {
+  it('fails a run whose environment uses a deleted secret with a message that names the secret', async () => {
     await installation.call('PUT', '/secrets/short-lived', { value: 'for a moment only' });
     const environment = await environmentWith({ secrets: [{ name: 'short-lived' }] });
     expect((await installation.call('DELETE', '/secrets/short-lived')).status).toBe(204);
@@ -303,7 +303,7 @@ describe('an environment with two repositories and three commands', { timeout: 9
     expect(body.setup_failed).toBe(true);
   });
 
-  it('takes up again what was changed in the repository', async () => {
+  it('checks out the latest commit of a repository that has changed since the last run', async () => {
     const environment = await environmentWith({
       github_repos: [{ owner: 'acme', repo: 'service' }],
       setup_commands: ['cat package.txt'],

@@ -8,8 +8,8 @@ import { Installation, type Program, until } from '../support/installation.js';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const ENDED = ['SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED'];
-/** Each example starts a good dozen of processes one after the other; on a busy machine each of them takes its time. */
-const PATIENCE_MS = 90_000;
+/** Each example starts more than ten processes one after the other, which takes long on a busy machine. */
+const STEP_TIMEOUT_MS = 90_000;
 
 interface Delivery {
   delivery_id: string;
@@ -40,15 +40,15 @@ function shellBlocks(example: string): string[] {
   return [...text.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block = '']) => block);
 }
 
-/** Does what the README says, up to the deliveries. Returns the factory's and the webhook's UIDs. */
-async function follow(example: string, alias: string): Promise<{ factory: string; uid: string; printed: string }> {
+/** Runs the commands of the README including the deliveries. Returns the UIDs of the factory and the webhook, and the output. */
+async function runReadme(example: string, alias: string): Promise<{ factory: string; uid: string; printed: string }> {
   const [create = '', webhooks = '', automations = '', deliveries = ''] = shellBlocks(example);
   const script = [
     `ln -s '${join(ROOT, 'examples')}' examples`,
     create.replace('team=…', `team=${installation.connection.team_uid}`),
     webhooks,
     automations,
-    // What is refused is refused there with a failing command.
+    // The command fails for a rejected delivery, which the README expects.
     deliveries.replaceAll(/^(headrace webhook send .*)$/gm, '$1 || true'),
     'echo "uid=$uid"',
   ].join('\n');
@@ -69,14 +69,14 @@ async function logOf(factory: string, uid: string, count: number): Promise<Deliv
       const { deliveries } = (await installation.call('GET', path)).body as { deliveries: Delivery[] };
       return deliveries.length === count && deliveries.every(isDone) && deliveries;
     },
-    PATIENCE_MS,
+    STEP_TIMEOUT_MS,
     `${count} evaluated deliveries`,
   );
   return log.reverse();
 }
 
-/** The Test filter on a stored delivery must tell what the log tells. */
-async function expectSameStory(factory: string, log: readonly Delivery[]): Promise<void> {
+/** The test of a trigger with a stored delivery must return the result that the log contains. */
+async function expectSameTestResults(factory: string, log: readonly Delivery[]): Promise<void> {
   for (const { delivery_id: id, automation_results: results = [] } of log)
     for (const { automation_uid: automation, matched, reason } of results) {
       const path = `/factories/${factory}/automations/${automation}/triggers/0/test`;
@@ -96,7 +96,7 @@ const runsOf = async (factory: string) =>
     prompt: string;
   }[];
 
-/** Every run's agent finds in its workspace the bytes that were sent. */
+/** The attachment in the workspace of the agent must contain the exact bytes that were sent. */
 async function expectExactBytes(factory: string, uid: string, payload: Buffer): Promise<void> {
   const prompt = '```sh\nsha256sum < "$HEADRACE_ATTACHMENTS_DIR/event-payload.json"\n```';
   const triggers = [{ provider: 'webhook', event: 'received', filter: { webhook_ids: [uid] } }];
@@ -112,10 +112,10 @@ async function expectExactBytes(factory: string, uid: string, payload: Buffer): 
       (await installation.call('GET', `${log}/${again}`)).body.automation_results?.filter(
         ({ automation_uid: automation }: { automation_uid: string }) => automation === made.body.uid,
       ) as { run_id: string }[] | undefined,
-    PATIENCE_MS,
+    STEP_TIMEOUT_MS,
     'the evaluation of the delivery that was sent again',
   );
-  await installation.waitFor(result?.run_id ?? '', ENDED, PATIENCE_MS);
+  await installation.waitFor(result?.run_id ?? '', ENDED, STEP_TIMEOUT_MS);
   const conversation = await installation.call('GET', `/agent/runs/${result?.run_id}/conversation`);
   expect(JSON.stringify(conversation.body)).toContain(createHash('sha256').update(payload).digest('hex'));
 }
@@ -123,9 +123,9 @@ async function expectExactBytes(factory: string, uid: string, payload: Buffer): 
 const payloadOf = (example: string, name: string): Buffer =>
   readFileSync(join(ROOT, 'examples', example, 'payloads', name));
 
-describe('an example, done as its README says', { timeout: 300_000 }, () => {
-  it('ci-failures: exactly the failed build of a watched branch starts a run, once', async () => {
-    const { factory, uid } = await follow('ci-failures', 'ci-failures');
+describe('example factories with the commands of their README', { timeout: 300_000 }, () => {
+  it('starts one run for the failed build of a watched branch in the ci-failures example', async () => {
+    const { factory, uid } = await runReadme('ci-failures', 'ci-failures');
     const log = await logOf(factory, uid, 5);
     expect(log.map(({ outcome }) => outcome)).toEqual([
       ...['Accepted', 'Duplicate', 'Accepted', 'Accepted', 'Rejected (invalid JSON)'],
@@ -136,7 +136,7 @@ describe('an example, done as its README says', { timeout: 300_000 }, () => {
     const [run, ...others] = await runsOf(factory);
     expect(others).toEqual([]);
     expect(run?.run_id).toBe(results[0]?.run_id);
-    const ended = await installation.waitFor(run?.run_id ?? '', ENDED, PATIENCE_MS);
+    const ended = await installation.waitFor(run?.run_id ?? '', ENDED, STEP_TIMEOUT_MS);
     expect(ended).toMatchObject({
       state: 'SUCCEEDED',
       source: 'CUSTOM_WEBHOOK',
@@ -146,12 +146,12 @@ describe('an example, done as its README says', { timeout: 300_000 }, () => {
     expect(ended.prompt).toContain('Build [payload value 1] of [payload value 2] has failed.');
     const conversation = await installation.call('GET', `/agent/runs/${run?.run_id}/conversation`);
     expect(JSON.stringify(conversation.body)).toContain('# Failed tests: 2');
-    await expectSameStory(factory, log);
+    await expectSameTestResults(factory, log);
     await expectExactBytes(factory, uid, payloadOf('ci-failures', 'passed-on-main.json'));
   });
 
-  it('error-tracker: signed deliveries of production start the foreman, who takes dispatched work too', async () => {
-    const { factory, uid } = await follow('error-tracker', 'error-triage');
+  it('starts the triage agent for a signed delivery of production and for a dispatched run in the error-tracker example', async () => {
+    const { factory, uid } = await runReadme('error-tracker', 'error-triage');
     const log = await logOf(factory, uid, 3);
     expect(log.map(({ outcome }) => outcome)).toEqual(['Accepted', 'Accepted', 'Accepted']);
     const results = log.flatMap(({ automation_results: ofDelivery = [] }) => ofDelivery);
@@ -160,12 +160,12 @@ describe('an example, done as its README says', { timeout: 300_000 }, () => {
       name: 'triage-errors',
       full_path: `headrace/${factory}:skills/triage-errors/SKILL.md`,
     };
-    const run = await installation.waitFor(results[0]?.run_id ?? '', ENDED, PATIENCE_MS);
+    const run = await installation.waitFor(results[0]?.run_id ?? '', ENDED, STEP_TIMEOUT_MS);
     expect(run.agent_skill).toMatchObject(skill);
     expect(run.agent_config.base_prompt).toMatch(/^You are the foreman[^]*Frames below `src\/` belong to this project/);
     const conversation = await installation.call('GET', `/agent/runs/${results[0]?.run_id}/conversation`);
     expect(JSON.stringify(conversation.body)).toContain('src/cart/total.js');
-    await expectSameStory(factory, log);
+    await expectSameTestResults(factory, log);
     await expectExactBytes(factory, uid, payloadOf('error-tracker', 'error-in-staging.json'));
 
     const dispatched = await installation.call('POST', `/factory/${factory}/runs`, {
@@ -173,7 +173,7 @@ describe('an example, done as its README says', { timeout: 300_000 }, () => {
       ticket_ref: 'tracker:4508',
     });
     expect(dispatched).toMatchObject({ status: 200, body: { factory_uid: factory, ticket_ref: 'tracker:4508' } });
-    expect(await installation.waitFor(dispatched.body.run_id as string, ENDED, PATIENCE_MS)).toMatchObject({
+    expect(await installation.waitFor(dispatched.body.run_id as string, ENDED, STEP_TIMEOUT_MS)).toMatchObject({
       state: 'SUCCEEDED',
       metadata: { ticket_source: 'tracker', ticket_id: '4508', factory_uid: factory },
       agent_skill: skill,

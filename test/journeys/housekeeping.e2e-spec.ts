@@ -4,7 +4,7 @@ import { Installation, until } from '../support/installation.js';
 
 const DAY = 86_400_000;
 
-describe('processes of an installation', { timeout: 60_000 }, () => {
+describe('server processes', { timeout: 60_000 }, () => {
   let database: TestDatabase;
   beforeAll(async () => {
     database = await createTestDatabase();
@@ -20,7 +20,7 @@ describe('processes of an installation', { timeout: 60_000 }, () => {
       ...settings,
     });
 
-  it('prune by themselves what RETENTION_RUNS no longer keeps, and complete what an older version creates', async () => {
+  it('deletes runs older than RETENTION_RUNS and adds the missing facets of a run of an older version', async () => {
     const by = await new TestIdentities(database).user();
     const runs = new RunBuilder(database);
     const old = await runs.build({
@@ -59,7 +59,7 @@ describe('processes of an installation', { timeout: 60_000 }, () => {
     }
   });
 
-  it('do not start on a bucket that is not there, and say so in a line', async () => {
+  it('reports a missing bucket of OBJECT_STORE_URL in one line at startup', async () => {
     const s3 = await startVerifyingS3('somewhere');
     const installation = await install({
       OBJECT_STORE_URL: 's3://elsewhere',

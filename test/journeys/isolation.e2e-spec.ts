@@ -6,7 +6,7 @@ import { Witness } from '../support/witness.js';
 
 const isRoot = process.getuid?.() === 0;
 
-/** Everything in the installation that nobody but the server may know. */
+/** The secrets of the installation, which only the server may read. */
 function secretsOf(directory: string): string[] {
   return readdirSync(directory, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
@@ -15,13 +15,15 @@ function secretsOf(directory: string): string[] {
 }
 
 const hasUtilLinux = existsSync('/usr/bin/setpriv') && existsSync('/usr/bin/prlimit');
-const LEFT = ['/tmp', '/var/tmp', '/dev/shm'].map((directory) => `${directory}/headrace-left-${process.pid}`);
+const TEMPORARY_DIRECTORIES = ['/tmp', '/var/tmp', '/dev/shm'].map(
+  (directory) => `${directory}/headrace-left-${process.pid}`,
+);
 
 const CONNECT = `require("node:net").connect(process.argv[1])
   .on("connect", () => { console.log("connected"); process.exit(); })
   .on("error", (error) => console.log(error.code))`;
 
-describe('what an agent finds of the installation', { timeout: 60_000 }, () => {
+describe('isolation of agents', { timeout: 60_000 }, () => {
   let installation: Installation;
   let server: Program;
   let witness: Witness;
@@ -36,9 +38,9 @@ describe('what an agent finds of the installation', { timeout: 60_000 }, () => {
     });
     server = await installation.up();
     const victim = await installation.createRun(
-      `\`\`\`sh\n${LEFT.map((path) => `mkdir -p ${path}/below; touch ${path}/below/file`).join('; ')}; touch ${witness.directory}/victim; while [ ! -e ${witness.directory}/done ]; do sleep 0.05; done\n\`\`\``,
+      `\`\`\`sh\n${TEMPORARY_DIRECTORIES.map((path) => `mkdir -p ${path}/below; touch ${path}/below/file`).join('; ')}; touch ${witness.directory}/victim; while [ ! -e ${witness.directory}/done ]; do sleep 0.05; done\n\`\`\``,
     );
-    await until(() => readdirSync(witness.directory).includes('victim'), 20_000, 'the other execution');
+    await until(() => readdirSync(witness.directory).includes('victim'), 20_000, 'the start of the other execution');
     const spy = await installation.createRun(
       [
         '```sh',
@@ -47,7 +49,7 @@ describe('what an agent finds of the installation', { timeout: 60_000 }, () => {
         '```',
         '```sh',
         'umask 000',
-        // As root the agent has a separate user; it looks wherever that user may.
+        // On a root server the agent has a separate user. It reads all files that this user can read.
         `exec > ${witness.directory}/everywhere 2>/dev/null; cat /proc/[0-9]*/environ; cat ${installation.dataDir}/*; find ${installation.dataDir} ${installation.dataDir}/workspaces/* -type f -exec cat {} +; true`,
         '```',
         '```sh',
@@ -75,41 +77,45 @@ describe('what an agent finds of the installation', { timeout: 60_000 }, () => {
     return [token, service_account_token, ...secretsOf(join(installation.dataDir, 'secrets'))];
   };
 
-  it('knows what to look for', () => {
-    // The generated key and the database's password at least, and the two tokens.
+  it('collects at least four secrets and the processes of an agent for the following tests', () => {
+    // At least the generated key, the database password and the two tokens.
     expect(secrets().length).toBeGreaterThanOrEqual(4);
     expect(found.own).toContain('HEADRACE_RUN_ID=');
     expect(found.own).toContain('agent run');
   });
 
-  it('finds no password and no token in its environment, its directory or any argv', () => {
+  it('exposes no secret in the environment or directory of an agent, or in arguments of processes', () => {
     for (const secret of secrets()) expect(found.own).not.toContain(secret);
     expect(found.own).not.toMatch(/hrx_\d+_/);
     expect(found.own).not.toMatch(/DATABASE_URL|SECRETS_KEY|postgres(ql)?:\/\//);
   });
 
-  it.runIf(isRoot)('as root, has a separate user and finds none in /proc or the data directory', () => {
+  it.runIf(isRoot)('runs agents of a root server as a user without access to secrets', () => {
     expect(Number(found.own.split('\n')[0])).toBeGreaterThanOrEqual(200_000);
     for (const secret of secrets()) expect(found.everywhere).not.toContain(secret);
     expect(found.everywhere).not.toMatch(/hrx_\d+_/);
     expect(found.everywhere).not.toMatch(/DATABASE_URL=|SECRETS_KEY=/);
   });
 
-  it.runIf(isRoot && hasUtilLinux)('as root, gains no privileges and has a limit of processes', () => {
+  it.runIf(isRoot && hasUtilLinux)('limits privileges and processes of agents of a root server', () => {
     expect(found.own).toMatch(/^NoNewPrivs:\t1$/m);
     expect(found.own).toMatch(/^4096$/m);
   });
 
-  it.runIf(isRoot)('as root, leaves nothing in shared temporary directories when its execution has ended', async () => {
-    await until(() => LEFT.every((path) => !existsSync(path)), 20_000, 'the removal');
+  it.runIf(isRoot)('removes files in shared temporary directories after an execution of a root server', async () => {
+    await until(
+      () => TEMPORARY_DIRECTORIES.every((path) => !existsSync(path)),
+      20_000,
+      'the removal of files in temporary directories',
+    );
   });
 
-  it.runIf(isRoot)('as root, cannot connect to the database', () => {
+  it.runIf(isRoot)('prevents agents of a root server from connecting to the database', () => {
     expect(statSync(databaseSocket()).isSocket()).toBe(true);
     expect(found.database.trim()).toBe('EACCES');
   });
 
-  it.runIf(isRoot)('runs nothing of the user’s while it still has our user', async () => {
+  it.runIf(isRoot)('applies variables of an environment to no process of a root server', async () => {
     const proof = join(witness.directory, 'proof');
     const script = `import(%22node:fs%22).then(f=>f.writeFileSync(%22${proof}%22+process.getuid(),%22%22))`;
     const config = {
@@ -132,7 +138,7 @@ describe('what an agent finds of the installation', { timeout: 60_000 }, () => {
     expect(readdirSync(witness.directory).filter((name) => name.startsWith('proof'))).not.toContain('proof0');
   });
 
-  it('keeps connection.json and its secrets to the owner', () => {
+  it('makes connection.json and the secrets directory accessible to their owner only', () => {
     expect(statSync(join(installation.dataDir, 'connection.json')).mode & 0o777).toBe(0o600);
     expect(statSync(join(installation.dataDir, 'secrets')).mode & 0o077).toBe(0);
   });

@@ -44,8 +44,8 @@ async function eventTypes(runId: string): Promise<string[]> {
   return (body.events as { event_type: string }[]).map((event) => event.event_type);
 }
 
-describe('the main job', { timeout: 60_000 }, () => {
-  it('shows edits, a failing and a passing command as blocks, and keeps timeline and transcript', async () => {
+describe('run lifecycle', { timeout: 60_000 }, () => {
+  it('records edits and commands of a run as conversation blocks, and stores its timeline and transcript', async () => {
     const prompt = [
       'Prepare the file.',
       fence('write path=notes.txt', 'one'),
@@ -100,7 +100,7 @@ describe('the main job', { timeout: 60_000 }, () => {
     expect(lines.filter((line) => line.type === 'prompt')).toHaveLength(1);
   });
 
-  it('runs set-up commands, and fails with the one that failed', async () => {
+  it('fails a run whose set-up command fails, skips the following commands and rejects a follow-up with 400', async () => {
     const config = {
       name: 'broken',
       setup_commands: ['echo first > made', 'cat made; echo trouble >&2; exit 7', 'echo never'],
@@ -141,7 +141,7 @@ describe('the main job', { timeout: 60_000 }, () => {
     expect([follow.status, follow.body.error_code]).toEqual([400, 'invalid_request']);
   });
 
-  it('continues in the open session, and in a new execution when that is closed', async () => {
+  it('continues a run in the open session, and in a new execution after the session has ended', async () => {
     const first = await installation.createRun(sh('echo first turn'));
     await installation.waitFor(first, ['SUCCEEDED']);
     const live = await installation.call('POST', `/agent/runs/${first}/followups`, { message: sh('echo second turn') });
@@ -153,7 +153,7 @@ describe('the main job', { timeout: 60_000 }, () => {
     );
     await installation.waitFor(first, ['SUCCEEDED']);
 
-    // One idle session is allowed: the next run's pushes this one out.
+    // Only one idle session is allowed, so the session of the next run ends this one.
     const other = await installation.createRun(sh('echo other'));
     await installation.waitFor(other, ['SUCCEEDED']);
     await until(
@@ -177,7 +177,7 @@ describe('the main job', { timeout: 60_000 }, () => {
     expect((await eventTypes(first)).filter((type) => type === 'run_claimed')).toHaveLength(2);
   });
 
-  it('blocks an interactive run until a person allows or denies', async () => {
+  it('blocks an interactive run until its permission request is allowed or denied', async () => {
     for (const decision of ['allow', 'deny'] as const) {
       const runId = await installation.createRun(
         [fence('ask title=Write the file', ''), fence('write path=asked.txt', 'x'), sh('ls')].join('\n'),
@@ -207,7 +207,7 @@ describe('the main job', { timeout: 60_000 }, () => {
     }
   });
 
-  it('decides by policy when nobody watches, and records it', async () => {
+  it('decides the permission requests of a non-interactive run by policy and records the decision', async () => {
     const runId = await installation.createRun(
       [fence('ask title=Write the file', ''), fence('write path=asked.txt', 'x')].join('\n'),
     );
@@ -217,25 +217,25 @@ describe('the main job', { timeout: 60_000 }, () => {
     expect(JSON.stringify(events)).toContain('"by":"policy"');
   });
 
-  it('cancels everything the agent started within five seconds, a setsid grandchild too', async () => {
+  it('stops all processes of a cancelled run within five seconds, including a grandchild in a separate session', async () => {
     const witness = new Witness();
     const grandchild = `setsid sh -c 'trap "" TERM; ${witness.script(60).replaceAll("'", '"')}' & sleep 60`;
     const runId = await installation.createRun(sh(grandchild));
-    await until(() => witness.spans()[0], 20_000, 'the grandchild');
+    await until(() => witness.spans()[0], 20_000, 'the start of the grandchild');
     const runner = await until(
       () =>
         runnersOf(server.child.pid ?? 0).find(({ pid }) =>
           descendants(pid).some(({ argv }) => argv.join(' ').includes(witness.file)),
         ),
       5000,
-      'the runner',
+      'a runner with the grandchild',
     );
     const tree = [...descendants(runner.pid), { pid: witness.spans()[0]?.pid ?? 0 }];
     const cancelledAt = performance.now();
     const cancel = await installation.call('POST', `/agent/runs/${runId}/cancel`);
     expect([cancel.status, cancel.body]).toEqual([200, runId]);
     expect((await installation.run(runId)).state).toBe('CANCELLED');
-    await until(() => tree.every(({ pid }) => !isAlive(pid)), 5000, 'the end of the whole tree');
+    await until(() => tree.every(({ pid }) => !isAlive(pid)), 5000, 'the end of all processes of the run');
     expect(performance.now() - cancelledAt).toBeLessThan(5000);
     await until(
       async () => (await installation.run(runId)).is_sandbox_running === false,
@@ -247,7 +247,7 @@ describe('the main job', { timeout: 60_000 }, () => {
     witness.remove();
   });
 
-  it('fails with what to install when the harness is not there, and when the agent dies', async () => {
+  it('fails a run with agent_process_failed when the harness is not installed or the agent ends unexpectedly', async () => {
     const missing = await installation.createRun('hello', { config: { harness: { type: 'gemini' } } });
     expect(await installation.waitFor(missing, ENDED)).toMatchObject({
       state: 'FAILED',
@@ -260,7 +260,7 @@ describe('the main job', { timeout: 60_000 }, () => {
     });
   });
 
-  it('keeps within the concurrency limit and says when it is reached', async () => {
+  it('executes at most MAX_CONCURRENT_RUNS runs at once and returns at_capacity when the limit is reached', async () => {
     const witness = new Witness();
     const created = await Promise.all(
       Array.from({ length: 6 }, () => installation.call('POST', '/agent/runs', { prompt: sh(witness.script(1)) })),
@@ -272,7 +272,7 @@ describe('the main job', { timeout: 60_000 }, () => {
         return answer.body.at_capacity === true && answer;
       },
       5000,
-      'at_capacity',
+      'a response with at_capacity',
     );
     expect(late.status).toBe(200);
     for (const { body } of created)
@@ -284,7 +284,7 @@ describe('the main job', { timeout: 60_000 }, () => {
     witness.remove();
   });
 
-  it('wrote no secret into its log', () => {
+  it('writes no secret to the log', () => {
     const { token, service_account_token } = installation.connection;
     for (const secret of [token, service_account_token]) expect(server.text).not.toContain(secret);
     expect(server.text).not.toMatch(/hrx_\d/);

@@ -32,7 +32,7 @@ async function up(settings: Record<string, string>) {
   return { installation, server };
 }
 
-/** A certificate for a name that 127.0.0.1 does not have, of an authority that nobody knows; null without openssl. */
+/** Creates a self-signed certificate for a name other than 127.0.0.1. Returns null when openssl is missing. */
 function makeCertificate(directory: string): { TLS_CERT_FILE: string; TLS_KEY_FILE: string } | null {
   const files = { TLS_CERT_FILE: join(directory, 'cert.pem'), TLS_KEY_FILE: join(directory, 'key.pem') };
   const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-keyout', files.TLS_KEY_FILE];
@@ -45,27 +45,29 @@ function makeCertificate(directory: string): { TLS_CERT_FILE: string; TLS_KEY_FI
   }
 }
 
-interface Called {
+interface ApiResponse {
   readonly status: number;
   readonly body: { readonly run_id: string; readonly state: string };
 }
 
-/** Like a caller who trusts the certificate for its real name. */
-function callHttps(url: string, ca: string, method: string, token: string, body?: object): Promise<Called> {
+/** Calls the API as a client that trusts the certificate for its name. */
+function callHttps(url: string, ca: string, method: string, token: string, body?: object): Promise<ApiResponse> {
   return new Promise((resolve, reject) => {
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
     const sent = request(url, { method, headers, ca, servername: 'headrace.example', agent: false }, (response) => {
       let text = '';
       response.on('data', (chunk: Buffer) => (text += chunk.toString()));
-      response.on('end', () => resolve({ status: response.statusCode ?? 0, body: JSON.parse(text) as Called['body'] }));
+      response.on('end', () =>
+        resolve({ status: response.statusCode ?? 0, body: JSON.parse(text) as ApiResponse['body'] }),
+      );
     });
     sent.on('error', reject);
     sent.end(body === undefined ? undefined : JSON.stringify(body));
   });
 }
 
-describe('an API that speaks HTTPS itself', () => {
-  it('executes hosted runs, whose runners reach it over loopback, where nothing else is served', async ({ skip }) => {
+describe('API with TLS_CERT_FILE', () => {
+  it('executes runs over RUNNER_API_PORT on loopback, which answers other routes with 404', async ({ skip }) => {
     const database = await testDatabase();
     const directory = await mkdtemp(join(tmpdir(), 'headrace-tls-'));
     close.push(() => rm(directory, { recursive: true }));
@@ -86,7 +88,7 @@ describe('an API that speaks HTTPS itself', () => {
         return state === 'SUCCEEDED';
       },
       20_000,
-      'SUCCEEDED',
+      'the success of the run',
     );
     const statusOf = async (path: string): Promise<number> =>
       (await fetch(`http://127.0.0.1:${RUNNER_API_PORT}${path}`, { headers: { authorization: `Bearer ${token}` } }))
@@ -97,10 +99,10 @@ describe('an API that speaks HTTPS itself', () => {
   });
 });
 
-describe('runners that cannot reach the API', () => {
-  it('are named, with RUNNER_API_URL, in the status message of the run and in the log', async () => {
+describe('runners without a connection to the API', () => {
+  it('names RUNNER_API_URL in the status message of the run and in the log when runners cannot reach the API', async () => {
     const database = await testDatabase();
-    // The first offer is the last one.
+    // The first offer of a run is also the last one that is allowed.
     await database.query(`ALTER TABLE headrace.runs ALTER COLUMN offers SET DEFAULT ${MAX_OFFERS - 1}`);
     const { installation, server } = await up({
       DATABASE_URL: database.url,
@@ -120,8 +122,8 @@ describe('runners that cannot reach the API', () => {
   });
 });
 
-describe('the log of a server whose database is unavailable', () => {
-  it('has each warning once, however often requests and polls fail', async () => {
+describe('log of a server without a database', () => {
+  it('logs each warning once while requests and polls fail repeatedly', async () => {
     const database = await testDatabase();
     const proxy = await createDatabaseProxy(database.url);
     close.push(() => proxy.close());

@@ -48,7 +48,7 @@ async function messagesOf(runId: string): Promise<Message[]> {
   return (body.steps as { messages: Message[] }[]).flatMap(({ messages }) => messages);
 }
 
-it('a skill found in a repository is executed by the built-in agent, with the prompt as its arguments', async () => {
+it('executes a skill of a repository with the built-in agent and passes the prompt as its arguments', async () => {
   const { body: created, status } = await installation.call('POST', '/agent/runs', {
     skill: 'acme/tools:greet',
     prompt: 'Ada "Mary Shelley"',
@@ -85,12 +85,12 @@ it('a skill found in a repository is executed by the built-in agent, with the pr
   expect(found.runs).toMatchObject([{ run_id: created.run_id as string }]);
 });
 
-it('a skill that the built-in agent reads in its workspace is reported as one, and is not executed', async () => {
-  const place = '.agents/skills/greet/SKILL.md';
+it('reports, but does not execute, a skill that the built-in agent reads in its workspace', async () => {
+  const skillPath = '.agents/skills/greet/SKILL.md';
   const id = await installation.createRun(
     prompt(
-      `~~~~write path=${place}\n${SKILL}~~~~`,
-      fence(`read path=${place}`),
+      `~~~~write path=${skillPath}\n${SKILL}~~~~`,
+      fence(`read path=${skillPath}`),
       fence('read path=missing/SKILL.md'),
       fence('sh', 'ls greeting.txt'),
       fence('read path=.agents/../.agents/skills/greet/SKILL.mdx'),
@@ -100,7 +100,7 @@ it('a skill that the built-in agent reads in its workspace is reported as one, a
   const blocks = (await messagesOf(id)).flatMap(({ content }) => content);
   const skill = { category: 'skill', name: 'read_skill' };
   expect(blocks.filter(({ type, name }) => type === 'action' && name !== 'edit_files')).toMatchObject([
-    { ...skill, input: { skill_path: place } },
+    { ...skill, input: { skill_path: skillPath } },
     { ...skill, input: { skill_path: 'missing/SKILL.md' } },
     { category: 'command' },
     { category: 'files', name: 'read_files' },

@@ -17,8 +17,8 @@ afterEach(() => {
   rmSync(LOCK, { force: true });
 });
 
-/** A process that says `in` while it has the lock, and keeps it for as long as `held` is there. */
-function locking(held = '', account = {}): Launched {
+/** Starts a process that prints `in` when it has acquired the lock, and holds the lock while the file `held` exists. */
+function startLockHolder(held = '', account = {}): Launched {
   const script = `import { existsSync } from 'node:fs';
     import { withBuildLock } from ${MODULE};
     await withBuildLock(async () => {
@@ -29,22 +29,22 @@ function locking(held = '', account = {}): Launched {
   return new Launched(process.execPath, ['--input-type=module', '-e', script], { env, cwd: '/', ...account });
 }
 
-it('starts although a file with its name exists in the shared temporary directory', async () => {
+it('acquires the build lock although a file with a lock name exists in the shared temporary directory', async () => {
   const name = createHash('sha256')
     .update(`${process.getuid?.()} ${checkout.replace(/\/$/, '')}`)
     .digest('hex');
   const file = join(directory, `headrace-build-${name.slice(0, 16)}.lock`);
   writeFileSync(file, '1');
   utimesSync(file, FUTURE, FUTURE);
-  expect(await locking().exit).toBe(0);
+  expect(await startLockHolder().exit).toBe(0);
 });
 
-it('waits for the first process and names it', async () => {
+it('waits for the process that holds the build lock and prints its process id', async () => {
   const held = join(directory, 'held');
   writeFileSync(held, '');
-  const first = locking(held);
+  const first = startLockHolder(held);
   await first.says(/^in/m);
-  const second = locking();
+  const second = startLockHolder();
   const [, pid] = await second.says(/Waiting for process (\d+), which installs or builds in this directory/);
   expect(Number(pid)).toBe(first.child.pid);
   expect(second.output).not.toMatch(/^in/m);
@@ -53,20 +53,20 @@ it('waits for the first process and names it', async () => {
   expect(existsSync(LOCK)).toBe(false);
 });
 
-it('takes over a lock of an ended process or with a time in the future', async () => {
+it('replaces a build lock of an ended process or with a time in the future', async () => {
   for (const [pid, time] of [
     [4_194_304, new Date()],
     [process.pid, FUTURE],
   ] as const) {
     writeFileSync(LOCK, String(pid));
     utimesSync(LOCK, time, time);
-    expect(await locking().exit).toBe(0);
+    expect(await startLockHolder().exit).toBe(0);
   }
 });
 
-it.runIf(isRoot)('does not wait for an ended process when the checkout is read-only', async () => {
+it.runIf(isRoot)('ignores the build lock of an ended process when the checkout is read-only', async () => {
   writeFileSync(LOCK, '4194304');
-  const other = locking('', { uid: NOBODY, gid: NOBODY });
+  const other = startLockHolder('', { uid: NOBODY, gid: NOBODY });
   expect(await other.exit).toBe(0);
   expect(readFileSync(LOCK, 'utf8')).toBe('4194304');
 });

@@ -19,7 +19,7 @@ afterEach(async () => {
   removeDir(directory);
 });
 
-function demo(dataDir: string): Launched {
+function startDemo(dataDir: string): Launched {
   return new Launched(process.execPath, [join(checkout, 'scripts/demo.mjs')], {
     cwd: directory,
     env: environment(dataDir),
@@ -28,11 +28,11 @@ function demo(dataDir: string): Launched {
 
 describe('npm run demo', () => {
   it(
-    'starts an instance when none runs, walks through runs and the example factories, and leaves nothing running',
+    'starts an instance when none runs, executes runs and the example factories, and leaves no process running',
     { timeout: 400_000 },
     async () => {
       const dataDir = join(directory, 'data');
-      const launched = demo(dataDir);
+      const launched = startDemo(dataDir);
       expect(await launched.exit, launched.output).toBe(0);
       for (const expected of [
         /state: SUCCEEDED/,
@@ -41,7 +41,7 @@ describe('npm run demo', () => {
         /bytes, \d+ lines; the first ones:/,
         /accepted: live_session/,
         /state: CANCELLED/,
-        // An example applied, a delivery of each kind, and the run that one of them started.
+        // The ci-failures example is applied, receives a delivery of each kind, and one of them starts a run.
         /\+ {2}webhook +builds +\w{22}/,
         /\+ {2}automation +investigate +\w{22}/,
         /Accepted +build-8412\n +started run [\w-]+: /,
@@ -51,7 +51,7 @@ describe('npm run demo', () => {
         /# Failed tests: 2/,
         /artifact: FILE report\.md/,
         /Would not trigger\n.*\n.*\n +✗ payload: `build\.branch` is "try-something"/,
-        // The other one, and its foreman.
+        // The error-tracker example starts its agent, which is named foreman.
         /Accepted +msg-4507\n +started run [\w-]+: /,
         /First of our frames: src\/cart\/total\.js/,
         /tracker:4508 goes to foreman/,
@@ -59,13 +59,13 @@ describe('npm run demo', () => {
       ]) {
         expect(launched.output).toMatch(expected);
       }
-      // The secrets of the senders go through standard input.
+      // The secrets of the senders are passed on standard input, so they must not be printed.
       expect(launched.output).not.toMatch(/whsec_|[0-9a-f]{64}/);
       await vi.waitFor(() => expect(processesNaming(dataDir)).toEqual([]), { timeout: 10_000 });
     },
   );
 
-  it('uses a running instance and reports what failed', async () => {
+  it('uses a running instance and reports the request that failed', async () => {
     server = createServer((request, response) => {
       response.statusCode = request.url === '/health/ready' ? 200 : 401;
       response.end('{"error_code":"authentication_required"}');
@@ -75,7 +75,7 @@ describe('npm run demo', () => {
     mkdirSync(dataDir);
     const base_url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/api/v1`;
     writeFileSync(join(dataDir, 'connection.json'), JSON.stringify({ base_url, token: 'hr_wrong' }));
-    const launched = demo(dataDir);
+    const launched = startDemo(dataDir);
     expect(await launched.exit).toBe(1);
     expect(launched.output).toContain(`Using the running instance at ${base_url}.`);
     expect(launched.output).toContain(

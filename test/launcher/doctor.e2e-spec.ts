@@ -35,7 +35,7 @@ async function doctor(
 ): Promise<{ code: number | string; output: string }> {
   const launched = new Launched(process.execPath, [join(checkout, 'bin/headrace.mjs'), 'doctor', ...args], {
     cwd: directory,
-    // Nobody listens on this one, so that no service of somebody else's is looked at.
+    // No process listens on this port, so that no unrelated service is checked.
     env: environment(dataDir, { RUNNER_API_URL: 'http://127.0.0.1:9', ...settings }),
     ...account,
   });
@@ -47,7 +47,7 @@ const failures = (output: string): string[] =>
 
 describe('headrace doctor', { timeout: 60_000 }, () => {
   it(
-    'finds nothing wrong before the first start, while Headrace runs, and after it',
+    'reports no failure before the first start, while Headrace runs, and after it has stopped',
     { timeout: 120_000 },
     async () => {
       const before = await doctor([]);
@@ -74,7 +74,7 @@ describe('headrace doctor', { timeout: 60_000 }, () => {
     },
   );
 
-  it('reports failures and fixes without secrets and ends with 1', async () => {
+  it('reports failures and fixes without secrets and exits with 1', async () => {
     const { code, output } = await doctor([], {
       DATABASE_URL: 'postgresql://headrace:pass-w0rd@127.0.0.1:9/headrace',
       SECRETS_KEY: 't00-short',
@@ -89,7 +89,7 @@ describe('headrace doctor', { timeout: 60_000 }, () => {
     for (const secret of ['pass-w0rd', 't00-short']) expect(output).not.toContain(secret);
   });
 
-  it.runIf(isRoot)('reports a data directory that is not writable for this user', async () => {
+  it.runIf(isRoot)('reports a data directory that the current user cannot write to', async () => {
     const closed = join(directory, 'closed');
     mkdirSync(closed, { mode: 0o755 });
     chmodSync(closed, 0o755);
@@ -103,7 +103,7 @@ describe('headrace doctor', { timeout: 60_000 }, () => {
     expect(output).toMatch(/Make it writable for user 65534, or set HEADRACE_DATA_DIR/);
   });
 
-  it('prints its usage after a usage error', async () => {
+  it('prints its usage and exits with 2 after an unknown option', async () => {
     expect(await doctor(['--wrong'])).toMatchObject({
       code: 2,
       output: expect.stringContaining('Usage: headrace doctor'),

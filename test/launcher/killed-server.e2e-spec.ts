@@ -2,8 +2,8 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { checkout, Launched } from './launched.js';
 
-describe('the launcher', () => {
-  it('reports a server that was killed before it read the settings, and ends with 1', async () => {
+describe('launcher', () => {
+  it('reports a server that was killed before it read the settings and exits with 1', async () => {
     const program = `
       import { startServer } from ${JSON.stringify(join(checkout, 'scripts/lib/server.mjs'))};
       const server = startServer('up', process.env);

@@ -22,19 +22,19 @@ afterAll(async () => {
   installation.remove();
 });
 
-/** Starts it, and returns what asks for its metrics. */
+/** Starts the process, and returns a function that requests its metrics. */
 async function start(name: 'api' | 'ingress' | 'processor'): Promise<() => Promise<string>> {
   const program = installation.start(name);
   programs.push(program);
   await program.says(`Headrace ${name === 'api' ? 'API' : name} is ready`);
-  // Which of the two lines comes first is left open.
+  // The order of the two lines is not defined.
   await program.says('/metrics');
   const url = /Metrics are served at (http:[^" ]+\/metrics)/.exec(program.text)?.[1] ?? '';
   expect(new URL(url).hostname).toBe('127.0.0.1');
   return async () => (await fetch(url)).text();
 }
 
-it('a processor reports waiting deliveries and the results of the others', { timeout: 60_000 }, async () => {
+it('serves waiting deliveries and evaluation results as metrics of the processor', { timeout: 60_000 }, async () => {
   const hook = await new WebhookBuilder(database, parseSettings({ SECRETS_KEY })).webhook();
   await new DeliveryBuilder(database).buildMany(hook.id, 3);
   const metrics = await start('processor');
@@ -47,12 +47,12 @@ it('a processor reports waiting deliveries and the results of the others', { tim
   expect(text).toContain('process_cpu_seconds_total');
 });
 
-it('an API serves its own metrics', { timeout: 60_000 }, async () => {
+it('serves the worker connections as metrics of the API', { timeout: 60_000 }, async () => {
   const metrics = await start('api');
   expect(await metrics()).toContain('headrace_worker_connections 0');
 });
 
-it('an ingress serves its own metrics', { timeout: 60_000 }, async () => {
+it('serves the request results as metrics of the ingress', { timeout: 60_000 }, async () => {
   const metrics = await start('ingress');
   expect(await metrics()).toContain('headrace_ingress_requests_total{result="accepted"} 0');
 });

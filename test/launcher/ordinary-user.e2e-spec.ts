@@ -16,7 +16,7 @@ import {
   temporaryDir,
 } from './launched.js';
 
-/** Whether another user may read this checkout, its build and its packages. */
+/** Whether another user can read this checkout and its build. */
 const isOpen = isRoot && canBeEntered(checkout);
 
 let directory = '';
@@ -56,8 +56,8 @@ async function runOnce(dataDir: string): Promise<void> {
   );
 }
 
-describe.runIf(isOpen)('as an ordinary user', () => {
-  it('processes, data and tokens belong to that user', { timeout: 90_000 }, async () => {
+describe.runIf(isOpen)('npm start as an ordinary user', () => {
+  it('creates data that only this user can access, and leaves no process running', { timeout: 90_000 }, async () => {
     const dataDir = join(directory, 'home', 'data');
     mkdirSync(dirname(dataDir));
     chownSync(dirname(dataDir), NOBODY, NOBODY);
@@ -73,9 +73,9 @@ describe.runIf(isOpen)('as an ordinary user', () => {
   });
 });
 
-describe.runIf(isRoot)('as root', () => {
+describe.runIf(isRoot)('npm start as root', () => {
   it(
-    'below a directory that only root may enter, PostgreSQL runs as another user on data it can reach',
+    'runs PostgreSQL as another user with accessible data when only root may enter the data directory',
     { timeout: 90_000 },
     async () => {
       chmodSync(directory, 0o700);

@@ -8,12 +8,12 @@ import { checkout } from './launched.js';
 
 const run = promisify(execFile);
 
-it('processes start while the program is bundled again', { timeout: 60_000 }, async () => {
+it('runs commands of the program while the program is bundled again', { timeout: 60_000 }, async () => {
   const bundling = spawn(process.execPath, [join(checkout, 'scripts/bundle.mjs')], { stdio: 'inherit' });
   const ended = once(bundling, 'exit');
   let starts = 0;
   for (; bundling.exitCode === null; starts += 1) {
-    // The help of a command is in a separate chunk.
+    // The help of a command is in a separate chunk, so the command loads several files of the bundle.
     const { stdout } = await run(process.execPath, [MAIN, 'token', 'list', '--help']);
     expect(stdout).toContain('Usage: headrace token list');
   }

@@ -10,11 +10,11 @@ import { ManagedSecrets, SecretBox } from '#platform/secrets';
 import { startTestApi, type TestApi, type TestPrincipal, WebhookBuilder } from '#testing';
 import { checkout, environment, removeDir, temporaryDir } from './launched.js';
 
-const OLD = 'the-old-key-of-this-installation-0123456789';
-const NEW = 'the-new-key-of-this-installation-0123456789';
-const LOST = 'a-key-that-nobody-has-any-more-0123456789';
-/** Is in every value, and in nothing that a command prints. */
-const PLAIN = 'sw0rdf1sh';
+const OLD_KEY = 'the-old-key-of-this-installation-0123456789';
+const NEW_KEY = 'the-new-key-of-this-installation-0123456789';
+const LOST_KEY = 'a-key-that-nobody-has-any-more-0123456789';
+/** Part of every secret value; a command must never print it. */
+const PLAINTEXT = 'sw0rdf1sh';
 
 let directory = '';
 let api: TestApi;
@@ -23,7 +23,7 @@ let admin: TestPrincipal;
 
 beforeAll(async () => {
   directory = temporaryDir();
-  api = await startTestApi({ settings: { secretsKey: OLD } });
+  api = await startTestApi({ settings: { secretsKey: OLD_KEY } });
   team = await api.identities.team();
   admin = await api.identities.user({ [team]: 'admin' });
 });
@@ -32,7 +32,7 @@ afterAll(async () => {
   removeDir(directory);
 });
 
-/** `headrace <arguments>` over the test's database, with the key that it is given. */
+/** Runs `headrace <arguments>` with the test database and these keys. */
 async function headrace(
   keys: { SECRETS_KEY?: string; SECRETS_KEY_PREVIOUS?: string },
   args: readonly string[],
@@ -53,7 +53,7 @@ async function headrace(
 const boxOf = (secretsKey: string): SecretBox => new SecretBox(withSettings(api.settings, { secretsKey }));
 const keyIdOf = (secretsKey: string): string => boxOf(secretsKey).seal('', '').split('.').slice(0, 2).join('.');
 
-/** Tables in which a value under this key lies. */
+/** The tables that contain a value encrypted with this key. */
 async function tablesWith(secretsKey: string): Promise<string[]> {
   const tables = await api.database.query<{ name: string }>(
     `SELECT table_name AS name FROM information_schema.tables WHERE table_schema = 'headrace' AND table_type = 'BASE TABLE'`,
@@ -78,45 +78,45 @@ interface Seeded {
   readonly schedule: string;
 }
 
-const remote = (what: string) => ({
+const mcpServer = (what: string) => ({
   url: 'https://mcp.example.com/x',
-  headers: { Authorization: `${PLAIN} ${what}`, 'X-Odd/~Name': `${PLAIN} ${what} 2` },
+  headers: { Authorization: `${PLAINTEXT} ${what}`, 'X-Odd/~Name': `${PLAINTEXT} ${what} 2` },
 });
 
-/** A value in every place of an installation that can hold one. */
+/** Creates an encrypted value in every table that can contain one. */
 async function seed(): Promise<Seeded> {
   const { token } = admin;
   const create = async (path: string, body: object, status = 201) =>
     (await api.request(status, `POST ${path}`, { token, body })).body;
-  await api.request(200, 'PUT /secrets/ci', { token, body: { value: `${PLAIN} managed` } });
+  await api.request(200, 'PUT /secrets/ci', { token, body: { value: `${PLAINTEXT} managed` } });
   const { uid: notification } = await create('/notification-webhooks', { name: 'n', url: 'https://93.184.216.34/n' });
-  // Now it has a previous one too.
+  // After the rotation the webhook has a previous secret too.
   await create(`/notification-webhooks/${notification}/rotate-secret`, {}, 200);
-  const { uid: server } = await create('/mcp-servers', { name: 'registered', ...remote('server') });
-  const servers = { docs: remote('identity'), 'a/b~c': { command: 'serve', env: { KEY: `${PLAIN} env` } } };
+  const { uid: server } = await create('/mcp-servers', { name: 'registered', ...mcpServer('server') });
+  const servers = { docs: mcpServer('identity'), 'a/b~c': { command: 'serve', env: { KEY: `${PLAINTEXT} env` } } };
   const { uid: identity } = await create('/agent/identities', { name: 'identity', mcp_servers: servers });
-  const config = { mcp_servers: { docs: remote('run') } };
+  const config = { mcp_servers: { docs: mcpServer('run') } };
   const { run_id: run } = await create('/agent/runs', { prompt: 'Go.', config }, 200);
   const factoryUid = newUid();
   await api.database.query(`INSERT INTO factories (uid, team_uid, name) VALUES ($1, $2, 'f')`, [factoryUid, team]);
   const webhooks = new WebhookBuilder(api.database, api.settings);
-  const { uid: webhook } = await webhooks.webhook({ factoryUid, secret: `${PLAIN}-webhook` });
+  const { uid: webhook } = await webhooks.webhook({ factoryUid, secret: `${PLAINTEXT}-webhook` });
   await api.database.query('UPDATE webhooks SET sealed_captured_secret = $2 WHERE uid = $1', [
     webhook,
-    boxOf(OLD).seal(`${PLAIN} captured`, `webhook/${webhook}/captured-secret`),
+    boxOf(OLD_KEY).seal(`${PLAINTEXT} captured`, `webhook/${webhook}/captured-secret`),
   ]);
   const { uid: automation } = await create(`/factories/${factoryUid}/automations`, {
-    ...{ name: 'a', enabled: true, prompt: 'Go.', agent_config: { mcp_servers: { docs: remote('automation') } } },
+    ...{ name: 'a', enabled: true, prompt: 'Go.', agent_config: { mcp_servers: { docs: mcpServer('automation') } } },
     triggers: [{ provider: 'webhook', event: 'received', filter: { webhook_ids: [webhook] } }],
   });
   const { id: schedule } = await create('/agent/schedules', {
     ...{ name: 's', cron_schedule: '0 0 1 1 *', enabled: true, prompt: 'Go.' },
-    agent_config: { mcp_servers: { docs: remote('schedule') } },
+    agent_config: { mcp_servers: { docs: mcpServer('schedule') } },
   });
   return { notification, server, identity, run, webhook, automation, schedule };
 }
 
-/** What each place says to a service that has these settings, in clear. */
+/** The decrypted values of all tables, read by a service with these settings. */
 async function readAll(settings: Partial<Settings>, seeded: Seeded): Promise<unknown> {
   const later = await startTestApi({ database: api.database, settings });
   try {
@@ -153,7 +153,7 @@ async function readAll(settings: Partial<Settings>, seeded: Seeded): Promise<unk
 }
 
 describe('headrace secrets rotate-key', { timeout: 120_000 }, () => {
-  const PLACES = [
+  const TABLES = [
     'agent_identities',
     'automations',
     'managed_secrets',
@@ -163,17 +163,17 @@ describe('headrace secrets rotate-key', { timeout: 120_000 }, () => {
     'schedules',
     'webhooks',
   ];
-  const during = { SECRETS_KEY: NEW, SECRETS_KEY_PREVIOUS: OLD };
+  const during = { SECRETS_KEY: NEW_KEY, SECRETS_KEY_PREVIOUS: OLD_KEY };
   const countsOf = (out: string) =>
     Object.fromEntries(
       [...out.matchAll(/^(\w+) +(\d+) +(\d+)$/gm)].map(([, place, ...counts]) => [place, counts.map(Number)]),
     );
 
-  it('re-encrypts every value, so that the new key alone decrypts all', async () => {
+  it('re-encrypts every value, so that the new key alone decrypts all values', async () => {
     const seeded = await seed();
-    expect(await tablesWith(OLD)).toEqual(PLACES);
-    const before = await readAll({ secretsKey: OLD }, seeded);
-    expect(await readAll({ secretsKey: NEW, secretsKeyPrevious: [OLD] }, seeded)).toEqual(before);
+    expect(await tablesWith(OLD_KEY)).toEqual(TABLES);
+    const before = await readAll({ secretsKey: OLD_KEY }, seeded);
+    expect(await readAll({ secretsKey: NEW_KEY, secretsKeyPrevious: [OLD_KEY] }, seeded)).toEqual(before);
 
     const first = await headrace(during, ['secrets', 'rotate-key']);
     expect(first).toMatchObject({ code: 0, err: '' });
@@ -187,18 +187,18 @@ describe('headrace secrets rotate-key', { timeout: 120_000 }, () => {
       schedules: [2, 0],
       runs: [2, 0],
     });
-    expect(await tablesWith(OLD)).toEqual([]);
-    expect(await tablesWith(NEW)).toEqual(PLACES);
-    expect(await readAll({ secretsKey: NEW }, seeded)).toEqual(before);
+    expect(await tablesWith(OLD_KEY)).toEqual([]);
+    expect(await tablesWith(NEW_KEY)).toEqual(TABLES);
+    expect(await readAll({ secretsKey: NEW_KEY }, seeded)).toEqual(before);
 
     const again = await headrace(during, ['secrets', 'rotate-key']);
     expect(again.code).toBe(0);
-    expect(Object.values(countsOf(again.out))).toEqual(PLACES.map(() => [0, 0]));
-    expect(first.out + again.out).not.toContain(PLAIN);
+    expect(Object.values(countsOf(again.out))).toEqual(TABLES.map(() => [0, 0]));
+    expect(first.out + again.out).not.toContain(PLAINTEXT);
   });
 
-  it('keeps values that cannot be decrypted, reports their number and ends with 1', async () => {
-    const lost = boxOf(LOST).seal(`${PLAIN} lost`, `managed-secret/${team}/lost`);
+  it('keeps values that cannot be decrypted, reports their number and exits with 1', async () => {
+    const lost = boxOf(LOST_KEY).seal(`${PLAINTEXT} lost`, `managed-secret/${team}/lost`);
     await api.database.query('INSERT INTO managed_secrets (team_uid, name, sealed) VALUES ($1, $2, $3)', [
       team,
       'lost',
@@ -215,7 +215,7 @@ describe('headrace secrets rotate-key', { timeout: 120_000 }, () => {
     expect(row?.sealed).toBe(lost);
   });
 
-  it('reports a missing key and generates none', async () => {
+  it('reports a missing SECRETS_KEY and generates no key', async () => {
     const { code, out, err } = await headrace({}, ['secrets', 'rotate-key']);
     expect([code, out]).toEqual([1, '']);
     expect(err).toBe('headrace: SECRETS_KEY is required: the key with which the installation runs.\n');
@@ -223,18 +223,18 @@ describe('headrace secrets rotate-key', { timeout: 120_000 }, () => {
 });
 
 describe('headrace secrets set, list and delete', { timeout: 120_000 }, () => {
-  const keys = { SECRETS_KEY: OLD };
+  const keys = { SECRETS_KEY: OLD_KEY };
   const read = (name: string) =>
     api.app.get(Database).transaction((tx) => api.app.get(ManagedSecrets).readForWebhook(tx, team, name));
 
-  it('read the value from standard input without the final line end', async () => {
-    const set = await headrace(keys, ['secrets', 'set', 'from-shell', '--team', team], `${PLAIN} ü\nsecond line\n`);
+  it('stores a value from standard input without the final line end, lists it without the value and deletes it', async () => {
+    const set = await headrace(keys, ['secrets', 'set', 'from-shell', '--team', team], `${PLAINTEXT} ü\nsecond line\n`);
     expect(set).toEqual({ code: 0, out: 'Secret from-shell is stored as version 1.\n', err: '' });
-    expect(await read('from-shell')).toEqual({ version: 1, value: `${PLAIN} ü\nsecond line` });
+    expect(await read('from-shell')).toEqual({ version: 1, value: `${PLAINTEXT} ü\nsecond line` });
     const listed = await headrace(keys, ['secrets', 'list', '--team', team]);
     expect(listed.out).toMatch(/^NAME +PURPOSE +VERSION +CREATED +CHANGED\n/);
     expect(listed.out).toMatch(/^from-shell +run +1 +\d{4}-/m);
-    expect(listed.out).not.toContain(PLAIN);
+    expect(listed.out).not.toContain(PLAINTEXT);
     const checked = await headrace(keys, ['secrets', 'set', 'checks', '--team', team, '--purpose', 'webhook'], 'v');
     expect(checked).toMatchObject({ code: 0 });
     expect((await headrace(keys, ['secrets', 'list', '--team', team])).out).toMatch(/^checks +webhook +1 /m);
@@ -246,28 +246,28 @@ describe('headrace secrets set, list and delete', { timeout: 120_000 }, () => {
   it.each<[string, readonly string[], string | Buffer, number, RegExp]>([
     ['an empty standard input', ['set', 'a'], '\n', 2, /value is missing on standard input/],
     ['invalid UTF-8', ['set', 'a'], Buffer.from([0xff, 0xfe]), 2, /is not valid UTF-8 text/],
-    ['a NUL', ['set', 'a'], `${PLAIN}\0`, 1, /the value must not contain NUL characters/],
+    ['a NUL', ['set', 'a'], `${PLAINTEXT}\0`, 1, /the value must not contain NUL characters/],
     [
       'a value that is too large',
       ['set', 'a'],
-      PLAIN.repeat(10_000),
+      PLAINTEXT.repeat(10_000),
       1,
       /the value must (have at most|not exceed) 65536 bytes/,
     ],
     ['an unknown secret', ['delete', 'a'], '', 1, /secret a not found in the team;/],
-  ])('reject %s', async (_what, [verb = '', name = ''], input, status, message) => {
+  ])('rejects %s', async (_what, [verb = '', name = ''], input, status, message) => {
     const { code, out, err } = await headrace(keys, ['secrets', verb, name, '--team', team], input);
     expect([code, out]).toEqual([status, '']);
     expect(err).toMatch(message);
-    expect(err).not.toContain(PLAIN);
+    expect(err).not.toContain(PLAINTEXT);
   });
 
-  it('reject an unknown team', async () => {
+  it('rejects an unknown team', async () => {
     const { code, err } = await headrace(keys, ['secrets', 'list', '--team', 'x'.repeat(22)]);
     expect([code, err]).toEqual([1, expect.stringMatching(/^headrace: team x{22} not found;/)]);
   });
 
-  it('update webhooks that use a secret and reject its deletion', async () => {
+  it('updates the webhooks that use a secret and rejects the deletion of this secret', async () => {
     const built = await new WebhookBuilder(api.database, api.settings).webhook({ secret: 'first' });
     const [row] = await api.database.query<{ secret_name: string; team_uid: string }>(
       'SELECT secret_name, team_uid FROM webhooks WHERE uid = $1',
@@ -280,7 +280,7 @@ describe('headrace secrets set, list and delete', { timeout: 120_000 }, () => {
       'SELECT sealed_secret FROM webhooks WHERE uid = $1',
       [built.uid],
     );
-    expect(boxOf(OLD).open(copy?.sealed_secret ?? '', `webhook/${built.uid}/secret`)).toBe('second');
+    expect(boxOf(OLD_KEY).open(copy?.sealed_secret ?? '', `webhook/${built.uid}/secret`)).toBe('second');
     const kept = await headrace(keys, ['secrets', 'delete', name, '--team', owner]);
     expect([kept.code, kept.err]).toEqual([1, expect.stringContaining(`(uid ${built.uid})`)]);
   });

@@ -47,8 +47,8 @@ async function freePorts(): Promise<{ PORT: string; INGRESS_PORT: string }> {
   return { PORT: PORT ?? '', INGRESS_PORT: INGRESS_PORT ?? '' };
 }
 
-describe('api, ingress and processor in separate processes', () => {
-  it('form one installation, also with the embedded database', { timeout: 180_000 }, async () => {
+describe('API, ingress and processor in separate processes', () => {
+  it('executes runs, and cancels the personal run of a disabled user', { timeout: 180_000 }, async () => {
     const ports = await freePorts();
     for (const command of ['api', 'ingress', 'processor']) running.push(start(dataDir, command, ports));
     await Promise.all(running.map((launched) => launched.says(/is ready/)));
@@ -73,7 +73,7 @@ describe('api, ingress and processor in separate processes', () => {
     );
     expect((await fetch(`http://127.0.0.1:${ports.INGRESS_PORT}/health/ready`)).status).toBe(200);
 
-    // A personal run is at work when its owner is disabled on the command line: the agent is stopped.
+    // Disabling a user on the command line stops the agents of the personal runs of this user.
     const sleeping = JSON.stringify({ prompt: '```sh\nsleep 600\n```', team: false });
     const own = (await (
       await fetch(`${origin}/api/v1/agent/runs`, { method: 'POST', headers, body: sleeping })
@@ -96,7 +96,7 @@ describe('api, ingress and processor in separate processes', () => {
     await vi.waitFor(() => expect(processesNaming(dataDir)).toEqual([]), { timeout: 10_000 });
   });
 
-  it('do not change the schema of the database of DATABASE_URL', { timeout: 60_000 }, async () => {
+  it('exits with 1 when the database of DATABASE_URL is unavailable', { timeout: 60_000 }, async () => {
     const owner = start(dataDir, 'ingress');
     running.push(owner);
     await owner.says(/is ready/);
@@ -109,7 +109,7 @@ describe('api, ingress and processor in separate processes', () => {
     expect(other.output).not.toContain('secret');
   });
 
-  it('log that they wait for a database that does not accept connections yet', { timeout: 60_000 }, async () => {
+  it('logs that a process waits for a database that does not accept connections yet', { timeout: 60_000 }, async () => {
     const database = await createTestDatabase();
     const name = new URL(database.url).pathname.slice(1);
     const alter = (isAllowed: boolean): Promise<unknown> =>
@@ -132,7 +132,7 @@ describe('api, ingress and processor in separate processes', () => {
     }
   });
 
-  it('stop on request while they wait for the database', { timeout: 60_000 }, async () => {
+  it('stops a process with SIGTERM while it waits for the database', { timeout: 60_000 }, async () => {
     const processor = start(dataDir, 'processor', { DATABASE_URL: 'postgresql://nobody@127.0.0.1:1/none' });
     await processor.says(/Waiting for the database/);
     processor.signal('SIGTERM');
@@ -141,7 +141,7 @@ describe('api, ingress and processor in separate processes', () => {
   });
 
   it.each(['processor', 'migrate'])(
-    'refuse a database whose schema is newer than the program (%s)',
+    'rejects a database whose schema is newer than the program (%s)',
     { timeout: 60_000 },
     async (command) => {
       const database = await createTestDatabase();
@@ -150,15 +150,15 @@ describe('api, ingress and processor in separate processes', () => {
           `INSERT INTO headrace.schema_migrations (name, checksum) VALUES ('headrace/2999-01-01-newer', '')`,
         );
         const settings = { DATABASE_URL: database.url };
-        const refused =
+        const rejected =
           command === 'migrate'
             ? new Launched(process.execPath, [join(checkout, 'bin/headrace.mjs'), command], {
                 env: environment(dataDir, settings),
               })
             : start(dataDir, command, settings);
-        expect(await refused.exit).toBe(1);
-        expect(refused.output).toContain('The database schema is newer than this version of Headrace');
-        expect(refused.output).toContain('headrace/2999-01-01-newer');
+        expect(await rejected.exit).toBe(1);
+        expect(rejected.output).toContain('The database schema is newer than this version of Headrace');
+        expect(rejected.output).toContain('headrace/2999-01-01-newer');
       } finally {
         await database.close();
       }

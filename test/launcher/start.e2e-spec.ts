@@ -56,8 +56,8 @@ async function up(at = dataDir, more: Record<string, string> = SECRETS): Promise
   return { launched, connection: connectionOf(at) };
 }
 
-/** The installation that most tests share: as one of them has left it at work, or started. */
-async function atWork(): Promise<Ready> {
+/** Returns the installation that most tests share, and starts it unless an earlier test has left it running. */
+async function sharedInstallation(): Promise<Ready> {
   const left = running.find(({ at, launched: { child } }) => at === dataDir && child.exitCode === null);
   return left ? { launched: left.launched, connection: connectionOf(dataDir) } : up();
 }
@@ -75,7 +75,7 @@ const runIds = async (connection: Connection): Promise<string[]> => {
 
 describe('npm start', () => {
   it(
-    'makes an installation that can be used, stops cleanly, and finds everything again',
+    'creates an installation that executes a run, stops without errors, and keeps its data after a restart',
     { timeout: 120_000 },
     async () => {
       const own = join(directory, 'own');
@@ -129,7 +129,7 @@ describe('npm start', () => {
       });
       expect(second.connection.factory_uid).toBe(connection.factory_uid);
       expect(await runIds(second.connection)).toEqual([created.run_id]);
-      // npm and the terminal may both pass a Ctrl-C on.
+      // npm and the terminal may both forward a Ctrl-C.
       second.launched.signal('SIGINT');
       second.launched.signal('SIGINT');
       expect(await stop(second.launched, 'SIGTERM')).toBe(0);
@@ -137,8 +137,8 @@ describe('npm start', () => {
     },
   );
 
-  it('passes no setting by environment or arguments', { timeout: 60_000 }, async () => {
-    const { launched } = await atWork();
+  it('exposes no setting in the environment or arguments of server and PostgreSQL', { timeout: 60_000 }, async () => {
+    const { launched } = await sharedInstallation();
     const password = readFileSync(join(dataDir, 'secrets/postgres-password'), 'utf8').trim();
     const { server, postgres } = pidsOf(dataDir);
     for (const pid of process.platform === 'linux' ? [server, postgres] : []) {
@@ -151,12 +151,12 @@ describe('npm start', () => {
   });
 });
 
-describe('after kill -9', () => {
+describe('npm start after kill -9', () => {
   it(
-    'of the launcher the server stops by itself; of everything the next start takes over',
+    'stops the server after a kill of the launcher, and restarts after a kill of launcher and server',
     { timeout: 120_000 },
     async () => {
-      const first = await atWork();
+      const first = await sharedInstallation();
       const orphan = pidsOf(dataDir);
       expect(await stop(first.launched, 'SIGKILL')).toBe('SIGKILL');
       await vi.waitFor(() => expect(processesNaming(dataDir).filter((pid) => pid === orphan.postgres)).toEqual([]), {
@@ -177,8 +177,8 @@ describe('after kill -9', () => {
     },
   );
 
-  it('of PostgreSQL the service recovers without a command', { timeout: 60_000 }, async () => {
-    const { launched, connection } = await atWork();
+  it('restarts PostgreSQL and answers requests after a kill of PostgreSQL', { timeout: 60_000 }, async () => {
+    const { launched, connection } = await sharedInstallation();
     const { postgres } = pidsOf(dataDir);
     process.kill(postgres, 'SIGKILL');
     await launched.says(/PostgreSQL runs again/);
@@ -191,8 +191,8 @@ describe('after kill -9', () => {
   });
 });
 
-describe('a start that fails', () => {
-  it('lists all invalid settings', async () => {
+describe('npm start with invalid input', () => {
+  it('lists all invalid settings and exits with 1', async () => {
     const launched = start(dataDir, 'up', { PORT: 'eighty', LEASE_TTL: '90', SECRETS_KEY: 'too-short-a-key' });
     expect(await launched.exit).toBe(1);
     for (const name of ['PORT', 'LEASE_TTL', 'SECRETS_KEY'])
@@ -200,8 +200,8 @@ describe('a start that fails', () => {
     expect(launched.output).not.toContain('too-short-a-key');
   });
 
-  it('reports a data directory and a port in use', { timeout: 60_000 }, async () => {
-    await atWork();
+  it('reports a data directory or a port that is in use and exits with 1', { timeout: 60_000 }, async () => {
+    await sharedInstallation();
     const second = start(dataDir);
     expect(await second.exit).toBe(1);
     expect(second.output).toContain(`already runs on ${dataDir} (process ${pidsOf(dataDir).server})`);
@@ -216,19 +216,19 @@ describe('a start that fails', () => {
     blocker.close();
   });
 
-  it('rejects an unknown server', async () => {
+  it('rejects an unknown server name with exit code 2', async () => {
     const launched = start(dataDir, 'everything');
     expect(await launched.exit).toBe(2);
     expect(launched.output).toContain('There is no server "everything"');
   });
 });
 
-describe('tokens', () => {
+describe('tokens of an installation', () => {
   it(
-    'are created again when connection.json is lost, and can be created and revoked while an instance runs',
+    'creates and revokes tokens while an instance runs, and creates new ones when connection.json is missing',
     { timeout: 120_000 },
     async () => {
-      const first = await atWork();
+      const first = await sharedInstallation();
       const created = await headrace(
         dataDir,
         'token',

@@ -9,18 +9,18 @@ const STOPPED_MS = 2 * CLAIM_DEADLINE_MS;
 const sh = (script: string): string => `\`\`\`sh\n${script}\n\`\`\``;
 
 export interface ExecutorUnderTest {
-  /** Settings that choose it. */
+  /** The settings that select this executor. */
   settings(): Promise<Record<string, string>>;
-  /** What is left of executions, wherever this executor puts them; empty when nothing is. */
+  /** The directories or containers of executions that still exist. */
   leftovers(installation: Installation): readonly string[];
-  /** The process of the one runner that there is. */
+  /** The process id of the only runner. */
   runnerPid(server: Program): number | undefined;
   close?(): Promise<void>;
 }
 
-/** What every executor does alike. To be called at the top of a test file. */
+/** Defines the tests that every executor must pass. Call it at the top level of a test file. */
 export function describeExecutor(name: string, executor: ExecutorUnderTest): void {
-  describe(`the ${name} executor, like every other`, { timeout: 60_000 }, () => {
+  describe(`${name} executor`, { timeout: 60_000 }, () => {
     let installation: Installation;
     let server: Program;
     let witness: Witness;
@@ -45,10 +45,10 @@ export function describeExecutor(name: string, executor: ExecutorUnderTest): voi
       witness.remove();
     });
 
-    const nothingIsLeft = (): Promise<unknown> =>
-      until(() => executor.leftovers(installation).length === 0, 20_000, 'the end of what an execution leaves');
+    const expectNoLeftovers = (): Promise<unknown> =>
+      until(() => executor.leftovers(installation).length === 0, 20_000, 'the removal of everything of the execution');
 
-    it('runs set-up and agent to the end, and leaves nothing behind', async () => {
+    it('executes the set-up and the agent of a run, and removes everything of the execution', async () => {
       const config = { name: 'kit', setup_commands: ['echo "$COLOUR" > made'], env: { COLOUR: 'blue' } };
       const environment = await installation.call('POST', '/environments', { config });
       const runId = await installation.createRun(sh('cat made; echo "$HOME"; pwd'), {
@@ -58,41 +58,41 @@ export function describeExecutor(name: string, executor: ExecutorUnderTest): voi
       expect(run).toMatchObject({ state: 'SUCCEEDED' });
       const { body } = await installation.call('GET', `/agent/runs/${runId}/conversation`);
       expect(JSON.stringify(body)).toContain('blue');
-      await nothingIsLeft();
+      await expectNoLeftovers();
     });
 
-    it('ends everything when a run is cancelled', async () => {
+    it('stops the agent of a cancelled run and removes everything of the execution', async () => {
       const runId = await installation.createRun(sh(witness.script(60)));
-      await until(() => witness.spans()[0], 20_000, 'the agent’s first sign of life');
+      await until(() => witness.spans()[0], 20_000, 'the start of the agent');
       expect((await installation.call('POST', `/agent/runs/${runId}/cancel`)).status).toBe(200);
       expect(await installation.waitFor(runId, ENDED)).toMatchObject({ state: 'CANCELLED' });
-      await nothingIsLeft();
+      await expectNoLeftovers();
     });
 
-    it('notices that a runner has died, and continues', async () => {
+    it('ends a run whose runner was killed with infrastructure_timeout, and executes the next run', async () => {
       const before = witness.spans().length;
       const runId = await installation.createRun(sh(witness.script(60)));
-      await until(() => witness.spans()[before], 20_000, 'the agent’s first sign of life');
+      await until(() => witness.spans()[before], 20_000, 'the start of the agent');
       process.kill(executor.runnerPid(server) ?? 0, 'SIGKILL');
       expect(await installation.waitFor(runId, ENDED)).toMatchObject({
         state: 'ERROR',
         status_message: { error_code: 'infrastructure_timeout', retryable: true },
       });
-      await nothingIsLeft();
+      await expectNoLeftovers();
       expect(witness.spans()).toHaveLength(before + 1);
       const next = await installation.createRun(sh('echo on'));
       expect(await installation.waitFor(next, ENDED)).toMatchObject({ state: 'SUCCEEDED' });
     });
 
-    it('keeps the offer of a runner that is alive and needs longer than CLAIM_DEADLINE to claim its execution', async () => {
-      await until(() => executor.runnerPid(server) === undefined, 20_000, 'the end of the runners before');
+    it('keeps the offer of a suspended runner that needs longer than CLAIM_DEADLINE to claim its execution', async () => {
+      await until(() => executor.runnerPid(server) === undefined, 20_000, 'the end of the earlier runners');
       const runId = await installation.createRun(sh('echo late'));
       const pid = await until(() => executor.runnerPid(server), 20_000, 'the start of a runner');
       process.kill(pid, 'SIGSTOP');
       const stoppedAt = performance.now();
       try {
         expect(await installation.run(runId)).toMatchObject({ state: 'PENDING' });
-        await until(() => performance.now() - stoppedAt > STOPPED_MS, 20_000, 'the end of the offer');
+        await until(() => performance.now() - stoppedAt > STOPPED_MS, 20_000, 'the expiry of CLAIM_DEADLINE');
         expect(await installation.run(runId)).toMatchObject({ state: 'PENDING' });
       } finally {
         process.kill(pid, 'SIGCONT');
@@ -101,13 +101,13 @@ export function describeExecutor(name: string, executor: ExecutorUnderTest): voi
       const { body } = await installation.call('GET', `/agent/runs/${runId}/timeline`);
       const types = body.events.map(({ event_type: type }: { event_type: string }) => type);
       expect(types.filter((type: string) => type === 'run_claimed')).toHaveLength(1);
-      await nothingIsLeft();
+      await expectNoLeftovers();
     });
 
-    it('ends what works when the service stops, and leaves nothing behind', async () => {
+    it('ends a run with infrastructure_timeout when the service stops, and removes everything of the execution', async () => {
       const before = witness.spans().length;
       const runId = await installation.createRun(sh(witness.script(60)));
-      await until(() => witness.spans()[before], 20_000, 'the agent’s first sign of life');
+      await until(() => witness.spans()[before], 20_000, 'the start of the agent');
       expect(await server.stop('SIGTERM')).toBe(0);
       expect(executor.leftovers(installation)).toEqual([]);
       server = await installation.up();
