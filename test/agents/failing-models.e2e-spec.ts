@@ -86,7 +86,7 @@ const create = (
     },
   });
 
-/** Answers every question of the run until it has ended. */
+/** Decides every permission request of the run until it has ended. */
 async function answerUntilEnd(runId: string, decision: 'allow' | 'deny') {
   const run = await installation.waitFor(runId, [...ENDED, 'BLOCKED'], 150_000);
   if (run.state !== 'BLOCKED') return { run, asked: 0 };
@@ -110,29 +110,32 @@ async function hasTried(runId: string): Promise<boolean> {
   return /"type":"action"|The command has run\./.test(JSON.stringify(body));
 }
 
-describe.skipIf(skipReason !== null)('a model that fails', { timeout: 200_000 }, () => {
+describe.skipIf(skipReason !== null)('model failures', { timeout: 200_000 }, () => {
   describe.each(installedAgents())('$id $version', ({ id }) => {
     describe.each(['ask', 'deny'])('with the policy %s', (policy) => {
-      it.concurrent.each(FAULTS)('$name: fails the run, and no command runs', async (fault) => {
-        const { name, script, secret, code, retryable } = fault;
-        const witness = join(directory, `${id}-${policy}-${name.replace(' ', '-')}`);
-        const runId = await create(id, script ?? `RUN: touch ${witness}`, policy, secret);
-        const run = await installation.waitFor(runId, ENDED, 150_000);
-        const status = run.status_message as { message: string; detail?: string };
-        const shown = JSON.stringify({ state: run.state, status });
+      it.concurrent.each(FAULTS)(
+        'fails the run without running a command on a model failure ($name)',
+        async (fault) => {
+          const { name, script, secret, code, retryable } = fault;
+          const witness = join(directory, `${id}-${policy}-${name.replace(' ', '-')}`);
+          const runId = await create(id, script ?? `RUN: touch ${witness}`, policy, secret);
+          const run = await installation.waitFor(runId, ENDED, 150_000);
+          const status = run.status_message as { message: string; detail?: string };
+          const shown = JSON.stringify({ state: run.state, status });
 
-        console.log(`${id} | ${policy} | ${name} | ${shown}`);
-        expect(run.state, shown).toBe('FAILED');
-        expect(existsSync(witness)).toBe(false);
-        if (NO_PROGRESS.test(status.message)) {
-          expect(status, shown).toMatchObject({ retryable: true });
-          expect(await eventsOf(runId)).toContain('agent_waiting');
-        } else expect(status, shown).toMatchObject({ error_code: code, retryable });
-        expect(`${status.message}\n${status.detail ?? ''}`).not.toMatch(/\n\s*at |file:\/\/|node_modules|^\{/);
-      });
+          console.log(`${id} | ${policy} | ${name} | ${shown}`);
+          expect(run.state, shown).toBe('FAILED');
+          expect(existsSync(witness)).toBe(false);
+          if (NO_PROGRESS.test(status.message)) {
+            expect(status, shown).toMatchObject({ retryable: true });
+            expect(await eventsOf(runId)).toContain('agent_waiting');
+          } else expect(status, shown).toMatchObject({ error_code: code, retryable });
+          expect(`${status.message}\n${status.detail ?? ''}`).not.toMatch(/\n\s*at |file:\/\/|node_modules|^\{/);
+        },
+      );
     });
 
-    it.concurrent.each(['RUN', 'ASK'])('runs no command that a person or the policy denies (%s)', async (wish) => {
+    it.concurrent.each(['RUN', 'ASK'])('runs no command that a user or the policy denies (%s)', async (wish) => {
       const cells = ['ask', 'deny', 'allow_list'].map(async (policy) => {
         const witness = join(directory, `${id}-${policy}-${wish}`);
         const { run } = await answerUntilEnd(
@@ -147,7 +150,7 @@ describe.skipIf(skipReason !== null)('a model that fails', { timeout: 200_000 },
       await Promise.all(cells);
     });
 
-    it.runIf(id === 'claude')('does not apply the settings of the repository', async () => {
+    it.runIf(id === 'claude')('ignores the agent settings in the repository', async () => {
       const witness = join(directory, `${id}-repository`);
       const settings = {
         permissions: { allow: ['Bash'] },
@@ -165,7 +168,7 @@ describe.skipIf(skipReason !== null)('a model that fails', { timeout: 200_000 },
       expect(existsSync(witness)).toBe(false);
     });
 
-    it('runs a command that a person allows, outside of its sandbox', async () => {
+    it('runs a command outside the agent sandbox after a user has allowed it', async () => {
       const witness = join(directory, `${id}-allowed`);
       const runId = await create(id, `ASK: touch ${witness}`, 'ask', 'model-key');
       const { run, asked } = await answerUntilEnd(runId, 'allow');
@@ -177,4 +180,4 @@ describe.skipIf(skipReason !== null)('a model that fails', { timeout: 200_000 },
 });
 
 // A reason that can be read in the report, instead of an empty file.
-if (skipReason !== null) it.skip(`failing models are not tried: ${skipReason}`, () => undefined);
+if (skipReason !== null) it.skip(`model failures are not tested: ${skipReason}`, () => undefined);

@@ -89,7 +89,7 @@ const askedOf = (from: number): string =>
 describe.skipIf(skipReason !== null)('real agents', { timeout: 120_000 }, () => {
   const agents = installedAgents();
 
-  it('are there: three of them at least', async () => {
+  it('lists at least three installed agents with their versions', async () => {
     expect(agents.length).toBeGreaterThanOrEqual(3);
     const { status, body } = await installation.call('GET', '/agent/harnesses');
     expect(status).toBe(200);
@@ -104,7 +104,7 @@ describe.skipIf(skipReason !== null)('real agents', { timeout: 120_000 }, () => 
   });
 
   describe.each(agents)('$id $version', ({ id }) => {
-    it('edits a file, continues its session in another process, and shows no secret', async () => {
+    it('edits a file, resumes its session in another process if it supports that, and exposes no secret', async () => {
       const from = models.requests.length;
       const runId = await create(
         id,
@@ -167,16 +167,16 @@ describe.skipIf(skipReason !== null)('real agents', { timeout: 120_000 }, () => 
       }
     });
 
-    it('finds the MCP servers that it is handed, and ends cancelled in the midst of its turn', async () => {
+    it('connects to the configured MCP servers and stops when its run is cancelled during a turn', async () => {
       const places = await McpPlaces.start();
       try {
         const runId = await create(id, 'HANG', { mcp_servers: places.servers });
-        await models.until(() => models.hanging > 0, 'the model is asked', 60_000);
+        await models.until(() => models.hanging > 0, 'a request of the agent to the model', 60_000);
         await places.untilFound(['stdio', 'http']);
         await installation.waitFor(runId, ['INPROGRESS']);
         const answer = await installation.call('POST', `/agent/runs/${runId}/cancel`);
         expect(answer).toMatchObject({ status: 200, body: runId });
-        await models.until(() => models.hanging === 0, 'the agent has hung up');
+        await models.until(() => models.hanging === 0, 'the agent to close its request to the model');
         expect(await installation.run(runId)).toMatchObject({ state: 'CANCELLED' });
       } finally {
         await places.stop();
@@ -184,7 +184,7 @@ describe.skipIf(skipReason !== null)('real agents', { timeout: 120_000 }, () => 
     });
   });
 
-  it('refuses what the policy refuses', async () => {
+  it('denies a command that the permission policy denies', async () => {
     const runId = await create('claude', 'RUN: touch forbidden.txt', { permission_policy: 'deny' });
     await succeeded(runId);
     const blocks = await blocksOf(runId);
@@ -195,4 +195,4 @@ describe.skipIf(skipReason !== null)('real agents', { timeout: 120_000 }, () => 
 });
 
 // A reason that can be read in the report, instead of an empty file.
-if (skipReason !== null) it.skip(`real agents are not tried: ${skipReason}`, () => undefined);
+if (skipReason !== null) it.skip(`real agents are not tested: ${skipReason}`, () => undefined);

@@ -21,7 +21,7 @@ function readFromContainers(): string[] {
   return lines.map((line) => line.slice('.get('.length));
 }
 
-it('modules export only what another module injects or an app reads', async () => {
+it('exports from modules only what another module injects or an app reads', async () => {
   const exported = new Map<string, string>();
   const used = new Set([...EXTENSION_POINTS, ...readFromContainers()]);
   for (const app of [ApiModule, IngressModule, ProcessorModule]) {

@@ -82,29 +82,29 @@ const SUMMARY_VERBS = [
 ];
 
 describe('every route', () => {
-  it('is found, and there are many', () => {
+  it('finds more than 20 routes', () => {
     expect(routes.length).toBeGreaterThan(20);
   });
 
-  it('declares who may call it', () => {
+  it('declares the access of every route', () => {
     expect(routes.filter(({ access }) => access === undefined).map(name)).toEqual([]);
   });
 
-  it('names a permission that exists', () => {
+  it('names an existing permission for every route', () => {
     const unknown = routes.filter(
       ({ access }) => access?.kind === 'permission' && !(PERMISSIONS as readonly string[]).includes(access.permission),
     );
     expect(unknown.map(name)).toEqual([]);
   });
 
-  it('does not write with a permission to read', () => {
+  it('requires no read permission for a route that writes', () => {
     const writes = routes.filter(
       ({ method, access }) => method !== 'GET' && access?.kind === 'permission' && access.permission.endsWith(':read'),
     );
     expect(writes.map(name)).toEqual([]);
   });
 
-  it('has a summary of a verb and a resource', () => {
+  it('summarizes every route as a verb and a resource', () => {
     const summaries = routes.flatMap(({ operation }) => (operation ? [operation.summary] : []));
     const verbs = SUMMARY_VERBS.join('|');
     const pattern = new RegExp(
@@ -138,7 +138,7 @@ describe('every route', () => {
     expect(stale).toEqual([]);
   });
 
-  it('has its own operation id', () => {
+  it('gives every route a unique operation id', () => {
     const ids = routes.flatMap(({ operation }) => (operation ? [operation.id] : []));
     expect(ids.filter((id, index) => ids.indexOf(id) !== index)).toEqual([]);
     expect(ids.filter((id) => !/^[a-z][A-Za-z]+$/.test(id))).toEqual([]);
@@ -176,7 +176,7 @@ describe('every route', () => {
 });
 
 describe('the document', () => {
-  it('has no operation that no route serves', () => {
+  it('documents only operations that a route serves', () => {
     const served = new Set(
       routes
         .filter(isDocumented)
@@ -190,7 +190,7 @@ describe('the document', () => {
     expect(documented.filter((line) => !served.has(line))).toEqual([]);
   });
 
-  it('explains every tag that it uses', () => {
+  it('describes every tag of the document', () => {
     const explained = new Set((document.tags ?? []).map((tag) => tag.name));
     const used = new Set(
       Object.values(document.paths).flatMap((item) =>
@@ -201,7 +201,7 @@ describe('the document', () => {
     expect([...explained].filter((tag) => !used.has(tag))).toEqual([]);
   });
 
-  it('has a target for every reference', () => {
+  it('resolves every reference in the document', () => {
     const text = JSON.stringify(document);
     const schemas = document.components?.schemas ?? {};
     const broken = [...text.matchAll(/"#\/components\/schemas\/([^"]+)"/g)]

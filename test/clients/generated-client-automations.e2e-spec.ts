@@ -25,8 +25,8 @@ beforeAll(async () => {
 });
 afterAll(() => session.close());
 
-describe('the program that has runs started by what is delivered, with openapi-fetch', () => {
-  it('keeps automations, tries them out, and deletes them', async () => {
+describe('automations through the generated client', () => {
+  it('creates, tests and deletes an automation', async () => {
     const client = running.client(admin);
     const hook = await new WebhookBuilder(api.database, api.settings).webhook({ factoryUid: factory });
     const delivery = await new DeliveryBuilder(api.database).build(hook.id, { body: '{"status":"failed"}' });
@@ -39,21 +39,21 @@ describe('the program that has runs started by what is delivered, with openapi-f
     expect(await program.remove(client, factory, automation.uid)).toBe(true);
   });
 
-  it('is refused with the problem that the document describes', async () => {
+  it('throws the documented problem of a rejected request (generated client: automations)', async () => {
     const viewer = running.client(await api.identities.user({ [team]: 'viewer' }));
-    const refusals: [() => Promise<unknown>, number, string][] = [
+    const rejections: [() => Promise<unknown>, number, string][] = [
       [() => program.keep(running.client(admin), factory, 'no-webhook'), 400, 'invalid_request'],
       [() => program.keep(viewer, factory, 'no-webhook'), 403, 'not_authorized'],
       [() => program.remove(running.client(admin), factory, '0'.repeat(22)), 404, 'resource_not_found'],
     ];
-    for (const [refusal, status, code] of refusals) {
-      const error = await rejection(refusal());
+    for (const [send, status, code] of rejections) {
+      const error = await rejection(send());
       expect(error).toBeInstanceOf(running.Refused);
       expect(error).toMatchObject({ problem: { status, error_code: code } });
     }
   });
 
-  it('has called every operation that it can', () => {
+  it('calls every operation that the automations program uses', () => {
     expect(running.called()).toEqual(operationsIn('automations'));
   });
 });

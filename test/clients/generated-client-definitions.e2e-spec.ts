@@ -25,8 +25,8 @@ const FACTORY = { path: 'factory.yaml', content: 'schemaVersion: v1alpha1\nname:
 const AGENT = { path: 'agents/helper/agent.md', content: '---\n---\n\nYou help.\n' };
 const BROKEN = { path: 'webhooks/ci.yaml', content: 'secretName: nowhere\n' };
 
-describe('the program that keeps a factory as files, with openapi-fetch', () => {
-  it('sees what would be done, does it, and gets it back', async () => {
+describe('factory definitions through the generated client', () => {
+  it('previews, applies and exports a factory definition', async () => {
     const client = running.client(admin);
     expect(await program.apply(client, factory, [FACTORY, AGENT])).toEqual([
       [false, 2],
@@ -36,7 +36,7 @@ describe('the program that keeps a factory as files, with openapi-fetch', () => 
     expect(await program.check(client, factory, [FACTORY, AGENT])).toEqual([]);
   });
 
-  it('is informed what is wrong, and where', async () => {
+  it('returns the file and position of each error in a definition', async () => {
     const client = running.client(admin);
     const [only, ...more] = await program.check(client, factory, [FACTORY, BROKEN]);
     expect(only).toMatch(/^webhooks\/ci\.yaml:1:13: /);
@@ -44,21 +44,21 @@ describe('the program that keeps a factory as files, with openapi-fetch', () => 
     expect(await program.refused(client, factory, [FACTORY, BROKEN])).toEqual(['webhooks/ci.yaml']);
   });
 
-  it('is refused with the problem that the document describes', async () => {
+  it('throws the documented problem of a rejected request (generated client: definitions)', async () => {
     const viewer = running.client(await api.identities.user({ [team]: 'viewer' }));
-    const refusals: [() => Promise<unknown>, number, string][] = [
+    const rejections: [() => Promise<unknown>, number, string][] = [
       [() => program.apply(running.client(admin), factory, []), 400, 'invalid_request'],
       [() => program.files(viewer, factory), 403, 'not_authorized'],
       [() => program.check(running.client(admin), '0'.repeat(22), [FACTORY]), 404, 'resource_not_found'],
     ];
-    for (const [refusal, status, code] of refusals) {
-      const error = await rejection(refusal());
+    for (const [send, status, code] of rejections) {
+      const error = await rejection(send());
       expect(error).toBeInstanceOf(running.Refused);
       expect(error).toMatchObject({ problem: { status, error_code: code } });
     }
   });
 
-  it('has called every operation that it can', () => {
+  it('calls every operation that the definitions program uses', () => {
     expect(running.called()).toEqual(operationsIn('definitions'));
   });
 });

@@ -32,8 +32,8 @@ afterAll(async () => {
   running.close();
 });
 
-describe('the program that shares environments, with openapi-fetch', () => {
-  it('changes one, shares it in both ways, and takes both back', async () => {
+describe('environments through the generated client', () => {
+  it('updates an environment, shares it by grant and by link, and revokes both', async () => {
     const [owner, other] = [running.client(admin), running.client(guest)];
     const uid = await program.make(owner, { name: 'node', env: { TOKEN: 'x' } });
     expect(await program.rename(owner, uid, 'node-22')).toEqual({ name: 'node-22', env: { TOKEN: '***' } });
@@ -53,24 +53,24 @@ describe('the program that shares environments, with openapi-fetch', () => {
     await program.remove(owner, uid);
   });
 
-  it('is refused with the problem that the document describes', async () => {
+  it('throws the documented problem of a rejected request (generated client: environments)', async () => {
     const [owner, other] = [running.client(admin), running.client(guest)];
     const uid = await program.make(owner, {});
-    const refusals: [() => Promise<unknown>, number, string][] = [
+    const rejections: [() => Promise<unknown>, number, string][] = [
       [() => program.rename(other, uid, 'x'), 403, 'not_authorized'],
       [() => program.grant(owner, uid, 'nobody@example.test'), 400, 'invalid_request'],
       [() => program.link(other, uid, 1, UNTIL), 403, 'not_authorized'],
       [() => program.redeem(other, 'none'), 404, 'resource_not_found'],
       [() => program.remove(owner, '0'.repeat(22)), 404, 'resource_not_found'],
     ];
-    for (const [refusal, status, code] of refusals) {
-      const error = await rejection(refusal());
+    for (const [send, status, code] of rejections) {
+      const error = await rejection(send());
       expect(error).toBeInstanceOf(running.Refused);
       expect(error).toMatchObject({ problem: { status, error_code: code } });
     }
   });
 
-  it('has called every operation that it can', () => {
+  it('calls every operation that the environments program uses', () => {
     expect(running.called()).toEqual(operationsIn('environments'));
   });
 });

@@ -28,8 +28,8 @@ afterAll(async () => {
   running.close();
 });
 
-describe('the program that gives work to a factory, with openapi-fetch', () => {
-  it('finds one, and starts the same run however often it asks', async () => {
+describe('factories through the generated client', () => {
+  it('finds a factory by name and returns the same run for a repeated start request', async () => {
     const client = running.client(member);
     expect(await program.find(client, 'nothing of the kind')).toBeUndefined();
     const { uid } = (await program.find(client, 'BUILDS')) ?? {};
@@ -40,26 +40,26 @@ describe('the program that gives work to a factory, with openapi-fetch', () => {
     expect(await program.give(client, factory, 'Fix it.')).toEqual([run, agent, url]);
   });
 
-  it('gets the schemas of its files', async () => {
+  it('gets the schemas of definition files', async () => {
     const [version, kinds] = await program.schemas(running.client(member));
     expect([version, kinds.sort()]).toEqual(['v1alpha1', ['agent', 'automation', 'factory', 'skill', 'webhook']]);
   });
 
-  it('is refused with the problem that the document describes', async () => {
+  it('throws the documented problem of a rejected request (generated client: factories)', async () => {
     const viewer = running.client(await api.identities.user({ [team]: 'viewer' }));
-    const refusals: [() => Promise<unknown>, number, string][] = [
+    const rejections: [() => Promise<unknown>, number, string][] = [
       [() => program.find(viewer, ' '), 400, 'invalid_request'],
       [() => program.give(viewer, factory, 'Fix it.'), 403, 'not_authorized'],
       [() => program.give(viewer, '0'.repeat(22), 'Fix it.'), 404, 'resource_not_found'],
     ];
-    for (const [refusal, status, code] of refusals) {
-      const error = await rejection(refusal());
+    for (const [send, status, code] of rejections) {
+      const error = await rejection(send());
       expect(error).toBeInstanceOf(running.Refused);
       expect(error).toMatchObject({ problem: { status, error_code: code } });
     }
   });
 
-  it('has called every operation that it can', () => {
+  it('calls every operation that the factories program uses', () => {
     expect(running.called()).toEqual(operationsIn('factories'));
   });
 });

@@ -29,8 +29,8 @@ afterAll(async () => {
   running.close();
 });
 
-describe('the program that wants to be notified, with openapi-fetch', () => {
-  it('sees secrets when they are made only, and a test message in the log', async () => {
+describe('notification webhooks through the generated client', () => {
+  it('returns a notification secret only on creation and rotation, and lists a test message in the log', async () => {
     const client = running.client(admin);
     const [made, read, rotated] = await program.secrets(client, URL);
     for (const secret of [made, rotated]) expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{32,}=*$/);
@@ -44,21 +44,21 @@ describe('the program that wants to be notified, with openapi-fetch', () => {
     expect(await program.list(client)).toEqual({});
   });
 
-  it('is refused with the problem that the document describes', async () => {
+  it('throws the documented problem of a rejected request (generated client: notifications)', async () => {
     const stranger = running.client(await api.identities.user({ [await api.identities.team()]: 'viewer' }));
-    const refusals: [() => Promise<unknown>, number, string][] = [
+    const rejections: [() => Promise<unknown>, number, string][] = [
       [() => program.secrets(running.client(admin), 'nowhere'), 400, 'invalid_request'],
       [() => program.secrets(stranger, URL), 403, 'not_authorized'],
       [() => program.remove(running.client(admin), '0'.repeat(22)), 404, 'resource_not_found'],
     ];
-    for (const [refusal, status, code] of refusals) {
-      const error = await rejection(refusal());
+    for (const [send, status, code] of rejections) {
+      const error = await rejection(send());
       expect(error).toBeInstanceOf(running.Refused);
       expect(error).toMatchObject({ problem: { status, error_code: code } });
     }
   });
 
-  it('has called every operation that it can', () => {
+  it('calls every operation that the notifications program uses', () => {
     expect(running.called()).toEqual(operationsIn('notifications'));
   });
 });

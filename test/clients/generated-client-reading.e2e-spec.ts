@@ -51,8 +51,8 @@ afterAll(async () => {
 
 const text = async (url: string): Promise<string> => (await fetch(url)).text();
 
-describe('the program that reads, with openapi-fetch', () => {
-  it('finds runs with filters, repeated and nested ones too', async () => {
+describe('read operations through the generated client', () => {
+  it('lists runs by single, repeated and nested filters', async () => {
     const built = async (state: 'FAILED' | 'ERROR' | 'SUCCEEDED', metadata: Record<string, string>) =>
       (await runs.build({ by: member, team, state, metadata, createdAt: new Date('2020-05-01T00:00:00Z') })).id;
     const failed = await built('FAILED', { 'ticket.id': 'A-1', step: 'a b&c=d' });
@@ -67,7 +67,7 @@ describe('the program that reads, with openapi-fetch', () => {
     expect(await find({ metadata: { 'ticket.id': 'A-2' } })).toEqual([]);
   });
 
-  it('tells artifacts apart, reads and downloads them, and finds a run by what it refers to', async () => {
+  it('distinguishes artifact types, reads and downloads artifacts, and finds a run by its external reference', async () => {
     const { id } = await runs.build({ by: member, team, state: 'SUCCEEDED' });
     const plan = await artifacts.build(id, { type: 'PLAN', title: 'The plan', content: '# Plan' });
     const request = await artifacts.build(id, { type: 'PULL_REQUEST', url: 'https://forge.example.com/pr/1' });
@@ -91,7 +91,7 @@ describe('the program that reads, with openapi-fetch', () => {
     expect(await program.runOf(client, `${TICKET.replace('https', 'HTTPS')}/#comment`)).toBe(id);
   });
 
-  it('gets what a run was created with', async () => {
+  it('lists and downloads the attachments of a run', async () => {
     const data = Buffer.from('# Notes').toString('base64');
     const { body } = await api.request(200, 'POST /agent/runs', {
       token: member.token,
@@ -102,7 +102,7 @@ describe('the program that reads, with openapi-fetch', () => {
     expect(await text(listed['notes.md'] ?? '')).toBe('# Notes');
   });
 
-  it('reads a conversation, its transcript, and the way to its session and back', async () => {
+  it('reads a conversation and its transcript, and resolves its session to the same conversation', async () => {
     const { conversationId } = await runs.build({
       by: member,
       team,
@@ -122,7 +122,7 @@ describe('the program that reads, with openapi-fetch', () => {
     expect(await program.thereAndBack(client, NO_CONVERSATION)).toBeUndefined();
   });
 
-  it('watches a run to its end, and is informed that there is no more', async () => {
+  it('streams the events of a run until it ends, and returns null when a client resumes after the last event', async () => {
     const { id } = await runs.build({ by: member, team, state: 'SUCCEEDED' });
     const seen = await program.watch(client, id);
     expect(seen?.names).toEqual(expect.arrayContaining(['state', 'timeline', 'conversation']));
@@ -130,23 +130,23 @@ describe('the program that reads, with openapi-fetch', () => {
     expect(await program.watch(client, id, seen?.lastId)).toBeNull();
   });
 
-  it('is refused with the problem that the document describes', async () => {
+  it('throws the documented problem of a rejected request (generated client: reading)', async () => {
     const pairs = Object.fromEntries(['a', 'b', 'c', 'd', 'e', 'f'].map((key) => [key, 'x']));
-    const refusals: [() => Promise<unknown>, number, string][] = [
+    const rejections: [() => Promise<unknown>, number, string][] = [
       [() => program.find(client, { metadata: pairs }), 400, 'invalid_request'],
       [() => program.runOf(client, 'https://nobody.example.com/'), 404, 'resource_not_found'],
       [() => program.artifact(client, '0'.repeat(22)), 404, 'resource_not_found'],
       [() => program.transcript(client, NO_CONVERSATION), 404, 'resource_not_found'],
       [() => program.watch(client, NO_CONVERSATION), 404, 'resource_not_found'],
     ];
-    for (const [refusal, status, code] of refusals) {
-      const error = await rejection(refusal());
+    for (const [send, status, code] of rejections) {
+      const error = await rejection(send());
       expect(error).toBeInstanceOf(running.Refused);
       expect(error).toMatchObject({ problem: { status, error_code: code } });
     }
   });
 
-  it('has called every operation that it can', () => {
+  it('calls every operation that the reading program uses', () => {
     expect(running.called()).toEqual(operationsIn('reading'));
   });
 });

@@ -26,8 +26,8 @@ afterAll(async () => {
   running.close();
 });
 
-describe('the program that has runs started by the clock, with openapi-fetch', () => {
-  it('keeps a schedule, starts a run of it by hand, and deletes it', async () => {
+describe('schedules through the generated client', () => {
+  it('creates a schedule, starts a run of it manually, and deletes it', async () => {
     const client = running.client(member);
     const [schedule, isListed] = await program.keep(client, {});
     expect(schedule).toMatchObject({ name: 'every night', timezone: 'Europe/Berlin' });
@@ -36,23 +36,23 @@ describe('the program that has runs started by the clock, with openapi-fetch', (
     expect(await program.remove(client, schedule.id)).toBe(true);
   });
 
-  it('is refused with the problem that the document describes', async () => {
+  it('throws the documented problem of a rejected request (generated client: schedules)', async () => {
     const client = running.client(member);
     const viewer = running.client(await api.identities.user({ [team]: 'viewer' }));
-    const refusals: [() => Promise<unknown>, number, string][] = [
+    const rejections: [() => Promise<unknown>, number, string][] = [
       [() => program.keep(client, { cron_schedule: '@daily' }), 400, 'invalid_request'],
       [() => program.keep(viewer, {}), 403, 'not_authorized'],
       [() => program.byHand(client, '0'.repeat(22)), 404, 'resource_not_found'],
       [() => program.remove(client, '0'.repeat(22)), 404, 'resource_not_found'],
     ];
-    for (const [refusal, status, code] of refusals) {
-      const error = await rejection(refusal());
+    for (const [send, status, code] of rejections) {
+      const error = await rejection(send());
       expect(error).toBeInstanceOf(running.Refused);
       expect(error).toMatchObject({ problem: { status, error_code: code } });
     }
   });
 
-  it('has called every operation that it can', () => {
+  it('calls every operation that the schedules program uses', () => {
     expect(running.called()).toEqual(operationsIn('schedules'));
   });
 });

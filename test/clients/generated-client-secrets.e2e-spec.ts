@@ -24,8 +24,8 @@ afterAll(async () => {
   running.close();
 });
 
-describe('the program that keeps secrets, with openapi-fetch', () => {
-  it('sets, lists and removes them', async () => {
+describe('managed secrets through the generated client', () => {
+  it('creates, updates, lists and deletes a managed secret', async () => {
     const client = running.client(admin);
     expect([await program.put(client, 'ci', 'a'), await program.put(client, 'ci', 'b')]).toEqual([1, 2]);
     expect(await program.list(client)).toEqual(['ci']);
@@ -33,21 +33,21 @@ describe('the program that keeps secrets, with openapi-fetch', () => {
     expect(await program.list(client)).toEqual([]);
   });
 
-  it('is refused with the problem that the document describes', async () => {
+  it('throws the documented problem of a rejected request (generated client: secrets)', async () => {
     const viewer = running.client(await api.identities.user({ [await api.identities.team()]: 'viewer' }));
-    const refusals: [() => Promise<unknown>, number, string][] = [
+    const rejections: [() => Promise<unknown>, number, string][] = [
       [() => program.put(running.client(admin), 'ci', ''), 400, 'invalid_request'],
       [() => program.put(viewer, 'ci', 'x'), 403, 'not_authorized'],
       [() => program.remove(running.client(admin), 'nothing'), 404, 'resource_not_found'],
     ];
-    for (const [refusal, status, code] of refusals) {
-      const error = await rejection(refusal());
+    for (const [send, status, code] of rejections) {
+      const error = await rejection(send());
       expect(error).toBeInstanceOf(running.Refused);
       expect(error).toMatchObject({ problem: { status, error_code: code } });
     }
   });
 
-  it('has called every operation that it can', () => {
+  it('calls every operation that the secrets program uses', () => {
     expect(running.called()).toEqual(operationsIn('secrets'));
   });
 });

@@ -30,8 +30,8 @@ afterAll(async () => {
   running.close();
 });
 
-describe('the program that looks after a team, with openapi-fetch', () => {
-  it('makes an environment, a server and an identity that uses both, and removes them', async () => {
+describe('team resources through the generated client', () => {
+  it('removes the references of an agent identity to a deleted environment and MCP server', async () => {
     const client = running.client(admin);
     const [before, after] = await program.withEnvironment(
       client,
@@ -54,19 +54,19 @@ describe('the program that looks after a team, with openapi-fetch', () => {
     expect(after).not.toHaveProperty('mcp_servers');
   });
 
-  it('sees that no worker is connected', async () => {
+  it('returns an empty list of workers when no worker is connected', async () => {
     expect(await program.connectedWorkers(running.client(admin))).toEqual([]);
   });
 
-  it('lists the skills that there are', async () => {
+  it('lists the available skills', async () => {
     const skills = await program.skills(running.client(admin), 'headrace/bundled');
     expect(skills['write-tests']).toEqual(['headrace/bundled:write-tests/SKILL.md headrace 0']);
     expect(await program.skills(running.client(admin))).toEqual(skills);
   });
 
-  it('is refused with the problem that the document describes', async () => {
+  it('throws the documented problem of a rejected request (generated client: team)', async () => {
     const viewer = running.client(await api.identities.user({ [team]: 'viewer' }));
-    const refusals: [() => Promise<unknown>, number, string][] = [
+    const rejections: [() => Promise<unknown>, number, string][] = [
       [() => program.withEnvironment(viewer, {}, () => Promise.resolve()), 403, 'not_authorized'],
       [
         () => program.withServer(viewer, { name: 'x', url: 'https://x.example.com' }, () => Promise.resolve()),
@@ -77,14 +77,14 @@ describe('the program that looks after a team, with openapi-fetch', () => {
       [() => program.identity(running.client(admin), '0'.repeat(22), 'x'), 403, 'not_authorized'],
       [() => program.skills(running.client(admin), 'no-repository'), 400, 'invalid_request'],
     ];
-    for (const [refusal, status, code] of refusals) {
-      const error = await rejection(refusal());
+    for (const [send, status, code] of rejections) {
+      const error = await rejection(send());
       expect(error).toBeInstanceOf(running.Refused);
       expect(error).toMatchObject({ problem: { status, error_code: code } });
     }
   });
 
-  it('has called every operation that it can', () => {
+  it('calls every operation that the team program uses', () => {
     expect(running.called()).toEqual(operationsIn('team'));
   });
 });

@@ -22,8 +22,8 @@ beforeAll(async () => {
 });
 afterAll(() => session.close());
 
-describe('the program that points other systems at a factory, with openapi-fetch', () => {
-  it('sees secrets when they are made only', async () => {
+describe('webhooks through the generated client', () => {
+  it('returns a webhook secret only on creation and rotation', async () => {
     const client = running.client(admin);
     expect(await program.schemes(client)).toEqual(expect.arrayContaining(['github', 'standard_webhooks']));
     const [made, read, rotated, listed] = await program.secrets(client, factory);
@@ -33,7 +33,7 @@ describe('the program that points other systems at a factory, with openapi-fetch
     expect(await program.inTwoSteps(client, factory, 'swordfish')).toEqual([true, true]);
   });
 
-  it('changes one, reads its log, has a delivery evaluated again, and deletes it', async () => {
+  it('updates a webhook, reads its log, redelivers a delivery, and deletes the webhook', async () => {
     const client = running.client(admin);
     const { id, uid } = await new WebhookBuilder(api.database, api.settings).webhook({ factoryUid: factory });
     const delivery = await new DeliveryBuilder(api.database).build(id);
@@ -44,21 +44,21 @@ describe('the program that points other systems at a factory, with openapi-fetch
     expect(await program.remove(client, factory, uid)).toBe(true);
   });
 
-  it('is refused with the problem that the document describes', async () => {
+  it('throws the documented problem of a rejected request (generated client: webhooks)', async () => {
     const viewer = running.client(await api.identities.user({ [team]: 'viewer' }));
-    const refusals: [() => Promise<unknown>, number, string][] = [
+    const rejections: [() => Promise<unknown>, number, string][] = [
       [() => program.inTwoSteps(running.client(admin), factory, ' '), 400, 'invalid_request'],
       [() => program.secrets(viewer, factory), 403, 'not_authorized'],
       [() => program.remove(running.client(admin), factory, '0'.repeat(22)), 404, 'resource_not_found'],
     ];
-    for (const [refusal, status, code] of refusals) {
-      const error = await rejection(refusal());
+    for (const [send, status, code] of rejections) {
+      const error = await rejection(send());
       expect(error).toBeInstanceOf(running.Refused);
       expect(error).toMatchObject({ problem: { status, error_code: code } });
     }
   });
 
-  it('has called every operation that it can', () => {
+  it('calls every operation that the webhooks program uses', () => {
     expect(running.called()).toEqual(operationsIn('webhooks'));
   });
 });

@@ -18,7 +18,7 @@ interface Program {
   runAgent(api: unknown, prompt: string): Promise<string>;
 }
 
-describe('the program that works with runs, with openapi-fetch', () => {
+describe('runs through the generated client', () => {
   let api: TestApi;
   let team: string;
   let member: TestPrincipal;
@@ -41,7 +41,7 @@ describe('the program that works with runs, with openapi-fetch', () => {
 
   const client = (principal: TestPrincipal = member) => running.client(principal);
 
-  it('creates, reads, lists and cancels', async () => {
+  it('creates, gets, lists and cancels runs, and registers an external run', async () => {
     const other = await api.identities.team();
     const somebody = await api.identities.user({ [other]: 'member' });
     const ids: string[] = [];
@@ -60,7 +60,7 @@ describe('the program that works with runs, with openapi-fetch', () => {
     expect((await program.get(client(somebody), old)).state).toBe('QUEUED');
   });
 
-  it('follows up', async () => {
+  it('returns the outcome of a follow-up for each state of a run', async () => {
     const build = async (state: 'QUEUED' | 'INPROGRESS' | 'SUCCEEDED' | 'CLAIMED') =>
       (await runs.build({ by: member, team, state })).id;
     expect(await program.followUp(client(), await build('QUEUED'), 'More.')).toBe('queued_prompt');
@@ -69,7 +69,7 @@ describe('the program that works with runs, with openapi-fetch', () => {
     expect(await program.followUp(client(), await build('SUCCEEDED'), '')).toBe('handoff_execution');
   });
 
-  it('reads the timeline over its pages, and the conversation with every kind of block', async () => {
+  it('reads all pages of a timeline, and a conversation with every type of block', async () => {
     const runId = await program.create(client(), 'Look and tell.');
     const runner = await TestRunner.take(api, runId);
     await runner.startAgent();
@@ -112,7 +112,7 @@ describe('the program that works with runs, with openapi-fetch', () => {
     expect(said.some((line) => line.endsWith('[thinking]'))).toBe(true);
   });
 
-  it('decides on what an agent asks', async () => {
+  it('lists pending permission requests and allows them', async () => {
     const { id } = await runs.build({ by: member, team, state: 'BLOCKED', approvals: 2, title: 'Release' });
     expect(await program.inbox(client())).toEqual(Array(2).fill('Release: Run `make deploy`'));
     expect(await program.decide(client(), id, 'allow')).toEqual([
@@ -122,27 +122,27 @@ describe('the program that works with runs, with openapi-fetch', () => {
     expect((await program.get(client(), id)).state).toBe('INPROGRESS');
   });
 
-  it('downloads the transcript', async () => {
+  it('downloads the transcript of a run', async () => {
     const { id } = await runs.build({ by: member, team, state: 'SUCCEEDED', transcript: '{"a":1}\n' });
     const url = await program.transcriptUrl(client(), id);
     expect(await (await fetch(url)).text()).toBe('{"a":1}\n');
   });
 
-  it('is refused with the problem that the document describes', async () => {
+  it('throws the documented problem of a rejected request (generated client: runs)', async () => {
     const { id } = await runs.build({ by: member, team, state: 'SUCCEEDED' });
-    const refusals: [() => Promise<unknown>, number, string][] = [
+    const rejections: [() => Promise<unknown>, number, string][] = [
       [() => program.cancel(client(), id), 400, 'invalid_request'],
       [() => program.transcriptUrl(client(), id), 404, 'resource_not_found'],
       [() => program.list(client(), ['DONE']), 400, 'invalid_request'],
     ];
-    for (const [refusal, status, code] of refusals) {
-      const error = await rejection(refusal());
+    for (const [send, status, code] of rejections) {
+      const error = await rejection(send());
       expect(error).toBeInstanceOf(running.Refused);
       expect(error).toMatchObject({ problem: { status, error_code: code } });
     }
   });
 
-  it('has called every operation that it can', () => {
+  it('calls every operation that the runs program uses', () => {
     expect(running.called()).toEqual(operationsIn('runs'));
   });
 });

@@ -14,11 +14,11 @@ const programs = Object.fromEntries(['answer', ...PROGRAMS].map((name) => [name,
 const publishedTypes = textOf('published-types');
 
 describe('types generated from openapi.json', () => {
-  it('are types that a strict program works with, and that catch its mistakes', () => {
+  it('compile with the example programs in strict mode', () => {
     expect(complaints({ ...programs, schema })).toEqual([]);
   }, 60_000);
 
-  it('are what the check looks at: with a poorer document it complains', () => {
+  it('cause a compile error in a program that uses a value missing from the document', () => {
     const poorer = schema.replace('FollowupOutcome: "queued_prompt"', 'FollowupOutcome: "somewhere"');
     const runs = programs.runs?.replace(
       'return outcome;',
@@ -29,7 +29,7 @@ describe('types generated from openapi.json', () => {
     expect(found[0]).toMatch(/^runs.ts:\d+ .*no overlap/);
   }, 60_000);
 
-  it('are used by the programs for every operation there is', () => {
+  it('are used by an example program for every documented operation', () => {
     const { paths } = JSON.parse(document) as { paths: Record<string, object> };
     const documented = Object.entries(paths).flatMap(([path, methods]) =>
       Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
@@ -40,20 +40,25 @@ describe('types generated from openapi.json', () => {
 });
 
 describe('types of the published client', () => {
-  it('take our answers, but for enum members that they do not know: exactly the ones listed', () => {
+  it('accept our responses except for the listed unknown enum members', () => {
     expect(complaints({ 'published-types': publishedTypes, schema })).toEqual([]);
   }, 60_000);
 
   it.each([
-    ['a required field of theirs may be absent', 'run_id: string;', 'run_id?: string;', ['run', 'list']],
-    ['an optional field of theirs is missing', 'is_sandbox_running?: boolean;', '', ['runFields', 'listFields']],
-    ['a field deep inside is missing', 'notebook_uid?: string;', '', ['runFields', 'listFields']],
+    ['a field that they require is optional', 'run_id: string;', 'run_id?: string;', ['run', 'list']],
+    [
+      'a field that they declare as optional is missing',
+      'is_sandbox_running?: boolean;',
+      '',
+      ['runFields', 'listFields'],
+    ],
+    ['a nested field is missing', 'notebook_uid?: string;', '', ['runFields', 'listFields']],
     ['a field has another type', 'started_at?: string | null;', 'started_at?: number;', ['run', 'list']],
-    ['an enum has one more', 'RunState: "QUEUED"', 'RunState: "DREAMING" | "QUEUED"', ['states']],
-    ['an enum has one less', 'RunState: "QUEUED" | ', 'RunState: ', ['allStates']],
-    ['an unknown filter', 'model_id?: string;', 'model_ids?: string;', ['filterFields']],
+    ['an enum has an additional member', 'RunState: "QUEUED"', 'RunState: "DREAMING" | "QUEUED"', ['states']],
+    ['an enum lacks a member', 'RunState: "QUEUED" | ', 'RunState: ', ['allStates']],
+    ['a filter has another name', 'model_id?: string;', 'model_ids?: string;', ['filterFields']],
   ])(
-    'would not take them where %s',
+    'cause a compile error when %s',
     (_what, there, instead, names) => {
       const poorer = schema.replaceAll(there, instead);
       expect(poorer).not.toBe(schema);

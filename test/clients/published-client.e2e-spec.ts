@@ -11,8 +11,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ArtifactBuilder, noteExchange, RunBuilder, startTestApi, type TestApi, type TestPrincipal } from '#testing';
 
 /*
- * The published client of this API, as npm has it, only configured with our address. It knows fewer states and fields than we
- * have; what it knows has to work unchanged.
+ * The published client of this API from npm, with our base URL. It defines fewer states and fields than this service; those that
+ * it defines have to work without changes.
  */
 let api: TestApi;
 let team: string;
@@ -42,7 +42,7 @@ const client = (token = member.token, options: { maxRetries?: number; headers?: 
   });
 
 describe('oz-agent-sdk', () => {
-  it('creates a run, and retrieves it', async () => {
+  it('creates and retrieves a run', async () => {
     const oz = client();
     const created = await oz.agent.run({
       prompt: 'Say hello.',
@@ -74,7 +74,7 @@ describe('oz-agent-sdk', () => {
     expect(run.started_at).toBeNull();
   });
 
-  it('picks a team with the header that it sends', async () => {
+  it('creates a run in the team of the X-Warp-Team-Uid header', async () => {
     const other = await api.identities.team();
     const both = await api.identities.user({ [team]: 'member', [other]: 'member' });
     const oz = client(both.token, { headers: { 'X-Warp-Team-Uid': other } });
@@ -82,7 +82,7 @@ describe('oz-agent-sdk', () => {
     expect((await oz.agent.runs.retrieve(run_id)).scope).toEqual({ type: 'Team', uid: other });
   });
 
-  it('lists runs: the cursor leads through all of them', async () => {
+  it('lists all runs by following the cursor', async () => {
     const walkers = await api.identities.team();
     const walker = await api.identities.user({ [walkers]: 'member' });
     const oz = client(walker.token);
@@ -104,7 +104,7 @@ describe('oz-agent-sdk', () => {
     expect(seen).toEqual(created.reverse());
   });
 
-  it('lists runs with every filter that it knows', async () => {
+  it('lists runs by every filter of the client', async () => {
     const teamUid = await api.identities.team();
     const [walker, other] = [
       await api.identities.user({ [teamUid]: 'member' }),
@@ -166,7 +166,7 @@ describe('oz-agent-sdk', () => {
     expect(await find({})).toEqual([meant.id, early.id, late.id].sort());
   });
 
-  it('retrieves what a run has become, in its own types', async () => {
+  it('retrieves a failed run with schedule, usage, status and artifacts in the types of the client', async () => {
     const { id } = await runs.build({
       by: member,
       team,
@@ -189,7 +189,7 @@ describe('oz-agent-sdk', () => {
       agent_skill: { full_path: 'acme/tools:skills/review/SKILL.md' },
       is_sandbox_running: false,
     });
-    // A type that it does not know is there too; it tells the others apart as it always did.
+    // The list also contains an artifact of a type that the client does not define; it still distinguishes the others.
     const known = run.artifacts?.flatMap((artifact) => {
       if (artifact.artifact_type === 'PLAN') return [artifact.data.document_uid, artifact.data.title];
       if (artifact.artifact_type === 'PULL_REQUEST') return [artifact.data.url, artifact.data.branch];
@@ -200,7 +200,7 @@ describe('oz-agent-sdk', () => {
     expect(listed.find(({ run_id }) => run_id === id)?.artifacts).toEqual(run.artifacts);
   });
 
-  it('lists runs by several states, which it sends as repeated parameters', async () => {
+  it('lists runs by several states that are sent as repeated parameters', async () => {
     const teamUid = await api.identities.team();
     const walker = await api.identities.user({ [teamUid]: 'member' });
     const build = async (state: 'FAILED' | 'SUCCEEDED' | 'CANCELLED') =>
@@ -211,14 +211,14 @@ describe('oz-agent-sdk', () => {
     expect(items.map(({ run_id }) => run_id).sort()).toEqual([failed, succeeded].sort());
   });
 
-  it('cancels a run, and gets its id', async () => {
+  it('cancels a run and returns its id', async () => {
     const oz = client();
     const { run_id } = await oz.agent.run({ prompt: 'Wait.' });
     expect(await oz.agent.runs.cancel(run_id)).toBe(run_id);
     expect((await oz.agent.runs.retrieve(run_id)).state).toBe('CANCELLED');
   });
 
-  it('makes a schedule, changes, pauses, resumes and deletes it', async () => {
+  it('creates, updates, pauses, resumes and deletes a schedule', async () => {
     const walkers = await api.identities.team();
     const walker = await api.identities.user({ [walkers]: 'member' });
     const { schedules } = client(walker.token).agent;
@@ -252,7 +252,7 @@ describe('oz-agent-sdk', () => {
     );
   });
 
-  it('throws its own kind of error for each refusal, with our code in it', async () => {
+  it('throws the error class of the client with our error code for each rejected request', async () => {
     const oz = client();
     const stranger = await api.identities.user({ [await api.identities.team()]: 'member' });
     const build = async (state: 'PENDING' | 'SUCCEEDED' | 'INPROGRESS', kind: 'hosted' | 'self_hosted' = 'hosted') =>
@@ -263,7 +263,7 @@ describe('oz-agent-sdk', () => {
       [() => oz.agent.runs.list({ cursor: 'nonsense' }), BadRequestError, 'invalid_request'],
       [() => oz.agent.runs.list({ limit: 501 }), BadRequestError, 'invalid_request'],
       [() => oz.agent.runs.list({ skill: 'a/b:c', skill_spec: 'a/b:d' }), BadRequestError, 'invalid_request'],
-      // Images are not taken in silence: attachments are how this service has them.
+      // Images are rejected instead of ignored: this service accepts them as attachments.
       [
         () => oz.agent.run({ prompt: 'x', images: [{ data: '', mime_type: 'image/png' }] }),
         BadRequestError,
@@ -290,7 +290,7 @@ describe('oz-agent-sdk', () => {
     }
   });
 
-  it('retries a conflict by itself, and succeeds once the run has moved on', async () => {
+  it('retries after a 409 and cancels the run after its state has changed', async () => {
     const { id } = await runs.build({ by: member, team, state: 'PENDING' });
     const answers: number[] = [];
     const oz = new OzAPI({

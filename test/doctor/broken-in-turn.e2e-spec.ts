@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => machine.close());
 
-/** A URL of the test's database with something else in it. */
+/** The URL of the test database with a change. */
 function databaseUrl(change: (url: URL) => void): string {
   const url = new URL(machine.database.url);
   change(url);
@@ -22,7 +22,7 @@ function databaseUrl(change: (url: URL) => void): string {
 }
 
 describe('doctor on a healthy machine', () => {
-  it('reports no failure', async () => {
+  it('reports no failure on a healthy machine', async () => {
     const results = await machine.examine();
     expect(failed(results)).toEqual([]);
     for (const check of ['database', 'queue', 'object store', 'secrets key', 'git', 'node', 'settings', 'clock'])
@@ -38,7 +38,7 @@ describe('doctor on a healthy machine', () => {
 });
 
 describe('doctor with a misspelled setting', () => {
-  it('reports it with the intended setting', async () => {
+  it('warns about a misspelled setting and suggests the intended one', async () => {
     const results = await machine.examine({ MAX_CONCURENT_RUNS: '3' });
     expect(failed(results)).toEqual([]);
     expect(textOf(results, 'settings')).toMatch(/^warn \| MAX_CONCURENT_RUNS .*MAX_CONCURRENT_RUNS/);
@@ -220,9 +220,9 @@ describe('doctor with a broken queue', () => {
   });
 
   it.each<[string, (received: string) => string | null, RegExp]>([
-    ['refuses the password', () => '-WRONGPASS invalid username-password pair\r\n', /WRONGPASS/],
-    ['is something else', () => 'HTTP/1.1 400 Bad Request\r\n\r\n', /no PONG/],
-  ])('a Redis that %s', { timeout: 20_000 }, async (_what, greeting, expected) => {
+    ['rejects the password', () => '-WRONGPASS invalid username-password pair\r\n', /WRONGPASS/],
+    ['answers with HTTP', () => 'HTTP/1.1 400 Bad Request\r\n\r\n', /no PONG/],
+  ])('reports a Redis that %s', { timeout: 20_000 }, async (_what, greeting, expected) => {
     const server = await startSilentServer(greeting);
     try {
       const results = await machine.examine({ QUEUE_URL: `${REDIS}:${server.port}` });

@@ -20,7 +20,7 @@ afterAll(async () => {
   await machine.close();
 });
 
-/** A worker's machine has no database of ours. */
+/** The database URL is unreachable because the machine of a worker has no access to the database. */
 const look = (options: { origin?: string; token?: string | null; backend?: string } = {}) =>
   machine.examine(
     { DATABASE_URL: 'postgresql://nobody@127.0.0.1:9/nothing' },
@@ -28,7 +28,7 @@ const look = (options: { origin?: string; token?: string | null; backend?: strin
   );
 
 describe('doctor on the machine of a worker', () => {
-  it('checks the API and the token, and nothing of the server', async () => {
+  it('checks the API and the worker token without checking the database', async () => {
     const results = await look();
     expect(failed(results)).toEqual([]);
     expect(textOf(results, 'api')).toBe(`ok | ${api.url} is ready`);
@@ -43,7 +43,7 @@ describe('doctor on the machine of a worker', () => {
     ['no token', () => null, /no token \| Set HEADRACE_TOKEN/],
     ['an unknown token', () => `${token}x`, /rejected by the API \(401\) \| .*headrace token create/],
     ['the token of a user', () => userToken, /not the token of a service account \(403\)/],
-  ])('%s', async (_what, given, pattern) => {
+  ])('reports %s as a failure of the worker token', async (_what, given, pattern) => {
     const results = await look({ token: given() });
     expect(failed(results)).toEqual(['worker token']);
     expect(textOf(results, 'worker token')).toMatch(pattern);

@@ -15,7 +15,7 @@ afterAll(() => ingress.close());
 const sha256 = (data: string): string => createHash('sha256').update(data).digest('hex');
 
 describe('a delivery with the right bearer token', () => {
-  it('is accepted, and is in the log with its bytes before the response', async () => {
+  it('accepts a delivery and stores its bytes in the log before the response', async () => {
     const hook = await ingress.webhooks.webhook();
     const body = '{ "title": "Zażółć 🎉", "n": 1.0, "a": 1, "a": 2 }\r\n';
     const answer = await post(ingress.url + hook.path, {
@@ -49,7 +49,7 @@ describe('a delivery with the right bearer token', () => {
     ' {"a": [1, 2]} ',
     `${'['.repeat(100_000)}${']'.repeat(100_000)}`,
     '"\\u0000\\ud800"',
-  ])('may be any JSON value: %.40s', async (body) => {
+  ])('accepts any JSON value as a body: %.40s', async (body) => {
     const hook = await ingress.webhooks.webhook();
     expect((await post(ingress.url + hook.path, { headers: bearer(hook.secret), body })).status).toBe(202);
     expect((await loggedDeliveries(ingress.database, hook.id))[0]?.body?.equals(Buffer.from(body))).toBe(true);
@@ -140,7 +140,7 @@ describe('the identity of a delivery', () => {
     expect(third?.identity).toMatch(/^[0-9a-f]{64}$/);
   });
 
-  it('is free again after a rejection', async () => {
+  it('accepts the delivery id of a rejected delivery again', async () => {
     const hook = await ingress.webhooks.webhook();
     const id = { 'X-Headrace-Delivery-Id': 'once' };
     const send = async (secret: string, body: string): Promise<number> =>
@@ -179,7 +179,7 @@ describe('a wrong credential', () => {
     ['no scheme', (secret) => ({ Authorization: secret })],
     ['two headers', (secret) => ['Authorization', `Bearer ${secret}`, 'Authorization', `Bearer ${secret}`]],
     ['another header', (secret) => ({ 'X-Token': secret })],
-  ])('(%s) gets 401 and is logged', async (_what, headers) => {
+  ])('rejects a wrong credential with 401 and logs it (%s)', async (_what, headers) => {
     const hook = await ingress.webhooks.webhook();
     const answer = await post(ingress.url + hook.path, { headers: headers(hook.secret), body: '{}' });
     expect([answer.status, answer.headers['www-authenticate']]).toEqual([401, 'Bearer']);
@@ -225,7 +225,7 @@ describe('a wrong credential', () => {
     expect(ingress.log.text).not.toContain(hook.secret);
   });
 
-  it('too often from one address gets 429 for that address only', async () => {
+  it('answers repeated wrong credentials with 429 for the sending address only', async () => {
     const hook = await ingress.webhooks.webhook();
     const proxied = await startTestIngress({
       database: ingress.database,

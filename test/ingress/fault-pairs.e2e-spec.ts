@@ -58,7 +58,7 @@ const PAIRS = NAMES.flatMap((one, index) => NAMES.slice(index + 1).map((other) =
 describe('a request with two faults gets the answer of the earlier check', () => {
   it('covers every pair', () => expect(PAIRS).toHaveLength(28));
 
-  it.each(PAIRS)('%s and %s', async (earlier, later) => {
+  it.each(PAIRS)('answers a request with two faults by the earlier check (%s and %s)', async (earlier, later) => {
     const { hook, firstId, sending } = await faulty([earlier, later]);
     const before = (await loggedDeliveries(ingress.database, hook.id)).filter(({ outcome }) => outcome === 'A');
     const [status, code, detail] = FAULTS[earlier];

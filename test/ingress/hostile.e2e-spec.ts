@@ -35,7 +35,7 @@ describe('a sender that is slow', () => {
     ['with its headers', 'POST /webhooks/w/x HTTP/1.1\r\nHost: x\r\nX-Slow: '],
     ['with its body', 'body'],
     ['with its chunks', 'chunks'],
-  ])('%s gets 408 and is cut off', async (_what, start) => {
+  ])('closes the connection of a slow sender with 408 (%s)', async (_what, start) => {
     const bytes =
       start === 'body'
         ? `${head(hook, 'Content-Length: 10')}{"a"`
@@ -134,7 +134,7 @@ describe('a malformed HTTP request', () => {
     ['a chunk size that is none', ['Transfer-Encoding: chunked'], 'zz\r\n{}\r\n0\r\n\r\n'],
     ['an unknown coding', ['Transfer-Encoding: gzip, chunked, identity'], '2\r\n{}\r\n0\r\n\r\n'],
     ['a NUL in a header', ['X-A: a\0b', 'Content-Length: 2'], '{}'],
-  ])('(%s) is refused and accepts nothing', async (_what, lines, body) => {
+  ])('rejects a malformed HTTP request and accepts no delivery (%s)', async (_what, lines, body) => {
     const own = await ingress.webhooks.webhook();
     const connection = open().send(head(own, ...lines) + body);
     await connection.says(/^HTTP\/1\.1 4\d\d /);

@@ -123,7 +123,7 @@ it('shows rejections that are delayed', async () => {
   await slow.close();
 });
 
-it('are served on a separate port, and only with the setting', async () => {
+it('serves metrics on a separate port, and only with the setting', async () => {
   const { origin } = new URL(ingress.metricsUrl ?? '');
   expect(origin).not.toBe(ingress.url);
   expect((await fetch(`${ingress.url}/metrics`)).status).toBe(404);

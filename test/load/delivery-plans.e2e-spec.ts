@@ -67,7 +67,7 @@ async function blocksOf(database: Database, text: string, work: () => Promise<un
 const textOf = (statement: Parameters<Database['query']>[0]) =>
   typeof statement === 'string' ? statement : statement.text;
 
-describe('a page of the log', () => {
+describe('a page of the delivery log', () => {
   it.each([
     ['noisy', ''],
     ['noisy', 'Accepted'],
@@ -75,7 +75,7 @@ describe('a page of the log', () => {
     ['busy', ''],
     ['busy', 'Accepted'],
     ['busy', 'Duplicate'],
-  ] as const)('of a %s webhook, %s', async (which, outcome) => {
+  ] as const)('reads few blocks for a page of the log of a %s webhook (outcome: %s)', async (which, outcome) => {
     const { factoryUid, uid } = which === 'noisy' ? noisy : busy;
     const query = outcome === '' ? '' : `?${new URLSearchParams({ outcome }).toString()}`;
     const line = `GET /factories/${factoryUid}/webhooks/${uid}/deliveries${query}`;
@@ -84,16 +84,16 @@ describe('a page of the log', () => {
   });
 });
 
-it('finding the webhooks that wait', async () => {
+it('reads few blocks to find the webhooks with waiting deliveries', async () => {
   const walk = () => process.store.webhooksWaiting('0', 256);
   expect(await blocksOf(process.database, 'walk', walk)).toBeLessThan(FEW);
 });
 
-it('taking what is to be evaluated', async () => {
+it('reads few blocks to select deliveries for evaluation', async () => {
   expect(await blocksOf(process.database, 'unhurried', () => process.lap())).toBeLessThan(FEW);
 });
 
-it('pruning, when nothing is old enough', async () => {
+it('reads few blocks for pruning when no delivery is old enough', async () => {
   const prune = () => process.prune.execute(new AbortController().signal);
   expect(await blocksOf(process.database, 'doomed', prune)).toBeLessThan(FEW);
 });

@@ -44,7 +44,7 @@ const rowsOf = (nodes: readonly Node[], index: string): number =>
     .filter((node) => node['Index Name'] === index)
     .reduce((sum, node) => sum + node['Actual Rows'] * node['Actual Loops'], 0);
 
-it('the newest runs of each owner are read once, and older ones by their token', async () => {
+it('reads the newest runs of each owner once, and older runs by their token', async () => {
   const [team = ''] = fillTeams;
   await db.query('INSERT INTO teams (uid, name) VALUES ($1, $2)', [team, 'Big']);
   const { token } = await api.identities.user({ [team]: 'member' });

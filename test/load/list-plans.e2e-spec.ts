@@ -194,7 +194,7 @@ const deepCursor = (query: string): Promise<string> => cursorBehind(query, (_run
 
 describe(`plans at ${RUNS} runs`, { timeout: 60_000 }, () => {
   it.each(Object.entries(PAIRS))(
-    '%s: a page, the first or a deep one, is read from one index',
+    'reads the first page and a deep page from one index (%s)',
     async (_name, [query, index]) => {
       const first = await factsOf(await statementOf(query));
       const cursor = await deepCursor(query);
@@ -209,7 +209,7 @@ describe(`plans at ${RUNS} runs`, { timeout: 60_000 }, () => {
     },
   );
 
-  it.each(['asc', 'desc'])('all × agent, %s: runs without a skill are read from the index of skills', async (order) => {
+  it.each(['asc', 'desc'])('reads runs without a skill from the index of skills (all × agent, %s)', async (order) => {
     const query = `sort_by=agent&sort_order=${order}`;
     const cursor = await cursorBehind(query, (runs) => runs.at(-1)?.agent_config.skill_spec === undefined);
     const facts = await factsOf(await statementOf(`${query}&cursor=${cursor}`));
@@ -219,7 +219,7 @@ describe(`plans at ${RUNS} runs`, { timeout: 60_000 }, () => {
   });
 
   it.each(Object.entries(RARE))(
-    'rare %s: the matches are read from an inverted index',
+    'reads the matches of a rare filter from an inverted index (%s)',
     async (_name, [query, index]) => {
       const facts = await factsOf(await statementOf(query));
       expect(facts.indexes).toContain(index);

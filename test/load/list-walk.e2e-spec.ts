@@ -102,7 +102,7 @@ describe(
       ['created_at', 'desc'],
       ['title', 'asc'],
       ['agent', 'desc'],
-    ])('by %s, %s: every run whose sort key stays is met exactly once', async (sort, order) => {
+    ])('lists every run whose sort key does not change exactly once (by %s, %s)', async (sort, order) => {
       const { rows } = await db.query<{ id: string }>('SELECT id FROM runs ORDER BY md5(id::text)');
       const all = rows.map(({ id }) => id);
       const changing = all.filter((_, index) => index % CHANGING === 0);

@@ -31,7 +31,7 @@ describe(`${RUNS} runs created at once`, { timeout: isLong ? 10 * MINUTE : 3 * M
     witness.remove();
   });
 
-  it('all end, within the concurrency limit, without an error in the log', async () => {
+  it('ends all runs within the concurrency limit without an error in the log', async () => {
     const runIds = await Promise.all(
       Array.from({ length: RUNS }, () => installation.createRun(`\`\`\`sh\n${witness.script(0.2)}\n\`\`\``)),
     );

@@ -6,7 +6,7 @@ import { createEmptyDatabase, type TestDatabase } from '#testing';
 import { migrateAll, migrationSources } from '../../apps/headrace/src/process/migrations.js';
 import { readCatalog } from './catalog.js';
 
-/** The functions of a migrated database are those of the files. */
+/** The functions of a migrated database have the definitions in the SQL files. */
 
 let database: TestDatabase;
 beforeAll(async () => {
@@ -20,7 +20,7 @@ const functionsAndTriggers = async (): Promise<Record<string, string>> =>
     Object.entries(await readCatalog(database)).filter(([name]) => /^(function|trigger|table .* v) /.test(name)),
   );
 
-it('has one file for each function, and no file without its function', async () => {
+it('has exactly one file for each database function', async () => {
   const live = Object.keys(await functionsAndTriggers())
     .filter((name) => name.startsWith('function '))
     .map((name) => name.replace(/^function (headrace\.)?/, '').replace(/\(.*/, ''));
@@ -30,7 +30,7 @@ it('has one file for each function, and no file without its function', async () 
   expect(files.map((file) => basename(file, '.sql')).sort()).toEqual(live.sort());
 });
 
-it('has each function and trigger as its file says', async () => {
+it('has each function and trigger as defined in its file', async () => {
   const live = await functionsAndTriggers();
   for (const file of readMigrations(migrationSources()).filter(({ isRepeatable }) => isRepeatable)) {
     const name = basename(file.name);
@@ -46,7 +46,7 @@ it('has each function and trigger as its file says', async () => {
   }
 });
 
-it('keeps the movable clock of an installation whose migration has replaced now()', async () => {
+it('reinstalls the test clock with its offset after a migration has replaced now()', async () => {
   await installTestClock(database);
   await database.advanceClock(3_600_000);
   const now = readMigrations(migrationSources()).find(({ name }) => name === 'headrace/now');

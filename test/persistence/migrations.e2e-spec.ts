@@ -7,7 +7,7 @@ import { assertMigrated, migrate, type MigrationPlan, readMigrations, SchemaErro
 import { createEmptyDatabase, type TestDatabase } from '#testing';
 import { checkMigrated, migrateAll } from '../../apps/headrace/src/process/migrations.js';
 
-/** The runner of migrations, with files of the test. */
+/** Tests the migration runner with files that each test writes. */
 
 let database: TestDatabase;
 let root: string;
@@ -53,8 +53,8 @@ const table = (name: string): string => `CREATE TABLE headrace.${name} (id int P
 const answer = (value: string): string =>
   `CREATE OR REPLACE FUNCTION headrace.answer() RETURNS text LANGUAGE sql AS $$ SELECT '${value}' $$;`;
 
-describe('the order of files', () => {
-  it('is that of dates, then of libraries, then of names; functions come last', async () => {
+describe('migration order', () => {
+  it('applies migrations by date, then library, then name, and functions last', async () => {
     write('a/migrations/2026-01-02-create-later.sql', table('later'));
     write('a/migrations/2026-01-01-create-b.sql', table('b'));
     write('a/migrations/2026-01-01-create-a.sql', table('a'));
@@ -75,7 +75,7 @@ describe('the order of files', () => {
     expect(rows.map(({ name }) => name)).toEqual(order);
   });
 
-  it('lets a function call one that is created after it', async () => {
+  it('creates a function that calls a function created after it', async () => {
     write('a/functions/caller.sql', answer('x').replace('answer', 'caller').replace(`'x'`, 'headrace.later()'));
     write('a/functions/later.sql', answer('2').replace('answer', 'later'));
     await run(planOf('a'));
@@ -83,22 +83,22 @@ describe('the order of files', () => {
   });
 
   it.each(['migrations/create-a.sql', 'migrations/2026-1-1-a.sql', 'functions/a-b.sql', 'functions/notes.md'])(
-    'does not exist for a file with another name: %s',
+    'rejects a migration file with an invalid name: %s',
     (name) => {
       write(`a/${name}`, '');
       expect(() => planOf('a')).toThrow(name);
     },
   );
 
-  it('does not exist for two files of one name', () => {
+  it('rejects two migration files with the same name', () => {
     write('a/migrations/2026-01-01-create-a.sql', '');
     write('b/migrations/2026-01-01-create-a.sql', '');
     expect(() => planOf('a', 'b')).toThrow('test/2026-01-01-create-a');
   });
 });
 
-describe('a changed file', () => {
-  it('is applied again when it is a function', async () => {
+describe('changed migration file', () => {
+  it('applies a changed function file again', async () => {
     write('a/functions/answer.sql', answer('1'));
     await run(planOf('a'));
     write('a/functions/answer.sql', answer('2'));
@@ -107,7 +107,7 @@ describe('a changed file', () => {
     expect(await database.query('SELECT headrace.answer() AS value')).toEqual([{ value: '2' }]);
   });
 
-  it('is an error that names it when it runs once', async () => {
+  it('rejects a changed migration that was already applied and names it', async () => {
     write('a/migrations/2026-01-01-create-a.sql', table('a'));
     await run(planOf('a'));
     write('a/migrations/2026-01-01-create-a.sql', table('b'));
@@ -119,7 +119,7 @@ describe('a changed file', () => {
     }
   });
 
-  it('is the same file with other ends of lines', async () => {
+  it('accepts an applied migration with other line endings', async () => {
     write('a/migrations/2026-01-01-create-a.sql', `-- Two lines.\n${table('a')}\n`);
     await run(planOf('a'));
     write('a/migrations/2026-01-01-create-a.sql', `-- Two lines.\r\n${table('a')}\r\n`);
@@ -127,8 +127,8 @@ describe('a changed file', () => {
   });
 });
 
-describe('a file that fails', () => {
-  it('leaves nothing of itself, keeps those before it, and is named', async () => {
+describe('failed migration', () => {
+  it('rolls back a failed migration, keeps earlier ones, and names it in the error', async () => {
     write('a/migrations/2026-01-01-create-a.sql', table('a'));
     write('a/migrations/2026-01-02-create-b.sql', `${table('b')} SELECT 1 / 0;`);
     await expect(run(planOf('a'))).rejects.toThrow('test/2026-01-02-create-b failed: division by zero');
@@ -141,8 +141,8 @@ describe('a file that fails', () => {
   });
 });
 
-describe('several processes at once', () => {
-  it('apply each file once', async () => {
+describe('concurrent migration', () => {
+  it('applies each migration once when several processes migrate concurrently', async () => {
     write('a/migrations/2026-01-01-create-a.sql', `${table('a')} SELECT pg_sleep(0.2);`);
     write('a/functions/answer.sql', answer('1'));
     const ran = await Promise.all(Array.from({ length: 5 }, () => run(planOf('a'))));
@@ -150,14 +150,14 @@ describe('several processes at once', () => {
   });
 });
 
-describe('an older program', () => {
+describe('older version of the program', () => {
   beforeEach(async () => {
     write('a/migrations/2026-01-01-create-a.sql', table('a'));
     write('a/functions/answer.sql', answer('1'));
     await run(planOf('a'));
   });
 
-  it('refuses a database with a migration that it does not know', async () => {
+  it('rejects a database with a migration that has no file', async () => {
     write('a/migrations/2026-01-02-create-b.sql', table('b'));
     await run(planOf('a'));
     remove('a/migrations/2026-01-02-create-b.sql');
@@ -165,7 +165,7 @@ describe('an older program', () => {
       await expect(work(planOf('a'))).rejects.toMatchObject({ name: 'SchemaError', reason: 'ahead' });
   });
 
-  it('refuses a database with a newer text of a function', async () => {
+  it('rejects a database with a newer definition of a function', async () => {
     write('a/functions/answer.sql', answer('2'));
     await run(planOf('a'));
     write('a/functions/answer.sql', answer('1'));
@@ -174,7 +174,7 @@ describe('an older program', () => {
     expect(await database.query('SELECT headrace.answer() AS value')).toEqual([{ value: '2' }]);
   });
 
-  it('uses a database with a function that it does not know', async () => {
+  it('accepts a database with a function that has no file', async () => {
     write('a/functions/other.sql', answer('1').replace('answer', 'other'));
     await run(planOf('a'));
     remove('a/functions/other.sql');
@@ -182,8 +182,8 @@ describe('an older program', () => {
   });
 });
 
-describe('the directory of another package', () => {
-  it('is applied with the files of Headrace, and is not missed where the package is not installed', async () => {
+describe('migrations of another package', () => {
+  it('applies migrations of another package, and accepts the database without that package', async () => {
     write(
       'extension/migrations/2026-12-01-create-notes.sql',
       'CREATE TABLE headrace.notes (run_id uuid REFERENCES headrace.runs (id));',
@@ -198,7 +198,7 @@ describe('the directory of another package', () => {
     await checkMigrated(url);
   });
 
-  it('may have file names of Headrace', () => {
+  it('allows another package to use the same file names as Headrace', () => {
     write('a/migrations/2026-01-01-create-a.sql', '');
     write('b/migrations/2026-01-01-create-a.sql', '');
     expect(planOf('a', ['b', 'other']).files.map(({ name }) => name)).toEqual([

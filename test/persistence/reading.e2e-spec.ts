@@ -25,20 +25,20 @@ afterAll(async () => {
 
 const sorting = `SELECT current_setting('enable_sort') AS sorts, current_setting('transaction_read_only') AS reads`;
 
-describe('a transaction that only reads', () => {
-  it('begins in the round trip of its first statement, which is sent before anything is answered', async () => {
+describe('read-only transaction', () => {
+  it('begins a read-only transaction in the round trip of its first statement', async () => {
     await database.query('SELECT 1');
     proxy.answerOnlyAfter('current_setting');
     const rows = await database.reading({ enable_sort: 'off' }, (tx) => tx.query(sorting));
     expect(rows).toEqual([{ sorts: 'off', reads: 'on' }]);
   });
 
-  it('leaves its settings with its end', async () => {
+  it('resets the settings of a read-only transaction at its end', async () => {
     await database.reading({ enable_sort: 'off' }, (tx) => tx.query(sorting));
     expect(await database.query(sorting)).toEqual([{ sorts: 'on', reads: 'off' }]);
   });
 
-  it('rejects with what failed, and the connection continues', async () => {
+  it('rejects with the error of a failed statement and keeps the connection usable', async () => {
     const failing = database.reading({ enable_sort: 'off' }, (tx) => tx.query('SELECT 1 / 0'));
     await expect(failing).rejects.toThrow(/division by zero/);
     await expect(database.reading({ no_such_setting: 'off' }, (tx) => tx.query(sorting))).rejects.toThrow(

@@ -38,8 +38,8 @@ beforeAll(async () => {
 });
 afterAll(() => database.close());
 
-describe('functions of the database', () => {
-  it('change the state of a run or the phase of an execution in the two placements only', async () => {
+describe('database functions', () => {
+  it('change run states and execution phases only in place_runs and place_worker_runs', async () => {
     const functions = await database.query<{ name: string; source: string }>(
       `SELECT p.proname AS name, p.prosrc AS source FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
         WHERE n.nspname = 'headrace' ORDER BY p.proname`,
@@ -77,7 +77,7 @@ describe('placement in SQL', () => {
       CREATE TRIGGER record_state AFTER UPDATE ON runs FOR EACH ROW EXECUTE FUNCTION record_state();
       CREATE TRIGGER record_phase AFTER INSERT OR UPDATE ON executions FOR EACH ROW EXECUTE FUNCTION record_phase();`);
 
-  it('changes runs of every state and executions of every phase only as the tables allow', async () => {
+  it('changes run states and execution phases only by transitions that the state tables allow', async () => {
     for (const state of RUN_STATES) {
       for (const kind of ['hosted', 'self_hosted'] as const) {
         const shape: RunShape = { by, team, state, kind };
@@ -115,7 +115,7 @@ describe('placement in SQL', () => {
       if (relation === 'runs') expect(allowed(RUN_STATE_MACHINE)).toContain(change);
   });
 
-  it('finds in the columns only the states and phases of the tables', async () => {
+  it('stores only states and phases that the state tables define', async () => {
     const [found] = await database.query<{ states: string[]; phases: string[] }>(
       `SELECT (SELECT array_agg(DISTINCT state) FROM runs) AS states, (SELECT array_agg(DISTINCT phase) FROM executions) AS phases`,
     );

@@ -13,7 +13,7 @@ import {
 import { checkMigrated, migrateAll } from '../../apps/headrace/src/process/migrations.js';
 import { readCatalog } from './catalog.js';
 
-/** Databases of version 0.1.0, whose migrations were no files yet. */
+/** Upgrades databases of version 0.1.0, whose migrations were not files. */
 
 const read = (file: string): string => readFileSync(new URL(`version-0.1.0/${file}`, import.meta.url), 'utf8');
 const before = JSON.parse(read('responses.json')) as {
@@ -56,7 +56,7 @@ afterAll(async () => {
 });
 
 describe('a database of version 0.1.0', () => {
-  it('has the schema of a new database after the upgrade', async () => {
+  it('has the same schema after the upgrade as a new database', async () => {
     const created = await createEmptyDatabase();
     try {
       await migrateAll({ databaseUrl: created.url });
@@ -71,12 +71,15 @@ describe('a database of version 0.1.0', () => {
     }
   });
 
-  it.each(Object.keys(before.responses))('answers as before: GET %s', async (path) => {
-    const { body } = await api.request(200, `GET ${path}`, { token: before.token });
-    expect(withoutOrigin(body)).toEqual(withoutOrigin(before.responses[path]));
-  });
+  it.each(Object.keys(before.responses))(
+    'returns the same response after the upgrade as before: GET %s',
+    async (path) => {
+      const { body } = await api.request(200, `GET ${path}`, { token: before.token });
+      expect(withoutOrigin(body)).toEqual(withoutOrigin(before.responses[path]));
+    },
+  );
 
-  it('decrypts the managed secrets and the MCP servers of an agent identity for a new run', async () => {
+  it('decrypts managed secrets and the MCP servers of an agent identity for a new run after the upgrade', async () => {
     const { body } = await api.request(200, 'POST /agent/runs', {
       token: before.token,
       body: {
@@ -91,7 +94,7 @@ describe('a database of version 0.1.0', () => {
       expect(text).toContain(`value-of-${value}`);
   });
 
-  it('accepts a delivery that is signed with the secret of its webhook, and recognizes a replayed one', async () => {
+  it('accepts a signed delivery after the upgrade and recognizes a replayed one', async () => {
     const ingress = await startTestIngress({ database });
     try {
       const send = async (body: string, id: string): Promise<{ status: number; body: unknown }> => {
@@ -120,14 +123,14 @@ describe('a database of version 0.1.0', () => {
     }
   });
 
-  it('needs no second upgrade', async () => {
+  it('applies no migration in a second upgrade', async () => {
     await checkMigrated(database.url);
     expect(await migrateAll({ databaseUrl: database.url })).toEqual([]);
   });
 });
 
 describe('a database with only some of the earlier migrations', () => {
-  it('is refused with what to do first, and stays as it is', async () => {
+  it('rejects a database that is too old with the required step, without changing it', async () => {
     const older = await earlierDatabase();
     try {
       await older.query(`DELETE FROM headrace.schema_migrations WHERE name = 'Runs1700000010701'`);
@@ -146,8 +149,8 @@ describe('a database with only some of the earlier migrations', () => {
   });
 });
 
-describe('a database that an earlier version has only begun to migrate', () => {
-  it('is migrated as a new one', async () => {
+describe('database with an interrupted first migration', () => {
+  it('migrates a database whose first migration was interrupted like a new database', async () => {
     const begun = await createEmptyDatabase();
     try {
       await begun.query(`CREATE SCHEMA headrace`);
