@@ -190,7 +190,7 @@ describe('the document', () => {
     expect(documented.filter((line) => !served.has(line))).toEqual([]);
   });
 
-  it('describes every tag of the document', () => {
+  it('describes every tag of the document, and no other tag', () => {
     const explained = new Set((document.tags ?? []).map((tag) => tag.name));
     const used = new Set(
       Object.values(document.paths).flatMap((item) =>

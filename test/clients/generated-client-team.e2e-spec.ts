@@ -31,7 +31,7 @@ afterAll(async () => {
 });
 
 describe('team resources through the generated client', () => {
-  it('removes the references of an agent identity to a deleted environment and MCP server', async () => {
+  it('creates an agent identity with an environment and an MCP server, and clears both references with an update', async () => {
     const client = running.client(admin);
     const [before, after] = await program.withEnvironment(
       client,
