@@ -40,4 +40,4 @@ export function allowByPossession(caller: Caller): void {
   decided.add(caller);
 }
 
-export const isDecided = (caller: Caller): boolean => decided.has(caller);
+export const isDecided = (value: unknown): boolean => decided.has(value as Caller);

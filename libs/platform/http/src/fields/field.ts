@@ -20,7 +20,9 @@ export const wrong = (detail: string, pointer = ''): Issue[] => [{ pointer, deta
 export const isPlainObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Date);
 
-export const below = (key: string | number, issues: readonly Issue[]): Issue[] => prefixIssues(pointerOf(key), issues);
+/** Almost always there is no issue, so the pointer is not written before there is one. */
+export const below = (key: string | number, issues: Issue[]): Issue[] =>
+  issues.length === 0 ? issues : prefixIssues(pointerOf(key), issues);
 
 export interface FieldOptions {
   readonly optional?: boolean;

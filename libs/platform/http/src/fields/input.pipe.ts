@@ -9,7 +9,7 @@ import type { Request } from 'express';
 import { isStorableText, type Issue, issueSentence, isUid, isUuid, pointerOf } from '#platform/kernel';
 import { requestStateOf } from '../edge/request-state.js';
 import { ProblemError } from '../problems/problem-error.js';
-import { fieldsOf, isPlainObject, type Source } from './field.js';
+import { below, fieldsOf, isPlainObject, type Source, wrong } from './field.js';
 import { checkDto, type DtoClass, isOptionalBody, readDto, unknownField } from './read-dto.js';
 
 const NO_DTO: ReadonlySet<unknown> = new Set([undefined, Object, String, Number, Boolean, Array]);
@@ -71,14 +71,14 @@ const NOT_STORABLE = 'must not contain NUL characters or lone surrogates';
  * Finds strings and keys that PostgreSQL cannot store unchanged, and keys with a meaning in JavaScript. The parser limits
  * the nesting, so the recursion is bounded.
  */
-export function findUnstorable(value: unknown, pointer = ''): Issue[] {
-  if (typeof value === 'string') return isStorableText(value) ? [] : [{ pointer, detail: NOT_STORABLE }];
+export function findUnstorable(value: unknown): Issue[] {
+  if (typeof value === 'string') return isStorableText(value) ? [] : wrong(NOT_STORABLE);
   if (typeof value !== 'object' || value === null) return [];
-  if (Array.isArray(value)) return value.flatMap((item, index) => findUnstorable(item, pointer + pointerOf(index)));
+  if (Array.isArray(value)) return value.flatMap((item, index) => below(index, findUnstorable(item)));
   return Object.entries(value).flatMap(([key, item]) => {
-    if (!isStorableText(key)) return [{ pointer, detail: 'has a key with a NUL character or a lone surrogate' }];
-    if (key === '__proto__') return [{ pointer: pointer + pointerOf(key), detail: 'is not a known field' }];
-    return findUnstorable(item, pointer + pointerOf(key));
+    if (!isStorableText(key)) return wrong('has a key with a NUL character or a lone surrogate');
+    if (key === '__proto__') return wrong('is not a known field', pointerOf(key));
+    return below(key, findUnstorable(item));
   });
 }
 
