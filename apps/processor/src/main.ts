@@ -9,10 +9,8 @@ import { ProcessorModule } from './processor.module.js';
 
 /** Starts the background work. It has no listener but that of its metrics, where there is a port for them. */
 export async function startProcessor(settings: Settings): Promise<RunningApp> {
-  const app = await NestFactory.createApplicationContext(ProcessorModule.of(settings), {
-    abortOnError: false,
-    bufferLogs: false,
-  });
+  // `createApplicationContext` would return nothing to close when a hook fails.
+  const app = await NestFactory.create(ProcessorModule.of(settings), { abortOnError: false, bufferLogs: false });
   let metrics: MetricsServer | null = null;
   const close = async (): Promise<void> => {
     metrics?.close();
@@ -22,6 +20,7 @@ export async function startProcessor(settings: Settings): Promise<RunningApp> {
   };
   const runs = app.get(RunsWork);
   try {
+    await app.init();
     metrics = await serveMetrics(app, settings.metricsHost, settings.processorMetricsPort);
     await runs.start();
   } catch (error) {

@@ -4,9 +4,10 @@ import { ScheduleModule } from '@nestjs/schedule';
 import {
   assertSchemaCompatibility,
   type ConnectionOptions,
-  createPostgresBackend,
   createRedisBackend,
   LATEST_SCHEMA_VERSION,
+  PostgresConnection,
+  PostgresQueueBackend,
   runMigrations,
   SchemaMigrationRequiredError,
   setDefaultBackendFactory,
@@ -23,11 +24,22 @@ const QUEUE_CONNECTION = Symbol('QUEUE_CONNECTION');
 
 type QueueConnection = { readonly pool: pg.Pool } | { readonly redisUrl: string };
 
+/**
+ * BullMQ checks the schema once for each queue and keeps the result. After a connection that broke during this check, the queue
+ * would reject every job until the process ends, and its worker would retry without a pause, which blocks the event loop.
+ * The start of a process has checked the schema already.
+ */
+class CheckedConnection extends PostgresConnection {
+  override waitUntilReady(): Promise<void> {
+    return Promise.resolve();
+  }
+}
+
 /** PostgreSQL unless QUEUE_URL names Redis; chosen by the connection each queue is given. */
 function installBackends(): void {
   setDefaultBackendFactory((name: string, opts: { connection: unknown }, factoryOpts?: object) =>
     opts.connection instanceof pg.Pool
-      ? createPostgresBackend(name, opts as never, factoryOpts)
+      ? new PostgresQueueBackend(new CheckedConnection(opts.connection), name, opts as never)
       : createRedisBackend(name, opts as never, factoryOpts),
   );
 }
