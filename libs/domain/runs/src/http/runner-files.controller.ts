@@ -14,10 +14,9 @@ import {
 } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
-import { pipeline } from 'node:stream/promises';
 import { ExecutionTokenGuard, leaseLost, LeaseParameters, SanitizeBody } from '#execution/executions';
 import type { ArtifactAck } from '#execution/runner-protocol';
-import { invalidInput, pathId, ProblemError, RunnerProtocol, StreamedBody } from '#platform/http';
+import { invalidInput, pathId, ProblemError, RunnerProtocol, StreamedBody, sendStream } from '#platform/http';
 import { ObjectTooLargeError } from '#platform/storage';
 import { type ArtifactReportResult, ArtifactsService } from '../application/artifacts.service.js';
 import { Attachments } from '../application/attachments.js';
@@ -77,7 +76,7 @@ export class RunnerFilesController {
     if (found === 'none') throw new ProblemError('resource_not_found', 'The run has no such attachment.');
     response.setHeader('Content-Type', 'application/octet-stream');
     response.setHeader('Content-Length', found.sizeBytes);
-    await pipeline(found.stream, response);
+    await sendStream(found.stream, response);
   }
 }
 

@@ -14,9 +14,8 @@ import {
 } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
-import { pipeline } from 'node:stream/promises';
 import { Settings } from '#platform/config';
-import { ProblemError, RunnerProtocol, Shutdown, StreamedBody } from '#platform/http';
+import { ProblemError, RunnerProtocol, Shutdown, StreamedBody, sendStream } from '#platform/http';
 import { type Assignment, type BatchAck, type HeartbeatAck, RUNNER_PROTOCOL_VERSION } from '#execution/runner-protocol';
 import { ObjectTooLargeError } from '#platform/storage';
 import { ClaimExecution } from '../application/claim-execution.js';
@@ -171,6 +170,6 @@ export class RunnerController {
     if (found === 'none') throw new ProblemError('resource_not_found', 'The conversation has no stored transcript.');
     response.setHeader('Content-Type', found.contentType);
     response.setHeader('Content-Length', found.sizeBytes);
-    await pipeline(found.stream, response);
+    await sendStream(found.stream, response);
   }
 }

@@ -1,8 +1,7 @@
-import { pipeline } from 'node:stream/promises';
 import { Controller, Get, Req, Res } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
-import { OutsideApi, ProblemError, Public } from '#platform/http';
+import { OutsideApi, ProblemError, Public, sendStream } from '#platform/http';
 import { attachmentDisposition } from '../content.js';
 import { LocalObjectStore } from '../local-object-store.js';
 import { SignedLinks } from '../signed-links.js';
@@ -53,12 +52,7 @@ export class ObjectsController {
       response.end();
       return;
     }
-    try {
-      await pipeline(stream, response);
-    } catch (error) {
-      // A client that leaves is no fault; anything else broke the answer off, which the filter logs.
-      if (!isClientGone(error)) throw error;
-    }
+    await sendStream(stream, response);
   }
 }
 
@@ -66,8 +60,3 @@ const REFUSALS = {
   expired: 'The download link has expired. Ask for a new one.',
   forged: 'The download link is invalid: it is not one that this service made, or it was changed.',
 } as const;
-
-function isClientGone(error: unknown): boolean {
-  const code = (error as { code?: unknown } | null)?.code;
-  return code === 'ERR_STREAM_PREMATURE_CLOSE' || code === 'EPIPE' || code === 'ECONNRESET';
-}

@@ -1,0 +1,44 @@
+import { once } from 'node:events';
+import { createServer, get, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { Readable } from 'node:stream';
+import type { Response } from 'express';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { sendStream } from './send-stream.js';
+
+let server: Server;
+beforeEach(async () => {
+  server = createServer();
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+});
+afterEach(() => server.close());
+
+async function request(): Promise<{ readonly client: IncomingMessage; readonly response: Response }> {
+  const served = once(server, 'request');
+  const answered = once(get({ port: (server.address() as AddressInfo).port, host: '127.0.0.1' }), 'response');
+  const [, response] = (await served) as [IncomingMessage, ServerResponse];
+  response.flushHeaders();
+  const [client] = (await answered) as [IncomingMessage];
+  return { client, response: response as Response };
+}
+
+it('resolves when the client disconnects before the body is complete', async () => {
+  const { client, response } = await request();
+  const body = new Readable({ read: () => undefined });
+  const sent = sendStream(body, response);
+  body.push('first part');
+  await once(client, 'data');
+  client.destroy();
+  await sent;
+  expect(body.destroyed).toBe(true);
+});
+
+it('rejects when the body cannot be read, and breaks the connection', async () => {
+  const { client, response } = await request();
+  const broken = once(client, 'error');
+  const body = Readable.from(['first part']);
+  body.destroy(new Error('The disk failed.'));
+  await expect(sendStream(body, response)).rejects.toThrow('The disk failed.');
+  client.resume();
+  expect(await broken).toMatchObject([{ code: 'ECONNRESET' }]);
+});
