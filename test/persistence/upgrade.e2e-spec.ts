@@ -123,6 +123,19 @@ describe('a database of version 0.1.0', () => {
     }
   });
 
+  it('accepts deliveries of an ingress process of version 0.1.0 after the upgrade', async () => {
+    const [webhook] = await database.query<{ id: string; version: number }>(
+      'SELECT id, version FROM headrace.webhooks',
+    );
+    const counted = JSON.stringify([{ webhook_id: webhook?.id, version: webhook?.version, outcome: 'J', size: 1 }]);
+    expect(
+      await database.query(
+        `SELECT verdict, delivery_id, retry_ms FROM headrace.take_deliveries($1, '', '', 10, interval '1 minute')`,
+        [counted],
+      ),
+    ).toEqual([{ verdict: 'counted', delivery_id: null, retry_ms: null }]);
+  });
+
   it('applies no migration in a second upgrade', async () => {
     await checkMigrated(database.url);
     expect(await migrateAll({ databaseUrl: database.url })).toEqual([]);
