@@ -164,4 +164,16 @@ describe('API, ingress and processor in separate processes', () => {
       }
     },
   );
+
+  it('rejects a database whose queues have an outdated schema', { timeout: 60_000 }, async () => {
+    const database = await createTestDatabase();
+    try {
+      await database.query('DELETE FROM bullmq.migration');
+      const processor = start(dataDir, 'processor', { DATABASE_URL: database.url });
+      expect(await processor.exit).toBe(1);
+      expect(processor.output).toContain('The schema of the queues is behind. Run `headrace migrate`.');
+    } finally {
+      await database.close();
+    }
+  });
 });

@@ -36,7 +36,7 @@ const planOf = (...libraries: readonly (string | readonly [string, string])[]): 
       return { name, directory: join(root, directory) };
     }),
   ),
-  earlier: { migrations: ['First1'], baseline: '2026-01-01', advice: 'Start the version before.' },
+  earlier: { source: 'test', migrations: ['First1'], baseline: '2026-01-01', advice: 'Start the version before.' },
 });
 const run = (plan: MigrationPlan): Promise<string[]> => migrate({ databaseUrl: database.url, plan });
 
@@ -196,6 +196,18 @@ describe('migrations of another package', () => {
     expect(ran).toContain('acme-notes/2026-12-01-create-notes');
     await checkMigrated(url, [extension]);
     await checkMigrated(url);
+  });
+
+  it('applies migrations of another package that are older than the first SQL files of Headrace', async () => {
+    await database.query('CREATE SCHEMA headrace');
+    await database.query(
+      'CREATE TABLE headrace.schema_migrations (id serial PRIMARY KEY, timestamp bigint, name text)',
+    );
+    await database.query(`INSERT INTO headrace.schema_migrations (name) VALUES ('First1')`);
+    write('a/migrations/2026-01-01-create-a.sql', table('a'));
+    write('b/migrations/2026-01-01-create-b.sql', table('b'));
+    expect(await run(planOf('a', ['b', 'other']))).toEqual(['other/2026-01-01-create-b']);
+    await check(planOf('a', ['b', 'other']));
   });
 
   it('allows another package to use the same file names as Headrace', () => {

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { ensurePrivateDir, parseSettings, type RunningApp, type Settings } from '#platform/config';
 import { LockHeldError, PidLock } from '#platform/embedded-postgres';
 import { command, CommandError, type CommandModule } from '../cli/command.js';
-import { openDatabase, waitForDatabase } from '../process/database.js';
+import { checkQueues, openDatabase, waitForDatabase } from '../process/database.js';
 import { connectLauncher } from '../process/launcher.js';
 import { logErrorsOnly } from '../process/logging.js';
 import { runServer } from '../process/run-server.js';
@@ -54,6 +54,7 @@ const application = (name: string, load: () => Promise<StartApp>): CommandModule
         const start = await load();
         const database = await openDatabase(settings, { migrate: false, wait });
         opened.add('database', () => database.close());
+        await checkQueues(database.settings, wait);
         const { url } = await startApp(name, start, database.settings);
         return url === null ? `Headrace ${name} is ready.` : `Headrace ${name} is ready at ${url}.`;
       }),

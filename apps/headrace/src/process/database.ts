@@ -4,7 +4,7 @@ import { type Settings, withSettings } from '#platform/config';
 import { EmbeddedPostgres } from '#platform/embedded-postgres';
 import { isDatabaseUnavailable, SchemaError, sqlState } from '#platform/persistence';
 import { CommandError } from '../cli/command.js';
-import { checkMigrated, migrateAll } from './migrations.js';
+import { checkMigrated, checkQueuesMigrated, migrateAll } from './migrations.js';
 
 export interface OpenDatabase {
   /** With `databaseUrl` set. */
@@ -39,6 +39,14 @@ export async function openDatabase(
     throw error;
   }
   return opened;
+}
+
+/** Rejects unless the schema of the queues is that of this program. Redis has none. */
+export async function checkQueues({ queueUrl, databaseUrl = '' }: Settings, wait: DatabaseWait): Promise<void> {
+  if (queueUrl?.startsWith('redis')) return;
+  await usable(queueUrl === undefined ? 'the database' : 'the database of QUEUE_URL', () =>
+    waitForDatabase(wait, () => checkQueuesMigrated(queueUrl ?? databaseUrl)),
+  );
 }
 
 function startEmbedded(dataDir: string): Promise<EmbeddedPostgres> {

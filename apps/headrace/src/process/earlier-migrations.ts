@@ -5,6 +5,7 @@ import type { EarlierSchema } from '#platform/persistence';
  * to the baseline create, which test/persistence/upgrade.e2e-spec.ts proves.
  */
 export const EARLIER_SCHEMA: EarlierSchema = {
+  source: 'headrace',
   baseline: '2026-11-22',
   advice:
     'Run `headrace migrate` of Headrace 0.1.0 at commit 95b390d, the last one with these migrations, and start this version afterwards.',

@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import type { Settings } from '#platform/config';
-import { migrateQueues } from '#platform/jobs';
+import { areQueuesMigrated, migrateQueues } from '#platform/jobs';
 import { findShipped } from '#platform/kernel';
 import {
   assertMigrated,
@@ -10,6 +10,7 @@ import {
   openPool,
   readMigrations,
   readSchemaState,
+  SchemaError,
   type SchemaState,
 } from '#platform/persistence';
 import { EARLIER_SCHEMA } from './earlier-migrations.js';
@@ -65,6 +66,17 @@ export async function checkMigrated(databaseUrl: string, additional: readonly Mi
   const pool = openPool(databaseUrl);
   try {
     await assertMigrated(pool, planOf(additional));
+  } finally {
+    await pool.end();
+  }
+}
+
+/** Rejects when the schema of the queues in a database is not that of this program. */
+export async function checkQueuesMigrated(databaseUrl: string): Promise<void> {
+  const pool = openPool(databaseUrl);
+  try {
+    if (await areQueuesMigrated(pool)) return;
+    throw new SchemaError('behind', 'The schema of the queues is behind. Run `headrace migrate`.');
   } finally {
     await pool.end();
   }

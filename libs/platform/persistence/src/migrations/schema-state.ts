@@ -2,8 +2,9 @@ import type pg from 'pg';
 import { sqlState } from '../database-error.js';
 import { dateOf, type MigrationFile } from './migration-files.js';
 
-/** A schema that earlier versions created with migrations of another kind, which the files continue. */
+/** A schema that earlier versions created with migrations of another kind, which the files of `source` continue. */
 export interface EarlierSchema {
+  readonly source: string;
   /** Names of all earlier migrations. A database that has them all has what the files up to `baseline` create. */
   readonly migrations: readonly string[];
   readonly baseline: string;
@@ -67,8 +68,8 @@ function compareEarlier(applied: readonly AppliedFile[], { files, earlier }: Mig
 }
 
 /** Whether a database with all earlier migrations has what this file creates. */
-export const isAdopted = (file: MigrationFile, { baseline }: EarlierSchema): boolean =>
-  !file.isRepeatable && dateOf(file.name) <= baseline;
+export const isAdopted = (file: MigrationFile, { source, baseline }: EarlierSchema): boolean =>
+  file.source === source && !file.isRepeatable && dateOf(file.name) <= baseline;
 
 function compareCurrent(applied: readonly AppliedFile[], { files }: MigrationPlan): SchemaState {
   /** The checksums of each file, oldest first. */
