@@ -148,6 +148,8 @@ describe.concurrent('signs of life', { timeout: 40_000 }, () => {
     const { data: first } = await worker.claim(runId);
     await installation.reaches(runId, 'CLAIMED');
     worker.fallSilent();
+    // A worker that connects before the loss may be the same one, which keeps its run.
+    await installation.reaches(runId, 'QUEUED', 20_000);
     const next = await installation.worker(host);
     const { data: second } = await next.claim(runId);
     expect(second.execution_id).not.toBe(first.execution_id);
