@@ -1,6 +1,6 @@
 /**
  * The dependencies that are allowed, as ARCHITECTURE.md describes them: apps → domain → execution and platform → kernel.
- * A library is imported through its index.ts. The order within a layer is written down here, library by library.
+ * A library is imported through its index.ts. The order of the domain libraries is defined here.
  */
 const platform = [
   'config',
@@ -15,7 +15,7 @@ const platform = [
   'observability',
   'git',
 ];
-/** What each domain library may import of the domain and of the server side of execution. */
+/** The domain libraries that each domain library may import. */
 const domain = {
   factories: [],
   environments: [],

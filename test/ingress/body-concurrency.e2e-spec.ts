@@ -122,10 +122,10 @@ describe('when body slots are scarce', () => {
 
 describe('incomplete bodies', () => {
   const breakOff = async (hook: BuiltWebhook, secret?: string): Promise<void> => {
-    const before = await metric('headrace_ingress_requests_total{result="gone"}');
+    const before = await metric('headrace_ingress_requests_total{result="disconnected"}');
     (await hold(hook, '192.0.2.50', secret)).end();
     await vi.waitFor(async () =>
-      expect(await metric('headrace_ingress_requests_total{result="gone"}')).toBe(before + 1),
+      expect(await metric('headrace_ingress_requests_total{result="disconnected"}')).toBe(before + 1),
     );
   };
 

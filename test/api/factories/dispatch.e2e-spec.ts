@@ -143,7 +143,7 @@ describe('dispatchFactoryRun', () => {
     });
     expect(await dispatch({ prompt: 'Go.' }, { of: gone }, 422)).toMatchObject({
       error_code: 'operation_not_supported',
-      detail: expect.stringContaining('brings the skill gone, which names no skill'),
+      detail: expect.stringContaining('refers to the skill gone, which names no skill'),
     });
     expect(await dispatch({ prompt: 'Go.' }, { of: slow }, 503)).toMatchObject({
       error_code: 'resource_unavailable',

@@ -168,11 +168,11 @@ describe('a run with a skill', () => {
 
 describe('a skill that cannot be resolved', () => {
   const REFUSALS: readonly (readonly [string, string, string])[] = [
-    ['fits several', 'acme/app:review', `fits several skills, of which one must be named in full: ${TWO.join(', ')}`],
+    ['matches several', 'acme/app:review', `is ambiguous; use a fully qualified name: ${TWO.join(', ')}`],
     [
       'is unknown, others are like it',
       'acme/app:rewiev',
-      `names no skill that exists and that you may use; perhaps one of these is meant: ${TWO.join(', ')}`,
+      `names no skill that exists and that you may use; did you mean one of these: ${TWO.join(', ')}`,
     ],
     ['is unknown', 'acme/app:nothing', 'names no skill that exists and that you may use'],
     [
@@ -237,7 +237,7 @@ describe('a skill that cannot be resolved', () => {
       token: admin.token,
       body: { name: 'reviewer', skills: ['acme/app:review'] },
     });
-    const detail = `brings the skill acme/app:review, which fits several skills, of which one must be named in full: ${TWO.join(', ')}`;
+    const detail = `refers to the skill acme/app:review, which is ambiguous; use a fully qualified name: ${TWO.join(', ')}`;
     expectProblem(fixture.api, await post(400, { agent_identity_uid: identity.uid }), 'invalid_request', [
       { pointer: '/agent_identity_uid', detail },
     ]);

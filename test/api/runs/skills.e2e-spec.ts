@@ -133,8 +133,8 @@ describe('a skill of a repository', () => {
 
 describe('a skill that cannot be resolved', () => {
   it.each([
-    ['acme/tools:deploy', /^fits several skills, /, DEPLOYS],
-    ['acme/tools:reviw', /^names no skill that exists and that you may use; perhaps one of these is meant: /, [REVIEW]],
+    ['acme/tools:deploy', /^is ambiguous; /, DEPLOYS],
+    ['acme/tools:reviw', /^names no skill that exists and that you may use; did you mean one of these: /, [REVIEW]],
     ['acme/tools:broken', /^names a skill that cannot be used: /, []],
     ['acme/nothing:review', /^names a skill whose repository cannot be read: /, []],
     ['acme/tools:../../own/kit.git:x', /^names no skill/, []],

@@ -75,7 +75,7 @@ export const rotateKey = secretsCommand({
       rows.push([table, changed, notOpened]);
       broken += notOpened;
     }
-    printRows(values, ['PLACE', 'CHANGED', 'DO NOT OPEN'], rows);
+    printRows(values, ['TABLE', 'CHANGED', 'NOT DECRYPTED'], rows);
     if (broken === 0) return 0;
     process.stderr.write(
       `headrace: ${broken} value(s) cannot be decrypted with SECRETS_KEY or SECRETS_KEY_PREVIOUS.\n`,

@@ -2,7 +2,15 @@ import { Injectable } from '@nestjs/common';
 import { Metrics } from '#platform/observability';
 import { type IngressAnswer, REJECTION_REASONS } from './ingress-answer.js';
 
-const RESULTS = ['accepted', 'duplicate', 'handshake', ...REJECTION_REASONS, 'gone', 'unavailable', 'fault'] as const;
+const RESULTS = [
+  'accepted',
+  'duplicate',
+  'handshake',
+  ...REJECTION_REASONS,
+  'disconnected',
+  'unavailable',
+  'fault',
+] as const;
 const LINES = ['own', 'shared', 'dropped'] as const;
 /** Seconds. */
 const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15];
@@ -56,7 +64,7 @@ export class IngressMetrics {
         this.results.add('handshake');
         return;
       case 'disconnected':
-        this.results.add('gone');
+        this.results.add('disconnected');
     }
   }
 }

@@ -28,7 +28,7 @@ export class BlobReader {
 
   /** Rejects with GitFailure `too_large`, or `damaged` when there is no such blob. */
   read(oid: string, maxBytes: number): Promise<Buffer> {
-    if (!COMMIT_ID.test(oid)) return Promise.reject(new GitFailure('invalid', 'The id of a file is not one.'));
+    if (!COMMIT_ID.test(oid)) return Promise.reject(new GitFailure('invalid', 'The object id of a file is invalid.'));
     const result = this.tail.then(async () => {
       const bytes = Number((await this.ask('size', `info ${oid}`)).toString('latin1'));
       if (bytes > maxBytes)

@@ -26,7 +26,7 @@ const TAG = 'refs/tags/';
 
 /**
  * Makes a working copy, shallow and with nothing in it that leads back to the mirror or holds a credential. Every process
- * that writes is the user's own: nothing is done with our rights in a directory that is theirs. Rejects with a GitFailure.
+ * that writes runs as the user of the agent, because that user may change the directory. Rejects with a GitFailure.
  */
 export async function checkOut(options: CheckOutOptions): Promise<void> {
   const { mirror, ref, url, parent, directory, runAs, environment, signal, timeoutMs } = options;

@@ -1,6 +1,6 @@
 import { within } from '#platform/kernel';
 import { GitFailure } from './git-failure.js';
-import { collect, type GitAnswer, type GitCall, GitProcess, SERVER_SIDE } from './git-process.js';
+import { collect, type GitResult, type GitCall, GitProcess, SERVER_SIDE } from './git-process.js';
 
 /** The placeholder for the repository in the arguments of the client side. */
 export const FD_URL = 'fd::3,4';
@@ -9,7 +9,7 @@ export const FD_URL = 'fd::3,4';
  * Lets one git process fetch from a repository that its own user may not read: the serving side runs as we do, and the
  * two speak git's protocol over pipes. `--` and {@link FD_URL} belong into the arguments of `call`.
  */
-export async function fetchFromDirectory(gitDirectory: string, call: GitCall): Promise<GitAnswer> {
+export async function fetchFromDirectory(gitDirectory: string, call: GitCall): Promise<GitResult> {
   const { signal, timeoutMs, environment } = call;
   const serving = new GitProcess({
     args: ['upload-pack', '--strict', '--', gitDirectory],
@@ -29,11 +29,11 @@ export async function fetchFromDirectory(gitDirectory: string, call: GitCall): P
   } catch (error) {
     throw await moreTelling(error, served);
   } finally {
-    serving.end(new GitFailure('failed', 'Nobody fetches any more.'));
+    serving.end(new GitFailure('failed', 'The fetch has ended.'));
   }
 }
 
-/** When the serving side has failed by itself, the asking side only knows that it hung up. */
+/** When the serving side has failed, the fetching side only knows that the connection was closed. */
 async function moreTelling(error: unknown, served: Promise<unknown>): Promise<unknown> {
   if (!(error instanceof GitFailure) || ['aborted', 'timeout', 'too_large'].includes(error.reason)) return error;
   const fault = served.then(

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { FD_URL, fetchFromDirectory } from './fd-transport.js';
 import { GitFailure } from './git-failure.js';
 import { parseGitUrl, type RemoteLocation } from './git-location.js';
-import { type GitAnswer, type GitCall, runGit } from './git-process.js';
+import { type GitResult, type GitCall, runGit } from './git-process.js';
 import { openLocalRepository } from './local-repository.js';
 import type { GitCredential, GitRepository } from './mirror.js';
 import { checkHost, type GitHosts } from './remote-host.js';
@@ -96,14 +96,14 @@ function scrubber(credential: GitCredential | undefined): (text: string) => stri
 }
 
 /** A call of git that queries a repository; `url` is its placeholder in the arguments. */
-export type AskingCall = (url: string) => GitCall;
+export type RemoteCall = (url: string) => GitCall;
 
 /** Executes a call that queries a remote repository, over any transport. Rejects with a GitFailure. */
-export async function askRepository(
+export async function queryRepository(
   { url, credential }: GitRepository,
   { localRoots = [], hosts }: { readonly localRoots?: readonly string[]; readonly hosts?: GitHosts },
-  call: AskingCall,
-): Promise<GitAnswer> {
+  call: RemoteCall,
+): Promise<GitResult> {
   const parsed = parseGitUrl(url);
   if (parsed.kind === 'invalid') throw new GitFailure('invalid', `The URL of the repository ${parsed.detail}.`);
   const { location } = parsed;

@@ -1,6 +1,6 @@
 /**
- * What went wrong, for decisions: `invalid` and `not_allowed` are the asker's; `empty` is a repository without commits;
- * `damaged` is a copy on disk that is broken; `unavailable` may go away by itself.
+ * The reason of a failure: `invalid` and `not_allowed` are errors of the caller; `empty` is a repository without commits;
+ * `damaged` is a copy on disk that is broken; `unavailable` may be temporary.
  */
 type GitFailureReason =
   | 'invalid'

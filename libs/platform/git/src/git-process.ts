@@ -38,7 +38,7 @@ export const inDirectory = (gitDirectory: string, ...args: string[]): GitCall =>
   args: [`--git-dir=${gitDirectory}`, ...args],
 });
 
-export interface GitAnswer {
+export interface GitResult {
   readonly stdout: Buffer;
   readonly stderr: string;
 }
@@ -89,7 +89,7 @@ export class GitProcess {
     this.closed = new Promise((resolve) =>
       this.child.once('close', (code, signal) => resolve(code ?? (signal ? 128 + constants.signals[signal] : 128))),
     );
-    // A process that has gone breaks our end of its pipes; its exit tells the story.
+    // The pipes of an ended process fail; its exit code contains the reason.
     for (const stream of this.child.stdio) stream?.on('error', () => undefined);
     this.child.stderr?.on('data', (chunk: Buffer) => {
       this.stderr = Buffer.concat([this.stderr, chunk]);
@@ -139,7 +139,7 @@ export class GitProcess {
       await this.spawned;
       const code = await this.closed;
       if (this.fault) throw this.fault;
-      const stderr = this.words();
+      const stderr = this.errorText();
       if (code !== 0) throw new GitFailure(reasonOf(stderr), firstFatal(stderr), code, stderr);
       return { stderr };
     } finally {
@@ -148,15 +148,15 @@ export class GitProcess {
     }
   }
 
-  private words(): string {
+  private errorText(): string {
     const text = this.stderr.subarray(-STDERR_BYTES).toString('utf8').trim();
     return this.call.scrub?.(text) ?? text;
   }
 }
 
-export const runGit = (call: GitCall): Promise<GitAnswer> => collect(new GitProcess(call), call.maxOutputBytes);
+export const runGit = (call: GitCall): Promise<GitResult> => collect(new GitProcess(call), call.maxOutputBytes);
 
-export async function collect(git: GitProcess, maxBytes = MIB): Promise<GitAnswer> {
+export async function collect(git: GitProcess, maxBytes = MIB): Promise<GitResult> {
   const chunks: Buffer[] = [];
   let size = 0;
   git.stdout?.on('data', (chunk: Buffer) => {

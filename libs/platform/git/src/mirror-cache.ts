@@ -2,7 +2,7 @@ import { readdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { type Clock, SingleFlight, SystemClock } from '#platform/kernel';
 import { withFileLock } from './file-lock.js';
-import { type AskingCall, askRepository } from './git-access.js';
+import { type RemoteCall, queryRepository } from './git-access.js';
 import { GitFailure } from './git-failure.js';
 import { parseGitUrl, refFault } from './git-location.js';
 import { inDirectory, runGit, SHALLOW_FETCH } from './git-process.js';
@@ -115,7 +115,7 @@ export class MirrorCache {
 
   private async fetch({ repository, ref, place, signal }: Fetch): Promise<boolean> {
     const { environment, maxBytes = 5 * 1024 ** 3 } = this.options;
-    const call = (args: readonly string[], ended: AbortSignal): ReturnType<AskingCall> => ({
+    const call = (args: readonly string[], ended: AbortSignal): ReturnType<RemoteCall> => ({
       ...inDirectory(place, ...args),
       signal: ended,
       // The signal is what ends it.
@@ -125,7 +125,7 @@ export class MirrorCache {
     // What the other side gets after this moment is not known to be there.
     const lookedAt = this.clock.now().getTime();
     const found = await findRef(ref, (patterns) =>
-      askRepository(repository, this.options, (url) =>
+      queryRepository(repository, this.options, (url) =>
         call(['ls-remote', '--symref', '--quiet', '--', url, ...patterns], signal),
       ),
     );
@@ -135,7 +135,7 @@ export class MirrorCache {
     if (!isThere) {
       const refspec = `+${found.name}:${kept}`;
       await withinSize(place, maxBytes, (tooLarge) =>
-        askRepository(repository, this.options, (url) =>
+        queryRepository(repository, this.options, (url) =>
           call(['fetch', ...FETCH_OPTIONS, '--', url, refspec], AbortSignal.any([signal, tooLarge])),
         ),
       );

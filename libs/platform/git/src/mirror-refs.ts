@@ -3,7 +3,7 @@ import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { GitFailure } from './git-failure.js';
 import { COMMIT_ID } from './git-location.js';
-import type { GitAnswer } from './git-process.js';
+import type { GitResult } from './git-process.js';
 
 /** What a ref of the repository was when it was last fetched. */
 export interface FetchedRef {
@@ -55,7 +55,7 @@ interface FoundRef {
  */
 export async function findRef(
   ref: string | undefined,
-  lsRemote: (patterns: readonly string[]) => Promise<GitAnswer>,
+  lsRemote: (patterns: readonly string[]) => Promise<GitResult>,
 ): Promise<FoundRef> {
   const isCommit = ref !== undefined && COMMIT_ID.test(ref);
   const wanted =

@@ -62,7 +62,7 @@ export class MirrorStore {
     await this.clear(await this.setAside(place));
   }
 
-  /** Out of the way, so that nobody meets half of it, to be cleared. Null: it is not there. */
+  /** Renames it before it is deleted, so that no reader finds an incomplete copy. Null: it does not exist. */
   async setAside(place: string): Promise<string | null> {
     const aside = join(this.directory, `${randomUUID()}.draft`);
     await rm(`${place}${SIZE_SUFFIX}`, { force: true });

@@ -5,7 +5,7 @@ import { BlobReader } from './blob-reader.js';
 import { fetchFromDirectory } from './fd-transport.js';
 import { GitFailure } from './git-failure.js';
 import { COMMIT_ID } from './git-location.js';
-import { type GitAnswer, type GitCall, inDirectory, runGit } from './git-process.js';
+import { type GitResult, type GitCall, inDirectory, runGit } from './git-process.js';
 import { type FetchedRef, readRecord } from './mirror-refs.js';
 
 export interface GitCredential {
@@ -110,7 +110,7 @@ export class Mirror {
   }
 
   /** Lets another git process, of whatever user, fetch from this copy: see `fetchFromDirectory`. */
-  serve(call: GitCall): Promise<GitAnswer> {
+  serve(call: GitCall): Promise<GitResult> {
     return this.noticing(fetchFromDirectory(this.path, call));
   }
 

@@ -34,7 +34,7 @@ export const ERROR_CODES = {
   not_authorized: failure(
     403,
     'Not permitted',
-    'The caller is known but may not do this: the resource belongs to somebody else, or the role does not allow the action.',
+    'The caller is known but may not do this: the resource belongs to another user or team, or the role does not allow the action.',
   ),
   feature_not_available: failure(
     403,

@@ -19,13 +19,13 @@ export function parseDuration(value: string): number | null {
 
 const LATE = Symbol('late');
 
-/** What `work` resolves with, or `late()` when it takes longer than `timeoutMs`; it is left to itself then. */
+/** What `work` resolves with, or `late()` when it takes longer than `timeoutMs`. `work` then continues, and its result is ignored. */
 export async function within<T, L = T>(timeoutMs: number, work: Promise<T>, late: () => L): Promise<T | L> {
   let timer: NodeJS.Timeout | undefined;
   const timeout = new Promise<typeof LATE>((resolve) => {
     timer = setTimeout(() => resolve(LATE), timeoutMs);
   });
-  // What it does after its time is nobody's concern.
+  // A rejection after the timeout must not be an unhandled one.
   work.catch(() => undefined);
   try {
     const result = await Promise.race([work, timeout]);

@@ -84,7 +84,7 @@ export class IdentityInput {
     ...OPEN,
     maxEntries: 32,
     description:
-      'By name; each has exactly one of warp_id, command and url. All together at most 65,536 bytes. A value `***` in `env` or `headers` keeps the stored one, as long as the server stays the same and no other value of the two is given; to add or change one, send all of its values again. Everybody who may start runs of the team can use these servers, and can thereby read the values.',
+      'MCP servers by name; each has exactly one of warp_id, command and url. All together at most 65,536 bytes. A value `***` in `env` or `headers` keeps the stored one, as long as the server stays the same and no other value of the two is given; to add or change one, send all of its values again. Everybody who may start runs of the team can use these servers, and can thereby read the values.',
   })
   mcp_servers?: Record<string, McpServerConfig> | null;
 
@@ -94,7 +94,7 @@ export class IdentityInput {
 const NAME = {
   blank: false,
   max: 200,
-  description: 'Unique in the team, whatever its case; shown as executor of its runs.',
+  description: 'Name that is unique in the team, without regard to case. Shown as executor of its runs.',
   example: 'reviewer',
 };
 
@@ -117,7 +117,7 @@ export class IdentityMemory {
 export class IdentityItem {
   @StringField({
     pattern: /^[A-Za-z0-9]{22}$/,
-    description: 'Also the uid of the service account that executes its runs.',
+    description: 'UID of the agent identity, and of the service account that executes its runs.',
     example: '1v3kqM0dQeXoWw2GqXbq7Z',
   })
   uid: string;
@@ -131,7 +131,8 @@ export class IdentityItem {
   @DateTimeField({ description: 'Time of the last change.' }) updated_at: string;
   @StringField({ optional: true, description: 'UID of the environment for runs that name none.' })
   environment_id?: string;
-  @StringField({ description: `Empty: none. ${NO_EFFECT}` }) default_runner_uid: string;
+  @StringField({ description: `UID of the default runner; empty if none is set. ${NO_EFFECT}` })
+  default_runner_uid: string;
   @StringField({ optional: true, description: 'Worker host for runs that name none.' }) worker_host?: string;
   @StringField({ optional: true, description: 'Model for runs that name none.' }) base_model?: string;
   @ObjectField(() => HarnessConfig, { optional: true, description: 'Harness for runs that name none.' })
@@ -154,7 +155,7 @@ export class ListAgentIdentitiesQuery {
     pattern: /^[A-Za-z0-9]{22}$/,
     says: 'exactly 22 letters or digits',
     optional: true,
-    description: 'Only the identities of the definition of this factory.',
+    description: 'Returns only the agent identities of the definition of this factory.',
   })
   factory_uid?: string;
 }

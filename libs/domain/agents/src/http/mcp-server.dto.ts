@@ -2,7 +2,7 @@ import { ArrayField, DateTimeField, MapField, object, StringField, text } from '
 
 const OPTIONAL = { optional: true } as const;
 const MASKED_VALUES =
-  'Values are returned as `***`; the agents of runs receive them in clear, so everybody who may start such a run can read them.';
+  'Values are returned as `***`; the agents of runs receive them in clear text, so every user who may start such a run can read them.';
 
 const serverUrl = {
   max: 2048,
@@ -47,7 +47,12 @@ export class HarnessConfig {
 }
 
 export class McpServerRequest extends McpServerTarget {
-  @StringField({ blank: false, max: 200, description: 'Unique in the team, whatever its case.', example: 'issues' })
+  @StringField({
+    blank: false,
+    max: 200,
+    description: 'Name that is unique in the team, without regard to case.',
+    example: 'issues',
+  })
   name: string;
 
   @StringField({ optional: true, nullable: true, max: 2000, description: 'Text for people.' }) description?:

@@ -19,7 +19,7 @@ export class McpServersController {
     id: 'listMcpServers',
     summary: 'List MCP servers',
     description:
-      'Those of the team, by name; without the team header, of all teams of the caller, 1,000 at most. Values of `env` and `headers` come as `***`.',
+      'The MCP servers of the team, by name. Without the team header those of all teams of the caller, at most 1,000. Values of `env` and `headers` are returned as `***`.',
     team: true,
     success: { status: 200, description: 'The MCP servers.', type: ListMcpServersResponse },
     errors: [403],
@@ -34,7 +34,7 @@ export class McpServersController {
     id: 'createMcpServer',
     summary: 'Create an MCP server',
     description:
-      'Configurations of runs and agent identities of the team refer to it as `warp_id`, so that its credentials are stored in one place. Everybody who may start runs of the team can have an agent use the server, and can thereby read these credentials: register only credentials that the whole team may have. Exactly one of `command` (with `args` and `env`) and `url` (with `headers`). A team has at most 200.',
+      'Configurations of runs and agent identities of the team refer to it as `warp_id`, so that its credentials are stored in one place. Every user who may start runs of the team can let an agent use the server, and can thereby read these credentials: register only credentials that the whole team may have. Exactly one of `command` (with `args` and `env`) and `url` (with `headers`). A team has at most 200.',
     team: true,
     request: { value: { name: 'issues', url: 'https://mcp.example.com/issues' } },
     success: { status: 201, description: 'The MCP server.', type: McpServerItem },

@@ -6,10 +6,10 @@ import { OfferedModels } from '../adapters/offered-models.js';
 import { MODEL_PROVIDERS, type ModelProvider } from '../domain/model-catalogue.js';
 
 export class ModelItem {
-  @StringField({ description: 'What `model_id` of a configuration takes.', example: 'auto' }) id: string;
+  @StringField({ description: 'Value for `model_id` of a configuration.', example: 'auto' }) id: string;
   @StringField({ example: 'Auto', description: 'Name of the model, for people.' }) display_name: string;
   @EnumField(MODEL_PROVIDERS, { description: 'Provider of the model.' }) provider: ModelProvider;
-  @BooleanField({ description: 'Whether it takes images.' }) vision_supported: boolean;
+  @BooleanField({ description: 'Whether the model accepts images.' }) vision_supported: boolean;
 }
 
 export class ListModelsResponse {

@@ -40,7 +40,7 @@ const TRIGGER_SCHEMA: Kind['schema'] = {
         code: { type: 'string', description: 'Stable code of the reason.', example: 'webhook_deleted' },
         detail: { type: 'string', description: 'The reason in words.' },
       },
-      description: 'In responses: why this trigger can never fire. Ignored in requests.',
+      description: 'Reason why this trigger can never fire. Present in responses, ignored in requests.',
     },
   },
   additionalProperties: true,

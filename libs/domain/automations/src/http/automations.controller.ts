@@ -27,7 +27,7 @@ import {
 
 const DEFAULT_LIMIT = 100;
 const TEST_DESCRIPTION =
-  'With a stored delivery, or with a payload in the request. Returns all checks and what decided each of them; starts nothing.';
+  'Tests with a stored delivery, or with a payload in the request. Returns all checks and the reason for each result. No run is started.';
 const TRIGGER_EXAMPLE = { provider: 'schedule', event: 'cron_fired', schedule: { cron: '0 3 * * *' } };
 const EXAMPLE = { name: 'nightly', enabled: true, prompt: 'Update the dependencies.', triggers: [TRIGGER_EXAMPLE] };
 /** Payloads may be nested deeper than other bodies. */
@@ -48,7 +48,7 @@ export class AutomationsController {
   @Operation({
     id: 'listAutomations',
     summary: 'List automations of a factory',
-    description: 'By name.',
+    description: 'The automations of the factory, by name.',
     success: { status: 200, description: 'A page of automations.', type: ListAutomationsResponse },
   })
   async listAutomations(

@@ -38,7 +38,7 @@ class ActionBlock extends ActionFields {
   @JsonField({
     ...OBJECT,
     description:
-      'By name: run_command {command, cwd?}, read_files {paths}, edit_files {paths, diffs, operation?}, search_files {query, path?}, fetch_url {url}, ' +
+      'Arguments of the action, by its name: run_command {command, cwd?}, read_files {paths}, edit_files {paths, diffs, operation?}, search_files {query, path?}, fetch_url {url}, ' +
       'call_mcp_tool {server, tool, arguments}, start_agent {description, prompt?, agent_type?}, read_skill {bundled_skill_id?, skill_path?}, ' +
       'other {tool_name?, title?, arguments?}; `truncated` when something was left out.',
   })
@@ -63,7 +63,7 @@ class EventBlock extends BlockFields {
   @JsonField({
     ...OBJECT,
     description:
-      'By name: attachments {attachments: [{file_name, mime_type, size_bytes}]}, thinking {text}, plan {entries}, permission_request {approval_id, title, action_id?, options?}, permission_decision {approval_id, decision, by, note?, principal?}, ' +
+      'Data of the event, by its name: attachments {attachments: [{file_name, mime_type, size_bytes}]}, thinking {text}, plan {entries}, permission_request {approval_id, title, action_id?, options?}, permission_decision {approval_id, decision, by, note?, principal?}, ' +
       'turn_ended {stop_reason, message?}, lifecycle {events: [{event_type, occurred_at, payload?}]}.',
   })
   data: object;

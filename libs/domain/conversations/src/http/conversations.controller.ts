@@ -127,7 +127,7 @@ export class ConversationsController {
     id: 'getConversationRedirect',
     summary: 'Get the session of a conversation',
     description:
-      'Empty when the conversation has no session, does not exist, or is not accessible to the caller; the response does not distinguish them. Requires a token, unlike the published API: see ADR 0027.',
+      'The result is empty when the conversation has no session, does not exist, or is not accessible to the caller; the response does not distinguish them. Requires a token, unlike the published API: see ADR 0027.',
     success: { status: 200, description: 'The newest session, if any.', type: ConversationRedirectResponse },
   })
   async redirect(
@@ -144,7 +144,7 @@ export class ConversationsController {
     id: 'getSessionRedirect',
     summary: 'Get the conversation of a session',
     description:
-      'Empty when the session has no conversation or is not accessible to the caller; the response does not distinguish them. Requires a token, unlike the published API: see ADR 0027.',
+      'The result is empty when the session has no conversation or is not accessible to the caller; the response does not distinguish them. Requires a token, unlike the published API: see ADR 0027.',
     success: { status: 200, description: 'The conversation, if any.', type: SessionRedirectResponse },
   })
   async getSessionRedirect(

@@ -45,7 +45,7 @@ export class DefinitionController {
     id: 'applyFactoryDefinition',
     summary: 'Apply a factory definition',
     description:
-      'Applies all files or nothing. Webhooks, agents and automations whose files were removed are deleted; resources that were made through the API are not changed. Applying the same files again changes nothing. A definition that cannot be applied is rejected with 400, with file, line and column of every issue in `errors` and again in `diagnostics`, as in the response of validate. At most 256 files of 262,144 bytes, 8 MiB together.',
+      'Applies all files or nothing. Webhooks, agents and automations whose files were removed are deleted; resources that were created through the API are not changed. Applying the same files again changes nothing. A definition that cannot be applied is rejected with 400, with file, line and column of every issue in `errors` and again in `diagnostics`, as in the response of validate. At most 256 files of 262,144 bytes, 8 MiB together.',
     request: DEFINITION_EXAMPLE,
     success: {
       status: 200,
@@ -103,7 +103,7 @@ export class DefinitionController {
     id: 'exportFactoryDefinition',
     summary: 'Export a factory definition',
     description:
-      'Returns the present state as files. A file that was applied is returned verbatim if it still describes the resource; otherwise it is generated. Resources that were made through the API are not included. Applying the response changes nothing, unless something was changed through the API to a value that files cannot express.',
+      'Returns the present state as files. A file that was applied is returned verbatim if it still describes the resource; otherwise it is generated. Resources that were created through the API are not included. Applying the response changes nothing, unless something was changed through the API to a value that files cannot express.',
     success: { status: 200, description: 'The files, by path.', type: FactoryDefinitionFiles },
   })
   async exportFactoryDefinition(
@@ -125,7 +125,7 @@ export class FactoryFileSchemasController {
     id: 'getFactoryFileSchemas',
     summary: 'Get schemas of definition files',
     description:
-      'For everybody with a token. They are what definitions are validated with, and for editors to check files as they are written. With the triggers that this installation knows.',
+      'The JSON Schemas that validate definitions, for editors. They contain the triggers that this installation has. Any valid token is sufficient.',
     success: { status: 200, description: 'The schemas, by kind of file.', type: GetFactoryFileSchemasResponse },
     errors: [403],
   })

@@ -22,7 +22,7 @@ export class FactoryDefinitionFiles {
 }
 
 export class ApplyFactoryDefinitionParameters {
-  @BooleanField({ optional: true, description: 'true: only say what would be done. Default: false.' })
+  @BooleanField({ optional: true, description: 'true: only return the plan and change nothing. Default: false.' })
   dry_run?: boolean;
 }
 
@@ -30,19 +30,23 @@ export class FactoryDefinitionChange {
   @EnumField(PLAN_ACTIONS, { name: 'FactoryDefinitionAction', description: 'What happens to the resource.' })
   action: PlanAction;
   @EnumField(RESOURCE_KINDS, { name: 'FactoryResourceKind', description: 'Kind of resource.' }) kind: ResourceKind;
-  @StringField({ description: 'Of a skill, its path.', example: 'ci' }) name: string;
-  @StringField({ optional: true, description: 'Of the file; what is deleted has none.' }) path?: string;
+  @StringField({ description: 'Name of the resource; for a skill, its path.', example: 'ci' }) name: string;
+  @StringField({ optional: true, description: 'Path of the file. Absent for a resource that is deleted.' })
+  path?: string;
   @StringField({
     optional: true,
-    description: 'Of what is there already, or was made. Skills have none, nor has what a dry run would make.',
+    description:
+      'UID of a resource that exists or was created. Absent for skills, and for resources that a dry run would create.',
   })
   uid?: string;
   @ArrayField(text(), {
     description:
-      'Of an update, the fields that differ, by their names in files. `secretVersion`: the managed secret has a newer value, which the webhook takes over.',
+      'The fields that an update changes, by their names in files. `secretVersion`: the managed secret has a newer value, which the webhook receives.',
   })
   changes: string[];
-  @BooleanField({ description: 'Since the last apply it was changed, or deleted, by other ways than the files.' })
+  @BooleanField({
+    description: 'Whether the resource was changed or deleted outside of the files since the last apply.',
+  })
   drifted: boolean;
 }
 
@@ -59,22 +63,22 @@ export class ApplyFactoryDefinitionResponse {
     description: 'The factory, then webhooks, agents, automations and skills, each by their names.',
   })
   plan: FactoryDefinitionChange[];
-  @ObjectField(() => FactoryDefinitionSummary, { description: 'How many of which action.' })
+  @ObjectField(() => FactoryDefinitionSummary, { description: 'Number of resources for each action.' })
   summary: FactoryDefinitionSummary;
 }
 
 export class FactoryDefinitionDiagnostic {
-  @StringField({ description: 'Stable.', example: 'unknown_key' }) code: string;
+  @StringField({ description: 'Stable code of the diagnostic.', example: 'unknown_key' }) code: string;
   @StringField({ example: 'webhooks/ci.yaml', description: 'Path of the file within the definition.' }) path: string;
   @IntegerField({ min: 1, description: 'Line of the file, from 1.' }) line: number;
   @IntegerField({ min: 1, description: 'Column of the line, from 1.' }) column: number;
-  @StringField({ description: 'For people.' }) message: string;
+  @StringField({ description: 'Text for people.' }) message: string;
 }
 
 export class ValidateFactoryDefinitionResponse {
   @BooleanField({ description: 'Whether it could be applied at the moment.' }) valid: boolean;
   @ArrayField(object(() => FactoryDefinitionDiagnostic), {
-    description: 'By path, line and column, 100 at most. Empty when it is valid.',
+    description: 'The diagnostics, sorted by path, line and column, at most 100. Empty when the definition is valid.',
   })
   diagnostics: FactoryDefinitionDiagnostic[];
 }
@@ -82,15 +86,16 @@ export class ValidateFactoryDefinitionResponse {
 const schema = { schema: { type: 'object', additionalProperties: true } } as const;
 
 export class FactoryFileSchemas {
-  @JsonField({ ...schema, description: 'Of factory.yaml.' }) factory: object;
-  @JsonField({ ...schema, description: 'Of webhooks/<name>.yaml.' }) webhook: object;
-  @JsonField({ ...schema, description: 'Of the front matter of automations/<name>/automation.md.' }) automation: object;
-  @JsonField({ ...schema, description: 'Of the front matter of agents/<name>/agent.md.' }) agent: object;
-  @JsonField({ ...schema, description: 'Of the front matter of SKILL.md.' }) skill: object;
+  @JsonField({ ...schema, description: 'Schema of factory.yaml.' }) factory: object;
+  @JsonField({ ...schema, description: 'Schema of webhooks/<name>.yaml.' }) webhook: object;
+  @JsonField({ ...schema, description: 'Schema of the front matter of automations/<name>/automation.md.' })
+  automation: object;
+  @JsonField({ ...schema, description: 'Schema of the front matter of agents/<name>/agent.md.' }) agent: object;
+  @JsonField({ ...schema, description: 'Schema of the front matter of SKILL.md.' }) skill: object;
 }
 
 export class GetFactoryFileSchemasResponse {
-  @StringField({ description: 'What `schemaVersion` in factory.yaml says.', example: 'v1alpha1' })
+  @StringField({ description: 'Value of `schemaVersion` in factory.yaml.', example: 'v1alpha1' })
   schema_version: string;
   @ObjectField(() => FactoryFileSchemas, { description: 'JSON Schemas (2020-12), each complete by itself.' })
   schemas: FactoryFileSchemas;

@@ -22,7 +22,7 @@ export class FactoryScope {
 export class FactoryItem {
   @StringField({ ...UID, description: 'UID of the factory.' }) uid: string;
   @StringField({ example: 'CI failures', description: 'Name of the factory.' }) name: string;
-  @StringField({ description: 'Empty when there is none.' }) description: string;
+  @StringField({ description: 'Description of the factory; empty if there is none.' }) description: string;
   @StringField({ ...OPTIONAL, description: 'A short name, the factory’s alone within its team.' }) alias?: string;
   @ObjectField(() => FactoryScope, { description: 'The team that owns the factory.' }) scope: FactoryScope;
   @StringField({
@@ -41,7 +41,7 @@ export class ListFactoriesParameters {
     ...OPTIONAL,
     blank: false,
     max: 200,
-    description: 'Only factories with this in their name, alias or description, in any case.',
+    description: 'Returns only factories with this text in their name, alias or description. The case is ignored.',
   })
   query?: string;
   @IntegerField({ ...OPTIONAL, min: 1, max: 500, default: 100, description: 'Maximum number of entries in a page.' })
@@ -51,7 +51,7 @@ export class ListFactoriesParameters {
 }
 
 export class ListFactoriesResponse {
-  @ArrayField(object(() => FactoryItem), { description: 'By name.' }) factories: FactoryItem[];
+  @ArrayField(object(() => FactoryItem), { description: 'The factories, by name.' }) factories: FactoryItem[];
   @ObjectField(() => PageInfo, { description: 'Whether there is another page, and its cursor.' }) page_info: PageInfo;
 }
 
@@ -62,13 +62,14 @@ export class DispatchFactoryRunRequest {
     example: 'Find out why the nightly build fails.',
   })
   prompt: string;
-  @StringField({ ...OPTIONAL, blank: false, max: 512, description: 'Made from the prompt’s first line when absent.' })
+  @StringField({ ...OPTIONAL, blank: false, max: 512, description: 'Default: the first line of the prompt.' })
   title?: string;
   @StringField({
     ...OPTIONAL,
     ...TICKET_REF,
     maxBytes: MAX_TICKET_REF_BYTES,
-    description: 'What the work is about, as `<source>:<id>`. Left out, one of the source `adhoc` is made.',
+    description:
+      'What the work is about, as `<source>:<id>`. If absent, a reference with the source `adhoc` is generated.',
   })
   ticket_ref?: string;
   @StringField({ ...OPTIONAL, max: MAX_TICKET_URL, description: 'Where people read the ticket: http or https.' })
@@ -83,8 +84,9 @@ export class DispatchFactoryRunResponse {
     example: 'foreman',
   })
   foreman_agent: string;
-  @StringField({ description: 'An ordinary run: follow it, answer it and cancel it as any other.' }) run_id: string;
+  @StringField({ description: 'Id of the run, which has the same operations as any other run.' }) run_id: string;
   @StringField({ example: 'QUEUED', description: 'State of the new run.' }) state: string;
-  @StringField({ ...TICKET_REF, description: 'As given, or as made.' }) ticket_ref: string;
+  @StringField({ ...TICKET_REF, description: 'The reference of the request, or the generated one.' })
+  ticket_ref: string;
   @StringField({ ...OPTIONAL, description: 'Where people watch the run.' }) run_url?: string;
 }

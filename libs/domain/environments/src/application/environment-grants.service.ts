@@ -37,7 +37,8 @@ export class EnvironmentGrantsService {
       named.team_uid !== undefined ? '/team_uid' : named.user_uid !== undefined ? '/user_uid' : '/user_email';
     const invalid = (detail: string) => ({ kind: 'invalid', issues: [{ pointer, detail }] }) as const;
     const grantee = await this.resolve(named);
-    if (!grantee) return invalid(`names no ${pointer === '/team_uid' ? 'team' : 'person'} of this service`);
+    if (!grantee)
+      return invalid(`must be an existing ${pointer === '/team_uid' ? 'team' : 'user'} of this installation`);
     const { teamUid, userUid } = environment;
     if (grantee.uid === (grantee.type === 'team' ? teamUid : userUid))
       return invalid('names the owner of the environment');

@@ -23,7 +23,7 @@ export class EnvironmentsService {
     return this.store.listFor(listAskerOf(caller, 'environments:read'), sort);
   }
 
-  /** Also for those with whom it was shared. One round trip. */
+  /** Users and teams with a grant can read the environment too. One round trip. */
   async get(caller: Caller, uid: string): Promise<(EnvironmentDetails & Reach) | EnvironmentRejection> {
     const asker = askerOf(caller, allowedTeams(caller));
     const environment = await this.store.findFor(uid, asker);

@@ -146,7 +146,7 @@ export class EnvironmentConfigDto {
     keyPattern: /^[A-Za-z_][A-Za-z0-9_]{0,127}$/,
     keySays: 'a name of letters, digits and underscores that does not begin with a digit',
     optional: true,
-    description: 'Environment variables of set-up commands and agent. Values come back as `***`.',
+    description: 'Environment variables of set-up commands and agent. Values are returned as `***`.',
     example: { NODE_ENV: '***' },
   })
   env?: Record<string, string>;

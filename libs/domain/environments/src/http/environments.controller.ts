@@ -66,7 +66,7 @@ export class EnvironmentsController {
   @Operation({
     id: 'getEnvironment',
     summary: 'Get an environment',
-    description: 'Also for those with whom it was shared.',
+    description: 'Users and teams with a grant can read the environment too.',
     success: { status: 200, description: 'The environment.', type: EnvironmentItem },
   })
   async getEnvironment(@CurrentCaller() caller: Caller, @Uid() uid: string): Promise<EnvironmentItem> {

@@ -32,7 +32,8 @@ export class NotificationWebhooksController {
   @Operation({
     id: 'listNotificationWebhooks',
     summary: 'List notification webhooks',
-    description: 'Of the team, by name; without the team header, of all teams of the caller, at most 1,000.',
+    description:
+      'The notification webhooks of the team, by name. Without the team header those of all teams of the caller, at most 1,000.',
     team: true,
     success: { status: 200, description: 'The webhooks.', type: ListNotificationWebhooksResponse },
     errors: [403],
@@ -99,7 +100,7 @@ export class NotificationWebhooksController {
   @Operation({
     id: 'deleteNotificationWebhook',
     summary: 'Delete a notification webhook',
-    description: 'Also deletes its deliveries; pending messages are not sent.',
+    description: 'Deletes the notification webhook and its deliveries. Pending messages are not sent.',
     success: { status: 204, description: 'Deleted.' },
   })
   async deleteNotificationWebhook(@CurrentCaller() caller: Caller, @Uid() uid: string): Promise<void> {

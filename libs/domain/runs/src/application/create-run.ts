@@ -71,7 +71,7 @@ export interface CreateRunCommand extends RequestedReferences {
 }
 
 export type CreateRunResult =
-  CreatedRun | ReferenceRefusal | Exclude<SkilledConfig, { kind: 'skilled' }> | { readonly kind: 'key_reused' };
+  CreatedRun | ReferenceRefusal | Exclude<SkilledConfig, { kind: 'applied' }> | { readonly kind: 'key_reused' };
 
 /**
  * Queues a run: config resolved, run and first event committed together. One round trip when nothing is referenced; an
@@ -101,7 +101,7 @@ export class CreateRun {
     // 1. Who owns the run, and whether the caller may create it.
     const owner = ownerFor(caller, command.team);
     if (owner === null)
-      return invalid('/team', 'a caller on several teams picks the team with the X-Headrace-Team-Uid header');
+      return invalid('/team', 'is required for a member of several teams: set the header X-Headrace-Team-Uid');
     if (!isAllowed(caller, owner, 'runs:write'))
       return { kind: 'not_authorized', detail: 'Your role on the team does not allow creating runs.' };
     const refused = this.personalRuns.refusal(caller, owner);
@@ -141,13 +141,13 @@ export class CreateRun {
         ...(skillWaitMs !== undefined && { waitMs: skillWaitMs }),
       },
     });
-    if (skilled.kind !== 'skilled') return this.replayOr(skilled, claim);
+    if (skilled.kind !== 'applied') return this.replayOr(skilled, claim);
     // 5. Objects, then the run and its first event in one statement.
     const id = newUuid();
     const { identity, parent, continued } = found;
     const { type, uid } = caller.principal;
-    // Objects go before the row that names them. First of all they are noted for deletion, and the statement that writes the
-    // row takes the note back: whatever happens in between, nothing is lost and nothing stays behind.
+    // Objects are stored before the row that names them. Their deletion is scheduled first, and the statement that inserts the
+    // row cancels it, so a failure in between leaves no object behind.
     const { attachments = [] } = command;
     if (continued !== null || attachments.length > 0) await this.disposal.discardLater(objectFolders(id));
     const transcript = continued && (await this.transcripts.copyFor(continued.id, id));
@@ -242,7 +242,7 @@ function unreachableHost({ worker_host: host }: AgentConfig): ReferenceRefusal |
   return fault === null ? null : invalid('/config/worker_host', `${fault}, wherever it comes from`);
 }
 
-/** Why the service could not start a run by itself. `unavailable`: perhaps it can in a while; else somebody has to change something. */
+/** Why the service could not start a run by itself. `unavailable`: another attempt can succeed later. `refused`: the configuration must change first. */
 export interface LaunchRefusal {
   readonly kind: 'refused' | 'unavailable';
   /** For people; names the field. */

@@ -139,7 +139,7 @@ export class RunReferences {
       const detail = 'must be a conversation that exists and that you may see';
       return { kind: 'invalid', pointer: '/conversation_id', detail };
     }
-    // Two runs that work on at once would tell two stories of one conversation.
+    // Two concurrent runs would write two different continuations of one conversation.
     return run.hasLiveExecution || !isEnded(run.state, false) ? { kind: 'conversation_busy' } : run;
   }
 }

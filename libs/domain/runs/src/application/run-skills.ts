@@ -14,8 +14,8 @@ export interface SkillRequest {
 }
 
 export type SkilledConfig =
-  | { readonly kind: 'skilled'; readonly config: AgentConfig; readonly skill: RunSkill | null }
-  /** `others`: what else is wrong of the same kind. */
+  | { readonly kind: 'applied'; readonly config: AgentConfig; readonly skill: RunSkill | null }
+  /** `others`: further problems of the same kind. */
   | ({ readonly kind: 'invalid'; readonly others: readonly Issue[] } & Issue)
   | ({ readonly kind: 'too_large' } & Issue)
   /** Cannot be read at the moment; the same request may succeed later. */
@@ -54,11 +54,11 @@ export class RunSkills {
     const [first, ...rest] = answers.flatMap(({ spec, found }): ChosenSkill[] =>
       found.kind === 'found' ? [{ ...found.skill, asked: spec }] : [],
     );
-    if (!first) return { kind: 'skilled', config, skill: null };
+    if (!first) return { kind: 'applied', config, skill: null };
     const applied = applySkills(config, [first, ...rest], given);
     if (applied.kind === 'too_large' || isOversized(applied.config))
       return { kind: 'too_large', pointer: placeOf(request, first.asked, 0).pointer, detail: TOO_LARGE };
-    return { kind: 'skilled', config: applied.config, skill: applied.skill };
+    return { kind: 'applied', config: applied.config, skill: applied.skill };
   }
 }
 
@@ -66,35 +66,35 @@ const TOO_LARGE = `must leave the configuration at most ${MAX_CONFIG_BYTES} byte
 
 interface Place {
   readonly pointer: string;
-  /** The spec, where the request does not name it. */
-  readonly brought: string | null;
+  /** The skill, if the request does not name it but an agent identity does. */
+  readonly implied: string | null;
 }
 
 function placeOf({ skill, config, agentIdentityUid }: SkillRequest, spec: string, index: number): Place {
-  if (skill !== undefined) return { pointer: '/skill', brought: null };
-  if (config?.skills !== undefined) return { pointer: `/config/skills/${index}`, brought: null };
-  if (config?.skill_spec !== undefined) return { pointer: '/config/skill_spec', brought: null };
-  return { pointer: agentIdentityUid === undefined ? '/config/skills' : '/agent_identity_uid', brought: spec };
+  if (skill !== undefined) return { pointer: '/skill', implied: null };
+  if (config?.skills !== undefined) return { pointer: `/config/skills/${index}`, implied: null };
+  if (config?.skill_spec !== undefined) return { pointer: '/config/skill_spec', implied: null };
+  return { pointer: agentIdentityUid === undefined ? '/config/skills' : '/agent_identity_uid', implied: spec };
 }
 
 const isInvalid = (found: ResolvedSkill): boolean =>
   found.kind !== 'found' && !(found.kind === 'unreadable' && found.retryable === true);
 
-function fault({ pointer, brought }: Place, found: ResolvedSkill): Issue {
-  const detail = complaint(found);
-  return { pointer, detail: brought === null ? detail : `brings the skill ${brought}, which ${detail}` };
+function fault({ pointer, implied }: Place, found: ResolvedSkill): Issue {
+  const detail = problemOf(found);
+  return { pointer, detail: implied === null ? detail : `refers to the skill ${implied}, which ${detail}` };
 }
 
-function complaint(found: ResolvedSkill): string {
+function problemOf(found: ResolvedSkill): string {
   switch (found.kind) {
     case 'found':
       return 'names a skill';
     case 'ambiguous':
-      return `fits several skills, of which one must be named in full: ${found.candidates.join(', ')}`;
+      return `is ambiguous; use a fully qualified name: ${found.candidates.join(', ')}`;
     case 'missing':
       return found.candidates.length === 0
         ? 'names no skill that exists and that you may use'
-        : `names no skill that exists and that you may use; perhaps one of these is meant: ${found.candidates.join(', ')}`;
+        : `names no skill that exists and that you may use; did you mean one of these: ${found.candidates.join(', ')}`;
     case 'malformed':
       return `names a skill that cannot be used: ${clause(found.error)}`;
     case 'unreadable':

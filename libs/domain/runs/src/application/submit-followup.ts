@@ -29,7 +29,7 @@ export type SubmitFollowupResult =
   | { readonly kind: 'empty_message' | 'nothing_to_continue' | 'too_many' }
   | RejectionOf<'not_found' | 'forbidden'>;
 
-/** Follow-ups that may wait for one run; more is a loop gone wild. */
+/** Follow-ups that may wait for one run. More of them indicate a client in an endless loop. */
 export const MAX_PENDING_FOLLOWUPS = 100;
 
 /** Accepts a message for a run; where it goes is {@link routeFollowup}'s decision, taken under the run's lock. */

@@ -29,7 +29,7 @@ export interface Artifact {
 export interface ContentReport {
   readonly artifact_type: ContentArtifactType;
   readonly mime_type: string;
-  /** As the agent names it, relative to its working directory. */
+  /** Path as the agent reports it, relative to its working directory. */
   readonly filepath: string;
   readonly title?: string;
   readonly description?: string;

@@ -30,7 +30,7 @@ export class ApprovalsController {
     summary: 'List permission requests of all runs',
     errors: [400, 403],
     team: true,
-    description: 'With `state=pending` those that can be answered now: an inbox.',
+    description: 'Permission requests of runs. With `state=pending` those that can be answered now.',
     success: { status: 200, description: 'One page.', type: ApprovalInboxResponse },
   })
   async listOfAll(

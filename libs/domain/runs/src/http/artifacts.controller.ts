@@ -28,7 +28,7 @@ export class ArtifactsController {
   @Operation({
     id: 'getArtifact',
     summary: 'Get an artifact',
-    description: 'A plan comes with its text, a file or screenshot with a link that works for a limited time.',
+    description: 'A plan contains its text. A file or a screenshot contains a link that is valid for a limited time.',
     success: { status: 200, description: 'The artifact.', schema: ARTIFACT_SCHEMA },
   })
   async get(
@@ -49,7 +49,8 @@ export class ArtifactsController {
   @Operation({
     id: 'downloadArtifact',
     summary: 'Download an artifact',
-    description: 'For plans, screenshots and files. A pull request or an external reference has no content: 404.',
+    description:
+      'Plans, screenshots and files have content. A pull request or an external reference has none, and returns 404.',
     success: {
       status: 302,
       description: 'The content is at `Location`, for a limited time.',

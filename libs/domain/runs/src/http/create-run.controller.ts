@@ -80,7 +80,7 @@ export class CreateRunController {
     },
     errors: ERRORS,
     description:
-      'For a laptop or a CI job: creates a run as `POST /agent/runs` does, with an execution that only the holder of the answered token can claim, over the runner protocol. It takes none of the service’s slots. Unclaimed or silent, the run ends `ERROR` with `infrastructure_timeout`. A follow-up after its end hands it over: it continues where runs of its configuration are executed.',
+      'Creates a run for a laptop or a CI job, as `POST /agent/runs` does, with an execution that only the holder of the returned token can claim, over the runner protocol. It uses none of the slots of the installation. Unclaimed or silent, the run ends `ERROR` with `infrastructure_timeout`. A follow-up after its end hands it over: it continues where runs of its configuration are executed.',
   })
   async register(
     @CurrentCaller() caller: Caller,

@@ -102,7 +102,7 @@ export const IdempotencyKeyHeader = (): MethodDecorator =>
     name: IDEMPOTENCY_KEY,
     required: false,
     description:
-      'Makes retries safe: the same key and body answer the first run again. 1 to 255 printable ASCII characters.',
+      'Makes retries safe: a request with the same key and body returns the first run again. 1 to 255 printable ASCII characters.',
     schema: { type: 'string', pattern: IDEMPOTENCY_KEY_PATTERN.source },
   });
 

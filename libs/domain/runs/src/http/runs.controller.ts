@@ -48,7 +48,7 @@ export class RunsController {
     id: 'listRuns',
     summary: 'List runs',
     description:
-      'A page has at most `limit` runs, and fewer when they are large (8 MiB of configuration, artifacts and prompts); `has_next_page` tells whether more follow.',
+      'A page has at most `limit` runs, and fewer when they are large (8 MiB of configuration, artifacts and prompts); `has_next_page` says whether more follow.',
     team: true,
     errors: [400, 403, 'feature_not_available'],
     success: { status: 200, description: 'One page of the runs that the caller may see.', type: ListRunsResponse },
@@ -56,7 +56,7 @@ export class RunsController {
   async list(@CurrentCaller() caller: Caller, @Query() query: ListRunsParameters): Promise<ListRunsResponse> {
     rejectContradictions(query);
     if (query.metadata !== undefined && !mayFilterByMetadata(caller)) {
-      throw new ProblemError('feature_not_available', 'Filtering by `metadata` is switched off for a team of yours.');
+      throw new ProblemError('feature_not_available', 'Filtering by `metadata` is disabled for one of your teams.');
     }
     const result = await this.listRuns.execute(caller, {
       sort: query.sort_by ?? 'updated_at',
@@ -88,7 +88,7 @@ export class RunsController {
     summary: 'Cancel a run',
     errors: [400, 403, 404, 409, 422],
     description:
-      'Cancels a run that is queued, claimed, in progress or blocked. The agent and everything it started is gone within seconds.',
+      'Cancels a run that is queued, claimed, in progress or blocked. The agent and all processes that it started are stopped within seconds.',
     success: { status: 200, description: 'The id of the cancelled run.', schema: { type: 'string', format: 'uuid' } },
   })
   async cancel(
@@ -166,7 +166,7 @@ export class RunsController {
     summary: 'List attachments of a run',
     success: {
       status: 200,
-      description: 'In the order of the request that created the run.',
+      description: 'The attachments, in the order of the request that created the run.',
       type: ListHandoffAttachmentsResponse,
     },
   })

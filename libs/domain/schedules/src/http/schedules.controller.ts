@@ -129,7 +129,7 @@ export class SchedulesController {
   @Operation({
     id: 'deleteScheduledAgent',
     summary: 'Delete a schedule',
-    description: 'From the response on it starts no runs. Runs that it has started continue.',
+    description: 'The schedule starts no runs after the response. Runs that it has started continue.',
     success: { status: 200, description: 'Deleted.', type: DeleteScheduledAgentResponse },
   })
   async deleteScheduledAgent(
@@ -145,7 +145,7 @@ export class SchedulesController {
   @Operation({
     id: 'pauseScheduledAgent',
     summary: 'Pause a schedule',
-    description: 'From the response on it starts no runs until it is resumed. A paused schedule stays paused.',
+    description: 'The schedule starts no runs after the response until it is resumed. A paused schedule stays paused.',
     success: UPDATED,
   })
   async pauseScheduledAgent(@CurrentCaller() caller: Caller, @ScheduleId() uid: string): Promise<ScheduledAgentItem> {

@@ -44,7 +44,7 @@ export class DeliveriesController {
   @Operation({
     id: 'getWebhookDelivery',
     summary: 'Get a webhook delivery',
-    description: 'With the payload of an accepted delivery.',
+    description: 'The delivery contains its payload if it was accepted.',
     success: { status: 200, description: 'The delivery.', type: WebhookDeliveryWithPayload },
   })
   async getWebhookDelivery(

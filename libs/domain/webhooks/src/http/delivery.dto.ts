@@ -33,7 +33,7 @@ export class WebhookDelivery {
   outcome?: DeliveryOutcome;
   @BooleanField({
     ...OPTIONAL,
-    description: 'Only present when true: a handshake of the sender, which starts nothing.',
+    description: 'Whether the delivery is a handshake of the sender, which starts no run. Present only when true.',
   })
   handshake?: boolean;
   @StringField({
@@ -68,7 +68,7 @@ export class WebhookDelivery {
   @IntegerField({
     ...OPTIONAL,
     description:
-      'In a list, the number of results of a delivery with more than 100. The list contains 100, those that matched first; a single delivery contains all.',
+      'Number of results of a delivery with more than 100, in lists. A list contains 100 of them, those that matched first; a single delivery contains all.',
   })
   automation_results_count?: number;
   @StringField({
@@ -95,7 +95,7 @@ export class ListWebhookDeliveriesParameters {
   @EnumField(DELIVERY_OUTCOMES, {
     ...OPTIONAL,
     name: 'WebhookDeliveryOutcome',
-    description: 'Only deliveries with this outcome.',
+    description: 'Returns only deliveries with this outcome.',
   })
   outcome?: DeliveryOutcome;
 }

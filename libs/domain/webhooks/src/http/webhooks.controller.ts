@@ -29,7 +29,7 @@ export class WebhooksController {
   @Operation({
     id: 'listWebhooks',
     summary: 'List webhooks of a factory',
-    description: 'By name.',
+    description: 'The webhooks of the factory, by name.',
     success: { status: 200, description: 'The webhooks.', type: ListWebhooksResponse },
   })
   async listWebhooks(
@@ -162,7 +162,7 @@ export class SignatureSchemesController {
   @Operation({
     id: 'listWebhookSignatureSchemes',
     summary: 'List signature schemes',
-    description: 'For every caller with a token.',
+    description: 'Any valid token is sufficient.',
     success: { status: 200, description: 'The signature schemes.', type: ListSignatureSchemesResponse },
     errors: [403],
   })

@@ -22,7 +22,7 @@ const OVERDUE = statement('executions.overdue')`
 const UNANSWERED = statement('approvals.overdue')`
   SELECT run_id, id FROM approvals WHERE state = 'pending' AND expires_at <= headrace.now() ORDER BY expires_at LIMIT 100`;
 
-/** Runs that may have worked for as long as they may. Not those that wait for a person: their time stands still. */
+/** Runs that have reached their maximum run time. Time in which a run waits for a person does not count. */
 const OUT_OF_TIME = statement('limits.due')`
   SELECT e.id, e.run_id FROM executions e JOIN runs r ON r.id = e.run_id
    WHERE e.ceiling_at <= headrace.now() AND e.ended_at IS NULL AND e.desired = 'run' AND r.state = 'INPROGRESS'

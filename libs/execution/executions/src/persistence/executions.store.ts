@@ -31,11 +31,11 @@ export interface Execution {
   readonly is_adopted: boolean;
 }
 
-/** Who has claimed an execution for a runner that has not come yet; not the id of any runner. */
+/** Prefix of the instance id of a worker that has claimed an execution whose runner has not claimed it yet. */
 export const WORKER_PREFIX = 'worker:';
 export const workerInstance = (connectionId: string): string => `${WORKER_PREFIX}${connectionId}`;
 
-/** A self-hosted worker has claimed it, and no runner of it has called yet. */
+/** A self-hosted worker has claimed it, and its runner has not called the API yet. */
 export function isHeldForRunner({ phase, instance_id: instance }: Execution): boolean {
   return phase === 'claimed' && instance?.startsWith(WORKER_PREFIX) === true;
 }
@@ -207,7 +207,7 @@ export class ExecutionsStore {
     await tx.query(END, [executionId, reason, exitCode]);
   }
 
-  /** Wakes the runner, with another wish than before where one is given. */
+  /** Wakes the runner up, and changes the desired state where one is given. */
   async command(
     tx: Queryable,
     executionId: string,

@@ -6,10 +6,10 @@ import { WORKER_SOCKET_PATH } from '#execution/worker-protocol';
 import { PresenceStore } from '../persistence/presence.store.js';
 
 class ConnectedWorkerItem {
-  @StringField({ description: 'What `worker_host` of a configuration takes.', example: 'build-1' }) worker_host: string;
+  @StringField({ description: 'Value for `worker_host` of a configuration.', example: 'build-1' }) worker_host: string;
   @IntegerField({ description: 'How many connections carry this name; a run goes to one of them.', min: 1 })
   connection_count: number;
-  @DateTimeField({ description: 'When the oldest of them was made.' }) connected_at: string;
+  @DateTimeField({ description: 'Time at which the oldest of the connections was opened.' }) connected_at: string;
   @DateTimeField({ description: 'Last sign of life of any of them; may be some seconds old.' }) last_seen_at: string;
 }
 

@@ -13,7 +13,8 @@ export class HarnessInstallation {
   })
   location: string;
   @BooleanField({ description: 'Its command was found on at least one of the machines there.' }) installed: boolean;
-  @StringField({ ...OPTIONAL, description: 'Of its npm package, where it comes from one.' }) version?: string;
+  @StringField({ ...OPTIONAL, description: 'Version of its npm package, if it was installed from one.' })
+  version?: string;
   @DateTimeField({ description: 'Time of the last report.' }) last_seen_at: string;
 }
 
@@ -23,10 +24,12 @@ export class HarnessItem {
   @StringField({
     ...OPTIONAL,
     description:
-      'How to install it, for people: as this installation says, else as a worker does that defines it. Absent for the built-in agent, and where nobody says it.',
+      'Instructions for people that install it, from this installation or else from a worker that defines it. Absent for the built-in agent, and when no instructions exist.',
   })
   install_hint?: string;
-  @ArrayField(object(() => HarnessInstallation), { description: 'Empty for the built-in agent.' })
+  @ArrayField(object(() => HarnessInstallation), {
+    description: 'Installations of the harness. Empty for the built-in agent.',
+  })
   installations: HarnessInstallation[];
 }
 

@@ -15,10 +15,10 @@ export interface HarnessInstallation {
   readonly lastSeenAt: Date;
 }
 
-/** Processors tell every minute; one that has not for so long is gone. */
+/** Processors report every minute. One without a report for this time has stopped. */
 const STALE = `interval '3 minutes'`;
 
-/** What workers tell of themselves lies with their connections. */
+/** The reports of workers are stored with their connections. */
 const LIST = statement('agents_list_harness_installations')`
   WITH reported AS (
   SELECT NULL::text AS worker_host, harnesses, last_seen_at FROM headrace.harness_installations

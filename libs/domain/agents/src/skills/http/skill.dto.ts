@@ -4,12 +4,13 @@ export class ListAgentsParameters {
   @StringField({
     optional: true,
     max: 201,
-    description: 'Only skills of this repository, `owner/repo`. Default: of all environments that the caller may use.',
+    description:
+      'Returns only skills of this repository, `owner/repo`. Default: the skills of all environments that the caller may use.',
     example: 'acme/tools',
   })
   repo?: string;
 
-  @BooleanField({ optional: true, description: 'Asks the repositories for news first. Default: false.' })
+  @BooleanField({ optional: true, description: 'Whether the repositories are fetched again first. Default: false.' })
   refresh?: boolean;
 
   @EnumField(['name', 'last_run'] as const, {
@@ -18,12 +19,16 @@ export class ListAgentsParameters {
   })
   sort_by?: 'name' | 'last_run';
 
-  @BooleanField({ optional: true, description: 'With those whose front matter does not parse. Default: false.' })
+  @BooleanField({
+    optional: true,
+    description: 'Whether skills whose front matter cannot be parsed are included. Default: false.',
+  })
   include_malformed_skills?: boolean;
 }
 
 export class SkillSourceItem {
-  @StringField({ description: 'Of a repository outside GitHub the last but one segment of its URL.' }) owner: string;
+  @StringField({ description: 'Owner of the repository; outside GitHub the last but one segment of its URL.' })
+  owner: string;
   @StringField({ description: 'The repository’s name; `bundled` with the owner `headrace`: ships with Headrace.' })
   name: string;
   @StringField({ description: 'Within the repository.', example: '.agents/skills/review/SKILL.md' }) skill_path: string;
@@ -52,7 +57,11 @@ export class AgentVariant {
   @StringField({ description: 'The first 8,192 characters of the instructions; empty for skills found on workers.' })
   base_prompt: string;
   @StringField({ optional: true, description: 'What is wrong with it; only malformed ones have it.' }) error?: string;
-  @DateTimeField({ optional: true, nullable: true, description: 'Of runs that the caller may see; null: never.' })
+  @DateTimeField({
+    optional: true,
+    nullable: true,
+    description: 'Time of the last run that the caller may see; null if there is none.',
+  })
   last_run_timestamp?: string | null;
 
   @ObjectField(() => SkillSourceItem, { description: 'Where the skill was found.' }) source: SkillSourceItem;

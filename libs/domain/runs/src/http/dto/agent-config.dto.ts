@@ -22,7 +22,7 @@ const NO_EFFECT = 'Validated, stored and returned; has no effect yet.';
 export class SessionSharing {
   @EnumField(['VIEWER', 'EDITOR'], {
     ...OPTIONAL,
-    description: 'Access for everybody who has the link. It has no effect yet.',
+    description: 'Access for all users with the link. It has no effect yet.',
   })
   public_access?: 'VIEWER' | 'EDITOR';
 }
@@ -71,7 +71,7 @@ export class AmbientAgentConfig {
   @StringField({
     ...OPTIONAL,
     max: 256,
-    description: 'Label for grouping and filtering; the skill’s name when it comes from a skill.',
+    description: 'Label for grouping and filtering; the name of the skill when the configuration is that of a skill.',
   })
   name?: string;
   @StringField({ ...OPTIONAL, blank: false, max: 256, description: 'ID of the model.' }) model_id?: string;
@@ -112,7 +112,7 @@ export class AmbientAgentConfig {
   @field(MCP_SERVERS, {
     ...OPTIONAL,
     description:
-      'By name; each has exactly one of warp_id, command and url. A request may also send a list, whose entries have a `name` or are called `server-1`, `server-2` and so on by their position.',
+      'MCP servers by name; each has exactly one of warp_id, command and url. A request may also send a list, whose entries have a `name` or are called `server-1`, `server-2` and so on by their position.',
   })
   mcp_servers?: Record<string, McpServerConfigDto> | ListedMcpServer[];
   @ObjectField(() => HarnessConfigDto, { ...OPTIONAL, description: 'The coding agent, and how it is started.' })
@@ -149,7 +149,8 @@ export class AmbientAgentConfig {
   @ArrayField(text({ blank: false, max: 1024 }), {
     ...OPTIONAL,
     maxItems: 256,
-    description: 'With policy allow_list: names or kinds of tools, or `command:<start of a command line>`.',
+    description:
+      'Names or kinds of tools, or `command:<start of a command line>`. It applies with the policy allow_list.',
   })
   permission_allow_list?: string[];
   @IntegerField({
@@ -171,19 +172,19 @@ export class AmbientAgentConfig {
     ...OPTIONAL,
     min: 0,
     max: 1_000_000_000,
-    description: 'US dollars that the agent may use over all turns, as it tells them.',
+    description: 'Maximum cost in US dollars over all turns, as the agent reports it.',
   })
   max_cost_usd?: number;
   @IntegerField({
     ...OPTIONAL,
     min: 1,
     max: Number.MAX_SAFE_INTEGER,
-    description: 'Tokens that the agent may use over all turns, as it tells them.',
+    description: 'Maximum number of tokens over all turns, as the agent reports them.',
   })
   max_tokens?: number;
   @EnumField(['fail', 'retry', 'resume'], {
     ...OPTIONAL,
-    description: 'What becomes of the run when the worker that executes it is lost. Default: fail.',
+    description: 'How the run continues when the worker that executes it is lost. Default: fail.',
   })
   on_worker_lost?: 'fail' | 'retry' | 'resume';
 }

@@ -112,7 +112,7 @@ class ScreenshotData {
 
 class FileData {
   @StringField({ description: 'ID of the artifact.' }) artifact_uid: string;
-  @StringField({ description: 'As the agent names it, relative to its working directory.' }) filepath: string;
+  @StringField({ description: 'Path as the agent reports it, relative to its working directory.' }) filepath: string;
   @StringField({ description: 'Name of the file.' }) filename: string;
   @StringField({ description: 'Media type.' }) mime_type: string;
   @StringField({ ...OPTIONAL, description: 'Title of the file.' }) title?: string;
@@ -122,7 +122,7 @@ class FileData {
 
 class ExternalReferenceData {
   @StringField({ description: 'What kind of thing it is, in the agent’s words.' }) reference_type: string;
-  @StringField({ description: 'In its canonical form.' }) url: string;
+  @StringField({ description: 'URL in its canonical form.' }) url: string;
   @StringField({ ...OPTIONAL, description: 'Title of the page that is referred to.' }) title?: string;
   @JsonField({ ...OPTIONAL, ...OBJECT, description: 'Further facts about the reference, as the agent supplied them.' })
   metadata?: object;

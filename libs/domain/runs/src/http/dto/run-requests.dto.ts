@@ -46,7 +46,7 @@ export class RunAgentRequest {
   prompt: string;
   @ObjectField(() => AmbientAgentConfig, { ...OPTIONAL, description: 'Configuration of the run.' })
   config?: AmbientAgentConfig;
-  @StringField({ ...OPTIONAL, blank: false, max: 512, description: 'Made from the prompt’s first line when absent.' })
+  @StringField({ ...OPTIONAL, blank: false, max: 512, description: 'Default: the first line of the prompt.' })
   title?: string;
   @EnumField(RUN_MODES, { ...OPTIONAL, name: 'RunMode', description: 'Mode in which the agent starts.' })
   mode?: RunMode;
@@ -95,7 +95,8 @@ export class RunAgentRequest {
 export class RunFollowupRequest {
   @StringField({
     ...OPTIONAL,
-    description: 'At most 1 MiB of UTF-8; may be empty only when the run continues from its saved conversation.',
+    description:
+      'Message of at most 1 MiB of UTF-8; it may be empty only when the run continues from its saved conversation.',
   })
   message?: string;
   @EnumField(RUN_MODES, { ...OPTIONAL, name: 'RunMode', description: 'Mode in which the agent starts.' })

@@ -87,7 +87,7 @@ export class AgentSkillInfo {
     example: 'acme/app:skills/review/SKILL.md',
   })
   full_path?: string;
-  @StringField({ ...OPTIONAL, description: 'In place of full_path: a skill that ships with Headrace.' })
+  @StringField({ ...OPTIONAL, description: 'Id of a skill that ships with Headrace. Present in place of full_path.' })
   bundled_skill_id?: string;
 }
 
@@ -129,7 +129,7 @@ export class RunItem {
   @StringField({ deprecated: true, description: 'The same as `run_id`.' }) task_id: string;
   @StringField({ description: 'Title of the run.' }) title: string;
   @EnumField(RUN_STATES, { name: 'RunState', description: 'State of the run.' }) state: RunState;
-  @StringField({ description: 'In lists the first 2,048 characters.' }) prompt: string;
+  @StringField({ description: 'Prompt of the run; in lists its first 2,048 characters.' }) prompt: string;
   @DateTimeField({ description: 'Time of creation.' }) created_at: string;
   @DateTimeField({ description: 'Time of the last change.' }) updated_at: string;
   @DateTimeField({
@@ -155,7 +155,7 @@ export class RunItem {
   })
   execution_location?: RunExecutionLocation;
   @StringField({ ...OPTIONAL, description: 'ID of the agent’s latest session.' }) session_id?: string;
-  @StringField({ ...OPTIONAL, description: 'A page that shows the run live; it asks for a token.' })
+  @StringField({ ...OPTIONAL, description: 'Page that shows the run live. It requires a token.' })
   session_link?: string;
   @StringField({ ...OPTIONAL, description: 'Where to read what triggered the run.' }) trigger_url?: string;
   @ObjectField(() => PrincipalInfo, { ...OPTIONAL, description: 'Who created the run.' }) creator?: PrincipalInfo;
@@ -173,7 +173,10 @@ export class RunItem {
     description: 'The schedule that created the run, as it was then.',
   })
   schedule?: RunScheduleInfo;
-  @MapField(text(), { ...OPTIONAL, description: 'Metadata of the run: keys and values that were given at creation.' })
+  @MapField(text(), {
+    ...OPTIONAL,
+    description: 'Metadata of the run: keys and values of the request that created it.',
+  })
   metadata?: Record<string, string>;
   @BooleanField({ ...OPTIONAL, description: 'Whether the workspace of the run is still open.' })
   is_sandbox_running?: boolean;
@@ -254,10 +257,10 @@ export class ApprovalSubject {
 export class ApprovalItem {
   @StringField({ description: 'ID of the permission request.' }) approval_id: string;
   @StringField({ description: 'ID of the run.' }) run_id: string;
-  @StringField({ ...OPTIONAL, description: 'In lists over all runs.' }) run_title?: string;
+  @StringField({ ...OPTIONAL, description: 'Title of the run. Present in lists over all runs.' }) run_title?: string;
   @StringField({ ...OPTIONAL, description: 'ID of the tool call that waits for the decision.' }) tool_call_id?: string;
-  @StringField({ description: 'What the agent asks permission for.' }) title: string;
-  @JsonField({ ...OPTIONAL, description: 'What the agent wants to do, as it says.' }) input?: unknown;
+  @StringField({ description: 'The action for which the agent requests permission.' }) title: string;
+  @JsonField({ ...OPTIONAL, description: 'The arguments of the action, as the agent reports them.' }) input?: unknown;
   @ArrayField(object(() => ApprovalOption), { description: 'The answers that the agent accepts.' })
   options: ApprovalOption[];
   @ObjectField(() => ApprovalSubject, {
@@ -268,16 +271,18 @@ export class ApprovalItem {
   @EnumField(APPROVAL_STATES, { name: 'ApprovalState', description: 'State of the permission request.' })
   state: ApprovalState;
   @BooleanField({ ...OPTIONAL, description: 'true: allowed for the rest of the run, a rule.' }) always?: boolean;
-  @StringField({ ...OPTIONAL, description: 'With decided_via rule: the approval that is the rule.' }) rule_id?: string;
+  @StringField({ ...OPTIONAL, description: 'Id of the approval that is the rule. Present when decided_via is `rule`.' })
+  rule_id?: string;
   @EnumField(DECISION_MAKERS, {
     ...OPTIONAL,
-    description: 'Who decided. `rule`: an earlier `allow_always`. `cancel`: the turn ended before anybody did.',
+    description: 'Who decided. `rule`: an earlier `allow_always`. `cancel`: the turn ended before a decision.',
   })
   decided_via?: string;
   @ObjectField(() => PrincipalInfo, { ...OPTIONAL, description: 'Who decided.' }) decided_by?: PrincipalInfo;
   @StringField({ ...OPTIONAL, description: 'Reason that was sent with the decision.' }) note?: string;
   @DateTimeField({ description: 'Time of the request.' }) requested_at: string;
-  @DateTimeField({ description: 'Denied when nobody answered by then.' }) expires_at: string;
+  @DateTimeField({ description: 'Time at which the request is denied unless it was decided before.' })
+  expires_at: string;
   @DateTimeField({ ...OPTIONAL, description: 'Time of the decision.' }) decided_at?: string;
 }
 
