@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import type {
   PermissionRequested,
@@ -111,6 +113,22 @@ describe('the main job', () => {
     );
     expect(reported).toBeGreaterThanOrEqual(0);
     expect(acted).toBeGreaterThan(reported);
+  });
+
+  it('does not let the agent act on a follow-up before the start of its turn is stored', async () => {
+    const runner = await start();
+    const { plane } = runner;
+    await plane.untilEvent('turn_ended');
+    const isRefused = ({ call, status }: { call: string; status: number }): boolean =>
+      call === 'POST /events' && status === 503;
+    const acted = join(runner.work, 'acted');
+    plane.fail('POST /events', 503, 3);
+    plane.say('f1', fence('sh', 'touch acted'));
+    await plane.until(() => plane.requests.filter(isRefused).length === 3, 'three batches were refused');
+    expect(existsSync(acted)).toBe(false);
+    await plane.untilEvent('turn_ended', 2);
+    expect(existsSync(acted)).toBe(true);
+    expect(await runner.close()).toBe(0);
   });
 
   it('repeats a batch byte for byte after a 503, which changes nothing', async () => {

@@ -96,7 +96,7 @@ export class Conversation {
       debugging?.first ??
       (first === null ? await this.nextPrompt(session) : { text: first.trim() === '' ? CONTINUE_PROMPT : first, mode });
     while (prompt !== null) {
-      if (!this.hasStarted) await this.reportAgentStarted(harnessId);
+      if (!this.hasStarted) this.reportAgentStarted(harnessId);
       await this.runTurn(session, prompt, this.early ? { prefix, files } : { prefix: '', files: [] }, transcripts);
       prompt = await this.nextPrompt(session);
     }
@@ -127,13 +127,9 @@ export class Conversation {
     return next;
   }
 
-  /** From here on the agent may act, and actions are never repeated: the control plane must know it before the first prompt. */
-  private async reportAgentStarted(harnessId: string): Promise<void> {
-    const { host, outbox, termination } = this.options;
+  private reportAgentStarted(harnessId: string): void {
     this.hasStarted = true;
-    this.push('agent_started', { harness: harnessId, pid: host.process?.pid });
-    await termination.race(outbox.flush());
-    if (termination.ending) throw new TerminatedError();
+    this.push('agent_started', { harness: harnessId, pid: this.options.host.process?.pid });
   }
 
   private async runTurn(
@@ -142,13 +138,18 @@ export class Conversation {
     { prefix, files }: { prefix: string; files: readonly PlacedAttachment[] },
     transcripts: TranscriptSync,
   ): Promise<void> {
-    const { host, termination } = this.options;
+    const { host, outbox, termination } = this.options;
     if (prompt.mode !== undefined) await host.setMode(prompt.mode);
     const id = newUuid();
+    this.turn = { id, answer: Promise.resolve() };
     this.reportTurnStarted(id, prompt, files);
     host.normalizer.startTurn(this.options.assignment.reports_usage_early);
     for (const event of this.early ?? []) this.push(event.kind, event.data);
     this.early = null;
+    // The agent may act on the prompt from here on. Actions are never repeated, so the control plane must have the start of the
+    // turn before: it gives a prompt without one to the next execution.
+    await termination.race(outbox.flush());
+    if (termination.ending) throw new TerminatedError();
     const content = files.map((file) => attachmentContent(file, session.capabilities.promptCapabilities ?? {}));
     host.output.start();
     const expired = host.watch.start();
