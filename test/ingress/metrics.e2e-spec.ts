@@ -62,7 +62,7 @@ it('counts requests by result over all webhooks, and measures accepted deliverie
     duplicate: 1,
     ...{ invalid_json: 1, rate_limited: 1, unauthenticated: 1, unknown_webhook: 1 },
     ...{ not_post: 1, too_large: 1, headers_too_large: 1 },
-    ...{ handshake: 0, auth_failures: 0, busy: 0, gone: 0, unavailable: 0, fault: 0 },
+    ...{ handshake: 0, auth_failures: 0, busy: 0, disconnected: 0, unavailable: 0, fault: 0 },
   };
   for (const [result, count] of Object.entries(results))
     expect([result, valueOf(text, `headrace_ingress_requests_total{result="${result}"}`)]).toEqual([result, count]);

@@ -55,7 +55,7 @@ const onServer = (...statements: string[]): Promise<void> =>
 
 /** Ends every session of the test's database: what follows opens new ones. */
 const endSessions = (): string =>
-  `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${name}' AND application_name <> 'headrace-queue'`;
+  `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${name}' AND backend_type = 'client backend' AND application_name <> 'headrace-queue'`;
 
 const create = (status: number, body: object = {}) =>
   api.request(status, 'POST /agent/runs', { token, body: { prompt: 'Look around.', ...body } });
