@@ -128,6 +128,17 @@ describe('what is written', () => {
     },
   );
 
+  it.each([' \n', '\n', '  \n\n', '\t\n', '\n \n', ' \r\n'])('keeps the blank lines %j in a filter', (blank) => {
+    const spec: AutomationSpec = {
+      name: 'nightly',
+      enabled: true,
+      agent: null,
+      triggers: [{ provider: 'p', event: 'e', filter: { outer: { [blank]: blank } } }],
+      prompt: 'x',
+    };
+    expect(readBack([writeFactory(FACTORY), writeAutomation(spec)]).automations.get('nightly')).toEqual(spec);
+  });
+
   it('has its keys in one order, and no defaults', () => {
     expect(
       writeFactory({

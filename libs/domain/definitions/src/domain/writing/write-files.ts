@@ -89,11 +89,20 @@ const withFrontMatter = (value: Readonly<Record<string, unknown>>, prompt: strin
 function writeYaml(value: Readonly<Record<string, unknown>>): string {
   if (Object.keys(value).length === 0) return '';
   const document = new Document(value, { version: '1.2', schema: 'core', merge: false, aliasDuplicateObjects: false });
-  visit(document, { Pair: (_, pair) => quoteMergeKey(pair) });
+  visit(document, {
+    Pair: (_, pair) => quoteMergeKey(pair),
+    Scalar: (_, scalar) => quoteBlankLines(scalar),
+  });
   return document.toString({ lineWidth: 0, blockQuote: 'literal', doubleQuotedAsJSON: true });
 }
 
 /** A plain `<<` would be read as a merge key. */
 function quoteMergeKey({ key }: Pair): void {
   if (isScalar(key) && key.value === '<<') key.type = Scalar.QUOTE_DOUBLE;
+}
+
+/** A literal block of blank lines loses the spaces in them when it is read. */
+function quoteBlankLines(scalar: Scalar): void {
+  const { value } = scalar;
+  if (typeof value === 'string' && value.includes('\n') && value.trim() === '') scalar.type = Scalar.QUOTE_DOUBLE;
 }
