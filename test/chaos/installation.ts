@@ -138,6 +138,6 @@ export function serverProcess(
     args: [MAIN, command],
     environment,
     ready: new RegExp(`Headrace (${command}|API) is ready`),
-    onLine: (line) => log.take(name, line),
+    onLine: (line) => log.read(name, line),
   });
 }

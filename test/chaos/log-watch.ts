@@ -9,7 +9,7 @@ interface LogLine {
   readonly logger?: string;
 }
 
-/** Messages at level error that killing explains: each names what was taken away. */
+/** Messages at level error that killing explains: each names what was killed. */
 const EXPLAINED: readonly RegExp[] = [
   /^PostgreSQL \(process \d+\) died; starting it again\.$/,
   /^PostgreSQL could not be started again/,
@@ -18,9 +18,12 @@ const EXPLAINED: readonly RegExp[] = [
   /^the execution could not be claimed$/,
 ];
 
-/** Why a server cannot start, or has to try again, while its database is killed. */
+/**
+ * Why a server cannot start, or has to try again, while its database is killed. PostgreSQL gives several reasons for a
+ * terminated connection: a command of the administrator, a crash of another process, the exit of the postmaster.
+ */
 const DATABASE_AWAY =
-  /Connection terminated|ECONNREFUSED|ECONNRESET|EPIPE|^the database system is |administrator command|PostgreSQL ended while starting \(SIGKILL\)/;
+  /Connection terminated|terminating connection|ECONNREFUSED|ECONNRESET|EPIPE|^the database system is |PostgreSQL ended while starting \(SIGKILL\)/;
 
 /** Collects from the output of servers what nothing explains: lines at level error or fatal, and text that is no log line. */
 export class LogWatch {
@@ -28,8 +31,8 @@ export class LogWatch {
   errors = 0;
   warnings = 0;
 
-  /** A line of this program's output. */
-  take(source: string, line: string): void {
+  /** Reads a line of the output of `source`. */
+  read(source: string, line: string): void {
     const parsed = parse(line);
     if (parsed === null) {
       // What Node.js prints when an error is not handled.

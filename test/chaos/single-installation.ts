@@ -32,7 +32,7 @@ export async function startSingleInstallation(
     // A directory without an .env file.
     directory: home.directory,
     ready: /Headrace is ready/,
-    onLine: (line) => log.take('launcher', line),
+    onLine: (line) => log.read('launcher', line),
   });
   launcher.start();
   await launcher.whenReady(READY_TIMEOUT_MS);

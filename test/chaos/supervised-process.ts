@@ -156,10 +156,10 @@ export class SupervisedProcess {
       });
     });
     for (const stream of [child.stdout, child.stderr])
-      createInterface({ input: stream }).on('line', (line) => this.take(line));
+      createInterface({ input: stream }).on('line', (line) => this.readLine(line));
   }
 
-  private take(line: string): void {
+  private readLine(line: string): void {
     this.lines.push(line);
     if (this.lines.length > KEPT_LINES) this.lines.shift();
     this.specification.onLine?.(line);
