@@ -2,6 +2,7 @@
 //   npm run new:resource release-note
 //   npm run new:resource policy -- --plural policies
 // docs/extending/add-a-resource.md explains what to change next.
+import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -117,21 +118,21 @@ function plan(names) {
   return writes;
 }
 
-async function format(path, text) {
-  const { format: prettier, getFileInfo, resolveConfig } = await import('prettier');
-  const { inferredParser } = await getFileInfo(path, { ignorePath: inRoot('.prettierignore') });
-  return inferredParser ? prettier(text, { ...(await resolveConfig(path)), filepath: path }) : text;
+function format(files) {
+  const formatter = inRoot('node_modules/oxfmt/bin/oxfmt');
+  execFileSync(process.execPath, [formatter, '--no-error-on-unmatched-pattern', ...files], { cwd: inRoot() });
 }
 
 try {
   const names = readArguments();
-  for (const [path, text] of plan(names)) {
+  const writes = plan(names);
+  for (const [path, text] of writes) {
     const file = inRoot(path);
-    const formatted = await format(file, text);
     mkdirSync(dirname(file), { recursive: true });
-    writeFileSync(file, formatted);
+    writeFileSync(file, text);
     console.log(path);
   }
+  format(writes.keys());
   console.log('\nNext: `npm run generate`, then docs/extending/add-a-resource.md.');
 } catch (error) {
   if (!(error instanceof InputError)) throw error;

@@ -23,7 +23,7 @@ const CHECKS = {
     '--tsBuildInfoFile',
     'dist/.typecheck.tsbuildinfo',
   ),
-  format: tool('prettier/bin/prettier.cjs', '--check', '.'),
+  format: tool('oxfmt/bin/oxfmt', '--check'),
   boundaries: tool(
     'dependency-cruiser/bin/dependency-cruise.mjs',
     'apps',
@@ -66,7 +66,8 @@ async function runTests() {
       '--reporter=json',
       `--outputFile=${report}`,
     );
-    const problem = await runStep(program, args, { env: { ...process.env, ...long } }).then(
+    const env = { ...process.env, ...long, HEADRACE_TEST_CACHE: join(directory, 'modules') };
+    const problem = await runStep(program, args, { env }).then(
       () => null,
       (error) => error,
     );

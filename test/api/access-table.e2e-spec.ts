@@ -47,7 +47,7 @@ type Target =
   | 'team';
 
 /** A cell is the status; `none`: 200 that does not show the thing; `-`: there is no such thing. */
-// prettier-ignore
+// oxfmt-ignore
 const TABLE: readonly (readonly [operationId: string, target: Target, cells: string])[] = [
   //                                                   owner admin membr viewr bot   both  elsew other othBt nobdy mine  collg unknwn
   ['createRun',                       'team',         '200   200   200   403   200   200   403   403   200   403   200   -     403'],
@@ -148,7 +148,7 @@ const TABLE: readonly (readonly [operationId: string, target: Target, cells: str
  * `elsewh` may have personal runs, but is only a viewer of the team. A service account has no personal runs.
  */
 const PERSONAL_COLUMNS = 'owner admin member viewer both elsewh other nobody'.split(' ');
-// prettier-ignore
+// oxfmt-ignore
 const PERSONAL_TABLE: readonly (readonly [operationId: string, environment: 'none' | 'own' | 'team', cells: string])[] = [
   //                                     owner admin membr viewr both  elsew other nobdy
   ['createRun',            'none',      '200   200   200   403   200   200   200   403'],

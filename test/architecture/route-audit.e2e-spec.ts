@@ -48,7 +48,8 @@ const isDocumented = (route: Route): boolean => !(name(route) in UNDOCUMENTED) &
 const operationOf = (route: Route) => {
   const path = route.path.replace(/^\/api\/v1/, '').replace(/:(\w+)/g, '{$1}');
   const item = document.paths[path] as
-    Record<string, { operationId: string; responses: Record<string, unknown>; security?: object[] }> | undefined;
+    | Record<string, { operationId: string; responses: Record<string, unknown>; security?: object[] }>
+    | undefined;
   return item?.[route.method.toLowerCase()];
 };
 

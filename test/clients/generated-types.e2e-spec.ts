@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { renderOpenApi } from '../../apps/api/src/openapi.js';
-import { complaints, generateTypes, operationsIn, PROGRAMS, textOf } from './typed-programs.js';
+import { compileErrors, generateTypes, operationsIn, PROGRAMS, textOf } from './typed-programs.js';
 
 let document: string;
 let schema: string;
@@ -14,17 +14,17 @@ const programs = Object.fromEntries(['answer', ...PROGRAMS].map((name) => [name,
 const publishedTypes = textOf('published-types');
 
 describe('types generated from openapi.json', () => {
-  it('compile with the example programs in strict mode', () => {
-    expect(complaints({ ...programs, schema })).toEqual([]);
+  it('compile with the example programs in strict mode', async () => {
+    expect(await compileErrors({ ...programs, schema })).toEqual([]);
   }, 60_000);
 
-  it('cause a compile error in a program that uses a value missing from the document', () => {
+  it('cause a compile error in a program that uses a value missing from the document', async () => {
     const poorer = schema.replace('FollowupOutcome: "queued_prompt"', 'FollowupOutcome: "somewhere"');
     const runs = programs.runs?.replace(
       'return outcome;',
       "return outcome === 'queued_prompt' ? outcome : 'live_session';",
     );
-    const found = complaints({ answer: programs.answer ?? '', runs: runs ?? '', schema: poorer });
+    const found = await compileErrors({ answer: programs.answer ?? '', runs: runs ?? '', schema: poorer });
     expect(found).toHaveLength(1);
     expect(found[0]).toMatch(/^runs.ts:\d+ .*no overlap/);
   }, 60_000);
@@ -40,8 +40,8 @@ describe('types generated from openapi.json', () => {
 });
 
 describe('types of the published client', () => {
-  it('accept our responses except for the listed unknown enum members', () => {
-    expect(complaints({ 'published-types': publishedTypes, schema })).toEqual([]);
+  it('accept our responses except for the listed unknown enum members', async () => {
+    expect(await compileErrors({ 'published-types': publishedTypes, schema })).toEqual([]);
   }, 60_000);
 
   it.each([
@@ -59,13 +59,14 @@ describe('types of the published client', () => {
     ['a filter has another name', 'model_id?: string;', 'model_ids?: string;', ['filterFields']],
   ])(
     'cause a compile error when %s',
-    (_what, there, instead, names) => {
+    async (_what, there, instead, names) => {
       const poorer = schema.replaceAll(there, instead);
       expect(poorer).not.toBe(schema);
       const lines = publishedTypes.split('\n');
-      const found = complaints({ 'published-types': publishedTypes, schema: poorer }).map((complaint) => {
-        const line = lines[Number(/:(\d+) /.exec(complaint)?.[1]) - 1] ?? '';
-        return /^export const (\w+)/.exec(line)?.[1] ?? complaint;
+      const errors = await compileErrors({ 'published-types': publishedTypes, schema: poorer });
+      const found = errors.map((error) => {
+        const line = lines[Number(/:(\d+) /.exec(error)?.[1]) - 1] ?? '';
+        return /^export const (\w+)/.exec(line)?.[1] ?? error;
       });
       expect(found).toEqual(expect.arrayContaining(names));
     },

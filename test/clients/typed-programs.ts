@@ -1,7 +1,9 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { execFile } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { promisify } from 'node:util';
 import createClient from 'openapi-fetch';
 import openapiTS, { astToString, type OpenAPI3 } from 'openapi-typescript';
 import ts from 'typescript';
@@ -26,11 +28,12 @@ export type ProgramName = (typeof PROGRAMS)[number];
 export const textOf = (name: string): string =>
   readFileSync(new URL(`programs/${name}.ts.txt`, import.meta.url), 'utf8');
 
-const OPTIONS: ts.CompilerOptions = {
-  target: ts.ScriptTarget.ES2023,
-  lib: ['lib.es2023.d.ts', 'lib.dom.d.ts', 'lib.dom.iterable.d.ts'],
-  module: ts.ModuleKind.NodeNext,
-  moduleResolution: ts.ModuleResolutionKind.NodeNext,
+const ROOT = join(import.meta.dirname, '../..');
+
+const OPTIONS = {
+  target: 'es2023',
+  lib: ['es2023', 'dom', 'dom.iterable'],
+  module: 'nodenext',
   strict: true,
   exactOptionalPropertyTypes: false,
   noUncheckedIndexedAccess: true,
@@ -43,33 +46,30 @@ const OPTIONS: ts.CompilerOptions = {
 export const generateTypes = async (document: string): Promise<string> =>
   astToString(await openapiTS(JSON.parse(document) as OpenAPI3));
 
-const disk = ts.createCompilerHost(OPTIONS);
-/** Read once: most of a compilation's time goes into them. */
-const libraries = new Map<string, ts.SourceFile | undefined>();
-
-/**
- * What the compiler has to say about the files, by name without ending. They exist in memory only, here, where packages
- * are found.
- */
-export function complaints(texts: Readonly<Record<string, string>>): string[] {
-  const files = new Map(Object.entries(texts).map(([name, text]) => [join(import.meta.dirname, `${name}.ts`), text]));
-  const host: ts.CompilerHost = {
-    ...disk,
-    fileExists: (name) => files.has(name) || disk.fileExists(name),
-    readFile: (name) => files.get(name) ?? disk.readFile(name),
-    getSourceFile: (name, version, ...rest) => {
-      const text = files.get(name);
-      if (text !== undefined) return ts.createSourceFile(name, text, version);
-      const source = libraries.get(name) ?? disk.getSourceFile(name, version, ...rest);
-      libraries.set(name, source);
-      return source;
-    },
-  };
-  const compiled = ts.createProgram([...files.keys()], OPTIONS, host);
-  return ts.getPreEmitDiagnostics(compiled).map(({ file, start, messageText }) => {
-    const line = file && start !== undefined ? file.getLineAndCharacterOfPosition(start).line + 1 : 0;
-    return `${file?.fileName.split('/').at(-1) ?? ''}:${line} ${ts.flattenDiagnosticMessageText(messageText, '\n')}`;
-  });
+/** The errors of the compiler in these files, which are given by name without ending, each as `file:line message`. */
+export async function compileErrors(texts: Readonly<Record<string, string>>): Promise<string[]> {
+  const directory = mkdtempSync(join(tmpdir(), 'headrace-test-compile-'));
+  try {
+    for (const [name, text] of Object.entries(texts)) writeFileSync(join(directory, `${name}.ts`), text);
+    writeFileSync(join(directory, 'package.json'), '{"type":"module"}');
+    writeFileSync(join(directory, 'tsconfig.json'), JSON.stringify({ compilerOptions: OPTIONS }));
+    symlinkSync(join(ROOT, 'node_modules'), join(directory, 'node_modules'));
+    const compiler = join(ROOT, 'node_modules/typescript-7/bin/tsc');
+    const output = await promisify(execFile)(process.execPath, [compiler, '-p', directory, '--pretty', 'false'], {
+      cwd: directory,
+    }).then(
+      ({ stdout }) => stdout,
+      ({ stdout, code }: { stdout: string; code: unknown }) => {
+        if (code === 1 || code === 2) return stdout;
+        throw new Error(`The compiler ended with ${String(code)}: ${stdout}`);
+      },
+    );
+    const errors = [...output.matchAll(/^(\S+)\((\d+),\d+\): error TS\d+: (.*)$/gm)];
+    if (errors.length === 0 && output.trim() !== '') throw new Error(output);
+    return errors.map(([, file, line, message]) => `${file ?? ''}:${line ?? ''} ${message ?? ''}`);
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
 }
 
 /** Operations that a program calls, as `METHOD /path`, sorted. */
@@ -98,7 +98,7 @@ export async function loadProgram<P>(name: ProgramName, api: TestApi): Promise<R
   for (const part of ['answer', name]) {
     // What they import of other packages are types, of which nothing is left.
     const { outputText } = ts.transpileModule(textOf(part), {
-      compilerOptions: { ...OPTIONS, module: ts.ModuleKind.ES2022 },
+      compilerOptions: { target: ts.ScriptTarget.ES2023, module: ts.ModuleKind.ES2022 },
     });
     writeFileSync(join(directory, `${part}.js`), outputText);
   }

@@ -42,7 +42,7 @@ describe('npm run new:resource', { timeout: TIMEOUT_MS }, () => {
 
   it('generates code that is formatted and respects the boundaries of libraries', async () => {
     const changed = ['apps/api', 'libs/domain/release-notes', 'libs/platform/auth', 'test/api/release-notes'];
-    await run('node_modules/prettier/bin/prettier.cjs', '--check', ...changed, 'ARCHITECTURE.md');
+    await run('node_modules/oxfmt/bin/oxfmt', '--check', ...changed, 'ARCHITECTURE.md');
     const config = ['--config', '.dependency-cruiser.cjs'];
     await run('node_modules/dependency-cruiser/bin/dependency-cruise.mjs', 'libs/domain/release-notes', ...config);
   });

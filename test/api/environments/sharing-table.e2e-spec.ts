@@ -37,7 +37,7 @@ const OPERATIONS: Readonly<Record<string, Operation>> = {
 };
 
 /** A cell is the status; `none`: a list that does not show it. Service accounts have no personal runs, only those of their team. */
-// prettier-ignore
+// oxfmt-ignore
 const TABLE: readonly (readonly [kind: Kind, operation: string, cells: string])[] = [
   //                           owner admin membr viewr bot   guest gTeam gView gBot  holdr exGst exTm  exHld strgr
   ['personal', 'list',        '200   none  none  none  none  200   200   200   200   200   none  none  none  none'],

@@ -29,7 +29,8 @@ export interface ConnectionEvents {
 
 /** Why there is no connection: the next attempt may succeed, or the server permanently rejects this worker. */
 type Ended =
-  { readonly kind: 'closed'; readonly reason: string } | { readonly kind: 'refused'; readonly fault: WorkerFault };
+  | { readonly kind: 'closed'; readonly reason: string }
+  | { readonly kind: 'refused'; readonly fault: WorkerFault };
 
 export class Connection {
   private socket: WebSocket | null = null;

@@ -1,6 +1,7 @@
 /** What an event does in a state: move on, or a named refusal. */
 export type Transition<State extends string, Refusal extends string> =
-  { readonly to: State } | { readonly refuse: Refusal };
+  | { readonly to: State }
+  | { readonly refuse: Refusal };
 
 export interface StateMachineDefinition<State extends string, Event extends string, Refusal extends string> {
   readonly name: string;

@@ -4,7 +4,8 @@ import { encryptedColumn, SecretBox } from '#platform/secrets';
 import { keptSecrets, mapSecrets, mapServers, type McpServerConfig, type McpServers } from '../domain/mcp-server.js';
 
 export type Sealing<T> =
-  { readonly kind: 'sealed'; readonly value: T } | { readonly kind: 'invalid'; readonly issues: readonly Issue[] };
+  | { readonly kind: 'sealed'; readonly value: T }
+  | { readonly kind: 'invalid'; readonly issues: readonly Issue[] };
 
 /** Encrypts `env` and `headers` of MCP servers, which hold credentials; each value for its own place. */
 @Injectable()

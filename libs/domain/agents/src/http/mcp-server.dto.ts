@@ -56,7 +56,8 @@ export class McpServerRequest extends McpServerTarget {
   name: string;
 
   @StringField({ optional: true, nullable: true, max: 2000, description: 'Text for people.' }) description?:
-    string | null;
+    | string
+    | null;
 }
 
 export class McpServerItem extends McpServerTarget {

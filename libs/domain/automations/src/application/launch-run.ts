@@ -10,7 +10,8 @@ import type { TriggerEvent } from '../domain/trigger.js';
 import type { FiringAutomation } from '../persistence/firing.store.js';
 
 export type LaunchResult =
-  { readonly kind: 'launched'; readonly runId: string } | { readonly kind: 'refused'; readonly reason: string };
+  | { readonly kind: 'launched'; readonly runId: string }
+  | { readonly kind: 'refused'; readonly reason: string };
 
 /** Starts the run of an automation for an event, or returns the run that was started for it before. */
 @Injectable()

@@ -14,7 +14,8 @@ export interface CompiledTrigger {
 }
 
 export type TriggerSample =
-  { readonly kind: 'delivery'; readonly deliveryId: string } | { readonly kind: 'payload'; readonly payload: unknown };
+  | { readonly kind: 'delivery'; readonly deliveryId: string }
+  | { readonly kind: 'payload'; readonly payload: unknown };
 
 export type SampledEvent =
   | { readonly kind: 'event'; readonly event: TriggerEvent }

@@ -11,7 +11,8 @@ const UNKNOWN_PROVIDER: TriggerObstacle = {
 };
 
 type Parsed =
-  { readonly kind: 'parsed'; readonly provider: TriggerProvider; readonly trigger: Trigger } | RejectionOf<'invalid'>;
+  | { readonly kind: 'parsed'; readonly provider: TriggerProvider; readonly trigger: Trigger }
+  | RejectionOf<'invalid'>;
 
 @Injectable()
 export class TriggerProviders {

@@ -12,7 +12,8 @@ export interface PayloadReference {
 }
 
 export type PromptPart =
-  { readonly kind: 'text'; readonly text: string } | { readonly kind: 'value'; readonly value: PayloadReference };
+  | { readonly kind: 'text'; readonly text: string }
+  | { readonly kind: 'value'; readonly value: PayloadReference };
 
 export type ReadPrompt =
   | { readonly kind: 'valid'; readonly parts: readonly PromptPart[] }

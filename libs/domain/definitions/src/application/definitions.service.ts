@@ -27,7 +27,9 @@ import { DefinitionRules } from './definition-rules.js';
 import { WritePlan } from './write-plan.js';
 
 type ApplyResult =
-  { readonly kind: 'applied'; readonly plan: readonly PlanEntry[] } | InvalidDefinition | RejectionOf<'not_found'>;
+  | { readonly kind: 'applied'; readonly plan: readonly PlanEntry[] }
+  | InvalidDefinition
+  | RejectionOf<'not_found'>;
 
 const DEADLOCK = '40P01';
 /** Another transaction wrote a name, or took a lock, at the same time: the next plan includes its changes. */

@@ -113,7 +113,8 @@ export class EnvironmentConfigDto {
   })
   name?: string;
   @StringField({ max: 2000, optional: true, nullable: true, description: 'Text for people.' }) description?:
-    string | null;
+    | string
+    | null;
   @StringField({
     blank: false,
     max: 512,
@@ -199,7 +200,8 @@ export class EnvironmentScope {
 
 export class EnvironmentPrincipal {
   @EnumField(['user', 'service_account'], { optional: true, description: 'Kind of principal.' }) type?:
-    'user' | 'service_account';
+    | 'user'
+    | 'service_account';
   @StringField({ optional: true, description: 'UID of the principal.' }) uid?: string;
   @StringField({ optional: true, description: 'Name shown to people.' }) display_name?: string;
   @StringField({ optional: true, description: 'E-mail address of a user.' }) email?: string;

@@ -71,7 +71,10 @@ export interface CreateRunCommand extends RequestedReferences {
 }
 
 export type CreateRunResult =
-  CreatedRun | ReferenceRefusal | Exclude<SkilledConfig, { kind: 'applied' }> | { readonly kind: 'key_reused' };
+  | CreatedRun
+  | ReferenceRefusal
+  | Exclude<SkilledConfig, { kind: 'applied' }>
+  | { readonly kind: 'key_reused' };
 
 /**
  * Queues a run: config resolved, run and first event committed together. One round trip when nothing is referenced; an

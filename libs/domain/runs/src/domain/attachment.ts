@@ -31,7 +31,8 @@ export interface RawAttachment {
 }
 
 type CheckedAttachments =
-  { readonly kind: 'valid'; readonly attachments: readonly AttachmentInput[] } | RejectionOf<'invalid' | 'too_large'>;
+  | { readonly kind: 'valid'; readonly attachments: readonly AttachmentInput[] }
+  | RejectionOf<'invalid' | 'too_large'>;
 
 /** Checks and decodes what a request brought. Sizes are counted before anything is decoded. */
 export function checkAttachments(raw: readonly RawAttachment[]): CheckedAttachments {

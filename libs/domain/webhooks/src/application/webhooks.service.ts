@@ -17,7 +17,9 @@ type CreateWebhookResult =
   | { readonly kind: 'created'; readonly webhook: ManagedWebhook; readonly secret: string | null }
   | RejectionOf<'limit_reached' | 'invalid'>;
 type UpdateWebhookResult =
-  { readonly kind: 'updated'; readonly webhook: ManagedWebhook } | RejectionOf<'not_found' | 'invalid'> | NotSupported;
+  | { readonly kind: 'updated'; readonly webhook: ManagedWebhook }
+  | RejectionOf<'not_found' | 'invalid'>
+  | NotSupported;
 type RotateSecretResult =
   | { readonly kind: 'rotated'; readonly webhook: ManagedWebhook; readonly secret: string }
   | RejectionOf<'not_found' | 'invalid'>

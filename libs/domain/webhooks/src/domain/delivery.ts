@@ -16,7 +16,12 @@ export type OutcomeCode = (typeof OUTCOME_CODES)[DeliveryOutcome] | 'H';
  * Kinds never collide. Redeliveries have generated identities.
  */
 export type IdentityKind =
-  'webhook_header' | 'scheme_header' | 'service_header' | 'scheme_body' | 'body_hash' | 'redelivery';
+  | 'webhook_header'
+  | 'scheme_header'
+  | 'service_header'
+  | 'scheme_body'
+  | 'body_hash'
+  | 'redelivery';
 
 export interface DeliveryIdentity {
   readonly kind: IdentityKind;

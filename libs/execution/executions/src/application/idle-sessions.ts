@@ -11,7 +11,8 @@ import { PLACE_RUNS_TASK } from './tasks.js';
 /** A statement that commands the executions to end whose ids the SQL selects. */
 const ending =
   (name: string, desired: 'close' | 'stop', reason: string) =>
-  (text: TemplateStringsArray, ...sql: readonly (string | number)[]) => statement(name)`
+  (text: TemplateStringsArray, ...sql: readonly (string | number)[]) =>
+    statement(name)`
   WITH chosen AS (${String.raw({ raw: text }, ...sql)}), closed AS (
     UPDATE executions SET desired = '${desired}', desired_reason = '${reason}', command_version = command_version + 1,
       fence_at = headrace.now() + interval '${STOP_FENCE_MS} milliseconds'

@@ -17,7 +17,8 @@ export interface FollowupSituation {
 }
 
 export type FollowupDecision =
-  { readonly outcome: FollowupOutcome } | { readonly refuse: 'empty_message' | 'nothing_to_continue' };
+  | { readonly outcome: FollowupOutcome }
+  | { readonly refuse: 'empty_message' | 'nothing_to_continue' };
 
 type Route = FollowupOutcome | 'continue';
 

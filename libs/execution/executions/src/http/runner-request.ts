@@ -97,7 +97,10 @@ export class EventBatchBody extends LeaseParameters {
 
 export class FinishRequestBody extends LeaseParameters {
   @EnumField(['closed', 'failed', 'cancelled', 'handed_back']) outcome:
-    'closed' | 'failed' | 'cancelled' | 'handed_back';
+    | 'closed'
+    | 'failed'
+    | 'cancelled'
+    | 'handed_back';
   @StringField({ ...OPTIONAL, max: 64 }) error_code?: string;
   @StringField({ ...OPTIONAL, max: 262_144 }) message?: string;
   @BooleanField(OPTIONAL) retryable?: boolean;

@@ -4,7 +4,13 @@ import { fields, items, number, text } from './fields.js';
 
 /** Failures between an agent and its model. `other`: not known to concern the model. */
 export type FailureKind =
-  'rate_limit' | 'credentials' | 'credits' | 'unknown_model' | 'connection' | 'provider_error' | 'other';
+  | 'rate_limit'
+  | 'credentials'
+  | 'credits'
+  | 'unknown_model'
+  | 'connection'
+  | 'provider_error'
+  | 'other';
 
 interface KindFacts {
   readonly sentence: string;

@@ -2,7 +2,8 @@ import { type Caller, roleIn } from './principal.js';
 import { can, type Permission } from './roles.js';
 
 export type Owner =
-  { readonly teamUid: string; readonly userUid: null } | { readonly teamUid: null; readonly userUid: string };
+  | { readonly teamUid: string; readonly userUid: null }
+  | { readonly teamUid: null; readonly userUid: string };
 
 /**
  * The owner of a new resource of the caller: by default the team of the caller if there is one, with `team: false` the user.

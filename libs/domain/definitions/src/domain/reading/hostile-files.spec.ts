@@ -12,10 +12,10 @@ const FRAGMENTS = [
   '---\n', '...\n', '- ', '? ', ': ', ':\n', '\n', '\r\n', '\r', '  ', '\t', '[', ']', '{', '}', ',', '&a ', '*a ', '!t ', '!!map ', '%YAML 1.1\n',
   '"', "'", '|\n', '>-\n', '#', ' # x\n', '<<: ', 'secretName: ', 'triggers:\n', 'provider: p', 'agentDefaults:\n  ', 'x', '1', '~', 'true',
   '\0', '\uFEFF', '\ud800', '\u0085', '\u2028', '__proto__: ', 'constructor: ', 'warp_id: ', 'mcpServers:\n  a:\n    ',
-]; // prettier-ignore
+]; // oxfmt-ignore
 const PATHS = [
   'factory.yaml', 'webhooks/a.yaml', 'automations/a/automation.md', 'agents/a/agent.md', 'skills/a/SKILL.md', 'agents/a/skills/b/SKILL.md',
-]; // prettier-ignore
+]; // oxfmt-ignore
 const content = fc
   .tuple(
     fc.boolean(),

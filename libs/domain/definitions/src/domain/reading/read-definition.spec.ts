@@ -100,7 +100,7 @@ interface Fault {
 const HOOK = 'webhooks/ci.yaml';
 const AUTO = 'automations/fix/automation.md';
 
-// prettier-ignore
+// oxfmt-ignore
 const FAULTS: readonly Fault[] = [
   // Files
   { name: 'a file that belongs nowhere', files: { 'notes.txt': 'x' }, at: 'unexpected_file notes.txt:1:1', says: /webhooks\/<name>\.yaml/ },

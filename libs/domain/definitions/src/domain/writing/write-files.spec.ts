@@ -19,7 +19,7 @@ const HOSTILE = [
   '', ' ', '\n', '\r\n', '\t', '---', '\n---\n', '--- |', '...', '%YAML 1.1', '# x', ' #', ': ', '? ', '- ', '&a', '*a', '!!str', '<<', '~', 'null',
   'true', 'no', '0x1F', '1e3', '.inf', '-', '"', "'", '\\', '{', '}', '[', ']', '|', '>', '@', '`', ',', 'é', '😀', '\u0085', '\u2028', '\u2029',
   '\uFEFF', '\u00a0', '\u007f', '\u001b', '\r', '  x', 'x  ', 'a: b', '__proto__', 'constructor', 'plain text', '```\n---\n```', '{{ payload.a }}',
-]; // prettier-ignore
+]; // oxfmt-ignore
 const hostile = (max = 12) =>
   fc
     .array(fc.oneof(fc.constantFrom(...HOSTILE), fc.string({ unit: 'grapheme', maxLength: 5 })), { maxLength: max })

@@ -30,7 +30,8 @@ export class SessionSharing {
 export class MemoryStore {
   @StringField({ blank: false, max: 256, description: 'UID of the memory store. It has no effect yet.' }) uid: string;
   @EnumField(['read_write', 'read_only'], { description: 'Access to the memory store. It has no effect yet.' }) access:
-    'read_write' | 'read_only';
+    | 'read_write'
+    | 'read_only';
   @StringField({ max: 32_768, description: 'Instructions for using the memory store. They have no effect yet.' })
   instructions: string;
 }
@@ -140,7 +141,9 @@ export class AmbientAgentConfig {
   @ObjectField(() => InferenceProviders, { ...OPTIONAL, description: NO_EFFECT })
   inference_providers?: InferenceProviders;
   @EnumField(['CREATOR', 'EXECUTOR'], { ...OPTIONAL, nullable: true, description: NO_EFFECT }) credential_strategy?:
-    'CREATOR' | 'EXECUTOR' | null;
+    | 'CREATOR'
+    | 'EXECUTOR'
+    | null;
   @EnumField(['allow', 'deny', 'ask', 'allow_list'], {
     ...OPTIONAL,
     description: 'Default: ask when the run is interactive, else allow.',

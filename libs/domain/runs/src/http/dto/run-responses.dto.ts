@@ -45,7 +45,8 @@ export class RunAgentResponse extends CreatedRun {
 
 export class PrincipalInfo {
   @EnumField(['user', 'service_account'], { ...OPTIONAL, description: 'Kind of principal.' }) type?:
-    'user' | 'service_account';
+    | 'user'
+    | 'service_account';
   @StringField({ ...OPTIONAL, description: 'UID of the principal.' }) uid?: string;
   @StringField({ ...OPTIONAL, description: 'Name shown to people.' }) display_name?: string;
   @StringField({ ...OPTIONAL, description: 'E-mail address of a user.' }) email?: string;
@@ -227,7 +228,8 @@ export class GetRunTimelineResponse {
 
 export class RunFollowupResponse {
   @StringField({ nullable: true, description: 'ID of the follow-up; null when it was not queued.' }) followup_id:
-    string | null;
+    | string
+    | null;
   @EnumField(['queued_prompt', 'live_session', 'handoff_execution', 'queue_pending'], {
     name: 'FollowupOutcome',
     description: 'What happened to the follow-up.',

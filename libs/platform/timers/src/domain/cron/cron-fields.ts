@@ -19,7 +19,8 @@ export const WEEKDAY: CronField = { name: 'weekday', lowest: 0, highest: 7, size
 
 /** `isEvery` is true for `*` alone, the one form in which a field does not restrict anything. */
 export type ParsedField =
-  { kind: 'valid'; values: readonly number[]; isEvery: boolean } | { kind: 'invalid'; detail: string };
+  | { kind: 'valid'; values: readonly number[]; isEvery: boolean }
+  | { kind: 'invalid'; detail: string };
 
 type Bounds = { kind: 'bounds'; from: number; to: number } | { kind: 'invalid'; problem: string };
 
