@@ -3,8 +3,8 @@
 import { requireNode } from './lib/node-version.mjs';
 
 requireNode();
-const { mkdtempSync, readFileSync, rmSync, existsSync } = await import('node:fs');
-const { tmpdir } = await import('node:os');
+const { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statfsSync } = await import('node:fs');
+const { freemem, tmpdir } = await import('node:os');
 const { join } = await import('node:path');
 const { capture } = await import('./lib/captured-step.mjs');
 const { inRoot } = await import('./lib/paths.mjs');
@@ -35,6 +35,8 @@ const CHECKS = {
   'generated files': [process.execPath, [inRoot('scripts/generate.mjs'), '--check']],
 };
 
+const MIN_FREE_MEMORY = 12 * 1024 ** 3;
+
 let passed = 0;
 let failed = 0;
 
@@ -54,10 +56,29 @@ async function runChecks() {
   return outputs;
 }
 
+const isLong = process.argv.includes('--long');
+
+/**
+ * For the files of the tests. In memory where there is enough of it, since the databases of the tests write much; the
+ * load tests at their full size write too much.
+ */
+function createTemporaryDirectory() {
+  const memory = '/dev/shm';
+  const isInMemory = !isLong && existsSync(memory) && Math.min(freemem(), freeBytes(memory)) > MIN_FREE_MEMORY;
+  const directory = mkdtempSync(join(isInMemory ? memory : tmpdir(), 'headrace-'));
+  // Agents and PostgreSQL run as other users.
+  chmodSync(directory, 0o1777);
+  return directory;
+}
+
+function freeBytes(path) {
+  const { bavail, bsize } = statfsSync(path);
+  return bavail * bsize;
+}
+
 async function runTests() {
-  const directory = mkdtempSync(join(tmpdir(), 'headrace-test-'));
+  const directory = createTemporaryDirectory();
   const report = join(directory, 'report.json');
-  const long = process.argv.includes('--long') ? { HEADRACE_TEST_LONG: '1' } : {};
   try {
     const [program, args] = tool(
       'vitest/vitest.mjs',
@@ -66,7 +87,8 @@ async function runTests() {
       '--reporter=json',
       `--outputFile=${report}`,
     );
-    const env = { ...process.env, ...long, HEADRACE_TEST_CACHE: join(directory, 'modules') };
+    const env = { ...process.env, TMPDIR: directory, HEADRACE_TEST_CACHE: join(directory, 'modules') };
+    if (isLong) env.HEADRACE_TEST_LONG = '1';
     const problem = await runStep(program, args, { env }).then(
       () => null,
       (error) => error,

@@ -61,7 +61,7 @@ describe('evaluation of deliveries by killed processes', { timeout: 300_000 }, (
   });
 
   it('interrupts the evaluation with SIGKILL at random times', async () => {
-    for (let round = 0; round < (isLong ? 40 : 3); round += 1) {
+    for (let round = 0; round < (isLong ? 40 : 2); round += 1) {
       await deliver(6);
       const child = start();
       const end = ended(child);

@@ -12,7 +12,7 @@ import { ScheduleBuilder } from '../../libs/testing/src/schedule-builder.js';
 import { tick, until } from '../support/installation.js';
 
 const isLong = process.env.HEADRACE_TEST_LONG === '1';
-const KILLS = isLong ? 50 : 5;
+const KILLS = isLong ? 50 : 3;
 const MINUTE = 60_000;
 /** Shorter than an outage, so that the remaining processes send a heartbeat between two steps. */
 const STEP_MS = 15_000;

@@ -5,6 +5,7 @@ import { type FiringProcess, startFiring } from '../api/automations/firing-proce
 
 const AUTOMATIONS = 1000;
 const MATCHING = 100;
+/** Of processor time of this process: other test files load the machine meanwhile. */
 const PROMISE_MS = 2000;
 
 let api: TestApi;
@@ -38,12 +39,12 @@ it(`evaluates a delivery against ${AUTOMATIONS} automations, of which ${MATCHING
     for (const row of rows) for (const value of Object.values(row)) if (typeof value === 'string') answers.push(value);
     return rows;
   });
-  const began = performance.now();
+  const before = process.cpuUsage();
   expect(await processor.evaluateAll()).toBe(1);
-  const took = performance.now() - began;
+  const { user, system } = process.cpuUsage(before);
   spy.mockRestore();
 
-  expect(took).toBeLessThan(PROMISE_MS);
+  expect((user + system) / 1000).toBeLessThan(PROMISE_MS);
   const prompts = answers.filter((value) => /^(?:un)?wanted x/.test(value));
   expect(prompts.filter((prompt) => prompt.startsWith('wanted'))).toHaveLength(MATCHING);
   expect(prompts).toHaveLength(MATCHING);
