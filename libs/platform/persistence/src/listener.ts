@@ -9,8 +9,8 @@ type Handler = (payload: string) => void;
 
 /**
  * One LISTEN connection per process, distributed in memory. Notifications are hints: every subscriber also polls, so a lost one
- * costs time, never correctness. Reconnects without limit; handlers are called once with an empty payload after each reconnect,
- * because notifications may have been missed.
+ * costs time, never correctness. Reconnects without limit; handlers are called with an empty payload whenever their channel begins to be
+ * listened to, because notifications may have been missed.
  */
 @Injectable()
 export class DatabaseListener implements OnModuleDestroy {
@@ -65,7 +65,6 @@ export class DatabaseListener implements OnModuleDestroy {
       .then(() => {
         this.client = client;
         this.listen(client, [...this.handlers.keys()]);
-        for (const channel of this.handlers.keys()) this.dispatch(channel, '');
       })
       .catch(lost)
       .finally(() => {
@@ -78,7 +77,10 @@ export class DatabaseListener implements OnModuleDestroy {
     const statement = channels.map((channel) => `LISTEN ${pg.escapeIdentifier(channel)}`).join('; ');
     this.listening = this.listening
       .then(async () => {
-        if (this.client === client) await client.query(statement);
+        if (this.client !== client) return;
+        await client.query(statement);
+        // Not before: a notification between the call and the statement would reach nobody.
+        for (const channel of channels) this.dispatch(channel, '');
       })
       // A failing LISTEN also breaks the connection, whose `error` handler reconnects; the message is kept for the log.
       .catch((error: unknown) => {
