@@ -92,13 +92,13 @@ module.exports = {
       to: { path: '^libs/', pathNot: '^libs/(execution/(runner|runner-protocol)|platform/(kernel|git))/' },
     },
     {
-      name: 'runner-host-needs-no-server',
+      name: 'backends-needs-no-server',
       comment: 'The processor and the worker daemon start runners with it, and the worker daemon has no database.',
       severity: 'error',
-      from: { path: '^libs/execution/runner-host/', pathNot: '\\.spec\\.ts$' },
+      from: { path: '^libs/execution/backends/', pathNot: '\\.spec\\.ts$' },
       to: {
         path: '^libs/',
-        pathNot: '^libs/(execution/(runner-host|runner|runner-protocol)|platform/(kernel|git))/',
+        pathNot: '^libs/(execution/(backends|runner|runner-protocol)|platform/(kernel|git))/',
       },
     },
     {
@@ -109,7 +109,7 @@ module.exports = {
       to: {
         path: '^libs/',
         pathNot:
-          '^libs/(execution/(worker-daemon|worker-protocol|runner-host|runner|runner-protocol)|platform/(kernel|git))/',
+          '^libs/(execution/(worker-daemon|worker-protocol|backends|runner|runner-protocol)|platform/(kernel|git))/',
       },
     },
     {

@@ -10,7 +10,7 @@ import { ProcessorModule } from '../../apps/processor/src/processor.module.js';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 /** Injected by modules that are not part of the product, as docs/extending says. */
-const EXTENSION_POINTS = ['ExecutorRegistry'];
+const EXTENSION_POINTS = ['BackendRegistry'];
 
 const nameOf = (token: unknown): string => (typeof token === 'function' ? token.name : String(token));
 

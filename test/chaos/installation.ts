@@ -3,7 +3,7 @@ import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { listWorkspaces } from '../../libs/execution/runner-host/src/workspaces.js';
+import { listWorkspaces } from '../../libs/execution/backends/src/process/workspaces.js';
 import { MAIN } from '../support/installation.js';
 import { type FoundProcess, isAgent, isRunner, killProcess, processesNaming } from './process-table.js';
 import type { LogWatch } from './log-watch.js';

@@ -29,14 +29,15 @@ function received(channel: string, payload: string, onListening: () => void): Pr
 it('calls handlers with an empty payload when every later notification reaches them', async () => {
   for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
     listener = new DatabaseListener(database.url);
-    await received(CHANNEL, `sent ${attempt}`, () => void notify(CHANNEL, `sent ${attempt}`));
+    const sent = received(CHANNEL, `sent ${attempt}`, () => void notify(CHANNEL, `sent ${attempt}`));
+    await expect(sent).resolves.toBeUndefined();
     await listener.onModuleDestroy();
   }
 });
 
 it('does the same for a channel that is added to an open connection', async () => {
   listener = new DatabaseListener(database.url);
-  await received(CHANNEL, 'first', () => void notify(CHANNEL, 'first'));
+  await expect(received(CHANNEL, 'first', () => void notify(CHANNEL, 'first'))).resolves.toBeUndefined();
   const added = `${CHANNEL}_added`;
-  await received(added, 'second', () => void notify(added, 'second'));
+  await expect(received(added, 'second', () => void notify(added, 'second'))).resolves.toBeUndefined();
 });

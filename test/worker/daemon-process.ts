@@ -77,14 +77,11 @@ export function killRemains(entries: readonly Readonly<Record<string, unknown>>[
   }
 }
 
-/** Living processes that carry the marker of an execution, and its runner. */
+/** Living processes whose environment names the workspace of an execution, and its runner. */
 export function remains(entry: Readonly<Record<string, unknown>>): number[] {
-  const runner = (entry['handle'] as { pid?: number }).pid;
+  const { pid: runner, workspace_dir: workspace = '' } = entry['handle'] as { pid?: number; workspace_dir?: string };
   return processes()
-    .filter(
-      ({ pid }) =>
-        pid === runner || environmentOf(pid).includes(`HEADRACE_EXECUTION_MARKER=${String(entry['marker'])}`),
-    )
+    .filter(({ pid }) => pid === runner || (workspace !== '' && environmentOf(pid).includes(workspace)))
     .map(({ pid }) => pid);
 }
 

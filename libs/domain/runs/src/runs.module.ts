@@ -1,7 +1,7 @@
 import { Global, Module } from '@nestjs/common';
 import { AgentsModule } from '#domain/agents';
 import { EnvironmentsModule } from '#domain/environments';
-import { AssignmentSource, ExecutionsHttpModule, ExecutionsModule, ExecutorsModule } from '#execution/executions';
+import { AssignmentSource, ExecutionsHttpModule, ExecutionsModule, HostedExecutionModule } from '#execution/executions';
 import { AuthModule } from '#platform/auth';
 import { SecretsModule } from '#platform/secrets';
 import { StorageModule } from '#platform/storage';
@@ -73,7 +73,7 @@ const EXPORTED = [
 })
 export class RunsModule {}
 
-@Module({ imports: [RunsModule, ExecutorsModule], providers: [RunsWork], exports: [RunsWork] })
+@Module({ imports: [RunsModule, HostedExecutionModule], providers: [RunsWork], exports: [RunsWork] })
 export class RunsJobsModule {}
 
 @Module({

@@ -1,14 +1,14 @@
 import { Global, Module } from '@nestjs/common';
 import { StorageModule } from '#platform/storage';
 import { WorkersModule, WorkerTasks } from '#execution/worker-gateway';
-import { DockerExecutor } from './adapters/docker/docker-executor.js';
-import { ExecutionQueries } from './adapters/execution-queries.js';
-import { ProcessExecutor } from './adapters/process-executor.js';
+import { Settings } from '#platform/config';
+import { dockerBackend, processBackend } from './adapters/hosted-backends.js';
 import { ApprovalsService } from './application/approvals.service.js';
+import { BackendRegistry } from './application/backend-registry.js';
 import { ClaimExecution } from './application/claim-execution.js';
 import { ExecutionFinalizer } from './application/execution-finalizer.js';
-import { ExecutorRegistry } from './application/executors.js';
 import { FinishExecution } from './application/finish-execution.js';
+import { HostedWorker } from './application/hosted-worker.js';
 import { IdleSessions } from './application/idle-sessions.js';
 import { ExecutionWork, PlaceRuns } from './application/place-runs.js';
 import { ReadCommands } from './application/read-commands.js';
@@ -26,6 +26,7 @@ import { RunnerController } from './http/runner.controller.js';
 import { ApprovalsStore } from './persistence/approvals.store.js';
 import { ExecutionsStore } from './persistence/executions.store.js';
 import { FollowupsStore } from './persistence/followups.store.js';
+import { HostedExecutionsStore } from './persistence/hosted-executions.store.js';
 import { RunLimitsStore } from './persistence/run-limits.store.js';
 import { RunLogStore, RunStateListeners } from './persistence/run-log.store.js';
 import { RunTransitions } from './persistence/run-transitions.store.js';
@@ -75,15 +76,15 @@ export class ExecutionsModule {}
 })
 export class ExecutionsHttpModule {}
 
-/** Where runs are executed, and who places and sweeps them. A module that adds an executor imports it and registers the executor with `ExecutorRegistry`. */
+/** Places, executes and sweeps hosted runs. A module that adds a backend imports it and registers the backend with `BackendRegistry`. */
 @Module({
   imports: [ExecutionsModule],
-  providers: [ExecutorRegistry, ExecutionQueries, ProcessExecutor, DockerExecutor, ExecutionWork],
-  exports: [ExecutionsModule, ExecutorRegistry, ExecutionWork],
+  providers: [BackendRegistry, HostedExecutionsStore, HostedWorker, ExecutionWork],
+  exports: [ExecutionsModule, BackendRegistry, ExecutionWork],
 })
-export class ExecutorsModule {
-  constructor(registry: ExecutorRegistry, processes: ProcessExecutor, docker: DockerExecutor) {
-    registry.register('process', processes);
-    registry.register('docker', docker);
+export class HostedExecutionModule {
+  constructor(registry: BackendRegistry, settings: Settings) {
+    registry.register('process', () => processBackend(settings));
+    registry.register('docker', () => dockerBackend(settings));
   }
 }

@@ -1,7 +1,7 @@
 export { ApprovalsService } from './application/approvals.service.js';
 export { AssignmentSource, type BuiltAssignment, type OfferDescription } from './application/assignment-source.js';
 export { ExecutionWork } from './application/place-runs.js';
-export { Executor, ExecutorRegistry, type Offer } from './application/executors.js';
+export { BackendRegistry } from './application/backend-registry.js';
 export { FinishExecution } from './application/finish-execution.js';
 export { type RunHead, RunTail } from './application/run-tail.js';
 export { RunStopper } from './application/run-stopper.js';
@@ -39,7 +39,7 @@ export {
   withDebugWindow,
   withWaitingReason,
 } from './domain/run.js';
-export { ExecutionsHttpModule, ExecutionsModule, ExecutorsModule } from './executions.module.js';
+export { ExecutionsHttpModule, ExecutionsModule, HostedExecutionModule } from './executions.module.js';
 export { ExecutionTokenGuard, LeaseParameters, SanitizeBody } from './http/runner-request.js';
 export { leaseLost } from './http/runner.controller.js';
 export { type Execution, ExecutionsStore, LEASED } from './persistence/executions.store.js';

@@ -7,7 +7,7 @@ import {
   type TaskCompleted,
   type TaskFailed,
 } from '#execution/worker-protocol';
-import type { BackendTask, RunnerPlace, RunnerSignal, TaskEnd } from './backend.js';
+import type { RunnerPlace, RunnerSignal, RunningTask, TaskEnd } from '#execution/backends';
 import type { JournalEntry } from './journal.js';
 import type { WorkerOptions } from './options/read-worker-options.js';
 
@@ -22,7 +22,7 @@ const STRENGTH: Readonly<Record<StopMode, number>> = { drain: 0, stop: 1, kill: 
 /** One execution, from its claim until the server has acknowledged its end. */
 export class ActiveTask {
   /** Null while it is claimed and started. */
-  runner: BackendTask | null = null;
+  runner: RunningTask | null = null;
   /** Null before it is in the journal. */
   entry: JournalEntry | null = null;
   /** Null while it executes. */
@@ -31,6 +31,8 @@ export class ActiveTask {
   stopMode: StopMode | null = null;
   private readonly asked = new Set<StopMode>();
   private isRetiring = false;
+  /** Ends a start that has not been completed. */
+  private readonly starting = new AbortController();
   private readonly timers: NodeJS.Timeout[] = [];
 
   constructor(
@@ -42,6 +44,11 @@ export class ActiveTask {
     return this.end === null;
   }
 
+  /** Aborted by any stop. */
+  get startSignal(): AbortSignal {
+    return this.starting.signal;
+  }
+
   /**
    * `stop`: the server cancels the run and notifies the runner; our signals follow if the runner does not end. `drain`: the
    * worker stops, SIGTERM. `kill` and `lost`: SIGKILL. May be repeated in any order; {@link stopMode} only becomes stronger.
@@ -50,6 +57,7 @@ export class ActiveTask {
   requestStop(stopMode: StopMode): boolean {
     if (!this.isLive || this.asked.has(stopMode) || (this.isKilled && STRENGTH[stopMode] < STRENGTH.kill)) return false;
     this.asked.add(stopMode);
+    this.starting.abort();
     if (this.stopMode === null || STRENGTH[stopMode] > STRENGTH[this.stopMode]) this.stopMode = stopMode;
     if (this.isKilled) this.signal('SIGKILL');
     else if (stopMode === 'drain') this.signal('SIGTERM');
@@ -68,7 +76,7 @@ export class ActiveTask {
     return isNew;
   }
 
-  attach(runner: BackendTask): void {
+  attach(runner: RunningTask): void {
     this.runner = runner;
     if (this.isKilled) this.signal('SIGKILL');
     else if (this.asked.has('drain')) this.signal('SIGTERM');

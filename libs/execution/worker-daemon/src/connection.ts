@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fields } from '#execution/runner';
 import WebSocket from 'ws';
-import type { HostLog } from '#execution/runner-host';
+import type { HostLog } from '#execution/backends';
 import {
   HELLO_HEADER,
   MAX_FRAME_BYTES,
@@ -10,7 +10,7 @@ import {
   type ServerFrame,
   type WorkerFrame,
 } from '#execution/worker-protocol';
-import { WorkerFault } from './backend.js';
+import { WorkerFault } from './worker-fault.js';
 import type { WorkerOptions } from './options/read-worker-options.js';
 
 const FIRST_PAUSE_MS = 500;

@@ -2,7 +2,7 @@ import { chmodSync, mkdtempSync, readdirSync, realpathSync, rmSync, statSync, wr
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { HostLog } from '#execution/runner-host';
+import type { HostLog } from '#execution/backends';
 import { openDataDirectory, withDirectoryLock } from './data-directory.js';
 
 const quiet: HostLog = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };

@@ -13,9 +13,9 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import type { HostLog } from '#execution/runner-host';
+import type { HostLog } from '#execution/backends';
 import { GitFailure, withFileLock } from '#platform/git';
-import { WorkerFault } from './backend.js';
+import { WorkerFault } from './worker-fault.js';
 
 /** A lock whose owner died in another container expires after a minute. */
 const LOCK_MS = 70_000;

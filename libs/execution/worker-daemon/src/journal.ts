@@ -11,12 +11,11 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
-import type { HostLog } from '#execution/runner-host';
+import type { HostLog } from '#execution/backends';
 
 const shape = z.object({
   task_id: z.string().min(1),
   execution_id: z.string().regex(/^\d{1,19}$/),
-  marker: z.string().min(8),
   started_at: z.string(),
   backend: z.string(),
   handle: z.record(z.string(), z.union([z.string(), z.number()])),

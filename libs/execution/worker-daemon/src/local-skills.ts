@@ -2,7 +2,7 @@ import { lstatSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, join, relative, resolve } from 'node:path';
 import { fields } from '#execution/runner';
 import { parse } from 'yaml';
-import type { HostLog } from '#execution/runner-host';
+import type { HostLog } from '#execution/backends';
 import type { WorkerSkill } from '#execution/worker-protocol';
 import { findFrontMatter } from '#platform/kernel';
 

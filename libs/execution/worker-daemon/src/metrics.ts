@@ -1,6 +1,6 @@
 import { Counter, Gauge, Registry } from 'prom-client';
 import { type MetricsServer, startMetricsServer } from '#platform/kernel';
-import { WorkerFault } from './backend.js';
+import { WorkerFault } from './worker-fault.js';
 
 export type TaskResult = 'completed' | 'failed' | 'lost';
 

@@ -1,5 +1,5 @@
 import { fields } from '#execution/runner';
-import type { HostLog } from '#execution/runner-host';
+import type { HostLog } from '#execution/backends';
 import type { ActiveTask } from './active-task.js';
 import type { WorkerOptions } from './options/read-worker-options.js';
 

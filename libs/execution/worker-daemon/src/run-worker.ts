@@ -1,17 +1,23 @@
-import { createHash } from 'node:crypto';
+import { createHash, createHmac } from 'node:crypto';
+import { join } from 'node:path';
 import { BUILTIN_HARNESS, type DetectedHarness, detectHarnesses, jsonLinesLog, onAbort } from '#execution/runner';
-import type { HostLog } from '#execution/runner-host';
+import {
+  type Backend,
+  BackendFault,
+  DockerBackend,
+  type HostLog,
+  isLoopbackUrl,
+  ProcessBackend,
+} from '#execution/backends';
 import type { WorkerHarness } from '#execution/worker-protocol';
 import { ownVersion, SystemClock } from '#platform/kernel';
-import { type Backend, WorkerFault } from './backend.js';
 import { installationKey, openDataDirectory, withDirectoryLock, withinDataDirectory } from './data-directory.js';
-import { DockerBackend } from './docker/docker-backend.js';
 import { Journal } from './journal.js';
 import { localSkills } from './local-skills.js';
 import { serveMetrics, WorkerMetrics } from './metrics.js';
 import { isWorldReadable, type WorkerOptions } from './options/read-worker-options.js';
-import { ProcessBackend } from './process/process-backend.js';
 import { outcomeCode } from './run-state.js';
+import { WorkerFault } from './worker-fault.js';
 import { Worker, type WorkerEnd } from './worker.js';
 
 export interface RunWorkerOptions {
@@ -30,8 +36,9 @@ export async function runWorker(given: WorkerOptions, run: RunWorkerOptions): Pr
   const metrics = new WorkerMetrics({ version, backend: options.backend, worker_id: options.workerId });
   const end = await withDirectoryLock(dataDir, log, run.drain, async (): Promise<WorkerEnd> => {
     const key = withinDataDirectory(dataDir, () => installationKey(dataDir));
+    if (options.backend === 'docker') rejectLoopback(options.docker.apiOrigin);
     const backend = chooseBackend(options, key, log);
-    await backend.prepare();
+    await prepare(backend);
     const journal = withinDataDirectory(dataDir, () => new Journal(dataDir, log));
     const describe = async () => ({
       version,
@@ -44,6 +51,7 @@ export async function runWorker(given: WorkerOptions, run: RunWorkerOptions): Pr
     const worker = new Worker({
       options,
       backend,
+      marker: markerOf(key),
       journal,
       metrics,
       clock,
@@ -66,7 +74,6 @@ export async function runWorker(given: WorkerOptions, run: RunWorkerOptions): Pr
       return await worker.run();
     } finally {
       served?.close();
-      await backend.close();
     }
   });
   if (end.fault !== null) throw new WorkerFault(end.fault.message, end.fault.exitCode);
@@ -78,6 +85,10 @@ export async function runWorker(given: WorkerOptions, run: RunWorkerOptions): Pr
 /** Stable over restarts, because a data directory has one daemon at a time. Does not reveal the key. */
 const instanceIdOf = (key: string): string => createHash('sha256').update(`instance ${key}`).digest('hex').slice(0, 32);
 
+/** The same after a restart of the daemon. Nobody without the key can compute the marker of an execution. */
+const markerOf = (key: string) => (executionId: string) =>
+  createHmac('sha256', key).update(`execution ${executionId}`).digest('hex');
+
 /** The server knows the hints of built-in harnesses. */
 function withHint(found: DetectedHarness, { harnesses }: Pick<WorkerOptions, 'harnesses'>): WorkerHarness {
   const own = Object.hasOwn(harnesses, found.id) ? harnesses[found.id] : undefined;
@@ -86,10 +97,38 @@ function withHint(found: DetectedHarness, { harnesses }: Pick<WorkerOptions, 'ha
 
 /** @param installationKey of the data directory; users and names are derived from it, and it never leaves the process. */
 export function chooseBackend(options: WorkerOptions, installationKey: string, log: HostLog): Backend {
+  const { environment, git, process: local, docker, dataDir, cleanup } = options;
   switch (options.backend) {
     case 'process':
-      return new ProcessBackend(options, installationKey, log);
+      return new ProcessBackend(
+        {
+          agentUidBase: local.agentUidBase,
+          agentUidCount: local.agentUidCount,
+          secretsKey: installationKey,
+          workspacesDir: local.workspaceRoot,
+          dataDir,
+          settingName: '--workspace-root',
+          environment,
+          git: { ...git, mirrors_dir: join(dataDir, 'mirrors') },
+          marker: markerOf(installationKey),
+        },
+        log,
+      );
     case 'docker':
-      return new DockerBackend(options, installationKey, log);
+      return new DockerBackend({ ...docker, environment, cleanup, installationKey }, log);
   }
+}
+
+async function prepare(backend: Backend): Promise<void> {
+  await backend.prepare().catch((error: unknown) => {
+    throw error instanceof BackendFault ? new WorkerFault(error.message) : error;
+  });
+  if (!backend.isReady) throw new WorkerFault('No Docker Engine answers; see the log, and DOCKER_HOST.');
+}
+
+function rejectLoopback(apiOrigin: string): void {
+  if (isLoopbackUrl(apiOrigin))
+    throw new WorkerFault(
+      `Inside a container ${apiOrigin} is the container itself: set server_root_url of the docker section to an address of the API that containers reach, such as http://host.docker.internal:3000.`,
+    );
 }

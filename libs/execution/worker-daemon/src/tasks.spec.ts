@@ -2,10 +2,16 @@ import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { HostLog } from '#execution/runner-host';
+import {
+  type Backend,
+  type BackendTask,
+  type HostLog,
+  type RunningTask,
+  SetupFault,
+  type TaskEnd,
+} from '#execution/backends';
 import type { TaskAssignmentData, WorkerFrame } from '#execution/worker-protocol';
 import { SystemClock } from '#platform/kernel';
-import { type Backend, type BackendTask, type ClaimedTask, SetupFault, type TaskEnd } from './backend.js';
 import { Journal } from './journal.js';
 import { WorkerMetrics } from './metrics.js';
 import { readWorkerOptions } from './options/read-worker-options.js';
@@ -24,9 +30,11 @@ const assignment = (executionId: string, taskId = `task-${executionId}`): TaskAs
   env_vars: { HEADRACE_EXECUTION_TOKEN: 'token' },
 });
 
-/** A backend without processes, that tells in which order it was used. */
-class Places implements Backend {
+/** A backend without processes that records the order of its calls. */
+class BackendDouble implements Backend {
   readonly name = 'process';
+  readonly claimDeadlines = 1;
+  readonly isReady = true;
   readonly steps: string[] = [];
   readonly ends = new Map<string, (end: TaskEnd) => void>();
   readonly signals: string[] = [];
@@ -34,9 +42,9 @@ class Places implements Backend {
 
   constructor(private readonly journalled: () => string[]) {}
 
-  launch({ executionId }: ClaimedTask): Promise<BackendTask> {
+  start({ executionId }: BackendTask): Promise<RunningTask> {
     if (this.refusal) return Promise.reject(this.refusal);
-    this.steps.push(`launch ${executionId}`);
+    this.steps.push(`start ${executionId}`);
     const ended = new Promise<TaskEnd>((resolve) => this.ends.set(executionId, resolve));
     return Promise.resolve({
       handle: { pid: 1 },
@@ -50,26 +58,28 @@ class Places implements Backend {
   }
 
   prepare = (): Promise<void> => Promise.resolve();
+  check = (): Promise<boolean> => Promise.resolve(false);
   reattach = (): Promise<null> => Promise.resolve(null);
-  clear = (): Promise<void> => Promise.resolve();
-  close = (): Promise<void> => Promise.resolve();
+  list = (): Promise<[]> => Promise.resolve([]);
+  remove = (): Promise<void> => Promise.resolve();
 }
 
 describe('Tasks', () => {
   let dataDir: string;
   let sent: WorkerFrame[];
   let reaches: boolean;
-  let places: Places;
+  let backend: BackendDouble;
   let tasks: Tasks;
 
   beforeEach(() => {
     dataDir = mkdtempSync(join(tmpdir(), 'headrace-tasks-'));
     sent = [];
     reaches = true;
-    places = new Places(() => readdirSync(join(dataDir, 'journal')));
+    backend = new BackendDouble(() => readdirSync(join(dataDir, 'journal')));
     tasks = new Tasks({
       options: readWorkerOptions(['--worker-id', 'a', '--max-concurrent-tasks', '1'], { HEADRACE_TOKEN: 'key' }),
-      backend: places,
+      backend,
+      marker: (executionId) => `marker-${executionId}`,
       journal: new Journal(dataDir, silent),
       metrics: new WorkerMetrics({ version: '0', backend: 'process', worker_id: 'a' }),
       clock: new SystemClock(),
@@ -88,20 +98,20 @@ describe('Tasks', () => {
     executionId: string,
     value: TaskEnd = { kind: 'exited', code: 0, signal: null },
   ): Promise<void> => {
-    places.ends.get(executionId)?.(value);
+    backend.ends.get(executionId)?.(value);
     await new Promise(setImmediate);
   };
 
-  it('claims, launches and journals a task before its runner begins', async () => {
+  it('claims, starts and journals a task before its runner begins', async () => {
     await tasks.assign(assignment('7'), null);
     expect(types()).toEqual(['task_claimed']);
-    expect(places.steps).toEqual(['launch 7', 'begin 7 with 7.json']);
+    expect(backend.steps).toEqual(['start 7', 'begin 7 with 7.json']);
   });
 
   it('does not start a task whose claim was not sent', async () => {
     reaches = false;
     await tasks.assign(assignment('7'), null);
-    expect(places.steps).toEqual([]);
+    expect(backend.steps).toEqual([]);
     expect(tasks.all).toEqual([]);
     expect(tasks.freeSlots).toBe(1);
   });
@@ -116,10 +126,10 @@ describe('Tasks', () => {
     writeFileSync(journal, '');
     await tasks.assign(assignment('8'), null);
     expect(sent.at(-1)).toMatchObject({ type: 'task_rejected', data: { task_id: 'task-8' } });
-    expect(places.steps).not.toContain('launch 8');
+    expect(backend.steps).not.toContain('start 8');
     rmSync(journal);
     await tasks.assign(assignment('9'), null);
-    expect(places.steps.at(-1)).toBe('begin 9 with 9.json');
+    expect(backend.steps.at(-1)).toBe('begin 9 with 9.json');
   });
 
   it('rejects a task with a reason: no slot, draining, no token, an earlier execution', async () => {
@@ -131,13 +141,13 @@ describe('Tasks', () => {
     expect(types()).toEqual(['task_rejected', 'task_rejected', 'task_claimed', 'task_rejected', 'task_rejected']);
     expect(sent[3]).toMatchObject({ data: { task_id: 'two', reason: 'at capacity' } });
     // The server has given the earlier execution up.
-    expect(places.signals).toEqual(['SIGKILL 7']);
+    expect(backend.signals).toEqual(['SIGKILL 7']);
   });
 
   it('ignores a repeated assignment', async () => {
     await tasks.assign(assignment('7'), null);
     await tasks.assign(assignment('7'), null);
-    expect(places.steps).toHaveLength(2);
+    expect(backend.steps).toHaveLength(2);
   });
 
   it('keeps an end in the journal until the server confirms it, over several connections', async () => {
@@ -173,7 +183,7 @@ describe('Tasks', () => {
       { failure_reason: 'infrastructure_timeout', exit_code: 75 },
     ],
     [
-      { kind: 'vanished', message: 'gone' },
+      { kind: 'vanished', reason: 'runner_vanished', message: 'gone' },
       { failure_reason: 'infrastructure_timeout', message: 'gone' },
     ],
   ] as const)('reports the end of a runner: %j', async (how, reported) => {
@@ -184,7 +194,7 @@ describe('Tasks', () => {
   });
 
   it('reports a missing requirement as a failed set-up', async () => {
-    places.refusal = new SetupFault('No such image.');
+    backend.refusal = new SetupFault('No such image.');
     await tasks.assign(assignment('7'), null);
     await tasks.reportEnds(() => 1);
     expect(sent[1]).toMatchObject({ data: { failure_reason: 'environment_setup_failed', message: 'No such image.' } });
@@ -196,7 +206,7 @@ describe('Tasks', () => {
     const [task] = tasks.live;
     task?.requestStop('drain');
     task?.requestStop('drain');
-    expect(places.signals).toEqual(['SIGTERM 7']);
+    expect(backend.signals).toEqual(['SIGTERM 7']);
     await end('7', { kind: 'exited', code: null, signal: 'SIGKILL' });
     await tasks.reportEnds(() => 1);
     expect(sent[1]).toMatchObject({ type: 'task_completed', data: { task_state: 'CANCELLED' } });
@@ -212,14 +222,14 @@ describe('Tasks', () => {
     const [task] = tasks.live;
     for (const stopMode of wishes) task?.requestStop(stopMode);
     expect(task?.stopMode).toBe(stands);
-    expect(places.signals).toEqual(signals);
+    expect(backend.signals).toEqual(signals);
     await end('7');
   });
 
   it('reports nothing about an execution that no longer belongs to the worker', async () => {
     await tasks.assign(assignment('7'), null);
     tasks.forget('7');
-    expect(places.signals).toEqual(['SIGKILL 7']);
+    expect(backend.signals).toEqual(['SIGKILL 7']);
     await end('7', { kind: 'exited', code: null, signal: 'SIGKILL' });
     await tasks.reportEnds(() => 1);
     expect(types()).toEqual(['task_claimed']);

@@ -1,9 +1,15 @@
-import { randomBytes } from 'node:crypto';
-import type { HostLog } from '#execution/runner-host';
+import {
+  type Backend,
+  type BackendTask,
+  failedStart,
+  type HostLog,
+  type RunningTask,
+  StartFault,
+  type TaskEnd,
+} from '#execution/backends';
 import { EXECUTION_ENV, type TaskAssignmentData, type TaskRef, type WorkerFrame } from '#execution/worker-protocol';
 import type { Clock } from '#platform/kernel';
 import { ActiveTask, handoverFor, type StopMode, endFrame, exitCodeOfTask } from './active-task.js';
-import { type Backend, type BackendTask, type ClaimedTask, SetupFault, type TaskEnd } from './backend.js';
 import type { Journal } from './journal.js';
 import type { WorkerMetrics } from './metrics.js';
 import type { WorkerOptions } from './options/read-worker-options.js';
@@ -11,6 +17,8 @@ import type { WorkerOptions } from './options/read-worker-options.js';
 export interface TasksParts {
   readonly options: WorkerOptions;
   readonly backend: Backend;
+  /** The value by which all processes of an execution are found. */
+  readonly marker: (executionId: string) => string;
   readonly journal: Journal;
   readonly metrics: WorkerMetrics;
   readonly clock: Clock;
@@ -60,16 +68,17 @@ export class Tasks {
       const task = new ActiveTask(task_id, execution_id);
       task.entry = entry;
       this.tasks.set(execution_id, task);
-      const runner = await backend.reattach(entry).catch((error: unknown) => {
+      const runner = await backend.reattach(execution_id, entry.handle).catch((error: unknown) => {
         log.error('an execution cannot be restored', { task_id, execution_id, error: String(error) });
         return null;
       });
       if (runner === null) {
-        await backend.clear(entry).catch((error: unknown) => {
+        await backend.remove(execution_id, entry.handle).catch((error: unknown) => {
           const fields = { task_id, execution_id, error: String(error) };
           log.error('processes and files of an execution could not be removed', fields);
         });
-        this.settle(task, { kind: 'vanished', message: 'The runner no longer existed when the worker restarted.' });
+        const message = 'The runner no longer existed when the worker restarted.';
+        this.settle(task, { kind: 'vanished', reason: 'runner_vanished', message });
       } else {
         log.info('a runner is supervised again', { task_id, execution_id });
         this.follow(task, runner);
@@ -114,6 +123,18 @@ export class Tasks {
     this.parts.metrics.claimed.inc();
     log.info('task claimed', ids);
     await this.start(task, assignment);
+  }
+
+  /** Removes what a crash has left of executions that no journal names. Never rejects. */
+  async removeLeftovers(): Promise<void> {
+    const { backend, log } = this.parts;
+    try {
+      for (const { executionId, handle, state } of await backend.list())
+        if ((state === 'created' || state === 'stopped') && !this.tasks.has(executionId))
+          await backend.remove(executionId, handle);
+    } catch (error) {
+      log.warn('what earlier executions have left could not be removed', { error: String(error) });
+    }
   }
 
   requestStop(by: { readonly taskId?: string; readonly executionId?: string }, stopMode: StopMode): void {
@@ -163,22 +184,15 @@ export class Tasks {
   }
 
   private async start(task: ActiveTask, assignment: TaskAssignmentData): Promise<void> {
-    const { backend, journal, clock, log, options } = this.parts;
-    const marker = randomBytes(32).toString('hex');
-    const claimed: ClaimedTask = {
-      taskId: task.taskId,
-      executionId: task.executionId,
-      marker,
-      assignment,
-      handover: (place) => handoverFor(options, assignment, marker, place),
-    };
-    let runner: BackendTask | null = null;
+    const { backend, journal, clock, log } = this.parts;
+    if ((assignment.additional_sidecars ?? []).length > 0)
+      log.warn('sidecars are not supported and left out', { ...refOf(task) });
+    let runner: RunningTask | null = null;
     try {
-      runner = await backend.launch(claimed);
+      runner = await backend.start(this.backendTask(assignment), task.startSignal);
       task.entry = {
         task_id: task.taskId,
         execution_id: task.executionId,
-        marker,
         started_at: clock.now().toISOString(),
         backend: backend.name,
         handle: runner.handle,
@@ -189,15 +203,26 @@ export class Tasks {
       const { pid, container } = runner.handle;
       log.info('runner started', { ...refOf(task), pid, container });
     } catch (error) {
-      log.error('task could not be started', { ...refOf(task), error: String(error) });
+      const hint = error instanceof StartFault ? error.hint : undefined;
+      log.error('task could not be started', { ...refOf(task), error: String(error), hint });
       if (runner !== null && task.runner === runner) return runner.signal('SIGKILL');
       runner?.signal('SIGKILL');
-      const message = error instanceof Error ? error.message : String(error);
-      this.settle(task, { kind: error instanceof SetupFault ? 'setup_failed' : 'vanished', message });
+      this.settle(task, failedStart(error));
     }
   }
 
-  private follow(task: ActiveTask, runner: BackendTask): void {
+  private backendTask(assignment: TaskAssignmentData): BackendTask {
+    const { options, marker } = this.parts;
+    const { execution_id: executionId } = assignment;
+    return {
+      executionId,
+      image: () => Promise.resolve(assignment.docker_image ?? null),
+      shape: assignment.instance_shape,
+      handover: (place) => handoverFor(options, assignment, marker(executionId), place),
+    };
+  }
+
+  private follow(task: ActiveTask, runner: RunningTask): void {
     task.attach(runner);
     void runner.ended.then((end) => this.settle(task, end));
   }

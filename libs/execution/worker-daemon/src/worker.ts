@@ -1,6 +1,6 @@
-import type { HostLog } from '#execution/runner-host';
+import type { HostLog } from '#execution/backends';
 import type { BeatAnswer, Hello, HelloAnswer, ServerFrame, TaskAssignmentData } from '#execution/worker-protocol';
-import type { WorkerFault } from './backend.js';
+import type { WorkerFault } from './worker-fault.js';
 import { Connection } from './connection.js';
 import type { WorkerMetrics } from './metrics.js';
 import type { WorkerOptions } from './options/read-worker-options.js';
@@ -24,6 +24,8 @@ export interface WorkerEnd {
 
 /** A server that does not answer hello only knows the published protocol, which is used then. */
 const HELLO_TIMEOUT_MS = 5_000;
+/** How often the remains of earlier executions are looked for. */
+const CLEANUP_INTERVAL_MS = 60_000;
 /** Time for the server to acknowledge the last ends. */
 const ACKNOWLEDGEMENT_TIMEOUT_MS = 15_000;
 
@@ -82,6 +84,9 @@ export class Worker {
       this.isOver.signal.addEventListener('abort', () => resolve(), { once: true }),
     );
     await this.tasks.restore();
+    const cleanup = this.options.cleanup
+      ? setInterval(() => void this.tasks.removeLeftovers(), CLEANUP_INTERVAL_MS).unref()
+      : undefined;
     this.isRestored = true;
     this.updateMetrics();
     if (this.options.oneShot) this.idleRunners.start();
@@ -100,6 +105,7 @@ export class Worker {
     this.heartbeats.stop();
     this.idleRunners.stop();
     clearTimeout(this.helloTimer);
+    clearInterval(cleanup);
     this.connection.stop();
     await connected;
     return { fault: this.fault, task: this.result };

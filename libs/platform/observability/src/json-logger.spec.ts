@@ -13,9 +13,9 @@ function capture(sumsUpRepetitions = false): { logger: JsonLogger; lines: () => 
 describe('a line', () => {
   it('has each field of a message that is an object, with `msg` as its text', () => {
     const { logger, lines } = capture();
-    logger.warn({ msg: 'runner ended', execution_id: '7', code: 69 }, 'ProcessExecutor');
+    logger.warn({ msg: 'runner ended', execution_id: '7', code: 69 }, 'HostedWorker');
     expect(lines()).toMatchObject([
-      { level: 'warn', msg: 'runner ended', execution_id: '7', code: 69, logger: 'ProcessExecutor' },
+      { level: 'warn', msg: 'runner ended', execution_id: '7', code: 69, logger: 'HostedWorker' },
     ]);
   });
 

@@ -15,7 +15,7 @@ import {
   EngineError,
   type ImageInfo,
   runnerMounts,
-} from '#execution/runner-host';
+} from '#execution/backends';
 import type { Settings } from '#platform/config';
 import { type CheckResult, type DoctorCheck, fail, ok, reasonOf, skip, warn } from '../check-result.js';
 import type { DoctorContext } from '../doctor-context.js';

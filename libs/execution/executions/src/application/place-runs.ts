@@ -5,7 +5,8 @@ import { Settings } from '#platform/config';
 import { BackgroundTasks, type PeriodicTask } from '#platform/jobs';
 import { Database, statement } from '#platform/persistence';
 import { HOSTED_POOL } from '../domain/run.js';
-import { type Executor, ExecutorRegistry, type Offer } from './executors.js';
+import type { Offer } from './hosted-task.js';
+import { HostedWorker } from './hosted-worker.js';
 import { SweepExecutions } from './sweep-executions.js';
 import { PLACE_RUNS_TASK, SWEEP_EXECUTIONS_TASK } from './tasks.js';
 
@@ -34,14 +35,13 @@ export class PlaceRuns {
     await this.database.query(SET_CAPACITY, [HOSTED_POOL, this.settings.maxConcurrentRuns]);
   }
 
-  /** Offers what the executor can start now. `again`: something was offered, so there may be more. */
-  async placeOn(executor: Executor): Promise<'again' | void> {
-    if (!executor.isReady) return;
-    const max = Math.min(OFFERS_AT_ONCE, await executor.startCapacity());
+  /** Offers what the worker can start now. `again`: something was offered, so there may be more. */
+  async placeOn(worker: HostedWorker): Promise<'again' | void> {
+    const max = Math.min(OFFERS_AT_ONCE, await worker.capacity());
     // The next period repeats this: runners that start now will have claimed their executions by then, or not.
     if (max < 1) return;
     const offers = await this.execute(this.process, max);
-    for (const offer of offers) executor.launch(offer);
+    for (const offer of offers) worker.execute(offer);
     if (offers.length > 0) return 'again';
   }
 
@@ -59,14 +59,14 @@ export class ExecutionWork implements OnApplicationBootstrap {
 
   constructor(
     private readonly placeRuns: PlaceRuns,
-    private readonly executors: ExecutorRegistry,
+    private readonly worker: HostedWorker,
     private readonly changes: AccessChanges,
     private readonly tasks: BackgroundTasks,
     private readonly settings: Settings,
     sweep: SweepExecutions,
   ) {
-    // Nothing is placed before the executor is prepared.
-    this.placement = tasks.implement(PLACE_RUNS_TASK, () => placeRuns.placeOn(executors.chosen), { startsBy: 'owner' });
+    // Nothing is placed before the backend is prepared.
+    this.placement = tasks.implement(PLACE_RUNS_TASK, () => placeRuns.placeOn(worker), { startsBy: 'owner' });
     this.sweeper = tasks.implement(SWEEP_EXECUTIONS_TASK, async () => void (await sweep.execute()));
   }
 
@@ -75,14 +75,14 @@ export class ExecutionWork implements OnApplicationBootstrap {
   }
 
   async start(): Promise<void> {
-    await this.executors.chosen.prepare();
+    await this.worker.start();
     await this.placeRuns.setCapacity();
     await this.tasks.start(this.placement);
   }
 
   async drain(): Promise<void> {
     await this.placement.stop();
-    await this.executors.chosen.drain(this.settings.shutdownGrace);
+    await this.worker.drain(this.settings.shutdownGrace);
     this.unsubscribe?.();
     await this.sweeper.stop();
   }

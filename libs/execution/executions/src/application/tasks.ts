@@ -2,14 +2,12 @@ import { defineTask } from '#platform/jobs';
 import { sweepIntervalMs } from '../domain/lease.js';
 
 const COMMON = { library: 'executions', process: 'processor', scope: 'process' } as const;
-const RUNNERS = { ...COMMON, condition: '`EXECUTOR=process` or `EXECUTOR=docker`' } as const;
-const DOCKER_EXECUTOR = { ...COMMON, condition: '`EXECUTOR=docker`' } as const;
 
 export const PLACE_RUNS_TASK = defineTask({
   ...COMMON,
   name: 'place-runs',
   period: { text: '`PLACEMENT_POLL`', of: ({ placementPoll }) => placementPoll },
-  description: 'Offers queued runs to the executor of this process. The queue is the state `QUEUED` of runs.',
+  description: 'Offers queued hosted runs to this process. The queue is the state `QUEUED` of runs.',
   wakeUp: { by: 'a run is created, or a slot becomes free', coalesceMs: 10, holdsJob: true },
   queue: {
     name: 'placement',
@@ -28,35 +26,29 @@ export const SWEEP_EXECUTIONS_TASK = defineTask({
   wakeUp: { by: 'access changes, such as a user being disabled' },
 });
 
-export const REAP_WORKSPACES_TASK = defineTask({
+export const REMOVE_LEFTOVERS_TASK = defineTask({
   ...COMMON,
-  condition: '`EXECUTOR=process`',
-  name: 'reap-workspaces',
-  period: 30_000,
-  description: 'Removes workspaces of executions that have ended, for example after a crash of the processor.',
+  name: 'remove-leftovers',
+  period: 10_000,
+  description:
+    'Removes workspaces and containers of executions that have ended, for example after a crash of the processor.',
 });
 export const KILL_LOST_RUNNERS_TASK = defineTask({
-  ...RUNNERS,
+  ...COMMON,
   name: 'kill-lost-runners',
   period: 1000,
   description: 'Kills runners, or their containers, whose execution has ended while they hang.',
 });
 export const EXTEND_OFFERS_TASK = defineTask({
-  ...RUNNERS,
+  ...COMMON,
   name: 'extend-offers',
   period: { text: 'a third of `CLAIM_DEADLINE`', of: ({ claimDeadline }) => claimDeadline / 3 },
   description: 'Extends the offers of runners that are starting.',
 });
-
-export const WATCH_DOCKER_ENGINE_TASK = defineTask({
-  ...DOCKER_EXECUTOR,
-  name: 'watch-docker-engine',
+export const CHECK_BACKEND_TASK = defineTask({
+  ...COMMON,
+  name: 'check-backend',
   period: 2000,
-  description: 'Checks whether the Docker engine answers; runs stay queued while it does not.',
-});
-export const REAP_CONTAINERS_TASK = defineTask({
-  ...DOCKER_EXECUTOR,
-  name: 'reap-containers',
-  period: 10_000,
-  description: 'Removes containers of executions that have ended.',
+  description:
+    'Checks whether runners can be started, for example whether the Docker Engine answers; runs stay queued while they cannot.',
 });

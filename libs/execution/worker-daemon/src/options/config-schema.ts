@@ -2,7 +2,7 @@ import { availableParallelism } from 'node:os';
 import { z } from 'zod';
 import { LOG_LEVELS } from '#execution/runner';
 import { workerNameFault } from '#execution/worker-protocol';
-import { dockerKeys } from '../docker/docker-config.js';
+import { dockerKeys } from './docker-options.js';
 import { durationField, integerField } from './fields.js';
 
 /** Limit of the tasks in one frame, and therefore of concurrent tasks. */

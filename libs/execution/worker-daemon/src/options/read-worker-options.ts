@@ -6,8 +6,8 @@ import { parse, YAMLParseError } from 'yaml';
 import { HarnessesFileError, readHarnessesFile } from '#execution/runner';
 import type { HarnessDefinition } from '#execution/runner-protocol';
 import { WORKER_SOCKET_PATH } from '#execution/worker-protocol';
-import { WorkerFault } from '../backend.js';
-import { dockerVariables, workerDocker } from '../docker/docker-config.js';
+import { WorkerFault } from '../worker-fault.js';
+import { dockerVariables, workerDocker } from './docker-options.js';
 import { configSchema, DOCKER_DEFAULTS, PROCESS_DEFAULTS, type WorkerConfig } from './config-schema.js';
 import { type Flag, FLAGS, isRepeatable, keyOf, variableOf } from './flags.js';
 

@@ -1,5 +1,5 @@
 import { within } from '#platform/kernel';
-import type { HostLog } from '#execution/runner';
+import type { HostLog } from '#execution/backends';
 
 const PHASE_POLL_MS = 250;
 

@@ -4,46 +4,56 @@ import { NestFactory } from '@nestjs/core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { withSettings } from '#platform/config';
 import { QueueConnections } from '#platform/jobs';
-import { Executor, ExecutorRegistry, ExecutorsModule, FinishExecution, type Offer } from '#execution/executions';
+import type { Backend, BackendTask, FoundTask, RunningTask } from '#execution/backends';
+import { SetupFault } from '#execution/backends';
+import { BackendRegistry, HostedExecutionModule } from '#execution/executions';
 import { RunsModule, RunsWork } from '#domain/runs';
 import { startTestApi, type TestApi } from '#testing';
 import { ProcessorModule } from '../../apps/processor/src/processor.module.js';
 
-/** An executor as an extension can add it. It fails every execution. */
+/** A backend as an extension can add it. It fails every execution. */
 @Injectable()
-class FailingExecutor extends Executor implements OnModuleInit {
-  readonly offers: Offer[] = [];
-  isPrepared = false;
+class FailingBackend implements Backend, OnModuleInit {
+  readonly name = 'full-house';
+  readonly claimDeadlines = 1;
+  isReady = false;
+  readonly started: string[] = [];
 
-  constructor(
-    private readonly registry: ExecutorRegistry,
-    private readonly finish: FinishExecution,
-  ) {
-    super();
-  }
+  constructor(private readonly registry: BackendRegistry) {}
 
   onModuleInit(): void {
-    this.registry.register('full-house', this);
+    this.registry.register(this.name, () => this);
   }
 
-  override prepare(): Promise<void> {
-    this.isPrepared = true;
+  prepare(): Promise<void> {
+    this.isReady = true;
     return Promise.resolve();
   }
 
-  override launch(offer: Offer): void {
-    this.offers.push(offer);
-    const failure = { code: 'environment_setup_failed', message: 'The house is full.' };
-    void this.finish.fail(offer.executionId, failure);
+  check(): Promise<boolean> {
+    return Promise.resolve(false);
   }
 
-  override drain(): Promise<void> {
+  start({ executionId }: BackendTask): Promise<RunningTask> {
+    this.started.push(executionId);
+    return Promise.reject(new SetupFault('The house is full.'));
+  }
+
+  reattach(): Promise<null> {
+    return Promise.resolve(null);
+  }
+
+  list(): Promise<FoundTask[]> {
+    return Promise.resolve([]);
+  }
+
+  remove(): Promise<void> {
     return Promise.resolve();
   }
 }
 
-@Module({ imports: [ExecutorsModule, RunsModule], providers: [FailingExecutor] })
-class FailingExecutorModule {}
+@Module({ imports: [HostedExecutionModule, RunsModule], providers: [FailingBackend] })
+class FailingBackendModule {}
 
 let api: TestApi;
 let processor: INestApplicationContext;
@@ -51,7 +61,7 @@ let processor: INestApplicationContext;
 beforeAll(async () => {
   api = await startTestApi();
   const settings = withSettings(api.settings, { executor: 'full-house' });
-  const module = { module: class {}, imports: [ProcessorModule.of(settings), FailingExecutorModule] };
+  const module = { module: class {}, imports: [ProcessorModule.of(settings), FailingBackendModule] };
   processor = await NestFactory.createApplicationContext(module, { logger: false, abortOnError: false });
   await processor.get(RunsWork).start();
 });
@@ -63,7 +73,7 @@ afterAll(async () => {
   await api.close();
 });
 
-it('offers runs to an executor that is registered outside of the libraries and selected by EXECUTOR', async () => {
+it('starts runs on a backend that is registered outside of the libraries and selected by EXECUTOR', async () => {
   const { token } = await api.identities.user({ [await api.identities.team()]: 'member' });
   const { run_id: runId } = (await api.request(200, 'POST /agent/runs', { token, body: { prompt: 'hello' } })).body;
   await expect
@@ -72,7 +82,7 @@ it('offers runs to an executor that is registered outside of the libraries and s
       state: 'FAILED',
       status_message: { error_code: 'environment_setup_failed', message: 'The house is full.' },
     });
-  const failing = processor.get(FailingExecutor, { strict: false });
-  expect(failing.isPrepared).toBe(true);
-  expect(failing.offers.map((offer) => offer.runId)).toEqual([runId]);
+  const failing = processor.get(FailingBackend, { strict: false });
+  const executions = await api.database.query<{ id: string }>('SELECT id FROM executions WHERE run_id = $1', [runId]);
+  expect(failing.started).toEqual(executions.map(({ id }) => id));
 });

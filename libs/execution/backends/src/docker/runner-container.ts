@@ -5,7 +5,7 @@ import type { HostLog } from '#execution/runner';
 import { HOME_DIRECTORY } from './container-specification.js';
 import type { ContainerState, DockerEngine, EngineMonitor } from './docker-engine.js';
 import { EngineUnreachable, isMissing } from './engine-connection.js';
-import { logRunnerLine } from '../runner-process.js';
+import { logRunnerLine } from '../process/runner-process.js';
 
 const RETRY_MS = 500;
 

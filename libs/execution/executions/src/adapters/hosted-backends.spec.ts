@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { runnerAddressProblem } from './docker-executor.js';
+import { runnerAddressProblem } from './hosted-backends.js';
 
 const problemOf = (runnerApiUrl: string): string | null => runnerAddressProblem({ runnerApiUrl, port: 3000 });
 

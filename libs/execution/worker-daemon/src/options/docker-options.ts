@@ -1,19 +1,10 @@
 import { z } from 'zod';
-import type { DockerOptions, EngineAddress } from '#execution/runner-host';
-import type { TaskAssignmentData } from '#execution/worker-protocol';
-import { durationField, integerField, numberField } from '../options/fields.js';
+import type { DockerBackendOptions, EngineAddress } from '#execution/backends';
+import { durationField, integerField, numberField } from './fields.js';
 
 const MIB = 1_048_576;
-const GIB = 1024 * MIB;
 
-export interface WorkerDocker extends DockerOptions {
-  /** Image of runs whose assignment names no image. */
-  readonly defaultImage: string;
-  /** `host:container[:mode]` each. */
-  readonly volumes: readonly string[];
-  /** Origin under which containers reach the API. */
-  readonly serverRootUrl: string;
-}
+export type WorkerDocker = Omit<DockerBackendOptions, 'installationKey'> & { readonly apiOrigin: string };
 
 const engineAddress = z
   .string()
@@ -88,21 +79,8 @@ export function workerDocker(docker: DockerSection, serverRootUrl: string): Work
     dockerNetwork: docker.network,
     dockerUser: docker.user,
     dockerRunnerSource: docker.runner_source,
-    defaultImage: docker.default_image,
+    dockerDefaultImage: docker.default_image,
     volumes: docker.volumes,
-    serverRootUrl: (docker.server_root_url ?? serverRootUrl).replace(/\/+$/, ''),
+    apiOrigin: (docker.server_root_url ?? serverRootUrl).replace(/\/+$/, ''),
   };
 }
-
-export function instanceLimits(docker: WorkerDocker, shape: TaskAssignmentData['instance_shape']): WorkerDocker {
-  const { vcpus, memory_gb: memoryGb } = shape ?? {};
-  return {
-    ...docker,
-    dockerCpus: isRequested(vcpus) ? Math.min(docker.dockerCpus, vcpus) : docker.dockerCpus,
-    dockerMemoryBytes: isRequested(memoryGb)
-      ? Math.min(docker.dockerMemoryBytes, Math.round(memoryGb * GIB))
-      : docker.dockerMemoryBytes,
-  };
-}
-
-const isRequested = (value: number | undefined): value is number => value !== undefined && value > 0;

@@ -1,4 +1,4 @@
-import type { HostLog } from '#execution/runner-host';
+import type { HostLog } from '#execution/backends';
 
 /** A runner that has not claimed its execution by then hangs: its offer expires, and the run is offered again. */
 const MAX_START_MS = 5 * 60_000;
@@ -7,7 +7,7 @@ export interface RunnerStartLimiterOptions {
   /** Gives these executions another CLAIM_DEADLINE; returns those that are still offered. */
   readonly extendOffers: (executionIds: readonly string[]) => Promise<ReadonlySet<string>>;
   readonly claimDeadlineMs: number;
-  /** Slots of this executor: a limit that is no lower is none. */
+  /** Slots for hosted runs: a limit that is no lower is none. */
   readonly slots: number;
   readonly log: HostLog;
   readonly now?: () => number;

@@ -1,0 +1,157 @@
+import { join } from 'node:path';
+import type { HostLog } from '#execution/runner';
+import type { GitHandover } from '#execution/runner-protocol';
+import { findProgram, identify, isSameProcess, type ProcessIdentity } from '#platform/kernel';
+import {
+  type Backend,
+  BackendFault,
+  type BackendTask,
+  type FoundTask,
+  type RunningTask,
+  StartFault,
+  startStopped,
+  type TaskEnd,
+  type TaskHandle,
+} from '../backend.js';
+import { type AgentUserRange, AgentUsers } from './agent-users.js';
+import { clearExecution } from './clear-execution.js';
+import { OrphanRunner } from './orphan-runner.js';
+import { RunnerProcess } from './runner-process.js';
+import { listWorkspaces, openWorkspacesDir, type WorkspacesPlace } from './workspaces.js';
+
+export interface ProcessBackendOptions extends AgentUserRange, WorkspacesPlace {
+  /** Processes and threads of one execution; only as root. */
+  readonly maxProcesses?: number;
+  /** Variables of this machine for set-up commands and agents. */
+  readonly environment?: Readonly<Record<string, string>>;
+  readonly git: GitHandover;
+  /** The value by which all processes of an execution are found. */
+  readonly marker: (executionId: string) => string;
+}
+
+/** The API is on the same machine or network, and the offers of living runners are extended. */
+const CLAIM_DEADLINES = 4;
+
+/**
+ * Runs each execution as processes of this machine. As root every execution has a separate numeric user; docs/operations
+ * says what this does and does not isolate.
+ */
+export class ProcessBackend implements Backend {
+  readonly name = 'process';
+  readonly claimDeadlines = CLAIM_DEADLINES;
+  readonly isReady = true;
+  private readonly users: AgentUsers | null;
+  private workspacesDir = '';
+  private entry = '';
+
+  constructor(
+    private readonly options: ProcessBackendOptions,
+    private readonly log: HostLog,
+  ) {
+    this.users = process.getuid?.() === 0 ? new AgentUsers(options) : null;
+  }
+
+  prepare(): Promise<void> {
+    try {
+      this.entry = findProgram();
+      this.workspacesDir = openWorkspacesDir(this.options);
+      return Promise.resolve();
+    } catch (error) {
+      return Promise.reject(new BackendFault(error instanceof Error ? error.message : String(error)));
+    }
+  }
+
+  check(): Promise<boolean> {
+    return Promise.resolve(false);
+  }
+
+  start(task: BackendTask, signal: AbortSignal): Promise<RunningTask> {
+    const { executionId } = task;
+    if (signal.aborted) return Promise.reject(startStopped());
+    const runner = new RunnerProcess(this.entry, this.log, this.options.maxProcesses);
+    const identity = runner.pid === undefined ? null : identify(runner.pid);
+    if (identity === null) {
+      runner.signal('SIGKILL');
+      return Promise.reject(new StartFault('runner_not_started', 'The runner could not be started.'));
+    }
+    const uid = this.users?.uidOf(executionId);
+    const place = { workspace_dir: this.workspaceOf(executionId) };
+    const handle: TaskHandle = { ...identity, ...place, ...(uid === undefined ? {} : { uid }) };
+    const handover = task.handover({
+      ...place,
+      run_as: uid === undefined ? undefined : { uid, gid: uid },
+      place_env: { ...this.options.environment },
+      git: this.options.git,
+    });
+    const ended = runner.exited.then(async ({ code, signal }): Promise<TaskEnd> => {
+      await this.removeQuietly(executionId, handle);
+      return { kind: 'exited', code, signal };
+    });
+    return Promise.resolve({
+      handle,
+      begin: () => {
+        runner.assign(handover);
+        return Promise.resolve();
+      },
+      signal: (name) => runner.signal(name),
+      ended,
+    });
+  }
+
+  reattach(executionId: string, handle: TaskHandle): Promise<RunningTask | null> {
+    const identity = identityOf(handle);
+    if (identity === null || !isSameProcess(identity)) return Promise.resolve(null);
+    const runner = new OrphanRunner(identity);
+    const ended = runner.gone.then(async (): Promise<TaskEnd> => {
+      await this.removeQuietly(executionId, handle);
+      const message = 'The runner ended while no worker supervised it.';
+      return { kind: 'vanished', reason: 'runner_vanished', message };
+    });
+    return Promise.resolve({
+      handle,
+      begin: () => Promise.resolve(),
+      signal: (signal) => runner.signal(signal),
+      ended,
+    });
+  }
+
+  /** A workspace does not show whether its runner is alive. */
+  list(): Promise<FoundTask[]> {
+    return Promise.resolve(
+      listWorkspaces(this.workspacesDir).map((executionId) => ({ executionId, handle: {}, state: 'unknown' as const })),
+    );
+  }
+
+  remove(executionId: string, handle: TaskHandle = {}): Promise<void> {
+    const identity = identityOf(handle);
+    const { workspace_dir: directory, uid } = handle;
+    return clearExecution(
+      {
+        executionId,
+        marker: this.options.marker(executionId),
+        workspaceDir: typeof directory === 'string' ? directory : this.workspaceOf(executionId),
+        uid: typeof uid === 'number' ? uid : this.users?.uidOf(executionId),
+        groups: identity !== null && isSameProcess(identity) ? [identity.pid] : [],
+      },
+      this.log,
+    );
+  }
+
+  private workspaceOf(executionId: string): string {
+    return join(this.workspacesDir, executionId);
+  }
+
+  private async removeQuietly(executionId: string, handle: TaskHandle): Promise<void> {
+    await this.remove(executionId, handle).catch((error: unknown) =>
+      this.log.error('processes and files of an execution could not be removed', {
+        execution_id: executionId,
+        error: String(error),
+      }),
+    );
+  }
+}
+
+function identityOf({ pid, started, boot }: TaskHandle): ProcessIdentity | null {
+  const isWhole = typeof pid === 'number' && typeof started === 'string' && typeof boot === 'string';
+  return isWhole ? { pid, started, boot } : null;
+}
