@@ -28,6 +28,7 @@ beforeAll(async () => {
     DOCKER_MEMORY_BYTES: String(512 * 1_048_576),
     DOCKER_PIDS: '200',
     DOCKER_NETWORK: 'agents',
+    DOCKER_RUNTIME: 'runc',
     MAX_IDLE_SESSIONS: '0',
     MAX_CONCURRENT_RUNS: '2',
     MAX_CONCURRENT_RUNS_PER_TEAM: '2',
@@ -81,6 +82,7 @@ describe('docker executor', { timeout: 90_000 }, () => {
         'io.headrace.execution': expect.stringMatching(/^\d+$/),
       },
       HostConfig: {
+        Runtime: 'runc',
         Privileged: false,
         CapDrop: ['ALL'],
         SecurityOpt: ['no-new-privileges'],

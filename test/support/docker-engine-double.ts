@@ -64,6 +64,8 @@ export class DockerEngineDouble {
   readonly containers = new Map<string, Container>();
   /** Everything that was ever sent to a container's standard input. */
   readonly handedOver: string[] = [];
+  /** OCI runtimes in the configuration of the engine. */
+  readonly runtimes = new Set(['runc']);
   processors = 2;
   version = '27.0.0-double';
   /** Address of the machine in every network. */
@@ -232,6 +234,9 @@ export class DockerEngineDouble {
     const image = this.images.get(String(specification.Image).replace('sha256:', ''));
     if (!image) return refuse(response, 404, `No such image: ${specification.Image}`);
     if (this.find(name)) return refuse(response, 409, `Conflict. The container name "/${name}" is already in use`);
+    const { Runtime: runtime } = specification.HostConfig;
+    if (runtime !== undefined && !this.runtimes.has(runtime))
+      return refuse(response, 400, `unknown or invalid runtime name: ${runtime}`);
     for (const { Type, Source } of specification.HostConfig.Mounts as { Type: string; Source: string }[])
       if (Type === 'bind' && !existsSync(Source))
         return refuse(

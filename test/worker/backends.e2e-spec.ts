@@ -2,7 +2,14 @@ import { createHmac } from 'node:crypto';
 import { chmodSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { DockerBackend, type HostLog, ProcessBackend } from '#execution/backends';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import {
+  type BackendTask,
+  DockerBackend,
+  type DockerBackendOptions,
+  type HostLog,
+  ProcessBackend,
+} from '#execution/backends';
 import { describeBackend } from '../support/backend-conformance.js';
 import { DockerEngineDouble } from '../support/docker-engine-double.js';
 
@@ -40,38 +47,61 @@ describeBackend('process', {
 
 const engine = new DockerEngineDouble();
 
+function dockerBackend(installationKey: string, options: Partial<DockerBackendOptions> = {}): DockerBackend {
+  return new DockerBackend(
+    {
+      dockerHost: { kind: 'socket', path: engine.socket },
+      dockerCertPath: '',
+      dockerPull: 'missing',
+      dockerPullTimeout: 10_000,
+      dockerAuthFile: '',
+      dockerMemoryBytes: 1024 ** 3,
+      dockerCpus: 1,
+      dockerPids: 100,
+      dockerDiskBytes: 0,
+      dockerNetwork: 'bridge',
+      dockerUser: '',
+      dockerRuntime: '',
+      dockerRunnerSource: '',
+      dockerDefaultImage: 'node:22-bookworm',
+      installationKey,
+      ...options,
+    },
+    silent,
+  );
+}
+
 describeBackend('docker', {
   setUp: () => {
     engine.images.set('node:22-bookworm', {});
     return engine.up();
   },
-  tearDown: () => engine.close(),
-  create: (installationKey) => {
-    const [kind, path] = engine.host.split('://');
-    if (kind !== 'unix' || path === undefined) throw new Error(`The engine is not on a socket: ${engine.host}`);
-    return Promise.resolve(
-      new DockerBackend(
-        {
-          dockerHost: { kind: 'socket', path },
-          dockerCertPath: '',
-          dockerPull: 'missing',
-          dockerPullTimeout: 10_000,
-          dockerAuthFile: '',
-          dockerMemoryBytes: 1024 ** 3,
-          dockerCpus: 1,
-          dockerPids: 100,
-          dockerDiskBytes: 0,
-          dockerNetwork: 'bridge',
-          dockerUser: '',
-          dockerRunnerSource: '',
-          dockerDefaultImage: 'node:22-bookworm',
-          installationKey,
-        },
-        silent,
-      ),
-    );
-  },
+  tearDown: () => engine.down(),
+  create: (installationKey) => Promise.resolve(dockerBackend(installationKey)),
   origin: ({ port }) => `http://host.docker.internal:${port}`,
   marker,
   leftovers: () => [...engine.containers.values()].map(({ name }) => name),
+});
+
+describe('docker backend', () => {
+  beforeAll(() => engine.up());
+  afterAll(() => engine.close());
+
+  it('names DOCKER_RUNTIME when the engine does not know the OCI runtime, and leaves no container', async () => {
+    const backend = dockerBackend('runtime', { dockerRuntime: 'runsc' });
+    await backend.prepare();
+    const task: BackendTask = {
+      executionId: '1',
+      image: () => Promise.resolve(null),
+      handover: () => {
+        throw new Error('No runner was started.');
+      },
+    };
+    await expect(backend.start(task, new AbortController().signal)).rejects.toMatchObject({
+      reason: 'container_refused',
+      message: expect.stringContaining('runsc'),
+      hint: expect.stringContaining('DOCKER_RUNTIME'),
+    });
+    expect(engine.containers.size).toBe(0);
+  });
 });

@@ -58,7 +58,8 @@ describe('headrace worker --backend docker', { timeout: 60_000 }, () => {
   const isEmpty = () => until(() => engine.containers.size === 0, 20_000, 'the removal of the container');
 
   it('executes a task in an unprivileged container of its image and passes no secret to the engine', async () => {
-    start(['--env', 'OPERATOR=op', '--volumes', `${place.directory}:/shared:ro`], { DOCKER_NETWORK: 'agents' });
+    const environment = { DOCKER_NETWORK: 'agents', DOCKER_RUNTIME: 'runc' };
+    start(['--env', 'OPERATOR=op', '--volumes', `${place.directory}:/shared:ro`], environment);
     expect((await server.untilFrame('hello')).data).toMatchObject({ backend: 'docker' });
     assign({ docker_image: 'tools:1', instance_shape: { vcpus: 1, memory_gb: 1 } });
     await plane.until(() => JSON.stringify(plane.calls()).includes('stable-9, op, in'), 'the agent in its image');
@@ -69,6 +70,7 @@ describe('headrace worker --backend docker', { timeout: 60_000 }, () => {
       Image: 'sha256:tools:1',
       Labels: { 'io.headrace.execution': '1' },
       HostConfig: {
+        Runtime: 'runc',
         Privileged: false,
         CapDrop: ['ALL'],
         SecurityOpt: ['no-new-privileges'],

@@ -25,7 +25,13 @@ export interface ContainerOptions {
 
 type Limits = Pick<
   DockerOptions,
-  'dockerMemoryBytes' | 'dockerCpus' | 'dockerPids' | 'dockerDiskBytes' | 'dockerNetwork' | 'dockerUser'
+  | 'dockerMemoryBytes'
+  | 'dockerCpus'
+  | 'dockerPids'
+  | 'dockerDiskBytes'
+  | 'dockerNetwork'
+  | 'dockerUser'
+  | 'dockerRuntime'
 >;
 
 /**
@@ -36,7 +42,8 @@ export function containerSpecification(
   settings: Limits,
   { imageId, labels, mounts, binds = [], hostAddress, processors }: ContainerOptions,
 ): object {
-  const { dockerMemoryBytes, dockerCpus, dockerPids, dockerDiskBytes, dockerNetwork, dockerUser } = settings;
+  const { dockerMemoryBytes, dockerCpus, dockerPids, dockerDiskBytes, dockerNetwork, dockerUser, dockerRuntime } =
+    settings;
   return {
     Image: imageId,
     Entrypoint: [...RUNNER_COMMAND],
@@ -60,6 +67,7 @@ export function containerSpecification(
       Init: true,
       AutoRemove: false,
       RestartPolicy: { Name: 'no' },
+      ...(dockerRuntime === '' ? {} : { Runtime: dockerRuntime }),
       Privileged: false,
       CapDrop: ['ALL'],
       SecurityOpt: ['no-new-privileges'],

@@ -188,11 +188,8 @@ export class DockerBackend implements Backend {
     }
     const fault = imageFault(error, image);
     if (fault !== null) return fault;
-    const hint = /bind source path does not exist/i.test(message)
-      ? 'The engine does not see the files that this process runs from: set DOCKER_RUNNER_SOURCE.'
-      : undefined;
     await wait(REFUSED_PAUSE_MS);
-    return new StartFault('container_refused', message, hint);
+    return new StartFault('container_refused', message, refusalHint(message));
   }
 }
 
@@ -208,6 +205,15 @@ function withShape(
       ? Math.min(dockerMemoryBytes, Math.round(memoryGb * GIB))
       : dockerMemoryBytes,
   };
+}
+
+/** What an operator can do about a container that the engine has refused. */
+function refusalHint(message: string): string | undefined {
+  if (/bind source path does not exist/i.test(message))
+    return 'The engine does not see the files that this process runs from: set DOCKER_RUNNER_SOURCE.';
+  if (/unknown (or invalid )?runtime/i.test(message))
+    return 'The engine does not know the OCI runtime that DOCKER_RUNTIME names: add it to the configuration of the engine.';
+  return undefined;
 }
 
 const isRequested = (value: number | undefined): value is number => value !== undefined && value > 0;

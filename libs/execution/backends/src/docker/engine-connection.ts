@@ -27,6 +27,8 @@ export interface DockerOptions {
   readonly dockerNetwork: string;
   /** Empty: the image's. */
   readonly dockerUser: string;
+  /** OCI runtime; empty: the engine's. */
+  readonly dockerRuntime: string;
   /** Directory or volume with the runner's files on the engine's machine; empty: the files of this process. */
   readonly dockerRunnerSource: string;
 }

@@ -41,6 +41,7 @@ export const dockerKeys = {
   disk_bytes: integerField(0, Number.MAX_SAFE_INTEGER).default(0),
   network,
   user: z.string().default(''),
+  runtime: z.string().default(''),
   runner_source: z.string().default(''),
 };
 
@@ -53,6 +54,7 @@ const VARIABLES: Readonly<Record<string, string>> = {
   default_image: 'DOCKER_DEFAULT_IMAGE',
   auth_file: 'DOCKER_AUTH_FILE',
   network: 'DOCKER_NETWORK',
+  runtime: 'DOCKER_RUNTIME',
   runner_source: 'DOCKER_RUNNER_SOURCE',
 };
 
@@ -78,6 +80,7 @@ export function workerDocker(docker: DockerSection, serverRootUrl: string): Work
     dockerDiskBytes: docker.disk_bytes,
     dockerNetwork: docker.network,
     dockerUser: docker.user,
+    dockerRuntime: docker.runtime,
     dockerRunnerSource: docker.runner_source,
     dockerDefaultImage: docker.default_image,
     volumes: docker.volumes,

@@ -138,6 +138,9 @@ export const EXECUTION_SETTINGS = {
     dockerUser: text('').describe(
       'User, or user:group, of runner and agent in the container. Default: the user of the image.',
     ),
+    dockerRuntime: text('').describe(
+      'OCI runtime of the containers, which the engine must know, such as runsc (gVisor) or kata-runtime. Default: the one of the engine.',
+    ),
     dockerRunnerSource: text('').describe(
       'Directory or volume on the machine of the engine with bin/node, dist, node_modules and package.json of this version. Default: the files of the processor, for an engine on the same machine.',
     ),
