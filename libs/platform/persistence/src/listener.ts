@@ -9,8 +9,8 @@ type Handler = (payload: string) => void;
 
 /**
  * One LISTEN connection per process, distributed in memory. Notifications are hints: every subscriber also polls, so a lost one
- * costs time, never correctness. Reconnects without limit; handlers are called with an empty payload whenever their channel begins to be
- * listened to, because notifications may have been missed.
+ * costs time, never correctness. Reconnects without limit; handlers are called with an empty payload whenever their channel
+ * begins to be listened to, because notifications may have been missed.
  */
 @Injectable()
 export class DatabaseListener implements OnModuleDestroy {

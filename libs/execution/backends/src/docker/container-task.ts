@@ -13,6 +13,7 @@ export interface ContainerTaskOptions {
   readonly memoryBytes: number;
   /** Null: an earlier process of the host has passed it. */
   readonly handover: RunnerHandover | null;
+  /** Never rejects. */
   readonly remove: () => Promise<void>;
   readonly log: HostLog;
 }
@@ -56,9 +57,7 @@ export class ContainerTask implements RunningTask {
         return { kind: 'vanished', reason: 'runner_stopped', message };
       },
     );
-    await remove().catch((error: unknown) =>
-      log.warn('a container is removed later', { container: container.name, error: String(error) }),
-    );
+    await remove();
     return end;
   }
 }

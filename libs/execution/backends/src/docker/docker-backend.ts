@@ -14,7 +14,13 @@ import {
   type TaskHandle,
 } from '../backend.js';
 import { imageFault } from './container-exit.js';
-import { ContainerLabels, containerSpecification, runnerMounts, WORKSPACE } from './container-specification.js';
+import {
+  ContainerLabels,
+  containerSpecification,
+  type RunnerMount,
+  runnerMounts,
+  WORKSPACE,
+} from './container-specification.js';
 import { ContainerTask } from './container-task.js';
 import { DockerEngine, EngineMonitor } from './docker-engine.js';
 import { type DockerOptions, EngineConnection, EngineUnreachable } from './engine-connection.js';
@@ -56,6 +62,7 @@ export class DockerBackend implements Backend {
   private readonly monitor: EngineMonitor;
   private readonly images: ImagePuller;
   private readonly labels: ContainerLabels;
+  private mounts: readonly RunnerMount[] = [];
 
   constructor(
     private readonly options: DockerBackendOptions,
@@ -77,8 +84,7 @@ export class DockerBackend implements Backend {
     const { dockerHost, dockerCertPath } = this.options;
     if (dockerHost.kind === 'tcp' && dockerCertPath === '')
       this.log.warn('DOCKER_HOST is reached without TLS: anybody who can connect to it is root on that machine.');
-    // Fails now rather than with the first run when the program is not built.
-    runnerMounts(this.options);
+    this.mounts = runnerMounts(this.options);
     await this.monitor.check();
   }
 
@@ -100,7 +106,7 @@ export class DockerBackend implements Backend {
       const specification = containerSpecification(limits, {
         imageId: pulled.image.id,
         labels: this.labels.of(executionId),
-        mounts: runnerMounts(this.options),
+        mounts: this.mounts,
         binds: this.options.volumes ?? [],
         hostAddress: await this.engine.hostAddress(limits.dockerNetwork),
         processors: this.monitor.processors,
@@ -163,7 +169,7 @@ export class DockerBackend implements Backend {
       image: String(handle.image ?? ''),
       memoryBytes: Number(handle.memory_bytes ?? 0),
       handover,
-      remove: () => this.removeContainer(container),
+      remove: () => this.removeQuietly(container),
       log: this.log,
     });
   }

@@ -1,15 +1,15 @@
 import {
   type Backend,
+  type BackendTask,
   failedStart,
   type HostLog,
-  type RunnerPlace,
   type RunnerSignal,
   type RunningTask,
+  startStopped,
   type TaskEnd,
   unreachableApiMessage,
 } from '#execution/backends';
 import { RUNNER_EXIT } from '#execution/runner';
-import type { RunnerHandover } from '#execution/runner-protocol';
 import type { Settings } from '#platform/config';
 import type { HostedExecutionsStore } from '../persistence/hosted-executions.store.js';
 import type { StartedRunner } from './drain-runners.js';
@@ -24,8 +24,7 @@ export interface Offer {
 
 export interface HostedTaskOptions {
   readonly backend: Backend;
-  readonly image: (executionId: string) => Promise<string | null>;
-  readonly handover: (executionId: string, place: RunnerPlace) => RunnerHandover;
+  readonly task: BackendTask;
   readonly executions: HostedExecutionsStore;
   readonly finish: FinishExecution;
   readonly starts: RunnerStartLimiter;
@@ -64,16 +63,11 @@ export class HostedTask implements StartedRunner {
   }
 
   private async untilEnd(): Promise<TaskEnd> {
-    const { backend, image, handover, settings, starts, log } = this.options;
+    const { backend, task, settings, starts, log } = this.options;
     const { executionId } = this.offer;
     // A start may take longer than an offer waits, for example while an image is pulled.
     const keeper = setInterval(() => void this.keepOffer(), settings.claimDeadline / 3);
     try {
-      const task = {
-        executionId,
-        image: () => image(executionId),
-        handover: (place: RunnerPlace) => handover(executionId, place),
-      };
       this.runner = await backend.start(task, this.stop.signal);
     } catch (error) {
       return failedStart(error);
@@ -83,7 +77,7 @@ export class HostedTask implements StartedRunner {
     if (this.stop.signal.aborted) {
       this.runner.signal('SIGKILL');
       await this.runner.ended;
-      return { kind: 'vanished', reason: 'runner_stopped', message: 'The start was stopped.' };
+      return failedStart(startStopped());
     }
     starts.started(executionId);
     log.info('runner started', { ...this.ids, ...this.runner.handle });

@@ -63,14 +63,18 @@ export class HostedWorker {
   /** Returns immediately, and never throws because of one execution. */
   execute(offer: Offer): void {
     const { settings, executions, finish, assignments, starts, log } = this;
+    const { executionId } = offer;
     const task = new HostedTask(offer, {
       backend: this.backends.chosen,
-      image: (executionId) => assignments.imageOf(executionId),
-      handover: (executionId, place) => this.handover(executionId, place),
+      task: {
+        executionId,
+        image: () => assignments.imageOf(executionId),
+        handover: (place) => this.handover(executionId, place),
+      },
       ...{ executions, finish, starts, settings, log },
     });
-    this.tasks.set(offer.executionId, task);
-    void task.gone.finally(() => this.tasks.delete(offer.executionId));
+    this.tasks.set(executionId, task);
+    void task.gone.finally(() => this.tasks.delete(executionId));
   }
 
   /** Lets agents that work finish within `graceMs`, then ends the rest. Nothing runs afterwards. */
