@@ -102,6 +102,13 @@ module.exports = {
       },
     },
     {
+      name: 'worker-needs-no-server',
+      comment: 'The processor and the worker daemon each have one.',
+      severity: 'error',
+      from: { path: '^libs/execution/worker/', pathNot: '\\.spec\\.ts$' },
+      to: { path: '^libs/', pathNot: '^libs/(execution/(worker|backends|runner|runner-protocol)|platform/kernel)/' },
+    },
+    {
       name: 'worker-daemon-needs-no-server',
       comment: 'The daemon of a self-hosted worker is a client of the API.',
       severity: 'error',
@@ -109,7 +116,7 @@ module.exports = {
       to: {
         path: '^libs/',
         pathNot:
-          '^libs/(execution/(worker-daemon|worker-protocol|backends|runner|runner-protocol)|platform/(kernel|git))/',
+          '^libs/(execution/(worker-daemon|worker-protocol|worker|backends|runner|runner-protocol)|platform/(kernel|git))/',
       },
     },
     {

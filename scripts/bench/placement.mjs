@@ -75,14 +75,17 @@ async function floor(db) {
   return times;
 }
 
-/** Round trips of place_runs, each with one slot free. */
+/** Round trips of place_executions, each with one slot free. */
 async function placements(db, { backlog, owners }) {
   await db.query('TRUNCATE runs, executions, slot_pools CASCADE');
   await queue(db, 'backlog', backlog + ROUNDS);
   if (owners > 0) await queue(db, 'other', ROUNDS, owners);
   await db.query('ANALYZE');
   await db.query(`INSERT INTO slot_pools (key, used, capacity) VALUES ('pool:hosted', 0, $1)`, [SLOTS]);
-  const place = { name: 'place', text: `SELECT execution_id FROM place_runs('hosted', 20, $1, 60000, 'bench')` };
+  const place = {
+    name: 'place',
+    text: `SELECT execution_id FROM place_executions(ARRAY['hosted'], ARRAY[NULL], 20, $1, 60000, 'bench')`,
+  };
   const running = (await db.query({ ...place, values: [SLOTS] })).rows.map(({ execution_id: id }) => id);
   const times = [];
   for (let round = 0; round < ROUNDS; round += 1) {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { startTestApi, type TestApi } from '#testing';
-import { PlaceRuns } from '../../libs/execution/executions/src/application/place-runs.js';
+import { PlacementStore } from '../../libs/execution/executions/src/persistence/placement.store.js';
 
 const BACKLOG = process.env.HEADRACE_TEST_LONG === '1' ? 20_000 : 2_000;
 const FREED_SLOTS = 200;
@@ -9,17 +9,17 @@ const SLOTS = 8;
 const PROMISE_MS = 500;
 
 let api: TestApi;
-let places: PlaceRuns;
+let placement: PlacementStore;
 
 beforeAll(async () => {
   // One owner may hold every slot, so that nothing but the order of turns protects the other one.
   api = await startTestApi({ settings: { maxConcurrentRuns: SLOTS, maxConcurrentRunsPerTeam: SLOTS } });
-  places = api.app.get(PlaceRuns);
+  placement = api.app.get(PlacementStore);
 });
 afterAll(() => api.close());
 beforeEach(async () => {
   await api.database.query('TRUNCATE runs, executions, slot_pools CASCADE');
-  await places.setCapacity();
+  await placement.setCapacity();
 });
 
 /** Queued runs of a team, the first the oldest. */
@@ -42,7 +42,7 @@ async function nextTurn(): Promise<string | undefined> {
   await api.database.query(`UPDATE executions SET phase = 'ended', ended_at = headrace.now() WHERE id = $1`, [
     oldest?.id,
   ]);
-  const [offer] = await places.execute('test');
+  const [offer] = await placement.placeHosted('test');
   const [execution] = await api.database.query<{ slot_key: string }>('SELECT slot_key FROM executions WHERE id = $1', [
     offer?.executionId ?? 0,
   ]);
@@ -51,7 +51,7 @@ async function nextTurn(): Promise<string | undefined> {
 
 it(`divides ${FREED_SLOTS} freed slots evenly between a team with ${BACKLOG} queued runs and one that came later`, async () => {
   await queue('backlog', BACKLOG, 60);
-  expect(await places.execute('test')).toHaveLength(SLOTS);
+  expect(await placement.placeHosted('test')).toHaveLength(SLOTS);
   await queue('later', FREED_SLOTS, 1);
   const turns: Record<string, number> = {};
   for (let slot = 0; slot < FREED_SLOTS; slot += 1) {
@@ -65,7 +65,7 @@ it(`divides ${FREED_SLOTS} freed slots evenly between a team with ${BACKLOG} que
 
 it(`gives the next free slot to the run of another team at once, with ${BACKLOG} runs queued before it`, async () => {
   await queue('backlog', BACKLOG, 60);
-  await places.execute('test');
+  await placement.placeHosted('test');
   await queue('later', 1, 0);
   const from = performance.now();
   expect(await nextTurn()).toBe('team:later');
@@ -75,15 +75,15 @@ it(`gives the next free slot to the run of another team at once, with ${BACKLOG}
 it('reads as many pages for a placement with a long backlog as with a short one', async () => {
   const pages = async (backlog: number): Promise<number> => {
     await api.database.query('TRUNCATE runs, executions, slot_pools CASCADE');
-    await places.setCapacity();
+    await placement.setCapacity();
     await queue('backlog', backlog, 60);
     await api.database.query('VACUUM ANALYZE runs');
-    await places.execute('test');
+    await placement.placeHosted('test');
     const counts: number[] = [];
     for (let round = 0; round < 5; round += 1) {
       await api.database.query(`UPDATE slot_pools SET capacity = capacity + 1 WHERE key = 'pool:hosted'`);
       const [row] = await api.database.query<{ 'QUERY PLAN': [{ Plan: Record<string, number> }] }>(
-        `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) SELECT * FROM place_runs('hosted', 1, 1000, 60000, 'test')`,
+        `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) SELECT * FROM place_executions(ARRAY['hosted'], ARRAY[NULL], 1, 1000, 60000, 'test')`,
       );
       const plan = row?.['QUERY PLAN'][0].Plan;
       expect(plan?.['Actual Rows']).toBe(1);

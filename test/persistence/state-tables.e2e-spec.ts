@@ -39,7 +39,7 @@ beforeAll(async () => {
 afterAll(() => database.close());
 
 describe('database functions', () => {
-  it('change run states and execution phases only in place_runs and place_worker_runs', async () => {
+  it('change run states and execution phases only in place_executions', async () => {
     const functions = await database.query<{ name: string; source: string }>(
       `SELECT p.proname AS name, p.prosrc AS source FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
         WHERE n.nspname = 'headrace' ORDER BY p.proname`,
@@ -49,7 +49,7 @@ describe('database functions', () => {
         source,
       ),
     );
-    expect(changes.map(({ name }) => name)).toEqual(['place_runs', 'place_worker_runs']);
+    expect(changes.map(({ name }) => name)).toEqual(['place_executions']);
     for (const { source } of changes) {
       expect(source.match(/\bSET state = '\w+'/g)).toEqual([`SET state = '${RUN_STATE_MACHINE.target('offer')}'`]);
       expect(source.match(/\br\.state = '\w+'/g)).toEqual(
@@ -95,10 +95,11 @@ describe('placement in SQL', () => {
       `INSERT INTO slot_pools (key, used, capacity) VALUES ('pool:hosted', 0, 1000) ON CONFLICT (key) DO UPDATE SET capacity = 1000`,
     );
     await record();
-    await database.query(`SELECT admit_debug_sessions('hosted', 100, 1000)`);
-    const hosted = await database.query(`SELECT * FROM place_runs('hosted', 100, 1000, 60000, 'test')`);
+    const hosted = await database.query(
+      `SELECT * FROM place_executions(ARRAY['hosted'], ARRAY[NULL], 100, 1000, 60000, 'test')`,
+    );
     const onWorkers = await database.query(
-      `SELECT * FROM place_worker_runs(ARRAY[$1], ARRAY[$2], 100, 60000, 'test') WHERE execution_id IS NOT NULL`,
+      `SELECT * FROM place_executions(ARRAY['worker:' || $2], ARRAY['team:' || $1], 100, 1000, 60000, 'test') WHERE execution_id IS NOT NULL`,
       [team, WORKER_HOST],
     );
     await database.query(`SELECT acquire_slot(id, 1000), release_slot(id) FROM executions`);

@@ -30,7 +30,7 @@ async function createRun(by: TestPrincipal, environment: string, team = false, s
 
 /** What becomes of a queued run whose environment cannot be had. */
 async function failAtClaim(by: TestPrincipal, runId: string): Promise<object> {
-  await api.database.query(`SELECT place_runs('hosted', 1000, 1000, 60000, 'test')`);
+  await api.database.query(`SELECT place_executions(ARRAY['hosted'], ARRAY[NULL], 1000, 1000, 60000, 'test')`);
   const [execution] = await api.database.query<{ id: string }>(
     'SELECT id FROM executions WHERE run_id = $1 AND ended_at IS NULL',
     [runId],

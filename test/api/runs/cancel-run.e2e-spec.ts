@@ -165,7 +165,7 @@ describe('a cancelled run', () => {
       `INSERT INTO slot_pools (key, used, capacity) VALUES ('pool:hosted', 0, 1000) ON CONFLICT (key) DO UPDATE SET capacity = 1000`,
     );
     const offered = await fixture.database.query<{ run_id: string }>(
-      `SELECT run_id FROM place_runs('hosted', 1000, 1000, 60000, 'test')`,
+      `SELECT run_id FROM place_executions(ARRAY['hosted'], ARRAY[NULL], 1000, 1000, 60000, 'test')`,
     );
     expect(offered.map(({ run_id }) => run_id)).not.toContain(id);
   });
@@ -188,7 +188,9 @@ describe('concurrent requests', () => {
 
   it('a cancellation beside a placement cancels the run or is rejected because it is PENDING', async () => {
     const ids = await Promise.all(Array.from({ length: 10 }, async () => (await build({ state: 'QUEUED' })).id));
-    const placed = fixture.database.query(`SELECT execution_id FROM place_runs('hosted', 1000, 1000, 60000, 'test')`);
+    const placed = fixture.database.query(
+      `SELECT execution_id FROM place_executions(ARRAY['hosted'], ARRAY[NULL], 1000, 1000, 60000, 'test')`,
+    );
     const answers = await Promise.all(
       ids.map((id) => requestAnyStatus(fixture.api, `POST /agent/runs/${id}/cancel`, { token: fixture.member.token })),
     );

@@ -3,7 +3,7 @@ import { Database } from '#platform/persistence';
 import type { Commands } from '#execution/runner-protocol';
 import { SweepExecutions } from '#execution/executions';
 import { type TestPrincipal, TestRunner } from '#testing';
-import { PlaceRuns } from '../../../libs/execution/executions/src/application/place-runs.js';
+import { PlacementStore } from '../../../libs/execution/executions/src/persistence/placement.store.js';
 import { LiveClient } from './live-client.js';
 import { ApiFixture } from '../../support/api-fixture.js';
 import { expectProblem, lockOfRun, requestAnyStatus, sendConcurrently } from '../../support/api-requests.js';
@@ -356,12 +356,12 @@ describe('a follow-up within the window', () => {
       body: { prompt: 'later' },
     });
     await setFree(1);
-    const places = fixture.api.app.get(PlaceRuns);
-    expect(await places.execute('test')).toEqual([]);
+    const placement = fixture.api.app.get(PlacementStore);
+    expect(await placement.placeHosted('test')).toEqual([]);
     expect(await slotHeld(runId)).toBe(true);
     expect((await commandsOf(runner)).prompts).toHaveLength(1);
     await setFree(1);
-    expect((await places.execute('test')).map((offer) => offer.runId)).toEqual([queued.run_id]);
+    expect((await placement.placeHosted('test')).map((offer) => offer.runId)).toEqual([queued.run_id]);
   });
 });
 

@@ -49,7 +49,9 @@ describe('an external run', () => {
       token: expect.stringMatching(/^hrx_/),
     });
     expect(answer.headers.get('cache-control')).toBe('no-store');
-    await fixture.database.query(`SELECT execution_id FROM place_runs('hosted', 1000, 1000, 60000, 'test')`);
+    await fixture.database.query(
+      `SELECT execution_id FROM place_executions(ARRAY['hosted'], ARRAY[NULL], 1000, 1000, 60000, 'test')`,
+    );
     expect(await runOf(run)).toMatchObject({
       state: 'PENDING',
       title: 'Here.',

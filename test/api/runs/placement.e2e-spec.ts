@@ -2,22 +2,22 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { TeamsService } from '#platform/auth';
 import { newUuid } from '#platform/kernel';
 import type { TestPrincipal } from '#testing';
-import { PlaceRuns } from '../../../libs/execution/executions/src/application/place-runs.js';
+import { PlacementStore } from '../../../libs/execution/executions/src/persistence/placement.store.js';
 import { ApiFixture } from '../../support/api-fixture.js';
 
 const LIMIT = 6;
 
 let fixture: ApiFixture;
-let places: PlaceRuns;
+let placement: PlacementStore;
 
 beforeAll(async () => {
   fixture = await ApiFixture.start({ settings: { maxConcurrentRuns: 100, maxConcurrentRunsPerTeam: LIMIT } });
-  places = fixture.api.app.get(PlaceRuns);
+  placement = fixture.api.app.get(PlacementStore);
 });
 afterAll(() => fixture.close());
 beforeEach(async () => {
   await fixture.database.query('TRUNCATE runs, executions, slot_pools CASCADE');
-  await places.setCapacity();
+  await placement.setCapacity();
 });
 
 /** A team with its own caller. */
@@ -46,7 +46,7 @@ async function end(executionId: string): Promise<void> {
     executionId,
   ]);
 }
-const place = async () => (await places.execute('test')).map(({ runId }) => runId);
+const place = async () => (await placement.placeHosted('test')).map(({ runId }) => runId);
 const get = async (runId: string, token: string) =>
   (await fixture.request(200, `GET /agent/runs/${runId}`, { token })).body;
 
@@ -70,7 +70,7 @@ describe('slots by turns between owners', () => {
     const order: number[] = [];
     for (let round = 0; round < 12; round += 1) {
       await setFreeSlots(1);
-      const [offer] = await places.execute('test');
+      const [offer] = await placement.placeHosted('test');
       order.push(queues.findIndex((ids) => ids.includes(offer?.runId ?? '')));
       await end(offer?.executionId ?? '');
     }
@@ -84,7 +84,7 @@ describe('slots by turns between owners', () => {
     expect((await place()).sort()).toEqual(ids.slice(0, LIMIT).sort());
   });
 
-  it('places runs of other owners when the only run of the next owner waits for its previous execution to stop', async () => {
+  it('placement runs of other owners when the only run of the next owner waits for its previous execution to stop', async () => {
     const [first, second] = [await team(), await team()];
     await fixture.runs.build({ by: first.bot, team: first.uid, state: 'QUEUED', session: 'stopping' });
     const ids = await queue(1, { by: second.bot, team: second.uid }, 1);
@@ -105,7 +105,7 @@ describe('slots by turns between owners', () => {
     const served = new Set<string>();
     for (let round = 0; served.size < owners && round < 60; round += 1) {
       await setFreeSlots(20);
-      await places.execute('test');
+      await placement.placeHosted('test');
       for (const { slot_key: owner } of await fixture.database.query<{ slot_key: string }>(
         'SELECT slot_key FROM executions',
       ))

@@ -49,6 +49,11 @@ export interface RunningTask {
   readonly handle: TaskHandle;
   /** Passes the hand-over to the runner, once. The execution begins with this call. */
   begin(): Promise<void>;
+  /**
+   * Resolves, and never rejects, when the program of the runner was started or will not be. Only where that may take long
+   * after {@link begin}, for example because an image is pulled.
+   */
+  readonly launched?: Promise<void>;
   /** SIGTERM ends the runner in order. After SIGKILL the backend removes the remaining processes and files. */
   signal(signal: RunnerSignal): void;
   /** Resolves, and never rejects, when the runner has exited and no process or file of the execution remains. */

@@ -7,10 +7,10 @@ import { ApprovalsService } from './application/approvals.service.js';
 import { BackendRegistry } from './application/backend-registry.js';
 import { ClaimExecution } from './application/claim-execution.js';
 import { ExecutionFinalizer } from './application/execution-finalizer.js';
+import { ExecutionWork } from './application/execution-work.js';
 import { FinishExecution } from './application/finish-execution.js';
 import { HostedWorker } from './application/hosted-worker.js';
 import { IdleSessions } from './application/idle-sessions.js';
-import { ExecutionWork, PlaceRuns } from './application/place-runs.js';
 import { ReadCommands } from './application/read-commands.js';
 import { ReportEvents } from './application/report-events.js';
 import { RunEventHandler } from './application/run-event-handler.js';
@@ -27,6 +27,7 @@ import { ApprovalsStore } from './persistence/approvals.store.js';
 import { ExecutionsStore } from './persistence/executions.store.js';
 import { FollowupsStore } from './persistence/followups.store.js';
 import { HostedExecutionsStore } from './persistence/hosted-executions.store.js';
+import { PlacementStore } from './persistence/placement.store.js';
 import { RunLimitsStore } from './persistence/run-limits.store.js';
 import { RunLogStore, RunStateListeners } from './persistence/run-log.store.js';
 import { RunTransitions } from './persistence/run-transitions.store.js';
@@ -40,7 +41,7 @@ const shared = [
   FinishExecution,
   FollowupsStore,
   IdleSessions,
-  PlaceRuns,
+  PlacementStore,
   RunLimitEnforcer,
   RunLimitsStore,
   RunLogStore,

@@ -1,6 +1,6 @@
 export { ApprovalsService } from './application/approvals.service.js';
 export { AssignmentSource, type BuiltAssignment, type OfferDescription } from './application/assignment-source.js';
-export { ExecutionWork } from './application/place-runs.js';
+export { ExecutionWork } from './application/execution-work.js';
 export { BackendRegistry } from './application/backend-registry.js';
 export { FinishExecution } from './application/finish-execution.js';
 export { type RunHead, RunTail } from './application/run-tail.js';

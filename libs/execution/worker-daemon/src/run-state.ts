@@ -1,6 +1,6 @@
 import { fields } from '#execution/runner';
 import type { HostLog } from '#execution/backends';
-import type { ActiveTask } from './active-task.js';
+import type { WorkerTask } from '#execution/worker';
 import type { WorkerOptions } from './options/read-worker-options.js';
 
 const RESPONSE_TIMEOUT_MS = 10_000;
@@ -45,7 +45,7 @@ export class IdleRunnerMonitor {
   private isChecking = false;
 
   constructor(
-    private readonly live: () => readonly ActiveTask[],
+    private readonly live: () => readonly WorkerTask[],
     private readonly queries: {
       readonly hasRunEnded: (taskId: string) => Promise<boolean>;
       /** The server rejects this worker, so it cannot be queried. Runners have separate tokens and still know their state. */
@@ -69,8 +69,8 @@ export class IdleRunnerMonitor {
     this.isChecking = false;
   }
 
-  private async check(task: ActiveTask): Promise<void> {
-    const { taskId: task_id, executionId: execution_id } = task;
+  private async check(task: WorkerTask): Promise<void> {
+    const { runId: task_id, executionId: execution_id } = task;
     if (this.queries.isRejected()) {
       if (task.retire()) this.log.info('a runner ends when it is idle', { task_id, execution_id });
     } else if (await this.queries.hasRunEnded(task_id)) task.requestStop('drain');

@@ -18,7 +18,7 @@ import { serveMetrics, WorkerMetrics } from './metrics.js';
 import { isWorldReadable, type WorkerOptions } from './options/read-worker-options.js';
 import { outcomeCode } from './run-state.js';
 import { WorkerFault } from './worker-fault.js';
-import { Worker, type WorkerEnd } from './worker.js';
+import { WorkerDaemon, type WorkerEnd } from './worker-daemon.js';
 
 export interface RunWorkerOptions {
   readonly write: (line: string) => void;
@@ -48,7 +48,7 @@ export async function runWorker(given: WorkerOptions, run: RunWorkerOptions): Pr
       ],
       skills: localSkills(options.skillsDirs, log),
     });
-    const worker = new Worker({
+    const worker = new WorkerDaemon({
       options,
       backend,
       marker: markerOf(key),

@@ -157,7 +157,7 @@ describe('Tasks', () => {
     const next = (): number => (mark += 1);
     reaches = false;
     await tasks.reportEnds(next);
-    expect(tasks.unacknowledged).toHaveLength(1);
+    expect(tasks.unacknowledged).toBe(1);
     reaches = true;
     await tasks.reportEnds(next);
     tasks.markUnconfirmed();

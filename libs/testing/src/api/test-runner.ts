@@ -24,7 +24,9 @@ export class TestRunner {
     await api.database.query(
       `INSERT INTO slot_pools (key, used, capacity) VALUES ('pool:hosted', 0, 1000) ON CONFLICT (key) DO UPDATE SET capacity = 1000`,
     );
-    await api.database.query(`SELECT execution_id FROM place_runs('hosted', 1000, 1000, 60000, 'test')`);
+    await api.database.query(
+      `SELECT execution_id FROM place_executions(ARRAY['hosted'], ARRAY[NULL], 1000, 1000, 60000, 'test')`,
+    );
     const [execution] = await api.database.query<{ id: string }>(
       'SELECT id FROM executions WHERE run_id = $1 AND ended_at IS NULL',
       [runId],

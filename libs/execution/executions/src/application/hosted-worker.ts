@@ -1,27 +1,36 @@
 import { Injectable } from '@nestjs/common';
-import type { RunnerPlace } from '#execution/backends';
+import {
+  type BackendTask,
+  type FoundTask,
+  type RunnerPlace,
+  type TaskEnd,
+  unreachableApiMessage,
+} from '#execution/backends';
+import { RUNNER_EXIT } from '#execution/runner';
 import type { GitHandover, RunnerHandover } from '#execution/runner-protocol';
+import { type ExecutionRef, Worker, type WorkerTask, type WorkerTransport } from '#execution/worker';
 import { Settings } from '#platform/config';
 import { BackgroundTasks, type PeriodicTask } from '#platform/jobs';
 import { ExecutionTokens } from '../domain/execution-token.js';
 import { HostedExecutionsStore } from '../persistence/hosted-executions.store.js';
 import { AssignmentSource } from './assignment-source.js';
 import { BackendRegistry } from './backend-registry.js';
-import { drainRunners } from './drain-runners.js';
 import { FinishExecution } from './finish-execution.js';
-import { HostedTask, type Offer } from './hosted-task.js';
 import { nestLog } from './nest-log.js';
 import { RunnerStartLimiter } from './runner-start-limiter.js';
 import { CHECK_BACKEND_TASK, EXTEND_OFFERS_TASK, KILL_LOST_RUNNERS_TASK, REMOVE_LEFTOVERS_TASK } from './tasks.js';
 
-/** Executes hosted runs on the backend that EXECUTOR names. */
+/**
+ * The worker of hosted runs, on the backend that EXECUTOR names. Its transport is this class: the claim of the runner is the
+ * claim of the worker, so until then its offers are extended.
+ */
 @Injectable()
-export class HostedWorker {
+export class HostedWorker implements WorkerTransport {
   private readonly log = nestLog(HostedWorker.name);
   private readonly tokens: ExecutionTokens;
   private readonly starts: RunnerStartLimiter;
-  private readonly tasks = new Map<string, HostedTask>();
   private readonly periodicTasks: readonly PeriodicTask[];
+  private created: Worker | null = null;
   /** Executions of other processes whose runner had stopped at the last look. Their process may be about to report it. */
   private stopped = new Set<string>();
 
@@ -61,32 +70,50 @@ export class HostedWorker {
   }
 
   /** Returns immediately, and never throws because of one execution. */
-  execute(offer: Offer): void {
-    const { settings, executions, finish, assignments, starts, log } = this;
-    const { executionId } = offer;
-    const task = new HostedTask(offer, {
-      backend: this.backends.chosen,
-      task: {
-        executionId,
-        image: () => assignments.imageOf(executionId),
-        handover: (place) => this.handover(executionId, place),
-      },
-      ...{ executions, finish, starts, settings, log },
-    });
-    this.tasks.set(executionId, task);
-    void task.gone.finally(() => this.tasks.delete(executionId));
+  execute(offer: ExecutionRef): void {
+    void this.worker.execute(offer, this.backendTask(offer));
   }
 
   /** Lets agents that work finish within `graceMs`, then ends the rest. Nothing runs afterwards. */
   async drain(graceMs: number): Promise<void> {
     for (const task of this.periodicTasks) void task.stop();
-    await drainRunners({
-      runners: this.tasks,
+    await this.worker.drain({
       working: (ids) => this.executions.working(ids),
       graceMs,
       patienceMs: 2 * this.settings.cancelEscalationDelay + 5000,
-      log: this.log,
     });
+  }
+
+  claim(task: WorkerTask): Promise<boolean> {
+    this.starts.accept(task.executionId, () => task.requestStop('lost'));
+    return Promise.resolve(true);
+  }
+
+  /** The runner is found by its labels or its directory after a restart, so nothing is stored. */
+  started(): void {}
+
+  launched(task: WorkerTask): void {
+    this.starts.started(task.executionId);
+  }
+
+  async ended(task: WorkerTask, end: TaskEnd): Promise<void> {
+    this.starts.gone(task.executionId);
+    await this.report(task, end).catch((error: unknown) =>
+      this.log.warn('an execution is left to its lease', { ...idsOf(task), error: String(error) }),
+    );
+  }
+
+  /** Created when it is first used, because other modules register backends while they start. */
+  private get worker(): Worker {
+    return (this.created ??= new Worker(this.backends.chosen, this, this.log));
+  }
+
+  private backendTask({ executionId }: ExecutionRef): BackendTask {
+    return {
+      executionId,
+      image: () => this.assignments.imageOf(executionId),
+      handover: (place) => this.handover(executionId, place),
+    };
   }
 
   private handover(executionId: string, place: RunnerPlace): RunnerHandover {
@@ -111,11 +138,26 @@ export class HostedWorker {
     };
   }
 
+  /** A runner that has reported the end of its execution leaves nothing to say. */
+  private async report(task: WorkerTask, end: TaskEnd): Promise<void> {
+    if (end.kind === 'exited' && end.code === RUNNER_EXIT.reported) return;
+    if (end.kind === 'setup_failed' || end.kind === 'agent_failed') {
+      const { message, exitCode } = end;
+      const code = end.kind === 'setup_failed' ? 'environment_setup_failed' : 'agent_process_failed';
+      this.log.warn('execution failed', { ...idsOf(task), code, problem: message });
+      await this.finish.fail(task.executionId, { code, message, ...(exitCode === undefined ? {} : { exitCode }) });
+      return;
+    }
+    const { reason, hint, ...cause } = lossOf(end, this.settings);
+    this.log.warn('runner ended', { ...idsOf(task), ...cause, reason, hint });
+    await this.finish.lose(task.executionId, reason, { detail: hint });
+  }
+
   /** A runner that cannot run its own timers cannot fence itself, and the run may be executed again. */
   private async killLost(): Promise<void> {
-    if (this.tasks.size === 0) return;
-    for (const executionId of await this.executions.over([...this.tasks.keys()]))
-      this.tasks.get(executionId)?.signal('SIGKILL');
+    const ids = this.worker.live.map(({ executionId }) => executionId);
+    if (ids.length === 0) return;
+    for (const executionId of await this.executions.over(ids)) this.worker.find(executionId)?.requestStop('lost');
   }
 
   private async checkBackend(): Promise<void> {
@@ -132,26 +174,36 @@ export class HostedWorker {
 
   /** An execution whose runner has stopped at two looks is lost; one whose runner may be alive is left to its lease. */
   private async removeUnsupervised(): Promise<void> {
-    const backend = this.backends.chosen;
-    const found = (await backend.list()).filter(({ executionId }) => !this.tasks.has(executionId));
+    const found = await this.worker.unsupervised();
     const ids = found.map(({ executionId }) => executionId);
     const over = ids.length === 0 ? new Set<string>() : await this.executions.over(ids);
     const before = this.stopped;
     this.stopped = new Set(found.filter(({ state }) => state === 'stopped').map(({ executionId }) => executionId));
-    for (const { executionId, handle } of found) {
-      const isOver = over.has(executionId);
-      if (!isOver && !(this.stopped.has(executionId) && before.has(executionId))) continue;
-      try {
-        await backend.remove(executionId, handle);
-        if (!isOver) await this.finish.lose(executionId, 'runner_vanished');
-        this.log.info('leftovers of an execution removed', { execution_id: executionId });
-      } catch (error) {
-        // What cannot be removed must not keep the others, nor the service.
-        const fields = { execution_id: executionId, error: String(error) };
-        this.log.error('leftovers of an execution could not be removed', fields);
-      }
-    }
+    for (const task of found)
+      if (over.has(task.executionId)) await this.remove(task);
+      else if (this.stopped.has(task.executionId) && before.has(task.executionId) && (await this.remove(task)))
+        await this.finish.lose(task.executionId, 'runner_vanished');
   }
+
+  private async remove(task: FoundTask): Promise<boolean> {
+    const isRemoved = await this.worker.remove(task);
+    if (isRemoved) this.log.info('leftovers of an execution removed', { execution_id: task.executionId });
+    return isRemoved;
+  }
+}
+
+const idsOf = ({ executionId, runId }: ExecutionRef) => ({ execution_id: executionId, run_id: runId });
+
+function lossOf(end: Extract<TaskEnd, { kind: 'exited' | 'vanished' }>, { runnerApiUrl }: Settings) {
+  if (end.kind === 'vanished') return { reason: end.reason, problem: end.message, hint: end.hint };
+  const { code, signal } = end;
+  const reason = signal === null ? `runner_exit_${code}` : `runner_${signal.toLowerCase()}`;
+  return {
+    reason,
+    code,
+    signal,
+    hint: code === RUNNER_EXIT.notClaimed ? unreachableApiMessage(runnerApiUrl) : undefined,
+  };
 }
 
 export function cloneLimits({

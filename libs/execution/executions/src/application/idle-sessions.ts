@@ -2,9 +2,8 @@ import { Injectable } from '@nestjs/common';
 import { Settings } from '#platform/config';
 import { BackgroundTasks } from '#platform/jobs';
 import { Database, statement } from '#platform/persistence';
-import { MAX_DEBUG_TURN_MS } from '../domain/run.js';
 import { COMMANDS_CHANNEL, STOP_FENCE_MS } from '../domain/lease.js';
-import { HOSTED_POOL, slotKey, workerPool } from '../domain/run.js';
+import { HOSTED_POOL, MAX_DEBUG_TURN_MS, type WorkerPoolKeys } from '../domain/run.js';
 import { debugActive } from '../persistence/run-status-sql.js';
 import { PLACE_RUNS_TASK } from './tasks.js';
 
@@ -89,10 +88,9 @@ export class IdleSessions {
     await this.closeBeyond();
   }
 
-  /** A run waits because these self-hosted workers are full: their oldest idle session is closed. */
-  async closeOldestOn({ team, host }: { readonly team: string; readonly host: string }): Promise<void> {
-    const owner = { teamUid: team, userUid: null };
-    await this.database.query(CLOSE_OLDEST_ON_WORKER, [workerPool(host), slotKey(owner)]);
+  /** A run waits because the workers of this pool are full: their oldest idle session is closed. */
+  async closeOldestOn({ pool, slotKey }: WorkerPoolKeys): Promise<void> {
+    await this.database.query(CLOSE_OLDEST_ON_WORKER, [pool, slotKey]);
   }
 
   /** Also those beyond the limit that somebody held locked in the moment after their turn. */

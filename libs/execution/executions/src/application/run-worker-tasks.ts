@@ -11,8 +11,8 @@ import type {
   Verdict,
 } from '#execution/worker-protocol';
 import { type WorkerRef, WorkerTasks } from '#execution/worker-gateway';
-import { slotKey, workerPool } from '../domain/run.js';
-import { type KnownTask, WorkerExecutionsStore, type WorkerPlaceKeys } from '../persistence/worker-executions.store.js';
+import { workerPoolKeys } from '../domain/run.js';
+import { type KnownTask, WorkerExecutionsStore } from '../persistence/worker-executions.store.js';
 import { IdleSessions } from './idle-sessions.js';
 import { type Reception, WorkerMessages } from './worker-messages.js';
 import { WorkerPlacement } from './worker-placement.js';
@@ -43,7 +43,7 @@ export class RunWorkerTasks extends WorkerTasks implements OnModuleDestroy {
   }
 
   override async arriving(worker: WorkerRef): Promise<void> {
-    for (const stop of await this.executions.toStopOnArrival(placeOf(worker)))
+    for (const stop of await this.executions.toStopOnArrival(workerPoolKeys(worker)))
       this.placement.stop({ ...stop, connectionId: worker.connectionId });
   }
 
@@ -64,7 +64,7 @@ export class RunWorkerTasks extends WorkerTasks implements OnModuleDestroy {
   override async rejected(worker: WorkerRef, data: TaskRejected['data']): Promise<void> {
     // Idle sessions may occupy the worker's slots.
     if ((await this.messages.rejected(worker, data.task_id)) === 'taken')
-      await this.idleSessions.closeOldestOn({ team: worker.teamUid, host: worker.workerHost });
+      await this.idleSessions.closeOldestOn(workerPoolKeys(worker));
   }
 
   override completed(worker: WorkerRef, data: TaskCompleted['data']): Promise<void> {
@@ -109,7 +109,7 @@ export class RunWorkerTasks extends WorkerTasks implements OnModuleDestroy {
   private async recognize(worker: WorkerRef, tasks: readonly TaskRef[]): Promise<Map<string, KnownTask>> {
     const ids = tasks.map(({ execution_id: id }) => id).filter((id) => EXECUTION_ID.test(id));
     if (ids.length === 0) return new Map();
-    const known = await this.executions.known(ids, placeOf(worker), worker.connectionId);
+    const known = await this.executions.known(ids, workerPoolKeys(worker), worker.connectionId);
     const own = tasks.filter((task) => isToTakeOver(task, known.get(task.execution_id)));
     if (own.length > 0) {
       const ownIds = own.map(({ execution_id: id }) => id);
@@ -140,11 +140,6 @@ export class RunWorkerTasks extends WorkerTasks implements OnModuleDestroy {
 }
 
 const refOf = ({ task_id, execution_id }: TaskRef): TaskRef => ({ task_id, execution_id });
-
-const placeOf = ({ teamUid, workerHost }: WorkerRef): WorkerPlaceKeys => ({
-  pool: workerPool(workerHost),
-  slotKey: slotKey({ teamUid, userUid: null }),
-});
 
 const isItsOwn = (task: TaskRef, known: KnownTask | undefined): boolean =>
   known !== undefined && known.is_ours && known.is_live && known.run_id === task.task_id && known.hold !== 'other';

@@ -54,6 +54,23 @@ describe('offers of runners that start', () => {
     expect(extended).toHaveLength(4);
   });
 
+  it('are extended before there is a runner, and end the start when they have lapsed', async () => {
+    const lapsed: string[] = [];
+    for (const id of ['1', '2']) runners.accept(id, () => lapsed.push(id));
+    offered.add('1');
+    await after(5000);
+    start('1');
+    await after(5000);
+    expect(extended).toEqual([
+      ['1', '2'],
+      ['2', '1'],
+    ]);
+    expect(lapsed).toEqual(['2', '2']);
+    runners.gone('2');
+    await after(5000);
+    expect(extended.at(-1)).toEqual(['1']);
+  });
+
   it('cost no round trip while no runner starts', async () => {
     await after(5000);
     expect(await runners.capacity()).toBe(Number.POSITIVE_INFINITY);

@@ -19,11 +19,13 @@ interface Start {
 }
 
 /**
- * Runners that are alive and have not claimed their execution yet. Their offers are extended: on an overloaded machine a
+ * Runners that are being started, or are alive and have not claimed their execution yet. Their offers are extended: on an overloaded machine a
  * runner needs longer than CLAIM_DEADLINE to start, and killing it for that would repeat the same work. How many may start at
  * the same time is halved when one of them is late, and grows by one with each that is in time.
  */
 export class RunnerStartLimiter {
+  /** Before there is a runner, for example while an image is pulled: what ends the start. */
+  private readonly accepted = new Map<string, () => void>();
   private readonly starts = new Map<string, Start>();
   private readonly now: () => number;
   private limit = Number.POSITIVE_INFINITY;
@@ -32,11 +34,18 @@ export class RunnerStartLimiter {
     this.now = options.now ?? (() => performance.now());
   }
 
+  /** An offer that has lapsed before its runner started calls `onLapsed`. */
+  accept(executionId: string, onLapsed: () => void): void {
+    this.accepted.set(executionId, onLapsed);
+  }
+
   started(executionId: string): void {
+    this.accepted.delete(executionId);
     this.starts.set(executionId, { at: this.now(), isLate: false });
   }
 
   gone(executionId: string): void {
+    this.accepted.delete(executionId);
     this.starts.delete(executionId);
   }
 
@@ -50,8 +59,10 @@ export class RunnerStartLimiter {
   /** To be called several times within CLAIM_DEADLINE. One round trip while a runner starts, else none. */
   async extendOffers(): Promise<void> {
     const alive = [...this.starts].filter(([, { at }]) => this.now() - at < MAX_START_MS);
-    if (alive.length === 0) return;
-    const offered = await this.options.extendOffers(alive.map(([executionId]) => executionId));
+    const accepted = [...this.accepted.keys()];
+    if (alive.length + accepted.length === 0) return;
+    const offered = await this.options.extendOffers([...accepted, ...alive.map(([executionId]) => executionId)]);
+    for (const executionId of accepted) if (!offered.has(executionId)) this.accepted.get(executionId)?.();
     let isOneLate = false;
     for (const [executionId, start] of alive) {
       if (!offered.has(executionId)) this.claimed(executionId, start);

@@ -8,15 +8,17 @@ import { DatabaseListener, isDatabaseUnavailable } from '#platform/persistence';
 import { type WorkerRef, WorkerSockets } from '#execution/worker-gateway';
 import { ExecutionTokens } from '../domain/execution-token.js';
 import { WORKER_OFFERS_CHANNEL, WORKER_RUNS_CHANNEL, WORKER_STOPS_CHANNEL } from '../domain/lease.js';
+import { type WorkerPoolKeys, workerPoolKeys } from '../domain/run.js';
 import { toAssignmentFrame, type WorkerOffer } from '../domain/worker-assignment.js';
+import { OFFERS_AT_ONCE, PlacementStore } from '../persistence/placement.store.js';
 import { WorkerExecutionsStore } from '../persistence/worker-executions.store.js';
-import { WorkerOffersStore, type WorkerPlace, type WorkerStop } from '../persistence/worker-offers.store.js';
+import { WorkerOffersStore, type WorkerStop } from '../persistence/worker-offers.store.js';
 import { AssignmentSource } from './assignment-source.js';
 import { IdleSessions } from './idle-sessions.js';
 
 /** Costs a lost notification at most this long, within the claim deadline. */
 const POLL_MS = 5000;
-const PLACES_AT_ONCE = 200;
+const POOLS_AT_ONCE = 200;
 const MAX_REMEMBERED = 20_000;
 
 const PLACE_ON_WORKERS_TASK = defineTask({
@@ -37,7 +39,7 @@ export class WorkerPlacement implements OnApplicationBootstrap, OnModuleDestroy 
   private readonly tokens: ExecutionTokens;
   /** The execution that a connection was last offered of a run: a cancellation of an earlier one must not hit it. */
   private readonly lastOffered = new LRUCache<string, string>({ max: MAX_REMEMBERED });
-  private readonly places = new Map<string, WorkerPlace>();
+  private readonly pools = new Map<string, WorkerPoolKeys>();
   private readonly connections = new Set<string>();
   /** That have just come, and cannot tell what they run. */
   private readonly arrived = new Set<string>();
@@ -49,6 +51,7 @@ export class WorkerPlacement implements OnApplicationBootstrap, OnModuleDestroy 
 
   constructor(
     private readonly settings: Settings,
+    private readonly placement: PlacementStore,
     private readonly offers: WorkerOffersStore,
     private readonly executions: WorkerExecutionsStore,
     private readonly sockets: WorkerSockets,
@@ -86,9 +89,13 @@ export class WorkerPlacement implements OnApplicationBootstrap, OnModuleDestroy 
     this.look(worker);
   }
 
-  look({ teamUid: team, workerHost: host }: WorkerRef): void {
-    this.places.set(`${team} ${host}`, { team, host });
+  look(worker: WorkerRef): void {
+    this.add(workerPoolKeys(worker));
     this.task.wake();
+  }
+
+  private add(keys: WorkerPoolKeys): void {
+    this.pools.set(`${keys.slotKey} ${keys.pool}`, keys);
   }
 
   private runWaits(payload: string): void {
@@ -108,15 +115,15 @@ export class WorkerPlacement implements OnApplicationBootstrap, OnModuleDestroy 
     this.task.wake();
   }
 
-  /** Every place and connection of this process is to be handled, as notifications may have been lost. */
+  /** Every pool and connection of this process is to be handled, as notifications may have been lost. */
   private addAll(): void {
     const local = this.sockets.local();
     this.forgetRecent();
     if (local.length === 0) return;
     this.looksForSilent = true;
-    for (const { connectionId, teamUid: team, workerHost: host } of local) {
-      this.places.set(`${team} ${host}`, { team, host });
-      this.connections.add(connectionId);
+    for (const worker of local) {
+      this.add(workerPoolKeys(worker));
+      this.connections.add(worker.connectionId);
     }
   }
 
@@ -127,11 +134,11 @@ export class WorkerPlacement implements OnApplicationBootstrap, OnModuleDestroy 
   }
 
   private async work(signal: AbortSignal): Promise<void> {
-    while (!signal.aborted && this.places.size + this.connections.size > 0) {
+    while (!signal.aborted && this.pools.size + this.connections.size > 0) {
       await this.adopt();
-      const places = [...this.places.values()].slice(0, PLACES_AT_ONCE);
-      for (const { team, host } of places) this.places.delete(`${team} ${host}`);
-      if (places.length > 0) await this.place(places);
+      const pools = [...this.pools].slice(0, POOLS_AT_ONCE);
+      for (const [key] of pools) this.pools.delete(key);
+      if (pools.length > 0) await this.place(pools.map(([, keys]) => keys));
       const connections = [...this.connections];
       this.connections.clear();
       if (connections.length > 0) await this.deliver(connections);
@@ -146,23 +153,25 @@ export class WorkerPlacement implements OnApplicationBootstrap, OnModuleDestroy 
     this.looksForSilent = false;
   }
 
-  private async place(places: readonly WorkerPlace[]): Promise<void> {
-    const { connectionIds, full, more } = await this.offers.place(places, this.placedBy);
-    const elsewhere: string[] = [];
-    for (const id of connectionIds) {
-      if (this.sockets.find(id) === undefined) elsewhere.push(id);
-      else this.connections.add(id);
+  private async place(pools: readonly WorkerPoolKeys[]): Promise<void> {
+    const placements = await this.placement.placeOnWorkers(pools, this.placedBy);
+    const connectionIds = new Set(placements.flatMap(({ connectionId }) => connectionId ?? []));
+    const elsewhere = [...connectionIds].filter((id) => this.sockets.find(id) === undefined);
+    for (const id of connectionIds) if (this.sockets.find(id) !== undefined) this.connections.add(id);
+    if (elsewhere.length > 0) await this.offers.notify(elsewhere);
+    for (const keys of pools) {
+      const own = placements.filter(({ pool, slotKey }) => pool === keys.pool && slotKey === keys.slotKey);
+      // Maybe more can be offered.
+      if (own.length >= OFFERS_AT_ONCE) this.add(keys);
+      if (own.some(({ connectionId }) => connectionId === null)) await this.idleSessions.closeOldestOn(keys);
     }
-    if (elsewhere.length > 0) await this.offers.tell(elsewhere);
-    for (const { team, host } of more) this.places.set(`${team} ${host}`, { team, host });
-    for (const place of full) await this.idleSessions.closeOldestOn(place);
   }
 
   private async deliver(connectionIds: readonly string[]): Promise<void> {
-    const offers = await this.offers.take(connectionIds);
+    const offers = await this.offers.dequeue(connectionIds);
     const sent = await Promise.all(offers.map((offer) => this.send(offer)));
     const unsent = offers.filter((_, index) => !sent[index]).map(({ executionId }) => executionId);
-    if (unsent.length > 0) await this.offers.putBack(unsent);
+    if (unsent.length > 0) await this.offers.requeue(unsent);
   }
 
   /** The worker is to stop an execution, unless it was given a later one of the same run. */

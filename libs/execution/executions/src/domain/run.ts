@@ -12,6 +12,17 @@ export const EXTERNAL_POOL = 'external';
 
 export const workerPool = (host: string): string => `worker:${host}`;
 
+/** The runs of one team on one worker host. */
+export interface WorkerPoolKeys {
+  readonly pool: string;
+  readonly slotKey: string;
+}
+
+export const workerPoolKeys = (worker: { readonly teamUid: string; readonly workerHost: string }): WorkerPoolKeys => ({
+  pool: workerPool(worker.workerHost),
+  slotKey: slotKey({ teamUid: worker.teamUid, userUid: null }),
+});
+
 export function poolOf({ worker_host: host }: AgentConfig): string {
   return host === undefined || host === HOSTED_WORKERS ? HOSTED_POOL : workerPool(host);
 }

@@ -37,11 +37,6 @@ export class HostedExecutionsStore {
     return this.select(KEEP_OFFERS, [ids, this.settings.claimDeadline]);
   }
 
-  /** False: the execution is not offered any more. */
-  async keepOffer(executionId: string): Promise<boolean> {
-    return (await this.keepOffers([executionId])).size > 0;
-  }
-
   private async select(statement: Statement, values: unknown[]): Promise<Set<string>> {
     const rows = await this.database.query<{ id: string }>(statement, values);
     return new Set(rows.map(({ id }) => id));

@@ -3,14 +3,8 @@ import { Settings } from '#platform/config';
 import { Database, type Queryable, statement } from '#platform/persistence';
 import type { Desired } from '#execution/runner-protocol';
 import { STOP_FENCE_MS, workerGraceMs } from '../domain/lease.js';
-import { workerPool } from '../domain/run.js';
+import { workerPool, type WorkerPoolKeys } from '../domain/run.js';
 import { WORKER_PREFIX, WRITE_TIME } from './executions.store.js';
-
-/** Pool and slot key of the runs of one team on one host. */
-export interface WorkerPlaceKeys {
-  readonly pool: string;
-  readonly slotKey: string;
-}
 
 /** A connection may speak for an execution: it is its own; nobody else can; maybe; somebody else can. */
 export type Hold = 'own' | 'free' | 'unsure' | 'other';
@@ -174,8 +168,8 @@ export class WorkerExecutionsStore {
     await this.database.query(LEFT, [connectionId]);
   }
 
-  /** What a worker of this place is to stop, should it still execute it; the newest first. */
-  toStopOnArrival({ pool, slotKey }: WorkerPlaceKeys): Promise<{ runId: string; executionId: string }[]> {
+  /** What a worker of this pool is to stop, should it still execute it; the newest first. */
+  toStopOnArrival({ pool, slotKey }: WorkerPoolKeys): Promise<{ runId: string; executionId: string }[]> {
     return this.database.query(TO_STOP_ON_ARRIVAL, [pool, slotKey]);
   }
 
@@ -191,10 +185,10 @@ export class WorkerExecutionsStore {
 
   async known(
     executionIds: readonly string[],
-    place: WorkerPlaceKeys,
+    { pool, slotKey }: WorkerPoolKeys,
     connectionId: string,
   ): Promise<Map<string, KnownTask>> {
-    const rows = await this.database.query<KnownTask>(KNOWN, [executionIds, place.pool, place.slotKey, connectionId]);
+    const rows = await this.database.query<KnownTask>(KNOWN, [executionIds, pool, slotKey, connectionId]);
     return new Map(rows.map((row) => [row.id, row]));
   }
 

@@ -29,7 +29,8 @@ const CLEANUP_INTERVAL_MS = 60_000;
 /** Time for the server to acknowledge the last ends. */
 const ACKNOWLEDGEMENT_TIMEOUT_MS = 15_000;
 
-export class Worker {
+/** The daemon: a worker whose transport is a WebSocket. */
+export class WorkerDaemon {
   readonly tasks: Tasks;
   private readonly connection: Connection;
   private readonly heartbeats: HeartbeatTimer;
@@ -177,7 +178,6 @@ export class Worker {
     const isUsedUp = this.options.oneShot && (this.result !== null || this.tasks.live.length > 0);
     const rejection = this.isDraining ? 'draining' : isUsedUp ? 'this worker executes one task only' : null;
     await this.tasks.assign(assignment, rejection);
-    this.updateMetrics();
   }
 
   private onHello({ tasks, next_beat_seconds: seconds }: HelloAnswer['data']): void {
@@ -251,13 +251,13 @@ export class Worker {
 
   private updateMetrics(): void {
     this.metrics.active.set(this.tasks.live.length);
-    this.metrics.unacknowledged.set(this.tasks.unacknowledged.length);
+    this.metrics.unacknowledged.set(this.tasks.unacknowledged);
   }
 
   /** Ends that cannot be reported stay in the journal. */
   private endWhenDone(): void {
     if (!this.isRestored || !this.isDraining || this.tasks.live.length > 0 || this.isOver.signal.aborted) return;
-    if (this.tasks.unacknowledged.length === 0 || this.fault !== null) return this.isOver.abort();
+    if (this.tasks.unacknowledged === 0 || this.fault !== null) return this.isOver.abort();
     setTimeout(() => this.isOver.abort(), ACKNOWLEDGEMENT_TIMEOUT_MS).unref();
   }
 }
