@@ -12,6 +12,12 @@ const resolve = {
   ],
 };
 
+/** Projects that need what their commands, such as `npm run test:docker`, start or name. */
+const EXTERNAL = [
+  ...(process.env.HEADRACE_TEST_DOCKER_DIR === undefined ? [] : ['docker']),
+  ...(process.env.HEADRACE_TEST_KUBERNETES === undefined ? [] : ['kubernetes']),
+];
+
 const PROCESSES = ['agents', 'chaos', 'crash', 'journeys', 'launcher', 'runner', 'worker'];
 
 /** An empty directory for the transformed code, which the projects of this run share. */
@@ -56,7 +62,12 @@ export default defineConfig({
           // Applications within the test's process: loading them takes longer than most files take to run, so files share it.
           name: 'app',
           include: ['test/**/*.spec.ts', 'test/**/*.e2e-spec.ts'],
-          exclude: ['test/after/**', ...PROCESSES.map((directory) => `test/${directory}/**`)],
+          exclude: [
+            'test/after/**',
+            'test/docker/**',
+            'test/kubernetes/**',
+            ...PROCESSES.map((directory) => `test/${directory}/**`),
+          ],
           isolate: false,
           setupFiles: ['test/support/fresh-file.ts'],
           globalSetup: ['test/global-setup.ts'],
@@ -64,6 +75,17 @@ export default defineConfig({
           hookTimeout: 60_000,
         },
       },
+      ...EXTERNAL.map((name) => ({
+        resolve,
+        test: {
+          name,
+          include: [`test/${name}/*.e2e-spec.ts`],
+          fileParallelism: false,
+          globalSetup: ['test/global-setup.ts', ...(name === 'docker' ? ['test/docker/global-setup.ts'] : [])],
+          testTimeout: 120_000,
+          hookTimeout: 300_000,
+        },
+      })),
       {
         resolve,
         // What looks at what the others have left behind.

@@ -63,16 +63,17 @@ export class ControlPlaneDouble {
     readonly assignment: Assignment,
   ) {}
 
-  static async start(assignment: Partial<Assignment> = {}): Promise<ControlPlaneDouble> {
+  static async start(assignment: Partial<Assignment> = {}, host = '127.0.0.1'): Promise<ControlPlaneDouble> {
     const server = createServer();
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    await new Promise<void>((resolve) => server.listen(0, host, resolve));
     const double = new ControlPlaneDouble(server, { ...DEFAULTS, execution_id: '1', ...assignment });
     server.on('request', (request, response) => void double.answer(request, response));
     return double;
   }
 
   get baseUrl(): string {
-    return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}/api/v1`;
+    const { address, port } = this.server.address() as AddressInfo;
+    return `http://${address}:${port}/api/v1`;
   }
 
   async stop(): Promise<void> {
