@@ -8,10 +8,12 @@ import {
   DockerBackend,
   type DockerBackendOptions,
   type HostLog,
+  KubernetesBackend,
   ProcessBackend,
 } from '#execution/backends';
 import { describeBackend } from '../support/backend-conformance.js';
 import { DockerEngineDouble } from '../support/docker-engine-double.js';
+import { KubernetesDouble, POD_HOST } from '../support/kubernetes-double.js';
 
 const ignore = (): void => undefined;
 const silent: HostLog = { debug: ignore, info: ignore, warn: ignore, error: ignore };
@@ -81,6 +83,38 @@ describeBackend('docker', {
   origin: ({ port }) => `http://host.docker.internal:${port}`,
   marker,
   leftovers: () => [...engine.containers.values()].map(({ name }) => name),
+});
+
+const cluster = new KubernetesDouble();
+
+describeBackend('kubernetes', {
+  setUp: () => {
+    cluster.images.set('node:22-bookworm', 'present');
+    return cluster.up();
+  },
+  tearDown: () => cluster.close(),
+  create: (installationKey) =>
+    Promise.resolve(
+      new KubernetesBackend(
+        {
+          kubeconfig: cluster.kubeconfig,
+          kubernetesNamespace: '',
+          kubernetesDefaultImage: 'node:22-bookworm',
+          kubernetesRunnerImage: 'headrace:test',
+          kubernetesCpus: 1,
+          kubernetesMemoryBytes: 1024 ** 3,
+          kubernetesDiskBytes: 0,
+          kubernetesPodTemplate: '',
+          kubernetesStartTimeout: 30_000,
+          installationKey,
+        },
+        silent,
+      ),
+    ),
+  killsAtOnce: false,
+  origin: ({ port }) => `http://${POD_HOST}:${port}`,
+  marker,
+  leftovers: () => [...cluster.pods.keys(), ...cluster.secrets.keys()],
 });
 
 describe('docker backend', () => {

@@ -9,11 +9,12 @@ export class TcpProxy {
   private constructor(
     private readonly server: Server,
     private readonly target: number,
+    private readonly host: string,
   ) {}
 
-  static async start(target: number): Promise<TcpProxy> {
+  static async start(target: number, host = '127.0.0.1'): Promise<TcpProxy> {
     const server = createServer({ pauseOnConnect: true });
-    const proxy = new TcpProxy(server, target);
+    const proxy = new TcpProxy(server, target, host);
     server.on('connection', (socket) => proxy.take(socket));
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     return proxy;
@@ -43,7 +44,7 @@ export class TcpProxy {
   }
 
   private take(near: Socket): void {
-    const far = connect(this.target, '127.0.0.1');
+    const far = connect(this.target, this.host);
     const pair = [near, far] as const;
     this.pairs.add(pair);
     const pass = (from: Socket, to: Socket): void => {

@@ -5,8 +5,8 @@ const PROBE_TIMEOUT_MS = 5_000;
 
 /**
  * Executes one run. Started by a worker daemon with `--task-id`, by a person or a CI job with `--prompt`, and by our own
- * backends with a hand-over on standard input; the latter ignores its arguments, so that a newer control plane can start an
- * older runner. Each case loads only its own code, because a runner must start quickly and stay small.
+ * backends with a hand-over on standard input, or in the file of `--handover`; the former ignores its arguments, so that a
+ * newer control plane can start an older runner. Each case loads only its own code, because a runner must start quickly and stay small.
  */
 export const run: CommandModule = {
   options: EXTERNAL_RUN_OPTIONS,
@@ -14,10 +14,17 @@ export const run: CommandModule = {
     const has = (name: string): boolean => args.some((arg) => arg === `--${name}` || arg.startsWith(`--${name}=`));
     if (has('task-id')) return (await import('../runner/run-task.js')).runTask(args);
     if (has('prompt')) return (await import('../external-run/run-external.js')).runExternal(args);
+    if (has('handover')) return (await import('../runner/execute-handover.js')).runHandover(valueOf(args, 'handover'));
     if (process.stdin.isTTY) throw new UsageError('--prompt is missing');
     return (await import('../runner/execute-handover.js')).runHandover();
   },
 };
+
+/** Of `--name value` or `--name=value`. */
+function valueOf(args: readonly string[], name: string): string {
+  const index = args.findIndex((arg) => arg === `--${name}` || arg.startsWith(`--${name}=`));
+  return args[index]?.slice(name.length + 3) || (args[index + 1] ?? '');
+}
 
 /** Exit code 0 when a Headrace API answers at this origin, 1 with the reason on standard error otherwise. */
 export const probe = command({

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { createReadStream, rmSync } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -70,16 +71,21 @@ export function exitOnFault(log: RunnerLog, marker: string): void {
   });
 }
 
-/** For our own executors and workers: the hand-over (RunnerHandover) is one line of JSON on standard input. */
-export async function runHandover(): Promise<number> {
+/**
+ * For our own backends: the hand-over (RunnerHandover) is one line of JSON on standard input, or in a file. The file is
+ * removed, because the agent could read it.
+ */
+export async function runHandover(file: string | null = null): Promise<number> {
   const clock = new SystemClock();
   const startLog = jsonLinesLog(stderrLine, clock);
   keepLogClean((message) => startLog.warn(message));
   process.umask(0o077);
-  const handover = await readHandover(process.stdin).catch((error: unknown) => {
-    if (!(error instanceof HandoverError)) throw error;
-    startLog.error(error.message);
-  });
+  const handover = await (file === null ? readHandover(process.stdin) : readHandoverFile(file)).catch(
+    (error: unknown) => {
+      if (!(error instanceof HandoverError)) throw error;
+      startLog.error(error.message);
+    },
+  );
   if (!handover) return RUNNER_EXIT.badHandover;
   const log = jsonLinesLog(stderrLine, clock, { execution_id: handover.execution_id, pid: process.pid });
   exitOnFault(log, handover.marker);
@@ -87,4 +93,14 @@ export async function runHandover(): Promise<number> {
   process.on(RETIRE_SIGNAL, () => retiring.abort());
   const signals = { ...stopSignals(), retire: retiring.signal };
   return exitSoon(await runExecution(handover, { builtinAgentArgs: BUILTIN_AGENT_ARGS, log, ...signals }));
+}
+
+async function readHandoverFile(file: string): Promise<RunnerHandover> {
+  const input = createReadStream(file);
+  try {
+    return await readHandover(input);
+  } finally {
+    input.destroy();
+    rmSync(file, { force: true });
+  }
 }

@@ -2,7 +2,7 @@ import { Global, Module } from '@nestjs/common';
 import { StorageModule } from '#platform/storage';
 import { WorkersModule, WorkerTasks } from '#execution/worker-gateway';
 import { Settings } from '#platform/config';
-import { dockerBackend, processBackend } from './adapters/hosted-backends.js';
+import { dockerBackend, kubernetesBackend, processBackend } from './adapters/hosted-backends.js';
 import { ApprovalsService } from './application/approvals.service.js';
 import { BackendRegistry } from './application/backend-registry.js';
 import { ClaimExecution } from './application/claim-execution.js';
@@ -87,5 +87,6 @@ export class HostedExecutionModule {
   constructor(registry: BackendRegistry, settings: Settings) {
     registry.register('process', () => processBackend(settings));
     registry.register('docker', () => dockerBackend(settings));
+    registry.register('kubernetes', () => kubernetesBackend(settings));
   }
 }

@@ -7,6 +7,7 @@ import {
   DockerBackend,
   type HostLog,
   isLoopbackUrl,
+  KubernetesBackend,
   ProcessBackend,
 } from '#execution/backends';
 import type { WorkerHarness } from '#execution/worker-protocol';
@@ -36,7 +37,7 @@ export async function runWorker(given: WorkerOptions, run: RunWorkerOptions): Pr
   const metrics = new WorkerMetrics({ version, backend: options.backend, worker_id: options.workerId });
   const end = await withDirectoryLock(dataDir, log, run.drain, async (): Promise<WorkerEnd> => {
     const key = withinDataDirectory(dataDir, () => installationKey(dataDir));
-    if (options.backend === 'docker') rejectLoopback(options.docker.apiOrigin);
+    if (options.backend !== 'process') rejectLoopback(options.backend, options[options.backend].apiOrigin);
     const backend = chooseBackend(options, key, log);
     await prepare(backend);
     const journal = withinDataDirectory(dataDir, () => new Journal(dataDir, log));
@@ -97,7 +98,7 @@ function withHint(found: DetectedHarness, { harnesses }: Pick<WorkerOptions, 'ha
 
 /** @param installationKey of the data directory; users and names are derived from it, and it never leaves the process. */
 export function chooseBackend(options: WorkerOptions, installationKey: string, log: HostLog): Backend {
-  const { environment, git, process: local, docker, dataDir, cleanup } = options;
+  const { environment, git, process: local, docker, kubernetes, dataDir, cleanup } = options;
   switch (options.backend) {
     case 'process':
       return new ProcessBackend(
@@ -116,6 +117,8 @@ export function chooseBackend(options: WorkerOptions, installationKey: string, l
       );
     case 'docker':
       return new DockerBackend({ ...docker, environment, cleanup, installationKey }, log);
+    case 'kubernetes':
+      return new KubernetesBackend({ ...kubernetes, environment, installationKey }, log);
   }
 }
 
@@ -123,12 +126,15 @@ async function prepare(backend: Backend): Promise<void> {
   await backend.prepare().catch((error: unknown) => {
     throw error instanceof BackendFault ? new WorkerFault(error.message) : error;
   });
-  if (!backend.isReady) throw new WorkerFault('No Docker Engine answers; see the log, and DOCKER_HOST.');
+  if (backend.isReady) return;
+  const address = backend.name === 'docker' ? 'DOCKER_HOST' : 'KUBECONFIG';
+  const server = backend.name === 'docker' ? 'Docker Engine' : 'Kubernetes API';
+  throw new WorkerFault(`No ${server} answers; see the log, and ${address}.`);
 }
 
-function rejectLoopback(apiOrigin: string): void {
+function rejectLoopback(section: string, apiOrigin: string): void {
   if (isLoopbackUrl(apiOrigin))
     throw new WorkerFault(
-      `Inside a container ${apiOrigin} is the container itself: set server_root_url of the docker section to an address of the API that containers reach, such as http://host.docker.internal:3000.`,
+      `Inside a container ${apiOrigin} is the container itself: set server_root_url of the ${section} section to an address of the API that containers reach, such as http://host.docker.internal:3000.`,
     );
 }

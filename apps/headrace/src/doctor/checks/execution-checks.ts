@@ -8,6 +8,7 @@ import {
   STANDARD_HARNESSES,
 } from '#execution/runner';
 import {
+  clusterAccess,
   containerSpecification,
   DockerEngine,
   type EngineAddress,
@@ -24,12 +25,13 @@ const SEE_DOCS = 'See docs/operations/docker-executor.md for the requirements.';
 
 export const executorCheck: DoctorCheck = {
   name: 'executor',
-  uses: ['EXECUTOR', 'DOCKER_HOST', 'DOCKER_CERT_PATH'],
+  uses: ['EXECUTOR', 'DOCKER_HOST', 'DOCKER_CERT_PATH', 'KUBECONFIG', 'KUBERNETES_NAMESPACE'],
   examine: checkExecutor,
 };
 
 async function checkExecutor({ settings, options: { isWorker, backend } }: DoctorContext): Promise<CheckResult> {
   const kind = isWorker ? backend : settings.executor;
+  if (kind === 'kubernetes') return checkCluster(settings);
   if (kind !== 'docker') return ok(kind);
   const place = formatAddress(settings.dockerHost);
   try {
@@ -47,6 +49,18 @@ async function checkExecutor({ settings, options: { isWorker, backend } }: Docto
       `docker: the engine at ${place} does not answer (${reason})`,
       'Start it (`systemctl start docker`), fix DOCKER_HOST and DOCKER_CERT_PATH, or execute runs as processes.',
     );
+  }
+}
+
+async function checkCluster(settings: Settings): Promise<CheckResult> {
+  const see = 'See docs/operations/kubernetes.md for the requirements.';
+  try {
+    const { address, namespace, version, missingRights } = await clusterAccess(settings);
+    const place = `kubernetes: ${version} at ${address}, namespace ${namespace}`;
+    if (missingRights.length > 0) return fail(`${place}: not allowed to ${missingRights.join(', ')}`, see);
+    return ok(place);
+  } catch (error) {
+    return fail(`kubernetes: ${reasonOf(error)}`, see);
   }
 }
 
@@ -130,9 +144,9 @@ export const harnessCheck: DoctorCheck = {
   name: 'harnesses',
   uses: ['HARNESSES_FILE'],
   examine: async ({ settings: { harnessesFile, executor }, options }) => {
-    const isInContainers = options.isWorker ? options.backend === 'docker' : executor === 'docker';
-    if (isInContainers && options.harnesses.length === 0)
-      return skip('not checked: with docker, agents are installed in the images of environments');
+    const kind = options.isWorker ? options.backend : executor;
+    if ((kind === 'docker' || kind === 'kubernetes') && options.harnesses.length === 0)
+      return skip(`not checked: with ${kind}, agents are installed in the images of environments`);
     let extra: ReturnType<typeof readHarnessesFile>;
     try {
       extra = readHarnessesFile(harnessesFile);

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import { BlockList, isIP } from 'node:net';
@@ -90,39 +89,6 @@ export function containerSpecification(
     },
   };
 }
-
-const INSTALLATION_LABEL = 'io.headrace.installation';
-const EXECUTION_LABEL = 'io.headrace.execution';
-
-export class ContainerLabels {
-  readonly filter = INSTALLATION_LABEL;
-  private readonly own: string;
-  private readonly all: ReadonlySet<string>;
-
-  /** @param key distinguishes installations on one engine. @param previousKeys keys of containers that may still exist. */
-  constructor(key: string, previousKeys: readonly string[] = []) {
-    this.own = idOf(key);
-    this.all = new Set([this.own, ...previousKeys.map(idOf)]);
-  }
-
-  /** Names are unique on an engine: an execution has one container at most. */
-  nameOf(executionId: string): string {
-    return `headrace-${this.own}-${executionId}`;
-  }
-
-  of(executionId: string): Record<string, string> {
-    return { [INSTALLATION_LABEL]: this.own, [EXECUTION_LABEL]: executionId };
-  }
-
-  /** The execution of a container; null: a container of another installation. */
-  executionOf(labels: Readonly<Record<string, string>>): string | null {
-    const executionId = labels[EXECUTION_LABEL] ?? '';
-    return this.all.has(labels[INSTALLATION_LABEL] ?? '') && /^\d{1,19}$/.test(executionId) ? executionId : null;
-  }
-}
-
-const idOf = (secretsKey: string): string =>
-  createHash('sha256').update(`docker containers ${secretsKey}`).digest('hex').slice(0, 12);
 
 /** Directory of the runner in every container. */
 const PLACE = '/opt/headrace';

@@ -13,14 +13,9 @@ import {
   startStopped,
   type TaskHandle,
 } from '../backend.js';
+import { ContainerLabels } from '../container-labels.js';
 import { imageFault } from './container-exit.js';
-import {
-  ContainerLabels,
-  containerSpecification,
-  type RunnerMount,
-  runnerMounts,
-  WORKSPACE,
-} from './container-specification.js';
+import { containerSpecification, type RunnerMount, runnerMounts, WORKSPACE } from './container-specification.js';
 import { ContainerTask } from './container-task.js';
 import { DockerEngine, EngineMonitor } from './docker-engine.js';
 import { type DockerOptions, EngineConnection, EngineUnreachable } from './engine-connection.js';

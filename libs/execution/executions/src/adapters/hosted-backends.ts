@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { type Backend, DockerBackend, isLoopbackUrl, ProcessBackend } from '#execution/backends';
+import { type Backend, DockerBackend, isLoopbackUrl, KubernetesBackend, ProcessBackend } from '#execution/backends';
 import { type Settings, SettingsError } from '#platform/config';
 import { cloneLimits } from '../application/hosted-worker.js';
 import { nestLog } from '../application/nest-log.js';
@@ -34,6 +34,19 @@ export function dockerBackend(settings: Settings): Backend {
   return new DockerBackend(
     { ...settings, installationKey: secretsKey ?? '', previousKeys: secretsKeyPrevious },
     nestLog('DockerBackend'),
+  );
+}
+
+/** Throws a SettingsError when pods cannot reach the API at RUNNER_API_URL. */
+export function kubernetesBackend(settings: Settings): Backend {
+  const { runnerApiUrl, secretsKey, secretsKeyPrevious } = settings;
+  if (isLoopbackUrl(runnerApiUrl))
+    throw new SettingsError([
+      `EXECUTOR is kubernetes, and RUNNER_API_URL is ${runnerApiUrl}: inside a pod that address is the pod itself. Set RUNNER_API_URL to an address of the API that pods reach, such as http://headrace-api.headrace.svc:3000.`,
+    ]);
+  return new KubernetesBackend(
+    { ...settings, installationKey: secretsKey ?? '', previousKeys: secretsKeyPrevious },
+    nestLog('KubernetesBackend'),
   );
 }
 

@@ -4,6 +4,7 @@ import { LOG_LEVELS } from '#execution/runner';
 import { workerNameFault } from '#execution/worker-protocol';
 import { dockerKeys } from './docker-options.js';
 import { durationField, integerField } from './fields.js';
+import { kubernetesKeys } from './kubernetes-options.js';
 
 /** Limit of the tasks in one frame, and therefore of concurrent tasks. */
 const MAX_TASKS = 1_000;
@@ -48,6 +49,7 @@ const processBackend = z.strictObject({
 });
 
 const dockerBackend = z.strictObject({ ...dockerKeys, environment });
+const kubernetesBackend = z.strictObject({ ...kubernetesKeys, environment });
 
 /** The configuration file: the keys of the published daemon and more. Flags and variables are merged into it. */
 export const configSchema = z.strictObject({
@@ -103,11 +105,12 @@ export const configSchema = z.strictObject({
       process: processBackend.optional(),
       direct: processBackend.optional(),
       docker: dockerBackend.optional(),
-      kubernetes: never('run one worker in each pod, see docs/operations/worker.md'),
-      command: never('use the process or docker backend'),
+      kubernetes: kubernetesBackend.optional(),
+      command: never('use another backend'),
     })
     .refine(
-      ({ process, direct, docker }) => [process, direct, docker].filter((one) => one !== undefined).length <= 1,
+      ({ process, direct, docker, kubernetes }) =>
+        [process, direct, docker, kubernetes].filter((one) => one !== undefined).length <= 1,
       'must not contain several backends',
     )
     .prefault({}),
@@ -117,3 +120,4 @@ export type WorkerConfig = z.output<typeof configSchema>;
 
 export const PROCESS_DEFAULTS = processBackend.parse({});
 export const DOCKER_DEFAULTS = dockerBackend.parse({});
+export const KUBERNETES_DEFAULTS = kubernetesBackend.parse({});

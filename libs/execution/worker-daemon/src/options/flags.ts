@@ -58,7 +58,7 @@ export const FLAGS: readonly Flag[] = [
     name: 'backend',
     key: null,
     value: 'name',
-    description: 'process (alias direct) or docker. Default: that of the configuration file, else process.',
+    description: 'process (alias direct), docker or kubernetes. Default: that of the configuration file, else process.',
   },
   {
     name: 'max-concurrent-tasks',

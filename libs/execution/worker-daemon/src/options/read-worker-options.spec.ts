@@ -109,7 +109,7 @@ describe('readWorkerOptions', () => {
     );
     expect(problemOf(['--worker-id', 'a', '--drain-timeout', 'soon'], KEY)).toContain('drain_timeout');
     expect(problemOf(['--worker-id', 'a', '--server-root-url', 'http://user:pw@h'], KEY)).not.toContain('pw');
-    expect(problemOf(['--worker-id', 'a', '--backend', 'kubernetes'], KEY)).toContain('--backend must be one of');
+    expect(problemOf(['--worker-id', 'a', '--backend', 'podman'], KEY)).toContain('--backend must be one of');
     expect(problemOf(['--worker-id', 'a', '--config-file', '/nowhere'], KEY)).toContain('ENOENT');
     expect(problemOf(['--config-file', file('worker_id: [')], KEY)).toContain('not valid YAML');
     expect(problemOf(['--config-file', file('- a')], KEY)).toContain('must be a mapping');

@@ -8,11 +8,19 @@ import type { HarnessDefinition } from '#execution/runner-protocol';
 import { WORKER_SOCKET_PATH } from '#execution/worker-protocol';
 import { WorkerFault } from '../worker-fault.js';
 import { dockerVariables, workerDocker } from './docker-options.js';
-import { configSchema, DOCKER_DEFAULTS, PROCESS_DEFAULTS, type WorkerConfig } from './config-schema.js';
+import {
+  configSchema,
+  DOCKER_DEFAULTS,
+  KUBERNETES_DEFAULTS,
+  PROCESS_DEFAULTS,
+  type WorkerConfig,
+} from './config-schema.js';
 import { type Flag, FLAGS, isRepeatable, keyOf, variableOf } from './flags.js';
+import { workerKubernetes } from './kubernetes-options.js';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 type Tree = Record<string, unknown>;
+type BackendName = 'process' | 'docker' | 'kubernetes';
 
 const WRONG_USAGE = 2;
 const DEFAULT_ROOT = 'http://127.0.0.1:3000';
@@ -44,12 +52,13 @@ export function readWorkerOptions(args: readonly string[], environment: Environm
 }
 
 /** The type of the options is inferred from here. Times are in milliseconds unless the name has another unit. */
-function optionsOf(config: WorkerConfig, backend: 'process' | 'docker', environment: Environment) {
+function optionsOf(config: WorkerConfig, backend: BackendName, environment: Environment) {
   const { setup_command_timeout: setupTimeout, cancel_escalation_delay: cancelDelay, ...sizeLimits } = config.limits;
   const { clone_timeout: cloneTimeout, ...git } = config.git;
   const { connection } = config;
   const local = config.backend.process ?? config.backend.direct ?? PROCESS_DEFAULTS;
   const docker = config.backend.docker ?? DOCKER_DEFAULTS;
+  const kubernetes = config.backend.kubernetes ?? KUBERNETES_DEFAULTS;
   const root = new URL(config.server_root_url ?? config.web_socket_url?.replace(/^ws/, 'http') ?? DEFAULT_ROOT).origin;
   return {
     workerId: config.worker_id,
@@ -72,7 +81,7 @@ function optionsOf(config: WorkerConfig, backend: 'process' | 'docker', environm
     labels: config.labels,
     skillsDirs: config.skills_dirs,
     harnesses: harnessesOf(config.harnesses),
-    environment: backend === 'process' ? local.environment : docker.environment,
+    environment: { process: local, docker, kubernetes }[backend].environment,
     limits: {
       ...sizeLimits,
       setup_command_timeout_seconds: setupTimeout / 1000,
@@ -90,6 +99,7 @@ function optionsOf(config: WorkerConfig, backend: 'process' | 'docker', environm
       agentUidCount: local.agent_uid_count,
     },
     docker: workerDocker(docker, root),
+    kubernetes: workerKubernetes(kubernetes, root),
   };
 }
 
@@ -178,16 +188,19 @@ function readConfigFile(path: string | undefined): Tree {
   return value as Tree;
 }
 
-function backendOf(flag: string | undefined, tree: Tree): 'process' | 'docker' {
+function backendOf(flag: string | undefined, tree: Tree): BackendName {
   const named = isTree(tree['backend']) ? Object.keys(tree['backend']) : [];
   const wanted = flag ?? named[0] ?? 'process';
   if (wanted === 'process' || wanted === 'direct') return 'process';
-  if (wanted === 'docker') return 'docker';
-  throw new WorkerFault(`--backend must be one of process, direct, docker, not "${wanted.slice(0, 40)}".`, WRONG_USAGE);
+  if (wanted === 'docker' || wanted === 'kubernetes') return wanted;
+  throw new WorkerFault(
+    `--backend must be one of process, direct, docker, kubernetes, not "${wanted.slice(0, 40)}".`,
+    WRONG_USAGE,
+  );
 }
 
 /** The section of the selected backend. Sections of other backends are dropped. */
-function sectionOf(tree: Tree, backend: 'process' | 'docker'): Tree {
+function sectionOf(tree: Tree, backend: BackendName): Tree {
   const all = isTree(tree['backend']) ? tree['backend'] : {};
   const name = backend === 'process' && all['direct'] !== undefined ? 'direct' : backend;
   const section = isTree(all[name]) ? all[name] : {};

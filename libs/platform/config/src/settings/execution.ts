@@ -82,7 +82,7 @@ export const EXECUTION_SETTINGS = {
     ),
     agentUidCount: integer(50_000, 1, 1_000_000).describe('Number of numeric user ids that are used in rotation.'),
     executor: text('process').describe(
-      'Where hosted runs execute: process (on this machine), docker (each in a container of the image of its environment), or an executor that a package adds.',
+      'Where hosted runs execute: process (on this machine), docker (each in a container of the image of its environment), kubernetes (each in a pod), or an executor that a package adds.',
     ),
   }),
   ...settingGroup('Self-hosted workers', {
@@ -143,6 +143,33 @@ export const EXECUTION_SETTINGS = {
     ),
     dockerRunnerSource: text('').describe(
       'Directory or volume on the machine of the engine with bin/node, dist, node_modules and package.json of this version. Default: the files of the processor, for an engine on the same machine.',
+    ),
+  }),
+  ...settingGroup('Kubernetes executor', {
+    kubeconfig: text('').describe(
+      'Kubeconfig file. Default: ~/.kube/config, or in a pod its service account; see docs/operations/kubernetes.md.',
+    ),
+    kubernetesNamespace: text('').describe(
+      'Namespace of the pods of runs. Default: that of the kubeconfig context, or of the pod of the processor.',
+    ),
+    kubernetesDefaultImage: text('node:22-bookworm').describe(
+      'Image of runs without an environment, or whose environment names no image. Images need glibc and libstdc++.',
+    ),
+    kubernetesRunnerImage: text('').describe(
+      'Image with this version of Headrace in /opt/headrace, from which every pod gets its runner. Required.',
+    ),
+    kubernetesCpus: decimal(2, 0.1, 4096).describe('Number of processors of one execution.'),
+    kubernetesMemoryBytes: integer(4096 * MIB, 256 * MIB, Number.MAX_SAFE_INTEGER).describe(
+      'Memory of one execution, in bytes.',
+    ),
+    kubernetesDiskBytes: integer(0, 0, Number.MAX_SAFE_INTEGER).describe(
+      'Bytes that a pod may write; 0 sets no limit except MAX_WORKSPACE_BYTES.',
+    ),
+    kubernetesPodTemplate: text('').describe(
+      'YAML or JSON file with fields that every pod gets, such as nodeSelector and tolerations; see docs/operations/kubernetes.md.',
+    ),
+    kubernetesStartTimeout: duration('10min', '1s', '6h').describe(
+      'How long a pod may wait for a node and its images before its run is requeued.',
     ),
   }),
 } as const;
