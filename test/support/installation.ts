@@ -113,6 +113,8 @@ export class Installation {
       CANCEL_ESCALATION_DELAY: '1s',
       SHUTDOWN_GRACE: '2s',
       GIT_ALLOW_PRIVATE: 'loopback',
+      // Tests find the runner of an execution among the children of the processor.
+      WARM_RUNNERS: '0',
       ...settings,
     });
   }

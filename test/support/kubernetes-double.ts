@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { V1Pod, V1Secret } from '@kubernetes/client-node';
 import { MAIN } from './installation.js';
+import { kubernetesProblems } from './kubernetes-schema.js';
 
 // Objects of Kubernetes have many shapes.
 // eslint-disable-next-line @typescript-eslint/no-explicit-any
@@ -35,7 +36,8 @@ export const POD_HOST = 'headrace-api';
 const NAMES = `const dns=require('node:dns');const own=dns.lookup;dns.lookup=(name,...rest)=>own(name==='${POD_HOST}'?'127.0.0.1':name,...rest);`;
 
 /**
- * Speaks the part of the Kubernetes API that Headrace uses, over HTTP, with a node whose pods are processes of this machine.
+ * Speaks the part of the Kubernetes API that Headrace uses, over HTTP, and checks what it gets with the OpenAPI description of
+ * Kubernetes. It has one node whose pods are processes of this machine.
  * A pod waits for its Secret, has an init container, runs, and ends, with the events of a watch for every step.
  */
 export class KubernetesDouble {
@@ -96,6 +98,11 @@ export class KubernetesDouble {
     rmSync(this.directory, { recursive: true, force: true });
   }
 
+  /** Of the first process of each running pod. */
+  get runnerPids(): number[] {
+    return [...this.running.values()].flatMap(({ child }) => child.pid ?? []);
+  }
+
   /** Forgets the history of watches, as the compaction of etcd does, and ends the watches. */
   compact(): void {
     this.history = [];
@@ -134,6 +141,10 @@ export class KubernetesDouble {
     this.calls.push({ method, path: url.pathname, query: url.searchParams, body });
     if (request.headers.authorization !== `Bearer ${TOKEN}`)
       return refuse(response, 401, 'Unauthorized', 'Unauthorized');
+    if (method === 'POST') {
+      const problems = kubernetesProblems(body);
+      if (problems.length > 0) return refuse(response, 422, 'Invalid', problems.join('; '));
+    }
     if (url.pathname === '/version') return reply(response, 200, { gitVersion: 'v1.34.0-double' });
     if (url.pathname.endsWith('/selfsubjectaccessreviews')) {
       const { verb, resource } = body.spec.resourceAttributes;

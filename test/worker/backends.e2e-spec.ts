@@ -25,27 +25,30 @@ const workspacesDir = join(dataDir, 'workspaces');
 // Agents run as other users.
 chmodSync(dataDir, 0o711);
 
-describeBackend('process', {
-  tearDown: () => Promise.resolve(rmSync(dataDir, { recursive: true, force: true })),
-  create: (key) =>
-    Promise.resolve(
-      new ProcessBackend(
-        {
-          agentUidBase: 0,
-          agentUidCount: 1000,
-          secretsKey: key,
-          workspacesDir,
-          dataDir,
-          git: { clone_timeout_seconds: 30, max_repository_bytes: 1_000_000 },
-          marker: (executionId) => marker(key, executionId),
-        },
-        silent,
+for (const warmRunners of [0, 2])
+  describeBackend(`process, with ${warmRunners} warm runners:`, {
+    create: (key) =>
+      Promise.resolve(
+        new ProcessBackend(
+          {
+            warmRunners,
+            agentUidBase: 0,
+            agentUidCount: 1000,
+            secretsKey: key,
+            workspacesDir,
+            dataDir,
+            git: { clone_timeout_seconds: 30, max_repository_bytes: 1_000_000 },
+            marker: (executionId) => marker(key, executionId),
+          },
+          silent,
+        ),
       ),
-    ),
-  origin: ({ origin }) => origin,
-  marker,
-  leftovers: () => readdirSync(workspacesDir),
-});
+    origin: ({ origin }) => origin,
+    marker,
+    leftovers: () => readdirSync(workspacesDir),
+  });
+
+afterAll(() => rmSync(dataDir, { recursive: true, force: true }));
 
 const engine = new DockerEngineDouble();
 

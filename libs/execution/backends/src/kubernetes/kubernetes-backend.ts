@@ -85,7 +85,9 @@ export class KubernetesBackend implements Backend {
   async prepare(): Promise<void> {
     const { kubeconfig, kubernetesNamespace, kubernetesPodTemplate, kubernetesRunnerImage } = this.options;
     if (kubernetesRunnerImage === '')
-      throw new BackendFault('KUBERNETES_RUNNER_IMAGE is missing: the image of this version of Headrace.');
+      throw new BackendFault(
+        'KUBERNETES_RUNNER_IMAGE (runner_image of a worker) is missing: the image of this version of Headrace.',
+      );
     this.template = readPodTemplate(kubernetesPodTemplate);
     const connection = await KubernetesConnection.load(kubeconfig, kubernetesNamespace);
     const monitor = new PodMonitor(connection, this.labels.selector, this.log);

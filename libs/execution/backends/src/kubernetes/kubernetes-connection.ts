@@ -2,7 +2,6 @@ import { once } from 'node:events';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest, type RequestOptions } from 'node:https';
 import { readFile } from 'node:fs/promises';
-import { createInterface } from 'node:readline';
 import type { KubeConfig, V1Pod } from '@kubernetes/client-node';
 import { parseJson } from '#platform/kernel';
 import { BackendFault } from '../backend.js';
@@ -113,9 +112,12 @@ export class KubernetesConnection {
     const timer = setTimeout(stop, WATCH_SECONDS * 1000 + WATCH_EXTRA_MS);
     signal.addEventListener('abort', stop, { once: true });
     try {
-      for await (const line of createInterface({ input: response })) {
-        const event = parseJson(line) as WatchEvent | undefined;
-        if (event !== undefined) onEvent(event);
+      let rest = '';
+      response.setEncoding('utf8');
+      for await (const chunk of response as AsyncIterable<string>) {
+        const lines = (rest + chunk).split('\n');
+        rest = lines.pop() ?? '';
+        for (const line of lines) onEvent(JSON.parse(line) as WatchEvent);
       }
     } catch (error) {
       if (!signal.aborted) throw new KubernetesUnreachable(messageOf(error));

@@ -28,6 +28,11 @@ describe('podEnd', () => {
       { kind: 'setup_failed', message: expect.stringContaining('tools:1 cannot run') },
     ],
     ['an image without a loader', exited(128, 'StartError', 'no such file'), { kind: 'setup_failed', exitCode: 128 }],
+    [
+      'an image without a loader, as some runtimes report it',
+      exited(1, 'Error', 'exec /opt/headrace/bin/node: no such file or directory'),
+      { kind: 'setup_failed', exitCode: 1 },
+    ],
     ['a lost node', exited(137, 'ContainerStatusUnknown'), { kind: 'vanished', reason: 'pod_lost' }],
     ['any other exit', exited(75), { kind: 'exited', code: 75 }],
     [

@@ -1,6 +1,7 @@
 import type { V1ContainerStatus, V1Pod } from '@kubernetes/client-node';
 import { RUNNER_EXIT } from '#execution/runner';
 import type { TaskEnd } from '../backend.js';
+import { isIncompatibleImage } from '../docker/container-exit.js';
 
 export const RUNNER_CONTAINER = 'runner';
 export const PREPARE_CONTAINER = 'prepare';
@@ -67,7 +68,8 @@ function terminatedEnd(pod: V1Pod, { image, memoryBytes }: PodContext): TaskEnd 
   }
   // The kubelet does not know it any more, for example after the loss of its node.
   if (reason === 'ContainerStatusUnknown') return vanished('pod_lost', message ?? 'The state of the pod is not known.');
-  if (NOT_STARTED.includes(exitCode)) return setupFailed(incompatibleImage(image, message), exitCode);
+  if (NOT_STARTED.includes(exitCode) || isIncompatibleImage(message ?? ''))
+    return setupFailed(incompatibleImage(image, message), exitCode);
   return evicted(pod) ?? { kind: 'exited', code: exitCode, signal: null };
 }
 

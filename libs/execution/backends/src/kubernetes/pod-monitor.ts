@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { V1Pod } from '@kubernetes/client-node';
 import type { HostLog } from '#execution/runner';
-import { type KubernetesConnection, KubernetesError } from './kubernetes-connection.js';
+import { type KubernetesConnection, KubernetesError, KubernetesUnreachable } from './kubernetes-connection.js';
 
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 10_000;
@@ -19,6 +19,8 @@ export class PodMonitor {
   private pods = new Map<string, V1Pod>();
   private readonly listeners = new Map<string, Set<PodListener>>();
   private readonly stopped = new AbortController();
+  /** Ends the present watch. */
+  private watching = new AbortController();
   private remindedAt = -Infinity;
   private isListed = false;
   private resolveFirst: () => void = () => undefined;
@@ -71,6 +73,8 @@ export class PodMonitor {
   markUnavailable(error: unknown): void {
     const isNews = this.isListed;
     this.isListed = false;
+    // It may be silent although its connection is lost.
+    this.watching.abort();
     if (!isNews && performance.now() - this.remindedAt < REMIND_MS) return;
     this.remindedAt = performance.now();
     const reason = error instanceof Error ? error.message : String(error);
@@ -123,6 +127,7 @@ export class PodMonitor {
     const { connection, labelSelector } = this;
     let version = from;
     const errors: KubernetesError[] = [];
+    this.watching = new AbortController();
     await connection.watch(
       podsPath(connection.namespace),
       { labelSelector, resourceVersion: from },
@@ -136,8 +141,9 @@ export class PodMonitor {
         version = pod.metadata?.resourceVersion ?? version;
         if (type !== 'BOOKMARK') this.update(nameOf(pod), type === 'DELETED' ? null : pod, pod);
       },
-      this.stopped.signal,
+      AbortSignal.any([this.stopped.signal, this.watching.signal]),
     );
+    if (!this.isListed) throw new KubernetesUnreachable('a request was not answered');
     if (errors[0] !== undefined) throw errors[0];
     return version;
   }

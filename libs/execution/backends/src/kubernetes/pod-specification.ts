@@ -12,6 +12,15 @@ export const WORKSPACE = `${HOME_DIRECTORY}/workspace`;
 const HANDOVER_DIRECTORY = '/run/headrace';
 const HANDOVER_KEY = 'handover.json';
 const SECRET_DIRECTORY = '/run/headrace-secret';
+/** Agents wait for their models most of the time. */
+const MAX_REQUESTED_CPUS = 0.5;
+/** Of the installation a runner needs no packages, which are most of its size. */
+const COPY_RUNNER = [
+  'mkdir /runner/dist',
+  `cp -R ${RUNNER_DIRECTORY}/bin ${RUNNER_DIRECTORY}/package.json /runner`,
+  `cp -R ${RUNNER_DIRECTORY}/dist/headrace.js ${RUNNER_DIRECTORY}/dist/chunks /runner/dist`,
+  `cp ${SECRET_DIRECTORY}/${HANDOVER_KEY} /handover`,
+].join(' && ');
 /** Time for a runner to end after SIGTERM; it reports the end of its execution by then. */
 const GRACE_SECONDS = 15;
 
@@ -39,7 +48,14 @@ export function podSpecification(options: PodOptions): V1Pod {
     memory: String(memoryBytes),
     ...(diskBytes === 0 ? {} : { 'ephemeral-storage': String(diskBytes) }),
   };
-  const requests = { ...limits, cpu: String(Math.min(cpus, 0.5)) };
+  const resources = {
+    limits: { ...limits, ...(runner?.resources?.limits as Record<string, string> | undefined) },
+    requests: {
+      ...limits,
+      cpu: String(Math.min(cpus, MAX_REQUESTED_CPUS)),
+      ...(runner?.resources?.requests as Record<string, string> | undefined),
+    },
+  };
   const imagePullPolicy = runner?.imagePullPolicy === undefined ? {} : { imagePullPolicy: runner.imagePullPolicy };
   return {
     apiVersion: 'v1',
@@ -60,12 +76,8 @@ export function podSpecification(options: PodOptions): V1Pod {
           name: PREPARE_CONTAINER,
           image: runnerImage,
           ...imagePullPolicy,
-          command: [
-            'sh',
-            '-c',
-            `cp -R ${RUNNER_DIRECTORY}/. /runner/ && cp ${SECRET_DIRECTORY}/${HANDOVER_KEY} /handover/`,
-          ],
-          resources: { limits, requests },
+          command: ['sh', '-c', COPY_RUNNER],
+          resources,
           securityContext: confined,
           volumeMounts: [
             { name: 'headrace-runner', mountPath: '/runner' },
@@ -84,15 +96,14 @@ export function podSpecification(options: PodOptions): V1Pod {
             ...['agent', 'run', '--handover', `${HANDOVER_DIRECTORY}/${HANDOVER_KEY}`],
           ],
           workingDir: '/',
+          // The end of its output says why a program could not be started.
+          terminationMessagePolicy: 'FallbackToLogsOnError',
           env: [
             ...((runner?.env ?? []) as { name: string }[]),
             { name: 'NODE_ENV', value: 'production' },
             { name: 'NODE_OPTIONS', value: '' },
           ],
-          resources: {
-            limits: { ...limits, ...(runner?.resources?.limits as Record<string, string> | undefined) },
-            requests: { ...requests, ...(runner?.resources?.requests as Record<string, string> | undefined) },
-          },
+          resources,
           securityContext: confined,
           volumeMounts: [
             ...((runner?.volumeMounts ?? []) as { name: string; mountPath: string }[]),

@@ -17,9 +17,12 @@ import { type AgentUserRange, AgentUsers } from './agent-users.js';
 import { clearExecution } from './clear-execution.js';
 import { OrphanRunner } from './orphan-runner.js';
 import { RunnerProcess } from './runner-process.js';
+import { WarmRunners } from './warm-runners.js';
 import { listWorkspaces, openWorkspacesDir, type WorkspacesPlace } from './workspaces.js';
 
 export interface ProcessBackendOptions extends AgentUserRange, WorkspacesPlace {
+  /** How many runners wait for the next executions. Default: none. */
+  readonly warmRunners?: number;
   /** Processes and threads of one execution; only as root. */
   readonly maxProcesses?: number;
   /** Variables of this machine for set-up commands and agents. */
@@ -41,6 +44,7 @@ export class ProcessBackend implements Backend {
   readonly claimDeadlines = CLAIM_DEADLINES;
   readonly isReady = true;
   private readonly users: AgentUsers | null;
+  private readonly runners: WarmRunners;
   private workspacesDir = '';
   private entry = '';
 
@@ -49,12 +53,15 @@ export class ProcessBackend implements Backend {
     private readonly log: HostLog,
   ) {
     this.users = process.getuid?.() === 0 ? new AgentUsers(options) : null;
+    const create = (): RunnerProcess => new RunnerProcess(this.entry, log, options.maxProcesses);
+    this.runners = new WarmRunners(create, options.warmRunners ?? 0);
   }
 
   prepare(): Promise<void> {
     try {
       this.entry = findProgram();
       this.workspacesDir = openWorkspacesDir(this.options);
+      this.runners.fill();
       return Promise.resolve();
     } catch (error) {
       return Promise.reject(new BackendFault(error instanceof Error ? error.message : String(error)));
@@ -68,7 +75,7 @@ export class ProcessBackend implements Backend {
   start(task: BackendTask, signal: AbortSignal): Promise<RunningTask> {
     const { executionId } = task;
     if (signal.aborted) return Promise.reject(startStopped());
-    const runner = new RunnerProcess(this.entry, this.log, this.options.maxProcesses);
+    const runner = this.runners.next();
     const identity = runner.pid === undefined ? null : identify(runner.pid);
     if (identity === null) {
       runner.signal('SIGKILL');

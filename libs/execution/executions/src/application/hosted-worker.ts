@@ -89,8 +89,10 @@ export class HostedWorker implements WorkerTransport {
     return Promise.resolve(true);
   }
 
-  /** The runner is found by its labels or its directory after a restart, so nothing is stored. */
-  started(): void {}
+  /** After a restart the runner is found by its labels or its directory, so nothing is stored. */
+  started(task: WorkerTask): void {
+    this.starts.begun(task.executionId);
+  }
 
   launched(task: WorkerTask): void {
     this.starts.started(task.executionId);

@@ -71,6 +71,14 @@ describe('offers of runners that start', () => {
     expect(extended.at(-1)).toEqual(['1']);
   });
 
+  it('do not end a start whose execution has begun: the runner may have claimed it', async () => {
+    const lapsed: string[] = [];
+    runners.accept('1', () => lapsed.push('1'));
+    runners.begun('1');
+    await after(5000);
+    expect([extended, lapsed]).toEqual([[['1']], []]);
+  });
+
   it('cost no round trip while no runner starts', async () => {
     await after(5000);
     expect(await runners.capacity()).toBe(Number.POSITIVE_INFINITY);

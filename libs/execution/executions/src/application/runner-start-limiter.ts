@@ -24,8 +24,8 @@ interface Start {
  * the same time is halved when one of them is late, and grows by one with each that is in time.
  */
 export class RunnerStartLimiter {
-  /** Before there is a runner, for example while an image is pulled: what ends the start. */
-  private readonly accepted = new Map<string, () => void>();
+  /** Whose program does not run yet, for example while an image is pulled: what ends the start, if it can end. */
+  private readonly accepted = new Map<string, (() => void) | null>();
   private readonly starts = new Map<string, Start>();
   private readonly now: () => number;
   private limit = Number.POSITIVE_INFINITY;
@@ -34,9 +34,14 @@ export class RunnerStartLimiter {
     this.now = options.now ?? (() => performance.now());
   }
 
-  /** An offer that has lapsed before its runner started calls `onLapsed`. */
+  /** An offer that has lapsed before its execution began calls `onLapsed`. */
   accept(executionId: string, onLapsed: () => void): void {
     this.accepted.set(executionId, onLapsed);
+  }
+
+  /** From now on an offer that is gone may have been claimed, which is seen before the program is known to run. */
+  begun(executionId: string): void {
+    if (this.accepted.has(executionId)) this.accepted.set(executionId, null);
   }
 
   started(executionId: string): void {
@@ -62,7 +67,7 @@ export class RunnerStartLimiter {
     const accepted = [...this.accepted.keys()];
     if (alive.length + accepted.length === 0) return;
     const offered = await this.options.extendOffers([...accepted, ...alive.map(([executionId]) => executionId)]);
-    for (const executionId of accepted) if (!offered.has(executionId)) this.accepted.get(executionId)?.();
+    for (const executionId of accepted.filter((id) => !offered.has(id))) this.accepted.get(executionId)?.();
     let isOneLate = false;
     for (const [executionId, start] of alive) {
       if (!offered.has(executionId)) this.claimed(executionId, start);
