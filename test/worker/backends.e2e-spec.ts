@@ -13,6 +13,7 @@ import {
 } from '#execution/backends';
 import { describeBackend } from '../support/backend-conformance.js';
 import { DockerEngineDouble } from '../support/docker-engine-double.js';
+import { runnersOf, until } from '../support/installation.js';
 import { KubernetesDouble, POD_HOST } from '../support/kubernetes-double.js';
 
 const ignore = (): void => undefined;
@@ -25,30 +26,48 @@ const workspacesDir = join(dataDir, 'workspaces');
 // Agents run as other users.
 chmodSync(dataDir, 0o711);
 
-for (const warmRunners of [0, 2])
-  describeBackend(`process, with ${warmRunners} warm runners:`, {
-    create: (key) =>
-      Promise.resolve(
-        new ProcessBackend(
-          {
-            warmRunners,
-            agentUidBase: 0,
-            agentUidCount: 1000,
-            secretsKey: key,
-            workspacesDir,
-            dataDir,
-            git: { clone_timeout_seconds: 30, max_repository_bytes: 1_000_000 },
-            marker: (executionId) => marker(key, executionId),
-          },
-          silent,
-        ),
-      ),
-    origin: ({ origin }) => origin,
-    marker,
-    leftovers: () => readdirSync(workspacesDir),
-  });
+const processBackend = (key: string, warmRunners = 0): ProcessBackend =>
+  new ProcessBackend(
+    {
+      warmRunners,
+      agentUidBase: 0,
+      agentUidCount: 1000,
+      secretsKey: key,
+      workspacesDir,
+      dataDir,
+      git: { clone_timeout_seconds: 30, max_repository_bytes: 1_000_000 },
+      marker: (executionId) => marker(key, executionId),
+    },
+    silent,
+  );
+
+describeBackend('process', {
+  create: (key) => Promise.resolve(processBackend(key)),
+  origin: ({ origin }) => origin,
+  marker,
+  leftovers: () => readdirSync(workspacesDir),
+});
 
 afterAll(() => rmSync(dataDir, { recursive: true, force: true }));
+
+it('starts the next execution with a runner that waits, and replaces it', async () => {
+  const ours = (): number[] => runnersOf(process.pid).map(({ pid }) => pid);
+  const before = new Set(ours());
+  const waiting = (): number[] => ours().filter((pid) => !before.has(pid));
+  const backend = processBackend('warm', 1);
+  await backend.prepare();
+  const [first] = await until(() => waiting().length === 1 && waiting(), 10_000, 'a runner that waits');
+  const task = await backend.start(
+    { executionId: '1', image: () => Promise.resolve(null), handover: () => ({}) as never },
+    new AbortController().signal,
+  );
+  expect(task.handle.pid).toBe(first);
+  await until(() => waiting().length === 2, 10_000, 'the next runner that waits');
+  task.signal('SIGKILL');
+  await task.ended;
+  expect(waiting()).toHaveLength(1);
+  for (const pid of waiting()) process.kill(pid, 'SIGKILL');
+});
 
 const engine = new DockerEngineDouble();
 

@@ -50,7 +50,7 @@ export interface RunningTask {
   /** Passes the hand-over to the runner, once. The execution begins with this call. */
   begin(): Promise<void>;
   /**
-   * Resolves, and never rejects, when the program of the runner was started or will not be. Only where that may take long
+   * Resolves when the program of the runner was started; not at all if it never is. Only where that may take long
    * after {@link begin}, for example because an image is pulled.
    */
   readonly launched?: Promise<void>;

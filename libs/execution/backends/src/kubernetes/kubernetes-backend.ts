@@ -179,7 +179,7 @@ export class KubernetesBackend implements Backend {
   private async startFault(error: unknown, name: string): Promise<Error> {
     const { store, monitor } = this.cluster;
     const message = error instanceof Error ? error.message : String(error);
-    if (error instanceof KubernetesError) {
+    if (error instanceof KubernetesError && !isBusy(error)) {
       await wait(REFUSED_PAUSE_MS);
       return new StartFault('pod_refused', message, `The cluster has rejected the pod: ${message}`);
     }
@@ -192,6 +192,9 @@ export class KubernetesBackend implements Backend {
     return new StartFault('cluster_unavailable', message);
   }
 }
+
+/** The server could not handle the request: runs wait in the queue until it can. */
+const isBusy = ({ status }: KubernetesError): boolean => status >= 500 || status === 429;
 
 function withShape(
   { kubernetesCpus, kubernetesMemoryBytes, kubernetesDiskBytes }: KubernetesBackendOptions,

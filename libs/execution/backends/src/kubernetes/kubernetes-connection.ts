@@ -111,6 +111,7 @@ export class KubernetesConnection {
     const stop = (): void => void response.destroy();
     const timer = setTimeout(stop, WATCH_SECONDS * 1000 + WATCH_EXTRA_MS);
     signal.addEventListener('abort', stop, { once: true });
+    if (signal.aborted) stop();
     try {
       let rest = '';
       response.setEncoding('utf8');
@@ -139,6 +140,8 @@ export class KubernetesConnection {
     try {
       await this.config.applyToHTTPSOptions(options);
       const call = (url.protocol === 'https:' ? httpsRequest : httpRequest)(url, options);
+      // Never removed: it may be emitted after the response has begun, whose reader reports it.
+      call.on('error', () => undefined);
       timer = setTimeout(
         () => call.destroy(new Error(`no answer within ${REQUEST_TIMEOUT_MS} ms`)),
         REQUEST_TIMEOUT_MS,

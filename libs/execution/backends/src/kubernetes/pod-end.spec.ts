@@ -36,6 +36,11 @@ describe('podEnd', () => {
     ['a lost node', exited(137, 'ContainerStatusUnknown'), { kind: 'vanished', reason: 'pod_lost' }],
     ['any other exit', exited(75), { kind: 'exited', code: 75 }],
     [
+      'a lost runner whose log names a missing file',
+      exited(75, 'Error', '{"execution_id":"1","msg":"ENOENT: no such file or directory"}'),
+      { kind: 'exited', code: 75 },
+    ],
+    [
       'an image that cannot be pulled',
       waits('ImagePullBackOff', 'not found'),
       { kind: 'setup_failed', message: expect.stringContaining('not found') },

@@ -1,7 +1,6 @@
 import type { V1ContainerStatus, V1Pod } from '@kubernetes/client-node';
 import { RUNNER_EXIT } from '#execution/runner';
 import type { TaskEnd } from '../backend.js';
-import { isIncompatibleImage } from '../docker/container-exit.js';
 
 export const RUNNER_CONTAINER = 'runner';
 export const PREPARE_CONTAINER = 'prepare';
@@ -17,6 +16,8 @@ const IMAGE_REASONS = [
 const CONFIG_REASONS = ['CreateContainerConfigError', 'CreateContainerError', 'RunContainerError'];
 /** Exit codes of a container runtime for a program that cannot be started. */
 const NOT_STARTED = [126, 127, 128];
+/** What some runtimes print, with exit code 1. A log of a runner has no such line. */
+const NO_LOADER = /^(?:exec \/opt\/headrace\/\S+: |standard_init_linux\.go:\d+: exec )/m;
 const MIB = 1_048_576;
 
 export interface PodContext {
@@ -68,9 +69,11 @@ function terminatedEnd(pod: V1Pod, { image, memoryBytes }: PodContext): TaskEnd 
   }
   // The kubelet does not know it any more, for example after the loss of its node.
   if (reason === 'ContainerStatusUnknown') return vanished('pod_lost', message ?? 'The state of the pod is not known.');
-  if (NOT_STARTED.includes(exitCode) || isIncompatibleImage(message ?? ''))
+  const eviction = evicted(pod);
+  if (eviction !== null) return eviction;
+  if (NOT_STARTED.includes(exitCode) || (exitCode === 1 && NO_LOADER.test(message ?? '')))
     return setupFailed(incompatibleImage(image, message), exitCode);
-  return evicted(pod) ?? { kind: 'exited', code: exitCode, signal: null };
+  return { kind: 'exited', code: exitCode, signal: null };
 }
 
 function failedPodEnd(pod: V1Pod, _context: PodContext): TaskEnd | null {
@@ -99,6 +102,8 @@ function waitingEnd(pod: V1Pod, { image }: PodContext): TaskEnd | null {
         `The image of the runner, ${found}, could not be pulled: ${message || reason}`,
         'Check KUBERNETES_RUNNER_IMAGE.',
       );
+    if (name === PREPARE_CONTAINER && CONFIG_REASONS.includes(reason))
+      return vanished('runner_not_prepared', `The files of the runner could not be copied: ${message || reason}`);
     if (IMAGE_REASONS.includes(reason))
       return setupFailed(`The image ${image} could not be pulled: ${message || reason}`);
     if (CONFIG_REASONS.includes(reason))

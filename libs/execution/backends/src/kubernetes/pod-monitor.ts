@@ -108,13 +108,15 @@ export class PodMonitor {
   /** Returns the version from which to watch. */
   private async list(): Promise<string> {
     const { connection, labelSelector } = this;
+    // Pods that are created meanwhile may be missing in the answer; the watch reports them.
+    const before = new Set(this.pods.keys());
     const { items, metadata } = await connection.call<{ items: V1Pod[]; metadata: { resourceVersion: string } }>({
       method: 'GET',
       path: podsPath(connection.namespace),
       query: { labelSelector },
     });
     const found = new Map(items.map((pod) => [nameOf(pod), pod]));
-    for (const name of this.pods.keys()) if (!found.has(name)) this.update(name, null);
+    for (const name of before) if (!found.has(name)) this.update(name, null);
     for (const [name, pod] of found) this.update(name, pod);
     if (!this.isListed) this.log.info(`The Kubernetes API at ${connection.address} is available.`);
     this.isListed = true;

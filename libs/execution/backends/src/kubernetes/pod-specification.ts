@@ -16,7 +16,7 @@ const SECRET_DIRECTORY = '/run/headrace-secret';
 const MAX_REQUESTED_CPUS = 0.5;
 /** Of the installation a runner needs no packages, which are most of its size. */
 const COPY_RUNNER = [
-  'mkdir /runner/dist',
+  'mkdir -p /runner/dist',
   `cp -R ${RUNNER_DIRECTORY}/bin ${RUNNER_DIRECTORY}/package.json /runner`,
   `cp -R ${RUNNER_DIRECTORY}/dist/headrace.js ${RUNNER_DIRECTORY}/dist/chunks /runner/dist`,
   `cp ${SECRET_DIRECTORY}/${HANDOVER_KEY} /handover`,
@@ -48,13 +48,11 @@ export function podSpecification(options: PodOptions): V1Pod {
     memory: String(memoryBytes),
     ...(diskBytes === 0 ? {} : { 'ephemeral-storage': String(diskBytes) }),
   };
+  const own = runner?.resources as { limits?: Record<string, string>; requests?: Record<string, string> } | undefined;
   const resources = {
-    limits: { ...limits, ...(runner?.resources?.limits as Record<string, string> | undefined) },
-    requests: {
-      ...limits,
-      cpu: String(Math.min(cpus, MAX_REQUESTED_CPUS)),
-      ...(runner?.resources?.requests as Record<string, string> | undefined),
-    },
+    limits: { ...limits, ...own?.limits },
+    // Not more than the limits of the template.
+    requests: { ...limits, cpu: String(Math.min(cpus, MAX_REQUESTED_CPUS)), ...own?.limits, ...own?.requests },
   };
   const imagePullPolicy = runner?.imagePullPolicy === undefined ? {} : { imagePullPolicy: runner.imagePullPolicy };
   return {

@@ -8,6 +8,8 @@ import { hasStarted, podEnd, waitingReason } from './pod-end.js';
 import type { PodMonitor } from './pod-monitor.js';
 import { handoverSecret } from './pod-specification.js';
 
+const RETRY_MS = 3000;
+
 export interface PodTaskOptions {
   readonly name: string;
   readonly handle: TaskHandle;
@@ -29,6 +31,7 @@ export class PodTask implements RunningTask {
   readonly launched: Promise<void>;
   private resolveLaunched: () => void = () => undefined;
   private isLaunched = false;
+  private isEnded = false;
   private latest: V1Pod | null = null;
 
   constructor(private readonly options: PodTaskOptions) {
@@ -49,15 +52,17 @@ export class PodTask implements RunningTask {
   signal(signal: RunnerSignal): void {
     const { name, store, log } = this.options;
     if (signal !== 'SIGTERM' && signal !== 'SIGKILL') return;
-    store
-      .deletePod(name, signal)
-      .catch((error: unknown) => log.warn('a pod could not be deleted', { pod: name, signal, error: String(error) }));
+    store.deletePod(name, signal).catch((error: unknown) => {
+      log.warn('a pod could not be deleted', { pod: name, signal, error: String(error) });
+      // The API server may be away for a moment, and nobody sends the signal again.
+      if (!this.isEnded) setTimeout(() => this.isEnded || this.signal(signal), RETRY_MS).unref();
+    });
   }
 
   private async untilEnd(): Promise<TaskEnd> {
     const { name, store, log } = this.options;
     const end = await this.observe();
-    this.resolveLaunched();
+    this.isEnded = true;
     await store
       .remove(name)
       .catch((error: unknown) => log.warn('a pod is removed later', { pod: name, error: String(error) }));

@@ -44,6 +44,12 @@ spec:
     const [runner] = spec?.containers ?? [];
     expect(runner?.env?.findLast(({ name }) => name === 'NODE_OPTIONS')?.value).toBe('');
     expect(runner?.resources).toMatchObject({ requests: { cpu: '1', memory: '1024' }, limits: { cpu: '2' } });
+    expect(
+      podSpecification({
+        ...{ name: 'p', image: 'i', runnerImage: 'r', cpus: 2, memoryBytes: 1024, diskBytes: 0, labels: {} },
+        template: read('spec: { containers: [{ name: runner, resources: { limits: { memory: 512 } } }] }'),
+      }).spec?.containers[0]?.resources,
+    ).toMatchObject({ limits: { memory: 512 }, requests: { memory: 512 } });
     expect(runner?.volumeMounts?.map(({ mountPath }) => mountPath)).toContain('/cache');
   });
 

@@ -54,7 +54,7 @@ export class ProcessBackend implements Backend {
   ) {
     this.users = process.getuid?.() === 0 ? new AgentUsers(options) : null;
     const create = (): RunnerProcess => new RunnerProcess(this.entry, log, options.maxProcesses);
-    this.runners = new WarmRunners(create, options.warmRunners ?? 0);
+    this.runners = new WarmRunners(create, options.warmRunners ?? 0, log);
   }
 
   prepare(): Promise<void> {

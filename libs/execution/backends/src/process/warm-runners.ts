@@ -1,3 +1,5 @@
+import type { HostLog } from '#execution/runner';
+import { identify } from '#platform/kernel';
 import type { RunnerProcess } from './runner-process.js';
 
 /** Starting a runner competes with agents that start, so it waits until none has been started for this time. */
@@ -14,6 +16,7 @@ export class WarmRunners {
   constructor(
     private readonly create: () => RunnerProcess,
     private readonly count: number,
+    private readonly log: HostLog,
   ) {}
 
   /** Starts the missing ones. One that ended is replaced when the next one was used, so that a fault does not repeat at once. */
@@ -27,10 +30,20 @@ export class WarmRunners {
 
   /** A runner that waits, or a new one. */
   next(): RunnerProcess {
-    const runner = this.spare.shift() ?? this.create();
+    const runner = this.spare.find(({ pid }) => pid !== undefined && identify(pid) !== null) ?? this.create();
+    this.remove(runner);
     clearTimeout(this.timer);
-    if (this.count > 0) this.timer = setTimeout(() => this.fill(), REFILL_MS).unref();
+    if (this.count > 0) this.timer = setTimeout(() => this.refill(), REFILL_MS).unref();
     return runner;
+  }
+
+  private refill(): void {
+    try {
+      this.fill();
+    } catch (error) {
+      // For example without memory; the next execution starts its own runner.
+      this.log.warn('no runner could be started in advance', { error: String(error) });
+    }
   }
 
   private remove(runner: RunnerProcess): void {
