@@ -8,13 +8,18 @@ const ENDED_STATES = ['SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED'];
 
 type Access = Pick<WorkerOptions, 'serverRootUrl' | 'apiKey'>;
 
+/** Of a runner that got SIGTERM, as an idle one does, maybe while it was ending by itself. */
+const TERMINATED = 143;
+
 /** A runner ends with 0 after it has reported any result, so the state of the run is queried. */
 export async function outcomeCode(
   access: Access,
   { taskId, exitCode }: { readonly taskId: string; readonly exitCode: number },
 ): Promise<number> {
-  if (exitCode !== 0) return exitCode;
-  return (await runState(access, taskId)) === 'SUCCEEDED' ? 0 : 1;
+  if (exitCode !== 0 && exitCode !== TERMINATED) return exitCode;
+  const state = await runState(access, taskId);
+  if (state === 'SUCCEEDED') return 0;
+  return state !== null && ENDED_STATES.includes(state) ? 1 : exitCode || 1;
 }
 
 /** Whether the run has ended, so that its runner only waits for follow-ups. False when the state is unknown. */
