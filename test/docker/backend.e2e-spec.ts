@@ -1,47 +1,23 @@
-import { createHmac } from 'node:crypto';
 import { beforeAll, expect, it } from 'vitest';
-import { DockerBackend, type HostLog } from '#execution/backends';
 import { describeBackend } from '../support/backend-conformance.js';
+import { marker, testDockerBackend } from '../support/test-backends.js';
 import { ControlPlaneDouble } from '../runner/control-plane-double.js';
 import { fence, prompt } from '../runner/runner-process.js';
 import { until } from '../support/installation.js';
 import { daemonPlace, removePlace, startDaemon } from '../worker/daemon-process.js';
-import { WorkerServer } from '../worker/worker-server.js';
+import { TASK, taskAssignment, WorkerServer } from '../worker/worker-server.js';
 import { engine } from './docker-installation.js';
 import { BRIDGE_ADDRESS } from './engine.js';
 import { BASE_IMAGE, imageOf } from './images.js';
 
-const ignore = (): void => undefined;
-const silent: HostLog = { debug: ignore, info: ignore, warn: ignore, error: ignore };
-const TASK = '01900000-0000-7000-8000-000000000001';
-
 describeBackend('docker, on a real engine:', {
   host: BRIDGE_ADDRESS,
   origin: ({ origin }) => origin,
-  marker: (key, executionId) => createHmac('sha256', key).update(executionId).digest('hex'),
+  marker,
   leftovers: () => engine.leftovers(),
   create: (installationKey) =>
     Promise.resolve(
-      new DockerBackend(
-        {
-          dockerHost: { kind: 'socket', path: engine.socket },
-          dockerCertPath: '',
-          dockerPull: 'never',
-          dockerPullTimeout: 10_000,
-          dockerAuthFile: '',
-          dockerMemoryBytes: 1024 ** 3,
-          dockerCpus: 1,
-          dockerPids: 100,
-          dockerDiskBytes: 0,
-          dockerNetwork: 'bridge',
-          dockerUser: '',
-          dockerRuntime: '',
-          dockerRunnerSource: '',
-          dockerDefaultImage: BASE_IMAGE,
-          installationKey,
-        },
-        silent,
-      ),
+      testDockerBackend(engine.socket, installationKey, { dockerPull: 'never', dockerDefaultImage: BASE_IMAGE }),
     ),
 });
 
@@ -65,16 +41,7 @@ it('executes tasks of headrace worker, also over a kill of the worker', async ()
   let daemon = start();
   try {
     await server.untilFrame('hello');
-    server.send({
-      type: 'task_assignment',
-      data: {
-        task_id: TASK,
-        execution_id: '1',
-        task: { id: TASK, title: 'A task', task_definition: { prompt: 'x' }, created_at: '', updated_at: '' },
-        env_vars: { HEADRACE_EXECUTION_ID: '1', HEADRACE_EXECUTION_TOKEN: plane.token },
-        docker_image: imageOf('special'),
-      },
-    });
+    server.send(taskAssignment(plane.token, { docker_image: imageOf('special') }));
     await plane.until(() => JSON.stringify(plane.calls()).includes('agent stable-9 at work'), 'the work of the agent');
     await daemon.stop('SIGKILL');
     daemon = start();

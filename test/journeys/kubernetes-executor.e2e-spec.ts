@@ -1,6 +1,6 @@
 import { tmpdir } from 'node:os';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { freePort, Installation, type Program, until } from '../support/installation.js';
+import { answersIn, freePort, Installation, type Program, until } from '../support/installation.js';
 import { KubernetesDouble, POD_HOST } from '../support/kubernetes-double.js';
 
 const ENDED = ['SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED'];
@@ -42,12 +42,8 @@ afterEach(async () => {
   await until(() => cluster.pods.size + cluster.secrets.size === 0, 30_000, 'the removal of pods and secrets');
 });
 
-/** What others than the user have said: the prompt contains the words that an agent is waited for. */
-async function conversationOf(runId: string): Promise<string> {
-  const { body } = await installation.call('GET', `/agent/runs/${runId}/conversation`);
-  const steps = (body.steps ?? []) as { messages: { role: string }[] }[];
-  return JSON.stringify(steps.flatMap(({ messages }) => messages.filter(({ role }) => role !== 'user')));
-}
+const conversationOf = async (runId: string): Promise<string> =>
+  answersIn((await installation.call('GET', `/agent/runs/${runId}/conversation`)).body);
 const atWork = (runId: string) =>
   until(async () => (await conversationOf(runId)).includes('at work'), 30_000, 'the work of the agent');
 const runIn = async (image: string, script: string): Promise<string> => {

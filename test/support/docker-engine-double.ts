@@ -1,10 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { containerPids, killQuietly, writeHostAlias } from './container-process.js';
 
 export interface DoubleImage {
   readonly env?: readonly string[];
@@ -48,9 +49,6 @@ interface Container {
 
 const NEWEST = '1.47';
 const OLDEST = '1.24';
-/** Names of the machine, as an entry `host.docker.internal:host-gateway` makes them known inside a container. */
-const NAMES = `const dns=require('node:dns');const own=dns.lookup;dns.lookup=(name,...rest)=>own(name==='host.docker.internal'?'127.0.0.1':name,...rest);`;
-
 /**
  * Speaks the part of the Docker Engine's interface that Headrace uses, on a Unix socket. A container is a process of
  * this machine: what its entry point names is looked up in its mounts, and `/headrace` is its own directory.
@@ -115,11 +113,7 @@ export class DockerEngineDouble {
 
   /** The processes of a container, as far as they carry its execution's marker, and its first one. */
   pidsOf({ child, marker }: Container): number[] {
-    const own = readdirSync('/proc')
-      .filter((name) => /^\d+$/.test(name) && marker !== '')
-      .filter((pid) => environOf(pid).includes(`HEADRACE_EXECUTION_MARKER=${marker}`))
-      .map(Number);
-    return [...(child?.pid !== undefined && child.exitCode === null ? [child.pid] : []), ...own];
+    return containerPids(child, marker);
   }
 
   private async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -303,7 +297,11 @@ export class DockerEngineDouble {
       ? ['/bin/sh', ['-c', 'echo "exec /opt/headrace/bin/node failed: No such file or directory" >&2; exit 127']]
       : [
           outside(program),
-          [...(knowsMachine ? ['-r', writeNames(preload)] : []), outside(script), ...(specification.Cmd as string[])],
+          [
+            ...(knowsMachine ? ['-r', writeHostAlias(preload, 'host.docker.internal')] : []),
+            outside(script),
+            ...(specification.Cmd as string[]),
+          ],
         ];
     const child = spawn(command, args, { env: { PATH: process.env.PATH, ...env }, cwd: root, detached: true });
     container.child = child;
@@ -368,25 +366,4 @@ function frameHeader(stream: number, { length }: Buffer): Buffer {
   header[0] = stream;
   header.writeUInt32BE(length, 4);
   return header;
-}
-
-function writeNames(file: string): string {
-  writeFileSync(file, NAMES);
-  return file;
-}
-
-function environOf(pid: string): string {
-  try {
-    return readFileSync(`/proc/${pid}/environ`, 'latin1');
-  } catch {
-    return ''; // ended between the two looks
-  }
-}
-
-function killQuietly(pid: number): void {
-  try {
-    process.kill(pid, 'SIGKILL');
-  } catch {
-    return; // ended meanwhile
-  }
 }

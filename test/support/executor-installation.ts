@@ -1,6 +1,6 @@
 import { TestIdentities } from '../../libs/testing/src/api/identities.js';
 import { createTestDatabase, type TestDatabase } from '../../libs/testing/src/database/test-database.js';
-import { type Answer, freePort, Installation, type Program, tick, until } from './installation.js';
+import { type Answer, answersIn, freePort, Installation, type Program, tick, until } from './installation.js';
 
 export const ENDED = ['SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED'];
 export const MIB = 1_048_576;
@@ -81,11 +81,8 @@ export class ExecutorInstallation {
     return { runId, run, conversation: await this.conversation(runId) };
   }
 
-  /** What others than the user have said: the prompt contains the words that an agent is waited for. */
   async conversation(runId: string): Promise<string> {
-    const { body } = await this.call('GET', `/agent/runs/${runId}/conversation`);
-    const steps = (body.steps ?? []) as { messages: { role: string }[] }[];
-    return JSON.stringify(steps.flatMap(({ messages }) => messages.filter(({ role }) => role !== 'user')));
+    return answersIn((await this.call('GET', `/agent/runs/${runId}/conversation`)).body);
   }
 
   /** Resolves when the agent has written the text. */

@@ -211,6 +211,11 @@ export class Installation {
   }
 }
 
+/** What others than the user have said: the prompt contains the words that an agent is waited for. */
+export function answersIn({ steps = [] }: { readonly steps?: readonly { messages: { role: string }[] }[] }): string {
+  return JSON.stringify(steps.flatMap(({ messages }) => messages.filter(({ role }) => role !== 'user')));
+}
+
 /** One step of polling something outside this process that has no signal to wait on. */
 export function tick(milliseconds: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, milliseconds));

@@ -1,11 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { V1Pod, V1Secret } from '@kubernetes/client-node';
+import { containerPids, killQuietly, writeHostAlias } from './container-process.js';
 import { MAIN } from './installation.js';
 import { kubernetesProblems } from './kubernetes-schema.js';
 
@@ -33,7 +34,6 @@ const NAMESPACE = 'headrace-runs';
 const TOKEN = 'token-of-the-service-account';
 /** How pods of the double reach this machine. */
 export const POD_HOST = 'headrace-api';
-const NAMES = `const dns=require('node:dns');const own=dns.lookup;dns.lookup=(name,...rest)=>own(name==='${POD_HOST}'?'127.0.0.1':name,...rest);`;
 
 /**
  * Speaks the part of the Kubernetes API that Headrace uses, over HTTP, and checks what it gets with the OpenAPI description of
@@ -93,7 +93,8 @@ export class KubernetesDouble {
   }
 
   async close(): Promise<void> {
-    for (const { child, marker } of this.running.values()) for (const pid of pidsOf(child, marker)) killQuietly(pid);
+    for (const { child, marker } of this.running.values())
+      for (const pid of containerPids(child, marker)) killQuietly(pid);
     await this.down();
     rmSync(this.directory, { recursive: true, force: true });
   }
@@ -270,8 +271,7 @@ export class KubernetesDouble {
     const own = { ...handover, workspace_dir: join(root, handover.workspace_dir) };
     const file = join(root, 'handover.json');
     writeFileSync(file, `${JSON.stringify(own)}\n`);
-    const preload = join(root, 'names.cjs');
-    writeFileSync(preload, NAMES);
+    const preload = writeHostAlias(join(root, 'names.cjs'), POD_HOST);
     const [container] = pod.spec?.containers ?? [];
     const args = container?.command?.slice(2).map((arg) => (arg.endsWith('/handover.json') ? file : arg)) ?? [];
     const env = Object.fromEntries((container?.env ?? []).map(({ name: variable, value }) => [variable, value ?? '']));
@@ -326,7 +326,7 @@ export class KubernetesDouble {
 
   private kill(name: string): void {
     const running = this.running.get(name);
-    if (running) for (const pid of pidsOf(running.child, running.marker)) killQuietly(pid);
+    if (running) for (const pid of containerPids(running.child, running.marker)) killQuietly(pid);
   }
 
   private changed(type: string, pod: V1Pod | undefined): void {
@@ -363,28 +363,3 @@ function refuse(response: ServerResponse, status: number, reason: string, messag
 
 const missing = (response: ServerResponse, kind: string, name = ''): void =>
   refuse(response, 404, 'NotFound', `${kind} "${name}" not found`);
-
-/** The first process of a container and what carries the marker of its execution. */
-function pidsOf(child: ChildProcess, marker: string): number[] {
-  const marked = readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .filter((pid) => environmentOf(pid).includes(`HEADRACE_EXECUTION_MARKER=${marker}`))
-    .map(Number);
-  return [...(child.pid !== undefined && child.exitCode === null ? [child.pid] : []), ...marked];
-}
-
-function environmentOf(pid: string): string {
-  try {
-    return readFileSync(`/proc/${pid}/environ`, 'latin1');
-  } catch {
-    return ''; // ended between the two looks
-  }
-}
-
-function killQuietly(pid: number): void {
-  try {
-    process.kill(pid, 'SIGKILL');
-  } catch {
-    return; // ended meanwhile
-  }
-}

@@ -1,4 +1,3 @@
-import { createHmac } from 'node:crypto';
 import { chmodSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,19 +6,14 @@ import {
   type BackendTask,
   DockerBackend,
   type DockerBackendOptions,
-  type HostLog,
   KubernetesBackend,
   ProcessBackend,
 } from '#execution/backends';
 import { describeBackend } from '../support/backend-conformance.js';
+import { marker, silent, testDockerBackend } from '../support/test-backends.js';
 import { DockerEngineDouble } from '../support/docker-engine-double.js';
 import { runnersOf, until } from '../support/installation.js';
 import { KubernetesDouble, POD_HOST } from '../support/kubernetes-double.js';
-
-const ignore = (): void => undefined;
-const silent: HostLog = { debug: ignore, info: ignore, warn: ignore, error: ignore };
-const marker = (key: string, executionId: string): string =>
-  createHmac('sha256', key).update(executionId).digest('hex');
 
 const dataDir = mkdtempSync(join(tmpdir(), 'headrace-backends-'));
 const workspacesDir = join(dataDir, 'workspaces');
@@ -71,29 +65,8 @@ it('starts the next execution with a runner that waits, and replaces it', async 
 
 const engine = new DockerEngineDouble();
 
-function dockerBackend(installationKey: string, options: Partial<DockerBackendOptions> = {}): DockerBackend {
-  return new DockerBackend(
-    {
-      dockerHost: { kind: 'socket', path: engine.socket },
-      dockerCertPath: '',
-      dockerPull: 'missing',
-      dockerPullTimeout: 10_000,
-      dockerAuthFile: '',
-      dockerMemoryBytes: 1024 ** 3,
-      dockerCpus: 1,
-      dockerPids: 100,
-      dockerDiskBytes: 0,
-      dockerNetwork: 'bridge',
-      dockerUser: '',
-      dockerRuntime: '',
-      dockerRunnerSource: '',
-      dockerDefaultImage: 'node:22-bookworm',
-      installationKey,
-      ...options,
-    },
-    silent,
-  );
-}
+const dockerBackend = (installationKey: string, options: Partial<DockerBackendOptions> = {}): DockerBackend =>
+  testDockerBackend(engine.socket, installationKey, options);
 
 describeBackend('docker', {
   setUp: () => {

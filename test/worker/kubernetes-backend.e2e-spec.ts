@@ -6,9 +6,7 @@ import { fence, prompt } from '../runner/runner-process.js';
 import { type Program, until } from '../support/installation.js';
 import { KubernetesDouble, POD_HOST } from '../support/kubernetes-double.js';
 import { type DaemonPlace, daemonPlace, journalOf, removePlace, startDaemon } from './daemon-process.js';
-import { WorkerServer } from './worker-server.js';
-
-const TASK = '01900000-0000-7000-8000-000000000001';
+import { TASK, taskAssignment, WorkerServer } from './worker-server.js';
 
 describe('headrace worker --backend kubernetes', { timeout: 60_000 }, () => {
   let server: WorkerServer;
@@ -46,17 +44,7 @@ describe('headrace worker --backend kubernetes', { timeout: 60_000 }, () => {
     return daemon;
   };
   const assign = (more: object = {}): void =>
-    server.send({
-      type: 'task_assignment',
-      data: {
-        task_id: TASK,
-        execution_id: '1',
-        task: { id: TASK, title: 'A task', task_definition: { prompt: 'x' }, created_at: '', updated_at: '' },
-        env_vars: { HEADRACE_EXECUTION_ID: '1', HEADRACE_EXECUTION_TOKEN: plane.token },
-        docker_image: 'tools:1',
-        ...more,
-      },
-    });
+    server.send(taskAssignment(plane.token, { docker_image: 'tools:1', ...more }));
   const atWork = (): Promise<void> =>
     plane.until(() => JSON.stringify(plane.calls()).includes('ready'), 'the agent works');
   const isEmpty = () =>

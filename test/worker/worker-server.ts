@@ -155,3 +155,20 @@ export class WorkerServer {
     for (const look of [...this.watchers]) look();
   }
 }
+
+/** The task of {@link taskAssignment}. */
+export const TASK = '01900000-0000-7000-8000-000000000001';
+
+/** The assignment of the execution that the double of the control plane knows. */
+export function taskAssignment(token: string, more: object = {}) {
+  return {
+    type: 'task_assignment',
+    data: {
+      task_id: TASK,
+      execution_id: '1',
+      task: { id: TASK, title: 'A task', task_definition: { prompt: 'x' }, created_at: '', updated_at: '' },
+      env_vars: { HEADRACE_EXECUTION_ID: '1', HEADRACE_EXECUTION_TOKEN: token },
+      ...more,
+    },
+  };
+}

@@ -11,6 +11,10 @@ export interface InstanceShape {
   readonly memory_gb?: number | undefined;
 }
 
+/** What is requested, at most the limit; the limit when nothing is requested. */
+export const limited = (limit: number, requested: number | undefined): number =>
+  requested !== undefined && requested > 0 ? Math.min(limit, requested) : limit;
+
 export interface BackendTask {
   /** Decimal. */
   readonly executionId: string;

@@ -47,9 +47,10 @@ export function imageFault(error: unknown, image: string): SetupFault | null {
   return null;
 }
 
-function incompatibleImageMessage(image: string, detail: string): string {
+/** @param machine what executes the image, such as `engine`. */
+export function incompatibleImageMessage(image: string, detail: string, machine = 'engine'): string {
   const output = detail === '' ? '' : ` Output: ${detail}`;
-  return `The image ${image} cannot run Headrace’s runner. It requires glibc and libstdc++, which Debian, Ubuntu and Fedora include (Alpine does not), for the processor architecture of the engine.${output}`;
+  return `The image ${image} cannot run Headrace’s runner. It requires glibc and libstdc++, which Debian, Ubuntu and Fedora include (Alpine does not), for the processor architecture of the ${machine}.${output}`;
 }
 
 /** Whether the engine reports that it could not start the runner's program; it does so without an init. */

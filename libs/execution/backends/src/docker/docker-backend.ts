@@ -6,6 +6,7 @@ import {
   type BackendTask,
   type FoundTask,
   type InstanceShape,
+  limited,
   orStopped,
   type RunningTask,
   SetupFault,
@@ -198,13 +199,10 @@ function withShape(
   options: DockerBackendOptions,
   { vcpus, memory_gb: memoryGb }: InstanceShape = {},
 ): DockerBackendOptions {
-  const { dockerCpus, dockerMemoryBytes } = options;
   return {
     ...options,
-    dockerCpus: isRequested(vcpus) ? Math.min(dockerCpus, vcpus) : dockerCpus,
-    dockerMemoryBytes: isRequested(memoryGb)
-      ? Math.min(dockerMemoryBytes, Math.round(memoryGb * GIB))
-      : dockerMemoryBytes,
+    dockerCpus: limited(options.dockerCpus, vcpus),
+    dockerMemoryBytes: limited(options.dockerMemoryBytes, memoryGb && Math.round(memoryGb * GIB)),
   };
 }
 
@@ -216,5 +214,3 @@ function refusalHint(message: string): string | undefined {
     return 'The engine does not know the OCI runtime that DOCKER_RUNTIME names: add it to the configuration of the engine.';
   return undefined;
 }
-
-const isRequested = (value: number | undefined): value is number => value !== undefined && value > 0;

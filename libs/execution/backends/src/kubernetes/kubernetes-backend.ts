@@ -7,6 +7,7 @@ import {
   type BackendTask,
   type FoundTask,
   type InstanceShape,
+  limited,
   orStopped,
   type RunningTask,
   StartFault,
@@ -200,12 +201,9 @@ function withShape(
   { kubernetesCpus, kubernetesMemoryBytes, kubernetesDiskBytes }: KubernetesBackendOptions,
   { vcpus, memory_gb: memoryGb }: InstanceShape = {},
 ): { cpus: number; memoryBytes: number; diskBytes: number } {
-  const isRequested = (value: number | undefined): value is number => value !== undefined && value > 0;
   return {
-    cpus: isRequested(vcpus) ? Math.min(kubernetesCpus, vcpus) : kubernetesCpus,
-    memoryBytes: isRequested(memoryGb)
-      ? Math.min(kubernetesMemoryBytes, Math.round(memoryGb * GIB))
-      : kubernetesMemoryBytes,
+    cpus: limited(kubernetesCpus, vcpus),
+    memoryBytes: limited(kubernetesMemoryBytes, memoryGb && Math.round(memoryGb * GIB)),
     diskBytes: kubernetesDiskBytes,
   };
 }

@@ -1,6 +1,7 @@
 import type { V1ContainerStatus, V1Pod } from '@kubernetes/client-node';
 import { RUNNER_EXIT } from '#execution/runner';
 import type { TaskEnd } from '../backend.js';
+import { incompatibleImageMessage } from '../docker/container-exit.js';
 
 export const RUNNER_CONTAINER = 'runner';
 export const PREPARE_CONTAINER = 'prepare';
@@ -34,7 +35,7 @@ export function hasStarted(pod: V1Pod): boolean {
 
 /** The end of the execution, as far as the state of its pod says it; null while the pod may still execute it. */
 export function podEnd(pod: V1Pod, context: PodContext): TaskEnd | null {
-  return terminatedEnd(pod, context) ?? failedPodEnd(pod, context) ?? waitingEnd(pod, context);
+  return terminatedEnd(pod, context) ?? failedPodEnd(pod) ?? waitingEnd(pod, context);
 }
 
 /** Why a pod that does not run yet waits, for the message of a run that was not started in time. */
@@ -72,11 +73,11 @@ function terminatedEnd(pod: V1Pod, { image, memoryBytes }: PodContext): TaskEnd 
   const eviction = evicted(pod);
   if (eviction !== null) return eviction;
   if (NOT_STARTED.includes(exitCode) || (exitCode === 1 && NO_LOADER.test(message ?? '')))
-    return setupFailed(incompatibleImage(image, message), exitCode);
+    return setupFailed(incompatibleImageMessage(image, message ?? '', 'node'), exitCode);
   return { kind: 'exited', code: exitCode, signal: null };
 }
 
-function failedPodEnd(pod: V1Pod, _context: PodContext): TaskEnd | null {
+function failedPodEnd(pod: V1Pod): TaskEnd | null {
   if (pod.status?.phase !== 'Failed') return null;
   return (
     evicted(pod) ??
@@ -129,8 +130,3 @@ const vanished = (reason: string, message: string, hint?: string): TaskEnd => ({
   message,
   hint,
 });
-
-function incompatibleImage(image: string, detail: string | undefined): string {
-  const output = detail === undefined ? '' : ` Output: ${detail}`;
-  return `The image ${image} cannot run Headrace’s runner. It requires glibc and libstdc++, which Debian, Ubuntu and Fedora include (Alpine does not), for the processor architecture of the node.${output}`;
-}

@@ -18,7 +18,6 @@ type PodListener = (pod: V1Pod | null) => void;
 export class PodMonitor {
   private pods = new Map<string, V1Pod>();
   private readonly listeners = new Map<string, Set<PodListener>>();
-  private readonly stopped = new AbortController();
   /** Ends the present watch. */
   private watching = new AbortController();
   private remindedAt = -Infinity;
@@ -45,10 +44,6 @@ export class PodMonitor {
     const first = new Promise<void>((resolve) => (this.resolveFirst = resolve));
     void this.follow();
     return first;
-  }
-
-  stop(): void {
-    this.stopped.abort();
   }
 
   /** Calls the listener with the present state first. Returns what removes it. */
@@ -85,10 +80,9 @@ export class PodMonitor {
   }
 
   private async follow(): Promise<void> {
-    const { signal } = this.stopped;
     let version: string | null = null;
     let pauseMs = FIRST_PAUSE_MS;
-    while (!signal.aborted) {
+    for (;;) {
       try {
         version ??= await this.list();
         version = await this.watch(version);
@@ -98,7 +92,7 @@ export class PodMonitor {
         if (!(error instanceof KubernetesError && error.status === GONE)) {
           this.markUnavailable(error);
           this.resolveFirst();
-          await wait(pauseMs, undefined, { signal, ref: false }).catch(() => undefined);
+          await wait(pauseMs, undefined, { ref: false });
           pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS);
         }
       }
@@ -143,7 +137,7 @@ export class PodMonitor {
         version = pod.metadata?.resourceVersion ?? version;
         if (type !== 'BOOKMARK') this.update(nameOf(pod), type === 'DELETED' ? null : pod, pod);
       },
-      AbortSignal.any([this.stopped.signal, this.watching.signal]),
+      this.watching.signal,
     );
     if (!this.isListed) throw new KubernetesUnreachable('a request was not answered');
     if (errors[0] !== undefined) throw errors[0];
