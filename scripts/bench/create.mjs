@@ -1,12 +1,9 @@
 // `npm run bench -- create`: throughput and p99 of creating runs beside the floor, on one PostgreSQL, in one run; then
 // the time from a create's commit to its offer while a slot is free.
 import { randomBytes } from 'node:crypto';
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import autocannon from 'autocannon';
-import pg from 'pg';
-import { dist, freePort, makeCaller, median, percentile, root, start, stop } from './support.mjs';
+import { dist, freePort, makeCaller, median, percentile, root, start, withDatabase } from './support.mjs';
 
 const POOL = 16;
 const CONNECTIONS = 32;
@@ -29,23 +26,13 @@ const FLOOR_TABLE = `CREATE TABLE bench_floor (id uuid PRIMARY KEY, team_uid tex
   title text, prompt text, source text, execution_location text, mode text, interactive boolean, creator_type text, creator_uid text,
   executor_type text, executor_uid text, config jsonb, metadata jsonb, queued_at timestamptz, created_at timestamptz, updated_at timestamptz)`;
 
-export async function benchCreate() {
-  const { EmbeddedPostgres } = await dist('libs/platform/embedded-postgres/src/index.js');
-  const { parseSettings } = await dist('libs/platform/config/src/index.js');
-  const { migrateAll } = await dist('apps/headrace/src/process/migrations.js');
-  const dataDir = mkdtempSync(join(tmpdir(), 'headrace-bench-'));
-  chmodSync(dataDir, 0o711);
-  const postgres = await EmbeddedPostgres.start({ dataDir, log: () => undefined });
-  const db = new pg.Client({ connectionString: postgres.url, options: '-c search_path=headrace' });
-  const children = [];
-  try {
-    await migrateAll(parseSettings({ DATABASE_URL: postgres.url }));
-    await db.connect();
+export const benchCreate = () =>
+  withDatabase(async ({ db, databaseUrl, dataDir, children }) => {
     await db.query(FLOOR_TABLE);
     const token = await makeCaller(db);
     const port = await freePort();
     const env = {
-      DATABASE_URL: postgres.url,
+      DATABASE_URL: databaseUrl,
       HEADRACE_DATA_DIR: join(dataDir, 'data'),
       SECRETS_KEY: randomBytes(24).toString('hex'),
       PORT: String(port),
@@ -59,7 +46,7 @@ export async function benchCreate() {
     children.push(api.child);
     const floor = await start(
       [join(root, 'scripts/bench/floor-server.mjs')],
-      { BENCH_FLOOR: JSON.stringify({ databaseUrl: postgres.url, poolSize: POOL }) },
+      { BENCH_FLOOR: JSON.stringify({ databaseUrl: databaseUrl, poolSize: POOL }) },
       /listening (\d+)/,
     );
     children.push(floor.child);
@@ -116,10 +103,4 @@ export async function benchCreate() {
       `offer     p50 ${median(waits).toFixed(0)} ms, p95 ${percentile(waits, 0.95).toFixed(0)} ms after the create (${waits.length} runs, a slot free)`,
     );
     return { ratio: median(ratios), offerP50: median(waits) };
-  } finally {
-    for (const child of children.reverse()) await stop(child);
-    await db.end();
-    await postgres.stop();
-    rmSync(dataDir, { recursive: true, force: true });
-  }
-}
+  });

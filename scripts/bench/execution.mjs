@@ -1,13 +1,11 @@
 // `npm run bench -- execution`: what an execution costs beyond its agent, beside the floor of the same agent process started by
 // hand: the time to the first event of the agent, executions a minute with four slots, and memory of a running execution.
 import { randomBytes } from 'node:crypto';
-import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import pg from 'pg';
 import { AgentProcess } from './agent-process.mjs';
-import { dist, freePort, makeCaller, median, percentile, root, start, stop } from './support.mjs';
+import { dist, freePort, makeCaller, median, percentile, root, start, stop, withDatabase } from './support.mjs';
 
 const STARTS = Number(process.env.BENCH_STARTS ?? 30);
 const EXECUTIONS = Number(process.env.BENCH_EXECUTIONS ?? 60);
@@ -23,22 +21,12 @@ const SHORT = '```sh\necho hello\n```';
 const LONG = '```sh\necho hello; sleep 60\n```';
 const ENDED = ['SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED'];
 
-export async function benchExecution() {
-  const { EmbeddedPostgres } = await dist('libs/platform/embedded-postgres/src/index.js');
-  const { parseSettings } = await dist('libs/platform/config/src/index.js');
-  const { migrateAll } = await dist('apps/headrace/src/process/migrations.js');
-  const dataDir = mkdtempSync(join(tmpdir(), 'headrace-bench-'));
-  chmodSync(dataDir, 0o711);
-  const postgres = await EmbeddedPostgres.start({ dataDir, log: () => undefined });
-  const db = new pg.Client({ connectionString: postgres.url, options: '-c search_path=headrace,public' });
-  const children = [];
-  try {
-    await migrateAll(parseSettings({ DATABASE_URL: postgres.url }));
-    await db.connect();
+export const benchExecution = () =>
+  withDatabase(async ({ db, databaseUrl, dataDir, children }) => {
     const token = await makeCaller(db);
     const port = await freePort();
     const env = {
-      DATABASE_URL: postgres.url,
+      DATABASE_URL: databaseUrl,
       HEADRACE_DATA_DIR: join(dataDir, 'data'),
       SECRETS_KEY: randomBytes(24).toString('hex'),
       PORT: String(port),
@@ -74,6 +62,7 @@ export async function benchExecution() {
       },
     };
     let processor = await startProcessor(0);
+    children.push(processor);
     const cold = await measureStarts('cold', db, service, dataDir, 0);
     const throughput = await measureThroughput(service, dataDir);
     const memory = await measureMemory(db, service, dataDir, processor.pid);
@@ -85,13 +74,7 @@ export async function benchExecution() {
       `          ${warm <= EXTRA_MS ? 'within' : 'MISSED'}: a warm start needs ${warm.toFixed(0)} ms more than the floor; the aim is ${EXTRA_MS} ms`,
     );
     return { cold, warm, throughput, memory };
-  } finally {
-    for (const child of children.reverse()) await stop(child);
-    await db.end();
-    await postgres.stop();
-    rmSync(dataDir, { recursive: true, force: true });
-  }
-}
+  });
 
 /** One run at a time, in pairs with the floor. */
 async function measureStarts(label, db, service, directory, pauseMs) {

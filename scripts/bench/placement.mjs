@@ -1,12 +1,9 @@
 // `npm run bench -- placement`: what a placement costs with a long backlog of one team, and how soon another team's run
 // starts after a slot has become free. BENCH_QUEUED says how long the backlog is, BENCH_OWNERS how many others wait, too.
 import { randomBytes } from 'node:crypto';
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import pg from 'pg';
-import { dist, freePort, makeCaller, median, percentile, root, start, stop } from './support.mjs';
+import { dist, freePort, makeCaller, median, percentile, root, start, withDatabase } from './support.mjs';
 
 const QUEUED = Number(process.env.BENCH_QUEUED ?? 20_000);
 const OWNERS = Number(process.env.BENCH_OWNERS ?? 2_000);
@@ -17,18 +14,8 @@ const SLOTS = 4;
 const PLACE_BOUND = 5;
 const START_BOUND = 1000;
 
-export async function benchPlacement() {
-  const { EmbeddedPostgres } = await dist('libs/platform/embedded-postgres/src/index.js');
-  const { parseSettings } = await dist('libs/platform/config/src/index.js');
-  const { migrateAll } = await dist('apps/headrace/src/process/migrations.js');
-  const dataDir = mkdtempSync(join(tmpdir(), 'headrace-bench-'));
-  chmodSync(dataDir, 0o711);
-  const postgres = await EmbeddedPostgres.start({ dataDir, log: () => undefined });
-  const db = new pg.Client({ connectionString: postgres.url, options: '-c search_path=headrace,public' });
-  const children = [];
-  try {
-    await migrateAll(parseSettings({ DATABASE_URL: postgres.url }));
-    await db.connect();
+export const benchPlacement = () =>
+  withDatabase(async ({ db, databaseUrl, dataDir, children }) => {
     const results = [
       { name: `${ROUNDS} runs of one team`, ...(await placements(db, { backlog: 0, owners: 0 })) },
       {
@@ -49,20 +36,14 @@ export async function benchPlacement() {
     console.log(
       `          ${median(longest) < PLACE_BOUND ? 'within' : 'MISSED'}: p50 below ${PLACE_BOUND} ms with the backlog`,
     );
-    const waits = await starts(db, postgres.url, dataDir, children);
+    const waits = await starts(db, databaseUrl, dataDir, children);
     for (const [name, values] of Object.entries(waits))
       console.log(`${name.padEnd(9)} p50 ${median(values).toFixed(0)} ms, most ${Math.max(...values).toFixed(0)} ms`);
     console.log(
       `          ${Math.max(...waits.started) < START_BOUND ? 'within' : 'MISSED'}: another team's run starts within ${START_BOUND} ms of the next free slot (${STARTS} runs, ${QUEUED.toLocaleString('en')} of one team queued)`,
     );
     return { placeP50: median(longest), started: Math.max(...waits.started) };
-  } finally {
-    for (const child of children.reverse()) await stop(child);
-    await db.end();
-    await postgres.stop();
-    rmSync(dataDir, { recursive: true, force: true });
-  }
-}
+  });
 
 /** The least that a statement which writes can cost here: most of it is the commit. */
 async function floor(db) {

@@ -2,11 +2,9 @@
 // beside the floor (the same rows by one statement each, from as many connections), and what a create through the API takes
 // meanwhile, beside what it takes before. Nothing is executed: no slot is free.
 import { randomBytes } from 'node:crypto';
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
-import { dist, freePort, makeCaller, percentile, root, start, stop } from './support.mjs';
+import { dist, freePort, makeCaller, percentile, root, start, withDatabase } from './support.mjs';
 
 const SCHEDULES = Number(process.env.BENCH_SCHEDULES ?? 100_000);
 const TEAMS = Math.max(1, Math.round(SCHEDULES / 200));
@@ -20,23 +18,13 @@ const FLOOR_SECONDS = 5;
 const MAIN = join(root, 'dist/headrace.js');
 const wait = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-export async function benchSchedules() {
-  const { EmbeddedPostgres } = await dist('libs/platform/embedded-postgres/src/index.js');
-  const { parseSettings } = await dist('libs/platform/config/src/index.js');
-  const { migrateAll } = await dist('apps/headrace/src/process/migrations.js');
-  const dataDir = mkdtempSync(join(tmpdir(), 'headrace-bench-'));
-  chmodSync(dataDir, 0o711);
-  const postgres = await EmbeddedPostgres.start({ dataDir, log: () => undefined });
-  const db = new pg.Client({ connectionString: postgres.url, options: '-c search_path=headrace,public' });
-  const children = [];
-  try {
-    await migrateAll(parseSettings({ DATABASE_URL: postgres.url }));
-    await db.connect();
-    const floor = await measureFloor(postgres.url, db);
+export const benchSchedules = () =>
+  withDatabase(async ({ db, databaseUrl, dataDir, children }) => {
+    const floor = await measureFloor(databaseUrl, db);
     const token = await makeCaller(db);
     const port = await freePort();
     const env = {
-      DATABASE_URL: postgres.url,
+      DATABASE_URL: databaseUrl,
       HEADRACE_DATA_DIR: join(dataDir, 'data'),
       SECRETS_KEY: randomBytes(24).toString('hex'),
       PORT: String(port),
@@ -81,13 +69,7 @@ export async function benchSchedules() {
       `p99 of a create meanwhile is ${(percentile(during.latencies, 0.99) / percentile(before.latencies, 0.99)).toFixed(1)} times that before`,
     );
     return { seconds: Number(seconds), ratio: rate / floor };
-  } finally {
-    for (const child of children.reverse()) await stop(child);
-    await db.end();
-    await postgres.stop();
-    rmSync(dataDir, { recursive: true, force: true });
-  }
-}
+  });
 
 /** Schedules that wait for the first minute that leaves time for what comes before it. */
 async function fillSchedules(db) {

@@ -1,9 +1,12 @@
 // What the benches share: programs, a caller, and figures.
 import { spawn } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import pg from 'pg';
 
 export const root = fileURLToPath(new URL('../../', import.meta.url));
 export const dist = (path) => import(pathToFileURL(join(root, 'dist', path)).href);
@@ -43,10 +46,34 @@ export function start(args, env, ready) {
 
 export const stop = (child) =>
   new Promise((resolve) => {
+    if (child.exitCode !== null || child.signalCode !== null) return resolve();
     child.removeAllListeners('exit');
     child.once('exit', resolve);
     child.kill('SIGTERM');
   });
+
+/** Runs `work` with a new, migrated database and a directory; stops the programs that it adds to `children` afterwards. */
+export async function withDatabase(work) {
+  const { EmbeddedPostgres } = await dist('libs/platform/embedded-postgres/src/index.js');
+  const { parseSettings } = await dist('libs/platform/config/src/index.js');
+  const { migrateAll } = await dist('apps/headrace/src/process/migrations.js');
+  const dataDir = mkdtempSync(join(tmpdir(), 'headrace-bench-'));
+  chmodSync(dataDir, 0o711);
+  const postgres = await EmbeddedPostgres.start({ dataDir, log: () => undefined });
+  const databaseUrl = postgres.url;
+  const db = new pg.Client({ connectionString: databaseUrl, options: '-c search_path=headrace,public' });
+  const children = [];
+  try {
+    await migrateAll(parseSettings({ DATABASE_URL: databaseUrl }));
+    await db.connect();
+    return await work({ db, databaseUrl, dataDir, children });
+  } finally {
+    for (const child of children.reverse()) await stop(child);
+    await db.end();
+    await postgres.stop();
+    rmSync(dataDir, { recursive: true, force: true });
+  }
+}
 
 /** Returns a token: of a service account of the team with this uid, or of a member of a new team. Makes the team. */
 export async function makeCaller(db, serviceAccountOf) {
