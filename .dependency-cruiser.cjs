@@ -13,6 +13,7 @@ const platform = [
   'secrets',
   'storage',
   'observability',
+  'plugins',
   'git',
 ];
 /** The domain libraries that each domain library may import. */
@@ -144,6 +145,13 @@ module.exports = {
       severity: 'error',
       from: { path: '^(apps|libs)/', pathNot: ['^libs/testing/', '\\.spec\\.ts$'] },
       to: { path: '^libs/testing/' },
+    },
+    {
+      name: 'published-code-imports-dependencies',
+      comment: 'An installed package has no development dependencies; the conformance tests declare theirs as peers.',
+      severity: 'error',
+      from: { path: '^(apps|libs)/', pathNot: ['^libs/testing/src/(?!published/)', '\\.spec\\.ts$'] },
+      to: { dependencyTypes: ['npm-dev'], pathNot: 'node_modules/(vitest|fast-check|@types)/' },
     },
     {
       name: 'libs-import-no-app',

@@ -18,7 +18,7 @@ const EXTERNAL = [
   ...(process.env.HEADRACE_TEST_KUBERNETES === undefined ? [] : ['kubernetes']),
 ];
 
-const PROCESSES = ['agents', 'chaos', 'crash', 'journeys', 'launcher', 'runner', 'worker'];
+const PROCESSES = ['agents', 'chaos', 'crash', 'journeys', 'launcher', 'plugins', 'runner', 'worker'];
 
 /** An empty directory for the transformed code, which the projects of this run share. */
 const cacheDirectory = process.env.HEADRACE_TEST_CACHE;

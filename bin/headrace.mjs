@@ -3,7 +3,7 @@
 import { existsSync } from 'node:fs';
 import { fullEnvironment } from '../scripts/lib/environment.mjs';
 import { requireNode } from '../scripts/lib/node-version.mjs';
-import { mainProgram } from '../scripts/lib/paths.mjs';
+import { mainProgram, programOf } from '../scripts/lib/paths.mjs';
 
 requireNode();
 const { launch, SERVERS } = await import('../scripts/lib/launch.mjs');
@@ -12,8 +12,9 @@ if (SERVERS.includes(command) && rest.length === 0) {
   process.exit(await launch(command));
 } else if (existsSync(mainProgram)) {
   // A runner works where the files of others are: what their .env says is no setting of ours, and nothing for agents.
-  if (command !== 'agent') Object.assign(process.env, fullEnvironment());
-  await import(mainProgram);
+  const isAgent = command === 'agent';
+  if (!isAgent) Object.assign(process.env, fullEnvironment());
+  await import(isAgent ? mainProgram : programOf(process.env));
 } else {
   console.error('Headrace is not built yet: run `npm start` once, or `npm ci && npm run build`.');
   process.exit(1);

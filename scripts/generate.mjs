@@ -2,6 +2,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { renderApiReport } from './lib/api-report.mjs';
 import { inRoot } from './lib/paths.mjs';
 import { prepare } from './lib/prepare.mjs';
 import { renderBackgroundWork, renderStateMachine } from './lib/render-documents.mjs';
@@ -10,6 +11,7 @@ import { StepFailed } from './lib/run-step.mjs';
 /** File → how its text is made from the build. */
 const FILES = {
   '.env.example': async () => (await built('libs/platform/config/src/index.js', 'renderEnvExample'))(),
+  'docs/extending/api.md': () => renderApiReport(),
   'docs/operations/background-work.md': async () => {
     // The applications import every library that declares tasks.
     for (const module of [

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { harmlessEnvironment } from './environment.mjs';
-import { mainProgram } from './paths.mjs';
+import { programOf } from './paths.mjs';
 import { SERVER_FLAGS } from './server-flags.mjs';
 
 /**
@@ -10,7 +10,7 @@ import { SERVER_FLAGS } from './server-flags.mjs';
  * `exited` resolves with the exit code; `ready` with whether it became ready.
  */
 export function startServer(command, environment, { output = 'inherit' } = {}) {
-  const child = spawn(process.execPath, [...SERVER_FLAGS, mainProgram, command], {
+  const child = spawn(process.execPath, [...SERVER_FLAGS, programOf(environment), command], {
     env: { ...harmlessEnvironment(environment), HEADRACE_SETTINGS_FD: '3' },
     stdio: ['ignore', output, output, 'pipe'],
     detached: true,

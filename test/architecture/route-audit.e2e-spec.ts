@@ -17,6 +17,7 @@ const UNDOCUMENTED: Readonly<Record<string, string>> = {
   'GET /api/v1/selfhosted/worker/ws': 'a WebSocket, see docs/workers.md',
   'GET /environments/assets/:name': 'script and style of the page behind links',
   'GET /environments/shared': 'the page behind links, which holds no data',
+  'GET /health': 'for machines',
   'GET /health/live': 'for machines',
   'GET /health/ready': 'for machines',
   'GET /objects/*key': 'signed links, handed out by other operations',

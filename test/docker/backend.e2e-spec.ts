@@ -1,7 +1,7 @@
 import { beforeAll, expect, it } from 'vitest';
-import { describeBackend } from '../support/backend-conformance.js';
+import { backendConformance } from '#testing';
 import { marker, testDockerBackend } from '../support/test-backends.js';
-import { ControlPlaneDouble } from '../runner/control-plane-double.js';
+import { ControlPlaneDouble } from '#testing';
 import { fence, prompt } from '../runner/runner-process.js';
 import { until } from '../support/installation.js';
 import { daemonPlace, removePlace, startDaemon } from '../worker/daemon-process.js';
@@ -10,7 +10,7 @@ import { engine } from './docker-installation.js';
 import { BRIDGE_ADDRESS } from './engine.js';
 import { BASE_IMAGE, imageOf } from './images.js';
 
-describeBackend('docker, on a real engine:', {
+backendConformance('docker, on a real engine:', {
   host: BRIDGE_ADDRESS,
   origin: ({ origin }) => origin,
   marker,

@@ -1,58 +1,51 @@
 import 'reflect-metadata';
-import { type INestApplicationContext, Injectable, Module, type OnModuleInit } from '@nestjs/common';
+import { type INestApplicationContext, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { withSettings } from '#platform/config';
 import { QueueConnections } from '#platform/jobs';
-import type { Backend, BackendTask, FoundTask, RunningTask } from '#execution/backends';
-import { SetupFault } from '#execution/backends';
-import { BackendRegistry, HostedExecutionModule } from '#execution/executions';
-import { RunsModule, RunsWork } from '#domain/runs';
-import { startTestApi, type TestApi } from '#testing';
+import { Extension } from '#platform/plugins';
+import { Backend, type BackendTask, type FoundTask, type RunningTask, SetupFault } from '#execution/backends';
+import { RunsWork } from '#domain/runs';
+import { pluginOf, startTestApi, type TestApi } from '#testing';
 import { ProcessorModule } from '../../apps/processor/src/processor.module.js';
 
 /** A backend as an extension can add it. It fails every execution. */
-@Injectable()
-class FailingBackend implements Backend, OnModuleInit {
-  readonly name = 'full-house';
-  readonly claimDeadlines = 1;
-  isReady = false;
+@Extension()
+class FailingBackend extends Backend {
+  override readonly name = 'full-house';
+  override readonly claimDeadlines = 1;
+  override isReady = false;
   readonly started: string[] = [];
 
-  constructor(private readonly registry: BackendRegistry) {}
-
-  onModuleInit(): void {
-    this.registry.register(this.name, () => this);
-  }
-
-  prepare(): Promise<void> {
+  override prepare(): Promise<void> {
     this.isReady = true;
     return Promise.resolve();
   }
 
-  check(): Promise<boolean> {
+  override check(): Promise<boolean> {
     return Promise.resolve(false);
   }
 
-  start({ executionId }: BackendTask): Promise<RunningTask> {
+  override start({ executionId }: BackendTask): Promise<RunningTask> {
     this.started.push(executionId);
     return Promise.reject(new SetupFault('The house is full.'));
   }
 
-  reattach(): Promise<null> {
+  override reattach(): Promise<null> {
     return Promise.resolve(null);
   }
 
-  list(): Promise<FoundTask[]> {
+  override list(): Promise<FoundTask[]> {
     return Promise.resolve([]);
   }
 
-  remove(): Promise<void> {
+  override remove(): Promise<void> {
     return Promise.resolve();
   }
 }
 
-@Module({ imports: [HostedExecutionModule, RunsModule], providers: [FailingBackend] })
+@Module({ providers: [FailingBackend] })
 class FailingBackendModule {}
 
 let api: TestApi;
@@ -61,7 +54,7 @@ let processor: INestApplicationContext;
 beforeAll(async () => {
   api = await startTestApi();
   const settings = withSettings(api.settings, { executor: 'full-house' });
-  const module = { module: class {}, imports: [ProcessorModule.of(settings), FailingBackendModule] };
+  const module = ProcessorModule.of(settings, [pluginOf(FailingBackendModule, ['processor'])]);
   processor = await NestFactory.createApplicationContext(module, { logger: false, abortOnError: false });
   await processor.get(RunsWork).start();
 });

@@ -210,6 +210,54 @@ describe('migrations of another package', () => {
     await check(planOf('a', ['b', 'other']));
   });
 
+  describe('of a plugin', () => {
+    const OWN = 'plugin_acme';
+    const migratePlugin = (sql: string) => {
+      write('extension/migrations/2026-12-01-change.sql', sql);
+      const source = { name: 'acme', directory: join(root, 'extension'), ownSchema: OWN };
+      return migrateAll({ databaseUrl: database.url }, [source]);
+    };
+
+    afterEach(() => database.query(`DROP SCHEMA IF EXISTS ${OWN} CASCADE`));
+
+    it('may change the schema of the plugin, which is the search path, and call functions of Headrace', async () => {
+      await migratePlugin(`
+        CREATE TABLE notes (uid text PRIMARY KEY, created_at timestamptz DEFAULT headrace.now());
+        INSERT INTO notes (uid) VALUES ('first');
+        CREATE FUNCTION first() RETURNS text LANGUAGE sql AS 'SELECT uid FROM plugin_acme.notes LIMIT 1';
+        DO $$ BEGIN PERFORM 1 / 0; EXCEPTION WHEN division_by_zero THEN ALTER TABLE notes ADD COLUMN title text; END $$;`);
+      expect(await database.query(`SELECT ${OWN}.first() AS first`)).toEqual([{ first: 'first' }]);
+    });
+
+    it.each([
+      ['a table of Headrace', 'ALTER TABLE headrace.teams ADD COLUMN colour text', 'headrace.teams'],
+      ['a table in the schema of Headrace', 'CREATE TABLE headrace.notes ()', 'relation headrace.notes'],
+      ['a table in the public schema', 'CREATE TABLE public.notes ()', 'relation public.notes'],
+      ['a foreign key', 'CREATE TABLE notes (team text REFERENCES headrace.teams (uid))', 'of headrace.teams'],
+      [
+        'a trigger',
+        'CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN END$$; CREATE TRIGGER t BEFORE INSERT ON headrace.teams EXECUTE FUNCTION f()',
+        'trigger t of headrace.teams',
+      ],
+      [
+        'a function of Headrace',
+        `CREATE OR REPLACE FUNCTION headrace.now() RETURNS timestamptz LANGUAGE sql AS 'SELECT pg_catalog.now()'`,
+        'function headrace.now()',
+      ],
+      ['an index', 'CREATE INDEX ON headrace.teams (name)', 'relation headrace.teams'],
+      ['rows', `INSERT INTO headrace.teams (uid, name) VALUES (repeat('a', 22), 'x')`, 'rows of headrace.teams'],
+      ['a removed table', 'DROP TABLE headrace.webhook_counts', 'relation headrace.webhook_counts'],
+      ['another schema', 'CREATE SCHEMA other', 'schema other'],
+    ])('is rolled back when it changes %s', async (_title, sql, changed) => {
+      await migrateAll({ databaseUrl: database.url });
+      const refusal = await migratePlugin(sql).catch((error: unknown) => error);
+      expect(refusal).toBeInstanceOf(SchemaError);
+      expect(refusal).toMatchObject({ reason: 'foreign_change', message: expect.stringContaining(changed) });
+      expect(await database.query('SELECT 1 FROM pg_namespace WHERE nspname = $1', [OWN])).toEqual([]);
+      await checkMigrated(database.url);
+    });
+  });
+
   it('allows another package to use the same file names as Headrace', () => {
     write('a/migrations/2026-01-01-create-a.sql', '');
     write('b/migrations/2026-01-01-create-a.sql', '');

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { AttachmentRef, HarnessDefinition, TurnStarted } from '#execution/runner-protocol';
-import type { ControlPlaneDouble } from './control-plane-double.js';
+import type { ControlPlaneDouble } from '#testing';
 import { fence, isRoot, prompt, RunnerProcess, type StartOptions } from './runner-process.js';
 
 const runners: RunnerProcess[] = [];

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Assignment, RunnerHandover } from '#execution/runner-protocol';
-import { ControlPlaneDouble } from './control-plane-double.js';
+import { ControlPlaneDouble } from '#testing';
 
 export const isRoot = process.getuid?.() === 0;
 export const mainProgram = fileURLToPath(new URL('../../dist/headrace.js', import.meta.url));

@@ -4,7 +4,7 @@ import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Assignment } from '#execution/runner-protocol';
-import { ControlPlaneDouble } from './control-plane-double.js';
+import { ControlPlaneDouble } from '#testing';
 import { mainProgram } from './runner-process.js';
 
 export interface TaskOptions {

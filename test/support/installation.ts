@@ -4,6 +4,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { until } from '#testing';
 import { placeReadyDatabase } from './ready-database.js';
 
 /** The command line as it is built. */
@@ -216,23 +217,11 @@ export function answersIn({ steps = [] }: { readonly steps?: readonly { messages
   return JSON.stringify(steps.flatMap(({ messages }) => messages.filter(({ role }) => role !== 'user')));
 }
 
+export { until };
+
 /** One step of polling something outside this process that has no signal to wait on. */
 export function tick(milliseconds: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, milliseconds));
-}
-
-export async function until<T>(
-  look: () => T | null | undefined | false | Promise<T | null | undefined | false>,
-  timeoutMs = 10_000,
-  what = 'it',
-): Promise<T> {
-  const deadline = performance.now() + timeoutMs;
-  for (;;) {
-    const found = await look();
-    if (found) return found;
-    if (performance.now() > deadline) throw new Error(`${what} did not happen within ${timeoutMs} ms.`);
-    await tick(POLL_MS);
-  }
 }
 
 /** A port that nobody listens on, below the range that outgoing connections are given, so that it stays free. */

@@ -9,7 +9,7 @@ import {
   KubernetesBackend,
   ProcessBackend,
 } from '#execution/backends';
-import { describeBackend } from '../support/backend-conformance.js';
+import { backendConformance } from '#testing';
 import { marker, silent, testDockerBackend } from '../support/test-backends.js';
 import { DockerEngineDouble } from '../support/docker-engine-double.js';
 import { runnersOf, until } from '../support/installation.js';
@@ -35,7 +35,7 @@ const processBackend = (key: string, warmRunners = 0): ProcessBackend =>
     silent,
   );
 
-describeBackend('process', {
+backendConformance('process', {
   create: (key) => Promise.resolve(processBackend(key)),
   origin: ({ origin }) => origin,
   marker,
@@ -68,7 +68,7 @@ const engine = new DockerEngineDouble();
 const dockerBackend = (installationKey: string, options: Partial<DockerBackendOptions> = {}): DockerBackend =>
   testDockerBackend(engine.socket, installationKey, options);
 
-describeBackend('docker', {
+backendConformance('docker', {
   setUp: () => {
     engine.images.set('node:22-bookworm', {});
     return engine.up();
@@ -82,7 +82,7 @@ describeBackend('docker', {
 
 const cluster = new KubernetesDouble();
 
-describeBackend('kubernetes', {
+backendConformance('kubernetes', {
   setUp: () => {
     cluster.images.set('node:22-bookworm', 'present');
     return cluster.up();

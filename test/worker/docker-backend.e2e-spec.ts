@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { ControlPlaneDouble } from '../runner/control-plane-double.js';
+import { ControlPlaneDouble } from '#testing';
 import { fence, prompt } from '../runner/runner-process.js';
 import { DockerEngineDouble } from '../support/docker-engine-double.js';
 import { type Program, until } from '../support/installation.js';

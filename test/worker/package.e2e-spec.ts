@@ -5,8 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createEmptyDatabase } from '#testing';
-import { ControlPlaneDouble } from '../runner/control-plane-double.js';
+import { ControlPlaneDouble, createEmptyDatabase } from '#testing';
 import { daemonPlace, removePlace, startDaemon } from './daemon-process.js';
 import { WorkerServer } from './worker-server.js';
 

@@ -1,4 +1,4 @@
-import { type DynamicModule, Module, type Type } from '@nestjs/common';
+import { type DynamicModule, Module } from '@nestjs/common';
 import { AgentsHttpModule } from '#domain/agents';
 import { AuthHttpModule } from '#platform/auth';
 import { AutomationsHttpModule } from '#domain/automations';
@@ -11,6 +11,7 @@ import { JobsModule } from '#platform/jobs';
 import { NotificationsHttpModule } from '#domain/notifications';
 import { ObservabilityModule } from '#platform/observability';
 import { CoreModule, PersistenceModule } from '#platform/persistence';
+import { type LoadedPlugin, PluginsModule } from '#platform/plugins';
 import { RunsHttpModule } from '#domain/runs';
 import { SchedulesHttpModule } from '#domain/schedules';
 import { SecretsHttpModule } from '#platform/secrets';
@@ -20,12 +21,12 @@ import { WorkersHttpModule } from '#execution/worker-gateway';
 
 @Module({})
 export class ApiModule {
-  /** `more`: what an installation adds to it. */
-  static of(settings: Settings, more: readonly Type[] = []): DynamicModule {
+  static of(settings: Settings, plugins: readonly LoadedPlugin[] = []): DynamicModule {
     return {
       module: ApiModule,
       imports: [
         CoreModule.of(settings),
+        PluginsModule.of(plugins, 'api', settings.pluginVariables),
         ObservabilityModule,
         PersistenceModule.forRoot(),
         JobsModule.forRoot('api'),
@@ -44,7 +45,6 @@ export class ApiModule {
         SchedulesHttpModule,
         AutomationsHttpModule,
         DefinitionsHttpModule,
-        ...more,
       ],
     };
   }

@@ -1,6 +1,5 @@
 import 'reflect-metadata';
 import type { RequestListener } from 'node:http';
-import type { Type } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { hasLocalRunnerApi, type RunningApp, type Settings, withSettings } from '#platform/config';
@@ -17,6 +16,7 @@ import {
 import { QueueConnections } from '#platform/jobs';
 import { serveMetrics } from '#platform/observability';
 import type { MetricsServer } from '#platform/kernel';
+import type { LoadedPlugin } from '#platform/plugins';
 import { ApiModule } from './app.module.js';
 import { apiDocument } from './openapi.js';
 
@@ -38,7 +38,7 @@ export interface ApiOptions {
 /** The caller has migrated the database. Rejects when a part cannot start, and leaves nothing open then. */
 export async function startApi(
   given: Settings,
-  more: readonly Type[] = [],
+  plugins: readonly LoadedPlugin[] = [],
   { isReady }: ApiOptions = {},
 ): Promise<RunningApi> {
   let settings = given;
@@ -53,11 +53,15 @@ export async function startApi(
   let runners: Listener | null = null;
   try {
     if (hasLocalRunnerApi(settings)) runners = await openLocalRunnerApi(settings);
-    const app = await NestFactory.create<NestExpressApplication>(ApiModule.of(settings, more), httpAdapter(listener), {
-      bodyParser: false,
-      abortOnError: false,
-      bufferLogs: false,
-    });
+    const app = await NestFactory.create<NestExpressApplication>(
+      ApiModule.of(settings, plugins),
+      httpAdapter(listener),
+      {
+        bodyParser: false,
+        abortOnError: false,
+        bufferLogs: false,
+      },
+    );
     opened = app;
     if (isReady) app.get(Readiness).require('start', isReady);
     configureHttp(app, settings);

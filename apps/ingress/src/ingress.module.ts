@@ -4,6 +4,7 @@ import type { Settings } from '#platform/config';
 import { HealthController, Readiness } from '#platform/http';
 import { JobsModule } from '#platform/jobs';
 import { CoreModule, Database, PersistenceModule } from '#platform/persistence';
+import { type LoadedPlugin, PluginsModule } from '#platform/plugins';
 import { IngressFilter, WebhookIngressModule } from '#domain/ingress';
 
 /** The public webhook ingress: its own listener, no bearer tokens, no documentation. */
@@ -14,11 +15,12 @@ export class IngressModule implements OnModuleInit {
     private readonly database: Database,
   ) {}
 
-  static of(settings: Settings): DynamicModule {
+  static of(settings: Settings, plugins: readonly LoadedPlugin[] = []): DynamicModule {
     return {
       module: IngressModule,
       imports: [
         CoreModule.of(settings),
+        PluginsModule.of(plugins, 'ingress', settings.pluginVariables),
         PersistenceModule.forRoot(),
         JobsModule.forRoot('ingress'),
         WebhookIngressModule,

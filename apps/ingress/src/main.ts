@@ -7,6 +7,7 @@ import { QueueConnections } from '#platform/jobs';
 import { serveMetrics } from '#platform/observability';
 import { IngressHandler, writeProblem } from '#domain/ingress';
 import type { MetricsServer } from '#platform/kernel';
+import type { LoadedPlugin } from '#platform/plugins';
 import { IngressModule } from './ingress.module.js';
 
 const CLOSE_GRACE_MS = 5_000;
@@ -20,7 +21,7 @@ export interface RunningIngress extends RunningApp {
 }
 
 /** Starts the ingress on `settings.ingressPort`. Rejects when the port is not available, and leaves nothing open then. */
-export async function startIngress(given: Settings): Promise<RunningIngress> {
+export async function startIngress(given: Settings, plugins: readonly LoadedPlugin[] = []): Promise<RunningIngress> {
   const listener = await Listener.open(given, {
     host: given.host,
     port: given.ingressPort,
@@ -37,11 +38,15 @@ export async function startIngress(given: Settings): Promise<RunningIngress> {
   let opened: NestExpressApplication | null = null;
   let metrics: MetricsServer | null = null;
   try {
-    const app = await NestFactory.create<NestExpressApplication>(IngressModule.of(settings), httpAdapter(listener), {
-      bodyParser: false,
-      abortOnError: false,
-      bufferLogs: false,
-    });
+    const app = await NestFactory.create<NestExpressApplication>(
+      IngressModule.of(settings, plugins),
+      httpAdapter(listener),
+      {
+        bodyParser: false,
+        abortOnError: false,
+        bufferLogs: false,
+      },
+    );
     opened = app;
     app.disable('x-powered-by');
     app.set('etag', false);

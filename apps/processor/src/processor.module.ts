@@ -8,6 +8,7 @@ import { JobsModule } from '#platform/jobs';
 import { NotificationsJobsModule } from '#domain/notifications';
 import { ObservabilityModule } from '#platform/observability';
 import { CoreModule, PersistenceModule } from '#platform/persistence';
+import { type LoadedPlugin, PluginsModule } from '#platform/plugins';
 import { RunsJobsModule } from '#domain/runs';
 import { SchedulesJobsModule } from '#domain/schedules';
 import { StorageJobsModule } from '#platform/storage';
@@ -17,11 +18,12 @@ import { WebhooksJobsModule } from '#domain/webhooks';
 /** Background work: placement, timers, evaluation of deliveries, maintenance. */
 @Module({})
 export class ProcessorModule {
-  static of(settings: Settings): DynamicModule {
+  static of(settings: Settings, plugins: readonly LoadedPlugin[] = []): DynamicModule {
     return {
       module: ProcessorModule,
       imports: [
         CoreModule.of(settings),
+        PluginsModule.of(plugins, 'processor', settings.pluginVariables),
         ObservabilityModule,
         PersistenceModule.forRoot(),
         JobsModule.forRoot('processor'),

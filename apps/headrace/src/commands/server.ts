@@ -1,48 +1,22 @@
-import { join } from 'node:path';
-import { ensurePrivateDir, parseSettings, type RunningApp, type Settings } from '#platform/config';
-import { LockHeldError, PidLock } from '#platform/embedded-postgres';
-import { command, CommandError, type CommandModule } from '../cli/command.js';
-import { checkQueues, openDatabase, waitForDatabase } from '../process/database.js';
+import { parseSettings, type RunningApp, type Settings } from '#platform/config';
+import type { LoadedPlugin } from '#platform/plugins';
+import { command, type CommandModule } from '../cli/command.js';
+import { checkQueues, openDatabase } from '../process/database.js';
 import { connectLauncher } from '../process/launcher.js';
 import { logErrorsOnly } from '../process/logging.js';
+import { openPlugins, pluginMigrations } from '../process/plugins.js';
 import { runServer } from '../process/run-server.js';
-import { withServices } from '../process/services.js';
-import { type Connection, ConnectionFile, UidFile } from '../up/connection-file.js';
-import { FirstStart } from '../up/first-start.js';
 import { readyMessage } from '../up/ready-message.js';
+import { startInstallation } from '../up/start-installation.js';
 
-type StartApp = (settings: Settings) => Promise<RunningApp>;
+type StartApp = (settings: Settings, plugins: readonly LoadedPlugin[]) => Promise<RunningApp>;
 
-/** Runs everything in one process. Parts are closed in reverse order, so the database is closed last. */
+/** Runs everything in one process. */
 export const up = command({
   run: () =>
-    runServer(async ({ settings: given, opened, wait, startApp }) => {
-      const lock = await acquireLock(given.dataDir);
-      opened.add('lock', () => lock.release());
-      const database = await openDatabase(given, { migrate: true, wait });
-      opened.add('database', () => database.close());
-      const { settings } = database;
-      const file = new ConnectionFile(settings.dataDir);
-      const access = await waitForDatabase(wait, () =>
-        withServices(settings, (services) =>
-          new FirstStart(services, new UidFile(settings.dataDir)).ensure(file.read()),
-        ),
-      );
-      const [{ startApi }, { startIngress }, { startProcessor }] = await Promise.all([
-        import('../../../api/src/main.js'),
-        import('../../../ingress/src/main.js'),
-        import('../../../processor/src/main.js'),
-      ]);
-      let isComplete = false;
-      // Stopped in reverse order: first no more deliveries arrive, then runs end while their API still answers.
-      await startApp('API', (final) => startApi(final, [], { isReady: () => isComplete }), settings);
-      await startApp('processor', startProcessor, settings);
-      await startApp('ingress', startIngress, settings);
-      const connection: Connection = { ...addresses(settings), ...access };
-      file.write(connection);
-      // Programs that wait for the readiness of the API read the file next, so it must exist before.
-      isComplete = true;
-      return readyMessage(connection, file.path);
+    runServer(async (server) => {
+      const { connection, file } = await startInstallation(server, await openPlugins(server.settings));
+      return readyMessage(connection, file);
     }),
 });
 
@@ -51,11 +25,16 @@ const application = (name: string, load: () => Promise<StartApp>): CommandModule
   command({
     run: () =>
       runServer(async ({ settings, opened, wait, startApp }) => {
+        const plugins = await openPlugins(settings);
         const start = await load();
-        const database = await openDatabase(settings, { migrate: false, wait });
+        const database = await openDatabase(settings, {
+          migrate: false,
+          migrations: pluginMigrations(plugins),
+          wait,
+        });
         opened.add('database', () => database.close());
         await checkQueues(database.settings, wait);
-        const { url } = await startApp(name, start, database.settings);
+        const { url } = await startApp(name, (final) => start(final, plugins), database.settings);
         return url === null ? `Headrace ${name} is ready.` : `Headrace ${name} is ready at ${url}.`;
       }),
   });
@@ -75,27 +54,10 @@ export const migrate = command({
     const settings = parseSettings(environment);
     const database = await openDatabase(settings, {
       migrate: true,
+      migrations: pluginMigrations(await openPlugins(settings)),
       wait: { timeoutMs: settings.databaseStartTimeout },
     });
     await database.close();
     process.stdout.write('The database schema is up to date.\n');
   },
 });
-
-async function acquireLock(dataDir: string): Promise<PidLock> {
-  try {
-    return await PidLock.acquire(join(ensurePrivateDir(dataDir, 'state'), 'up.lock'), 0);
-  } catch (error) {
-    if (!(error instanceof LockHeldError)) throw error;
-    throw new CommandError(
-      `Headrace already runs on ${dataDir} (process ${error.pid}). Stop it first, or set HEADRACE_DATA_DIR to another directory.`,
-    );
-  }
-}
-
-function addresses({
-  publicUrl,
-  ingressPublicUrl,
-}: Settings): Pick<Connection, 'base_url' | 'ingress_base_url' | 'docs_url'> {
-  return { base_url: `${publicUrl}/api/v1`, ingress_base_url: ingressPublicUrl, docs_url: `${publicUrl}/docs` };
-}

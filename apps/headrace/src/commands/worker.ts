@@ -4,6 +4,7 @@ import { optionsHelp } from '../cli/help.js';
 import { printTable, timeCell } from '../cli/output.js';
 import { TEAM_FILTER } from '../cli/shared-options.js';
 import { apiCommand } from '../remote/connect.js';
+import { openWorkerPlugins } from '../runner/worker-plugins.js';
 import { DAEMON_KEYS, removeFromEnvironment, stderrLine, stopSignals } from '../runner/runner-process.js';
 
 /** The first SIGTERM or SIGINT drains, the second stops running tasks. Logs JSON lines to standard error. */
@@ -20,15 +21,23 @@ export const worker: CommandModule = {
     process.stderr.on('error', () => undefined);
     process.umask(0o077);
     const { drain, abort: stop } = stopSignals();
+    const plugins = await openWorkerPlugins(process.env);
     try {
-      const options = readWorkerOptions(args, process.env);
+      const options = readWorkerOptions(
+        args,
+        process.env,
+        plugins.backends.map(({ name }) => name),
+      );
       // Before any child starts: neither children nor agents that run as the same user may find the secrets.
       removeFromEnvironment(DAEMON_KEYS);
-      return await runWorker(options, { write: stderrLine, drain, stop });
+      const backend = plugins.backends.find(({ name }) => name === options.backend);
+      return await runWorker(options, { write: stderrLine, drain, stop, backend });
     } catch (error) {
       if (!(error instanceof WorkerFault)) throw error;
       process.stderr.write(`headrace: ${error.message}\n`);
       return error.exitCode;
+    } finally {
+      await plugins.close();
     }
   },
 };

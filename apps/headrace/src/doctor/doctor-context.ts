@@ -2,6 +2,8 @@ import { join } from 'node:path';
 import { type Environment, parseSettings, type Settings, SettingsError } from '#platform/config';
 import type { Clock } from '#platform/kernel';
 import { holderIsAlive, readHolder } from '#platform/embedded-postgres';
+import { openPlugins } from '../process/plugins.js';
+import type { LoadedPlugin } from '#platform/plugins';
 import { ConnectionFile } from '../up/connection-file.js';
 import { ApiProbe } from './api-probe.js';
 import { DatabaseProbe } from './database-probe.js';
@@ -18,6 +20,7 @@ export interface DoctorOptions {
 export class DoctorContext {
   readonly database: DatabaseProbe;
   readonly api: ApiProbe;
+  private loaded: Promise<readonly LoadedPlugin[]> | null = null;
 
   constructor(
     readonly environment: Environment,
@@ -29,6 +32,11 @@ export class DoctorContext {
   ) {
     this.database = new DatabaseProbe(settings);
     this.api = new ApiProbe(options.origin ?? originHere(settings), clock);
+  }
+
+  /** Rejects with the reason why one cannot be loaded. */
+  plugins(): Promise<readonly LoadedPlugin[]> {
+    return (this.loaded ??= openPlugins(this.settings));
   }
 
   isInvalid(setting: string): boolean {

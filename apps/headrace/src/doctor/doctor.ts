@@ -14,6 +14,7 @@ import { apiCheck, clockCheck, workerTokenCheck } from './checks/api-checks.js';
 import { databaseCheck } from './checks/database-check.js';
 import { containerCheck, executorCheck, harnessCheck } from './checks/execution-checks.js';
 import { diskCheck, gitCheck, nodeCheck } from './checks/machine-checks.js';
+import { pluginsCheck } from './checks/plugins-check.js';
 import { objectStoreCheck } from './checks/object-store-check.js';
 import { queueCheck } from './checks/queue-check.js';
 import { secretsKeyCheck } from './checks/secrets-key-check.js';
@@ -21,7 +22,7 @@ import { portsCheck, settingsCheck } from './checks/settings-checks.js';
 import { DoctorContext, type DoctorOptions, parseReadableSettings } from './doctor-context.js';
 import { SecretMask } from './secret-mask.js';
 
-const MACHINE_CHECKS: readonly DoctorCheck[] = [nodeCheck, gitCheck, settingsCheck, diskCheck];
+const MACHINE_CHECKS: readonly DoctorCheck[] = [nodeCheck, gitCheck, settingsCheck, pluginsCheck, diskCheck];
 const SERVER_CHECKS: readonly DoctorCheck[] = [
   databaseCheck,
   queueCheck,

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import { type Settings, withSettings } from '#platform/config';
 import { EmbeddedPostgres } from '#platform/embedded-postgres';
-import { isDatabaseUnavailable, SchemaError, sqlState } from '#platform/persistence';
+import { isDatabaseUnavailable, type MigrationSource, SchemaError, sqlState } from '#platform/persistence';
 import { CommandError } from '../cli/command.js';
 import { checkMigrated, checkQueuesMigrated, migrateAll } from './migrations.js';
 
@@ -20,12 +20,21 @@ export interface OpenDatabase {
  */
 export async function openDatabase(
   settings: Settings,
-  { migrate, wait = { timeoutMs: 0 } }: { readonly migrate: boolean; readonly wait?: DatabaseWait },
+  {
+    migrate,
+    migrations = [],
+    wait = { timeoutMs: 0 },
+  }: {
+    readonly migrate: boolean;
+    /** Of plugins. */
+    readonly migrations?: readonly MigrationSource[];
+    readonly wait?: DatabaseWait;
+  },
 ): Promise<OpenDatabase> {
   if (settings.databaseUrl !== undefined) {
     await usable('the database of DATABASE_URL', () =>
       waitForDatabase<unknown>(wait, () =>
-        migrate ? migrateAll(settings) : checkMigrated(settings.databaseUrl ?? ''),
+        migrate ? migrateAll(settings, migrations) : checkMigrated(settings.databaseUrl ?? '', migrations),
       ),
     );
     return { settings, close: () => Promise.resolve() };
@@ -33,7 +42,7 @@ export async function openDatabase(
   const server = await startEmbedded(settings.dataDir);
   const opened = { settings: withSettings(settings, { databaseUrl: server.url }), close: () => server.stop() };
   try {
-    await usable('the embedded database', () => waitForDatabase(wait, () => migrateAll(opened.settings)));
+    await usable('the embedded database', () => waitForDatabase(wait, () => migrateAll(opened.settings, migrations)));
   } catch (error) {
     await opened.close();
     throw error;

@@ -83,8 +83,11 @@ export async function checkQueuesMigrated(databaseUrl: string): Promise<void> {
 }
 
 /** How the schema of a database differs from that of this program, which has `total` files. */
-export async function schemaStateOf(pool: pg.Pool): Promise<SchemaState & { readonly total: number }> {
-  const plan = planOf([]);
+export async function schemaStateOf(
+  pool: pg.Pool,
+  additional: readonly MigrationSource[],
+): Promise<SchemaState & { readonly total: number }> {
+  const plan = planOf(additional);
   return { ...(await readSchemaState(pool, plan)), total: plan.files.length };
 }
 

@@ -12,6 +12,10 @@ import { type DatabaseWait, waitForDatabase } from './database.js';
 const CLOSING_EXTRA_MS = 20_000;
 const LINGER_MS = 2_000;
 
+/** Time that each part has to close. */
+export const closingTime = ({ shutdownGrace }: Pick<Settings, 'shutdownGrace'>): number =>
+  shutdownGrace + CLOSING_EXTRA_MS;
+
 export interface ServerProcess {
   readonly settings: Settings;
   readonly opened: ClosingStack;
@@ -41,7 +45,7 @@ export async function runServer(start: (server: ServerProcess) => Promise<string
     stop.abort('fault' satisfies StopReason);
   });
   const wait = { timeoutMs: settings.databaseStartTimeout, signal: stop.signal };
-  const opened = new ClosingStack(settings.shutdownGrace + CLOSING_EXTRA_MS);
+  const opened = new ClosingStack(closingTime(settings));
   const apps: RunningApp[] = [];
   let clean = false;
   try {
@@ -80,7 +84,12 @@ const portSettings = (settings: Settings, port: number | undefined): string =>
     .map(([, { env }]) => env)
     .join(' or ');
 
-async function startApp(name: string, start: () => Promise<RunningApp>, settings: Settings): Promise<RunningApp> {
+/** Starts an application; problems of its port are reported for the user. */
+export async function startApp(
+  name: string,
+  start: () => Promise<RunningApp>,
+  settings: Settings,
+): Promise<RunningApp> {
   try {
     return await start();
   } catch (error) {

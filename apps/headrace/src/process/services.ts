@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { type DynamicModule, Global, type INestApplicationContext, Module, type Type } from '@nestjs/common';
-import { NestFactory } from '@nestjs/core';
+import { DiscoveryModule, NestFactory } from '@nestjs/core';
 import 'reflect-metadata';
 import { FactoriesModule } from '#domain/factories';
 import { WebhooksModule } from '#domain/webhooks';
@@ -15,6 +15,7 @@ import { OUTPUT_OPTIONS } from '../cli/shared-options.js';
 import { openDatabase } from './database.js';
 import { connectLauncher } from './launcher.js';
 import { logErrorsOnly } from './logging.js';
+import { openPlugins, pluginMigrations } from './plugins.js';
 import { withInstallationKeys } from './prepare-settings.js';
 
 const FEW_CONNECTIONS = 2;
@@ -25,12 +26,12 @@ class ServicesModule {
   static of(settings: Settings, imports: readonly Type<unknown>[]): DynamicModule {
     return {
       module: ServicesModule,
-      imports: [PersistenceModule.forRoot(), AuthModule, FactoriesModule, ...imports],
+      imports: [DiscoveryModule, PersistenceModule.forRoot(), AuthModule, FactoriesModule, ...imports],
       providers: [
         { provide: Settings, useValue: withSettings(settings, { databasePoolSize: FEW_CONNECTIONS }) },
         { provide: Clock, useClass: SystemClock },
       ],
-      exports: [Settings, Clock],
+      exports: [Settings, Clock, DiscoveryModule],
     };
   }
 }
@@ -67,7 +68,8 @@ async function withInstallation(
     throw new CommandError(`no installation found in ${settings.dataDir}. Start one, or set HEADRACE_DATA_DIR.`);
   }
   const prepared = prepare(withSettings(settings, { dataDir: ensureDataDir(settings.dataDir) }));
-  const database = await openDatabase(prepared, { migrate: false });
+  const migrations = pluginMigrations(await openPlugins(settings));
+  const database = await openDatabase(prepared, { migrate: false, migrations });
   try {
     return await withServices(database.settings, work, imports);
   } finally {

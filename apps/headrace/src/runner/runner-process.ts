@@ -21,7 +21,10 @@ export const inheritedEnvironment = (environment: NodeJS.ProcessEnv): Record<str
   );
 
 /** The first of these signals drains, the second aborts. SIGHUP is ignored unless it is one of them. */
-export function stopSignals(names: readonly NodeJS.Signals[] = ['SIGTERM', 'SIGINT']) {
+export function stopSignals(names: readonly NodeJS.Signals[] = ['SIGTERM', 'SIGINT']): {
+  readonly drain: AbortSignal;
+  readonly abort: AbortSignal;
+} {
   const [drain, abort] = [new AbortController(), new AbortController()];
   for (const name of names) process.on(name, () => (drain.signal.aborted ? abort : drain).abort());
   if (!names.includes('SIGHUP')) process.on('SIGHUP', () => undefined);

@@ -30,3 +30,4 @@ export {
   SkillSources,
   type SourceReading,
 } from './skills/application/skill-sources.js';
+export { Harness } from './harnesses/domain/harness.js';

@@ -1,5 +1,4 @@
 import { Module } from '@nestjs/common';
-import { DiscoveryModule } from '@nestjs/core';
 import { RunsModule } from '#domain/runs';
 import { AuthModule } from '#platform/auth';
 import { RunEventStreams } from './application/live/run-event-streams.js';
@@ -12,7 +11,7 @@ import { ConversationsController, SessionPageController } from './http/conversat
 import { RunEventsController } from './http/run-events.controller.js';
 
 @Module({
-  imports: [DiscoveryModule, RunsModule],
+  imports: [RunsModule],
   providers: [
     NormalizerRegistry,
     HeadraceEventsNormalizer,

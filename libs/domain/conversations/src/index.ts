@@ -1,4 +1,4 @@
-export { HEADRACE_EVENTS_FORMAT, NormalizesConversations } from './application/normalizer-registry.js';
+export { HEADRACE_EVENTS_FORMAT } from './application/normalizer-registry.js';
 export {
   type ConversationOwner,
   type ConversationResult,
@@ -14,7 +14,6 @@ export {
   type StoredProjection,
 } from './domain/conversation-normalizer.js';
 export {
-  DescribesTranscripts,
   type TranscriptFormat,
   TranscriptFormatRegistry,
   TranscriptFormats,

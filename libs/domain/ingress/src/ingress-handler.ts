@@ -8,7 +8,7 @@ import { Metrics } from '#platform/observability';
 import { isIdentityAmbiguous, type SignatureScheme, SignatureSchemes } from '#domain/webhooks';
 import { AcceptDelivery } from './accept-delivery.js';
 import { AuthFailureLimiter } from './auth-failure-limiter.js';
-import { type IngressAuthMode, IngressAuthModes } from './auth-modes.js';
+import { type Authenticator, Authenticators } from './authenticators.js';
 import { BodyConcurrencyLimiter } from './body-concurrency-limiter.js';
 import {
   BODY_INTERRUPTED,
@@ -59,7 +59,7 @@ export class IngressHandler {
     private readonly webhooks: IngressWebhooks,
     private readonly failures: AuthFailureLimiter,
     private readonly bodies: BodyConcurrencyLimiter,
-    private readonly modes: IngressAuthModes,
+    private readonly authenticators: Authenticators,
     private readonly schemes: SignatureSchemes,
     private readonly acceptance: AcceptDelivery,
     private readonly rejections: RejectionLog,
@@ -202,8 +202,9 @@ export class IngressHandler {
 
   /** In the modes whose credential is outside the body, so that it is known without the body. */
   private hasValidToken(request: IngressRequest, webhook: IngressWebhook): boolean {
-    const mode = webhook.authMode === 'signature' ? null : this.modes.find(webhook.authMode);
-    return mode !== null && this.isAuthentic(request, mode, webhook);
+    const hasToken = webhook.authMode === 'token' || webhook.authMode === 'url_token';
+    const authenticator = hasToken ? this.authenticators.find(webhook.authMode) : null;
+    return authenticator !== null && this.isAuthentic(request, authenticator, webhook);
   }
 
   private authenticate(request: IngressRequest, webhook: IngressWebhook): Rejection | null {
@@ -212,9 +213,9 @@ export class IngressHandler {
       request.handshake = this.schemeOf(webhook)?.extractSecret(request.toRequest()) ?? null;
       return request.handshake ? null : reject(UNKNOWN_WEBHOOK);
     }
-    const mode = this.modes.find(webhook.authMode);
+    const authenticator = this.authenticators.find(webhook.authMode);
     // A webhook that was read again and has not changed fails as before: the signature is not computed a second time.
-    if (request.failedFor !== webhook && mode !== null && this.isAuthentic(request, mode, webhook)) {
+    if (request.failedFor !== webhook && authenticator !== null && this.isAuthentic(request, authenticator, webhook)) {
       this.failures.recordSuccess(webhook.id, request.sourceIp);
       return null;
     }
@@ -225,14 +226,14 @@ export class IngressHandler {
       if (blocked) return blocked;
       this.failures.recordFailure(webhook.id, request.sourceIp);
     }
-    return reject(unauthenticated(mode?.challenge ?? null), 'U');
+    return reject(unauthenticated(authenticator?.challenge ?? null), 'U');
   }
 
-  private isAuthentic(request: IngressRequest, mode: IngressAuthMode, webhook: IngressWebhook): boolean {
+  private isAuthentic(request: IngressRequest, authenticator: Authenticator, webhook: IngressWebhook): boolean {
     const incoming = request.toRequest();
     const { deliveryIdHeader } = webhook;
     return (
-      mode.authenticate(incoming, request.pathToken, webhook) &&
+      authenticator.authenticate(incoming, request.pathToken, webhook) &&
       !isIdentityAmbiguous(incoming, { deliveryIdHeader, scheme: this.schemeOf(webhook) })
     );
   }

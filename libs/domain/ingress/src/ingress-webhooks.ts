@@ -1,7 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Database, GroupedStatement, statement } from '#platform/persistence';
 import { SealBrokenError } from '#platform/secrets';
-import { type AuthMode, WebhookSecrets } from '#domain/webhooks';
+import { WebhookSecrets } from '#domain/webhooks';
 
 /** A webhook that accepts deliveries, as it was when it was read. */
 export interface IngressWebhook {
@@ -10,7 +10,7 @@ export interface IngressWebhook {
   readonly uid: string;
   /** Changes with every other field; the statement that accepts a delivery compares it. */
   readonly version: number;
-  readonly authMode: AuthMode;
+  readonly authMode: string;
   readonly schemeId: string | null;
   readonly deliveryIdHeader: string | null;
   /** In clear text. Null while the handshake that brings it is awaited. */

@@ -2,10 +2,10 @@ import { Module } from '@nestjs/common';
 import { SenderAddress } from '#platform/http';
 import { ObservabilityModule } from '#platform/observability';
 import { SecretsModule } from '#platform/secrets';
-import { signatureSchemesProvider, WebhookSecrets } from '#domain/webhooks';
+import { IngressAuthModes, signatureSchemesProvider, WebhookSecrets } from '#domain/webhooks';
 import { AcceptDelivery } from './accept-delivery.js';
 import { AuthFailureLimiter } from './auth-failure-limiter.js';
-import { IngressAuthModes } from './auth-modes.js';
+import { Authenticators } from './authenticators.js';
 import { BodyConcurrencyLimiter } from './body-concurrency-limiter.js';
 import { DeliveryWriter } from './delivery-writer.js';
 import { IngressHandler } from './ingress-handler.js';
@@ -23,6 +23,7 @@ import { RejectionLog } from './rejection-log.js';
     IngressMetrics,
     IngressWebhooks,
     IngressAuthModes,
+    Authenticators,
     AuthFailureLimiter,
     BodyConcurrencyLimiter,
     RejectionLog,

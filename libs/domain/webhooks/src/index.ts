@@ -1,6 +1,7 @@
 export { DefinedWebhooks } from './application/defined-webhooks.js';
 export { type AcceptedDelivery, DeliveryEvaluator, DeliveryEvaluators } from './application/delivery-evaluator.js';
 export { EvaluateDeliveries } from './application/evaluate-deliveries.js';
+export { IngressAuthModes } from './application/ingress-auth-modes.js';
 export { SignDelivery } from './application/sign-delivery.js';
 export { WebhookDirectory } from './application/webhook-directory.js';
 export { WEBHOOKS_ENCRYPTED_COLUMNS, WebhookSecrets } from './application/webhook-secrets.js';
@@ -18,14 +19,25 @@ export { type IncomingRequest, RawHeaders } from './domain/signing/incoming-requ
 export {
   type HandshakeAnswer,
   type SecretBringingHandshake,
+  type SignableRequest,
   SignatureScheme,
   type SignedRequest,
 } from './domain/signing/signature-scheme.js';
-export { isSameText } from './domain/signing/signing-algorithm.js';
+export { type SchemeRow, SignedScheme } from './domain/signing/signed-scheme.js';
+export { withTimeField, withTimeHeader } from './domain/signing/signature-framing.js';
+export { IngressAuthMode } from './domain/ingress-auth-mode.js';
+export {
+  base64Key,
+  decodeStrictly,
+  hmac,
+  isSameText,
+  publicKey,
+  verbatimKey,
+} from './domain/signing/signing-algorithm.js';
 export { SignatureSchemes } from './domain/signing/signature-schemes.js';
 export {
   AUTH_MODES,
-  type AuthMode,
+  type BuiltInAuthMode,
   type DefinedWebhook,
   ingressUrl,
   type ManagedWebhook,

@@ -1,17 +1,21 @@
 import { type FactoryProvider, Module } from '@nestjs/common';
+import { DiscoveryService } from '@nestjs/core';
 import { AuthModule } from '#platform/auth';
 import { FactoriesModule } from '#domain/factories';
 import { ObservabilityModule } from '#platform/observability';
+import { extensionsOf } from '#platform/plugins';
 import { SecretsModule } from '#platform/secrets';
 import { DefinedWebhooks } from './application/defined-webhooks.js';
 import { DeliveriesService } from './application/deliveries.service.js';
 import { DeliveryEvaluators } from './application/delivery-evaluator.js';
 import { EvaluateDeliveries, EvaluationMetrics } from './application/evaluate-deliveries.js';
+import { IngressAuthModes } from './application/ingress-auth-modes.js';
 import { SignDelivery } from './application/sign-delivery.js';
 import { WebhookDirectory } from './application/webhook-directory.js';
 import { WebhookSecretListener } from './application/webhook-secret-listener.js';
 import { WebhookSecrets } from './application/webhook-secrets.js';
 import { WebhooksService } from './application/webhooks.service.js';
+import { SignatureScheme } from './domain/signing/signature-scheme.js';
 import { SIGNATURE_SCHEMES, SignatureSchemes } from './domain/signing/signature-schemes.js';
 import { DeliveriesController } from './http/deliveries.controller.js';
 import { WebhookPresenter } from './http/webhook-presenter.js';
@@ -24,7 +28,9 @@ import { WebhooksStore } from './persistence/webhooks.store.js';
 
 export const signatureSchemesProvider: FactoryProvider<SignatureSchemes> = {
   provide: SignatureSchemes,
-  useFactory: () => new SignatureSchemes(SIGNATURE_SCHEMES),
+  inject: [DiscoveryService],
+  useFactory: (discovery: DiscoveryService) =>
+    new SignatureSchemes(SIGNATURE_SCHEMES, () => extensionsOf(discovery, SignatureScheme)),
 };
 
 /**
@@ -39,6 +45,7 @@ export const signatureSchemesProvider: FactoryProvider<SignatureSchemes> = {
     WebhookSecrets,
     WebhookSecretListener,
     signatureSchemesProvider,
+    IngressAuthModes,
     WebhooksService,
     DefinedWebhooks,
     SignDelivery,
@@ -53,6 +60,7 @@ export const signatureSchemesProvider: FactoryProvider<SignatureSchemes> = {
     SignDelivery,
     WebhookDirectory,
     SignatureSchemes,
+    IngressAuthModes,
     DeliveryEvaluators,
   ],
 })

@@ -1,3 +1,4 @@
+import { ExtensionPoint } from '#platform/kernel';
 import type { RETIRE_SIGNAL } from '#execution/runner';
 import type { RunnerHandover } from '#execution/runner-protocol';
 
@@ -73,31 +74,32 @@ export interface FoundTask {
 }
 
 /**
- * Where runners are started: as processes of this machine, in containers, in a cluster. The hosts are the processor, for
+ * Extension point: where runners are started: as processes of this machine, in containers, in a cluster. The hosts are the processor, for
  * hosted runs, and `headrace worker`. Every method may be called concurrently for several executions.
  */
-export interface Backend {
+@ExtensionPoint()
+export abstract class Backend {
   /** The name that selects it, such as `process`. */
-  readonly name: string;
+  abstract readonly name: string;
   /** How long a runner tries to claim its execution, in multiples of CLAIM_DEADLINE. */
-  readonly claimDeadlines: number;
+  abstract readonly claimDeadlines: number;
   /** False: nothing can be started for the time being, and runs are better left in the queue. */
-  readonly isReady: boolean;
+  abstract readonly isReady: boolean;
   /** Called once, first. Rejects with a BackendFault for options that cannot work. */
-  prepare(): Promise<void>;
+  abstract prepare(): Promise<void>;
   /** Updates {@link isReady}; hosts call it every few seconds. Resolves with whether it has become ready. Never rejects. */
-  check(): Promise<boolean>;
+  abstract check(): Promise<boolean>;
   /**
    * Starts a runner that waits for its hand-over. Rejects without leaving anything behind, with a SetupFault when a
    * requirement of the run is the cause, and with a StartFault otherwise. `signal` ends the start.
    */
-  start(task: BackendTask, signal: AbortSignal): Promise<RunningTask>;
+  abstract start(task: BackendTask, signal: AbortSignal): Promise<RunningTask>;
   /** The runner that an earlier process of the host has started; null when it no longer exists. */
-  reattach(executionId: string, handle: TaskHandle): Promise<RunningTask | null>;
+  abstract reattach(executionId: string, handle: TaskHandle): Promise<RunningTask | null>;
   /** Executions of this installation of which something exists. Rejects when they cannot be listed now. */
-  list(): Promise<FoundTask[]>;
+  abstract list(): Promise<FoundTask[]>;
   /** Removes the remaining processes and files of an execution. May be repeated. */
-  remove(executionId: string, handle?: TaskHandle): Promise<void>;
+  abstract remove(executionId: string, handle?: TaskHandle): Promise<void>;
 }
 
 /** A requirement of the run is not available: the run fails with `environment_setup_failed` and this message. */

@@ -9,4 +9,5 @@ export { parseImageReference } from './docker/images.js';
 export { type ClusterAccess, clusterAccess } from './kubernetes/cluster-access.js';
 export { KubernetesBackend, type KubernetesBackendOptions } from './kubernetes/kubernetes-backend.js';
 export { ProcessBackend, type ProcessBackendOptions } from './process/process-backend.js';
-export { unreachableApiMessage } from './process/runner-process.js';
+export { clearExecution, type ExecutionRemains } from './process/clear-execution.js';
+export { runnerCommand, unreachableApiMessage } from './process/runner-process.js';

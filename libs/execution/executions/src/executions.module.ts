@@ -45,7 +45,6 @@ const shared = [
   RunLimitEnforcer,
   RunLimitsStore,
   RunLogStore,
-  RunStateListeners,
   RunStopper,
   RunTail,
   RunTransitions,
@@ -54,7 +53,7 @@ const shared = [
 ];
 
 /** Executions and the log of runs, for every process. Needs an `AssignmentSource` from a global module. */
-@Module({ imports: [StorageModule], providers: [...shared, ApprovalsStore], exports: shared })
+@Module({ imports: [StorageModule], providers: [...shared, ApprovalsStore, RunStateListeners], exports: shared })
 export class ExecutionsModule {}
 
 /** Global, because the gateway of workers, which this library imports, uses `WorkerTasks`. */
@@ -77,11 +76,11 @@ export class ExecutionsModule {}
 })
 export class ExecutionsHttpModule {}
 
-/** Places, executes and sweeps hosted runs. A module that adds a backend imports it and registers the backend with `BackendRegistry`. */
+/** Places, executes and sweeps hosted runs. */
 @Module({
   imports: [ExecutionsModule],
   providers: [BackendRegistry, HostedExecutionsStore, HostedWorker, ExecutionWork],
-  exports: [ExecutionsModule, BackendRegistry, ExecutionWork],
+  exports: [ExecutionsModule, ExecutionWork],
 })
 export class HostedExecutionModule {
   constructor(registry: BackendRegistry, settings: Settings) {

@@ -1,7 +1,6 @@
 export { ApprovalsService } from './application/approvals.service.js';
 export { AssignmentSource, type BuiltAssignment, type OfferDescription } from './application/assignment-source.js';
 export { ExecutionWork } from './application/execution-work.js';
-export { BackendRegistry } from './application/backend-registry.js';
 export { FinishExecution } from './application/finish-execution.js';
 export { type RunHead, RunTail } from './application/run-tail.js';
 export { RunStopper } from './application/run-stopper.js';
@@ -45,7 +44,7 @@ export { leaseLost } from './http/runner.controller.js';
 export { type Execution, ExecutionsStore, LEASED } from './persistence/executions.store.js';
 export { FollowupsStore } from './persistence/followups.store.js';
 export { RunLimitsStore } from './persistence/run-limits.store.js';
-export { type RunChange, RunLogStore, RunStateListener, RunStateListeners } from './persistence/run-log.store.js';
+export { type RunChange, RunLogStore, RunStateListener } from './persistence/run-log.store.js';
 export {
   DEBUG_WINDOW_COLUMNS,
   type DebugWindowRow,

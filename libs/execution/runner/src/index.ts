@@ -9,5 +9,5 @@ export { findCommand } from './process/child-environment.js';
 export { removeTree } from './workspace/workspace.js';
 export { detectHarnesses, type DetectedHarness } from './harness/harnesses-file.js';
 export { BUILTIN_HARNESS, STANDARD_HARNESSES } from './harness/harnesses.js';
-export { HarnessesFileError, readHarnessesFile } from './harness/harnesses-file.js';
+export { HarnessesFileError, parseHarness, readHarnessesFile } from './harness/harnesses-file.js';
 export { runBuiltinAgent } from './oz/run-builtin-agent.js';

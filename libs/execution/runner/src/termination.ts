@@ -25,9 +25,9 @@ export class Termination {
   ending: ExecutionEnd | null = null;
   private readonly halting = new AbortController();
   private readonly hurrying = new AbortController();
-  readonly signal = this.halting.signal;
+  readonly signal: AbortSignal = this.halting.signal;
   /** Aborts when processes must be killed at once. */
-  readonly urgent = this.hurrying.signal;
+  readonly urgent: AbortSignal = this.hurrying.signal;
   private readonly halted: Promise<never>;
 
   constructor() {

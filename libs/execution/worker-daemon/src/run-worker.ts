@@ -25,6 +25,8 @@ export interface RunWorkerOptions {
   readonly write: (line: string) => void;
   readonly drain: AbortSignal;
   readonly stop: AbortSignal;
+  /** Of a plugin, when the options name it. */
+  readonly backend?: Backend | undefined;
 }
 
 /** Runs the daemon to its end. Returns the exit code; rejects with WorkerFault when it cannot start. */
@@ -37,8 +39,9 @@ export async function runWorker(given: WorkerOptions, run: RunWorkerOptions): Pr
   const metrics = new WorkerMetrics({ version, backend: options.backend, worker_id: options.workerId });
   const end = await withDirectoryLock(dataDir, log, run.drain, async (): Promise<WorkerEnd> => {
     const key = withinDataDirectory(dataDir, () => installationKey(dataDir));
-    if (options.backend !== 'process') rejectLoopback(options.backend, options[options.backend].apiOrigin);
-    const backend = chooseBackend(options, key, log);
+    if (options.backend === 'docker' || options.backend === 'kubernetes')
+      rejectLoopback(options.backend, options[options.backend].apiOrigin);
+    const backend = run.backend ?? chooseBackend(options, key, log);
     await prepare(backend);
     const journal = withinDataDirectory(dataDir, () => new Journal(dataDir, log));
     const describe = async () => ({
@@ -119,6 +122,8 @@ export function chooseBackend(options: WorkerOptions, installationKey: string, l
       return new DockerBackend({ ...docker, environment, cleanup, installationKey }, log);
     case 'kubernetes':
       return new KubernetesBackend({ ...kubernetes, environment, installationKey }, log);
+    default:
+      throw new WorkerFault(`There is no backend ${options.backend}.`);
   }
 }
 
@@ -127,6 +132,8 @@ async function prepare(backend: Backend): Promise<void> {
     throw error instanceof BackendFault ? new WorkerFault(error.message) : error;
   });
   if (backend.isReady) return;
+  if (backend.name !== 'docker' && backend.name !== 'kubernetes')
+    throw new WorkerFault(`The backend ${backend.name} is not ready; see the log.`);
   const address = backend.name === 'docker' ? 'DOCKER_HOST' : 'KUBECONFIG';
   const server = backend.name === 'docker' ? 'Docker Engine' : 'Kubernetes API';
   throw new WorkerFault(`No ${server} answers; see the log, and ${address}.`);

@@ -17,7 +17,16 @@ export {
   roleIn,
   selectTeams,
 } from './domain/principal.js';
-export { can, mayHavePersonalRuns, type Permission, PERMISSIONS, type Role, ROLES } from './domain/roles.js';
+export {
+  can,
+  declarePermissions,
+  mayHavePersonalRuns,
+  type Permission,
+  PERMISSIONS,
+  type PluginPermission,
+  type Role,
+  ROLES,
+} from './domain/roles.js';
 export { Authorize, CurrentCaller } from './http/authorize.js';
 export { UnauthorizedThrottle } from './http/unauthorized-throttle.js';
 export { Authenticated, Public, RunnerProtocol } from '#platform/http';

@@ -2,6 +2,9 @@ import { editDistance } from '#platform/kernel';
 import type { SettingDefinition } from './setting-kinds.js';
 import { type Settings, SETTINGS } from './settings.js';
 
+/** Of the variables of a plugin: `HEADRACE_PLUGIN_<NAME>_…`. */
+export const PLUGIN_PREFIX = 'HEADRACE_PLUGIN_';
+
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Old name → current name. A variable with an old name stops the start, because nothing reads it any more. */
@@ -67,9 +70,18 @@ export function parseSettings(environment: Environment): Settings {
   values.publicUrl ??= origin(values.port);
   values.ingressPublicUrl ??= origin(values.ingressPort);
   values.runnerApiUrl ??= scheme === 'https' ? localRunnerApi(values.runnerApiPort) : origin(values.port);
+  values.pluginVariables = pluginVariablesOf(environment);
   values.maxConcurrentRunsPerTeam ??= Math.ceil(Number(values.maxConcurrentRuns) / 2);
   return Object.freeze(values) as unknown as Settings;
 }
+
+/** The variables of plugins, which processes get with the settings: their environment contains nothing else. */
+export const pluginVariablesOf = (environment: Environment): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    Object.entries(environment).flatMap(([name, value]) =>
+      name.startsWith(PLUGIN_PREFIX) && value !== undefined ? [[name, value]] : [],
+    ),
+  );
 
 const localRunnerApi = (port: unknown): string => `http://127.0.0.1:${String(port)}`;
 
@@ -102,7 +114,7 @@ export function findMisspelledSettings(environment: Environment): MisspelledSett
   const known = Object.values(SETTINGS).map(({ env }) => env);
   return Object.keys(environment)
     .filter((name) => name.length >= MIN_LENGTH && name.includes('_'))
-    .filter((name) => !known.includes(name) && !(name in RENAMED_SETTINGS))
+    .filter((name) => !known.includes(name) && !(name in RENAMED_SETTINGS) && !name.startsWith(PLUGIN_PREFIX))
     .flatMap((given) => {
       const meant = known.find((name) => resembles(given.toUpperCase(), name));
       return meant === undefined ? [] : [{ given, meant }];

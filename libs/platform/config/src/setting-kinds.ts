@@ -121,6 +121,9 @@ const itemsOf = (value: string): string[] =>
     .map((item) => item.trim())
     .filter((item) => item !== '');
 
+/** Texts without a comma; none when unset. */
+export const list = (shape: string): SettingKind<readonly string[]> => kind(shape, '', itemsOf);
+
 /** Addresses, CIDR ranges, and the names of ranges that Express knows. */
 export const addressRanges = (): SettingKind<readonly string[]> =>
   kind('comma-separated list of IP addresses, CIDR ranges, loopback, linklocal, uniquelocal', '', (value) => {

@@ -26,6 +26,8 @@ export interface Settings extends SettingValues {
   readonly ingressPublicUrl: string;
   readonly runnerApiUrl: string;
   readonly maxConcurrentRunsPerTeam: number;
+  /** The variables `HEADRACE_PLUGIN_…`; plugins read theirs with `PluginVariables`. */
+  readonly pluginVariables: Readonly<Record<string, string>>;
 }
 
 /** The text of `.env.example`: every setting with its meaning, format and default. */

@@ -1,5 +1,6 @@
 export * from './cursor.js';
 export * from './error-codes.js';
+export * from './extension-point.js';
 export * from './front-matter.js';
 export * from './ids.js';
 export * from './json.js';

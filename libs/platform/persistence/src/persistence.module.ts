@@ -1,4 +1,5 @@
 import { type DynamicModule, Global, Module } from '@nestjs/common';
+import { DiscoveryModule } from '@nestjs/core';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { Settings } from '#platform/config';
 import { Clock } from '#platform/kernel';
@@ -60,8 +61,10 @@ export class CoreModule {
   static of(settings: Settings): DynamicModule {
     return {
       module: CoreModule,
+      // For the registries of extension points.
+      imports: [DiscoveryModule],
       providers: [{ provide: Settings, useValue: settings }, clockProvider],
-      exports: [Settings, Clock],
+      exports: [Settings, Clock, DiscoveryModule],
     };
   }
 }

@@ -2,6 +2,7 @@ import { mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, utimes, writeFile
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Global, Module } from '@nestjs/common';
+import { DiscoveryModule } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { Test } from '@nestjs/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -10,6 +11,7 @@ import { configureHttp, finishHttp, httpAdapter, HttpModule, RequestAuthenticato
 import { Clock } from '#platform/kernel';
 import { ObservabilityModule } from '#platform/observability';
 import { Database } from '#platform/persistence';
+import { PluginsModule } from '#platform/plugins';
 import { objectStoreConformance } from '#testing';
 import { LocalObjectStore } from './local-object-store.js';
 import { ObjectStoreUnavailableError } from './object-store.js';
@@ -48,10 +50,21 @@ async function serve(): Promise<Served> {
     },
   ];
   @Global()
-  @Module({ providers: provided, exports: provided.map(({ provide }) => provide) })
+  @Module({
+    imports: [DiscoveryModule],
+    providers: provided,
+    exports: [DiscoveryModule, ...provided.map(({ provide }) => provide)],
+  })
   class Surroundings {}
   const builder = Test.createTestingModule({
-    imports: [Surroundings, ObservabilityModule, HttpModule, StorageModule, StorageHttpModule],
+    imports: [
+      Surroundings,
+      PluginsModule.of([], 'api'),
+      ObservabilityModule,
+      HttpModule,
+      StorageModule,
+      StorageHttpModule,
+    ],
   });
   const app = (await builder.compile()).createNestApplication<NestExpressApplication>(httpAdapter(), {
     bodyParser: false,

@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream';
 import { ProblemError } from '#platform/http';
+import { ExtensionPoint } from '#platform/kernel';
 
 export interface PutOptions {
   readonly contentType: string;
@@ -27,7 +28,10 @@ export interface SignedUrlOptions {
  * The port for everything that is too large for a row: transcripts, artifacts, attachments. Also the
  * dependency-injection token. Keys look like paths (`transcripts/{run_id}/1.jsonl`): segments of `[A-Za-z0-9._-]`
  * joined by `/`; every method throws on another key. The store knows no owners: the caller of `signedUrl` has checked access.
+ *
+ * Extension point: one plugin may add the store that the installation uses.
  */
+@ExtensionPoint()
 export abstract class ObjectStore {
   /**
    * Stores or replaces an object as a whole: a reader sees the old one or the new one, never a part. When the content

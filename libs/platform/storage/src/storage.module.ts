@@ -1,11 +1,14 @@
 import { Global, Module, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
-import { Settings } from '#platform/config';
+import { DiscoveryService } from '@nestjs/core';
+import { Settings, SettingsError } from '#platform/config';
 import { Readiness } from '#platform/http';
+import { extensionsOf, hasExtension } from '#platform/plugins';
 import { ObjectsController } from './http/objects.controller.js';
 import { LocalObjectStore } from './local-object-store.js';
 import { ObjectDisposal, ObjectDisposalTask } from './object-disposal.js';
 import { ObjectStore } from './object-store.js';
 import { openConfiguredS3 } from './s3/open-configured-store.js';
+import { PluginObjectStore } from './plugin-object-store.js';
 import { SignedLinks } from './signed-links.js';
 
 /** Needs `Settings`, `Clock` and `Database` to be provided globally. */
@@ -17,9 +20,16 @@ import { SignedLinks } from './signed-links.js';
     LocalObjectStore,
     {
       provide: ObjectStore,
-      inject: [Settings, LocalObjectStore],
-      useFactory: async (settings: Settings, local: LocalObjectStore): Promise<ObjectStore> =>
-        (await openConfiguredS3(settings)) ?? local,
+      inject: [Settings, LocalObjectStore, DiscoveryService],
+      useFactory: async (
+        settings: Settings,
+        local: LocalObjectStore,
+        discovery: DiscoveryService,
+      ): Promise<ObjectStore> => {
+        if (!hasExtension(discovery, ObjectStore)) return (await openConfiguredS3(settings)) ?? local;
+        if (settings.objectStoreUrl === undefined) return new PluginObjectStore();
+        throw new SettingsError(['OBJECT_STORE_URL must not be set: a plugin adds the object store.']);
+      },
     },
     ObjectDisposal,
   ],
@@ -29,14 +39,22 @@ export class StorageModule implements OnModuleInit, OnApplicationShutdown {
   constructor(
     private readonly local: LocalObjectStore,
     private readonly store: ObjectStore,
+    private readonly discovery: DiscoveryService,
   ) {}
 
   async onModuleInit(): Promise<void> {
+    if (this.store instanceof PluginObjectStore) this.store.use(this.onlyExtension());
     await this.local.removeAbandoned();
   }
 
   onApplicationShutdown(): void {
     this.store.close();
+  }
+
+  private onlyExtension(): ObjectStore {
+    const [store, other] = extensionsOf(this.discovery, ObjectStore);
+    if (store && !other) return store;
+    throw new Error('Two plugins add an object store, and an installation has one: remove one of them.');
   }
 }
 

@@ -5,6 +5,7 @@ import type { INestApplication, Type } from '@nestjs/common';
 import { parseSettings, type Settings, withSettings } from '#platform/config';
 import { Clock } from '#platform/kernel';
 import { MovableClock } from '#platform/persistence';
+import type { LoadedPlugin } from '#platform/plugins';
 import { createTestDatabase, type TestDatabase } from '../database/test-database.js';
 import { CapturedLog } from './captured-log.js';
 import { TestIdentities } from './identities.js';
@@ -31,9 +32,19 @@ export interface TestApiOptions {
   readonly settings?: Partial<Settings>;
   /** One that is there already; it is then not dropped at the end. */
   readonly database?: TestDatabase;
-  /** What the installation adds to the API. */
+  /** Modules that the installation adds to the API, as a plugin does. */
   readonly modules?: readonly Type[];
 }
+
+/** A module as the plugin of an installation. */
+export const pluginOf = (module: Type, processes: LoadedPlugin['processes']): LoadedPlugin => ({
+  name: module.name.toLowerCase(),
+  version: '1.0.0',
+  headrace: '*',
+  processes,
+  module,
+  migrations: null,
+});
 
 /** Settings of a process under test: loopback, a free port, its own directory, a movable clock, no rate limit. */
 export function testSettings(databaseUrl: string, dataDir: string): Settings {
@@ -65,7 +76,7 @@ export function testSettings(databaseUrl: string, dataDir: string): Settings {
 export async function startTestApi({
   settings: changes,
   database: given,
-  modules,
+  modules = [],
 }: TestApiOptions = {}): Promise<TestApi> {
   const log = CapturedLog.install();
   const database = given ?? (await createTestDatabase());
@@ -73,7 +84,10 @@ export async function startTestApi({
   const settings = withSettings(testSettings(database.url, dataDir), changes ?? {});
   // Loaded here only: most tests of a library need no application.
   const { startApi } = await import('#apps/api/src/main');
-  const api = await startApi(settings, modules);
+  const api = await startApi(
+    settings,
+    modules.map((module) => pluginOf(module, ['api'])),
+  );
   const clock: unknown = api.app.get(Clock);
   return {
     url: api.url,

@@ -1,7 +1,8 @@
 import type pg from 'pg';
-import { sqlState } from '#platform/persistence';
+import { type MigrationSource, sqlState } from '#platform/persistence';
 import { EARLIER_SCHEMA } from '../../process/earlier-migrations.js';
 import { schemaStateOf } from '../../process/migrations.js';
+import { pluginMigrations } from '../../process/plugins.js';
 import { type CheckResult, type DoctorCheck, fail, ok, reasonOf, warn } from '../check-result.js';
 import type { DatabaseState } from '../database-probe.js';
 import { locationOf } from '../secret-mask.js';
@@ -11,10 +12,15 @@ const OLDEST_MAJOR = 16;
 export const databaseCheck: DoctorCheck = {
   name: 'database',
   uses: ['DATABASE_URL', 'HEADRACE_DATA_DIR'],
-  examine: async ({ database }) => checkDatabase(await database.open()),
+  examine: async (context) =>
+    checkDatabase(
+      await context.database.open(),
+      // The check of the plugins reports why they cannot be loaded.
+      pluginMigrations(await context.plugins().catch(() => [])),
+    ),
 };
 
-function checkDatabase(state: DatabaseState): CheckResult | Promise<CheckResult> {
+function checkDatabase(state: DatabaseState, plugins: readonly MigrationSource[]): CheckResult | Promise<CheckResult> {
   switch (state.kind) {
     case 'stopped':
       return ok(
@@ -28,7 +34,12 @@ function checkDatabase(state: DatabaseState): CheckResult | Promise<CheckResult>
           )
         : unreachable(state.error, state.url, 'DATABASE_URL');
     case 'open':
-      return inspect(state.pool, state.isEmbedded ? 'the embedded PostgreSQL' : 'PostgreSQL', locationOf(state.url));
+      return inspect(
+        state.pool,
+        state.isEmbedded ? 'the embedded PostgreSQL' : 'PostgreSQL',
+        locationOf(state.url),
+        plugins,
+      );
   }
 }
 
@@ -53,7 +64,12 @@ export function unreachable(error: Error, url: string, setting: string): CheckRe
   );
 }
 
-async function inspect(pool: pg.Pool, kind: string, place: string): Promise<CheckResult> {
+async function inspect(
+  pool: pg.Pool,
+  kind: string,
+  place: string,
+  plugins: readonly MigrationSource[],
+): Promise<CheckResult> {
   const [server] = (await pool.query<Server>(SERVER)).rows;
   const major = Math.floor((server?.version ?? 0) / 10_000);
   const found = `${kind} ${major} at ${place}`;
@@ -64,7 +80,7 @@ async function inspect(pool: pg.Pool, kind: string, place: string): Promise<Chec
     );
   if (server?.read_only === true)
     return fail(`${found} is read-only`, 'Set DATABASE_URL to the primary server, not a replica.');
-  const schema = await checkSchema(pool, found);
+  const schema = await checkSchema(pool, found, plugins);
   if (schema.verdict === 'fail') return schema;
   const { rows } = await pool.query<{ name: string }>(TABLES_WITHOUT_PRIVILEGES);
   if (rows.length === 0) return schema;
@@ -74,8 +90,8 @@ async function inspect(pool: pg.Pool, kind: string, place: string): Promise<Chec
   );
 }
 
-async function checkSchema(pool: pg.Pool, found: string): Promise<CheckResult> {
-  const { total, pending, unknown, changed, missing } = await schemaStateOf(pool);
+async function checkSchema(pool: pg.Pool, found: string, plugins: readonly MigrationSource[]): Promise<CheckResult> {
+  const { total, pending, unknown, changed, missing } = await schemaStateOf(pool, plugins);
   if (missing.length > 0)
     return fail(`${found} lacks ${missing.length} migrations of an earlier version`, EARLIER_SCHEMA.advice);
   if (pending.length > 0) return fail(`${found} lacks ${pending.length} of ${total} migrations`, 'headrace migrate');

@@ -1,6 +1,6 @@
-import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { Clock, type Issue } from '#platform/kernel';
 import type { Queryable } from '#platform/persistence';
+import { Extension } from '#platform/plugins';
 import { type Cron, Timers } from '#platform/timers';
 import {
   type CompiledTrigger,
@@ -9,15 +9,14 @@ import {
   type TriggerSample,
   type TriggerScope,
 } from '../application/trigger-provider.js';
-import { TriggerProviders } from '../application/trigger-providers.js';
 import { readScheduleTrigger, subjectOfCron } from '../domain/schedule-trigger.js';
 import type { Trigger, TriggerEvent } from '../domain/trigger.js';
 
 /** Kind of the timers: one for each cron expression in the triggers of a factory. */
 export const AUTOMATION_TIMER = 'automation';
 
-@Injectable()
-export class ScheduleTrigger extends TriggerProvider implements OnModuleInit {
+@Extension()
+export class ScheduleTrigger extends TriggerProvider {
   override readonly provider = 'schedule';
   override readonly event = 'cron_fired';
   override readonly schema = {
@@ -49,13 +48,8 @@ export class ScheduleTrigger extends TriggerProvider implements OnModuleInit {
   constructor(
     private readonly timers: Timers,
     private readonly clock: Clock,
-    private readonly providers: TriggerProviders,
   ) {
     super();
-  }
-
-  onModuleInit(): void {
-    this.providers.register(this);
   }
 
   override validate(

@@ -1,14 +1,8 @@
-import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { Settings } from '#platform/config';
 import { Clock, type Issue, isUid } from '#platform/kernel';
 import type { Queryable } from '#platform/persistence';
-import {
-  type AcceptedDelivery,
-  type AutomationResult,
-  DeliveryEvaluator,
-  DeliveryEvaluators,
-  WebhookDirectory,
-} from '#domain/webhooks';
+import { Extension } from '#platform/plugins';
+import { type AcceptedDelivery, type AutomationResult, DeliveryEvaluator, WebhookDirectory } from '#domain/webhooks';
 import { FireAutomations } from '../application/fire-automations.js';
 import {
   type CompiledTrigger,
@@ -18,7 +12,6 @@ import {
   type TriggerSample,
   type TriggerScope,
 } from '../application/trigger-provider.js';
-import { TriggerProviders } from '../application/trigger-providers.js';
 import { evaluatePayloadFilter } from '../domain/payload-filter/evaluate.js';
 import { parsePayloadFilter, type ParsedFilter } from '../domain/payload-filter/parse.js';
 import { PAYLOAD_FILTER_SCHEMA } from '../domain/payload-filter/schema.js';
@@ -32,8 +25,8 @@ const DELETED: TriggerObstacle = {
 };
 const NO_DELIVERY = 'must be an accepted delivery of this factory whose payload is still stored';
 
-@Injectable()
-export class WebhookTrigger extends TriggerProvider implements OnModuleInit {
+@Extension()
+export class WebhookTrigger extends TriggerProvider {
   override readonly provider = 'webhook';
   override readonly event = 'received';
   override readonly schema = {
@@ -62,13 +55,8 @@ export class WebhookTrigger extends TriggerProvider implements OnModuleInit {
     private readonly webhooks: WebhookDirectory,
     private readonly settings: Settings,
     private readonly clock: Clock,
-    private readonly providers: TriggerProviders,
   ) {
     super();
-  }
-
-  onModuleInit(): void {
-    this.providers.register(this);
   }
 
   override async validate(
@@ -150,18 +138,13 @@ export class WebhookTrigger extends TriggerProvider implements OnModuleInit {
   }
 }
 
-@Injectable()
-export class DeliveryAutomations extends DeliveryEvaluator implements OnModuleInit {
+@Extension()
+export class DeliveryAutomations extends DeliveryEvaluator {
   constructor(
     private readonly trigger: WebhookTrigger,
     private readonly fire: FireAutomations,
-    private readonly evaluators: DeliveryEvaluators,
   ) {
     super();
-  }
-
-  onModuleInit(): void {
-    this.evaluators.register(this);
   }
 
   override evaluate(delivery: AcceptedDelivery, signal?: AbortSignal): Promise<readonly AutomationResult[]> {

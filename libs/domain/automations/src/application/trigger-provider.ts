@@ -1,5 +1,5 @@
 import type { Queryable } from '#platform/persistence';
-import type { Issue, RejectionOf } from '#platform/kernel';
+import { ExtensionPoint, type Issue, type RejectionOf } from '#platform/kernel';
 import type { Trigger, TriggerCheck, TriggerEvent } from '../domain/trigger.js';
 
 export interface TriggerScope {
@@ -23,9 +23,10 @@ export type SampledEvent =
   | RejectionOf<'invalid'>;
 
 /**
- * Extension point: a kind of event that starts automations; registered with `TriggerProviders`. The source of the event
- * passes it to `FireAutomations`; the provider decides which triggers it reaches, and whether they match.
+ * Extension point: a kind of event that starts automations. The source of the event passes it to `FireAutomations`; the
+ * provider decides which triggers it reaches, and whether they match.
  */
+@ExtensionPoint()
 export abstract class TriggerProvider {
   /** The `provider` of a trigger: lower case letters, digits, underscores. */
   abstract readonly provider: string;

@@ -1,9 +1,11 @@
-import { Injectable } from '@nestjs/common';
+import { Injectable, type OnModuleInit } from '@nestjs/common';
+import { DiscoveryService } from '@nestjs/core';
 import { type Issue, pointerOf, type RejectionOf } from '#platform/kernel';
 import type { Queryable } from '#platform/persistence';
+import { extensionsOf } from '#platform/plugins';
 import { isObject } from '../domain/payload-filter/filter.js';
 import type { Trigger } from '../domain/trigger.js';
-import type { TriggerObstacle, TriggerProvider, TriggerScope } from './trigger-provider.js';
+import { type TriggerObstacle, TriggerProvider, type TriggerScope } from './trigger-provider.js';
 
 const UNKNOWN_PROVIDER: TriggerObstacle = {
   code: 'unknown_provider',
@@ -15,14 +17,21 @@ type Parsed =
   | RejectionOf<'invalid'>;
 
 @Injectable()
-export class TriggerProviders {
+export class TriggerProviders implements OnModuleInit {
   private readonly providers = new Map<string, TriggerProvider>();
 
-  /** Throws when the kind is already registered. */
-  register(provider: TriggerProvider): void {
-    const key = keyOf(provider);
-    if (this.providers.has(key)) throw new Error(`The trigger ${key} is registered twice.`);
-    this.providers.set(key, provider);
+  constructor(private readonly discovery: DiscoveryService) {}
+
+  onModuleInit(): void {
+    for (const provider of extensionsOf(this.discovery, TriggerProvider)) {
+      const key = keyOf(provider);
+      const other = this.providers.get(key);
+      if (other)
+        throw new Error(
+          `The trigger ${key} has two providers, ${other.constructor.name} and ${provider.constructor.name}: remove one.`,
+        );
+      this.providers.set(key, provider);
+    }
   }
 
   find(trigger: Pick<Trigger, 'provider' | 'event'>): TriggerProvider | undefined {

@@ -1,9 +1,10 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { DiscoveryService } from '@nestjs/core';
+import { ExtensionPoint } from '#platform/kernel';
+import { Extension, extensionsOf } from '#platform/plugins';
 
 /**
- * Raw transcripts of a harness; its id is the transcript's format. The extension point for another one:
- * provide a class decorated with `@DescribesTranscripts()` that extends {@link TranscriptFormats}.
+ * Raw transcripts of a harness; its id is the transcript's format.
  */
 export interface TranscriptFormat {
   readonly harness: string;
@@ -11,6 +12,8 @@ export interface TranscriptFormat {
   readonly hasRawDownload: boolean;
 }
 
+/** Extension point: the transcripts of further harnesses. */
+@ExtensionPoint()
 export abstract class TranscriptFormats {
   abstract readonly formats: readonly TranscriptFormat[];
 }
@@ -29,11 +32,7 @@ export const STANDARD_TRANSCRIPT_FORMATS: readonly TranscriptFormat[] = [
   { harness: 'copilot', hasRawDownload: true },
 ];
 
-/** Marks a provider of any module that describes transcripts of its harnesses. */
-export const DescribesTranscripts = DiscoveryService.createDecorator<void>();
-
-@DescribesTranscripts()
-@Injectable()
+@Extension()
 export class StandardTranscriptFormats extends TranscriptFormats {
   override readonly formats = STANDARD_TRANSCRIPT_FORMATS;
 }
@@ -46,11 +45,8 @@ export class TranscriptFormatRegistry implements OnModuleInit {
   constructor(private readonly discovery: DiscoveryService) {}
 
   onModuleInit(): void {
-    for (const { instance, name } of this.discovery.getProviders({ metadataKey: DescribesTranscripts.KEY })) {
-      if (!(instance instanceof TranscriptFormats))
-        throw new Error(`${String(name)} is marked with @DescribesTranscripts() and has to extend TranscriptFormats.`);
-      for (const { harness, hasRawDownload } of instance.formats) this.add(harness, hasRawDownload, instance);
-    }
+    for (const source of extensionsOf(this.discovery, TranscriptFormats))
+      for (const { harness, hasRawDownload } of source.formats) this.add(harness, hasRawDownload, source);
   }
 
   /** A harness without a description is a third party's: its transcript can be downloaded. */

@@ -1,4 +1,5 @@
 import type { RunEvent } from '#execution/runner-protocol';
+import { ExtensionPoint } from '#platform/kernel';
 import type { Step } from './conversation.js';
 
 /** A projection as stored: its sequence number, and one JSON value for each top-level step. */
@@ -19,9 +20,10 @@ export interface ConversationProjection<StepState = unknown> {
 }
 
 /**
- * The extension point for a conversation format: projects a run's log to steps. Provide a class decorated with
- * `@NormalizesConversations()`; two for one format prevent the start. `libs/testing` has its conformance kit.
+ * Extension point: a conversation format, which projects the log of a run to steps. Two extensions for one format prevent the
+ * start. `libs/testing` has its conformance kit.
  */
+@ExtensionPoint()
 export abstract class ConversationNormalizer {
   abstract readonly format: string;
   /** Increment it when the same log gives another state: states that older versions stored are then recomputed. */

@@ -3,7 +3,7 @@ import { DefinedIdentities } from '#domain/agents';
 import { DefinedAutomations, TriggerProviders } from '#domain/automations';
 import { FactoriesService, type Factory } from '#domain/factories';
 import type { PrincipalRef } from '#domain/runs';
-import { DefinedWebhooks } from '#domain/webhooks';
+import { DefinedWebhooks, IngressAuthModes } from '#domain/webhooks';
 import type { RejectionOf } from '#platform/kernel';
 import { Database, type Queryable, sqlState, UNIQUE_VIOLATION } from '#platform/persistence';
 import {
@@ -20,7 +20,7 @@ import { FACTORY_PATH } from '../domain/files/layout.js';
 import { planDefinition } from '../domain/plan.js';
 import { NOTHING_APPLIED, type PresentAgent, type PresentState } from '../domain/present-state.js';
 import { readDefinition } from '../domain/reading/read-definition.js';
-import { definitionSchemas } from '../domain/schema/definition-schemas.js';
+import { definitionSchemas, type KnownParts } from '../domain/schema/definition-schemas.js';
 import { DefinitionsStore } from '../persistence/definitions.store.js';
 import { type Applying, RefusedError } from './applying.js';
 import { DefinitionRules } from './definition-rules.js';
@@ -48,10 +48,15 @@ export class DefinitionsService {
     private readonly rules: DefinitionRules,
     private readonly writing: WritePlan,
     private readonly identities: DefinedIdentities,
+    private readonly modes: IngressAuthModes,
   ) {}
 
+  private get known(): KnownParts {
+    return { triggers: this.triggers.all(), authModes: this.modes.names };
+  }
+
   schemas() {
-    return definitionSchemas({ triggers: this.triggers.all() });
+    return definitionSchemas(this.known);
   }
 
   /** Applies all files or nothing. Applies of one factory come one after the other. */
@@ -98,7 +103,7 @@ export class DefinitionsService {
   }
 
   private read(files: readonly DefinitionFile[]) {
-    return readDefinition(files, { triggers: this.triggers.all() });
+    return readDefinition(files, this.known);
   }
 
   /** What an apply does, or everything that prevents it. `held`: the plan stays true until the transaction ends. */

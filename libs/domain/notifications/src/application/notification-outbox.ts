@@ -1,9 +1,9 @@
-import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { Settings } from '#platform/config';
 import { BackgroundTasks } from '#platform/jobs';
 import { maskSecrets } from '#platform/kernel';
 import type { Queryable } from '#platform/persistence';
-import { type RunChange, RunStateListeners, RunStateListener } from '#execution/executions';
+import { Extension } from '#platform/plugins';
+import { type RunChange, RunStateListener } from '#execution/executions';
 import type { RunState } from '#domain/runs';
 import type { NotificationEvent } from '../domain/notification-webhook.js';
 import { NotificationDeliveriesStore } from '../persistence/notification-deliveries.store.js';
@@ -18,19 +18,14 @@ const EVENT_OF: Readonly<Partial<Record<RunState, NotificationEvent>>> = {
 };
 
 /** Writes the messages about a run in the transaction that changes its state: both are committed, or neither. */
-@Injectable()
-export class NotificationOutbox extends RunStateListener implements OnModuleInit {
+@Extension()
+export class NotificationOutbox extends RunStateListener {
   constructor(
-    private readonly transitions: RunStateListeners,
     private readonly deliveries: NotificationDeliveriesStore,
     private readonly tasks: BackgroundTasks,
     private readonly settings: Settings,
   ) {
     super();
-  }
-
-  onModuleInit(): void {
-    this.transitions.register(this);
   }
 
   override async record(tx: Queryable, runId: string, changes: readonly RunChange[]): Promise<void> {

@@ -1,7 +1,8 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { DisabledUserListener, DisabledUserListeners } from '#platform/auth';
 import type { Queryable } from '#platform/persistence';
-import { type RunChange, RunStateListeners, RunStateListener } from '#execution/executions';
+import { Extension } from '#platform/plugins';
+import { type RunChange, RunStateListener } from '#execution/executions';
 import { Timers } from '#platform/timers';
 import { SCHEDULE_TIMER, SchedulesStore } from '../persistence/schedules.store.js';
 
@@ -36,17 +37,10 @@ export class PauseSchedulesOfDisabledUsers extends DisabledUserListener implemen
 }
 
 /** Records when a run of a schedule succeeds, in the transaction of the transition. One round trip for each such run. */
-@Injectable()
-export class RecordScheduleSuccess extends RunStateListener implements OnModuleInit {
-  constructor(
-    private readonly transitions: RunStateListeners,
-    private readonly store: SchedulesStore,
-  ) {
+@Extension()
+export class RecordScheduleSuccess extends RunStateListener {
+  constructor(private readonly store: SchedulesStore) {
     super();
-  }
-
-  onModuleInit(): void {
-    this.transitions.register(this);
   }
 
   override async record(tx: Queryable, runId: string, changes: readonly RunChange[]): Promise<void> {

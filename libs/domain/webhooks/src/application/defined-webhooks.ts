@@ -12,6 +12,7 @@ import {
 } from '../domain/webhook.js';
 import { WEBHOOK_QUOTA, WebhooksStore } from '../persistence/webhooks.store.js';
 import { WebhookSecrets } from './webhook-secrets.js';
+import { IngressAuthModes } from './ingress-auth-modes.js';
 import { credentialFault } from '../domain/credential.js';
 import { SignatureSchemes } from '../domain/signing/signature-schemes.js';
 import { planWebhook } from '../domain/webhook-plan.js';
@@ -36,6 +37,7 @@ export class DefinedWebhooks {
     private readonly managed: ManagedSecrets,
     private readonly secrets: WebhookSecrets,
     private readonly schemes: SignatureSchemes,
+    private readonly modes: IngressAuthModes,
   ) {}
 
   /**
@@ -129,7 +131,7 @@ export class DefinedWebhooks {
   }
 
   private planIssues(spec: WebhookSettings): WebhookSettingIssue[] {
-    const planning = planWebhook({ ...spec, secret: null }, this.schemes);
+    const planning = planWebhook({ ...spec, secret: null }, this.schemes, this.modes.names);
     if (planning.kind === 'planned') return [];
     return planning.issues.map(({ pointer, detail }) => ({ field: FIELDS.get(pointer) ?? 'authMode', detail }));
   }

@@ -1,5 +1,8 @@
 import type { AutomationResult } from '../domain/delivery.js';
-import { Injectable } from '@nestjs/common';
+import { Injectable, type OnModuleInit } from '@nestjs/common';
+import { DiscoveryService } from '@nestjs/core';
+import { ExtensionPoint } from '#platform/kernel';
+import { extensionsOf } from '#platform/plugins';
 import type { ManagedWebhook } from '../domain/webhook.js';
 
 export interface AcceptedDelivery {
@@ -15,19 +18,26 @@ export interface AcceptedDelivery {
 }
 
 /**
- * Extension point: reacts to accepted deliveries; registered with `DeliveryEvaluators`. Called at least once for each
+ * Extension point: reacts to accepted deliveries, in the processor. Called at least once for each
  * delivery, and again after a fault or a crash, so it must be idempotent by delivery and automation, and use its own
  * transactions. Throws only for faults; a delivery that cannot be evaluated is a result. When `signal` is aborted its
  * result is ignored: it must stop soon, keep what it has done, and is called again for the rest. Long computations have to
  * yield to the event loop.
  */
+@ExtensionPoint()
 export abstract class DeliveryEvaluator {
   abstract evaluate(delivery: AcceptedDelivery, signal?: AbortSignal): Promise<readonly AutomationResult[]>;
 }
 
 @Injectable()
-export class DeliveryEvaluators {
+export class DeliveryEvaluators implements OnModuleInit {
   private readonly evaluators = new Set<DeliveryEvaluator>();
+
+  constructor(private readonly discovery: DiscoveryService) {}
+
+  onModuleInit(): void {
+    for (const evaluator of extensionsOf(this.discovery, DeliveryEvaluator)) this.register(evaluator);
+  }
 
   register(evaluator: DeliveryEvaluator): void {
     this.evaluators.add(evaluator);

@@ -5,6 +5,7 @@ import { ingressUrl, type ManagedWebhook } from '../domain/webhook.js';
 import type { SignedRequest } from '../domain/signing/signature-scheme.js';
 import { SignatureSchemes } from '../domain/signing/signature-schemes.js';
 import { WebhooksStore } from '../persistence/webhooks.store.js';
+import { IngressAuthModes } from './ingress-auth-modes.js';
 import { WebhookSecrets } from './webhook-secrets.js';
 
 export interface DeliveryToSign {
@@ -31,6 +32,7 @@ export class SignDelivery {
     private readonly store: WebhooksStore,
     private readonly secrets: WebhookSecrets,
     private readonly schemes: SignatureSchemes,
+    private readonly modes: IngressAuthModes,
     private readonly clock: Clock,
   ) {}
 
@@ -46,6 +48,7 @@ export class SignDelivery {
     const headers = {
       [webhook.deliveryIdHeader ?? SERVICE_HEADER]: deliveryId,
       ...(webhook.authMode === 'token' && { authorization: `Bearer ${secret}` }),
+      ...this.modes.find(webhook.authMode)?.headers(secret),
     };
     return { kind: 'signed', url, headers, body };
   }

@@ -3,6 +3,7 @@ import type { Factory } from '#domain/factories';
 import { newUid, type RejectionOf } from '#platform/kernel';
 import { Database, type Queryable } from '#platform/persistence';
 import { ManagedSecrets, SealBrokenError, SecretRejectedError } from '#platform/secrets';
+import { IngressAuthModes } from './ingress-auth-modes.js';
 import { credentialFault, generateCredential, SECRET_NOT_ALLOWED } from '../domain/credential.js';
 import type { DeliveryOutcome, LoggedDelivery } from '../domain/delivery.js';
 import { SignatureSchemes } from '../domain/signing/signature-schemes.js';
@@ -46,6 +47,7 @@ export class WebhooksService {
     private readonly managed: ManagedSecrets,
     private readonly secrets: WebhookSecrets,
     private readonly schemes: SignatureSchemes,
+    private readonly modes: IngressAuthModes,
   ) {}
 
   list(factory: Factory): Promise<ManagedWebhook[]> {
@@ -77,7 +79,7 @@ export class WebhooksService {
   }
 
   async create(factory: Factory, request: WebhookRequest): Promise<CreateWebhookResult> {
-    const planning = planWebhook(request, this.schemes);
+    const planning = planWebhook(request, this.schemes, this.modes.names);
     if (planning.kind === 'invalid') return planning;
     const { plan } = planning;
     const isWaiting = plan.secret.kind === 'supplied_later';

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { base62 } from '#platform/kernel';
 import type { SignatureScheme } from './signing/signature-scheme.js';
-import type { AuthMode } from './webhook.js';
 
 const RANDOM_BYTES = 32;
 /** 32 bytes need 43 digits of base 62. */
@@ -15,7 +14,7 @@ const HEADER_SAFE = /^[\x21-\x7e]+$/;
 
 /** How the senders of a webhook authenticate; `scheme` with `signature` only, null when the id is unknown here. */
 export interface Authentication {
-  readonly authMode: AuthMode;
+  readonly authMode: string;
   readonly scheme: SignatureScheme | null;
 }
 
@@ -28,10 +27,6 @@ export const generateCredential = ({ authMode, scheme }: Authentication): string
 /** Why the secret cannot be used; null when it can. Completes "`secret` …" and never contains the secret. */
 export function credentialFault({ authMode, scheme }: Authentication, secret: string): string | null {
   switch (authMode) {
-    case 'token':
-      if (!HEADER_SAFE.test(secret))
-        return 'must consist of printable ASCII without spaces, because it is sent in a header';
-      return tooLong(secret, MAX_TOKEN);
     case 'url_token':
       // Path segments of one or two dots are resolved by clients.
       if (!URL_SAFE.test(secret) || /^\.{1,2}$/.test(secret))
@@ -39,6 +34,11 @@ export function credentialFault({ authMode, scheme }: Authentication, secret: st
       return tooLong(secret, MAX_URL_TOKEN);
     case 'signature':
       return scheme ? signingFault(scheme, secret) : 'belongs to an unknown signature scheme';
+    // `token`, and the modes of plugins.
+    default:
+      if (!HEADER_SAFE.test(secret))
+        return 'must consist of printable ASCII without spaces, because it is sent in a header';
+      return tooLong(secret, MAX_TOKEN);
   }
 }
 

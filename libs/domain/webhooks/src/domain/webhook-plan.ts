@@ -27,11 +27,13 @@ export interface WebhookPlan {
 export function planWebhook(
   request: WebhookRequest,
   schemes: SignatureSchemes,
+  modes: readonly string[],
 ): { readonly kind: 'planned'; readonly plan: WebhookPlan } | RejectionOf<'invalid'> {
   const { authMode, signatureScheme, deliveryIdHeader: header } = request;
   const scheme = signatureScheme === null ? null : schemes.find(signatureScheme);
   const authentication = { authMode, scheme };
   const issues = [
+    ...issue('/auth_mode', modes.includes(authMode) ? null : `must be one of ${modes.join(', ')}`),
     ...issue('/signature_scheme', schemeFault(request, schemes)),
     ...issue('/secret', secretFault(request, authentication)),
     ...issue('/delivery_id_header', header === null ? null : deliveryIdHeaderFault(header, schemes)),

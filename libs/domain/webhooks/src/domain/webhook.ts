@@ -1,5 +1,6 @@
+/** Of Headrace itself; a plugin adds others with an `IngressAuthMode`. */
 export const AUTH_MODES = ['token', 'url_token', 'signature'] as const;
-export type AuthMode = (typeof AUTH_MODES)[number];
+export type BuiltInAuthMode = (typeof AUTH_MODES)[number];
 
 /** Created by a caller of the API, or by the definition files of the factory. */
 export const WEBHOOK_SOURCES = ['api', 'definition'] as const;
@@ -11,7 +12,8 @@ export const MAX_WEBHOOK_NAME = 200;
 /** The fields of a webhook in a definition file. */
 export interface WebhookSettings {
   readonly name: string;
-  readonly authMode: AuthMode;
+  /** A {@link BuiltInAuthMode}, or a mode of a plugin. */
+  readonly authMode: string;
   /** With `signature` only. */
   readonly signatureScheme: string | null;
   /** The managed secret of the team that holds the credential. */

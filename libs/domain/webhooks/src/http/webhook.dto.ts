@@ -3,13 +3,14 @@ import {
   BooleanField,
   DateTimeField,
   EnumField,
+  ExtensibleEnumField,
   object,
   optionalBody,
   StringField,
   text,
 } from '#platform/http';
 import { SECRET_NAME, SECRET_NAME_RULE } from '#platform/secrets';
-import { AUTH_MODES, type AuthMode, MAX_WEBHOOK_NAME, WEBHOOK_SOURCES, type WebhookSource } from '../domain/webhook.js';
+import { AUTH_MODES, MAX_WEBHOOK_NAME, WEBHOOK_SOURCES, type WebhookSource } from '../domain/webhook.js';
 
 const OPTIONAL = { optional: true } as const;
 const NAME = { blank: false, max: MAX_WEBHOOK_NAME, description: 'Name of the webhook.', example: 'deploys' };
@@ -31,13 +32,13 @@ const AUTH_MODE = { name: 'WebhookAuthMode' } as const;
 
 export class CreateWebhookRequest {
   @StringField(NAME) name: string;
-  @EnumField(AUTH_MODES, {
+  @ExtensibleEnumField(AUTH_MODES, {
     ...OPTIONAL,
     ...AUTH_MODE,
     description:
       '`token` (the default): a bearer token in the Authorization header. `url_token`: the token is part of the URL. `signature`: the sender signs.',
   })
-  auth_mode?: AuthMode;
+  auth_mode?: string;
   @StringField({ ...OPTIONAL, ...SCHEME_ID, description: `${SCHEME_ID.description} Required in \`signature\` mode.` })
   signature_scheme?: string;
   @StringField({
@@ -82,7 +83,7 @@ export class RotateWebhookSecretRequest {
 export class WebhookItem {
   @StringField({ pattern: /^[A-Za-z0-9]{22}$/, description: 'UID of the webhook.' }) uid: string;
   @StringField({ description: 'Name of the webhook.' }) name: string;
-  @EnumField(AUTH_MODES, { ...AUTH_MODE, description: 'How senders authenticate.' }) auth_mode: AuthMode;
+  @EnumField(AUTH_MODES, { ...AUTH_MODE, description: 'How senders authenticate.' }) auth_mode: string;
   @StringField({ ...OPTIONAL, ...SCHEME_ID, description: 'ID of the signature scheme, in `signature` mode.' })
   signature_scheme?: string;
   @StringField({ description: 'The managed secret that holds the credential.' }) secret_name: string;

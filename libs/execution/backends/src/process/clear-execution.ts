@@ -11,10 +11,10 @@ export interface ExecutionRemains extends Pick<SweepTargets, 'marker' | 'uid' | 
   readonly workspaceDir: string;
 }
 
-/** Rejects when the directory of the execution cannot be removed. */
+/** Ends the processes of an execution and removes its directory. Rejects when the directory cannot be removed. */
 export async function clearExecution(
   { executionId, workspaceDir, ...targets }: ExecutionRemains,
-  log: HostLog,
+  log: Pick<HostLog, 'error' | 'warn'>,
 ): Promise<void> {
   const { uid } = targets;
   const { left } = await sweep({ ...targets, directory: workspaceDir });

@@ -2,6 +2,7 @@ import { spawnSync, type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { findCommand, type HostLog } from '#execution/runner';
 import type { RunnerHandover } from '#execution/runner-protocol';
+import { findProgram } from '#platform/kernel';
 
 /** Processes and threads of one execution's user; enough for builds and browsers, too few for a fork bomb. */
 export const DEFAULT_MAX_PROCESSES = 4096;
@@ -43,6 +44,14 @@ export function logRunnerLine(log: HostLog, line: string, executionId: string): 
     log.warn('runner output', { execution_id: executionId, line: line.slice(0, 2000) });
   }
 }
+
+/** The command of a runner that reads its hand-over, one line of JSON, from its standard input. */
+export const runnerCommand = (): readonly [program: string, ...args: string[]] => [
+  process.execPath,
+  findProgram(),
+  'agent',
+  'run',
+];
 
 /** A hint for operators when a runner ended with RUNNER_EXIT.notClaimed. */
 export const unreachableApiMessage = (runnerApiUrl: string): string =>

@@ -1,3 +1,4 @@
+import { DiscoveryService, ModulesContainer } from '@nestjs/core';
 import { describe, expect, it } from 'vitest';
 import type { Backend } from '#execution/backends';
 import { parseSettings } from '#platform/config';
@@ -14,7 +15,8 @@ const backend = (name: string): Backend => ({
   list: () => Promise.resolve([]),
   remove: () => Promise.resolve(),
 });
-const registryOf = (executor: string) => new BackendRegistry(parseSettings({ EXECUTOR: executor }));
+const registryOf = (executor: string) =>
+  new BackendRegistry(parseSettings({ EXECUTOR: executor }), new DiscoveryService(new ModulesContainer()));
 
 describe('BackendRegistry', () => {
   it('creates the backend of the settings once, and no other', () => {

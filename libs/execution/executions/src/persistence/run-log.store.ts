@@ -1,5 +1,8 @@
-import { Injectable } from '@nestjs/common';
+import { Injectable, type OnModuleInit } from '@nestjs/common';
+import { DiscoveryService } from '@nestjs/core';
+import { ExtensionPoint } from '#platform/kernel';
 import { type Queryable, statement } from '#platform/persistence';
+import { extensionsOf } from '#platform/plugins';
 import type { RunEventKind } from '#execution/runner-protocol';
 import type { NewRunEvent } from '../domain/run.js';
 import type { RunState } from '../domain/run-state.js';
@@ -28,25 +31,28 @@ export interface RunChange {
 }
 
 /**
- * Extension point for libraries that must not miss that a run has ended or waits for a person. Registered with {@link RunStateListeners};
- * asked within the transaction that moves the run, which fails when this does.
+ * Extension point: must not miss that a run has ended or waits for a person. Called within the transaction that changes the
+ * state of the run, which fails when this does, in the API and in the processor.
  */
+@ExtensionPoint()
 export abstract class RunStateListener {
   /** `changes` in their order. */
   abstract record(tx: Queryable, runId: string, changes: readonly RunChange[]): Promise<void>;
 }
 
-/** All registered listeners. Without one, a change costs nothing. */
+/** All listeners of the process. Without one, a change costs nothing. */
 @Injectable()
-export class RunStateListeners {
-  private readonly registered = new Set<RunStateListener>();
+export class RunStateListeners implements OnModuleInit {
+  private registered: readonly RunStateListener[] = [];
 
-  register(listener: RunStateListener): void {
-    this.registered.add(listener);
+  constructor(private readonly discovery: DiscoveryService) {}
+
+  onModuleInit(): void {
+    this.registered = extensionsOf(this.discovery, RunStateListener);
   }
 
   async logged(tx: Queryable, runId: string, events: readonly NewRunEvent[]): Promise<void> {
-    if (this.registered.size === 0) return;
+    if (this.registered.length === 0) return;
     const changes = events.flatMap(({ kind, data }): RunChange[] => {
       const state = RESTING[kind];
       if (state === undefined) return [];

@@ -77,6 +77,20 @@ export function readHarnessesFile(path: string): Record<string, HarnessDefinitio
   return Object.fromEntries(harnesses);
 }
 
+/** A harness that is defined by code. Throws an Error that names every invalid field. */
+export function parseHarness(name: string, definition: HarnessDefinition): HarnessDefinition {
+  const named = id.safeParse(name);
+  const parsed = z
+    .strictObject(parts)
+    .partial()
+    .required({ command: true, args: true, install_hint: true })
+    .safeParse(definition);
+  const issues = [...(named.error?.issues ?? []), ...(parsed.error?.issues ?? [])];
+  if (issues.length === 0) return definition;
+  const problems = issues.map(({ path, message }) => [path.join('.'), message].filter(Boolean).join(': '));
+  throw new Error(`The harness ${name} is not valid: ${problems.join('; ')}.`);
+}
+
 const HINT = 'ask the administrator of the machine; the file that HARNESSES_FILE names contains the command';
 
 function parseFile(path: string): unknown {

@@ -20,18 +20,25 @@ import { workerKubernetes } from './kubernetes-options.js';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 type Tree = Record<string, unknown>;
-type BackendName = 'process' | 'docker' | 'kubernetes';
+const BACKEND_NAMES = ['process', 'docker', 'kubernetes'] as const;
+type BackendName = (typeof BACKEND_NAMES)[number];
 
 const WRONG_USAGE = 2;
 const DEFAULT_ROOT = 'http://127.0.0.1:3000';
 const SOCKET_PATH = `/api/v1${WORKER_SOCKET_PATH}`;
 const BACKEND_KEYS = ['workspace_root', 'environment', 'volumes'];
 
-/** Merges flags, environment, configuration file and defaults, in this order of precedence. Throws a WorkerFault that lists every problem. */
-export function readWorkerOptions(args: readonly string[], environment: Environment): WorkerOptions {
+/** Merges flags, environment, configuration file and defaults, in this order of precedence. Throws a WorkerFault that lists every problem. `pluginBackends`: names. */
+export function readWorkerOptions(
+  args: readonly string[],
+  environment: Environment,
+  pluginBackends: readonly string[] = [],
+): WorkerOptions {
   const given = readFlags(args, environment);
   const tree = readConfigFile(given.text('config-file'));
-  const backend = backendOf(given.text('backend'), tree);
+  const name = backendOf(given.text('backend'), tree, pluginBackends);
+  // A backend of a plugin has no section.
+  const backend = isBuiltIn(name) ? name : 'process';
   const section = sectionOf(tree, backend);
   for (const flag of FLAGS) {
     const value = given.value(flag);
@@ -48,7 +55,7 @@ export function readWorkerOptions(args: readonly string[], environment: Environm
     const problems = result.error.issues.map(({ path, message }) => `${path.join('.') || 'configuration'}: ${message}`);
     throw new WorkerFault(`Invalid configuration: ${problems.join('; ')}.`, WRONG_USAGE);
   }
-  return optionsOf(result.data, backend, environment);
+  return { ...optionsOf(result.data, backend, environment), backend: name };
 }
 
 /** The type of the options is inferred from here. Times are in milliseconds unless the name has another unit. */
@@ -103,7 +110,9 @@ function optionsOf(config: WorkerConfig, backend: BackendName, environment: Envi
   };
 }
 
-export type WorkerOptions = Readonly<ReturnType<typeof optionsOf>>;
+type ParsedOptions = ReturnType<typeof optionsOf>;
+/** `backend`: also one of a plugin. */
+export type WorkerOptions = Readonly<Omit<ParsedOptions, 'backend'> & { backend: string }>;
 
 function readFlags(args: readonly string[], environment: Environment) {
   if (args.some((arg) => arg === '--api-key' || arg.startsWith('--api-key=')))
@@ -188,15 +197,15 @@ function readConfigFile(path: string | undefined): Tree {
   return value as Tree;
 }
 
-function backendOf(flag: string | undefined, tree: Tree): BackendName {
+const isBuiltIn = (name: string): name is BackendName => (BACKEND_NAMES as readonly string[]).includes(name);
+
+function backendOf(flag: string | undefined, tree: Tree, added: readonly string[]): string {
   const named = isTree(tree['backend']) ? Object.keys(tree['backend']) : [];
   const wanted = flag ?? named[0] ?? 'process';
   if (wanted === 'process' || wanted === 'direct') return 'process';
-  if (wanted === 'docker' || wanted === 'kubernetes') return wanted;
-  throw new WorkerFault(
-    `--backend must be one of process, direct, docker, kubernetes, not "${wanted.slice(0, 40)}".`,
-    WRONG_USAGE,
-  );
+  if (isBuiltIn(wanted) || added.includes(wanted)) return wanted;
+  const known = ['process', 'direct', 'docker', 'kubernetes', ...added];
+  throw new WorkerFault(`--backend must be one of ${known.join(', ')}, not "${wanted.slice(0, 40)}".`, WRONG_USAGE);
 }
 
 /** The section of the selected backend. Sections of other backends are dropped. */

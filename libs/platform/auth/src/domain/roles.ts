@@ -21,7 +21,10 @@ export const PERMISSIONS = [
   'secrets:manage',
   'members:manage',
 ] as const;
-export type Permission = (typeof PERMISSIONS)[number];
+
+/** `<plugin>/<resource>:<action>`: declared by a plugin with {@link declarePermissions}. */
+export type PluginPermission = `${string}/${string}:${string}`;
+export type Permission = (typeof PERMISSIONS)[number] | PluginPermission;
 
 const READ: readonly Permission[] = PERMISSIONS.filter((permission) => permission.endsWith(':read'));
 const VIEW: readonly Permission[] = [...READ, 'environments:redeem'];
@@ -35,8 +38,20 @@ const GRANTS: Readonly<Record<Role, ReadonlySet<Permission>>> = {
   viewer: new Set(VIEW),
 };
 
+/** The least powerful role that has a permission of a plugin. */
+const pluginPermissions = new Map<string, Role>();
+
+/** For the start of a process, before its first request. */
+export function declarePermissions(plugin: string, leastRoles: Readonly<Record<string, Role>>): void {
+  for (const [permission, role] of Object.entries(leastRoles)) pluginPermissions.set(`${plugin}/${permission}`, role);
+}
+
+export const isPermission = (value: string): value is Permission =>
+  (PERMISSIONS as readonly string[]).includes(value) || pluginPermissions.has(value);
+
 export function can(role: Role, permission: Permission): boolean {
-  return GRANTS[role].has(permission);
+  const leastRole = pluginPermissions.get(permission);
+  return leastRole === undefined ? GRANTS[role].has(permission) : ROLES.indexOf(role) <= ROLES.indexOf(leastRole);
 }
 
 export const SERVICE_ACCOUNT_ROLE: Role = 'member';

@@ -3,7 +3,7 @@ import { Reflector } from '@nestjs/core';
 import type { Request } from 'express';
 import { ACCESS, type Access, headerText, ProblemError, TEAM_HEADER, TEAM_HEADER_ALIAS } from '#platform/http';
 import { roleIn, selectTeams } from '../domain/principal.js';
-import { can, type Permission, PERMISSIONS } from '../domain/roles.js';
+import { can, isPermission } from '../domain/roles.js';
 import { TEAM } from './authorize.js';
 import { principalOf, rememberCaller, unauthenticated } from './bearer-authenticator.js';
 
@@ -46,5 +46,3 @@ function teamHeader({ headers }: Request): string | undefined {
     .map((name) => headerText(headers[name.toLowerCase()])?.trim())
     .find((value) => value !== undefined && value !== '');
 }
-
-const isPermission = (value: string): value is Permission => (PERMISSIONS as readonly string[]).includes(value);

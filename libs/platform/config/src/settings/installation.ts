@@ -4,6 +4,7 @@ import {
   duration,
   host,
   integer,
+  list,
   optionalBucket,
   optionalFile,
   optionalSecret,
@@ -47,6 +48,12 @@ export const INSTALLATION_SETTINGS = {
       'PEM certificate chain. With TLS_KEY_FILE the API and the ingress serve HTTPS.',
     ),
     tlsKeyFile: optionalFile().describe('PEM private key of TLS_CERT_FILE.'),
+  }),
+  ...settingGroup('Plugins', {
+    plugins: list('comma-separated names of packages, and paths of files that begin with ./, ../ or /').describe(
+      'Plugins that every process of the installation loads. Packages must be installed beside Headrace; paths are relative to the working directory. See docs/extending/plugins.md.',
+      'HEADRACE_PLUGINS',
+    ),
   }),
   ...settingGroup('Data stores', {
     databaseUrl: optionalUrl(['postgres:', 'postgresql:']).describe(

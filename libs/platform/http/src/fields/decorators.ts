@@ -34,6 +34,15 @@ export const EnumField = (
   options: FieldOptions & { readonly name?: string } = {},
 ): PropertyDecorator => field(oneOf(values, options.name), options);
 
+/** Documented like {@link EnumField}; plugins may add values, so the operation decides which ones are valid. */
+export const ExtensibleEnumField = (
+  values: readonly string[],
+  options: FieldOptions & { readonly name?: string } = {},
+): PropertyDecorator => {
+  const any = text({ max: 64 });
+  return field({ ...oneOf(values, options.name), check: (value) => any.check(value) }, options);
+};
+
 /** Strict RFC 3339; in a request the property is parsed to a Date. */
 export const DateTimeField = fieldOf(dateTime);
 

@@ -1,6 +1,8 @@
 import { Controller, Get, HttpStatus, Res } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { Response } from 'express';
+import { ownVersion } from '#platform/kernel';
+import { InstalledPlugins, type PluginSummary } from '#platform/plugins';
 import { Readiness, type ReadinessReport } from '../edge/readiness.js';
 import { OutsideApi, Public } from '../edge/route-options.js';
 
@@ -9,7 +11,18 @@ import { OutsideApi, Public } from '../edge/route-options.js';
 @ApiExcludeController()
 @Controller('health')
 export class HealthController {
-  constructor(private readonly readiness: Readiness) {}
+  private readonly version = ownVersion();
+
+  constructor(
+    private readonly readiness: Readiness,
+    private readonly plugins: InstalledPlugins,
+  ) {}
+
+  /** What runs here: the version of Headrace, and the plugins of the installation with theirs. */
+  @Get()
+  health(): { status: 'ok'; version: string; plugins: readonly PluginSummary[] } {
+    return { status: 'ok', version: this.version, plugins: this.plugins.summaries };
+  }
 
   /** Liveness: the process answers requests; a restart would not change anything. */
   @Get('live')

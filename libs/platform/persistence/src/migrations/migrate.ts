@@ -3,6 +3,7 @@ import { CONNECT_TIMEOUT_MS, sessionOptions } from '../connection-options.js';
 import { isDatabaseUnavailable } from '../database-error.js';
 import { openPool } from '../survive-connection-loss.js';
 import type { MigrationFile } from './migration-files.js';
+import { changeOwnSchema } from './own-schema.js';
 import { assertUpgradable, isAdopted, type MigrationPlan, readSchemaState, type SchemaState } from './schema-state.js';
 
 /** Spells "HEAD"; serialises migrating processes of one database, also those of earlier versions. */
@@ -79,14 +80,20 @@ CREATE TABLE headrace.schema_migrations (
 }
 
 async function apply(client: pg.Client, file: MigrationFile): Promise<void> {
+  const { name, ownSchema } = file;
+  const run = (): Promise<void> => runFile(client, file);
+  await (ownSchema === null ? run() : changeOwnSchema(client, { migration: name, schema: ownSchema }, run));
+  await record(client, file);
+}
+
+async function runFile(client: pg.Client, { name, sql }: MigrationFile): Promise<void> {
   try {
-    await client.query(file.sql);
+    await client.query(sql);
   } catch (error) {
     if (isDatabaseUnavailable(error)) throw error;
     const reason = error instanceof Error ? error.message : String(error);
-    throw new Error(`Migration ${file.name} failed: ${reason}`, { cause: error });
+    throw new Error(`Migration ${name} failed: ${reason}`, { cause: error });
   }
-  await record(client, file);
 }
 
 async function record(client: pg.Client, { name, checksum }: MigrationFile): Promise<void> {

@@ -9,12 +9,15 @@ import { join } from 'node:path';
 export interface MigrationSource {
   readonly name: string;
   readonly directory: string;
+  /** The only schema that these files may change, which is created for them; absent: they may change everything. */
+  readonly ownSchema?: string;
 }
 
 export interface MigrationFile {
   /** `<source>/<file without .sql>`: where the file lies is no part of it, so a library can be moved. */
   readonly name: string;
   readonly source: string;
+  readonly ownSchema: string | null;
   readonly isRepeatable: boolean;
   readonly sql: string;
   readonly checksum: string;
@@ -50,6 +53,7 @@ function readDirectory(source: MigrationSource, kind: 'migrations' | 'functions'
       return {
         name: `${source.name}/${file.slice(0, -'.sql'.length)}`,
         source: source.name,
+        ownSchema: source.ownSchema ?? null,
         isRepeatable: kind === 'functions',
         sql,
         checksum: createHash('sha256').update(sql).digest('hex'),

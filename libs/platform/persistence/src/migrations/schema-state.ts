@@ -98,13 +98,14 @@ function compareCurrent(applied: readonly AppliedFile[], { files }: MigrationPla
 /**
  * The program and the schema of its database do not fit. `behind`: the database lacks migrations. `ahead`: it has migrations of
  * a newer version. `too_old`: it lacks migrations that this program no longer has. `changed`: a file that runs once was edited
- * after it was applied, so that the database does not have what the file contains.
+ * after it was applied, so that the database does not have what the file contains. `foreign_change`: a migration of a plugin
+ * changes what belongs to others.
  */
 export class SchemaError extends Error {
   override readonly name = 'SchemaError';
 
   constructor(
-    readonly reason: 'behind' | 'ahead' | 'too_old' | 'changed',
+    readonly reason: 'behind' | 'ahead' | 'too_old' | 'changed' | 'foreign_change',
     message: string,
   ) {
     super(message);

@@ -1,8 +1,17 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
+import { DiscoveryService } from '@nestjs/core';
 import type { Caller } from '#platform/auth';
 import { Settings, SettingsError } from '#platform/config';
-import { BUILTIN_HARNESS, HarnessesFileError, readHarnessesFile, STANDARD_HARNESSES } from '#execution/runner';
+import {
+  BUILTIN_HARNESS,
+  HarnessesFileError,
+  parseHarness,
+  readHarnessesFile,
+  STANDARD_HARNESSES,
+} from '#execution/runner';
 import type { HarnessDefinition } from '#execution/runner-protocol';
+import { extensionsOf } from '#platform/plugins';
+import { Harness } from '../domain/harness.js';
 import { HarnessInstallationsStore } from '../persistence/harness-installations.store.js';
 
 /** The agents that this installation knows beside the built-in one. A faulty harnesses file keeps it from starting. */
@@ -13,23 +22,34 @@ export class ConfiguredHarnesses implements OnModuleInit {
   constructor(
     private readonly settings: Settings,
     private readonly installations: HarnessInstallationsStore,
+    private readonly discovery: DiscoveryService,
   ) {}
 
   /** Not in the constructor: a failure there leaves the other parts half open. */
   onModuleInit(): void {
     try {
-      this.own = readHarnessesFile(this.settings.harnessesFile);
+      this.own = { ...this.ofPlugins(), ...readHarnessesFile(this.settings.harnessesFile) };
     } catch (error) {
       throw error instanceof HarnessesFileError ? new SettingsError([...error.problems]) : error;
     }
   }
 
-  /** Those of the file, for runners. */
+  private ofPlugins(): Record<string, HarnessDefinition> {
+    const harnesses: Record<string, HarnessDefinition> = {};
+    for (const { id, definition } of extensionsOf(this.discovery, Harness)) {
+      if (Object.hasOwn({ ...STANDARD_HARNESSES, ...harnesses }, id))
+        throw new Error(`There are two harnesses with the id ${id}: remove one.`);
+      harnesses[id] = parseHarness(id, definition);
+    }
+    return harnesses;
+  }
+
+  /** Those of plugins and of the file, which has priority, for runners. */
   get extra(): Record<string, HarnessDefinition> {
     return { ...this.own };
   }
 
-  /** All of them by id, in the order of the table, those of the file last. */
+  /** All of them by id, in the order of the table, those of plugins and of the file last. */
   get all(): ReadonlyMap<string, HarnessDefinition> {
     return new Map(Object.entries({ ...STANDARD_HARNESSES, ...this.own }));
   }

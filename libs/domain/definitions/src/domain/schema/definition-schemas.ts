@@ -80,6 +80,8 @@ const fieldsOf = ({ provider, event, schema: { properties, required } }: KnownTr
 });
 
 export interface KnownParts {
+  /** Absent: those of Headrace. */
+  readonly authModes?: readonly string[];
   readonly triggers: readonly KnownTrigger[];
 }
 
@@ -105,13 +107,15 @@ const FACTORY = {
   required: ['schemaVersion', 'name'],
 };
 
-const WEBHOOK = {
+const AUTH_MODES = ['token', 'url_token', 'signature'];
+
+const webhook = ({ authModes = AUTH_MODES }: KnownParts): object => ({
   title: 'webhooks/<name>.yaml',
   description: 'An address that a sender posts to. It is called like the file.',
   properties: {
     authMode: {
       type: 'string',
-      enum: ['token', 'url_token', 'signature'],
+      enum: authModes,
       default: 'token',
       description:
         '`token`: a bearer token in the Authorization header. `url_token`: the token is part of the URL. `signature`: the sender signs.',
@@ -130,7 +134,7 @@ const WEBHOOK = {
   if: { properties: { authMode: { const: 'signature' } }, required: ['authMode'] },
   then: { required: ['signatureScheme'] },
   else: { properties: { signatureScheme: { not: {}, errorMessage: 'goes with `authMode: signature` only' } } },
-};
+});
 
 const automation = (known: KnownParts): object => ({
   title: 'automations/<name>/automation.md',
@@ -179,7 +183,7 @@ const SKILL = {
 export function definitionSchemas(known: KnownParts): Record<ResourceKind, object> {
   return {
     factory: closed('factory', FACTORY),
-    webhook: closed('webhook', WEBHOOK),
+    webhook: closed('webhook', webhook(known)),
     automation: closed('automation', automation(known)),
     agent: closed('agent', AGENT),
     // Skills are shared with other programs, which have further keys.

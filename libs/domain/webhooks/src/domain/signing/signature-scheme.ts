@@ -1,3 +1,4 @@
+import { ExtensionPoint } from '#platform/kernel';
 import type { IncomingRequest } from './incoming-request.js';
 
 export interface HandshakeAnswer {
@@ -51,9 +52,10 @@ export interface SchemeMetadata {
 
 /**
  * Extension point: how a sender proves that a request is its own. Most schemes are rows of data for one verifier; the others
- * are classes. Registered in {@link SignatureSchemes}, which rejects duplicate ids. A scheme never throws, whatever the
+ * are classes. Two schemes of one id prevent the start. A scheme never throws, whatever the
  * request contains, and has no result that means "not checked".
  */
+@ExtensionPoint()
 export abstract class SignatureScheme {
   readonly id: string;
   readonly label: string;

@@ -11,11 +11,16 @@ import { StaticScheme } from './static-scheme.js';
 export class SignatureSchemes {
   private readonly byId = new Map<string, SignatureScheme>();
 
-  constructor(schemes: Iterable<SignatureScheme>) {
-    for (const scheme of schemes) {
-      if (this.byId.has(scheme.id)) throw new Error(`There are two signature schemes with the id ${scheme.id}.`);
-      this.byId.set(scheme.id, scheme);
-    }
+  /** `extensions` is called once, when all modules are initialized. */
+  constructor(
+    schemes: Iterable<SignatureScheme>,
+    private readonly extensions: () => Iterable<SignatureScheme> = () => [],
+  ) {
+    this.add(schemes);
+  }
+
+  onModuleInit(): void {
+    this.add(this.extensions());
   }
 
   /** Null for an unknown id, which the caller must reject. */
@@ -25,6 +30,13 @@ export class SignatureSchemes {
 
   all(): readonly SignatureScheme[] {
     return [...this.byId.values()].sort((one, other) => (one.id < other.id ? -1 : 1));
+  }
+
+  private add(schemes: Iterable<SignatureScheme>): void {
+    for (const scheme of schemes) {
+      if (this.byId.has(scheme.id)) throw new Error(`There are two signature schemes with the id ${scheme.id}.`);
+      this.byId.set(scheme.id, scheme);
+    }
   }
 }
 

@@ -1,10 +1,16 @@
 import { Injectable } from '@nestjs/common';
 import { Clock } from '#platform/kernel';
-import { type AuthMode, type IncomingRequest, isSameText, SignatureSchemes } from '#domain/webhooks';
+import {
+  type BuiltInAuthMode,
+  type IncomingRequest,
+  IngressAuthModes,
+  isSameText,
+  SignatureSchemes,
+} from '#domain/webhooks';
 import type { IngressWebhook } from './ingress-webhooks.js';
 
-/** Extension point: how a sender proves that it knows the secret of a webhook. Never throws, whatever the request contains. */
-export interface IngressAuthMode {
+/** How the senders of webhooks of one mode are authenticated. Never throws, whatever the request contains. */
+export interface Authenticator {
   /** Value of `WWW-Authenticate` in a 401 response. */
   readonly challenge: string | null;
   /** `pathToken`: the path segment after the uid, null without one. */
@@ -15,11 +21,15 @@ export interface IngressAuthMode {
 const BEARER = /^bearer +([^\s,]+)$/i;
 
 @Injectable()
-export class IngressAuthModes {
-  private readonly modes: ReadonlyMap<string, IngressAuthMode>;
+export class Authenticators {
+  private readonly builtIn: ReadonlyMap<string, Authenticator>;
 
-  constructor(schemes: SignatureSchemes, clock: Clock) {
-    const modes: Readonly<Record<AuthMode, IngressAuthMode>> = {
+  constructor(
+    schemes: SignatureSchemes,
+    clock: Clock,
+    private readonly modes: IngressAuthModes,
+  ) {
+    const builtIn: Readonly<Record<BuiltInAuthMode, Authenticator>> = {
       token: {
         challenge: 'Bearer',
         authenticate: ({ headers }, _pathToken, { secret }) =>
@@ -35,11 +45,21 @@ export class IngressAuthModes {
           schemes.find(schemeId ?? '')?.verify(request, secret ?? '', clock.now()) ?? false,
       },
     };
-    this.modes = new Map(Object.entries(modes));
+    this.builtIn = new Map(Object.entries(builtIn));
   }
 
-  find(mode: AuthMode): IngressAuthMode | null {
-    return this.modes.get(mode) ?? null;
+  /** Null for a mode that this process does not know: nothing is authentic. */
+  find(mode: string): Authenticator | null {
+    const builtIn = this.builtIn.get(mode);
+    if (builtIn) return builtIn;
+    const added = this.modes.find(mode);
+    return (
+      added && {
+        challenge: added.challenge,
+        authenticate: (request, _pathToken, { secret }) =>
+          secret !== null && secret.trim() !== '' && added.authenticate(request, secret),
+      }
+    );
   }
 }
 

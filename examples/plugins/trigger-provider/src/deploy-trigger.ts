@@ -1,55 +1,54 @@
-import { Injectable, Module, type OnModuleInit } from '@nestjs/common';
 import {
-  AutomationsModule,
   type CompiledTrigger,
-  FireAutomations,
+  Extension,
+  type Issue,
+  type Queryable,
   type SampledEvent,
   type Trigger,
   type TriggerEvent,
   TriggerProvider,
-  TriggerProviders,
   type TriggerSample,
   type TriggerScope,
-} from '#domain/automations';
-import type { Queryable } from '#platform/persistence';
-import type { Issue } from '#platform/kernel';
+} from 'headrace/plugin';
+
+export const ENVIRONMENTS = ['staging', 'production'];
+
+export interface Deployment {
+  /** Of the deployment, permanent: an automation starts one run for it. */
+  readonly id: string;
+  readonly environment: string;
+  readonly failed: boolean;
+}
 
 const environmentOf = ({ environment }: Trigger): string => (typeof environment === 'string' ? environment : '');
 
-/** A trigger as an extension can add it: it fires automations when a deployment has finished. */
-@Injectable()
-export class DeployTrigger extends TriggerProvider implements OnModuleInit {
+/** `{"provider": "deploy", "event": "finished", "environment": "production", "failed_only": true}` */
+@Extension()
+export class DeployTrigger extends TriggerProvider {
   override readonly provider = 'deploy';
   override readonly event = 'finished';
   override readonly schema = {
     properties: {
-      environment: { type: 'string', enum: ['staging', 'production'] },
+      environment: { type: 'string', enum: ENVIRONMENTS },
       failed_only: { type: 'boolean' },
     },
     required: ['environment'],
   };
-
-  constructor(private readonly providers: TriggerProviders) {
-    super();
-  }
-
-  onModuleInit(): void {
-    this.providers.register(this);
-  }
 
   override validate(
     _tx: Queryable,
     _scope: TriggerScope,
     triggers: readonly Trigger[],
   ): Promise<readonly (readonly Issue[])[]> {
-    const detail = 'must be staging or production';
+    const detail = `must be ${ENVIRONMENTS.join(' or ')}`;
     return Promise.resolve(
       triggers.map((trigger) =>
-        ['staging', 'production'].includes(environmentOf(trigger)) ? [] : [{ pointer: '/environment', detail }],
+        ENVIRONMENTS.includes(environmentOf(trigger)) ? [] : [{ pointer: '/environment', detail }],
       ),
     );
   }
 
+  /** Events of one environment do not reach the triggers of another. */
   override subjectOf(trigger: Trigger): string {
     return environmentOf(trigger);
   }
@@ -57,28 +56,26 @@ export class DeployTrigger extends TriggerProvider implements OnModuleInit {
   override compile(trigger: Trigger): CompiledTrigger {
     return {
       check: (event) => {
-        const { failed } = event.readPayload() as { failed: boolean };
-        const passed = trigger.failed_only !== true || failed;
+        const { failed } = event.readPayload() as Pick<Deployment, 'failed'>;
+        const passed = trigger['failed_only'] !== true || failed;
         return [{ check: 'outcome', passed, reason: `The deployment ${failed ? 'failed' : 'succeeded'}.` }];
       },
     };
   }
 
+  /** For the test of a trigger with an invented payload. */
   override sample(_tx: Queryable, scope: TriggerScope, trigger: Trigger, sample: TriggerSample): Promise<SampledEvent> {
     if (sample.kind === 'delivery')
       return Promise.resolve({
         kind: 'invalid',
-        issues: [{ pointer: '/delivery_id', detail: 'is not known of deployments' }],
+        issues: [{ pointer: '/delivery_id', detail: 'must be omitted: deployments are no deliveries' }],
       });
-    const { failed = false } = (sample.payload ?? {}) as { failed?: boolean };
+    const { failed = false } = (sample.payload ?? {}) as { readonly failed?: boolean };
     const event = this.eventOf(scope, { id: 'sample', environment: environmentOf(trigger), failed });
     return Promise.resolve({ kind: 'event', event });
   }
 
-  eventOf(
-    { factoryUid, teamUid }: TriggerScope,
-    { id, environment, failed }: { id: string; environment: string; failed: boolean },
-  ): TriggerEvent {
+  eventOf({ factoryUid, teamUid }: TriggerScope, { id, environment, failed }: Deployment): TriggerEvent {
     return {
       provider: this.provider,
       event: this.event,
@@ -97,19 +94,3 @@ export class DeployTrigger extends TriggerProvider implements OnModuleInit {
     };
   }
 }
-
-/** Fires automations when a deployment has finished. */
-@Injectable()
-export class Deployments {
-  constructor(
-    private readonly trigger: DeployTrigger,
-    private readonly fire: FireAutomations,
-  ) {}
-
-  finished(scope: TriggerScope, deployment: { id: string; environment: string; failed: boolean }) {
-    return this.fire.execute(this.trigger.eventOf(scope, deployment));
-  }
-}
-
-@Module({ imports: [AutomationsModule], providers: [DeployTrigger, Deployments], exports: [Deployments] })
-export class DeployTriggerModule {}

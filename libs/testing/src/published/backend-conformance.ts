@@ -2,13 +2,13 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Backend, type BackendTask, type RunningTask, StartFault } from '#execution/backends';
 import { RUNNER_EXIT } from '#execution/runner';
-import { ControlPlaneDouble } from '../runner/control-plane-double.js';
-import { fence } from '../runner/runner-process.js';
-import { until } from './installation.js';
+import { ControlPlaneDouble } from './control-plane-double.js';
+import { until } from './until.js';
 
 /** The double of the control plane knows this execution. Each test has a separate key. */
 const EXECUTION = '1';
-const WORKS = fence('sh', 'echo at work; sleep 300');
+/** For the built-in agent. */
+const WORKS = '```sh\necho at work; sleep 300\n```';
 
 export interface BackendUnderTest {
   /** Starts what the backend needs, such as an engine. */
@@ -29,7 +29,7 @@ export interface BackendUnderTest {
 }
 
 /** Defines the tests that every backend must pass. Call it at the top level of a test file. */
-export function describeBackend(name: string, under: BackendUnderTest): void {
+export function backendConformance(name: string, under: BackendUnderTest): void {
   describe(`${name} backend`, { timeout: 60_000 }, () => {
     let key: string;
     let backend: Backend;

@@ -1,0 +1,4 @@
+export { Extension, extensionsOf, hasExtension } from './extension.js';
+export { loadPlugins, PluginError } from './load-plugins.js';
+export * from './plugin.js';
+export { InstalledPlugins, PluginsModule, PluginVariables } from './plugins.module.js';
