@@ -21,6 +21,24 @@ const EXTERNAL = [
 ];
 const isExternal = (id) => builtinModules.includes(id) || EXTERNAL.some((pattern) => pattern.test(id));
 
+/** All of TypeORM's drivers are loaded to create one; only PostgreSQL's is used. */
+const leaveOutDrivers = {
+  name: 'leave-out-drivers',
+  load: {
+    filter: { id: /\/typeorm\/driver\/(?!postgres\/)[^/]+\/\w+Driver\.js$/ },
+    handler: () => 'module.exports = {};',
+  },
+};
+
+/** Without its own `require`, this module uses the TypeORM of the bundle instead of loading a second one from node_modules. */
+const shareTypeorm = {
+  name: 'share-typeorm',
+  transform: {
+    filter: { id: /\/@nestjs\/typeorm\/dist\/common\/typeorm-compat\.js$/ },
+    handler: (code) => code.replace('const require = createRequire(import.meta.url);', ''),
+  },
+};
+
 const CHUNKS = 'chunks';
 /** Processes that were started from an earlier build may still load its chunks. */
 const KEEP_MS = 24 * 60 * 60_000;
@@ -58,6 +76,7 @@ export async function bundle(programs, directory) {
     input: programs,
     platform: 'node',
     external: isExternal,
+    plugins: [leaveOutDrivers, shareTypeorm],
     onLog: (level, log) => {
       if (log.code === 'UNRESOLVED_IMPORT') throw new Error(log.message);
       if (level === 'warn' && log.code !== 'CIRCULAR_DEPENDENCY') console.warn(log.message);
@@ -69,6 +88,8 @@ export async function bundle(programs, directory) {
     chunkFileNames: `${CHUNKS}/[name]-[hash].js`,
     // Nest and TypeORM go by the names of classes.
     keepNames: true,
+    // What every start has to read.
+    comments: { legal: true, annotation: false, jsdoc: false },
   });
   await build.close();
 }
