@@ -75,7 +75,7 @@ function registrations({ file, files, nouns, Nouns, Class, Classes, table }) {
     ['.dependency-cruiser.cjs', 'const domain = {\n', `  '${files}': [],\n`, 'after'],
     ['ARCHITECTURE.md', '  execution/           how', `${inTree}\n`],
     ['apps/api/src/app.module.ts', '\n@Module({})', `import { ${Classes}Module } from '#domain/${files}';\n`],
-    ['apps/api/src/app.module.ts', '        ...more,\n', `        ${Classes}Module,\n`],
+    ['apps/api/src/app.module.ts', '        DefinitionsHttpModule,\n', `        ${Classes}Module,\n`],
     [
       'apps/api/src/openapi.ts',
       '];\n\nconst PATH_PARAMETERS',

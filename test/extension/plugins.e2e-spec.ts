@@ -156,12 +156,12 @@ describe('a plugin', () => {
       ({ about }) => about,
     );
 
-  it('is listed by GET /health of the API and of the ingress', async () => {
-    for (const origin of [headrace.url, headrace.ingressUrl])
-      expect(await (await fetch(`${origin}/health`)).json()).toMatchObject({
-        status: 'ok',
-        plugins: [{ name: 'sample', version: '1.2.3', processes: ['api', 'ingress', 'processor'] }],
-      });
+  it('is listed by GET /health of the API, and not by the public ingress', async () => {
+    expect(await (await fetch(`${headrace.url}/health`)).json()).toMatchObject({
+      status: 'ok',
+      plugins: [{ name: 'sample', version: '1.2.3', processes: ['api', 'ingress', 'processor'] }],
+    });
+    expect((await fetch(`${headrace.ingressUrl}/health`)).status).toBe(404);
   });
 
   it('adds an ingress auth mode and a listener of deliveries', async () => {

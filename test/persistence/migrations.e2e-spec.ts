@@ -248,6 +248,17 @@ describe('migrations of another package', () => {
       ['rows', `INSERT INTO headrace.teams (uid, name) VALUES (repeat('a', 22), 'x')`, 'rows of headrace.teams'],
       ['a removed table', 'DROP TABLE headrace.webhook_counts', 'relation headrace.webhook_counts'],
       ['another schema', 'CREATE SCHEMA other', 'schema other'],
+      ['a policy', 'CREATE POLICY p ON headrace.teams', 'policy p of headrace.teams'],
+      ['a type', `CREATE TYPE headrace.colour AS ENUM ('red')`, 'type headrace.colour'],
+      [
+        'rows at the commit',
+        `CREATE TABLE notes ();
+         CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+           INSERT INTO headrace.teams (uid, name) VALUES (repeat('a', 22), 'x'); RETURN NULL; END $$;
+         CREATE CONSTRAINT TRIGGER t AFTER INSERT ON notes DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION f();
+         INSERT INTO notes DEFAULT VALUES`,
+        'rows of headrace.teams',
+      ],
     ])('is rolled back when it changes %s', async (_title, sql, changed) => {
       await migrateAll({ databaseUrl: database.url });
       const refusal = await migratePlugin(sql).catch((error: unknown) => error);
@@ -256,6 +267,24 @@ describe('migrations of another package', () => {
       expect(await database.query('SELECT 1 FROM pg_namespace WHERE nspname = $1', [OWN])).toEqual([]);
       await checkMigrated(database.url);
     });
+  });
+
+  it('cannot end its transaction, or leave settings to other migrations', async () => {
+    await migrateAll({ databaseUrl: database.url });
+    const source = { name: 'acme', directory: join(root, 'extension'), ownSchema: 'plugin_acme' };
+    write('extension/migrations/2026-12-01-commit.sql', 'COMMIT; CREATE TABLE headrace.notes (); BEGIN;');
+    const refusal = await migrateAll({ databaseUrl: database.url }, [source]).catch((error: unknown) => error);
+    expect(String(refusal)).toMatch(/acme\/2026-12-01-commit failed: .*transaction/);
+    expect(await database.query(`SELECT to_regclass('headrace.notes') AS notes`)).toEqual([{ notes: null }]);
+
+    remove('extension/migrations/2026-12-01-commit.sql');
+    write('extension/migrations/2020-01-01-set.sql', `SET search_path = plugin_acme; SET statement_timeout = '1ms'`);
+    write('extension/migrations/2020-01-02-create.sql', 'CREATE TABLE notes AS SELECT pg_sleep(0.05)::text');
+    expect(await migrateAll({ databaseUrl: database.url }, [source])).toEqual([
+      'acme/2020-01-01-set',
+      'acme/2020-01-02-create',
+    ]);
+    await database.query('DROP SCHEMA plugin_acme CASCADE');
   });
 
   it('allows another package to use the same file names as Headrace', () => {

@@ -76,6 +76,43 @@ describe('the loader of plugins', () => {
       [[write('unknown.js', plugin('colour: "red"'))], /not valid: .*colour/],
       [[write('sql.js', plugin('migrations: "/nowhere"'))], /migrations must be a directory/],
       [[write('role.js', plugin('permissions: { "notes:read": "anybody" }'))], /permissions\.notes:read/],
+      [['fs'], /The plugin fs is not installed beside Headrace/],
+      [
+        [
+          write(
+            'filter.js',
+            `${plugin('')}import { Module } from '@nestjs/common';\nModule({ providers: [{ provide: 'APP_GUARD', useValue: {} }] })(Sample);`,
+          ),
+        ],
+        /sample provides APP_GUARD, which would apply to the requests of Headrace/,
+      ],
+      [
+        [write('middleware.js', `${plugin('')}Sample.prototype.configure = () => undefined;`)],
+        /sample has the method configure/,
+      ],
+      [
+        [write('process-module.js', `${plugin('')}Sample.forProcess = () => undefined;`)],
+        /sample has a method forProcess that returns no module for api/,
+      ],
+      [
+        [
+          write(
+            'half.js',
+            `${plugin('')}import { Module } from '@nestjs/common';\nimport { Extension, SignatureScheme } from 'headrace/plugin';
+class Half extends SignatureScheme {}\nExtension()(Half);\nModule({ providers: [Half] })(Sample);`,
+          ),
+        ],
+        /sample needs the processes ingress for Half: add them to its metadata/,
+      ],
+      [
+        [
+          write(
+            'compiled.cjs',
+            "Object.defineProperty(exports, '__esModule', { value: true });\nexports.default = class {};",
+          ),
+        ],
+        /no default export that is a class with @Plugin/,
+      ],
       [
         [write('extension.js', `import { Extension } from 'headrace/plugin';\nExtension()(class Lost {});`)],
         /Lost has @Extension\(\) and extends no extension point/,

@@ -6,8 +6,6 @@ class FiringAppModule {}
 Module({})(FiringAppModule);
 class EvaluationModule {}
 Module({})(EvaluationModule);
-class CoreModule {}
-Module({})(CoreModule);
 
 function before(part, method, act) {
   const original = part[method].bind(part);
@@ -31,11 +29,10 @@ export async function startFiringApp(environment) {
   const { SchedulesJobsModule } = await import('#domain/schedules');
   const { TimerDispatcher, TimersJobsModule, TimerSteps } = await import('#platform/timers');
   const { AutomationsJobsModule, FireAutomations } = await import('#domain/automations');
-  const { parseSettings, Settings } = await import('#platform/config');
+  const { parseSettings } = await import('#platform/config');
   const { JobsModule, QueueConnections } = await import('#platform/jobs');
-  const { Clock } = await import('#platform/kernel');
   const { ObservabilityModule } = await import('#platform/observability');
-  const { clockProvider, PersistenceModule } = await import('#platform/persistence');
+  const { CoreModule, PersistenceModule } = await import('#platform/persistence');
   const { StorageModule } = await import('#platform/storage');
   const { DeliveryEvaluators, EvaluateDeliveries, EVALUATION_PROVIDERS, WebhooksModule } =
     await import('#domain/webhooks');
@@ -44,17 +41,11 @@ export async function startFiringApp(environment) {
     imports: [ObservabilityModule, WebhooksModule],
     providers: EVALUATION_PROVIDERS,
   };
-  const surroundings = {
-    module: CoreModule,
-    global: true,
-    providers: [{ provide: Settings, useValue: parseSettings(environment) }, clockProvider],
-    exports: [Settings, Clock],
-  };
   const app = await NestFactory.createApplicationContext(
     {
       module: FiringAppModule,
       imports: [
-        surroundings,
+        CoreModule.of(parseSettings(environment)),
         ObservabilityModule,
         PersistenceModule.forRoot(),
         JobsModule.forRoot(),

@@ -13,7 +13,7 @@ export {
   PluginVariables,
 } from '#platform/plugins';
 
-// Services of every process.
+// Services of the API, the ingress and the processor. A worker has `Clock` and `PluginVariables`.
 export { Settings } from '#platform/config';
 export {
   Clock,
@@ -27,7 +27,13 @@ export {
   type RejectionOf,
 } from '#platform/kernel';
 export { Database, type Queryable, type Statement, statement } from '#platform/persistence';
-export { BackgroundTasks, defineTask, type PeriodicTask, type TaskDefinition, type TaskRun } from '#platform/jobs';
+export {
+  BackgroundTasks,
+  definePluginTask as defineTask,
+  type PeriodicTask,
+  type TaskDefinition,
+  type TaskRun,
+} from '#platform/jobs';
 export { Metrics } from '#platform/observability';
 
 // Resources: routes, fields, permissions, problems.

@@ -1,4 +1,4 @@
-import { findRenamedSettings } from '#platform/config';
+import { findRenamedSettings, PLUGIN_PREFIX } from '#platform/config';
 import { type CommandModule, UsageError } from '../cli/command.js';
 import { optionsHelp } from '../cli/help.js';
 import { printTable, timeCell } from '../cli/output.js';
@@ -29,7 +29,10 @@ export const worker: CommandModule = {
         plugins.backends.map(({ name }) => name),
       );
       // Before any child starts: neither children nor agents that run as the same user may find the secrets.
-      removeFromEnvironment(DAEMON_KEYS);
+      removeFromEnvironment([
+        ...DAEMON_KEYS,
+        ...Object.keys(process.env).filter((name) => name.startsWith(PLUGIN_PREFIX)),
+      ]);
       const backend = plugins.backends.find(({ name }) => name === options.backend);
       return await runWorker(options, { write: stderrLine, drain, stop, backend });
     } catch (error) {

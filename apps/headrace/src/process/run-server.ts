@@ -48,6 +48,7 @@ export async function runServer(start: (server: ServerProcess) => Promise<string
   const opened = new ClosingStack(closingTime(settings));
   const apps: RunningApp[] = [];
   let clean = false;
+  let isStarted = false;
   try {
     const message = await start({
       settings,
@@ -60,6 +61,7 @@ export async function runServer(start: (server: ServerProcess) => Promise<string
         return app;
       },
     });
+    isStarted = true;
     if (!stop.signal.aborted) {
       process.stdout.write(`${message}\n`);
       launcher.sayReady();
@@ -67,11 +69,15 @@ export async function runServer(start: (server: ServerProcess) => Promise<string
     }
     logger.log(`Stopping (${String(stop.signal.reason)}) …`);
     for (const app of apps) app.beginShutdown?.();
+  } catch (error) {
+    // Those are printed for the user.
+    if (error instanceof CommandError || (error instanceof Error && error.name === 'SettingsError')) throw error;
+    logger.fatal(error);
   } finally {
     clean = await opened.close();
   }
   logger.log('Stopped.');
-  const code = clean && stop.signal.reason !== 'fault' ? 0 : 1;
+  const code = isStarted && clean && stop.signal.reason !== 'fault' ? 0 : 1;
   // Everything is closed; a forgotten handle must not keep the process alive.
   setTimeout(() => process.exit(code), LINGER_MS).unref();
   return code;

@@ -1,4 +1,4 @@
-import { Injectable } from '@nestjs/common';
+import { Injectable, Logger } from '@nestjs/common';
 import { Clock } from '#platform/kernel';
 import {
   type BuiltInAuthMode,
@@ -22,6 +22,7 @@ const BEARER = /^bearer +([^\s,]+)$/i;
 
 @Injectable()
 export class Authenticators {
+  private readonly logger = new Logger(Authenticators.name);
   private readonly builtIn: ReadonlyMap<string, Authenticator>;
 
   constructor(
@@ -42,7 +43,7 @@ export class Authenticators {
       signature: {
         challenge: null,
         authenticate: (request, _pathToken, { schemeId, secret }) =>
-          schemes.find(schemeId ?? '')?.verify(request, secret ?? '', clock.now()) ?? false,
+          this.isTrue(schemeId, () => schemes.find(schemeId ?? '')?.verify(request, secret ?? '', clock.now())),
       },
     };
     this.builtIn = new Map(Object.entries(builtIn));
@@ -57,9 +58,19 @@ export class Authenticators {
       added && {
         challenge: added.challenge,
         authenticate: (request, _pathToken, { secret }) =>
-          secret !== null && secret.trim() !== '' && added.authenticate(request, secret),
+          secret !== null && secret.trim() !== '' && this.isTrue(mode, () => added.authenticate(request, secret)),
       }
     );
+  }
+
+  /** Code of a plugin may throw, or return a promise: then nothing is authentic. Its message may contain the secret. */
+  private isTrue(name: string | null, check: () => unknown): boolean {
+    try {
+      return check() === true;
+    } catch (error) {
+      this.logger.error(`The authentication ${name ?? ''} failed: ${error instanceof Error ? error.name : 'fault'}.`);
+      return false;
+    }
   }
 }
 

@@ -9,7 +9,7 @@ import { RouteTable } from './edge/route-table.js';
 import { Shutdown } from './edge/shutdown.js';
 import { Upgrades } from './edge/upgrades.js';
 import { InputPipe, QueryGuard } from './fields/input.pipe.js';
-import { HealthController } from './operational/health.controller.js';
+import { HealthController, InstallationHealthController } from './operational/health.controller.js';
 import { HomeController, ProblemPagesController } from './operational/pages.controller.js';
 import { ProblemFilter, ProblemWriter } from './problems/problem-writer.js';
 
@@ -25,7 +25,7 @@ import { ProblemFilter, ProblemWriter } from './problems/problem-writer.js';
       }),
     }),
   ],
-  controllers: [HomeController, HealthController, ProblemPagesController],
+  controllers: [HomeController, HealthController, InstallationHealthController, ProblemPagesController],
   providers: [
     {
       provide: RouteTable,

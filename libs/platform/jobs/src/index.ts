@@ -1,4 +1,10 @@
 export { BackgroundTasks } from './background-tasks.js';
 export { areQueuesMigrated, JobsModule, migrateQueues, QueueConnections } from './jobs.module.js';
 export { PeriodicTask, type TaskRun } from './periodic-task.js';
-export { definedTasks, defineTask, type ServerProcess, type TaskDefinition } from './task-definition.js';
+export {
+  definedTasks,
+  definePluginTask,
+  defineTask,
+  type ServerProcess,
+  type TaskDefinition,
+} from './task-definition.js';

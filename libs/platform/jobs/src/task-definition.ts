@@ -37,6 +37,8 @@ export interface TaskDefinition {
   readonly queue?: TaskQueue;
   /** The configuration under which a process implements it, such as `EXECUTOR=docker`; absent: every configuration. */
   readonly condition?: string;
+  /** Declared by a plugin, which a process may import without loading its module. */
+  readonly isOfPlugin?: true;
 }
 
 const known = new Map<string, TaskDefinition>();
@@ -53,6 +55,10 @@ export function defineTask(definition: TaskDefinition): TaskDefinition {
   return definition;
 }
 
+/** The same for plugins: `library` is the name of the plugin. */
+export const definePluginTask = (definition: Omit<TaskDefinition, 'isOfPlugin'>): TaskDefinition =>
+  defineTask({ ...definition, isOfPlugin: true });
+
 /** Every task that a loaded library declares; the documentation is generated from them. */
 export const definedTasks = (): readonly TaskDefinition[] => [...known.values()];
 
@@ -63,7 +69,9 @@ export function missingTasks(
   implemented: ReadonlySet<string>,
 ): string[] {
   return definitions
-    .filter((definition) => definition.process === process && definition.condition === undefined)
+    .filter(
+      (definition) => definition.process === process && definition.condition === undefined && !definition.isOfPlugin,
+    )
     .map(taskKey)
     .filter((key) => !implemented.has(key));
 }

@@ -5,6 +5,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { Type } from '@nestjs/common';
 import { satisfies, valid, validRange } from 'semver';
 import { z } from 'zod';
+import { moduleFault } from './module-rules.js';
 import {
   type LoadedPlugin,
   PLUGIN_PROCESSES,
@@ -104,18 +105,20 @@ function checkPlugin(specifier: string, exported: unknown, version: string): Loa
     throw new PluginError(
       `The plugin ${name} works with Headrace ${headrace}, and this is ${version}: install another version of one of them.`,
     );
-  return {
-    ...mark.metadata,
-    module: exported as PluginModule,
-    migrations: migrations === undefined ? null : pathOf(migrations),
-  };
+  const module = exported as PluginModule;
+  const fault = moduleFault({ module, processes: mark.metadata.processes });
+  if (fault !== null) throw new PluginError(`The plugin ${name} ${fault}.`);
+  return { ...mark.metadata, module, migrations: migrations === undefined ? null : pathOf(migrations) };
 }
 
 async function importPlugin(specifier: string, directory: string): Promise<unknown> {
   const url = resolvePlugin(specifier, directory);
   assertOneNest(specifier, url);
   try {
-    return ((await import(url)) as { default?: unknown }).default;
+    const { default: exported } = (await import(url)) as { default?: unknown };
+    // What compilers write for CommonJS has the default export of the source in a property.
+    const { __esModule: isCompiled, default: inner } = (exported ?? {}) as { __esModule?: boolean; default?: unknown };
+    return isCompiled === true ? inner : exported;
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     throw new PluginError(`The plugin ${specifier} cannot be loaded: ${reason}`, { cause: error });
@@ -129,7 +132,9 @@ function resolvePlugin(specifier: string, directory: string): string {
     return pathToFileURL(file).href;
   }
   try {
-    return import.meta.resolve(specifier);
+    const url = import.meta.resolve(specifier);
+    if (!url.startsWith('file:')) throw new Error(`${url} is no file`);
+    return url;
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     throw new PluginError(

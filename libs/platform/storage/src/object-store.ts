@@ -31,7 +31,7 @@ export interface SignedUrlOptions {
  *
  * Extension point: one plugin may add the store that the installation uses.
  */
-@ExtensionPoint()
+@ExtensionPoint(['api', 'processor'])
 export abstract class ObjectStore {
   /**
    * Stores or replaces an object as a whole: a reader sees the old one or the new one, never a part. When the content

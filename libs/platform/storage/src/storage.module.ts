@@ -44,6 +44,8 @@ export class StorageModule implements OnModuleInit, OnApplicationShutdown {
 
   async onModuleInit(): Promise<void> {
     if (this.store instanceof PluginObjectStore) this.store.use(this.onlyExtension());
+    else if (extensionsOf(this.discovery, ObjectStore).length > 0)
+      throw new Error('An object store of a plugin must be a class in the list of providers, without a factory.');
     await this.local.removeAbandoned();
   }
 

@@ -1,10 +1,7 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { ConversationNormalizer, Step, StoredProjection } from '#domain/conversations';
 import type { RunEvent } from '#execution/runner-protocol';
-import { anyRunLog } from './run-event-arbitrary.js';
 
-const cutsOf = fc.array(fc.nat(60), { maxLength: 5 }).map((cuts) => cuts.sort((a, b) => a - b));
 /** As the database gives it back. */
 const stored = (fold: StoredProjection): StoredProjection => JSON.parse(JSON.stringify(fold)) as StoredProjection;
 const allSteps = (steps: readonly Step[]): Step[] => steps.flatMap((step) => [step, ...allSteps(step.steps)]);
@@ -18,7 +15,14 @@ export function conversationNormalizerConformance(name: string, normalizer: Conv
     return folding;
   };
 
-  describe(`${name} as a conversation normalizer`, () => {
+  describe(`${name} as a conversation normalizer`, async () => {
+    // Packages that do not test a normalizer need not install it.
+    const [{ default: fc }, { anyRunLog }] = await Promise.all([
+      import('fast-check'),
+      import('./run-event-arbitrary.js'),
+    ]);
+    const cutsOf = fc.array(fc.nat(60), { maxLength: 5 }).map((cuts) => cuts.sort((a, b) => a - b));
+
     it('gives in parts, stored and read between them, what it gives at once', () => {
       fc.assert(
         fc.property(anyRunLog, cutsOf, (events, cuts) => {

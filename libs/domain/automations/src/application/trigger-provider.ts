@@ -26,7 +26,7 @@ export type SampledEvent =
  * Extension point: a kind of event that starts automations. The source of the event passes it to `FireAutomations`; the
  * provider decides which triggers it reaches, and whether they match.
  */
-@ExtensionPoint()
+@ExtensionPoint(['api'])
 export abstract class TriggerProvider {
   /** The `provider` of a trigger: lower case letters, digits, underscores. */
   abstract readonly provider: string;

@@ -23,7 +23,7 @@ export interface ConversationProjection<StepState = unknown> {
  * Extension point: a conversation format, which projects the log of a run to steps. Two extensions for one format prevent the
  * start. `libs/testing` has its conformance kit.
  */
-@ExtensionPoint()
+@ExtensionPoint(['api', 'processor'])
 export abstract class ConversationNormalizer {
   abstract readonly format: string;
   /** Increment it when the same log gives another state: states that older versions stored are then recomputed. */

@@ -24,7 +24,7 @@ export interface AcceptedDelivery {
  * result is ignored: it must stop soon, keep what it has done, and is called again for the rest. Long computations have to
  * yield to the event loop.
  */
-@ExtensionPoint()
+@ExtensionPoint(['processor'])
 export abstract class DeliveryEvaluator {
   abstract evaluate(delivery: AcceptedDelivery, signal?: AbortSignal): Promise<readonly AutomationResult[]>;
 }

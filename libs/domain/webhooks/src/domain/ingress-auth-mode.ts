@@ -5,7 +5,7 @@ import type { IncomingRequest } from './signing/incoming-request.js';
  * Extension point: how a sender proves that it knows the secret of a webhook, which the service generates. Never throws,
  * whatever the request contains. Two extensions for one mode prevent the start.
  */
-@ExtensionPoint()
+@ExtensionPoint(['api', 'ingress'])
 export abstract class IngressAuthMode {
   /** Value of `auth_mode`: lower-case letters, digits and underscores, at most 64. Permanent once published. */
   abstract readonly mode: string;

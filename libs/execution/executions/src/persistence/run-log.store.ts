@@ -34,7 +34,7 @@ export interface RunChange {
  * Extension point: must not miss that a run has ended or waits for a person. Called within the transaction that changes the
  * state of the run, which fails when this does, in the API and in the processor.
  */
-@ExtensionPoint()
+@ExtensionPoint(['api', 'processor'])
 export abstract class RunStateListener {
   /** `changes` in their order. */
   abstract record(tx: Queryable, runId: string, changes: readonly RunChange[]): Promise<void>;

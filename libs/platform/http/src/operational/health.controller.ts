@@ -11,18 +11,7 @@ import { OutsideApi, Public } from '../edge/route-options.js';
 @ApiExcludeController()
 @Controller('health')
 export class HealthController {
-  private readonly version = ownVersion();
-
-  constructor(
-    private readonly readiness: Readiness,
-    private readonly plugins: InstalledPlugins,
-  ) {}
-
-  /** What runs here: the version of Headrace, and the plugins of the installation with theirs. */
-  @Get()
-  health(): { status: 'ok'; version: string; plugins: readonly PluginSummary[] } {
-    return { status: 'ok', version: this.version, plugins: this.plugins.summaries };
-  }
+  constructor(private readonly readiness: Readiness) {}
 
   /** Liveness: the process answers requests; a restart would not change anything. */
   @Get('live')
@@ -37,5 +26,22 @@ export class HealthController {
     response.set('Cache-Control', 'no-store');
     if (!report.ready) response.status(HttpStatus.SERVICE_UNAVAILABLE);
     return report;
+  }
+}
+
+/** For the API only: the ingress is public. */
+@Public()
+@OutsideApi()
+@ApiExcludeController()
+@Controller('health')
+export class InstallationHealthController {
+  private readonly version = ownVersion();
+
+  constructor(private readonly plugins: InstalledPlugins) {}
+
+  /** What runs here: the version of Headrace, and the plugins of the installation with theirs. */
+  @Get()
+  health(): { status: 'ok'; version: string; plugins: readonly PluginSummary[] } {
+    return { status: 'ok', version: this.version, plugins: this.plugins.summaries };
   }
 }

@@ -4,7 +4,14 @@ import { isDatabaseUnavailable } from '../database-error.js';
 import { openPool } from '../survive-connection-loss.js';
 import type { MigrationFile } from './migration-files.js';
 import { changeOwnSchema } from './own-schema.js';
-import { assertUpgradable, isAdopted, type MigrationPlan, readSchemaState, type SchemaState } from './schema-state.js';
+import {
+  assertUpgradable,
+  isAdopted,
+  type MigrationPlan,
+  readSchemaState,
+  SchemaError,
+  type SchemaState,
+} from './schema-state.js';
 
 /** Spells "HEAD"; serialises migrating processes of one database, also those of earlier versions. */
 const MIGRATION_LOCK = 0x48454144;
@@ -34,8 +41,28 @@ export async function migrate({ databaseUrl, plan, also }: MigrateOptions): Prom
   }
 }
 
-/** On a connection with the session options of the applications: extensions are created in the first schema of its path. */
+/** Ours on one connection, in their order; then each file of a plugin, whose settings must not reach another file. */
 async function applyOnConnection(databaseUrl: string, state: SchemaState, plan: MigrationPlan): Promise<void> {
+  const ours = state.pending.filter(({ ownSchema }) => ownSchema === null);
+  await onConnection(databaseUrl, async (client) => {
+    if (state.kind !== 'current') await inTransaction(client, () => createTable(client, state, plan));
+    for (const file of ours.filter(({ isRepeatable }) => !isRepeatable))
+      await inTransaction(client, () => apply(client, file));
+    const repeatable = ours.filter(({ isRepeatable }) => isRepeatable);
+    if (repeatable.length === 0) return;
+    await inTransaction(client, async () => {
+      // A function may call one that is created after it.
+      await client.query('SET LOCAL check_function_bodies = off');
+      for (const file of repeatable) await apply(client, file);
+    });
+  });
+  for (const file of state.pending)
+    if (file.ownSchema !== null)
+      await onConnection(databaseUrl, (client) => inTransaction(client, () => apply(client, file)));
+}
+
+/** With the session options of the applications: extensions are created in the first schema of its path. */
+async function onConnection(databaseUrl: string, work: (client: pg.Client) => Promise<void>): Promise<void> {
   const client = new pg.Client({
     connectionString: databaseUrl,
     options: sessionOptions(0),
@@ -45,16 +72,7 @@ async function applyOnConnection(databaseUrl: string, state: SchemaState, plan: 
   client.on('error', () => undefined);
   await client.connect();
   try {
-    if (state.kind !== 'current') await inTransaction(client, () => createTable(client, state, plan));
-    for (const file of state.pending.filter(({ isRepeatable }) => !isRepeatable))
-      await inTransaction(client, () => apply(client, file));
-    const repeatable = state.pending.filter(({ isRepeatable }) => isRepeatable);
-    if (repeatable.length === 0) return;
-    await inTransaction(client, async () => {
-      // A function may call one that is created after it.
-      await client.query('SET LOCAL check_function_bodies = off');
-      for (const file of repeatable) await apply(client, file);
-    });
+    await work(client);
   } finally {
     await client.end();
   }
@@ -80,20 +98,19 @@ CREATE TABLE headrace.schema_migrations (
 }
 
 async function apply(client: pg.Client, file: MigrationFile): Promise<void> {
-  const { name, ownSchema } = file;
-  const run = (): Promise<void> => runFile(client, file);
-  await (ownSchema === null ? run() : changeOwnSchema(client, { migration: name, schema: ownSchema }, run));
-  await record(client, file);
-}
-
-async function runFile(client: pg.Client, { name, sql }: MigrationFile): Promise<void> {
+  const { name, sql, ownSchema } = file;
   try {
-    await client.query(sql);
+    if (ownSchema === null) await client.query(sql);
+    else {
+      await changeOwnSchema(client, { name, sql, schema: ownSchema });
+      await client.query(`SET LOCAL search_path = headrace`);
+    }
   } catch (error) {
-    if (isDatabaseUnavailable(error)) throw error;
+    if (isDatabaseUnavailable(error) || error instanceof SchemaError) throw error;
     const reason = error instanceof Error ? error.message : String(error);
     throw new Error(`Migration ${name} failed: ${reason}`, { cause: error });
   }
+  await record(client, file);
 }
 
 async function record(client: pg.Client, { name, checksum }: MigrationFile): Promise<void> {

@@ -55,7 +55,7 @@ export interface SchemeMetadata {
  * are classes. Two schemes of one id prevent the start. A scheme never throws, whatever the
  * request contains, and has no result that means "not checked".
  */
-@ExtensionPoint()
+@ExtensionPoint(['api', 'ingress'])
 export abstract class SignatureScheme {
   readonly id: string;
   readonly label: string;
