@@ -19,6 +19,16 @@ export type FactoryRejection = RejectionOf<'not_found' | 'forbidden'>;
 
 const FOREIGN_KEY_VIOLATION = '23503';
 
+type CreateFactoryResult =
+  | { readonly kind: 'created'; readonly factory: Factory }
+  | { readonly kind: 'alias_taken' | 'unknown_team' };
+
+type ManagedFactory = { readonly kind: 'found'; readonly factory: Factory } | FactoryRejection;
+
+type FactoryPage =
+  | { readonly kind: 'page'; readonly items: readonly Factory[]; readonly nextCursor: string | null }
+  | RejectionOf<'invalid_cursor'>;
+
 @Injectable()
 export class FactoriesService {
   private readonly cursors: PageCursors;
@@ -30,7 +40,7 @@ export class FactoriesService {
     this.cursors = new PageCursors('factory', settings);
   }
 
-  async create({ teamUid, name, description = '', alias = null }: CreateFactoryCommand) {
+  async create({ teamUid, name, description = '', alias = null }: CreateFactoryCommand): Promise<CreateFactoryResult> {
     try {
       const factory = await this.store.insert(newUid(), teamUid, { name, description, alias });
       return { kind: 'created' as const, factory };
@@ -47,7 +57,7 @@ export class FactoriesService {
   }
 
   /** Through the permission to manage it. One round trip. */
-  async getManaged(caller: Caller, uid: string) {
+  async getManaged(caller: Caller, uid: string): Promise<ManagedFactory> {
     const factory = await this.store.find(uid);
     if (!factory) return { kind: 'not_found' as const };
     return manageRejection(caller, factory.teamUid) ?? { kind: 'found' as const, factory };
@@ -58,7 +68,7 @@ export class FactoriesService {
     return this.store.list(limit);
   }
 
-  async search(caller: Caller, { text, limit, cursor }: SearchFactoriesQuery) {
+  async search(caller: Caller, { text, limit, cursor }: SearchFactoriesQuery): Promise<FactoryPage> {
     const teamUids = [...caller.teamUids].sort();
     const query = { teamUids, text };
     const position = this.cursors.decode(cursor, query);
