@@ -10,6 +10,10 @@ export class CommandError extends Error {
   override readonly name = 'CommandError';
 }
 
+/** Failures that are printed without a stack trace; those of the settings come from a library that knows no commands. */
+export const isForUser = (error: unknown): error is Error =>
+  error instanceof CommandError || (error instanceof Error && error.name === 'SettingsError');
+
 /** An option of a command. Parsing, help and the TypeScript type of its value are derived from it. */
 export interface Option<T> {
   readonly type: 'string' | 'boolean';

@@ -1,5 +1,5 @@
 import { closestName, ownVersion } from '#platform/kernel';
-import { type CommandEntry, CommandError, type CommandModule, UsageError } from './command.js';
+import { type CommandEntry, type CommandModule, isForUser, UsageError } from './command.js';
 import { commandHelp, overview, usageLine } from './help.js';
 
 export async function runCommandLine(commands: readonly CommandEntry[], argv: readonly string[]): Promise<number> {
@@ -18,7 +18,7 @@ export async function runCommandLine(commands: readonly CommandEntry[], argv: re
   } catch (error) {
     if (error instanceof UsageError)
       return misuse(error.message, usageLine(entry, module), similarOption(error, module));
-    if (!(error instanceof CommandError) && !hasUserMessage(error)) throw error;
+    if (!isForUser(error)) throw error;
     process.stderr.write(`headrace: ${error.message}\n`);
     return 1;
   }
@@ -56,11 +56,6 @@ function similarOption({ message }: UsageError, { options }: CommandModule): str
   const [, given] = /^unknown option '--([a-z-]+)'/i.exec(message) ?? [];
   const best = given === undefined ? undefined : closestName(given, Object.keys(options));
   return best === undefined ? undefined : `--${best}`;
-}
-
-/** Errors of libraries whose message is for the user who started the process. */
-function hasUserMessage(error: unknown): error is Error {
-  return error instanceof Error && error.name === 'SettingsError';
 }
 
 function print(text: string): number {

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { Logger } from '@nestjs/common';
 import { findMisspelledSettings, type RunningApp, type Settings, SETTINGS } from '#platform/config';
 import { within } from '#platform/kernel';
-import { CommandError } from '../cli/command.js';
+import { CommandError, isForUser } from '../cli/command.js';
 import { connectLauncher } from './launcher.js';
 import { logToOutput } from './logging.js';
 import { prepareSettings } from './prepare-settings.js';
@@ -70,8 +70,7 @@ export async function runServer(start: (server: ServerProcess) => Promise<string
     logger.log(`Stopping (${String(stop.signal.reason)}) …`);
     for (const app of apps) app.beginShutdown?.();
   } catch (error) {
-    // Those are printed for the user.
-    if (error instanceof CommandError || (error instanceof Error && error.name === 'SettingsError')) throw error;
+    if (isForUser(error)) throw error;
     logger.fatal(error);
   } finally {
     clean = await opened.close();

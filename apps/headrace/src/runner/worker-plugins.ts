@@ -1,5 +1,6 @@
 import type { Backend } from '#execution/backends';
-import type { Environment } from '#platform/config';
+import { type Environment, parseSettings, pluginVariablesOf } from '#platform/config';
+import { Clock, SystemClock } from '#platform/kernel';
 import { CommandError } from '../cli/command.js';
 
 /** `direct` is another name of `process`. */
@@ -13,7 +14,6 @@ export interface WorkerPlugins {
 
 /** The plugins of HEADRACE_PLUGINS for a worker. Without one, nothing is loaded. */
 export async function openWorkerPlugins(environment: Environment): Promise<WorkerPlugins> {
-  const { parseSettings, pluginVariablesOf } = await import('#platform/config');
   const { HEADRACE_PLUGINS = '' } = environment;
   if (HEADRACE_PLUGINS.trim() === '') return { backends: [], close: () => Promise.resolve() };
   const [
@@ -21,30 +21,21 @@ export async function openWorkerPlugins(environment: Environment): Promise<Worke
     { Backend },
     { extensionsOf, PluginsModule },
     { openPlugins },
-    { Clock, SystemClock },
   ] = await Promise.all([
     import('@nestjs/core'),
     import('#execution/backends'),
     import('#platform/plugins'),
     import('../process/plugins.js'),
-    import('#platform/kernel'),
   ]);
   const plugins = await openPlugins(parseSettings({ HEADRACE_PLUGINS }));
   class WorkerPluginsModule {}
-  class WorkerClockModule {}
   const context = await NestFactory.createApplicationContext(
     {
       module: WorkerPluginsModule,
-      imports: [
-        DiscoveryModule,
-        {
-          module: WorkerClockModule,
-          global: true,
-          providers: [{ provide: Clock, useClass: SystemClock }],
-          exports: [Clock],
-        },
-        PluginsModule.of(plugins, 'worker', pluginVariablesOf(environment)),
-      ],
+      global: true,
+      imports: [DiscoveryModule, PluginsModule.of(plugins, 'worker', pluginVariablesOf(environment))],
+      providers: [{ provide: Clock, useClass: SystemClock }],
+      exports: [Clock],
     },
     { abortOnError: false, logger: ['error', 'warn'] },
   );

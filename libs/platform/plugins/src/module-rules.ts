@@ -2,7 +2,7 @@ import 'reflect-metadata';
 import type { DynamicModule } from '@nestjs/common';
 import { APP_FILTER, APP_GUARD, APP_INTERCEPTOR, APP_PIPE } from '@nestjs/core';
 import { requiredProcesses } from '#platform/kernel';
-import type { LoadedPlugin, PluginProcess } from './plugin.js';
+import { type LoadedPlugin, moduleFor, type PluginProcess } from './plugin.js';
 
 /** They would apply to the requests of Headrace too. */
 const GLOBAL_TOKENS: readonly string[] = [APP_FILTER, APP_GUARD, APP_INTERCEPTOR, APP_PIPE];
@@ -10,7 +10,7 @@ const GLOBAL_TOKENS: readonly string[] = [APP_FILTER, APP_GUARD, APP_INTERCEPTOR
 /** Why the module of a plugin cannot be used; null when they can. Completes "The plugin … ". */
 export function moduleFault({ module, processes }: Pick<LoadedPlugin, 'module' | 'processes'>): string | null {
   for (const process of processes) {
-    const own: unknown = module.forProcess ? module.forProcess(process) : module;
+    const own: unknown = moduleFor(module, process);
     if (typeof own !== 'function' && (typeof own !== 'object' || own === null))
       return `has a method forProcess that returns no module for ${process}`;
     const providers = providersOf(own);
@@ -25,19 +25,29 @@ export function moduleFault({ module, processes }: Pick<LoadedPlugin, 'module' |
   return null;
 }
 
+/** Whether the module of a plugin contains an extension of the extension point, in any process. */
+export const pluginExtends = (
+  { module, processes }: Pick<LoadedPlugin, 'module' | 'processes'>,
+  point: abstract new (...parameters: never[]) => unknown,
+): boolean =>
+  processes.some((process) =>
+    classesOf(providersOf(moduleFor(module, process))).some(({ prototype }) => prototype instanceof point),
+  );
+
 /** An extension that some processes have and others lack would divide the installation. */
 function processFault(providers: readonly unknown[], processes: readonly PluginProcess[]): string | null {
-  for (const provider of providers) {
-    const type = typeof provider === 'function' ? provider : ((provider as { useClass?: unknown }).useClass ?? null);
-    if (typeof type !== 'function') continue;
-    const missing = requiredProcesses(type as { readonly name: string; readonly prototype: object }).filter(
-      (process) => !(processes as readonly string[]).includes(process),
-    );
+  for (const type of classesOf(providers)) {
+    const missing = requiredProcesses(type).filter((process) => !(processes as readonly string[]).includes(process));
     if (missing.length > 0)
       return `needs the processes ${missing.join(', ')} for ${type.name}: add them to its metadata`;
   }
   return null;
 }
+
+const classesOf = (providers: readonly unknown[]): { readonly name: string; readonly prototype: object }[] =>
+  providers
+    .map((provider) => (typeof provider === 'function' ? provider : (provider as { useClass?: unknown }).useClass))
+    .filter((type) => typeof type === 'function');
 
 /** Of the module itself: those that it imports may be of Headrace. */
 function providersOf(given: object): unknown[] {

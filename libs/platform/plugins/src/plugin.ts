@@ -30,6 +30,9 @@ export interface PluginModule extends Type {
   readonly forProcess?: (process: PluginProcess) => DynamicModule;
 }
 
+export const moduleFor = (module: PluginModule, process: PluginProcess): Type | DynamicModule =>
+  module.forProcess ? module.forProcess(process) : module;
+
 /** A plugin after its metadata was checked. */
 export interface LoadedPlugin extends Omit<PluginMetadata, 'migrations'> {
   readonly module: PluginModule;

@@ -1,6 +1,6 @@
 import { type DynamicModule, Global, Module } from '@nestjs/common';
 import { PLUGIN_PREFIX } from '#platform/config';
-import type { LoadedPlugin, PluginProcess, PluginSummary } from './plugin.js';
+import { type LoadedPlugin, moduleFor, type PluginProcess, type PluginSummary } from './plugin.js';
 
 /** The variables that operators set for plugins. Injected into the providers of a plugin. */
 export class PluginVariables {
@@ -40,7 +40,7 @@ export class PluginsModule {
       imports: [
         ...plugins
           .filter(({ processes }) => processes.includes(process))
-          .map(({ module }) => module.forProcess?.(process) ?? module),
+          .map(({ module }) => moduleFor(module, process)),
       ],
       providers: [
         { provide: InstalledPlugins, useValue: new InstalledPlugins(plugins) },

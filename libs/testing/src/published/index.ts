@@ -7,11 +7,11 @@ export { ControlPlaneDouble, type SeenRequest } from './control-plane-double.js'
 export { conversationNormalizerConformance } from './conversation-normalizer-conformance.js';
 export { type ConformanceGaps, type ObjectStoreUnderTest, objectStoreConformance } from './object-store-conformance.js';
 export { type SchemeUnderTest, signatureSchemeConformance } from './signature-scheme-conformance.js';
+export type { TestRequest, TestResponse } from './send-request.js';
 export {
   startTestHeadrace,
   type TestHeadrace,
   type TestHeadraceOptions,
   type TestHeadraceRequest,
-  type TestHeadraceResponse,
 } from './test-headrace.js';
 export { until } from './until.js';

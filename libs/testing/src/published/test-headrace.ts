@@ -5,6 +5,8 @@ import { join } from 'node:path';
 import type { Type } from '@nestjs/common';
 import pg from 'pg';
 import { advanceTestClock } from '#platform/persistence';
+import { dropDatabase, onDatabase, otherDatabase } from '../database/test-postgres.js';
+import { sendRequest, type TestRequest, type TestResponse } from './send-request.js';
 
 export interface TestHeadraceOptions {
   /** Classes with `@Plugin()`. */
@@ -18,19 +20,9 @@ export interface TestHeadraceOptions {
   readonly databaseUrl?: string;
 }
 
-export interface TestHeadraceRequest {
-  /** Sent as JSON. */
-  readonly body?: unknown;
-  readonly headers?: Readonly<Record<string, string>>;
+export interface TestHeadraceRequest extends Omit<TestRequest, 'token'> {
   /** Default: that of the first user. null: none. */
   readonly token?: string | null;
-}
-
-export interface TestHeadraceResponse {
-  readonly status: number;
-  readonly headers: Headers;
-  /** The parsed JSON; undefined without. */
-  readonly body: ReturnType<typeof JSON.parse>;
 }
 
 /** A whole installation in the process of the test. */
@@ -44,7 +36,7 @@ export interface TestHeadrace {
   readonly teamUid: string;
   readonly factoryUid: string;
   /** Requests an operation of the API, such as `request(201, 'POST /factories', { body })`. Rejects for another status. */
-  request(status: number, operation: string, options?: TestHeadraceRequest): Promise<TestHeadraceResponse>;
+  request(status: number, operation: string, options?: TestHeadraceRequest): Promise<TestResponse>;
   query<Row extends pg.QueryResultRow>(statement: string, values?: readonly unknown[]): Promise<Row[]>;
   /** Moves the time of the installation. Waiting work is found by its next poll. */
   advanceClock(milliseconds: number): Promise<void>;
@@ -104,7 +96,12 @@ export async function startTestHeadrace({
       teamUid,
       factoryUid,
       query,
-      request: (status, operation, options) => request(headrace, status, operation, options),
+      request: (status, operation, { token: given = token, ...options } = {}) =>
+        sendRequest(`${url}/api/v1`, status, operation, {
+          redirect: 'follow',
+          ...options,
+          ...(given === null ? {} : { token: given }),
+        }),
       advanceClock: (milliseconds) =>
         advanceTestClock(
           { query: (statement, values) => query(typeof statement === 'string' ? statement : statement.text, values) },
@@ -122,43 +119,11 @@ export async function startTestHeadrace({
   }
 }
 
-async function request(
-  { url, token: ownToken }: Pick<TestHeadrace, 'url' | 'token'>,
-  status: number,
-  operation: string,
-  { body, headers, token = ownToken }: TestHeadraceRequest = {},
-): Promise<TestHeadraceResponse> {
-  const [method = '', path = ''] = operation.split(/ (.*)/s);
-  const response = await fetch(`${url}/api/v1${path}`, {
-    method,
-    headers: {
-      ...(token === null ? {} : { authorization: `Bearer ${token}` }),
-      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-      ...headers,
-    },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-  });
-  const text = await response.text();
-  if (response.status !== status)
-    throw new Error(`${operation}: expected ${status}, got ${response.status}: ${text.slice(0, 2000)}`);
-  const isJson = /[/+]json/.test(response.headers.get('content-type') ?? '');
-  return { status, headers: response.headers, body: isJson ? JSON.parse(text) : undefined };
-}
-
 async function createDatabase(serverUrl: string): Promise<{ readonly url: string; drop(): Promise<void> }> {
   const name = `headrace_test_${randomBytes(8).toString('hex')}`;
-  await onServer(serverUrl, `CREATE DATABASE ${name}`);
-  const url = new URL(serverUrl);
-  url.pathname = `/${name}`;
-  return { url: url.href, drop: () => onServer(serverUrl, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`) };
-}
-
-async function onServer(connectionString: string, statement: string): Promise<void> {
-  const client = new pg.Client({ connectionString });
-  await client.connect();
-  try {
-    await client.query(statement);
-  } finally {
-    await client.end();
-  }
+  await onDatabase(serverUrl, (server) => server.query(`CREATE DATABASE ${name}`));
+  return {
+    url: otherDatabase(serverUrl, name),
+    drop: () => onDatabase(serverUrl, (server) => dropDatabase(server, name)),
+  };
 }

@@ -3,7 +3,7 @@ import { access } from 'node:fs/promises';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { type Settings, SettingsError } from '#platform/config';
-import type { LoadedPlugin } from '#platform/plugins';
+import { pluginExtends } from '#platform/plugins';
 import { ObjectStore, openConfiguredS3 } from '#platform/storage';
 import { type CheckResult, type DoctorCheck, fail, ok, reasonOf, skip } from '../check-result.js';
 import { testWrite } from './machine-checks.js';
@@ -25,14 +25,9 @@ export const objectStoreCheck: DoctorCheck = {
     const { settings } = context;
     if (settings.objectStoreUrl !== undefined) return inBucket(settings);
     const plugins = await context.plugins().catch(() => []);
-    const plugin = plugins.find(({ module }) => addsObjectStore(module));
+    const plugin = plugins.find((one) => pluginExtends(one, ObjectStore));
     return plugin ? skip(`not checked: the plugin ${plugin.name} adds the object store`) : onDisk(settings);
   },
-};
-
-const addsObjectStore = (module: LoadedPlugin['module']): boolean => {
-  const providers = (Reflect.getMetadata('providers', module) ?? []) as readonly unknown[];
-  return providers.some((provider) => typeof provider === 'function' && provider.prototype instanceof ObjectStore);
 };
 
 /** Does not create directories, because the server may run as another user. */
