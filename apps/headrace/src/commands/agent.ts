@@ -16,7 +16,7 @@ export const run: CommandModule = {
     if (has('prompt')) return (await import('../external-run/run-external.js')).runExternal(args);
     if (has('handover')) return (await import('../runner/execute-handover.js')).runHandover(valueOf(args, 'handover'));
     if (process.stdin.isTTY) throw new UsageError('--prompt is missing');
-    return (await import('../runner/execute-handover.js')).runHandover();
+    return (await import('../runner/execute-handover.js')).runHandover(null, has('reuse'));
   },
 };
 

@@ -4,11 +4,12 @@ import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import {
+  type ExecutionResult,
   HandoverError,
   jsonLinesLog,
   readHandover,
+  readHandovers,
   removeTree,
-  RETIRE_SIGNAL,
   RUNNER_EXIT,
   runExecution,
   type RunExecutionOptions,
@@ -18,7 +19,8 @@ import {
 import type { GitHandover, RunnerHandover, RunnerLimits } from '#execution/runner-protocol';
 import { SystemClock } from '#platform/kernel';
 import { Guard } from './guard.js';
-import { BUILTIN_AGENT_ARGS, exitSoon, keepLogClean, OWN_ENTRY, stderrLine, stopSignals } from './runner-process.js';
+import { ExecutionSignals } from './execution-signals.js';
+import { BUILTIN_AGENT_ARGS, exitSoon, keepLogClean, OWN_ENTRY, stderrLine } from './runner-process.js';
 
 const MIB = 1_048_576;
 /** The defaults of the settings with the same names, for runners that no settings reach. */
@@ -42,7 +44,7 @@ export async function executeHandover(
   const directory = await mkdtemp(join(tmpdir(), 'headrace-run-'));
   const marker = randomBytes(16).toString('hex');
   const guard = Guard.start({ marker, directory }, OWN_ENTRY);
-  exitOnFault(options.log, marker);
+  exitOnFault(() => ({ log: options.log, marker }));
   try {
     return await runExecution(
       {
@@ -62,43 +64,62 @@ export async function executeHandover(
   }
 }
 
+interface CurrentExecution {
+  readonly log: RunnerLog;
+  /** Undefined while there is no execution. */
+  readonly marker?: string;
+}
+
 /** Kills the processes of the execution after an uncaught exception, because the state of this process is not reliable. */
-export function exitOnFault(log: RunnerLog, marker: string): void {
-  process.on('unhandledRejection', (reason) => log.warn('unhandled rejection', { error: String(reason) }));
+export function exitOnFault(current: () => CurrentExecution): void {
+  process.on('unhandledRejection', (reason) => current().log.warn('unhandled rejection', { error: String(reason) }));
   process.on('uncaughtException', (error) => {
+    const { log, marker } = current();
     log.error('fault', { error: error.message });
-    void sweep({ marker }).finally(() => process.exit(RUNNER_EXIT.fault));
+    void (marker === undefined ? Promise.resolve() : sweep({ marker }).then(() => undefined)).finally(() =>
+      process.exit(RUNNER_EXIT.fault),
+    );
   });
 }
 
 /**
  * For our own backends: the hand-over (RunnerHandover) is one line of JSON on standard input, or in a file. The file is
- * removed, because the agent could read it.
+ * removed, because the agent could read it. With `isReused` the next hand-over follows after each execution that ended as
+ * expected, which a line on standard output reports (ExecutionResult); any other end is the end of the process.
  */
-export async function runHandover(file: string | null = null): Promise<number> {
+export async function runHandover(file: string | null = null, isReused = false): Promise<number> {
   const clock = new SystemClock();
   const startLog = jsonLinesLog(stderrLine, clock);
   keepLogClean((message) => startLog.warn(message));
   process.umask(0o077);
-  const handover = await (file === null ? readHandover(process.stdin) : readHandoverFile(file)).catch(
-    (error: unknown) => {
-      if (!(error instanceof HandoverError)) throw error;
-      startLog.error(error.message);
-    },
-  );
-  if (!handover) return RUNNER_EXIT.badHandover;
-  const log = jsonLinesLog(stderrLine, clock, { execution_id: handover.execution_id, pid: process.pid });
-  exitOnFault(log, handover.marker);
-  const retiring = new AbortController();
-  process.on(RETIRE_SIGNAL, () => retiring.abort());
-  const signals = { ...stopSignals(), retire: retiring.signal };
-  return exitSoon(await runExecution(handover, { builtinAgentArgs: BUILTIN_AGENT_ARGS, log, ...signals }));
+  const signals = new ExecutionSignals();
+  let current: CurrentExecution = { log: startLog };
+  let code: number = isReused ? RUNNER_EXIT.reported : RUNNER_EXIT.badHandover;
+  exitOnFault(() => current);
+  try {
+    for await (const handover of isReused ? readHandovers(process.stdin) : readOne(file)) {
+      const { execution_id, marker } = handover;
+      const log = jsonLinesLog(stderrLine, clock, { execution_id, pid: process.pid });
+      current = { log, marker };
+      code = await runExecution(handover, { builtinAgentArgs: BUILTIN_AGENT_ARGS, log, ...signals.begin() });
+      signals.end();
+      current = { log: startLog };
+      if (!isReused || code !== RUNNER_EXIT.reported || signals.isStopped) break;
+      process.stdout.write(`${JSON.stringify({ execution_id, exit_code: code } satisfies ExecutionResult)}\n`);
+    }
+  } catch (error) {
+    if (!(error instanceof HandoverError)) throw error;
+    startLog.error(error.message);
+    return RUNNER_EXIT.badHandover;
+  }
+  return exitSoon(code);
 }
 
-async function readHandoverFile(file: string): Promise<RunnerHandover> {
+async function* readOne(file: string | null): AsyncGenerator<RunnerHandover, void> {
+  if (file === null) return yield await readHandover(process.stdin);
   const input = createReadStream(file);
   try {
-    return await readHandover(input);
+    yield await readHandover(input);
   } finally {
     input.destroy();
     rmSync(file, { force: true });

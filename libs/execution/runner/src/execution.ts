@@ -1,4 +1,5 @@
 import { realpath } from 'node:fs/promises';
+import { processStart } from '#platform/kernel';
 import type { Assignment, Commands, Desired, SessionStarted, SetupFailed } from '#execution/runner-protocol';
 import { AgentHost } from './agent-host.js';
 import type { ExecutionOptions } from './execution-options.js';
@@ -27,6 +28,7 @@ import { watchDisk, makeHomeDirectories, Workspace } from './workspace/workspace
 import { TranscriptSync } from './workspace/transcript-sync.js';
 
 const SWEEP_MS = 30_000;
+const OWN_START = processStart(process.pid);
 /** For artifacts of an interrupted turn: a cancellation does not wait for large files. */
 const LAST_ARTIFACTS_MS = 10_000;
 
@@ -249,7 +251,7 @@ export class Execution {
     // A user is swept only when it is the execution's own.
     const hasOwnUser = runAs !== undefined && runAs.uid !== 0 && runAs.uid !== process.getuid?.();
     const uid = hasOwnUser ? runAs.uid : undefined;
-    return { groups: this.groups, marker, uid, directory: this.workspaceRealPath };
+    return { groups: this.groups, marker, uid, directory: this.workspaceRealPath, since: OWN_START };
   }
 }
 

@@ -30,9 +30,28 @@ export class HandoverError extends Error {}
 
 const MAX_BYTES = 1_048_576;
 
+/** Of `agent run`: further hand-overs follow, one after the end of each execution. */
+export const REUSE_OPTION = 'reuse';
+
+/** The line on standard output that reports the end of an execution. The runner waits for the next hand-over then. */
+export interface ExecutionResult {
+  readonly execution_id: string;
+  readonly exit_code: typeof RUNNER_EXIT.reported;
+}
+
 /** Ignores unknown fields. Rejects with HandoverError, whose message names fields and never repeats a value. */
 export async function readHandover(input: Readable): Promise<RunnerHandover> {
-  const value = parseJson(await firstLine(input));
+  for await (const handover of readHandovers(input)) return handover;
+  return parseHandover('');
+}
+
+/** One hand-over on each line. Throws as {@link readHandover}. */
+export async function* readHandovers(input: Readable): AsyncGenerator<RunnerHandover, void> {
+  for await (const line of readLines(input)) yield parseHandover(line);
+}
+
+function parseHandover(line: string): RunnerHandover {
+  const value = parseJson(line);
   if (value === undefined) throw new HandoverError('The hand-over on standard input is not a line of JSON.');
   const result = runnerHandoverSchema.safeParse(value);
   if (result.success) return result.data;
@@ -40,16 +59,15 @@ export async function readHandover(input: Readable): Promise<RunnerHandover> {
   throw new HandoverError(`The hand-over is not valid: ${problems.join('; ')}.`);
 }
 
-async function firstLine(input: Readable): Promise<string> {
-  const chunks: Buffer[] = [];
-  let size = 0;
+async function* readLines(input: Readable): AsyncGenerator<string, void> {
+  let rest = Buffer.alloc(0);
   for await (const chunk of input as AsyncIterable<Buffer | string>) {
-    const bytes = Buffer.from(chunk);
-    const end = bytes.indexOf(0x0a);
-    chunks.push(end < 0 ? bytes : bytes.subarray(0, end));
-    size += bytes.length;
-    if (size > MAX_BYTES) throw new HandoverError(`The hand-over is longer than ${MAX_BYTES} bytes.`);
-    if (end >= 0) break;
+    rest = Buffer.concat([rest, Buffer.from(chunk)]);
+    for (let end = rest.indexOf(0x0a); end >= 0; end = rest.indexOf(0x0a)) {
+      yield rest.subarray(0, end).toString('utf8');
+      rest = rest.subarray(end + 1);
+    }
+    if (rest.length > MAX_BYTES) throw new HandoverError(`The hand-over is longer than ${MAX_BYTES} bytes.`);
   }
-  return Buffer.concat(chunks).toString('utf8');
+  if (rest.length > 0) yield rest.toString('utf8');
 }

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { removeTree, sweep, type SweepTargets } from '#execution/runner';
 import type { HostLog } from '#execution/runner';
 
-export interface ExecutionRemains extends Pick<SweepTargets, 'marker' | 'uid' | 'groups'> {
+export interface ExecutionRemains extends Pick<SweepTargets, 'marker' | 'uid' | 'groups' | 'since'> {
   readonly executionId: string;
   readonly workspaceDir: string;
 }

@@ -45,6 +45,8 @@ export class ProcessBackend implements Backend {
   readonly isReady = true;
   private readonly users: AgentUsers | null;
   private readonly runners: WarmRunners;
+  /** Of the runners that this process has started, by process id; null: it waits. */
+  private readonly executions = new Map<number, string | null>();
   private workspacesDir = '';
   private entry = '';
 
@@ -53,8 +55,10 @@ export class ProcessBackend implements Backend {
     private readonly log: HostLog,
   ) {
     this.users = process.getuid?.() === 0 ? new AgentUsers(options) : null;
-    const create = (): RunnerProcess => new RunnerProcess(this.entry, log, options.maxProcesses);
-    this.runners = new WarmRunners(create, options.warmRunners ?? 0, log);
+    const { warmRunners = 0, maxProcesses } = options;
+    const create = (): RunnerProcess =>
+      new RunnerProcess({ entry: this.entry, maxProcesses, isReused: warmRunners > 0 }, log);
+    this.runners = new WarmRunners(create, warmRunners, log);
   }
 
   prepare(): Promise<void> {
@@ -90,17 +94,25 @@ export class ProcessBackend implements Backend {
       place_env: { ...this.options.environment },
       git: this.options.git,
     });
-    const ended = runner.exited.then(async ({ code, signal }): Promise<TaskEnd> => {
+    this.executions.set(identity.pid, executionId);
+    void runner.exited.then(() => this.executions.delete(identity.pid));
+    let isOver = false;
+    const ended = runner.reserve(executionId).then(async ({ code, signal }): Promise<TaskEnd> => {
+      isOver = true;
+      if (runner.isAvailable) this.executions.set(identity.pid, null);
       await this.removeQuietly(executionId, handle);
+      this.runners.release(runner);
       return { kind: 'exited', code, signal };
     });
     return Promise.resolve({
       handle,
       begin: () => {
-        runner.assign(handover);
+        runner.begin(handover);
         return Promise.resolve();
       },
-      signal: (name) => runner.signal(name),
+      signal: (name) => {
+        if (!isOver) runner.signal(name);
+      },
       ended,
     });
   }
@@ -138,10 +150,17 @@ export class ProcessBackend implements Backend {
         marker: this.options.marker(executionId),
         workspaceDir: typeof directory === 'string' ? directory : this.workspaceOf(executionId),
         uid: typeof uid === 'number' ? uid : this.users?.uidOf(executionId),
-        groups: identity !== null && isSameProcess(identity) ? [identity.pid] : [],
+        groups: identity !== null && this.isRunnerOf(identity, executionId) ? [identity.pid] : [],
+        since: identity?.started,
       },
       this.log,
     );
+  }
+
+  /** A runner that has ended the execution may wait, or have another one. */
+  private isRunnerOf(identity: ProcessIdentity, executionId: string): boolean {
+    const current = this.executions.get(identity.pid);
+    return isSameProcess(identity) && (current === undefined || current === executionId);
   }
 
   private workspaceOf(executionId: string): string {

@@ -18,7 +18,9 @@ describe('a runner process', () => {
     vi.stubEnv('SECRETS_KEY', 'a-secret');
     const warn = vi.fn();
     const log = { debug: vi.fn(), info: vi.fn(), warn, error: vi.fn() };
-    await new RunnerProcess(entry, log).assign(HANDOVER).exited;
+    const runner = new RunnerProcess({ entry, isReused: false }, log);
+    runner.begin(HANDOVER);
+    await runner.exited;
     await vi.waitFor(() => expect(warn).toHaveBeenCalledWith('environment', expect.anything()));
     const [, { env }] = warn.mock.calls.find(([message]) => message === 'environment') as [string, { env: object }];
     expect(Object.keys(env).sort()).toEqual(['LANG', 'NODE_ENV', 'NODE_EXTRA_CA_CERTS', 'PATH']);

@@ -1,8 +1,9 @@
 import { spawnSync, type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
-import { findCommand, type HostLog } from '#execution/runner';
+import type { Readable } from 'node:stream';
+import { type ExecutionResult, findCommand, type HostLog, REUSE_OPTION } from '#execution/runner';
 import type { RunnerHandover } from '#execution/runner-protocol';
-import { findProgram } from '#platform/kernel';
+import { findProgram, identify, parseJson } from '#platform/kernel';
 
 /** Processes and threads of one execution's user; enough for builds and browsers, too few for a fork bomb. */
 export const DEFAULT_MAX_PROCESSES = 4096;
@@ -57,19 +58,38 @@ export const runnerCommand = (): readonly [program: string, ...args: string[]] =
 export const unreachableApiMessage = (runnerApiUrl: string): string =>
   `The runner could not reach the API at ${runnerApiUrl} (RUNNER_API_URL).`;
 
+/** How a process, or one execution of it, has ended. */
+export interface RunnerEnd {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+export interface RunnerProcessOptions {
+  readonly entry: string;
+  readonly maxProcesses?: number | undefined;
+  /** The runner waits for the next hand-over after an execution that ended as expected. */
+  readonly isReused: boolean;
+}
+
 /**
  * A runner in a separate process session, so that signals to our process group do not reach it. It waits until
- * {@link assign} sends the hand-over on standard input; its environment and arguments contain no secrets.
+ * {@link begin} sends a hand-over on standard input; its environment and arguments contain no secrets. It ends with this
+ * process, after its execution, because its input is closed then.
  */
 export class RunnerProcess {
-  readonly exited: Promise<{ readonly code: number | null; readonly signal: NodeJS.Signals | null }>;
+  readonly exited: Promise<RunnerEnd>;
+  /** The last one that {@link reserve} got. */
+  private executionId = '';
   private readonly child: ChildProcess;
+  private isSignalled = false;
+  private isWaiting = true;
+  private resolveEnd: (end: RunnerEnd) => void = () => undefined;
 
   constructor(
-    entry: string,
+    private readonly options: RunnerProcessOptions,
     private readonly log: HostLog,
-    maxProcesses = DEFAULT_MAX_PROCESSES,
   ) {
+    const { entry, maxProcesses = DEFAULT_MAX_PROCESSES, isReused } = options;
     const { NODE_EXTRA_CA_CERTS } = process.env;
     const [program = process.execPath, ...args] = [
       ...confinement(maxProcesses),
@@ -77,11 +97,12 @@ export class RunnerProcess {
       entry,
       'agent',
       'run',
+      ...(isReused ? [`--${REUSE_OPTION}`] : []),
     ];
     this.child = spawn(program, args, {
       detached: true,
       cwd: '/',
-      stdio: ['pipe', 'ignore', 'pipe'],
+      stdio: ['pipe', isReused ? 'pipe' : 'ignore', 'pipe'],
       env: {
         PATH: process.env.PATH ?? '/usr/local/bin:/usr/bin:/bin',
         LANG: process.env.LANG ?? 'C.UTF-8',
@@ -99,23 +120,52 @@ export class RunnerProcess {
     });
     // A runner that ends before it has read its hand-over breaks the pipe; its exit code has the reason.
     this.child.stdin?.on('error', (error) => log.debug(`A runner closed its input: ${error.message}`));
+    this.readLines(this.child.stdout, (line) => this.receive(line));
+    this.readLines(this.child.stderr, (line) => logRunnerLine(log, line, this.executionId));
   }
 
   get pid(): number | undefined {
     return this.child.pid;
   }
 
-  /** Once. */
-  assign(handover: RunnerHandover): this {
-    this.child.stdin?.end(`${JSON.stringify(handover)}\n`);
-    if (this.child.stderr)
-      createInterface({ input: this.child.stderr }).on('line', (line) =>
-        logRunnerLine(this.log, line, handover.execution_id),
-      );
-    return this;
+  /** Whether it waits for a hand-over. A runner that got a signal ends, maybe after it has reported its last execution. */
+  get isAvailable(): boolean {
+    return this.isWaiting && !this.isSignalled && this.pid !== undefined && identify(this.pid) !== null;
+  }
+
+  /** Resolves at the end of the execution, or of the process. The execution begins with {@link begin}. */
+  reserve(executionId: string): Promise<RunnerEnd> {
+    this.executionId = executionId;
+    this.isWaiting = false;
+    return Promise.race([this.exited, new Promise<RunnerEnd>((resolve) => (this.resolveEnd = resolve))]);
+  }
+
+  begin(handover: RunnerHandover): void {
+    this.child.stdin?.write(`${JSON.stringify(handover)}\n`);
+    if (!this.options.isReused) this.close();
+  }
+
+  /** The process ends when it has no execution. */
+  close(): void {
+    this.child.stdin?.end();
   }
 
   signal(signal: NodeJS.Signals): void {
+    this.isSignalled = true;
     this.child.kill(signal);
+  }
+
+  private readLines(stream: Readable | null, onLine: (line: string) => void): void {
+    if (stream) createInterface({ input: stream }).on('line', onLine);
+  }
+
+  private receive(line: string): void {
+    const { execution_id, exit_code: code } = (parseJson(line) ?? {}) as Partial<ExecutionResult>;
+    if (this.isWaiting || execution_id !== this.executionId || code === undefined) {
+      this.log.warn('runner output', { execution_id: this.executionId, line: line.slice(0, 2000) });
+      return;
+    }
+    this.isWaiting = true;
+    this.resolveEnd({ code, signal: null });
   }
 }

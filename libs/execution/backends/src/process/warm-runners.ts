@@ -1,16 +1,16 @@
 import type { HostLog } from '#execution/runner';
-import { identify } from '#platform/kernel';
 import type { RunnerProcess } from './runner-process.js';
 
-/** Starting a runner competes with agents that start, so it waits until none has been started for this time. */
-const REFILL_MS = 1000;
+/** Starting a runner competes with agents that start, so it waits until none has been used for this time. */
+const SETTLE_MS = 1000;
 
 /**
- * Runners that are started before there is an execution for them. They wait for a hand-over on standard input, and end when
- * their host does, because the input is closed then.
+ * Runners that wait for the next execution on standard input: started before there is one, or left by an earlier one. They
+ * end when their host does, because the input is closed then.
  */
 export class WarmRunners {
-  private readonly spare: RunnerProcess[] = [];
+  /** The one that was used last is the last. */
+  private readonly waiting: RunnerProcess[] = [];
   private timer: NodeJS.Timeout | undefined;
 
   constructor(
@@ -21,23 +21,36 @@ export class WarmRunners {
 
   /** Starts the missing ones. One that ended is replaced when the next one was used, so that a fault does not repeat at once. */
   fill(): void {
-    while (this.spare.length < this.count) {
+    while (this.waiting.length < this.count) {
       const runner = this.create();
-      this.spare.push(runner);
-      void runner.exited.then(() => this.remove(runner));
+      this.waiting.unshift(runner);
+      void runner.exited.then(() => this.forget(runner));
     }
   }
 
   /** A runner that waits, or a new one. */
   next(): RunnerProcess {
-    const runner = this.spare.find(({ pid }) => pid !== undefined && identify(pid) !== null) ?? this.create();
-    this.remove(runner);
-    clearTimeout(this.timer);
-    if (this.count > 0) this.timer = setTimeout(() => this.refill(), REFILL_MS).unref();
+    const runner = this.waiting.findLast(({ isAvailable }) => isAvailable) ?? this.create();
+    this.forget(runner);
+    this.settleSoon();
     return runner;
   }
 
-  private refill(): void {
+  /** The execution of the runner has ended and nothing of it exists. All wait until there was no start for a while. */
+  release(runner: RunnerProcess): void {
+    if (this.count === 0 || !runner.isAvailable) return runner.close();
+    this.waiting.push(runner);
+    void runner.exited.then(() => this.forget(runner));
+    this.settleSoon();
+  }
+
+  private settleSoon(): void {
+    clearTimeout(this.timer);
+    if (this.count > 0) this.timer = setTimeout(() => this.settle(), SETTLE_MS).unref();
+  }
+
+  private settle(): void {
+    for (const runner of this.waiting.splice(0, this.waiting.length - this.count)) runner.close();
     try {
       this.fill();
     } catch (error) {
@@ -46,8 +59,8 @@ export class WarmRunners {
     }
   }
 
-  private remove(runner: RunnerProcess): void {
-    const index = this.spare.indexOf(runner);
-    if (index >= 0) this.spare.splice(index, 1);
+  private forget(runner: RunnerProcess): void {
+    const index = this.waiting.indexOf(runner);
+    if (index >= 0) this.waiting.splice(index, 1);
   }
 }

@@ -99,7 +99,7 @@ export class ArtifactSync {
       };
       const key = keyOf('file', [metadata, await hashOf(content())]);
       const problem = await this.submit(filepath, key, signal, () =>
-        this.options.plane.putArtifact({ ...metadata, source_key: key }, Readable.toWeb(content()), signal),
+        this.options.plane.putArtifact({ ...metadata, source_key: key }, content(), signal),
       );
       if (this.submitted.has(key)) this.versions.set(path, seen);
       return problem;

@@ -5,13 +5,13 @@ import { sleep } from '../retry.js';
 const MARKER_VARIABLE = 'HEADRACE_EXECUTION_MARKER';
 
 /** Living processes other than this one (zombies don't count). Empty where there is no /proc. */
-function scanProcesses(): { pid: number; parentPid: number; groupId: number }[] {
+function scanProcesses(since = 0): { pid: number; parentPid: number; groupId: number }[] {
   return listPids().flatMap((pid) => {
     const stat = read(`/proc/${pid}/stat`)?.toString('latin1');
     if (stat === undefined) return [];
     // The name in parentheses may itself hold spaces and parentheses; the fields start behind the last one.
-    const [state, parentPid, groupId] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    if (state === undefined || state === 'Z' || state === 'X') return [];
+    const { 0: state, 1: parentPid, 2: groupId, 19: started } = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    if (state === undefined || state === 'Z' || state === 'X' || Number(started) < since) return [];
     return [{ pid, parentPid: Number(parentPid), groupId: Number(groupId) }];
   });
 }
@@ -66,6 +66,8 @@ export interface SweepTargets {
   readonly uid?: number | undefined;
   /** Orphans that work in this directory: started in the execution, detached, and with their environment emptied. */
   readonly directory?: string | undefined;
+  /** `processStart` of the runner: processes of its executions are not older, and others are not examined. */
+  readonly since?: string | null | undefined;
 }
 
 /** Signals a whole process group; false when there is none. Signal 0 only checks for it. */
@@ -99,12 +101,12 @@ export async function sweep(
 
 /** One synchronous pass: SIGKILL to all matching processes; returns the pids that were alive. */
 export function killMatching(targets: SweepTargets): number[] {
-  const { uid } = targets;
+  const { uid, since } = targets;
   if (uid !== undefined && (uid === 0 || uid === process.getuid?.())) {
     throw new RangeError(`Refusing to kill all processes of user ${uid}.`);
   }
   for (const group of targets.groups ?? []) killTree(group);
-  const found = scanProcesses().filter((candidate) => matches(candidate, targets));
+  const found = scanProcesses(Number(since ?? 0) || 0).filter((candidate) => matches(candidate, targets));
   for (const { pid } of found) {
     try {
       process.kill(pid, 'SIGKILL');

@@ -1,4 +1,4 @@
-import type { ReadableStream } from 'node:stream/web';
+import type { Readable } from 'node:stream';
 import type {
   ArtifactAck,
   ArtifactContentQuery,
@@ -10,9 +10,11 @@ import type {
   FinishRequest,
 } from '#execution/runner-protocol';
 import { RUNNER_PROTOCOL_VERSION } from '#execution/runner-protocol';
+import { parseJson } from '#platform/kernel';
 import { fields, text } from '../acp/fields.js';
 import { errorText } from '../runner-log.js';
 import { retry } from '../retry.js';
+import { type HttpRequest, type HttpResponse, sendRequest } from './http-client.js';
 
 /** The execution does not belong to this runner any more: stop everything, report nothing. */
 export class LeaseLostError extends Error {}
@@ -39,12 +41,8 @@ export interface ControlPlaneOptions {
   readonly signal: AbortSignal;
 }
 
-interface Call {
-  readonly method: 'GET' | 'POST' | 'PUT';
+interface Call extends Pick<HttpRequest, 'method' | 'body' | 'timeoutMs'> {
   readonly path: string;
-  readonly body?: string | Uint8Array<ArrayBuffer> | ReadableStream;
-  /** May be fractional, as a part of a lease; it is rounded up for AbortSignal.timeout. */
-  readonly timeoutMs: number;
   /** `/commands` and `/attachments` do not renew the lease. */
   readonly renews?: boolean;
   readonly acceptedStatuses?: readonly number[];
@@ -71,7 +69,7 @@ export class ControlPlane {
     const claim = async () => {
       const sentAt = performance.now();
       const response = await this.call({ method: 'POST', path: '/claim', body, timeoutMs: REQUEST_MS });
-      const assignment = await json<Assignment>(response);
+      const assignment = json<Assignment>(response);
       this.leaseEpoch = assignment.lease_epoch;
       return { assignment, sentAt };
     };
@@ -98,7 +96,7 @@ export class ControlPlane {
     return response.status === 204 ? null : json<Commands>(response);
   }
 
-  async putTranscript(bytes: Uint8Array<ArrayBuffer>, format: string, sessionId: string): Promise<void> {
+  async putTranscript(bytes: Uint8Array, format: string, sessionId: string): Promise<void> {
     const path = this.pathOf('/transcript', { format, session_id: sessionId });
     await this.call({ method: 'PUT', path, body: bytes, timeoutMs: UPLOAD_MS });
   }
@@ -115,7 +113,7 @@ export class ControlPlane {
   /** @param content the bytes, once per call. */
   putArtifact(
     artifact: Omit<ArtifactContentQuery, 'lease_epoch'>,
-    content: ReadableStream,
+    content: Readable,
     signal?: AbortSignal,
   ): Promise<string | null> {
     const path = this.pathOf('/artifacts', { ...artifact });
@@ -130,12 +128,12 @@ export class ControlPlane {
   /** Resolves to why the artifact was rejected permanently, or null; the execution continues. */
   private async artifactCall(call: Call): Promise<string | null> {
     const response = await this.call({ ...call, acceptedStatuses: ARTIFACT_REJECTED });
-    if (response.ok) {
-      await json<ArtifactAck>(response);
+    if (isOk(response)) {
+      json<ArtifactAck>(response);
       return null;
     }
     // A proxy may have responded without a problem document.
-    const { detail } = fields(await response.json().catch(() => null));
+    const { detail } = fields(parseJson(response.body.toString('utf8')));
     return text(detail) ?? `was rejected with status ${response.status}`;
   }
 
@@ -145,7 +143,7 @@ export class ControlPlane {
 
   private async download(path: string, renews = true): Promise<Buffer | null> {
     const response = await this.call({ method: 'GET', path, timeoutMs: UPLOAD_MS, renews, acceptedStatuses: [404] });
-    return response.status === 404 ? null : Buffer.from(await body(response, () => response.arrayBuffer()));
+    return response.status === 404 ? null : response.body;
   }
 
   private withEpoch(body: object): string {
@@ -165,48 +163,39 @@ export class ControlPlane {
     renews = true,
     acceptedStatuses = [],
     signal: own,
-  }: Call): Promise<Response> {
+  }: Call): Promise<HttpResponse> {
     const { baseUrl, executionId, token, signal, onContact } = this.options;
     const sentAt = performance.now();
     const contentType = typeof body === 'string' ? 'application/json' : 'application/octet-stream';
-    let response: Response;
-    try {
-      response = await fetch(
-        `${baseUrl.replace(/\/$/, '')}/runner/v1/executions/${encodeURIComponent(executionId)}${path}`,
-        {
-          method,
-          headers: { authorization: `Bearer ${token}`, ...(body === undefined ? {} : { 'content-type': contentType }) },
-          // `fetch` requires this for a stream as body.
-          ...(body === undefined ? {} : { body, duplex: 'half' }),
-          redirect: 'error',
-          signal: AbortSignal.any([signal, AbortSignal.timeout(Math.ceil(timeoutMs)), ...(own ? [own] : [])]),
-        },
-      );
-    } catch (error) {
+    const response = await sendRequest({
+      method,
+      url: new URL(`${baseUrl.replace(/\/$/, '')}/runner/v1/executions/${encodeURIComponent(executionId)}${path}`),
+      headers: { authorization: `Bearer ${token}`, ...(body === undefined ? {} : { 'content-type': contentType }) },
+      body,
+      timeoutMs,
+      signals: own ? [signal, own] : [signal],
+    }).catch((error: unknown) => {
       throw new NoResponseError(`${method} ${withoutQuery(path)}: ${errorText(error)}`);
-    }
-    if (response.ok || acceptedStatuses.includes(response.status)) {
-      if (renews && response.ok) onContact(sentAt);
+    });
+    const { status } = response;
+    if (isOk(response) || acceptedStatuses.includes(status)) {
+      if (renews && isOk(response)) onContact(sentAt);
       return response;
     }
-    await response.body?.cancel();
-    const message = `${method} ${withoutQuery(path)} returned status ${response.status}`;
-    if (LEASE_LOST.includes(response.status)) throw new LeaseLostError(message);
-    if (response.status >= 500 || response.status === 408 || response.status === 429)
-      throw new NoResponseError(message);
+    const message = `${method} ${withoutQuery(path)} returned status ${status}`;
+    if (LEASE_LOST.includes(status)) throw new LeaseLostError(message);
+    if (status >= 500 || status === 408 || status === 429) throw new NoResponseError(message);
     throw new RejectedError(message);
   }
 }
 
-/** The connection may break while the body arrives; a body that is not JSON is from a proxy. */
-async function body<T>(response: Response, read: () => Promise<T>): Promise<T> {
-  try {
-    return await read();
-  } catch (error) {
-    throw new NoResponseError(`The response ${response.status} is incomplete: ${errorText(error)}`);
-  }
-}
+const isOk = ({ status }: HttpResponse): boolean => status >= 200 && status < 300;
 
-const json = <T>(response: Response): Promise<T> => body(response, () => response.json() as Promise<T>);
+/** A body that is not JSON is from a proxy. */
+function json<T>({ status, body }: HttpResponse): T {
+  const value = parseJson(body.toString('utf8'));
+  if (value === undefined) throw new NoResponseError(`The response ${status} is not JSON.`);
+  return value as T;
+}
 
 const withoutQuery = (path: string): string => path.split('?')[0] ?? path;
