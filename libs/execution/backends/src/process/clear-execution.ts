@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { statSync } from 'node:fs';
 import { lstat, readdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,11 +10,13 @@ import type { HostLog } from '#execution/runner';
 export interface ExecutionRemains extends Pick<SweepTargets, 'marker' | 'uid' | 'groups' | 'since'> {
   readonly executionId: string;
   readonly workspaceDir: string;
+  /** Milliseconds since 1970 of the start; undefined: not known. */
+  readonly startedAt?: number | undefined;
 }
 
 /** Ends the processes of an execution and removes its directory. Rejects when the directory cannot be removed. */
 export async function clearExecution(
-  { executionId, workspaceDir, ...targets }: ExecutionRemains,
+  { executionId, workspaceDir, startedAt, ...targets }: ExecutionRemains,
   log: Pick<HostLog, 'error' | 'warn'>,
 ): Promise<void> {
   const { uid } = targets;
@@ -22,7 +25,7 @@ export async function clearExecution(
   await removeTree(workspaceDir);
   // As root only: otherwise the execution has no separate user.
   if (uid === undefined || uid === 0 || process.getuid?.() !== 0) return;
-  const files = await removeLeftoverFiles(uid);
+  const files = await removeLeftoverFiles(uid, startedAt);
   if (files > 0)
     log.warn(`${files} file(s) of execution ${executionId} in shared temporary directories cannot be removed.`);
 }
@@ -30,18 +33,28 @@ export async function clearExecution(
 const SHARED = ['/tmp', '/var/tmp', '/dev/shm'];
 const BATCH_SIZE = 500;
 
+/** The kernel sets times of files a few milliseconds late. */
+const TIME_MARGIN_MS = 1000;
+
 /**
  * Removes the files of an execution's user from the shared directories of the machine, as that user: its directories may
- * be writable to others, who could add links to other files during the removal. Returns how many entries remain.
+ * be writable to others, who could add links to other files during the removal. Directories without a change since
+ * `startedAt` have none. Returns how many entries remain.
  */
 export async function removeLeftoverFiles(
   uid: number,
+  startedAt = 0,
   directories = [...new Set([...SHARED, tmpdir()])],
 ): Promise<number> {
-  const left = await entriesOf(uid, directories);
+  const left = await entriesOf(
+    uid,
+    directories.filter((directory) => changedAt(directory) >= startedAt - TIME_MARGIN_MS),
+  );
   for (let at = 0; at < left.length; at += BATCH_SIZE) await removeAs(uid, left.slice(at, at + BATCH_SIZE));
   return left.length === 0 ? 0 : (await entriesOf(uid, directories)).length;
 }
+
+const changedAt = (directory: string): number => statSync(directory, { throwIfNoEntry: false })?.mtimeMs ?? 0;
 
 async function entriesOf(uid: number, directories: readonly string[]): Promise<string[]> {
   const found: string[] = [];

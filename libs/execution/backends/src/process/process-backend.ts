@@ -87,7 +87,8 @@ export class ProcessBackend implements Backend {
     }
     const uid = this.users?.uidOf(executionId);
     const place = { workspace_dir: this.workspaceOf(executionId) };
-    const handle: TaskHandle = { ...identity, ...place, ...(uid === undefined ? {} : { uid }) };
+    const startedAt = Date.now();
+    const handle: TaskHandle = { ...identity, ...place, started_at: startedAt, ...(uid === undefined ? {} : { uid }) };
     const handover = task.handover({
       ...place,
       run_as: uid === undefined ? undefined : { uid, gid: uid },
@@ -143,13 +144,14 @@ export class ProcessBackend implements Backend {
 
   remove(executionId: string, handle: TaskHandle = {}): Promise<void> {
     const identity = identityOf(handle);
-    const { workspace_dir: directory, uid } = handle;
+    const { workspace_dir: directory, uid, started_at: startedAt } = handle;
     return clearExecution(
       {
         executionId,
         marker: this.options.marker(executionId),
         workspaceDir: typeof directory === 'string' ? directory : this.workspaceOf(executionId),
         uid: typeof uid === 'number' ? uid : this.users?.uidOf(executionId),
+        startedAt: typeof startedAt === 'number' ? startedAt : undefined,
         groups: identity !== null && this.isRunnerOf(identity, executionId) ? [identity.pid] : [],
         since: identity?.started,
       },

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { closeSync, openSync, readdirSync, readlinkSync, readSync } from 'node:fs';
 import { spawnSync } from 'node:child_process';
 import { sleep } from '../retry.js';
 
@@ -7,8 +7,8 @@ const MARKER_VARIABLE = 'HEADRACE_EXECUTION_MARKER';
 /** Living processes other than this one (zombies don't count). Empty where there is no /proc. */
 function scanProcesses(since = 0): { pid: number; parentPid: number; groupId: number }[] {
   return listPids().flatMap((pid) => {
-    const stat = read(`/proc/${pid}/stat`)?.toString('latin1');
-    if (stat === undefined) return [];
+    const stat = read(`/proc/${pid}/stat`);
+    if (stat === null) return [];
     // The name in parentheses may itself hold spaces and parentheses; the fields start behind the last one.
     const { 0: state, 1: parentPid, 2: groupId, 19: started } = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     if (state === undefined || state === 'Z' || state === 'X' || Number(started) < since) return [];
@@ -19,12 +19,12 @@ function scanProcesses(since = 0): { pid: number; parentPid: number; groupId: nu
 /** Whether the environment the process was started with carries the marker. */
 export function hasMarker(pid: number, marker: string): boolean {
   const environ = read(`/proc/${pid}/environ`);
-  return environ !== null && `\0${environ.toString('latin1')}\0`.includes(`\0${MARKER_VARIABLE}=${marker}\0`);
+  return environ !== null && `\0${environ}\0`.includes(`\0${MARKER_VARIABLE}=${marker}\0`);
 }
 
 /** Compares the real, effective and saved user: the owner of `/proc/<pid>` is root after a change of the user. */
 export function runsAs(pid: number, uid: number): boolean {
-  const line = /^Uid:\s+(.+)$/m.exec(read(`/proc/${pid}/status`)?.toString('latin1') ?? '')?.[1];
+  const line = /^Uid:\s+(.+)$/m.exec(read(`/proc/${pid}/status`) ?? '')?.[1];
   return line !== undefined && line.split(/\s+/).slice(0, 3).includes(String(uid));
 }
 
@@ -49,12 +49,24 @@ function listPids(): number[] {
   }
 }
 
-/** null for processes that end while they are read, and for those that may not be read. */
-function read(path: string): Buffer | null {
+/** One for all files: a sweep reads hundreds, and readFileSync allocates 64 KiB for each file of /proc. */
+const block = Buffer.allocUnsafe(65_536);
+
+/** As Latin-1. null for processes that end while they are read, and for those that may not be read. */
+function read(path: string): string | null {
+  let file: number | undefined;
   try {
-    return readFileSync(path);
+    file = openSync(path, 'r');
+    let text = '';
+    for (;;) {
+      const length = readSync(file, block);
+      if (length === 0) return text;
+      text += block.toString('latin1', 0, length);
+    }
   } catch {
     return null;
+  } finally {
+    if (file !== undefined) closeSync(file);
   }
 }
 

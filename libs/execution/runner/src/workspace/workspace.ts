@@ -1,3 +1,4 @@
+import { lstatSync } from 'node:fs';
 import { chmod, chown, lstat, readdir, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, relative, sep } from 'node:path';
 import { makeDirectory } from '#platform/kernel';
@@ -124,6 +125,7 @@ async function makeRoot(root: string, runAs: RunAs | undefined): Promise<void> {
 /** Removes a directory recursively, even when an agent has removed permissions of subdirectories. */
 export async function removeTree(directory: string): Promise<void> {
   const options = { recursive: true, force: true, maxRetries: 3 } as const;
+  if (lstatSync(directory, { throwIfNoEntry: false }) === undefined) return;
   try {
     await rm(directory, options);
   } catch {
