@@ -41,7 +41,7 @@ export function childrenOf(parent: number): Pick<FoundProcess, 'pid' | 'argv'>[]
     });
 }
 
-export const isRunner = ({ argv }: FoundProcess): boolean => argv.slice(-2).join(' ') === 'agent run';
+export const isRunner = ({ argv }: FoundProcess): boolean => / agent run( --reuse)?$/.test(argv.join(' '));
 export const isAgent = ({ argv }: FoundProcess): boolean => argv.includes('builtin-agent');
 
 /** False when it was gone already. */

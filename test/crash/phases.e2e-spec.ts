@@ -35,14 +35,17 @@ function configFile(directory: string, config: object): string {
   return file;
 }
 
+const processes = (warmRunners: string): Place => ({
+  settings: () => Promise.resolve({ WARM_RUNNERS: warmRunners }),
+  daemon: (_port, directory) => ({ args: ['--workspace-root', join(directory, 'workspaces')], env: {} }),
+  runnerPids: (host) => runnersOf(host.child.pid ?? 0).map(({ pid }) => pid),
+  leftovers: (workspaces) => (existsSync(workspaces) ? readdirSync(workspaces) : []),
+  close: () => Promise.resolve(),
+});
+
 const PLACES: Readonly<Record<string, () => Place>> = {
-  process: () => ({
-    settings: () => Promise.resolve({}),
-    daemon: (_port, directory) => ({ args: ['--workspace-root', join(directory, 'workspaces')], env: {} }),
-    runnerPids: (host) => runnersOf(host.child.pid ?? 0).map(({ pid }) => pid),
-    leftovers: (workspaces) => (existsSync(workspaces) ? readdirSync(workspaces) : []),
-    close: () => Promise.resolve(),
-  }),
+  process: () => processes('0'),
+  'process with reused runners': () => processes('2'),
   docker: () => {
     const engine = new DockerEngineDouble();
     engine.images.set('node:22-bookworm', {});
@@ -284,16 +287,20 @@ CREATE TRIGGER hold_claim BEFORE UPDATE ON headrace.executions FOR EACH ROW
 
 type Killed = 'host' | 'runner' | 'engine';
 
-const MATRIX = (['process', 'docker', 'kubernetes'] as const).flatMap((place) =>
-  (['processor', 'worker'] as const).flatMap((host) =>
-    (['host', 'runner', 'engine'] as const)
-      .filter((killed) => killed !== 'engine' || place === 'docker')
-      .map((killed) => ({ place, host, killed })),
-  ),
+const MATRIX = Object.keys(PLACES).flatMap((place) =>
+  (['processor', 'worker'] as const)
+    // Only the processor has runners that wait.
+    .filter((host) => host === 'processor' || place !== 'process with reused runners')
+    .flatMap((host) =>
+      (['host', 'runner', 'engine'] as const)
+        .filter((killed) => killed !== 'engine' || place === 'docker')
+        .map((killed) => ({ place, host, killed })),
+    ),
 );
 /** Each backend, each host and each part once. */
 const SAMPLE = [
   { place: 'process', host: 'processor', killed: 'host' },
+  { place: 'process with reused runners', host: 'processor', killed: 'runner' },
   { place: 'process', host: 'worker', killed: 'runner' },
   { place: 'docker', host: 'processor', killed: 'engine' },
   { place: 'kubernetes', host: 'worker', killed: 'host' },

@@ -283,6 +283,6 @@ export function isAlive(pid: number): boolean {
 /** Runner processes that this process started. */
 export function runnersOf(parent: number): ProcessFacts[] {
   return processes().filter(
-    (candidate) => candidate.parent === parent && candidate.argv.slice(-2).join(' ') === 'agent run',
+    (candidate) => candidate.parent === parent && / agent run( --reuse)?$/.test(candidate.argv.join(' ')),
   );
 }

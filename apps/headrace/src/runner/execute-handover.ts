@@ -116,12 +116,11 @@ export async function runHandover(file: string | null = null, isReused = false):
 }
 
 async function* readOne(file: string | null): AsyncGenerator<RunnerHandover, void> {
-  if (file === null) return yield await readHandover(process.stdin);
-  const input = createReadStream(file);
+  const input = file === null ? process.stdin : createReadStream(file);
   try {
     yield await readHandover(input);
   } finally {
     input.destroy();
-    rmSync(file, { force: true });
+    if (file !== null) rmSync(file, { force: true });
   }
 }

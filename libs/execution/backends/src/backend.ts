@@ -100,6 +100,8 @@ export abstract class Backend {
   abstract list(): Promise<FoundTask[]>;
   /** Removes the remaining processes and files of an execution. May be repeated. */
   abstract remove(executionId: string, handle?: TaskHandle): Promise<void>;
+  /** Called once, last: ends what waits for further executions. */
+  close?(): void;
 }
 
 /** A requirement of the run is not available: the run fails with `environment_setup_failed` and this message. */

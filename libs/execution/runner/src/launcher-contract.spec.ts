@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { expect, it } from 'vitest';
-import { HandoverError, readHandover } from './launcher-contract.js';
+import { HandoverError, readHandover, readHandovers } from './launcher-contract.js';
 
 const valid = {
   base_url: 'http://127.0.0.1:1/api/v1',
@@ -27,4 +27,17 @@ it.each([
   expect(error).toBeInstanceOf(HandoverError);
   expect((error as Error).message).toMatch(reason);
   expect((error as Error).message).not.toContain('secret-token');
+});
+
+it('reads one hand-over after the other, until the input ends', async () => {
+  const lines = ['1', '2', '3'].map((execution_id) => JSON.stringify({ ...valid, execution_id }));
+  const found: string[] = [];
+  for await (const { execution_id } of readHandovers(Readable.from([`${lines[0]}\n${lines[1]}`, `\n${lines[2]}\n`])))
+    found.push(execution_id);
+  expect(found).toEqual(['1', '2', '3']);
+});
+
+it('refuses a line that is too long', async () => {
+  const chunks = Array.from({ length: 17 }, () => Buffer.alloc(65_536, 'x'));
+  await expect(readHandover(Readable.from(chunks))).rejects.toThrow(/longer than/);
 });

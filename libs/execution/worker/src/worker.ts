@@ -89,8 +89,9 @@ export class Worker {
   }
 
   /** Lets working agents finish for a while, then ends the rest. Nothing runs and everything is reported afterwards. */
-  drain(options: DrainOptions): Promise<void> {
-    return drainTasks(this.tasks, options, this.log);
+  async drain(options: DrainOptions): Promise<void> {
+    await drainTasks(this.tasks, options, this.log);
+    this.backend.close?.();
   }
 
   private add(ref: ExecutionRef): WorkerTask {

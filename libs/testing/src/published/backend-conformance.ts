@@ -49,6 +49,7 @@ export function backendConformance(name: string, under: BackendUnderTest): void 
     afterEach(async () => {
       for (const task of started) task.signal('SIGKILL');
       await Promise.all(started.map((task) => task.ended));
+      backend.close?.();
       await plane.stop();
       expect(await under.leftovers()).toEqual([]);
     });

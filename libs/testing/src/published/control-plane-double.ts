@@ -37,13 +37,15 @@ const DEFAULTS: Omit<Assignment, 'execution_id'> = {
   attachments: [],
 };
 
-/** A control plane of one execution over real HTTP: records requests, returns what the test configures, fails on demand. */
+/** A control plane of one execution at a time over real HTTP: records requests, returns what the test configures, fails on demand. */
 export class ControlPlaneDouble {
   readonly requests: SeenRequest[] = [];
   readonly uploads: { format: string | null; sessionId: string | null; bytes: Buffer }[] = [];
   readonly token = `hrx_1_${'s'.repeat(43)}`;
   /** Uploads: the reference, or the query with the content; with the number of events stored by then. */
   readonly artifacts: { reported: Record<string, unknown>; content?: Buffer; afterEvents: number }[] = [];
+  /** The execution that was claimed last. */
+  executionId = '1';
   finished: FinishRequest | null = null;
   storedTranscript: Buffer | null = null;
   /** By attachment id. */
@@ -171,17 +173,25 @@ export class ControlPlaneDouble {
     const body = Buffer.concat(chunks);
     if (this.silent) return;
     const url = new URL(request.url ?? '/', this.baseUrl);
-    const call = `${request.method} ${url.pathname.replace('/api/v1/runner/v1/executions/1', '')}`;
+    const [, executionId = '', path = ''] = /^\/api\/v1\/runner\/v1\/executions\/(\d+)(.*)$/.exec(url.pathname) ?? [];
+    const call = `${request.method} ${path}`;
     const failure = this.failures.find((entry) => entry.call === call && entry.times > 0);
     if (failure) failure.times -= 1;
-    const [status, answer] = failure ? [failure.status, null] : await this.handle(call, url.searchParams, body);
+    const [status, answer] = failure
+      ? [failure.status, null]
+      : await this.handle(call, executionId, url.searchParams, body);
     this.requests.push({ call, query: url.searchParams, authorization: request.headers.authorization, body, status });
     response.writeHead(status, { 'content-type': 'application/json' });
     response.end(Buffer.isBuffer(answer) ? answer : answer === null ? undefined : JSON.stringify(answer));
     for (const look of [...this.watchers]) look();
   }
 
-  private async handle(call: string, query: URLSearchParams, body: Buffer): Promise<[number, unknown]> {
+  private async handle(
+    call: string,
+    executionId: string,
+    query: URLSearchParams,
+    body: Buffer,
+  ): Promise<[number, unknown]> {
     const attachment = /^GET \/attachments\/(.*)$/.exec(call)?.[1];
     if (attachment !== undefined) {
       const bytes = this.storedAttachments.get(attachment);
@@ -189,6 +199,7 @@ export class ControlPlaneDouble {
     }
     switch (call) {
       case 'POST /claim':
+        this.begin(executionId);
         return [200, this.assignment];
       case 'POST /events':
         return [200, this.store(JSON.parse(body.toString()).events)];
@@ -220,6 +231,15 @@ export class ControlPlaneDouble {
       default:
         return [404, null];
     }
+  }
+
+  /** A claim of another execution follows the end of the one before, as with a runner that is used again. */
+  private begin(executionId: string): void {
+    if (executionId === this.executionId) return;
+    this.executionId = executionId;
+    this.stored.splice(0);
+    this.finished = null;
+    this.desired = 'run';
   }
 
   private store(events: RunnerEvent[]): { acked_seq: number; desired: Desired } {

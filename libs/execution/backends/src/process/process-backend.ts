@@ -159,6 +159,10 @@ export class ProcessBackend implements Backend {
     );
   }
 
+  close(): void {
+    this.runners.close();
+  }
+
   /** A runner that has ended the execution may wait, or have another one. */
   private isRunnerOf(identity: ProcessIdentity, executionId: string): boolean {
     const current = this.executions.get(identity.pid);

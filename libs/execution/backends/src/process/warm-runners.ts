@@ -15,7 +15,7 @@ export class WarmRunners {
 
   constructor(
     private readonly create: () => RunnerProcess,
-    private readonly count: number,
+    private count: number,
     private readonly log: HostLog,
   ) {}
 
@@ -42,6 +42,13 @@ export class WarmRunners {
     this.waiting.push(runner);
     void runner.exited.then(() => this.forget(runner));
     this.settleSoon();
+  }
+
+  /** From now on none waits. */
+  close(): void {
+    this.count = 0;
+    clearTimeout(this.timer);
+    for (const runner of this.waiting.splice(0)) runner.close();
   }
 
   private settleSoon(): void {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, it } from 'vitest';
 import { childEnvironment, findCommand } from './child-environment.js';
-import { isAlive } from '#platform/kernel';
+import { isAlive, processStart } from '#platform/kernel';
 import { killTree, sweep } from './sweep.js';
 import { exitCodeOf, ManagedProcess } from './managed-process.js';
 import { hasMarker } from './sweep.js';
@@ -40,6 +40,17 @@ it('kills children in other sessions by their execution marker, and no other pro
   expect(killTree(stranger.pid)).toBe(true);
   await stranger.exited;
   expect(killTree(stranger.pid)).toBe(false);
+});
+
+it('does not examine processes that are older than the runner', async () => {
+  const marker = `since-${process.pid}-${Date.now()}`;
+  const older = await start('echo up; sleep 60', { HEADRACE_EXECUTION_MARKER: marker });
+  await firstLine(older);
+  const since = processStart(older.pid);
+  expect(await sweep({ marker, since: String(Number(since) + 1) })).toEqual({ killed: 0, left: 0 });
+  expect(older.hasExited).toBe(false);
+  expect(await sweep({ marker, since })).toEqual({ killed: 1, left: 0 });
+  await older.exited;
 });
 
 it('rejects a sweep of root and of the current user', async () => {

@@ -82,7 +82,7 @@ export const EXECUTION_SETTINGS = {
     ),
     agentUidCount: integer(50_000, 1, 1_000_000).describe('Number of numeric user ids that are used in rotation.'),
     warmRunners: integer(1, 0, 64).describe(
-      'Number of runners that the process executor starts before there is a run for them, so that runs start sooner. Each uses about 60 MB of memory.',
+      'Number of runners of the process executor that wait for the next run, so that runs start sooner: started before there is one, or left by an earlier run. 0: every run starts a runner. Each that waits uses about 60 MB of memory.',
     ),
     executor: text('process').describe(
       'Where hosted runs execute: process (on this machine), docker (each in a container of the image of its environment), kubernetes (each in a pod), or an executor that a package adds.',
