@@ -167,6 +167,7 @@ describe('headrace worker', () => {
       tasks: [{ task_id: TASK, execution_id: '1' }],
       instance_id: server.of('hello')[0]?.data.instance_id,
     });
+    plane.fail('POST /claim', 409);
     server.assign('2', { taskId: 'another', token: 'hrx_2_x' });
     plane.want('stop');
     await server.untilFrame('task_failed');
