@@ -18,10 +18,12 @@ import { RunLimitEnforcer } from './application/run-limit-enforcer.js';
 import { RunStopper } from './application/run-stopper.js';
 import { RunTail } from './application/run-tail.js';
 import { RunWorkerTasks } from './application/run-worker-tasks.js';
+import { Snapshots } from './application/snapshots.js';
 import { SweepExecutions } from './application/sweep-executions.js';
 import { Transcripts } from './application/transcripts.js';
 import { WorkerMessages } from './application/worker-messages.js';
 import { WorkerPlacement } from './application/worker-placement.js';
+import { RunnerSnapshotsController } from './http/runner-snapshots.controller.js';
 import { RunnerController } from './http/runner.controller.js';
 import { ApprovalsStore } from './persistence/approvals.store.js';
 import { ExecutionsStore } from './persistence/executions.store.js';
@@ -31,6 +33,7 @@ import { PlacementStore } from './persistence/placement.store.js';
 import { RunLimitsStore } from './persistence/run-limits.store.js';
 import { RunLogStore, RunStateListeners } from './persistence/run-log.store.js';
 import { RunTransitions } from './persistence/run-transitions.store.js';
+import { SnapshotsStore } from './persistence/snapshots.store.js';
 import { WorkerExecutionsStore } from './persistence/worker-executions.store.js';
 import { WorkerOffersStore } from './persistence/worker-offers.store.js';
 
@@ -48,6 +51,8 @@ const shared = [
   RunStopper,
   RunTail,
   RunTransitions,
+  Snapshots,
+  SnapshotsStore,
   SweepExecutions,
   Transcripts,
 ];
@@ -60,7 +65,7 @@ export class ExecutionsModule {}
 @Global()
 @Module({
   imports: [ExecutionsModule, WorkersModule],
-  controllers: [RunnerController],
+  controllers: [RunnerController, RunnerSnapshotsController],
   providers: [
     ClaimExecution,
     ReadCommands,

@@ -5,6 +5,7 @@ export { FinishExecution } from './application/finish-execution.js';
 export { type RunHead, RunTail } from './application/run-tail.js';
 export { RunStopper } from './application/run-stopper.js';
 export { PLACE_RUNS_TASK } from './application/tasks.js';
+export { Snapshots } from './application/snapshots.js';
 export { SweepExecutions } from './application/sweep-executions.js';
 export { Transcripts } from './application/transcripts.js';
 export {
@@ -51,4 +52,5 @@ export {
   toDebugWindow,
   WAITING_REASON,
 } from './persistence/run-status-sql.js';
+export { SnapshotsStore, type StoredSnapshot } from './persistence/snapshots.store.js';
 export { RunTransitions } from './persistence/run-transitions.store.js';

@@ -8,6 +8,9 @@ export const LIFECYCLE_KINDS = [
   'run_created', // (server)
   'run_claimed', // (server)
   'sandbox_ready', // {}
+  'workspace_restored', // WorkspaceRestored
+  'workspace_snapshot', // (server) WorkspaceSnapshot
+  'workspace_snapshot_failed', // WorkspaceSnapshotFailed; the last snapshot stays
   'setup_started', // {commands: number}
   'setup_command_finished', // SetupCommandFinished
   'session_started', // SessionStarted
@@ -45,6 +48,8 @@ export type RunEventKind = LifecycleKind | ConversationKind;
 /** Events that a runner may report; all others are written by the server. */
 export const RUNNER_KINDS = [
   'sandbox_ready',
+  'workspace_restored',
+  'workspace_snapshot_failed',
   'setup_started',
   'setup_command_finished',
   'session_started',
@@ -56,6 +61,21 @@ export const RUNNER_KINDS = [
   'setup_failed', // SetupFailed; stored as run_failed
 ] as const satisfies readonly (RunEventKind | 'setup_failed')[];
 export type RunnerEventKind = (typeof RUNNER_KINDS)[number];
+
+export interface WorkspaceRestored {
+  snapshot_id: string;
+  /** Files, directories and links. */
+  entries: number;
+  size_bytes: number;
+  duration_ms: number;
+  /** What could not be restored, a sentence each. */
+  problems?: string[];
+}
+
+export interface WorkspaceSnapshotFailed {
+  /** A sentence for people. */
+  message: string;
+}
 
 export interface SetupCommandFinished {
   index: number;

@@ -1,3 +1,4 @@
 export * from './events.js';
 export * from './messages.js';
+export * from './snapshot.js';
 export * from './handover.js';

@@ -14,6 +14,10 @@ import type { PermissionSubject } from './events.js';
  * | `GET /transcript?lease_epoch` | | 200 raw bytes of the conversation's stored transcript; 404 |
  * | `GET /attachments/{attachment_id}?lease_epoch` | | 200 raw bytes of a file that the run was created with; 404; 412 |
  * | `PUT /artifacts?lease_epoch&source_key&artifact_type&…` (ArtifactContentQuery) | raw bytes | 200 ArtifactAck; 400, 413 rejected; 412 |
+ * | `PUT /snapshots/packs/{pack_id}?lease_epoch` | raw bytes of a pack | 204; 412; 413 |
+ * | `PUT /snapshots?lease_epoch&reason&stored_bytes` | a gzipped manifest, whose packs are stored | 200 SnapshotAck; 400; 412; 413 |
+ * | `GET /snapshots/{snapshot_id}?lease_epoch` | | 200 the gzipped manifest; 404; 412 |
+ * | `GET /snapshots/packs/{pack_id}?lease_epoch` | | 200 raw bytes of the pack; 404; 412 |
  * | `POST /artifacts` | ArtifactReference | 200 ArtifactAck; 400 rejected; 412 |
  * | `POST /finish` | FinishRequest | 200 {}; idempotent by (execution, epoch); 412 |
  *
@@ -85,6 +89,23 @@ export interface Assignment {
   failure_session_retention_minutes?: number;
   /** Attachments of the run, for every execution of it, with unique names. */
   attachments: AttachmentRef[];
+  /** Present when the runner takes snapshots of the workspace. */
+  snapshots?: SnapshotOrder;
+}
+
+export interface SnapshotOrder {
+  /** The workspace begins with the files of this snapshot, without cloning repositories. */
+  restore?: string;
+  /** The set-up commands are executed after the restore, too. */
+  repeats_setup?: boolean;
+  max_bytes: number;
+  max_entries: number;
+  /** Seconds between two snapshots during a turn; 0: none. */
+  interval_seconds: number;
+}
+
+export interface SnapshotAck {
+  snapshot_id: string;
 }
 
 export interface PermissionRule {

@@ -14,6 +14,9 @@ interface ConversationOptions extends Pick<ExecutionOptions, 'assignment' | 'out
   readonly host: AgentHost;
   readonly inbox: Inbox;
   readonly collectArtifacts: () => Promise<void>;
+  readonly onTurnBegin: () => void;
+  /** Before the end of the turn is reported. */
+  readonly onTurnEnd: () => Promise<void>;
   /** Present when the session ends after a turn without a waiting message: reads messages that have arrived meanwhile. */
   readonly pollCommands: (() => Promise<void>) | undefined;
 }
@@ -24,6 +27,8 @@ export interface ConversationStart {
   /** A new session: the agent gets the base prompt and the run's files with its first prompt. */
   readonly isNew: boolean;
   readonly attachments: readonly PlacedAttachment[];
+  /** What the agent has to know about the workspace before its first prompt. */
+  readonly notice: string;
 }
 
 const STOP_REASONS: readonly string[] = ['end_turn', 'refusal', 'max_tokens', 'max_turn_requests'];
@@ -85,12 +90,12 @@ export class Conversation {
   /** Runs until the execution is terminated (TerminatedError), the agent fails (AgentFailure), or exits while it is idle. */
   async run(
     session: AgentSession,
-    { harnessId, transcripts, isNew, attachments }: ConversationStart,
+    { harnessId, transcripts, isNew, attachments, notice }: ConversationStart,
   ): Promise<ExecutionEnd> {
     const { prompt: first, mode, base_prompt: basePrompt } = this.options.assignment;
     const debugging = this.debugging === 'waiting' ? null : this.debugging;
     const base = isNew && basePrompt !== null && basePrompt !== '' ? `${basePrompt}\n\n` : '';
-    const prefix = debugging?.preamble ?? base;
+    const prefix = `${notice}${debugging?.preamble ?? base}`;
     const files = debugging === null && (first !== null || isNew) ? attachments : [];
     let prompt: Prompt | null =
       debugging?.first ??
@@ -153,6 +158,7 @@ export class Conversation {
     const content = files.map((file) => attachmentContent(file, session.capabilities.promptCapabilities ?? {}));
     host.output.start();
     const expired = host.watch.start();
+    this.options.onTurnBegin();
     const answer = session.prompt(`${prefix}${prompt.text}`, content);
     this.turn = { id, answer };
     const response = await host.ask('the turn', Promise.race([answer, expired])).finally(() => host.watch.stop());
@@ -166,6 +172,7 @@ export class Conversation {
     // Before the end of the turn is reported: its transcript and artifacts must be available by then.
     await termination.race(transcripts.upload(session.id));
     await termination.race(this.options.collectArtifacts());
+    await termination.race(this.options.onTurnEnd());
     this.closeTurn(end);
   }
 

@@ -22,6 +22,8 @@ import type { ManagedProcess } from './process/managed-process.js';
 import { killMatching, sweep, type SweepTargets } from './process/sweep.js';
 import { errorText } from './runner-log.js';
 import { prepareWorkspace, startDirectory } from './setup/setup.js';
+import { settlesWithin } from './retry.js';
+import { SnapshotSync } from './snapshot/snapshot-sync.js';
 import { isTransient, retryTransient } from './transient.js';
 import { placeAttachments } from './workspace/attachments.js';
 import { watchDisk, makeHomeDirectories, Workspace } from './workspace/workspace.js';
@@ -31,6 +33,7 @@ const SWEEP_MS = 30_000;
 const OWN_START = processStart(process.pid);
 /** For artifacts of an interrupted turn: a cancellation does not wait for large files. */
 const LAST_ARTIFACTS_MS = 10_000;
+const LAST_SNAPSHOT_MS = 60_000;
 
 /** One execution from its workspace to its last event; the caller claims it before and finishes it afterwards. */
 export class Execution {
@@ -42,6 +45,7 @@ export class Execution {
   private workspaceRealPath: string | undefined;
   private transcripts: TranscriptSync | null = null;
   private artifacts: ArtifactSync | null = null;
+  private snapshots: SnapshotSync | null = null;
   private setup: ManagedProcess | null = null;
   private isRetiring = false;
 
@@ -52,6 +56,11 @@ export class Execution {
       host: this.host,
       inbox: this.inbox,
       collectArtifacts: () => this.collectArtifacts(options.termination.signal),
+      onTurnBegin: () => this.snapshots?.startInterval(),
+      onTurnEnd: async () => {
+        this.snapshots?.stopInterval();
+        await this.snapshots?.take('turn');
+      },
       pollCommands: options.endsWhenIdle === true ? () => this.pollCommands() : undefined,
     });
   }
@@ -141,7 +150,9 @@ export class Execution {
       placeAttachments(assignment.attachments ?? [], workspace, (id) => plane.getAttachment(id), retry),
     );
     const context: LaunchContext = { workspace, assignment, handover };
-    const setupFailure = await this.runSetupCommands(context);
+    this.snapshots = this.snapshotSync(workspace);
+    const restored = (await this.snapshots?.restore()) ?? null;
+    const setupFailure = await this.runSetupCommands(context, restored?.isComplete === true);
     if (setupFailure) {
       const retained = this.options.endsWhenIdle === true ? null : retainedFailure(assignment, setupFailure);
       if (retained === null) return setupFailure;
@@ -150,12 +161,19 @@ export class Execution {
     if (termination.ending) throw new TerminatedError();
     const started = await this.startAgent(harness, context, transcriptPlaced);
     outbox.push('session_started', started);
+    if (restored === null) await termination.race(this.snapshots?.take('start') ?? Promise.resolve());
     const { session } = this.host;
     if (!session) throw new Error('The agent was started without a session.');
     // A session from a debug window has not got the prompt of the run yet, one of another run not its skill.
     const isUnprepared = resume?.debug === true || resume?.skill === true;
     const isNew = !started.resumed || (isUnprepared && assignment.prompt !== null);
-    return this.conversation.run(session, { harnessId: harness.id, transcripts, isNew, attachments });
+    return this.conversation.run(session, {
+      harnessId: harness.id,
+      transcripts,
+      isNew,
+      attachments,
+      notice: restored?.notice ?? '',
+    });
   }
 
   private async startAgent(
@@ -196,10 +214,18 @@ export class Execution {
     });
   }
 
-  private runSetupCommands(context: LaunchContext): Promise<ExecutionEnd | null> {
+  private snapshotSync(workspace: Workspace): SnapshotSync | null {
+    const { snapshots: order } = this.options.assignment;
+    // The directories of the user are not ours to copy.
+    if (order === undefined || this.options.handover.in_place) return null;
+    return new SnapshotSync({ ...this.options, workspace, order, targets: () => this.targets() });
+  }
+
+  private runSetupCommands(context: LaunchContext, isRestored: boolean): Promise<ExecutionEnd | null> {
     const { termination, outbox } = this.options;
     const preparing = prepareWorkspace({
       ...this.options,
+      isRestored,
       workspace: context.workspace,
       env: executionEnvironment(context),
       onProcess: (process) => {
@@ -228,8 +254,10 @@ export class Execution {
     const { session } = this.host;
     try {
       this.conversation.closeCalls();
+      this.snapshots?.stopInterval();
       if (session && this.conversation.hasStarted) {
         await this.transcripts?.upload(session.id);
+        await settlesWithin(this.snapshots?.take('end') ?? Promise.resolve(), LAST_SNAPSHOT_MS, termination.urgent);
         await this.collectArtifacts(AbortSignal.any([termination.urgent, AbortSignal.timeout(LAST_ARTIFACTS_MS)]));
       }
       this.conversation.closeTurn(openTurn);

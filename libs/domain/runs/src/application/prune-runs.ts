@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { Snapshots } from '#execution/executions';
 import { Settings } from '#platform/config';
 import { Database, type Queryable } from '#platform/persistence';
 import { ObjectDisposal } from '#platform/storage';
@@ -54,6 +55,7 @@ export class PruneRuns {
     private readonly store: RetentionStore,
     private readonly owners: RunDataOwners,
     private readonly disposal: ObjectDisposal,
+    private readonly snapshots: Snapshots,
     private readonly settings: Settings,
   ) {}
 
@@ -116,15 +118,21 @@ export class PruneRuns {
         // Everything below a folder, whatever points to it: nothing writes there any more. Most runs have none of them,
         // and a folder that is noted has to be looked into.
         await this.disposal.discardBelow(tx, await this.store.foldersOf(tx, ids));
+        await this.pruneSnapshots(tx, ids);
         for (const owner of this.owners.all) await owner.removeRuns(tx, ids);
         await this.store.deleteRuns(tx, ids);
         return { free, pruned: ids.length };
       case 'transcripts':
+        await this.pruneSnapshots(tx, ids);
         return { free, pruned: await this.pruneTranscripts(tx, runs) };
       case 'timelines':
         for (const owner of this.owners.all) await owner.removeLogs(tx, ids);
         return { free, pruned: await this.store.deleteLogs(tx, ids) };
     }
+  }
+
+  private async pruneSnapshots(tx: Queryable, ids: readonly string[]): Promise<void> {
+    await this.disposal.discard(tx, await this.snapshots.removeOfRuns(tx, ids));
   }
 
   private async pruneTranscripts(tx: Queryable, runs: readonly PrunableRun[]): Promise<number> {

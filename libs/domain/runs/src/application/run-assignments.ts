@@ -9,7 +9,8 @@ import {
   type McpServerConfig,
   type OfferDescription,
 } from '#execution/executions';
-import type { Assignment, AttachmentRef, HarnessDefinition } from '#execution/runner-protocol';
+import type { Assignment, AttachmentRef, HarnessDefinition, SnapshotOrder } from '#execution/runner-protocol';
+import { Settings } from '#platform/config';
 import { Database, statement } from '#platform/persistence';
 import type { StoredAttachment } from '../domain/attachment.js';
 import { maskConfig } from '../domain/resolve-config.js';
@@ -39,6 +40,7 @@ export class RunAssignments extends AssignmentSource {
     private readonly harnessSecrets: HarnessSecrets,
     private readonly personalRuns: PersonalRunPolicy,
     private readonly configured: ConfiguredHarnesses,
+    private readonly settings: Settings,
   ) {
     super();
   }
@@ -51,6 +53,7 @@ export class RunAssignments extends AssignmentSource {
     const found = await this.queries.findForAssignment(runId);
     if (!found) return { kind: 'unknown_run' };
     const { run, promptTaken, hasTranscript, sessionInDebug, permissionRules, conversationCostUsd: costUsd } = found;
+    const { snapshotId } = found;
     if (!(await this.personalRuns.mayBegin(run, found.isExternal))) return NOT_ALLOWED;
     const environmentUid = run.config.environment_id;
     const environment = environmentUid === undefined ? null : await this.findEnvironment(run, environmentUid);
@@ -99,8 +102,22 @@ export class RunAssignments extends AssignmentSource {
           : null,
       ...(retention != null && { failure_session_retention_minutes: retention }),
       attachments: (await this.attachments.list(runId)).map(toAttachmentRef),
+      // A run that starts again from its prompt starts with an empty workspace, too.
+      ...this.snapshotOrder(promptTaken ? snapshotId : null),
     };
     return { kind: 'ready', assignment };
+  }
+
+  private snapshotOrder(restore: string | null): Pick<Assignment, 'snapshots'> {
+    const { maxSnapshotBytes, maxSnapshotFiles, snapshotInterval } = this.settings;
+    if (maxSnapshotBytes === 0) return {};
+    const snapshots: SnapshotOrder = {
+      ...(restore === null ? {} : { restore }),
+      max_bytes: maxSnapshotBytes,
+      max_entries: maxSnapshotFiles,
+      interval_seconds: snapshotInterval / 1000,
+    };
+    return { snapshots };
   }
 
   override async describeOffer(config: AgentConfig, secretsOfTeam: string | null): Promise<OfferDescription> {

@@ -115,6 +115,7 @@ const FIND_NEWEST = statement('runs.find-newest-of-conversation')`
 
 const FIND_FOR_ASSIGNMENT = statement('runs.find-for-assignment')`
   SELECT ${RUN_COLUMNS}, r.prompt, r.prompt_taken AS "promptTaken", r.transcript IS NOT NULL AS "hasTranscript",
+    (SELECT s.id FROM run_snapshots s WHERE s.run_id = r.id ORDER BY s.seq DESC LIMIT 1) AS "snapshotId",
     r.session_in_debug AS "sessionInDebug", r.pool = '${EXTERNAL_POOL}' AS "isExternal",
     (SELECT coalesce(json_agg(json_build_object('approval_id', a.id, 'subject', a.subject) ORDER BY a.decided_at, a.id), '[]')
        FROM approvals a WHERE a.run_id = r.id AND a.always) AS "permissionRules",
@@ -132,6 +133,8 @@ export interface AssignedRun {
   readonly run: Run;
   readonly promptTaken: boolean;
   readonly hasTranscript: boolean;
+  /** The last one of its workspace. */
+  readonly snapshotId: string | null;
   readonly sessionInDebug: boolean;
   /** Its creator executes it, on another machine. */
   readonly isExternal: boolean;

@@ -20,7 +20,7 @@ import {
   StringField,
 } from '#platform/http';
 import { toStorableJson } from '#platform/kernel';
-import { MAX_BATCH_EVENTS, RUNNER_KINDS, type RunnerEventKind } from '#execution/runner-protocol';
+import { MAX_BATCH_EVENTS, RUNNER_KINDS, type RunnerEventKind, SNAPSHOT_REASONS, type SnapshotReason } from '#execution/runner-protocol';
 import { ExecutionTokens } from '../domain/execution-token.js';
 
 /** The runner protocol's own guard: a token that is good for exactly the execution in the path. */
@@ -116,4 +116,9 @@ export class CommandsParameters extends LeaseParameters {
 export class TranscriptParameters extends LeaseParameters {
   @StringField({ ...OPTIONAL, max: 128 }) format?: string;
   @StringField({ ...OPTIONAL, max: 512 }) session_id?: string;
+}
+
+export class SnapshotParameters extends LeaseParameters {
+  @EnumField(SNAPSHOT_REASONS) reason: SnapshotReason;
+  @IntegerField({ min: 0 }) stored_bytes: number;
 }

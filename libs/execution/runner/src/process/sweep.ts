@@ -113,20 +113,52 @@ export async function sweep(
 
 /** One synchronous pass: SIGKILL to all matching processes; returns the pids that were alive. */
 export function killMatching(targets: SweepTargets): number[] {
-  const { uid, since } = targets;
+  const { uid } = targets;
   if (uid !== undefined && (uid === 0 || uid === process.getuid?.())) {
     throw new RangeError(`Refusing to kill all processes of user ${uid}.`);
   }
   for (const group of targets.groups ?? []) killTree(group);
-  const found = scanProcesses(Number(since ?? 0) || 0).filter((candidate) => matches(candidate, targets));
-  for (const { pid } of found) {
-    try {
-      process.kill(pid, 'SIGKILL');
-    } catch {
-      continue; // ended since the scan
-    }
+  const found = matching(targets);
+  for (const pid of found) signalled(pid, 'SIGKILL');
+  return found;
+}
+
+export interface PausedProcesses {
+  /** Repeated calls change nothing. */
+  resume(): void;
+}
+
+/** Stops matching processes with SIGSTOP until `resume` is called, at most for `maxMs`. */
+export function pauseMatching(targets: SweepTargets, maxMs: number): PausedProcesses {
+  const paused = new Set<number>();
+  // A process may start others before it is stopped itself.
+  for (let hasNew = true; hasNew;) {
+    const found = matching(targets).filter((pid) => !paused.has(pid) && signalled(pid, 'SIGSTOP'));
+    for (const pid of found) paused.add(pid);
+    hasNew = found.length > 0;
   }
-  return found.map(({ pid }) => pid);
+  const resume = (): void => {
+    clearTimeout(timer);
+    for (const pid of paused) signalled(pid, 'SIGCONT');
+    paused.clear();
+  };
+  const timer = setTimeout(resume, maxMs);
+  return { resume };
+}
+
+const matching = (targets: SweepTargets): number[] =>
+  scanProcesses(Number(targets.since ?? 0) || 0)
+    .filter((candidate) => matches(candidate, targets))
+    .map(({ pid }) => pid);
+
+/** False: it has ended. */
+function signalled(pid: number, signal: NodeJS.Signals): boolean {
+  try {
+    process.kill(pid, signal);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function matches(

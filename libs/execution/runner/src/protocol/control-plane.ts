@@ -8,6 +8,8 @@ import type {
   HeartbeatAck,
   Commands,
   FinishRequest,
+  SnapshotAck,
+  SnapshotReason,
 } from '#execution/runner-protocol';
 import { RUNNER_PROTOCOL_VERSION } from '#execution/runner-protocol';
 import { parseJson } from '#platform/kernel';
@@ -108,6 +110,28 @@ export class ControlPlane {
   /** null: it is not stored any more. */
   getAttachment(attachmentId: string): Promise<Buffer | null> {
     return this.download(this.pathOf(`/attachments/${encodeURIComponent(attachmentId)}`), false);
+  }
+
+  async putSnapshotPack(packId: string, content: Buffer): Promise<void> {
+    const path = this.pathOf(`/snapshots/packs/${packId}`);
+    await this.call({ method: 'PUT', path, body: content, timeoutMs: UPLOAD_MS });
+  }
+
+  /** Resolves with the id of the snapshot. */
+  async putSnapshot(manifest: Buffer, reason: SnapshotReason, storedBytes: number): Promise<string> {
+    const path = this.pathOf('/snapshots', { reason, stored_bytes: String(storedBytes) });
+    const response = await this.call({ method: 'PUT', path, body: manifest, timeoutMs: UPLOAD_MS });
+    return json<SnapshotAck>(response).snapshot_id;
+  }
+
+  /** The gzipped manifest; null: it is not stored any more. */
+  getSnapshot(snapshotId: string): Promise<Buffer | null> {
+    return this.download(this.pathOf(`/snapshots/${encodeURIComponent(snapshotId)}`));
+  }
+
+  /** Null: it is not stored any more. */
+  getSnapshotPack(packId: string): Promise<Buffer | null> {
+    return this.download(this.pathOf(`/snapshots/packs/${encodeURIComponent(packId)}`));
   }
 
   /** @param content the bytes, once per call. */

@@ -9,6 +9,8 @@ import type { Workspace } from '../workspace/workspace.js';
 
 export interface PrepareOptions extends Pick<ExecutionOptions, 'handover' | 'assignment' | 'redactor'> {
   readonly workspace: Workspace;
+  /** The workspace has the files of a snapshot. */
+  readonly isRestored: boolean;
   /** Environment of the set-up commands; git gets none of it. */
   readonly env: Readonly<Record<string, string>>;
   readonly onProcess: (process: ManagedProcess) => void;

@@ -69,10 +69,11 @@ export function startDirectory({ repositories = [] }: Assignment): string | unde
 
 /** Clones the repositories, then runs the set-up commands. Null when the agent can start, or was stopped. */
 export async function prepareWorkspace(options: PrepareOptions): Promise<ExecutionEnd | null> {
-  const { handover, assignment, report, redactor } = options;
-  // In place, the run works on the existing files.
-  const repositories = handover.in_place ? [] : (assignment.repositories ?? []);
-  const commands = assignment.environment?.setup_commands ?? [];
+  const { handover, assignment, report, redactor, isRestored } = options;
+  // In place and after a restore, the run works on the existing files.
+  const repositories = handover.in_place || isRestored ? [] : (assignment.repositories ?? []);
+  const isSetUp = isRestored && assignment.snapshots?.repeats_setup !== true;
+  const commands = isSetUp ? [] : (assignment.environment?.setup_commands ?? []);
   const steps = repositories.length + commands.length;
   if (steps === 0) return null;
   report('setup_started', { commands: steps });

@@ -98,6 +98,16 @@ export class Workspace {
     await this.assignOwner(path);
   }
 
+  /** Removes the repositories, and everything else in the directory in which commands and agent start. */
+  async recreateWork(): Promise<void> {
+    await removeTree(this.base);
+    for (const directory of [this.base, this.work]) {
+      await makeDirectory(directory);
+      await chmod(directory, 0o700);
+      await this.assignOwner(directory);
+    }
+  }
+
   /** To be called when all processes of the execution have ended. A failure is logged, not thrown. */
   async remove(log: RunnerLog): Promise<void> {
     await removeTree(this.root).catch((error: unknown) => {

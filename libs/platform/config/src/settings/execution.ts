@@ -70,6 +70,15 @@ export const EXECUTION_SETTINGS = {
     agentMaxProcesses: integer(4096, 64, 1_000_000).describe(
       'Maximum number of processes and threads of one execution with the process executor; only as root, with prlimit of util-linux.',
     ),
+    snapshotInterval: duration('5min', '0s', '1d').describe(
+      'Interval of the snapshots of the workspace during a turn, beside the one at the end of each turn; 0s: none during a turn.',
+    ),
+    maxSnapshotBytes: integer(2 * 1024 * MIB, 0, Number.MAX_SAFE_INTEGER).describe(
+      'Maximum size of the files in a snapshot of a workspace, in bytes. A larger workspace is not stored, and the timeline says so. 0: no snapshots.',
+    ),
+    maxSnapshotFiles: integer(200_000, 1, 1_000_000).describe(
+      'Maximum number of files, directories and links in a snapshot of a workspace.',
+    ),
     maxRunArtifactBytes: integer(1024 * MIB, 1024, 1024 * 1024 * MIB).describe(
       'Maximum size of all files, screenshots and plans that the agents of one run report as artifacts, in bytes.',
       'MAX_ARTIFACT_BYTES_PER_RUN',

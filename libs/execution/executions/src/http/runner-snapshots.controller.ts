@@ -1,0 +1,88 @@
+import { Controller, Get, Param, Put, Query, Req, Res, UseGuards } from '@nestjs/common';
+import { ApiExcludeController } from '@nestjs/swagger';
+import type { Request, Response } from 'express';
+import type { SnapshotAck } from '#execution/runner-protocol';
+import { pathId, ProblemError, RunnerProtocol, sendStream, StreamedBody } from '#platform/http';
+import { ObjectTooLargeError, type StoredObject } from '#platform/storage';
+import { Snapshots } from '../application/snapshots.js';
+import { ExecutionTokenGuard, LeaseParameters, SnapshotParameters } from './runner-request.js';
+import { leaseLost } from './runner.controller.js';
+
+/** Part of the runner protocol: snapshots of the workspace. See docs/runner-protocol.md. */
+@ApiExcludeController()
+@Controller('runner/v1/executions/:executionId/snapshots')
+@UseGuards(ExecutionTokenGuard)
+export class RunnerSnapshotsController {
+  constructor(private readonly snapshots: Snapshots) {}
+
+  @Put('packs/:packId')
+  @StreamedBody()
+  @RunnerProtocol()
+  async storePack(
+    @Param('executionId') executionId: string,
+    @Param('packId', pathId('uuid')) packId: string,
+    @Query() query: LeaseParameters,
+    @Req() request: Request,
+    @Res() response: Response,
+  ): Promise<void> {
+    const storing = this.snapshots.storePack(executionId, query.lease_epoch, packId, request);
+    if ((await limited(storing)) === 'lease_lost') throw leaseLost();
+    response.status(204).end();
+  }
+
+  @Put()
+  @StreamedBody()
+  @RunnerProtocol()
+  async storeManifest(
+    @Param('executionId') executionId: string,
+    @Query() { lease_epoch: leaseEpoch, reason, stored_bytes: storedBytes }: SnapshotParameters,
+    @Req() request: Request,
+  ): Promise<SnapshotAck> {
+    const result = await limited(
+      this.snapshots.storeManifest(executionId, leaseEpoch, request, { reason, storedBytes }),
+    );
+    if (result.kind === 'lease_lost') throw leaseLost();
+    if (result.kind === 'invalid') throw new ProblemError('invalid_request', result.message);
+    return { snapshot_id: result.snapshotId };
+  }
+
+  @Get('packs/:packId')
+  @RunnerProtocol()
+  async readPack(
+    @Param('executionId') executionId: string,
+    @Param('packId', pathId('uuid')) packId: string,
+    @Query() query: LeaseParameters,
+    @Res() response: Response,
+  ): Promise<void> {
+    await send(await this.snapshots.openPack(executionId, query.lease_epoch, packId), response);
+  }
+
+  @Get(':snapshotId')
+  @RunnerProtocol()
+  async readManifest(
+    @Param('executionId') executionId: string,
+    @Param('snapshotId', pathId('uuid')) snapshotId: string,
+    @Query() query: LeaseParameters,
+    @Res() response: Response,
+  ): Promise<void> {
+    await send(await this.snapshots.openManifest(executionId, query.lease_epoch, snapshotId), response);
+  }
+}
+
+async function limited<T>(storing: Promise<T>): Promise<T> {
+  try {
+    return await storing;
+  } catch (error) {
+    if (!(error instanceof ObjectTooLargeError)) throw error;
+    const detail = `A part of a snapshot may have at most ${error.maxBytes} bytes.`;
+    throw new ProblemError('payload_too_large', detail, { cause: error });
+  }
+}
+
+async function send(found: StoredObject | 'none' | 'lease_lost', response: Response): Promise<void> {
+  if (found === 'lease_lost') throw leaseLost();
+  if (found === 'none') throw new ProblemError('resource_not_found', 'The part of the snapshot is not stored.');
+  response.setHeader('Content-Type', found.contentType);
+  response.setHeader('Content-Length', found.sizeBytes);
+  await sendStream(found.stream, response);
+}

@@ -1,0 +1,112 @@
+import {
+  closeSync,
+  constants,
+  existsSync,
+  type Dirent,
+  fstatSync,
+  lstatSync,
+  openSync,
+  readdirSync,
+  readlinkSync,
+  type Stats,
+} from 'node:fs';
+
+/** Without /proc, names are resolved from the path of the directory. */
+const HAS_PROC = existsSync('/proc/self/fd');
+const DIRECTORY = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
+const FILE = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+
+/**
+ * An open directory that the agent controls. Names are resolved in the directory itself, like openat(2): the runner may be
+ * root, and processes of the agent could replace a directory above by a link at any moment.
+ *
+ * Names are bytes, one character for each (Latin-1), because names of files need not be UTF-8.
+ */
+export class OpenDirectory {
+  private constructor(
+    readonly fd: number,
+    private readonly path: string,
+  ) {}
+
+  /** The path up to the last segment must not be controlled by the agent. */
+  static open(path: string): OpenDirectory {
+    return OpenDirectory.at(Buffer.from(path, 'utf8').toString('latin1'));
+  }
+
+  private static at(path: string): OpenDirectory {
+    const fd = openSync(Buffer.from(path, 'latin1'), DIRECTORY);
+    return new OpenDirectory(fd, HAS_PROC ? `/proc/self/fd/${fd}` : path);
+  }
+
+  directory(name: string): OpenDirectory {
+    return OpenDirectory.at(`${this.path}/${name}`);
+  }
+
+  /** A file descriptor of a regular file, or null for anything else: a link, a pipe, a device. */
+  file(name: string): { readonly fd: number; readonly stats: Stats } | null {
+    const fd = openSync(this.of(name), FILE);
+    const stats = fstatSync(fd);
+    if (stats.isFile()) return { fd, stats };
+    closeSync(fd);
+    return null;
+  }
+
+  /** Sorted, so that two scans list in the same order. */
+  entries(): Dirent<string>[] {
+    const entries = readdirSync(this.of(''), { withFileTypes: true, encoding: 'latin1' });
+    return entries.sort((a, b) => (a.name < b.name ? -1 : 1));
+  }
+
+  stats(name: string): Stats | undefined {
+    return lstatSync(this.of(name), { throwIfNoEntry: false });
+  }
+
+  link(name: string): string {
+    return readlinkSync(this.of(name), { encoding: 'latin1' });
+  }
+
+  /** The path of a name, for calls of `node:fs` that must not follow it. */
+  of(name: string): Buffer {
+    return Buffer.from(name === '' ? this.path : `${this.path}/${name}`, 'latin1');
+  }
+
+  close(): void {
+    closeSync(this.fd);
+  }
+}
+
+/** Opens directories below a root by their path. Neighbours in the order of a walk share the directories above them. */
+export class DirectoryPath {
+  private readonly stack: { readonly name: string; readonly directory: OpenDirectory }[] = [];
+
+  constructor(private readonly root: OpenDirectory) {}
+
+  /** `key`: segments joined by `/`; empty: the root. The directory is closed by the next call. */
+  open(key: string): OpenDirectory {
+    const names = key === '' ? [] : key.split('/');
+    let same = 0;
+    while (same < this.stack.length && this.stack[same]?.name === names[same]) same += 1;
+    this.truncate(same);
+    for (const name of names.slice(same))
+      this.stack.push({ name, directory: this.current.directory(name) });
+    return this.current;
+  }
+
+  close(): void {
+    this.truncate(0);
+  }
+
+  private get current(): OpenDirectory {
+    return this.stack.at(-1)?.directory ?? this.root;
+  }
+
+  private truncate(length: number): void {
+    for (const { directory } of this.stack.splice(length)) directory.close();
+  }
+}
+
+/** The path of the directory that contains an entry, and the name of the entry in it. */
+export function splitKey(key: string): readonly [directory: string, name: string] {
+  const at = key.lastIndexOf('/');
+  return at < 0 ? ['', key] : [key.slice(0, at), key.slice(at + 1)];
+}

@@ -1,0 +1,219 @@
+import { closeSync, constants, fchmodSync, fchownSync, ftruncateSync, futimesSync, lchownSync, mkdirSync, openSync, symlinkSync, writeSync } from 'node:fs';
+import { promisify } from 'node:util';
+import { inflateRaw } from 'node:zlib';
+import {
+  BLOCK_DEFLATED,
+  type Extent,
+  keyOf,
+  MAX_BLOCK_BYTES,
+  type SnapshotDirectory,
+  type SnapshotFile,
+  type SnapshotLink,
+  type SnapshotManifest,
+} from '#execution/runner-protocol';
+import type { RunAs } from '../workspace/workspace.js';
+import { DirectoryPath, OpenDirectory, splitKey } from './open-directory.js';
+import { displayed } from './scan-workspace.js';
+
+const inflate = promisify(inflateRaw);
+const NEW_FILE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
+const OWNER_ONLY = 0o700;
+const CONCURRENT_PACKS = 4;
+const MAX_PROBLEMS = 20;
+
+/** A part of the snapshot is not stored any more, or is damaged. The message is for people. */
+export class SnapshotDamagedError extends Error {}
+
+export interface RestoreOptions {
+  /** Exists. The agent has not been started, so that no process changes it meanwhile. */
+  readonly root: string;
+  readonly runAs?: RunAs | undefined;
+  readonly manifest: SnapshotManifest;
+  /** Null: it is not stored any more. */
+  readonly getPack: (packId: string) => Promise<Buffer | null>;
+  readonly signal: AbortSignal;
+}
+
+/** A part of a file: its number, the position in the file, and where the content is. */
+interface Placement {
+  readonly file: number;
+  readonly at: number;
+  readonly extent: Extent;
+}
+
+/**
+ * Creates what a snapshot contains. What exists already is kept. Resolves with what could not be created, a sentence each.
+ * Rejects with SnapshotDamagedError.
+ */
+export async function restoreWorkspace(options: RestoreOptions): Promise<readonly string[]> {
+  const root = OpenDirectory.open(options.root);
+  const restoration = new Restoration(options, root);
+  try {
+    await restoration.run();
+    return restoration.problems;
+  } finally {
+    restoration.close();
+    root.close();
+  }
+}
+
+class Restoration {
+  readonly problems: string[] = [];
+  private readonly path: DirectoryPath;
+  private readonly directories: SnapshotDirectory[] = [];
+  private readonly files: (SnapshotFile | null)[] = [];
+  private readonly links: SnapshotLink[] = [];
+
+  constructor(
+    private readonly options: RestoreOptions,
+    root: OpenDirectory,
+  ) {
+    this.path = new DirectoryPath(root);
+    for (const entry of options.manifest.entries) {
+      if (entry.type === 'directory') this.directories.push(entry);
+      else if (entry.type === 'file') this.files.push(entry);
+      else this.links.push(entry);
+    }
+  }
+
+  async run(): Promise<void> {
+    for (const entry of this.directories) this.attempt(keyOf(entry), () => this.makeDirectory(keyOf(entry)));
+    for (const [index, file] of this.files.entries())
+      if (file && !this.attempt(keyOf(file), () => this.makeFile(keyOf(file)))) this.files[index] = null;
+    await this.writeContents();
+    for (const file of this.files) if (file) this.attempt(keyOf(file), () => this.finishFile(file));
+    for (const link of this.links) this.attempt(keyOf(link), () => this.makeLink(link));
+    // The deepest first: a directory without permission to write must be complete by then.
+    for (const entry of this.directories.toReversed()) this.attempt(keyOf(entry), () => this.finishDirectory(entry));
+  }
+
+  close(): void {
+    this.path.close();
+  }
+
+  /** False when it failed for a reason that concerns this entry alone. */
+  private attempt(key: string, work: () => void): boolean {
+    try {
+      work();
+      return true;
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      if (code === undefined || code === 'ENOSPC' || code === 'EDQUOT' || code === 'EROFS' || code === 'EIO') throw error;
+      const reason = code === 'EEXIST' ? 'it exists already' : code;
+      if (this.problems.length < MAX_PROBLEMS) this.problems.push(`${displayed(key)} was not restored: ${reason}.`);
+      return false;
+    }
+  }
+
+  private makeDirectory(key: string): void {
+    const { directory, name } = this.parentOf(key);
+    try {
+      mkdirSync(directory.of(name), OWNER_ONLY);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST' || !directory.stats(name)?.isDirectory()) throw error;
+    }
+  }
+
+  private makeFile(key: string): void {
+    const { directory, name } = this.parentOf(key);
+    closeSync(openSync(directory.of(name), NEW_FILE, 0o600));
+  }
+
+  private makeLink(link: SnapshotLink): void {
+    const { directory, name } = this.parentOf(keyOf(link));
+    symlinkSync(Buffer.from(link.target, link.binary === true ? 'latin1' : 'utf8'), directory.of(name));
+    const { runAs } = this.options;
+    if (runAs) lchownSync(directory.of(name), runAs.uid, runAs.gid);
+  }
+
+  /** By pack, so that each one is read once and not kept. */
+  private async writeContents(): Promise<void> {
+    const { header } = this.options.manifest;
+    const placements = header.packs.map((): Placement[] => []);
+    for (const [file, entry] of this.files.entries()) {
+      let at = 0;
+      for (const extent of entry?.content ?? []) {
+        placements[extent[0]]?.push({ file, at, extent });
+        at += extent[4];
+      }
+    }
+    const queue = [...placements.entries()].filter(([, parts]) => parts.length > 0);
+    const work = async (): Promise<void> => {
+      for (let next = queue.shift(); next; next = queue.shift()) {
+        const [pack, parts] = next;
+        await this.writePack(header.packs[pack] ?? '', parts);
+      }
+    };
+    await Promise.all(Array.from({ length: CONCURRENT_PACKS }, work));
+  }
+
+  private async writePack(packId: string, parts: Placement[]): Promise<void> {
+    this.options.signal.throwIfAborted();
+    const pack = await this.options.getPack(packId);
+    if (pack === null) throw new SnapshotDamagedError('A part of the snapshot is not stored any more.');
+    parts.sort((a, b) => a.extent[1] - b.extent[1]);
+    let at = -1;
+    let block: Buffer = Buffer.alloc(0);
+    for (const { file, at: position, extent } of parts) {
+      const [, offset, stored, from, length] = extent;
+      if (offset !== at) block = await decodeBlock(pack.subarray(offset, offset + stored), stored);
+      at = offset;
+      if (from + length > block.length) throw damaged();
+      const entry = this.files[file];
+      if (entry) this.write(keyOf(entry), block.subarray(from, from + length), position);
+    }
+  }
+
+  private write(key: string, bytes: Buffer, position: number): void {
+    const { directory, name } = this.parentOf(key);
+    const fd = openSync(directory.of(name), constants.O_WRONLY | constants.O_NOFOLLOW);
+    try {
+      for (let written = 0; written < bytes.length;)
+        written += writeSync(fd, bytes, written, bytes.length - written, position + written);
+    } finally {
+      closeSync(fd);
+    }
+  }
+
+  private finishFile({ mode, mtime, size, ...entry }: SnapshotFile): void {
+    const { directory, name } = this.parentOf(keyOf(entry));
+    const { runAs } = this.options;
+    const fd = openSync(directory.of(name), constants.O_WRONLY | constants.O_NOFOLLOW);
+    try {
+      ftruncateSync(fd, size);
+      if (runAs) fchownSync(fd, runAs.uid, runAs.gid);
+      fchmodSync(fd, mode);
+      futimesSync(fd, mtime / 1000, mtime / 1000);
+    } finally {
+      closeSync(fd);
+    }
+  }
+
+  private finishDirectory({ mode, ...entry }: SnapshotDirectory): void {
+    const { runAs } = this.options;
+    const { fd } = this.path.open(keyOf(entry));
+    if (runAs) fchownSync(fd, runAs.uid, runAs.gid);
+    fchmodSync(fd, mode);
+  }
+
+  private parentOf(key: string): { readonly directory: OpenDirectory; readonly name: string } {
+    const [directory, name] = splitKey(key);
+    return { directory: this.path.open(directory), name };
+  }
+}
+
+const damaged = (): SnapshotDamagedError => new SnapshotDamagedError('A part of the snapshot is damaged.');
+
+async function decodeBlock(stored: Buffer, length: number): Promise<Buffer> {
+  if (stored.length !== length) throw damaged();
+  const data = stored.subarray(1);
+  if (stored[0] !== BLOCK_DEFLATED[0]) {
+    if (data.length > MAX_BLOCK_BYTES) throw damaged();
+    return data;
+  }
+  try {
+    return await inflate(data, { maxOutputLength: MAX_BLOCK_BYTES });
+  } catch {
+    throw damaged();
+  }
+}

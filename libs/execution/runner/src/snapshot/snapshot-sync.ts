@@ -1,0 +1,185 @@
+import { promisify } from 'node:util';
+import { gunzip } from 'node:zlib';
+import {
+  parseManifest,
+  type SnapshotManifest,
+  SnapshotManifestError,
+  type SnapshotOrder,
+  type SnapshotReason,
+  type WorkspaceRestored,
+  type WorkspaceSnapshotFailed,
+} from '#execution/runner-protocol';
+import type { ExecutionOptions } from '../execution-options.js';
+import { againUnless, LeaseLostError } from '../protocol/control-plane.js';
+import { errorText } from '../runner-log.js';
+import { retry } from '../retry.js';
+import type { Workspace } from '../workspace/workspace.js';
+import { type PausedProcesses, pauseMatching, type SweepTargets } from '../process/sweep.js';
+import { restoreWorkspace, SnapshotDamagedError } from './restore-workspace.js';
+import { TooManyEntriesError } from './scan-workspace.js';
+import { SnapshotTooLargeError, WorkspaceSnapshots } from './workspace-snapshots.js';
+
+const decompress = promisify(gunzip);
+const MAX_MANIFEST_TEXT_BYTES = 256 * 1_048_576;
+const UPLOAD_TRIES = 6;
+/** Processes of the agent are paused for at most this long: its model and its tools have time limits. */
+const MAX_PAUSE_MS = 5_000;
+
+export interface SnapshotSyncOptions extends Pick<
+  ExecutionOptions,
+  'plane' | 'outbox' | 'termination' | 'redactor' | 'log'
+> {
+  readonly workspace: Workspace;
+  readonly order: SnapshotOrder;
+  /** All processes of the execution. */
+  readonly targets: () => SweepTargets;
+}
+
+export interface RestoredSnapshot {
+  /** False: the workspace is empty, because the snapshot cannot be used. */
+  readonly isComplete: boolean;
+  /** For the agent: what it does not find in the workspace. Empty: nothing is missing. */
+  readonly notice: string;
+}
+
+/** Restores the workspace before anything runs in it, and takes snapshots of it. A failure does not end the execution. */
+export class SnapshotSync {
+  private readonly snapshots: WorkspaceSnapshots;
+  /** The one that is taken now. */
+  private current: Promise<void> = Promise.resolve();
+  private timer: NodeJS.Timeout | undefined;
+  private lastFailure = '';
+
+  constructor(private readonly options: SnapshotSyncOptions) {
+    const { workspace, order } = options;
+    this.snapshots = new WorkspaceSnapshots({
+      root: workspace.root,
+      parts: ['home', 'work'],
+      runAs: workspace.runAs,
+      limits: order,
+      store: {
+        putPack: (packId, content) => this.upload(() => options.plane.putSnapshotPack(packId, content)),
+        putManifest: async (manifest, { reason, storedBytes }) => {
+          // The snapshot is between the events before it and those after it.
+          await options.outbox.flush();
+          return this.upload(() => options.plane.putSnapshot(manifest, reason, storedBytes));
+        },
+      },
+    });
+  }
+
+  /** Null: there is no snapshot to restore. Rejects when it may be available later. */
+  async restore(): Promise<RestoredSnapshot | null> {
+    const { order, outbox, workspace, termination, log } = this.options;
+    if (order.restore === undefined) return null;
+    const startedAt = performance.now();
+    try {
+      const manifest = await this.readManifest(order.restore);
+      const problems = await restoreWorkspace({
+        root: workspace.root,
+        runAs: workspace.runAs,
+        manifest,
+        getPack: (packId) => this.download(() => this.options.plane.getSnapshotPack(packId)),
+        signal: termination.signal,
+      });
+      await this.snapshots.adopt(manifest);
+      const { entries, bytes, excluded } = manifest.header;
+      const all = [...manifest.header.problems, ...problems];
+      outbox.push<WorkspaceRestored>('workspace_restored', {
+        snapshot_id: order.restore,
+        entries,
+        size_bytes: bytes,
+        duration_ms: Math.round(performance.now() - startedAt),
+        ...(all.length === 0 ? {} : { problems: all }),
+      });
+      return { isComplete: true, notice: noticeOf(excluded, all) };
+    } catch (error) {
+      if (!(error instanceof SnapshotDamagedError) && !(error instanceof SnapshotManifestError)) throw error;
+      log.error('the snapshot cannot be restored', { snapshot_id: order.restore, error: error.message });
+      await workspace.recreateWork();
+      const message = `The files of the earlier session were not restored: ${error.message} The workspace was prepared again.`;
+      outbox.push<WorkspaceSnapshotFailed>('workspace_snapshot_failed', { message });
+      return { isComplete: false, notice: `[${message}]\n\n` };
+    }
+  }
+
+  /** Resolves when the snapshot is stored, or could not be stored. Rejects when the lease is lost. */
+  take(reason: SnapshotReason): Promise<void> {
+    this.current = this.current.catch(() => undefined).then(() => this.takeNow(reason));
+    return this.current;
+  }
+
+  /** Snapshots during a turn, until {@link stopInterval}. */
+  startInterval(): void {
+    const { interval_seconds: seconds } = this.options.order;
+    if (seconds <= 0) return;
+    this.timer = setTimeout(() => {
+      this.take('interval').then(
+        () => this.timer && this.startInterval(),
+        (error: unknown) => this.options.log.warn('a snapshot was not taken', { error: errorText(error) }),
+      );
+    }, seconds * 1000).unref();
+  }
+
+  stopInterval(): void {
+    clearTimeout(this.timer);
+    this.timer = undefined;
+  }
+
+  private async takeNow(reason: SnapshotReason): Promise<void> {
+    const { termination, outbox, log } = this.options;
+    if (termination.isFenced) return;
+    const startedAt = performance.now();
+    const paused = reason === 'interval' ? pauseMatching(this.options.targets(), MAX_PAUSE_MS) : null;
+    try {
+      const taken = await this.snapshots.create(reason, () => resume(paused));
+      if (taken === null) return;
+      this.lastFailure = '';
+      const { snapshotId, storedBytes } = taken;
+      const tookMs = Math.round(performance.now() - startedAt);
+      log.info('snapshot stored', { snapshot_id: snapshotId, reason, stored_bytes: storedBytes, took_ms: tookMs });
+    } catch (error) {
+      if (error instanceof LeaseLostError || termination.isFenced) throw error;
+      const isLimit = error instanceof SnapshotTooLargeError || error instanceof TooManyEntriesError;
+      const message = isLimit ? error.message : `The snapshot of the workspace was not stored: ${errorText(error)}`;
+      log.warn('a snapshot was not stored', { reason, error: errorText(error) });
+      if (message !== this.lastFailure) outbox.push<WorkspaceSnapshotFailed>('workspace_snapshot_failed', { message });
+      this.lastFailure = message;
+    } finally {
+      resume(paused);
+    }
+  }
+
+  private async readManifest(snapshotId: string): Promise<SnapshotManifest> {
+    const stored = await this.download(() => this.options.plane.getSnapshot(snapshotId));
+    if (stored === null) throw new SnapshotDamagedError('The snapshot is not stored any more.');
+    const text = await decompress(stored, { maxOutputLength: MAX_MANIFEST_TEXT_BYTES }).catch(() => null);
+    if (text === null) throw new SnapshotDamagedError('The list of the files is damaged.');
+    return parseManifest(text.toString('utf8'), this.options.order);
+  }
+
+  private upload<T>(send: () => Promise<T>): Promise<T> {
+    const again = (error: unknown, attempt: number): boolean =>
+      attempt + 1 < UPLOAD_TRIES && againUnless(this.options.termination.urgent)(error);
+    return retry(send, { firstMs: 200, maxMs: 5_000, again });
+  }
+
+  private download<T>(read: () => Promise<T>): Promise<T> {
+    const { signal } = this.options.termination;
+    return retry(read, { firstMs: 200, maxMs: 5_000, signal, again: againUnless(signal) });
+  }
+}
+
+function resume(paused: PausedProcesses | null): void {
+  paused?.resume();
+}
+
+function noticeOf(excluded: readonly string[], problems: readonly string[]): string {
+  if (excluded.length === 0 && problems.length === 0) return '';
+  const lines = [
+    'The files of this workspace were restored from a snapshot, because the earlier session has ended. Processes do not run any more.',
+    ...(excluded.length === 0 ? [] : [`Not part of the snapshot, because ignore rules exclude them: ${excluded.join(', ')}.`]),
+    ...problems,
+  ];
+  return `[${lines.join(' ')}]\n\n`;
+}

@@ -1,0 +1,335 @@
+import { createHash } from 'node:crypto';
+import { closeSync, read, readSync } from 'node:fs';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
+import { newUuid } from '#platform/kernel';
+import {
+  encodeManifest,
+  type Extent,
+  MAX_BLOCK_BYTES,
+  SNAPSHOT_VERSION,
+  type SnapshotEntry,
+  keyOf,
+  type SnapshotFile,
+  type SnapshotHeader,
+  type SnapshotLimits,
+  type SnapshotManifest,
+  type SnapshotReason,
+} from '#execution/runner-protocol';
+import type { RunAs } from '../workspace/workspace.js';
+import { DirectoryPath, OpenDirectory, splitKey } from './open-directory.js';
+import { PackWriter, type Part } from './pack-writer.js';
+import { displayed, type Scan, type ScannedEntry, type ScannedFile, scanWorkspace } from './scan-workspace.js';
+
+const readFile = promisify(read);
+const compress = promisify(gzip);
+
+/** Files up to this size are read at once, and not stored when their content is stored already. */
+const SMALL_FILE_BYTES = MAX_BLOCK_BYTES;
+/** The kernel sets times in steps of several milliseconds: a file that has just changed may change without a new time. */
+const TIME_STEP_MS = 50;
+const MAX_PROBLEMS = 20;
+
+/** Stores what a snapshot consists of. */
+export interface SnapshotStore {
+  /** Rejects when it is not stored. */
+  putPack(packId: string, content: Buffer): Promise<void>;
+  /** Stores the gzipped manifest; all packs that it names are stored. Resolves with the id of the snapshot. */
+  putManifest(manifest: Buffer, summary: SnapshotSummary): Promise<string>;
+}
+
+export interface SnapshotSummary {
+  readonly reason: SnapshotReason;
+  readonly entries: number;
+  /** Of all files. */
+  readonly bytes: number;
+  /** Sent for this snapshot. */
+  readonly storedBytes: number;
+  /** What is missing in it, a sentence each. */
+  readonly problems: readonly string[];
+}
+
+export interface SnapshotOptions {
+  readonly root: string;
+  /** Directories below the root. */
+  readonly parts: readonly ('work' | 'home')[];
+  readonly runAs?: RunAs | undefined;
+  readonly limits: SnapshotLimits;
+  readonly store: SnapshotStore;
+}
+
+/** The snapshot does not fit. The message is for people. */
+export class SnapshotTooLargeError extends Error {}
+
+interface Content {
+  readonly hash: string;
+  readonly size: number;
+  /** Each part with the id of its pack. */
+  readonly parts: readonly { readonly packId: string; readonly part: Part }[];
+}
+
+interface KnownFile {
+  readonly version: string;
+  readonly content: Content;
+}
+
+/**
+ * Takes snapshots of a workspace, one at a time. Content that an earlier snapshot contains is not sent again, also when it
+ * is at another path now.
+ */
+export class WorkspaceSnapshots {
+  /** By key. */
+  private known = new Map<string, KnownFile>();
+  /** By hash: content that is stored. */
+  private readonly contents = new Map<string, Content>();
+  /** As `contents`, of the snapshot that is taken now. */
+  private readonly pending = new Map<string, Content>();
+  /** What the last stored snapshot contains. */
+  private last: readonly ScannedEntry[] = [];
+  private lastDigest = '';
+
+  constructor(private readonly options: SnapshotOptions) {}
+
+  /** The workspace was restored from this snapshot: its content is stored already. */
+  async adopt({ header, entries }: SnapshotManifest): Promise<void> {
+    const stored = new Map<string, SnapshotFile & { readonly known: Content }>();
+    for (const entry of entries) {
+      if (entry.type !== 'file') continue;
+      const { hash, size } = entry;
+      const parts = entry.content.map((part) => ({ packId: header.packs[part[0]] ?? '', part }));
+      const known = { hash, size, parts };
+      this.contents.set(hash, known);
+      stored.set(keyOf(entry), { ...entry, known });
+    }
+    const scan = await scanWorkspace({ ...this.options, maxEntries: this.options.limits.max_entries });
+    for (const entry of scan.entries) {
+      if (entry.type !== 'file') continue;
+      const { key, version, size, mtime } = entry;
+      const same = stored.get(key);
+      if (same && same.size === size && same.mtime === mtime) this.known.set(key, { version, content: same.known });
+    }
+    this.lastDigest = digest(encodeManifest(header, entries));
+  }
+
+  /**
+   * Null when nothing has changed since the last one. Rejects when it is not stored; the last one stays. `onRead` is called
+   * when the files have been read.
+   */
+  async create(
+    reason: SnapshotReason,
+    onRead: () => void = () => undefined,
+  ): Promise<(SnapshotSummary & { readonly snapshotId: string }) | null> {
+    const { limits, store } = this.options;
+    const startedAt = Date.now();
+    const scan = await scanWorkspace({ ...this.options, maxEntries: limits.max_entries });
+    if (isSame(scan.entries, this.last)) return null;
+    const files = scan.entries.filter((entry): entry is ScannedFile => entry.type === 'file');
+    const bytes = files.reduce((sum, { size }) => sum + size, 0);
+    if (bytes > limits.max_bytes)
+      throw new SnapshotTooLargeError(`The files of the workspace have ${bytes} bytes; the limit is ${limits.max_bytes}.`);
+    const problems = [...scan.problems];
+    const changed = files.filter(({ key, version }) => this.known.get(key)?.version !== version);
+    const found = await this.storeContents(changed, (problem) => {
+      if (problems.length < MAX_PROBLEMS) problems.push(problem);
+    });
+    const known = new Map<string, KnownFile>();
+    for (const { key, version } of files) {
+      const content = found.contents.get(key) ?? this.known.get(key)?.content;
+      if (content) known.set(key, { version, content });
+    }
+    onRead();
+    const { header, entries } = describe(scan, known, problems);
+    const encoded = encodeManifest(header, entries);
+    if (digest(encoded) === this.lastDigest) {
+      this.remember(scan.entries, known, startedAt);
+      return null;
+    }
+    const manifest = await compress(encoded, { level: 1 });
+    const summary: SnapshotSummary = {
+      reason,
+      entries: entries.length,
+      bytes: header.bytes,
+      storedBytes: found.storedBytes + manifest.length,
+      problems,
+    };
+    const snapshotId = await store.putManifest(manifest, summary);
+    this.lastDigest = digest(encoded);
+    this.remember(scan.entries, known, startedAt);
+    return { ...summary, snapshotId };
+  }
+
+  private remember(entries: readonly ScannedEntry[], known: Map<string, KnownFile>, startedAt: number): void {
+    const isSettled = (entry: ScannedEntry): boolean =>
+      entry.type !== 'file' || entry.changedAt < startedAt - TIME_STEP_MS;
+    // What may have changed since without a new time is looked at again.
+    this.last = entries.every(isSettled) ? entries : [];
+    for (const entry of entries) if (!isSettled(entry)) known.delete(entry.key);
+    this.known = known;
+  }
+
+  /** Sends content that is not stored yet. A file that cannot be read is a problem, and is left out. */
+  private async storeContents(files: readonly ScannedFile[], report: (problem: string) => void) {
+    const { store, root } = this.options;
+    const packIds: string[] = [];
+    const packId = (pack: number): string => (packIds[pack] ??= newUuid());
+    const writer = new PackWriter((pack, content) => store.putPack(packId(pack), content));
+    const contents = new Map<string, Content>();
+    const open = OpenDirectory.open(root);
+    const path = new DirectoryPath(open);
+    try {
+      for (const { key } of files) {
+        const content = await this.storeFile(path, key, writer, packId, report);
+        if (content === null) continue;
+        contents.set(key, content);
+        // Not before the end: the packs may be rejected.
+        if (!this.contents.has(content.hash)) this.pending.set(content.hash, content);
+      }
+      await writer.end();
+      for (const [hash, content] of this.pending) this.contents.set(hash, content);
+    } finally {
+      this.pending.clear();
+      path.close();
+      open.close();
+    }
+    return { contents, storedBytes: writer.storedBytes };
+  }
+
+  private async storeFile(
+    path: DirectoryPath,
+    key: string,
+    writer: PackWriter,
+    packId: (pack: number) => string,
+    report: (problem: string) => void,
+  ): Promise<Content | null> {
+    const [directory, name] = splitKey(key);
+    let file;
+    try {
+      file = path.open(directory).file(name);
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      // It was removed or replaced meanwhile.
+      if (code !== 'ENOENT' && code !== 'ENOTDIR' && code !== 'ELOOP')
+        report(`${displayed(key)} is not in the snapshot: it cannot be read (${code ?? 'unknown error'}).`);
+      return null;
+    }
+    if (file === null) return null;
+    try {
+      return file.stats.size <= SMALL_FILE_BYTES
+        ? await this.storeSmall(file.fd, file.stats.size, writer, packId)
+        : await this.storeLarge(file.fd, writer, packId);
+    } catch (error) {
+      const { code, syscall } = error as NodeJS.ErrnoException;
+      if (syscall !== 'read') throw error;
+      report(`${displayed(key)} is not in the snapshot: it cannot be read (${code ?? 'unknown error'}).`);
+      return null;
+    } finally {
+      closeSync(file.fd);
+    }
+  }
+
+  private async storeSmall(fd: number, expected: number, writer: PackWriter, packId: (pack: number) => string) {
+    const buffer = Buffer.allocUnsafe(expected);
+    const bytes = buffer.subarray(0, expected === 0 ? 0 : readSync(fd, buffer, 0, expected, 0));
+    const hash = createHash('sha256').update(bytes).digest('hex');
+    const stored = this.contents.get(hash) ?? this.pending.get(hash);
+    if (stored) return stored;
+    const parts: Content['parts'][number][] = [];
+    if (bytes.length > 0)
+      await writer.add(bytes, (part) => parts.push({ packId: packId(part[0]), part }));
+    return { hash, size: bytes.length, parts };
+  }
+
+  /** Hashed first when it may be stored already: reading is cheaper than compressing and sending. */
+  private async storeLarge(fd: number, writer: PackWriter, packId: (pack: number) => string): Promise<Content> {
+    const parts: Content['parts'][number][] = [];
+    const hash = createHash('sha256');
+    if (this.contents.size > 0) {
+      const first = createHash('sha256');
+      await readAll(fd, (bytes) => void first.update(bytes));
+      const stored = this.contents.get(first.digest('hex'));
+      if (stored) return stored;
+    }
+    const size = await readAll(fd, async (bytes) => {
+      hash.update(bytes);
+      await writer.add(bytes, (part) => parts.push({ packId: packId(part[0]), part }));
+    });
+    return { hash: hash.digest('hex'), size, parts };
+  }
+}
+
+/** Reads to the end, in blocks of their own buffers. Resolves to the number of bytes. */
+async function readAll(fd: number, onBlock: (bytes: Buffer) => Promise<void> | void): Promise<number> {
+  for (let size = 0; ;) {
+    const buffer = Buffer.allocUnsafeSlow(MAX_BLOCK_BYTES);
+    const { bytesRead } = await readFile(fd, buffer, 0, buffer.length, size);
+    if (bytesRead === 0) return size;
+    await onBlock(buffer.subarray(0, bytesRead));
+    size += bytesRead;
+  }
+}
+
+function isSame(entries: readonly ScannedEntry[], before: readonly ScannedEntry[]): boolean {
+  return entries.length === before.length && entries.every((entry, index) => isSameEntry(entry, before[index]));
+}
+
+function isSameEntry(entry: ScannedEntry, before: ScannedEntry | undefined): boolean {
+  if (before === undefined || entry.key !== before.key) return false;
+  if (entry.type === 'file') return before.type === 'file' && entry.version === before.version;
+  if (entry.type === 'link') return before.type === 'link' && entry.target === before.target;
+  return before.type === 'directory' && entry.mode === before.mode;
+}
+
+const digest = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
+
+/** Files that are not known could not be read. */
+function describe(scan: Scan, known: ReadonlyMap<string, KnownFile>, problems: readonly string[]) {
+  const packs = new Map<string, number>();
+  const packIndex = (packId: string): number => {
+    const index = packs.get(packId) ?? packs.size;
+    packs.set(packId, index);
+    return index;
+  };
+  let bytes = 0;
+  const entries = scan.entries.flatMap((entry): SnapshotEntry[] => {
+    if (entry.type === 'link') return [{ ...textOf(entry.key, entry.target), type: 'link' }];
+    const name = textOf(entry.key);
+    if (entry.type === 'directory') return [{ ...name, type: 'directory', mode: entry.mode }];
+    const content = known.get(entry.key)?.content;
+    if (!content) return [];
+    bytes += content.size;
+    const file: SnapshotFile = {
+      ...name,
+      type: 'file',
+      mode: entry.mode,
+      mtime: entry.mtime,
+      size: content.size,
+      hash: content.hash,
+      content: content.parts.map(({ packId, part: [, ...rest] }): Extent => [packIndex(packId), ...rest]),
+    };
+    return [file];
+  });
+  const header: SnapshotHeader = {
+    version: SNAPSHOT_VERSION,
+    packs: [...packs.keys()],
+    entries: entries.length,
+    bytes,
+    problems,
+    excluded: scan.excluded,
+  };
+  return { header, entries };
+}
+
+/** Names are UTF-8 where they can be. */
+function textOf(key: string): { path: string; binary?: true };
+function textOf(key: string, target: string): { path: string; target: string; binary?: true };
+function textOf(key: string, target?: string): { path: string; target?: string; binary?: true } {
+  const [path, linked] = [utf8Of(key), target === undefined ? undefined : utf8Of(target)];
+  if (path !== null && linked !== null) return { path, ...(linked === undefined ? {} : { target: linked }) };
+  return { path: key, ...(target === undefined ? {} : { target }), binary: true };
+}
+
+function utf8Of(bytes: string): string | null {
+  const buffer = Buffer.from(bytes, 'latin1');
+  const text = buffer.toString('utf8');
+  return Buffer.from(text, 'utf8').equals(buffer) ? text : null;
+}
