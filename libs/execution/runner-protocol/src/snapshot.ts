@@ -26,6 +26,8 @@ export interface SnapshotHeader {
   readonly problems: readonly string[];
   /** Some of the paths that ignore rules exclude; directories end with a slash. */
   readonly excluded: readonly string[];
+  /** Absolute path of the workspace, which some files of git contain. */
+  readonly root: string;
 }
 
 /** `start`: before the first turn. `interval`: during a turn. `end`: after the last turn, when its processes have ended. */
@@ -126,14 +128,16 @@ const MAX_PATH = 4096;
 const MAX_NAME = 255;
 
 function parseHeader(line: string): SnapshotHeader {
-  const { version, packs, entries, bytes, problems, excluded } = fieldsOf(line, 1);
+  const { version, packs, entries, bytes, problems, excluded, root } = fieldsOf(line, 1);
   if (version !== SNAPSHOT_VERSION) throw new SnapshotManifestError('The version of the snapshot is not supported.');
   if (!Array.isArray(packs) || !packs.every((id) => typeof id === 'string' && PACK_ID.test(id)))
     throw new SnapshotManifestError('The packs in the header are not valid.');
   if (!isCount(entries) || !isCount(bytes)) throw new SnapshotManifestError('The counts in the header are not valid.');
+  if (typeof root !== 'string' || !root.startsWith('/') || root.length > MAX_PATH || root.includes('\0'))
+    throw new SnapshotManifestError('The path of the workspace in the header is not valid.');
   if (!isTextList(problems) || !isTextList(excluded))
     throw new SnapshotManifestError('The texts in the header are not valid.');
-  return { version, packs: packs as string[], entries, bytes, problems, excluded };
+  return { version, packs: packs as string[], entries, bytes, problems, excluded, root };
 }
 
 function parseEntry(line: string, number: number, packs: number): SnapshotEntry {

@@ -1,4 +1,4 @@
-import { closeSync, constants, fchmodSync, fchownSync, ftruncateSync, futimesSync, lchownSync, mkdirSync, openSync, symlinkSync, writeSync } from 'node:fs';
+import { closeSync, constants, fchmodSync, fchownSync, ftruncateSync, futimesSync, lchownSync, mkdirSync, openSync, readFileSync, symlinkSync, writeSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { inflateRaw } from 'node:zlib';
 import {
@@ -17,6 +17,9 @@ import { displayed } from './scan-workspace.js';
 
 const inflate = promisify(inflateRaw);
 const NEW_FILE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
+/** `.git` of a worktree, and its counterpart in the repository. */
+const POINTER = /\/(\.git|\.git\/(modules\/.+\/)?worktrees\/[^/]+\/gitdir)$/;
+const MAX_POINTER_BYTES = 8192;
 const OWNER_ONLY = 0o700;
 const CONCURRENT_PACKS = 4;
 const MAX_PROBLEMS = 20;
@@ -82,6 +85,7 @@ class Restoration {
       if (file && !this.attempt(keyOf(file), () => this.makeFile(keyOf(file)))) this.files[index] = null;
     await this.writeContents();
     for (const file of this.files) if (file) this.attempt(keyOf(file), () => this.finishFile(file));
+    for (const file of this.files) if (file) this.attempt(keyOf(file), () => this.relocate(file));
     for (const link of this.links) this.attempt(keyOf(link), () => this.makeLink(link));
     // The deepest first: a directory without permission to write must be complete by then.
     for (const entry of this.directories.toReversed()) this.attempt(keyOf(entry), () => this.finishDirectory(entry));
@@ -184,6 +188,27 @@ class Restoration {
       if (runAs) fchownSync(fd, runAs.uid, runAs.gid);
       fchmodSync(fd, mode);
       futimesSync(fd, mtime / 1000, mtime / 1000);
+    } finally {
+      closeSync(fd);
+    }
+  }
+
+  /** Worktrees of git name each other by absolute paths. */
+  private relocate(file: SnapshotFile): void {
+    const { root: to, manifest } = this.options;
+    const { root: from } = manifest.header;
+    const key = keyOf(file);
+    if (from === to || file.size > MAX_POINTER_BYTES || !POINTER.test(`/${key}`)) return;
+    const { directory, name } = this.parentOf(key);
+    const fd = openSync(directory.of(name), constants.O_RDWR | constants.O_NOFOLLOW);
+    try {
+      const text = readFileSync(fd, 'latin1');
+      const [before, after] = [from, to].map((path) => Buffer.from(`${path}/`, 'utf8').toString('latin1'));
+      const at = text.startsWith('gitdir: ') ? 8 : 0;
+      if (!text.startsWith(before ?? '', at)) return;
+      ftruncateSync(fd, 0);
+      writeSync(fd, Buffer.from(`${text.slice(0, at)}${after}${text.slice(at + (before?.length ?? 0))}`, 'latin1'), 0, null, 0);
+      futimesSync(fd, file.mtime / 1000, file.mtime / 1000);
     } finally {
       closeSync(fd);
     }

@@ -11,7 +11,6 @@ import {
   type SnapshotEntry,
   keyOf,
   type SnapshotFile,
-  type SnapshotHeader,
   type SnapshotLimits,
   type SnapshotManifest,
   type SnapshotReason,
@@ -138,8 +137,9 @@ export class WorkspaceSnapshots {
       if (content) known.set(key, { version, content });
     }
     onRead();
-    const { header, entries } = describe(scan, known, problems);
-    const encoded = encodeManifest(header, entries);
+    const { header, entries } = describe(scan, known);
+    const { root } = this.options;
+    const encoded = encodeManifest({ ...header, problems, excluded: scan.excluded, root }, entries);
     if (digest(encoded) === this.lastDigest) {
       this.remember(scan.entries, known, startedAt);
       return null;
@@ -282,7 +282,7 @@ function isSameEntry(entry: ScannedEntry, before: ScannedEntry | undefined): boo
 const digest = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
 
 /** Files that are not known could not be read. */
-function describe(scan: Scan, known: ReadonlyMap<string, KnownFile>, problems: readonly string[]) {
+function describe(scan: Scan, known: ReadonlyMap<string, KnownFile>) {
   const packs = new Map<string, number>();
   const packIndex = (packId: string): number => {
     const index = packs.get(packId) ?? packs.size;
@@ -308,14 +308,7 @@ function describe(scan: Scan, known: ReadonlyMap<string, KnownFile>, problems: r
     };
     return [file];
   });
-  const header: SnapshotHeader = {
-    version: SNAPSHOT_VERSION,
-    packs: [...packs.keys()],
-    entries: entries.length,
-    bytes,
-    problems,
-    excluded: scan.excluded,
-  };
+  const header = { version: SNAPSHOT_VERSION, packs: [...packs.keys()], entries: entries.length, bytes };
   return { header, entries };
 }
 
