@@ -7,6 +7,7 @@ const BENCHES = {
   workers: () => import('./bench/workers.mjs').then(({ benchWorkers }) => benchWorkers()),
   placement: () => import('./bench/placement.mjs').then(({ benchPlacement }) => benchPlacement()),
   execution: () => import('./bench/execution.mjs').then(({ benchExecution }) => benchExecution()),
+  snapshot: () => import('./bench/snapshot.mjs').then(({ benchSnapshot }) => benchSnapshot()),
   evaluate: () => import('./bench/evaluate.mjs').then(({ benchEvaluate }) => benchEvaluate()),
 };
 

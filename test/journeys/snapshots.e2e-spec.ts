@@ -58,4 +58,89 @@ describe('a run whose session has ended', { timeout: 60_000 }, () => {
     expect((await timelineOf(runId, 'workspace_snapshot')).length).toBeGreaterThanOrEqual(1);
     expect(await timelineOf(runId, 'workspace_snapshot_failed')).toEqual([]);
   });
+
+  it('forks a run at the end of a turn, with exactly the files and the session of that time', async () => {
+    const runId = await execute('echo first > file');
+    const steps = (await installation.call('GET', `/agent/runs/${runId}/conversation`)).body.steps;
+    await followUp(runId, 'echo second > file; echo all of it');
+    await sessionEnds(runId, 2);
+    const [first, second] = (await timelineOf(runId, 'workspace_snapshot')).filter(
+      ({ payload }) => payload.reason === 'turn',
+    );
+    const fork = async (body: object): Promise<string[]> => {
+      const answer = await installation.call('POST', `/agent/runs/${runId}/fork`, body);
+      expect(answer).toMatchObject({ status: 200 });
+      const ids = answer.body.runs.map(({ run_id: id }: { run_id: string }) => id);
+      for (const id of ids) expect(await installation.waitFor(id, ENDED)).toMatchObject({ state: 'SUCCEEDED' });
+      return ids;
+    };
+    const prompt = sh('cat file; echo "by $RANDOM" >> file; echo "$(wc -l < file) lines"');
+    const last = await fork({ prompt, count: 2 });
+    const early = await fork({ prompt, at: steps.at(-1).id });
+    const bySequence = await fork({ prompt, at: first.sequence });
+    for (const id of last) expect(await conversationOf(id)).toContain('second');
+    for (const id of [...early, ...bySequence]) expect(await conversationOf(id)).toContain('first');
+    for (const id of [...last, ...early]) {
+      expect(await conversationOf(id)).toContain('2 lines');
+      expect(await installation.run(id)).toMatchObject({ parent_run_id: runId, forked_from: { run_id: runId } });
+      expect(await timelineOf(id, 'workspace_restored')).toHaveLength(1);
+      expect((await timelineOf(id, 'session_started'))[0].payload).toMatchObject({ resumed: true });
+    }
+    expect(second.sequence).toBeGreaterThan(first.sequence);
+  });
+
+  it('rejects forks of unknown points and of runs of others', async () => {
+    const runId = await execute('true');
+    for (const at of [0, 'no-such-point', '01900000-0000-7000-8000-000000000001', -1, 1.5, {}, null])
+      expect(await installation.call('POST', `/agent/runs/${runId}/fork`, { at })).toMatchObject({
+        status: 400,
+        body: { error_code: 'invalid_request', errors: [{ pointer: '/at' }] },
+      });
+    expect(await installation.call('POST', `/agent/runs/${runId}/fork`, { count: 11 })).toMatchObject({ status: 400 });
+    const unknown = '01900000-0000-7000-8000-000000000001';
+    expect(await installation.call('POST', `/agent/runs/${unknown}/fork`, {})).toMatchObject({ status: 404 });
+  });
+
+  it('lists what has changed since the start and between two turns, and returns files as they were', async () => {
+    const config = {
+      name: 'changes',
+      setup_commands: [
+        String.raw`printf 'a\nb\n' > kept; echo old > removed; echo same > moved; printf 'x\0y' > binary`,
+      ],
+    };
+    const { body } = await installation.call('POST', '/environments', { config });
+    const runId = await execute(
+      String.raw`printf 'a\nB\n' > kept; rm removed; mv moved renamed; printf 'x\0z' > binary; mkdir d; echo new > d/added`,
+      { config: { environment_id: body.uid } },
+    );
+    await followUp(runId, 'echo more >> d/added; chmod 755 kept; echo all of it');
+    await sessionEnds(runId, 2);
+    const changes = async (query = ''): Promise<{ status: number; body: Record<string, never> }> =>
+      installation.call('GET', `/agent/runs/${runId}/changes${query}`);
+    const turns = (await timelineOf(runId, 'workspace_snapshot')).filter(({ payload }) => payload.reason === 'turn');
+    expect((await changes()).body).toMatchObject({
+      from: { sequence: expect.any(Number) },
+      files: [
+        { path: 'binary', change: 'modified', is_binary: true },
+        { path: 'd/added', change: 'added', additions: 2, deletions: 0, new_mode: '100600' },
+        { path: 'kept', change: 'modified', additions: 1, deletions: 1, old_mode: '100600', new_mode: '100755' },
+        { path: 'removed', change: 'deleted', deletions: 1 },
+        { path: 'renamed', change: 'renamed', old_path: 'moved' },
+      ],
+      truncated: false,
+    });
+    const between = (await changes(`?from=${turns[0].sequence}&to=${turns[1].sequence}`)).body;
+    expect(between).toMatchObject({ files: [{ path: 'd/added' }, { path: 'kept', additions: 0 }] });
+    expect(JSON.stringify(between)).toContain('+more');
+    expect((await changes('?path=d')).body).toMatchObject({ files: [{ path: 'd/added' }] });
+    const file = async (query: string): Promise<string> =>
+      (await installation.call('GET', `/agent/runs/${runId}/files?${query}`)).body;
+    expect(await file('path=d/added')).toBe('new\nmore\n');
+    expect(await file(`path=d/added&at=${turns[0].sequence}`)).toBe('new\n');
+    expect(await file('path=d')).toMatchObject({ entries: [{ name: 'added', type: 'file', size_bytes: 9 }] });
+    expect(await file('')).toMatchObject({ entries: expect.arrayContaining([{ name: 'd', type: 'directory' }]) });
+    for (const path of ['../home', 'd/../../home', '/etc/passwd', 'nothing'])
+      expect(await file(`path=${encodeURIComponent(path)}`)).toMatchObject({ error_code: 'resource_not_found' });
+    expect(await changes('?from=nothing')).toMatchObject({ status: 400, body: { errors: [{ pointer: '/from' }] } });
+  });
 });

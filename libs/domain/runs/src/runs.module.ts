@@ -10,6 +10,7 @@ import { ArtifactsService } from './application/artifacts.service.js';
 import { Attachments } from './application/attachments.js';
 import { ConfigSecrets } from './application/config-secrets.js';
 import { CreateRun } from './application/create-run.js';
+import { ForkRun } from './application/fork-run.js';
 import { HarnessSecrets } from './application/harness-secrets.js';
 import { LastRunsOfCaller } from './application/last-runs.js';
 import { ListRuns } from './application/list-runs.js';
@@ -19,14 +20,17 @@ import { RepairFacets } from './application/repair-facets.js';
 import { RunAssignments } from './application/run-assignments.js';
 import { RunConversations } from './application/run-conversations.js';
 import { ConfigReferences, RunReferences } from './application/run-references.js';
+import { RunSnapshots } from './application/run-snapshots.js';
 import { RunSkills } from './application/run-skills.js';
 import { RunsService } from './application/runs.service.js';
 import { SubmitFollowup } from './application/submit-followup.js';
 import { ApprovalsController } from './http/approvals.controller.js';
 import { ArtifactsController } from './http/artifacts.controller.js';
+import { ForkRunController } from './http/fork-run.controller.js';
 import { CreateRunController } from './http/create-run.controller.js';
 import { RunPresenter } from './http/run-presenter.js';
 import { RunnerFilesController } from './http/runner-files.controller.js';
+import { RunSnapshotsController } from './http/run-snapshots.controller.js';
 import { RunsController } from './http/runs.controller.js';
 import { RunsWork } from './jobs/runs-work.js';
 import { ArtifactsStore } from './persistence/artifacts.store.js';
@@ -39,6 +43,8 @@ const EXPORTED = [
   RunsService,
   PersonalRunPolicy,
   CreateRun,
+  ForkRun,
+  RunSnapshots,
   ConfigReferences,
   ConfigSecrets,
   ListRuns,
@@ -78,7 +84,7 @@ export class RunsJobsModule {}
 
 @Module({
   imports: [RunsModule, AuthModule, ExecutionsHttpModule],
-  controllers: [CreateRunController, RunsController, ApprovalsController, ArtifactsController, RunnerFilesController],
+  controllers: [CreateRunController, ForkRunController, RunsController, RunSnapshotsController, ApprovalsController, ArtifactsController, RunnerFilesController],
   providers: [RunPresenter],
 })
 export class RunsHttpModule {}

@@ -18,6 +18,7 @@ import { RunLimitEnforcer } from './application/run-limit-enforcer.js';
 import { RunStopper } from './application/run-stopper.js';
 import { RunTail } from './application/run-tail.js';
 import { RunWorkerTasks } from './application/run-worker-tasks.js';
+import { SnapshotFiles } from './application/snapshot-files.js';
 import { Snapshots } from './application/snapshots.js';
 import { SweepExecutions } from './application/sweep-executions.js';
 import { Transcripts } from './application/transcripts.js';
@@ -51,6 +52,7 @@ const shared = [
   RunStopper,
   RunTail,
   RunTransitions,
+  SnapshotFiles,
   Snapshots,
   SnapshotsStore,
   SweepExecutions,

@@ -5,6 +5,7 @@ export { FinishExecution } from './application/finish-execution.js';
 export { type RunHead, RunTail } from './application/run-tail.js';
 export { RunStopper } from './application/run-stopper.js';
 export { PLACE_RUNS_TASK } from './application/tasks.js';
+export { SnapshotFiles, type SnapshotReader } from './application/snapshot-files.js';
 export { Snapshots } from './application/snapshots.js';
 export { SweepExecutions } from './application/sweep-executions.js';
 export { Transcripts } from './application/transcripts.js';
@@ -16,6 +17,7 @@ export {
   type ApprovalState,
   DECISION_MAKERS,
 } from './domain/approval.js';
+export { changesBetween, FILE_CHANGES, type FileChange } from './domain/snapshot-changes.js';
 export { EXECUTION_PHASE_MACHINE, EXECUTION_PHASES } from './domain/execution-phase.js';
 export { ExecutionTokens } from './domain/execution-token.js';
 export { type FollowupOutcome, type FollowupSession, routeFollowup } from './domain/followup-routing.js';

@@ -18,6 +18,7 @@ import type { PermissionSubject } from './events.js';
  * | `PUT /snapshots?lease_epoch&reason&stored_bytes` | a gzipped manifest, whose packs are stored | 200 SnapshotAck; 400; 412; 413 |
  * | `GET /snapshots/{snapshot_id}?lease_epoch` | | 200 the gzipped manifest; 404; 412 |
  * | `GET /snapshots/packs/{pack_id}?lease_epoch` | | 200 raw bytes of the pack; 404; 412 |
+ * | `GET /conversation-summary?lease_epoch` | | 200 ConversationSummaryAnswer; 412 |
  * | `POST /artifacts` | ArtifactReference | 200 ArtifactAck; 400 rejected; 412 |
  * | `POST /finish` | FinishRequest | 200 {}; idempotent by (execution, epoch); 412 |
  *
@@ -96,12 +97,19 @@ export interface Assignment {
 export interface SnapshotOrder {
   /** The workspace begins with the files of this snapshot, without cloning repositories. */
   restore?: string;
+  /** The workspace is that of another run, whose conversation continues here. */
+  is_fork?: boolean;
   /** The set-up commands are executed after the restore, too. */
   repeats_setup?: boolean;
   max_bytes: number;
   max_entries: number;
   /** Seconds between two snapshots during a turn; 0: none. */
   interval_seconds: number;
+}
+
+/** The earlier conversation, for an agent that cannot load its session. Empty: there is none. */
+export interface ConversationSummaryAnswer {
+  text: string;
 }
 
 export interface SnapshotAck {

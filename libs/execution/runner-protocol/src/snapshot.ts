@@ -168,7 +168,7 @@ function parseEntry(line: string, number: number, packs: number): SnapshotEntry 
 
 function isExtent(value: unknown, packs: number): boolean {
   if (!Array.isArray(value) || value.length !== 5 || !value.every(isCount)) return false;
-  const [pack = 0, , stored = 0, from = 0, length = 0] = value as number[];
+  const [pack = 0, , stored = 0, from = 0, length = 0] = value;
   return pack < packs && stored > 0 && stored <= 2 * MAX_BLOCK_BYTES && from + length <= MAX_BLOCK_BYTES;
 }
 

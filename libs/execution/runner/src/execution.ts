@@ -33,6 +33,8 @@ const SWEEP_MS = 30_000;
 const OWN_START = processStart(process.pid);
 /** For artifacts of an interrupted turn: a cancellation does not wait for large files. */
 const LAST_ARTIFACTS_MS = 10_000;
+const EARLIER_CONVERSATION =
+  'Your earlier session could not be loaded. This is a summary of the conversation so far; the files are those of its end.';
 const LAST_SNAPSHOT_MS = 60_000;
 
 /** One execution from its workspace to its last event; the caller claims it before and finishes it afterwards. */
@@ -144,7 +146,7 @@ export class Execution {
     this.artifacts = new ArtifactSync({ plane, workspace, log, maxBytes: handover.limits.max_artifact_bytes });
     const { resume } = assignment;
     // Before anything else runs in the workspace: no link can redirect the file yet.
-    const transcriptPlaced =
+    let transcriptPlaced =
       resume?.transcript === true && (await termination.race(transcripts.fetch(resume.session_id, termination.signal)));
     const attachments = await termination.race(
       placeAttachments(assignment.attachments ?? [], workspace, (id) => plane.getAttachment(id), retry),
@@ -152,6 +154,8 @@ export class Execution {
     const context: LaunchContext = { workspace, assignment, handover };
     this.snapshots = this.snapshotSync(workspace);
     const restored = (await this.snapshots?.restore()) ?? null;
+    if (resume && !transcriptPlaced && restored?.isComplete === true)
+      transcriptPlaced = await transcripts.adoptRestored(resume.session_id);
     const setupFailure = await this.runSetupCommands(context, restored?.isComplete === true);
     if (setupFailure) {
       const retained = this.options.endsWhenIdle === true ? null : retainedFailure(assignment, setupFailure);
@@ -161,7 +165,8 @@ export class Execution {
     if (termination.ending) throw new TerminatedError();
     const started = await this.startAgent(harness, context, transcriptPlaced);
     outbox.push('session_started', started);
-    if (restored === null) await termination.race(this.snapshots?.take('start') ?? Promise.resolve());
+    // Without repositories and set-up the workspace is empty.
+    if (restored === null && isPrepared(assignment)) await termination.race(this.snapshots?.take('start') ?? Promise.resolve());
     const { session } = this.host;
     if (!session) throw new Error('The agent was started without a session.');
     // A session from a debug window has not got the prompt of the run yet, one of another run not its skill.
@@ -172,7 +177,7 @@ export class Execution {
       transcripts,
       isNew,
       attachments,
-      notice: restored?.notice ?? '',
+      notice: `${await this.earlierConversation(started.resumed)}${restored?.notice ?? ''}`,
     });
   }
 
@@ -212,6 +217,15 @@ export class Execution {
       const message = `The workspace takes ${bytes} bytes on disk; the limit (max_workspace_bytes) is ${limit}.`;
       termination.decide(agentFailed(message));
     });
+  }
+
+  /** For an agent that begins a new session although the conversation has begun earlier. */
+  private async earlierConversation(isResumed: boolean): Promise<string> {
+    const { assignment, plane, termination, log } = this.options;
+    const hasEarlier = (assignment.resume !== null && assignment.resume.debug !== true) || assignment.snapshots?.is_fork;
+    if (isResumed || !hasEarlier) return '';
+    const text = await termination.race(retryTransient(() => plane.conversationSummary(), { signal: termination.signal, log }));
+    return text === '' ? '' : `${EARLIER_CONVERSATION}\n\n${text}\n\nThe conversation continues with this message:\n\n`;
   }
 
   private snapshotSync(workspace: Workspace): SnapshotSync | null {
@@ -291,3 +305,6 @@ export function retainedFailure(
   if (minutes === undefined || code !== 'environment_setup_failed') return null;
   return { message, exit_code: exitCode };
 }
+
+const isPrepared = ({ repositories = [], environment }: Assignment): boolean =>
+  repositories.length > 0 || (environment?.setup_commands.length ?? 0) > 0;

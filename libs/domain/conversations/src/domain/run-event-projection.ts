@@ -79,10 +79,12 @@ export class RunEventProjection implements ConversationProjection<StepState> {
       case 'output_truncated':
         return this.appendEvent(this.tree.stepFor(event, at), 'system', event.kind, data, at);
       case 'usage':
+      case 'workspace_snapshot':
         return;
       case 'run_created':
       case 'run_claimed':
       case 'sandbox_ready':
+      case 'workspace_restored':
       case 'setup_started':
       case 'setup_command_finished':
       case 'session_started':
@@ -90,6 +92,7 @@ export class RunEventProjection implements ConversationProjection<StepState> {
         return this.appendLifecycle(this.tree.preparingStep(event, at), event, data, at);
       case 'agent_waiting':
       case 'agent_resumed':
+      case 'workspace_snapshot_failed':
         return this.appendLifecycle(this.tree.lastStep(event, at), event, data, at);
       case 'run_done':
       case 'run_blocked':

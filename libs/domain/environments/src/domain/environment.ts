@@ -18,6 +18,8 @@ export interface EnvironmentConfig {
   env?: Record<string, string>;
   secrets?: { name: string }[];
   failure_session_retention_minutes?: number | null;
+  /** Set-up commands are executed in a restored workspace, too. */
+  setup_on_resume?: boolean;
   providers?: { gcp?: Record<string, unknown>; aws?: { role_arn: string } };
 }
 

@@ -168,6 +168,12 @@ export class EnvironmentConfigDto {
     description: 'How long a session whose set-up failed can be debugged; null switches it off.',
   })
   failure_session_retention_minutes?: number | null;
+  @BooleanField({
+    optional: true,
+    description:
+      'Executes the set-up commands also in a workspace whose files were restored from a snapshot, to create again what ignore rules exclude, such as `node_modules`. Default: false.',
+  })
+  setup_on_resume?: boolean;
 
   @ObjectField(() => CloudProviders, { optional: true, description: NO_EFFECT_YET }) providers?: CloudProviders;
 }

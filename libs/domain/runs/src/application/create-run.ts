@@ -60,6 +60,8 @@ export interface CreateRunCommand extends RequestedReferences {
   readonly automaticMetadata?: Metadata;
   readonly schedule?: RunSchedule;
   readonly triggerUrl?: string;
+  /** The workspace begins with the snapshot of another run, and the session with the one that is part of it. */
+  readonly fork?: ForkSource;
   /** The caller executes the run, there: an execution for it to claim is made with the run. Default: it is queued. */
   readonly external?: RunExecutionLocation;
   readonly idempotency: IdempotencyClaim | null;
@@ -68,6 +70,15 @@ export interface CreateRunCommand extends RequestedReferences {
    * characters. The same name starts one run, independent of the caller and of changes in between.
    */
   readonly launchKey?: string;
+}
+
+export interface ForkSource {
+  readonly runId: string;
+  readonly snapshotId: string;
+  /** Of the snapshot in the log of the run. */
+  readonly seq: number;
+  /** Null: the fork begins a new session. */
+  readonly sessionId: string | null;
 }
 
 export type CreateRunResult =
@@ -176,10 +187,13 @@ export class CreateRun {
       parent_run_id: parent?.id ?? null,
       ancestor_run_ids: parent ? [...parent.ancestorRunIds, parent.id] : [],
       conversation_id: continued?.conversationId ?? null,
-      session_id: continued?.sessionId ?? null,
+      session_id: continued?.sessionId ?? command.fork?.sessionId ?? null,
       transcript,
       schedule: command.schedule ?? null,
       trigger_url: command.triggerUrl ?? null,
+      forked_from_run_id: command.fork?.runId ?? null,
+      forked_from_seq: command.fork?.seq ?? null,
+      snapshot: command.fork ?? null,
       attachments: await this.attachments.prepare(id, attachments),
     };
     const result = await this.inserts.insert(run, claim);

@@ -102,17 +102,24 @@ export class RunAssignments extends AssignmentSource {
           : null,
       ...(retention != null && { failure_session_retention_minutes: retention }),
       attachments: (await this.attachments.list(runId)).map(toAttachmentRef),
-      // A run that starts again from its prompt starts with an empty workspace, too.
-      ...this.snapshotOrder(promptTaken ? snapshotId : null),
+      ...this.snapshotOrder(snapshotId, {
+        isFork: run.forkedFromRunId !== null && !promptTaken,
+        repeatsSetup: environment?.config.setup_on_resume === true,
+      }),
     };
     return { kind: 'ready', assignment };
   }
 
-  private snapshotOrder(restore: string | null): Pick<Assignment, 'snapshots'> {
+  private snapshotOrder(
+    restore: string | null,
+    { isFork, repeatsSetup }: { readonly isFork: boolean; readonly repeatsSetup: boolean },
+  ): Pick<Assignment, 'snapshots'> {
     const { maxSnapshotBytes, maxSnapshotFiles, snapshotInterval } = this.settings;
     if (maxSnapshotBytes === 0) return {};
     const snapshots: SnapshotOrder = {
       ...(restore === null ? {} : { restore }),
+      ...(isFork ? { is_fork: true } : {}),
+      ...(repeatsSetup ? { repeats_setup: true } : {}),
       max_bytes: maxSnapshotBytes,
       max_entries: maxSnapshotFiles,
       interval_seconds: snapshotInterval / 1000,

@@ -83,6 +83,9 @@ export interface Run {
   /** Which normalizer reads the conversation; null: the one of the runner protocol’s events. */
   readonly conversationFormat: string | null;
   readonly sessionId: string | null;
+  /** The run from whose snapshot this one has started, and the sequence number of the snapshot there. */
+  readonly forkedFromRunId: string | null;
+  readonly forkedFromSeq: number | null;
   readonly statusMessage: StatusMessage | null;
   readonly createdAt: Date;
   readonly updatedAt: Date;

@@ -7,6 +7,8 @@ export interface TimelineEvent {
   /** The same at every reading. */
   event_uuid: string;
   run_id: string;
+  /** Position in the log of the run; other entries of the log are between those of the timeline. */
+  sequence: number;
   execution_id?: number;
   event_type: LifecycleKind;
   /** RFC 3339, the server's time. */
@@ -29,6 +31,7 @@ function toTimelineEvent(event: RunEvent & { kind: LifecycleKind }): TimelineEve
   return {
     event_uuid: eventUuid(event.run_id, event.seq),
     run_id: event.run_id,
+    sequence: event.seq,
     ...(event.execution_id === null ? {} : { execution_id: Number(event.execution_id) }),
     event_type: event.kind,
     occurred_at: event.at.toISOString(),

@@ -6,6 +6,7 @@ import {
   type PrincipalRef,
   type RunState,
   RunTransitions,
+  SnapshotsStore,
 } from '#execution/executions';
 import { Settings } from '#platform/config';
 import { Database, GroupedStatement, statement } from '#platform/persistence';
@@ -47,12 +48,18 @@ const INPUT_COLUMNS = {
   transcript: column<object | null>('jsonb'),
   schedule: column<RunSchedule | null>('jsonb'),
   trigger_url: column<string | null>('text'),
+  forked_from_run_id: column<string | null>('uuid'),
+  forked_from_seq: column<number | null>('bigint'),
 };
 type InputColumns = typeof INPUT_COLUMNS;
 
 export type NewRun = {
   readonly [Name in keyof InputColumns]: InputColumns[Name] extends Column<infer Value> ? Value : never;
-} & { readonly attachments: readonly NewAttachment[] };
+} & {
+  readonly attachments: readonly NewAttachment[];
+  /** The snapshot of another run with which the workspace begins. */
+  readonly snapshot: { readonly runId: string; readonly snapshotId: string } | null;
+};
 
 /** The columns of `run_facets` for `row`, an alias with the columns of `runs`. Their purpose is explained in the README of this library. */
 export const facetsOf = (row: string): string => `${row}.id, ${row}.slot_key,
@@ -94,7 +101,7 @@ const NEW_RUNS = `json_to_recordset($1::json) AS n (ord int, attachments json, $
   .map(([name, { sql }]) => `${name} ${sql}`)
   .join(', ')})`;
 
-const toJson = (runs: readonly NewRun[]): string => JSON.stringify(runs.map((run, ord) => ({ ...run, ord })));
+const toJson = (runs: readonly NewRun[]): string => JSON.stringify(runs.map(({ snapshot: _snapshot, ...run }, ord) => ({ ...run, ord })));
 
 export interface IdempotencyClaim {
   readonly key: string;
@@ -166,6 +173,9 @@ export const launchClaim = (key: string): ScopedClaim => ({
   isLaunch: true,
 });
 
+/** The snapshot of a fork was removed meanwhile. */
+export class SnapshotGoneError extends Error {}
+
 const GROUPS = { maxGroup: 64, maxInFlight: 2 };
 
 /** Writes new runs. Those that are created at the same time are committed together, with and without keys apart. */
@@ -178,6 +188,7 @@ export class RunInserts {
     private readonly database: Database,
     private readonly transitions: RunTransitions,
     private readonly settings: Settings,
+    private readonly snapshots: SnapshotsStore,
   ) {
     this.groups = new GroupedStatement<NewRun, Inserted>(async (runs) => {
       const rows = await database.query<{ at_capacity: boolean | null }>(INSERT, [toJson(runs)]);
@@ -195,14 +206,14 @@ export class RunInserts {
 
   /**
    * One round trip, shared with runs created at the same time; a repeated idempotency key costs a second one, and an external
-   * run has a separate transaction.
+   * run and a fork have a separate transaction. Rejects with SnapshotGoneError.
    */
   async insert(run: NewRun, claim: ScopedClaim | null): Promise<KeyedRun> {
     const isExternal = run.pool === EXTERNAL_POOL;
     // The second attempt creates the run when the key was pruned between the two statements of the first one.
     for (let attempt = 1; attempt <= 2; attempt += 1) {
-      const inserted = await (isExternal
-        ? this.insertExternal(run, claim)
+      const inserted = await (isExternal || run.snapshot !== null
+        ? this.insertAlone(run, claim)
         : claim
           ? this.claimedGroups.execute({ run, claim })
           : this.groups.execute(run));
@@ -213,12 +224,16 @@ export class RunInserts {
     throw new Error('An idempotency key is taken by a run that does not exist.');
   }
 
-  private async insertExternal(run: NewRun, claim: ScopedClaim | null): Promise<Inserted> {
+  /** A run that does not exist without further rows. */
+  private async insertAlone(run: NewRun, claim: ScopedClaim | null): Promise<Inserted> {
     return this.database.transaction(async (tx) => {
       const rows = claim
-        ? await tx.query(INSERT_ONCE, insertOnceValues([{ run, claim }]))
-        : await tx.query(INSERT, [toJson([run])]);
-      if (rows.length === 0) return null;
+        ? await tx.query<{ at_capacity: boolean | null }>(INSERT_ONCE, insertOnceValues([{ run, claim }]))
+        : await tx.query<{ at_capacity: boolean | null }>(INSERT, [toJson([run])]);
+      const [row] = rows;
+      if (!row) return null;
+      if (run.snapshot !== null && !(await this.snapshots.adopt(tx, run.snapshot, run.id))) throw new SnapshotGoneError();
+      if (run.pool !== EXTERNAL_POOL) return { atCapacity: row.at_capacity ?? false };
       await this.transitions.apply(tx, run.id, 'offer');
       await tx.query(OFFER_EXTERNAL, [run.id, this.settings.claimDeadline]);
       return { atCapacity: false };

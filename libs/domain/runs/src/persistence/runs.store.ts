@@ -48,6 +48,7 @@ const columns = (
   r.interactive, r.creator_type, r.creator_uid, r.executor_type, r.executor_uid, r.config, r.agent_skill AS skill, r.metadata,
   r.parent_run_id AS "parentRunId", r.ancestor_run_ids AS "ancestorRunIds", r.schedule, r.trigger_url AS "triggerUrl", r.usage,
   r.conversation_id AS "conversationId", r.conversation_format AS "conversationFormat", r.session_id AS "sessionId",
+  r.forked_from_run_id AS "forkedFromRunId", r.forked_from_seq::float8 AS "forkedFromSeq",
   r.status_message AS "statusMessage", r.created_at AS "createdAt", r.updated_at AS "updatedAt", r.started_at AS "startedAt",
   CASE WHEN r.started_at IS NULL THEN NULL
        ELSE (r.busy_ms + coalesce(extract(epoch FROM headrace.now() - e.busy_since) * 1000, 0)::bigint)::float8 END AS "runTimeMs",
@@ -92,6 +93,8 @@ export const toRun = (row: RunRow): Run => ({
   conversationId: row.conversationId,
   conversationFormat: row.conversationFormat,
   sessionId: row.sessionId,
+  forkedFromRunId: row.forkedFromRunId,
+  forkedFromSeq: row.forkedFromSeq,
   statusMessage: row.statusMessage,
   createdAt: row.createdAt,
   updatedAt: row.updatedAt,
@@ -115,7 +118,7 @@ const FIND_NEWEST = statement('runs.find-newest-of-conversation')`
 
 const FIND_FOR_ASSIGNMENT = statement('runs.find-for-assignment')`
   SELECT ${RUN_COLUMNS}, r.prompt, r.prompt_taken AS "promptTaken", r.transcript IS NOT NULL AS "hasTranscript",
-    (SELECT s.id FROM run_snapshots s WHERE s.run_id = r.id ORDER BY s.seq DESC LIMIT 1) AS "snapshotId",
+    (SELECT s.id FROM run_snapshots s WHERE s.run_id = r.id AND (r.prompt_taken OR s.seq = 0) ORDER BY s.seq DESC LIMIT 1) AS "snapshotId",
     r.session_in_debug AS "sessionInDebug", r.pool = '${EXTERNAL_POOL}' AS "isExternal",
     (SELECT coalesce(json_agg(json_build_object('approval_id', a.id, 'subject', a.subject) ORDER BY a.decided_at, a.id), '[]')
        FROM approvals a WHERE a.run_id = r.id AND a.always) AS "permissionRules",
@@ -133,7 +136,7 @@ export interface AssignedRun {
   readonly run: Run;
   readonly promptTaken: boolean;
   readonly hasTranscript: boolean;
-  /** The last one of its workspace. */
+  /** With which the workspace begins: the last one, or of a fork that starts from its prompt the one of its source. */
   readonly snapshotId: string | null;
   readonly sessionInDebug: boolean;
   /** Its creator executes it, on another machine. */

@@ -15,14 +15,17 @@ import { Settings } from '#platform/config';
 import { newUuid } from '#platform/kernel';
 import { Database, type Queryable } from '#platform/persistence';
 import { ObjectStore, type StoredObject } from '#platform/storage';
+import { ConversationSummary } from '../domain/conversation-summary.js';
 import { ExecutionsStore } from '../persistence/executions.store.js';
 import { RunLogStore } from '../persistence/run-log.store.js';
 import { RunTransitions } from '../persistence/run-transitions.store.js';
 import { SnapshotsStore } from '../persistence/snapshots.store.js';
+import { RunTail } from './run-tail.js';
 
 const decompress = promisify(gunzip);
 /** Of a decoded manifest. */
 const MAX_MANIFEST_TEXT_BYTES = 256 * 1_048_576;
+const PAGE_EVENTS = 1000;
 const CONTENT_TYPE = 'application/octet-stream';
 
 export interface ReportedSnapshot {
@@ -46,6 +49,7 @@ export class Snapshots {
     private readonly executions: ExecutionsStore,
     private readonly transitions: RunTransitions,
     private readonly log: RunLogStore,
+    private readonly tail: RunTail,
     private readonly settings: Settings,
   ) {}
 
@@ -78,10 +82,12 @@ export class Snapshots {
     if (runId === null) return { kind: 'lease_lost' };
     const id = newUuid();
     const key = `snapshots/${runId}/${id}.manifest`;
-    await this.objects.put(key, body, { contentType: CONTENT_TYPE, maxBytes: MAX_MANIFEST_BYTES });
-    const result = await this.publish(executionId, leaseEpoch, { id, runId, key, reason, storedBytes });
-    if (result.kind !== 'stored') await this.objects.delete(key);
-    return result;
+    const { sizeBytes } = await this.objects.put(key, body, {
+      contentType: CONTENT_TYPE,
+      maxBytes: MAX_MANIFEST_BYTES,
+    });
+    await this.store.insertPack(runId, id, key, sizeBytes);
+    return this.publish(executionId, leaseEpoch, { id, runId, key, reason, storedBytes });
   }
 
   private async publish(
@@ -114,7 +120,7 @@ export class Snapshots {
         ...(problems.length === 0 ? {} : { problems }),
       };
       await this.log.append(tx, runId, executionId, [{ kind: 'workspace_snapshot', data }]);
-      await this.store.insert(tx, { id, runId, reason, objectKey: key, entries, sizeBytes: bytes, storedBytes });
+      await this.store.insert(tx, { id, runId, reason, entries, sizeBytes: bytes, storedBytes });
       return { kind: 'stored', snapshotId: id };
     });
   }
@@ -130,6 +136,23 @@ export class Snapshots {
     const runId = await this.leased(executionId, leaseEpoch);
     if (runId === null) return 'lease_lost';
     return this.open(await this.store.packKey(runId, packId));
+  }
+
+  /** The earlier conversation as text: of the run, or of the run that it was forked from. Empty: there is none. */
+  async summary(executionId: string, leaseEpoch: number): Promise<{ readonly text: string } | 'lease_lost'> {
+    const runId = await this.leased(executionId, leaseEpoch);
+    if (runId === null) return 'lease_lost';
+    const fork = await this.store.forkOf(runId);
+    const sources = [...(fork ? [fork] : []), { runId, seq: Number.MAX_SAFE_INTEGER }];
+    const summary = new ConversationSummary();
+    for (const { runId: sourceId, seq: last } of sources)
+      for (let after = 0; after < last;) {
+        const events = await this.tail.read(sourceId, after, PAGE_EVENTS);
+        for (const event of events) if (event.seq <= last) summary.add(event);
+        if (events.length < PAGE_EVENTS) break;
+        after = events.at(-1)?.seq ?? last;
+      }
+    return { text: summary.toString() };
   }
 
   /** Null: it is not stored any more. Rejects with SnapshotManifestError. */

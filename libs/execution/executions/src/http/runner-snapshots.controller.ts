@@ -1,21 +1,21 @@
 import { Controller, Get, Param, Put, Query, Req, Res, UseGuards } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
-import type { SnapshotAck } from '#execution/runner-protocol';
+import type { ConversationSummaryAnswer, SnapshotAck } from '#execution/runner-protocol';
 import { pathId, ProblemError, RunnerProtocol, sendStream, StreamedBody } from '#platform/http';
 import { ObjectTooLargeError, type StoredObject } from '#platform/storage';
 import { Snapshots } from '../application/snapshots.js';
 import { ExecutionTokenGuard, LeaseParameters, SnapshotParameters } from './runner-request.js';
 import { leaseLost } from './runner.controller.js';
 
-/** Part of the runner protocol: snapshots of the workspace. See docs/runner-protocol.md. */
+/** Part of the runner protocol: snapshots of the workspace, and what an agent gets in place of its session. See docs/runner-protocol.md. */
 @ApiExcludeController()
-@Controller('runner/v1/executions/:executionId/snapshots')
+@Controller('runner/v1/executions/:executionId')
 @UseGuards(ExecutionTokenGuard)
 export class RunnerSnapshotsController {
   constructor(private readonly snapshots: Snapshots) {}
 
-  @Put('packs/:packId')
+  @Put('snapshots/packs/:packId')
   @StreamedBody()
   @RunnerProtocol()
   async storePack(
@@ -30,7 +30,7 @@ export class RunnerSnapshotsController {
     response.status(204).end();
   }
 
-  @Put()
+  @Put('snapshots')
   @StreamedBody()
   @RunnerProtocol()
   async storeManifest(
@@ -46,7 +46,7 @@ export class RunnerSnapshotsController {
     return { snapshot_id: result.snapshotId };
   }
 
-  @Get('packs/:packId')
+  @Get('snapshots/packs/:packId')
   @RunnerProtocol()
   async readPack(
     @Param('executionId') executionId: string,
@@ -57,7 +57,7 @@ export class RunnerSnapshotsController {
     await send(await this.snapshots.openPack(executionId, query.lease_epoch, packId), response);
   }
 
-  @Get(':snapshotId')
+  @Get('snapshots/:snapshotId')
   @RunnerProtocol()
   async readManifest(
     @Param('executionId') executionId: string,
@@ -66,6 +66,17 @@ export class RunnerSnapshotsController {
     @Res() response: Response,
   ): Promise<void> {
     await send(await this.snapshots.openManifest(executionId, query.lease_epoch, snapshotId), response);
+  }
+
+  @Get('conversation-summary')
+  @RunnerProtocol()
+  async readSummary(
+    @Param('executionId') executionId: string,
+    @Query() query: LeaseParameters,
+  ): Promise<ConversationSummaryAnswer> {
+    const summary = await this.snapshots.summary(executionId, query.lease_epoch);
+    if (summary === 'lease_lost') throw leaseLost();
+    return summary;
   }
 }
 

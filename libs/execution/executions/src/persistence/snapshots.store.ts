@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { newUuid } from '#platform/kernel';
 import { Database, type Queryable, statement } from '#platform/persistence';
 import { LEASED } from './executions.store.js';
 
@@ -14,8 +15,10 @@ export interface StoredSnapshot {
   readonly createdAt: Date;
 }
 
-const COLUMNS = `s.id, s.run_id AS "runId", s.seq::int AS seq, s.reason, s.object_key AS "objectKey", s.entries,
+const COLUMNS = `s.id, s.run_id AS "runId", s.seq::int AS seq, s.reason, m.object_key AS "objectKey", s.entries,
   s.size_bytes::float8 AS "sizeBytes", s.stored_bytes::float8 AS "storedBytes", s.created_at AS "createdAt"`;
+
+const SNAPSHOTS = 'run_snapshots s JOIN snapshot_packs m ON m.id = s.manifest_id';
 
 const RUN_OF_LEASE = statement('snapshots.run-of-lease')`SELECT e.run_id FROM executions e WHERE ${LEASED}`;
 /** Repeated with the same id, key and size, the same pack. */
@@ -29,20 +32,32 @@ const MISSING_PACKS = statement('snapshots.missing-packs')`
    WHERE NOT EXISTS (SELECT 1 FROM run_snapshot_packs p WHERE p.run_id = $1 AND p.pack_id = wanted.id)`;
 /** The event that was appended last in this transaction. */
 const INSERT = statement('snapshots.insert')`
-  INSERT INTO run_snapshots (id, run_id, seq, reason, object_key, entries, size_bytes, stored_bytes, created_at)
-  SELECT $1, $2, h.last_seq, $3, $4, $5, $6, $7, headrace.now() FROM run_heads h WHERE h.run_id = $2`;
-const FIND = statement('snapshots.find')`SELECT ${COLUMNS} FROM run_snapshots s WHERE s.run_id = $1 AND s.id = $2`;
+  INSERT INTO run_snapshots (id, run_id, seq, reason, manifest_id, entries, size_bytes, stored_bytes, created_at)
+  SELECT $1, $2, h.last_seq, $3, $1, $4, $5, $6, headrace.now() FROM run_heads h WHERE h.run_id = $2`;
+const FIND = statement('snapshots.find')`SELECT ${COLUMNS} FROM ${SNAPSHOTS} WHERE s.run_id = $1 AND s.id = $2`;
 const PACK_KEY = statement('snapshots.pack-key')`
   SELECT p.object_key FROM run_snapshot_packs r JOIN snapshot_packs p ON p.id = r.pack_id WHERE r.run_id = $1 AND r.pack_id = $2`;
 const AT = statement('snapshots.at')`
-  SELECT ${COLUMNS} FROM run_snapshots s WHERE s.run_id = $1 AND s.seq <= $2 ORDER BY s.seq DESC LIMIT 1`;
+  SELECT ${COLUMNS} FROM ${SNAPSHOTS} WHERE s.run_id = $1 AND s.seq <= $2 ORDER BY s.seq DESC LIMIT 1`;
 const FIRST = statement('snapshots.first')`
-  SELECT ${COLUMNS} FROM run_snapshots s WHERE s.run_id = $1 ORDER BY s.seq LIMIT 1`;
+  SELECT ${COLUMNS} FROM ${SNAPSHOTS} WHERE s.run_id = $1 ORDER BY s.seq LIMIT 1`;
 const LIST = statement('snapshots.list')`
-  SELECT ${COLUMNS} FROM run_snapshots s WHERE s.run_id = $1 ORDER BY s.seq DESC LIMIT $2`;
-const REMOVE_SNAPSHOTS = statement('snapshots.remove')`
-  DELETE FROM run_snapshots WHERE run_id = ANY($1) RETURNING object_key`;
-/** A run that is forked at the same time either keeps the pack, or finds none. */
+  SELECT ${COLUMNS} FROM ${SNAPSHOTS} WHERE s.run_id = $1 ORDER BY s.seq DESC LIMIT $2`;
+/** The end of a turn, which follows its snapshot. */
+const SEQ_OF_TURN = statement('snapshots.seq-of-turn')`
+  SELECT max(v.seq)::float8 AS seq FROM run_events v
+   WHERE v.run_id = $1 AND v.kind = 'turn_ended' AND v.data->>'turn_id' = $2`;
+/** `$2` begins with snapshot `$3` of run `$1`. */
+const ADOPT_PACKS = statement('snapshots.adopt-packs')`
+  INSERT INTO run_snapshot_packs (run_id, pack_id) SELECT $2, pack_id FROM run_snapshot_packs WHERE run_id = $1`;
+const ADOPT = statement('snapshots.adopt')`
+  INSERT INTO run_snapshots (id, run_id, seq, reason, manifest_id, entries, size_bytes, stored_bytes, created_at)
+  SELECT $4, $2, 0, 'fork', s.manifest_id, s.entries, s.size_bytes, 0, headrace.now() FROM run_snapshots s
+   WHERE s.run_id = $1 AND s.id = $3 RETURNING id`;
+const FORK_OF = statement('snapshots.fork-of')`
+  SELECT forked_from_run_id AS "runId", forked_from_seq::float8 AS seq FROM runs WHERE id = $1 AND forked_from_run_id IS NOT NULL`;
+const REMOVE_SNAPSHOTS = statement('snapshots.remove')`DELETE FROM run_snapshots WHERE run_id = ANY($1)`;
+/** A fork that is created at the same time keeps the pack by its foreign key, or is not created. */
 const REMOVE_PACKS = statement('snapshots.remove-packs')`
   WITH freed AS (DELETE FROM run_snapshot_packs WHERE run_id = ANY($1) RETURNING pack_id)
   DELETE FROM snapshot_packs p WHERE p.id IN (SELECT pack_id FROM freed)
@@ -69,9 +84,9 @@ export class SnapshotsStore {
 
   async insert(
     tx: Queryable,
-    { id, runId, reason, objectKey, entries, sizeBytes, storedBytes }: Omit<StoredSnapshot, 'seq' | 'createdAt'>,
+    { id, runId, reason, entries, sizeBytes, storedBytes }: Omit<StoredSnapshot, 'seq' | 'createdAt' | 'objectKey'>,
   ): Promise<void> {
-    await tx.query(INSERT, [id, runId, reason, objectKey, entries, sizeBytes, storedBytes]);
+    await tx.query(INSERT, [id, runId, reason, entries, sizeBytes, storedBytes]);
   }
 
   async find(runId: string, snapshotId: string): Promise<StoredSnapshot | null> {
@@ -95,6 +110,24 @@ export class SnapshotsStore {
     return row ?? null;
   }
 
+  /** Null: no turn of this id has ended, or the log is not stored any more. */
+  async seqOfTurn(runId: string, turnId: string): Promise<number | null> {
+    const [row] = await this.database.query<{ seq: number | null }>(SEQ_OF_TURN, [runId, turnId]);
+    return row?.seq ?? null;
+  }
+
+  /** The new run begins with a snapshot of another run. False: it is not stored any more. */
+  async adopt(tx: Queryable, source: { runId: string; snapshotId: string }, newRunId: string): Promise<boolean> {
+    await tx.query(ADOPT_PACKS, [source.runId, newRunId]);
+    return (await tx.query(ADOPT, [source.runId, newRunId, source.snapshotId, newUuid()])).length > 0;
+  }
+
+  /** Null: the run is no fork. */
+  async forkOf(runId: string): Promise<{ readonly runId: string; readonly seq: number } | null> {
+    const [row] = await this.database.query<{ runId: string; seq: number }>(FORK_OF, [runId]);
+    return row ?? null;
+  }
+
   /** The newest first. */
   list(runId: string, limit: number): Promise<StoredSnapshot[]> {
     return this.database.query<StoredSnapshot>(LIST, [runId, limit]);
@@ -102,8 +135,8 @@ export class SnapshotsStore {
 
   /** Resolves with the keys of the objects to which nothing refers any more. */
   async removeOfRuns(tx: Queryable, runIds: readonly string[]): Promise<string[]> {
-    const manifests = await tx.query<{ object_key: string }>(REMOVE_SNAPSHOTS, [runIds]);
+    await tx.query(REMOVE_SNAPSHOTS, [runIds]);
     const packs = await tx.query<{ object_key: string }>(REMOVE_PACKS, [runIds]);
-    return [...manifests, ...packs].map(({ object_key: key }) => key);
+    return packs.map(({ object_key: key }) => key);
   }
 }

@@ -7,6 +7,7 @@ import type {
   BatchAck,
   HeartbeatAck,
   Commands,
+  ConversationSummaryAnswer,
   FinishRequest,
   SnapshotAck,
   SnapshotReason,
@@ -132,6 +133,13 @@ export class ControlPlane {
   /** Null: it is not stored any more. */
   getSnapshotPack(packId: string): Promise<Buffer | null> {
     return this.download(this.pathOf(`/snapshots/packs/${encodeURIComponent(packId)}`));
+  }
+
+  async conversationSummary(): Promise<string> {
+    const path = this.pathOf('/conversation-summary');
+    const response = await this.call({ method: 'GET', path, timeoutMs: REQUEST_MS, acceptedStatuses: [404] });
+    // A control plane of an earlier version has no summary.
+    return response.status === 404 ? '' : json<ConversationSummaryAnswer>(response).text;
   }
 
   /** @param content the bytes, once per call. */

@@ -4,16 +4,22 @@ import {
   existsSync,
   type Dirent,
   fstatSync,
+  fchownSync,
+  lchownSync,
   lstatSync,
+  mkdirSync,
   openSync,
   readdirSync,
   readlinkSync,
+  rmSync,
   type Stats,
+  writeFileSync,
 } from 'node:fs';
 
 /** Without /proc, names are resolved from the path of the directory. */
 const HAS_PROC = existsSync('/proc/self/fd');
 const DIRECTORY = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
+export const NEW_FILE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
 const FILE = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 /**
@@ -109,4 +115,41 @@ export class DirectoryPath {
 export function splitKey(key: string): readonly [directory: string, name: string] {
   const at = key.lastIndexOf('/');
   return at < 0 ? ['', key] : [key.slice(0, at), key.slice(at + 1)];
+}
+
+/**
+ * Writes a file below a root whose content the agent has made, and the directories above it that are missing. Replaces a
+ * file. Throws for a link in the path.
+ */
+export function writeFileBelow(
+  root: string,
+  key: string,
+  bytes: Uint8Array,
+  owner: { readonly uid: number; readonly gid: number } | undefined,
+): void {
+  const open = OpenDirectory.open(root);
+  const path = new DirectoryPath(open);
+  try {
+    const names = key.split('/');
+    const name = names.pop() ?? '';
+    let directory = path.open('');
+    for (const [index, part] of names.entries()) {
+      if (directory.stats(part) === undefined) {
+        mkdirSync(directory.of(part), 0o700);
+        if (owner) lchownSync(directory.of(part), owner.uid, owner.gid);
+      }
+      directory = path.open(names.slice(0, index + 1).join('/'));
+    }
+    rmSync(directory.of(name), { force: true });
+    const fd = openSync(directory.of(name), NEW_FILE, 0o600);
+    try {
+      writeFileSync(fd, bytes);
+      if (owner) fchownSync(fd, owner.uid, owner.gid);
+    } finally {
+      closeSync(fd);
+    }
+  } finally {
+    path.close();
+    open.close();
+  }
 }

@@ -1,31 +1,25 @@
 import { closeSync, constants, fchmodSync, fchownSync, ftruncateSync, futimesSync, lchownSync, mkdirSync, openSync, readFileSync, symlinkSync, writeSync } from 'node:fs';
-import { promisify } from 'node:util';
-import { inflateRaw } from 'node:zlib';
 import {
-  BLOCK_DEFLATED,
+  decodeBlock,
   type Extent,
   keyOf,
-  MAX_BLOCK_BYTES,
+  partOf,
+  SnapshotDamagedError,
   type SnapshotDirectory,
   type SnapshotFile,
   type SnapshotLink,
   type SnapshotManifest,
 } from '#execution/runner-protocol';
 import type { RunAs } from '../workspace/workspace.js';
-import { DirectoryPath, OpenDirectory, splitKey } from './open-directory.js';
+import { DirectoryPath, NEW_FILE, OpenDirectory, splitKey } from './open-directory.js';
 import { displayed } from './scan-workspace.js';
 
-const inflate = promisify(inflateRaw);
-const NEW_FILE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
 /** `.git` of a worktree, and its counterpart in the repository. */
 const POINTER = /\/(\.git|\.git\/(modules\/.+\/)?worktrees\/[^/]+\/gitdir)$/;
 const MAX_POINTER_BYTES = 8192;
 const OWNER_ONLY = 0o700;
 const CONCURRENT_PACKS = 4;
 const MAX_PROBLEMS = 20;
-
-/** A part of the snapshot is not stored any more, or is damaged. The message is for people. */
-export class SnapshotDamagedError extends Error {}
 
 export interface RestoreOptions {
   /** Exists. The agent has not been started, so that no process changes it meanwhile. */
@@ -103,6 +97,8 @@ class Restoration {
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
       if (code === undefined || code === 'ENOSPC' || code === 'EDQUOT' || code === 'EROFS' || code === 'EIO') throw error;
+      // What the runner has placed is newer, such as the transcript.
+      if (code === 'EEXIST' && key.startsWith('home/')) return false;
       const reason = code === 'EEXIST' ? 'it exists already' : code;
       if (this.problems.length < MAX_PROBLEMS) this.problems.push(`${displayed(key)} was not restored: ${reason}.`);
       return false;
@@ -160,11 +156,10 @@ class Restoration {
     let block: Buffer = Buffer.alloc(0);
     for (const { file, at: position, extent } of parts) {
       const [, offset, stored, from, length] = extent;
-      if (offset !== at) block = await decodeBlock(pack.subarray(offset, offset + stored), stored);
+      if (offset !== at) block = await decodeBlock(pack, offset, stored);
       at = offset;
-      if (from + length > block.length) throw damaged();
       const entry = this.files[file];
-      if (entry) this.write(keyOf(entry), block.subarray(from, from + length), position);
+      if (entry) this.write(keyOf(entry), partOf(block, from, length), position);
     }
   }
 
@@ -224,21 +219,5 @@ class Restoration {
   private parentOf(key: string): { readonly directory: OpenDirectory; readonly name: string } {
     const [directory, name] = splitKey(key);
     return { directory: this.path.open(directory), name };
-  }
-}
-
-const damaged = (): SnapshotDamagedError => new SnapshotDamagedError('A part of the snapshot is damaged.');
-
-async function decodeBlock(stored: Buffer, length: number): Promise<Buffer> {
-  if (stored.length !== length) throw damaged();
-  const data = stored.subarray(1);
-  if (stored[0] !== BLOCK_DEFLATED[0]) {
-    if (data.length > MAX_BLOCK_BYTES) throw damaged();
-    return data;
-  }
-  try {
-    return await inflate(data, { maxOutputLength: MAX_BLOCK_BYTES });
-  } catch {
-    throw damaged();
   }
 }

@@ -2,6 +2,7 @@ import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
 import {
   parseManifest,
+  SnapshotDamagedError,
   type SnapshotManifest,
   SnapshotManifestError,
   type SnapshotOrder,
@@ -13,9 +14,10 @@ import type { ExecutionOptions } from '../execution-options.js';
 import { againUnless, LeaseLostError } from '../protocol/control-plane.js';
 import { errorText } from '../runner-log.js';
 import { retry } from '../retry.js';
+import { retryTransient } from '../transient.js';
 import type { Workspace } from '../workspace/workspace.js';
 import { type PausedProcesses, pauseMatching, type SweepTargets } from '../process/sweep.js';
-import { restoreWorkspace, SnapshotDamagedError } from './restore-workspace.js';
+import { restoreWorkspace } from './restore-workspace.js';
 import { TooManyEntriesError } from './scan-workspace.js';
 import { SnapshotTooLargeError, WorkspaceSnapshots } from './workspace-snapshots.js';
 
@@ -165,8 +167,7 @@ export class SnapshotSync {
   }
 
   private download<T>(read: () => Promise<T>): Promise<T> {
-    const { signal } = this.options.termination;
-    return retry(read, { firstMs: 200, maxMs: 5_000, signal, again: againUnless(signal) });
+    return retryTransient(read, { signal: this.options.termination.signal, log: this.options.log });
   }
 }
 

@@ -29,7 +29,7 @@ const LIMITS = { max_bytes: 1_000_000_000, max_entries: 100_000 };
 /** Objects in memory, as the control plane stores them. */
 class Objects {
   readonly packs = new Map<string, Buffer>();
-  manifest = Buffer.alloc(0);
+  manifest: Buffer = Buffer.alloc(0);
 
   snapshotsOf(root: string): WorkspaceSnapshots {
     return new WorkspaceSnapshots({

@@ -257,7 +257,7 @@ export class WorkspaceSnapshots {
   }
 }
 
-/** Reads to the end, in blocks of their own buffers. Resolves to the number of bytes. */
+/** Reads to the end, in separate buffers. Resolves to the number of bytes. */
 async function readAll(fd: number, onBlock: (bytes: Buffer) => Promise<void> | void): Promise<number> {
   for (let size = 0; ;) {
     const buffer = Buffer.allocUnsafeSlow(MAX_BLOCK_BYTES);

@@ -1,4 +1,4 @@
-import { dirname } from 'node:path';
+import { dirname, relative } from 'node:path';
 import { SystemClock, parseJson } from '#platform/kernel';
 import { MAX_TRANSCRIPT_BYTES } from '#execution/runner-protocol';
 import { readOwnFile } from '../artifacts/own-file.js';
@@ -7,6 +7,7 @@ import type { Harness } from '../harness/harnesses.js';
 import { LeaseLostError, NoResponseError, type ControlPlane } from '../protocol/control-plane.js';
 import { errorText, type RunnerLog } from '../runner-log.js';
 import { retry } from '../retry.js';
+import { writeFileBelow } from '../snapshot/open-directory.js';
 import { retryTransient } from '../transient.js';
 import { findTranscript, transcriptPath, type TranscriptPlace } from './transcript-path.js';
 import type { Workspace, RunAs } from './workspace.js';
@@ -41,6 +42,28 @@ export class TranscriptSync {
       },
       { signal, log: this.log },
     );
+  }
+
+  /**
+   * Moves the transcript of a restored workspace to where the agent looks for it. False: there is none, or the agent alone
+   * knows where it has to be.
+   */
+  async adoptRestored(sessionId: string): Promise<boolean> {
+    const { transcript_path: template } = this.harness;
+    if (template === undefined) return false;
+    const target = transcriptPath(template, this.place(sessionId), clock.now());
+    const found = await findTranscript(template, this.place(sessionId));
+    if (target === null || found === null) return false;
+    const { home, root, runAs } = this.workspace;
+    const read = await readTranscript(found, home, MAX_TRANSCRIPT_BYTES, runAs);
+    if (read === null) return false;
+    try {
+      writeFileBelow(root, relative(root, target), this.relocated(read.bytes), runAs);
+      return true;
+    } catch (error) {
+      this.log.warn('the restored transcript could not be placed', { error: errorText(error) });
+      return false;
+    }
   }
 
   /** Uploads the file when it has changed. A failure does not end the execution, except for a lost lease. */

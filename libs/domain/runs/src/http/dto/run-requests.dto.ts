@@ -9,6 +9,7 @@ import {
   BooleanField,
   EnumField,
   IntegerField,
+  JsonField,
   MapField,
   object,
   ObjectField,
@@ -199,4 +200,35 @@ function metadataOf({ metadata, ...query }: ListRunsParameters): Metadata[] {
   });
   if (metadata === undefined) return named;
   return [Object.fromEntries(Object.entries(metadata).sort(([a], [b]) => (a < b ? -1 : 1))), ...named];
+}
+
+export class ForkRunRequest {
+  @JsonField({
+    ...OPTIONAL,
+    schema: { oneOf: [{ type: 'integer', minimum: 0 }, { type: 'string', minLength: 1, maxLength: 64 }] },
+    description:
+      'Where to fork: a sequence number of the log (`sequence` in the timeline), the id of a snapshot, or the id of a step of the conversation. The last snapshot at or before it is used. Default: the last snapshot.',
+  })
+  at?: number | string;
+  @StringField({
+    ...OPTIONAL,
+    blank: false,
+    description: 'What the agent is to do next; at most 1 MiB of UTF-8. Default: it continues.',
+  })
+  prompt?: string;
+  @StringField({ ...OPTIONAL, blank: false, max: 512, description: 'Default: the title of the run.' }) title?: string;
+  @ObjectField(() => AmbientAgentConfig, {
+    ...OPTIONAL,
+    description: 'Replaces fields of the configuration of the run, such as `harness` or `environment_id`.',
+  })
+  config?: AmbientAgentConfig;
+  @IntegerField({ ...OPTIONAL, min: 1, max: 10, description: 'How many forks to start. Default: 1.' }) count?: number;
+  @MapField(text({ maxBytes: 256 }), {
+    ...OPTIONAL,
+    maxEntries: 20,
+    keyPattern: /^[A-Za-z0-9._-]{1,64}$/,
+    keySays: '1 to 64 of A-Z a-z 0-9 . _ -',
+    description: 'Labels of the forks, beside those of the run.',
+  })
+  metadata?: Metadata;
 }

@@ -125,6 +125,11 @@ export class RequestUsage {
   @IntegerField({ ...OPTIONAL, description: 'Over all turns.' }) total_tokens?: number;
 }
 
+export class RunForkInfo {
+  @StringField({ description: 'ID of the run that was forked.' }) run_id: string;
+  @IntegerField({ min: 0, description: 'Sequence number of the snapshot in the log of that run.' }) sequence: number;
+}
+
 export class RunItem {
   @StringField({ description: 'ID of the run.' }) run_id: string;
   @StringField({ deprecated: true, description: 'The same as `run_id`.' }) task_id: string;
@@ -169,6 +174,8 @@ export class RunItem {
   agent_config?: AmbientAgentConfig;
   @StringField({ ...OPTIONAL, description: 'ID of the conversation.' }) conversation_id?: string;
   @StringField({ ...OPTIONAL, description: 'ID of the run that started this one.' }) parent_run_id?: string;
+  @ObjectField(() => RunForkInfo, { ...OPTIONAL, description: 'The snapshot with which the run has started.' })
+  forked_from?: RunForkInfo;
   @ObjectField(() => RunScheduleInfo, {
     ...OPTIONAL,
     description: 'The schedule that created the run, as it was then.',
@@ -208,6 +215,11 @@ export class ListRunsResponse {
 export class RunTimelineEvent {
   @StringField({ description: 'ID of the event.' }) event_uuid: string;
   @StringField({ description: 'ID of the run.' }) run_id: string;
+  @IntegerField({
+    min: 1,
+    description: 'Position in the log of the run. Other entries of the log are between those of the timeline.',
+  })
+  sequence: number;
   @IntegerField({ ...OPTIONAL, description: 'Number of the execution within the run, from 1.' }) execution_id?: number;
   @EnumField(LIFECYCLE_KINDS, { name: 'TimelineEventType', description: 'Type of the event.' })
   event_type: LifecycleKind;
@@ -301,4 +313,14 @@ export class ListApprovalsResponse {
 export class ApprovalInboxResponse {
   @ArrayField(object(() => ApprovalItem), { description: 'Newest first.' }) approvals: ApprovalItem[];
   @ObjectField(() => PageInfo, { description: 'Whether there is another page, and its cursor.' }) page_info: PageInfo;
+}
+
+export class SnapshotReference {
+  @StringField({ description: 'ID of the snapshot.' }) snapshot_id: string;
+  @IntegerField({ min: 0, description: 'Its sequence number in the log of the run.' }) sequence: number;
+}
+
+export class ForkRunResponse {
+  @ObjectField(() => SnapshotReference, { description: 'The snapshot with which the forks start.' }) snapshot: SnapshotReference;
+  @ArrayField(object(() => RunAgentResponse), { description: 'The forks.' }) runs: RunAgentResponse[];
 }

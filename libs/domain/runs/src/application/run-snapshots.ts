@@ -1,0 +1,178 @@
+import { Readable } from 'node:stream';
+import { Injectable } from '@nestjs/common';
+import { createTwoFilesPatch } from 'diff';
+import {
+  changesBetween,
+  type FileChange,
+  SnapshotFiles,
+  type SnapshotReader,
+  SnapshotsStore,
+  type StoredSnapshot,
+} from '#execution/executions';
+import { type SnapshotEntry, type SnapshotFile } from '#execution/runner-protocol';
+import type { Caller } from '#platform/auth';
+import { isUuid, type RejectionOf } from '#platform/kernel';
+import { RunsService } from './runs.service.js';
+
+/** A sequence number in the log of the run, the id of a snapshot, or the id of a step of the conversation. */
+export type SnapshotPoint = number | string;
+
+/** Of a file that is shown as a diff; larger ones are listed without. */
+const MAX_DIFF_FILE_BYTES = 262_144;
+/** Of all diffs of a response. */
+const MAX_DIFF_BYTES = 1_048_576;
+export const MAX_LISTED_CHANGES = 1_000;
+const CONTEXT_LINES = 3;
+/** Time for one diff, in milliseconds: files without a common line take long. */
+const DIFF_TIMEOUT_MS = 2_000;
+
+export interface ListedChange extends FileChange {
+  readonly isBinary: boolean;
+  /** Absent for binary and large files, and beyond the limit of the response. */
+  readonly diff?: string;
+}
+
+export interface RunChanges {
+  /** Null: the empty workspace. */
+  readonly from: StoredSnapshot | null;
+  readonly to: StoredSnapshot;
+  readonly changes: readonly ListedChange[];
+  /** Not all changes are listed, or not all diffs. */
+  readonly isTruncated: boolean;
+}
+
+export type RunChangesResult =
+  | ({ readonly kind: 'found' } & RunChanges)
+  | { readonly kind: 'no_snapshot'; readonly parameter: 'from' | 'to' | 'at' }
+  | RejectionOf<'not_found' | 'forbidden'>;
+
+export type RunFileResult =
+  | { readonly kind: 'file'; readonly name: string; readonly sizeBytes: number; readonly content: Readable }
+  | { readonly kind: 'directory'; readonly snapshot: StoredSnapshot; readonly entries: readonly SnapshotEntry[] }
+  | { readonly kind: 'no_such_path' }
+  | { readonly kind: 'no_snapshot'; readonly parameter: 'at' }
+  | RejectionOf<'not_found' | 'forbidden'>;
+
+/** The snapshots of a run for people: what changed, and files. */
+@Injectable()
+export class RunSnapshots {
+  constructor(
+    private readonly runs: RunsService,
+    private readonly snapshots: SnapshotsStore,
+    private readonly files: SnapshotFiles,
+  ) {}
+
+  /** The last snapshot at or before a point; null: there is none. */
+  async find(runId: string, at: SnapshotPoint | undefined): Promise<StoredSnapshot | null> {
+    if (at === undefined) return this.snapshots.at(runId, Number.MAX_SAFE_INTEGER);
+    if (typeof at === 'number') return this.snapshots.at(runId, at);
+    if (!isUuid(at)) return null;
+    const named = await this.snapshots.find(runId, at);
+    if (named !== null) return named;
+    const seq = await this.snapshots.seqOfTurn(runId, at);
+    return seq === null ? null : this.snapshots.at(runId, seq);
+  }
+
+  /** Default: from the start of the run to its last snapshot. `path`: below this one only. */
+  async changes(
+    caller: Caller,
+    runId: string,
+    { from, to, path }: { readonly from?: SnapshotPoint; readonly to?: SnapshotPoint; readonly path?: string },
+  ): Promise<RunChangesResult> {
+    const found = await this.runs.find(caller, runId);
+    if (found.kind !== 'found') return found;
+    const last = await this.find(runId, to);
+    const after = last && (await this.files.open(last));
+    if (!last || !after) return { kind: 'no_snapshot', parameter: 'to' };
+    const first = from === undefined ? await this.start(runId) : await this.find(runId, from);
+    const before = first && (await this.files.open(first));
+    if (from !== undefined && !before) return { kind: 'no_snapshot', parameter: 'from' };
+    const all = changesBetween(before?.manifest ?? null, after.manifest).filter((change) => isBelow(change, path));
+    const changes = await this.withDiffs(all.slice(0, MAX_LISTED_CHANGES), before, after);
+    const isTruncated = all.length > MAX_LISTED_CHANGES || changes.some((change) => isCut(change));
+    return { kind: 'found', from: before ? first : null, to: last, changes, isTruncated };
+  }
+
+  async file(caller: Caller, runId: string, path: string, at: SnapshotPoint | undefined): Promise<RunFileResult> {
+    const found = await this.runs.find(caller, runId);
+    if (found.kind !== 'found') return found;
+    const snapshot = await this.find(runId, at);
+    const reader = snapshot && (await this.files.open(snapshot));
+    if (!snapshot || !reader) return { kind: 'no_snapshot', parameter: 'at' };
+    const wanted = ['work', ...path.split('/').filter((segment) => segment !== '' && segment !== '.')].join('/');
+    const entry = reader.manifest.entries.find((candidate) => candidate.path === wanted);
+    if (entry?.type === 'file') {
+      const name = wanted.slice(wanted.lastIndexOf('/') + 1);
+      return { kind: 'file', name, sizeBytes: entry.size, content: Readable.from(reader.read(entry)) };
+    }
+    if (entry?.type !== 'directory') return { kind: 'no_such_path' };
+    const isChild = (child: SnapshotEntry): boolean =>
+      child.path.startsWith(`${wanted}/`) && !child.path.includes('/', wanted.length + 1);
+    return { kind: 'directory', snapshot, entries: reader.manifest.entries.filter(isChild) };
+  }
+
+  /** Before the first turn: the prepared workspace, or the one with which a fork began. Null: an empty one. */
+  private async start(runId: string): Promise<StoredSnapshot | null> {
+    const first = await this.snapshots.first(runId);
+    return first !== null && (first.reason === 'start' || first.reason === 'fork') ? first : null;
+  }
+
+  private async withDiffs(
+    changes: readonly FileChange[],
+    before: SnapshotReader | null,
+    after: SnapshotReader,
+  ): Promise<ListedChange[]> {
+    let left = MAX_DIFF_BYTES;
+    const listed: ListedChange[] = [];
+    for (const change of changes) {
+      const texts = await Promise.all([textOf(before, change.before), textOf(after, change.after)]);
+      const isBinary = texts.includes('binary');
+      const [old, current] = texts;
+      const diff =
+        left <= 0 || old === 'binary' || old === 'large' || current === 'binary' || current === 'large'
+          ? undefined
+          : diffOf(change, old?.text ?? '', current?.text ?? '');
+      left -= diff?.length ?? 0;
+      listed.push({ ...change, isBinary, ...(diff === undefined || left < 0 ? {} : { diff }) });
+    }
+    return listed;
+  }
+}
+
+const isCut = ({ isBinary, diff }: ListedChange): boolean => !isBinary && diff === undefined;
+
+function isBelow(change: FileChange, path: string | undefined): boolean {
+  if (path === undefined) return true;
+  const prefix = `work/${path.replace(/^\/+|\/+$/g, '')}`;
+  return [change.before, change.after].some((entry) => entry && (entry.path === prefix || entry.path.startsWith(`${prefix}/`)));
+}
+
+type Text = { readonly text: string } | 'binary' | 'large' | null;
+
+async function textOf(reader: SnapshotReader | null, entry: FileChange['before']): Promise<Text> {
+  if (entry === undefined || reader === null) return null;
+  if (entry.type === 'link') return { text: `${entry.target}\n` };
+  if (entry.size > MAX_DIFF_FILE_BYTES) return (await isBinaryFile(reader, entry)) ? 'binary' : 'large';
+  const bytes = await reader.readWhole(entry);
+  return bytes.includes(0) ? 'binary' : { text: bytes.toString('utf8') };
+}
+
+/** As git decides: a NUL byte near the beginning. */
+async function isBinaryFile(reader: SnapshotReader, file: SnapshotFile): Promise<boolean> {
+  for await (const block of reader.read(file)) return block.subarray(0, 8000).includes(0);
+  return false;
+}
+
+/** Undefined: it takes too long. */
+function diffOf({ before, after }: FileChange, old: string, current: string): string | undefined {
+  const [from, to] = [before, after].map((entry) => entry?.path.slice('work/'.length));
+  return createTwoFilesPatch(
+    from === undefined ? '/dev/null' : `a/${from}`,
+    to === undefined ? '/dev/null' : `b/${to}`,
+    old,
+    current,
+    undefined,
+    undefined,
+    { context: CONTEXT_LINES, timeout: DIFF_TIMEOUT_MS },
+  );
+}

@@ -1,0 +1,82 @@
+import { Body, Controller, Headers, Param, Post } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
+import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
+import { invalidInput, Operation, pathId, rejectionProblem } from '#platform/http';
+import { ForkRun } from '../application/fork-run.js';
+import { ForkRunRequest } from './dto/run-requests.dto.js';
+import { ForkRunResponse } from './dto/run-responses.dto.js';
+import { createRunRefusal, refuseOversized, RUN } from './problems.js';
+import { IDEMPOTENCY_KEY, idempotencyClaim, IdempotencyKeyHeader, toAgentConfig } from './run-request-input.js';
+
+const NO_SNAPSHOT = {
+  pointer: '/at',
+  detail:
+    'must be at or after a snapshot of the run that is stored: a sequence number, or the id of a snapshot or of a step. Snapshots are deleted with the transcript',
+};
+
+@ApiTags('Runs')
+@Controller('agent/runs')
+export class ForkRunController {
+  constructor(private readonly forkRun: ForkRun) {}
+
+  @Post(':runId/fork')
+  @Authorize('runs:write', 'run')
+  @IdempotencyKeyHeader()
+  @Operation({
+    id: 'forkRun',
+    summary: 'Fork a run',
+    errors: [400, 403, 404, 409, 413, 'idempotency_key_reused'],
+    description:
+      'Starts one or several runs with exactly the files of a snapshot of this run. With the same harness a fork continues the session as it was then; with another one its agent gets a summary of the conversation. A run that is in progress is forked from its last snapshot. The forks are children of the run (`parent_run_id`).',
+    request: { value: { prompt: 'Try the other approach.', config: { harness: { type: 'claude' } } } },
+    success: { status: 200, description: 'The forks are queued.', type: ForkRunResponse },
+  })
+  async fork(
+    @CurrentCaller() caller: Caller,
+    @Param('runId', pathId('uuid')) runId: string,
+    @Body() request: ForkRunRequest,
+    @Headers(IDEMPOTENCY_KEY) key?: string,
+  ): Promise<ForkRunResponse> {
+    refuseOversized('prompt', request.prompt ?? '');
+    const { at, prompt, title, metadata, count = 1 } = request;
+    const result = await this.forkRun.execute(caller, runId, {
+      at: pointOf(at),
+      prompt,
+      title,
+      metadata,
+      count,
+      config: toAgentConfig(request.config),
+      idempotency: idempotencyClaim(key, { fork: request, runId }),
+    });
+    switch (result.kind) {
+      case 'forked': {
+        const { id, seq } = result.snapshot;
+        return {
+          snapshot: { snapshot_id: id, sequence: seq },
+          runs: result.runs.map(({ runId: forkId, state, atCapacity }) => ({
+            run_id: forkId,
+            task_id: forkId,
+            state,
+            ...(atCapacity ? { at_capacity: true } : {}),
+          })),
+        };
+      }
+      case 'no_snapshot':
+        throw invalidInput([NO_SNAPSHOT]);
+      case 'not_found':
+      case 'forbidden':
+        throw rejectionProblem(result, RUN);
+      default:
+        throw createRunRefusal(result);
+    }
+  }
+}
+
+/** A sequence number may be written as text. */
+function pointOf(at: unknown): number | string | undefined {
+  if (at === undefined) return undefined;
+  if (typeof at === 'string' && !/^\d{1,15}$/.test(at)) return at;
+  const seq = Number(at);
+  if (!Number.isSafeInteger(seq) || seq < 0 || typeof at === 'object') throw invalidInput([NO_SNAPSHOT]);
+  return seq;
+}

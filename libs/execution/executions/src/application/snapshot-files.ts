@@ -1,0 +1,65 @@
+import { Injectable } from '@nestjs/common';
+import { decodeBlock, partOf, SnapshotDamagedError, type SnapshotFile, type SnapshotManifest } from '#execution/runner-protocol';
+import { ObjectStore } from '#platform/storage';
+import { type StoredSnapshot, SnapshotsStore } from '../persistence/snapshots.store.js';
+import { Snapshots } from './snapshots.js';
+
+/** Packs in memory for one reader. */
+const KEPT_PACKS = 4;
+
+/** Reads files of snapshots. */
+@Injectable()
+export class SnapshotFiles {
+  constructor(
+    private readonly snapshots: Snapshots,
+    private readonly store: SnapshotsStore,
+    private readonly objects: ObjectStore,
+  ) {}
+
+  /** Null: the snapshot is not stored any more. */
+  async open(snapshot: StoredSnapshot): Promise<SnapshotReader | null> {
+    const manifest = await this.snapshots.read(snapshot.objectKey);
+    return manifest && new SnapshotReader(manifest, (packId) => this.pack(snapshot.runId, packId));
+  }
+
+  private async pack(runId: string, packId: string): Promise<Buffer> {
+    const key = await this.store.packKey(runId, packId);
+    const found = key === null ? null : await this.objects.get(key);
+    if (found === null) throw new SnapshotDamagedError('A part of the snapshot is not stored any more.');
+    const chunks: Buffer[] = [];
+    for await (const chunk of found.stream as AsyncIterable<Buffer>) chunks.push(chunk);
+    return Buffer.concat(chunks);
+  }
+}
+
+/** One snapshot. Neighbouring files are in the same packs, so the last packs are kept. */
+export class SnapshotReader {
+  private readonly packs = new Map<string, Promise<Buffer>>();
+
+  constructor(
+    readonly manifest: SnapshotManifest,
+    private readonly load: (packId: string) => Promise<Buffer>,
+  ) {}
+
+  /** The content in blocks of at most 1 MiB. Rejects with SnapshotDamagedError. */
+  async *read({ content }: SnapshotFile): AsyncGenerator<Buffer> {
+    for (const [pack, offset, stored, from, length] of content)
+      yield partOf(await decodeBlock(await this.pack(pack), offset, stored), from, length);
+  }
+
+  async readWhole(file: SnapshotFile): Promise<Buffer> {
+    const chunks: Buffer[] = [];
+    for await (const chunk of this.read(file)) chunks.push(chunk);
+    return Buffer.concat(chunks);
+  }
+
+  private pack(index: number): Promise<Buffer> {
+    const packId = this.manifest.header.packs[index] ?? '';
+    const pack = this.packs.get(packId) ?? this.load(packId);
+    this.packs.delete(packId);
+    this.packs.set(packId, pack);
+    const [oldest] = this.packs.keys();
+    if (this.packs.size > KEPT_PACKS && oldest !== undefined) this.packs.delete(oldest);
+    return pack;
+  }
+}

@@ -1,0 +1,45 @@
+import type { RunEvent } from '#execution/runner-protocol';
+
+/** Of a summary: the newest part is kept. */
+export const MAX_SUMMARY_CHARACTERS = 32_768;
+const MAX_PROMPT = 4_000;
+const MAX_ANSWER = 6_000;
+
+/**
+ * The conversation of a run as text, for an agent that cannot load its session: prompts, answers, and the titles of tool
+ * calls. Empty without a turn.
+ */
+export class ConversationSummary {
+  private parts: string[] = [];
+  private answer = '';
+  private calls = new Map<string, string>();
+
+  add({ kind, data }: Pick<RunEvent, 'kind' | 'data'>): void {
+    const text = (key: string): string => (typeof data[key] === 'string' ? data[key] : '');
+    if (kind === 'turn_started') {
+      this.endTurn();
+      this.parts.push(`User:\n${shortened(text('prompt'), MAX_PROMPT)}`);
+    } else if (kind === 'message_chunk') {
+      this.answer = (this.answer + text('text')).slice(-2 * MAX_ANSWER);
+    } else if (kind === 'tool_call') {
+      const title = text('title') || this.calls.get(text('tool_call_id')) || text('tool_name');
+      this.calls.set(text('tool_call_id'), shortened(title, 200));
+    } else if (kind === 'turn_ended') this.endTurn();
+  }
+
+  toString(): string {
+    this.endTurn();
+    const text = this.parts.join('\n\n');
+    return text.length <= MAX_SUMMARY_CHARACTERS ? text : `[…]\n${text.slice(-MAX_SUMMARY_CHARACTERS)}`;
+  }
+
+  private endTurn(): void {
+    const actions = [...this.calls.values()].filter((title) => title !== '');
+    if (actions.length > 0) this.parts.push(`Actions of the assistant:\n${actions.map((title) => `- ${title}`).join('\n')}`);
+    if (this.answer.trim() !== '') this.parts.push(`Assistant:\n${shortened(this.answer.trim(), MAX_ANSWER)}`);
+    this.answer = '';
+    this.calls = new Map();
+  }
+}
+
+const shortened = (text: string, max: number): string => (text.length <= max ? text : `${text.slice(0, max)} […]`);

@@ -1,0 +1,32 @@
+import { promisify } from 'node:util';
+import { inflateRaw } from 'node:zlib';
+import { BLOCK_DEFLATED, MAX_BLOCK_BYTES } from './snapshot.js';
+
+const inflate = promisify(inflateRaw);
+
+/** A part of the snapshot is not stored any more, or is damaged. The message is for people. */
+export class SnapshotDamagedError extends Error {}
+
+const damaged = (): SnapshotDamagedError => new SnapshotDamagedError('A part of the snapshot is damaged.');
+
+/** The content of a block of a pack. Rejects with SnapshotDamagedError. */
+export async function decodeBlock(pack: Buffer, offset: number, stored: number): Promise<Buffer> {
+  const block = pack.subarray(offset, offset + stored);
+  if (block.length !== stored) throw damaged();
+  const data = block.subarray(1);
+  if (block[0] !== BLOCK_DEFLATED[0]) {
+    if (data.length > MAX_BLOCK_BYTES) throw damaged();
+    return data;
+  }
+  try {
+    return await inflate(data, { maxOutputLength: MAX_BLOCK_BYTES });
+  } catch {
+    throw damaged();
+  }
+}
+
+/** The part of a decoded block that a file contains. */
+export function partOf(block: Buffer, from: number, length: number): Buffer {
+  if (from + length > block.length) throw damaged();
+  return block.subarray(from, from + length);
+}

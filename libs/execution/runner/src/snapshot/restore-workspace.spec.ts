@@ -1,0 +1,138 @@
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { deflateRawSync } from 'node:zlib';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { SnapshotEntry, SnapshotManifest } from '#execution/runner-protocol';
+import { writeFileBelow } from './open-directory.js';
+import { restoreWorkspace } from './restore-workspace.js';
+import { scanWorkspace } from './scan-workspace.js';
+
+const PACK = '01900000-0000-7000-8000-000000000001';
+let directory: string;
+let root: string;
+let outside: string;
+
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'headrace-restore-'));
+  root = join(directory, 'workspace');
+  outside = join(directory, 'outside');
+  for (const path of [root, outside, join(root, 'work'), join(root, 'home')]) mkdirSync(path);
+});
+afterEach(() => rmSync(directory, { recursive: true, force: true }));
+
+const manifest = (entries: readonly SnapshotEntry[]): SnapshotManifest => ({
+  header: {
+    version: 1,
+    packs: [PACK],
+    entries: entries.length,
+    bytes: 3,
+    problems: [],
+    excluded: [],
+    root,
+  },
+  entries,
+});
+const file = (path: string, stored: number): SnapshotEntry => ({
+  type: 'file',
+  path,
+  mode: 0o644,
+  mtime: 1,
+  size: 3,
+  hash: 'a'.repeat(64),
+  content: [[0, 0, stored, 0, 3]],
+});
+const work: SnapshotEntry = { type: 'directory', path: 'work', mode: 0o700 };
+const restore = (entries: readonly SnapshotEntry[], pack: Buffer | null): Promise<readonly string[]> =>
+  restoreWorkspace({
+    root,
+    manifest: manifest(entries),
+    getPack: () => Promise.resolve(pack),
+    signal: new AbortController().signal,
+  });
+const STORED = Buffer.from('\0abc');
+
+describe('restoreWorkspace', () => {
+  it('writes nothing through a link that exists already', async () => {
+    symlinkSync(outside, join(root, 'work/link'));
+    const entries: SnapshotEntry[] = [work, { type: 'directory', path: 'work/link', mode: 0o700 }];
+    expect(await restore([...entries, file('work/link/a', 4)], STORED)).toEqual([
+      '"work/link" was not restored: it exists already.',
+      expect.stringMatching(/^"work\/link\/a" was not restored: (ENOTDIR|ELOOP)\.$/),
+      expect.stringMatching(/^"work\/link" was not restored: (ENOTDIR|ELOOP)\.$/),
+    ]);
+    expect(readdirSync(outside)).toEqual([]);
+  });
+
+  it('keeps and reports files that exist, such as two names that differ in case only on some disks', async () => {
+    writeFileSync(join(root, 'work/readme'), 'kept');
+    expect(await restore([work, file('work/readme', 4)], STORED)).toEqual([
+      '"work/readme" was not restored: it exists already.',
+    ]);
+    expect(readFileSync(join(root, 'work/readme'), 'utf8')).toBe('kept');
+  });
+
+  it('creates a link after all files, and leaves its target alone', async () => {
+    const link: SnapshotEntry = { type: 'link', path: 'work/out', target: outside };
+    expect(await restore([work, link, file('work/a', 4)], STORED)).toEqual([]);
+    expect(readFileSync(join(root, 'work/a'), 'utf8')).toBe('abc');
+    expect(readdirSync(outside)).toEqual([]);
+  });
+
+  it('rejects a block that expands to more than its limit, a damaged one, and a pack that is gone', async () => {
+    const bomb = Buffer.concat([Buffer.from([1]), deflateRawSync(Buffer.alloc(50_000_000))]);
+    await expect(restore([work, file('work/a', bomb.length)], bomb)).rejects.toThrow('is damaged');
+    rmSync(join(root, 'work/a'));
+    await expect(restore([work, file('work/a', 4)], Buffer.from('\x01abc'))).rejects.toThrow('is damaged');
+    rmSync(join(root, 'work/a'));
+    await expect(restore([work, file('work/a', 400)], STORED)).rejects.toThrow('is damaged');
+    rmSync(join(root, 'work/a'));
+    await expect(restore([work, file('work/a', 4)], null)).rejects.toThrow('not stored any more');
+  });
+});
+
+describe('writeFileBelow', () => {
+  it('replaces a file, creates directories, and rejects a link in the path', () => {
+    writeFileBelow(root, 'home/a/b/file', Buffer.from('one'), undefined);
+    writeFileBelow(root, 'home/a/b/file', Buffer.from('two'), undefined);
+    expect(readFileSync(join(root, 'home/a/b/file'), 'utf8')).toBe('two');
+    symlinkSync(outside, join(root, 'home/link'));
+    expect(() => writeFileBelow(root, 'home/link/file', Buffer.from('x'), undefined)).toThrow();
+    symlinkSync(join(outside, 'target'), join(root, 'home/file-link'));
+    writeFileBelow(root, 'home/file-link', Buffer.from('x'), undefined);
+    expect(existsSync(join(outside, 'target'))).toBe(false);
+  });
+});
+
+describe('scanWorkspace', () => {
+  const scan = async (maxEntries = 1000) => scanWorkspace({ root, parts: ['work'], maxEntries });
+
+  it('follows no links, and lists no pipes', async () => {
+    writeFileSync(join(outside, 'secret'), 'x');
+    symlinkSync(outside, join(root, 'work/link'));
+    const { entries } = await scan();
+    expect(entries.map(({ key }) => key)).toEqual(['work', 'work/link']);
+  });
+
+  it('excludes what .headraceignore names, also in directories below, and says so', async () => {
+    mkdirSync(join(root, 'work/deep'));
+    writeFileSync(join(root, 'work/.headraceignore'), '*.log\n!keep.log\ncache/\n');
+    writeFileSync(join(root, 'work/deep/.headraceignore'), '!special.log\n');
+    mkdirSync(join(root, 'work/cache'));
+    for (const name of ['a.log', 'keep.log', 'deep/b.log', 'deep/special.log', 'cache/c'])
+      writeFileSync(join(root, 'work', name), '');
+    const { entries, excluded } = await scan();
+    expect(entries.flatMap(({ key, type }) => (type === 'file' ? [key] : []))).toEqual([
+      'work/.headraceignore',
+      'work/deep/.headraceignore',
+      'work/deep/special.log',
+      'work/keep.log',
+    ]);
+    expect(excluded).toEqual(['work/a.log', 'work/cache/', 'work/deep/b.log']);
+  });
+
+  it('rejects more entries than the limit', async () => {
+    for (let index = 0; index < 10; index += 1) writeFileSync(join(root, 'work', String(index)), '');
+    await expect(scan(5)).rejects.toThrow('more than 5 files and directories');
+  });
+});
