@@ -65,7 +65,9 @@ export const benchSnapshot = async () => {
       () => shell(`tar -C '${root}' -c . | zstd -q > '${join(directory, 'whole.tar.zst')}'`),
       WHOLE_RATIO,
     );
-    console.log(`               ${(store.bytes / MIB).toFixed(0)} MiB stored of ${((FILES * FILE_BYTES) / MIB).toFixed(0)} MiB`);
+    console.log(
+      `               ${(store.bytes / MIB).toFixed(0)} MiB stored of ${((FILES * FILE_BYTES) / MIB).toFixed(0)} MiB`,
+    );
     // Files that were just written are looked at once more.
     await snapshots.create('turn');
 

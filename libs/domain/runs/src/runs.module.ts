@@ -84,7 +84,15 @@ export class RunsJobsModule {}
 
 @Module({
   imports: [RunsModule, AuthModule, ExecutionsHttpModule],
-  controllers: [CreateRunController, ForkRunController, RunsController, RunSnapshotsController, ApprovalsController, ArtifactsController, RunnerFilesController],
+  controllers: [
+    CreateRunController,
+    ForkRunController,
+    RunsController,
+    RunSnapshotsController,
+    ApprovalsController,
+    ArtifactsController,
+    RunnerFilesController,
+  ],
   providers: [RunPresenter],
 })
 export class RunsHttpModule {}

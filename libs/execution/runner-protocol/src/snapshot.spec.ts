@@ -1,5 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { encodeManifest, parseManifest, type SnapshotEntry, type SnapshotHeader, SnapshotManifestError } from './snapshot.js';
+import {
+  encodeManifest,
+  parseManifest,
+  type SnapshotEntry,
+  type SnapshotHeader,
+  SnapshotManifestError,
+} from './snapshot.js';
 
 const LIMITS = { max_bytes: 1000, max_entries: 5 };
 const PACK = '01900000-0000-7000-8000-000000000001';

@@ -91,7 +91,8 @@ export function encodeManifest(header: SnapshotHeader, entries: readonly Snapsho
 export function parseManifest(text: string, limits: SnapshotLimits): SnapshotManifest {
   const [first = '', ...lines] = text.split('\n');
   const header = parseHeader(first);
-  if (header.entries !== lines.length) throw new SnapshotManifestError('The number of entries is not that of the header.');
+  if (header.entries !== lines.length)
+    throw new SnapshotManifestError('The number of entries is not that of the header.');
   if (header.entries > limits.max_entries)
     throw new SnapshotManifestError(`The snapshot has ${header.entries} entries; the limit is ${limits.max_entries}.`);
   const directories = new Set<string>(['']);
@@ -143,7 +144,8 @@ function parseHeader(line: string): SnapshotHeader {
 function parseEntry(line: string, number: number, packs: number): SnapshotEntry {
   const entry = fieldsOf(line, number);
   const { type, path, binary, mode, mtime, size, hash, content, target } = entry;
-  const invalid = (): SnapshotManifestError => new SnapshotManifestError(`Line ${number} of the manifest is not valid.`);
+  const invalid = (): SnapshotManifestError =>
+    new SnapshotManifestError(`Line ${number} of the manifest is not valid.`);
   if (typeof path !== 'string' || (binary !== undefined && binary !== true)) throw invalid();
   const name = { path, ...(binary === true ? { binary: true as const } : {}) };
   const isMode = isCount(mode) && mode <= 0o777;

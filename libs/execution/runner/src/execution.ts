@@ -166,7 +166,8 @@ export class Execution {
     const started = await this.startAgent(harness, context, transcriptPlaced);
     outbox.push('session_started', started);
     // Without repositories and set-up the workspace is empty.
-    if (restored === null && isPrepared(assignment)) await termination.race(this.snapshots?.take('start') ?? Promise.resolve());
+    if (restored === null && isPrepared(assignment))
+      await termination.race(this.snapshots?.take('start') ?? Promise.resolve());
     const { session } = this.host;
     if (!session) throw new Error('The agent was started without a session.');
     // A session from a debug window has not got the prompt of the run yet, one of another run not its skill.
@@ -222,9 +223,12 @@ export class Execution {
   /** For an agent that begins a new session although the conversation has begun earlier. */
   private async earlierConversation(isResumed: boolean): Promise<string> {
     const { assignment, plane, termination, log } = this.options;
-    const hasEarlier = (assignment.resume !== null && assignment.resume.debug !== true) || assignment.snapshots?.is_fork;
+    const hasEarlier =
+      (assignment.resume !== null && assignment.resume.debug !== true) || assignment.snapshots?.is_fork;
     if (isResumed || !hasEarlier) return '';
-    const text = await termination.race(retryTransient(() => plane.conversationSummary(), { signal: termination.signal, log }));
+    const text = await termination.race(
+      retryTransient(() => plane.conversationSummary(), { signal: termination.signal, log }),
+    );
     return text === '' ? '' : `${EARLIER_CONVERSATION}\n\n${text}\n\nThe conversation continues with this message:\n\n`;
   }
 

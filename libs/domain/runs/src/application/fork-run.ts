@@ -91,7 +91,10 @@ export class ForkRun {
           ...(run.executor.type === 'service_account' && run.executor.uid !== caller.principal.uid
             ? { agentIdentityUid: run.executor.uid }
             : {}),
-          idempotency: idempotency && { ...idempotency, key: index === 0 ? idempotency.key : `${idempotency.key}#${index}` },
+          idempotency: idempotency && {
+            ...idempotency,
+            key: index === 0 ? idempotency.key : `${idempotency.key}#${index}`,
+          },
         },
       );
     } catch (error) {

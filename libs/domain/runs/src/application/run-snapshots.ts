@@ -144,7 +144,9 @@ const isCut = ({ isBinary, diff }: ListedChange): boolean => !isBinary && diff =
 function isBelow(change: FileChange, path: string | undefined): boolean {
   if (path === undefined) return true;
   const prefix = `work/${path.replace(/^\/+|\/+$/g, '')}`;
-  return [change.before, change.after].some((entry) => entry && (entry.path === prefix || entry.path.startsWith(`${prefix}/`)));
+  return [change.before, change.after].some(
+    (entry) => entry && (entry.path === prefix || entry.path.startsWith(`${prefix}/`)),
+  );
 }
 
 type Text = { readonly text: string } | 'binary' | 'large' | null;

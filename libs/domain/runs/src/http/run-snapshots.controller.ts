@@ -98,8 +98,12 @@ const pointOf = (text: string | undefined): SnapshotPoint | undefined =>
 /** Without a given point the run has no snapshot at all. */
 function noSnapshot(parameter: string, given: string | undefined): ProblemError {
   if (given === undefined)
-    return new ProblemError('resource_not_found', 'The run has no stored snapshot. Snapshots are deleted with the transcript.');
-  const detail = 'must be at or after a snapshot of the run that is stored: a sequence number, or the id of a snapshot or of a step';
+    return new ProblemError(
+      'resource_not_found',
+      'The run has no stored snapshot. Snapshots are deleted with the transcript.',
+    );
+  const detail =
+    'must be at or after a snapshot of the run that is stored: a sequence number, or the id of a snapshot or of a step';
   return invalidInput([{ pointer: `/${parameter}`, detail }]);
 }
 

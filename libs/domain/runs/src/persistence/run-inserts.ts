@@ -101,7 +101,8 @@ const NEW_RUNS = `json_to_recordset($1::json) AS n (ord int, attachments json, $
   .map(([name, { sql }]) => `${name} ${sql}`)
   .join(', ')})`;
 
-const toJson = (runs: readonly NewRun[]): string => JSON.stringify(runs.map(({ snapshot: _snapshot, ...run }, ord) => ({ ...run, ord })));
+const toJson = (runs: readonly NewRun[]): string =>
+  JSON.stringify(runs.map(({ snapshot: _snapshot, ...run }, ord) => ({ ...run, ord })));
 
 export interface IdempotencyClaim {
   readonly key: string;
@@ -232,7 +233,8 @@ export class RunInserts {
         : await tx.query<{ at_capacity: boolean | null }>(INSERT, [toJson([run])]);
       const [row] = rows;
       if (!row) return null;
-      if (run.snapshot !== null && !(await this.snapshots.adopt(tx, run.snapshot, run.id))) throw new SnapshotGoneError();
+      if (run.snapshot !== null && !(await this.snapshots.adopt(tx, run.snapshot, run.id)))
+        throw new SnapshotGoneError();
       if (run.pool !== EXTERNAL_POOL) return { atCapacity: row.at_capacity ?? false };
       await this.transitions.apply(tx, run.id, 'offer');
       await tx.query(OFFER_EXTERNAL, [run.id, this.settings.claimDeadline]);

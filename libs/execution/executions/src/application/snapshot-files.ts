@@ -1,5 +1,11 @@
 import { Injectable } from '@nestjs/common';
-import { decodeBlock, partOf, SnapshotDamagedError, type SnapshotFile, type SnapshotManifest } from '#execution/runner-protocol';
+import {
+  decodeBlock,
+  partOf,
+  SnapshotDamagedError,
+  type SnapshotFile,
+  type SnapshotManifest,
+} from '#execution/runner-protocol';
 import { ObjectStore } from '#platform/storage';
 import { type StoredSnapshot, SnapshotsStore } from '../persistence/snapshots.store.js';
 import { Snapshots } from './snapshots.js';

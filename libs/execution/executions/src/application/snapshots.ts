@@ -161,7 +161,9 @@ export class Snapshots {
     if (found === null) return null;
     const chunks: Buffer[] = [];
     for await (const chunk of found.stream as AsyncIterable<Buffer>) chunks.push(chunk);
-    const text = await decompress(Buffer.concat(chunks), { maxOutputLength: MAX_MANIFEST_TEXT_BYTES }).catch(() => null);
+    const text = await decompress(Buffer.concat(chunks), { maxOutputLength: MAX_MANIFEST_TEXT_BYTES }).catch(
+      () => null,
+    );
     if (text === null) throw new SnapshotManifestError('The manifest cannot be decompressed.');
     return parseManifest(text.toString('utf8'), this.limits);
   }

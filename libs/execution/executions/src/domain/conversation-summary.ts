@@ -35,7 +35,8 @@ export class ConversationSummary {
 
   private endTurn(): void {
     const actions = [...this.calls.values()].filter((title) => title !== '');
-    if (actions.length > 0) this.parts.push(`Actions of the assistant:\n${actions.map((title) => `- ${title}`).join('\n')}`);
+    if (actions.length > 0)
+      this.parts.push(`Actions of the assistant:\n${actions.map((title) => `- ${title}`).join('\n')}`);
     if (this.answer.trim() !== '') this.parts.push(`Assistant:\n${shortened(this.answer.trim(), MAX_ANSWER)}`);
     this.answer = '';
     this.calls = new Map();

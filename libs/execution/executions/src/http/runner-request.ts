@@ -20,7 +20,13 @@ import {
   StringField,
 } from '#platform/http';
 import { toStorableJson } from '#platform/kernel';
-import { MAX_BATCH_EVENTS, RUNNER_KINDS, type RunnerEventKind, SNAPSHOT_REASONS, type SnapshotReason } from '#execution/runner-protocol';
+import {
+  MAX_BATCH_EVENTS,
+  RUNNER_KINDS,
+  type RunnerEventKind,
+  SNAPSHOT_REASONS,
+  type SnapshotReason,
+} from '#execution/runner-protocol';
 import { ExecutionTokens } from '../domain/execution-token.js';
 
 /** The runner protocol's own guard: a token that is good for exactly the execution in the path. */

@@ -93,8 +93,7 @@ export class DirectoryPath {
     let same = 0;
     while (same < this.stack.length && this.stack[same]?.name === names[same]) same += 1;
     this.truncate(same);
-    for (const name of names.slice(same))
-      this.stack.push({ name, directory: this.current.directory(name) });
+    for (const name of names.slice(same)) this.stack.push({ name, directory: this.current.directory(name) });
     return this.current;
   }
 

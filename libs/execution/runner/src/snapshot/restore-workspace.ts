@@ -1,4 +1,17 @@
-import { closeSync, constants, fchmodSync, fchownSync, ftruncateSync, futimesSync, lchownSync, mkdirSync, openSync, readFileSync, symlinkSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  constants,
+  fchmodSync,
+  fchownSync,
+  ftruncateSync,
+  futimesSync,
+  lchownSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  symlinkSync,
+  writeSync,
+} from 'node:fs';
 import {
   decodeBlock,
   type Extent,
@@ -96,7 +109,8 @@ class Restoration {
       return true;
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
-      if (code === undefined || code === 'ENOSPC' || code === 'EDQUOT' || code === 'EROFS' || code === 'EIO') throw error;
+      if (code === undefined || code === 'ENOSPC' || code === 'EDQUOT' || code === 'EROFS' || code === 'EIO')
+        throw error;
       // What the runner has placed is newer, such as the transcript.
       if (code === 'EEXIST' && key.startsWith('home/')) return false;
       const reason = code === 'EEXIST' ? 'it exists already' : code;
@@ -202,7 +216,13 @@ class Restoration {
       const at = text.startsWith('gitdir: ') ? 8 : 0;
       if (!text.startsWith(before ?? '', at)) return;
       ftruncateSync(fd, 0);
-      writeSync(fd, Buffer.from(`${text.slice(0, at)}${after}${text.slice(at + (before?.length ?? 0))}`, 'latin1'), 0, null, 0);
+      writeSync(
+        fd,
+        Buffer.from(`${text.slice(0, at)}${after}${text.slice(at + (before?.length ?? 0))}`, 'latin1'),
+        0,
+        null,
+        0,
+      );
       futimesSync(fd, file.mtime / 1000, file.mtime / 1000);
     } finally {
       closeSync(fd);

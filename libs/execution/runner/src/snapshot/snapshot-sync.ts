@@ -179,7 +179,9 @@ function noticeOf(excluded: readonly string[], problems: readonly string[]): str
   if (excluded.length === 0 && problems.length === 0) return '';
   const lines = [
     'The files of this workspace were restored from a snapshot, because the earlier session has ended. Processes do not run any more.',
-    ...(excluded.length === 0 ? [] : [`Not part of the snapshot, because ignore rules exclude them: ${excluded.join(', ')}.`]),
+    ...(excluded.length === 0
+      ? []
+      : [`Not part of the snapshot, because ignore rules exclude them: ${excluded.join(', ')}.`]),
     ...problems,
   ];
   return `[${lines.join(' ')}]\n\n`;

@@ -97,13 +97,15 @@ const content = fc.oneof(
 const mode = fc.constantFrom(0o644, 0o755, 0o600, 0o444);
 
 type Step = (work: string, root: string) => void;
-const file = (path: string, text: string, bits: number): Step => (work) => {
-  attempt(() => {
-    mkdirSync(dirname(join(work, path)), { recursive: true });
-    writeFileSync(join(work, path), text);
-    chmodSync(join(work, path), bits);
-  });
-};
+const file =
+  (path: string, text: string, bits: number): Step =>
+  (work) => {
+    attempt(() => {
+      mkdirSync(dirname(join(work, path)), { recursive: true });
+      writeFileSync(join(work, path), text);
+      chmodSync(join(work, path), bits);
+    });
+  };
 const gitStep =
   (...args: string[]): Step =>
   (work) =>
@@ -115,21 +117,35 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 3, arbitrary: name.map((path) => gitStep('add', '--', path)) },
   { weight: 2, arbitrary: fc.constant(gitStep('add', '--all')) },
   { weight: 3, arbitrary: fc.constant(gitStep('commit', '--quiet', '--message=more')) },
-  { weight: 2, arbitrary: name.map((path): Step => (work) => rmSync(join(work, path), { recursive: true, force: true })) },
+  {
+    weight: 2,
+    arbitrary: name.map(
+      (path): Step =>
+        (work) =>
+          rmSync(join(work, path), { recursive: true, force: true }),
+    ),
+  },
   { weight: 2, arbitrary: fc.tuple(name, name).map(([a, b]) => gitStep('mv', '--', a, b)) },
   {
     weight: 2,
-    arbitrary: fc
-      .tuple(name, name)
-      .map(([a, b]): Step => (work) => attempt(() => renameSync(join(work, a), join(work, `${b}-moved`)))),
+    arbitrary: fc.tuple(name, name).map(
+      ([a, b]): Step =>
+        (work) =>
+          attempt(() => renameSync(join(work, a), join(work, `${b}-moved`))),
+    ),
   },
   {
     weight: 2,
-    arbitrary: fc
-      .tuple(name, fc.constantFrom('a', '/nonexistent', '../..', 'deep', 'loop'))
-      .map(([path, target]): Step => (work) => attempt(() => symlinkSync(target, join(work, `${path}-link`)))),
+    arbitrary: fc.tuple(name, fc.constantFrom('a', '/nonexistent', '../..', 'deep', 'loop')).map(
+      ([path, target]): Step =>
+        (work) =>
+          attempt(() => symlinkSync(target, join(work, `${path}-link`))),
+    ),
   },
-  { weight: 1, arbitrary: fc.constantFrom('side', 'other').map((branch) => gitStep('checkout', '--quiet', '-B', branch)) },
+  {
+    weight: 1,
+    arbitrary: fc.constantFrom('side', 'other').map((branch) => gitStep('checkout', '--quiet', '-B', branch)),
+  },
   { weight: 1, arbitrary: fc.constant(gitStep('checkout', '--quiet', '--detach')) },
   { weight: 1, arbitrary: fc.constant(gitStep('stash', 'push', '--quiet')) },
   { weight: 1, arbitrary: fc.constant(gitStep('tag', 'v1')) },
@@ -138,7 +154,9 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: fc.constant(file('.gitignore', 'ignored.log\n', 0o644)) },
   {
     weight: 1,
-    arbitrary: fc.constant(file('large.bin', 'version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n', 0o644)),
+    arbitrary: fc.constant(
+      file('large.bin', 'version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n', 0o644),
+    ),
   },
   {
     weight: 1,
@@ -151,7 +169,10 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       });
     }),
   },
-  { weight: 1, arbitrary: fc.constant<Step>((work) => attempt(() => git(work, 'worktree', 'add', '-q', '../tree', '-b', 'tree'))) },
+  {
+    weight: 1,
+    arbitrary: fc.constant<Step>((work) => attempt(() => git(work, 'worktree', 'add', '-q', '../tree', '-b', 'tree'))),
+  },
   {
     weight: 1,
     arbitrary: fc.constant<Step>((work, root) => {
@@ -215,25 +236,29 @@ const statusOf = (root: string): string[] =>
 describe('a snapshot of a workspace', () => {
   it(`contains every file, and the same state of git, of random work trees`, { timeout: CASES * 4_000 }, async () => {
     await fc.assert(
-      fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 14 }), fc.array(step, { maxLength: 6 }), async (first, more) => {
-        const root = newRoot();
-        const work = join(root, 'work/app');
-        mkdirSync(work);
-        git(work, 'init', '--quiet', '--initial-branch=main');
-        const objects = new Objects();
-        const snapshots = objects.snapshotsOf(root);
-        for (const steps of [first, more]) {
-          for (const change of steps) change(work, root);
-          await snapshots.create('turn');
-        }
-        // Git updates its index when it looks at the files.
-        const expected = listing(root).filter((line) => !/^work\/app\/ignored\.log /.test(line) || !isIgnored(work));
-        const other = newRoot();
-        expect(await objects.restore(other)).toEqual([]);
-        const relocated = expected.map((line) => relocatedLine(line, root, other));
-        expect(listing(other)).toEqual(relocated);
-        expect(statusOf(other)).toEqual(statusOf(root).map((text) => text.replaceAll(root, other)));
-      }),
+      fc.asyncProperty(
+        fc.array(step, { minLength: 1, maxLength: 14 }),
+        fc.array(step, { maxLength: 6 }),
+        async (first, more) => {
+          const root = newRoot();
+          const work = join(root, 'work/app');
+          mkdirSync(work);
+          git(work, 'init', '--quiet', '--initial-branch=main');
+          const objects = new Objects();
+          const snapshots = objects.snapshotsOf(root);
+          for (const steps of [first, more]) {
+            for (const change of steps) change(work, root);
+            await snapshots.create('turn');
+          }
+          // Git updates its index when it looks at the files.
+          const expected = listing(root).filter((line) => !/^work\/app\/ignored\.log /.test(line) || !isIgnored(work));
+          const other = newRoot();
+          expect(await objects.restore(other)).toEqual([]);
+          const relocated = expected.map((line) => relocatedLine(line, root, other));
+          expect(listing(other)).toEqual(relocated);
+          expect(statusOf(other)).toEqual(statusOf(root).map((text) => text.replaceAll(root, other)));
+        },
+      ),
       { numRuns: CASES },
     );
   });

@@ -125,7 +125,9 @@ export class WorkspaceSnapshots {
     const files = scan.entries.filter((entry): entry is ScannedFile => entry.type === 'file');
     const bytes = files.reduce((sum, { size }) => sum + size, 0);
     if (bytes > limits.max_bytes)
-      throw new SnapshotTooLargeError(`The files of the workspace have ${bytes} bytes; the limit is ${limits.max_bytes}.`);
+      throw new SnapshotTooLargeError(
+        `The files of the workspace have ${bytes} bytes; the limit is ${limits.max_bytes}.`,
+      );
     const problems = [...scan.problems];
     const changed = files.filter(({ key, version }) => this.known.get(key)?.version !== version);
     const found = await this.storeContents(changed, (problem) => {
@@ -234,8 +236,7 @@ export class WorkspaceSnapshots {
     const stored = this.contents.get(hash) ?? this.pending.get(hash);
     if (stored) return stored;
     const parts: Content['parts'][number][] = [];
-    if (bytes.length > 0)
-      await writer.add(bytes, (part) => parts.push({ packId: packId(part[0]), part }));
+    if (bytes.length > 0) await writer.add(bytes, (part) => parts.push({ packId: packId(part[0]), part }));
     return { hash, size: bytes.length, parts };
   }
 

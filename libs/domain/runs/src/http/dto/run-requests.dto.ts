@@ -205,7 +205,12 @@ function metadataOf({ metadata, ...query }: ListRunsParameters): Metadata[] {
 export class ForkRunRequest {
   @JsonField({
     ...OPTIONAL,
-    schema: { oneOf: [{ type: 'integer', minimum: 0 }, { type: 'string', minLength: 1, maxLength: 64 }] },
+    schema: {
+      oneOf: [
+        { type: 'integer', minimum: 0 },
+        { type: 'string', minLength: 1, maxLength: 64 },
+      ],
+    },
     description:
       'Where to fork: a sequence number of the log (`sequence` in the timeline), the id of a snapshot, or the id of a step of the conversation. The last snapshot at or before it is used. Default: the last snapshot.',
   })

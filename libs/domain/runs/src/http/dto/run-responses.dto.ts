@@ -321,6 +321,7 @@ export class SnapshotReference {
 }
 
 export class ForkRunResponse {
-  @ObjectField(() => SnapshotReference, { description: 'The snapshot with which the forks start.' }) snapshot: SnapshotReference;
+  @ObjectField(() => SnapshotReference, { description: 'The snapshot with which the forks start.' })
+  snapshot: SnapshotReference;
   @ArrayField(object(() => RunAgentResponse), { description: 'The forks.' }) runs: RunAgentResponse[];
 }

@@ -8,7 +8,12 @@ const POINT =
 const PATH = { ...OPTIONAL, max: 4096 } as const;
 
 export class RunChangesParameters {
-  @StringField({ ...OPTIONAL, blank: false, max: 64, description: `Earlier point: ${POINT} Default: the start of the run.` })
+  @StringField({
+    ...OPTIONAL,
+    blank: false,
+    max: 64,
+    description: `Earlier point: ${POINT} Default: the start of the run.`,
+  })
   from?: string;
   @StringField({ ...OPTIONAL, blank: false, max: 64, description: `Later point: ${POINT} Default: the last snapshot.` })
   to?: string;
@@ -28,7 +33,10 @@ export class ChangedFile {
   @EnumField(FILE_CHANGES, { name: 'FileChange', description: 'What has changed. `modified` includes permissions.' })
   change: (typeof FILE_CHANGES)[number];
   @StringField({ ...OPTIONAL, description: 'Path before a renaming.' }) old_path?: string;
-  @StringField({ ...OPTIONAL, description: 'Type and permissions before, as git writes them: `100644`, `120000` for a link.' })
+  @StringField({
+    ...OPTIONAL,
+    description: 'Type and permissions before, as git writes them: `100644`, `120000` for a link.',
+  })
   old_mode?: string;
   @StringField({ ...OPTIONAL, description: 'Type and permissions after.' }) new_mode?: string;
   @IntegerField({ ...OPTIONAL, min: 0, description: 'Size before.' }) old_size_bytes?: number;
@@ -40,7 +48,10 @@ export class ChangedFile {
 }
 
 export class ListRunChangesResponse {
-  @ObjectField(() => SnapshotReference, { nullable: true, description: 'The earlier snapshot. Null: an empty directory.' })
+  @ObjectField(() => SnapshotReference, {
+    nullable: true,
+    description: 'The earlier snapshot. Null: an empty directory.',
+  })
   from: SnapshotReference | null;
   @ObjectField(() => SnapshotReference, { description: 'The later snapshot.' }) to: SnapshotReference;
   @ArrayField(object(() => ChangedFile), { description: 'The changed files, by path.' }) files: ChangedFile[];
