@@ -116,6 +116,15 @@ export const followUp = apiCommand({
   },
 });
 
+/** Not repeated after a conflict: the turn that begins then is not the one that the user has seen. */
+export const interrupt = apiCommand({
+  argument: 'run-id',
+  run: async (api, values, runId) => {
+    await api.post(runPath(runId, '/interrupt'));
+    printResult(values, { run_id: runId }, `The current turn of run ${printable(runId)} is being interrupted.`);
+  },
+});
+
 const CANCEL_ATTEMPTS = 8;
 const CANCEL_RETRY_MS = 500;
 
