@@ -61,6 +61,7 @@ const TABLE: readonly (readonly [operationId: string, target: Target, cells: str
   ['getRunConversation',              'run',          '200   200   200   200   200   200   200   403   403   403   200   403   404'],
   ['getRunTranscript',                'run',          '302   302   302   302   302   302   302   403   403   403   302   403   404'],
   ['listHandoffAttachments',          'run',          '200   200   200   200   200   200   200   403   403   403   200   403   404'],
+  ['rerunRun',                        'run',          '200   200   200   403   200   200   403   403   403   403   200   403   404'],
   ['cancelRun',                       'queued run',   '200   200   200   403   200   200   403   403   403   403   200   403   404'],
   ['interruptRun',                    'question',     '202   202   202   403   202   202   403   403   403   403   202   403   404'],
   ['interruptConversation',           'question',     '202   202   202   403   202   202   403   403   403   403   202   403   404'],

@@ -253,14 +253,14 @@ describe('an interrupt beside something else', () => {
   it('either precedes the end of the turn or is rejected, and both leave a run that has ended its turn', async () => {
     for (let round = 0; round < 5; round += 1) {
       const { id, runner } = await start();
-      const [answer] = await sendConcurrently(fixture.api, lockOfRun(id), () => [
-        requestAnyStatus(fixture.api, `POST /agent/runs/${id}/interrupt`, { token: fixture.member.token }),
-        runner.report(['turn_ended', { turn_id: 't1', stop_reason: 'end_turn' }]),
+      const [status] = await sendConcurrently(fixture.api, lockOfRun(id), () => [
+        requestAnyStatus(fixture.api, `POST /agent/runs/${id}/interrupt`, { token: fixture.member.token }).then(
+          (answer) => answer.status,
+        ),
+        runner.report(['turn_ended', { turn_id: 't1', stop_reason: 'end_turn' }]).then(() => 200),
       ]);
       expect((await get(id)).state).toBe('SUCCEEDED');
-      expect(await story(id)).toEqual(
-        (answer as { status: number }).status === 202 ? ['interrupt_requested', 'run_done'] : ['run_done'],
-      );
+      expect(await story(id)).toEqual(status === 202 ? ['interrupt_requested', 'run_done'] : ['run_done']);
     }
   });
 

@@ -71,6 +71,7 @@ function toRunItem(run: Run, principals: Principals, settings: Settings): RunIte
     agent_config: effectiveConfig(run.config),
     ...(run.conversationId === null ? {} : { conversation_id: run.conversationId }),
     ...(run.parentRunId === null ? {} : { parent_run_id: run.parentRunId }),
+    ...(run.rerunOf === null ? {} : { rerun_of: run.rerunOf }),
     ...(run.schedule === null ? {} : { schedule: { ...run.schedule } }),
     ...(run.metadata === null ? {} : { metadata: { ...run.metadata } }),
     is_sandbox_running: run.hasLiveExecution,
