@@ -44,7 +44,7 @@ afterAll(async () => {
 
 const conversationText = async (runId: string): Promise<string> =>
   JSON.stringify((await installation.call('GET', `/agent/runs/${runId}/conversation`)).body);
-const untilShown = (runId: string, text: string): Promise<void> =>
+const untilShown = (runId: string, text: string): Promise<unknown> =>
   until(async () => (await conversationText(runId)).includes(text), 30_000, `"${text}" in the conversation`);
 async function eventTypes(runId: string): Promise<string[]> {
   const { body } = await installation.call('GET', `/agent/runs/${runId}/timeline`);
