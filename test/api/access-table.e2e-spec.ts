@@ -64,7 +64,10 @@ const TABLE: readonly (readonly [operationId: string, target: Target, cells: str
   ['listRunChanges',                  'run',          '404   404   404   404   404   404   404   403   403   403   404   403   404'],
   ['getRunFile',                      'run',          '404   404   404   404   404   404   404   403   403   403   404   403   404'],
   ['forkRun',                         'run',          '400   400   400   403   400   400   403   403   403   403   400   403   404'],
+  ['rerunRun',                        'run',          '200   200   200   403   200   200   403   403   403   403   200   403   404'],
   ['cancelRun',                       'queued run',   '200   200   200   403   200   200   403   403   403   403   200   403   404'],
+  ['interruptRun',                    'question',     '202   202   202   403   202   202   403   403   403   403   202   403   404'],
+  ['interruptConversation',           'question',     '202   202   202   403   202   202   403   403   403   403   202   403   404'],
   ['submitRunFollowup',               'queued run',   '200   200   200   403   200   200   403   403   403   403   200   403   404'],
   ['listApprovals',                   'question',     '200   200   200   200   200   200   200   403   none  403   200   none  403'],
   ['listRunApprovals',                'run',          '200   200   200   200   200   200   200   403   403   403   200   403   404'],
@@ -349,8 +352,8 @@ async function find({ team, people, runs }: Side, target: Target, owner: Owner):
     case 'queued run':
       return { runId: (await builder.build(shape)).id };
     case 'question': {
-      const { id, approvalIds } = await builder.build({ ...shape, state: 'BLOCKED' });
-      return { runId: id, approvalId: approvalIds[0] ?? '' };
+      const { id, approvalIds, conversationId } = await builder.build({ ...shape, state: 'BLOCKED' });
+      return { runId: id, approvalId: approvalIds[0] ?? '', conversation_id: conversationId ?? '' };
     }
     case 'environment':
       return create(principal(people, owner === 'mine' ? 'mine' : 'admin'), 'createEnvironment', owner);

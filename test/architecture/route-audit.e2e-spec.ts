@@ -79,7 +79,21 @@ function undescribedProperties(schema: Schema, path: string): string[] {
 /** A new verb is added only for an act that none of these names. */
 const SUMMARY_VERBS = [
   ...['Create', 'Get', 'List', 'Update', 'Replace', 'Delete', 'Download', 'Export', 'Stream'],
-  ...['Apply', 'Cancel', 'Decide', 'Pause', 'Redeem', 'Redeliver', 'Register', 'Resume', 'Revoke', 'Rotate', 'Start'],
+  ...[
+    'Apply',
+    'Cancel',
+    'Decide',
+    'Fork',
+    'Interrupt',
+    'Pause',
+    'Redeem',
+    'Redeliver',
+    'Register',
+    'Resume',
+    'Revoke',
+    'Rotate',
+    'Start',
+  ],
   ...['Test', 'Validate'],
 ];
 

@@ -8,6 +8,9 @@ interface Program {
   get(api: unknown, runId: string): Promise<{ state: string; metadata?: Record<string, string> }>;
   list(api: unknown, states: string[]): Promise<string[]>;
   cancel(api: unknown, runId: string): Promise<string>;
+  interrupt(api: unknown, runId: string): Promise<void>;
+  interruptConversation(api: unknown, conversationId: string): Promise<string>;
+  rerun(api: unknown, runId: string, modelId?: string): Promise<string>;
   followUp(api: unknown, runId: string, message: string): Promise<string>;
   timeline(api: unknown, runId: string): Promise<string[]>;
   conversation(api: unknown, runId: string): Promise<string[]>;
@@ -58,6 +61,16 @@ describe('runs through the generated client', () => {
     expect((await program.get(client(somebody), external.runId)).state).toBe('PENDING');
     const old = await program.runAgent(client(somebody), 'The old way.');
     expect((await program.get(client(somebody), old)).state).toBe('QUEUED');
+  });
+
+  it('interrupts a run and a conversation, and creates a rerun with and without a body', async () => {
+    const { id, conversationId } = await runs.build({ by: member, team, state: 'INPROGRESS' });
+    await program.interrupt(client(), id);
+    expect(await program.interruptConversation(client(), conversationId ?? '')).toBe(id);
+    expect((await program.timeline(client(), id)).join(' ')).toContain('interrupt_requested');
+    const again = await program.rerun(client(), id);
+    expect((await program.get(client(), again)).state).toBe('QUEUED');
+    expect(await program.rerun(client(), id, 'another')).not.toBe(again);
   });
 
   it('returns the outcome of a follow-up for each state of a run', async () => {

@@ -111,6 +111,18 @@ describe('headrace agent run --prompt', () => {
     expect(await unknown.exited).toBe(1);
   });
 
+  it('ends its turn at an interrupt, and with --idle continues with a follow-up', async () => {
+    const command = await start(['--idle', '--prompt', prompt(fence('sh', 'echo go; exec sleep 4721'))]);
+    await vi.waitFor(() => expect(sleepers('4721')).toHaveLength(1), 25_000);
+    await api.request(202, `POST /agent/runs/${command.runId}/interrupt`, { token: member.token });
+    await vi.waitFor(async () => expect((await runOf(command)).state).toBe('SUCCEEDED'), 25_000);
+    expect(sleepers('4721')).toEqual([]);
+    expect((await followUp(command, fence('sh', 'echo continued'))).body.outcome).toBe('live_session');
+    await command.says('  continued');
+    command.child.kill('SIGINT');
+    expect(await command.exited).toBe(0);
+  });
+
   it('cancels the run on Ctrl-C, and leaves no process', async () => {
     const command = await start(['--prompt', prompt(fence('sh', 'echo go; setsid sleep 4713 & sleep 4713'))]);
     await vi.waitFor(() => expect(sleepers('4713')).toHaveLength(2), 25_000);

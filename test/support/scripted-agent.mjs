@@ -3,6 +3,7 @@
 //   {"cost": 1.5}      tells what its session has cost so far, in dollars
 //   {"tokens": 100}    tells with the turn's end that it has used so many
 //   {"wait": true}     works until it is cancelled
+//   {"untilCancelled": true}   the same, and then does the next step; {"hang": true} never answers, also not to a cancel
 //   {"say": "text"}    says it; {"update": {…}} and {"notify": {"method", "params"}} send such a notification
 //   {"fail": {"code", "message", "data"}}   answers the prompt with this error; {"answer": {…}} with these fields
 //   {"stderr": "text"} and {"exit": 3}      write to standard error, and end the process
@@ -61,6 +62,11 @@ async function turn(sessionId, prompt) {
     if (step.exit !== undefined) process.exit(step.exit);
     if (step.fail !== undefined) throw step.fail;
     if (step.answer !== undefined) answer = { ...answer, ...step.answer };
+    if (step.hang) await new Promise(() => undefined);
+    if (step.untilCancelled) {
+      say(sessionId, 'working');
+      await cancelled;
+    }
     if (step.wait) {
       say(sessionId, 'working');
       await cancelled;

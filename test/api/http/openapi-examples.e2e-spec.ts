@@ -67,6 +67,7 @@ describe('the request examples of the OpenAPI document', () => {
     await send('runAgent');
     const { run_id: runId } = await send('createRun');
     await send('submitRunFollowup', { path: { runId } });
+    await send('rerunRun', { path: { runId } });
     await send('registerExternalRun');
     const blocked = await runs.build({ by: admin, team, state: 'BLOCKED' });
     await send('decideRunApproval', { path: { runId: blocked.id, approvalId: blocked.approvalIds[0] ?? '' } });

@@ -46,6 +46,8 @@ export const COMMANDS: readonly CommandEntry[] = [
     'run get': ['get', 'Get a run'],
     'run follow': ['follow', 'Follow a run until it ends: its states, messages and actions'],
     'run follow-up': ['followUp', 'Submit a follow-up to a run'],
+    'run rerun': ['rerun', 'Create a run with the input of another one and print its id'],
+    'run interrupt': ['interrupt', 'Stop the current turn of a run and keep its session'],
     'run cancel': ['cancel', 'Cancel a run'],
   }),
   ...group('api', () => import('../commands/schedule.js'), {

@@ -8,7 +8,7 @@ import { OWNER_OPTIONS, PLACED_RUN_OPTIONS, TEAM_FILTER } from '../cli/shared-op
 import { type ApiClient, ApiError } from '../remote/api-client.js';
 import { apiCommand } from '../remote/connect.js';
 import { followRun } from '../remote/follow-run.js';
-import { readMetadata, readRunRequest, readText } from '../remote/run-options.js';
+import { readMetadata, readRunConfig, readRunRequest, readText } from '../remote/run-options.js';
 import { type RemoteRun, type RemoteRunPage, renderRun, runPath } from '../remote/runs.js';
 
 const MAX_PAGE = 500;
@@ -113,6 +113,41 @@ export const followUp = apiCommand({
     if (values.follow) return followRun(api, runId, { ...values, ...(followupId !== null && { followupId }) });
     printResult(values, accepted, accepted.outcome);
     return 0;
+  },
+});
+
+const RERUN_OPTIONS = {
+  prompt: text('text', 'Replaces the prompt; - reads standard input.'),
+  title: text('text', 'Replaces the title.'),
+  ...PLACED_RUN_OPTIONS,
+  metadata: repeated('key=value', 'Label of the run; the labels given replace those of the source.'),
+  ...FOLLOW,
+};
+
+/** Options that are absent leave the input of the source as it is. */
+export const rerun = apiCommand({
+  argument: 'run-id',
+  options: RERUN_OPTIONS,
+  run: async (api, values, runId) => {
+    const overrides = {
+      prompt: values.prompt === undefined ? undefined : readText('prompt', values.prompt, values['token-file']),
+      title: values.title,
+      config: readRunConfig(values),
+      ...(values.metadata.length > 0 && { metadata: readMetadata(values.metadata) }),
+    };
+    const created = await api.post<{ run_id: string; state: string }>(runPath(runId, '/rerun'), overrides);
+    if (values.follow) return followRun(api, created.run_id, values);
+    printResult(values, created, created.run_id);
+    return 0;
+  },
+});
+
+/** Not repeated after a conflict: the turn that begins then is not the one that the user has seen. */
+export const interrupt = apiCommand({
+  argument: 'run-id',
+  run: async (api, values, runId) => {
+    await api.post(runPath(runId, '/interrupt'));
+    printResult(values, { run_id: runId }, `The current turn of run ${printable(runId)} is being interrupted.`);
   },
 });
 

@@ -9,6 +9,7 @@ export interface RemoteRun {
   readonly run_time?: string;
   readonly session_link?: string;
   readonly source?: string;
+  readonly rerun_of?: string;
   readonly status_message?: { readonly message: string; readonly error_code?: string };
   readonly creator?: { readonly display_name?: string; readonly email?: string };
   readonly agent_config?: {
@@ -43,6 +44,7 @@ export function renderRun(run: RemoteRun): string {
     ['Agent', config?.harness?.type],
     ['Model', config?.model_id],
     ['Worker host', config?.worker_host],
+    ['Rerun of', run.rerun_of],
     ['Created', run.created_at],
     ['Updated', run.updated_at],
     ['Run time', run.run_time],

@@ -17,6 +17,7 @@ import { ListRuns } from './application/list-runs.js';
 import { PersonalRunPolicy } from './application/personal-run-policy.js';
 import { PruneRuns, RunDataOwners } from './application/prune-runs.js';
 import { RepairFacets } from './application/repair-facets.js';
+import { RerunRun } from './application/rerun-run.js';
 import { RunAssignments } from './application/run-assignments.js';
 import { RunConversations } from './application/run-conversations.js';
 import { ConfigReferences, RunReferences } from './application/run-references.js';
@@ -71,11 +72,12 @@ const EXPORTED = [
     RetentionStore,
     RunReferences,
     RunSkills,
+    RerunRun,
     HarnessSecrets,
     LastRunsOfCaller,
     { provide: AssignmentSource, useClass: RunAssignments },
   ],
-  exports: [...EXPORTED, AssignmentSource, ExecutionsModule],
+  exports: [...EXPORTED, RerunRun, AssignmentSource, ExecutionsModule],
 })
 export class RunsModule {}
 

@@ -22,6 +22,7 @@ import { SnapshotFiles } from './application/snapshot-files.js';
 import { Snapshots } from './application/snapshots.js';
 import { SweepExecutions } from './application/sweep-executions.js';
 import { Transcripts } from './application/transcripts.js';
+import { TurnInterrupter } from './application/turn-interrupter.js';
 import { WorkerMessages } from './application/worker-messages.js';
 import { WorkerPlacement } from './application/worker-placement.js';
 import { RunnerSnapshotsController } from './http/runner-snapshots.controller.js';
@@ -30,6 +31,7 @@ import { ApprovalsStore } from './persistence/approvals.store.js';
 import { ExecutionsStore } from './persistence/executions.store.js';
 import { FollowupsStore } from './persistence/followups.store.js';
 import { HostedExecutionsStore } from './persistence/hosted-executions.store.js';
+import { InterruptsStore } from './persistence/interrupts.store.js';
 import { PlacementStore } from './persistence/placement.store.js';
 import { RunLimitsStore } from './persistence/run-limits.store.js';
 import { RunLogStore, RunStateListeners } from './persistence/run-log.store.js';
@@ -57,10 +59,15 @@ const shared = [
   SnapshotsStore,
   SweepExecutions,
   Transcripts,
+  TurnInterrupter,
 ];
 
 /** Executions and the log of runs, for every process. Needs an `AssignmentSource` from a global module. */
-@Module({ imports: [StorageModule], providers: [...shared, ApprovalsStore, RunStateListeners], exports: shared })
+@Module({
+  imports: [StorageModule],
+  providers: [...shared, ApprovalsStore, InterruptsStore, RunStateListeners],
+  exports: shared,
+})
 export class ExecutionsModule {}
 
 /** Global, because the gateway of workers, which this library imports, uses `WorkerTasks`. */

@@ -4,6 +4,7 @@ export { ExecutionWork } from './application/execution-work.js';
 export { FinishExecution } from './application/finish-execution.js';
 export { type RunHead, RunTail } from './application/run-tail.js';
 export { RunStopper } from './application/run-stopper.js';
+export { type InterruptOutcome, TurnInterrupter } from './application/turn-interrupter.js';
 export { PLACE_RUNS_TASK } from './application/tasks.js';
 export { SnapshotFiles, type SnapshotReader } from './application/snapshot-files.js';
 export { Snapshots } from './application/snapshots.js';

@@ -20,6 +20,9 @@ export const LIFECYCLE_KINDS = [
   'run_done', // (server)
   'run_blocked', // (server)
   'run_cancelled', // (server)
+  'interrupt_requested', // (server) InterruptRequested
+  'run_interrupted', // (server) InterruptRequested: the turn has ended because of the request
+  'interrupt_failed', // (server) InterruptFailed
   'run_failed', // (server)
   'run_errored', // (server)
   'followup_received', // (server)
@@ -61,6 +64,19 @@ export const RUNNER_KINDS = [
   'setup_failed', // SetupFailed; stored as run_failed
 ] as const satisfies readonly (RunEventKind | 'setup_failed')[];
 export type RunnerEventKind = (typeof RUNNER_KINDS)[number];
+
+/** A user asked for the end of a turn. The session continues after it. */
+export interface InterruptRequested {
+  turn_id: string;
+  principal: { type: string; uid: string };
+}
+
+/** `agent`: the execution ends, because its agent does not answer. `runner`: nothing follows, the turn continues. */
+export interface InterruptFailed {
+  turn_id: string;
+  unanswered_by: 'agent' | 'runner';
+  message: string;
+}
 
 export interface WorkspaceRestored {
   snapshot_id: string;
@@ -242,6 +258,11 @@ export const STOP_REASONS = ['end_turn', 'cancelled', 'refusal', 'max_tokens', '
 export interface TurnEnded extends AgentFailureReport {
   turn_id: string;
   stop_reason: (typeof STOP_REASONS)[number];
+  /**
+   * Result of the interrupt of this turn; absent when the turn ended for another reason. `done`: with `cancelled`, the session
+   * continues. `unanswered`: with `error`, the execution ends.
+   */
+  interrupt?: 'done' | 'unanswered';
 }
 
 /** An event as a runner sends it. */

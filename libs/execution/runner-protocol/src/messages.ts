@@ -166,6 +166,17 @@ export interface Commands {
   prompts: { followup_id: string; message: string; mode?: string; debug?: boolean }[];
   /** `always`: requests with the same subject are decided alike for the rest of the run. */
   decisions: { approval_id: string; decision: 'allow' | 'deny'; always?: boolean; note?: string }[];
+  /** Present while a user has interrupted the open turn. A runner that does not support it ignores it. */
+  interrupt?: InterruptOrder;
+}
+
+/**
+ * The agent gets `session/cancel` once, for this turn and no other; the session continues after its answer. An agent that
+ * does not answer within `timeout_seconds` is stopped.
+ */
+export interface InterruptOrder {
+  turn_id: string;
+  timeout_seconds: number;
 }
 
 /** The query of an upload; the body is the content. `source_key`: a repeated key in the same run changes nothing. */

@@ -1,12 +1,21 @@
+import { RequestError, type PromptResponse } from '@agentclientprotocol/sdk';
 import { newUuid } from '#platform/kernel';
-import type { RunnerEventKind, SetupFailed, TurnEnded, TurnStarted, Commands } from '#execution/runner-protocol';
+import type {
+  Commands,
+  InterruptOrder,
+  RunnerEventKind,
+  SetupFailed,
+  TurnEnded,
+  TurnStarted,
+} from '#execution/runner-protocol';
 import type { AgentSession } from './acp/agent-session.js';
 import { attachmentContent } from './acp/content.js';
 import { failureOfTurn } from './agent-failure.js';
 import type { AgentHost } from './agent-host.js';
 import type { ExecutionOptions } from './execution-options.js';
-import { closed, TerminatedError, type ExecutionEnd, type TurnEnd } from './termination.js';
+import { closed, interruptUnanswered, TerminatedError, type ExecutionEnd, type TurnEnd } from './termination.js';
 import type { PlainEvent } from './protocol/outgoing-events.js';
+import { settlesWithin } from './retry.js';
 import type { PlacedAttachment } from './workspace/attachments.js';
 import type { TranscriptSync } from './workspace/transcript-sync.js';
 
@@ -33,8 +42,24 @@ export interface ConversationStart {
 
 const STOP_REASONS: readonly string[] = ['end_turn', 'refusal', 'max_tokens', 'max_turn_requests'];
 
+interface OpenTurn {
+  readonly id: string;
+  answer: Promise<unknown>;
+  /** `starting`: the agent does not have the prompt yet. */
+  stage: 'starting' | 'asked' | 'answered';
+  isInterrupted: boolean;
+}
+
+/** What precedes the text of the next prompt, and comes with it, until the agent has got a prompt. */
+interface PromptOpening {
+  readonly prefix: string;
+  readonly files: readonly PlacedAttachment[];
+}
+
+const INTERRUPTED: TurnEnd = { stop_reason: 'cancelled', interrupt: 'done' };
+
 export class Conversation {
-  private turn: { readonly id: string; readonly answer: Promise<unknown> } | null = null;
+  private turn: OpenTurn | null = null;
   /** Events before the first turn; they are reported with it. */
   private early: PlainEvent[] | null = [];
   /** The agent may have acted: the execution must not be repeated. */
@@ -61,6 +86,23 @@ export class Conversation {
     if (wanted && this.isIdle) this.options.termination.decide(closed(reason));
   }
 
+  /**
+   * Cancels the turn that the order names; for another one, and when it is repeated, it changes nothing. `decided`: the
+   * decisions that the control plane has recorded.
+   */
+  interrupt({ turn_id: turnId, timeout_seconds: seconds }: InterruptOrder, decided: Commands['decisions']): void {
+    const { turn } = this;
+    const { host, termination } = this.options;
+    if (turn?.id !== turnId || turn.isInterrupted || turn.stage === 'answered' || termination.ending) return;
+    turn.isInterrupted = true;
+    if (turn.stage === 'starting') return;
+    host.permissions.cancelTurn(decided);
+    host.session?.cancel().catch(() => undefined); // an agent that does not receive it is ended below
+    void settlesWithin(turn.answer, seconds * 1000, termination.signal).then((isAnswered) => {
+      if (!isAnswered && !termination.ending) termination.decide(interruptUnanswered(seconds));
+    });
+  }
+
   emit(event: PlainEvent): void {
     if (this.early) this.early.push(event);
     else this.push(event.kind, event.data);
@@ -83,7 +125,7 @@ export class Conversation {
   /** The debug agent could not be started: the turn of its first message reports the failure to the sender. */
   failDebugWindow(): void {
     if (this.debugging === null || this.debugging === 'waiting' || this.turn) return;
-    this.turn = { id: newUuid(), answer: Promise.resolve() };
+    this.turn = newTurn();
     this.reportTurnStarted(this.turn.id, this.debugging.first, []);
   }
 
@@ -100,9 +142,12 @@ export class Conversation {
     let prompt: Prompt | null =
       debugging?.first ??
       (first === null ? await this.nextPrompt(session) : { text: first.trim() === '' ? CONTINUE_PROMPT : first, mode });
+    let opening: PromptOpening = { prefix, files };
     while (prompt !== null) {
       if (!this.hasStarted) this.reportAgentStarted(harnessId);
-      await this.runTurn(session, prompt, this.early ? { prefix, files } : { prefix: '', files: [] }, transcripts);
+      const isSent = await this.runTurn(session, prompt, opening, transcripts);
+      // A message that was interrupted before the agent got it is not lost: it precedes the next one.
+      opening = isSent ? NO_OPENING : { ...opening, prefix: `${opening.prefix}${prompt.text}\n\n` };
       prompt = await this.nextPrompt(session);
     }
     return { ...closed('The agent process ended while it was idle.'), stopMode: 'kill' };
@@ -137,17 +182,18 @@ export class Conversation {
     this.push('agent_started', { harness: harnessId, pid: this.options.host.process?.pid });
   }
 
+  /** Whether the agent got the prompt. */
   private async runTurn(
     session: AgentSession,
     prompt: Prompt,
-    { prefix, files }: { prefix: string; files: readonly PlacedAttachment[] },
+    { prefix, files }: PromptOpening,
     transcripts: TranscriptSync,
-  ): Promise<void> {
+  ): Promise<boolean> {
     const { host, outbox, termination } = this.options;
     if (prompt.mode !== undefined) await host.setMode(prompt.mode);
-    const id = newUuid();
-    this.turn = { id, answer: Promise.resolve() };
-    this.reportTurnStarted(id, prompt, files);
+    const turn = newTurn();
+    this.turn = turn;
+    this.reportTurnStarted(turn.id, prompt, files);
     host.normalizer.startTurn(this.options.assignment.reports_usage_early);
     for (const event of this.early ?? []) this.push(event.kind, event.data);
     this.early = null;
@@ -155,17 +201,30 @@ export class Conversation {
     // turn before: it gives a prompt without one to the next execution.
     await termination.race(outbox.flush());
     if (termination.ending) throw new TerminatedError();
+    // A cancel that reaches an agent together with its prompt may be lost, so the prompt is not sent at all.
+    if (turn.isInterrupted) {
+      this.closeTurn(INTERRUPTED);
+      return false;
+    }
     const content = files.map((file) => attachmentContent(file, session.capabilities.promptCapabilities ?? {}));
     host.output.start();
+    host.permissions.startTurn();
     const expired = host.watch.start();
     this.options.onTurnBegin();
     const answer = session.prompt(`${prefix}${prompt.text}`, content);
-    this.turn = { id, answer };
-    const response = await host.ask('the turn', Promise.race([answer, expired])).finally(() => host.watch.stop());
-    const end = turnEnd(response.stopReason, host.normalizer.hasDenied);
+    turn.answer = answer;
+    turn.stage = 'asked';
+    const response = await host
+      .ask('the turn', Promise.race([answer.catch((error: unknown) => answerOfInterrupted(turn, error)), expired]))
+      .finally(() => host.watch.stop());
+    turn.stage = 'answered';
+    // Any answer to a cancel ends the turn: not every agent uses the stop reason that the protocol requires.
+    const end = turn.isInterrupted ? INTERRUPTED : turnEnd(response.stopReason, host.normalizer.hasDenied);
     const usage = host.normalizer.turnUsage(response);
-    const failure = failureOfTurn(response, host.output, usage.some(isSpent));
-    const closing = host.normalizer.closeOpenCalls(failure || end.stop_reason === 'error' ? 'failed' : 'completed');
+    const failure = turn.isInterrupted ? null : failureOfTurn(response, host.output, usage.some(isSpent));
+    const closing = host.normalizer.closeOpenCalls(
+      failure || end.stop_reason === 'error' || end.stop_reason === 'cancelled' ? 'failed' : 'completed',
+    );
     for (const event of [...usage, ...closing]) this.emit(event);
     // The session ends with the failure: a follow-up starts the agent again, with the current secrets.
     if (failure) throw failure;
@@ -174,6 +233,7 @@ export class Conversation {
     await termination.race(this.options.collectArtifacts());
     await termination.race(this.options.onTurnEnd());
     this.closeTurn(end);
+    return true;
   }
 
   private reportTurnStarted(id: string, prompt: Prompt, files: readonly PlacedAttachment[]): void {
@@ -196,6 +256,21 @@ const attachmentSummary = ({ ref: { file_name, mime_type, size_bytes } }: Placed
   mime_type,
   size_bytes,
 });
+
+const newTurn = (): OpenTurn => ({
+  id: newUuid(),
+  answer: Promise.resolve(),
+  stage: 'starting',
+  isInterrupted: false,
+});
+
+const NO_OPENING: PromptOpening = { prefix: '', files: [] };
+
+/** Some agents answer a cancelled prompt with an error; the process and its session are still there. */
+function answerOfInterrupted({ isInterrupted }: OpenTurn, error: unknown): PromptResponse {
+  if (isInterrupted && error instanceof RequestError) return { stopReason: 'cancelled' };
+  throw error;
+}
 
 const isSpent = ({ data }: PlainEvent): boolean => Object.values(data).some((count) => Number(count) > 0);
 

@@ -67,8 +67,10 @@ export class Execution {
     });
   }
 
-  onCommands({ prompts, decisions }: Commands): void {
+  onCommands({ prompts, decisions, interrupt }: Commands): void {
     this.inbox.receive(prompts);
+    // First: the control plane has denied what the interrupted turn asked, and the agent must learn that it is cancelled.
+    if (interrupt) this.conversation.interrupt(interrupt, decisions);
     this.host.permissions.decide(decisions);
   }
 

@@ -78,6 +78,14 @@ export const agentFailed = (message: string, { exitCode, ...rest }: AgentFailure
   return ending('kill', report, { stop_reason: 'error', ...failure });
 };
 
+/** An agent that does not answer the cancel of its turn has no state in which a session could continue. */
+export const interruptUnanswered = (timeoutSeconds: number): ExecutionEnd => {
+  const message = `The agent did not end its turn within ${timeoutSeconds} s of an interrupt, and was stopped.`;
+  const failure = { error_code: 'agent_process_failed' as const, message };
+  const openTurn: TurnEnd = { stop_reason: 'error', interrupt: 'unanswered', ...failure };
+  return ending('graceful', { outcome: 'failed', ...failure }, openTurn);
+};
+
 export const handedBack = (message?: string): ExecutionEnd => ending('graceful', { outcome: 'handed_back', message });
 
 /** The runner is stopped while the agent works. An `error` turn would blame the agent, so the turn is cancelled. */

@@ -5,6 +5,7 @@ import type {
   Commands,
   Desired,
   FinishRequest,
+  InterruptOrder,
   RunnerEvent,
   RunnerEventKind,
 } from '#execution/runner-protocol';
@@ -54,7 +55,14 @@ export class ControlPlaneDouble {
   private desired: Desired = 'run';
   private prompts: Commands['prompts'] = [];
   private decisions: Commands['decisions'] = [];
+  private order: InterruptOrder | undefined;
   private version = 1;
+  private polledVersion = 0;
+  private held: {
+    readonly kind: RunnerEventKind;
+    readonly released: Promise<void>;
+    readonly release: () => void;
+  } | null = null;
   private silent = false;
   private failures: { call: string; status: number; times: number }[] = [];
   private readonly pollers = new Set<() => void>();
@@ -124,6 +132,30 @@ export class ControlPlaneDouble {
     const rest = { ...(note === undefined ? {} : { note }), ...(always === undefined ? {} : { always }) };
     this.decisions = [...this.decisions, { approval_id: approvalId, decision, ...rest }];
     this.changed();
+  }
+
+  /** Repeated in every response from now on, as by the control plane. `decisions`: made with the interrupt. */
+  interrupt(turnId: string, timeoutSeconds = 30, decisions: Commands['decisions'] = []): void {
+    this.order = { turn_id: turnId, timeout_seconds: timeoutSeconds };
+    this.decisions = [...this.decisions, ...decisions];
+    this.changed();
+  }
+
+  /** The runner has handled all commands so far: it asks for newer ones. */
+  untilCommandsRead(): Promise<void> {
+    return this.until(() => this.polledVersion >= this.version, 'the runner has read its commands');
+  }
+
+  /** Events of this kind are stored, and acknowledged after `releaseAcknowledgement`. */
+  holdAcknowledgementOf(kind: RunnerEventKind): void {
+    let release = (): void => undefined;
+    const released = new Promise<void>((resolve) => (release = resolve));
+    this.held = { kind, released, release };
+  }
+
+  releaseAcknowledgement(): void {
+    this.held?.release();
+    this.held = null;
   }
 
   /** The next `times` requests to the call (`POST /events`) are answered with the status. */
@@ -202,7 +234,7 @@ export class ControlPlaneDouble {
         this.begin(executionId);
         return [200, this.assignment];
       case 'POST /events':
-        return [200, this.store(JSON.parse(body.toString()).events)];
+        return [200, await this.storeEvents(JSON.parse(body.toString()).events)];
       case 'POST /beat':
         return [
           200,
@@ -242,12 +274,24 @@ export class ControlPlaneDouble {
     this.desired = 'run';
   }
 
+  private async storeEvents(events: RunnerEvent[]): Promise<{ acked_seq: number; desired: Desired }> {
+    const acknowledgement = this.store(events);
+    const { held } = this;
+    if (held && events.some(({ kind }) => kind === held.kind)) {
+      for (const look of [...this.watchers]) look();
+      await held.released;
+    }
+    return acknowledgement;
+  }
+
   private store(events: RunnerEvent[]): { acked_seq: number; desired: Desired } {
     for (const event of events) if (event.source_seq === this.stored.length + 1) this.stored.push(event);
     return { acked_seq: this.stored.length, desired: this.desired };
   }
 
   private async poll(version: number, waitSeconds: number): Promise<[number, unknown]> {
+    this.polledVersion = Math.max(this.polledVersion, version);
+    for (const look of [...this.watchers]) look();
     if (version >= this.version) {
       await new Promise<void>((resolve) => {
         const wake = (): void => {
@@ -260,7 +304,8 @@ export class ControlPlaneDouble {
       });
     }
     if (version >= this.version) return [204, null];
-    const { version: current, desired, prompts, decisions } = this;
-    return [200, { version: current, desired, prompts, decisions } satisfies Commands];
+    const { version: current, desired, prompts, decisions, order } = this;
+    const interrupt = order && { interrupt: order };
+    return [200, { version: current, desired, prompts, decisions, ...interrupt } satisfies Commands];
   }
 }

@@ -93,12 +93,15 @@ export class RunEventProjection implements ConversationProjection<StepState> {
       case 'agent_waiting':
       case 'agent_resumed':
       case 'workspace_snapshot_failed':
+      case 'interrupt_requested':
+      case 'interrupt_failed':
         return this.appendLifecycle(this.tree.lastStep(event, at), event, data, at);
       case 'run_done':
       case 'run_blocked':
       case 'run_cancelled':
       case 'run_failed':
       case 'run_errored':
+      case 'run_interrupted':
       case 'followup_received':
       case 'sandbox_shutdown':
         return this.applyRunEnd(event, data, at);

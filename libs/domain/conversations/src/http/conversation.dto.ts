@@ -120,6 +120,10 @@ export class ConversationRedirectResponse {
   session_id?: string;
 }
 
+export class InterruptConversationResponse {
+  @StringField({ description: 'ID of the run whose turn will end.' }) run_id: string;
+}
+
 export class SessionRedirectResponse {
   @StringField({ optional: true, description: 'ID of the conversation; absent when there is none.' })
   conversation_id?: string;

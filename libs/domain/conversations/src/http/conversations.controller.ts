@@ -1,14 +1,24 @@
-import { Controller, Get, Param, Res } from '@nestjs/common';
+import { Controller, Get, Param, Post, Res } from '@nestjs/common';
 import type { Response } from 'express';
 import { ApiExcludeController, ApiExtraModels, ApiTags } from '@nestjs/swagger';
-import { Operation, OutsideApi, PageFiles, pathId, ProblemError, type ResourceWords, unwrap } from '#platform/http';
-import { foundOrThrow, RunConversations, RunsService } from '#domain/runs';
+import {
+  notFound,
+  Operation,
+  OutsideApi,
+  PageFiles,
+  pathId,
+  ProblemError,
+  type ResourceWords,
+  unwrap,
+} from '#platform/http';
+import { foundOrThrow, interruptRefusal, RunConversations, RunsService } from '#domain/runs';
 import { Authorize, type Caller, CurrentCaller, Public } from '#platform/auth';
 import { type ConversationResult, ConversationReader } from '../application/conversation-reader.js';
 import { TranscriptFormatRegistry } from '../application/transcript-formats.js';
 import {
   ConversationResponse,
   ConversationRedirectResponse,
+  InterruptConversationResponse,
   SessionRedirectResponse,
   BLOCK_CLASSES,
 } from './conversation.dto.js';
@@ -88,6 +98,28 @@ export class ConversationsController {
   ): Promise<ConversationResponse> {
     const { runs } = unwrap(await this.conversations.find(caller, conversationId), CONVERSATION);
     return conversationOrThrow(await this.reader.getOfRuns(runs));
+  }
+
+  @Post('conversations/:conversation_id/interrupt')
+  @Authorize('runs:write', 'conversation')
+  @Operation({
+    id: 'interruptConversation',
+    summary: 'Interrupt a conversation',
+    errors: [400, 403, 404, 409],
+    description:
+      'Interrupts the newest run of the conversation among those that the caller may read, like `POST /agent/runs/{runId}/interrupt`.',
+    success: { status: 202, description: 'The run whose turn will end.', type: InterruptConversationResponse },
+  })
+  async interrupt(
+    @CurrentCaller() caller: Caller,
+    @Param('conversation_id', CONVERSATION_ID) conversationId: string,
+  ): Promise<InterruptConversationResponse> {
+    const { runs } = unwrap(await this.conversations.find(caller, conversationId), CONVERSATION);
+    const newest = runs.at(-1);
+    if (!newest) throw notFound('conversation');
+    const result = await this.runs.interrupt(caller, newest.id);
+    if (result.kind !== 'requested') throw interruptRefusal(result);
+    return { run_id: result.runId };
   }
 
   @Get('conversations/:conversation_id/transcript')

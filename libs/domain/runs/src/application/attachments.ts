@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { buffer } from 'node:stream/consumers';
 import { LEASED } from '#execution/executions';
 import { newUuid } from '#platform/kernel';
 import { Database, statement } from '#platform/persistence';
@@ -33,6 +34,22 @@ export class Attachments {
       if (result.status === 'rejected') throw result.reason;
       return result.value;
     });
+  }
+
+  /** The content of all files of a run, which are at most 14 MiB together. */
+  async readAll(
+    runId: string,
+  ): Promise<
+    | { readonly kind: 'found'; readonly attachments: readonly AttachmentInput[] }
+    | { readonly kind: 'missing'; readonly fileName: string }
+  > {
+    const attachments: AttachmentInput[] = [];
+    for (const { file_name: fileName, mime_type: mimeType, object_key: key } of await this.list(runId)) {
+      const object = await this.objects.get(key);
+      if (!object) return { kind: 'missing', fileName };
+      attachments.push({ fileName, mimeType, content: await buffer(object.stream) });
+    }
+    return { kind: 'found', attachments };
   }
 
   list(runId: string): Promise<StoredAttachment[]> {

@@ -26,6 +26,7 @@ import {
   type RunSourceType,
   titleFromPrompt,
 } from '../domain/run.js';
+import { recordSubmitted } from '../domain/submitted-input.js';
 import {
   type CreatedRun,
   type IdempotencyClaim,
@@ -51,6 +52,10 @@ export interface CreateRunCommand extends RequestedReferences {
   /** How long to wait for repositories of skills, where that is less than people wait. */
   readonly skillWaitMs?: number;
   readonly team?: boolean;
+  /** In place of `team` and the team of the caller. */
+  readonly owner?: RunOwner;
+  /** The run whose input this is. */
+  readonly rerunOf?: string;
   readonly interactive?: boolean;
   readonly metadata?: Metadata;
   readonly config?: AgentConfig;
@@ -113,7 +118,7 @@ export class CreateRun {
 
   async execute(caller: Caller, command: CreateRunCommand): Promise<CreateRunResult> {
     // 1. Who owns the run, and whether the caller may create it.
-    const owner = ownerFor(caller, command.team);
+    const owner = command.owner ?? ownerFor(caller, command.team);
     if (owner === null)
       return invalid('/team', 'is required for a member of several teams: set the header X-Headrace-Team-Uid');
     if (!isAllowed(caller, owner, 'runs:write'))
@@ -132,7 +137,8 @@ export class CreateRun {
     if (metadata === 'too_many')
       return invalid('/metadata', `must not exceed ${MAX_METADATA_KEYS} keys with those of the parent run`);
     // 3. The configuration, resolved and checked.
-    const config = resolveConfig(withHarnessOf(found.continued, command.config ?? {}), command.skill, {
+    const submitted = withHarnessOf(found.continued, command.config ?? {});
+    const config = resolveConfig(submitted, command.skill, {
       identity: found.identity,
       team: caller.principal.memberships.find(({ teamUid }) => teamUid === owner.teamUid)?.team ?? null,
     });
@@ -194,6 +200,12 @@ export class CreateRun {
       forked_from_run_id: command.fork?.runId ?? null,
       forked_from_seq: command.fork?.seq ?? null,
       snapshot: command.fork ?? null,
+      rerun_of: command.rerunOf ?? null,
+      submitted: recordSubmitted(submitted, skilled.config, {
+        skill: command.skill,
+        skill_arguments: skillArguments,
+        agent_identity_uid: identity?.uid,
+      }),
       attachments: await this.attachments.prepare(id, attachments),
     };
     const result = await this.inserts.insert(run, claim);

@@ -72,11 +72,9 @@ export class ForkRun {
     fork: ForkSource,
     index: number,
   ): Promise<Exclude<ForkRunResult, { kind: 'forked' }> | CreatedRun> {
-    const { teamUid } = run.owner;
     try {
       return await this.createRun.execute(
-        // The fork belongs to the owner of the run.
-        { ...caller, teamUid },
+        caller,
         {
           prompt,
           title,
@@ -84,7 +82,7 @@ export class ForkRun {
           mode: run.mode,
           interactive: run.interactive,
           metadata,
-          team: teamUid !== null,
+          owner: run.owner,
           parentRunId: run.id,
           source: 'ORCHESTRATION',
           fork,

@@ -9,6 +9,7 @@ import {
   RunTail,
   RunTransitions,
   slotKeys,
+  TurnInterrupter,
 } from '#execution/executions';
 import { type Caller, allowedTeams, isAllowed, type Permission } from '#platform/auth';
 import { Settings } from '#platform/config';
@@ -23,6 +24,13 @@ export type RunLookup = { readonly kind: 'found'; readonly run: Run } | Rejectio
 export type CancelRunResult =
   | { readonly kind: 'cancelled'; readonly runId: string }
   | { readonly kind: 'busy' | 'not_supported' }
+  | { readonly kind: 'gone'; readonly state: RunState }
+  | RejectionOf<'not_found' | 'forbidden'>;
+
+export type InterruptRunResult =
+  | { readonly kind: 'requested'; readonly runId: string }
+  /** `busy`: the agent has not started. `no_turn`: it has, and the next turn has not begun. */
+  | { readonly kind: 'busy' | 'no_turn'; readonly state: RunState }
   | { readonly kind: 'gone'; readonly state: RunState }
   | RejectionOf<'not_found' | 'forbidden'>;
 
@@ -47,6 +55,7 @@ export class RunsService {
     private readonly transitions: RunTransitions,
     private readonly executions: ExecutionsStore,
     private readonly stopper: RunStopper,
+    private readonly interrupter: TurnInterrupter,
     private readonly log: RunLogStore,
     private readonly tail: RunTail,
     private readonly settings: Settings,
@@ -84,6 +93,23 @@ export class RunsService {
       const events = await this.stopper.cancel(tx, runId, execution?.id ?? null, 'Cancelled.', { type, uid });
       await this.log.append(tx, runId, execution?.id ?? null, events);
       return { kind: 'cancelled', runId };
+    });
+  }
+
+  /** The agent is asked to end its turn; the run and its session continue as after any turn. */
+  async interrupt(caller: Caller, runId: string): Promise<InterruptRunResult> {
+    const lookup = await this.find(caller, runId);
+    if (lookup.kind !== 'found') return lookup;
+    const { type, uid } = caller.principal;
+    return this.database.transaction(async (tx): Promise<InterruptRunResult> => {
+      const run = await this.transitions.lock(tx, runId);
+      if (!run) return { kind: 'not_found' };
+      const execution = await this.executions.lockLive(tx, runId);
+      const { state } = run;
+      if (isEnded(state, execution !== null)) return { kind: 'gone', state };
+      if (execution === null || (state !== 'INPROGRESS' && state !== 'BLOCKED')) return { kind: 'busy', state };
+      const outcome = await this.interrupter.interrupt(tx, run, execution, { type, uid });
+      return outcome === 'no_turn' ? { kind: 'no_turn', state } : { kind: 'requested', runId };
     });
   }
 

@@ -16,6 +16,10 @@ export interface RunFilters {
   readonly scheduleId?: string;
   /** A run above it, at any distance. */
   readonly ancestorRunId?: string;
+  /** The run whose input it was created with. */
+  readonly rerunOf?: string;
+  /** The run from whose snapshot it has started. */
+  readonly forkedFrom?: string;
   /** Each pair of each map. */
   readonly metadata?: readonly Metadata[];
   readonly artifactType?: string;

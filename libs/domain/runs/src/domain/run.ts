@@ -73,6 +73,8 @@ export interface Run {
   readonly interactive: boolean;
   readonly metadata: Readonly<Record<string, string>> | null;
   readonly parentRunId: string | null;
+  /** The run whose input it was created with. */
+  readonly rerunOf: string | null;
   /** Oldest first; the parent is the last one. */
   readonly ancestorRunIds: readonly string[];
   readonly schedule: RunSchedule | null;

@@ -1,13 +1,26 @@
-import { applyDecorators, Body, Controller, Headers, Post, Res } from '@nestjs/common';
-import { ApiTags } from '@nestjs/swagger';
+import { applyDecorators, Body, Controller, Headers, Param, Post, Res } from '@nestjs/common';
+import { ApiBody, ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
-import { BodyLimit, MIB, Operation } from '#platform/http';
+import { BodyLimit, MIB, Operation, pathId, ProblemError, rejectionProblem } from '#platform/http';
 import { CreateRun } from '../application/create-run.js';
-import { RegisterExternalRunRequest, RegisterExternalRunResponse, RunAgentRequest } from './dto/run-requests.dto.js';
-import { RunAgentResponse } from './dto/run-responses.dto.js';
-import { createRunRefusal, refuseOversized } from './problems.js';
-import { IDEMPOTENCY_KEY, idempotencyClaim, IdempotencyKeyHeader, toCreateRunCommand } from './run-request-input.js';
+import { RerunRun } from '../application/rerun-run.js';
+import type { CreatedRun } from '../persistence/run-inserts.js';
+import {
+  RegisterExternalRunRequest,
+  RegisterExternalRunResponse,
+  RerunRunRequest,
+  RunAgentRequest,
+} from './dto/run-requests.dto.js';
+import { RerunRunResponse, RunAgentResponse } from './dto/run-responses.dto.js';
+import { createRunRefusal, refuseOversized, RUN } from './problems.js';
+import {
+  IDEMPOTENCY_KEY,
+  idempotencyClaim,
+  IdempotencyKeyHeader,
+  toAgentConfig,
+  toCreateRunCommand,
+} from './run-request-input.js';
 
 const ERRORS = [400, 403, 409, 413, 415, 'idempotency_key_reused'] as const;
 const SUCCESS = { status: 200, description: 'The run is queued.', type: RunAgentResponse };
@@ -21,7 +34,10 @@ const CreatesRun = (): MethodDecorator =>
 @ApiTags('Runs')
 @Controller('agent')
 export class CreateRunController {
-  constructor(private readonly createRun: CreateRun) {}
+  constructor(
+    private readonly createRun: CreateRun,
+    private readonly rerunRun: RerunRun,
+  ) {}
 
   @Post('runs')
   @CreatesRun()
@@ -105,6 +121,42 @@ export class CreateRunController {
     };
   }
 
+  @Post('runs/:runId/rerun')
+  @CreatesRun()
+  @ApiBody({ type: RerunRunRequest, required: false })
+  @Operation({
+    id: 'rerunRun',
+    summary: 'Create a rerun of a run',
+    request: { value: { prompt: 'Fix the failing test, and add another one.' } },
+    success: { status: 200, description: 'The run is queued.', type: RerunRunResponse },
+    errors: [...ERRORS, 404],
+    description:
+      'Creates a run with the input of another one, which may be in any state: prompt, title, mode, configuration as it was submitted, agent identity, skills, attachments and labels, with the owner of the source. It is created like any run: what the caller may not use is rejected, and defaults and skills are those of now. The new run begins a new conversation; parent, schedule and trigger are not repeated. An `Idempotency-Key` makes retries safe.',
+  })
+  async rerun(
+    @CurrentCaller() caller: Caller,
+    @Param('runId', pathId('uuid')) runId: string,
+    @Body() request: RerunRunRequest,
+    @Headers(IDEMPOTENCY_KEY) key?: string,
+  ): Promise<RerunRunResponse> {
+    const { prompt, title, mode, metadata } = request;
+    if (prompt !== undefined) refuseOversized('prompt', prompt);
+    const overrides = { prompt, title, mode, metadata, config: toAgentConfig(request.config) };
+    const claim = idempotencyClaim(key, { rerun_of: runId, ...request });
+    const result = await this.rerunRun.execute(caller, runId, overrides, claim);
+    switch (result.kind) {
+      case 'created':
+        return { ...toResponse(result), rerun_of: runId };
+      case 'not_found':
+      case 'forbidden':
+        throw rejectionProblem(result, RUN);
+      case 'attachment_missing':
+        throw new ProblemError('resource_not_found', `The attachment ${result.fileName} is no longer stored.`);
+      default:
+        throw createRunRefusal(result);
+    }
+  }
+
   private async run(caller: Caller, request: RunAgentRequest, key: string | undefined): Promise<RunAgentResponse> {
     refuseOversized('prompt', request.prompt);
     const result = await this.createRun.execute(caller, {
@@ -113,11 +165,13 @@ export class CreateRunController {
       idempotency: idempotencyClaim(key, request),
     });
     if (result.kind !== 'created') throw createRunRefusal(result);
-    return {
-      run_id: result.runId,
-      task_id: result.runId,
-      state: result.state,
-      ...(result.atCapacity ? { at_capacity: true } : {}),
-    };
+    return toResponse(result);
   }
 }
+
+const toResponse = ({ runId, state, atCapacity }: CreatedRun): RunAgentResponse => ({
+  run_id: runId,
+  task_id: runId,
+  state,
+  ...(atCapacity ? { at_capacity: true } : {}),
+});

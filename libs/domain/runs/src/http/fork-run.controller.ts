@@ -1,5 +1,5 @@
 import { Body, Controller, Headers, Param, Post } from '@nestjs/common';
-import { ApiTags } from '@nestjs/swagger';
+import { ApiBody, ApiTags } from '@nestjs/swagger';
 import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
 import { invalidInput, Operation, pathId, rejectionProblem } from '#platform/http';
 import { ForkRun } from '../application/fork-run.js';
@@ -22,6 +22,7 @@ export class ForkRunController {
   @Post(':runId/fork')
   @Authorize('runs:write', 'run')
   @IdempotencyKeyHeader()
+  @ApiBody({ type: ForkRunRequest, required: false })
   @Operation({
     id: 'forkRun',
     summary: 'Fork a run',

@@ -1,7 +1,7 @@
-import { invalidInput, ProblemError, type ResourceWords, tooLarge, unwrap } from '#platform/http';
+import { invalidInput, ProblemError, rejectionProblem, type ResourceWords, tooLarge, unwrap } from '#platform/http';
 import { type Issue, issueSentence } from '#platform/kernel';
 import type { CreateRunResult } from '../application/create-run.js';
-import type { RunLookup } from '../application/runs.service.js';
+import type { InterruptRunResult, RunLookup } from '../application/runs.service.js';
 import type { Run } from '../domain/run.js';
 import { MAX_PROMPT_BYTES } from './dto/run-requests.dto.js';
 
@@ -44,4 +44,23 @@ export function createRunRefusal(refused: Exclude<CreateRunResult, { kind: 'crea
   }
 }
 
+export function interruptRefusal(refused: Exclude<InterruptRunResult, { kind: 'requested' }>): ProblemError {
+  switch (refused.kind) {
+    case 'not_found':
+    case 'forbidden':
+      return rejectionProblem(refused, RUN);
+    case 'gone':
+      return new ProblemError('invalid_request', `The run has no turn to interrupt: it is ${refused.state}.`);
+    case 'busy':
+      return new ProblemError('conflict', `The agent of the run has not started: it is ${refused.state}.`, {
+        retryAfterSeconds: INTERRUPT_RETRY_SECONDS,
+      });
+    case 'no_turn':
+      return new ProblemError('conflict', 'No turn of the run is open; the next one begins in a moment.', {
+        retryAfterSeconds: INTERRUPT_RETRY_SECONDS,
+      });
+  }
+}
+
+const INTERRUPT_RETRY_SECONDS = 1;
 const RETRY_SECONDS = 10;

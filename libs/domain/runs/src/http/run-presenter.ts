@@ -74,6 +74,7 @@ function toRunItem(run: Run, principals: Principals, settings: Settings): RunIte
     ...(run.forkedFromRunId === null
       ? {}
       : { forked_from: { run_id: run.forkedFromRunId, sequence: run.forkedFromSeq ?? 0 } }),
+    ...(run.rerunOf === null ? {} : { rerun_of: run.rerunOf }),
     ...(run.schedule === null ? {} : { schedule: { ...run.schedule } }),
     ...(run.metadata === null ? {} : { metadata: { ...run.metadata } }),
     is_sandbox_running: run.hasLiveExecution,

@@ -22,7 +22,7 @@ import { MAX_SEARCH_TERMS, searchWords } from '../domain/run-filters.js';
 import { ListHandoffAttachmentsResponse } from './dto/artifact.dto.js';
 import { filtersOf, ListRunsParameters, RunFollowupRequest, TimelineParameters } from './dto/run-requests.dto.js';
 import { GetRunTimelineResponse, ListRunsResponse, RunFollowupResponse, RunItem } from './dto/run-responses.dto.js';
-import { foundOrThrow, invalidParameter, refuseOversized, RUN } from './problems.js';
+import { foundOrThrow, interruptRefusal, invalidParameter, refuseOversized, RUN } from './problems.js';
 import { RunPresenter } from './run-presenter.js';
 
 const RUN_ID = pathId('uuid');
@@ -118,6 +118,25 @@ export class RunsController {
           'Self-hosted, local and GitHub Action runs cannot be cancelled here; stop them where they run.',
         );
     }
+  }
+
+  @Post(':runId/interrupt')
+  @Authorize('runs:write', 'run')
+  @Operation({
+    id: 'interruptRun',
+    summary: 'Interrupt a run',
+    errors: [400, 403, 404, 409],
+    description:
+      'Stops the current turn of a run that is in progress or blocked, and keeps its session: the agent is asked to end the turn, its open permission requests are withdrawn, and the run continues as after any turn. Waiting follow-ups are delivered next; without one the run is SUCCEEDED and its session stays open. Another request for the same turn has no further effect.',
+    success: { status: 202, description: 'The agent will be asked to end its turn.', schema: { type: 'object' } },
+  })
+  async interrupt(
+    @CurrentCaller() caller: Caller,
+    @Param('runId', RUN_ID) runId: string,
+  ): Promise<Record<string, never>> {
+    const result = await this.runs.interrupt(caller, runId);
+    if (result.kind !== 'requested') throw interruptRefusal(result);
+    return {};
   }
 
   @Post(':runId/followups')

@@ -12,6 +12,7 @@ import { Settings } from '#platform/config';
 import { Database, GroupedStatement, statement } from '#platform/persistence';
 import { keepDiscarded } from '#platform/storage';
 import type { NewAttachment } from '../domain/attachment.js';
+import type { SubmittedInput } from '../domain/submitted-input.js';
 import type { RunExecutionLocation, RunMode, RunSchedule, RunSkill, RunSourceType } from '../domain/run.js';
 
 interface Column<Value> {
@@ -50,6 +51,8 @@ const INPUT_COLUMNS = {
   trigger_url: column<string | null>('text'),
   forked_from_run_id: column<string | null>('uuid'),
   forked_from_seq: column<number | null>('bigint'),
+  rerun_of: column<string | null>('uuid'),
+  submitted: column<SubmittedInput>('jsonb'),
 };
 type InputColumns = typeof INPUT_COLUMNS;
 
@@ -64,7 +67,9 @@ export type NewRun = {
 /** The columns of `run_facets` for `row`, an alias with the columns of `runs`. Their purpose is explained in the README of this library. */
 export const facetsOf = (row: string): string => `${row}.id, ${row}.slot_key,
   headrace.run_tokens(${row}.slot_key, ${row}.creator_uid, ${row}.executor_uid, ${row}.source, ${row}.execution_location, ${row}.config, ${row}.schedule, ${row}.metadata, ${row}.ancestor_run_ids)
-    || coalesce((SELECT array_agg(headrace.run_token(${row}.slot_key, 'skill_spec', s)) FROM jsonb_array_elements_text(${row}.agent_skill->'specs') AS s), '{}'),
+    || coalesce((SELECT array_agg(headrace.run_token(${row}.slot_key, 'skill_spec', s)) FROM jsonb_array_elements_text(${row}.agent_skill->'specs') AS s), '{}')
+    || CASE WHEN ${row}.rerun_of IS NULL THEN '{}'::bigint[] ELSE ARRAY[headrace.run_token(${row}.slot_key, 'rerun_of', ${row}.rerun_of::text)] END
+    || CASE WHEN ${row}.forked_from_run_id IS NULL THEN '{}'::bigint[] ELSE ARRAY[headrace.run_token(${row}.slot_key, 'forked_from', ${row}.forked_from_run_id::text)] END,
   headrace.run_search_text(${row}.title, ${row}.prompt, ${row}.config->>'skill_spec')`;
 
 const COLUMNS = Object.keys(INPUT_COLUMNS).join(', ');

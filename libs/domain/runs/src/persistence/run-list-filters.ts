@@ -176,6 +176,28 @@ export const LIST_FILTERS: readonly ListFilter[] = [
     sql: token((place) => `r.ancestor_run_ids @> ARRAY[${place}::uuid]`),
   },
   {
+    parameter: 'rerun_of',
+    filter: 'rerunOf',
+    field: StringField({
+      ...OPTIONAL,
+      pattern: /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i,
+      says: 'the id of a run',
+      description: 'Runs that were created as a rerun of this one.',
+    }),
+    sql: token((place) => `r.rerun_of = ${place}::uuid`),
+  },
+  {
+    parameter: 'forked_from',
+    filter: 'forkedFrom',
+    field: StringField({
+      ...OPTIONAL,
+      pattern: /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i,
+      says: 'the id of a run',
+      description: 'Runs that were forked from this one.',
+    }),
+    sql: token((place) => `r.forked_from_run_id = ${place}::uuid`),
+  },
+  {
     parameter: 'metadata',
     filter: 'metadata',
     field: MapField(text({ maxBytes: 256 }), {

@@ -18,6 +18,7 @@ import {
   MAX_LISTED_ARTIFACTS,
 } from '../domain/artifact.js';
 import type { Run } from '../domain/run.js';
+import type { SubmittedInput } from '../domain/submitted-input.js';
 
 export type RunRow = Omit<Run, 'owner' | 'creator' | 'executor' | 'debugWindow' | 'waitingReason' | 'artifacts'> &
   DebugWindowRow &
@@ -46,7 +47,7 @@ const columns = (
   maxArtifacts: number,
 ): string => `r.id, r.team_uid, r.owner_user_uid, r.state, r.title, r.source, r.execution_location AS "executionLocation", r.mode,
   r.interactive, r.creator_type, r.creator_uid, r.executor_type, r.executor_uid, r.config, r.agent_skill AS skill, r.metadata,
-  r.parent_run_id AS "parentRunId", r.ancestor_run_ids AS "ancestorRunIds", r.schedule, r.trigger_url AS "triggerUrl", r.usage,
+  r.parent_run_id AS "parentRunId", r.rerun_of AS "rerunOf", r.ancestor_run_ids AS "ancestorRunIds", r.schedule, r.trigger_url AS "triggerUrl", r.usage,
   r.conversation_id AS "conversationId", r.conversation_format AS "conversationFormat", r.session_id AS "sessionId",
   r.forked_from_run_id AS "forkedFromRunId", r.forked_from_seq::float8 AS "forkedFromSeq",
   r.status_message AS "statusMessage", r.created_at AS "createdAt", r.updated_at AS "updatedAt", r.started_at AS "startedAt",
@@ -86,6 +87,7 @@ export const toRun = (row: RunRow): Run => ({
   interactive: row.interactive,
   metadata: row.metadata,
   parentRunId: row.parentRunId,
+  rerunOf: row.rerunOf,
   ancestorRunIds: row.ancestorRunIds,
   schedule: row.schedule,
   triggerUrl: row.triggerUrl,
@@ -115,6 +117,8 @@ export const READABLE = '(r.team_uid = ANY($2) OR r.owner_user_uid = $3)';
 const FIND_NEWEST = statement('runs.find-newest-of-conversation')`
   SELECT ${RUN_COLUMNS}, r.prompt FROM runs r ${LIVE_EXECUTION_JOIN} WHERE r.conversation_id = $1 AND ${READABLE}
    ORDER BY r.created_at DESC, r.id DESC LIMIT 1`;
+
+const FIND_SUBMITTED = statement('runs.find-submitted')`SELECT submitted FROM runs WHERE id = $1`;
 
 const FIND_FOR_ASSIGNMENT = statement('runs.find-for-assignment')`
   SELECT ${RUN_COLUMNS}, r.prompt, r.prompt_taken AS "promptTaken", r.transcript IS NOT NULL AS "hasTranscript",
@@ -159,6 +163,12 @@ export class RunsStore {
   async findNewestOfConversation(conversationId: string, { teamUids, userUid }: ReadableScope): Promise<Run | null> {
     const [row] = await this.database.query<RunRow>(FIND_NEWEST, [conversationId, teamUids, userUid]);
     return row ? toRun(row) : null;
+  }
+
+  /** Null also for a run that an older version has created. */
+  async findSubmitted(runId: string): Promise<SubmittedInput | null> {
+    const [row] = await this.database.query<{ submitted: SubmittedInput | null }>(FIND_SUBMITTED, [runId]);
+    return row?.submitted ?? null;
   }
 
   async findForAssignment(runId: string): Promise<AssignedRun | null> {

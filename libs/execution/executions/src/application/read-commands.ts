@@ -2,12 +2,15 @@ import { Injectable, type OnModuleDestroy, type OnModuleInit } from '@nestjs/com
 import { EventEmitter } from 'node:events';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Commands } from '#execution/runner-protocol';
+import { Settings } from '#platform/config';
 import { Database, DatabaseListener, statement } from '#platform/persistence';
 import { COMMANDS_CHANNEL } from '../domain/lease.js';
 import { ExecutionsStore } from '../persistence/executions.store.js';
 
 const SNAPSHOT = statement('executions.commands')`SELECT e.slot_held AS "slotHeld", json_strip_nulls(json_build_object(
     'version', e.command_version, 'desired', e.desired, 'desired_reason', e.desired_reason,
+    'interrupt', CASE WHEN e.interrupt_expires_at > headrace.now()
+      THEN json_build_object('turn_id', e.interrupt_turn_id, 'timeout_seconds', $3::float8 / 1000) END,
     'prompts', coalesce((SELECT json_agg(json_build_object('followup_id', f.id, 'message', f.message, 'mode', f.mode,
         'debug', CASE WHEN e.phase = 'debug' THEN true END) ORDER BY f.position)
       FROM run_followups f WHERE f.run_id = e.run_id AND f.consumed_at IS NULL
@@ -35,6 +38,7 @@ export class ReadCommands implements OnModuleInit, OnModuleDestroy {
     private readonly database: Database,
     private readonly executions: ExecutionsStore,
     private readonly listener: DatabaseListener,
+    private readonly settings: Settings,
   ) {}
 
   onModuleInit(): void {
@@ -63,6 +67,7 @@ export class ReadCommands implements OnModuleInit, OnModuleDestroy {
         const [row] = await this.database.query<{ commands: Commands; slotHeld: boolean }>(SNAPSHOT, [
           executionId,
           leaseEpoch,
+          this.settings.interruptTimeout,
         ]);
         if (!row) return 'lease_lost';
         const { commands, slotHeld } = row;

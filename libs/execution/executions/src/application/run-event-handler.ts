@@ -10,6 +10,7 @@ import { RunTransitions } from '../persistence/run-transitions.store.js';
 import { ApprovalsService } from './approvals.service.js';
 import { type EventContext, MAX_MESSAGE_BYTES, textOf, toStored, usageOf } from './event-context.js';
 import { RunLimitEnforcer } from './run-limit-enforcer.js';
+import { TurnInterrupter } from './turn-interrupter.js';
 
 /** In a debug window an event changes the execution only: the run stays FAILED as its set-up has left it. */
 @Injectable()
@@ -20,6 +21,7 @@ export class RunEventHandler {
     private readonly followups: FollowupsStore,
     private readonly approvals: ApprovalsService,
     private readonly limits: RunLimitEnforcer,
+    private readonly interrupter: TurnInterrupter,
   ) {}
 
   async handle(context: EventContext, event: RunnerEvent, quota: OutputQuota): Promise<void> {
@@ -82,7 +84,8 @@ export class RunEventHandler {
 
   private async turnEnded(context: EventContext, turn: TurnEnded): Promise<void> {
     const { tx, run, execution, log } = context;
-    const outcome = turnOutcome(turn);
+    const isInterrupted = await this.interrupter.recordTurnEnd(context, turn);
+    const outcome = turnOutcome(turn, isInterrupted && (execution.desired === 'run' || execution.desired === 'close'));
     // A cancel ends the whole execution: its slot is released when none of its processes runs any more.
     if (outcome.transition === 'none') return this.executions.pause(tx, execution.id, false);
     // With a follow-up pending the session continues at once: it keeps its slot, and the run stays in progress.
@@ -92,7 +95,10 @@ export class RunEventHandler {
       await this.transitions.apply(tx, run.id, 'unblock');
       return;
     }
-    if (outcome.transition === 'succeed' && (await this.transitions.apply(tx, run.id, 'succeed'))) {
+    if (
+      outcome.transition === 'succeed' &&
+      (await this.transitions.apply(tx, run.id, 'succeed', outcome.status ?? null))
+    ) {
       log.push({ kind: 'run_done', data: { stop_reason: turn.stop_reason } });
     } else if (outcome.transition === 'fail' && (await this.transitions.apply(tx, run.id, 'fail', outcome.status))) {
       log.push({ kind: 'run_failed', data: { ...outcome.status } });

@@ -7,6 +7,7 @@ import { FinishExecution } from './finish-execution.js';
 import { IdleSessions } from './idle-sessions.js';
 import { RunLimitEnforcer } from './run-limit-enforcer.js';
 import { RunStopper } from './run-stopper.js';
+import { TurnInterrupter } from './turn-interrupter.js';
 
 /**
  * `$1`: milliseconds that self-hosted workers have to connect again after a time without any API process; until then nobody
@@ -27,6 +28,10 @@ const OUT_OF_TIME = statement('limits.due')`
   SELECT e.id, e.run_id FROM executions e JOIN runs r ON r.id = e.run_id
    WHERE e.ceiling_at <= headrace.now() AND e.ended_at IS NULL AND e.desired = 'run' AND r.state = 'INPROGRESS'
    ORDER BY e.ceiling_at LIMIT 200`;
+
+const INTERRUPTS_IGNORED = statement('interrupts.overdue')`
+  SELECT id, run_id FROM executions WHERE interrupt_expires_at <= headrace.now() AND ended_at IS NULL
+   ORDER BY interrupt_expires_at LIMIT 100`;
 
 /** A run that is being offered is left alone: it fails when it is claimed. */
 const OF_DISABLED_USERS = statement('executions.live-of-disabled-users')`
@@ -51,6 +56,7 @@ export class SweepExecutions {
     private readonly approvals: ApprovalsService,
     private readonly limits: RunLimitEnforcer,
     private readonly stopper: RunStopper,
+    private readonly interrupter: TurnInterrupter,
   ) {}
 
   async execute(): Promise<number> {
@@ -68,6 +74,9 @@ export class SweepExecutions {
     await this.each('debug windows', () => this.idleSessions.closeDebugWindows());
     await this.eachOf(UNANSWERED, 'approval', (runId, id) => this.approvals.expire(runId, id));
     await this.eachOf(OUT_OF_TIME, 'the limits of execution', (runId, id) => this.limits.endIfDue(runId, id));
+    await this.eachOf(INTERRUPTS_IGNORED, 'the interrupt of execution', (runId, id) =>
+      this.interrupter.expireIfDue(runId, id),
+    );
     await this.eachOf(OF_DISABLED_USERS, 'the disabled user of execution', (runId, id) =>
       this.stopper.stopOfDisabledUser(runId, id),
     );

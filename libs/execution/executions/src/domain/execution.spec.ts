@@ -22,6 +22,8 @@ describe('turnOutcome', () => {
   it('blames the agent for refusals and limits, and nobody for a cancelled turn', () => {
     expect(turnOutcome({ stop_reason: 'end_turn' })).toEqual({ transition: 'succeed' });
     expect(turnOutcome({ stop_reason: 'cancelled' })).toEqual({ transition: 'none' });
+    expect(turnOutcome({ stop_reason: 'cancelled' }, true)).toMatchObject({ transition: 'succeed' });
+    expect(turnOutcome({ stop_reason: 'refusal' }, true)).toMatchObject({ transition: 'fail' });
     for (const stop_reason of ['refusal', 'max_tokens', 'max_turn_requests', 'error'] as const) {
       expect(turnOutcome({ stop_reason })).toMatchObject({
         transition: 'fail',

@@ -25,7 +25,7 @@ export function eventFault({ kind, data }: Pick<RunnerEvent, 'kind' | 'data'>): 
 }
 
 export type TurnOutcome =
-  | { readonly transition: 'succeed' }
+  | { readonly transition: 'succeed'; readonly status?: StatusMessage }
   | { readonly transition: 'fail'; readonly status: StatusMessage }
   | { readonly transition: 'none' };
 
@@ -35,13 +35,18 @@ const REFUSALS = {
   max_turn_requests: 'The agent made more model requests than one turn allows.',
 } as const;
 
-/** What the end of a turn means for the run. A cancelled turn moves nothing: who cancelled has moved the run already. */
-export function turnOutcome(turn: Omit<TurnEnded, 'turn_id'>): TurnOutcome {
+/**
+ * What the end of a turn means for the run. `isInterrupted`: a user has interrupted this turn, and the session continues. A turn
+ * that was cancelled otherwise moves nothing: who cancelled has moved the run already.
+ */
+export function turnOutcome(turn: Omit<TurnEnded, 'turn_id'>, isInterrupted = false): TurnOutcome {
   switch (turn.stop_reason) {
     case 'end_turn':
       return { transition: 'succeed' };
     case 'cancelled':
-      return { transition: 'none' };
+      return isInterrupted
+        ? { transition: 'succeed', status: { message: 'The last turn was interrupted.' } }
+        : { transition: 'none' };
     case 'refusal':
     case 'max_tokens':
     case 'max_turn_requests':

@@ -3,6 +3,7 @@ import { Settings } from '#platform/config';
 import { Database, type Queryable, statement } from '#platform/persistence';
 import type { Desired } from '#execution/runner-protocol';
 import { type ExecutionPhase, phaseAfter, phaseGuard } from '../domain/execution-phase.js';
+import type { PrincipalRef } from '../domain/run.js';
 import { COMMANDS_CHANNEL, leaseGraceMs, workerGraceMs } from '../domain/lease.js';
 import { maxRuntimeMs } from './run-limits.store.js';
 import { debugOpen } from './run-status-sql.js';
@@ -27,6 +28,12 @@ export interface Execution {
   readonly is_fenced: boolean;
   /** Its debug window is open: a message now reaches it. */
   readonly is_debug_open: boolean;
+  /** The turn that was interrupted last; null: none of this execution. */
+  readonly interrupt_turn_id: string | null;
+  readonly interrupt_by: PrincipalRef | null;
+  /** The interrupted turn has not ended, as far as the runner has reported. */
+  readonly is_interrupt_open: boolean;
+  readonly is_interrupt_overdue: boolean;
   /** Held by a connection that cannot tell whether its worker executes it. */
   readonly is_adopted: boolean;
 }
@@ -42,7 +49,8 @@ export function isHeldForRunner({ phase, instance_id: instance }: Execution): bo
 
 const COLUMNS = `id, run_id, pool, phase, lease_epoch, instance_id, worker_connection_id, slot_held, desired, desired_reason, command_version, acked_seq, output_bytes,
   lease_expires_at <= headrace.now() AS is_expired, coalesce(fence_at <= headrace.now(), false) AS is_fenced,
-  ${debugOpen('executions')} AS is_debug_open,
+  ${debugOpen('executions')} AS is_debug_open, interrupt_turn_id, interrupt_by,
+  interrupt_expires_at IS NOT NULL AS is_interrupt_open, coalesce(interrupt_expires_at <= headrace.now(), false) AS is_interrupt_overdue,
   worker_adopted_at IS NOT NULL AND coalesce(starts_with(instance_id, '${WORKER_PREFIX}'), false) AS is_adopted`;
 
 const LOCK = statement('executions.lock')`

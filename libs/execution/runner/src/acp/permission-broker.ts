@@ -26,6 +26,8 @@ const CANCELLED: RequestPermissionResponse = { outcome: { outcome: 'cancelled' }
 interface Resolution {
   readonly decision: Answer | 'cancel';
   readonly note?: string | undefined;
+  /** The control plane has decided already: an event would be a second entry of the log. */
+  readonly isRecorded?: boolean;
 }
 
 export class PermissionBroker {
@@ -34,6 +36,8 @@ export class PermissionBroker {
     { readonly subject: PermissionSubject; readonly settle: (resolution: Resolution) => void }
   >();
   private readonly remembered: PermissionRule[];
+  /** The turn is cancelled, and the agent has not answered yet. */
+  private isTurnCancelled = false;
 
   constructor(
     private readonly rules: PermissionRules,
@@ -54,7 +58,7 @@ export class PermissionBroker {
     const approvalId = newUuid();
     const title = shrinkText(request.toolCall.title ?? known.title ?? 'Permission', 4_096);
     const subject = subjectOf(facts, title, this.redact);
-    const policy = decideByPolicy(this.rules, facts);
+    const policy = this.isTurnCancelled ? 'cancel' : decideByPolicy(this.rules, facts);
     const rule = policy === 'ask' ? this.remembered.find((one) => isSameSubject(one.subject, subject)) : undefined;
     const resolution = rule ? 'allow' : policy;
     const input = request.toolCall.rawInput;
@@ -71,13 +75,17 @@ export class PermissionBroker {
     this.emit({ kind: 'permission_requested', data: { ...requested } });
     const emitDecision = (decision: Pick<PermissionDecided, 'decision' | 'by' | 'rule_id'>): void =>
       this.emit({ kind: 'permission_decided', data: { approval_id: approvalId, ...decision, title } });
+    if (resolution === 'cancel') {
+      emitDecision({ decision: 'deny', by: 'cancel' });
+      return this.respond(request, { decision: resolution });
+    }
     if (resolution !== 'ask') {
       emitDecision({ decision: resolution, by: rule ? 'rule' : 'policy', rule_id: rule?.approval_id });
       return this.respond(request, { decision: resolution });
     }
     const answer = await new Promise<Resolution>((settle) => this.waiting.set(approvalId, { subject, settle }));
     this.waiting.delete(approvalId);
-    if (answer.decision === 'cancel') emitDecision({ decision: 'deny', by: 'cancel' });
+    if (answer.decision === 'cancel' && answer.isRecorded !== true) emitDecision({ decision: 'deny', by: 'cancel' });
     return this.respond(request, answer);
   }
 
@@ -94,6 +102,17 @@ export class PermissionBroker {
 
   cancelAll(): void {
     for (const { settle } of this.waiting.values()) settle({ decision: 'cancel' });
+  }
+
+  startTurn(): void {
+    this.isTurnCancelled = false;
+  }
+
+  /** The Agent Client Protocol requires this answer to all requests of a cancelled turn. `decided`: by the control plane. */
+  cancelTurn(decided: Commands['decisions']): void {
+    this.isTurnCancelled = true;
+    const recorded = new Set(decided.map(({ approval_id: id }) => id));
+    for (const [id, { settle }] of this.waiting) settle({ decision: 'cancel', isRecorded: recorded.has(id) });
   }
 
   private respond(request: RequestPermissionRequest, { decision, note }: Resolution): RequestPermissionResponse {

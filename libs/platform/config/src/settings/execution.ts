@@ -53,6 +53,9 @@ export const EXECUTION_SETTINGS = {
     cancelEscalationDelay: duration('2s', '100ms', '1min').describe(
       'Time between the steps that stop a cancelled run: cancel request to the agent, SIGTERM, SIGKILL.',
     ),
+    interruptTimeout: duration('30s', '1s', '10min').describe(
+      'How long an agent has to end its turn after an interrupt. One that does not is stopped, and its run FAILED.',
+    ),
     agentProgressTimeout: duration('30min', '1s', '1d').describe(
       'A run fails when its agent reports no progress in a turn for this long, while no tool call and no permission request is open.',
     ),

@@ -13,6 +13,7 @@ import {
   MapField,
   object,
   ObjectField,
+  optionalBody,
   StringField,
   text,
 } from '#platform/http';
@@ -89,6 +90,34 @@ export class RunAgentRequest {
     keyPattern: /^[A-Za-z0-9._-]{1,64}$/,
     keySays: '1 to 64 of A-Z a-z 0-9 . _ -',
     description: 'Immutable labels.',
+  })
+  metadata?: Record<string, string>;
+}
+
+/** Absent fields are those of the source. */
+@optionalBody
+export class RerunRunRequest {
+  @StringField({
+    ...OPTIONAL,
+    blank: false,
+    description: 'Replaces the prompt; at most 1 MiB of UTF-8. It is the argument of the skills, too.',
+    example: 'Fix the failing test, and add another one.',
+  })
+  prompt?: string;
+  @StringField({ ...OPTIONAL, blank: false, max: 512, description: 'Replaces the title.' }) title?: string;
+  @EnumField(RUN_MODES, { ...OPTIONAL, name: 'RunMode', description: 'Replaces the mode in which the agent starts.' })
+  mode?: RunMode;
+  @ObjectField(() => AmbientAgentConfig, {
+    ...OPTIONAL,
+    description: 'Each field replaces the same field of the submitted configuration; the other fields stay.',
+  })
+  config?: AmbientAgentConfig;
+  @MapField(text({ maxBytes: 256 }), {
+    ...OPTIONAL,
+    maxEntries: 20,
+    keyPattern: /^[A-Za-z0-9._-]{1,64}$/,
+    keySays: '1 to 64 of A-Z a-z 0-9 . _ -',
+    description: 'Replaces all labels.',
   })
   metadata?: Record<string, string>;
 }
@@ -188,9 +217,11 @@ export function filtersOf(query: ListRunsParameters): Omit<RunFilters, 'search'>
   return Object.fromEntries(entries.sort(([, , a], [, , b]) => a - b)) as Omit<RunFilters, 'search'>;
 }
 
+const RUN_ID_FILTERS = new Set(['ancestorRunId', 'rerunOf', 'forkedFrom']);
+
 /** UUIDs are compared in lower case. */
 const normalized = (filter: string, value: unknown): unknown =>
-  filter === 'ancestorRunId' && typeof value === 'string' ? value.toLowerCase() : value;
+  RUN_ID_FILTERS.has(filter) && typeof value === 'string' ? value.toLowerCase() : value;
 
 /** The parameter `metadata`, sorted by its keys, then each parameter that stands for one key. */
 function metadataOf({ metadata, ...query }: ListRunsParameters): Metadata[] {
@@ -202,6 +233,8 @@ function metadataOf({ metadata, ...query }: ListRunsParameters): Metadata[] {
   return [Object.fromEntries(Object.entries(metadata).sort(([a], [b]) => (a < b ? -1 : 1))), ...named];
 }
 
+/** Absent fields are those of the source. */
+@optionalBody
 export class ForkRunRequest {
   @JsonField({
     ...OPTIONAL,

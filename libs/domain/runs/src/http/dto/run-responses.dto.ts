@@ -43,6 +43,10 @@ export class RunAgentResponse extends CreatedRun {
   at_capacity?: boolean;
 }
 
+export class RerunRunResponse extends RunAgentResponse {
+  @StringField({ description: 'ID of the run whose input the new run has.' }) rerun_of: string;
+}
+
 export class PrincipalInfo {
   @EnumField(['user', 'service_account'], { ...OPTIONAL, description: 'Kind of principal.' }) type?:
     | 'user'
@@ -176,6 +180,7 @@ export class RunItem {
   @StringField({ ...OPTIONAL, description: 'ID of the run that started this one.' }) parent_run_id?: string;
   @ObjectField(() => RunForkInfo, { ...OPTIONAL, description: 'The snapshot with which the run has started.' })
   forked_from?: RunForkInfo;
+  @StringField({ ...OPTIONAL, description: 'ID of the run whose input this one was created with.' }) rerun_of?: string;
   @ObjectField(() => RunScheduleInfo, {
     ...OPTIONAL,
     description: 'The schedule that created the run, as it was then.',

@@ -1,0 +1,242 @@
+import { randomUUID } from 'node:crypto';
+import { gzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { PruneRuns } from '#domain/runs';
+import { encodeManifest, type SnapshotEntry } from '#execution/runner-protocol';
+import { TestRunner, type TestResponse } from '#testing';
+import { ApiFixture } from '../../support/api-fixture.js';
+import { UNKNOWN_RUN_ID } from '../../support/api-requests.js';
+
+type Json = TestResponse['body'];
+
+const DAY = 86_400_000;
+let fixture: ApiFixture;
+
+beforeAll(async () => {
+  fixture = await ApiFixture.start({ settings: { retainTranscripts: DAY, retainRuns: 10 * DAY } });
+});
+afterAll(() => fixture.close());
+
+const started = async (): Promise<{ runId: string; runner: TestRunner }> => {
+  const { token } = fixture.member;
+  const { body } = await fixture.request(200, 'POST /agent/runs', { token, body: { prompt: 'Go.' } });
+  const runner = await TestRunner.take(fixture.api, body.run_id);
+  await runner.();
+  return { runId: body.run_id, runner };
+};
+const directory = (path: string): SnapshotEntry => ({ type: 'directory', path, mode: 0o700 });
+const fileOf = (path: string, text: string): SnapshotEntry => ({
+  type: 'file',
+  path,
+  mode: 0o644,
+  mtime: 1,
+  size: text.length,
+  hash: 'a'.repeat(64),
+  content: [[0, 0, text.length + 1, 0, text.length]],
+});
+
+const manifestOf = (packs: readonly string[], entries: readonly SnapshotEntry[], bytes: number): Buffer =>
+  gzipSync(
+    encodeManifest(
+      { version: 1, packs, entries: entries.length, bytes, problems: [], excluded: [], root: '/srv/1' },
+      entries,
+    ),
+  );
+
+async function store(runner: TestRunner, text = 'abc'): Promise<string> {
+  const packId = randomUUID();
+  await runner.call(204, `PUT snapshots/packs/${packId}`, {}, Buffer.from(`\0${text}`));
+  const manifest = manifestOf([packId], [directory('work'), fileOf('work/file', text)], text.length);
+  const { body } = await runner.call(200, 'PUT snapshots', { reason: 'turn', stored_bytes: '9' }, manifest);
+  return body.snapshot_id;
+}
+const turn = (runner: TestRunner, turnId: string) =>
+  runner.report(
+    ['turn_started', { turn_id: turnId, prompt: 'Go.' }],
+    ['turn_ended', { turn_id: turnId, stop_reason: 'end_turn' }],
+  );
+const fork = (status: number, runId: string, body?: object, { token } = fixture.member, headers = {}) =>
+  fixture.request(status, `POST /agent/runs/${runId}/fork`, { token, body, headers });
+const timeline = async (runId: string): Promise<Json[]> =>
+  (await fixture.request(200, `GET /agent/runs/${runId}/timeline`, { token: fixture.member.token })).body.events;
+const prune = async (kind: 'runs' | 'transcripts'): Promise<void> => {
+  const pruning = fixture.api.app.get(PruneRuns, { strict: false });
+  for (let hasMore = true; hasMore;) ({ hasMore } = await pruning.step(kind));
+};
+const packKeys = async (): Promise<string[]> =>
+  (await fixture.database.query<{ key: string }>('SELECT object_key AS key FROM snapshot_packs')).map(({ key }) => key);
+
+describe('a snapshot that a runner stores', () => {
+  it('is in the timeline between the events before and after it', async () => {
+    const { runId, runner } = await started();
+    await runner.report(['agent_waiting', { message: 'before' }]);
+    const snapshotId = await store(runner);
+    await runner.report(['agent_resumed']);
+    const events = await timeline(runId);
+    expect(events.slice(-3)).toMatchObject([
+      { event_type: 'agent_waiting' },
+      {
+        event_type: 'workspace_snapshot',
+        payload: { snapshot_id: snapshotId, reason: 'turn', entries: 2, size_bytes: 3, stored_bytes: 9 },
+      },
+      { event_type: 'agent_resumed' },
+    ]);
+    const sequences = events.map(({ sequence }) => sequence);
+    expect(sequences).toEqual([...sequences].sort((a, b) => a - b));
+  });
+
+  it('does not exist without its manifest, or when the manifest is not valid', async () => {
+    const { runId, runner } = await started();
+    const packId = randomUUID();
+    await runner.call(204, `PUT snapshots/packs/${packId}`, {}, Buffer.from('\0abc'));
+    const put = (manifest: Buffer, query = {}) =>
+      runner.call(400, 'PUT snapshots', { reason: 'turn', stored_bytes: '1', ...query }, manifest);
+    const entries = [directory('work'), fileOf('work/file', 'abc')];
+    for (const manifest of [
+      Buffer.from('nonsense'),
+      gzipSync('nonsense'),
+      manifestOf([packId], [directory('work'), fileOf('../file', 'abc')], 3),
+      manifestOf([packId], entries, 4),
+      manifestOf([randomUUID()], entries, 3),
+    ])
+      expect((await put(manifest)).body).toMatchObject({ error_code: 'invalid_request' });
+    expect((await put(manifestOf([packId], entries, 3), { reason: 'whim' })).body).toMatchObject({
+      errors: [{ pointer: '/reason' }],
+    });
+    await runner.call(404, 'PUT snapshots/packs/..%2Fescape', {}, Buffer.from('x'));
+    expect((await timeline(runId)).map(({ event_type: type }) => type)).not.toContain('workspace_snapshot');
+    expect((await fork(400, runId, {})).body).toMatchObject({ errors: [{ pointer: '/at' }] });
+  });
+
+  it('belongs to its run, and is rejected after the end of the lease', async () => {
+    const [first, second] = [await started(), await started()];
+    const snapshotId = await store(first.runner);
+    await first.runner.call(200, `GET snapshots/${snapshotId}`);
+    await second.runner.call(404, `GET snapshots/${snapshotId}`);
+    const [key = ''] = await packKeys();
+    await second.runner.call(404, `GET snapshots/packs/${/([^/]+)\.pack$/.exec(key)?.[1] ?? randomUUID()}`);
+    await first.runner.finish('closed');
+    const late = manifestOf([], [], 0);
+    await first.runner.call(412, 'PUT snapshots', { reason: 'end', stored_bytes: '0' }, late);
+    await first.runner.call(412, `PUT snapshots/packs/${randomUUID()}`, {}, Buffer.from('x'));
+  });
+
+  it('is what the next execution of the run begins with', async () => {
+    const { runId, runner } = await started();
+    await turn(runner, randomUUID());
+    const snapshotId = await store(runner);
+    await runner.finish('closed');
+    await fixture.request(200, `POST /agent/runs/${runId}/followups`, {
+      token: fixture.member.token,
+      body: { message: 'Continue.' },
+    });
+    const next = await TestRunner.take(fixture.api, runId);
+    expect(next.assignment.snapshots).toMatchObject({ restore: snapshotId, interval_seconds: 300 });
+    expect((await next.call(200, 'GET conversation-summary')).body.text).toContain('Go.');
+  });
+});
+
+describe('POST /agent/runs/{runId}/fork', () => {
+  it('starts runs with a snapshot by its id, its sequence, the id of a step, and the last one', async () => {
+    const { runId, runner } = await started();
+    const [firstTurn, secondTurn] = [randomUUID(), randomUUID()];
+    const first = await store(runner, 'one');
+    await turn(runner, firstTurn);
+    const second = await store(runner, 'two');
+    await turn(runner, secondTurn);
+    const snapshots = (await timeline(runId)).filter(({ event_type: type }) => type === 'workspace_snapshot');
+    for (const [at, expected] of [
+      [first, first],
+      [snapshots[0]?.sequence, first],
+      [String(snapshots[0]?.sequence), first],
+      [firstTurn, first],
+      [secondTurn, second],
+      [undefined, second],
+      [1_000_000, second],
+    ] as const) {
+      const { body } = await fork(200, runId, at === undefined ? undefined : { at });
+      expect(body.snapshot.snapshot_id).toBe(expected);
+      const [forked] = body.runs;
+      expect(forked).toMatchObject({ state: 'QUEUED' });
+      const item = (await fixture.request(200, `GET /agent/runs/${forked.run_id}`, { token: fixture.member.token })).body;
+      expect(item).toMatchObject({
+        parent_run_id: runId,
+        forked_from: { run_id: runId, sequence: body.snapshot.sequence },
+        source: 'ORCHESTRATION',
+      });
+      const { assignment } = await TestRunner.take(fixture.api, forked.run_id);
+      expect(assignment.snapshots).toMatchObject({ restore: expect.any(String), is_fork: true });
+      expect(assignment.resume).toMatchObject({ transcript: false });
+    }
+  });
+
+  it('begins a new session with another harness, and replaces fields of the configuration', async () => {
+    const { runId, runner } = await started();
+    await store(runner);
+    const body = { count: 3, prompt: 'Compare.', config: { harness: { type: 'claude' }, model_id: 'm' } };
+    const { runs } = (await fork(200, runId, body)).body;
+    expect(new Set(runs.map(({ run_id: id }: Json) => id)).size).toBe(3);
+    const { assignment } = await TestRunner.take(fixture.api, runs[0].run_id);
+    expect(assignment).toMatchObject({ resume: null, prompt: 'Compare.', harness: { type: 'claude', model_id: 'm' } });
+  });
+
+  it('is repeated with the same Idempotency-Key, and found by the filter forked_from', async () => {
+    const { runId, runner } = await started();
+    await store(runner);
+    const key = { 'Idempotency-Key': randomUUID() };
+    const first = (await fork(200, runId, { count: 2 }, fixture.member, key)).body;
+    expect((await fork(200, runId, { count: 2 }, fixture.member, key)).body).toEqual(first);
+    expect((await fork(422, runId, { count: 1 }, fixture.member, key)).body).toMatchObject({
+      error_code: 'idempotency_key_reused',
+    });
+    const { body } = await fixture.request(200, `GET /agent/runs?forked_from=${runId.toUpperCase()}`, {
+      token: fixture.member.token,
+    });
+    const found = body.runs.map(({ run_id: id }: Json) => id);
+    expect(found.sort()).toEqual(first.runs.map(({ run_id: id }: Json) => id).sort());
+  });
+
+  it('rejects points without a snapshot, wrong counts and configurations, and runs of others', async () => {
+    const { runId, runner } = await started();
+    await store(runner);
+    for (const at of [0, -1, 1.5, 'nothing', randomUUID(), null, {}, [1]])
+      expect((await fork(400, runId, { at })).body).toMatchObject({ errors: [{ pointer: '/at' }] });
+    expect((await fork(400, runId, { count: 0 })).body).toMatchObject({ errors: [{ pointer: '/count' }] });
+    expect((await fork(400, runId, { count: 11 })).body).toMatchObject({ errors: [{ pointer: '/count' }] });
+    expect((await fork(400, runId, { config: { unknown: 1 } })).body).toMatchObject({ error_code: 'invalid_request' });
+    const environment = { config: { environment_id: 'a'.repeat(22) } };
+    expect((await fork(403, runId, environment)).body).toMatchObject({ error_code: 'not_authorized' });
+    const stranger = await fixture.api.identities.user({ [await fixture.api.identities.team()]: 'admin' });
+    await fork(403, runId, {}, stranger);
+    await fork(404, UNKNOWN_RUN_ID, {});
+  });
+});
+
+describe('retention', () => {
+  it('keeps stored content until the run and its last fork are gone, and rejects forks afterwards', async () => {
+    const { runId, runner } = await started();
+    await store(runner, 'kept');
+    await turn(runner, randomUUID());
+    const { runs } = (await fork(200, runId, {})).body;
+    await runner.finish('closed');
+    const keys = (await packKeys()).filter((key) => key.includes(runId));
+    expect(keys).toHaveLength(2);
+    await fixture.database.advanceClock(2 * DAY);
+    await prune('transcripts');
+    expect((await fork(400, runId, {})).body).toMatchObject({ errors: [{ pointer: '/at' }] });
+    expect((await packKeys()).filter((key) => key.includes(runId))).toEqual(keys);
+    const forked = await TestRunner.take(fixture.api, runs[0].run_id);
+    await forked.call(200, `GET snapshots/${forked.assignment.snapshots?.restore ?? ''}`);
+    await forked.();
+    await turn(forked, randomUUID());
+    await forked.finish('closed');
+    await fixture.database.advanceClock(2 * DAY);
+    await prune('transcripts');
+    expect((await packKeys()).filter((key) => key.includes(runId))).toEqual([]);
+    const [row] = await fixture.database.query<{ n: number }>(
+      'SELECT count(*)::int AS n FROM discarded_objects WHERE name = ANY($1)',
+      [keys],
+    );
+    expect(row?.n).toBe(2);
+  });
+});
