@@ -11,6 +11,7 @@ interface Program {
   interrupt(api: unknown, runId: string): Promise<void>;
   interruptConversation(api: unknown, conversationId: string): Promise<string>;
   rerun(api: unknown, runId: string, modelId?: string): Promise<string>;
+  fork(api: unknown, runId: string): Promise<string[]>;
   followUp(api: unknown, runId: string, message: string): Promise<string>;
   timeline(api: unknown, runId: string): Promise<string[]>;
   conversation(api: unknown, runId: string): Promise<string[]>;
@@ -71,6 +72,16 @@ describe('runs through the generated client', () => {
     const again = await program.rerun(client(), id);
     expect((await program.get(client(), again)).state).toBe('QUEUED');
     expect(await program.rerun(client(), id, 'another')).not.toBe(again);
+  });
+
+  it('forks a run, and reads its changes and files', async () => {
+    const { id } = await runs.build({ by: member, team });
+    const runner = await TestRunner.take(api, id);
+    await runner.startAgent();
+    await runner.snapshot();
+    const forks = await program.fork(client(), id);
+    expect(forks).toHaveLength(2);
+    expect((await program.get(client(), forks[0] ?? '')).state).toBe('QUEUED');
   });
 
   it('returns the outcome of a follow-up for each state of a run', async () => {

@@ -1,6 +1,6 @@
 import type { OpenAPIObject } from '@nestjs/swagger';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { RunBuilder, startTestApi, type TestApi, type TestPrincipal, FactoryBuilder } from '#testing';
+import { RunBuilder, startTestApi, type TestApi, type TestPrincipal, TestRunner, FactoryBuilder } from '#testing';
 import { ObjectStore } from '#platform/storage';
 
 interface Operation {
@@ -68,6 +68,11 @@ describe('the request examples of the OpenAPI document', () => {
     const { run_id: runId } = await send('createRun');
     await send('submitRunFollowup', { path: { runId } });
     await send('rerunRun', { path: { runId } });
+    const { run_id: stored } = await send('createRun');
+    const runner = await TestRunner.take(api, stored);
+    await runner.startAgent();
+    await runner.snapshot();
+    await send('forkRun', { path: { runId: stored } });
     await send('registerExternalRun');
     const blocked = await runs.build({ by: admin, team, state: 'BLOCKED' });
     await send('decideRunApproval', { path: { runId: blocked.id, approvalId: blocked.approvalIds[0] ?? '' } });

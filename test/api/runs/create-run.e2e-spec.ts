@@ -78,6 +78,7 @@ describe('a created run', () => {
       {
         event_uuid: expect.any(String),
         run_id: runId,
+        sequence: 1,
         event_type: 'run_created',
         occurred_at: (await read(runId)).created_at,
         payload: { source: 'API', creator: { type: 'user', uid: fixture.member.uid } },

@@ -21,7 +21,7 @@ const started = async (): Promise<{ runId: string; runner: TestRunner }> => {
   const { token } = fixture.member;
   const { body } = await fixture.request(200, 'POST /agent/runs', { token, body: { prompt: 'Go.' } });
   const runner = await TestRunner.take(fixture.api, body.run_id);
-  await runner.();
+  await runner.startAgent();
   return { runId: body.run_id, runner };
 };
 const directory = (path: string): SnapshotEntry => ({ type: 'directory', path, mode: 0o700 });
@@ -43,13 +43,6 @@ const manifestOf = (packs: readonly string[], entries: readonly SnapshotEntry[],
     ),
   );
 
-async function store(runner: TestRunner, text = 'abc'): Promise<string> {
-  const packId = randomUUID();
-  await runner.call(204, `PUT snapshots/packs/${packId}`, {}, Buffer.from(`\0${text}`));
-  const manifest = manifestOf([packId], [directory('work'), fileOf('work/file', text)], text.length);
-  const { body } = await runner.call(200, 'PUT snapshots', { reason: 'turn', stored_bytes: '9' }, manifest);
-  return body.snapshot_id;
-}
 const turn = (runner: TestRunner, turnId: string) =>
   runner.report(
     ['turn_started', { turn_id: turnId, prompt: 'Go.' }],
@@ -70,7 +63,7 @@ describe('a snapshot that a runner stores', () => {
   it('is in the timeline between the events before and after it', async () => {
     const { runId, runner } = await started();
     await runner.report(['agent_waiting', { message: 'before' }]);
-    const snapshotId = await store(runner);
+    const snapshotId = await runner.snapshot();
     await runner.report(['agent_resumed']);
     const events = await timeline(runId);
     expect(events.slice(-3)).toMatchObject([
@@ -110,7 +103,7 @@ describe('a snapshot that a runner stores', () => {
 
   it('belongs to its run, and is rejected after the end of the lease', async () => {
     const [first, second] = [await started(), await started()];
-    const snapshotId = await store(first.runner);
+    const snapshotId = await first.runner.snapshot();
     await first.runner.call(200, `GET snapshots/${snapshotId}`);
     await second.runner.call(404, `GET snapshots/${snapshotId}`);
     const [key = ''] = await packKeys();
@@ -124,7 +117,7 @@ describe('a snapshot that a runner stores', () => {
   it('is what the next execution of the run begins with', async () => {
     const { runId, runner } = await started();
     await turn(runner, randomUUID());
-    const snapshotId = await store(runner);
+    const snapshotId = await runner.snapshot();
     await runner.finish('closed');
     await fixture.request(200, `POST /agent/runs/${runId}/followups`, {
       token: fixture.member.token,
@@ -140,9 +133,9 @@ describe('POST /agent/runs/{runId}/fork', () => {
   it('starts runs with a snapshot by its id, its sequence, the id of a step, and the last one', async () => {
     const { runId, runner } = await started();
     const [firstTurn, secondTurn] = [randomUUID(), randomUUID()];
-    const first = await store(runner, 'one');
+    const first = await runner.snapshot('one');
     await turn(runner, firstTurn);
-    const second = await store(runner, 'two');
+    const second = await runner.snapshot('two');
     await turn(runner, secondTurn);
     const snapshots = (await timeline(runId)).filter(({ event_type: type }) => type === 'workspace_snapshot');
     for (const [at, expected] of [
@@ -158,7 +151,8 @@ describe('POST /agent/runs/{runId}/fork', () => {
       expect(body.snapshot.snapshot_id).toBe(expected);
       const [forked] = body.runs;
       expect(forked).toMatchObject({ state: 'QUEUED' });
-      const item = (await fixture.request(200, `GET /agent/runs/${forked.run_id}`, { token: fixture.member.token })).body;
+      const item = (await fixture.request(200, `GET /agent/runs/${forked.run_id}`, { token: fixture.member.token }))
+        .body;
       expect(item).toMatchObject({
         parent_run_id: runId,
         forked_from: { run_id: runId, sequence: body.snapshot.sequence },
@@ -172,7 +166,7 @@ describe('POST /agent/runs/{runId}/fork', () => {
 
   it('begins a new session with another harness, and replaces fields of the configuration', async () => {
     const { runId, runner } = await started();
-    await store(runner);
+    await runner.snapshot();
     const body = { count: 3, prompt: 'Compare.', config: { harness: { type: 'claude' }, model_id: 'm' } };
     const { runs } = (await fork(200, runId, body)).body;
     expect(new Set(runs.map(({ run_id: id }: Json) => id)).size).toBe(3);
@@ -182,7 +176,7 @@ describe('POST /agent/runs/{runId}/fork', () => {
 
   it('is repeated with the same Idempotency-Key, and found by the filter forked_from', async () => {
     const { runId, runner } = await started();
-    await store(runner);
+    await runner.snapshot();
     const key = { 'Idempotency-Key': randomUUID() };
     const first = (await fork(200, runId, { count: 2 }, fixture.member, key)).body;
     expect((await fork(200, runId, { count: 2 }, fixture.member, key)).body).toEqual(first);
@@ -198,7 +192,7 @@ describe('POST /agent/runs/{runId}/fork', () => {
 
   it('rejects points without a snapshot, wrong counts and configurations, and runs of others', async () => {
     const { runId, runner } = await started();
-    await store(runner);
+    await runner.snapshot();
     for (const at of [0, -1, 1.5, 'nothing', randomUUID(), null, {}, [1]])
       expect((await fork(400, runId, { at })).body).toMatchObject({ errors: [{ pointer: '/at' }] });
     expect((await fork(400, runId, { count: 0 })).body).toMatchObject({ errors: [{ pointer: '/count' }] });
@@ -215,7 +209,7 @@ describe('POST /agent/runs/{runId}/fork', () => {
 describe('retention', () => {
   it('keeps stored content until the run and its last fork are gone, and rejects forks afterwards', async () => {
     const { runId, runner } = await started();
-    await store(runner, 'kept');
+    await runner.snapshot('kept');
     await turn(runner, randomUUID());
     const { runs } = (await fork(200, runId, {})).body;
     await runner.finish('closed');
@@ -227,7 +221,7 @@ describe('retention', () => {
     expect((await packKeys()).filter((key) => key.includes(runId))).toEqual(keys);
     const forked = await TestRunner.take(fixture.api, runs[0].run_id);
     await forked.call(200, `GET snapshots/${forked.assignment.snapshots?.restore ?? ''}`);
-    await forked.();
+    await forked.startAgent();
     await turn(forked, randomUUID());
     await forked.finish('closed');
     await fixture.database.advanceClock(2 * DAY);

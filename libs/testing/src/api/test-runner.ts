@@ -1,5 +1,15 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { gzipSync } from 'node:zlib';
 import { ExecutionTokens } from '#execution/executions';
-import type { Assignment, BatchAck, RunnerEvent, RunnerEventKind } from '#execution/runner-protocol';
+import {
+  type Assignment,
+  type BatchAck,
+  encodeManifest,
+  type RunnerEvent,
+  type RunnerEventKind,
+  SNAPSHOT_VERSION,
+  type SnapshotEntry,
+} from '#execution/runner-protocol';
 import type { TestApi } from './test-api.js';
 
 /**
@@ -64,6 +74,28 @@ export class TestRunner {
       ['session_started', { session_id: sessionId, resumed: false }],
       ['agent_started', { harness: 'oz' }],
     );
+  }
+
+  /** Stores a snapshot of a workspace with the one file `work/file`. Resolves with its id. */
+  async snapshot(text = 'abc'): Promise<string> {
+    const packId = randomUUID();
+    await this.call(204, `PUT snapshots/packs/${packId}`, {}, Buffer.from(`\0${text}`));
+    const entries: SnapshotEntry[] = [
+      { type: 'directory', path: 'work', mode: 0o700 },
+      {
+        type: 'file',
+        path: 'work/file',
+        mode: 0o644,
+        mtime: 1,
+        size: text.length,
+        hash: createHash('sha256').update(text).digest('hex'),
+        content: [[0, 0, text.length + 1, 0, text.length]],
+      },
+    ];
+    const facts = { entries: entries.length, bytes: text.length, problems: [], excluded: [], root: '/srv/1' };
+    const manifest = gzipSync(encodeManifest({ version: SNAPSHOT_VERSION, packs: [packId], ...facts }, entries));
+    const { body } = await this.call(200, 'PUT snapshots', { reason: 'turn', stored_bytes: '9' }, manifest);
+    return body.snapshot_id as string;
   }
 
   async finish(

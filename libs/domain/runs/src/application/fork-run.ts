@@ -73,28 +73,25 @@ export class ForkRun {
     index: number,
   ): Promise<Exclude<ForkRunResult, { kind: 'forked' }> | CreatedRun> {
     try {
-      return await this.createRun.execute(
-        caller,
-        {
-          prompt,
-          title,
-          config,
-          mode: run.mode,
-          interactive: run.interactive,
-          metadata,
-          owner: run.owner,
-          parentRunId: run.id,
-          source: 'ORCHESTRATION',
-          fork,
-          ...(run.executor.type === 'service_account' && run.executor.uid !== caller.principal.uid
-            ? { agentIdentityUid: run.executor.uid }
-            : {}),
-          idempotency: idempotency && {
-            ...idempotency,
-            key: index === 0 ? idempotency.key : `${idempotency.key}#${index}`,
-          },
+      return await this.createRun.execute(caller, {
+        prompt,
+        title,
+        config,
+        mode: run.mode,
+        interactive: run.interactive,
+        metadata,
+        owner: run.owner,
+        parentRunId: run.id,
+        source: 'ORCHESTRATION',
+        fork,
+        ...(run.executor.type === 'service_account' && run.executor.uid !== caller.principal.uid
+          ? { agentIdentityUid: run.executor.uid }
+          : {}),
+        idempotency: idempotency && {
+          ...idempotency,
+          key: index === 0 ? idempotency.key : `${idempotency.key}#${index}`,
         },
-      );
+      });
     } catch (error) {
       if (error instanceof SnapshotGoneError) return { kind: 'no_snapshot' };
       throw error;
