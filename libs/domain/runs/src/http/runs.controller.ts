@@ -18,7 +18,7 @@ import { Attachments } from '../application/attachments.js';
 import { ListRuns, type ListRunsResult } from '../application/list-runs.js';
 import { RunsService } from '../application/runs.service.js';
 import { MAX_PENDING_FOLLOWUPS, SubmitFollowup } from '../application/submit-followup.js';
-import { MAX_SEARCH_TERMS, searchWords } from '../domain/run-filters.js';
+import { MAX_SEARCH_TERMS, runIdIn, searchWords } from '../domain/run-filters.js';
 import { ListHandoffAttachmentsResponse } from './dto/artifact.dto.js';
 import { filtersOf, ListRunsParameters, RunFollowupRequest, TimelineParameters } from './dto/run-requests.dto.js';
 import { GetRunTimelineResponse, ListRunsResponse, RunFollowupResponse, RunItem } from './dto/run-responses.dto.js';
@@ -229,7 +229,7 @@ export class RunsController {
 function rejectContradictions({ skill, skill_spec, q }: ListRunsParameters): void {
   if (skill !== undefined && skill_spec !== undefined && skill !== skill_spec)
     throw invalidParameter({ pointer: '/skill', detail: 'must be the same as skill_spec, or one of them be left out' });
-  if (q !== undefined && searchWords(q).length > MAX_SEARCH_TERMS)
+  if (q !== undefined && runIdIn(q) === null && searchWords(q).length > MAX_SEARCH_TERMS)
     throw invalidParameter({ pointer: '/q', detail: `must not exceed ${MAX_SEARCH_TERMS} different words` });
 }
 
