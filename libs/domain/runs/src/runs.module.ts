@@ -25,6 +25,7 @@ import { SubmitFollowup } from './application/submit-followup.js';
 import { ApprovalsController } from './http/approvals.controller.js';
 import { ArtifactsController } from './http/artifacts.controller.js';
 import { CreateRunController } from './http/create-run.controller.js';
+import { FollowupsController } from './http/followups.controller.js';
 import { RunPresenter } from './http/run-presenter.js';
 import { RunnerFilesController } from './http/runner-files.controller.js';
 import { RunsController } from './http/runs.controller.js';
@@ -78,7 +79,14 @@ export class RunsJobsModule {}
 
 @Module({
   imports: [RunsModule, AuthModule, ExecutionsHttpModule],
-  controllers: [CreateRunController, RunsController, ApprovalsController, ArtifactsController, RunnerFilesController],
+  controllers: [
+    CreateRunController,
+    RunsController,
+    FollowupsController,
+    ApprovalsController,
+    ArtifactsController,
+    RunnerFilesController,
+  ],
   providers: [RunPresenter],
 })
 export class RunsHttpModule {}

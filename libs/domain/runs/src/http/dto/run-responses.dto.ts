@@ -259,6 +259,10 @@ export class RunFollowupResponse {
   outcome: string;
 }
 
+export class ConversationFollowupResponse extends RunFollowupResponse {
+  @StringField({ description: 'ID of the run that received the follow-up.' }) run_id: string;
+}
+
 export class ApprovalOption {
   @StringField({ description: 'ID to send with a decision.' }) option_id: string;
   @StringField({ description: 'Text of the answer, written by the agent.' }) name: string;
