@@ -32,6 +32,7 @@ const COLUMNS = 'owner admin member viewer bot both elsewh other othBot nobody m
 type Target =
   | 'run'
   | 'queued run'
+  | 'ended run'
   | 'question'
   | 'environment'
   | 'shared'
@@ -69,6 +70,7 @@ const TABLE: readonly (readonly [operationId: string, target: Target, cells: str
   ['interruptRun',                    'question',     '202   202   202   403   202   202   403   403   403   403   202   403   404'],
   ['interruptConversation',           'question',     '202   202   202   403   202   202   403   403   403   403   202   403   404'],
   ['submitRunFollowup',               'queued run',   '200   200   200   403   200   200   403   403   403   403   200   403   404'],
+  ['submitConversationFollowup',      'ended run',    '200   200   200   403   200   200   403   403   403   403   200   403   404'],
   ['listApprovals',                   'question',     '200   200   200   200   200   200   200   403   none  403   200   none  403'],
   ['listRunApprovals',                'run',          '200   200   200   200   200   200   200   403   403   403   200   403   404'],
   ['decideRunApproval',               'question',     '200   200   200   403   200   200   403   403   403   403   200   403   404'],
@@ -234,6 +236,7 @@ const BODIES: Readonly<Record<string, (owner: Owner, names: Names) => object>> =
   runAgent: (owner) => ({ prompt: 'Go.', ...(owner === 'mine' ? { team: false } : {}) }),
   registerExternalRun: (owner) => ({ prompt: 'Go.', ...(owner === 'mine' ? { team: false } : {}) }),
   submitRunFollowup: () => ({ message: 'Continue.' }),
+  submitConversationFollowup: () => ({ message: 'Continue.' }),
   decideRunApproval: () => ({ decision: 'allow' }),
   createEnvironment: (owner) => ({ config: { name: newName() }, ...(owner === 'mine' ? { team: false } : {}) }),
   updateEnvironment: () => ({ config: { name: newName() } }),
@@ -351,6 +354,10 @@ async function find({ team, people, runs }: Side, target: Target, owner: Owner):
       return runs[owner];
     case 'queued run':
       return { runId: (await builder.build(shape)).id };
+    case 'ended run': {
+      const { id, conversationId } = await builder.build({ ...shape, state: 'SUCCEEDED' });
+      return { runId: id, conversation_id: conversationId ?? '' };
+    }
     case 'question': {
       const { id, approvalIds, conversationId } = await builder.build({ ...shape, state: 'BLOCKED' });
       return { runId: id, approvalId: approvalIds[0] ?? '', conversation_id: conversationId ?? '' };

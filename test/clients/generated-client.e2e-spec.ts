@@ -13,6 +13,7 @@ interface Program {
   rerun(api: unknown, runId: string, modelId?: string): Promise<string>;
   fork(api: unknown, runId: string): Promise<string[]>;
   followUp(api: unknown, runId: string, message: string): Promise<string>;
+  followUpConversation(api: unknown, conversationId: string, message: string): Promise<string>;
   timeline(api: unknown, runId: string): Promise<string[]>;
   conversation(api: unknown, runId: string): Promise<string[]>;
   inbox(api: unknown): Promise<string[]>;
@@ -91,6 +92,11 @@ describe('runs through the generated client', () => {
     expect(await program.followUp(client(), await build('CLAIMED'), 'More.')).toBe('queue_pending');
     expect(await program.followUp(client(), await build('INPROGRESS'), 'More.')).toBe('live_session');
     expect(await program.followUp(client(), await build('SUCCEEDED'), '')).toBe('handoff_execution');
+  });
+
+  it('creates a follow-up in a conversation', async () => {
+    const { id, conversationId } = await runs.build({ by: member, team, state: 'SUCCEEDED' });
+    expect(await program.followUpConversation(client(), conversationId ?? '', 'More.')).toBe(id);
   });
 
   it('reads all pages of a timeline, and a conversation with every type of block', async () => {

@@ -100,6 +100,20 @@ describe('run lifecycle', { timeout: 60_000 }, () => {
     expect(lines.filter((line) => line.type === 'prompt')).toHaveLength(1);
   });
 
+  it('closes the session of a run without idle time after its turn, and continues it in a new execution', async () => {
+    const runId = await installation.createRun(sh('echo one'), { config: { idle_timeout_minutes: 0 } });
+    await installation.waitFor(runId, ENDED);
+    const isClosed = async () =>
+      (await installation.call('GET', `/agent/runs/${runId}`)).body.is_sandbox_running === false;
+    await until(isClosed, 20_000);
+    expect((await eventTypes(runId)).slice(-2)).toEqual(['run_done', 'sandbox_shutdown']);
+    const followUp = await installation.call('POST', `/agent/runs/${runId}/followups`, { message: sh('echo two') });
+    expect(followUp.body.outcome).toBe('handoff_execution');
+    const run = await installation.waitFor(runId, ENDED);
+    expect(run.state).toBe('SUCCEEDED');
+    expect((await blocksOf(runId)).filter((block) => block.type === 'action')).toHaveLength(2);
+  });
+
   it('fails a run whose set-up command fails, skips the following commands and rejects a follow-up with 400', async () => {
     const config = {
       name: 'broken',

@@ -83,6 +83,10 @@ describe('an accepted delivery', () => {
       scope: { type: 'Team', uid: hook.teamUid },
       agent_config: { model_id: 'auto' },
     });
+    expect(run).toMatchObject({ factory_uid: hook.factoryUid, finished_at: null, root_run_id: run.run_id });
+    const { body: whole } = await api.request(200, `GET /agent/runs/${run.run_id}`, { token: admin.token });
+    expect(whole.submitted_prompt).toBe('Look at the payload.');
+    expect(whole.prompt).toContain(`${whole.submitted_prompt}\n`);
     expect(run.trigger_url).toBe(
       `${api.settings.publicUrl}/api/v1/factories/${hook.factoryUid}/webhooks/${hook.uid}/deliveries/${id}`,
     );

@@ -57,6 +57,7 @@ describe('listFactories', () => {
     expect(await found('äöü')).toEqual(['Triage']);
     expect(await found('nowhere')).toEqual([]);
     expect(await found('\\')).toEqual([]);
+    expect(namesIn(await list({ search: 'SHIFT' }, { token } as TestPrincipal))).toEqual(['Reviews']);
   });
 
   it('returns every factory once across pages, also with equal names', async () => {
@@ -103,6 +104,8 @@ describe('listFactories', () => {
       [{ limit: '501' }, '/limit'],
       [{ query: ' ' }, '/query'],
       [{ query: 'x'.repeat(201) }, '/query'],
+      [{ search: ' ' }, '/search'],
+      [{ query: 'a', search: 'b' }, '/search'],
       [{ cursor: `${cursor}x` }, '/cursor'],
       [{ cursor, query: 'fact' }, '/cursor'],
       [{ colour: 'red' }, '/colour'],

@@ -143,7 +143,7 @@ describe('an artifact that a runner uploads', () => {
       ],
       ['SCREENSHOT', { artifact_uid: shot, mime_type: 'image/png', description: 'Shot' }],
       ['PLAN', { document_uid: plan, artifact_uid: plan, notebook_uid: plan, title: 'Two steps' }],
-      ['PULL_REQUEST', { url: 'https://forge.example/pr/7/', branch: 'fix' }],
+      ['PULL_REQUEST', { url: 'https://forge.example/pr/7/', branch: 'fix', status: 'unknown' }],
       [
         'EXTERNAL_REFERENCE',
         { reference_type: 'ticket', url: 'https://t.example/1', title: 'T-1', metadata: { a: [1] } },
@@ -163,9 +163,39 @@ describe('an artifact that a runner uploads', () => {
         expires_at: expect.any(String),
         content_type: 'text/plain',
       },
+      source_links: {
+        run_url: `${fixture.api.url}/runs/${id}`,
+        pull_request_urls: ['https://forge.example/pr/7/'],
+      },
     });
+    expect((await get(shot)).source_links).toEqual((await get(file)).source_links);
+    expect(await get(plan)).not.toHaveProperty('source_links');
     expect((await get(shot)).data).toMatchObject({ filename: 'x.png', filepath: 'x.png', size_bytes: PNG.length });
     expect((await get(plan)).data).toEqual({ ...listed[2]?.data, content: PLAN, content_type: 'text/markdown' });
+  });
+
+  it('links to the run at the top of the chain, and to the pull requests of all runs below that', async () => {
+    const { id: root } = await fixture.runs.build({ by: fixture.member, team: fixture.team });
+    const childId = await fixture.createRun({ parent_run_id: root });
+    const otherId = await fixture.createRun({ parent_run_id: childId });
+    const { uid } = await artifacts.build(childId, { type: 'FILE' });
+    expect((await get(uid)).source_links).toEqual({ run_url: `${fixture.api.url}/runs/${root}` });
+    await artifacts.build(otherId, { type: 'PULL_REQUEST', url: 'https://forge.example/pr/2' });
+    await artifacts.build(root, { type: 'PULL_REQUEST', url: 'https://forge.example/pr/1' });
+    await artifacts.build(childId, { type: 'PULL_REQUEST', url: 'https://forge.example/pr/2' });
+    await artifacts.build(await fixture.createRun(), { type: 'PULL_REQUEST', url: 'https://forge.example/pr/3' });
+    expect((await get(uid)).source_links).toEqual({
+      run_url: `${fixture.api.url}/runs/${root}`,
+      pull_request_urls: ['https://forge.example/pr/2', 'https://forge.example/pr/1'],
+    });
+  });
+
+  it('of a pull request has the status that the agent has reported', async () => {
+    const { id, runner } = await runningRun();
+    const report = { source_key: 'pr', artifact_type: 'PULL_REQUEST', url: 'https://f.example/pr/9', branch: 'b' };
+    const { artifact_uid: uid } = (await post(runner, 200, { ...report, status: 'merged' })).body;
+    expect((await listedBy(id))[0]?.data).toMatchObject({ status: 'merged' });
+    expect((await get(uid)).data).toEqual({ url: 'https://f.example/pr/9', branch: 'b', status: 'merged' });
   });
 
   it('is downloaded as an attachment by a link that needs no token, until the link expires', async () => {
@@ -266,6 +296,8 @@ describe('an artifact that a runner uploads', () => {
     ['/url', { url: `https://t.example/${'x'.repeat(2048)}` }],
     ['/url', { artifact_type: 'PULL_REQUEST', branch: 'b', url: 'javascript:alert(1)' }],
     ['/branch', { artifact_type: 'PULL_REQUEST' }],
+    ['/status', { artifact_type: 'PULL_REQUEST', branch: 'b', status: 'OPEN' }],
+    ['/status', { status: 'open' }],
     ['/reference_type', { reference_type: 'x'.repeat(257) }],
     ['/reference_type', { reference_type: undefined }],
     ['/metadata', { metadata: [] }],

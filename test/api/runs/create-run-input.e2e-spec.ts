@@ -214,9 +214,9 @@ describe('the configuration', () => {
       'must neither begin or end with a space nor have an invisible character',
     ],
     ['no skills', { skills: [] }, '/skills', 'must have at least 1 entries'],
-    ['too many minutes', { idle_timeout_minutes: 61 }, '/idle_timeout_minutes', 'must be an integer between 1 and 60'],
-    ['half a minute', { idle_timeout_minutes: 0.5 }, '/idle_timeout_minutes', 'must be an integer between 1 and 60'],
-    ['minutes as text', { idle_timeout_minutes: '10' }, '/idle_timeout_minutes', 'must be an integer between 1 and 60'],
+    ['too many minutes', { idle_timeout_minutes: 61 }, '/idle_timeout_minutes', 'must be an integer between 0 and 60'],
+    ['half a minute', { idle_timeout_minutes: 0.5 }, '/idle_timeout_minutes', 'must be an integer between 0 and 60'],
+    ['minutes as text', { idle_timeout_minutes: '10' }, '/idle_timeout_minutes', 'must be an integer between 0 and 60'],
     [
       'a policy that nobody knows',
       { permission_policy: 'sometimes' },

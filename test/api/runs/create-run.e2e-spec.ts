@@ -46,12 +46,15 @@ describe('a created run', () => {
     expect(await read(runId)).toEqual({
       run_id: runId,
       task_id: runId,
+      root_run_id: runId,
       title: 'Say hello.',
       state: 'QUEUED',
       prompt: '\n  Say hello.\nThen leave.',
+      submitted_prompt: '\n  Say hello.\nThen leave.',
       created_at: expect.stringMatching(/^\d{4}-.*Z$/),
       updated_at: expect.stringMatching(/^\d{4}-.*Z$/),
       started_at: null,
+      finished_at: null,
       source: 'API',
       execution_location: 'REMOTE',
       creator: {

@@ -42,6 +42,8 @@ export interface ModelQuery {
   readonly team: 'team' | 'other' | null;
   readonly filters: Readonly<Record<string, string>>;
   readonly states: readonly string[];
+  /** Other parameters that may be repeated; empty: left out. */
+  readonly repeated: Readonly<Record<'source' | 'factory_uid' | 'task_status', readonly string[]>>;
   /** Index of the run that is asked for as ancestor. */
   readonly ancestor: number | null;
 }
@@ -49,6 +51,13 @@ export interface ModelQuery {
 export const START = Date.UTC(2026, 0, 1);
 const SOURCES = ['API', 'SLACK', 'CLI'];
 const ARTIFACTS = ['PLAN', 'PULL_REQUEST', 'SCREENSHOT', 'FILE', 'EXTERNAL_REFERENCE'];
+const STATUS: Readonly<Record<string, readonly string[]>> = {
+  running: ['QUEUED', 'PENDING', 'CLAIMED', 'INPROGRESS'],
+  failed: ['FAILED', 'ERROR'],
+  blocked: ['BLOCKED'],
+  cancelled: ['CANCELLED'],
+  complete: ['SUCCEEDED'],
+};
 const SKILLS = ['acme/app:a', 'acme/app:B', 'acme/app:review/SKILL.md', 'zulu/app:ä'];
 const ENVIRONMENTS = ['A'.repeat(22), 'b1'.repeat(11)];
 const PEOPLE = ['ann', 'bob', 'Bob'];
@@ -82,6 +91,8 @@ const PAIRS: readonly (readonly [string, string])[] = [
   ['x.y-z_0', 'ü'],
   ['0', 'zero'],
   ['automation_id', 'm1'],
+  ['factory_uid', 'f1'],
+  ['factory_uid', 'f2'],
 ];
 /** Some within one millisecond. */
 const MOMENTS = [0, 1, 999, 1000, 1001, 86_400_000_000, 86_400_000_999];
@@ -129,12 +140,18 @@ export const at = (microseconds: number): string => new Date(START + Math.floor(
 const one = (name: string, values: readonly string[]): fc.Arbitrary<Record<string, string>> =>
   some(...values).map((value) => ({ [name]: value }));
 
+/** Rare, so that most queries find runs. */
+const few = (values: readonly string[]): fc.Arbitrary<string[]> =>
+  fc.oneof(
+    { weight: 30, arbitrary: fc.constant<string[]>([]) },
+    fc.subarray([...values], { minLength: 1, maxLength: 2 }),
+  );
+
 const filter: fc.Arbitrary<Record<string, string>> = fc.oneof(
   one('name', [...NAMES, 'Nightly']),
   one('model_id', MODELS),
   one('creator', PEOPLE),
   one('executor', PEOPLE),
-  one('source', SOURCES),
   one('execution_location', ['LOCAL', 'REMOTE']),
   one('environment_id', [...ENVIRONMENTS, 'empty-environment', 'a'.repeat(22)]),
   one('skill', SKILLS),
@@ -146,6 +163,7 @@ const filter: fc.Arbitrary<Record<string, string>> = fc.oneof(
   one('updated_after', MOMENTS.map(at)),
   one('q', SOUGHT),
   one('automation_id', ['m1', 'm2']),
+  one('factory_only', ['true', 'true', 'false']),
   some(...PAIRS).map(([key, value]) => ({ [`metadata[${key}]`]: value })),
 );
 
@@ -162,6 +180,11 @@ export const query: fc.Arbitrary<ModelQuery> = fc.record({
       skill === undefined || others.skill_spec !== undefined ? others : { ...others, skill },
     ),
   states: fc.oneof({ weight: 3, arbitrary: fc.constant([]) }, fc.subarray([...RUN_STATES], { minLength: 1 })),
+  repeated: fc.record({
+    source: few(SOURCES),
+    factory_uid: few(['f1', 'f2', 'f3']),
+    task_status: few(Object.keys(STATUS)),
+  }),
   ancestor: fc.option(fc.nat(23), { nil: null, freq: 1 }).filter((index) => index === null || index % 4 === 0),
 });
 
@@ -200,6 +223,14 @@ function sortValue(run: ModelRun, { sort }: ModelQuery): string | number | null 
 function matches(run: ModelRun, asked: ModelQuery, scope: readonly ModelRun[], all: readonly ModelRun[]): boolean {
   if (asked.states.length > 0 && !asked.states.includes(run.state)) return false;
   if (asked.ancestor !== null && !run.ancestors.includes(all[asked.ancestor]?.id ?? '')) return false;
+  const { source, factory_uid: factories, task_status: statuses } = asked.repeated;
+  if (source.length > 0 && !source.includes(run.source)) return false;
+  if (factories.length > 0 && !factories.includes(run.metadata?.factory_uid ?? '')) return false;
+  const below = scope.filter(({ ancestors }) => ancestors.includes(run.id));
+  const hasStatus = (status: string): boolean =>
+    STATUS[status]?.includes(run.state) === true ||
+    (status === 'running' && below.some(({ state }) => STATUS.running?.includes(state)));
+  if (statuses.length > 0 && !statuses.some(hasStatus)) return false;
   return Object.entries(asked.filters).every(([name, value]) => fulfils(run, name, value, scope));
 }
 
@@ -218,8 +249,8 @@ function fulfils(run: ModelRun, name: string, value: string, scope: readonly Mod
       return run.creator === value;
     case 'executor':
       return run.executor === value;
-    case 'source':
-      return run.source === value;
+    case 'factory_only':
+      return value === 'false' || run.metadata?.factory_uid !== undefined;
     case 'execution_location':
       return run.location === value;
     case 'environment_id':

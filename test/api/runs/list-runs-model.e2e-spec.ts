@@ -24,6 +24,8 @@ function addressOf(runs: readonly ModelRun[], asked: ModelQuery): string {
     ...asked.filters,
   });
   for (const state of asked.states) parameters.append('state', state);
+  for (const [name, values] of Object.entries(asked.repeated))
+    for (const value of values) parameters.append(name, value);
   const ancestor = asked.ancestor === null ? undefined : runs[asked.ancestor]?.id;
   if (ancestor !== undefined) parameters.set('ancestor_run_id', ancestor);
   return parameters.toString();

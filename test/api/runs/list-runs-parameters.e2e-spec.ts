@@ -188,12 +188,14 @@ it('query parameter executor: who executed it, not who created it', async () => 
 it('query parameter source', async () => {
   const team = await createTeam(fixture);
   const action = await team.buildRun({ kind: 'github_action' });
+  const webhook = await team.buildRun({ columns: { source: 'TEAMS' } });
   await team.buildRun();
   expect(await team.findRuns('source=GITHUB_ACTION')).toEqual([action]);
+  expect(await team.findRuns('source=TEAMS&source=GITHUB_ACTION')).toEqual([action, webhook]);
   await expectRejectedQuery(
     fixture,
     'source=EMAIL',
-    '/source',
+    '/source/0',
     expect.stringContaining('must be one of API, CLI') as string,
   );
 });
@@ -420,6 +422,55 @@ it('query parameters automation_id and factory_uid: stamped by the platform, bes
   const pairs = ['a', 'b', 'c', 'd', 'e'].map((key) => `metadata[${key}]=1`).join('&');
   expect(await team.findRuns(`automation_id=m1&factory_uid=f1&${pairs}`)).toEqual([stamped]);
   expect(await team.findRuns('automation_id=m1&metadata[automation_id]=m2')).toEqual([]);
+});
+
+it('query parameters factory_uid and factory_only: runs of any of the factories, and of any factory', async () => {
+  const team = await createTeam(fixture);
+  const [first, second] = [
+    await team.buildRun({ metadata: { factory_uid: 'f1' } }),
+    await team.buildRun({ metadata: { factory_uid: 'f2', a: '1' } }),
+  ];
+  const other = await team.buildRun({ metadata: { a: '1' } });
+  expect(await team.findRuns('factory_uid=f1&factory_uid=f2')).toEqual([first, second]);
+  expect(await team.findRuns('factory_uid=f3')).toEqual([]);
+  expect(await team.findRuns('factory_only=true')).toEqual([first, second]);
+  expect(await team.findRuns('factory_only=true&metadata[a]=1')).toEqual([second]);
+  expect(await team.findRuns('factory_only=false')).toEqual([first, second, other]);
+  await expectRejectedQuery(fixture, 'factory_only=perhaps', '/factory_only', 'must be true or false');
+  await expectRejectedQuery(fixture, 'factory_uid=%20', '/factory_uid/0', NOT_BLANK);
+});
+
+it('query parameter task_status: the state of the run, and running also while a run below it is active', async () => {
+  const team = await createTeam(fixture);
+  const root = await team.buildRun({ state: 'SUCCEEDED' });
+  const below = (state: RunShape['state']) =>
+    team.buildRun({ state, columns: { parent_run_id: root, ancestor_run_ids: `{${root}}` } });
+  const [failed, blocked] = [await below('FAILED'), await below('BLOCKED')];
+  const lost = await team.buildRun({ state: 'ERROR' });
+  const cancelled = await team.buildRun({ state: 'CANCELLED' });
+  expect(await team.findRuns('task_status=running')).toEqual([]);
+  const working = await below('INPROGRESS');
+  expect(await team.findRuns('task_status=running')).toEqual([root, working]);
+  expect(await team.findRuns('task_status=complete')).toEqual([root]);
+  expect(await team.findRuns('task_status=failed&task_status=blocked')).toEqual([failed, blocked, lost]);
+  expect(await team.findRuns('task_status=cancelled&task_status=running')).toEqual([root, cancelled, working]);
+  await expectRejectedQuery(
+    fixture,
+    'task_status=SUCCEEDED',
+    '/task_status/0',
+    'must be one of running, failed, blocked, cancelled, complete',
+  );
+});
+
+it('query parameter q: the address of a run finds it', async () => {
+  const team = await createTeam(fixture);
+  const run = await team.buildRun();
+  await team.buildRun();
+  for (const address of [
+    `${fixture.api.url}/runs/${run}`,
+    `https://elsewhere.example.test/api/v1/agent/runs/${run.toUpperCase()}/timeline?limit=1`,
+  ])
+    expect(await team.findRuns(`q=${encodeURIComponent(address)}`)).toEqual([run]);
 });
 
 it.each(['PLAN', 'PULL_REQUEST', 'SCREENSHOT', 'FILE', 'EXTERNAL_REFERENCE'])(

@@ -367,7 +367,7 @@ describe('authorization', () => {
 });
 
 describe('an item', () => {
-  it('is equal to the response of getRun, except for a prompt of at most 2,048 characters', async () => {
+  it('is equal to the response of getRun, except for prompts of at most 2,048 characters', async () => {
     const { who } = await newTeam();
     const prompt = '😀'.repeat(2047) + 'xyz';
     const { body } = await fixture.request(200, 'POST /agent/runs', {
@@ -376,7 +376,8 @@ describe('an item', () => {
     });
     const { body: whole } = await fixture.request(200, `GET /agent/runs/${body.run_id}`, { token: who.token });
     expect(whole.prompt).toBe(prompt);
-    expect((await list(who)).runs).toEqual([{ ...whole, prompt: '😀'.repeat(2047) + 'x' }]);
+    const cut = '😀'.repeat(2047) + 'x';
+    expect((await list(who)).runs).toEqual([{ ...whole, prompt: cut, submitted_prompt: cut }]);
   });
 
   it('needs no separate query: a page takes two round trips at most', async () => {

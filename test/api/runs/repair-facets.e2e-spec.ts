@@ -75,6 +75,23 @@ describe('runs that a process of an older version creates', () => {
     expect(await round()).toBe(0);
   });
 
+  it('complete the tokens of runs of a factory, which older versions have not written', async () => {
+    const { id } = await fixture.runs.build({
+      by: fixture.member,
+      team: fixture.team,
+      metadata: { factory_uid: 'f1' },
+    });
+    const tokens = async () => (await sql('SELECT tokens FROM run_facets WHERE run_id = $1', [id]))[0]?.tokens;
+    const complete = await tokens();
+    await sql(
+      `UPDATE run_facets SET tokens = array_remove(tokens, headrace.run_token(slot_key, 'factory_only', 'true')) WHERE run_id = $1`,
+      [id],
+    );
+    expect(await tokens()).not.toEqual(complete);
+    expect(await round()).toBe(1);
+    expect(await tokens()).toEqual(complete);
+  });
+
   it('keep the parent that retention has taken as the ancestor that is known', async () => {
     const gone = newUuid();
     const id = await oldRun(gone);

@@ -5,4 +5,4 @@ export type { Environment, EnvironmentConfig, LastRun } from './domain/environme
 export { shownConfig } from './domain/masked-config.js';
 export { variableIssues } from './domain/secret-variables.js';
 export { EnvironmentsHttpModule, EnvironmentsModule } from './environments.module.js';
-export { EnvironmentConfigDto } from './http/environment.dto.js';
+export { EnvironmentConfigDto, SecretRef as SecretRefDto } from './http/environment.dto.js';

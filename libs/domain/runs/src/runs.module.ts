@@ -29,6 +29,7 @@ import { ApprovalsController } from './http/approvals.controller.js';
 import { ArtifactsController } from './http/artifacts.controller.js';
 import { ForkRunController } from './http/fork-run.controller.js';
 import { CreateRunController } from './http/create-run.controller.js';
+import { FollowupsController } from './http/followups.controller.js';
 import { RunPresenter } from './http/run-presenter.js';
 import { RunnerFilesController } from './http/runner-files.controller.js';
 import { RunSnapshotsController } from './http/run-snapshots.controller.js';
@@ -91,6 +92,7 @@ export class RunsJobsModule {}
     ForkRunController,
     RunsController,
     RunSnapshotsController,
+    FollowupsController,
     ApprovalsController,
     ArtifactsController,
     RunnerFilesController,

@@ -192,12 +192,18 @@ export interface ArtifactContentQuery extends LeaseRef {
   url?: string;
 }
 
+/** State of a pull request as the agent reports it. */
+export const PULL_REQUEST_STATUSES = ['open', 'draft', 'merged', 'closed', 'unknown'] as const;
+export type PullRequestStatus = (typeof PULL_REQUEST_STATUSES)[number];
+
 export interface ArtifactReference extends LeaseRef {
   source_key: string;
   artifact_type: 'PULL_REQUEST' | 'EXTERNAL_REFERENCE';
   url: string;
   /** Required for PULL_REQUEST. */
   branch?: string;
+  /** Of a PULL_REQUEST. Default: unknown. */
+  status?: PullRequestStatus;
   /** Required for EXTERNAL_REFERENCE; at most 256 characters. */
   reference_type?: string;
   title?: string;

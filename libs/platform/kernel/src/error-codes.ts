@@ -88,6 +88,16 @@ export const ERROR_CODES = {
     'The agent failed',
     'The agent process ended by itself with an error, could not be started, or refused to continue.',
   ),
+  agent_stream_network_error: retryable(
+    null,
+    'The response of the model was interrupted',
+    'The connection to the model broke while the agent read its response. Start the run again.',
+  ),
+  agent_stream_failure: retryable(
+    null,
+    'The model server reported a failure',
+    'The model server ended its response with an error. Start the run again later.',
+  ),
   infrastructure_timeout: retryable(
     null,
     'The execution was lost',

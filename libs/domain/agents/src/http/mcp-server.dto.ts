@@ -1,4 +1,4 @@
-import { ArrayField, DateTimeField, MapField, object, StringField, text } from '#platform/http';
+import { ArrayField, DateTimeField, field, type Kind, MapField, object, StringField, text } from '#platform/http';
 
 const OPTIONAL = { optional: true } as const;
 const MASKED_VALUES =
@@ -26,6 +26,14 @@ export class McpServerConfig extends McpServerTarget {
   @StringField({ ...OPTIONAL, max: 256, description: 'An MCP server registered for the team.' }) warp_id?: string;
 }
 
+const NAMED_MODEL = text({ blank: false, max: 256 });
+/** Clients send an empty text for the model that the configuration or the harness decides on. */
+const MODEL_ID: Kind = {
+  ...NAMED_MODEL,
+  schema: text({ max: 256 }).schema,
+  read: (raw, source) => (raw === '' ? undefined : NAMED_MODEL.read(raw, source)),
+};
+
 export class HarnessConfig {
   @StringField({
     ...OPTIONAL,
@@ -35,11 +43,10 @@ export class HarnessConfig {
     example: 'oz',
   })
   type?: string;
-  @StringField({
+  @field(MODEL_ID, {
     ...OPTIONAL,
-    blank: false,
-    max: 256,
-    description: 'Model for this harness; wins over `model_id` of the configuration.',
+    description:
+      'Model for this harness; wins over `model_id` of the configuration. Empty text means that none is set.',
   })
   model_id?: string;
   @StringField({ ...OPTIONAL, blank: false, max: 64, description: 'Reasoning level, in the terms of the harness.' })

@@ -39,6 +39,7 @@ export class LaunchRun {
     const prompt = envelope({ automation: { name, uid }, prompt: automation.prompt, event, mark });
     const result = await this.createRun.execute(await this.teams.authorOf(automation.author, event.teamUid), {
       prompt,
+      submittedPrompt: automation.prompt,
       // Text from outside never becomes part of the instructions of a skill.
       skillArguments: automation.prompt,
       title: name,

@@ -13,6 +13,7 @@ import { Settings } from '#platform/config';
 import {
   BodyLimit,
   invalidCursor,
+  invalidInput,
   MIB,
   Operation,
   pageInfo,
@@ -31,6 +32,7 @@ import {
 } from './factory.dto.js';
 
 const DEFAULT_LIMIT = 100;
+const OTHER_SEARCH = { pointer: '/search', detail: 'must be the same as query, or one of them be left out' };
 
 @ApiTags('Factories')
 @Controller('factory')
@@ -52,9 +54,11 @@ export class FactoryController {
   })
   async listFactories(
     @CurrentCaller() caller: Caller,
-    @Query() { query, limit = DEFAULT_LIMIT, cursor }: ListFactoriesParameters,
+    @Query() { query, search, limit = DEFAULT_LIMIT, cursor }: ListFactoriesParameters,
   ): Promise<ListFactoriesResponse> {
-    const page = await this.factories.list(caller, { text: query ?? null, limit, cursor: cursor ?? null });
+    if (query !== undefined && search !== undefined && query !== search) throw invalidInput([OTHER_SEARCH]);
+    const text = query ?? search ?? null;
+    const page = await this.factories.list(caller, { text, limit, cursor: cursor ?? null });
     if (page.kind === 'invalid_cursor') throw invalidCursor('this list with this `query`');
     return { factories: page.items.map(present), page_info: pageInfo(page.nextCursor) };
   }

@@ -44,6 +44,8 @@ export class ListFactoriesParameters {
     description: 'Returns only factories with this text in their name, alias or description. The case is ignored.',
   })
   query?: string;
+  @StringField({ ...OPTIONAL, blank: false, max: 200, description: 'The same as `query`.' })
+  search?: string;
   @IntegerField({ ...OPTIONAL, min: 1, max: 500, default: 100, description: 'Maximum number of entries in a page.' })
   limit?: number;
   @StringField({ ...OPTIONAL, blank: false, max: 4096, description: '`next_cursor` of the previous page.' })

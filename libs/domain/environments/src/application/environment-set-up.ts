@@ -19,7 +19,7 @@ class MissingSecretError extends Error {}
 
 /** A resource that refers to managed secrets for runs. */
 export interface SecretNames {
-  readonly kind: 'environment' | 'agent identity';
+  readonly kind: 'environment' | 'agent identity' | 'run';
   readonly uid: string;
   /** The team of the secrets; null for a person, who has none. */
   readonly teamUid: string | null;
@@ -47,17 +47,16 @@ export class EnvironmentSetUp {
     private readonly managed: ManagedSecrets,
   ) {}
 
-  /** `identity`: the agent identity that executes the run, whose secrets win over variables of the environment. */
-  async of(environment: Environment | null, identity: SecretNames | null): Promise<SetUp> {
+  /** `holders`: the run and the agent identity that executes it. Their secrets win over variables of the environment. */
+  async of(environment: Environment | null, holders: readonly SecretNames[]): Promise<SetUp> {
     try {
       const env = environment?.config.env ?? {};
-      const resolved = await this.database.transaction(async (tx) => ({
-        repositories: environment ? await this.repositoriesOf(environment, tx) : [],
-        secrets: {
-          ...(environment && (await this.secretsOf(namesOf(environment), tx))),
-          ...(identity && (await this.secretsOf(identity, tx))),
-        },
-      }));
+      const resolved = await this.database.transaction(async (tx) => {
+        const secrets: Record<string, string> = {};
+        for (const holder of [...(environment ? [namesOf(environment)] : []), ...holders])
+          Object.assign(secrets, await this.secretsOf(holder, tx));
+        return { repositories: environment ? await this.repositoriesOf(environment, tx) : [], secrets };
+      });
       const variables = Object.entries({ ...env, ...resolved.secrets });
       const bytes = variables.reduce(
         (sum, [name, value]) => sum + Buffer.byteLength(name) + Buffer.byteLength(value),
@@ -65,7 +64,7 @@ export class EnvironmentSetUp {
       );
       if (bytes > MAX_VARIABLE_BYTES)
         return impossible(
-          `Variables and secrets of the environment and the agent identity have ${bytes} bytes; the limit is ${MAX_VARIABLE_BYTES} bytes.`,
+          `Variables and secrets of the environment, the agent identity and the run have ${bytes} bytes; the limit is ${MAX_VARIABLE_BYTES} bytes.`,
         );
       return { kind: 'ready', ...resolved };
     } catch (error) {

@@ -11,6 +11,7 @@ import {
   contentData,
   type ContentReport,
   fileNameOf,
+  hasSourceLinks,
   MAX_ARTIFACTS_PER_RUN,
   PLAN_CONTENT_TYPE,
   referenceData,
@@ -66,6 +67,13 @@ export class ArtifactsService {
     const fileName = type === 'PLAN' ? `${uid}.md` : fileNameOf(String(data['filepath']));
     const url = await this.objects.signedUrl(objectKey, { ttlMs, fileName, contentType });
     return { url, expiresAt, contentType };
+  }
+
+  /** Null for types that have none. */
+  async sourceLinks({ type, runId }: StoredArtifact) {
+    const found = hasSourceLinks(type) ? await this.store.sourceLinks(runId) : null;
+    if (found === null) return null;
+    return { runUrl: `${this.settings.publicUrl}/runs/${found.rootRunId}`, pullRequestUrls: found.pullRequestUrls };
   }
 
   /** A plan's Markdown; null when it is not kept any more. */

@@ -44,6 +44,8 @@ import { RunSkills, type SkilledConfig } from './run-skills.js';
 
 export interface CreateRunCommand extends RequestedReferences {
   readonly prompt: string;
+  /** The part of the prompt that was submitted, where the service adds to it. Default: the prompt. */
+  readonly submittedPrompt?: string;
   readonly title?: string;
   readonly mode?: RunMode;
   readonly skill?: string;
@@ -129,13 +131,14 @@ export class CreateRun {
     // 2. What the request refers to. From here on a repeated key gets its first answer, whatever has changed since.
     const found = await this.references.find(caller, owner, command);
     if ('kind' in found) return this.replayOr(found, claim);
-    const metadata = mergeMetadata(
+    const labels = mergeMetadata(
       command.metadata ?? null,
       found.parent?.metadata ?? null,
       command.automaticMetadata ?? null,
     );
-    if (metadata === 'too_many')
+    if (labels === 'too_many')
       return invalid('/metadata', `must not exceed ${MAX_METADATA_KEYS} keys with those of the parent run`);
+    const metadata = withFactory(labels, found.identity?.factoryUid ?? null);
     // 3. The configuration, resolved and checked.
     const submitted = withHarnessOf(found.continued, command.config ?? {});
     const config = resolveConfig(submitted, command.skill, {
@@ -179,6 +182,7 @@ export class CreateRun {
       pool: command.external === undefined ? poolOf(skilled.config) : EXTERNAL_POOL,
       title: command.title ?? titleFromPrompt(command.prompt),
       prompt: command.prompt,
+      submitted_prompt: command.submittedPrompt ?? null,
       source: command.source,
       execution_location: command.external ?? 'REMOTE',
       mode: command.mode ?? 'normal',
@@ -251,6 +255,12 @@ const CONFIG_TOO_LARGE = {
   pointer: '/config',
   detail: `must not exceed ${MAX_CONFIG_BYTES} bytes as JSON, with what the agent identity brings`,
 } as const;
+
+/** Names the factory of the agent that executes the run, unless the labels name one or their number has reached the limit. */
+function withFactory(metadata: Metadata | null, factoryUid: string | null): Metadata | null {
+  if (factoryUid === null || metadata?.factory_uid !== undefined) return metadata;
+  return Object.keys(metadata ?? {}).length >= MAX_METADATA_KEYS ? metadata : { ...metadata, factory_uid: factoryUid };
+}
 
 /** A continued conversation keeps its agent, whatever the identity's default is. */
 function withHarnessOf(continued: Run | null, config: AgentConfig): AgentConfig {

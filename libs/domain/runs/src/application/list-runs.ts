@@ -1,9 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import type { Caller } from '#platform/auth';
 import { Settings } from '#platform/config';
-import { type CursorValue, type Issue, isUuid, PageCursors, type RejectionOf } from '#platform/kernel';
+import { type CursorValue, type Issue, PageCursors, type RejectionOf } from '#platform/kernel';
 import type { Run } from '../domain/run.js';
-import { type RunFilters, type RunSearch, searchWords } from '../domain/run-filters.js';
+import { type RunFilters, runIdIn, type RunSearch, searchWords } from '../domain/run-filters.js';
 import { isSearched, type RunListQuery, type RunPosition, type SortOrder } from '../persistence/run-list-parts.js';
 import type { RunSort } from '../persistence/run-list-filters.js';
 import { type FoundPage, RunLists, type SearchFailure } from '../persistence/run-lists.js';
@@ -46,10 +46,7 @@ export class ListRuns {
   async execute(caller: Caller, asked: ListRunsQuery): Promise<ListRunsResult> {
     const { sort, order, limit, text } = asked;
     const owners = ownersOf(caller);
-    const filters = {
-      ...asked.filters,
-      ...(asked.filters.states && { states: [...new Set(asked.filters.states)].sort() }),
-    };
+    const filters = withSets(asked.filters);
     const identity = { owners, sort, order, filters, text };
     const place = asked.cursor === null ? null : placeOf(this.cursors.decode(asked.cursor, identity));
     if (asked.cursor !== null && place === null) return { kind: 'invalid_cursor' };
@@ -89,9 +86,22 @@ const UNKNOWN_ANCESTOR: Issue = {
   detail: 'must be a run that exists and that you may see',
 };
 
+/** Values that are alternatives have one order, so that their order in the address does not change a cursor. */
+function withSets(filters: Omit<RunFilters, 'search'>): Omit<RunFilters, 'search'> {
+  const { states, sources, factoryUids, taskStatuses } = filters;
+  const set = <T extends string>(values: readonly T[]): T[] => [...new Set(values)].sort();
+  return {
+    ...filters,
+    ...(states && { states: set(states) }),
+    ...(sources && { sources: set(sources) }),
+    ...(factoryUids && { factoryUids: set(factoryUids) }),
+    ...(taskStatuses && { taskStatuses: set(taskStatuses) }),
+  };
+}
+
 function searchOf(text: string, place: Place | null): RunSearch {
-  const whole = text.trim().toLowerCase();
-  if (isUuid(whole)) return { terms: [], runId: whole };
+  const runId = runIdIn(text);
+  if (runId !== null) return { terms: [], runId };
   return {
     terms: searchWords(text).map((word, index) => ({ word, fuzzy: place?.reading[index] === '~' })),
     runId: null,

@@ -94,10 +94,13 @@ export class RepairFacets {
       `WITH lacking AS (
          SELECT r.* FROM runs r
           WHERE ${IN_RANGE} AND (r.id = ANY($3::uuid[])
-             OR NOT EXISTS (SELECT 1 FROM run_facets f WHERE f.run_id = r.id AND f.run_id > $1 AND f.run_id <= $2))
+             OR NOT EXISTS (SELECT 1 FROM run_facets f WHERE f.run_id = r.id AND f.run_id > $1 AND f.run_id <= $2
+                 AND (NOT coalesce(r.metadata ? 'factory_uid', false)
+                      OR headrace.run_token(r.slot_key, 'factory_only', 'true') = ANY(f.tokens))))
           ORDER BY r.id FOR KEY SHARE OF r)
        INSERT INTO run_facets AS f (run_id, slot_key, tokens, search) SELECT ${facetsOf('lacking')} FROM lacking
-       ON CONFLICT (run_id) DO UPDATE SET tokens = excluded.tokens WHERE f.run_id = ANY($3::uuid[]) RETURNING 1`,
+       ON CONFLICT (run_id) DO UPDATE SET tokens = excluded.tokens
+         WHERE f.run_id = ANY($3::uuid[]) OR NOT f.tokens @> excluded.tokens RETURNING 1`,
       [after, to, changed],
     );
     return rows.length;

@@ -59,7 +59,8 @@ export class RunAssignments extends AssignmentSource {
     const environment = environmentUid === undefined ? null : await this.findEnvironment(run, environmentUid);
     if (environmentUid !== undefined && environment === null) return impossible(NO_ENVIRONMENT);
     const identity = await this.findIdentity(run);
-    const setUp = environment || identity ? await this.setUps.of(environment, identity) : null;
+    const holders = [identity, secretsOfRun(run)].filter((holder) => holder !== null);
+    const setUp = environment || holders.length > 0 ? await this.setUps.of(environment, holders) : null;
     if (setUp?.kind === 'impossible') return impossible(setUp.message);
     const servers = await this.findServers(run);
     if (servers === null) return impossible('An MCP server of the run does not exist any more.');
@@ -188,6 +189,12 @@ export class RunAssignments extends AssignmentSource {
       ]),
     );
   }
+}
+
+/** A run of a person has none: the request was rejected. */
+function secretsOfRun({ id, owner: { teamUid }, config: { secrets = [] } }: Run): SecretNames | null {
+  if (secrets.length === 0) return null;
+  return { kind: 'run', uid: id, teamUid, secrets: secrets.map(({ name }) => name) };
 }
 
 const NO_ENVIRONMENT =

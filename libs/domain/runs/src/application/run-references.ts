@@ -29,10 +29,11 @@ export class ConfigReferences {
   /** Empty when runs may have it. No round trip when nothing is named; `queryable`: the caller's transaction. */
   async check(use: ConfigUse, config: AgentConfig, queryable?: Queryable): Promise<Issue[]> {
     const { teamUid } = use;
-    const { harness_auth_secrets: named = {}, mcp_servers: servers = {}, environment_id: environmentUid } = config;
+    const { secrets: granted = [], harness_auth_secrets: named = {}, mcp_servers: servers = {} } = config;
+    const { environment_id: environmentUid } = config;
     const issues: Issue[] = [];
     // A person's own runs have neither managed secrets nor registered servers: those belong to teams.
-    const secrets = [...new Set(Object.values(named))];
+    const secrets = [...new Set([...Object.values(named), ...granted.map(({ name }) => name)])];
     const knownSecrets =
       secrets.length > 0 && teamUid !== null
         ? await this.secrets.versionsForRuns(queryable ?? this.database, teamUid, secrets)
@@ -40,6 +41,9 @@ export class ConfigReferences {
     for (const [field, name] of Object.entries(named))
       if (knownSecrets?.has(name) !== true)
         issues.push({ pointer: `/harness_auth_secrets/${field}`, detail: notAccessible('a managed secret') });
+    for (const [index, { name }] of granted.entries())
+      if (knownSecrets?.has(name) !== true)
+        issues.push({ pointer: `/secrets/${index}/name`, detail: notAccessible('a managed secret') });
     const uids = Object.values(servers).flatMap(({ warp_id: uid }) => uid ?? []);
     const knownServers =
       uids.length > 0 && teamUid !== null ? await this.agents.findMcpServers(teamUid, uids, queryable) : null;

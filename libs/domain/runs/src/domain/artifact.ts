@@ -1,3 +1,5 @@
+import type { PullRequestStatus } from '#execution/runner-protocol';
+
 export const ARTIFACT_TYPES = ['PLAN', 'PULL_REQUEST', 'SCREENSHOT', 'FILE', 'EXTERNAL_REFERENCE'] as const;
 export type ArtifactType = (typeof ARTIFACT_TYPES)[number];
 
@@ -9,6 +11,10 @@ export const REFERENCE_ARTIFACT_TYPES = [
   'EXTERNAL_REFERENCE',
 ] as const satisfies readonly ArtifactType[];
 export type ReferenceArtifactType = (typeof REFERENCE_ARTIFACT_TYPES)[number];
+
+/** Of these the response has links to the run and to its pull requests. */
+export const hasSourceLinks = (type: ArtifactType): boolean => type === 'SCREENSHOT' || type === 'FILE';
+export const MAX_SOURCE_PULL_REQUESTS = 20;
 
 export const MAX_ARTIFACTS_PER_RUN = 1000;
 /** A run shows so many in a list, the newest; get-run shows all. */
@@ -40,6 +46,7 @@ export interface ReferenceReport {
   readonly artifact_type: ReferenceArtifactType;
   readonly url: string;
   readonly branch?: string;
+  readonly status?: PullRequestStatus;
   readonly reference_type?: string;
   readonly title?: string;
   readonly metadata?: object;
@@ -74,11 +81,13 @@ export function contentData(uid: string, report: ContentReport, sizeBytes: numbe
 export function referenceData(report: ReferenceReport) {
   const canonical = canonicalUrl(report.url);
   if (canonical.kind === 'refused') return refusedField('url', canonical.detail);
-  const { title, metadata, reference_type, branch } = report;
+  const { title, metadata, reference_type, branch, status } = report;
   if (report.artifact_type === 'PULL_REQUEST') {
     if (branch === undefined) return refusedField('branch', 'is required');
-    return { kind: 'data' as const, data: { url: report.url, branch }, locator: canonical.url };
+    const data = { url: report.url, branch, ...(status === undefined ? {} : { status }) };
+    return { kind: 'data' as const, data, locator: canonical.url };
   }
+  if (status !== undefined) return refusedField('status', 'is for artifacts of type PULL_REQUEST only');
   if (reference_type === undefined) return refusedField('reference_type', 'is required');
   if (metadata && Buffer.byteLength(JSON.stringify(metadata)) > MAX_METADATA_BYTES)
     return refusedField('metadata', `must not exceed ${MAX_METADATA_BYTES} bytes as JSON`);
@@ -93,8 +102,13 @@ export function referenceData(report: ReferenceReport) {
 
 const refusedField = (field: string, detail: string) => ({ kind: 'refused' as const, field, detail });
 
+/** `data` as the artifact itself shows it. Pull requests that older versions have stored have no status. */
+export const shownData = ({ type, data }: Pick<Artifact, 'type' | 'data'>): ArtifactData =>
+  type === 'PULL_REQUEST' ? { ...data, status: data['status'] ?? 'unknown' } : data;
+
 /** `data` as a run lists it: of a screenshot its description is enough, the rest is in the artifact itself. */
 export function listedData({ type, data }: Pick<Artifact, 'type' | 'data'>): ArtifactData {
+  if (type === 'PULL_REQUEST') return shownData({ type, data });
   if (type !== 'SCREENSHOT') return data;
   const { artifact_uid: uid, mime_type: mimeType, description } = data;
   return { artifact_uid: uid, mime_type: mimeType, ...(description === undefined ? {} : { description }) };

@@ -1,4 +1,5 @@
 import type { RunState } from '#execution/executions';
+import { isUuid } from '#platform/kernel';
 import type { RunExecutionLocation, RunSourceType } from './run.js';
 
 export interface RunFilters {
@@ -8,7 +9,8 @@ export interface RunFilters {
   readonly modelId?: string;
   readonly creatorUid?: string;
   readonly executorUid?: string;
-  readonly source?: RunSourceType;
+  /** Any of them. */
+  readonly sources?: readonly RunSourceType[];
   readonly executionLocation?: RunExecutionLocation;
   /** An environment's uid, or {@link EMPTY_ENVIRONMENT} for runs that have none. */
   readonly environmentId?: string;
@@ -23,6 +25,12 @@ export interface RunFilters {
   /** Each pair of each map. */
   readonly metadata?: readonly Metadata[];
   readonly artifactType?: string;
+  /** Any of these factories. */
+  readonly factoryUids?: readonly string[];
+  /** Only runs of a factory, whichever it is. */
+  readonly factoryOnly?: boolean;
+  /** Any of them. */
+  readonly taskStatuses?: readonly TaskStatus[];
   /** Strictly later, in whole milliseconds, which is how times are shown. */
   readonly createdAfter?: Date;
   /** Strictly earlier, likewise. */
@@ -36,6 +44,18 @@ export interface RunSearch {
   readonly terms: readonly SearchTerm[];
   readonly runId: string | null;
 }
+
+/** State of a run as one task: `running` also while a run below it is active, whatever its own state. */
+export const TASK_STATUSES = ['running', 'failed', 'blocked', 'cancelled', 'complete'] as const;
+export type TaskStatus = (typeof TASK_STATUSES)[number];
+
+export const STATES_OF_STATUS: { readonly [S in TaskStatus]: readonly RunState[] } = {
+  running: ['QUEUED', 'PENDING', 'CLAIMED', 'INPROGRESS'],
+  failed: ['FAILED', 'ERROR'],
+  blocked: ['BLOCKED'],
+  cancelled: ['CANCELLED'],
+  complete: ['SUCCEEDED'],
+};
 
 export const EMPTY_ENVIRONMENT = 'empty-environment';
 
@@ -68,6 +88,15 @@ export interface SearchTerm {
 export const MAX_SEARCH_LENGTH = 256;
 export const MAX_SEARCH_TERMS = 8;
 export const SEARCHABLE = /[\p{L}\p{N}]/u;
+
+const RUN_URL = /^https?:\/\/\S+\/runs\/([0-9a-f-]{36})(?:[/?#]\S*)?$/i;
+
+/** The id of the run when the text is an id, or the address of a page or resource of a run; else null. */
+export function runIdIn(text: string): string | null {
+  const whole = text.trim();
+  const id = (RUN_URL.exec(whole)?.[1] ?? whole).toLowerCase();
+  return isUuid(id) ? id : null;
+}
 
 const WORD = /[\p{L}\p{M}\p{N}]+/gu;
 /**

@@ -29,6 +29,11 @@ export const RUN_SOURCE_TYPES = [
   'SELF_IMPROVEMENT',
   'AUTOFIX',
   'RUN_SCORER',
+  'TEAMS',
+  'AZURE_DEVOPS_WEBHOOK',
+  'BENCHMARK_TRIAL',
+  'CREATE_BENCHMARK_TASK',
+  'MCP',
 ] as const;
 export type RunSourceType = (typeof RUN_SOURCE_TYPES)[number];
 
@@ -61,6 +66,8 @@ export interface Run {
   readonly owner: RunOwner;
   readonly title: string;
   readonly prompt: string;
+  /** The prompt without what the service has added, with the follow-ups sent before the start; null where it is not read. */
+  readonly submittedPrompt: string | null;
   readonly state: RunState;
   readonly source: RunSourceType;
   readonly executionLocation: RunExecutionLocation;
@@ -92,6 +99,8 @@ export interface Run {
   readonly createdAt: Date;
   readonly updatedAt: Date;
   readonly startedAt: Date | null;
+  /** The last time at which a terminal state was reached; null while the run is active, and of runs that an older version has ended. */
+  readonly finishedAt: Date | null;
   /** Milliseconds that executions worked, the running turn included; null before the first start. */
   readonly runTimeMs: number | null;
   readonly hasLiveExecution: boolean;

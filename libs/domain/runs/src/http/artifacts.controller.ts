@@ -4,7 +4,7 @@ import type { Response } from 'express';
 import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
 import { Operation, pathId, ProblemError, unwrap } from '#platform/http';
 import { ArtifactsService } from '../application/artifacts.service.js';
-import { canonicalUrl, PLAN_CONTENT_TYPE } from '../domain/artifact.js';
+import { canonicalUrl, PLAN_CONTENT_TYPE, shownData } from '../domain/artifact.js';
 import type { StoredArtifact } from '../persistence/artifacts.store.js';
 import {
   ARTIFACT_CLASSES,
@@ -40,7 +40,8 @@ export class ArtifactsController {
       artifact_uid: artifact.uid,
       artifact_type: artifact.type,
       created_at: artifact.createdAt.toISOString(),
-      data: { ...artifact.data, ...(await this.content(artifact)) },
+      data: { ...shownData(artifact), ...(await this.content(artifact)) },
+      ...(await this.sourceLinks(artifact)),
     };
   }
 
@@ -93,6 +94,13 @@ export class ArtifactsController {
 
   private async found(caller: Caller, uid: string): Promise<StoredArtifact> {
     return unwrap(await this.artifacts.find(caller, uid), { noun: 'artifact', plural: 'artifacts' }).artifact;
+  }
+
+  private async sourceLinks(artifact: StoredArtifact): Promise<Pick<ArtifactResponse, 'source_links'>> {
+    const links = await this.artifacts.sourceLinks(artifact);
+    if (links === null) return {};
+    const { runUrl, pullRequestUrls: urls } = links;
+    return { source_links: { run_url: runUrl, ...(urls.length === 0 ? {} : { pull_request_urls: [...urls] }) } };
   }
 
   private async content(artifact: StoredArtifact): Promise<object> {

@@ -53,12 +53,15 @@ function toRunItem(run: Run, principals: Principals, settings: Settings): RunIte
   return {
     run_id: run.id,
     task_id: run.id,
+    root_run_id: run.ancestorRunIds[0] ?? run.id,
     title: run.title,
     state: run.state,
     prompt: run.prompt,
+    ...(run.submittedPrompt === null ? {} : { submitted_prompt: run.submittedPrompt }),
     created_at: run.createdAt.toISOString(),
     updated_at: run.updatedAt.toISOString(),
     started_at: run.startedAt?.toISOString() ?? null,
+    finished_at: run.finishedAt?.toISOString() ?? null,
     ...(run.runTimeMs === null ? {} : { run_time: isoDuration(run.runTimeMs) }),
     ...statusMessage(run),
     source: run.source,
@@ -75,6 +78,7 @@ function toRunItem(run: Run, principals: Principals, settings: Settings): RunIte
       ? {}
       : { forked_from: { run_id: run.forkedFromRunId, sequence: run.forkedFromSeq ?? 0 } }),
     ...(run.rerunOf === null ? {} : { rerun_of: run.rerunOf }),
+    ...(run.metadata?.factory_uid === undefined ? {} : { factory_uid: run.metadata.factory_uid }),
     ...(run.schedule === null ? {} : { schedule: { ...run.schedule } }),
     ...(run.metadata === null ? {} : { metadata: { ...run.metadata } }),
     is_sandbox_running: run.hasLiveExecution,

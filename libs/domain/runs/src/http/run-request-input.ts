@@ -1,6 +1,7 @@
 import { ApiHeader } from '@nestjs/swagger';
 import { createHash } from 'node:crypto';
 import { serverIssues } from '#domain/agents';
+import { variableIssues } from '#domain/environments';
 import type { AgentConfig } from '#execution/executions';
 import { workerHostFault } from '#execution/worker-protocol';
 import { invalidInput, object, ProblemError, unwrap } from '#platform/http';
@@ -52,6 +53,7 @@ function furtherIssues(config: AmbientAgentConfig): Issue[] {
     names.add(name);
   }
   issues.push(...serverIssues(config.mcp_servers ?? {}, '/mcp_servers'));
+  issues.push(...variableIssues({ secrets: config.secrets ?? [] }));
   if (config.permission_allow_list !== undefined && config.permission_policy !== 'allow_list') {
     issues.push({ pointer: '/permission_allow_list', detail: 'needs permission_policy allow_list' });
   }

@@ -1,28 +1,18 @@
-import { Body, Controller, Get, Param, Post, Query, Res } from '@nestjs/common';
+import { Controller, Get, Param, Post, Query, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { Transcripts } from '#execution/executions';
 import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
 import { Settings } from '#platform/config';
-import {
-  invalidCursor,
-  invalidInput,
-  Operation,
-  pageInfo,
-  pathId,
-  ProblemError,
-  rejectionProblem,
-} from '#platform/http';
-import type { Issue } from '#platform/kernel';
+import { invalidCursor, Operation, pageInfo, pathId, ProblemError, rejectionProblem } from '#platform/http';
 import { Attachments } from '../application/attachments.js';
 import { ListRuns, type ListRunsResult } from '../application/list-runs.js';
 import { RunsService } from '../application/runs.service.js';
-import { MAX_PENDING_FOLLOWUPS, SubmitFollowup } from '../application/submit-followup.js';
-import { MAX_SEARCH_TERMS, searchWords } from '../domain/run-filters.js';
+import { MAX_SEARCH_TERMS, runIdIn, searchWords } from '../domain/run-filters.js';
 import { ListHandoffAttachmentsResponse } from './dto/artifact.dto.js';
-import { filtersOf, ListRunsParameters, RunFollowupRequest, TimelineParameters } from './dto/run-requests.dto.js';
-import { GetRunTimelineResponse, ListRunsResponse, RunFollowupResponse, RunItem } from './dto/run-responses.dto.js';
-import { foundOrThrow, interruptRefusal, invalidParameter, refuseOversized, RUN } from './problems.js';
+import { filtersOf, ListRunsParameters, TimelineParameters } from './dto/run-requests.dto.js';
+import { GetRunTimelineResponse, ListRunsResponse, RunItem } from './dto/run-responses.dto.js';
+import { foundOrThrow, interruptRefusal, invalidParameter, RUN } from './problems.js';
 import { RunPresenter } from './run-presenter.js';
 
 const RUN_ID = pathId('uuid');
@@ -35,7 +25,6 @@ export class RunsController {
   constructor(
     private readonly runs: RunsService,
     private readonly listRuns: ListRuns,
-    private readonly submitFollowup: SubmitFollowup,
     private readonly attachments: Attachments,
     private readonly transcripts: Transcripts,
     private readonly presenter: RunPresenter,
@@ -139,45 +128,6 @@ export class RunsController {
     return {};
   }
 
-  @Post(':runId/followups')
-  @Authorize('runs:write', 'run')
-  @Operation({
-    id: 'submitRunFollowup',
-    summary: 'Create a follow-up',
-    errors: [400, 403, 404, 409],
-    description:
-      'Accepts a message; its destination depends on the run’s state and is returned in `outcome`. Read the run to follow its progress.',
-    request: { value: { message: 'Add a test, too.' } },
-    success: { status: 200, description: 'Accepted.', type: RunFollowupResponse },
-  })
-  async followup(
-    @CurrentCaller() caller: Caller,
-    @Param('runId', RUN_ID) runId: string,
-    @Body() request: RunFollowupRequest,
-  ): Promise<RunFollowupResponse> {
-    refuseOversized('message', request.message ?? '');
-    const result = await this.submitFollowup.execute(caller, runId, request.message ?? '', request.mode ?? null);
-    switch (result.kind) {
-      case 'accepted':
-        return { followup_id: result.followupId, outcome: result.outcome };
-      case 'not_found':
-      case 'forbidden':
-        throw rejectionProblem(result, RUN);
-      case 'over_budget':
-        throw new ProblemError('budget_exceeded', `${result.reason} It cannot be continued; start another run.`);
-      case 'empty_message':
-        throw invalidInput([EMPTY_MESSAGE]);
-      case 'not_authorized':
-        throw new ProblemError('not_authorized', result.detail);
-      case 'nothing_to_continue':
-        throw new ProblemError('invalid_request', 'The run has no open session and no conversation to continue from.');
-      case 'too_many':
-        throw new ProblemError('conflict', `${MAX_PENDING_FOLLOWUPS} follow-ups already wait for this run.`, {
-          retryAfterSeconds: 5,
-        });
-    }
-  }
-
   @Get(':runId/handoff/attachments')
   @Authorize('runs:read', 'run')
   @Operation({
@@ -248,7 +198,7 @@ export class RunsController {
 function rejectContradictions({ skill, skill_spec, q }: ListRunsParameters): void {
   if (skill !== undefined && skill_spec !== undefined && skill !== skill_spec)
     throw invalidParameter({ pointer: '/skill', detail: 'must be the same as skill_spec, or one of them be left out' });
-  if (q !== undefined && searchWords(q).length > MAX_SEARCH_TERMS)
+  if (q !== undefined && runIdIn(q) === null && searchWords(q).length > MAX_SEARCH_TERMS)
     throw invalidParameter({ pointer: '/q', detail: `must not exceed ${MAX_SEARCH_TERMS} different words` });
 }
 
@@ -275,8 +225,3 @@ function listProblem(rejection: Exclude<ListRunsResult, { kind: 'page' }>): Prob
       });
   }
 }
-
-const EMPTY_MESSAGE: Issue = {
-  pointer: '/message',
-  detail: 'must not be empty unless the run continues from its saved conversation',
-};

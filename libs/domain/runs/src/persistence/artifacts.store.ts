@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Database, statement } from '#platform/persistence';
-import { type Artifact, MAX_ARTIFACTS_PER_RUN } from '../domain/artifact.js';
+import { type Artifact, MAX_ARTIFACTS_PER_RUN, MAX_SOURCE_PULL_REQUESTS } from '../domain/artifact.js';
 import { LEASED, RunTransitions, type RunOwner } from '#execution/executions';
 import { type OwnerRow, toOwner } from './runs.store.js';
 
@@ -18,8 +18,17 @@ const INSERT = statement('artifacts.insert')`
     ON CONFLICT (run_id, source_key) DO NOTHING RETURNING uid`;
 
 const FIND = statement('artifacts.find')`
-  SELECT a.uid, a.artifact_type AS type, a.data, a.object_key AS "objectKey", a.created_at AS "createdAt", r.team_uid, r.owner_user_uid
+  SELECT a.uid, a.artifact_type AS type, a.data, a.object_key AS "objectKey", a.created_at AS "createdAt", a.run_id AS "runId", r.team_uid, r.owner_user_uid
     FROM artifacts a JOIN runs r ON r.id = a.run_id WHERE a.uid = $1`;
+
+/** The run at the top of run `$1`, and the pull requests of it and of the runs of its owner below it. */
+const SOURCE_LINKS = statement('artifacts.source-links')`
+  WITH top AS (SELECT coalesce(r.ancestor_run_ids[1], r.id) AS id, r.slot_key FROM runs r WHERE r.id = $1)
+  SELECT top.id AS "rootRunId", ARRAY(
+      SELECT a.data->>'url' FROM artifacts a
+       WHERE a.artifact_type = 'PULL_REQUEST' AND a.slot_key = top.slot_key AND (a.run_id = top.id OR a.run_id IN (
+         SELECT f.run_id FROM run_facets f WHERE f.tokens @> ARRAY[headrace.run_token(top.slot_key, 'ancestor_run_id', top.id::text)]))
+       GROUP BY 1 ORDER BY min(a.created_at), 1 LIMIT ${MAX_SOURCE_PULL_REQUESTS}) AS "pullRequestUrls" FROM top`;
 
 /** One probe per owner that the caller stands for: what others own is not even looked at, so it costs no time either. */
 const RUN_BY_LOCATOR = statement('artifacts.run-by-locator')`
@@ -36,9 +45,15 @@ export interface NewArtifact extends Pick<StoredArtifact, 'uid' | 'type' | 'data
 }
 
 export interface StoredArtifact extends Artifact {
+  readonly runId: string;
   readonly uid: string;
   readonly owner: RunOwner;
   readonly objectKey: string | null;
+}
+
+export interface SourceLinks {
+  readonly rootRunId: string;
+  readonly pullRequestUrls: readonly string[];
 }
 
 /** The run of a live lease, and the artifact that was reported under the key before. */
@@ -80,6 +95,11 @@ export class ArtifactsStore {
   async find(uid: string): Promise<StoredArtifact | null> {
     const [row] = await this.database.query<Omit<StoredArtifact, 'owner'> & OwnerRow>(FIND, [uid]);
     return row ? { ...row, owner: toOwner(row) } : null;
+  }
+
+  async sourceLinks(runId: string): Promise<SourceLinks | null> {
+    const [row] = await this.database.query<SourceLinks>(SOURCE_LINKS, [runId]);
+    return row ?? null;
   }
 
   async runByLocator(locator: string, slotKeys: readonly string[]): Promise<string | null> {

@@ -30,6 +30,7 @@ const INPUT_COLUMNS = {
   pool: column<string>('text'),
   title: column<string>('text'),
   prompt: column<string>('text'),
+  submitted_prompt: column<string | null>('text'),
   source: column<RunSourceType>('text'),
   execution_location: column<RunExecutionLocation>('text'),
   mode: column<RunMode>('text'),

@@ -1,8 +1,14 @@
 import { RUN_STATES } from '#execution/executions';
-import { ArrayField, DateTimeField, EnumField, MapField, oneOf, StringField, text } from '#platform/http';
+import { ArrayField, BooleanField, DateTimeField, EnumField, MapField, oneOf, StringField, text } from '#platform/http';
 import { ARTIFACT_TYPES } from '../domain/artifact.js';
 import { EXECUTION_LOCATIONS, RUN_SOURCE_TYPES } from '../domain/run.js';
-import { EMPTY_ENVIRONMENT, MAX_SEARCH_LENGTH, type RunFilters, SEARCHABLE } from '../domain/run-filters.js';
+import {
+  EMPTY_ENVIRONMENT,
+  MAX_SEARCH_LENGTH,
+  type RunFilters,
+  SEARCHABLE,
+  TASK_STATUSES,
+} from '../domain/run-filters.js';
 import { isFullSpec } from '../domain/run-skill.js';
 
 export const RUN_SORTS = ['updated_at', 'created_at', 'title', 'agent'] as const;
@@ -22,6 +28,10 @@ export type FilterSql =
       /** The value that asks for runs without any, and its condition. */
       readonly none?: { readonly value: string; readonly where: string };
     }
+  /** Like `token`, for a list of values of which the run has one. `place` has an array of text. */
+  | { readonly by: 'any-token'; readonly kind: string; readonly where: (place: string) => string }
+  /** A condition that the value `true` adds, which is also a token with that value. */
+  | { readonly by: 'flag'; readonly where: string }
   /** A limit of a time, where a list in the order of that time stops. Times are shown, and compared, in milliseconds. */
   | { readonly by: 'time'; readonly sort: RunSort; readonly where: (place: string) => string }
   /** Pairs of metadata: the parameter itself, or one key of it under a separate name. */
@@ -42,6 +52,7 @@ const OPTIONAL = { optional: true } as const;
 const UID = { ...OPTIONAL, blank: false, max: 256 } as const;
 const SKILL = { ...OPTIONAL, blank: false, max: 1024 } as const;
 const MAX_METADATA_PAIRS = 5;
+const MAX_FACTORIES = 100;
 
 const STATEMENT = { by: 'statement' } as const;
 const token = (where: (place: string, value: string) => string): FilterSql => ({ by: 'token', where });
@@ -90,9 +101,13 @@ export const LIST_FILTERS: readonly ListFilter[] = [
   },
   {
     parameter: 'source',
-    filter: 'source',
-    field: EnumField(RUN_SOURCE_TYPES, { ...OPTIONAL, name: 'RunSourceType', description: 'What created the run.' }),
-    sql: token((place) => `r.source = ${place}`),
+    filter: 'sources',
+    field: ArrayField(oneOf(RUN_SOURCE_TYPES, 'RunSourceType'), {
+      ...OPTIONAL,
+      maxItems: RUN_SOURCE_TYPES.length,
+      description: 'What created the run. Repeatable; any of them.',
+    }),
+    sql: { by: 'any-token', kind: 'source', where: (place) => `r.source = ANY(${place})` },
   },
   {
     parameter: 'execution_location',
@@ -228,7 +243,7 @@ export const LIST_FILTERS: readonly ListFilter[] = [
       pattern: SEARCHABLE,
       says: 'text with at least one letter or digit',
       description:
-        'Words to find in title, prompt (its first 4,096 characters) and skill_spec: all of them, in any order, also as parts of words. A word that occurs nowhere is taken for a misspelling. A whole run id finds that run. Filters only: the asked sort orders.',
+        'Words to find in title, prompt (its first 4,096 characters) and skill_spec: all of them, in any order, also as parts of words. A word that occurs nowhere is taken for a misspelling. A whole run id, or the address of a run, finds that run. Filters only: the asked sort orders.',
     }),
     sql: STATEMENT,
   },
@@ -240,8 +255,33 @@ export const LIST_FILTERS: readonly ListFilter[] = [
   },
   {
     parameter: 'factory_uid',
-    filter: null,
-    field: StringField({ ...UID, description: 'Runs of this factory.' }),
-    sql: { by: 'metadata', key: 'factory_uid' },
+    filter: 'factoryUids',
+    field: ArrayField(text({ blank: false, max: 256 }), {
+      ...OPTIONAL,
+      maxItems: MAX_FACTORIES,
+      description: 'Runs of this factory. Repeatable; any of them.',
+    }),
+    sql: {
+      by: 'any-token',
+      kind: 'metadata factory_uid',
+      where: (place) => `r.metadata->>'factory_uid' = ANY(${place})`,
+    },
+  },
+  {
+    parameter: 'factory_only',
+    filter: 'factoryOnly',
+    field: BooleanField({ ...OPTIONAL, description: '`true`: only runs of a factory, whichever it is.' }),
+    sql: { by: 'flag', where: `r.metadata ? 'factory_uid'` },
+  },
+  {
+    parameter: 'task_status',
+    filter: 'taskStatuses',
+    field: ArrayField(oneOf(TASK_STATUSES, 'TaskStatus'), {
+      ...OPTIONAL,
+      maxItems: TASK_STATUSES.length,
+      description:
+        'Repeatable; any of them. `running`: the run or a run below it is QUEUED, PENDING, CLAIMED or INPROGRESS. The others only regard the state of the run: `failed` is FAILED or ERROR, `blocked` is BLOCKED, `cancelled` is CANCELLED, `complete` is SUCCEEDED.',
+    }),
+    sql: STATEMENT,
   },
 ];

@@ -1,4 +1,10 @@
-import { type RunFilters, type RunSearch, typoPattern } from '../domain/run-filters.js';
+import {
+  type RunFilters,
+  type RunSearch,
+  STATES_OF_STATUS,
+  type TaskStatus,
+  typoPattern,
+} from '../domain/run-filters.js';
 import { isFullSpec } from '../domain/run-skill.js';
 import { LIST_FILTERS, type RunSort } from './run-list-filters.js';
 
@@ -59,7 +65,7 @@ export function bindings(): { readonly bind: Bind; readonly values: readonly unk
 }
 
 /**
- * Filters that no order of `runs` serves. `conditions` hold for `r`; `probes` say the same by the tokens of
+ * Filters that no order of `runs` serves. `conditions` hold for `r`; `probes` say the same by the tokens of `f`, its row of
  * `run_facets`, for the owner whose place is given; `texts` are conditions on `run_facets.search`.
  */
 export interface FilterConditions {
@@ -74,8 +80,11 @@ export interface FilterConditions {
 
 interface Probed {
   readonly condition: string;
-  /** Kind and value of its token. Asked when they are needed: PostgreSQL refuses values that a statement does not use. */
-  readonly token: () => string;
+  /**
+   * Kinds and values of its tokens, of which the run has one. Asked when they are needed: PostgreSQL refuses values that a
+   * statement does not use.
+   */
+  readonly tokens: readonly (() => string)[];
 }
 
 function filterConditions(filters: RunFilters, bind: Bind): FilterConditions {
@@ -84,27 +93,43 @@ function filterConditions(filters: RunFilters, bind: Bind): FilterConditions {
   const texts = search ? textConditions(search, bind) : [];
   return {
     conditions: probed.map(({ condition }) => condition),
-    probes: (owner) => probed.map(({ token }) => `headrace.run_token(${owner}, ${token()})`),
+    probes: (owner) => probesOf(probed, owner),
     texts: (column) => texts.map((text) => `${column} ${text}`),
     artifactType: filters.artifactType === undefined ? null : bind(filters.artifactType),
     runId: search?.runId ? `${bind(search.runId)}::uuid` : null,
   };
 }
 
+/** All tokens that each match needs in one operator, and one operator for each filter with alternatives. */
+function probesOf(probed: readonly Probed[], owner: string): string[] {
+  const arrays = probed.map(({ tokens }) => tokens.map((token) => `headrace.run_token(${owner}, ${token()})`));
+  const [single, several] = [arrays.filter(({ length }) => length === 1), arrays.filter(({ length }) => length > 1)];
+  return [
+    ...(single.length > 0 ? [`f.tokens @> ARRAY[${single.flat().join(', ')}]`] : []),
+    ...several.map((tokens) => `f.tokens && ARRAY[${tokens.join(', ')}]`),
+  ];
+}
+
 function probedFilters(filters: RunFilters, bind: Bind): Probed[] {
   const probed = LIST_FILTERS.flatMap(({ parameter, filter, sql }): Probed[] => {
     const value = filter === null ? undefined : filters[filter];
+    if (sql.by === 'flag')
+      return value === true ? [{ condition: sql.where, tokens: [() => `'${parameter}', 'true'`] }] : [];
+    if (sql.by === 'any-token' && Array.isArray(value)) {
+      const tokens = value.map((one: string) => once(() => `'${sql.kind}', ${bind(one)}::text`));
+      return [{ condition: sql.where(`${bind(value)}::text[]`), tokens }];
+    }
     if (sql.by !== 'token' || typeof value !== 'string') return [];
     if (value === sql.none?.value)
-      return [{ condition: sql.none.where, token: once(() => `'${parameter}', ${bind(value)}::text`) }];
+      return [{ condition: sql.none.where, tokens: [once(() => `'${parameter}', ${bind(value)}::text`)] }];
     const place = `${bind(value)}::text`;
-    return [{ condition: sql.where(place, value), token: () => `'${parameter}', ${place}` }];
+    return [{ condition: sql.where(place, value), tokens: [() => `'${parameter}', ${place}`] }];
   });
   for (const [key, value] of (filters.metadata ?? []).flatMap((pairs) => Object.entries(pairs))) {
     // One value and no expression: it is compared with thousands of runs.
     probed.push({
       condition: `r.metadata @> ${bind(JSON.stringify({ [key]: value }))}::jsonb`,
-      token: once(() => `'metadata ' || ${bind(key)}::text, ${bind(value)}::text`),
+      tokens: [once(() => `'metadata ' || ${bind(key)}::text, ${bind(value)}::text`)],
     });
   }
   return probed;
@@ -153,6 +178,7 @@ export function partsOf(query: RunListQuery, bind: Bind): Parts {
   const { states } = filters;
   const branched = states && sort === 'updated_at' && states.length * owners.length <= MAX_BRANCHES;
   if (states && !branched) rest.push(`r.state = ANY(${bind(states)}::text[])`);
+  if (filters.taskStatuses) rest.push(taskCondition(filters.taskStatuses, owners, bind));
   const boundOf = (of: RunSort): string[] => (sort === of ? bounds : rest);
   for (const { filter, sql } of LIST_FILTERS) {
     const value = filter === null ? undefined : filters[filter];
@@ -177,6 +203,14 @@ export function partsOf(query: RunListQuery, bind: Bind): Parts {
     rest,
     filter: filterConditions(probed, bind),
   };
+}
+
+/** The runs above active ones are found from these: an owner has few of them, and an index has them by state. */
+function taskCondition(statuses: readonly TaskStatus[], owners: readonly string[], bind: Bind): string {
+  const state = `r.state = ANY(${bind(statuses.flatMap((status) => STATES_OF_STATUS[status]))}::text[])`;
+  if (!statuses.includes('running')) return state;
+  return `(${state} OR r.id IN (SELECT unnest(active.ancestor_run_ids) FROM runs active
+    WHERE active.slot_key IN (${owners.join(', ')}) AND active.state = ANY(${bind(STATES_OF_STATUS.running)}::text[])))`;
 }
 
 /** The skill whose runs lie together in the order that is asked for. By a shorter spec than the full one they need not. */

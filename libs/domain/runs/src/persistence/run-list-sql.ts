@@ -154,10 +154,7 @@ function matches(parts: Parts): string {
         `r.id IN (SELECT x.run_id FROM artifacts x WHERE x.slot_key = ${owner} AND x.artifact_type = ${filter.artifactType})`,
       );
     const [probes, texts] = [filter.probes(owner), filter.texts('f.search')];
-    const facets = [
-      ...(probes.length > 0 ? [`f.tokens @> ARRAY[${probes.join(', ')}]`] : []),
-      ...(texts.length > 0 ? [`f.slot_key = ${owner}`, ...texts] : []),
-    ];
+    const facets = [...probes, ...(texts.length > 0 ? [`f.slot_key = ${owner}`, ...texts] : [])];
     if (facets.length === 0) return [`SELECT ${columns} FROM runs r WHERE ${own.join(' AND ')}`];
     const byText = `SELECT ${columns} FROM run_facets f JOIN runs r ON r.id = f.run_id WHERE ${[...facets, ...own].join(' AND ')}`;
     return filter.runId === null

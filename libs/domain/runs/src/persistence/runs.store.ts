@@ -20,7 +20,10 @@ import {
 import type { Run } from '../domain/run.js';
 import type { SubmittedInput } from '../domain/submitted-input.js';
 
-export type RunRow = Omit<Run, 'owner' | 'creator' | 'executor' | 'debugWindow' | 'waitingReason' | 'artifacts'> &
+export type RunRow = Omit<
+  Run,
+  'owner' | 'creator' | 'executor' | 'debugWindow' | 'waitingReason' | 'artifacts' | 'submittedPrompt'
+> &
   DebugWindowRow &
   OwnerRow & {
     creator_type: PrincipalRef['type'];
@@ -28,6 +31,8 @@ export type RunRow = Omit<Run, 'owner' | 'creator' | 'executor' | 'debugWindow' 
     executor_type: PrincipalRef['type'];
     executor_uid: string;
     waiting_reason?: WaitingReason | null;
+    /** Null when it is the prompt; absent where it is not read. */
+    submitted_prompt?: string | null;
     /** Null when there are none. */
     artifacts: { type: ArtifactType; created_at: string; data: ArtifactData }[] | null;
   };
@@ -51,6 +56,7 @@ const columns = (
   r.conversation_id AS "conversationId", r.conversation_format AS "conversationFormat", r.session_id AS "sessionId",
   r.forked_from_run_id AS "forkedFromRunId", r.forked_from_seq::float8 AS "forkedFromSeq",
   r.status_message AS "statusMessage", r.created_at AS "createdAt", r.updated_at AS "updatedAt", r.started_at AS "startedAt",
+  r.finished_at AS "finishedAt",
   CASE WHEN r.started_at IS NULL THEN NULL
        ELSE (r.busy_ms + coalesce(extract(epoch FROM headrace.now() - e.busy_since) * 1000, 0)::bigint)::float8 END AS "runTimeMs",
   e.id IS NOT NULL AS "hasLiveExecution", ${DEBUG_WINDOW_COLUMNS},
@@ -60,12 +66,25 @@ const columns = (
 export const RUN_COLUMNS = columns(MAX_LISTED_ARTIFACTS);
 export const WHOLE_RUN_COLUMNS = columns(MAX_ARTIFACTS_PER_RUN);
 
-export const LIST_PROMPT = 'left(r.prompt, 2048) AS prompt';
 /**
- * Bytes of what may be large in a listed run: configuration, prompt, artifacts. The prompt's length is known without
+ * The submitted prompt of run `r`, null when it is the prompt. Follow-ups that were sent before the agent was first started
+ * belong to it.
+ */
+const submittedPromptSql = (cut: (text: string) => string): string => `coalesce(
+  ${cut(`coalesce(r.submitted_prompt, r.prompt) || E'\\n\\n' || (
+    SELECT string_agg(${cut('u.message')}, E'\\n\\n' ORDER BY u.position) FROM run_followups u
+     WHERE u.run_id = r.id AND u.message <> '' AND u.outcome IN ('queued_prompt', 'queue_pending')
+       AND (r.started_at IS NULL OR u.created_at <= r.started_at))`)},
+  ${cut('r.submitted_prompt')}) AS submitted_prompt`;
+
+const listed = (text: string): string => `left(${text}, 2048)`;
+export const LIST_PROMPT = `${listed('r.prompt')} AS prompt, ${submittedPromptSql(listed)}`;
+/**
+ * Bytes of what may be large in a listed run: configuration, prompt and submitted prompt, artifacts. The prompt's length is known without
  * reading it; of UTF-8, 2,048 characters have at most four times as many bytes.
  */
 export const LISTED_BYTES = `octet_length(r.config::text) + least(octet_length(r.prompt), 8192)
+  + least(coalesce(octet_length(r.submitted_prompt), 0), 8192)
   + coalesce((SELECT sum(octet_length(a.data::text)) FROM ${newestArtifacts(MAX_LISTED_ARTIFACTS)} a), 0)`;
 
 export const LIVE_EXECUTION_JOIN = 'LEFT JOIN executions e ON e.run_id = r.id AND e.ended_at IS NULL';
@@ -76,6 +95,7 @@ export const toRun = (row: RunRow): Run => ({
   owner: toOwner(row),
   title: row.title,
   prompt: row.prompt,
+  submittedPrompt: submittedPrompt(row),
   state: row.state,
   source: row.source,
   executionLocation: row.executionLocation,
@@ -101,6 +121,7 @@ export const toRun = (row: RunRow): Run => ({
   createdAt: row.createdAt,
   updatedAt: row.updatedAt,
   startedAt: row.startedAt,
+  finishedAt: row.finishedAt,
   runTimeMs: row.runTimeMs,
   hasLiveExecution: row.hasLiveExecution,
   debugWindow: toDebugWindow(row),
@@ -108,8 +129,12 @@ export const toRun = (row: RunRow): Run => ({
   artifacts: (row.artifacts ?? []).map(({ type, created_at: at, data }) => ({ type, createdAt: new Date(at), data })),
 });
 
+function submittedPrompt({ prompt, submitted_prompt: submitted }: RunRow): string | null {
+  return submitted === undefined ? null : (submitted ?? prompt);
+}
+
 const FIND = statement('runs.find')`
-  SELECT ${WHOLE_RUN_COLUMNS}, r.prompt, ${WAITING_REASON} FROM runs r ${LIVE_EXECUTION_JOIN} WHERE r.id = $1`;
+  SELECT ${WHOLE_RUN_COLUMNS}, r.prompt, ${submittedPromptSql((text) => text)}, ${WAITING_REASON} FROM runs r ${LIVE_EXECUTION_JOIN} WHERE r.id = $1`;
 
 /** SQL condition: run `r` is readable in a {@link ReadableScope}; `$2`: its team uids, `$3`: the uid of its person. */
 export const READABLE = '(r.team_uid = ANY($2) OR r.owner_user_uid = $3)';

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { RunnerEvent, TurnEnded } from '#execution/runner-protocol';
 import { newUuid, truncateUtf8 } from '#platform/kernel';
+import { STOP_FENCE_MS } from '../domain/lease.js';
 import type { OutputQuota } from '../domain/output-quota.js';
 import type { StatusMessage } from '../domain/run.js';
 import { turnOutcome } from '../domain/turn-outcome.js';
@@ -104,7 +105,13 @@ export class RunEventHandler {
       log.push({ kind: 'run_failed', data: { ...outcome.status } });
     }
     // A stopping execution keeps its slot until none of its processes runs any more.
-    if (execution.desired === 'run') context.freedSlot = await this.executions.releaseSlot(tx, execution.id);
+    if (execution.desired !== 'run') return;
+    context.freedSlot = await this.executions.releaseSlot(tx, execution.id);
+    if (execution.idle_timeout_ms > 0) return;
+    // The acknowledgement of this batch carries the command, and a follow-up from now on continues in a new execution.
+    const command = { desired: 'close', reason: 'idle_timeout' } as const;
+    await this.executions.command(tx, execution.id, { ...command, fenceAfterMs: STOP_FENCE_MS });
+    context.execution = { ...execution, desired: command.desired, desired_reason: command.reason };
   }
 
   /** The set-up failed: so did the run, and its window begins. Of a run that was cancelled meanwhile nothing is kept. */

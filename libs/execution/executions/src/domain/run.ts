@@ -56,6 +56,9 @@ export interface AgentConfig {
   harness?: { type?: string; model_id?: string; reasoning_level?: string };
   /** Names of managed secrets, by `<harness>_auth_secret_name`. */
   harness_auth_secrets?: Record<string, string>;
+  /** Managed secrets of the team. */
+  secrets?: { name: string }[];
+  /** 0: the session is closed as soon as its turn has ended. */
   idle_timeout_minutes?: number;
   permission_policy?: 'allow' | 'deny' | 'ask' | 'allow_list';
   permission_allow_list?: string[];

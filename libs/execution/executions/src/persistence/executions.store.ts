@@ -24,6 +24,8 @@ export interface Execution {
   readonly acked_seq: string;
   /** Of its events so far. */
   readonly output_bytes: string;
+  /** Milliseconds that it may stay open after a turn; 0: it is closed at the end of the turn. */
+  readonly idle_timeout_ms: number;
   readonly is_expired: boolean;
   readonly is_fenced: boolean;
   /** Its debug window is open: a message now reaches it. */
@@ -47,7 +49,7 @@ export function isHeldForRunner({ phase, instance_id: instance }: Execution): bo
   return phase === 'claimed' && instance?.startsWith(WORKER_PREFIX) === true;
 }
 
-const COLUMNS = `id, run_id, pool, phase, lease_epoch, instance_id, worker_connection_id, slot_held, desired, desired_reason, command_version, acked_seq, output_bytes,
+const COLUMNS = `id, run_id, pool, phase, lease_epoch, instance_id, worker_connection_id, slot_held, desired, desired_reason, command_version, acked_seq, output_bytes, idle_timeout_ms,
   lease_expires_at <= headrace.now() AS is_expired, coalesce(fence_at <= headrace.now(), false) AS is_fenced,
   ${debugOpen('executions')} AS is_debug_open, interrupt_turn_id, interrupt_by,
   interrupt_expires_at IS NOT NULL AS is_interrupt_open, coalesce(interrupt_expires_at <= headrace.now(), false) AS is_interrupt_overdue,

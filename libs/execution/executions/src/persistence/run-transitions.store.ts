@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { HOSTED_WORKERS } from '#execution/worker-protocol';
 import { type Queryable, statement } from '#platform/persistence';
-import { RUN_STATE_MACHINE, type RunState, type RunTransition } from '../domain/run-state.js';
+import { isEnded, RUN_STATE_MACHINE, type RunState, type RunTransition } from '../domain/run-state.js';
 import { EXTERNAL_POOL, HOSTED_POOL, type PrincipalRef, type StatusMessage, workerPool } from '../domain/run.js';
 
 export interface LockedRun {
@@ -20,9 +20,14 @@ const LOCK = statement('runs.lock')`
   SELECT id, state, team_uid, conversation_id, offers, pool, creator_type, creator_uid
     FROM runs WHERE id = $1 FOR NO KEY UPDATE`;
 
-/** `$5`: the agent starts; `$6`: offers are counted from 0 again. A run that a self-hosted worker rejected keeps its place in the queue. */
+/**
+ * `finished_at` is set and cleared with the state: a run that continues is active again.
+ * `$5`: the agent starts; `$6`: offers are counted from 0 again.
+ * A run that a self-hosted worker rejected keeps its place in the queue.
+ */
 const APPLY = statement('runs.apply-transition')`
   UPDATE runs SET state = $2, updated_at = headrace.now(), status_message = $4::jsonb,
+    finished_at = CASE WHEN $7 THEN headrace.now() END,
     started_at = CASE WHEN $5 THEN coalesce(started_at, headrace.now()) ELSE started_at END,
     queued_at = CASE WHEN $2 = 'QUEUED' AND NOT (state = 'PENDING' AND starts_with(pool, 'worker:')) THEN headrace.now() ELSE queued_at END,
     offers = CASE WHEN $6 THEN 0 ELSE offers END
@@ -77,6 +82,7 @@ export class RunTransitions {
       status === null ? null : JSON.stringify(status),
       transition === 'start',
       transition === 'requeue' || transition === 'retry',
+      isEnded(RUN_STATE_MACHINE.target(transition), true),
     ]);
     if (transition === 'requeue' && rows.length > 0) await tx.query(HAND_OVER, [runId]);
     return rows.length > 0;

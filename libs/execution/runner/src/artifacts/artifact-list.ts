@@ -1,5 +1,10 @@
 import { extname } from 'node:path';
-import type { ArtifactContentQuery, ArtifactReference } from '#execution/runner-protocol';
+import {
+  type ArtifactContentQuery,
+  type ArtifactReference,
+  PULL_REQUEST_STATUSES,
+  type PullRequestStatus,
+} from '#execution/runner-protocol';
 import { isDeeperThan, parseJson } from '#platform/kernel';
 
 /** The file in the artifacts directory that names artifacts, one JSON object a line. */
@@ -27,7 +32,7 @@ export interface ArtifactList {
 const MAX_LINES = 2000;
 /** Nesting levels of one line; the control plane accepts no more in any body. */
 const MAX_LINE_DEPTH = 64;
-const TEXT_FIELDS = ['mime_type', 'title', 'description', 'url', 'branch', 'reference_type'] as const;
+const TEXT_FIELDS = ['mime_type', 'title', 'description', 'url', 'branch', 'status', 'reference_type'] as const;
 
 /** Reads the list; agents write it by hand, so an invalid line affects only that line. */
 export function parseArtifactList(text: string): ArtifactList {
@@ -47,6 +52,10 @@ export function parseArtifactList(text: string): ArtifactList {
   return { files, references, problems };
 }
 
+export const isPullRequestStatus = (text: string): text is PullRequestStatus =>
+  PULL_REQUEST_STATUSES.some((known) => known === text);
+const WRONG_STATUS = `has a \`status\` that is none of ${PULL_REQUEST_STATUSES.join(', ')}`;
+
 /** A string is the problem of the line. */
 function readLine(line: string): ListedFile | ListedReference | string {
   const value = parseJson(line);
@@ -62,7 +71,7 @@ function readLine(line: string): ListedFile | ListedReference | string {
     if (typeof text !== 'string') return `has a \`${name}\` that is not text`;
     texts[name] = text;
   }
-  const { branch, reference_type, ...described } = texts;
+  const { branch, status, reference_type, ...described } = texts;
   switch (entry['artifact_type']) {
     case 'PLAN':
     case 'SCREENSHOT':
@@ -71,7 +80,8 @@ function readLine(line: string): ListedFile | ListedReference | string {
       return { artifact_type: entry['artifact_type'], path: entry['path'], ...described };
     case 'PULL_REQUEST':
       if (texts.url === undefined || branch === undefined) return 'needs `url` and `branch`';
-      return { artifact_type: 'PULL_REQUEST', url: texts.url, branch };
+      if (status !== undefined && !isPullRequestStatus(status)) return WRONG_STATUS;
+      return { artifact_type: 'PULL_REQUEST', url: texts.url, branch, ...(status !== undefined && { status }) };
     case 'EXTERNAL_REFERENCE': {
       if (texts.url === undefined || reference_type === undefined) return 'needs `url` and `reference_type`';
       const { url, title } = texts;

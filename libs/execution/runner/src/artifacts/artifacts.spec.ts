@@ -85,7 +85,7 @@ describe('the artifacts directory', () => {
     writeFileSync(join(workspace.work, 'report.json'), '{}');
     list(
       { artifact_type: 'FILE', path: 'report.json', title: 'Report', description: 'All of it' },
-      { artifact_type: 'PULL_REQUEST', url: 'https://forge.example/pr/1', branch: 'fix', extra: 1 },
+      { artifact_type: 'PULL_REQUEST', url: 'https://forge.example/pr/1', branch: 'fix', status: 'draft', extra: 1 },
       { artifact_type: 'EXTERNAL_REFERENCE', url: 'https://t.example/1', reference_type: 'ticket', metadata: { a: 1 } },
     );
     expect(await syncOf().collect(never)).toEqual([]);
@@ -109,7 +109,7 @@ describe('the artifacts directory', () => {
       { artifact_type: 'FILE', mime_type: 'text/plain', filepath: 'notes.txt', content: 'text' },
       { artifact_type: 'SCREENSHOT', mime_type: 'image/png', filepath: 'shot.PNG', content: 'png' },
       { artifact_type: 'PLAN', mime_type: 'text/markdown', filepath: 'sub/other.plan.md', content: 'no heading' },
-      { artifact_type: 'PULL_REQUEST', url: 'https://forge.example/pr/1', branch: 'fix' },
+      { artifact_type: 'PULL_REQUEST', url: 'https://forge.example/pr/1', branch: 'fix', status: 'draft' },
       {
         artifact_type: 'EXTERNAL_REFERENCE',
         url: 'https://t.example/1',
@@ -232,6 +232,10 @@ describe('the list', () => {
     ['{"artifact_type":"FILE"}', 'has no `path`'],
     ['{"artifact_type":"FILE","path":"a","title":1}', 'has a `title` that is not text'],
     ['{"artifact_type":"PULL_REQUEST","url":"https://x"}', 'needs `url` and `branch`'],
+    [
+      '{"artifact_type":"PULL_REQUEST","url":"https://x","branch":"b","status":"won"}',
+      'has a `status` that is none of open, draft, merged, closed, unknown',
+    ],
     ['{"artifact_type":"EXTERNAL_REFERENCE","url":"https://x"}', 'needs `url` and `reference_type`'],
   ])('%s costs that line only', (line, problem) => {
     const { files, problems } = parseArtifactList(`${line}\n\n{"artifact_type":"FILE","path":"a"}\n`);

@@ -94,6 +94,7 @@ describe('the instruction language', () => {
     ['```artifact type=FILE\n```', /needs `path=FILE`/],
     ['```artifact type=PLAN\n\n```', /needs its text/],
     ['```artifact type=PULL_REQUEST url=https://x\n```', /needs `url=URL branch=NAME`/],
+    ['```artifact type=PULL_REQUEST url=https://x branch=b status=won\n```', /needs a `status` out of open, draft/],
     ['```artifact type=EXTERNAL_REFERENCE url=https://x\n```', /reference_type=NAME/],
     ['```artifact type=EXTERNAL_REFERENCE url=https://x reference_type=t\nfree text\n```', /a JSON object/],
     ['```ask\n```', /no title/],

@@ -1,5 +1,6 @@
+import { PULL_REQUEST_STATUSES } from '#execution/runner-protocol';
 import { parseJson } from '#platform/kernel';
-import type { ListedFile, ListedReference } from '../artifacts/artifact-list.js';
+import { isPullRequestStatus, type ListedFile, type ListedReference } from '../artifacts/artifact-list.js';
 
 /** An instruction for the built-in agent; `docs/builtin-agent.md` documents them. */
 export type Instruction =
@@ -139,7 +140,7 @@ const BUILDERS: Readonly<Record<string, Builder>> = {
 
 /** A string is the problem. */
 function readArtifact(attributes: Attributes, body: string): ListedFile | ListedReference | WrittenPlan | string {
-  const { type = '', path = '', url = '', branch = '', reference_type: referenceType = '' } = attributes;
+  const { type = '', path = '', url = '', branch = '', status, reference_type: referenceType = '' } = attributes;
   const lacks = (what: string): string => `the \`artifact\` block of type ${type} needs ${what}`;
   const { title, description } = attributes;
   switch (type) {
@@ -153,7 +154,10 @@ function readArtifact(attributes: Attributes, body: string): ListedFile | Listed
         ? lacks('its text, or `path=FILE`')
         : { artifact_type: type, text: fileText(body), title };
     case 'PULL_REQUEST':
-      return url === '' || branch === '' ? lacks('`url=URL branch=NAME`') : { artifact_type: type, url, branch };
+      if (url === '' || branch === '') return lacks('`url=URL branch=NAME`');
+      if (status !== undefined && !isPullRequestStatus(status))
+        return lacks(`a \`status\` out of ${PULL_REQUEST_STATUSES.join(', ')}, or none`);
+      return { artifact_type: type, url, branch, ...(status !== undefined && { status }) };
     case 'EXTERNAL_REFERENCE': {
       if (url === '' || referenceType === '') return lacks('`url=URL reference_type=NAME`');
       const metadata = body.trim() === '' ? undefined : jsonObject(body);

@@ -19,8 +19,12 @@ export function readDto<T extends object>(dto: DtoClass<T>, raw: Record<string, 
   const unknown: string[] = [];
   for (const key of Object.keys(raw)) {
     const field = fields.get(key);
-    if (field) target[key] = field.kind.read(raw[key], source);
-    else unknown.push(key);
+    if (!field) {
+      unknown.push(key);
+      continue;
+    }
+    const value = field.kind.read(raw[key], source);
+    if (value !== undefined) target[key] = value;
   }
   if (unknown.length > 0) unknownKeys.set(instance, unknown);
   return instance;

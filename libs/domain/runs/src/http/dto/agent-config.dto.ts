@@ -1,4 +1,5 @@
 import { HarnessConfigDto, McpServerConfigDto } from '#domain/agents';
+import { SecretRefDto } from '#domain/environments';
 import {
   ArrayField,
   BooleanField,
@@ -126,11 +127,19 @@ export class AmbientAgentConfig {
     description: 'Names of managed secrets.',
   })
   harness_auth_secrets?: Record<string, string>;
+  @ArrayField(object(() => SecretRefDto), {
+    ...OPTIONAL,
+    maxItems: 100,
+    description:
+      'Managed secrets of the team, by name, beside those of the environment and of the agent identity. They become environment variables of set-up commands and agent: of the same name, `_` for each dot and hyphen. They win over variables of the environment.',
+  })
+  secrets?: SecretRefDto[];
   @IntegerField({
     ...OPTIONAL,
-    min: 1,
+    min: 0,
     max: 60,
-    description: 'Minutes a session stays open after its turn. Default: 10.',
+    description:
+      'Minutes a session stays open after its turn; 0: it is closed as soon as its turn has ended. Default: 10.',
   })
   idle_timeout_minutes?: number;
   @BooleanField({ ...OPTIONAL, description: NO_EFFECT }) computer_use_enabled?: boolean;

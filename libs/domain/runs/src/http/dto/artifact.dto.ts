@@ -8,13 +8,16 @@ import {
   object,
   ObjectField,
   StringField,
+  text,
 } from '#platform/http';
+import { PULL_REQUEST_STATUSES, type PullRequestStatus } from '#execution/runner-protocol';
 import {
   ARTIFACT_TYPES,
   type ArtifactData,
   type ArtifactType,
   CONTENT_ARTIFACT_TYPES,
   type ContentArtifactType,
+  hasSourceLinks,
   REFERENCE_ARTIFACT_TYPES,
   type ReferenceArtifactType,
   MAX_LOCATOR_LENGTH,
@@ -69,6 +72,7 @@ export class ArtifactReferenceBody {
   @EnumField(REFERENCE_ARTIFACT_TYPES) artifact_type: ReferenceArtifactType;
   @StringField(URL_FIELD) url: string;
   @StringField({ ...OPTIONAL, blank: false, max: 512 }) branch?: string;
+  @EnumField(PULL_REQUEST_STATUSES, OPTIONAL) status?: PullRequestStatus;
   @StringField({ ...OPTIONAL, blank: false, max: 256 }) reference_type?: string;
   @StringField(TITLE) title?: string;
   @JsonField({ ...OPTIONAL, ...OBJECT }) metadata?: object;
@@ -87,8 +91,19 @@ export interface RunArtifact {
   readonly data: ArtifactData;
 }
 
+export class ArtifactSourceLinks {
+  @StringField({ ...OPTIONAL, description: 'Page of the run at the top of the chain of parent runs.' })
+  run_url?: string;
+  @ArrayField(text(), {
+    ...OPTIONAL,
+    description: 'Addresses of the pull requests that this run and the runs below it have reported, at most 20.',
+  })
+  pull_request_urls?: string[];
+}
+
 export interface ArtifactResponse extends RunArtifact {
   readonly artifact_uid: string;
+  readonly source_links?: ArtifactSourceLinks;
 }
 
 class PlanData {
@@ -102,6 +117,11 @@ class PlanData {
 class PullRequestData {
   @StringField({ description: 'Address of the pull request.' }) url: string;
   @StringField({ description: 'Branch of the pull request.' }) branch: string;
+  @EnumField(PULL_REQUEST_STATUSES, {
+    name: 'PullRequestStatus',
+    description: 'State of the pull request as the agent reported it; `unknown` when it reported none.',
+  })
+  status: PullRequestStatus;
 }
 
 class ScreenshotData {
@@ -170,6 +190,8 @@ function artifactClass(type: ArtifactType, isListed: boolean): DtoClass {
   DateTimeField({ description: 'Time of creation.' })(target, 'created_at');
   const data = { description: 'The fields of this type of artifact.' };
   ObjectField(() => (isListed ? listed : shown), data)(target, 'data');
+  const links = { ...OPTIONAL, description: 'Where the artifact comes from. The pages require a token.' };
+  if (!isListed && hasSourceLinks(type)) ObjectField(() => ArtifactSourceLinks, links)(target, 'source_links');
   return dto;
 }
 

@@ -137,9 +137,20 @@ export class RunForkInfo {
 export class RunItem {
   @StringField({ description: 'ID of the run.' }) run_id: string;
   @StringField({ deprecated: true, description: 'The same as `run_id`.' }) task_id: string;
+  @StringField({
+    description:
+      'ID of the run at the top of the chain of parent runs. The same as `run_id` for a run without a parent.',
+  })
+  root_run_id: string;
   @StringField({ description: 'Title of the run.' }) title: string;
   @EnumField(RUN_STATES, { name: 'RunState', description: 'State of the run.' }) state: RunState;
   @StringField({ description: 'Prompt of the run; in lists its first 2,048 characters.' }) prompt: string;
+  @StringField({
+    ...OPTIONAL,
+    description:
+      'The prompt as it was submitted, without the event that an automation adds, followed by the follow-ups that were sent before the start, separated by blank lines; in lists its first 2,048 characters.',
+  })
+  submitted_prompt?: string;
   @DateTimeField({ description: 'Time of creation.' }) created_at: string;
   @DateTimeField({ description: 'Time of the last change.' }) updated_at: string;
   @DateTimeField({
@@ -148,6 +159,12 @@ export class RunItem {
     description: 'Time at which the agent was first started; null before that.',
   })
   started_at?: string | null;
+  @DateTimeField({
+    nullable: true,
+    description:
+      'Last time at which a terminal state was reached; null while the run is active, and for runs that ended before Headrace recorded this time.',
+  })
+  finished_at: string | null;
   @StringField({ ...OPTIONAL, description: 'ISO 8601 duration that executions worked.', example: 'PT2M30S' })
   run_time?: string;
   @ObjectField(() => RunStatusMessage, {
@@ -181,6 +198,11 @@ export class RunItem {
   @ObjectField(() => RunForkInfo, { ...OPTIONAL, description: 'The snapshot with which the run has started.' })
   forked_from?: RunForkInfo;
   @StringField({ ...OPTIONAL, description: 'ID of the run whose input this one was created with.' }) rerun_of?: string;
+  @StringField({
+    ...OPTIONAL,
+    description: 'UID of the factory that the run belongs to: the value of the metadata key `factory_uid`.',
+  })
+  factory_uid?: string;
   @ObjectField(() => RunScheduleInfo, {
     ...OPTIONAL,
     description: 'The schedule that created the run, as it was then.',
@@ -252,6 +274,10 @@ export class RunFollowupResponse {
     description: 'What happened to the follow-up.',
   })
   outcome: string;
+}
+
+export class ConversationFollowupResponse extends RunFollowupResponse {
+  @StringField({ description: 'ID of the run that received the follow-up.' }) run_id: string;
 }
 
 export class ApprovalOption {
