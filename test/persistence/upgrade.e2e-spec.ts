@@ -40,7 +40,13 @@ const ORIGIN = /http:\/\/127\.0\.0\.1:\d+/g;
 const withoutOrigin = (body: unknown): unknown => JSON.parse(JSON.stringify(body).replaceAll(ORIGIN, 'http://origin'));
 
 /** Fields of runs and of their timelines that version 0.1.0 did not have. */
-const ADDED_FIELDS: ReadonlySet<string> = new Set(['root_run_id', 'finished_at', 'submitted_prompt', 'factory_uid', 'sequence']);
+const ADDED_FIELDS: ReadonlySet<string> = new Set([
+  'root_run_id',
+  'finished_at',
+  'submitted_prompt',
+  'factory_uid',
+  'sequence',
+]);
 const withoutAddedFields = (body: unknown): unknown =>
   JSON.parse(
     JSON.stringify(body, function (this: object, key, value: unknown) {
