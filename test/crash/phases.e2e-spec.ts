@@ -1,13 +1,13 @@
-import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterEach, describe, expect, it } from 'vitest';
 import { createTestDatabase, type TestDatabase, TestIdentities } from '#testing';
-import { DockerEngineDouble } from '../support/docker-engine-double.js';
-import { freePort, Installation, type Program, runnersOf, until } from '../support/installation.js';
-import { KubernetesDouble, POD_HOST } from '../support/kubernetes-double.js';
-import { daemonPlace, removePlace, startDaemon } from '../worker/daemon-process.js';
+import type { HostName } from '../support/executor-hosts.js';
+import { type Place, type PlaceName, PLACES, startDaemonIn, workspacesIn } from '../support/executor-places.js';
+import { freePort, Installation, type Program, until } from '../support/installation.js';
+import { daemonPlace, removePlace } from '../worker/daemon-process.js';
 
 /** The processes of an installation with one execution in each phase are killed; then everything continues. */
 
@@ -17,92 +17,6 @@ const CLAIM_LOCK = 77;
 const DAY_MS = 86_400_000;
 const sh = (script: string): string => `\`\`\`sh\n${script}\n\`\`\``;
 
-/** Where runners are started. */
-interface Place {
-  settings(port: string): Promise<Record<string, string>>;
-  /** Options of the daemon beside those of every daemon, and its environment. */
-  daemon(port: string, directory: string): { readonly args: readonly string[]; readonly env: Record<string, string> };
-  runnerPids(host: Program): readonly number[];
-  leftovers(workspaces: string): readonly string[];
-  /** What starts the runners ends with all of them, and is there again. */
-  killEngine?(): Promise<void>;
-  close(): Promise<void>;
-}
-
-function configFile(directory: string, config: object): string {
-  const file = join(directory, 'worker.json');
-  writeFileSync(file, JSON.stringify(config));
-  return file;
-}
-
-const processes = (warmRunners: string): Place => ({
-  settings: () => Promise.resolve({ WARM_RUNNERS: warmRunners }),
-  daemon: (_port, directory) => ({ args: ['--workspace-root', join(directory, 'workspaces')], env: {} }),
-  runnerPids: (host) => runnersOf(host.child.pid ?? 0).map(({ pid }) => pid),
-  leftovers: (workspaces) => (existsSync(workspaces) ? readdirSync(workspaces) : []),
-  close: () => Promise.resolve(),
-});
-
-const PLACES: Readonly<Record<string, () => Place>> = {
-  process: () => processes('0'),
-  'process with reused runners': () => processes('2'),
-  docker: () => {
-    const engine = new DockerEngineDouble();
-    engine.images.set('node:22-bookworm', {});
-    const origin = (port: string): string => `http://host.docker.internal:${port}`;
-    return {
-      settings: async (port) => {
-        await engine.up();
-        return { EXECUTOR: 'docker', DOCKER_HOST: engine.host, RUNNER_API_URL: origin(port) };
-      },
-      daemon: (port, directory) => ({
-        args: [
-          '--config-file',
-          configFile(directory, {
-            backend: { docker: { server_root_url: origin(port), default_image: 'node:22-bookworm' } },
-          }),
-        ],
-        env: { DOCKER_HOST: engine.host },
-      }),
-      runnerPids: () => engine.running.flatMap(({ child }) => child?.pid ?? []),
-      leftovers: () => [...engine.containers.values()].map(({ name, state }) => `${name} ${state}`),
-      killEngine: async () => {
-        await engine.down({ keepsContainers: false });
-        await engine.up();
-      },
-      close: () => engine.close(),
-    };
-  },
-  kubernetes: () => {
-    const cluster = new KubernetesDouble();
-    cluster.images.set('node:22-bookworm', 'present');
-    const origin = (port: string): string => `http://${POD_HOST}:${port}`;
-    return {
-      settings: async (port) => {
-        await cluster.up();
-        return {
-          EXECUTOR: 'kubernetes',
-          KUBECONFIG: cluster.kubeconfig,
-          KUBERNETES_RUNNER_IMAGE: 'headrace:test',
-          RUNNER_API_URL: origin(port),
-        };
-      },
-      daemon: (port, directory) => {
-        const kubernetes = {
-          kubeconfig: cluster.kubeconfig,
-          runner_image: 'headrace:test',
-          default_image: 'node:22-bookworm',
-          server_root_url: origin(port),
-        };
-        return { args: ['--config-file', configFile(directory, { backend: { kubernetes } })], env: {} };
-      },
-      runnerPids: () => cluster.runnerPids,
-      leftovers: () => [...cluster.pods.keys(), ...cluster.secrets.keys()],
-      close: () => cluster.close(),
-    };
-  },
-};
-
 /** A host with its installation: the processor for hosted runs, or a daemon beside it. */
 class Site {
   readonly directory = mkdtempSync(join(tmpdir(), 'headrace-phases-'));
@@ -111,7 +25,7 @@ class Site {
 
   private constructor(
     readonly place: Place,
-    private readonly kind: 'processor' | 'worker',
+    private readonly kind: HostName,
     private readonly database: TestDatabase,
     private readonly files: Installation,
     private readonly token: string,
@@ -125,25 +39,26 @@ class Site {
   private processor!: Program;
   private daemon: Program | null = null;
 
-  static async open(place: Place, kind: 'processor' | 'worker'): Promise<Site> {
+  static async open(place: Place, kind: HostName): Promise<Site> {
     const database = await createTestDatabase();
     const identities = new TestIdentities(database);
     const team = await identities.team();
     const { token } = await identities.user({ [team]: 'admin' });
     const port = String(await freePort());
-    const settings = await place.settings(port);
+    await place.open();
     const files = await Installation.create({
       DATABASE_URL: database.url,
       SECRETS_KEY: 'a-key-for-tests-only-0123456789abcdef',
       PORT: port,
-      LEASE_TTL: '4s',
+      // Longer than the restart of a host on a busy machine, because a runner counts its lease from the call of its claim.
+      LEASE_TTL: '8s',
       CLAIM_DEADLINE: '20s',
       WORKER_HEARTBEAT_TIMEOUT: '8s',
       MAX_CONCURRENT_RUNS: '8',
       MAX_CONCURRENT_RUNS_PER_TEAM: '8',
       API_RATE_PER_MINUTE: '0',
       HEADRACE_TEST_CLOCK: 'true',
-      ...(kind === 'processor' ? settings : {}),
+      ...(kind === 'processor' ? place.settings(port) : {}),
     });
     const site = new Site(place, kind, database, files, token, port);
     writeFileSync(site.worker.keyFile, `${(await identities.serviceAccount(team)).token}\n`);
@@ -160,27 +75,11 @@ class Site {
   }
 
   private get workspaces(): string {
-    return join(this.kind === 'worker' ? this.worker.directory : this.files.dataDir, 'workspaces');
+    return workspacesIn(this.kind === 'worker' ? this.worker.directory : this.files.dataDir);
   }
 
   private async startDaemon(): Promise<void> {
-    const { args, env } = this.place.daemon(this.port, this.worker.directory);
-    const backend = this.place.killEngine || args[0] === '--config-file' ? [] : ['--backend', 'process'];
-    this.daemon = startDaemon(
-      this.worker,
-      [
-        '--server-root-url',
-        `http://127.0.0.1:${this.port}`,
-        '--worker-id',
-        WORKER,
-        '--max-concurrent-tasks',
-        '8',
-        ...backend,
-        ...args,
-      ],
-      env,
-    );
-    await this.daemon.says('"msg":"connected"');
+    this.daemon = await startDaemonIn(this.place, this.worker, { port: this.port, workerId: WORKER });
   }
 
   async killHost(): Promise<void> {
@@ -287,7 +186,7 @@ CREATE TRIGGER hold_claim BEFORE UPDATE ON headrace.executions FOR EACH ROW
 
 type Killed = 'host' | 'runner' | 'engine';
 
-const MATRIX = Object.keys(PLACES).flatMap((place) =>
+const MATRIX = (Object.keys(PLACES) as PlaceName[]).flatMap((place) =>
   (['processor', 'worker'] as const)
     // Only the processor has runners that wait.
     .filter((host) => host === 'processor' || place !== 'process with reused runners')
@@ -316,10 +215,8 @@ describe('an installation with an execution in each phase', { timeout: 150_000 }
 
   it.each(isLong ? MATRIX : SAMPLE)(
     'loses and repeats nothing when the $killed of a $host with the backend $place is killed',
-    async ({ place, host, killed }: { place: string; host: 'processor' | 'worker'; killed: Killed }) => {
-      const { [place]: create } = PLACES;
-      if (!create) throw new Error(`There is no ${place}.`);
-      site = await Site.open(create(), host);
+    async ({ place, host, killed }: { place: PlaceName; host: HostName; killed: Killed }) => {
+      site = await Site.open(PLACES[place](), host);
       const idle = await site.createRun('idle', 'true');
       await site.reaches(idle, 'SUCCEEDED');
       const debug = await site.createRun('debug', 'true', {

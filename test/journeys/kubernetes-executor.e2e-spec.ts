@@ -98,6 +98,7 @@ describe('kubernetes executor', { timeout: 90_000 }, () => {
   it('removes the pod of a cancelled run', async () => {
     const runId = await installation.createRun(sh('echo at work; sleep 300'));
     await atWork(runId);
+    expect(cluster.handoverFiles).toEqual([]);
     expect((await installation.call('POST', `/agent/runs/${runId}/cancel`)).status).toBe(200);
     expect(await installation.waitFor(runId, ENDED)).toMatchObject({ state: 'CANCELLED' });
   });

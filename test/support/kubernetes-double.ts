@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -284,6 +284,11 @@ export class KubernetesDouble {
     this.running.set(name, { child, marker: handover.marker, reason: '' });
     child.once('close', (code, signal) => this.exited(pod, code ?? (signal === 'SIGKILL' ? 137 : 143)));
     this.containerState(pod, { running: { startedAt: new Date() } });
+  }
+
+  /** Files with the hand-over of a pod that runs; its runner removes the file before the agent starts. */
+  get handoverFiles(): string[] {
+    return [...this.running.keys()].map((name) => join(this.directory, name, 'handover.json')).filter(existsSync);
   }
 
   private exited(pod: V1Pod, exitCode: number): void {

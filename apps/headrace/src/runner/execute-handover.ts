@@ -116,9 +116,14 @@ export async function runHandover(file: string | null = null, isReused = false):
 }
 
 async function* readOne(file: string | null): AsyncGenerator<RunnerHandover, void> {
+  yield await readAndRemove(file);
+}
+
+/** The file is removed before the execution begins. */
+async function readAndRemove(file: string | null): Promise<RunnerHandover> {
   const input = file === null ? process.stdin : createReadStream(file);
   try {
-    yield await readHandover(input);
+    return await readHandover(input);
   } finally {
     input.destroy();
     if (file !== null) rmSync(file, { force: true });

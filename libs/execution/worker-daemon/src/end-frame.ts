@@ -25,10 +25,14 @@ export function endFrame(taskId: string, end: TaskEnd, stopMode: StopMode | null
   if (end.kind === 'vanished') return failed(taskId, end.message, FAILURE_REASON.lost);
   const code = exitCodeOf(end);
   // A runner loses its lease when it was disconnected for too long, so clients can retry such a run.
-  const isLost = end.signal !== null || end.code === RUNNER_EXIT.fenced;
+  const isLost = isKilled(end) || end.code === RUNNER_EXIT.fenced;
   const reason = isLost ? FAILURE_REASON.lost : FAILURE_REASON.fault;
   return failed(taskId, describe(end.code, end.signal), reason, code);
 }
+
+/** A container that ended by a signal has an exit code only: 128 and the number of the signal. */
+const isKilled = ({ code, signal }: { readonly code: number | null; readonly signal: string | null }): boolean =>
+  signal !== null || (code !== null && code > 128);
 
 function completed(taskId: string, message: string, stopMode: StopMode | null): TaskCompleted {
   const isCancelled = stopMode === 'stop' || stopMode === 'kill';

@@ -109,7 +109,7 @@ export class KubernetesConnection {
     // Alone it does not keep the process alive.
     response.socket.unref();
     const stop = (): void => void response.destroy();
-    const timer = setTimeout(stop, WATCH_SECONDS * 1000 + WATCH_EXTRA_MS);
+    const timer = setTimeout(stop, WATCH_SECONDS * 1000 + WATCH_EXTRA_MS).unref();
     signal.addEventListener('abort', stop, { once: true });
     if (signal.aborted) stop();
     try {
