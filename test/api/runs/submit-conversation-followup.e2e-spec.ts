@@ -48,7 +48,7 @@ describe('a follow-up in a conversation', () => {
       state: 'SUCCEEDED',
       conversationId: conversationId ?? '',
     });
-    expect((await submit(200, conversationId ?? '', { message: 'Go on.' })).body.run_id).toBe(id);
+    expect((await submit(200, conversationId ?? '', { message: 'Continue.' })).body.run_id).toBe(id);
   });
 
   it('is rejected with 404 for an unknown conversation, and with 403 for one of others', async () => {
