@@ -58,6 +58,7 @@ const TABLE: readonly (readonly [operationId: string, target: Target, cells: str
   ['getRunByExternalReferenceURL',    'run',          '200   200   200   200   200   200   200   404   404   404   200   404   404'],
   ['getRun',                          'run',          '200   200   200   200   200   200   200   403   403   403   200   403   404'],
   ['getRunTimeline',                  'run',          '200   200   200   200   200   200   200   403   403   403   200   403   404'],
+  ['getRunHarnessUsage',              'run',          '200   200   200   200   200   200   200   403   403   403   200   403   404'],
   ['streamRunEvents',                 'run',          '200   200   200   200   200   200   200   403   403   403   200   403   404'],
   ['getRunConversation',              'run',          '200   200   200   200   200   200   200   403   403   403   200   403   404'],
   ['getRunTranscript',                'run',          '302   302   302   302   302   302   302   403   403   403   302   403   404'],
@@ -138,6 +139,9 @@ const TABLE: readonly (readonly [operationId: string, target: Target, cells: str
   ['validateFactoryDefinition',       'hook',         '200   200   403   403   403   200   403   404   404   404   -     -     404'],
   ['exportFactoryDefinition',         'hook',         '200   200   403   403   403   200   403   404   404   404   -     -     404'],
   ['getFactoryFileSchemas',           'team',         '200   200   200   200   200   200   200   200   200   200   -     -     200'],
+  ['listFactoryFileSchemas',          'team',         '200   200   200   200   200   200   200   200   200   200   -     -     200'],
+  ['getFactoryFileSchema',            'team',         '200   200   200   200   200   200   200   200   200   200   -     -     200'],
+  ['validateFactoryFiles',            'team',         '200   200   200   200   200   200   200   200   200   200   -     -     200'],
   ['createScheduledAgent',            'team',         '201   201   201   403   201   201   403   403   201   403   201   -     403'],
   ['listScheduledAgents',             'schedule',     '200   200   200   200   200   200   200   403   none  403   200   none  403'],
   ['getScheduledAgent',               'schedule',     '200   200   200   200   200   200   200   403   403   403   200   403   404'],
@@ -191,6 +195,9 @@ const NOTHING: Names = {
   scheduleId: UNKNOWN_UID,
   url: 'https://tracker.example.com/nothing',
 };
+
+/** Path parameters that name no thing of a team. */
+const FIXED: Names = { document: 'factory.schema.json' };
 
 /** What of the target an answer shows to those who may see it. */
 const SHOWN: Readonly<Record<string, string>> = {
@@ -257,6 +264,7 @@ const BODIES: Readonly<Record<string, (owner: Owner, names: Names) => object>> =
   updateScheduledAgent: schedule,
   applyFactoryDefinition: definition,
   validateFactoryDefinition: definition,
+  validateFactoryFiles: definition,
   testAutomationTrigger: () => ({ payload: {} }),
   testUnsavedTrigger: (_owner, names) => ({ trigger: triggerOf(names), payload: {} }),
   updateNotificationWebhook: () => ({ name: newName() }),
@@ -451,7 +459,7 @@ async function ask(side: Side, operationId: string, target: Target, column: stri
   const { method, path, hasTeam } = operation(operationId);
   const owner = column === 'mine' || column === 'colleag' ? 'mine' : 'team';
   const names = column === 'unknown' && !hasTeam ? NOTHING : await find(side, target, owner);
-  const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => names[name] ?? `no-${name}`);
+  const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => names[name] ?? FIXED[name] ?? `no-${name}`);
   const query = new URLSearchParams({
     ...(operationId === 'listRuns' || operationId === 'listFactories' ? { limit: '500' } : {}),
     ...(operationId === 'getRunByExternalReferenceURL' ? { url: names.url ?? '' } : {}),

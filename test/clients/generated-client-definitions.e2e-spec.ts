@@ -6,6 +6,8 @@ type Files = readonly { readonly path: string; readonly content: string }[];
 interface Program {
   apply(api: unknown, factoryUid: string, files: Files): Promise<[boolean, number][]>;
   check(api: unknown, factoryUid: string, files: Files): Promise<string[]>;
+  checkFiles(api: unknown, files: Files): Promise<string[]>;
+  versions(api: unknown): Promise<string[]>;
   refused(api: unknown, factoryUid: string, files: Files): Promise<(string | undefined)[]>;
   files(api: unknown, factoryUid: string): Promise<Files>;
 }
@@ -42,6 +44,13 @@ describe('factory definitions through the generated client', () => {
     expect(only).toMatch(/^webhooks\/ci\.yaml:1:13: /);
     expect(more).toEqual([]);
     expect(await program.refused(client, factory, [FACTORY, BROKEN])).toEqual(['webhooks/ci.yaml']);
+  });
+
+  it('checks files without a factory, and lists the versions of definitions', async () => {
+    const client = running.client(admin);
+    expect(await program.checkFiles(client, [FACTORY, BROKEN])).toEqual([]);
+    expect(await program.checkFiles(client, [FACTORY, { ...BROKEN, content: 'secretNames: ci\n' }])).toHaveLength(2);
+    expect(await program.versions(client)).toEqual(['v1alpha1']);
   });
 
   it('throws the documented problem of a rejected request (generated client: definitions)', async () => {

@@ -14,6 +14,7 @@ interface Program {
   fork(api: unknown, runId: string): Promise<string[]>;
   followUp(api: unknown, runId: string, message: string): Promise<string>;
   followUpConversation(api: unknown, conversationId: string, message: string): Promise<string>;
+  hasHarnessUsage(api: unknown, runId: string): Promise<boolean>;
   timeline(api: unknown, runId: string): Promise<string[]>;
   conversation(api: unknown, runId: string): Promise<string[]>;
   inbox(api: unknown): Promise<string[]>;
@@ -97,6 +98,7 @@ describe('runs through the generated client', () => {
   it('creates a follow-up in a conversation', async () => {
     const { id, conversationId } = await runs.build({ by: member, team, state: 'SUCCEEDED' });
     expect(await program.followUpConversation(client(), conversationId ?? '', 'More.')).toBe(id);
+    expect(await program.hasHarnessUsage(client(), id)).toBe(false);
   });
 
   it('reads all pages of a timeline, and a conversation with every type of block', async () => {

@@ -134,8 +134,9 @@ describe('an interrupt', { timeout: 90_000 }, () => {
       20_000,
       'the end of the execution',
     );
-    expect((await eventTypes(runId)).slice(-4)).toEqual([
+    expect((await eventTypes(runId)).slice(-5)).toEqual([
       'interrupt_requested',
+      'workspace_snapshot',
       'interrupt_failed',
       'run_failed',
       'sandbox_shutdown',

@@ -86,6 +86,7 @@ describe('run lifecycle', { timeout: 60_000 }, () => {
       'sandbox_ready',
       'session_started',
       'agent_started',
+      'workspace_snapshot',
       'run_done',
     ]);
 

@@ -44,6 +44,7 @@ const TAGS = [
 ];
 
 const PATH_PARAMETERS = {
+  document: 'Name of the schema, such as `factory.schema.json`.',
   uid: 'The UID of the resource: its `uid`.',
   name: 'The name of the resource.',
   index: 'The position of the trigger in the automation, from 0.',

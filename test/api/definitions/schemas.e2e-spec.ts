@@ -30,6 +30,24 @@ describe('getFactoryFileSchemas', () => {
     }
   });
 
+  it('also has the schemas by the names of their documents, each of which can be read by itself', async () => {
+    const { token } = await api.identities.user();
+    const { body } = await api.request(200, OPERATION, { token });
+    expect(Object.keys(body.documents)).toEqual(
+      ['factory', 'webhook', 'automation', 'agent', 'skill'].map((kind) => `${kind}.schema.json`),
+    );
+    for (const [name, schema] of Object.entries(body.documents))
+      expect((await api.request(200, `${OPERATION}/${name}`, { token })).body).toEqual(schema);
+    for (const name of ['runner.schema.json', 'constructor.schema.json', 'factory.json'])
+      await api.request(404, `${OPERATION}/${name}`, { token });
+    const { body: list } = await api.request(200, 'GET /factory-files/schemas', { token });
+    expect(list).toEqual({
+      current_version: 'v1alpha1',
+      versions: [{ schema_version: 'v1alpha1', schema_url: '/api/v1/factory-files/schemas/v1alpha1' }],
+    });
+    await api.request(404, 'GET /factory-files/schemas/v2', { token });
+  });
+
   it('contains the triggers of the installation, with their filters', async () => {
     const { token } = await api.identities.user();
     const { body } = await api.request(200, OPERATION, { token });

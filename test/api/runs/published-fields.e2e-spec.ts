@@ -109,6 +109,20 @@ describe('submitted_prompt', () => {
   });
 });
 
+describe('harness-usage', () => {
+  it('is not available for a run with a conversation, and 404 before that', async () => {
+    const runId = await fixture.createRun();
+    await fixture.requestAsMember(404, `GET /agent/runs/${runId}/harness-usage`);
+    await (await TestRunner.take(fixture.api, runId)).startAgent();
+    const { conversation_id } = await fixture.getRun(runId);
+    expect(await fixture.requestAsMember(200, `GET /agent/runs/${runId}/harness-usage`)).toEqual({
+      run_id: runId,
+      conversation_id,
+      available: false,
+    });
+  });
+});
+
 describe('factory_uid', () => {
   it('is the factory of a dispatched run', async () => {
     const factory = await fixture.createFactory();

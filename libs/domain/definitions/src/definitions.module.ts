@@ -10,8 +10,9 @@ import { DefinitionsService } from './application/definitions.service.js';
 import { FactoryRunsService } from './application/factory-runs.service.js';
 import { StoredFactorySkills } from './application/factory-skills.js';
 import { WritePlan } from './application/write-plan.js';
-import { DefinitionController, FactoryFileSchemasController } from './http/definition.controller.js';
+import { DefinitionController } from './http/definition.controller.js';
 import { FactoryController } from './http/factory.controller.js';
+import { FactoryFilesController } from './http/factory-files.controller.js';
 import { DefinitionsStore } from './persistence/definitions.store.js';
 
 /** For every process that starts runs: without it no run finds the skills of its factory. */
@@ -33,6 +34,6 @@ export class FactorySkillsModule {}
     WebhooksModule,
   ],
   providers: [DefinitionRules, WritePlan, DefinitionsService, FactoryRunsService],
-  controllers: [DefinitionController, FactoryController, FactoryFileSchemasController],
+  controllers: [DefinitionController, FactoryController, FactoryFilesController],
 })
 export class DefinitionsHttpModule {}

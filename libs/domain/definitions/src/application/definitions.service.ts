@@ -59,6 +59,12 @@ export class DefinitionsService {
     return definitionSchemas(this.known);
   }
 
+  /** Everything that is wrong with the files by themselves. Reads no factory. */
+  check(files: readonly DefinitionFile[]): readonly Diagnostic[] {
+    const read = this.read(files);
+    return read.kind === 'invalid' ? read.diagnostics : [];
+  }
+
   /** Applies all files or nothing. Applies of one factory come one after the other. */
   async apply(factoryUid: string, author: PrincipalRef, files: readonly DefinitionFile[]): Promise<ApplyResult> {
     const read = this.read(files);

@@ -1,23 +1,21 @@
 import { Body, Controller, Get, Param, Post, Put, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { FACTORY, FactoriesService, managedFactory } from '#domain/factories';
-import { Authenticated, Authorize, type Caller, CurrentCaller } from '#platform/auth';
+import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
 import { BodyLimit, MIB, Operation, pathId, rejectionProblem } from '#platform/http';
 import { DefinitionsService } from '../application/definitions.service.js';
-import { SCHEMA_VERSION } from '../domain/schema/definition-schemas.js';
 import { invalidDefinition, presentPlan } from './definition-presenters.js';
 import {
   ApplyFactoryDefinitionParameters,
   ApplyFactoryDefinitionResponse,
   FactoryDefinitionFiles,
-  GetFactoryFileSchemasResponse,
   ValidateFactoryDefinitionResponse,
 } from './definition.dto.js';
 
 /** All files together, as JSON. */
-const MAX_DEFINITION = 8 * MIB;
+export const MAX_DEFINITION = 8 * MIB;
 
-const DEFINITION_EXAMPLE = {
+export const DEFINITION_EXAMPLE = {
   value: {
     files: [
       { path: 'factory.yaml', content: 'schemaVersion: v1alpha1\nname: Maintenance\n' },
@@ -111,25 +109,5 @@ export class DefinitionController {
     @Param('factoryUid', pathId('uid')) factoryUid: string,
   ): Promise<FactoryDefinitionFiles> {
     return { files: await this.definitions.export(await managedFactory(this.factories, caller, factoryUid)) };
-  }
-}
-
-@ApiTags('Factories')
-@Controller(`factory-files/schemas/${SCHEMA_VERSION}`)
-export class FactoryFileSchemasController {
-  constructor(private readonly definitions: DefinitionsService) {}
-
-  @Get()
-  @Authenticated()
-  @Operation({
-    id: 'getFactoryFileSchemas',
-    summary: 'Get schemas of definition files',
-    description:
-      'The JSON Schemas that validate definitions, for editors. They contain the triggers that this installation has. Any valid token is sufficient.',
-    success: { status: 200, description: 'The schemas, by kind of file.', type: GetFactoryFileSchemasResponse },
-    errors: [403],
-  })
-  getFactoryFileSchemas(): GetFactoryFileSchemasResponse {
-    return { schema_version: SCHEMA_VERSION, schemas: this.definitions.schemas() };
   }
 }

@@ -99,4 +99,50 @@ export class GetFactoryFileSchemasResponse {
   schema_version: string;
   @ObjectField(() => FactoryFileSchemas, { description: 'JSON Schemas (2020-12), each complete by itself.' })
   schemas: FactoryFileSchemas;
+  @JsonField({
+    ...schema,
+    description: 'The same schemas, by the name under which each can be read by itself, such as `factory.schema.json`.',
+  })
+  documents: object;
+}
+
+export class FactoryFileSchemaVersion {
+  @StringField({ description: 'Value of `schemaVersion` in factory.yaml.', example: 'v1alpha1' })
+  schema_version: string;
+  @StringField({ description: 'Path of its schemas at the origin of this API.' }) schema_url: string;
+}
+
+export class ListFactoryFileSchemasResponse {
+  @StringField({ description: 'The version of new definitions.', example: 'v1alpha1' }) current_version: string;
+  @ArrayField(object(() => FactoryFileSchemaVersion), { description: 'All versions, oldest first.' })
+  versions: FactoryFileSchemaVersion[];
+}
+
+const CHECKED = ['checked', 'not_run'] as const;
+
+export class FactoryFilesValidationScope {
+  @EnumField(CHECKED, { description: 'Whether the files were read.' }) parser: (typeof CHECKED)[number];
+  @EnumField(CHECKED, { description: 'Whether rules that need no factory were checked.' })
+  state_independent: (typeof CHECKED)[number];
+  @EnumField(['not_checked'], { description: 'Rules that depend on a factory are never checked here.' })
+  state_dependent: 'not_checked';
+}
+
+export class ValidateFactoryFilesResponse {
+  @BooleanField({ description: 'Whether the files have no diagnostic. An apply can still find others.' })
+  valid: boolean;
+  @StringField({ description: 'The version of the definition.', example: 'v1alpha1' }) schema_version: string;
+  @ArrayField(object(() => FactoryDefinitionDiagnostic), {
+    description: 'The diagnostics, sorted by path, line and column, at most 100. Empty when the files are valid.',
+  })
+  diagnostics: FactoryDefinitionDiagnostic[];
+  @JsonField({
+    schema: { type: 'array', items: { type: 'object', additionalProperties: true } } as never,
+    description: 'Names that only an apply resolves. Always empty: definitions of Headrace have none.',
+  })
+  deferred_resolutions: object[];
+  @ArrayField(text(), { description: 'The checks that need a factory, which only its own validate operation makes.' })
+  state_dependent_checks_not_run: string[];
+  @ObjectField(() => FactoryFilesValidationScope, { description: 'What was checked.' })
+  validation_scope: FactoryFilesValidationScope;
 }

@@ -11,7 +11,7 @@ import { RunsService } from '../application/runs.service.js';
 import { MAX_SEARCH_TERMS, runIdIn, searchWords } from '../domain/run-filters.js';
 import { ListHandoffAttachmentsResponse } from './dto/artifact.dto.js';
 import { filtersOf, ListRunsParameters, TimelineParameters } from './dto/run-requests.dto.js';
-import { GetRunTimelineResponse, ListRunsResponse, RunItem } from './dto/run-responses.dto.js';
+import { GetRunTimelineResponse, HarnessUsageResponse, ListRunsResponse, RunItem } from './dto/run-responses.dto.js';
 import { foundOrThrow, interruptRefusal, invalidParameter, RUN } from './problems.js';
 import { RunPresenter } from './run-presenter.js';
 
@@ -170,6 +170,25 @@ export class RunsController {
     if (page.kind === 'invalid_cursor') throw invalidCursor('this timeline');
     const { events, nextCursor } = page;
     return { events, ...(nextCursor === null ? {} : { page_info: pageInfo(nextCursor) }) };
+  }
+
+  @Get(':runId/harness-usage')
+  @Authorize('runs:read', 'run')
+  @Operation({
+    id: 'getRunHarnessUsage',
+    summary: 'Get the usage snapshot of the harness',
+    description:
+      'Headrace keeps no usage snapshots of harnesses, so `available` is false. What the agent has used is in `request_usage` of the run. A run that has no conversation yet is a 404.',
+    success: { status: 200, description: 'Whether there is a snapshot.', type: HarnessUsageResponse },
+  })
+  async harnessUsage(
+    @CurrentCaller() caller: Caller,
+    @Param('runId', RUN_ID) runId: string,
+  ): Promise<HarnessUsageResponse> {
+    const { id, conversationId } = foundOrThrow(await this.runs.find(caller, runId));
+    if (conversationId === null)
+      throw new ProblemError('resource_not_found', 'The run has no conversation: its agent has not started yet.');
+    return { run_id: id, conversation_id: conversationId, available: false };
   }
 
   @Get(':runId/transcript')

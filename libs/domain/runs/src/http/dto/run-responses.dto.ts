@@ -265,6 +265,12 @@ export class GetRunTimelineResponse {
   page_info?: PageInfo;
 }
 
+export class HarnessUsageResponse {
+  @StringField({ description: 'ID of the run.' }) run_id: string;
+  @StringField({ description: 'ID of the conversation.' }) conversation_id: string;
+  @BooleanField({ description: 'Always false: Headrace keeps no usage snapshots of harnesses.' }) available: boolean;
+}
+
 export class RunFollowupResponse {
   @StringField({ nullable: true, description: 'ID of the follow-up; null when it was not queued.' }) followup_id:
     | string
