@@ -67,6 +67,8 @@ describe('the request examples of the OpenAPI document', () => {
     await send('runAgent');
     const { run_id: runId } = await send('createRun');
     await send('submitRunFollowup', { path: { runId } });
+    const { conversationId } = await runs.build({ by: admin, team, state: 'SUCCEEDED' });
+    await send('submitConversationFollowup', { path: { conversation_id: conversationId ?? '' } });
     await send('rerunRun', { path: { runId } });
     const { run_id: stored } = await send('createRun');
     const runner = await TestRunner.take(api, stored);
@@ -111,6 +113,7 @@ describe('the request examples of the OpenAPI document', () => {
     await send('testAutomationTrigger', { path: { factoryUid, uid, index: '0' } });
     expect(await send('validateFactoryDefinition', { path: { factoryUid } })).toMatchObject({ valid: true });
     await send('applyFactoryDefinition', { path: { factoryUid } });
+    expect(await send('validateFactoryFiles')).toMatchObject({ valid: true });
     await send('dispatchFactoryRun', { path: { uid: factoryUid } });
   });
 

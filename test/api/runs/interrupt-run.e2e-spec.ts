@@ -366,6 +366,13 @@ describe('interruptConversation', () => {
     const { conversationId } = older;
     await build({ state: 'SUCCEEDED', ...(conversationId === null ? {} : { conversationId }) });
     expectProblem(fixture.api, await interruptConversation(400, conversationId), 'invalid_request');
+    const waiting = await fixture.runs.build({
+      by: fixture.member,
+      team: fixture.team,
+      state: 'QUEUED',
+      conversation: true,
+    });
+    expectProblem(fixture.api, await interruptConversation(409, waiting.conversationId), 'conflict');
     expect(await story(older.id)).toEqual([]);
   });
 

@@ -310,4 +310,10 @@ describe('query parameter rerun_of', () => {
       { pointer: '/rerun_of', detail: 'must be the id of a run' },
     ]);
   });
+
+  it('of another media type is rejected with 415', async () => {
+    const { token } = fixture.member;
+    const line = `POST /agent/runs/${await create()}/rerun`;
+    await fixture.request(415, line, { token, body: '{}', contentType: 'text/plain' });
+  });
 });

@@ -190,6 +190,19 @@ describe('POST /agent/runs/{runId}/fork', () => {
     expect(found.sort()).toEqual(first.runs.map(({ run_id: id }: Json) => id).sort());
   });
 
+  it('rejects a prompt that is too large with 413, and another media type with 415', async () => {
+    const { runId, runner } = await started();
+    await runner.snapshot();
+    expect((await fork(413, runId, { prompt: 'x'.repeat(1_048_577) })).body).toMatchObject({
+      errors: [{ pointer: '/prompt' }],
+    });
+    await fixture.request(415, `POST /agent/runs/${runId}/fork`, {
+      token: fixture.member.token,
+      body: '{}',
+      contentType: 'text/plain',
+    });
+  });
+
   it('rejects points without a snapshot, wrong counts and configurations, and runs of others', async () => {
     const { runId, runner } = await started();
     await runner.snapshot();
@@ -203,6 +216,31 @@ describe('POST /agent/runs/{runId}/fork', () => {
     const stranger = await fixture.api.identities.user({ [await fixture.api.identities.team()]: 'admin' });
     await fork(403, runId, {}, stranger);
     await fork(404, UNKNOWN_RUN_ID, {});
+  });
+});
+
+describe('the changes and files of a run', () => {
+  it('are those of its snapshots, and 404 without one', async () => {
+    const { runId, runner } = await started();
+    const get = (status: number, path: string) =>
+      fixture.request(status, `GET /agent/runs/${runId}/${path}`, { token: fixture.member.token });
+    await get(404, 'changes');
+    await get(404, 'files?path=file');
+    const first = await runner.snapshot('one');
+    const second = await runner.snapshot('two');
+    expect((await get(200, `changes?from=${first}&to=${second}`)).body).toMatchObject({
+      files: [{ path: 'file', change: 'modified', additions: 1, deletions: 1, diff: expect.stringContaining('+two') }],
+    });
+    expect((await get(200, 'changes')).body).toMatchObject({ from: null, files: [{ path: 'file', change: 'added' }] });
+    expect((await get(200, `files?at=${first}`)).body).toMatchObject({
+      snapshot: { snapshot_id: first },
+      entries: [{ name: 'file', type: 'file', size_bytes: 3, mode: '100644' }],
+    });
+    const { headers } = await get(200, 'files?path=file');
+    expect(headers.get('content-disposition')).toContain('attachment');
+    await get(404, 'files?path=..%2Fhome');
+    for (const query of ['changes?from=nothing', 'changes?to=0', 'files?at=nothing', 'files?unknown=1'])
+      expect((await get(400, query)).body).toMatchObject({ error_code: 'invalid_request' });
   });
 });
 

@@ -73,4 +73,22 @@ describe('a follow-up in a conversation', () => {
       ],
     );
   });
+
+  it('is rejected with 413 and 415 for a body that is too large or no JSON, and with 409 when too many wait', async () => {
+    const { conversationId } = await fixture.runs.build({
+      by: fixture.member,
+      team: fixture.team,
+      state: 'INPROGRESS',
+    });
+    const id = conversationId ?? '';
+    const large = await submit(413, id, { message: 'x'.repeat(1_048_577) });
+    expect(large.body).toMatchObject({ error_code: 'payload_too_large', errors: [{ pointer: '/message' }] });
+    await fixture.request(415, `POST /agent/conversations/${id}/followups`, {
+      token: fixture.member.token,
+      body: '{}',
+      contentType: 'text/plain',
+    });
+    for (let count = 0; count < 100; count += 1) await submit(200, id, { message: 'x' });
+    expectProblem(fixture.api, await submit(409, id, { message: 'x' }), 'conflict');
+  });
 });

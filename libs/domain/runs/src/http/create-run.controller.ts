@@ -129,7 +129,7 @@ export class CreateRunController {
     summary: 'Create a rerun of a run',
     request: { value: { prompt: 'Fix the failing test, and add another one.' } },
     success: { status: 200, description: 'The run is queued.', type: RerunRunResponse },
-    errors: [...ERRORS, 404],
+    errors: [400, 403, 404, 413, 415, 'idempotency_key_reused'],
     description:
       'Creates a run with the input of another one, which may be in any state: prompt, title, mode, configuration as it was submitted, agent identity, skills, attachments and labels, with the owner of the source. It is created like any run: what the caller may not use is rejected, and defaults and skills are those of now. The new run begins a new conversation; parent, schedule and trigger are not repeated. An `Idempotency-Key` makes retries safe.',
   })

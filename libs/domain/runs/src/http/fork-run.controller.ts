@@ -26,7 +26,7 @@ export class ForkRunController {
   @Operation({
     id: 'forkRun',
     summary: 'Fork a run',
-    errors: [400, 403, 404, 409, 413, 'idempotency_key_reused'],
+    errors: [400, 403, 404, 413, 415, 'idempotency_key_reused'],
     description:
       'Starts one or several runs with exactly the files of a snapshot of this run. With the same harness a fork continues the session as it was then; with another one its agent gets a summary of the conversation. A run that is in progress is forked from its last snapshot. The forks are children of the run (`parent_run_id`).',
     request: { value: { prompt: 'Try the other approach.', config: { harness: { type: 'claude' } } } },
