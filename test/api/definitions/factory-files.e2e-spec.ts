@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ApiFixture, filesOf } from '../../support/api-fixture.js';
-import { expectProblem } from '../../support/api-requests.js';
+import { expectProblem, inTeam } from '../../support/api-requests.js';
 import { FACTORY } from './definition-plans.js';
 
 let fixture: ApiFixture;
@@ -48,5 +48,25 @@ describe('validateFactoryFiles', () => {
 
   it('rejects a request without a token with 401', async () => {
     await fixture.request(401, 'POST /factory-files/validate', { body: { files: [] } });
+  });
+
+  it('rejects a team that the caller is no member of with 403, a large body with 413 and another media type with 415', async () => {
+    const { token } = fixture.viewer;
+    const line = 'POST /factory-files/validate';
+    const foreign = inTeam(fixture.otherTeam);
+    await fixture.request(403, line, { token, body: { files: [] }, headers: foreign });
+    const content = 'x'.repeat(9_000_000);
+    await fixture.request(413, line, { token, body: { files: [{ path: 'factory.yaml', content }] } });
+    await fixture.request(415, line, { token, body: '{}', contentType: 'text/plain' });
+  });
+});
+
+describe('schemas of definition files', () => {
+  it('reject a team that the caller is no member of with 403, and unknown parameters with 400', async () => {
+    const { token } = fixture.viewer;
+    const headers = inTeam(fixture.otherTeam);
+    for (const path of ['schemas', 'schemas/v1alpha1/factory.schema.json'])
+      await fixture.request(403, `GET /factory-files/${path}`, { token, headers });
+    await fixture.request(400, 'GET /factory-files/schemas/v1alpha1/%20', { token });
   });
 });

@@ -112,6 +112,7 @@ describe('submitted_prompt', () => {
 describe('harness-usage', () => {
   it('is not available for a run with a conversation, and 404 before that', async () => {
     const runId = await fixture.createRun();
+    await fixture.requestAsMember(400, 'GET /agent/runs/%20/harness-usage');
     await fixture.requestAsMember(404, `GET /agent/runs/${runId}/harness-usage`);
     await (await TestRunner.take(fixture.api, runId)).startAgent();
     const { conversation_id } = await fixture.getRun(runId);
