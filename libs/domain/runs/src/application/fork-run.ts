@@ -4,6 +4,7 @@ import type { Caller } from '#platform/auth';
 import type { RejectionOf } from '#platform/kernel';
 import type { Run } from '../domain/run.js';
 import type { Metadata } from '../domain/run-filters.js';
+import { withoutSkills } from '../domain/submitted-input.js';
 import { type CreatedRun, type IdempotencyClaim, SnapshotGoneError } from '../persistence/run-inserts.js';
 import { ConfigSecrets } from './config-secrets.js';
 import { CreateRun, type CreateRunResult, type ForkSource } from './create-run.js';
@@ -100,8 +101,7 @@ export class ForkRun {
 
   /** The base prompt contains the instructions of skills already. */
   private configOf(run: Run, changes: AgentConfig): AgentConfig {
-    const { skill_spec: _spec, skills: _skills, ...own } = this.secrets.openForRun(run.id, run.config);
-    return { ...own, ...changes };
+    return { ...withoutSkills(this.secrets.openForRun(run.id, run.config)), ...changes };
   }
 }
 

@@ -51,6 +51,11 @@ export interface ListFilter {
 const OPTIONAL = { optional: true } as const;
 const UID = { ...OPTIONAL, blank: false, max: 256 } as const;
 const SKILL = { ...OPTIONAL, blank: false, max: 1024 } as const;
+const RUN_ID = {
+  ...OPTIONAL,
+  pattern: /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i,
+  says: 'the id of a run',
+} as const;
 const MAX_METADATA_PAIRS = 5;
 const MAX_FACTORIES = 100;
 
@@ -194,9 +199,7 @@ export const LIST_FILTERS: readonly ListFilter[] = [
     parameter: 'rerun_of',
     filter: 'rerunOf',
     field: StringField({
-      ...OPTIONAL,
-      pattern: /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i,
-      says: 'the id of a run',
+      ...RUN_ID,
       description: 'Runs that were created as a rerun of this one.',
     }),
     sql: token((place) => `r.rerun_of = ${place}::uuid`),
@@ -205,9 +208,7 @@ export const LIST_FILTERS: readonly ListFilter[] = [
     parameter: 'forked_from',
     filter: 'forkedFrom',
     field: StringField({
-      ...OPTIONAL,
-      pattern: /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i,
-      says: 'the id of a run',
+      ...RUN_ID,
       description: 'Runs that were forked from this one.',
     }),
     sql: token((place) => `r.forked_from_run_id = ${place}::uuid`),

@@ -1,3 +1,4 @@
+import { buffer } from 'node:stream/consumers';
 import { Injectable } from '@nestjs/common';
 import {
   decodeBlock,
@@ -32,9 +33,7 @@ export class SnapshotFiles {
     const key = await this.store.packKey(runId, packId);
     const found = key === null ? null : await this.objects.get(key);
     if (found === null) throw new SnapshotDamagedError('A part of the snapshot is not stored any more.');
-    const chunks: Buffer[] = [];
-    for await (const chunk of found.stream as AsyncIterable<Buffer>) chunks.push(chunk);
-    return Buffer.concat(chunks);
+    return buffer(found.stream);
   }
 }
 
@@ -53,10 +52,8 @@ export class SnapshotReader {
       yield partOf(await decodeBlock(await this.pack(pack), offset, stored), from, length);
   }
 
-  async readWhole(file: SnapshotFile): Promise<Buffer> {
-    const chunks: Buffer[] = [];
-    for await (const chunk of this.read(file)) chunks.push(chunk);
-    return Buffer.concat(chunks);
+  readWhole(file: SnapshotFile): Promise<Buffer> {
+    return buffer(this.read(file));
   }
 
   private pack(index: number): Promise<Buffer> {

@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
 import { Injectable } from '@nestjs/common';
@@ -159,9 +160,7 @@ export class Snapshots {
   async read(objectKey: string): Promise<SnapshotManifest | null> {
     const found = await this.objects.get(objectKey);
     if (found === null) return null;
-    const chunks: Buffer[] = [];
-    for await (const chunk of found.stream as AsyncIterable<Buffer>) chunks.push(chunk);
-    const text = await decompress(Buffer.concat(chunks), { maxOutputLength: MAX_MANIFEST_TEXT_BYTES }).catch(
+    const text = await decompress(await buffer(found.stream), { maxOutputLength: MAX_MANIFEST_TEXT_BYTES }).catch(
       () => null,
     );
     if (text === null) throw new SnapshotManifestError('The manifest cannot be decompressed.');

@@ -16,7 +16,7 @@ import { errorText } from '../runner-log.js';
 import { retry } from '../retry.js';
 import { retryTransient } from '../transient.js';
 import type { Workspace } from '../workspace/workspace.js';
-import { type PausedProcesses, pauseMatching, type SweepTargets } from '../process/sweep.js';
+import { pauseMatching, type SweepTargets } from '../process/sweep.js';
 import { restoreWorkspace } from './restore-workspace.js';
 import { TooManyEntriesError } from './scan-workspace.js';
 import { SnapshotTooLargeError, WorkspaceSnapshots } from './workspace-snapshots.js';
@@ -134,7 +134,7 @@ export class SnapshotSync {
     const startedAt = performance.now();
     const paused = reason === 'interval' ? pauseMatching(this.options.targets(), MAX_PAUSE_MS) : null;
     try {
-      const taken = await this.snapshots.create(reason, () => resume(paused));
+      const taken = await this.snapshots.create(reason, () => paused?.resume());
       if (taken === null) return;
       this.lastFailure = '';
       const { snapshotId, storedBytes } = taken;
@@ -148,7 +148,7 @@ export class SnapshotSync {
       if (message !== this.lastFailure) outbox.push<WorkspaceSnapshotFailed>('workspace_snapshot_failed', { message });
       this.lastFailure = message;
     } finally {
-      resume(paused);
+      paused?.resume();
     }
   }
 
@@ -169,10 +169,6 @@ export class SnapshotSync {
   private download<T>(read: () => Promise<T>): Promise<T> {
     return retryTransient(read, { signal: this.options.termination.signal, log: this.options.log });
   }
-}
-
-function resume(paused: PausedProcesses | null): void {
-  paused?.resume();
 }
 
 function noticeOf(excluded: readonly string[], problems: readonly string[]): string {
