@@ -101,6 +101,36 @@ describe('a snapshot that a runner stores', () => {
     expect((await fork(400, runId, {})).body).toMatchObject({ errors: [{ pointer: '/at' }] });
   });
 
+  it('exists from its event on, and is reported once', async () => {
+    const { runId, runner } = await started();
+    const packId = randomUUID();
+    const pack = Buffer.from('\0abc');
+    const manifest = manifestOf([packId], [directory('work'), fileOf('work/file', 'abc')], 3);
+    const query = { reason: 'turn', stored_bytes: '9', pack_id: packId, pack_bytes: String(pack.length) };
+    const { body: stored } = await runner.call(200, 'PUT snapshots', query, Buffer.concat([pack, manifest]));
+    expect(stored).toMatchObject({ reason: 'turn', entries: 2, size_bytes: 3, stored_bytes: 9 });
+    const id: string = stored.snapshot_id;
+    await runner.call(404, `GET snapshots/${id}`);
+    expect((await fork(400, runId, { at: id })).body).toMatchObject({ errors: [{ pointer: '/at' }] });
+    await runner.report(['agent_waiting', { message: 'before' }], ['workspace_snapshot', stored], ['agent_resumed']);
+    await runner.call(200, `GET snapshots/${id}`);
+    const { snapshot } = (await fork(200, runId, { at: id })).body;
+    const entry = (await timeline(runId)).find(({ event_type: type }) => type === 'workspace_snapshot');
+    expect(entry).toMatchObject({ sequence: snapshot.sequence, payload: { snapshot_id: id } });
+    for (const [again, fault] of [
+      [stored, {}],
+      [{ ...stored, snapshot_id: randomUUID() }, {}],
+      [{ ...stored, snapshot_id: 'no-uuid' }, { errors: [{ pointer: '/events/0/data/snapshot_id' }] }],
+    ]) {
+      const event = { source_seq: 7, kind: 'workspace_snapshot', data: again };
+      const batch = { lease_epoch: runner.assignment.lease_epoch, events: [event] };
+      expect((await runner.call(400, 'POST events', {}, batch)).body).toMatchObject({
+        error_code: 'invalid_request',
+        ...fault,
+      });
+    }
+  });
+
   it('belongs to its run, and is rejected after the end of the lease', async () => {
     const [first, second] = [await started(), await started()];
     const snapshotId = await first.runner.snapshot();

@@ -1,3 +1,5 @@
+import type { SnapshotReason } from './snapshot.js';
+
 /**
  * The kinds of run event. The append-only log of events is the source of truth of a run; conversation and timeline are
  * projections of it. `at` and the sequence of the run are the server's; `source_seq` is the runner's and only deduplicates.
@@ -9,7 +11,7 @@ export const LIFECYCLE_KINDS = [
   'run_claimed', // (server)
   'sandbox_ready', // {}
   'workspace_restored', // WorkspaceRestored
-  'workspace_snapshot', // (server) WorkspaceSnapshot
+  'workspace_snapshot', // WorkspaceSnapshot: from now on the snapshot exists
   'workspace_snapshot_failed', // WorkspaceSnapshotFailed; the last snapshot stays
   'setup_started', // {commands: number}
   'setup_command_finished', // SetupCommandFinished
@@ -52,6 +54,7 @@ export type RunEventKind = LifecycleKind | ConversationKind;
 export const RUNNER_KINDS = [
   'sandbox_ready',
   'workspace_restored',
+  'workspace_snapshot',
   'workspace_snapshot_failed',
   'setup_started',
   'setup_command_finished',
@@ -86,6 +89,20 @@ export interface WorkspaceRestored {
   duration_ms: number;
   /** What could not be restored, a sentence each. */
   problems?: string[];
+}
+
+/** A stored snapshot, as the control plane answered it. */
+export interface WorkspaceSnapshot {
+  snapshot_id: string;
+  reason: SnapshotReason;
+  /** Files, directories and links. */
+  entries: number;
+  /** Of all files. */
+  size_bytes: number;
+  /** Sent for this snapshot. */
+  stored_bytes: number;
+  /** What is missing in it, a sentence each. */
+  problems?: readonly string[];
 }
 
 export interface WorkspaceSnapshotFailed {

@@ -15,7 +15,7 @@ import type { PermissionSubject } from './events.js';
  * | `GET /attachments/{attachment_id}?lease_epoch` | | 200 raw bytes of a file that the run was created with; 404; 412 |
  * | `PUT /artifacts?lease_epoch&source_key&artifact_type&…` (ArtifactContentQuery) | raw bytes | 200 ArtifactAck; 400, 413 rejected; 412 |
  * | `PUT /snapshots/packs/{pack_id}?lease_epoch` | raw bytes of a pack | 204; 412; 413 |
- * | `PUT /snapshots?lease_epoch&reason&stored_bytes` | a gzipped manifest, whose packs are stored | 200 SnapshotAck; 400; 412; 413 |
+ * | `PUT /snapshots?lease_epoch&reason&stored_bytes&pack_id&pack_bytes` | the last pack (`pack_bytes`, at most MAX_INLINE_PACK_BYTES, may be 0), then a gzipped manifest, whose other packs are stored | 200 WorkspaceSnapshot; 400; 412; 413 |
  * | `GET /snapshots/{snapshot_id}?lease_epoch` | | 200 the gzipped manifest; 404; 412 |
  * | `GET /snapshots/packs/{pack_id}?lease_epoch` | | 200 raw bytes of the pack; 404; 412 |
  * | `GET /conversation-summary?lease_epoch` | | 200 ConversationSummaryAnswer; 412 |
@@ -48,6 +48,8 @@ export interface Assignment {
   lease_epoch: number;
   ttl_seconds: number;
   next_beat_seconds: number;
+  /** The commands up to this version contain nothing for the runner; absent: they are read from the first one on. */
+  command_version?: number;
   /** The first prompt of the run; null when this execution continues and the prompt is read from `/commands`. */
   prompt: string | null;
   base_prompt: string | null;
@@ -110,10 +112,6 @@ export interface SnapshotOrder {
 /** The earlier conversation, for an agent that cannot load its session. Empty: there is none. */
 export interface ConversationSummaryAnswer {
   text: string;
-}
-
-export interface SnapshotAck {
-  snapshot_id: string;
 }
 
 export interface PermissionRule {

@@ -1,3 +1,10 @@
+import { promisify } from 'node:util';
+import { gunzip } from 'node:zlib';
+
+const decompress = promisify(gunzip);
+/** Of a decoded manifest. */
+const MAX_MANIFEST_TEXT_BYTES = 256 * 1_048_576;
+
 /**
  * A snapshot of a workspace: a manifest, which names every entry, and packs, which contain the content of files. A pack belongs
  * to a run and is never changed; later snapshots refer to packs of earlier ones for what has not changed.
@@ -10,6 +17,8 @@ export const SNAPSHOT_VERSION = 1;
 export const MAX_BLOCK_BYTES = 1_048_576;
 /** Of a stored pack. */
 export const MAX_PACK_BYTES = 16 * 1_048_576;
+/** Of a pack that is sent together with a manifest. */
+export const MAX_INLINE_PACK_BYTES = 1_048_576;
 /** Of a gzipped manifest. */
 export const MAX_MANIFEST_BYTES = 64 * 1_048_576;
 export const BLOCK_STORED = Buffer.from([0]);
@@ -87,6 +96,13 @@ export function encodeManifest(header: SnapshotHeader, entries: readonly Snapsho
   return Buffer.from([header, ...entries].map((line) => JSON.stringify(line)).join('\n'), 'utf8');
 }
 
+/** Reads a gzipped manifest. Rejects as {@link parseManifest} throws. */
+export async function decodeManifest(gzipped: Uint8Array, limits: SnapshotLimits): Promise<SnapshotManifest> {
+  const text = await decompress(gzipped, { maxOutputLength: MAX_MANIFEST_TEXT_BYTES }).catch(() => null);
+  if (text === null) throw new SnapshotManifestError('The list of the files cannot be decompressed.');
+  return parseManifest(text.toString('utf8'), limits);
+}
+
 /** Reads a decoded manifest. Throws SnapshotManifestError for anything that could reach outside the workspace. */
 export function parseManifest(text: string, limits: SnapshotLimits): SnapshotManifest {
   const [first = '', ...lines] = text.split('\n');
@@ -117,7 +133,7 @@ export function parseManifest(text: string, limits: SnapshotLimits): SnapshotMan
   return { header, entries };
 }
 
-const PACK_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+export const SNAPSHOT_PACK_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const MAX_TEXTS = 100;
 const MAX_TEXT = 10_000;
 const isTextList = (value: unknown): value is string[] =>
@@ -131,7 +147,7 @@ const MAX_NAME = 255;
 function parseHeader(line: string): SnapshotHeader {
   const { version, packs, entries, bytes, problems, excluded, root } = fieldsOf(line, 1);
   if (version !== SNAPSHOT_VERSION) throw new SnapshotManifestError('The version of the snapshot is not supported.');
-  if (!Array.isArray(packs) || !packs.every((id) => typeof id === 'string' && PACK_ID.test(id)))
+  if (!Array.isArray(packs) || !packs.every((id) => typeof id === 'string' && SNAPSHOT_PACK_ID.test(id)))
     throw new SnapshotManifestError('The packs in the header are not valid.');
   if (!isCount(entries) || !isCount(bytes)) throw new SnapshotManifestError('The counts in the header are not valid.');
   if (typeof root !== 'string' || !root.startsWith('/') || root.length > MAX_PATH || root.includes('\0'))

@@ -114,7 +114,7 @@ export async function runExecution(handover: RunnerHandover, options: RunExecuti
     heartbeatsPerLease: handover.beats_per_lease,
   };
   void heartbeatLoop(assignment.next_beat_seconds, loops);
-  void commandLoop(loops);
+  void commandLoop(assignment.command_version ?? 0, loops);
   onAbort(retire, () => running.retire());
   onAbort(drain, () => running.onShutdown(false));
   onAbort(abort, () => {

@@ -79,13 +79,18 @@ describe('a wake-up', () => {
     return { add, release: () => releases.shift()?.(), wakeUp: new WakeUp({ add } as unknown as Queue, 'job', 50) };
   }
 
-  it('adds one job for all that are sent within the coalescing time', async () => {
-    const { add, wakeUp } = open();
+  it('adds a job at once, and one more for all that are sent within the coalescing time after it', async () => {
+    const { add, release, wakeUp } = open();
+    wakeUp.send();
+    await vi.advanceTimersByTimeAsync(0);
+    expect(add).toHaveBeenCalledTimes(1);
+    release();
+    await vi.advanceTimersByTimeAsync(0);
     for (let index = 0; index < 10; index += 1) wakeUp.send();
     await vi.advanceTimersByTimeAsync(49);
-    expect(add).not.toHaveBeenCalled();
-    await vi.advanceTimersByTimeAsync(1);
     expect(add).toHaveBeenCalledTimes(1);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(add).toHaveBeenCalledTimes(2);
   });
 
   it('adds one more job for all that are sent while a job is being added', async () => {

@@ -2,7 +2,7 @@ import { Logger } from '@nestjs/common';
 import type { Queue } from 'bullmq';
 
 /**
- * Adds a job that wakes a task up, at most one per `coalesceMs`: adding a job notifies, and PostgreSQL serialises commits
+ * Adds a job that wakes a task up, the first at once and at most one per `coalesceMs`: adding a job notifies, and PostgreSQL serialises commits
  * that notify. Waiting jobs of one name are one job. A wake-up that is lost delays the work by one period, so an error is
  * logged and nothing here throws.
  */
@@ -12,6 +12,8 @@ export class WakeUp {
   private adding: Promise<unknown> | null = null;
   private sendAgain = false;
   private isClosed = false;
+  /** On `performance.now()`. */
+  private addedAt = -Infinity;
 
   constructor(
     private readonly queue: Queue,
@@ -22,7 +24,7 @@ export class WakeUp {
   send(): void {
     if (this.timer || this.isClosed) return;
     if (this.adding) this.sendAgain = true;
-    else this.timer = setTimeout(() => this.add(), this.coalesceMs);
+    else this.timer = setTimeout(() => this.add(), Math.max(0, this.addedAt + this.coalesceMs - performance.now()));
   }
 
   /** Waits for the job that is being added; a wake-up that has not been added yet is dropped. */
@@ -35,6 +37,7 @@ export class WakeUp {
 
   private add(): void {
     this.timer = null;
+    this.addedAt = performance.now();
     this.adding = addOnce(this.queue, this.jobName, this.jobName)
       .catch((error: Error) => this.logger.warn(`A wake-up of ${this.jobName} was lost: ${error.message}`))
       .finally(() => {

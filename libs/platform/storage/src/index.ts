@@ -1,5 +1,5 @@
 export { LocalObjectStore } from './local-object-store.js';
-export { keepDiscarded, ObjectDisposal } from './object-disposal.js';
+export { discardNamed, keepDiscarded, ObjectDisposal } from './object-disposal.js';
 export * from './object-store.js';
 export { openConfiguredS3 } from './s3/open-configured-store.js';
 export * from './storage.module.js';

@@ -14,6 +14,13 @@ const DELETIONS_AT_ONCE = 8;
 /** SQL that takes back what was noted; `names`: a query of names, those of prefixes with a slash at their end. */
 export const keepDiscarded = (names: string): string => `DELETE FROM discarded_objects WHERE name IN (${names})`;
 
+/** SQL that notes names for deletion; `names`: a query of keys, `ms`: {@link ObjectDisposal.delayMs}. */
+export const discardNamed = (names: string, ms: string): string =>
+  `INSERT INTO discarded_objects (name, delete_after)
+   SELECT DISTINCT name, headrace.now() + ${ms}::int * interval '1 millisecond' FROM (${names}) AS named (name)
+   ON CONFLICT (name) DO NOTHING`;
+const DISCARD = discardNamed('SELECT unnest($1::text[])', '$2');
+
 /**
  * Deletes objects that nothing points to any more: later, so that download links handed out keep working, and for
  * certain, because the intention commits together with the change that made the object superfluous. A name that was
@@ -28,6 +35,11 @@ export class ObjectDisposal {
     private readonly database: Database,
     private readonly settings: Settings,
   ) {}
+
+  /** Milliseconds until an object that is discarded now may be deleted. */
+  get delayMs(): number {
+    return this.settings.signedUrlTtl + LINK_MARGIN_MS;
+  }
 
   /** Notes objects for deletion, in the transaction that deletes the last reference to them. */
   async discard(on: Queryable, keys: readonly string[]): Promise<void> {
@@ -90,12 +102,7 @@ export class ObjectDisposal {
   private async note(on: Queryable, keys: readonly string[], suffix: '' | '/'): Promise<void> {
     if (keys.length === 0) return;
     const names = keys.map((key) => objectKeySegments(key).join('/') + suffix);
-    await on.query(
-      `INSERT INTO discarded_objects (name, delete_after)
-       SELECT DISTINCT name, headrace.now() + $2 * interval '1 millisecond' FROM unnest($1::text[]) AS name
-       ON CONFLICT (name) DO NOTHING`,
-      [names, this.settings.signedUrlTtl + LINK_MARGIN_MS],
-    );
+    await on.query(DISCARD, [names, this.delayMs]);
   }
 }
 

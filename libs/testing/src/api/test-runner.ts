@@ -95,6 +95,7 @@ export class TestRunner {
     const facts = { entries: entries.length, bytes: text.length, problems: [], excluded: [], root: '/srv/1' };
     const manifest = gzipSync(encodeManifest({ version: SNAPSHOT_VERSION, packs: [packId], ...facts }, entries));
     const { body } = await this.call(200, 'PUT snapshots', { reason: 'turn', stored_bytes: '9' }, manifest);
+    await this.report(['workspace_snapshot', body]);
     return body.snapshot_id as string;
   }
 

@@ -12,15 +12,17 @@ export interface ExecutionRemains extends Pick<SweepTargets, 'marker' | 'uid' | 
   readonly workspaceDir: string;
   /** Milliseconds since 1970 of the start; undefined: not known. */
   readonly startedAt?: number | undefined;
+  /** Its runner has ended all processes already, and has reported the end. */
+  readonly isSwept?: boolean;
 }
 
 /** Ends the processes of an execution and removes its directory. Rejects when the directory cannot be removed. */
 export async function clearExecution(
-  { executionId, workspaceDir, startedAt, ...targets }: ExecutionRemains,
+  { executionId, workspaceDir, startedAt, isSwept = false, ...targets }: ExecutionRemains,
   log: Pick<HostLog, 'error' | 'warn'>,
 ): Promise<void> {
   const { uid } = targets;
-  const { left } = await sweep({ ...targets, directory: workspaceDir });
+  const { left } = isSwept ? { left: 0 } : await sweep({ ...targets, directory: workspaceDir });
   if (left > 0) log.error(`${left} process(es) of execution ${executionId} survived SIGKILL.`);
   await removeTree(workspaceDir);
   // As root only: otherwise the execution has no separate user.

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { HostLog } from '#execution/runner';
+import { type HostLog, RUNNER_EXIT } from '#execution/runner';
 import type { GitHandover } from '#execution/runner-protocol';
 import { findProgram, identify, isSameProcess, type ProcessIdentity } from '#platform/kernel';
 import {
@@ -101,7 +101,7 @@ export class ProcessBackend implements Backend {
     const ended = runner.reserve(executionId).then(async ({ code, signal }): Promise<TaskEnd> => {
       isOver = true;
       if (runner.isAvailable) this.executions.set(identity.pid, null);
-      await this.removeQuietly(executionId, handle);
+      await this.removeQuietly(executionId, handle, code === RUNNER_EXIT.reported && signal === null);
       this.runners.release(runner);
       return { kind: 'exited', code, signal };
     });
@@ -143,6 +143,14 @@ export class ProcessBackend implements Backend {
   }
 
   remove(executionId: string, handle: TaskHandle = {}): Promise<void> {
+    return this.clear(executionId, handle, false);
+  }
+
+  close(): void {
+    this.runners.close();
+  }
+
+  private clear(executionId: string, handle: TaskHandle, isSwept: boolean): Promise<void> {
     const identity = identityOf(handle);
     const { workspace_dir: directory, uid, started_at: startedAt } = handle;
     return clearExecution(
@@ -154,13 +162,10 @@ export class ProcessBackend implements Backend {
         startedAt: typeof startedAt === 'number' ? startedAt : undefined,
         groups: identity !== null && this.isRunnerOf(identity, executionId) ? [identity.pid] : [],
         since: identity?.started,
+        isSwept,
       },
       this.log,
     );
-  }
-
-  close(): void {
-    this.runners.close();
   }
 
   /** A runner that has ended the execution may wait, or have another one. */
@@ -173,8 +178,8 @@ export class ProcessBackend implements Backend {
     return join(this.workspacesDir, executionId);
   }
 
-  private async removeQuietly(executionId: string, handle: TaskHandle): Promise<void> {
-    await this.remove(executionId, handle).catch((error: unknown) =>
+  private async removeQuietly(executionId: string, handle: TaskHandle, isSwept = false): Promise<void> {
+    await this.clear(executionId, handle, isSwept).catch((error: unknown) =>
       this.log.error('processes and files of an execution could not be removed', {
         execution_id: executionId,
         error: String(error),

@@ -23,24 +23,26 @@ export class ClaimExecution {
   ) {}
 
   async execute(executionId: string, request: ClaimRequest): Promise<Assignment | 'lease_lost'> {
-    const runId = await this.executions.runOf(executionId);
-    if (runId === null) return 'lease_lost';
-    const leaseEpoch = await this.database.transaction(async (tx) => {
-      if (!(await this.transitions.lock(tx, runId))) return null;
-      const execution = await this.executions.lock(tx, executionId);
+    const claimed = await this.database.transaction(async (tx) => {
+      const run = await this.transitions.lockOf(tx, executionId);
+      const execution = run && (await this.executions.lock(tx, executionId));
       if (!execution || execution.is_fenced) return null;
-      if (execution.phase === 'claimed' && execution.instance_id === request.instance_id) return execution.lease_epoch;
+      const { id: runId } = run;
+      if (execution.phase === 'claimed' && execution.instance_id === request.instance_id)
+        return { runId, ...(await this.executions.leaseOf(tx, executionId)) };
       // A self-hosted worker has claimed it for this runner: the lease goes over, the run stays.
-      if (isHeldForRunner(execution)) return this.executions.claim(tx, executionId, request.instance_id);
-      if (execution.phase !== 'offered' || execution.is_expired) return null;
-      if (!(await this.transitions.apply(tx, runId, 'claim'))) return null;
-      const epoch = await this.executions.claim(tx, executionId, request.instance_id);
-      await this.log.append(tx, runId, executionId, [
-        { kind: 'run_claimed', data: { execution_id: Number(executionId) } },
-      ]);
-      return epoch;
+      const isHeld = isHeldForRunner(execution);
+      if (!isHeld) {
+        if (execution.phase !== 'offered' || execution.is_expired) return null;
+        if (!(await this.transitions.apply(tx, runId, 'claim'))) return null;
+      }
+      const lease = await this.executions.claim(tx, executionId, request.instance_id);
+      const data = { execution_id: Number(executionId) };
+      if (!isHeld) await this.log.append(tx, runId, executionId, [{ kind: 'run_claimed', data }]);
+      return { runId, ...lease };
     });
-    if (leaseEpoch === null) return 'lease_lost';
+    if (claimed === null) return 'lease_lost';
+    const { runId, leaseEpoch, commandVersion } = claimed;
     const built = await this.assignments.build(runId, executionId, leaseEpoch);
     if (built.kind === 'unknown_run') return 'lease_lost';
     if (built.kind === 'impossible') {
@@ -50,6 +52,10 @@ export class ClaimExecution {
     }
     const retention = built.assignment.failure_session_retention_minutes;
     if (retention !== undefined) await this.executions.allowDebug(executionId, retention * 60_000);
-    return { ...built.assignment, ...leaseTimes(this.settings.leaseTtl) };
+    return {
+      ...built.assignment,
+      ...(commandVersion === null ? {} : { command_version: commandVersion }),
+      ...leaseTimes(this.settings.leaseTtl),
+    };
   }
 }

@@ -94,6 +94,8 @@ interface Consequence {
   readonly restart?: Restart;
 }
 
+const QUEUES_AGAIN: ReadonlySet<Consequence['transition']> = new Set(['hand_back', 'requeue', 'retry']);
+
 const lost = ({ worker_connection_id: connectionId }: Execution): StatusMessage =>
   connectionId === null ? LOST : LOST_WORKER;
 
@@ -119,8 +121,9 @@ export class ExecutionFinalizer {
     private readonly approvals: ApprovalsStore,
   ) {}
 
-  async end(tx: Queryable, run: LockedRun, execution: Execution, ending: Ending): Promise<void> {
-    await this.executions.end(tx, execution.id, ending.reason, ending.exitCode ?? null);
+  /** Whether the run waits for another execution now. */
+  async end(tx: Queryable, run: LockedRun, execution: Execution, ending: Ending): Promise<boolean> {
+    await this.executions.end(tx, execution, ending.reason, ending.exitCode ?? null);
     const withdrawn = await this.approvals.dropPending(tx, run.id, execution.id);
     const events: NewRunEvent[] = withdrawnEvents(withdrawn);
     const consequence = await this.consequence(tx, run, execution, ending);
@@ -145,6 +148,7 @@ export class ExecutionFinalizer {
     if (ending.kind !== 'handed_back' || ending.reason !== 'rejected')
       events.push({ kind: 'sandbox_shutdown', data: { reason: ending.reason, ...why, ...(restart && { restart }) } });
     await this.log.append(tx, run.id, execution.id, events);
+    return consequence !== null && QUEUES_AGAIN.has(consequence.transition);
   }
 
   private async consequence(

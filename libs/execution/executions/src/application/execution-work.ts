@@ -46,13 +46,13 @@ export class ExecutionWork implements OnApplicationBootstrap {
     await this.sweeper.stop();
   }
 
-  /** Offers what the worker can start now, up to twenty in a round trip. `again`: something was offered, so there may be more. */
+  /** Offers what the worker can start now, up to twenty in a round trip. `again`: there may be more. */
   private async place(): Promise<'again' | void> {
     const max = Math.min(OFFERS_AT_ONCE, await this.worker.capacity());
     // The next period repeats this: runners that start now will have claimed their executions by then, or not.
     if (max < 1) return;
     const offers = await this.placement.placeHosted(this.process, max);
     for (const offer of offers) this.worker.execute(offer);
-    if (offers.length > 0) return 'again';
+    if (offers.length === max) return 'again';
   }
 }

@@ -3,6 +3,7 @@ import { BackgroundTasks } from '#platform/jobs';
 import { isErrorCode, toStorableText, truncateUtf8 } from '#platform/kernel';
 import { Database, statement } from '#platform/persistence';
 import type { FinishRequest } from '#execution/runner-protocol';
+import { HOSTED_POOL } from '../domain/run.js';
 import { type Execution, ExecutionsStore } from '../persistence/executions.store.js';
 import { RunTransitions } from '../persistence/run-transitions.store.js';
 import { AssignmentSource } from './assignment-source.js';
@@ -58,17 +59,16 @@ export class FinishExecution {
     ending: Ending,
     isDue: (execution: Execution) => boolean = () => true,
   ): Promise<boolean> {
-    const runId = await this.executions.runOf(executionId);
-    if (runId === null) return false;
-    const isEnded = await this.database.transaction(async (tx) => {
-      const run = await this.transitions.lock(tx, runId);
+    const ended = await this.database.transaction(async (tx) => {
+      const run = await this.transitions.lockOf(tx, executionId);
       const execution = await this.executions.lock(tx, executionId);
-      if (!run || !execution || !isDue(execution)) return false;
-      await this.finalizer.end(tx, run, execution, ending);
-      return true;
+      if (!run || !execution || !isDue(execution)) return null;
+      const isQueued = await this.finalizer.end(tx, run, execution, ending);
+      // An idle session of the service holds no slot that another run could use.
+      return { mayPlace: isQueued || execution.slot_held || execution.pool !== HOSTED_POOL };
     });
-    if (!isEnded) return false;
-    this.tasks.wake(PLACE_RUNS_TASK);
+    if (ended === null) return false;
+    if (ended.mayPlace) this.tasks.wake(PLACE_RUNS_TASK);
     if (ending.reason === 'environment_setup_failed') await this.assignments.recordSetup(executionId, 'failed');
     return true;
   }

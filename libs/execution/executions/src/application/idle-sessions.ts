@@ -83,9 +83,10 @@ export class IdleSessions {
     private readonly tasks: BackgroundTasks,
   ) {}
 
-  async slotFreed(): Promise<void> {
+  /** `isIdle`: the session that had the slot stays open. */
+  async slotFreed(isIdle: boolean): Promise<void> {
     this.tasks.wake(PLACE_RUNS_TASK);
-    await this.closeBeyond();
+    if (isIdle) await this.closeBeyond();
   }
 
   /** A run waits because the workers of this pool are full: their oldest idle session is closed. */

@@ -7,6 +7,7 @@ import { ExecutionsStore } from '../persistence/executions.store.js';
 import type { NewRunEvent } from '../domain/run.js';
 import { RunLogStore } from '../persistence/run-log.store.js';
 import { RunTransitions } from '../persistence/run-transitions.store.js';
+import { SnapshotsStore, UnknownSnapshotError } from '../persistence/snapshots.store.js';
 import { AssignmentSource } from './assignment-source.js';
 import { type EventContext, toStored } from './event-context.js';
 import { IdleSessions } from './idle-sessions.js';
@@ -43,6 +44,7 @@ export class ReportEvents {
     private readonly executions: ExecutionsStore,
     private readonly transitions: RunTransitions,
     private readonly log: RunLogStore,
+    private readonly snapshots: SnapshotsStore,
     private readonly handler: RunEventHandler,
     private readonly idleSessions: IdleSessions,
     private readonly assignments: AssignmentSource,
@@ -53,19 +55,19 @@ export class ReportEvents {
     try {
       return await this.report(executionId, leaseEpoch, batch);
     } catch (error) {
-      if (sqlState(error)?.startsWith(DATA_EXCEPTION)) return 'invalid';
+      if (error instanceof UnknownSnapshotError || sqlState(error)?.startsWith(DATA_EXCEPTION)) return 'invalid';
       throw error;
     }
   }
 
   private async report(executionId: string, leaseEpoch: number, batch: readonly RunnerEvent[]): Promise<ReportResult> {
     const changesRun = batch.some((event) => CHANGES_RUN.has(event.kind));
-    const runId = changesRun ? await this.executions.runOf(executionId) : null;
     let freedSlot = false;
     let isDebug = false;
+    let isIdle = false;
     const ack = await this.database.transaction(async (tx): Promise<BatchAck | null> => {
       // 1. Lock in the order of all writers: the run, where an event changes it, then the execution.
-      const run = runId === null ? null : await this.transitions.lock(tx, runId);
+      const run = changesRun ? await this.transitions.lockOf(tx, executionId) : null;
       if (changesRun && !run) return null;
       const execution = await this.executions.lock(tx, executionId);
       if (!execution || execution.lease_epoch !== leaseEpoch || execution.phase === 'offered' || execution.is_fenced)
@@ -95,12 +97,14 @@ export class ReportEvents {
       }
       // 4. Store the log, then acknowledge, which renews the lease.
       await this.log.append(tx, execution.run_id, executionId, log);
+      await this.snapshots.publish(tx, execution.run_id, log);
+      isIdle = desired === 'run';
       const ackedSeq = acked + fresh.length;
       await this.executions.acknowledge(tx, executionId, ackedSeq, quota.usedBytes - before);
       return { acked_seq: ackedSeq, desired };
     });
     if (ack) await this.recordSetup(executionId, batch, isDebug);
-    if (freedSlot) await this.idleSessions.slotFreed();
+    if (freedSlot) await this.idleSessions.slotFreed(isIdle);
     return ack ?? 'lease_lost';
   }
 

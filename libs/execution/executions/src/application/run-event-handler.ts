@@ -1,11 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import type { RunnerEvent, TurnEnded } from '#execution/runner-protocol';
+import { Settings } from '#platform/config';
 import { newUuid, truncateUtf8 } from '#platform/kernel';
 import { STOP_FENCE_MS } from '../domain/lease.js';
 import type { OutputQuota } from '../domain/output-quota.js';
-import type { StatusMessage } from '../domain/run.js';
+import { HOSTED_POOL, type StatusMessage } from '../domain/run.js';
 import { turnOutcome } from '../domain/turn-outcome.js';
-import { ExecutionsStore } from '../persistence/executions.store.js';
+import { type Execution, ExecutionsStore } from '../persistence/executions.store.js';
 import { FollowupsStore } from '../persistence/followups.store.js';
 import { RunTransitions } from '../persistence/run-transitions.store.js';
 import { ApprovalsService } from './approvals.service.js';
@@ -23,6 +24,7 @@ export class RunEventHandler {
     private readonly approvals: ApprovalsService,
     private readonly limits: RunLimitEnforcer,
     private readonly interrupter: TurnInterrupter,
+    private readonly settings: Settings,
   ) {}
 
   async handle(context: EventContext, event: RunnerEvent, quota: OutputQuota): Promise<void> {
@@ -47,7 +49,7 @@ export class RunEventHandler {
       case 'agent_started':
         if (isDebug) return this.executions.markDebugBusy(tx, execution.id);
         await this.transitions.apply(tx, run.id, 'start');
-        return this.executions.markBusy(tx, execution.id);
+        return this.markBusy(context);
       case 'agent_waiting':
         if (isDebug) return;
         return this.transitions.setStatus(tx, run.id, {
@@ -77,10 +79,17 @@ export class RunEventHandler {
       return this.transitions.touch(tx, run.id);
     }
     await this.transitions.markPromptSent(tx, run.id);
+    // The first turn: the start of the agent has moved run and execution already.
+    if (execution.is_busy) return;
     // A session may start a turn before the command to stop reaches it: its run has ended for good.
     if (execution.desired === 'run' || execution.desired === 'close')
       await this.transitions.apply(tx, run.id, 'resume');
-    await this.executions.markBusy(tx, execution.id);
+    await this.markBusy(context);
+  }
+
+  private async markBusy(context: EventContext): Promise<void> {
+    await this.executions.markBusy(context.tx, context.execution.id);
+    context.execution = { ...context.execution, is_busy: true };
   }
 
   private async turnEnded(context: EventContext, turn: TurnEnded): Promise<void> {
@@ -107,11 +116,23 @@ export class RunEventHandler {
     // A stopping execution keeps its slot until none of its processes runs any more.
     if (execution.desired !== 'run') return;
     context.freedSlot = await this.executions.releaseSlot(tx, execution.id);
-    if (execution.idle_timeout_ms > 0) return;
+    const reason = this.reasonToClose(execution);
+    if (reason === null) return;
     // The acknowledgement of this batch carries the command, and a follow-up from now on continues in a new execution.
-    const command = { desired: 'close', reason: 'idle_timeout' } as const;
-    await this.executions.command(tx, execution.id, { ...command, fenceAfterMs: STOP_FENCE_MS });
-    context.execution = { ...execution, desired: command.desired, desired_reason: command.reason };
+    const desired = 'close';
+    await this.executions.command(tx, execution.id, {
+      desired,
+      reason,
+      fenceAfterMs: STOP_FENCE_MS,
+      isAnswered: true,
+    });
+    context.execution = { ...execution, desired, desired_reason: reason };
+  }
+
+  /** Of a session that has just become idle; null: it stays open. */
+  private reasonToClose({ pool, idle_timeout_ms: idleTimeout }: Execution): string | null {
+    if (idleTimeout === 0) return 'idle_timeout';
+    return pool === HOSTED_POOL && this.settings.maxIdleSessions === 0 ? 'max_idle_sessions' : null;
   }
 
   /** The set-up failed: so did the run, and its window begins. Of a run that was cancelled meanwhile nothing is kept. */

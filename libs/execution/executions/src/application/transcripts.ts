@@ -3,8 +3,8 @@ import type { Readable } from 'node:stream';
 import { newUuid } from '#platform/kernel';
 import { Database, statement } from '#platform/persistence';
 import { MAX_TRANSCRIPT_BYTES } from '#execution/runner-protocol';
-import { ObjectDisposal, ObjectStore, type StoredObject } from '#platform/storage';
-import { ExecutionsStore, LEASED } from '../persistence/executions.store.js';
+import { discardNamed, ObjectDisposal, ObjectStore, type StoredObject } from '#platform/storage';
+import { ExecutionsStore } from '../persistence/executions.store.js';
 
 /** `runs.transcript`: where the newest raw transcript lies, and what wrote it. */
 export interface TranscriptPointer {
@@ -13,15 +13,12 @@ export interface TranscriptPointer {
   readonly session_id: string;
 }
 
-type LeasedTranscript = { run_id: string; transcript: TranscriptPointer | null };
-
-const FIND_LEASED = statement('transcripts.leased')`
-  SELECT e.run_id, r.transcript FROM executions e JOIN runs r ON r.id = e.run_id
-  WHERE ${LEASED}`;
+/** The old object is discarded. `$4`: see {@link discardNamed}. */
 const POINT = statement('transcripts.point')`
   WITH before AS (SELECT r.id, r.transcript->>'key' AS key FROM runs r JOIN executions e ON e.run_id = r.id
-     WHERE e.id = $1 AND e.lease_epoch = $2 AND e.ended_at IS NULL FOR NO KEY UPDATE OF r)
-  UPDATE runs SET transcript = $3::jsonb FROM before WHERE runs.id = before.id RETURNING before.key AS old_key`;
+     WHERE e.id = $1 AND e.lease_epoch = $2 AND e.ended_at IS NULL FOR NO KEY UPDATE OF r),
+  discarded AS (${discardNamed('SELECT key FROM before WHERE key IS NOT NULL', '$4')})
+  UPDATE runs SET transcript = $3::jsonb FROM before WHERE runs.id = before.id RETURNING runs.id`;
 const POINTER = statement('transcripts.pointer')`SELECT transcript FROM runs WHERE id = $1`;
 
 /** Raw transcripts: the agent's own session file, replaced after every turn, and what a later execution resumes from. */
@@ -44,35 +41,32 @@ export class Transcripts {
     body: Readable,
     meta: { format: string; sessionId: string },
   ): Promise<'stored' | 'lease_lost'> {
-    const leased = await this.leased(executionId, leaseEpoch);
-    if (!leased) return 'lease_lost';
-    const key = keyFor(leased.run_id);
+    const runId = await this.executions.renewOfRun(executionId, leaseEpoch);
+    if (runId === null) return 'lease_lost';
+    const key = keyFor(runId);
     await this.objects.put(key, body, { contentType: 'application/x-ndjson', maxBytes: MAX_TRANSCRIPT_BYTES });
     const pointer: TranscriptPointer = { key, format: meta.format, session_id: meta.sessionId };
-    const isMoved = await this.database.transaction(async (tx) => {
-      const [moved] = await tx.query<{ old_key: string | null }>(POINT, [
-        executionId,
-        leaseEpoch,
-        JSON.stringify(pointer),
-      ]);
-      if (moved?.old_key) await this.disposal.discard(tx, [moved.old_key]);
-      return moved !== undefined;
-    });
-    if (isMoved) return 'stored';
+    const moved = await this.database.query(POINT, [
+      executionId,
+      leaseEpoch,
+      JSON.stringify(pointer),
+      this.disposal.delayMs,
+    ]);
+    if (moved.length > 0) return 'stored';
     await this.objects.delete(key);
     return 'lease_lost';
   }
 
   async readFor(executionId: string, leaseEpoch: number): Promise<StoredObject | 'none' | 'lease_lost'> {
-    const leased = await this.leased(executionId, leaseEpoch);
-    if (!leased) return 'lease_lost';
-    return leased.transcript ? ((await this.objects.get(leased.transcript.key)) ?? 'none') : 'none';
+    const runId = await this.executions.renewOfRun(executionId, leaseEpoch);
+    if (runId === null) return 'lease_lost';
+    const pointer = await this.pointerOf(runId);
+    return pointer ? ((await this.objects.get(pointer.key)) ?? 'none') : 'none';
   }
 
   /** Null when the earlier run has no transcript. The pointer goes into the new run's row. */
   async copyFor(sourceRunId: string, newRunId: string): Promise<TranscriptPointer | null> {
-    const [row] = await this.database.query<{ transcript: TranscriptPointer | null }>(POINTER, [sourceRunId]);
-    const source = row?.transcript;
+    const source = await this.pointerOf(sourceRunId);
     const found = source && (await this.objects.get(source.key));
     if (!found) return null;
     const key = keyFor(newRunId);
@@ -84,22 +78,20 @@ export class Transcripts {
     return { ...source, key };
   }
 
-  /** Through the runner's lease, which the call renews: the runner counts on it. */
-  private async leased(executionId: string, leaseEpoch: number): Promise<LeasedTranscript | null> {
-    if ((await this.executions.renew(executionId, leaseEpoch)) === null) return null;
-    const [leased] = await this.database.query<LeasedTranscript>(FIND_LEASED, [executionId, leaseEpoch]);
-    return leased ?? null;
-  }
-
   /** A time-limited download link, or null when the run has no transcript. */
   async linkTo(runId: string, ttlMs: number): Promise<string | null> {
-    const [row] = await this.database.query<{ transcript: TranscriptPointer | null }>(POINTER, [runId]);
-    if (!row?.transcript) return null;
-    return this.objects.signedUrl(row.transcript.key, {
+    const pointer = await this.pointerOf(runId);
+    if (!pointer) return null;
+    return this.objects.signedUrl(pointer.key, {
       ttlMs,
       fileName: `${runId}.jsonl`,
       contentType: 'application/x-ndjson',
     });
+  }
+
+  private async pointerOf(runId: string): Promise<TranscriptPointer | null> {
+    const [row] = await this.database.query<{ transcript: TranscriptPointer | null }>(POINTER, [runId]);
+    return row?.transcript ?? null;
   }
 }
 

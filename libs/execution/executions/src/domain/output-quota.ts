@@ -13,7 +13,7 @@ const MAX_KEPT_TEXT_BYTES = 1024;
 /**
  * Counts the bytes of an execution's events. Beyond the limit one `output_truncated` is stored, conversation is left out
  * but for the ends of tool calls, and other events are stored with their texts cut. Beyond twice the limit nothing is
- * stored any more. What events do to the run does not depend on it.
+ * stored any more but snapshots, which keep the work. What events do to the run does not depend on it.
  */
 export class OutputQuota {
   private readonly limit: number;
@@ -36,7 +36,7 @@ export class OutputQuota {
     const bytes = jsonBytes(data);
     this.used += bytes;
     if (this.used <= this.limit) return [{ kind, data }];
-    if (this.used > 2 * this.limit && !wasWithin) return [];
+    if (this.used > 2 * this.limit && !wasWithin && kind !== 'workspace_snapshot') return [];
     const truncated: NewRunEvent[] = wasWithin
       ? [{ kind: 'output_truncated', data: { limit_bytes: this.maxBytes } }]
       : [];

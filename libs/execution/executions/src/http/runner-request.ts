@@ -22,8 +22,10 @@ import {
 import { toStorableJson } from '#platform/kernel';
 import {
   MAX_BATCH_EVENTS,
+  MAX_INLINE_PACK_BYTES,
   RUNNER_KINDS,
   type RunnerEventKind,
+  SNAPSHOT_PACK_ID,
   SNAPSHOT_REASONS,
   type SnapshotReason,
 } from '#execution/runner-protocol';
@@ -127,4 +129,6 @@ export class TranscriptParameters extends LeaseParameters {
 export class SnapshotParameters extends LeaseParameters {
   @EnumField(SNAPSHOT_REASONS) reason: SnapshotReason;
   @IntegerField({ min: 0 }) stored_bytes: number;
+  @StringField({ ...OPTIONAL, pattern: SNAPSHOT_PACK_ID, says: 'a UUID in lower case' }) pack_id?: string;
+  @IntegerField({ ...OPTIONAL, min: 0, max: MAX_INLINE_PACK_BYTES }) pack_bytes?: number;
 }

@@ -1,7 +1,7 @@
 import { Controller, Get, Param, Put, Query, Req, Res, UseGuards } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
-import type { ConversationSummaryAnswer, SnapshotAck } from '#execution/runner-protocol';
+import type { ConversationSummaryAnswer, WorkspaceSnapshot } from '#execution/runner-protocol';
 import { pathId, ProblemError, RunnerProtocol, sendStream, StreamedBody } from '#platform/http';
 import { ObjectTooLargeError, type StoredObject } from '#platform/storage';
 import { Snapshots } from '../application/snapshots.js';
@@ -35,15 +35,23 @@ export class RunnerSnapshotsController {
   @RunnerProtocol()
   async storeManifest(
     @Param('executionId') executionId: string,
-    @Query() { lease_epoch: leaseEpoch, reason, stored_bytes: storedBytes }: SnapshotParameters,
+    @Query() query: SnapshotParameters,
     @Req() request: Request,
-  ): Promise<SnapshotAck> {
+  ): Promise<WorkspaceSnapshot> {
+    const {
+      lease_epoch: leaseEpoch,
+      reason,
+      stored_bytes: storedBytes,
+      pack_id: packId,
+      pack_bytes: packBytes,
+    } = query;
+    const pack = packId === undefined ? null : { id: packId, bytes: packBytes ?? 0 };
     const result = await limited(
-      this.snapshots.storeManifest(executionId, leaseEpoch, request, { reason, storedBytes }),
+      this.snapshots.storeManifest(executionId, leaseEpoch, request, { reason, storedBytes, pack }),
     );
     if (result.kind === 'lease_lost') throw leaseLost();
     if (result.kind === 'invalid') throw new ProblemError('invalid_request', result.message);
-    return { snapshot_id: result.snapshotId };
+    return result.snapshot;
   }
 
   @Get('snapshots/packs/:packId')

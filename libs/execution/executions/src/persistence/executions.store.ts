@@ -18,6 +18,8 @@ export interface Execution {
   /** Of the self-hosted worker that holds it; null elsewhere. */
   readonly worker_connection_id: string | null;
   readonly slot_held: boolean;
+  /** Its agent works on a turn. */
+  readonly is_busy: boolean;
   readonly desired: Desired;
   readonly desired_reason: string | null;
   readonly command_version: string;
@@ -49,7 +51,7 @@ export function isHeldForRunner({ phase, instance_id: instance }: Execution): bo
   return phase === 'claimed' && instance?.startsWith(WORKER_PREFIX) === true;
 }
 
-const COLUMNS = `id, run_id, pool, phase, lease_epoch, instance_id, worker_connection_id, slot_held, desired, desired_reason, command_version, acked_seq, output_bytes, idle_timeout_ms,
+const COLUMNS = `id, run_id, pool, phase, lease_epoch, instance_id, worker_connection_id, slot_held, busy_since IS NOT NULL AS is_busy, desired, desired_reason, command_version, acked_seq, output_bytes, idle_timeout_ms,
   lease_expires_at <= headrace.now() AS is_expired, coalesce(fence_at <= headrace.now(), false) AS is_fenced,
   ${debugOpen('executions')} AS is_debug_open, interrupt_turn_id, interrupt_by,
   interrupt_expires_at IS NOT NULL AS is_interrupt_open, coalesce(interrupt_expires_at <= headrace.now(), false) AS is_interrupt_overdue,
@@ -59,7 +61,6 @@ const LOCK = statement('executions.lock')`
   SELECT ${COLUMNS} FROM executions WHERE id = $1 AND ended_at IS NULL FOR UPDATE`;
 const LOCK_LIVE = statement('executions.lock-live')`
   SELECT ${COLUMNS} FROM executions WHERE run_id = $1 AND ended_at IS NULL FOR UPDATE`;
-const RUN_OF = statement('executions.run-of')`SELECT run_id FROM executions WHERE id = $1`;
 
 /** That execution `$1`, as `e`, is held with lease epoch `$2`. */
 export const LEASED = `e.id = $1 AND e.lease_epoch = $2 AND e.phase <> 'offered' AND e.ended_at IS NULL
@@ -73,13 +74,19 @@ export const WRITE_TIME = `headrace.now() + (clock_timestamp() - pg_catalog.now(
 /** When a lease that is renewed now ends. `$3`: milliseconds, `$4`: those of executions on self-hosted workers. */
 const LEASE_END = `${WRITE_TIME} + CASE WHEN worker_connection_id IS NULL THEN $3::int ELSE $4::int END * interval '1 millisecond'`;
 
+/** Null: there are commands for its runner. */
+const QUIET_VERSION = `CASE WHEN desired = 'run' AND NOT EXISTS (SELECT 1 FROM run_followups f
+    WHERE f.run_id = executions.run_id AND f.consumed_at IS NULL) THEN command_version::float8 END`;
+const LEASE = `lease_epoch AS "leaseEpoch", ${QUIET_VERSION} AS "commandVersion"`;
 const CLAIM = statement('executions.claim')`
   UPDATE executions SET phase = ${phaseAfter('claim')}, lease_epoch = lease_epoch + 1, instance_id = $2, claimed_at = headrace.now(),
-    lease_expires_at = ${LEASE_END} WHERE id = $1 AND ${phaseGuard('claim')} RETURNING lease_epoch`;
+    lease_expires_at = ${LEASE_END} WHERE id = $1 AND ${phaseGuard('claim')}
+  RETURNING ${LEASE}`;
+const LEASE_OF = statement('executions.lease-of')`SELECT ${LEASE} FROM executions WHERE id = $1`;
 
 const RENEW = statement('executions.renew')`UPDATE executions SET lease_expires_at = ${LEASE_END}
    WHERE id = $1 AND lease_epoch = $2 AND ended_at IS NULL AND phase <> 'offered' AND (fence_at IS NULL OR fence_at > headrace.now())
-   RETURNING desired`;
+   RETURNING desired, run_id`;
 
 const ACKNOWLEDGE = statement('executions.acknowledge')`
   UPDATE executions SET acked_seq = $2, output_bytes = output_bytes + $5, lease_expires_at = ${LEASE_END} WHERE id = $1`;
@@ -111,11 +118,12 @@ const RELEASE = statement('executions.release-slot')`SELECT release_slot($1) AS 
 const ACQUIRE = statement('executions.acquire-slot')`SELECT acquire_slot($1, $2) AS acquired`;
 
 /** `$3`: milliseconds until the server fences whatever the runner says, or null; a fence once set never moves back. */
-const COMMAND = statement('executions.command')`WITH c AS (
-    UPDATE executions SET command_version = command_version + 1, desired = coalesce($2, desired), desired_reason = coalesce($4, desired_reason),
+const COMMANDED = `UPDATE executions SET command_version = command_version + 1, desired = coalesce($2, desired), desired_reason = coalesce($4, desired_reason),
       fence_at = least(fence_at, headrace.now() + $3::int * interval '1 millisecond')
-    WHERE id = $1 AND ended_at IS NULL RETURNING id)
-  SELECT pg_notify('${COMMANDS_CHANNEL}', id::text) FROM c`;
+    WHERE id = $1 AND ended_at IS NULL`;
+const COMMAND = statement('executions.command')`
+  WITH c AS (${COMMANDED} RETURNING id) SELECT pg_notify('${COMMANDS_CHANNEL}', id::text) FROM c`;
+const COMMAND_SILENTLY = statement('executions.command-silently')`${COMMANDED}`;
 
 const OPEN_DEBUG = statement('debug-sessions.open')`
   UPDATE executions SET phase = ${phaseAfter('open_debug_window')}, idle_since = headrace.now(),
@@ -129,17 +137,18 @@ const DEBUG_BUSY = statement('debug-sessions.busy')`
 const DEBUG_REST = statement('debug-sessions.rest')`
   UPDATE executions SET idle_since = headrace.now() WHERE id = $1 AND phase = 'debug'`;
 
+export type ClaimedLease = {
+  readonly leaseEpoch: number;
+  /** Null: there are commands for its runner. */
+  readonly commandVersion: number | null;
+};
+
 @Injectable()
 export class ExecutionsStore {
   constructor(
     private readonly database: Database,
     private readonly settings: Settings,
   ) {}
-
-  async runOf(executionId: string): Promise<string | null> {
-    const [row] = await this.database.query<{ run_id: string }>(RUN_OF, [executionId]);
-    return row?.run_id ?? null;
-  }
 
   async lock(tx: Queryable, executionId: string): Promise<Execution | null> {
     const [row] = await tx.query<Execution>(LOCK, [executionId]);
@@ -151,16 +160,27 @@ export class ExecutionsStore {
     return row ?? null;
   }
 
-  async claim(tx: Queryable, executionId: string, instanceId: string): Promise<number> {
-    const [row] = await tx.query<{ lease_epoch: number }>(CLAIM, [executionId, instanceId, ...this.graces()]);
-    if (!row) throw new Error(`Execution ${executionId} vanished while it was locked.`);
-    return row.lease_epoch;
+  async claim(tx: Queryable, executionId: string, instanceId: string): Promise<ClaimedLease> {
+    const [row] = await tx.query<ClaimedLease>(CLAIM, [executionId, instanceId, ...this.graces()]);
+    return row ?? vanished(executionId);
+  }
+
+  /** For a claim that is repeated. */
+  async leaseOf(tx: Queryable, executionId: string): Promise<ClaimedLease> {
+    const [row] = await tx.query<ClaimedLease>(LEASE_OF, [executionId]);
+    return row ?? vanished(executionId);
   }
 
   /** One round trip; null when the lease is gone. */
   async renew(executionId: string, leaseEpoch: number): Promise<Desired | null> {
     const [row] = await this.database.query<{ desired: Desired }>(RENEW, [executionId, leaseEpoch, ...this.graces()]);
     return row?.desired ?? null;
+  }
+
+  /** As {@link renew}, for what belongs to the run: its id. */
+  async renewOfRun(executionId: string, leaseEpoch: number): Promise<string | null> {
+    const [row] = await this.database.query<{ run_id: string }>(RENEW, [executionId, leaseEpoch, ...this.graces()]);
+    return row?.run_id ?? null;
   }
 
   /** The execution may stay for so long after a set-up that failed; noted before its runner begins. */
@@ -211,23 +231,36 @@ export class ExecutionsStore {
     return row?.acquired ?? false;
   }
 
-  async end(tx: Queryable, executionId: string, reason: string, exitCode: number | null): Promise<void> {
-    await this.pause(tx, executionId, false);
-    await this.releaseSlot(tx, executionId);
-    await tx.query(END, [executionId, reason, exitCode]);
+  /** `execution`: as it was locked. */
+  async end(tx: Queryable, execution: Execution, reason: string, exitCode: number | null): Promise<void> {
+    if (execution.is_busy) await this.pause(tx, execution.id, false);
+    if (execution.slot_held) await this.releaseSlot(tx, execution.id);
+    await tx.query(END, [execution.id, reason, exitCode]);
   }
 
-  /** Wakes the runner up, and changes the desired state where one is given. */
+  /**
+   * Wakes the runner up, and changes the desired state where one is given. `isAnswered`: the runner waits for an answer that
+   * contains the desired state.
+   */
   async command(
     tx: Queryable,
     executionId: string,
-    wish: { desired?: Desired; reason?: string; fenceAfterMs?: number } = {},
+    wish: { desired?: Desired; reason?: string; fenceAfterMs?: number; isAnswered?: boolean } = {},
   ): Promise<void> {
-    await tx.query(COMMAND, [executionId, wish.desired ?? null, wish.fenceAfterMs ?? null, wish.reason ?? null]);
+    await tx.query(wish.isAnswered === true ? COMMAND_SILENTLY : COMMAND, [
+      executionId,
+      wish.desired ?? null,
+      wish.fenceAfterMs ?? null,
+      wish.reason ?? null,
+    ]);
   }
 
   private graces(): [hosted: number, worker: number] {
     const { leaseTtl } = this.settings;
     return [leaseGraceMs(leaseTtl), workerGraceMs(leaseTtl)];
   }
+}
+
+function vanished(executionId: string): never {
+  throw new Error(`Execution ${executionId} vanished while it was locked.`);
 }

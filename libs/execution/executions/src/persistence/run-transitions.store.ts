@@ -16,9 +16,10 @@ export interface LockedRun {
 }
 
 /** NO KEY UPDATE: foreign keys that point at the run must not wait for us. */
-const LOCK = statement('runs.lock')`
-  SELECT id, state, team_uid, conversation_id, offers, pool, creator_type, creator_uid
-    FROM runs WHERE id = $1 FOR NO KEY UPDATE`;
+const locked = (run: string) => `SELECT id, state, team_uid, conversation_id, offers, pool, creator_type, creator_uid
+    FROM runs WHERE id = ${run} FOR NO KEY UPDATE`;
+const LOCK = statement('runs.lock')`${locked('$1')}`;
+const LOCK_OF = statement('runs.lock-of-execution')`${locked('(SELECT run_id FROM executions WHERE id = $1)')}`;
 
 /**
  * `finished_at` is set and cleared with the state: a run that continues is active again.
@@ -65,6 +66,12 @@ const MARK_PROMPT_SENT = statement('runs.mark-prompt-sent')`
 export class RunTransitions {
   async lock(tx: Queryable, runId: string): Promise<LockedRun | null> {
     const [run] = await tx.query<LockedRun>(LOCK, [runId]);
+    return run ?? null;
+  }
+
+  /** The run of an execution, which is not locked with it. */
+  async lockOf(tx: Queryable, executionId: string): Promise<LockedRun | null> {
+    const [run] = await tx.query<LockedRun>(LOCK_OF, [executionId]);
     return run ?? null;
   }
 

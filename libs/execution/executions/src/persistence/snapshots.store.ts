@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { newUuid } from '#platform/kernel';
 import { Database, type Queryable, statement } from '#platform/persistence';
-import { LEASED } from './executions.store.js';
+import type { NewRunEvent } from '../domain/run.js';
 
 export interface StoredSnapshot {
   readonly id: string;
@@ -15,34 +15,54 @@ export interface StoredSnapshot {
   readonly createdAt: Date;
 }
 
+/** A manifest is stored like a pack. */
+export interface StoredPack {
+  readonly id: string;
+  readonly objectKey: string;
+  readonly sizeBytes: number;
+}
+
+/** A runner reports a snapshot that is not stored, or that it has reported before. */
+export class UnknownSnapshotError extends Error {
+  constructor(id: string) {
+    super(`The snapshot ${id} is not stored.`);
+  }
+}
+
 const COLUMNS = `s.id, s.run_id AS "runId", s.seq::int AS seq, s.reason, m.object_key AS "objectKey", s.entries,
   s.size_bytes::float8 AS "sizeBytes", s.stored_bytes::float8 AS "storedBytes", s.created_at AS "createdAt"`;
 
 const SNAPSHOTS = 'run_snapshots s JOIN snapshot_packs m ON m.id = s.manifest_id';
 
-const RUN_OF_LEASE = statement('snapshots.run-of-lease')`SELECT e.run_id FROM executions e WHERE ${LEASED}`;
 /** Repeated with the same id, key and size, the same pack. */
-const INSERT_PACK = statement('snapshots.insert-pack')`
-  WITH pack AS (INSERT INTO snapshot_packs (id, object_key, size_bytes) VALUES ($2, $3, $4)
+const PACKS = `INSERT INTO snapshot_packs (id, object_key, size_bytes) SELECT * FROM unnest($2::uuid[], $3::text[], $4::bigint[])
     ON CONFLICT (id) DO UPDATE SET size_bytes = excluded.size_bytes WHERE snapshot_packs.object_key = excluded.object_key
-    RETURNING id)
-  INSERT INTO run_snapshot_packs (run_id, pack_id) SELECT $1, id FROM pack ON CONFLICT DO NOTHING`;
-const MISSING_PACKS = statement('snapshots.missing-packs')`
-  SELECT count(*)::int AS n FROM unnest($2::uuid[]) AS wanted (id)
-   WHERE NOT EXISTS (SELECT 1 FROM run_snapshot_packs p WHERE p.run_id = $1 AND p.pack_id = wanted.id)`;
-/** The event that was appended last in this transaction. */
+    RETURNING id`;
+const LINK_PACKS = `INSERT INTO run_snapshot_packs (run_id, pack_id) SELECT $1, id FROM packs ON CONFLICT DO NOTHING`;
+const INSERT_PACKS = statement('snapshots.insert-packs')`WITH packs AS (${PACKS}) ${LINK_PACKS}`;
+/** Without a sequence number. `$5`: the packs that it names, which its run must have. */
 const INSERT = statement('snapshots.insert')`
-  INSERT INTO run_snapshots (id, run_id, seq, reason, manifest_id, entries, size_bytes, stored_bytes, created_at)
-  SELECT $1, $2, h.last_seq, $3, $1, $4, $5, $6, headrace.now() FROM run_heads h WHERE h.run_id = $2`;
-const FIND = statement('snapshots.find')`SELECT ${COLUMNS} FROM ${SNAPSHOTS} WHERE s.run_id = $1 AND s.id = $2`;
+  WITH packs AS (${PACKS}), links AS (${LINK_PACKS})
+  INSERT INTO run_snapshots (id, run_id, reason, manifest_id, entries, size_bytes, stored_bytes, created_at)
+  SELECT $6, $1, $7, $6, $8, $9, $10, headrace.now()
+   WHERE NOT EXISTS (SELECT 1 FROM unnest($5::uuid[]) AS wanted (id) WHERE wanted.id <> ALL($2::uuid[])
+     AND NOT EXISTS (SELECT 1 FROM run_snapshot_packs p WHERE p.run_id = $1 AND p.pack_id = wanted.id))
+  RETURNING id`;
+/** The event is `$3` events before the last one of the log. */
+const PUBLISH = statement('snapshots.publish')`
+  UPDATE run_snapshots s SET seq = h.last_seq - $3 FROM run_heads h
+   WHERE h.run_id = $1 AND s.run_id = $1 AND s.id = $2 AND s.seq IS NULL RETURNING s.id`;
+const FIND = statement(
+  'snapshots.find',
+)`SELECT ${COLUMNS} FROM ${SNAPSHOTS} WHERE s.run_id = $1 AND s.id = $2 AND s.seq IS NOT NULL`;
 const PACK_KEY = statement('snapshots.pack-key')`
   SELECT p.object_key FROM run_snapshot_packs r JOIN snapshot_packs p ON p.id = r.pack_id WHERE r.run_id = $1 AND r.pack_id = $2`;
 const AT = statement('snapshots.at')`
   SELECT ${COLUMNS} FROM ${SNAPSHOTS} WHERE s.run_id = $1 AND s.seq <= $2 ORDER BY s.seq DESC LIMIT 1`;
 const FIRST = statement('snapshots.first')`
-  SELECT ${COLUMNS} FROM ${SNAPSHOTS} WHERE s.run_id = $1 ORDER BY s.seq LIMIT 1`;
+  SELECT ${COLUMNS} FROM ${SNAPSHOTS} WHERE s.run_id = $1 AND s.seq IS NOT NULL ORDER BY s.seq LIMIT 1`;
 const LIST = statement('snapshots.list')`
-  SELECT ${COLUMNS} FROM ${SNAPSHOTS} WHERE s.run_id = $1 ORDER BY s.seq DESC LIMIT $2`;
+  SELECT ${COLUMNS} FROM ${SNAPSHOTS} WHERE s.run_id = $1 AND s.seq IS NOT NULL ORDER BY s.seq DESC LIMIT $2`;
 /** The end of a turn, which follows its snapshot. */
 const SEQ_OF_TURN = statement('snapshots.seq-of-turn')`
   SELECT max(v.seq)::float8 AS seq FROM run_events v
@@ -53,7 +73,7 @@ const ADOPT_PACKS = statement('snapshots.adopt-packs')`
 const ADOPT = statement('snapshots.adopt')`
   INSERT INTO run_snapshots (id, run_id, seq, reason, manifest_id, entries, size_bytes, stored_bytes, created_at)
   SELECT $4, $2, 0, 'fork', s.manifest_id, s.entries, s.size_bytes, 0, headrace.now() FROM run_snapshots s
-   WHERE s.run_id = $1 AND s.id = $3 RETURNING id`;
+   WHERE s.run_id = $1 AND s.id = $3 AND s.seq IS NOT NULL RETURNING id`;
 const FORK_OF = statement('snapshots.fork-of')`
   SELECT forked_from_run_id AS "runId", forked_from_seq::float8 AS seq FROM runs WHERE id = $1 AND forked_from_run_id IS NOT NULL`;
 const REMOVE_SNAPSHOTS = statement('snapshots.remove')`DELETE FROM run_snapshots WHERE run_id = ANY($1)`;
@@ -67,26 +87,29 @@ const REMOVE_PACKS = statement('snapshots.remove-packs')`
 export class SnapshotsStore {
   constructor(private readonly database: Database) {}
 
-  /** Null: the lease is gone. */
-  async runOfLease(executionId: string, leaseEpoch: number): Promise<string | null> {
-    const [row] = await this.database.query<{ run_id: string }>(RUN_OF_LEASE, [executionId, leaseEpoch]);
-    return row?.run_id ?? null;
+  async insertPacks(runId: string, packs: readonly StoredPack[]): Promise<void> {
+    await this.database.query(INSERT_PACKS, [runId, ...columnsOf(packs)]);
   }
 
-  async insertPack(runId: string, packId: string, objectKey: string, sizeBytes: number): Promise<void> {
-    await this.database.query(INSERT_PACK, [runId, packId, objectKey, sizeBytes]);
-  }
-
-  async hasPacks(tx: Queryable, runId: string, packIds: readonly string[]): Promise<boolean> {
-    const [row] = await tx.query<{ n: number }>(MISSING_PACKS, [runId, packIds]);
-    return row?.n === 0;
-  }
-
+  /** `stored`: its manifest, and packs that were stored with it. False: the run does not have all `packs` that it names. */
   async insert(
-    tx: Queryable,
-    { id, runId, reason, entries, sizeBytes, storedBytes }: Omit<StoredSnapshot, 'seq' | 'createdAt' | 'objectKey'>,
-  ): Promise<void> {
-    await tx.query(INSERT, [id, runId, reason, entries, sizeBytes, storedBytes]);
+    snapshot: Omit<StoredSnapshot, 'seq' | 'createdAt' | 'objectKey'>,
+    stored: readonly StoredPack[],
+    packs: readonly string[],
+  ): Promise<boolean> {
+    const { id, runId, reason, entries, sizeBytes, storedBytes } = snapshot;
+    const values = [runId, ...columnsOf(stored), packs, id, reason, entries, sizeBytes, storedBytes];
+    return (await this.database.query(INSERT, values)).length > 0;
+  }
+
+  /** After `events` were appended to the log. A snapshot that its runner reports exists from now on. */
+  async publish(tx: Queryable, runId: string, events: readonly NewRunEvent[]): Promise<void> {
+    for (const [index, { kind, data }] of events.entries()) {
+      if (kind !== 'workspace_snapshot') continue;
+      const { snapshot_id: id } = data as { snapshot_id: string };
+      const published = await tx.query(PUBLISH, [runId, id, events.length - 1 - index]);
+      if (published.length === 0) throw new UnknownSnapshotError(id);
+    }
   }
 
   async find(runId: string, snapshotId: string): Promise<StoredSnapshot | null> {
@@ -140,3 +163,9 @@ export class SnapshotsStore {
     return packs.map(({ object_key: key }) => key);
   }
 }
+
+const columnsOf = (packs: readonly StoredPack[]): [string[], string[], number[]] => [
+  packs.map(({ id }) => id),
+  packs.map(({ objectKey }) => objectKey),
+  packs.map(({ sizeBytes }) => sizeBytes),
+];

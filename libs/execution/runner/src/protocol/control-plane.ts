@@ -9,8 +9,8 @@ import type {
   Commands,
   ConversationSummaryAnswer,
   FinishRequest,
-  SnapshotAck,
   SnapshotReason,
+  WorkspaceSnapshot,
 } from '#execution/runner-protocol';
 import { RUNNER_PROTOCOL_VERSION } from '#execution/runner-protocol';
 import { parseJson } from '#platform/kernel';
@@ -32,6 +32,11 @@ export const againUnless =
   (signal: AbortSignal | undefined) =>
   (error: unknown): boolean =>
     error instanceof NoResponseError && signal?.aborted !== true;
+
+export interface SnapshotPack {
+  readonly id: string;
+  readonly content: Buffer;
+}
 
 export interface ControlPlaneOptions {
   readonly baseUrl: string;
@@ -118,11 +123,15 @@ export class ControlPlane {
     await this.call({ method: 'PUT', path, body: content, timeoutMs: UPLOAD_MS });
   }
 
-  /** Resolves with the id of the snapshot. */
-  async putSnapshot(manifest: Buffer, reason: SnapshotReason, storedBytes: number): Promise<string> {
-    const path = this.pathOf('/snapshots', { reason, stored_bytes: String(storedBytes) });
-    const response = await this.call({ method: 'PUT', path, body: manifest, timeoutMs: UPLOAD_MS });
-    return json<SnapshotAck>(response).snapshot_id;
+  /** The snapshot exists when it is reported with an event. `pack`: one that is sent with it. */
+  async putSnapshot(
+    manifest: Buffer,
+    { reason, storedBytes, pack }: { reason: SnapshotReason; storedBytes: number; pack: SnapshotPack | null },
+  ): Promise<WorkspaceSnapshot> {
+    const inline = pack === null ? {} : { pack_id: pack.id, pack_bytes: String(pack.content.length) };
+    const path = this.pathOf('/snapshots', { reason, stored_bytes: String(storedBytes), ...inline });
+    const body = pack === null ? manifest : Buffer.concat([pack.content, manifest]);
+    return json<WorkspaceSnapshot>(await this.call({ method: 'PUT', path, body, timeoutMs: UPLOAD_MS }));
   }
 
   /** The gzipped manifest; null: it is not stored any more. */

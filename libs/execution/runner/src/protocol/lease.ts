@@ -86,10 +86,11 @@ export function heartbeatLoop(firstSeconds: number, options: LoopOptions): Promi
   });
 }
 
-export function commandLoop(options: LoopOptions): Promise<void> {
+/** `knownVersion`: that of the commands that the runner has. */
+export function commandLoop(knownVersion: number, options: LoopOptions): Promise<void> {
   const { plane, onDesired, onCommands, signal } = options;
   return untilAborted(options, async () => {
-    for (let version = 0; !signal.aborted;) {
+    for (let version = knownVersion; !signal.aborted;) {
       const read = () => plane.commands(version, COMMANDS_WAIT_SECONDS);
       const commands = await retry(read, { firstMs: 200, maxMs: 3_000, signal, again: againUnless(signal) });
       if (signal.aborted) return;

@@ -20,6 +20,9 @@ export interface OutboxOptions {
 }
 
 const MAX_WAIT_MS = 250;
+/** Nobody waits for them, and they are usually followed by others. */
+const PATIENT: ReadonlySet<RunnerEventKind> = new Set(['sandbox_ready']);
+const PATIENT_WAIT_MS = 1000;
 const BATCH_BYTES = 65_536;
 const BATCH_EVENTS = 400;
 const MAX_EVENT_BYTES = 393_216;
@@ -30,6 +33,8 @@ const URGENT: ReadonlySet<RunnerEventKind> = new Set([
   'turn_started',
   'turn_ended',
 ]);
+/** The first of them in a turn is sent at once: people wait for a sign of the agent. */
+const SIGNS: ReadonlySet<RunnerEventKind> = new Set(['message_chunk', 'thought_chunk', 'tool_call', 'plan']);
 
 /**
  * Sends events in order until they are acknowledged. An event that was part of a request is sealed: its number and bytes
@@ -41,6 +46,9 @@ export class Outbox {
   private sealed: { readonly seq: number; readonly json: string }[] = [];
   private nextSeq = 1;
   private timer: NodeJS.Timeout | undefined;
+  /** On `performance.now()`. */
+  private dueAt = 0;
+  private awaitsSign = false;
   private sending = false;
   private failed = false;
   private waiters: (() => void)[] = [];
@@ -55,8 +63,10 @@ export class Outbox {
   push<T extends object>(kind: RunnerEventKind, data: T): void {
     for (const event of this.redaction.redact({ kind, data: { ...data } as Record<string, unknown> }))
       this.admit(event);
-    if (URGENT.has(kind) || this.pendingBytes >= BATCH_BYTES) this.sendSoon(0);
-    else this.sendSoon(MAX_WAIT_MS);
+    const isSign = this.awaitsSign && SIGNS.has(kind);
+    if (kind === 'turn_started' || isSign) this.awaitsSign = !isSign;
+    if (isSign || URGENT.has(kind) || this.pendingBytes >= BATCH_BYTES) this.sendSoon(0);
+    else this.sendSoon(PATIENT.has(kind) ? PATIENT_WAIT_MS : MAX_WAIT_MS);
   }
 
   /** Resolves when all events are acknowledged, or sending has failed permanently. */
@@ -92,8 +102,10 @@ export class Outbox {
 
   private sendSoon(ms: number): void {
     if (this.sending || this.failed) return;
-    if (ms > 0 && this.timer !== undefined) return;
+    const dueAt = performance.now() + ms;
+    if (this.timer !== undefined && this.dueAt <= dueAt) return;
     clearTimeout(this.timer);
+    this.dueAt = dueAt;
     this.timer = setTimeout(() => void this.sendAll(), ms);
   }
 

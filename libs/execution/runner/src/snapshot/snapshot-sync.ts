@@ -1,17 +1,17 @@
-import { promisify } from 'node:util';
-import { gunzip } from 'node:zlib';
 import {
-  parseManifest,
+  decodeManifest,
+  MAX_INLINE_PACK_BYTES,
   SnapshotDamagedError,
   type SnapshotManifest,
   SnapshotManifestError,
   type SnapshotOrder,
   type SnapshotReason,
   type WorkspaceRestored,
+  type WorkspaceSnapshot,
   type WorkspaceSnapshotFailed,
 } from '#execution/runner-protocol';
 import type { ExecutionOptions } from '../execution-options.js';
-import { againUnless, LeaseLostError } from '../protocol/control-plane.js';
+import { againUnless, LeaseLostError, type SnapshotPack } from '../protocol/control-plane.js';
 import { errorText } from '../runner-log.js';
 import { retry } from '../retry.js';
 import { retryTransient } from '../transient.js';
@@ -21,8 +21,6 @@ import { restoreWorkspace } from './restore-workspace.js';
 import { TooManyEntriesError } from './scan-workspace.js';
 import { SnapshotTooLargeError, WorkspaceSnapshots } from './workspace-snapshots.js';
 
-const decompress = promisify(gunzip);
-const MAX_MANIFEST_TEXT_BYTES = 256 * 1_048_576;
 const UPLOAD_TRIES = 6;
 /** Processes of the agent are paused for at most this long: its model and its tools have time limits. */
 const MAX_PAUSE_MS = 5_000;
@@ -51,6 +49,8 @@ export class SnapshotSync {
   private current: Promise<void> = Promise.resolve();
   private timer: NodeJS.Timeout | undefined;
   private lastFailure = '';
+  /** The last pack, when it is small: it is sent together with the manifest. */
+  private held: SnapshotPack | null = null;
 
   constructor(private readonly options: SnapshotSyncOptions) {
     const { workspace, order } = options;
@@ -60,11 +60,17 @@ export class SnapshotSync {
       runAs: workspace.runAs,
       limits: order,
       store: {
-        putPack: (packId, content) => this.upload(() => options.plane.putSnapshotPack(packId, content)),
+        putPack: async (id, content) => {
+          await this.sendHeld();
+          this.held = { id, content };
+          if (content.length > MAX_INLINE_PACK_BYTES) await this.sendHeld();
+        },
         putManifest: async (manifest, { reason, storedBytes }) => {
-          // The snapshot is between the events before it and those after it.
-          await options.outbox.flush();
-          return this.upload(() => options.plane.putSnapshot(manifest, reason, storedBytes));
+          const { held: pack } = this;
+          const stored = await this.upload(() => options.plane.putSnapshot(manifest, { reason, storedBytes, pack }));
+          this.held = null;
+          options.outbox.push<WorkspaceSnapshot>('workspace_snapshot', stored);
+          return stored.snapshot_id;
         },
       },
     });
@@ -155,9 +161,14 @@ export class SnapshotSync {
   private async readManifest(snapshotId: string): Promise<SnapshotManifest> {
     const stored = await this.download(() => this.options.plane.getSnapshot(snapshotId));
     if (stored === null) throw new SnapshotDamagedError('The snapshot is not stored any more.');
-    const text = await decompress(stored, { maxOutputLength: MAX_MANIFEST_TEXT_BYTES }).catch(() => null);
-    if (text === null) throw new SnapshotDamagedError('The list of the files is damaged.');
-    return parseManifest(text.toString('utf8'), this.options.order);
+    return decodeManifest(stored, this.options.order);
+  }
+
+  private async sendHeld(): Promise<void> {
+    const { held } = this;
+    if (held === null) return;
+    await this.upload(() => this.options.plane.putSnapshotPack(held.id, held.content));
+    this.held = null;
   }
 
   private upload<T>(send: () => Promise<T>): Promise<T> {
