@@ -23,7 +23,7 @@ import { parseManifest } from '#execution/runner-protocol';
 import { restoreWorkspace } from './restore-workspace.js';
 import { WorkspaceSnapshots } from './workspace-snapshots.js';
 
-const CASES = process.env.HEADRACE_TEST_LONG === '1' ? 2000 : 25;
+const CASES = process.env.HEADRACE_TEST_LONG === '1' ? 2000 : 12;
 const LIMITS = { max_bytes: 1_000_000_000, max_entries: 100_000 };
 
 /** Objects in memory, as the control plane stores them. */
