@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto';
+import { buffer } from 'node:stream/consumers';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { PruneRuns } from '#domain/runs';
 import { encodeManifest, type SnapshotEntry } from '#execution/runner-protocol';
+import { ObjectStore } from '#platform/storage';
 import { TestRunner, type TestResponse } from '#testing';
 import { ApiFixture } from '../../support/api-fixture.js';
 import { UNKNOWN_RUN_ID } from '../../support/api-requests.js';
@@ -129,6 +131,31 @@ describe('a snapshot that a runner stores', () => {
         ...fault,
       });
     }
+  });
+
+  it('is encrypted in the object store, and counts as deleted when it was changed there', async () => {
+    const { runId, runner } = await started();
+    const text = 'a text that is easy to find';
+    const snapshotId = await runner.snapshot(text);
+    const objects = fixture.api.app.get(ObjectStore, { strict: false });
+    const packs = await fixture.database.query<{ id: string; key: string; contentKey: string }>(
+      `SELECT id, object_key AS key, content_key AS "contentKey" FROM snapshot_packs WHERE object_key LIKE '%' || $1 || '%.pack'`,
+      [runId],
+    );
+    const [pack] = packs;
+    if (!pack) throw new Error('The run has no pack.');
+    expect(pack.contentKey).toMatch(/^v1\./);
+    const stored = await objects.get(pack.key).then((object) => object && buffer(object.stream));
+    if (!stored) throw new Error('The pack is not stored.');
+    expect(stored.includes(text)).toBe(false);
+    const read = await runner.call(200, `GET snapshots/packs/${pack.id}`);
+    expect(read.text).toContain(text);
+    const { token } = fixture.member;
+    const path = `GET /agent/runs/${runId}/files?path=file&at=${snapshotId}`;
+    expect((await fixture.request(200, path, { token })).text).toBe(text);
+    stored.writeUInt8(stored.readUInt8(0) ^ 1, 0);
+    await objects.put(pack.key, stored, { contentType: 'application/octet-stream' });
+    await runner.call(404, `GET snapshots/packs/${pack.id}`);
   });
 
   it('belongs to its run, and is rejected after the end of the lease', async () => {

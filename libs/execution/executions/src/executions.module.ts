@@ -3,6 +3,7 @@ import { StorageModule } from '#platform/storage';
 import { WorkersModule, WorkerTasks } from '#execution/worker-gateway';
 import { Settings } from '#platform/config';
 import { dockerBackend, kubernetesBackend, processBackend } from './adapters/hosted-backends.js';
+import { SnapshotObjects } from './adapters/snapshot-objects.js';
 import { ApprovalsService } from './application/approvals.service.js';
 import { BackendRegistry } from './application/backend-registry.js';
 import { ClaimExecution } from './application/claim-execution.js';
@@ -65,7 +66,7 @@ const shared = [
 /** Executions and the log of runs, for every process. Needs an `AssignmentSource` from a global module. */
 @Module({
   imports: [StorageModule],
-  providers: [...shared, ApprovalsStore, InterruptsStore, RunStateListeners],
+  providers: [...shared, ApprovalsStore, InterruptsStore, RunStateListeners, SnapshotObjects],
   exports: shared,
 })
 export class ExecutionsModule {}

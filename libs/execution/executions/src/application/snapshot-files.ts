@@ -7,7 +7,7 @@ import {
   type SnapshotFile,
   type SnapshotManifest,
 } from '#execution/runner-protocol';
-import { ObjectStore } from '#platform/storage';
+import { SnapshotObjects } from '../adapters/snapshot-objects.js';
 import { type StoredSnapshot, SnapshotsStore } from '../persistence/snapshots.store.js';
 import { Snapshots } from './snapshots.js';
 
@@ -20,20 +20,20 @@ export class SnapshotFiles {
   constructor(
     private readonly snapshots: Snapshots,
     private readonly store: SnapshotsStore,
-    private readonly objects: ObjectStore,
+    private readonly objects: SnapshotObjects,
   ) {}
 
   /** Null: the snapshot is not stored any more. */
   async open(snapshot: StoredSnapshot): Promise<SnapshotReader | null> {
-    const manifest = await this.snapshots.read(snapshot.objectKey);
+    const manifest = await this.snapshots.read(snapshot.manifest);
     return manifest && new SnapshotReader(manifest, (packId) => this.pack(snapshot.runId, packId));
   }
 
   private async pack(runId: string, packId: string): Promise<Buffer> {
-    const key = await this.store.packKey(runId, packId);
-    const found = key === null ? null : await this.objects.get(key);
+    const location = await this.store.pack(runId, packId);
+    const found = location && (await this.objects.get(location));
     if (found === null) throw new SnapshotDamagedError('A part of the snapshot is not stored any more.');
-    return buffer(found.stream);
+    return found;
   }
 }
 

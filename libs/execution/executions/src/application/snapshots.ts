@@ -1,11 +1,11 @@
 import type { Readable } from 'node:stream';
-import { buffer } from 'node:stream/consumers';
-import { Injectable } from '@nestjs/common';
+import { Injectable, Logger } from '@nestjs/common';
 import {
   decodeManifest,
   MAX_INLINE_PACK_BYTES,
   MAX_MANIFEST_BYTES,
   MAX_PACK_BYTES,
+  SnapshotDamagedError,
   type SnapshotLimits,
   type SnapshotManifest,
   SnapshotManifestError,
@@ -15,14 +15,14 @@ import {
 import { Settings } from '#platform/config';
 import { newUuid } from '#platform/kernel';
 import type { Queryable } from '#platform/persistence';
-import { ObjectStore, ObjectTooLargeError, type StoredObject } from '#platform/storage';
+import { ObjectTooLargeError } from '#platform/storage';
 import { ConversationSummary } from '../domain/conversation-summary.js';
 import { ExecutionsStore } from '../persistence/executions.store.js';
-import { SnapshotsStore, type StoredPack } from '../persistence/snapshots.store.js';
+import { SnapshotObjects } from '../adapters/snapshot-objects.js';
+import { type PackLocation, SnapshotsStore } from '../persistence/snapshots.store.js';
 import { RunTail } from './run-tail.js';
 
 const PAGE_EVENTS = 1000;
-const CONTENT_TYPE = 'application/octet-stream';
 
 export interface ReportedSnapshot {
   readonly reason: SnapshotReason;
@@ -43,8 +43,10 @@ export type StoreSnapshotResult =
  */
 @Injectable()
 export class Snapshots {
+  private readonly logger = new Logger(Snapshots.name);
+
   constructor(
-    private readonly objects: ObjectStore,
+    private readonly objects: SnapshotObjects,
     private readonly store: SnapshotsStore,
     private readonly executions: ExecutionsStore,
     private readonly tail: RunTail,
@@ -63,12 +65,8 @@ export class Snapshots {
   ): Promise<'stored' | 'lease_lost'> {
     const runId = await this.executions.renewOfRun(executionId, leaseEpoch);
     if (runId === null) return 'lease_lost';
-    const objectKey = packKey(runId, packId);
-    const { sizeBytes } = await this.objects.put(objectKey, body, {
-      contentType: CONTENT_TYPE,
-      maxBytes: MAX_PACK_BYTES,
-    });
-    await this.store.insertPacks(runId, [{ id: packId, objectKey, sizeBytes }]);
+    const pack = await this.objects.put(packId, packKey(runId, packId), body, MAX_PACK_BYTES);
+    await this.store.insertPacks(runId, [pack]);
     return 'stored';
   }
 
@@ -93,8 +91,10 @@ export class Snapshots {
     }
     const id = newUuid();
     const stored = await Promise.all([
-      this.put(id, `snapshots/${runId}/${id}.manifest`, encoded),
-      ...(pack === null ? [] : [this.put(pack.id, packKey(runId, pack.id), bytes.subarray(0, packBytes))]),
+      this.objects.put(id, `snapshots/${runId}/${id}.manifest`, encoded, MAX_MANIFEST_BYTES),
+      ...(pack === null
+        ? []
+        : [this.objects.put(pack.id, packKey(runId, pack.id), bytes.subarray(0, packBytes), MAX_INLINE_PACK_BYTES)]),
     ]);
     const { packs, entries, bytes: sizeBytes, problems } = manifest.header;
     const snapshot = { id, runId, reason, entries, sizeBytes, storedBytes };
@@ -113,22 +113,17 @@ export class Snapshots {
     };
   }
 
-  private async put(id: string, objectKey: string, content: Buffer): Promise<StoredPack> {
-    const { sizeBytes } = await this.objects.put(objectKey, content, { contentType: CONTENT_TYPE });
-    return { id, objectKey, sizeBytes };
-  }
-
   async openManifest(executionId: string, leaseEpoch: number, snapshotId: string) {
     const runId = await this.executions.renewOfRun(executionId, leaseEpoch);
     if (runId === null) return 'lease_lost';
     const snapshot = await this.store.find(runId, snapshotId);
-    return this.open(snapshot?.objectKey ?? null);
+    return this.open(snapshot?.manifest ?? null);
   }
 
   async openPack(executionId: string, leaseEpoch: number, packId: string) {
     const runId = await this.executions.renewOfRun(executionId, leaseEpoch);
     if (runId === null) return 'lease_lost';
-    return this.open(await this.store.packKey(runId, packId));
+    return this.open(await this.store.pack(runId, packId));
   }
 
   /** The earlier conversation as text: of the run, or of the run that it was forked from. Empty: there is none. */
@@ -148,11 +143,10 @@ export class Snapshots {
     return { text: summary.toString() };
   }
 
-  /** Null: it is not stored any more. Rejects with SnapshotManifestError. */
-  async read(objectKey: string): Promise<SnapshotManifest | null> {
-    const found = await this.objects.get(objectKey);
-    if (found === null) return null;
-    return decodeManifest(await buffer(found.stream), this.limits);
+  /** Null: it is not stored any more. Rejects with SnapshotManifestError, or SnapshotDamagedError. */
+  async read(manifest: PackLocation): Promise<SnapshotManifest | null> {
+    const stored = await this.objects.get(manifest);
+    return stored && decodeManifest(stored, this.limits);
   }
 
   /** Resolves with the keys of the objects to which nothing refers any more. */
@@ -160,8 +154,15 @@ export class Snapshots {
     return this.store.removeOfRuns(tx, runIds);
   }
 
-  private async open(objectKey: string | null): Promise<StoredObject | 'none'> {
-    return objectKey === null ? 'none' : ((await this.objects.get(objectKey)) ?? 'none');
+  /** What is damaged is not there: its runner prepares the workspace in another way. */
+  private async open(location: PackLocation | null): Promise<Buffer | 'none'> {
+    try {
+      return (location && (await this.objects.get(location))) ?? 'none';
+    } catch (error) {
+      if (!(error instanceof SnapshotDamagedError)) throw error;
+      this.logger.error(`${location?.objectKey}: ${error.message}`);
+      return 'none';
+    }
   }
 }
 

@@ -2,8 +2,8 @@ import { Controller, Get, Param, Put, Query, Req, Res, UseGuards } from '@nestjs
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import type { ConversationSummaryAnswer, WorkspaceSnapshot } from '#execution/runner-protocol';
-import { pathId, ProblemError, RunnerProtocol, sendStream, StreamedBody } from '#platform/http';
-import { ObjectTooLargeError, type StoredObject } from '#platform/storage';
+import { pathId, ProblemError, RunnerProtocol, StreamedBody } from '#platform/http';
+import { ObjectTooLargeError } from '#platform/storage';
 import { Snapshots } from '../application/snapshots.js';
 import { ExecutionTokenGuard, LeaseParameters, SnapshotParameters } from './runner-request.js';
 import { leaseLost } from './runner.controller.js';
@@ -62,7 +62,7 @@ export class RunnerSnapshotsController {
     @Query() query: LeaseParameters,
     @Res() response: Response,
   ): Promise<void> {
-    await send(await this.snapshots.openPack(executionId, query.lease_epoch, packId), response);
+    send(await this.snapshots.openPack(executionId, query.lease_epoch, packId), response);
   }
 
   @Get('snapshots/:snapshotId')
@@ -73,7 +73,7 @@ export class RunnerSnapshotsController {
     @Query() query: LeaseParameters,
     @Res() response: Response,
   ): Promise<void> {
-    await send(await this.snapshots.openManifest(executionId, query.lease_epoch, snapshotId), response);
+    send(await this.snapshots.openManifest(executionId, query.lease_epoch, snapshotId), response);
   }
 
   @Get('conversation-summary')
@@ -98,10 +98,8 @@ async function limited<T>(storing: Promise<T>): Promise<T> {
   }
 }
 
-async function send(found: StoredObject | 'none' | 'lease_lost', response: Response): Promise<void> {
+function send(found: Buffer | 'none' | 'lease_lost', response: Response): void {
   if (found === 'lease_lost') throw leaseLost();
   if (found === 'none') throw new ProblemError('resource_not_found', 'The part of the snapshot is not stored.');
-  response.setHeader('Content-Type', found.contentType);
-  response.setHeader('Content-Length', found.sizeBytes);
-  await sendStream(found.stream, response);
+  response.type('application/octet-stream').send(found);
 }

@@ -8,17 +8,22 @@ export interface StoredSnapshot {
   readonly runId: string;
   readonly seq: number;
   readonly reason: string;
-  readonly objectKey: string;
+  readonly manifest: PackLocation;
   readonly entries: number;
   readonly sizeBytes: number;
   readonly storedBytes: number;
   readonly createdAt: Date;
 }
 
-/** A manifest is stored like a pack. */
-export interface StoredPack {
+/** Where a pack is, or a manifest, which is stored like one. */
+export interface PackLocation {
   readonly id: string;
   readonly objectKey: string;
+  /** Sealed; null: it is not encrypted. */
+  readonly contentKey: string | null;
+}
+
+export interface StoredPack extends PackLocation {
   readonly sizeBytes: number;
 }
 
@@ -29,23 +34,27 @@ export class UnknownSnapshotError extends Error {
   }
 }
 
-const COLUMNS = `s.id, s.run_id AS "runId", s.seq::int AS seq, s.reason, m.object_key AS "objectKey", s.entries,
+const locationOf = (pack: string): string =>
+  `jsonb_build_object('id', ${pack}.id, 'objectKey', ${pack}.object_key, 'contentKey', ${pack}.content_key)`;
+
+const COLUMNS = `s.id, s.run_id AS "runId", s.seq::int AS seq, s.reason, ${locationOf('m')} AS manifest, s.entries,
   s.size_bytes::float8 AS "sizeBytes", s.stored_bytes::float8 AS "storedBytes", s.created_at AS "createdAt"`;
 
 const SNAPSHOTS = 'run_snapshots s JOIN snapshot_packs m ON m.id = s.manifest_id';
 
 /** Repeated with the same id, key and size, the same pack. */
-const PACKS = `INSERT INTO snapshot_packs (id, object_key, size_bytes) SELECT * FROM unnest($2::uuid[], $3::text[], $4::bigint[])
-    ON CONFLICT (id) DO UPDATE SET size_bytes = excluded.size_bytes WHERE snapshot_packs.object_key = excluded.object_key
+const PACKS = `INSERT INTO snapshot_packs (id, object_key, content_key, size_bytes)
+    SELECT * FROM unnest($2::uuid[], $3::text[], $4::text[], $5::bigint[])
+    ON CONFLICT (id) DO UPDATE SET size_bytes = excluded.size_bytes, content_key = excluded.content_key WHERE snapshot_packs.object_key = excluded.object_key
     RETURNING id`;
 const LINK_PACKS = `INSERT INTO run_snapshot_packs (run_id, pack_id) SELECT $1, id FROM packs ON CONFLICT DO NOTHING`;
 const INSERT_PACKS = statement('snapshots.insert-packs')`WITH packs AS (${PACKS}) ${LINK_PACKS}`;
-/** Without a sequence number. `$5`: the packs that it names, which its run must have. */
+/** Without a sequence number. `$6`: the packs that it names, which its run must have. */
 const INSERT = statement('snapshots.insert')`
   WITH packs AS (${PACKS}), links AS (${LINK_PACKS})
   INSERT INTO run_snapshots (id, run_id, reason, manifest_id, entries, size_bytes, stored_bytes, created_at)
-  SELECT $6, $1, $7, $6, $8, $9, $10, headrace.now()
-   WHERE NOT EXISTS (SELECT 1 FROM unnest($5::uuid[]) AS wanted (id) WHERE wanted.id <> ALL($2::uuid[])
+  SELECT $7, $1, $8, $7, $9, $10, $11, headrace.now()
+   WHERE NOT EXISTS (SELECT 1 FROM unnest($6::uuid[]) AS wanted (id) WHERE wanted.id <> ALL($2::uuid[])
      AND NOT EXISTS (SELECT 1 FROM run_snapshot_packs p WHERE p.run_id = $1 AND p.pack_id = wanted.id))
   RETURNING id`;
 /** The event is `$3` events before the last one of the log. */
@@ -55,8 +64,8 @@ const PUBLISH = statement('snapshots.publish')`
 const FIND = statement(
   'snapshots.find',
 )`SELECT ${COLUMNS} FROM ${SNAPSHOTS} WHERE s.run_id = $1 AND s.id = $2 AND s.seq IS NOT NULL`;
-const PACK_KEY = statement('snapshots.pack-key')`
-  SELECT p.object_key FROM run_snapshot_packs r JOIN snapshot_packs p ON p.id = r.pack_id WHERE r.run_id = $1 AND r.pack_id = $2`;
+const PACK = statement('snapshots.pack')`
+  SELECT ${locationOf('p')} AS pack FROM run_snapshot_packs r JOIN snapshot_packs p ON p.id = r.pack_id WHERE r.run_id = $1 AND r.pack_id = $2`;
 const AT = statement('snapshots.at')`
   SELECT ${COLUMNS} FROM ${SNAPSHOTS} WHERE s.run_id = $1 AND s.seq <= $2 ORDER BY s.seq DESC LIMIT 1`;
 const FIRST = statement('snapshots.first')`
@@ -93,7 +102,7 @@ export class SnapshotsStore {
 
   /** `stored`: its manifest, and packs that were stored with it. False: the run does not have all `packs` that it names. */
   async insert(
-    snapshot: Omit<StoredSnapshot, 'seq' | 'createdAt' | 'objectKey'>,
+    snapshot: Omit<StoredSnapshot, 'seq' | 'createdAt' | 'manifest'>,
     stored: readonly StoredPack[],
     packs: readonly string[],
   ): Promise<boolean> {
@@ -117,9 +126,9 @@ export class SnapshotsStore {
     return row ?? null;
   }
 
-  async packKey(runId: string, packId: string): Promise<string | null> {
-    const [row] = await this.database.query<{ object_key: string }>(PACK_KEY, [runId, packId]);
-    return row?.object_key ?? null;
+  async pack(runId: string, packId: string): Promise<PackLocation | null> {
+    const [row] = await this.database.query<{ pack: PackLocation }>(PACK, [runId, packId]);
+    return row?.pack ?? null;
   }
 
   /** The last one at an event of the log, or before it. */
@@ -164,8 +173,9 @@ export class SnapshotsStore {
   }
 }
 
-const columnsOf = (packs: readonly StoredPack[]): [string[], string[], number[]] => [
+const columnsOf = (packs: readonly StoredPack[]) => [
   packs.map(({ id }) => id),
   packs.map(({ objectKey }) => objectKey),
+  packs.map(({ contentKey }) => contentKey),
   packs.map(({ sizeBytes }) => sizeBytes),
 ];
