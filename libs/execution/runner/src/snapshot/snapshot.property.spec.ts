@@ -75,6 +75,7 @@ function git(cwd: string, ...args: string[]): string {
   return execFileSync('git', [...IDENTITY, ...args], {
     cwd,
     encoding: 'utf8',
+    maxBuffer: 64 * 1_048_576,
     stdio: ['ignore', 'pipe', 'ignore'],
     env: { ...process.env, GIT_CONFIG_GLOBAL: '/dev/null', GIT_CONFIG_NOSYSTEM: '1' },
   });
