@@ -1,3 +1,7 @@
+import { chmodSync, copyFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { answersIn, Installation, type Program, until } from '../support/installation.js';
 
@@ -7,14 +11,29 @@ const sh = (script: string): string => `\`\`\`sh\n${script}\n\`\`\``;
 describe('a run whose session has ended', { timeout: 60_000 }, () => {
   let installation: Installation;
   let server: Program;
+  let directory: string;
 
   beforeAll(async () => {
-    installation = await Installation.create({ MAX_IDLE_SESSIONS: '0', LEASE_TTL: '5s' });
+    // Executions with separate users must be able to read the second agent.
+    directory = mkdtempSync(join(tmpdir(), 'headrace-agent-'));
+    chmodSync(directory, 0o755);
+    const agent = join(directory, 'agent.mjs');
+    copyFileSync(fileURLToPath(new URL('../support/scripted-agent.mjs', import.meta.url)), agent);
+    const harnesses = join(directory, 'harnesses.json');
+    writeFileSync(harnesses, JSON.stringify({ harnesses: { scripted: { command: process.execPath, args: [agent] } } }));
+    installation = await Installation.create({
+      MAX_IDLE_SESSIONS: '0',
+      LEASE_TTL: '5s',
+      HARNESSES_FILE: harnesses,
+      MAX_CONCURRENT_RUNS: '10',
+      MAX_CONCURRENT_RUNS_PER_TEAM: '10',
+    });
     server = await installation.up();
   });
   afterAll(async () => {
     await server.stop('SIGTERM');
     installation.remove();
+    rmSync(directory, { recursive: true, force: true });
   });
 
   const conversationOf = async (runId: string): Promise<string> =>
@@ -87,6 +106,29 @@ describe('a run whose session has ended', { timeout: 60_000 }, () => {
       expect((await timelineOf(id, 'session_started'))[0].payload).toMatchObject({ resumed: true });
     }
     expect(second.sequence).toBeGreaterThan(first.sequence);
+  });
+
+  it('forks one step ten times, on two harnesses at once, and no fork has the changes of another', async () => {
+    const runId = await execute('mkdir d && echo base > d/file && echo kept > other');
+    const [step] = (await installation.call('GET', `/agent/runs/${runId}/conversation`)).body.steps.slice(-1);
+    const change = 'cat d/file other; echo changed >> d/file; sleep 0.2; wc -l < d/file';
+    const forks = await Promise.all(
+      [
+        { prompt: sh(change) },
+        { prompt: JSON.stringify([{ run: change }]), config: { harness: { type: 'scripted' } } },
+      ].map((body) => installation.call('POST', `/agent/runs/${runId}/fork`, { ...body, at: step.id, count: 5 })),
+    );
+    const ids = forks.flatMap(({ body }) => body.runs.map(({ run_id: id }: { run_id: string }) => id as string));
+    expect(new Set(ids).size).toBe(10);
+    for (const id of ids) {
+      expect(await installation.waitFor(id, ENDED)).toMatchObject({ state: 'SUCCEEDED', parent_run_id: runId });
+      expect(await conversationOf(id)).toContain(String.raw`base\nkept\n2`);
+      expect((await installation.call('GET', `/agent/runs/${id}/files?path=d/file`)).body).toBe('base\nchanged\n');
+      // Content is stored for the changed file and the session, not again for what the fork began with.
+      for (const { payload } of await timelineOf(id, 'workspace_snapshot'))
+        expect(payload.stored_bytes).toBeLessThan(20_000);
+    }
+    expect((await installation.call('GET', `/agent/runs/${runId}/files?path=d/file`)).body).toBe('base\n');
   });
 
   it('rejects forks of unknown points and of runs of others', async () => {

@@ -5,10 +5,12 @@
 //   {"wait": true}     works until it is cancelled
 //   {"untilCancelled": true}   the same, and then does the next step; {"hang": true} never answers, also not to a cancel
 //   {"say": "text"}    says it; {"update": {…}} and {"notify": {"method", "params"}} send such a notification
+//   {"run": "command"}   runs it in its working directory, and says its output
 //   {"fail": {"code", "message", "data"}}   answers the prompt with this error; {"answer": {…}} with these fields
 //   {"stderr": "text"} and {"exit": 3}      write to standard error, and end the process
 // SCRIPTED_MODES, such as "auto,default", names the modes of its session; the first is the current one. {"mode": true} says the current one.
 // {"meta": true} says the _meta of session/new.
+import { execSync } from 'node:child_process';
 import { createInterface } from 'node:readline';
 
 const send = (message) => process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
@@ -35,7 +37,7 @@ function ask(sessionId, { title, kind, name, input }, kinds = ['allow_once', 'al
 
 async function turn(sessionId, prompt) {
   const text = prompt.map((block) => block.text ?? '').join('');
-  const steps = JSON.parse(text.slice(text.indexOf('['), text.lastIndexOf(']') + 1));
+  const steps = JSON.parse(text.slice(text.indexOf('[{'), text.lastIndexOf(']') + 1));
   let tokens = 0;
   let answer = {};
   const cancelled = new Promise((resolve) => (cancel = () => resolve('cancelled')));
@@ -53,6 +55,7 @@ async function turn(sessionId, prompt) {
       if (outcome === 'cancelled' || outcome.outcome === 'cancelled') return { stopReason: 'cancelled' };
       say(sessionId, [step.ask.title, outcome.optionId, outcome._meta?.note].filter(Boolean).join(' | '));
     }
+    if (step.run !== undefined) say(sessionId, execSync(step.run, { encoding: 'utf8' }));
     if (step.mode) say(sessionId, `mode ${mode}`);
     if (step.meta) say(sessionId, `meta ${JSON.stringify(meta)}`);
     if (step.say !== undefined) say(sessionId, step.say);

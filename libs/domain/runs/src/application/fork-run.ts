@@ -4,7 +4,7 @@ import type { Caller } from '#platform/auth';
 import type { RejectionOf } from '#platform/kernel';
 import type { Run } from '../domain/run.js';
 import type { Metadata } from '../domain/run-filters.js';
-import { withoutSkills } from '../domain/submitted-input.js';
+import { overrideConfig, withoutSkills } from '../domain/submitted-input.js';
 import { type CreatedRun, type IdempotencyClaim, SnapshotGoneError } from '../persistence/run-inserts.js';
 import { ConfigSecrets } from './config-secrets.js';
 import { CreateRun, type CreateRunResult, type ForkSource } from './create-run.js';
@@ -101,7 +101,7 @@ export class ForkRun {
 
   /** The base prompt contains the instructions of skills already. */
   private configOf(run: Run, changes: AgentConfig): AgentConfig {
-    return { ...withoutSkills(this.secrets.openForRun(run.id, run.config)), ...changes };
+    return overrideConfig(withoutSkills(this.secrets.openForRun(run.id, run.config)), changes);
   }
 }
 
