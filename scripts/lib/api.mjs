@@ -29,6 +29,9 @@ export class Api {
   conversation = (id) => this.call('GET', `/agent/runs/${id}/conversation`);
   followUp = (id, message) => this.call('POST', `/agent/runs/${id}/followups`, { message });
 
+  fork = (id, body) => this.call('POST', `/agent/runs/${id}/fork`, body);
+  changes = (id) => this.call('GET', `/agent/runs/${id}/changes`);
+
   /** The raw transcript, through the time-limited link that needs no token. */
   async transcript(id) {
     const link = await this.call('GET', `/agent/runs/${id}/transcript`);

@@ -20,6 +20,7 @@ grep -c Hello greeting.txt
 \`\`\`
 `;
 const MORE = '```sh\nwc -c greeting.txt\n```';
+const CHANGE = '```sh\necho "Hello from the fork." >> greeting.txt\n```';
 const ENDLESS = '```sh\nsleep 600\n```';
 
 /** First act, the main job: a run is created, an agent executes it, everything it did is read back. */
@@ -50,6 +51,12 @@ export async function walkThroughRuns(api) {
   await follow(api, id, (item, events) => hasEnded(item) && turns(events) > before);
   const { steps } = await api.conversation(id);
   printConversation({ steps: steps.slice(-1) });
+
+  heading('A fork, which begins with the files and the session of the run, and what it changes');
+  const fork = (await api.fork(id, { prompt: CHANGE, title: 'Demo: a fork' })).runs[0].run_id;
+  await followToSuccess(api, fork);
+  for (const { change, path, diff } of (await api.changes(fork)).files)
+    console.log(`   ${change} ${path}\n${diff.replaceAll(/^/gm, '      ')}`);
 
   heading('Another run, cancelled while it works');
   const other = (await api.createRun({ prompt: ENDLESS, title: 'Demo: to be cancelled' })).run_id;

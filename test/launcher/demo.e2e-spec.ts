@@ -40,6 +40,7 @@ describe('npm run demo', () => {
         /← failed .*"exit_code":1/,
         /bytes, \d+ lines; the first ones:/,
         /accepted: live_session/,
+        /modified greeting\.txt\n[^]*\+Hello from the fork\./,
         /state: CANCELLED/,
         // The ci-failures example is applied, receives a delivery of each kind, and one of them starts a run.
         /\+ {2}webhook +builds +\w{22}/,
