@@ -1,0 +1,149 @@
+import { createHash } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { answersIn, Installation, processes, type Program, runnersOf, until } from '../support/installation.js';
+
+const isLong = process.env.HEADRACE_TEST_LONG === '1';
+const TURNS = isLong ? 200 : 4;
+const INTERVAL_MS = 1000;
+/** A snapshot needs time, and so does the control plane to see what was killed. */
+const MARGIN_MS = 2000;
+const OPERATIONS = 60;
+const OPERATION_MS = 100;
+const FILES = ['f0', 'f1', 'f2', 'f3'];
+const ENDED = ['SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED'];
+const PARTS = ['runner', 'server', 'database'] as const;
+type Part = (typeof PARTS)[number];
+
+/** Each operation writes its name to one of the files, then to the log with the time. The first line identifies the files. */
+const turnScript = (turn: number): string =>
+  [
+    '```sh',
+    `echo "files $(cat log ${FILES.join(' ')} 2> /dev/null | sha256sum | cut -c1-16) at turn ${turn}"`,
+    `for i in $(seq 0 ${OPERATIONS - 1}); do`,
+    `  echo ${turn}.$i > f$((i % ${FILES.length})); echo "${turn}.$i $(date +%s%3N)" >> log; sleep ${OPERATION_MS / 1000}`,
+    'done',
+    `echo "end of turn ${turn}"`,
+    '```',
+  ].join('\n');
+
+const seed = Number(process.env.SNAPSHOTS_SEED ?? Math.floor(Math.random() * 1_000_000));
+let state = seed;
+/** Whole numbers from 0, below `limit`. */
+function random(limit: number): number {
+  state = (state * 1_103_515_245 + 12_345) % 2_147_483_648;
+  return Math.floor((state / 2_147_483_648) * limit);
+}
+
+let installation: Installation;
+let server: Program;
+
+beforeAll(async () => {
+  installation = await Installation.create({ MAX_IDLE_SESSIONS: '0', SNAPSHOT_INTERVAL: `${INTERVAL_MS}ms` });
+  server = await installation.up();
+});
+afterAll(async () => {
+  await server.stop('SIGTERM');
+  installation.remove();
+});
+
+async function kill(part: Part): Promise<boolean> {
+  if (part === 'server') {
+    process.kill(server.child.pid ?? 0, 'SIGKILL');
+    await server.exited;
+    server = await installation.up();
+    return true;
+  }
+  const found =
+    part === 'runner'
+      ? runnersOf(server.child.pid ?? 0)[0]
+      : processes().find(({ argv }) => argv[0]?.endsWith('/postgres') && argv.join(' ').includes(installation.dataDir));
+  if (found === undefined) return false;
+  try {
+    process.kill(found.pid, 'SIGKILL');
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const call = (method: string, path: string, body?: unknown) =>
+  until(
+    async () => {
+      const answer = await installation.call(method, path, body).catch(() => null);
+      return answer !== null && answer.status < 500 && answer.status !== 409 ? answer : null;
+    },
+    60_000,
+    `an answer to ${method} ${path}`,
+  );
+
+it(
+  `continues with the files of the last snapshot after each of ${TURNS} turns with a kill (SNAPSHOTS_SEED=${seed})`,
+  { timeout: TURNS * 40_000 },
+  async () => {
+    const runId = await installation.createRun(turnScript(0));
+    await installation.waitFor(runId, ENDED);
+    const conversation = async (): Promise<string> =>
+      answersIn((await call('GET', `/agent/runs/${runId}/conversation`)).body);
+    const fileAt = async (path: string, snapshotId: string): Promise<string> =>
+      (await call('GET', `/agent/runs/${runId}/files?path=${path}&at=${snapshotId}`)).body;
+    let lastEnded = 0;
+    let newestWrite = 0;
+    const killed: Record<string, number> = {};
+    for (let turn = 1; turn <= TURNS; turn += 1) {
+      const part = PARTS[turn % PARTS.length] ?? 'runner';
+      const isLate = isLong ? random(2) === 0 : turn % 2 === 1;
+      const waitMs = random(isLate ? 2000 : 7000);
+      expect(await call('POST', `/agent/runs/${runId}/followups`, { message: turnScript(turn) })).toMatchObject({
+        status: 200,
+      });
+      if (isLate) {
+        await until(
+          async () => (await conversation()).includes(`at turn ${turn}`),
+          30_000,
+          `the start of turn ${turn}`,
+        );
+        // Longer than a snapshot may be old: the one of the turn before is too old.
+        await delay(INTERVAL_MS + MARGIN_MS + waitMs);
+      } else await delay(waitMs);
+      const killedAt = Date.now();
+      if (await kill(part)) killed[part] = (killed[part] ?? 0) + 1;
+      const run = await installation.waitFor(runId, ENDED, 60_000);
+      const text = await conversation();
+      const [, checksum] = new RegExp(`files (\\w+) at turn ${turn}\\b`).exec(text) ?? [];
+      const { events } = (await call('GET', `/agent/runs/${runId}/timeline`)).body;
+      const restored = events.findLast(({ event_type: type }: { event_type: string }) => type === 'workspace_restored');
+      // Of a turn that was killed before its agent began, the next one shows the files.
+      if (checksum !== undefined) {
+        const contents = await Promise.all(
+          ['log', ...FILES].map((path) => fileAt(path, restored.payload.snapshot_id as string)),
+        );
+        expect(checksum).toBe(createHash('sha256').update(contents.join('')).digest('hex').slice(0, 16));
+        const log = expectPossible(contents);
+        expect(log.some(({ name }) => name === `${lastEnded}.${OPERATIONS - 1}`)).toBe(true);
+        expect(log.at(-1)?.at).toBeGreaterThanOrEqual(newestWrite);
+      }
+      if (run.state === 'SUCCEEDED' && text.includes(`end of turn ${turn}`)) lastEnded = turn;
+      else if (isLate && checksum !== undefined) newestWrite = killedAt - INTERVAL_MS - MARGIN_MS;
+    }
+    for (const part of PARTS) expect(killed[part]).toBeGreaterThan(0);
+  },
+);
+
+/** The files are those after an operation, or between the two writes of one. */
+function expectPossible([log = '', ...files]: readonly string[]): { name: string; at: number }[] {
+  const operations = log
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => line.split(' '))
+    .map(([name = '', at = '0']) => ({ name, at: Number(at) }));
+  const last = new Map(operations.map(({ name }) => [Number(name.split('.')[1]) % FILES.length, name]));
+  const [turn = 0, operation = 0] = (operations.at(-1)?.name ?? '').split('.').map(Number);
+  const isNext = (name: string): boolean => {
+    const [ofTurn = 0, number = 0] = name.split('.').map(Number);
+    return ofTurn === turn ? number === operation + 1 : ofTurn > turn && number === 0;
+  };
+  const different = files.map((text) => text.trim()).filter((name, index) => name !== last.get(index) && !isNext(name));
+  expect(different, `after ${operations.at(-1)?.name}`).toEqual([]);
+  return operations;
+}
