@@ -167,6 +167,34 @@ describe.skipIf(skipReason !== null)('real agents', { timeout: 120_000 }, () => 
       }
     });
 
+    it('continues in a fork with the files, and with its session if it supports that, and so does another agent', async () => {
+      const runId = await create(id, `Keep in mind: heliotrope.\nRUN: echo of the source > kept.txt`);
+      await succeeded(runId);
+      const [other] = agents.filter((agent) => agent.id !== id);
+      const config = other && {
+        harness: { type: other.id },
+        model_id: other.id === 'opencode' ? `test/${MODEL}` : MODEL,
+        harness_auth_secrets: { [`${other.id}_auth_secret_name`]: 'model-key' },
+      };
+      for (const [changes, resumes] of [
+        [{}, RESUMES.includes(id)],
+        [{ config }, false],
+      ] as const) {
+        const from = models.requests.length;
+        const prompt = 'RUN: cat kept.txt; echo of a fork >> kept.txt';
+        const { status, body } = await installation.call('POST', `/agent/runs/${runId}/fork`, { prompt, ...changes });
+        expect(status, JSON.stringify(body)).toBe(200);
+        const [{ run_id: forkId }] = body.runs as [{ run_id: string }];
+        await succeeded(forkId);
+        // With its session, or with the summary of the conversation.
+        expect(askedOf(from)).toContain('heliotrope');
+        expect(askedOf(from)).toContain('of the source');
+        if (resumes) expect(await sessionsOf(forkId)).toMatchObject([{ resumed: true }]);
+        const file = await installation.call('GET', `/agent/runs/${forkId}/files?path=kept.txt`);
+        expect(file.body).toBe('of the source\nof a fork\n');
+      }
+    });
+
     it('connects to the configured MCP servers and stops when its run is cancelled during a turn', async () => {
       const places = await McpPlaces.start();
       try {

@@ -29,6 +29,8 @@ export const harnessDefinitionSchema = z.object({
   transcript_path: z.string().optional(),
   /** The field of each transcript line with the working directory, for agents that load a session only in its directory. */
   transcript_cwd_field: z.string().optional(),
+  /** Below {home}: what the agent keeps about its sessions, with paths of the workspace that are not valid in another one. */
+  state_paths: z.array(z.string()).optional(),
   /** What token counts in a prompt response cover: that turn alone (the default), or the whole session so far. */
   usage_scope: z.enum(['turn', 'session']).optional(),
   /**

@@ -208,7 +208,7 @@ async function selectModel({ session, assignment, harness, ask }: OpenSessionOpt
   ];
 }
 
-/** With a transcript, an agent that cannot load it must not continue without the earlier conversation. */
+/** False: a new session, whose first prompt begins with a summary of the conversation. */
 async function resume(options: OpenSessionOptions, mcpServers: McpServer[]): Promise<boolean> {
   const { session, assignment, cwd, transcriptPlaced, log } = options;
   const earlier = assignment.resume;
@@ -222,8 +222,7 @@ async function resume(options: OpenSessionOptions, mcpServers: McpServer[]): Pro
     return true;
   } catch (error) {
     if (!(error instanceof AgentFailure) || !(error.cause instanceof RequestError)) throw error;
-    if (transcriptPlaced) throw new AgentFailure(`The agent could not load the earlier session. ${error.message}`);
-    log.warn('the earlier session is unknown to the agent; a new one is started', { error: errorText(error) });
+    log.warn('the agent cannot load the earlier session; a new one is started', { error: errorText(error) });
     return false;
   }
 }

@@ -147,18 +147,15 @@ export class Execution {
     this.transcripts = transcripts;
     this.artifacts = new ArtifactSync({ plane, workspace, log, maxBytes: handover.limits.max_artifact_bytes });
     const { resume } = assignment;
-    // Before anything else runs in the workspace: no link can redirect the file yet.
-    let transcriptPlaced =
-      resume?.transcript === true && (await termination.race(transcripts.fetch(resume.session_id, termination.signal)));
     const attachments = await termination.race(
       placeAttachments(assignment.attachments ?? [], workspace, (id) => plane.getAttachment(id), retry),
     );
     const context: LaunchContext = { workspace, assignment, handover };
     this.snapshots = this.snapshotSync(workspace);
     const restored = (await this.snapshots?.restore()) ?? null;
-    if (resume && !transcriptPlaced && restored?.isComplete === true)
-      transcriptPlaced = await transcripts.adoptRestored(resume.session_id);
-    const setupFailure = await this.runSetupCommands(context, restored?.isComplete === true);
+    const isRestored = restored?.isComplete === true;
+    const transcriptPlaced = await termination.race(this.placeTranscript(transcripts, isRestored));
+    const setupFailure = await this.runSetupCommands(context, isRestored);
     if (setupFailure) {
       const retained = this.options.endsWhenIdle === true ? null : retainedFailure(assignment, setupFailure);
       if (retained === null) return setupFailure;
@@ -182,6 +179,15 @@ export class Execution {
       attachments,
       notice: `${await this.earlierConversation(started.resumed)}${restored?.notice ?? ''}`,
     });
+  }
+
+  private async placeTranscript(transcripts: TranscriptSync, isRestored: boolean): Promise<boolean> {
+    const { assignment, termination } = this.options;
+    const { resume } = assignment;
+    if (resume)
+      return transcripts.place(resume.session_id, { isStored: resume.transcript, isRestored }, termination.signal);
+    if (isRestored) await transcripts.removeState();
+    return false;
   }
 
   private async startAgent(

@@ -27,6 +27,9 @@ const parts = {
   secrets: z.record(variable, z.string().min(1).max(256)),
   transcript_path: z.string().regex(/^\{home\}\/[^/]/, 'must begin with {home}/'),
   transcript_cwd_field: z.string().min(1).max(64),
+  state_paths: z
+    .array(z.string().regex(/^\{home\}(\/(?!\.{1,2}(\/|$))[^/{}]+)+$/, 'must be a path below {home}/'))
+    .max(32),
   usage_scope: z.enum(['turn', 'session']),
   permission_modes: z.strictObject({ ask: z.string().min(1).max(256), allow: z.string().min(1).max(256) }).partial(),
   permission_env: z.record(variable, value),

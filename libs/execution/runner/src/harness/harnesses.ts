@@ -52,6 +52,7 @@ export const STANDARD_HARNESSES: Readonly<Record<string, HarnessDefinition>> = {
     auth_variable: 'OPENAI_API_KEY',
     auth_method: 'api-key',
     install_hint: 'npm install -g @agentclientprotocol/codex-acp',
+    state_paths: ['{home}/.codex'],
     transcript_path: '{home}/.codex/sessions/{year}/{month}/{day}/rollout-{timestamp}-{session_id}.jsonl',
     // Commands run in a sandbox without write access and network; everything else is requested.
     permission_modes: { ask: 'read-only' },
@@ -67,6 +68,7 @@ export const STANDARD_HARNESSES: Readonly<Record<string, HarnessDefinition>> = {
     auth_variable: 'GEMINI_API_KEY',
     auth_method: 'gemini-api-key',
     install_hint: 'npm install -g @google/gemini-cli',
+    state_paths: ['{home}/.gemini'],
     transcript_path: '{home}/.gemini/tmp/{cwd_name}/chats/session-{day_before}-{session_id_8}.jsonl',
     permission_modes: { ask: 'default', allow: 'default' },
   },
@@ -74,6 +76,8 @@ export const STANDARD_HARNESSES: Readonly<Record<string, HarnessDefinition>> = {
     command: 'opencode',
     args: ['acp'],
     env: { OPENCODE_DISABLE_AUTOUPDATE: '1' },
+    // Its database has the absolute path of each session.
+    state_paths: ['{home}/.local/share/opencode', '{home}/.local/state/opencode'],
     // The most common of its many providers; for another set `auth_variable` in the file that HARNESSES_FILE names.
     auth_variable: 'ANTHROPIC_API_KEY',
     install_hint: 'npm install -g opencode-ai',

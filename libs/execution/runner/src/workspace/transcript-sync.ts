@@ -1,4 +1,5 @@
-import { dirname, relative } from 'node:path';
+import { realpath } from 'node:fs/promises';
+import { dirname, join, relative } from 'node:path';
 import { SystemClock, parseJson } from '#platform/kernel';
 import { MAX_TRANSCRIPT_BYTES } from '#execution/runner-protocol';
 import { readOwnFile } from '../artifacts/own-file.js';
@@ -10,7 +11,7 @@ import { retry } from '../retry.js';
 import { writeFileBelow } from '../snapshot/open-directory.js';
 import { retryTransient } from '../transient.js';
 import { findTranscript, transcriptPath, type TranscriptPlace } from './transcript-path.js';
-import type { Workspace, RunAs } from './workspace.js';
+import { makeHomeDirectories, removeTree, type RunAs, type Workspace } from './workspace.js';
 
 const UPLOAD_TRIES = 4;
 const clock = new SystemClock();
@@ -27,52 +28,50 @@ export class TranscriptSync {
     private readonly redactor: Redactor,
   ) {}
 
-  /** Resolves to true when a stored transcript was restored. Transient faults are retried until `signal` aborts. */
-  async fetch(sessionId: string, signal: AbortSignal): Promise<boolean> {
-    const template = this.harness.transcript_path;
-    const path = template === undefined ? null : transcriptPath(template, this.place(sessionId), clock.now());
-    if (path === null) return false;
-    return retryTransient(
-      async () => {
-        const bytes = await this.plane.getTranscript();
-        if (bytes === null) return false;
-        await this.workspace.makeHomeDirectory(dirname(path));
-        await this.workspace.writeNewFile(path, this.relocated(bytes));
-        return true;
-      },
-      { signal, log: this.log },
-    );
-  }
-
   /**
-   * Moves the transcript of a restored workspace to where the agent looks for it. False: there is none, or the agent alone
-   * knows where it has to be.
+   * Places the transcript that the agent loads, before anything runs in the workspace. `isStored`: the control plane has one.
+   * `isRestored`: the workspace is that of a snapshot, whose transcript is used when there is no other. Resolves to true when
+   * a transcript was placed. Transient faults are retried until `signal` aborts.
    */
-  async adoptRestored(sessionId: string): Promise<boolean> {
-    const { transcript_path: template } = this.harness;
-    if (template === undefined) return false;
-    const target = transcriptPath(template, this.place(sessionId), clock.now());
-    const found = await findTranscript(template, this.place(sessionId));
-    if (target === null || found === null) return false;
-    const { home, root, runAs } = this.workspace;
-    const read = await readTranscript(found, home, MAX_TRANSCRIPT_BYTES, runAs);
-    if (read === null) return false;
+  async place(
+    sessionId: string,
+    { isStored, isRestored }: { readonly isStored: boolean; readonly isRestored: boolean },
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const template = this.harness.transcript_path;
+    const path = template === undefined ? null : transcriptPath(template, this.placeOf(sessionId), clock.now());
+    const restored = isRestored ? await this.read(sessionId) : null;
+    if (isRestored) await this.removeState();
+    if (path === null) return false;
+    const stored = isStored
+      ? await retryTransient(() => this.plane.getTranscript(), { signal, log: this.log })
+      : (restored?.bytes ?? null);
+    if (stored === null) return false;
     try {
-      writeFileBelow(root, relative(root, target), this.relocated(read.bytes), runAs);
+      await this.write(path, this.relocated(stored));
       return true;
     } catch (error) {
-      this.log.warn('the restored transcript could not be placed', { error: errorText(error) });
+      // A link of the agent is in the path.
+      this.log.warn('the transcript could not be placed', { error: errorText(error) });
       return false;
     }
   }
 
+  /** After a restore: what the agent knows about workspaces at other paths. Not through links. */
+  async removeState(): Promise<void> {
+    const { home } = this.workspace;
+    const realHome = await realpath(home);
+    for (const template of this.harness.state_paths ?? []) {
+      const path = template.replace('{home}', home);
+      const parent = await realpath(dirname(path)).catch(() => null);
+      if (parent === join(realHome, relative(home, dirname(path)))) await removeTree(path);
+    }
+    await makeHomeDirectories(this.harness, this.workspace);
+  }
+
   /** Uploads the file when it has changed. A failure does not end the execution, except for a lost lease. */
   async upload(sessionId: string): Promise<void> {
-    const template = this.harness.transcript_path;
-    const path = template === undefined ? null : await findTranscript(template, this.place(sessionId));
-    if (path === null) return;
-    const { home, runAs } = this.workspace;
-    const snapshot = await readTranscript(path, home, MAX_TRANSCRIPT_BYTES, runAs);
+    const snapshot = await this.read(sessionId);
     if (snapshot === null || snapshot.version === this.uploadedVersion) return;
     const bytes = this.redactor.bytes(snapshot.bytes);
     const again = (error: unknown, attempt: number): boolean => {
@@ -94,7 +93,22 @@ export class TranscriptSync {
     return field === undefined ? bytes : relocateTranscript(bytes, field, this.workspace.work);
   }
 
-  private place(sessionId: string): TranscriptPlace {
+  /** The home directory of a user has no file of this session, and may have links. */
+  private async write(path: string, bytes: Uint8Array): Promise<void> {
+    const { home, runAs, isInPlace } = this.workspace;
+    if (!isInPlace) return writeFileBelow(home, relative(home, path), bytes, runAs);
+    await this.workspace.makeHomeDirectory(dirname(path));
+    await this.workspace.writeNewFile(path, bytes);
+  }
+
+  private async read(sessionId: string) {
+    const template = this.harness.transcript_path;
+    const path = template === undefined ? null : await findTranscript(template, this.placeOf(sessionId));
+    const { home, runAs } = this.workspace;
+    return path === null ? null : readTranscript(path, home, MAX_TRANSCRIPT_BYTES, runAs);
+  }
+
+  private placeOf(sessionId: string): TranscriptPlace {
     return { home: this.workspace.home, cwd: this.workspace.work, sessionId };
   }
 }

@@ -67,6 +67,11 @@ export class Workspace {
     return this.inPlace?.home_dir ?? join(this.root, 'home');
   }
 
+  /** It consists of directories of a user. */
+  get isInPlace(): boolean {
+    return this.inPlace !== undefined;
+  }
+
   get work(): string {
     if (this.inPlace) return this.inPlace.work_dir;
     return this.startIn === undefined ? this.base : join(this.base, this.startIn);
