@@ -118,7 +118,7 @@ describe('a run whose session has ended', { timeout: 60_000 }, () => {
         { prompt: JSON.stringify([{ run: change }]), config: { harness: { type: 'scripted' } } },
       ].map((body) => installation.call('POST', `/agent/runs/${runId}/fork`, { ...body, at: step.id, count: 5 })),
     );
-    const ids = forks.flatMap(({ body }) => body.runs.map(({ run_id: id }: { run_id: string }) => id as string));
+    const ids = forks.flatMap(({ body }) => body.runs.map(({ run_id: id }: { run_id: string }) => id));
     expect(new Set(ids).size).toBe(10);
     for (const id of ids) {
       expect(await installation.waitFor(id, ENDED)).toMatchObject({ state: 'SUCCEEDED', parent_run_id: runId });

@@ -37,7 +37,7 @@ function ask(sessionId, { title, kind, name, input }, kinds = ['allow_once', 'al
 
 async function turn(sessionId, prompt) {
   const text = prompt.map((block) => block.text ?? '').join('');
-  const steps = JSON.parse(text.slice(text.indexOf('[{'), text.lastIndexOf(']') + 1));
+  const steps = JSON.parse(text.slice(text.search(/\[[{\]]/), text.lastIndexOf(']') + 1));
   let tokens = 0;
   let answer = {};
   const cancelled = new Promise((resolve) => (cancel = () => resolve('cancelled')));

@@ -214,6 +214,16 @@ describe('a limit on the working time of the agent', () => {
     expect((await get(runId)).state).toBe('FAILED');
   });
 
+  it('applies to a turn that begins in the batch in which the turn before ends', async () => {
+    const { runId, runner } = await working({ max_runtime_minutes: 1 });
+    const { followup_id: followupId } = (await followUp(200, runId)).body;
+    await runner.report(ENDED, ['turn_started', { turn_id: 't2', prompt: 'Continue.', followup_id: followupId }]);
+    await keepLease(runId);
+    await fixture.api.advanceClock(MINUTE + 1000);
+    await sweep();
+    expect(await get(runId)).toMatchObject({ status_message: { error_code: 'budget_exceeded' } });
+  });
+
   it('does not count the time of pending permission requests', async () => {
     const { runId, runner } = await working(
       { max_runtime_minutes: 10, approval_timeout_minutes: 600 },

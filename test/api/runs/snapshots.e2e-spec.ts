@@ -119,18 +119,12 @@ describe('a snapshot that a runner stores', () => {
     const { snapshot } = (await fork(200, runId, { at: id })).body;
     const entry = (await timeline(runId)).find(({ event_type: type }) => type === 'workspace_snapshot');
     expect(entry).toMatchObject({ sequence: snapshot.sequence, payload: { snapshot_id: id } });
-    for (const [again, fault] of [
-      [stored, {}],
-      [{ ...stored, snapshot_id: randomUUID() }, {}],
-      [{ ...stored, snapshot_id: 'no-uuid' }, { errors: [{ pointer: '/events/0/data/snapshot_id' }] }],
-    ]) {
-      const event = { source_seq: 7, kind: 'workspace_snapshot', data: again };
-      const batch = { lease_epoch: runner.assignment.lease_epoch, events: [event] };
-      expect((await runner.call(400, 'POST events', {}, batch)).body).toMatchObject({
-        error_code: 'invalid_request',
-        ...fault,
-      });
-    }
+    // The runner continues without one that is not stored, or not stored any more.
+    for (const id of [stored.snapshot_id, randomUUID(), '***', 7, {}])
+      await runner.report(['workspace_snapshot', { ...stored, snapshot_id: id }]);
+    const types = (await timeline(runId)).map(({ event_type: type }) => type);
+    expect(types.filter((type) => type === 'workspace_snapshot')).toHaveLength(1);
+    expect(types.slice(-5)).toEqual(Array(5).fill('workspace_snapshot_failed'));
   });
 
   it('is encrypted in the object store, and counts as deleted when it was changed there', async () => {
@@ -164,7 +158,7 @@ describe('a snapshot that a runner stores', () => {
     await first.runner.call(200, `GET snapshots/${snapshotId}`);
     await second.runner.call(404, `GET snapshots/${snapshotId}`);
     const [key = ''] = await packKeys();
-    await second.runner.call(404, `GET snapshots/packs/${/([^/]+)\.pack$/.exec(key)?.[1] ?? randomUUID()}`);
+    await second.runner.call(404, `GET snapshots/packs/${/([^/]+)\/[^/]+\.pack$/.exec(key)?.[1] ?? randomUUID()}`);
     await first.runner.finish('closed');
     const late = manifestOf([], [], 0);
     await first.runner.call(412, 'PUT snapshots', { reason: 'end', stored_bytes: '0' }, late);

@@ -26,7 +26,7 @@ const CONTENT_KEY = encryptedColumn({
 export const EXECUTIONS_ENCRYPTED_COLUMNS = [CONTENT_KEY];
 
 /**
- * Manifests and packs in the object store. Each is encrypted with a key of its own, which its row has, sealed with SECRETS_KEY:
+ * Manifests and packs in the object store. Each is encrypted with a separate key, which its row has, sealed with SECRETS_KEY:
  * a change of SECRETS_KEY changes rows and no objects. The object is the ciphertext, then the tag.
  */
 @Injectable()
@@ -40,6 +40,8 @@ export class SnapshotObjects {
   async put(id: string, objectKey: string, content: Readable | Buffer, maxBytes: number): Promise<StoredPack> {
     const key = randomBytes(KEY_BYTES);
     const encrypted = Readable.from(encrypt(content, key), { objectMode: false });
+    // The store rejects with it; after the store has given up, nobody listens.
+    encrypted.on('error', () => undefined);
     const options = { contentType: CONTENT_TYPE, maxBytes: maxBytes + TAG_BYTES };
     const { sizeBytes } = await this.objects.put(objectKey, encrypted, options);
     const contentKey = this.box.sealColumn(CONTENT_KEY, { id }, key.toString('base64'));

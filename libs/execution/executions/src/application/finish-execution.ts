@@ -64,8 +64,8 @@ export class FinishExecution {
       const execution = await this.executions.lock(tx, executionId);
       if (!run || !execution || !isDue(execution)) return null;
       const isQueued = await this.finalizer.end(tx, run, execution, ending);
-      // An idle session of the service holds no slot that another run could use.
-      return { mayPlace: isQueued || execution.slot_held || execution.pool !== HOSTED_POOL };
+      // An idle session of the service holds no slot that another run could use. Its own run may wait for its end.
+      return { mayPlace: isQueued || run.state === 'QUEUED' || execution.slot_held || execution.pool !== HOSTED_POOL };
     });
     if (ended === null) return false;
     if (ended.mayPlace) this.tasks.wake(PLACE_RUNS_TASK);

@@ -7,7 +7,7 @@ import { ExecutionsStore } from '../persistence/executions.store.js';
 import type { NewRunEvent } from '../domain/run.js';
 import { RunLogStore } from '../persistence/run-log.store.js';
 import { RunTransitions } from '../persistence/run-transitions.store.js';
-import { SnapshotsStore, UnknownSnapshotError } from '../persistence/snapshots.store.js';
+import { SnapshotsStore } from '../persistence/snapshots.store.js';
 import { AssignmentSource } from './assignment-source.js';
 import { type EventContext, toStored } from './event-context.js';
 import { IdleSessions } from './idle-sessions.js';
@@ -55,7 +55,7 @@ export class ReportEvents {
     try {
       return await this.report(executionId, leaseEpoch, batch);
     } catch (error) {
-      if (error instanceof UnknownSnapshotError || sqlState(error)?.startsWith(DATA_EXCEPTION)) return 'invalid';
+      if (sqlState(error)?.startsWith(DATA_EXCEPTION)) return 'invalid';
       throw error;
     }
   }
@@ -96,8 +96,9 @@ export class ReportEvents {
         log.push(...fresh.flatMap((event) => toStored(event) ?? []).flatMap((event) => quota.admit(event)));
       }
       // 4. Store the log, then acknowledge, which renews the lease.
-      await this.log.append(tx, execution.run_id, executionId, log);
-      await this.snapshots.publish(tx, execution.run_id, log);
+      const logged = await this.snapshots.checked(tx, execution.run_id, log);
+      await this.log.append(tx, execution.run_id, executionId, logged);
+      await this.snapshots.publish(tx, execution.run_id, logged);
       isIdle = desired === 'run';
       const ackedSeq = acked + fresh.length;
       await this.executions.acknowledge(tx, executionId, ackedSeq, quota.usedBytes - before);

@@ -87,6 +87,12 @@ export class RunEventHandler {
     await this.markBusy(context);
   }
 
+  /** The next turn may begin in the same batch. */
+  private async pause(context: EventContext, rests: boolean): Promise<void> {
+    await this.executions.pause(context.tx, context.execution.id, rests);
+    context.execution = { ...context.execution, is_busy: false };
+  }
+
   private async markBusy(context: EventContext): Promise<void> {
     await this.executions.markBusy(context.tx, context.execution.id);
     context.execution = { ...context.execution, is_busy: true };
@@ -97,10 +103,10 @@ export class RunEventHandler {
     const isInterrupted = await this.interrupter.recordTurnEnd(context, turn);
     const outcome = turnOutcome(turn, isInterrupted && (execution.desired === 'run' || execution.desired === 'close'));
     // A cancel ends the whole execution: its slot is released when none of its processes runs any more.
-    if (outcome.transition === 'none') return this.executions.pause(tx, execution.id, false);
+    if (outcome.transition === 'none') return this.pause(context, false);
     // With a follow-up pending the session continues at once: it keeps its slot, and the run stays in progress.
     const hasMore = await this.followups.hasPending(tx, run.id);
-    await this.executions.pause(tx, execution.id, !hasMore);
+    await this.pause(context, !hasMore);
     if (hasMore) {
       await this.transitions.apply(tx, run.id, 'unblock');
       return;
@@ -126,7 +132,7 @@ export class RunEventHandler {
       fenceAfterMs: STOP_FENCE_MS,
       isAnswered: true,
     });
-    context.execution = { ...execution, desired, desired_reason: reason };
+    context.execution = { ...context.execution, desired, desired_reason: reason };
   }
 
   /** Of a session that has just become idle; null: it stays open. */

@@ -166,13 +166,15 @@ export class Snapshots {
   }
 }
 
-const packKey = (runId: string, packId: string): string => `snapshots/${runId}/${packId}.pack`;
+/** Each attempt to store a pack has another object: its key is a new one, too. */
+const packKey = (runId: string, packId: string): string => `snapshots/${runId}/${packId}/${newUuid()}.pack`;
 
 /** Rejects with ObjectTooLargeError. */
 async function readBody(body: Readable, maxBytes: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let length = 0;
-  for await (const chunk of body as AsyncIterable<Buffer>) {
+  // The request stays open for its answer.
+  for await (const chunk of body.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
     length += chunk.length;
     if (length > maxBytes) throw new ObjectTooLargeError('manifest', maxBytes);
     chunks.push(chunk);

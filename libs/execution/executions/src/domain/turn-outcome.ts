@@ -16,11 +16,6 @@ export function eventFault({ kind, data }: Pick<RunnerEvent, 'kind' | 'data'>): 
       if (id === undefined || (typeof id === 'string' && isUuid(id))) return null;
       return { field: 'followup_id', detail: 'must be a UUID' };
     }
-    case 'workspace_snapshot': {
-      const { snapshot_id: id } = data;
-      if (typeof id === 'string' && isUuid(id)) return null;
-      return { field: 'snapshot_id', detail: 'must be a UUID' };
-    }
     case 'turn_ended':
       if (STOP_REASONS.some((known) => known === data['stop_reason'])) return null;
       return { field: 'stop_reason', detail: `must be one of ${STOP_REASONS.join(', ')}` };

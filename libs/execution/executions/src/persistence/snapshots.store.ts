@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
-import { newUuid } from '#platform/kernel';
+import { isUuid, newUuid } from '#platform/kernel';
 import { Database, type Queryable, statement } from '#platform/persistence';
+import { discardNamed, ObjectDisposal } from '#platform/storage';
 import type { NewRunEvent } from '../domain/run.js';
 
 export interface StoredSnapshot {
@@ -27,12 +28,10 @@ export interface StoredPack extends PackLocation {
   readonly sizeBytes: number;
 }
 
-/** A runner reports a snapshot that is not stored, or that it has reported before. */
-export class UnknownSnapshotError extends Error {
-  constructor(id: string) {
-    super(`The snapshot ${id} is not stored.`);
-  }
-}
+const NOT_STORED: NewRunEvent = {
+  kind: 'workspace_snapshot_failed',
+  data: { message: 'The snapshot of the workspace is not stored.' },
+};
 
 const locationOf = (pack: string): string =>
   `jsonb_build_object('id', ${pack}.id, 'objectKey', ${pack}.object_key, 'contentKey', ${pack}.content_key)`;
@@ -42,25 +41,31 @@ const COLUMNS = `s.id, s.run_id AS "runId", s.seq::int AS seq, s.reason, ${locat
 
 const SNAPSHOTS = 'run_snapshots s JOIN snapshot_packs m ON m.id = s.manifest_id';
 
-/** Repeated with the same id, key and size, the same pack. */
-const PACKS = `INSERT INTO snapshot_packs (id, object_key, content_key, size_bytes)
+/** A pack that is stored again has the same content in another object. `$12`: see {@link discardNamed}. */
+const packs = (delay: string): string => `earlier AS (SELECT object_key FROM snapshot_packs WHERE id = ANY($2::uuid[])
+    AND starts_with(object_key, 'snapshots/' || $1::text || '/')),
+  discarded AS (${discardNamed('SELECT object_key FROM earlier', delay)}),
+  packs AS (INSERT INTO snapshot_packs (id, object_key, content_key, size_bytes)
     SELECT * FROM unnest($2::uuid[], $3::text[], $4::text[], $5::bigint[])
-    ON CONFLICT (id) DO UPDATE SET size_bytes = excluded.size_bytes, content_key = excluded.content_key WHERE snapshot_packs.object_key = excluded.object_key
-    RETURNING id`;
-const LINK_PACKS = `INSERT INTO run_snapshot_packs (run_id, pack_id) SELECT $1, id FROM packs ON CONFLICT DO NOTHING`;
-const INSERT_PACKS = statement('snapshots.insert-packs')`WITH packs AS (${PACKS}) ${LINK_PACKS}`;
+    ON CONFLICT (id) DO UPDATE SET object_key = excluded.object_key, content_key = excluded.content_key,
+      size_bytes = excluded.size_bytes WHERE starts_with(snapshot_packs.object_key, 'snapshots/' || $1::text || '/')
+    RETURNING id)`;
+const LINK_PACKS = `INSERT INTO run_snapshot_packs (run_id, pack_id) SELECT $1::uuid, id FROM packs ON CONFLICT DO NOTHING`;
+const INSERT_PACKS = statement('snapshots.insert-packs')`WITH ${packs('$6')} ${LINK_PACKS}`;
 /** Without a sequence number. `$6`: the packs that it names, which its run must have. */
 const INSERT = statement('snapshots.insert')`
-  WITH packs AS (${PACKS}), links AS (${LINK_PACKS})
+  WITH ${packs('$12')}, links AS (${LINK_PACKS})
   INSERT INTO run_snapshots (id, run_id, reason, manifest_id, entries, size_bytes, stored_bytes, created_at)
-  SELECT $7, $1, $8, $7, $9, $10, $11, headrace.now()
-   WHERE NOT EXISTS (SELECT 1 FROM unnest($6::uuid[]) AS wanted (id) WHERE wanted.id <> ALL($2::uuid[])
-     AND NOT EXISTS (SELECT 1 FROM run_snapshot_packs p WHERE p.run_id = $1 AND p.pack_id = wanted.id))
+  SELECT $7::uuid, $1::uuid, $8, $7::uuid, $9, $10, $11, headrace.now()
+   WHERE NOT EXISTS (SELECT 1 FROM unnest($6::uuid[]) AS wanted (id) WHERE wanted.id NOT IN (SELECT id FROM packs)
+     AND NOT EXISTS (SELECT 1 FROM run_snapshot_packs p WHERE p.run_id = $1::uuid AND p.pack_id = wanted.id))
   RETURNING id`;
 /** The event is `$3` events before the last one of the log. */
 const PUBLISH = statement('snapshots.publish')`
   UPDATE run_snapshots s SET seq = h.last_seq - $3 FROM run_heads h
-   WHERE h.run_id = $1 AND s.run_id = $1 AND s.id = $2 AND s.seq IS NULL RETURNING s.id`;
+   WHERE h.run_id = $1 AND s.run_id = $1 AND s.id = $2 AND s.seq IS NULL`;
+const PENDING = statement('snapshots.pending')`
+  SELECT id FROM run_snapshots WHERE run_id = $1 AND id = ANY($2::uuid[]) AND seq IS NULL`;
 const FIND = statement(
   'snapshots.find',
 )`SELECT ${COLUMNS} FROM ${SNAPSHOTS} WHERE s.run_id = $1 AND s.id = $2 AND s.seq IS NOT NULL`;
@@ -94,10 +99,13 @@ const REMOVE_PACKS = statement('snapshots.remove-packs')`
 
 @Injectable()
 export class SnapshotsStore {
-  constructor(private readonly database: Database) {}
+  constructor(
+    private readonly database: Database,
+    private readonly disposal: ObjectDisposal,
+  ) {}
 
   async insertPacks(runId: string, packs: readonly StoredPack[]): Promise<void> {
-    await this.database.query(INSERT_PACKS, [runId, ...columnsOf(packs)]);
+    await this.database.query(INSERT_PACKS, [runId, ...columnsOf(packs), this.disposal.delayMs]);
   }
 
   /** `stored`: its manifest, and packs that were stored with it. False: the run does not have all `packs` that it names. */
@@ -107,18 +115,27 @@ export class SnapshotsStore {
     packs: readonly string[],
   ): Promise<boolean> {
     const { id, runId, reason, entries, sizeBytes, storedBytes } = snapshot;
-    const values = [runId, ...columnsOf(stored), packs, id, reason, entries, sizeBytes, storedBytes];
+    const facts = [id, reason, entries, sizeBytes, storedBytes, this.disposal.delayMs];
+    const values = [runId, ...columnsOf(stored), packs, ...facts];
     return (await this.database.query(INSERT, values)).length > 0;
   }
 
-  /** After `events` were appended to the log. A snapshot that its runner reports exists from now on. */
+  /**
+   * The events to log: a reported snapshot that is not stored, or that was reported before, is one that failed. The runner
+   * continues without it.
+   */
+  async checked(tx: Queryable, runId: string, events: readonly NewRunEvent[]): Promise<readonly NewRunEvent[]> {
+    const ids = events.filter(isSnapshot).map(snapshotId).filter(isUuid);
+    if (!events.some(isSnapshot)) return events;
+    const rows = await tx.query<{ id: string }>(PENDING, [runId, ids]);
+    const pending = new Set(rows.map(({ id }) => id));
+    return events.map((event) => (!isSnapshot(event) || pending.delete(snapshotId(event)) ? event : NOT_STORED));
+  }
+
+  /** After checked `events` were appended to the log: their snapshots exist from now on. */
   async publish(tx: Queryable, runId: string, events: readonly NewRunEvent[]): Promise<void> {
-    for (const [index, { kind, data }] of events.entries()) {
-      if (kind !== 'workspace_snapshot') continue;
-      const { snapshot_id: id } = data as { snapshot_id: string };
-      const published = await tx.query(PUBLISH, [runId, id, events.length - 1 - index]);
-      if (published.length === 0) throw new UnknownSnapshotError(id);
-    }
+    for (const [index, event] of events.entries())
+      if (isSnapshot(event)) await tx.query(PUBLISH, [runId, snapshotId(event), events.length - 1 - index]);
   }
 
   async find(runId: string, snapshotId: string): Promise<StoredSnapshot | null> {
@@ -179,3 +196,6 @@ const columnsOf = (packs: readonly StoredPack[]) => [
   packs.map(({ contentKey }) => contentKey),
   packs.map(({ sizeBytes }) => sizeBytes),
 ];
+
+const isSnapshot = ({ kind }: NewRunEvent): boolean => kind === 'workspace_snapshot';
+const snapshotId = ({ data }: NewRunEvent): string => String((data as Record<string, unknown>)['snapshot_id']);

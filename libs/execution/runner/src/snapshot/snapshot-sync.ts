@@ -62,8 +62,8 @@ export class SnapshotSync {
       store: {
         putPack: async (id, content) => {
           await this.sendHeld();
-          this.held = { id, content };
-          if (content.length > MAX_INLINE_PACK_BYTES) await this.sendHeld();
+          if (content.length <= MAX_INLINE_PACK_BYTES) this.held = { id, content };
+          else await this.upload(() => options.plane.putSnapshotPack(id, content));
         },
         putManifest: async (manifest, { reason, storedBytes }) => {
           const { held: pack } = this;
