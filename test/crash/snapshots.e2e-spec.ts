@@ -87,6 +87,17 @@ it(
       answersIn((await call('GET', `/agent/runs/${runId}/conversation`)).body);
     const fileAt = async (path: string, snapshotId: string): Promise<string> =>
       (await call('GET', `/agent/runs/${runId}/files?path=${path}&at=${snapshotId}`)).body;
+    /** The id of the snapshot. */
+    const lastRestored = async (): Promise<string | undefined> => {
+      let found: string | undefined;
+      for (let query = ''; ;) {
+        const { events, page_info: page } = (await call('GET', `/agent/runs/${runId}/timeline${query}`)).body;
+        for (const { event_type: type, payload } of events)
+          if (type === 'workspace_restored') found = payload.snapshot_id as string;
+        if (page === undefined) return found;
+        query = `?cursor=${encodeURIComponent(page.next_cursor as string)}`;
+      }
+    };
     let lastEnded = 0;
     let newestWrite = 0;
     const killed: Record<string, number> = {};
@@ -111,13 +122,11 @@ it(
       const run = await installation.waitFor(runId, ENDED, 60_000);
       const text = await conversation();
       const [, checksum] = new RegExp(`files (\\w+) at turn ${turn}\\b`).exec(text) ?? [];
-      const { events } = (await call('GET', `/agent/runs/${runId}/timeline`)).body;
-      const restored = events.findLast(({ event_type: type }: { event_type: string }) => type === 'workspace_restored');
       // Of a turn that was killed before its agent began, the next one shows the files.
       if (checksum !== undefined) {
-        const contents = await Promise.all(
-          ['log', ...FILES].map((path) => fileAt(path, restored.payload.snapshot_id as string)),
-        );
+        const restored = await lastRestored();
+        if (restored === undefined) throw new Error(`Turn ${turn} did not begin with a snapshot.`);
+        const contents = await Promise.all(['log', ...FILES].map((path) => fileAt(path, restored)));
         expect(checksum).toBe(createHash('sha256').update(contents.join('')).digest('hex').slice(0, 16));
         const log = expectPossible(contents);
         expect(log.some(({ name }) => name === `${lastEnded}.${OPERATIONS - 1}`)).toBe(true);
