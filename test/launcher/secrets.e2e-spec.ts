@@ -7,7 +7,7 @@ import { type Settings, withSettings } from '#platform/config';
 import { newUid } from '#platform/kernel';
 import { Database } from '#platform/persistence';
 import { ManagedSecrets, SecretBox } from '#platform/secrets';
-import { startTestApi, type TestApi, type TestPrincipal, WebhookBuilder } from '#testing';
+import { startTestApi, type TestApi, type TestPrincipal, TestRunner, WebhookBuilder } from '#testing';
 import { checkout, environment, removeDir, temporaryDir } from './launched.js';
 
 const OLD_KEY = 'the-old-key-of-this-installation-0123456789';
@@ -97,6 +97,9 @@ async function seed(): Promise<Seeded> {
   const { uid: identity } = await create('/agent/identities', { name: 'identity', mcp_servers: servers });
   const config = { mcp_servers: { docs: mcpServer('run') } };
   const { run_id: run } = await create('/agent/runs', { prompt: 'Go.', config }, 200);
+  const runner = await TestRunner.take(api, run);
+  await runner.startAgent();
+  await runner.snapshot(`${PLAINTEXT} snapshot`);
   const factoryUid = newUid();
   await api.database.query(`INSERT INTO factories (uid, team_uid, name) VALUES ($1, $2, 'f')`, [factoryUid, team]);
   const webhooks = new WebhookBuilder(api.database, api.settings);
@@ -130,6 +133,9 @@ async function readAll(settings: Partial<Settings>, seeded: Seeded): Promise<unk
        WHERE n.uid = $1 AND w.uid = $2 AND r.id = $3 AND a.uid = $4 AND s.uid = $5`,
       [seeded.notification, seeded.webhook, seeded.run, seeded.automation, seeded.schedule],
     );
+    const packs = await api.database.query<{ id: string; key: string }>(
+      'SELECT id, content_key AS key FROM snapshot_packs ORDER BY id',
+    );
     const open = (column: string, context: string): string =>
       box.open((row?.[column] ?? '').replace(/^sealed:/, ''), context);
     return {
@@ -143,6 +149,7 @@ async function readAll(settings: Partial<Settings>, seeded: Seeded): Promise<unk
       ),
       webhook: open('sealed_secret', `webhook/${seeded.webhook}/secret`),
       captured: open('sealed_captured_secret', `webhook/${seeded.webhook}/captured-secret`),
+      snapshots: packs.map(({ id, key }) => box.open(key, `snapshot-pack/${id}/content-key`)),
       run: open('run', `run/${seeded.run}/mcp-servers`),
       automation: open('automation', `mcp-server/automation/${seeded.automation}/docs/headers/Authorization`),
       schedule: open('schedule', `mcp-server/schedule/${seeded.schedule}/docs/headers/Authorization`),
@@ -161,6 +168,7 @@ describe('headrace secrets rotate-key', { timeout: 120_000 }, () => {
     'notification_webhooks',
     'runs',
     'schedules',
+    'snapshot_packs',
     'webhooks',
   ];
   const during = { SECRETS_KEY: NEW_KEY, SECRETS_KEY_PREVIOUS: OLD_KEY };
@@ -186,6 +194,7 @@ describe('headrace secrets rotate-key', { timeout: 120_000 }, () => {
       automations: [2, 0],
       schedules: [2, 0],
       runs: [2, 0],
+      snapshot_packs: [2, 0],
     });
     expect(await tablesWith(OLD_KEY)).toEqual([]);
     expect(await tablesWith(NEW_KEY)).toEqual(TABLES);

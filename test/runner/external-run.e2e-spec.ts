@@ -119,6 +119,7 @@ describe('headrace agent run --prompt', () => {
     expect(sleepers('4721')).toEqual([]);
     expect((await followUp(command, fence('sh', 'echo continued'))).body.outcome).toBe('live_session');
     await command.says('  continued');
+    await vi.waitFor(async () => expect((await runOf(command)).state).toBe('SUCCEEDED'), 25_000);
     command.child.kill('SIGINT');
     expect(await command.exited).toBe(0);
   });
