@@ -1,3 +1,4 @@
+export { chunksOf } from './content.js';
 export { LocalObjectStore } from './local-object-store.js';
 export { discardNamed, keepDiscarded, ObjectDisposal } from './object-disposal.js';
 export * from './object-store.js';

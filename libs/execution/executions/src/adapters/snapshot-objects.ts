@@ -4,7 +4,7 @@ import { buffer } from 'node:stream/consumers';
 import { Injectable } from '@nestjs/common';
 import { SnapshotDamagedError } from '#execution/runner-protocol';
 import { encryptedColumn, SecretBox } from '#platform/secrets';
-import { ObjectStore } from '#platform/storage';
+import { chunksOf, ObjectStore } from '#platform/storage';
 import type { PackLocation, StoredPack } from '../persistence/snapshots.store.js';
 
 const CIPHER = 'aes-256-gcm';
@@ -60,8 +60,7 @@ export class SnapshotObjects {
 
 async function* encrypt(content: Readable | Buffer, key: Buffer): AsyncGenerator<Buffer> {
   const cipher = createCipheriv(CIPHER, key, NONCE, { authTagLength: TAG_BYTES });
-  if (Buffer.isBuffer(content)) yield cipher.update(content);
-  else for await (const chunk of content as AsyncIterable<Buffer>) yield cipher.update(chunk);
+  for await (const chunk of chunksOf(content)) yield cipher.update(chunk);
   yield Buffer.concat([cipher.final(), cipher.getAuthTag()]);
 }
 

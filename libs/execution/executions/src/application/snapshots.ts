@@ -15,7 +15,7 @@ import {
 import { Settings } from '#platform/config';
 import { newUuid } from '#platform/kernel';
 import type { Queryable } from '#platform/persistence';
-import { ObjectTooLargeError } from '#platform/storage';
+import { chunksOf, ObjectTooLargeError } from '#platform/storage';
 import { ConversationSummary } from '../domain/conversation-summary.js';
 import { ExecutionsStore } from '../persistence/executions.store.js';
 import { SnapshotObjects } from '../adapters/snapshot-objects.js';
@@ -173,8 +173,7 @@ const packKey = (runId: string, packId: string): string => `snapshots/${runId}/$
 async function readBody(body: Readable, maxBytes: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let length = 0;
-  // The request stays open for its answer.
-  for await (const chunk of body.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+  for await (const chunk of chunksOf(body)) {
     length += chunk.length;
     if (length > maxBytes) throw new ObjectTooLargeError('manifest', maxBytes);
     chunks.push(chunk);

@@ -31,9 +31,9 @@ const MAX_PROBLEMS = 20;
 
 /** Stores what a snapshot consists of. */
 export interface SnapshotStore {
-  /** Rejects when it is not stored. */
+  /** Stores it now, or together with the next manifest. Rejects when it is not stored. */
   putPack(packId: string, content: Buffer): Promise<void>;
-  /** Stores the gzipped manifest; all packs that it names are stored. Resolves with the id of the snapshot. */
+  /** Stores the gzipped manifest, with the packs that are not stored yet. Resolves with the id of the snapshot. */
   putManifest(manifest: Buffer, summary: SnapshotSummary): Promise<string>;
 }
 
