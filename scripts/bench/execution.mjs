@@ -8,7 +8,9 @@ import { AgentProcess } from './agent-process.mjs';
 import { dist, freePort, makeCaller, median, percentile, root, start, stop, withDatabase } from './support.mjs';
 
 const STARTS = Number(process.env.BENCH_STARTS ?? 30);
-const EXECUTIONS = Number(process.env.BENCH_EXECUTIONS ?? 300);
+const EXECUTIONS = Number(process.env.BENCH_EXECUTIONS ?? 600);
+/** Executions before the measured ones: the programs of a server that has run for some time are compiled. */
+const WARM_UP = EXECUTIONS / 2;
 const SLOTS = 4;
 /** After this time without a start a runner waits again. */
 const REFILL_MS = 2000;
@@ -50,14 +52,14 @@ export const benchExecution = () =>
         });
         return (await response.json()).run_id;
       },
-      untilEnded: async (runIds) => {
+      untilEnded: async (runIds, intervalMs = 25) => {
         for (;;) {
           const { rows } = await db.query(
             'SELECT count(*)::int AS n FROM runs WHERE id = ANY($1) AND state = ANY($2)',
             [runIds, ENDED],
           );
           if (rows[0].n === runIds.length) return;
-          await wait(25);
+          await wait(intervalMs);
         }
       },
     };
@@ -120,10 +122,15 @@ async function measureThroughput(service, directory) {
     return performance.now() - from;
   };
   const half = Math.ceil(EXECUTIONS / 2);
+  const execute = async (count) => {
+    const runIds = await Promise.all(Array.from({ length: count }, () => service.create(SHORT)));
+    // Seldom, because each look needs processor time, which the executions need.
+    await service.untilEnded(runIds, 250);
+  };
+  await execute(WARM_UP);
   const before = await startAgents(half);
   const from = performance.now();
-  const runIds = await Promise.all(Array.from({ length: EXECUTIONS }, () => service.create(SHORT)));
-  await service.untilEnded(runIds);
+  await execute(EXECUTIONS);
   const own = (EXECUTIONS / (performance.now() - from)) * 60_000;
   const floor = ((2 * half) / (before + (await startAgents(half)))) * 60_000;
   console.log(

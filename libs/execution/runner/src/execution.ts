@@ -1,4 +1,4 @@
-import { realpath } from 'node:fs/promises';
+import { realpathSync } from 'node:fs';
 import { processStart } from '#platform/kernel';
 import type { Assignment, Commands, Desired, SessionStarted, SetupFailed } from '#execution/runner-protocol';
 import { AgentHost } from './agent-host.js';
@@ -139,7 +139,7 @@ export class Execution {
       retry,
     );
     this.workspace = workspace;
-    this.workspaceRealPath = await realpath(workspace.root);
+    this.workspaceRealPath = realpathSync.native(workspace.root);
     await retryTransient(() => makeHomeDirectories(harness, workspace), retry);
     this.limitDisk(workspace);
     outbox.push('sandbox_ready', {});

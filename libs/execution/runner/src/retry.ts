@@ -13,11 +13,19 @@ export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
 }
 
 /** Whether the promise settled (either way) before `ms` passed or the signal aborted. */
-export async function settlesWithin(promise: Promise<unknown>, ms: number, signal?: AbortSignal): Promise<boolean> {
-  const over = new AbortController();
-  const late = sleep(ms, signal ? AbortSignal.any([signal, over.signal]) : over.signal).then(() => false);
-  const settled = Promise.allSettled([promise]).then(() => true);
-  return Promise.race([settled, late]).finally(() => over.abort());
+export function settlesWithin(promise: Promise<unknown>, ms: number, signal?: AbortSignal): Promise<boolean> {
+  return new Promise((resolve) => {
+    const end = (isSettled: boolean): void => {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', late);
+      resolve(isSettled);
+    };
+    const late = (): void => end(false);
+    const settled = (): void => end(true);
+    const timer = setTimeout(late, ms);
+    promise.then(settled, settled);
+    onAbort(signal, late);
+  });
 }
 
 /** Grows from `firstMs` to `maxMs`, doubling, each with up to a quarter of jitter. */
@@ -34,7 +42,10 @@ export interface RetryOptions {
 }
 
 /** Repeats a call until it succeeds, with growing pauses. Rejects with the first error that is not to be repeated. */
-export async function retry<T>(call: () => Promise<T>, { firstMs, maxMs, signal, again }: RetryOptions): Promise<T> {
+export async function retry<T>(
+  call: () => T | Promise<T>,
+  { firstMs, maxMs, signal, again }: RetryOptions,
+): Promise<T> {
   for (let attempt = 0; ; attempt += 1) {
     try {
       return await call();

@@ -22,7 +22,7 @@ export interface TransientOptions {
 }
 
 /** Only before the agent starts: until then a run may be executed again, so a fault must not end it. */
-export async function retryTransient<T>(call: () => Promise<T>, { signal, log }: TransientOptions): Promise<T> {
+export async function retryTransient<T>(call: () => T | Promise<T>, { signal, log }: TransientOptions): Promise<T> {
   let reportedAt = -Infinity;
   const deadline = performance.now() + RETRY_LIMIT_MS;
   const again = (error: unknown, attempts: number): boolean => {

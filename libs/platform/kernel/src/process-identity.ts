@@ -40,10 +40,12 @@ export function processArguments(pid: number): string[] {
   }
 }
 
+let boot: string | undefined;
+
 /** Identifies the boot of the machine; empty where there is no /proc. */
 export function bootId(): string {
   try {
-    return readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim();
+    return (boot ??= readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim());
   } catch {
     return '';
   }

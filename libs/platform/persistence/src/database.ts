@@ -56,12 +56,26 @@ export class Database implements Queryable {
     if (!isWritable) throw new Error('The database is read-only.');
   }
 
-  /** One transaction on one connection; commits when `work` resolves, rolls back when it throws. */
+  /**
+   * One transaction on one connection; commits when `work` resolves, rolls back when it throws. It begins in the round trip of
+   * its first statement. Statements of `work` that do not wait for each other, such as those in a `Promise.all`, share a round
+   * trip and are executed in the order in which they are sent.
+   */
   async transaction<T>(work: (tx: Queryable) => Promise<T>): Promise<T> {
     const client = await this.connect();
+    const connection = queryOn(client);
+    let isOpen = true;
+    // What a failed part of `work` has left running must not reach the connection when it has its next owner.
+    const tx: Queryable = {
+      query: (statement, values) =>
+        isOpen ? connection.query(statement, values) : Promise.reject(new Error('The transaction has ended.')),
+    };
     try {
-      await client.query('BEGIN');
-      const result = await work(queryOn(client));
+      const [beginning, worked] = await Promise.allSettled([client.query('BEGIN'), work(tx)]);
+      isOpen = false;
+      if (beginning.status === 'rejected') throw beginning.reason;
+      if (worked.status === 'rejected') throw worked.reason;
+      const result = worked.value;
       await client.query('COMMIT');
       client.release();
       return result;

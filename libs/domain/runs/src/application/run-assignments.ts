@@ -9,14 +9,12 @@ import {
   type McpServerConfig,
   type OfferDescription,
 } from '#execution/executions';
-import type { Assignment, AttachmentRef, HarnessDefinition, SnapshotOrder } from '#execution/runner-protocol';
+import type { Assignment, HarnessDefinition, SnapshotOrder } from '#execution/runner-protocol';
 import { Settings } from '#platform/config';
 import { Database, statement } from '#platform/persistence';
-import type { StoredAttachment } from '../domain/attachment.js';
 import { maskConfig } from '../domain/resolve-config.js';
 import type { Run } from '../domain/run.js';
 import { RunsStore } from '../persistence/runs.store.js';
-import { Attachments } from './attachments.js';
 import { HarnessSecrets } from './harness-secrets.js';
 import { ConfigSecrets } from './config-secrets.js';
 import { PersonalRunPolicy } from './personal-run-policy.js';
@@ -35,7 +33,6 @@ export class RunAssignments extends AssignmentSource {
     private readonly environments: EnvironmentDirectory,
     private readonly setUps: EnvironmentSetUp,
     private readonly agents: AgentDirectory,
-    private readonly attachments: Attachments,
     private readonly configSecrets: ConfigSecrets,
     private readonly harnessSecrets: HarnessSecrets,
     private readonly personalRuns: PersonalRunPolicy,
@@ -53,7 +50,7 @@ export class RunAssignments extends AssignmentSource {
     const found = await this.queries.findForAssignment(runId);
     if (!found) return { kind: 'unknown_run' };
     const { run, promptTaken, hasTranscript, sessionInDebug, permissionRules, conversationCostUsd: costUsd } = found;
-    const { snapshotId } = found;
+    const { snapshotId, attachments } = found;
     if (!(await this.personalRuns.mayBegin(run, found.isExternal))) return NOT_ALLOWED;
     const environmentUid = run.config.environment_id;
     const environment = environmentUid === undefined ? null : await this.findEnvironment(run, environmentUid);
@@ -102,7 +99,7 @@ export class RunAssignments extends AssignmentSource {
             }
           : null,
       ...(retention != null && { failure_session_retention_minutes: retention }),
-      attachments: (await this.attachments.list(runId)).map(toAttachmentRef),
+      attachments: [...attachments],
       ...this.snapshotOrder(snapshotId, {
         isFork: run.forkedFromRunId !== null && !promptTaken,
         repeatsSetup: environment?.config.setup_on_resume === true,
@@ -141,24 +138,19 @@ export class RunAssignments extends AssignmentSource {
   }
 
   override async imageOf(executionId: string): Promise<string | null> {
-    const uid = await this.environmentOf(executionId);
+    const [row] = await this.database.query<{ uid: string | null }>(ENVIRONMENT_OF, [executionId]);
+    const uid = row?.uid ?? null;
     // An environment that was deleted is reported when the runner claims its execution.
     const environment = uid === null ? null : await this.environments.find(uid);
     return environment?.config.docker_image ?? null;
   }
 
-  override async recordSetup(executionId: string, outcome: 'succeeded' | 'failed'): Promise<void> {
+  override async recordSetup(environmentUid: string, outcome: 'succeeded' | 'failed'): Promise<void> {
     try {
-      const uid = await this.environmentOf(executionId);
-      if (uid !== null) await this.environments.noteSetup(uid, outcome === 'failed');
+      await this.environments.noteSetup(environmentUid, outcome === 'failed');
     } catch (error) {
-      this.logger.warn(`The set-up's outcome of execution ${executionId} was not recorded: ${String(error)}`);
+      this.logger.warn(`The outcome of a set-up of environment ${environmentUid} was not recorded: ${String(error)}`);
     }
-  }
-
-  private async environmentOf(executionId: string): Promise<string | null> {
-    const [row] = await this.database.query<{ uid: string | null }>(ENVIRONMENT_OF, [executionId]);
-    return row?.uid ?? null;
   }
 
   /** The agent identity that executes the run, with the secrets that it names now; null also for one without any. */
@@ -208,13 +200,6 @@ const impossible = (message: string): BuiltAssignment => ({
   kind: 'impossible',
   errorCode: 'environment_setup_failed',
   message,
-});
-
-const toAttachmentRef = ({ id, file_name, mime_type, size_bytes }: StoredAttachment): AttachmentRef => ({
-  attachment_id: id,
-  file_name,
-  mime_type,
-  size_bytes,
 });
 
 function harnessOf(run: Run): Assignment['harness'] {

@@ -9,7 +9,7 @@ import {
   WAITING_REASON,
   type WaitingReason,
 } from '#execution/executions';
-import type { PermissionRule } from '#execution/runner-protocol';
+import type { AttachmentRef, PermissionRule } from '#execution/runner-protocol';
 import { Database, statement } from '#platform/persistence';
 import {
   type ArtifactData,
@@ -151,6 +151,8 @@ const FIND_FOR_ASSIGNMENT = statement('runs.find-for-assignment')`
     r.session_in_debug AS "sessionInDebug", r.pool = '${EXTERNAL_POOL}' AS "isExternal",
     (SELECT coalesce(json_agg(json_build_object('approval_id', a.id, 'subject', a.subject) ORDER BY a.decided_at, a.id), '[]')
        FROM approvals a WHERE a.run_id = r.id AND a.always) AS "permissionRules",
+    (SELECT coalesce(json_agg(json_build_object('attachment_id', a.id, 'file_name', a.file_name, 'mime_type', a.mime_type,
+        'size_bytes', a.size_bytes) ORDER BY a.position), '[]') FROM run_attachments a WHERE a.run_id = r.id) AS attachments,
     CASE WHEN r.conversation_id IS NULL THEN NULL ELSE (SELECT sum((c.usage->>'cost_usd')::float8)
        FROM runs c WHERE c.conversation_id = r.conversation_id) END AS "conversationCostUsd"
    FROM runs r ${LIVE_EXECUTION_JOIN} WHERE r.id = $1`;
@@ -172,6 +174,7 @@ export interface AssignedRun {
   readonly isExternal: boolean;
   /** What was allowed for the rest of the run, oldest first. */
   readonly permissionRules: readonly PermissionRule[];
+  readonly attachments: readonly AttachmentRef[];
   /** What all runs of its conversation have cost; null when no agent has reported costs. */
   readonly conversationCostUsd: number | null;
 }

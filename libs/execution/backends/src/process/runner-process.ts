@@ -3,7 +3,7 @@ import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { type ExecutionResult, findCommand, type HostLog, REUSE_OPTION } from '#execution/runner';
 import type { RunnerHandover } from '#execution/runner-protocol';
-import { findProgram, identify, parseJson } from '#platform/kernel';
+import { findProgram, isAlive, parseJson } from '#platform/kernel';
 
 /** Processes and threads of one execution's user; enough for builds and browsers, too few for a fork bomb. */
 export const DEFAULT_MAX_PROCESSES = 4096;
@@ -130,7 +130,7 @@ export class RunnerProcess {
 
   /** Whether it waits for a hand-over. A runner that got a signal ends, maybe after it has reported its last execution. */
   get isAvailable(): boolean {
-    return this.isWaiting && !this.isSignalled && this.pid !== undefined && identify(this.pid) !== null;
+    return this.isWaiting && !this.isSignalled && this.pid !== undefined && isAlive(this.pid);
   }
 
   /** Resolves at the end of the execution, or of the process. The execution begins with {@link begin}. */

@@ -29,6 +29,6 @@ export abstract class AssignmentSource {
   /** Image of the environment in which an execution's run is prepared; null: it names none. */
   abstract imageOf(executionId: string): Promise<string | null>;
 
-  /** Records with the run's environment how its set-up went. Never rejects: a fault here loses a hint in a list. */
-  abstract recordSetup(executionId: string, outcome: 'succeeded' | 'failed'): Promise<void>;
+  /** Records with an environment how a set-up in it went. Never rejects: a fault here loses a hint in a list. */
+  abstract recordSetup(environmentUid: string, outcome: 'succeeded' | 'failed'): Promise<void>;
 }

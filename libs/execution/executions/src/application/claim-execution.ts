@@ -24,9 +24,11 @@ export class ClaimExecution {
 
   async execute(executionId: string, request: ClaimRequest): Promise<Assignment | 'lease_lost'> {
     const claimed = await this.database.transaction(async (tx) => {
-      const run = await this.transitions.lockOf(tx, executionId);
-      const execution = run && (await this.executions.lock(tx, executionId));
-      if (!execution || execution.is_fenced) return null;
+      const [run, execution] = await Promise.all([
+        this.transitions.lockOf(tx, executionId),
+        this.executions.lock(tx, executionId),
+      ]);
+      if (!run || !execution || execution.is_fenced) return null;
       const { id: runId } = run;
       if (execution.phase === 'claimed' && execution.instance_id === request.instance_id)
         return { runId, ...(await this.executions.leaseOf(tx, executionId)) };
@@ -36,9 +38,11 @@ export class ClaimExecution {
         if (execution.phase !== 'offered' || execution.is_expired) return null;
         if (!(await this.transitions.apply(tx, runId, 'claim'))) return null;
       }
-      const lease = await this.executions.claim(tx, executionId, request.instance_id);
       const data = { execution_id: Number(executionId) };
-      if (!isHeld) await this.log.append(tx, runId, executionId, [{ kind: 'run_claimed', data }]);
+      const [lease] = await Promise.all([
+        this.executions.claim(tx, executionId, request.instance_id),
+        this.log.append(tx, runId, executionId, isHeld ? [] : [{ kind: 'run_claimed', data }]),
+      ]);
       return { runId, ...lease };
     });
     if (claimed === null) return 'lease_lost';

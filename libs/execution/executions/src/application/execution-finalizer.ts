@@ -123,8 +123,10 @@ export class ExecutionFinalizer {
 
   /** Whether the run waits for another execution now. */
   async end(tx: Queryable, run: LockedRun, execution: Execution, ending: Ending): Promise<boolean> {
-    await this.executions.end(tx, execution, ending.reason, ending.exitCode ?? null);
-    const withdrawn = await this.approvals.dropPending(tx, run.id, execution.id);
+    const [withdrawn] = await Promise.all([
+      this.approvals.dropPending(tx, run.id, execution.id),
+      this.executions.end(tx, execution, ending.reason, ending.exitCode ?? null),
+    ]);
     const events: NewRunEvent[] = withdrawnEvents(withdrawn);
     const consequence = await this.consequence(tx, run, execution, ending);
     if (consequence) {

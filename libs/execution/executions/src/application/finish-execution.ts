@@ -60,16 +60,20 @@ export class FinishExecution {
     isDue: (execution: Execution) => boolean = () => true,
   ): Promise<boolean> {
     const ended = await this.database.transaction(async (tx) => {
-      const run = await this.transitions.lockOf(tx, executionId);
-      const execution = await this.executions.lock(tx, executionId);
+      const [run, execution] = await Promise.all([
+        this.transitions.lockOf(tx, executionId),
+        this.executions.lock(tx, executionId),
+      ]);
       if (!run || !execution || !isDue(execution)) return null;
       const isQueued = await this.finalizer.end(tx, run, execution, ending);
       // An idle session of the service holds no slot that another run could use. Its own run may wait for its end.
-      return { mayPlace: isQueued || run.state === 'QUEUED' || execution.slot_held || execution.pool !== HOSTED_POOL };
+      const mayPlace = isQueued || run.state === 'QUEUED' || execution.slot_held || execution.pool !== HOSTED_POOL;
+      return { mayPlace, environmentUid: run.environment_uid };
     });
     if (ended === null) return false;
     if (ended.mayPlace) this.tasks.wake(PLACE_RUNS_TASK);
-    if (ending.reason === 'environment_setup_failed') await this.assignments.recordSetup(executionId, 'failed');
+    if (ending.reason === 'environment_setup_failed' && ended.environmentUid !== null)
+      await this.assignments.recordSetup(ended.environmentUid, 'failed');
     return true;
   }
 }

@@ -65,11 +65,14 @@ export class ReportEvents {
     let freedSlot = false;
     let isDebug = false;
     let isIdle = false;
+    let environmentUid: string | null = null;
     const ack = await this.database.transaction(async (tx): Promise<BatchAck | null> => {
       // 1. Lock in the order of all writers: the run, where an event changes it, then the execution.
-      const run = changesRun ? await this.transitions.lockOf(tx, executionId) : null;
+      const [run, execution] = await Promise.all([
+        changesRun ? this.transitions.lockOf(tx, executionId) : null,
+        this.executions.lock(tx, executionId),
+      ]);
       if (changesRun && !run) return null;
-      const execution = await this.executions.lock(tx, executionId);
       if (!execution || execution.lease_epoch !== leaseEpoch || execution.phase === 'offered' || execution.is_fenced)
         return null;
       // 2. Drop what was stored before, and what follows a gap.
@@ -92,28 +95,31 @@ export class ReportEvents {
         for (const event of fresh) await this.handler.handle(context, event, quota);
         ({ freedSlot, isDebug } = context);
         ({ desired } = context.execution);
+        environmentUid = run.environment_uid;
       } else {
         log.push(...fresh.flatMap((event) => toStored(event) ?? []).flatMap((event) => quota.admit(event)));
       }
       // 4. Store the log, then acknowledge, which renews the lease.
       const logged = await this.snapshots.checked(tx, execution.run_id, log);
-      await this.log.append(tx, execution.run_id, executionId, logged);
-      await this.snapshots.publish(tx, execution.run_id, logged);
       isIdle = desired === 'run';
       const ackedSeq = acked + fresh.length;
-      await this.executions.acknowledge(tx, executionId, ackedSeq, quota.usedBytes - before);
+      await Promise.all([
+        this.log.append(tx, execution.run_id, executionId, logged),
+        this.snapshots.publish(tx, execution.run_id, logged),
+        this.executions.acknowledge(tx, executionId, ackedSeq, quota.usedBytes - before),
+      ]);
       return { acked_seq: ackedSeq, desired };
     });
-    if (ack) await this.recordSetup(executionId, batch, isDebug);
+    if (ack && environmentUid !== null) await this.recordSetup(environmentUid, batch, isDebug);
     if (freedSlot) await this.idleSessions.slotFreed(isIdle);
     return ack ?? 'lease_lost';
   }
 
   /** A session that starts proves that the set-up succeeded, unless it is the one of a debug agent. */
-  private async recordSetup(executionId: string, batch: readonly RunnerEvent[], isDebug: boolean): Promise<void> {
+  private async recordSetup(environmentUid: string, batch: readonly RunnerEvent[], isDebug: boolean): Promise<void> {
     const kinds = new Set(batch.map(({ kind }) => kind));
-    if (kinds.has('setup_failed')) await this.assignments.recordSetup(executionId, 'failed');
-    else if (kinds.has('session_started') && !isDebug) await this.assignments.recordSetup(executionId, 'succeeded');
+    if (kinds.has('setup_failed')) await this.assignments.recordSetup(environmentUid, 'failed');
+    else if (kinds.has('session_started') && !isDebug) await this.assignments.recordSetup(environmentUid, 'succeeded');
   }
 }
 

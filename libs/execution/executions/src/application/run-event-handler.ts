@@ -48,8 +48,8 @@ export class RunEventHandler {
         return this.approvals.recordRunnerDecision(context, event.data);
       case 'agent_started':
         if (isDebug) return this.executions.markDebugBusy(tx, execution.id);
-        await this.transitions.apply(tx, run.id, 'start');
-        return this.markBusy(context);
+        await Promise.all([this.transitions.apply(tx, run.id, 'start'), this.markBusy(context)]);
+        return;
       case 'agent_waiting':
         if (isDebug) return;
         return this.transitions.setStatus(tx, run.id, {
@@ -106,33 +106,24 @@ export class RunEventHandler {
     if (outcome.transition === 'none') return this.pause(context, false);
     // With a follow-up pending the session continues at once: it keeps its slot, and the run stays in progress.
     const hasMore = await this.followups.hasPending(tx, run.id);
-    await this.pause(context, !hasMore);
-    if (hasMore) {
-      await this.transitions.apply(tx, run.id, 'unblock');
-      return;
-    }
-    if (
-      outcome.transition === 'succeed' &&
-      (await this.transitions.apply(tx, run.id, 'succeed', outcome.status ?? null))
-    ) {
-      log.push({ kind: 'run_done', data: { stop_reason: turn.stop_reason } });
-    } else if (outcome.transition === 'fail' && (await this.transitions.apply(tx, run.id, 'fail', outcome.status))) {
-      log.push({ kind: 'run_failed', data: { ...outcome.status } });
-    }
+    const { transition, status = null } = outcome;
+    const [hasChanged] = await Promise.all([
+      hasMore ? this.transitions.apply(tx, run.id, 'unblock') : this.transitions.apply(tx, run.id, transition, status),
+      this.pause(context, !hasMore),
+    ]);
+    if (hasMore) return;
+    if (hasChanged && transition === 'succeed') log.push({ kind: 'run_done', data: { stop_reason: turn.stop_reason } });
+    else if (hasChanged) log.push({ kind: 'run_failed', data: { ...status } });
     // A stopping execution keeps its slot until none of its processes runs any more.
     if (execution.desired !== 'run') return;
-    context.freedSlot = await this.executions.releaseSlot(tx, execution.id);
     const reason = this.reasonToClose(execution);
-    if (reason === null) return;
     // The acknowledgement of this batch carries the command, and a follow-up from now on continues in a new execution.
-    const desired = 'close';
-    await this.executions.command(tx, execution.id, {
-      desired,
-      reason,
-      fenceAfterMs: STOP_FENCE_MS,
-      isAnswered: true,
-    });
-    context.execution = { ...context.execution, desired, desired_reason: reason };
+    const command = { desired: 'close', reason: reason ?? '', fenceAfterMs: STOP_FENCE_MS, isAnswered: true } as const;
+    [context.freedSlot] = await Promise.all([
+      this.executions.releaseSlot(tx, execution.id),
+      reason !== null && this.executions.command(tx, execution.id, command),
+    ]);
+    if (reason !== null) context.execution = { ...context.execution, desired: 'close', desired_reason: reason };
   }
 
   /** Of a session that has just become idle; null: it stays open. */

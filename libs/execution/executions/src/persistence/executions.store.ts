@@ -233,9 +233,11 @@ export class ExecutionsStore {
 
   /** `execution`: as it was locked. */
   async end(tx: Queryable, execution: Execution, reason: string, exitCode: number | null): Promise<void> {
-    if (execution.is_busy) await this.pause(tx, execution.id, false);
-    if (execution.slot_held) await this.releaseSlot(tx, execution.id);
-    await tx.query(END, [execution.id, reason, exitCode]);
+    await Promise.all([
+      execution.is_busy ? this.pause(tx, execution.id, false) : null,
+      execution.slot_held ? this.releaseSlot(tx, execution.id) : null,
+      tx.query(END, [execution.id, reason, exitCode]),
+    ]);
   }
 
   /**

@@ -59,7 +59,7 @@ export class RunStateListeners implements OnModuleInit {
       return [state === 'BLOCKED' ? { state, approval: data as NonNullable<RunChange['approval']> } : { state }];
     });
     if (changes.length === 0) return;
-    for (const listener of this.registered) await listener.record(tx, runId, changes);
+    await Promise.all(this.registered.map((listener) => listener.record(tx, runId, changes)));
   }
 }
 
@@ -75,13 +75,15 @@ export class RunLogStore {
     events: readonly NewRunEvent[],
   ): Promise<void> {
     if (events.length === 0) return;
-    await tx.query(APPEND, [
-      runId,
-      executionId,
-      events.length,
-      events.map((event) => event.kind),
-      events.map((event) => JSON.stringify(event.data)),
+    await Promise.all([
+      tx.query(APPEND, [
+        runId,
+        executionId,
+        events.length,
+        events.map((event) => event.kind),
+        events.map((event) => JSON.stringify(event.data)),
+      ]),
+      this.listeners.logged(tx, runId, events),
     ]);
-    await this.listeners.logged(tx, runId, events);
   }
 }

@@ -13,11 +13,12 @@ export interface LockedRun {
   readonly pool: string;
   readonly creator_type: PrincipalRef['type'];
   readonly creator_uid: string;
+  readonly environment_uid: string | null;
 }
 
 /** NO KEY UPDATE: foreign keys that point at the run must not wait for us. */
-const locked = (run: string) => `SELECT id, state, team_uid, conversation_id, offers, pool, creator_type, creator_uid
-    FROM runs WHERE id = ${run} FOR NO KEY UPDATE`;
+const locked = (run: string) => `SELECT id, state, team_uid, conversation_id, offers, pool, creator_type, creator_uid,
+    config->>'environment_id' AS environment_uid FROM runs WHERE id = ${run} FOR NO KEY UPDATE`;
 const LOCK = statement('runs.lock')`${locked('$1')}`;
 const LOCK_OF = statement('runs.lock-of-execution')`${locked('(SELECT run_id FROM executions WHERE id = $1)')}`;
 

@@ -28,9 +28,9 @@ let answers: (() => Promise<string | null>)[];
 const log = { info: () => undefined, warn: () => undefined, error: () => undefined };
 const never = new AbortController().signal;
 
-beforeEach(async () => {
+beforeEach(() => {
   base = mkdtempSync(join(tmpdir(), 'headrace-artifacts-'));
-  workspace = await Workspace.create(join(base, 'w'));
+  workspace = Workspace.create(join(base, 'w'));
   taken = [];
   answers = [];
 });

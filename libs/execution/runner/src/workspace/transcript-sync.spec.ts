@@ -24,9 +24,9 @@ it('changes the directory of each line that has one, and no other field', () => 
 describe('a restored workspace', () => {
   let base: string;
   let workspace: Workspace;
-  beforeEach(async () => {
+  beforeEach(() => {
     base = mkdtempSync(join(tmpdir(), 'headrace-transcript-'));
-    workspace = await Workspace.create(join(base, 'w'));
+    workspace = Workspace.create(join(base, 'w'));
   });
   afterEach(() => rmSync(base, { recursive: true, force: true }));
 

@@ -66,7 +66,7 @@ export class TranscriptSync {
       const parent = await realpath(dirname(path)).catch(() => null);
       if (parent === join(realHome, relative(home, dirname(path)))) await removeTree(path);
     }
-    await makeHomeDirectories(this.harness, this.workspace);
+    makeHomeDirectories(this.harness, this.workspace);
   }
 
   /** Uploads the file when it has changed. A failure does not end the execution, except for a lost lease. */
@@ -97,7 +97,7 @@ export class TranscriptSync {
   private async write(path: string, bytes: Uint8Array): Promise<void> {
     const { home, runAs, isInPlace } = this.workspace;
     if (!isInPlace) return writeFileBelow(home, relative(home, path), bytes, runAs);
-    await this.workspace.makeHomeDirectory(dirname(path));
+    this.workspace.makeHomeDirectory(dirname(path));
     await this.workspace.writeNewFile(path, bytes);
   }
 
