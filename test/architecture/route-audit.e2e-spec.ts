@@ -25,6 +25,7 @@ const UNDOCUMENTED: Readonly<Record<string, string>> = {
   'GET /problems/:code': 'pages for people',
   'GET /runs/:runId': 'a page for people, which holds no data',
   'GET /runs/assets/:name': 'script and style of that page',
+  'PUT /uploads/attachments/:attachmentId': 'signed links, handed out by other operations',
 };
 /** They make what is not there: an id in the path, and still no 404. */
 const MAKES_WHAT_IT_NAMES: readonly string[] = ['putSecret'];

@@ -14,6 +14,12 @@ interface Program {
   fork(api: unknown, runId: string): Promise<string[]>;
   followUp(api: unknown, runId: string, message: string): Promise<string>;
   followUpConversation(api: unknown, conversationId: string, message: string): Promise<string>;
+  followUpWithFile(
+    api: unknown,
+    runId: string,
+    file: { filename: string; mime_type: string; content: string },
+  ): Promise<void>;
+  prepareForConversation(api: unknown, conversationId: string, filename: string): Promise<string[]>;
   hasHarnessUsage(api: unknown, runId: string): Promise<boolean>;
   timeline(api: unknown, runId: string): Promise<string[]>;
   conversation(api: unknown, runId: string): Promise<string[]>;
@@ -98,6 +104,8 @@ describe('runs through the generated client', () => {
   it('creates a follow-up in a conversation', async () => {
     const { id, conversationId } = await runs.build({ by: member, team, state: 'SUCCEEDED' });
     expect(await program.followUpConversation(client(), conversationId ?? '', 'More.')).toBe(id);
+    await program.followUpWithFile(client(), id, { filename: 'a.txt', mime_type: 'text/plain', content: 'text' });
+    expect(await program.prepareForConversation(client(), conversationId ?? '', 'b.txt')).toHaveLength(1);
     expect(await program.hasHarnessUsage(client(), id)).toBe(false);
   });
 

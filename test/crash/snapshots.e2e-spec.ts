@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { answersIn, Installation, processes, type Program, runnersOf, until } from '../support/installation.js';
 
 const isLong = process.env.HEADRACE_TEST_LONG === '1';
-const TURNS = isLong ? 200 : 4;
+const TURNS = isLong ? 200 : 3;
 const INTERVAL_MS = 1000;
 /** A snapshot needs time, and so does the control plane to see what was killed. */
 const MARGIN_MS = 2000;

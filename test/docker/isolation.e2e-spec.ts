@@ -32,10 +32,10 @@ describe('isolation of a container', () => {
         'touch /opt/headrace/file 2>/dev/null || echo "read-only runner"',
         '[ -e /var/run/docker.sock ] || echo "no socket"',
         'ls /dev/sd* /dev/vd* /dev/kvm 2>/dev/null || echo "no devices"',
-        'echo limits known; sleep 20',
+        'echo "limits $((40 + 2))"; sleep 20',
       ].join('\n'),
     );
-    await installation.says(runId, 'limits known');
+    await installation.says(runId, 'limits 42');
     const conversation = await installation.conversation(runId);
     for (const set of ['CapInh', 'CapPrm', 'CapEff', 'CapBnd', 'CapAmb'])
       expect(conversation).toContain(`${set}: 0000000000000000`);

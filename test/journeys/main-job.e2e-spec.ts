@@ -44,6 +44,15 @@ async function eventTypes(runId: string): Promise<string[]> {
   return (body.events as { event_type: string }[]).map((event) => event.event_type);
 }
 
+async function upload(runId: string, filename: string, content: string): Promise<{ attachment_id: string }> {
+  const { body } = await installation.call('POST', `/agent/runs/${runId}/attachments/prepare`, {
+    files: [{ filename, mime_type: 'text/plain' }],
+  });
+  const [{ attachment_id, upload_url }] = body.attachments as [{ attachment_id: string; upload_url: string }];
+  expect((await fetch(upload_url, { method: 'PUT', body: content })).status).toBe(204);
+  return { attachment_id };
+}
+
 describe('run lifecycle', { timeout: 60_000 }, () => {
   it('records edits and commands of a run as conversation blocks, and stores its timeline and transcript', async () => {
     const prompt = [
@@ -159,7 +168,10 @@ describe('run lifecycle', { timeout: 60_000 }, () => {
   it('continues a run in the open session, and in a new execution after the session has ended', async () => {
     const first = await installation.createRun(sh('echo first turn'));
     await installation.waitFor(first, ['SUCCEEDED']);
-    const live = await installation.call('POST', `/agent/runs/${first}/followups`, { message: sh('echo second turn') });
+    const live = await installation.call('POST', `/agent/runs/${first}/followups`, {
+      message: sh('echo second turn; cat "$HEADRACE_ATTACHMENTS_DIR/live.txt"'),
+      attachments: [await upload(first, 'live.txt', 'file of the open session')],
+    });
     expect(live.body).toMatchObject({ outcome: 'live_session', followup_id: expect.any(String) });
     await until(
       async () => (await blocksOf(first)).some((block) => JSON.stringify(block.output ?? '').includes('second turn')),
@@ -177,7 +189,8 @@ describe('run lifecycle', { timeout: 60_000 }, () => {
       'the end of the idle session',
     );
     const handoff = await installation.call('POST', `/agent/runs/${first}/followups`, {
-      message: sh('echo third turn'),
+      message: sh('echo third turn; cd "$HEADRACE_ATTACHMENTS_DIR"; cat later.txt live.txt'),
+      attachments: [await upload(first, 'later.txt', 'file of the new session, ')],
     });
     expect(handoff.body.outcome).toBe('handoff_execution');
     await until(
@@ -189,6 +202,9 @@ describe('run lifecycle', { timeout: 60_000 }, () => {
     const blocks = await blocksOf(first);
     expect(blocks.filter((block) => block.type === 'action')).toHaveLength(3);
     expect(JSON.stringify(blocks)).toContain('turn 3 of this session');
+    expect(blocks.map(({ output }) => JSON.stringify(output ?? '')).join()).toMatch(
+      /file of the open session.*file of the new session, file of the open session/,
+    );
     expect((await eventTypes(first)).filter((type) => type === 'run_claimed')).toHaveLength(2);
   });
 

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -124,6 +124,87 @@ describe('the files of a run', () => {
       );
       expect(reported(plane)[0]).toMatchObject({ text: forgetful ? 'Base.\n\nContinue.' : 'Continue.' });
     }
+  });
+
+  it.each(isRoot ? [false, true] : [false])(
+    'that come with a follow-up are placed beside the agent, and belong to it (own user: %s)',
+    async (ownUser) => {
+      const runner = await start({ ownUser, assignment: { prompt: fence('sh', 'rm -r "$HEADRACE_ATTACHMENTS_DIR"') } });
+      const { plane } = runner;
+      stored(plane);
+      await plane.untilEvent('turn_ended');
+      plane.say('f1', fence('sh', 'cd "$HEADRACE_ATTACHMENTS_DIR"; stat -c "%n %a %u" *; cat *.md | head -c 5'), {
+        attachments: REFS,
+      });
+      await plane.untilEvent('turn_ended', 2);
+      const uid = ownUser ? runner.handover.run_as?.uid : process.getuid?.();
+      expect(plane.calls().at(-1)).toMatchObject({
+        output: { output: `dot.png 600 ${uid}\nmy notes.md 600 ${uid}\n${NOTES.slice(0, 5)}` },
+      });
+      expect(plane.data<TurnStarted>('turn_started')[1]?.attachments).toEqual(REPORTED);
+      expect(await runner.close()).toBe(0);
+    },
+  );
+
+  it('that come with a follow-up are parts of its prompt, which needs no text', async () => {
+    const runner = await start({
+      assignment: { harness: { type: 'echo' }, prompt: 'Go.' },
+      handover: { harnesses: echo() },
+      prepare: stored,
+    });
+    const { plane } = runner;
+    await plane.untilEvent('turn_ended');
+    plane.say('f1', '', { attachments: REFS });
+    await plane.untilEvent('turn_ended', 2);
+    expect(reported(plane)).toMatchObject([
+      { type: 'text', text: 'Continue with the attached files.' },
+      { type: 'resource_link', name: 'my notes.md' },
+      { type: 'resource_link', name: 'dot.png' },
+    ]);
+  });
+
+  it('that come with a follow-up and are in the assignment are placed once', async () => {
+    const runner = await start({
+      assignment: {
+        attachments: REFS,
+        harness: { type: 'echo' },
+        prompt: null,
+        resume: { session_id: 'earlier', transcript: false },
+      },
+      handover: { harnesses: echo({ CAPABILITIES: '{"loadSession":true}' }) },
+      prepare: (plane) => {
+        stored(plane);
+        plane.say('f1', 'Look.', { attachments: REFS.slice(1) });
+      },
+    });
+    await runner.plane.untilEvent('turn_ended');
+    expect(reported(runner.plane)).toMatchObject([
+      { type: 'text', text: 'Look.' },
+      { type: 'resource_link', name: 'dot.png' },
+    ]);
+  });
+
+  it('that come with a follow-up follow no link that the agent has made, and the agent learns what is missing', async () => {
+    const runner = await start({
+      assignment: { harness: { type: 'echo' }, prompt: 'Go.' },
+      handover: { harnesses: echo() },
+      prepare: (plane) => void plane.storedAttachments.set('a1', Buffer.from(NOTES)),
+    });
+    const { plane } = runner;
+    await plane.untilEvent('turn_ended');
+    const directory = join(runner.work, '../tmp/attachments');
+    rmSync(directory, { recursive: true });
+    symlinkSync(join(runner.work, '../home'), directory);
+    plane.say('f1', 'Look.', { attachments: REFS });
+    await plane.untilEvent('turn_ended', 2);
+    const [{ text } = { text: '' }, ...others] = reported(plane) as { text: string }[];
+    expect(others).toEqual([]);
+    const [link, missing, ...message] = text.split('\n').filter((line) => line !== '');
+    expect(link).toMatch(/^The attached file my notes\.md could not be stored in the workspace: E/);
+    expect(missing).toContain('The attached file dot.png could not be stored in the workspace: The attachment dot.png');
+    expect(message).toEqual(['Look.']);
+    expect(existsSync(join(runner.work, '../home/my notes.md'))).toBe(false);
+    expect(plane.data<TurnStarted>('turn_started')[1]).not.toHaveProperty('attachments');
   });
 
   it('that cannot be downloaded end the run before the agent starts', async () => {

@@ -69,6 +69,8 @@ describe('the request examples of the OpenAPI document', () => {
     await send('submitRunFollowup', { path: { runId } });
     const { conversationId } = await runs.build({ by: admin, team, state: 'SUCCEEDED' });
     await send('submitConversationFollowup', { path: { conversation_id: conversationId ?? '' } });
+    await send('prepareRunAttachments', { path: { runId } });
+    await send('prepareConversationAttachments', { path: { conversation_id: conversationId ?? '' } });
     await send('rerunRun', { path: { runId } });
     const { run_id: stored } = await send('createRun');
     const runner = await TestRunner.take(api, stored);

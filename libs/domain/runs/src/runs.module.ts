@@ -10,6 +10,7 @@ import { ArtifactsService } from './application/artifacts.service.js';
 import { Attachments } from './application/attachments.js';
 import { ConfigSecrets } from './application/config-secrets.js';
 import { CreateRun } from './application/create-run.js';
+import { FollowupAttachments } from './application/followup-attachments.js';
 import { ForkRun } from './application/fork-run.js';
 import { HarnessSecrets } from './application/harness-secrets.js';
 import { LastRunsOfCaller } from './application/last-runs.js';
@@ -29,11 +30,13 @@ import { ApprovalsController } from './http/approvals.controller.js';
 import { ArtifactsController } from './http/artifacts.controller.js';
 import { ForkRunController } from './http/fork-run.controller.js';
 import { CreateRunController } from './http/create-run.controller.js';
+import { FollowupAttachmentsController } from './http/followup-attachments.controller.js';
 import { FollowupsController } from './http/followups.controller.js';
 import { RunPresenter } from './http/run-presenter.js';
 import { RunnerFilesController } from './http/runner-files.controller.js';
 import { RunSnapshotsController } from './http/run-snapshots.controller.js';
 import { RunsController } from './http/runs.controller.js';
+import { UploadsController } from './http/uploads.controller.js';
 import { RunsWork } from './jobs/runs-work.js';
 import { ArtifactsStore } from './persistence/artifacts.store.js';
 import { RetentionStore } from './persistence/retention.store.js';
@@ -54,6 +57,7 @@ const EXPORTED = [
   ApprovalInbox,
   ArtifactsService,
   Attachments,
+  FollowupAttachments,
   RunConversations,
   PruneRuns,
   RepairFacets,
@@ -93,6 +97,8 @@ export class RunsJobsModule {}
     RunsController,
     RunSnapshotsController,
     FollowupsController,
+    FollowupAttachmentsController,
+    UploadsController,
     ApprovalsController,
     ArtifactsController,
     RunnerFilesController,

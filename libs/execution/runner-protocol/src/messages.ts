@@ -158,10 +158,11 @@ export interface Commands {
   desired: Desired;
   desired_reason?: string;
   /**
-   * In order; consumed by a `turn_started` event with its `followup_id`. Empty message = continue. `debug`: for the
+   * In order; consumed by a `turn_started` event with its `followup_id`. Empty message = continue. `attachments`: files that come
+   * with it; later assignments of the run list them too. `debug`: for the
    * debug agent; after `setup_failed` a runner accepts no others.
    */
-  prompts: { followup_id: string; message: string; mode?: string; debug?: boolean }[];
+  prompts: { followup_id: string; message: string; mode?: string; debug?: boolean; attachments?: AttachmentRef[] }[];
   /** `always`: requests with the same subject are decided alike for the rest of the run. */
   decisions: { approval_id: string; decision: 'allow' | 'deny'; always?: boolean; note?: string }[];
   /** Present while a user has interrupted the open turn. A runner that does not support it ignores it. */

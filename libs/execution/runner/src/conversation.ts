@@ -1,6 +1,7 @@
 import { RequestError, type PromptResponse } from '@agentclientprotocol/sdk';
 import { newUuid } from '#platform/kernel';
 import type {
+  AttachmentRef,
   Commands,
   InterruptOrder,
   RunnerEventKind,
@@ -16,13 +17,15 @@ import type { ExecutionOptions } from './execution-options.js';
 import { closed, interruptUnanswered, TerminatedError, type ExecutionEnd, type TurnEnd } from './termination.js';
 import type { PlainEvent } from './protocol/outgoing-events.js';
 import { settlesWithin } from './retry.js';
-import type { PlacedAttachment } from './workspace/attachments.js';
+import type { AttachmentFiles, PlacedAttachment } from './workspace/attachments.js';
 import type { TranscriptSync } from './workspace/transcript-sync.js';
 
 interface ConversationOptions extends Pick<ExecutionOptions, 'assignment' | 'outbox' | 'termination'> {
   readonly host: AgentHost;
   readonly inbox: Inbox;
   readonly collectArtifacts: () => Promise<void>;
+  /** Files that come with a follow-up. */
+  readonly placeFiles: AttachmentFiles['placeBesideAgent'];
   readonly onTurnBegin: () => void;
   /** Before the end of the turn is reported. */
   readonly onTurnEnd: () => Promise<void>;
@@ -186,10 +189,14 @@ export class Conversation {
   private async runTurn(
     session: AgentSession,
     prompt: Prompt,
-    { prefix, files }: PromptOpening,
+    opening: PromptOpening,
     transcripts: TranscriptSync,
   ): Promise<boolean> {
     const { host, outbox, termination } = this.options;
+    const own = await termination.race(this.options.placeFiles(prompt.attachments ?? []));
+    const prefix = [opening.prefix, ...own.problems.map((problem) => `${problem}\n\n`)].join('');
+    // A file of the follow-up may be one of those that every execution of the run gets.
+    const files = [...new Set([...opening.files, ...own.files])];
     if (prompt.mode !== undefined) await host.setMode(prompt.mode);
     const turn = newTurn();
     this.turn = turn;
@@ -310,10 +317,13 @@ export interface Prompt {
   readonly text: string;
   readonly followupId?: string;
   readonly mode?: string | undefined;
+  readonly attachments?: readonly AttachmentRef[] | undefined;
 }
 
 /** The first prompt of a continued session whose follow-up is empty. */
 export const CONTINUE_PROMPT = 'Continue from where you stopped.';
+/** Of a follow-up that has files and no message. */
+const READ_FILES_PROMPT = 'Continue with the attached files.';
 
 /** Commands are a snapshot that the control plane repeats until they are consumed: every id counts once. */
 export class Inbox {
@@ -323,12 +333,13 @@ export class Inbox {
   private isForDebugging = false;
 
   receive(prompts: Commands['prompts']): void {
-    for (const { followup_id: followupId, message, mode, debug } of prompts) {
+    for (const { followup_id: followupId, message, mode, debug, attachments } of prompts) {
       // Prompts for the run itself stay with the control plane during a debug window.
       if (this.seen.has(followupId) || (this.isForDebugging && debug !== true)) continue;
       this.seen.add(followupId);
-      const text = message.trim() === '' ? CONTINUE_PROMPT : message;
-      this.queue.push({ text, followupId, mode });
+      const isEmpty = message.trim() === '';
+      const text = isEmpty ? (attachments === undefined ? CONTINUE_PROMPT : READ_FILES_PROMPT) : message;
+      this.queue.push({ text, followupId, mode, attachments });
     }
     this.deliver();
   }

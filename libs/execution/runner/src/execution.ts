@@ -25,7 +25,7 @@ import { prepareWorkspace, startDirectory } from './setup/setup.js';
 import { settlesWithin } from './retry.js';
 import { SnapshotSync } from './snapshot/snapshot-sync.js';
 import { isTransient, retryTransient } from './transient.js';
-import { placeAttachments } from './workspace/attachments.js';
+import { AttachmentFiles } from './workspace/attachments.js';
 import { watchDisk, makeHomeDirectories, Workspace } from './workspace/workspace.js';
 import { TranscriptSync } from './workspace/transcript-sync.js';
 
@@ -48,6 +48,7 @@ export class Execution {
   private transcripts: TranscriptSync | null = null;
   private artifacts: ArtifactSync | null = null;
   private snapshots: SnapshotSync | null = null;
+  private files: AttachmentFiles | null = null;
   private setup: ManagedProcess | null = null;
   private isRetiring = false;
 
@@ -63,6 +64,7 @@ export class Execution {
         this.snapshots?.stopInterval();
         await this.snapshots?.take('turn');
       },
+      placeFiles: (refs) => this.files?.placeBesideAgent(refs) ?? Promise.resolve({ files: [], problems: [] }),
       pollCommands: options.endsWhenIdle === true ? () => this.pollCommands() : undefined,
     });
   }
@@ -147,9 +149,8 @@ export class Execution {
     this.transcripts = transcripts;
     this.artifacts = new ArtifactSync({ plane, workspace, log, maxBytes: handover.limits.max_artifact_bytes });
     const { resume } = assignment;
-    const attachments = await termination.race(
-      placeAttachments(assignment.attachments ?? [], workspace, (id) => plane.getAttachment(id), retry),
-    );
+    this.files = new AttachmentFiles({ workspace, fetch: (id) => plane.getAttachment(id), retry });
+    const attachments = await termination.race(this.files.place(assignment.attachments ?? []));
     const context: LaunchContext = { workspace, assignment, handover };
     this.snapshots = this.snapshotSync(workspace);
     const restored = (await this.snapshots?.restore()) ?? null;

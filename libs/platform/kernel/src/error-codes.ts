@@ -139,6 +139,11 @@ export const ERROR_CODES = {
     'The idempotency key was used for another request',
     'The same `Idempotency-Key` came with another body before. Use a new key for a new request.',
   ),
+  unknown_attachment: failure(
+    422,
+    'Unknown attachment',
+    'An attachment was not prepared for this run, is not uploaded, or was sent before. Prepare it again.',
+  ),
   limit_reached: failure(
     403,
     'A limit is reached',

@@ -122,7 +122,11 @@ export class ControlPlaneDouble {
   }
 
   /** The same id again replaces what was said: as when a message for the run becomes one for a debug agent. */
-  say(followupId: string, message: string, fields: { debug?: boolean } = {}): void {
+  say(
+    followupId: string,
+    message: string,
+    fields: Pick<Commands['prompts'][number], 'debug' | 'attachments'> = {},
+  ): void {
     const others = this.prompts.filter(({ followup_id: id }) => id !== followupId);
     this.prompts = [...others, { followup_id: followupId, message, ...fields }];
     this.changed();

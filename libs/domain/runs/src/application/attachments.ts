@@ -9,7 +9,9 @@ import type { AttachmentInput, NewAttachment, StoredAttachment } from '../domain
 const COLUMNS = 'a.id, a.file_name, a.mime_type, a.size_bytes::float8 AS size_bytes, a.object_key';
 
 const LIST = statement('attachments.list')`
-  SELECT ${COLUMNS} FROM run_attachments a WHERE a.run_id = $1 ORDER BY a.position`;
+  SELECT ${COLUMNS} FROM run_attachments a WHERE a.run_id = $1 AND a.position IS NOT NULL ORDER BY a.position`;
+const LIST_INPUT = statement('attachments.list-input')`
+  SELECT ${COLUMNS} FROM run_attachments a WHERE a.run_id = $1 AND a.position IS NOT NULL AND a.followup_id IS NULL ORDER BY a.position`;
 const FIND_LEASED = statement('attachments.find-leased')`
   SELECT ${COLUMNS} FROM executions e LEFT JOIN run_attachments a ON a.run_id = e.run_id AND a.id = $3 WHERE ${LEASED}`;
 
@@ -36,7 +38,7 @@ export class Attachments {
     });
   }
 
-  /** The content of all files of a run, which are at most 14 MiB together. */
+  /** The content of the files that a run was created with, which are at most 14 MiB together. */
   async readAll(
     runId: string,
   ): Promise<
@@ -44,7 +46,8 @@ export class Attachments {
     | { readonly kind: 'missing'; readonly fileName: string }
   > {
     const attachments: AttachmentInput[] = [];
-    for (const { file_name: fileName, mime_type: mimeType, object_key: key } of await this.list(runId)) {
+    const stored = await this.database.query<StoredAttachment>(LIST_INPUT, [runId]);
+    for (const { file_name: fileName, mime_type: mimeType, object_key: key } of stored) {
       const object = await this.objects.get(key);
       if (!object) return { kind: 'missing', fileName };
       attachments.push({ fileName, mimeType, content: await buffer(object.stream) });
@@ -52,6 +55,7 @@ export class Attachments {
     return { kind: 'found', attachments };
   }
 
+  /** Of the request that created the run and of its follow-ups, in the order in which they were sent. */
   list(runId: string): Promise<StoredAttachment[]> {
     return this.database.query<StoredAttachment>(LIST, [runId]);
   }

@@ -19,6 +19,7 @@ import {
   RunTransitions,
 } from '#execution/executions';
 import type { Run, RunMode } from '../domain/run.js';
+import { type AttachmentChoice, FollowupAttachments } from './followup-attachments.js';
 import { PersonalRunPolicy } from './personal-run-policy.js';
 import { RunsService } from './runs.service.js';
 
@@ -26,8 +27,15 @@ export type SubmitFollowupResult =
   | { readonly kind: 'accepted'; readonly followupId: string; readonly outcome: FollowupOutcome }
   | { readonly kind: 'over_budget'; readonly reason: string }
   | { readonly kind: 'not_authorized'; readonly detail: string }
-  | { readonly kind: 'empty_message' | 'nothing_to_continue' | 'too_many' }
+  | { readonly kind: 'empty_message' | 'nothing_to_continue' | 'too_many' | 'too_many_files' }
+  | { readonly kind: 'unknown_attachment'; readonly index: number }
   | RejectionOf<'not_found' | 'forbidden'>;
+
+export interface FollowupInput {
+  readonly message: string;
+  readonly mode: RunMode | null;
+  readonly attachments: readonly AttachmentChoice[];
+}
 
 /** Follow-ups that may wait for one run. More of them indicate a client in an endless loop. */
 export const MAX_PENDING_FOLLOWUPS = 100;
@@ -46,9 +54,14 @@ export class SubmitFollowup {
     private readonly settings: Settings,
     private readonly tasks: BackgroundTasks,
     private readonly personalRuns: PersonalRunPolicy,
+    private readonly attachments: FollowupAttachments,
   ) {}
 
-  async execute(caller: Caller, runId: string, message: string, mode: RunMode | null): Promise<SubmitFollowupResult> {
+  async execute(
+    caller: Caller,
+    runId: string,
+    { message, mode, attachments }: FollowupInput,
+  ): Promise<SubmitFollowupResult> {
     const lookup = await this.runs.find(caller, runId);
     if (lookup.kind !== 'found') return lookup;
     const refused = this.personalRuns.refusal(caller, lookup.run.owner);
@@ -61,7 +74,7 @@ export class SubmitFollowup {
         state: run.state,
         session: sessionOf(execution),
         hasConversation: run.conversation_id !== null,
-        isMessageEmpty: message.trim() === '',
+        isMessageEmpty: message.trim() === '' && attachments.length === 0,
       });
       if ('refuse' in decision) return { kind: decision.refuse };
       const reason = this.mayHaveReachedLimit(lookup.run) ? await this.reachedLimit(tx, runId) : null;
@@ -69,6 +82,10 @@ export class SubmitFollowup {
       if ((await this.followups.countPending(tx, runId, MAX_PENDING_FOLLOWUPS)) >= MAX_PENDING_FOLLOWUPS)
         return { kind: 'too_many' };
       const id = newUuid();
+      if (attachments.length > 0) {
+        const result = await this.attachments.send(tx, runId, id, attachments);
+        if (result.kind !== 'attached') return result;
+      }
       const author = { type: caller.principal.type, uid: caller.principal.uid } as const;
       const debugged = decision.outcome === 'live_session' && execution?.phase === 'debug' ? execution : null;
       await this.followups.insert(tx, {

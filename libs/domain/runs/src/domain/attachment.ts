@@ -85,7 +85,7 @@ export function isFileName(name: string): boolean {
 const NAME = '[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}';
 const PARAMETER = `[ \\t]*;[ \\t]*${NAME}=(?:${NAME}|"[^"\\\\\\x00-\\x1f\\x7f]{0,127}")`;
 /** `type/subtype` as RFC 6838 names them, with parameters. */
-const MEDIA_TYPE = new RegExp(`^${NAME}/${NAME}(?:${PARAMETER}){0,4}$`);
+export const MEDIA_TYPE = new RegExp(`^${NAME}/${NAME}(?:${PARAMETER}){0,4}$`);
 
 /** The standard alphabet, padded, without line breaks and with nothing in the bits that the padding leaves over. */
 function isBase64(text: string): boolean {
@@ -94,12 +94,13 @@ function isBase64(text: string): boolean {
   return Buffer.from(end, 'base64').toString('base64') === end;
 }
 
-/** Two pictures from a clipboard have the same name: the second becomes `image (2).png`. */
-function uniqueNames(names: readonly string[]): string[] {
-  const taken = new Set<string>();
+/** Two pictures from a clipboard have the same name: the second becomes `image (2).png`. `used`: names of other files. */
+export function uniqueNames(names: readonly string[], used: readonly string[] = []): string[] {
   // File systems may take two ways of writing one letter, or capitals, for the same.
+  const keyOf = (name: string): string => name.normalize('NFC').toLowerCase();
+  const taken = new Set(used.map(keyOf));
   const claim = (name: string): boolean => {
-    const key = name.normalize('NFC').toLowerCase();
+    const key = keyOf(name);
     return !taken.has(key) && taken.add(key) !== undefined;
   };
   return names.map((name) => {

@@ -8,14 +8,16 @@ import {
   ProblemError,
   rejectionProblem,
   type ResourceWords,
+  tooLarge,
   unwrap,
 } from '#platform/http';
 import type { Issue } from '#platform/kernel';
+import { MAX_BYTES_OF_RUN, MAX_FILES_OF_RUN } from '../application/followup-attachments.js';
 import { RunConversations } from '../application/run-conversations.js';
 import { MAX_PENDING_FOLLOWUPS, SubmitFollowup } from '../application/submit-followup.js';
 import { RunFollowupRequest } from './dto/run-requests.dto.js';
 import { ConversationFollowupResponse, RunFollowupResponse } from './dto/run-responses.dto.js';
-import { refuseOversized, RUN } from './problems.js';
+import { refuseFileNames, refuseOversized, RUN, unknownAttachment } from './problems.js';
 
 const CONVERSATION: ResourceWords = { noun: 'conversation', plural: 'conversations' };
 
@@ -32,7 +34,7 @@ export class FollowupsController {
   @Operation({
     id: 'submitRunFollowup',
     summary: 'Create a follow-up',
-    errors: [400, 403, 404, 409],
+    errors: [400, 403, 404, 409, 413, 'unknown_attachment'],
     description:
       'Accepts a message; its destination depends on the run’s state and is returned in `outcome`. Read the run to follow its progress.',
     request: { value: { message: 'Add a test, too.' } },
@@ -52,7 +54,7 @@ export class FollowupsController {
   @Operation({
     id: 'submitConversationFollowup',
     summary: 'Create a follow-up in a conversation',
-    errors: [400, 403, 404, 409],
+    errors: [400, 403, 404, 409, 413, 'unknown_attachment'],
     description:
       'Accepts a message for the newest run of the conversation among those that the caller may see, as `POST /agent/runs/{runId}/followups` does for a run.',
     request: { value: { message: 'Add a test, too.' } },
@@ -72,10 +74,23 @@ export class FollowupsController {
   private async submit(
     caller: Caller,
     runId: string,
-    { message = '', mode = null }: { message?: string; mode?: RunFollowupRequest['mode'] | null },
+    { message = '', mode, attachments = [] }: RunFollowupRequest,
   ): Promise<RunFollowupResponse> {
     refuseOversized('message', message);
-    const result = await this.submitFollowup.execute(caller, runId, message, mode);
+    refuseFileNames(
+      attachments.flatMap(({ file_name: name }, index) =>
+        name === undefined ? [] : [[`/attachments/${index}/file_name`, name] as const],
+      ),
+    );
+    const chosen = attachments.map(({ attachment_id: id, file_name: fileName }) => ({
+      id: id.toLowerCase(),
+      fileName,
+    }));
+    const result = await this.submitFollowup.execute(caller, runId, {
+      message,
+      mode: mode ?? null,
+      attachments: chosen,
+    });
     switch (result.kind) {
       case 'accepted':
         return { followup_id: result.followupId, outcome: result.outcome };
@@ -90,6 +105,13 @@ export class FollowupsController {
         throw new ProblemError('not_authorized', result.detail);
       case 'nothing_to_continue':
         throw new ProblemError('invalid_request', 'The run has no open session and no conversation to continue from.');
+      case 'unknown_attachment':
+        throw unknownAttachment(`/attachments/${result.index}`);
+      case 'too_many_files':
+        throw tooLarge({
+          pointer: '/attachments',
+          detail: `must leave the run with at most ${MAX_FILES_OF_RUN} files and ${MAX_BYTES_OF_RUN} bytes together`,
+        });
       case 'too_many':
         throw new ProblemError('conflict', `${MAX_PENDING_FOLLOWUPS} follow-ups already wait for this run.`, {
           retryAfterSeconds: 5,

@@ -2,6 +2,7 @@ import { invalidInput, ProblemError, rejectionProblem, type ResourceWords, tooLa
 import { type Issue, issueSentence } from '#platform/kernel';
 import type { CreateRunResult } from '../application/create-run.js';
 import type { InterruptRunResult, RunLookup } from '../application/runs.service.js';
+import { isFileName } from '../domain/attachment.js';
 import type { Run } from '../domain/run.js';
 import { MAX_PROMPT_BYTES } from './dto/run-requests.dto.js';
 
@@ -16,6 +17,21 @@ export const invalidParameter = (issue: Issue): ProblemError =>
 export function refuseOversized(field: string, text: string): void {
   if (Buffer.byteLength(text) <= MAX_PROMPT_BYTES) return;
   throw tooLarge({ pointer: `/${field}`, detail: `must not exceed ${MAX_PROMPT_BYTES} bytes in UTF-8` });
+}
+
+const FILE_NAME_RULE = 'must be the name of a file, at most 255 bytes, without a path or control characters';
+
+/** `names`: each with the pointer of its field. */
+export function refuseFileNames(names: readonly (readonly [pointer: string, name: string])[]): void {
+  const issues = names
+    .filter(([, name]) => !isFileName(name))
+    .map(([pointer]) => ({ pointer, detail: FILE_NAME_RULE }));
+  if (issues.length > 0) throw invalidInput(issues);
+}
+
+export function unknownAttachment(pointer: string): ProblemError {
+  const issue = { pointer, detail: 'names no file that was prepared for this run, uploaded and not sent yet' };
+  return new ProblemError('unknown_attachment', issueSentence(issue), { errors: [issue] });
 }
 
 export function createRunRefusal(refused: Exclude<CreateRunResult, { kind: 'created' }>): ProblemError {

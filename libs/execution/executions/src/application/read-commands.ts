@@ -12,7 +12,10 @@ const SNAPSHOT = statement('executions.commands')`SELECT e.slot_held AS "slotHel
     'interrupt', CASE WHEN e.interrupt_expires_at > headrace.now()
       THEN json_build_object('turn_id', e.interrupt_turn_id, 'timeout_seconds', $3::float8 / 1000) END,
     'prompts', coalesce((SELECT json_agg(json_build_object('followup_id', f.id, 'message', f.message, 'mode', f.mode,
-        'debug', CASE WHEN e.phase = 'debug' THEN true END) ORDER BY f.position)
+        'debug', CASE WHEN e.phase = 'debug' THEN true END,
+        'attachments', (SELECT json_agg(json_build_object('attachment_id', a.id, 'file_name', a.file_name, 'mime_type', a.mime_type,
+            'size_bytes', a.size_bytes) ORDER BY a.position) FROM run_attachments a WHERE a.run_id = f.run_id AND a.followup_id = f.id))
+      ORDER BY f.position)
       FROM run_followups f WHERE f.run_id = e.run_id AND f.consumed_at IS NULL
        AND (e.phase <> 'debug' OR f.debug_execution_id = e.id)), '[]'),
     'decisions', coalesce((SELECT json_agg(json_build_object('approval_id', a.id, 'decision', CASE a.state WHEN 'allowed' THEN 'allow' ELSE 'deny' END,

@@ -1,6 +1,8 @@
-import { basename, join } from 'node:path';
+import { basename, join, relative } from 'node:path';
 import type { AttachmentRef } from '#execution/runner-protocol';
+import { writeFileBelow } from '../snapshot/open-directory.js';
 import { type TransientOptions, retryTransient } from '../transient.js';
+import { errorText } from '../runner-log.js';
 import type { Workspace } from './workspace.js';
 
 export interface PlacedAttachment {
@@ -9,22 +11,64 @@ export interface PlacedAttachment {
   readonly bytes: Buffer;
 }
 
-/** Must run before anything else in the workspace: no link can redirect a file yet. Rejects when one is missing. */
-export async function placeAttachments(
-  refs: readonly AttachmentRef[],
-  workspace: Workspace,
-  fetch: (attachmentId: string) => Promise<Buffer | null>,
-  retry: TransientOptions,
-): Promise<PlacedAttachment[]> {
-  const placed: PlacedAttachment[] = [];
-  for (const ref of refs) {
+interface AttachmentFilesOptions {
+  readonly workspace: Workspace;
+  /** Null: it is not stored any more. */
+  readonly fetch: (attachmentId: string) => Promise<Buffer | null>;
+  readonly retry: TransientOptions;
+}
+
+/** The files of a run in its workspace, and those that come with its follow-ups. */
+export class AttachmentFiles {
+  private readonly placed = new Map<string, PlacedAttachment>();
+
+  constructor(private readonly options: AttachmentFilesOptions) {}
+
+  /** Must run before anything else in the workspace: no link can redirect a file yet. Rejects when one is missing. */
+  async place(refs: readonly AttachmentRef[]): Promise<PlacedAttachment[]> {
+    const { workspace, retry } = this.options;
+    const files: PlacedAttachment[] = [];
+    for (const ref of refs) {
+      const file = await this.fetch(ref);
+      await retryTransient(() => workspace.writeNewFile(file.path, file.bytes), retry);
+      this.placed.set(ref.attachment_id, file);
+      files.push(file);
+    }
+    return files;
+  }
+
+  /**
+   * Files of a follow-up, which may come while processes of the agent work in the workspace. One that cannot be placed does not
+   * end the session: `problems` has a sentence for the agent.
+   */
+  async placeBesideAgent(
+    refs: readonly AttachmentRef[],
+  ): Promise<{ readonly files: PlacedAttachment[]; readonly problems: string[] }> {
+    const { workspace, retry } = this.options;
+    const files: PlacedAttachment[] = [];
+    const problems: string[] = [];
+    for (const ref of refs) {
+      try {
+        const file = this.placed.get(ref.attachment_id) ?? (await this.fetch(ref));
+        if (!this.placed.has(ref.attachment_id))
+          writeFileBelow(workspace.root, relative(workspace.root, file.path), file.bytes, workspace.runAs);
+        this.placed.set(ref.attachment_id, file);
+        files.push(file);
+      } catch (error) {
+        if (retry.signal.aborted) throw error;
+        problems.push(`The attached file ${ref.file_name} could not be stored in the workspace: ${errorText(error)}`);
+      }
+    }
+    return { files, problems };
+  }
+
+  private async fetch(ref: AttachmentRef): Promise<PlacedAttachment> {
+    const { workspace, fetch, retry } = this.options;
     const path = join(workspace.attachments, checkedFileName(ref.file_name));
     const bytes = await retryTransient(() => fetch(ref.attachment_id), retry);
     if (bytes === null) throw new Error(`The attachment ${ref.file_name} of the run is not stored any more.`);
-    await retryTransient(() => workspace.writeNewFile(path, bytes), retry);
-    placed.push({ ref, path, bytes });
+    return { ref, path, bytes };
   }
-  return placed;
 }
 
 /** The control plane has checked the name; a name that leads elsewhere is rejected here as well. */

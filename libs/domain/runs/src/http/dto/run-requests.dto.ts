@@ -22,6 +22,7 @@ import type { Metadata, RunFilters } from '../../domain/run-filters.js';
 import { LIST_FILTERS, RUN_SORTS, type RunSort } from '../../persistence/run-list-filters.js';
 import type { SortOrder } from '../../persistence/run-list-parts.js';
 import { AmbientAgentConfig } from './agent-config.dto.js';
+import { FollowupAttachment, MAX_FILES } from './followup-attachment.dto.js';
 import { CreatedRun } from './run-responses.dto.js';
 
 const OPTIONAL = { optional: true } as const;
@@ -126,9 +127,16 @@ export class RunFollowupRequest {
   @StringField({
     ...OPTIONAL,
     description:
-      'Message of at most 1 MiB of UTF-8; it may be empty only when the run continues from its saved conversation.',
+      'Message of at most 1 MiB of UTF-8; it may be empty only with attachments, or when the run continues from its saved conversation.',
   })
   message?: string;
+  @ArrayField(object(() => FollowupAttachment), {
+    ...OPTIONAL,
+    maxItems: MAX_FILES,
+    description:
+      'Files that were prepared with `attachments/prepare` and uploaded. The agent finds them in its workspace.',
+  })
+  attachments?: FollowupAttachment[];
   @EnumField(RUN_MODES, { ...OPTIONAL, name: 'RunMode', description: 'Mode in which the agent starts.' })
   mode?: RunMode;
 }

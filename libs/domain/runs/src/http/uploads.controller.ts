@@ -1,0 +1,42 @@
+import { Controller, Param, Put, Req, Res } from '@nestjs/common';
+import { ApiExcludeController } from '@nestjs/swagger';
+import type { Request, Response } from 'express';
+import { OutsideApi, pathId, ProblemError, Public, StreamedBody } from '#platform/http';
+import { ObjectTooLargeError, SignedLinks } from '#platform/storage';
+import { FollowupAttachments, uploadKey } from '../application/followup-attachments.js';
+
+/** Uploads through signed links: the URL itself is the permission. */
+@Public()
+@OutsideApi()
+@ApiExcludeController()
+@Controller('uploads')
+export class UploadsController {
+  constructor(
+    private readonly attachments: FollowupAttachments,
+    private readonly links: SignedLinks,
+  ) {}
+
+  @Put('attachments/:attachmentId')
+  @StreamedBody()
+  async attachment(
+    @Param('attachmentId', pathId('uuid')) id: string,
+    @Req() request: Request,
+    @Res() response: Response,
+  ): Promise<void> {
+    const verdict = this.links.verify(uploadKey(id), request.query);
+    if (!verdict.valid) throw new ProblemError('not_authorized', REFUSALS[verdict.reason]);
+    const result = await this.attachments.upload(id, request).catch((error: unknown) => {
+      if (!(error instanceof ObjectTooLargeError)) throw error;
+      const detail = `An attachment may have at most ${error.maxBytes} bytes.`;
+      throw new ProblemError('payload_too_large', detail, { cause: error });
+    });
+    if (result.kind === 'not_found')
+      throw new ProblemError('resource_not_found', 'The attachment was sent or discarded. Prepare it again.');
+    response.status(204).end();
+  }
+}
+
+const REFUSALS = {
+  expired: 'The upload link has expired. Prepare the attachment again.',
+  forged: 'The upload link is invalid: it is not one that this service made, or it was changed.',
+} as const;
