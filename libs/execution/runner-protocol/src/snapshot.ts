@@ -92,9 +92,14 @@ export interface SnapshotLimits {
 /** The manifest is not valid; the message names the line or the path, and is for people. */
 export class SnapshotManifestError extends Error {}
 
-export function encodeManifest(header: SnapshotHeader, entries: readonly SnapshotEntry[]): Buffer {
-  return Buffer.from([header, ...entries].map((line) => JSON.stringify(line)).join('\n'), 'utf8');
-}
+export const encodeManifest = (header: SnapshotHeader, entries: readonly SnapshotEntry[]): Buffer =>
+  encodeManifestLines(header, entries.map(encodeEntry));
+
+export const encodeEntry = (entry: SnapshotEntry): string => JSON.stringify(entry);
+
+/** `lines`: each of {@link encodeEntry}. */
+export const encodeManifestLines = (header: SnapshotHeader, lines: readonly string[]): Buffer =>
+  Buffer.from([JSON.stringify(header), ...lines].join('\n'), 'utf8');
 
 /** Reads a gzipped manifest. Rejects as {@link parseManifest} throws. */
 export async function decodeManifest(gzipped: Uint8Array, limits: SnapshotLimits): Promise<SnapshotManifest> {

@@ -1,4 +1,4 @@
-import { closeSync, readFileSync } from 'node:fs';
+import { closeSync, readFileSync, type Stats } from 'node:fs';
 import type { Ignore } from 'ignore';
 import type { RunAs } from '../workspace/workspace.js';
 import { homeRules, IGNORE_FILE, ignoredPaths, parseRules } from './ignore-rules.js';
@@ -39,7 +39,15 @@ export interface ScanOptions {
   readonly parts: readonly ('work' | 'home')[];
   readonly runAs?: RunAs | undefined;
   readonly maxEntries: number;
+  /** Kept from one scan of the workspace to the next. */
+  readonly objects?: ObjectDirectories;
 }
+
+/**
+ * Directories of objects of git, by key. Git never changes an object except its time, so the files of a directory that has not
+ * changed are those of the last scan: half of the files of many workspaces.
+ */
+export type ObjectDirectories = Map<string, { readonly version: string; readonly files: readonly ScannedFile[] }>;
 
 /** Rules and the directory for which they are; `ignored`: the paths that the repository ignores. */
 interface Scope {
@@ -52,6 +60,9 @@ const PERMISSIONS = 0o777;
 const MAX_RULES_BYTES = 65_536;
 /** Files by which git protects a change in progress. They would stop git after the restore. */
 const GIT_TRANSIENT = /(\.lock|^gc\.pid|^fsmonitor--daemon.*|^tmp_(obj|pack|idx|rev)_.*)$/;
+const OBJECTS = /(^|\/)\.git(\/.+)?\/objects\/([0-9a-f]{2}|pack)$/;
+/** The kernel sets times in steps of several milliseconds: a directory that has just changed may change without a new time. */
+const TIME_STEP_MS = 50;
 const MAX_PROBLEMS = 20;
 const MAX_EXCLUDED = 20;
 
@@ -74,6 +85,7 @@ class Scanner implements Scan {
   readonly excluded: string[] = [];
   /** Files of other users are not read: the runner may be root, and a link to a file of another user looks like one. */
   private readonly owner: number | undefined;
+  private readonly startedAt = Date.now();
 
   constructor(private readonly options: ScanOptions) {
     this.owner = process.getuid?.() === 0 ? options.runAs?.uid : undefined;
@@ -82,6 +94,12 @@ class Scanner implements Scan {
   async directory(parent: OpenDirectory, name: string, key: string, scopes: readonly Scope[]): Promise<void> {
     const stats = parent.stats(name);
     if (!stats?.isDirectory()) return;
+    const unchanged = this.unchangedObjects(key, stats);
+    if (unchanged) {
+      this.add({ type: 'directory', key, mode: stats.mode & PERMISSIONS });
+      for (const file of unchanged) this.add(file);
+      return;
+    }
     let directory: OpenDirectory;
     let entries: ReturnType<OpenDirectory['entries']>;
     try {
@@ -92,6 +110,7 @@ class Scanner implements Scan {
     try {
       entries = directory.entries();
       this.add({ type: 'directory', key, mode: stats.mode & PERMISSIONS });
+      const first = this.entries.length;
       const isGit = name === '.git' || /\/\.git\//.test(`/${key}/`);
       const own = isGit ? [] : await this.scopesOf(directory, entries, key, scopes);
       for (const entry of entries) {
@@ -105,12 +124,26 @@ class Scanner implements Scan {
         if (isDirectory) await this.directory(directory, entry.name, path, own);
         else this.other(directory, entry.name, path);
       }
+      if (OBJECTS.test(key)) this.rememberObjects(key, stats, this.entries.slice(first));
     } catch (error) {
       if (error instanceof TooManyEntriesError) throw error;
       this.skip(key, error);
     } finally {
       directory.close();
     }
+  }
+
+  private unchangedObjects(key: string, stats: Stats): readonly ScannedFile[] | null {
+    const known = this.options.objects?.get(key);
+    return known?.version === versionOf(stats) ? known.files : null;
+  }
+
+  /** Nothing is remembered of a directory that contains something else, or may be changing. */
+  private rememberObjects(key: string, stats: Stats, entries: readonly ScannedEntry[]): void {
+    const isSettled = ({ changedAt }: { changedAt: number }) => changedAt < this.startedAt - TIME_STEP_MS;
+    const files = entries.filter((entry): entry is ScannedFile => entry.type === 'file' && isSettled(entry));
+    if (files.length === entries.length && isSettled({ changedAt: stats.ctimeMs }))
+      this.options.objects?.set(key, { version: versionOf(stats), files });
   }
 
   private other(directory: OpenDirectory, name: string, key: string): void {
@@ -127,14 +160,14 @@ class Scanner implements Scan {
     if (!stats?.isFile()) return;
     if (this.owner !== undefined && stats.uid !== this.owner)
       return this.skip(key, new Error('it belongs to another user'));
-    const { size, ino, mtimeMs, ctimeMs } = stats;
+    const { size, mtimeMs, ctimeMs } = stats;
     this.add({
       type: 'file',
       key,
       mode: stats.mode & PERMISSIONS,
       size,
       mtime: Math.round(mtimeMs),
-      version: `${ino}:${size}:${mtimeMs}:${ctimeMs}`,
+      version: versionOf(stats),
       changedAt: ctimeMs,
     });
   }
@@ -181,6 +214,8 @@ class Scanner implements Scan {
     if (this.problems.length < MAX_PROBLEMS) this.problems.push(problem);
   }
 }
+
+const versionOf = ({ ino, size, mtimeMs, ctimeMs }: Stats): string => `${ino}:${size}:${mtimeMs}:${ctimeMs}`;
 
 /** The nearest rule decides. */
 function isIgnored(path: string, isDirectory: boolean, scopes: readonly Scope[]): boolean {

@@ -4,11 +4,12 @@ import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { newUuid } from '#platform/kernel';
 import {
+  encodeEntry,
   encodeManifest,
+  encodeManifestLines,
   type Extent,
   MAX_BLOCK_BYTES,
   SNAPSHOT_VERSION,
-  type SnapshotEntry,
   keyOf,
   type SnapshotFile,
   type SnapshotLimits,
@@ -18,7 +19,14 @@ import {
 import type { RunAs } from '../workspace/workspace.js';
 import { DirectoryPath, OpenDirectory, splitKey } from './open-directory.js';
 import { PackWriter, type Part } from './pack-writer.js';
-import { displayed, type Scan, type ScannedEntry, type ScannedFile, scanWorkspace } from './scan-workspace.js';
+import {
+  displayed,
+  type ObjectDirectories,
+  type Scan,
+  type ScannedEntry,
+  type ScannedFile,
+  scanWorkspace,
+} from './scan-workspace.js';
 
 const readFile = promisify(read);
 const compress = promisify(gzip);
@@ -70,6 +78,8 @@ interface Content {
 interface KnownFile {
   readonly version: string;
   readonly content: Content;
+  /** Its line in manifests, once it was in one. */
+  line?: string;
 }
 
 /**
@@ -86,11 +96,15 @@ export class WorkspaceSnapshots {
   /** What the last stored snapshot contains. */
   private last: readonly ScannedEntry[] = [];
   private lastDigest = '';
+  /** Ids of packs, by which manifests number them: the same in all manifests, so that lines of files do not change. */
+  private readonly packs = new Map<string, number>();
+  private readonly objects: ObjectDirectories = new Map();
 
   constructor(private readonly options: SnapshotOptions) {}
 
   /** The workspace was restored from this snapshot: its content is stored already. */
   async adopt({ header, entries }: SnapshotManifest): Promise<void> {
+    for (const packId of header.packs) this.packs.set(packId, this.packs.size);
     const stored = new Map<string, SnapshotFile & { readonly known: Content }>();
     for (const entry of entries) {
       if (entry.type !== 'file') continue;
@@ -100,7 +114,7 @@ export class WorkspaceSnapshots {
       this.contents.set(hash, known);
       stored.set(keyOf(entry), { ...entry, known });
     }
-    const scan = await scanWorkspace({ ...this.options, maxEntries: this.options.limits.max_entries });
+    const scan = await this.scan();
     for (const entry of scan.entries) {
       if (entry.type !== 'file') continue;
       const { key, version, size, mtime } = entry;
@@ -120,7 +134,7 @@ export class WorkspaceSnapshots {
   ): Promise<(SnapshotSummary & { readonly snapshotId: string }) | null> {
     const { limits, store } = this.options;
     const startedAt = Date.now();
-    const scan = await scanWorkspace({ ...this.options, maxEntries: limits.max_entries });
+    const scan = await this.scan();
     if (isSame(scan.entries, this.last)) return null;
     const files = scan.entries.filter((entry): entry is ScannedFile => entry.type === 'file');
     const bytes = files.reduce((sum, { size }) => sum + size, 0);
@@ -135,13 +149,15 @@ export class WorkspaceSnapshots {
     });
     const known = new Map<string, KnownFile>();
     for (const { key, version } of files) {
-      const content = found.contents.get(key) ?? this.known.get(key)?.content;
-      if (content) known.set(key, { version, content });
+      const before = this.known.get(key);
+      const content = found.contents.get(key) ?? before?.content;
+      if (before?.version === version) known.set(key, before);
+      else if (content) known.set(key, { version, content });
     }
     onRead();
-    const { header, entries } = describe(scan, known);
+    const { header, lines } = describe(scan, known, this.packs);
     const { root } = this.options;
-    const encoded = encodeManifest({ ...header, problems, excluded: scan.excluded, root }, entries);
+    const encoded = encodeManifestLines({ ...header, problems, excluded: scan.excluded, root }, lines);
     if (digest(encoded) === this.lastDigest) {
       this.remember(scan.entries, known, startedAt);
       return null;
@@ -149,7 +165,7 @@ export class WorkspaceSnapshots {
     const manifest = await compress(encoded, { level: 1 });
     const summary: SnapshotSummary = {
       reason,
-      entries: entries.length,
+      entries: lines.length,
       bytes: header.bytes,
       storedBytes: found.storedBytes + manifest.length,
       problems,
@@ -158,6 +174,10 @@ export class WorkspaceSnapshots {
     this.lastDigest = digest(encoded);
     this.remember(scan.entries, known, startedAt);
     return { ...summary, snapshotId };
+  }
+
+  private scan(): Promise<Scan> {
+    return scanWorkspace({ ...this.options, maxEntries: this.options.limits.max_entries, objects: this.objects });
   }
 
   private remember(entries: readonly ScannedEntry[], known: Map<string, KnownFile>, startedAt: number): void {
@@ -282,35 +302,38 @@ function isSameEntry(entry: ScannedEntry, before: ScannedEntry | undefined): boo
 
 const digest = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
 
-/** Files that are not known could not be read. */
-function describe(scan: Scan, known: ReadonlyMap<string, KnownFile>) {
-  const packs = new Map<string, number>();
+/** Files that are not known could not be read. `packs` gets the ids of packs that are new. */
+function describe(scan: Scan, known: ReadonlyMap<string, KnownFile>, packs: Map<string, number>) {
   const packIndex = (packId: string): number => {
     const index = packs.get(packId) ?? packs.size;
     packs.set(packId, index);
     return index;
   };
   let bytes = 0;
-  const entries = scan.entries.flatMap((entry): SnapshotEntry[] => {
-    if (entry.type === 'link') return [{ ...textOf(entry.key, entry.target), type: 'link' }];
-    const name = textOf(entry.key);
-    if (entry.type === 'directory') return [{ ...name, type: 'directory', mode: entry.mode }];
-    const content = known.get(entry.key)?.content;
-    if (!content) return [];
-    bytes += content.size;
-    const file: SnapshotFile = {
-      ...name,
-      type: 'file',
-      mode: entry.mode,
-      mtime: entry.mtime,
-      size: content.size,
-      hash: content.hash,
-      content: content.parts.map(({ packId, part: [, ...rest] }): Extent => [packIndex(packId), ...rest]),
-    };
-    return [file];
-  });
-  const header = { version: SNAPSHOT_VERSION, packs: [...packs.keys()], entries: entries.length, bytes };
-  return { header, entries };
+  const lines: string[] = [];
+  for (const entry of scan.entries) {
+    if (entry.type === 'link') lines.push(encodeEntry({ ...textOf(entry.key, entry.target), type: 'link' }));
+    else if (entry.type === 'directory')
+      lines.push(encodeEntry({ ...textOf(entry.key), type: 'directory', mode: entry.mode }));
+    else {
+      const file = known.get(entry.key);
+      if (!file) continue;
+      const { size, hash, parts } = file.content;
+      bytes += size;
+      file.line ??= encodeEntry({
+        ...textOf(entry.key),
+        type: 'file',
+        mode: entry.mode,
+        mtime: entry.mtime,
+        size,
+        hash,
+        content: parts.map(({ packId, part: [, ...rest] }): Extent => [packIndex(packId), ...rest]),
+      });
+      lines.push(file.line);
+    }
+  }
+  const header = { version: SNAPSHOT_VERSION, packs: [...packs.keys()], entries: lines.length, bytes };
+  return { header, lines };
 }
 
 /** Names are UTF-8 where they can be. */
