@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { chmodSync, copyFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -58,6 +59,22 @@ describe('a run whose session has ended', { timeout: 60_000 }, () => {
     return conversationOf(runId);
   };
 
+  /** Of the repository that a user gets with the archive of a run; the branch, then the sorted files. */
+  const statusOfArchive = async (runId: string): Promise<string[]> => {
+    const { base_url: base, token } = installation.connection;
+    const response = await fetch(`${base}/agent/runs/${runId}/archive`, {
+      headers: { authorization: `Bearer ${token}` },
+    });
+    const copy = mkdtempSync(join(directory, 'copy-'));
+    execFileSync('tar', ['-xz', '-C', copy], { input: Buffer.from(await response.arrayBuffer()) });
+    const status = execFileSync('git', ['-c', `safe.directory=${copy}`, 'status', '--porcelain', '--branch'], {
+      cwd: copy,
+      encoding: 'utf8',
+    });
+    const [branch = '', ...files] = status.trimEnd().split('\n');
+    return [branch, ...files.sort()];
+  };
+
   it('continues a run with its files after the session has ended', async () => {
     const runId = await execute(
       [
@@ -76,6 +93,7 @@ describe('a run whose session has ended', { timeout: 60_000 }, () => {
     expect(await timelineOf(runId, 'workspace_restored')).toMatchObject([{ payload: { entries: expect.any(Number) } }]);
     expect((await timelineOf(runId, 'workspace_snapshot')).length).toBeGreaterThanOrEqual(1);
     expect(await timelineOf(runId, 'workspace_snapshot_failed')).toEqual([]);
+    expect(await statusOfArchive(runId)).toEqual(['## work', ' M tracked', '?? "not tracked"', '?? link', 'A  staged']);
   });
 
   it('forks a run at the end of a turn, with exactly the files and the session of that time', async () => {

@@ -1,4 +1,8 @@
+import { execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
+import { lstatSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -292,6 +296,92 @@ describe('the changes and files of a run', () => {
     await get(404, 'files?path=..%2Fhome');
     for (const query of ['changes?from=nothing', 'changes?to=0', 'files?at=nothing', 'files?unknown=1'])
       expect((await get(400, query)).body).toMatchObject({ error_code: 'invalid_request' });
+  });
+});
+
+describe('the archive of a run', () => {
+  const download = (status: number, runId: string, query = '', { token } = fixture.member) =>
+    fixture.request(status, `GET /agent/runs/${runId}/archive${query}`, { token });
+  const extracted = async (runId: string, query = ''): Promise<string[]> => {
+    const response = await fetch(`${fixture.api.url}/api/v1/agent/runs/${runId}/archive${query}`, {
+      headers: { authorization: `Bearer ${fixture.member.token}` },
+    });
+    expect([response.status, response.headers.get('content-type')]).toEqual([200, 'application/gzip']);
+    const target = mkdtempSync(join(tmpdir(), 'headrace-test-archive-'));
+    try {
+      execFileSync('tar', ['-xzp', '-C', target], { input: Buffer.from(await response.arrayBuffer()) });
+      return readdirSync(target, { recursive: true, encoding: 'utf8' })
+        .sort()
+        .map((name) => {
+          const path = join(target, name);
+          const stats = lstatSync(path);
+          if (stats.isSymbolicLink()) return `${name} -> ${readlinkSync(path)}`;
+          const mode = (stats.mode & 0o777).toString(8);
+          return stats.isDirectory()
+            ? `${name}/ ${mode}`
+            : `${name} ${mode} ${stats.mtimeMs} ${readFileSync(path, 'utf8')}`;
+        });
+    } finally {
+      rmSync(target, { recursive: true });
+    }
+  };
+  const long = 'long name '.repeat(20).trim();
+
+  it('contains the files of a snapshot with their permissions, times and links, or those of a directory', async () => {
+    const { runId, runner } = await started();
+    const packId = randomUUID();
+    const entries: SnapshotEntry[] = [
+      directory('home'),
+      fileOf('home/secret', 'abc'),
+      directory('work'),
+      { ...directory('work/bin'), mode: 0o750 } as SnapshotEntry,
+      { ...fileOf('work/bin/tool', 'abc'), mode: 0o755, mtime: 1_700_000_000_000 } as SnapshotEntry,
+      { ...fileOf('work/empty', ''), content: [] } as SnapshotEntry,
+      { type: 'link', path: 'work/link', target: '../elsewhere' },
+      fileOf(`work/${long} ü`, 'abc'),
+    ];
+    const query = { reason: 'turn', stored_bytes: '9', pack_id: packId, pack_bytes: '4' };
+    const body = Buffer.concat([Buffer.from('\0abc'), manifestOf([packId], entries, 9)]);
+    const { body: stored } = await runner.call(200, 'PUT snapshots', query, body);
+    await runner.report(['workspace_snapshot', stored]);
+    const tool = '755 1700000000000 abc';
+    expect(await extracted(runId)).toEqual([
+      'bin/ 750',
+      `bin/tool ${tool}`,
+      'empty 644 0 ',
+      'link -> ../elsewhere',
+      `${long} ü 644 0 abc`,
+    ]);
+    expect(await extracted(runId, '?path=bin')).toEqual([`tool ${tool}`]);
+    const first = stored.snapshot_id as string;
+    await runner.snapshot('two');
+    expect(await extracted(runId)).toEqual(['file 644 0 two']);
+    expect(await extracted(runId, `?at=${first}&path=./bin/`)).toEqual([`tool ${tool}`]);
+  });
+
+  it('is a 404 without a snapshot and for what is no directory, and a 400 for an unknown point', async () => {
+    const { runId, runner } = await started();
+    await download(404, runId);
+    await runner.snapshot();
+    await download(404, runId, '?path=file');
+    await download(404, runId, '?path=..%2Fhome');
+    await download(404, UNKNOWN_RUN_ID);
+    await download(403, runId, '', fixture.stranger);
+    expect((await download(400, runId, '?at=nothing')).body).toMatchObject({ errors: [{ pointer: '/at' }] });
+  });
+
+  it('ends with an error of the connection when a part of the snapshot is damaged', async () => {
+    const { runId, runner } = await started();
+    await runner.snapshot();
+    await fixture.database.query(
+      `UPDATE snapshot_packs SET object_key = 'snapshots/missing' WHERE id IN
+         (SELECT pack_id FROM run_snapshot_packs WHERE run_id = $1 AND pack_id NOT IN (SELECT manifest_id FROM run_snapshots))`,
+      [runId],
+    );
+    const response = fetch(`${fixture.api.url}/api/v1/agent/runs/${runId}/archive`, {
+      headers: { authorization: `Bearer ${fixture.member.token}` },
+    });
+    await expect(response.then((answer) => answer.arrayBuffer())).rejects.toThrow();
   });
 });
 

@@ -13,6 +13,7 @@ import { type SnapshotEntry, type SnapshotFile } from '#execution/runner-protoco
 import type { Caller } from '#platform/auth';
 import { isUuid, type RejectionOf } from '#platform/kernel';
 import { RunsService } from './runs.service.js';
+import { archiveOf } from './snapshot-archive.js';
 
 /** A sequence number in the log of the run, the id of a snapshot, or the id of a step of the conversation. */
 export type SnapshotPoint = number | string;
@@ -52,6 +53,16 @@ export type RunFileResult =
   | { readonly kind: 'no_such_path' }
   | { readonly kind: 'no_snapshot'; readonly parameter: 'at' }
   | RejectionOf<'not_found' | 'forbidden'>;
+
+export type RunArchiveResult =
+  | { readonly kind: 'archive'; readonly content: Readable }
+  | { readonly kind: 'no_such_path' }
+  | { readonly kind: 'no_snapshot'; readonly parameter: 'at' }
+  | RejectionOf<'not_found' | 'forbidden'>;
+
+/** The path in the workspace of one that is relative to the working directory. */
+const workPath = (path: string): string =>
+  ['work', ...path.split('/').filter((segment) => segment !== '' && segment !== '.')].join('/');
 
 /** The snapshots of a run for people: what changed, and files. */
 @Injectable()
@@ -99,7 +110,7 @@ export class RunSnapshots {
     const snapshot = await this.find(runId, at);
     const reader = snapshot && (await this.files.open(snapshot));
     if (!snapshot || !reader) return { kind: 'no_snapshot', parameter: 'at' };
-    const wanted = ['work', ...path.split('/').filter((segment) => segment !== '' && segment !== '.')].join('/');
+    const wanted = workPath(path);
     const entry = reader.manifest.entries.find((candidate) => candidate.path === wanted);
     if (entry?.type === 'file') {
       const name = wanted.slice(wanted.lastIndexOf('/') + 1);
@@ -109,6 +120,21 @@ export class RunSnapshots {
     const isChild = (child: SnapshotEntry): boolean =>
       child.path.startsWith(`${wanted}/`) && !child.path.includes('/', wanted.length + 1);
     return { kind: 'directory', snapshot, entries: reader.manifest.entries.filter(isChild) };
+  }
+
+  /** A directory with everything below it, as a gzipped tar archive. */
+  async archive(caller: Caller, runId: string, path: string, at: SnapshotPoint | undefined): Promise<RunArchiveResult> {
+    const found = await this.runs.find(caller, runId);
+    if (found.kind !== 'found') return found;
+    const snapshot = await this.find(runId, at);
+    const reader = snapshot && (await this.files.open(snapshot));
+    if (!reader) return { kind: 'no_snapshot', parameter: 'at' };
+    const directory = workPath(path);
+    const { entries } = reader.manifest;
+    if (!entries.some((entry) => entry.path === directory && entry.type === 'directory'))
+      return { kind: 'no_such_path' };
+    const below = entries.filter((entry) => entry.path.startsWith(`${directory}/`));
+    return { kind: 'archive', content: archiveOf(below, directory, reader) };
   }
 
   /** Before the first turn: the prepared workspace, or the one with which a fork began. Null: an empty one. */

@@ -89,6 +89,42 @@ export class RunSnapshotsController {
         throw rejectionProblem(result, RUN);
     }
   }
+
+  @Get(':runId/archive')
+  @Authorize('runs:read', 'run')
+  @Operation({
+    id: 'downloadRunArchive',
+    summary: 'Download the files of a run',
+    errors: [400, 403, 404],
+    description:
+      'The working directory, or a directory in it, as it is in a snapshot: a tar archive, compressed with gzip, with permissions, times and symbolic links.',
+    success: {
+      status: 200,
+      description: 'The archive.',
+      schema: { type: 'string', format: 'binary' },
+      contentType: 'application/gzip',
+    },
+  })
+  async archive(
+    @CurrentCaller() caller: Caller,
+    @Param('runId', RUN_ID) runId: string,
+    @Query() { path = '', at }: RunFileParameters,
+    @Res() response: Response,
+  ): Promise<void> {
+    const result = await this.snapshots.archive(caller, runId, path, pointOf(at));
+    switch (result.kind) {
+      case 'archive':
+        response.attachment(`run-${runId}.tar.gz`);
+        response.setHeader('Content-Type', 'application/gzip');
+        return sendStream(result.content, response);
+      case 'no_such_path':
+        throw new ProblemError('resource_not_found', 'The snapshot has no directory at this path.');
+      case 'no_snapshot':
+        throw noSnapshot('at', at);
+      default:
+        throw rejectionProblem(result, RUN);
+    }
+  }
 }
 
 /** A sequence number is written in digits; anything else is an id. */
