@@ -34,7 +34,7 @@ const CHANGES_RUN = new Set<string>([
 
 /**
  * Stores a batch of a runner's events, once and in order, and applies the effect of each, all in one transaction. A batch
- * that changes nothing costs five round trips with BEGIN and COMMIT; one that changes the run a few more. The text has been
+ * that changes nothing costs three round trips with BEGIN and COMMIT; one that changes the run a few more. The text has been
  * made storable at the edge.
  */
 @Injectable()
