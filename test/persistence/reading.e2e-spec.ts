@@ -50,3 +50,36 @@ describe('read-only transaction', () => {
     expect(await database.query(sorting)).toEqual([{ sorts: 'on', reads: 'off' }]);
   });
 });
+
+describe('transaction', () => {
+  it('begins in the round trip of its first statement', async () => {
+    await database.query('SELECT 1');
+    proxy.answerOnlyAfter('current_setting');
+    expect(await database.transaction((tx) => tx.query(sorting))).toEqual([{ sorts: 'on', reads: 'off' }]);
+  });
+
+  it('rejects with the error of the statement that failed, and not of those behind it', async () => {
+    for (let round = 0; round < 50; round += 1) {
+      const failing = database.transaction(async (tx) => {
+        const first = async () => (await Promise.all([tx.query('SELECT 1 / 0'), tx.query('SELECT 2')]))[0];
+        await Promise.all([first(), tx.query('SELECT 3'), tx.query('SELECT 4')]);
+      });
+      await expect(failing).rejects.toMatchObject({ code: '22012' });
+    }
+  });
+
+  it('accepts no statement after its end', async () => {
+    let late: Promise<unknown> | undefined;
+    const failing = database.transaction(async (tx) => {
+      late = tx.query('SELECT 1').then(async () => {
+        await failing.catch(() => undefined);
+        return tx.query('CREATE TABLE headrace.late (id int)');
+      });
+      late.catch(() => undefined);
+      await tx.query('SELECT 1 / 0');
+    });
+    await expect(failing).rejects.toMatchObject({ code: '22012' });
+    await expect(late).rejects.toThrow('The transaction has ended.');
+    expect(await database.query(`SELECT to_regclass('headrace.late') AS late`)).toEqual([{ late: null }]);
+  });
+});

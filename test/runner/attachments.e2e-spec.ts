@@ -163,7 +163,7 @@ describe('the files of a run', () => {
     ]);
   });
 
-  it('that come with a follow-up and are in the assignment are placed once', async () => {
+  it('that come with a follow-up and are in the assignment are placed and sent once', async () => {
     const runner = await start({
       assignment: {
         attachments: REFS,
@@ -171,7 +171,7 @@ describe('the files of a run', () => {
         prompt: null,
         resume: { session_id: 'earlier', transcript: false },
       },
-      handover: { harnesses: echo({ CAPABILITIES: '{"loadSession":true}' }) },
+      handover: { harnesses: echo({ CAPABILITIES: '{"loadSession":true}', FORGETFUL: '1' }) },
       prepare: (plane) => {
         stored(plane);
         plane.say('f1', 'Look.', { attachments: REFS.slice(1) });
@@ -180,6 +180,7 @@ describe('the files of a run', () => {
     await runner.plane.untilEvent('turn_ended');
     expect(reported(runner.plane)).toMatchObject([
       { type: 'text', text: 'Look.' },
+      { type: 'resource_link', name: 'my notes.md' },
       { type: 'resource_link', name: 'dot.png' },
     ]);
   });

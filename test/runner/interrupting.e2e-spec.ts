@@ -224,4 +224,29 @@ describe('an interrupt before the agent has its prompt', () => {
     await plane.untilEvent('turn_ended', 2);
     expect(JSON.parse(plane.said)).toEqual([{ type: 'text', text: 'Base.\n\nFirst.\n\nSecond.' }]);
   });
+
+  it('keeps the files of a message that the agent did not get', async () => {
+    const command = process.execPath;
+    const args = [fileURLToPath(new URL('echo-agent.mjs', import.meta.url))];
+    const { plane } = await start({
+      assignment: { prompt: 'First.', harness: { type: 'echo' } },
+      handover: { harnesses: { echo: { command, args, install_hint: 'comes with the tests' } } },
+      prepare: (double) => void double.storedAttachments.set('a1', Buffer.from('x')),
+    });
+    await plane.untilEvent('turn_ended');
+    plane.holdAcknowledgementOf('turn_started');
+    const file = { attachment_id: 'a1', file_name: 'a.txt', mime_type: 'text/plain', size_bytes: 1 };
+    plane.say(FOLLOW_UP, 'Look.', { attachments: [file] });
+    await plane.untilEvent('turn_started', 2);
+    plane.interrupt(turnOf(plane, 1));
+    await plane.untilCommandsRead();
+    plane.releaseAcknowledgement();
+    await plane.untilEvent('turn_ended', 2);
+    plane.say(SECOND, 'Continue.');
+    await plane.untilEvent('turn_ended', 3);
+    expect(JSON.parse(plane.data<{ text: string }>('message_chunk').at(-1)?.text ?? '')).toMatchObject([
+      { type: 'text', text: 'Look.\n\nContinue.' },
+      { type: 'resource_link', name: 'a.txt' },
+    ]);
+  });
 });

@@ -181,6 +181,25 @@ describe('a message of a worker', () => {
     if (errorCode !== undefined) expect(status?.error_code).toBe(errorCode);
   });
 
+  it('task_failed with a failed set-up is recorded with the environment', async () => {
+    const { here, team } = installation;
+    const { token } = await here.identities.user({ [team]: 'admin' });
+    const { body: environment } = await here.request(201, 'POST /environments', {
+      token,
+      body: { config: { name: 'breaks' } },
+    });
+    const host = installation.host();
+    const worker = await installation.worker(host);
+    const runId = await installation.run(host, { environment_id: environment.uid });
+    await worker.claim(runId);
+    const failed = { task_id: runId, message: 'It went wrong.', failure_reason: 'setup_command', exit_code: 1 };
+    worker.send('task_failed', goldenAbout('task_failed', 0, failed));
+    await installation.reaches(runId, 'FAILED');
+    const isRecorded = async (): Promise<boolean> =>
+      (await here.request(200, `GET /environments/${environment.uid}`, { token })).body.setup_failed;
+    await vi.waitFor(async () => expect(await isRecorded()).toBe(true), { timeout: 5_000 });
+  });
+
   it('is accepted for every golden file, without unknown fields', async () => {
     const host = installation.host();
     const worker = await installation.worker(host);

@@ -2,7 +2,13 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { ObjectDisposal } from '#platform/storage';
 import { TestRunner } from '#testing';
 import { ApiFixture } from '../../support/api-fixture.js';
-import { expectProblem, lockOfRun, sendConcurrently, UNKNOWN_RUN_ID } from '../../support/api-requests.js';
+import {
+  expectProblem,
+  lockOfRun,
+  requestAnyStatus,
+  sendConcurrently,
+  UNKNOWN_RUN_ID,
+} from '../../support/api-requests.js';
 
 const MIB = 1_048_576;
 const FILE_NAME_RULE = 'must be the name of a file, at most 255 bytes, without a path or control characters';
@@ -268,6 +274,23 @@ describe('prepared files', () => {
     await prepared(runId, 'last.txt');
     await followUp(422, runId, choose(first));
     await followUp(200, runId, choose(second?.attachment_id ?? ''));
+  });
+
+  it('never discard one that a follow-up sends at the same time', async () => {
+    const runId = await newRun();
+    const oldest = await uploaded(runId, 'oldest.txt', 'text');
+    await prepared(runId, ...Array.from({ length: 25 }, (_, index) => `${index}.txt`));
+    await prepared(runId, ...Array.from({ length: 24 }, (_, index) => `${index}.txt`));
+    const { token } = fixture.member;
+    const path = `POST /agent/runs/${runId}`;
+    const body = { files: [{ filename: 'new.txt', mime_type: 'text/plain' }] };
+    const lock = `SELECT 1 FROM headrace.run_attachments WHERE id = '${oldest}' FOR UPDATE`;
+    const answers = await sendConcurrently(fixture.api, lock, () => [
+      requestAnyStatus(fixture.api, `${path}/followups`, { token, body: choose(oldest) }),
+      requestAnyStatus(fixture.api, `${path}/attachments/prepare`, { token, body }),
+    ]);
+    expect(answers.map(({ status }) => status)).toEqual([200, 200]);
+    expect(await files(runId)).toEqual([['oldest.txt', 'text']]);
   });
 
   it.each([

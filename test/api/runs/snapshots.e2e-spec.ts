@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { lstatSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
@@ -310,17 +310,21 @@ describe('the archive of a run', () => {
     const target = mkdtempSync(join(tmpdir(), 'headrace-test-archive-'));
     try {
       execFileSync('tar', ['-xzp', '-C', target], { input: Buffer.from(await response.arrayBuffer()) });
-      return readdirSync(target, { recursive: true, encoding: 'utf8' })
-        .sort()
-        .map((name) => {
-          const path = join(target, name);
-          const stats = lstatSync(path);
-          if (stats.isSymbolicLink()) return `${name} -> ${readlinkSync(path)}`;
-          const mode = (stats.mode & 0o777).toString(8);
-          return stats.isDirectory()
-            ? `${name}/ ${mode}`
-            : `${name} ${mode} ${stats.mtimeMs} ${readFileSync(path, 'utf8')}`;
-        });
+      const format = '%P %y %m %s %Ts %l\\n';
+      const found = execFileSync('find', ['.', '-mindepth', '1', '-printf', format], {
+        cwd: target,
+        encoding: 'latin1',
+      });
+      return found
+        .trimEnd()
+        .split('\n')
+        .map((line) =>
+          line
+            .trimEnd()
+            .replace(/ d (\d+) .*/, ' d $1')
+            .replace(/ l 777 \d+ \d+/, ' ->'),
+        )
+        .sort();
     } finally {
       rmSync(target, { recursive: true });
     }
@@ -339,24 +343,35 @@ describe('the archive of a run', () => {
       { ...fileOf('work/empty', ''), content: [] } as SnapshotEntry,
       { type: 'link', path: 'work/link', target: '../elsewhere' },
       fileOf(`work/${long} ü`, 'abc'),
+      { type: 'link', path: 'work/far', target: `${long}/target` },
+      { ...directory('work/\xe9'), binary: true },
+      { ...fileOf('work/\xe9/\xff', 'abc'), binary: true, mtime: -5000 } as SnapshotEntry,
+      { ...fileOf('work/zero', 'abc'), mode: 0, mtime: 4_000_000_000_000 } as SnapshotEntry,
     ];
     const query = { reason: 'turn', stored_bytes: '9', pack_id: packId, pack_bytes: '4' };
-    const body = Buffer.concat([Buffer.from('\0abc'), manifestOf([packId], entries, 9)]);
+    const body = Buffer.concat([Buffer.from('\0abc'), manifestOf([packId], entries, 15)]);
     const { body: stored } = await runner.call(200, 'PUT snapshots', query, body);
     await runner.report(['workspace_snapshot', stored]);
-    const tool = '755 1700000000000 abc';
-    expect(await extracted(runId)).toEqual([
-      'bin/ 750',
-      `bin/tool ${tool}`,
-      'empty 644 0 ',
-      'link -> ../elsewhere',
-      `${long} ü 644 0 abc`,
-    ]);
-    expect(await extracted(runId, '?path=bin')).toEqual([`tool ${tool}`]);
+    const tool = 'tool f 755 3 1700000000';
+    const bytes = (text: string): string => Buffer.from(text, 'utf8').toString('latin1');
+    expect(await extracted(runId)).toEqual(
+      [
+        'bin d 750',
+        `bin/${tool}`,
+        'empty f 644 0 0',
+        `far -> ${long}/target`,
+        'link -> ../elsewhere',
+        bytes(`${long} ü f 644 3 0`),
+        'zero f 0 3 4000000000',
+        '\xe9 d 700',
+        '\xe9/\xff f 644 3 0',
+      ].sort(),
+    );
+    expect(await extracted(runId, '?path=bin')).toEqual([tool]);
     const first = stored.snapshot_id as string;
     await runner.snapshot('two');
-    expect(await extracted(runId)).toEqual(['file 644 0 two']);
-    expect(await extracted(runId, `?at=${first}&path=./bin/`)).toEqual([`tool ${tool}`]);
+    expect(await extracted(runId)).toEqual(['file f 644 3 0']);
+    expect(await extracted(runId, `?at=${first}&path=./bin/`)).toEqual([tool]);
   });
 
   it('is a 404 without a snapshot and for what is no directory, and a 400 for an unknown point', async () => {

@@ -148,9 +148,9 @@ export class Conversation {
     let opening: PromptOpening = { prefix, files };
     while (prompt !== null) {
       if (!this.hasStarted) this.reportAgentStarted(harnessId);
-      const isSent = await this.runTurn(session, prompt, opening, transcripts);
-      // A message that was interrupted before the agent got it is not lost: it precedes the next one.
-      opening = isSent ? NO_OPENING : { ...opening, prefix: `${opening.prefix}${prompt.text}\n\n` };
+      const unsent = await this.runTurn(session, prompt, opening, transcripts);
+      // A message that was interrupted before the agent got it is not lost: it precedes the next one, with its files.
+      opening = unsent === null ? NO_OPENING : { ...unsent, prefix: `${unsent.prefix}${prompt.text}\n\n` };
       prompt = await this.nextPrompt(session);
     }
     return { ...closed('The agent process ended while it was idle.'), stopMode: 'kill' };
@@ -185,18 +185,18 @@ export class Conversation {
     this.push('agent_started', { harness: harnessId, pid: this.options.host.process?.pid });
   }
 
-  /** Whether the agent got the prompt. */
+  /** What precedes the prompt, when the agent did not get it; null: it did. */
   private async runTurn(
     session: AgentSession,
     prompt: Prompt,
     opening: PromptOpening,
     transcripts: TranscriptSync,
-  ): Promise<boolean> {
+  ): Promise<PromptOpening | null> {
     const { host, outbox, termination } = this.options;
     const own = await termination.race(this.options.placeFiles(prompt.attachments ?? []));
     const prefix = [opening.prefix, ...own.problems.map((problem) => `${problem}\n\n`)].join('');
     // A file of the follow-up may be one of those that every execution of the run gets.
-    const files = [...new Set([...opening.files, ...own.files])];
+    const files = [...new Map([...opening.files, ...own.files].map((file) => [file.ref.attachment_id, file])).values()];
     if (prompt.mode !== undefined) await host.setMode(prompt.mode);
     const turn = newTurn();
     this.turn = turn;
@@ -211,7 +211,7 @@ export class Conversation {
     // A cancel that reaches an agent together with its prompt may be lost, so the prompt is not sent at all.
     if (turn.isInterrupted) {
       this.closeTurn(INTERRUPTED);
-      return false;
+      return { prefix, files };
     }
     const content = files.map((file) => attachmentContent(file, session.capabilities.promptCapabilities ?? {}));
     host.output.start();
@@ -240,7 +240,7 @@ export class Conversation {
     await termination.race(this.options.collectArtifacts());
     await termination.race(this.options.onTurnEnd());
     this.closeTurn(end);
-    return true;
+    return null;
   }
 
   private reportTurnStarted(id: string, prompt: Prompt, files: readonly PlacedAttachment[]): void {

@@ -1,7 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import type { Pool, PoolClient, QueryResultRow } from 'pg';
 import { DataSource } from 'typeorm';
-import { isDatabaseUnavailable } from './database-error.js';
+import { isDatabaseUnavailable, sqlState } from './database-error.js';
 import { surviveConnectionLoss } from './survive-connection-loss.js';
 
 /** Prepared once per connection, for hot paths: see docs/adr. Names must be unique per text. */
@@ -65,16 +65,23 @@ export class Database implements Queryable {
     const client = await this.connect();
     const connection = queryOn(client);
     let isOpen = true;
-    // What a failed part of `work` has left running must not reach the connection when it has its next owner.
+    let firstFailure: unknown;
     const tx: Queryable = {
-      query: (statement, values) =>
-        isOpen ? connection.query(statement, values) : Promise.reject(new Error('The transaction has ended.')),
+      query: (statement, values) => {
+        // What a failed part of `work` has left running must not reach the connection when it has its next owner.
+        if (!isOpen) return Promise.reject(new Error('The transaction has ended.'));
+        const result = connection.query(statement, values);
+        result.catch((error: unknown) => (firstFailure ??= error));
+        return result as never;
+      },
     };
     try {
       const [beginning, worked] = await Promise.allSettled([client.query('BEGIN'), work(tx)]);
       isOpen = false;
       if (beginning.status === 'rejected') throw beginning.reason;
-      if (worked.status === 'rejected') throw worked.reason;
+      // A statement that was sent behind the one that has failed may be the first to reject.
+      if (worked.status === 'rejected')
+        throw sqlState(worked.reason) === IN_FAILED_TRANSACTION ? firstFailure : worked.reason;
       const result = worked.value;
       await client.query('COMMIT');
       client.release();
@@ -146,6 +153,9 @@ export class Database implements Queryable {
     return (this.dataSource.driver as unknown as { master: Pool }).master;
   }
 }
+
+/** SQLSTATE of statements after one that has failed. */
+const IN_FAILED_TRANSACTION = '25P02';
 
 const IS_READ_ONLY = `SELECT current_setting('transaction_read_only') = 'on' AS is_read_only`;
 

@@ -35,16 +35,19 @@ const PREPARE = statement('attachments.prepare')`WITH prepared AS (
     INSERT INTO run_attachments (id, run_id, file_name, mime_type, created_at)
     SELECT id, $1, file_name, mime_type, headrace.now() FROM unnest($2::uuid[], $3::text[], $4::text[]) AS f (id, file_name, mime_type)),
   replaced AS (
-    DELETE FROM run_attachments WHERE id IN (SELECT id FROM run_attachments
-      WHERE run_id = $1 AND position IS NULL ORDER BY created_at DESC, id OFFSET greatest(0, ${MAX_PREPARED} - cardinality($2::uuid[])))
+    DELETE FROM run_attachments WHERE position IS NULL AND id IN (SELECT id FROM run_attachments
+      WHERE run_id = $1 AND position IS NULL ORDER BY created_at DESC, id
+      OFFSET greatest(0, ${MAX_PREPARED} - cardinality($2::uuid[])) FOR UPDATE SKIP LOCKED)
     RETURNING object_key)
   ${discardNamed('SELECT object_key FROM replaced WHERE object_key IS NOT NULL', '$5')}`;
 const FIND_PREPARED = statement('attachments.find-prepared')`
   SELECT run_id AS "runId", mime_type AS "mimeType" FROM run_attachments WHERE id = $1 AND position IS NULL`;
+/** Only while the object is noted for deletion: later it may be deleted already. */
 const STORE_UPLOAD = statement('attachments.store-upload')`WITH before AS (
     SELECT id, object_key FROM run_attachments WHERE id = $1 AND position IS NULL FOR UPDATE),
+  kept AS (DELETE FROM discarded_objects WHERE name = $2 AND EXISTS (SELECT 1 FROM before) RETURNING name),
   discarded AS (${discardNamed('SELECT object_key FROM before WHERE object_key IS NOT NULL', '$4')})
-  UPDATE run_attachments a SET object_key = $2, size_bytes = $3 FROM before WHERE a.id = before.id RETURNING a.id`;
+  UPDATE run_attachments a SET object_key = $2, size_bytes = $3 FROM before, kept WHERE a.id = before.id RETURNING a.id`;
 /** The caller holds the lock of the run; the rows are locked against an upload that ends now. */
 const LOCK_CHOSEN = statement('attachments.lock-chosen')`
   SELECT id, file_name AS "fileName", size_bytes::float8 AS "sizeBytes" FROM run_attachments
@@ -87,12 +90,11 @@ export class FollowupAttachments {
     const [found] = await this.database.query<{ runId: string; mimeType: string }>(FIND_PREPARED, [id]);
     if (!found) return { kind: 'not_found' };
     const key = `attachments/${found.runId}/${newUuid()}`;
+    await this.disposal.discard(this.database, [key]);
     const options = { contentType: found.mimeType, maxBytes: MAX_ATTACHMENT_BYTES };
     const { sizeBytes } = await this.objects.put(key, content, options);
     const stored = await this.database.query(STORE_UPLOAD, [id, key, sizeBytes, this.disposal.delayMs]);
-    if (stored.length > 0) return { kind: 'stored' };
-    await this.disposal.discard(this.database, [key]);
-    return { kind: 'not_found' };
+    return { kind: stored.length > 0 ? 'stored' : 'not_found' };
   }
 
   /** The caller holds the lock of the run. Names of files are unique in a run: they are files of one directory. */

@@ -133,8 +133,7 @@ export class RunSnapshots {
     const { entries } = reader.manifest;
     if (!entries.some((entry) => entry.path === directory && entry.type === 'directory'))
       return { kind: 'no_such_path' };
-    const below = entries.filter((entry) => entry.path.startsWith(`${directory}/`));
-    return { kind: 'archive', content: archiveOf(below, directory, reader) };
+    return { kind: 'archive', content: archiveOf(entries, directory, reader) };
   }
 
   /** Before the first turn: the prepared workspace, or the one with which a fork began. Null: an empty one. */

@@ -79,7 +79,7 @@ export class WorkerMessages {
         },
         ...exitCodeOf(data),
       });
-      if (code === 'environment_setup_failed') brokenSetUpOf = execution.id;
+      if (code === 'environment_setup_failed') brokenSetUpOf = run.environment_uid;
     });
     if (brokenSetUpOf !== null) await this.assignments.recordSetup(brokenSetUpOf, 'failed');
     return reception;

@@ -5,7 +5,6 @@ import {
   type Dirent,
   fstatSync,
   fchownSync,
-  lchownSync,
   lstatSync,
   mkdirSync,
   openSync,
@@ -133,17 +132,20 @@ export function writeFileBelow(
     const name = names.pop() ?? '';
     let directory = path.open('');
     for (const [index, part] of names.entries()) {
-      if (directory.stats(part) === undefined) {
-        mkdirSync(directory.of(part), 0o700);
-        if (owner) lchownSync(directory.of(part), owner.uid, owner.gid);
-      }
+      const isNew = directory.stats(part) === undefined;
+      if (isNew) mkdirSync(directory.of(part), 0o700);
       directory = path.open(names.slice(0, index + 1).join('/'));
+      // Not by its name, which the agent could give to something else meanwhile.
+      if (isNew && owner) fchownSync(directory.fd, owner.uid, owner.gid);
     }
     rmSync(directory.of(name), { force: true });
     const fd = openSync(directory.of(name), NEW_FILE, 0o600);
     try {
-      writeFileSync(fd, bytes);
       if (owner) fchownSync(fd, owner.uid, owner.gid);
+      writeFileSync(fd, bytes);
+    } catch (error) {
+      rmSync(directory.of(name), { force: true });
+      throw error;
     } finally {
       closeSync(fd);
     }

@@ -4,18 +4,20 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
+  statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { deflateRawSync } from 'node:zlib';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { SnapshotEntry, SnapshotManifest } from '#execution/runner-protocol';
 import { writeFileBelow } from './open-directory.js';
 import { restoreWorkspace } from './restore-workspace.js';
-import { scanWorkspace } from './scan-workspace.js';
+import { type ObjectDirectories, scanWorkspace } from './scan-workspace.js';
 
 const PACK = '01900000-0000-7000-8000-000000000001';
 let directory: string;
@@ -138,6 +140,55 @@ describe('scanWorkspace', () => {
       'work/keep.log',
     ]);
     expect(excluded).toEqual(['work/a.log', 'work/cache/', 'work/deep/b.log']);
+  });
+
+  describe('of objects of git', () => {
+    const objects: ObjectDirectories = new Map();
+    const directory = () => join(root, 'work/.git/objects/ab');
+    const scanned = async (): Promise<Record<string, number>> => {
+      const { entries } = await scanWorkspace({ root, parts: ['work'], maxEntries: 1000, objects });
+      return Object.fromEntries(
+        entries.flatMap((entry) => (entry.type === 'file' ? [[entry.key.slice(-1), entry.size]] : [])),
+      );
+    };
+    const put = (name: string, mode = 0o444): void => writeFileSync(join(directory(), name), '1', { mode });
+    beforeEach(() => {
+      objects.clear();
+      mkdirSync(directory(), { recursive: true });
+      vi.spyOn(Date, 'now').mockReturnValue(Date.now() + 60_000);
+    });
+
+    it('remembers those of a directory until it changes', async () => {
+      put('1');
+      expect(await scanned()).toEqual({ 1: 1 });
+      expect(objects.size).toBe(1);
+      put('2');
+      expect(await scanned()).toEqual({ 1: 1, 2: 1 });
+      rmSync(join(directory(), '1'));
+      expect(await scanned()).toEqual({ 2: 1 });
+    });
+
+    it.each([
+      ['a file that may be written', () => put('2', 0o644)],
+      ['a directory', () => mkdirSync(join(directory(), '2'))],
+      ['a file that has just changed', () => vi.spyOn(Date, 'now').mockReturnValue(statSync(directory()).ctimeMs)],
+      ['a pack', () => renameSync(directory(), join(directory(), '../pack'))],
+    ])('looks again at a directory with %s', async (_what, make) => {
+      put('1');
+      make();
+      await scanned();
+      expect(objects.size).toBe(0);
+    });
+
+    it.runIf(process.getuid?.() === 0)('looks again at a directory with a file of another user', async () => {
+      put('1');
+      const runAs = { uid: 4711, gid: 4711 };
+      for (let count = 0; count < 2; count += 1) {
+        const { problems } = await scanWorkspace({ root, parts: ['work'], maxEntries: 1000, objects, runAs });
+        expect(problems).toContain('"work/.git/objects/ab/1" is not in the snapshot: it belongs to another user.');
+      }
+      expect(objects.size).toBe(0);
+    });
   });
 
   it('rejects more entries than the limit', async () => {

@@ -44,8 +44,8 @@ export interface ScanOptions {
 }
 
 /**
- * Directories of objects of git, by key. Git never changes an object except its time, so the files of a directory that has not
- * changed are those of the last scan: half of the files of many workspaces.
+ * Directories of loose objects of git, by key. Git never changes an object except its time, so the files of a directory that has
+ * not changed are those of the last scan: half of the files of many workspaces.
  */
 export type ObjectDirectories = Map<string, { readonly version: string; readonly files: readonly ScannedFile[] }>;
 
@@ -60,9 +60,11 @@ const PERMISSIONS = 0o777;
 const MAX_RULES_BYTES = 65_536;
 /** Files by which git protects a change in progress. They would stop git after the restore. */
 const GIT_TRANSIENT = /(\.lock|^gc\.pid|^fsmonitor--daemon.*|^tmp_(obj|pack|idx|rev)_.*)$/;
-const OBJECTS = /(^|\/)\.git(\/.+)?\/objects\/([0-9a-f]{2}|pack)$/;
-/** The kernel sets times in steps of several milliseconds: a directory that has just changed may change without a new time. */
-const TIME_STEP_MS = 50;
+const OBJECTS = /(^|\/)\.git(\/.+)?\/objects\/[0-9a-f]{2}$/;
+/** Git makes objects that nobody may write. */
+const OBJECT_MODE = 0o444;
+/** What has changed within this time may be incomplete: a program copies files, or the kernel has not set a new time yet. */
+const SETTLED_MS = 5_000;
 const MAX_PROBLEMS = 20;
 const MAX_EXCLUDED = 20;
 
@@ -124,7 +126,7 @@ class Scanner implements Scan {
         if (isDirectory) await this.directory(directory, entry.name, path, own);
         else this.other(directory, entry.name, path);
       }
-      if (OBJECTS.test(key)) this.rememberObjects(key, stats, this.entries.slice(first));
+      if (OBJECTS.test(key)) this.rememberObjects(key, stats, entries.length, this.entries.slice(first));
     } catch (error) {
       if (error instanceof TooManyEntriesError) throw error;
       this.skip(key, error);
@@ -138,11 +140,14 @@ class Scanner implements Scan {
     return known?.version === versionOf(stats) ? known.files : null;
   }
 
-  /** Nothing is remembered of a directory that contains something else, or may be changing. */
-  private rememberObjects(key: string, stats: Stats, entries: readonly ScannedEntry[]): void {
-    const isSettled = ({ changedAt }: { changedAt: number }) => changedAt < this.startedAt - TIME_STEP_MS;
-    const files = entries.filter((entry): entry is ScannedFile => entry.type === 'file' && isSettled(entry));
-    if (files.length === entries.length && isSettled({ changedAt: stats.ctimeMs }))
+  /** Nothing is remembered of a directory that contains something else, something that was left out, or may be changing. */
+  private rememberObjects(key: string, stats: Stats, count: number, entries: readonly ScannedEntry[]): void {
+    const isSettled = (changedAt: number): boolean => changedAt < this.startedAt - SETTLED_MS;
+    const files = entries.filter(
+      (entry): entry is ScannedFile =>
+        entry.type === 'file' && entry.mode === OBJECT_MODE && isSettled(entry.changedAt),
+    );
+    if (files.length === count && isSettled(stats.ctimeMs))
       this.options.objects?.set(key, { version: versionOf(stats), files });
   }
 

@@ -1,7 +1,7 @@
 import { basename, join, relative } from 'node:path';
 import type { AttachmentRef } from '#execution/runner-protocol';
 import { writeFileBelow } from '../snapshot/open-directory.js';
-import { type TransientOptions, retryTransient } from '../transient.js';
+import { isTransient, type TransientOptions, retryTransient } from '../transient.js';
 import { errorText } from '../runner-log.js';
 import type { Workspace } from './workspace.js';
 
@@ -20,7 +20,8 @@ interface AttachmentFilesOptions {
 
 /** The files of a run in its workspace, and those that come with its follow-ups. */
 export class AttachmentFiles {
-  private readonly placed = new Map<string, PlacedAttachment>();
+  /** Ids of attachments. */
+  private readonly placed = new Set<string>();
 
   constructor(private readonly options: AttachmentFilesOptions) {}
 
@@ -31,7 +32,7 @@ export class AttachmentFiles {
     for (const ref of refs) {
       const file = await this.fetch(ref);
       await retryTransient(() => workspace.writeNewFile(file.path, file.bytes), retry);
-      this.placed.set(ref.attachment_id, file);
+      this.placed.add(ref.attachment_id);
       files.push(file);
     }
     return files;
@@ -47,15 +48,19 @@ export class AttachmentFiles {
     const { workspace, retry } = this.options;
     const files: PlacedAttachment[] = [];
     const problems: string[] = [];
+    let isUnreachable = false;
     for (const ref of refs) {
       try {
-        const file = this.placed.get(ref.attachment_id) ?? (await this.fetch(ref));
+        // The rest is not waited for as long again.
+        if (isUnreachable) throw new Error('The files of the run could not be read.');
+        const file = await this.fetch(ref);
         if (!this.placed.has(ref.attachment_id))
           writeFileBelow(workspace.root, relative(workspace.root, file.path), file.bytes, workspace.runAs);
-        this.placed.set(ref.attachment_id, file);
+        this.placed.add(ref.attachment_id);
         files.push(file);
       } catch (error) {
         if (retry.signal.aborted) throw error;
+        isUnreachable ||= isTransient(error);
         problems.push(`The attached file ${ref.file_name} could not be stored in the workspace: ${errorText(error)}`);
       }
     }
