@@ -313,6 +313,23 @@ describe('prepared files', () => {
     expectProblem(fixture.api, answer, 'invalid_request', [{ pointer, detail }]);
   });
 
+  it('are rejected with 400, 413 and 415 as other requests, of runs and of conversations', async () => {
+    const { token } = fixture.member;
+    const { id, conversationId } = await fixture.runs.build({
+      by: fixture.member,
+      team: fixture.team,
+      state: 'SUCCEEDED',
+    });
+    for (const path of [`/agent/runs/${id}`, `/agent/conversations/${conversationId}`]) {
+      const line = `POST ${path}/attachments/prepare`;
+      await fixture.request(400, line, { token, body: { files: [] } });
+      const filename = 'a'.repeat(3 * MIB);
+      await fixture.request(413, line, { token, body: { files: [{ filename, mime_type: 'a/b' }] } });
+      await fixture.request(415, line, { token, body: 'text', headers: { 'content-type': 'text/plain' } });
+      await fixture.request(422, `POST ${path}/followups`, { token, body: choose(UNKNOWN_RUN_ID) });
+    }
+  });
+
   it('are not possible for runs of others', async () => {
     const files = [{ filename: 'a', mime_type: 'a/b' }];
     expectProblem(fixture.api, await prepare(404, UNKNOWN_RUN_ID, files), 'resource_not_found');
