@@ -128,12 +128,15 @@ export class RunSnapshots {
     if (found.kind !== 'found') return found;
     const snapshot = await this.find(runId, at);
     const reader = snapshot && (await this.files.open(snapshot));
-    if (!reader) return { kind: 'no_snapshot', parameter: 'at' };
+    if (!snapshot || !reader) return { kind: 'no_snapshot', parameter: 'at' };
     const directory = workPath(path);
     const { entries } = reader.manifest;
     if (!entries.some((entry) => entry.path === directory && entry.type === 'directory'))
       return { kind: 'no_such_path' };
-    return { kind: 'archive', content: archiveOf(entries, directory, reader) };
+    return {
+      kind: 'archive',
+      content: archiveOf(entries, { directory, takenAt: snapshot.createdAt.getTime() }, reader),
+    };
   }
 
   /** Before the first turn: the prepared workspace, or the one with which a fork began. Null: an empty one. */

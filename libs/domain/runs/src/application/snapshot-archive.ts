@@ -10,18 +10,28 @@ const MAX_OCTAL = 8 ** 11 - 1;
 /** Entries between two of which other requests of the process are served. */
 const ENTRIES_AT_ONCE = 100;
 
+interface ArchiveOptions {
+  readonly directory: string;
+  /** Milliseconds since 1970: the time of directories and links, of which snapshots have none. */
+  readonly takenAt: number;
+}
+
 /**
  * A gzipped tar archive (ustar with the long names of GNU) of entries, each named relative to `directory`. A part that is damaged
  * ends the stream with an error. Names are bytes, which packages that write archives do not accept.
  */
-export function archiveOf(entries: readonly SnapshotEntry[], directory: string, reader: SnapshotReader): Readable {
+export function archiveOf(
+  entries: readonly SnapshotEntry[],
+  options: ArchiveOptions,
+  reader: SnapshotReader,
+): Readable {
   // An error is for the reader of the result.
-  return pipeline(Readable.from(blocksOf(entries, directory, reader)), createGzip({ level: 1 }), () => undefined);
+  return pipeline(Readable.from(blocksOf(entries, options, reader)), createGzip({ level: 1 }), () => undefined);
 }
 
 async function* blocksOf(
   entries: readonly SnapshotEntry[],
-  directory: string,
+  { directory, takenAt }: ArchiveOptions,
   reader: SnapshotReader,
 ): AsyncGenerator<Buffer> {
   const prefix = `${keyOf({ path: directory })}/`;
@@ -30,8 +40,10 @@ async function* blocksOf(
     const key = keyOf(entry);
     if (!key.startsWith(prefix)) continue;
     const name = Buffer.from(key.slice(prefix.length), 'latin1');
-    if (entry.type === 'directory') yield headerOf({ name: Buffer.concat([name, SLASH]), type: '5', mode: entry.mode });
-    else if (entry.type === 'link') yield headerOf({ name, type: '2', mode: 0o777, target: bytesOf(entry) });
+    if (entry.type === 'directory')
+      yield headerOf({ name: Buffer.concat([name, SLASH]), type: '5', mode: entry.mode, mtime: takenAt });
+    else if (entry.type === 'link')
+      yield headerOf({ name, type: '2', mode: 0o777, mtime: takenAt, target: bytesOf(entry) });
     else {
       const { size, mode, mtime } = entry;
       yield headerOf({ name, type: '0', mode, size, mtime });
