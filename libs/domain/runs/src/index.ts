@@ -20,7 +20,7 @@ export { type Run, RUN_MODES, type RunMode, type RunSchedule, type RunSourceType
 export { IDEMPOTENCY_KEY, idempotencyClaim, IdempotencyKeyHeader, readAgentConfig } from './http/run-request-input.js';
 export { AmbientAgentConfig } from './http/dto/agent-config.dto.js';
 export { PrincipalInfo, RunAgentResponse, RunScopeInfo } from './http/dto/run-responses.dto.js';
-export { createRunRefusal, foundOrThrow, interruptRefusal, refuseOversized } from './http/problems.js';
+export { CONVERSATION, createRunRefusal, foundOrThrow, interruptRefusal, refuseOversized } from './http/problems.js';
 export { facetsOf, type IdempotencyClaim } from './persistence/run-inserts.js';
 export { RunsWork } from './jobs/runs-work.js';
 export { RunsHttpModule, RunsJobsModule, RunsModule } from './runs.module.js';

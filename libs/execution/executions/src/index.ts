@@ -55,6 +55,7 @@ export {
   type DebugWindowRow,
   toDebugWindow,
   WAITING_REASON,
+  attachmentRefs,
 } from './persistence/run-status-sql.js';
 export { SnapshotsStore, type StoredSnapshot } from './persistence/snapshots.store.js';
 export { RunTransitions } from './persistence/run-transitions.store.js';

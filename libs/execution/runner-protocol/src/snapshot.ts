@@ -222,4 +222,8 @@ const isCount = (value: unknown): value is number => Number.isSafeInteger(value)
 export const keyOf = ({ path, binary }: SnapshotEntryBase): string =>
   binary === true ? path : Buffer.from(path, 'utf8').toString('latin1');
 
+/** The target of a link in bytes. */
+export const targetOf = ({ target, binary }: SnapshotLink): Buffer =>
+  Buffer.from(target, binary === true ? 'latin1' : 'utf8');
+
 const parentOf = (key: string): string => key.slice(0, Math.max(0, key.lastIndexOf('/')));

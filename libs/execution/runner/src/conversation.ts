@@ -24,8 +24,6 @@ interface ConversationOptions extends Pick<ExecutionOptions, 'assignment' | 'out
   readonly host: AgentHost;
   readonly inbox: Inbox;
   readonly collectArtifacts: () => Promise<void>;
-  /** Files that come with a follow-up. */
-  readonly placeFiles: AttachmentFiles['placeBesideAgent'];
   readonly onTurnBegin: () => void;
   /** Before the end of the turn is reported. */
   readonly onTurnEnd: () => Promise<void>;
@@ -39,6 +37,8 @@ export interface ConversationStart {
   /** A new session: the agent gets the base prompt and the run's files with its first prompt. */
   readonly isNew: boolean;
   readonly attachments: readonly PlacedAttachment[];
+  /** For those that come with follow-ups. */
+  readonly files: AttachmentFiles;
   /** What the agent has to know about the workspace before its first prompt. */
   readonly notice: string;
 }
@@ -133,10 +133,8 @@ export class Conversation {
   }
 
   /** Runs until the execution is terminated (TerminatedError), the agent fails (AgentFailure), or exits while it is idle. */
-  async run(
-    session: AgentSession,
-    { harnessId, transcripts, isNew, attachments, notice }: ConversationStart,
-  ): Promise<ExecutionEnd> {
+  async run(session: AgentSession, start: ConversationStart): Promise<ExecutionEnd> {
+    const { harnessId, isNew, attachments, notice } = start;
     const { prompt: first, mode, base_prompt: basePrompt } = this.options.assignment;
     const debugging = this.debugging === 'waiting' ? null : this.debugging;
     const base = isNew && basePrompt !== null && basePrompt !== '' ? `${basePrompt}\n\n` : '';
@@ -148,7 +146,7 @@ export class Conversation {
     let opening: PromptOpening = { prefix, files };
     while (prompt !== null) {
       if (!this.hasStarted) this.reportAgentStarted(harnessId);
-      const unsent = await this.runTurn(session, prompt, opening, transcripts);
+      const unsent = await this.runTurn(session, prompt, opening, start);
       // A message that was interrupted before the agent got it is not lost: it precedes the next one, with its files.
       opening = unsent === null ? NO_OPENING : { ...unsent, prefix: `${unsent.prefix}${prompt.text}\n\n` };
       prompt = await this.nextPrompt(session);
@@ -190,10 +188,10 @@ export class Conversation {
     session: AgentSession,
     prompt: Prompt,
     opening: PromptOpening,
-    transcripts: TranscriptSync,
+    { transcripts, files: placing }: ConversationStart,
   ): Promise<PromptOpening | null> {
     const { host, outbox, termination } = this.options;
-    const own = await termination.race(this.options.placeFiles(prompt.attachments ?? []));
+    const own = await termination.race(placing.placeBesideAgent(prompt.attachments ?? []));
     const prefix = [opening.prefix, ...own.problems.map((problem) => `${problem}\n\n`)].join('');
     // A file of the follow-up may be one of those that every execution of the run gets.
     const files = [...new Map([...opening.files, ...own.files].map((file) => [file.ref.attachment_id, file])).values()];

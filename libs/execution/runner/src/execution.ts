@@ -48,7 +48,6 @@ export class Execution {
   private transcripts: TranscriptSync | null = null;
   private artifacts: ArtifactSync | null = null;
   private snapshots: SnapshotSync | null = null;
-  private files: AttachmentFiles | null = null;
   private setup: ManagedProcess | null = null;
   private isRetiring = false;
 
@@ -64,7 +63,6 @@ export class Execution {
         this.snapshots?.stopInterval();
         await this.snapshots?.take('turn');
       },
-      placeFiles: (refs) => this.files?.placeBesideAgent(refs) ?? Promise.resolve({ files: [], problems: [] }),
       pollCommands: options.endsWhenIdle === true ? () => this.pollCommands() : undefined,
     });
   }
@@ -149,8 +147,8 @@ export class Execution {
     this.transcripts = transcripts;
     this.artifacts = new ArtifactSync({ plane, workspace, log, maxBytes: handover.limits.max_artifact_bytes });
     const { resume } = assignment;
-    this.files = new AttachmentFiles({ workspace, fetch: (id) => plane.getAttachment(id), retry });
-    const attachments = await termination.race(this.files.place(assignment.attachments ?? []));
+    const files = new AttachmentFiles({ workspace, fetch: (id) => plane.getAttachment(id), retry });
+    const attachments = await termination.race(files.place(assignment.attachments ?? []));
     const context: LaunchContext = { workspace, assignment, handover };
     this.snapshots = this.snapshotSync(workspace);
     const restored = (await this.snapshots?.restore()) ?? null;
@@ -177,6 +175,7 @@ export class Execution {
       harnessId: harness.id,
       transcripts,
       isNew,
+      files,
       attachments,
       notice: `${await this.earlierConversation(started.resumed)}${restored?.notice ?? ''}`,
     });

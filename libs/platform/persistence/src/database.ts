@@ -67,12 +67,12 @@ export class Database implements Queryable {
     let isOpen = true;
     let firstFailure: unknown;
     const tx: Queryable = {
-      query: (statement, values) => {
+      query<Row extends QueryResultRow>(statement: Statement | string, values?: readonly unknown[]): Promise<Row[]> {
         // What a failed part of `work` has left running must not reach the connection when it has its next owner.
         if (!isOpen) return Promise.reject(new Error('The transaction has ended.'));
-        const result = connection.query(statement, values);
+        const result = connection.query<Row>(statement, values);
         result.catch((error: unknown) => (firstFailure ??= error));
-        return result as never;
+        return result;
       },
     };
     try {

@@ -1,4 +1,5 @@
 export { chunksOf } from './content.js';
+export { limited } from './http/limited.js';
 export { LocalObjectStore } from './local-object-store.js';
 export { discardNamed, keepDiscarded, ObjectDisposal } from './object-disposal.js';
 export * from './object-store.js';

@@ -1,17 +1,8 @@
 import { Controller, Get, Param, Post, Res } from '@nestjs/common';
 import type { Response } from 'express';
 import { ApiExcludeController, ApiExtraModels, ApiTags } from '@nestjs/swagger';
-import {
-  notFound,
-  Operation,
-  OutsideApi,
-  PageFiles,
-  pathId,
-  ProblemError,
-  type ResourceWords,
-  unwrap,
-} from '#platform/http';
-import { foundOrThrow, interruptRefusal, RunConversations, RunsService } from '#domain/runs';
+import { Operation, OutsideApi, PageFiles, pathId, ProblemError, unwrap } from '#platform/http';
+import { CONVERSATION, foundOrThrow, interruptRefusal, RunConversations, RunsService } from '#domain/runs';
 import { Authorize, type Caller, CurrentCaller, Public } from '#platform/auth';
 import { type ConversationResult, ConversationReader } from '../application/conversation-reader.js';
 import { TranscriptFormatRegistry } from '../application/transcript-formats.js';
@@ -48,7 +39,6 @@ function conversationOrThrow(reading: ConversationResult): ConversationResponse 
   }
 }
 
-const CONVERSATION: ResourceWords = { noun: 'conversation', plural: 'conversations' };
 const CONVERSATION_ID = pathId('uuid');
 /** Session ids are assigned by agents and are not always UUIDs. */
 const SESSION_ID = pathId(/^[^\u0000-\u001f\u007f]{1,512}$/);
@@ -114,9 +104,7 @@ export class ConversationsController {
     @CurrentCaller() caller: Caller,
     @Param('conversation_id', CONVERSATION_ID) conversationId: string,
   ): Promise<InterruptConversationResponse> {
-    const { runs } = unwrap(await this.conversations.find(caller, conversationId), CONVERSATION);
-    const newest = runs.at(-1);
-    if (!newest) throw notFound('conversation');
+    const { newest } = unwrap(await this.conversations.find(caller, conversationId), CONVERSATION);
     const result = await this.runs.interrupt(caller, newest.id);
     if (result.kind !== 'requested') throw interruptRefusal(result);
     return { run_id: result.runId };
@@ -140,9 +128,9 @@ export class ConversationsController {
     @Param('conversation_id', CONVERSATION_ID) conversationId: string,
     @Res() response: Response,
   ): Promise<void> {
-    const { runs } = unwrap(await this.conversations.find(caller, conversationId), CONVERSATION);
+    const { newest, runs } = unwrap(await this.conversations.find(caller, conversationId), CONVERSATION);
     const withTranscript = runs.findLast(({ transcriptFormat }) => transcriptFormat !== null);
-    const format = withTranscript?.transcriptFormat ?? runs.at(-1)?.harness ?? '';
+    const format = withTranscript?.transcriptFormat ?? newest.harness;
     if (!this.formats.hasRawDownload(format))
       throw new ProblemError(
         'invalid_request',

@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream';
 import { Settings } from '#platform/config';
 import { newUuid } from '#platform/kernel';
 import { Database, type Queryable, statement } from '#platform/persistence';
-import { discardNamed, ObjectDisposal, ObjectStore, SignedLinks } from '#platform/storage';
+import { discardNamed, keepDiscarded, ObjectDisposal, ObjectStore, SignedLinks } from '#platform/storage';
 import { MAX_ATTACHMENT_BYTES, uniqueNames } from '../domain/attachment.js';
 
 /** Files that are prepared for a run and not sent with a follow-up: more of them replace the oldest. */
@@ -45,7 +45,7 @@ const FIND_PREPARED = statement('attachments.find-prepared')`
 /** Only while the object is noted for deletion: later it may be deleted already. */
 const STORE_UPLOAD = statement('attachments.store-upload')`WITH before AS (
     SELECT id, object_key FROM run_attachments WHERE id = $1 AND position IS NULL FOR UPDATE),
-  kept AS (DELETE FROM discarded_objects WHERE name = $2 AND EXISTS (SELECT 1 FROM before) RETURNING name),
+  kept AS (${keepDiscarded('SELECT $2::text FROM before')} RETURNING name),
   discarded AS (${discardNamed('SELECT object_key FROM before WHERE object_key IS NOT NULL', '$4')})
   UPDATE run_attachments a SET object_key = $2, size_bytes = $3 FROM before, kept WHERE a.id = before.id RETURNING a.id`;
 /** The caller holds the lock of the run; the rows are locked against an upload that ends now. */

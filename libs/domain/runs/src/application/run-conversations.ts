@@ -39,11 +39,12 @@ export class RunConversations {
     private readonly settings: Settings,
   ) {}
 
-  /** Oldest run first, at least one. */
+  /** `runs`: the oldest first. */
   async find(caller: Caller, conversationId: string) {
     const { teamUids, userUid } = readableBy(caller);
     const rows = await this.database.query<ConversationRun>(FIND, [conversationId, teamUids, userUid]);
-    if (rows.length > 0) return { kind: 'found' as const, runs: rows.reverse() };
+    const [newest] = rows;
+    if (newest) return { kind: 'found' as const, newest, runs: rows.reverse() };
     const [row] = await this.database.query<{ exists: boolean }>(EXISTS, [conversationId]);
     return row?.exists === true ? { kind: 'forbidden' as const } : { kind: 'not_found' as const };
   }

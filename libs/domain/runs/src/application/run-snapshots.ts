@@ -105,11 +105,9 @@ export class RunSnapshots {
   }
 
   async file(caller: Caller, runId: string, path: string, at: SnapshotPoint | undefined): Promise<RunFileResult> {
-    const found = await this.runs.find(caller, runId);
-    if (found.kind !== 'found') return found;
-    const snapshot = await this.find(runId, at);
-    const reader = snapshot && (await this.files.open(snapshot));
-    if (!snapshot || !reader) return { kind: 'no_snapshot', parameter: 'at' };
+    const opened = await this.open(caller, runId, at);
+    if (opened.kind !== 'opened') return opened;
+    const { snapshot, reader } = opened;
     const wanted = workPath(path);
     const entry = reader.manifest.entries.find((candidate) => candidate.path === wanted);
     if (entry?.type === 'file') {
@@ -124,11 +122,9 @@ export class RunSnapshots {
 
   /** A directory with everything below it, as a gzipped tar archive. */
   async archive(caller: Caller, runId: string, path: string, at: SnapshotPoint | undefined): Promise<RunArchiveResult> {
-    const found = await this.runs.find(caller, runId);
-    if (found.kind !== 'found') return found;
-    const snapshot = await this.find(runId, at);
-    const reader = snapshot && (await this.files.open(snapshot));
-    if (!snapshot || !reader) return { kind: 'no_snapshot', parameter: 'at' };
+    const opened = await this.open(caller, runId, at);
+    if (opened.kind !== 'opened') return opened;
+    const { snapshot, reader } = opened;
     const directory = workPath(path);
     const { entries } = reader.manifest;
     if (!entries.some((entry) => entry.path === directory && entry.type === 'directory'))
@@ -137,6 +133,15 @@ export class RunSnapshots {
       kind: 'archive',
       content: archiveOf(entries, { directory, takenAt: snapshot.createdAt.getTime() }, reader),
     };
+  }
+
+  private async open(caller: Caller, runId: string, at: SnapshotPoint | undefined) {
+    const found = await this.runs.find(caller, runId);
+    if (found.kind !== 'found') return found;
+    const snapshot = await this.find(runId, at);
+    const reader = snapshot && (await this.files.open(snapshot));
+    if (!snapshot || !reader) return { kind: 'no_snapshot', parameter: 'at' } as const;
+    return { kind: 'opened', snapshot, reader } as const;
   }
 
   /** Before the first turn: the prepared workspace, or the one with which a fork began. Null: an empty one. */

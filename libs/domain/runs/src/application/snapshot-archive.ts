@@ -1,11 +1,11 @@
 import { pipeline, Readable } from 'node:stream';
 import { createGzip } from 'node:zlib';
 import type { SnapshotReader } from '#execution/executions';
-import { keyOf, type SnapshotEntry } from '#execution/runner-protocol';
+import { keyOf, type SnapshotEntry, targetOf } from '#execution/runner-protocol';
 
 const BLOCK = 512;
 const NAME_BYTES = 100;
-/** What eleven octal digits can say, and bytes of a file for which that is not enough. */
+/** The largest number of eleven octal digits. */
 const MAX_OCTAL = 8 ** 11 - 1;
 /** Entries between two of which other requests of the process are served. */
 const ENTRIES_AT_ONCE = 100;
@@ -43,7 +43,7 @@ async function* blocksOf(
     if (entry.type === 'directory')
       yield headerOf({ name: Buffer.concat([name, SLASH]), type: '5', mode: entry.mode, mtime: takenAt });
     else if (entry.type === 'link')
-      yield headerOf({ name, type: '2', mode: 0o777, mtime: takenAt, target: bytesOf(entry) });
+      yield headerOf({ name, type: '2', mode: 0o777, mtime: takenAt, target: targetOf(entry) });
     else {
       const { size, mode, mtime } = entry;
       yield headerOf({ name, type: '0', mode, size, mtime });
@@ -55,8 +55,6 @@ async function* blocksOf(
 }
 
 const SLASH = Buffer.from('/');
-const bytesOf = ({ target, binary }: { readonly target: string; readonly binary?: true }): Buffer =>
-  Buffer.from(target, binary === true ? 'latin1' : 'utf8');
 
 interface Header {
   readonly name: Buffer;

@@ -61,8 +61,7 @@ export function checkAttachments(raw: readonly RawAttachment[]): CheckedAttachme
 
 function faultsOf({ file_name, mime_type, data }: RawAttachment): [keyof RawAttachment, string][] {
   const faults: [keyof RawAttachment, string][] = [];
-  if (!isFileName(file_name))
-    faults.push(['file_name', 'must be the name of a file, at most 255 bytes, without a path or control characters']);
+  if (!isFileName(file_name)) faults.push(['file_name', FILE_NAME_RULE]);
   if (!MEDIA_TYPE.test(mime_type)) faults.push(['mime_type', 'must be a media type such as image/png']);
   if (!isBase64(data)) faults.push(['data', 'must be base64 with its padding']);
   return faults;
@@ -70,6 +69,9 @@ function faultsOf({ file_name, mime_type, data }: RawAttachment): [keyof RawAtta
 
 /** Path separators of any system, controls, and what turns the direction of writing around to disguise a name. */
 const NOT_IN_NAMES = /[/\\\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/;
+
+/** What {@link isFileName} checks. */
+export const FILE_NAME_RULE = 'must be the name of a file, at most 255 bytes, without a path or control characters';
 
 /** Whether a file can be called that, inside any directory and without leaving it. */
 export function isFileName(name: string): boolean {

@@ -1,14 +1,13 @@
 import { Body, Controller, HttpCode, Param, Post } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
-import { Operation, pathId, type ResourceWords, unwrap } from '#platform/http';
+import { Operation, pathId, unwrap } from '#platform/http';
 import { FollowupAttachments, MAX_PREPARED } from '../application/followup-attachments.js';
 import { RunConversations } from '../application/run-conversations.js';
 import { RunsService } from '../application/runs.service.js';
 import { PrepareAttachmentsRequest, PrepareAttachmentsResponse } from './dto/followup-attachment.dto.js';
-import { foundOrThrow, refuseFileNames } from './problems.js';
+import { CONVERSATION, foundOrThrow, refuseFileNames } from './problems.js';
 
-const CONVERSATION: ResourceWords = { noun: 'conversation', plural: 'conversations' };
 const RUN_ID = pathId('uuid');
 const STEPS = `Send the content of each file with \`PUT\` to its \`upload_url\`, without a token, within the time that a link is valid. Then name the files in \`attachments\` of a follow-up. Of more than ${MAX_PREPARED} files that were not sent, the oldest are discarded.`;
 const EXAMPLE = { value: { files: [{ filename: 'screenshot.png', mime_type: 'image/png' }] } };
@@ -58,8 +57,8 @@ export class FollowupAttachmentsController {
     @Param('conversation_id', pathId('uuid')) conversationId: string,
     @Body() request: PrepareAttachmentsRequest,
   ): Promise<PrepareAttachmentsResponse> {
-    const { runs } = unwrap(await this.conversations.find(caller, conversationId), CONVERSATION);
-    return this.prepare(caller, runs.at(-1)?.id ?? '', request);
+    const { newest } = unwrap(await this.conversations.find(caller, conversationId), CONVERSATION);
+    return this.prepare(caller, newest.id, request);
   }
 
   private async prepare(

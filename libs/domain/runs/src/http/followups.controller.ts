@@ -1,25 +1,14 @@
 import { Body, Controller, Param, Post } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
-import {
-  invalidInput,
-  Operation,
-  pathId,
-  ProblemError,
-  rejectionProblem,
-  type ResourceWords,
-  tooLarge,
-  unwrap,
-} from '#platform/http';
+import { invalidInput, Operation, pathId, ProblemError, rejectionProblem, tooLarge, unwrap } from '#platform/http';
 import type { Issue } from '#platform/kernel';
 import { MAX_BYTES_OF_RUN, MAX_FILES_OF_RUN } from '../application/followup-attachments.js';
 import { RunConversations } from '../application/run-conversations.js';
 import { MAX_PENDING_FOLLOWUPS, SubmitFollowup } from '../application/submit-followup.js';
 import { RunFollowupRequest } from './dto/run-requests.dto.js';
 import { ConversationFollowupResponse, RunFollowupResponse } from './dto/run-responses.dto.js';
-import { refuseFileNames, refuseOversized, RUN, unknownAttachment } from './problems.js';
-
-const CONVERSATION: ResourceWords = { noun: 'conversation', plural: 'conversations' };
+import { CONVERSATION, refuseFileNames, refuseOversized, RUN, unknownAttachment } from './problems.js';
 
 @Controller('agent')
 export class FollowupsController {
@@ -65,10 +54,8 @@ export class FollowupsController {
     @Param('conversation_id', pathId('uuid')) conversationId: string,
     @Body() request: RunFollowupRequest,
   ): Promise<ConversationFollowupResponse> {
-    const { runs } = unwrap(await this.conversations.find(caller, conversationId), CONVERSATION);
-    // The oldest run is the first one, and there is at least one.
-    const runId = runs.at(-1)?.id ?? '';
-    return { ...(await this.submit(caller, runId, request)), run_id: runId };
+    const { newest } = unwrap(await this.conversations.find(caller, conversationId), CONVERSATION);
+    return { ...(await this.submit(caller, newest.id, request)), run_id: newest.id };
   }
 
   private async submit(

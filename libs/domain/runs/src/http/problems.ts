@@ -2,11 +2,12 @@ import { invalidInput, ProblemError, rejectionProblem, type ResourceWords, tooLa
 import { type Issue, issueSentence } from '#platform/kernel';
 import type { CreateRunResult } from '../application/create-run.js';
 import type { InterruptRunResult, RunLookup } from '../application/runs.service.js';
-import { isFileName } from '../domain/attachment.js';
+import { FILE_NAME_RULE, isFileName } from '../domain/attachment.js';
 import type { Run } from '../domain/run.js';
 import { MAX_PROMPT_BYTES } from './dto/run-requests.dto.js';
 
 export const RUN: ResourceWords = { noun: 'run', plural: 'runs' };
+export const CONVERSATION: ResourceWords = { noun: 'conversation', plural: 'conversations' };
 
 export const foundOrThrow = (lookup: RunLookup): Run => unwrap(lookup, RUN).run;
 
@@ -18,8 +19,6 @@ export function refuseOversized(field: string, text: string): void {
   if (Buffer.byteLength(text) <= MAX_PROMPT_BYTES) return;
   throw tooLarge({ pointer: `/${field}`, detail: `must not exceed ${MAX_PROMPT_BYTES} bytes in UTF-8` });
 }
-
-const FILE_NAME_RULE = 'must be the name of a file, at most 255 bytes, without a path or control characters';
 
 /** `names`: each with the pointer of its field. */
 export function refuseFileNames(names: readonly (readonly [pointer: string, name: string])[]): void {

@@ -17,7 +17,7 @@ import type { Request, Response } from 'express';
 import { ExecutionTokenGuard, leaseLost, LeaseParameters, SanitizeBody } from '#execution/executions';
 import type { ArtifactAck } from '#execution/runner-protocol';
 import { invalidInput, pathId, ProblemError, RunnerProtocol, StreamedBody, sendStream } from '#platform/http';
-import { ObjectTooLargeError } from '#platform/storage';
+import { limited } from '#platform/storage';
 import { type ArtifactReportResult, ArtifactsService } from '../application/artifacts.service.js';
 import { Attachments } from '../application/attachments.js';
 import { ArtifactContentParameters, ArtifactReferenceBody } from './dto/artifact.dto.js';
@@ -54,13 +54,8 @@ export class RunnerFilesController {
     @Req() request: Request,
   ): Promise<ArtifactAck> {
     const source = { executionId, leaseEpoch, sourceKey };
-    try {
-      return acknowledged(await this.artifacts.storeContent(source, report, request));
-    } catch (error) {
-      if (!(error instanceof ObjectTooLargeError)) throw error;
-      const detail = `An artifact of type ${report.artifact_type} may have at most ${error.maxBytes} bytes.`;
-      throw new ProblemError('payload_too_large', detail, { cause: error });
-    }
+    const storing = this.artifacts.storeContent(source, report, request);
+    return acknowledged(await limited(`An artifact of type ${report.artifact_type}`, storing));
   }
 
   @Get('attachments/:attachmentId')

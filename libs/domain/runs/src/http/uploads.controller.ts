@@ -2,7 +2,7 @@ import { Controller, Param, Put, Req, Res } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { OutsideApi, pathId, ProblemError, Public, StreamedBody } from '#platform/http';
-import { ObjectTooLargeError, SignedLinks } from '#platform/storage';
+import { limited, SignedLinks } from '#platform/storage';
 import { FollowupAttachments, uploadKey } from '../application/followup-attachments.js';
 
 /** Uploads through signed links: the URL itself is the permission. */
@@ -25,11 +25,7 @@ export class UploadsController {
   ): Promise<void> {
     const verdict = this.links.verify(uploadKey(id), request.query);
     if (!verdict.valid) throw new ProblemError('not_authorized', REFUSALS[verdict.reason]);
-    const result = await this.attachments.upload(id, request).catch((error: unknown) => {
-      if (!(error instanceof ObjectTooLargeError)) throw error;
-      const detail = `An attachment may have at most ${error.maxBytes} bytes.`;
-      throw new ProblemError('payload_too_large', detail, { cause: error });
-    });
+    const result = await limited('An attachment', this.attachments.upload(id, request));
     if (result.kind === 'not_found')
       throw new ProblemError('resource_not_found', 'The attachment was sent or discarded. Prepare it again.');
     response.status(204).end();

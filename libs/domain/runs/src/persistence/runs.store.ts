@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import {
+  attachmentRefs,
   DEBUG_WINDOW_COLUMNS,
   type DebugWindowRow,
   EXTERNAL_POOL,
@@ -151,8 +152,7 @@ const FIND_FOR_ASSIGNMENT = statement('runs.find-for-assignment')`
     r.session_in_debug AS "sessionInDebug", r.pool = '${EXTERNAL_POOL}' AS "isExternal",
     (SELECT coalesce(json_agg(json_build_object('approval_id', a.id, 'subject', a.subject) ORDER BY a.decided_at, a.id), '[]')
        FROM approvals a WHERE a.run_id = r.id AND a.always) AS "permissionRules",
-    (SELECT coalesce(json_agg(json_build_object('attachment_id', a.id, 'file_name', a.file_name, 'mime_type', a.mime_type,
-        'size_bytes', a.size_bytes) ORDER BY a.position), '[]') FROM run_attachments a WHERE a.run_id = r.id AND a.position IS NOT NULL) AS attachments,
+    coalesce(${attachmentRefs('a.run_id = r.id AND a.position IS NOT NULL')}, '[]') AS attachments,
     CASE WHEN r.conversation_id IS NULL THEN NULL ELSE (SELECT sum((c.usage->>'cost_usd')::float8)
        FROM runs c WHERE c.conversation_id = r.conversation_id) END AS "conversationCostUsd"
    FROM runs r ${LIVE_EXECUTION_JOIN} WHERE r.id = $1`;

@@ -6,6 +6,7 @@ import { Settings } from '#platform/config';
 import { Database, DatabaseListener, statement } from '#platform/persistence';
 import { COMMANDS_CHANNEL } from '../domain/lease.js';
 import { ExecutionsStore } from '../persistence/executions.store.js';
+import { attachmentRefs } from '../persistence/run-status-sql.js';
 
 const SNAPSHOT = statement('executions.commands')`SELECT e.slot_held AS "slotHeld", json_strip_nulls(json_build_object(
     'version', e.command_version, 'desired', e.desired, 'desired_reason', e.desired_reason,
@@ -13,8 +14,7 @@ const SNAPSHOT = statement('executions.commands')`SELECT e.slot_held AS "slotHel
       THEN json_build_object('turn_id', e.interrupt_turn_id, 'timeout_seconds', $3::float8 / 1000) END,
     'prompts', coalesce((SELECT json_agg(json_build_object('followup_id', f.id, 'message', f.message, 'mode', f.mode,
         'debug', CASE WHEN e.phase = 'debug' THEN true END,
-        'attachments', (SELECT json_agg(json_build_object('attachment_id', a.id, 'file_name', a.file_name, 'mime_type', a.mime_type,
-            'size_bytes', a.size_bytes) ORDER BY a.position) FROM run_attachments a WHERE a.run_id = f.run_id AND a.followup_id = f.id))
+        'attachments', ${attachmentRefs('a.run_id = f.run_id AND a.followup_id = f.id')})
       ORDER BY f.position)
       FROM run_followups f WHERE f.run_id = e.run_id AND f.consumed_at IS NULL
        AND (e.phase <> 'debug' OR f.debug_execution_id = e.id)), '[]'),

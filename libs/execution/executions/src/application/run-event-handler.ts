@@ -118,10 +118,10 @@ export class RunEventHandler {
     if (execution.desired !== 'run') return;
     const reason = this.reasonToClose(execution);
     // The acknowledgement of this batch carries the command, and a follow-up from now on continues in a new execution.
-    const command = { desired: 'close', reason: reason ?? '', fenceAfterMs: STOP_FENCE_MS, isAnswered: true } as const;
+    const command = { desired: 'close', fenceAfterMs: STOP_FENCE_MS, isAnswered: true } as const;
     [context.freedSlot] = await Promise.all([
       this.executions.releaseSlot(tx, execution.id),
-      reason !== null && this.executions.command(tx, execution.id, command),
+      reason !== null && this.executions.command(tx, execution.id, { ...command, reason }),
     ]);
     if (reason !== null) context.execution = { ...context.execution, desired: 'close', desired_reason: reason };
   }

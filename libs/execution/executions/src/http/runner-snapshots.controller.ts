@@ -3,10 +3,12 @@ import { ApiExcludeController } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import type { ConversationSummaryAnswer, WorkspaceSnapshot } from '#execution/runner-protocol';
 import { pathId, ProblemError, RunnerProtocol, StreamedBody } from '#platform/http';
-import { ObjectTooLargeError } from '#platform/storage';
+import { limited } from '#platform/storage';
 import { Snapshots } from '../application/snapshots.js';
 import { ExecutionTokenGuard, LeaseParameters, SnapshotParameters } from './runner-request.js';
 import { leaseLost } from './runner.controller.js';
+
+const PART = 'A part of a snapshot';
 
 /** Part of the runner protocol: snapshots of the workspace, and what an agent gets in place of its session. See docs/runner-protocol.md. */
 @ApiExcludeController()
@@ -26,7 +28,7 @@ export class RunnerSnapshotsController {
     @Res() response: Response,
   ): Promise<void> {
     const storing = this.snapshots.storePack(executionId, query.lease_epoch, packId, request);
-    if ((await limited(storing)) === 'lease_lost') throw leaseLost();
+    if ((await limited(PART, storing)) === 'lease_lost') throw leaseLost();
     response.status(204).end();
   }
 
@@ -47,6 +49,7 @@ export class RunnerSnapshotsController {
     } = query;
     const pack = packId === undefined ? null : { id: packId, bytes: packBytes ?? 0 };
     const result = await limited(
+      PART,
       this.snapshots.storeManifest(executionId, leaseEpoch, request, { reason, storedBytes, pack }),
     );
     if (result.kind === 'lease_lost') throw leaseLost();
@@ -85,16 +88,6 @@ export class RunnerSnapshotsController {
     const summary = await this.snapshots.summary(executionId, query.lease_epoch);
     if (summary === 'lease_lost') throw leaseLost();
     return summary;
-  }
-}
-
-async function limited<T>(storing: Promise<T>): Promise<T> {
-  try {
-    return await storing;
-  } catch (error) {
-    if (!(error instanceof ObjectTooLargeError)) throw error;
-    const detail = `A part of a snapshot may have at most ${error.maxBytes} bytes.`;
-    throw new ProblemError('payload_too_large', detail, { cause: error });
   }
 }
 

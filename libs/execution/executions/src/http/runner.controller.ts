@@ -17,7 +17,7 @@ import type { Request, Response } from 'express';
 import { Settings } from '#platform/config';
 import { ProblemError, RunnerProtocol, Shutdown, StreamedBody, sendStream } from '#platform/http';
 import { type Assignment, type BatchAck, type HeartbeatAck, RUNNER_PROTOCOL_VERSION } from '#execution/runner-protocol';
-import { ObjectTooLargeError } from '#platform/storage';
+import { limited } from '#platform/storage';
 import { ClaimExecution } from '../application/claim-execution.js';
 import { FinishExecution } from '../application/finish-execution.js';
 import { ReadCommands } from '../application/read-commands.js';
@@ -144,17 +144,8 @@ export class RunnerController {
     @Res() response: Response,
   ): Promise<void> {
     const meta = { format: query.format ?? 'unknown', sessionId: query.session_id ?? '' };
-    try {
-      if ((await this.transcripts.store(executionId, query.lease_epoch, request, meta)) === 'lease_lost')
-        throw leaseLost();
-    } catch (error) {
-      if (error instanceof ObjectTooLargeError) {
-        throw new ProblemError('payload_too_large', `A transcript may have at most ${error.maxBytes} bytes.`, {
-          cause: error,
-        });
-      }
-      throw error;
-    }
+    const storing = this.transcripts.store(executionId, query.lease_epoch, request, meta);
+    if ((await limited('A transcript', storing)) === 'lease_lost') throw leaseLost();
     response.status(204).end();
   }
 

@@ -47,3 +47,8 @@ export const WAITING_REASON = `CASE WHEN r.state <> 'QUEUED' THEN NULL
   WHEN NOT EXISTS (SELECT 1 ${WORKERS}) THEN json_build_object('kind', 'no_worker_connected', 'worker_host', substr(r.pool, ${workerPool('').length + 1}))
   WHEN NOT EXISTS (SELECT 1 ${USABLE}) THEN json_build_object('kind', 'workers_busy', 'worker_host', substr(r.pool, ${workerPool('').length + 1}))
   END AS waiting_reason`;
+
+/** The files of a run that fulfil a condition on `a`, each as AttachmentRef, in the order in which they were sent; null: none. */
+export const attachmentRefs = (condition: string): string => `(SELECT json_agg(json_build_object('attachment_id', a.id,
+    'file_name', a.file_name, 'mime_type', a.mime_type, 'size_bytes', a.size_bytes) ORDER BY a.position)
+  FROM run_attachments a WHERE ${condition})`;

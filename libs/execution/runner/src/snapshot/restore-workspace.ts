@@ -22,6 +22,7 @@ import {
   type SnapshotFile,
   type SnapshotLink,
   type SnapshotManifest,
+  targetOf,
 } from '#execution/runner-protocol';
 import type { RunAs } from '../workspace/workspace.js';
 import { DirectoryPath, NEW_FILE, OpenDirectory, splitKey } from './open-directory.js';
@@ -135,7 +136,7 @@ class Restoration {
 
   private makeLink(link: SnapshotLink): void {
     const { directory, name } = this.parentOf(keyOf(link));
-    symlinkSync(Buffer.from(link.target, link.binary === true ? 'latin1' : 'utf8'), directory.of(name));
+    symlinkSync(targetOf(link), directory.of(name));
     const { runAs } = this.options;
     if (runAs) lchownSync(directory.of(name), runAs.uid, runAs.gid);
   }
