@@ -1,19 +1,25 @@
-// The floor of `npm run bench -- execution`: the built-in agent, started by hand and spoken to over its standard streams.
+// The floor of `npm run bench -- execution`: the agent, started by hand and spoken to over its standard streams.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdtempSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { root } from './support.mjs';
 
-const main = join(root, 'dist/headrace.js');
+/** The agent that comes with Headrace: an entry of a harnesses file. */
+export const BUILT_IN_AGENT = { command: process.execPath, args: [join(root, 'dist/headrace.js'), 'builtin-agent'] };
 
-/** Starts an agent and gives it the prompt. */
+/** Updates that become an event of the agent in the log of a run. Agents also announce their commands and modes. */
+const EVENTS = ['agent_message_chunk', 'agent_thought_chunk', 'tool_call', 'plan'];
+
+/** Starts an agent in a new directory, which is also its home, and gives it the prompt. */
 export class AgentProcess {
-  constructor(prompt, directory) {
+  constructor(prompt, parent, { command, args = [], env = {} }) {
     this.startedAt = performance.now();
-    this.child = spawn(process.execPath, [main, 'builtin-agent'], {
+    const directory = mkdtempSync(join(parent, 'floor-'));
+    this.child = spawn(command, args, {
       cwd: directory,
-      env: { PATH: process.env.PATH, HOME: directory, NODE_ENV: 'production' },
+      env: { PATH: process.env.PATH, HOME: directory, NODE_ENV: 'production', ...env },
       stdio: ['pipe', 'pipe', 'inherit'],
     });
     this.firstEvent = new Promise((resolve) => (this.resolveFirst = resolve));
@@ -29,8 +35,8 @@ export class AgentProcess {
   }
 
   /** Milliseconds from the start of the process. */
-  static async timeToFirstEvent(prompt, directory) {
-    const agent = new AgentProcess(prompt, directory);
+  static async timeToFirstEvent(...options) {
+    const agent = new AgentProcess(...options);
     const ms = await agent.firstEvent;
     await agent.turnEnded;
     await agent.stop();
@@ -52,7 +58,8 @@ export class AgentProcess {
 
   receive(message) {
     if (message.error) throw new Error(`The agent rejected a request: ${JSON.stringify(message.error)}`);
-    if (message.method === 'session/update') this.resolveFirst(performance.now() - this.startedAt);
+    if (message.method === 'session/update' && EVENTS.includes(message.params.update.sessionUpdate))
+      this.resolveFirst(performance.now() - this.startedAt);
     else if (message.method === 'session/request_permission') {
       const { optionId } = message.params.options.find(({ kind }) => kind.startsWith('allow'));
       const result = { outcome: { outcome: 'selected', optionId } };

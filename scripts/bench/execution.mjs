@@ -1,10 +1,12 @@
 // `npm run bench -- execution`: what an execution costs beyond its agent, beside the floor of the same agent process started by
 // hand: the time to the first event of the agent, executions a minute with four slots, and memory of a running execution.
+// The agent is the built-in one. With HARNESSES_FILE it is the first one of that file, which gets BENCH_PROMPT; memory is not
+// measured then.
 import { randomBytes } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { AgentProcess } from './agent-process.mjs';
+import { AgentProcess, BUILT_IN_AGENT } from './agent-process.mjs';
 import { dist, freePort, makeCaller, median, percentile, root, start, stop, withDatabase } from './support.mjs';
 
 const STARTS = Number(process.env.BENCH_STARTS ?? 30);
@@ -19,7 +21,12 @@ const EXTRA_MS = 60;
 const THROUGHPUT = 0.7;
 const EXTRA_MIB = 25;
 const MIB = 1_048_576;
-const SHORT = '```sh\necho hello\n```';
+const HARNESSES_FILE = process.env.HARNESSES_FILE ?? '';
+const [HARNESS, AGENT] =
+  HARNESSES_FILE === ''
+    ? ['oz', BUILT_IN_AGENT]
+    : Object.entries(JSON.parse(readFileSync(HARNESSES_FILE, 'utf8')).harnesses)[0];
+const SHORT = process.env.BENCH_PROMPT ?? '```sh\necho hello\n```';
 const LONG = '```sh\necho hello; sleep 60\n```';
 const ENDED = ['SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED'];
 
@@ -38,6 +45,7 @@ export const benchExecution = () =>
       API_RATE_PER_MINUTE: '0',
       LOG_LEVEL: 'error',
       NODE_ENV: 'production',
+      HARNESSES_FILE,
     };
     const main = join(root, 'dist/headrace.js');
     children.push((await start([main, 'api'], env, /API is ready/)).child);
@@ -48,7 +56,7 @@ export const benchExecution = () =>
         const response = await fetch(`http://127.0.0.1:${port}/api/v1/agent/runs`, {
           method: 'POST',
           headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-          body: JSON.stringify({ prompt }),
+          body: JSON.stringify({ prompt, config: { harness: { type: HARNESS } } }),
         });
         return (await response.json()).run_id;
       },
@@ -66,7 +74,7 @@ export const benchExecution = () =>
     let processor = await startProcessor(0);
     children.push(processor);
     const cold = await measureStarts('cold', db, service, dataDir, 0);
-    const memory = await measureMemory(db, service, dataDir, processor.pid);
+    const memory = AGENT === BUILT_IN_AGENT && (await measureMemory(db, service, dataDir, processor.pid));
     await stop(processor);
     processor = await startProcessor(1);
     children.push(processor);
@@ -82,7 +90,7 @@ export const benchExecution = () =>
 async function measureStarts(label, db, service, directory, pauseMs) {
   const seen = { floor: [], headrace: [] };
   for (let index = -2; index < STARTS; index += 1) {
-    const floor = await AgentProcess.timeToFirstEvent(SHORT, directory);
+    const floor = await AgentProcess.timeToFirstEvent(SHORT, directory, AGENT);
     await wait(pauseMs);
     const from = Date.now();
     const runId = await service.create(SHORT);
@@ -115,7 +123,7 @@ async function measureThroughput(service, directory) {
       Array.from({ length: SLOTS }, async () => {
         for (; left > 0;) {
           left -= 1;
-          await AgentProcess.timeToFirstEvent(SHORT, directory);
+          await AgentProcess.timeToFirstEvent(SHORT, directory, AGENT);
         }
       }),
     );
@@ -157,7 +165,7 @@ async function measureMemory(db, service, directory, processorPid) {
     ).rows[0].n
   )
     await wait(50);
-  const floor = new AgentProcess(LONG, directory);
+  const floor = new AgentProcess(LONG, directory, AGENT);
   await floor.firstEvent;
   await wait(1000);
   const tree = descendants(processorPid);

@@ -37,6 +37,7 @@ server.listen(0, '127.0.0.1', () => console.log(server.address().port));
 
 export const benchSnapshot = async () => {
   const { WorkspaceSnapshots } = await dist('libs/execution/runner/src/snapshot/workspace-snapshots.js');
+  const { placesIn } = await dist('libs/execution/runner/src/snapshot/open-directory.js');
   const { restoreWorkspace } = await dist('libs/execution/runner/src/snapshot/restore-workspace.js');
   const { parseManifest } = await dist('libs/execution/runner-protocol/src/index.js');
   const directory = mkdtempSync(join(tmpdir(), 'headrace-bench-'));
@@ -50,7 +51,7 @@ export const benchSnapshot = async () => {
     const origin = `http://127.0.0.1:${(await lines.next()).value}`;
     const limits = { max_bytes: 10 * 1024 * MIB, max_entries: 1_000_000 };
     const store = new HttpStore(origin);
-    const snapshotsOf = (root) => new WorkspaceSnapshots({ root, parts: ['home', 'work'], limits, store });
+    const snapshotsOf = (root) => new WorkspaceSnapshots({ places: placesIn(root), limits, store });
 
     const root = join(directory, 'workspace');
     makeTree(root);
@@ -104,7 +105,7 @@ export const benchSnapshot = async () => {
     mkdirSync(byTar);
     const restore = await compare(
       'restore',
-      () => restoreWorkspace({ root: restored, manifest, getPack, signal: new AbortController().signal }),
+      () => restoreWorkspace({ places: placesIn(restored), manifest, getPack, signal: new AbortController().signal }),
       () => shell(`zstd -q -d < '${join(directory, 'whole.tar.zst')}' | tar -C '${byTar}' -x`),
       WHOLE_RATIO,
     );

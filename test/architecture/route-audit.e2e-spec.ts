@@ -15,6 +15,7 @@ import { renderOpenApi } from '../../apps/api/src/openapi.js';
 const UNDOCUMENTED: Readonly<Record<string, string>> = {
   'GET /': 'leads to /docs',
   'GET /api/v1/selfhosted/worker/ws': 'a WebSocket, see docs/workers.md',
+  'GET /archives/:runId/:snapshotId': 'signed links, handed out by other operations',
   'GET /environments/assets/:name': 'script and style of the page behind links',
   'GET /environments/shared': 'the page behind links, which holds no data',
   'GET /health': 'for machines',

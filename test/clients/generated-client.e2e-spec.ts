@@ -26,6 +26,7 @@ interface Program {
   inbox(api: unknown): Promise<string[]>;
   decide(api: unknown, runId: string, decision: string): Promise<{ state: string; note?: string }[]>;
   transcriptUrl(api: unknown, runId: string): Promise<string>;
+  registerExternalFollowup(api: unknown, runId: string, message: string): Promise<string>;
   registerExternal(api: unknown, prompt: string): Promise<{ runId: string; executionId: string; hasToken: boolean }>;
   runAgent(api: unknown, prompt: string): Promise<string>;
 }
@@ -107,6 +108,8 @@ describe('runs through the generated client', () => {
     await program.followUpWithFile(client(), id, { filename: 'a.txt', mime_type: 'text/plain', content: 'text' });
     expect(await program.prepareForConversation(client(), conversationId ?? '', 'b.txt')).toHaveLength(1);
     expect(await program.hasHarnessUsage(client(), id)).toBe(false);
+    const other = await runs.build({ by: member, team, state: 'SUCCEEDED' });
+    expect(await program.registerExternalFollowup(client(), other.id, 'Here.')).toMatch(/^\d+$/);
   });
 
   it('reads all pages of a timeline, and a conversation with every type of block', async () => {

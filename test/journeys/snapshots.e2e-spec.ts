@@ -1,9 +1,10 @@
 import { execFileSync } from 'node:child_process';
-import { chmodSync, copyFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ExternalProcess } from '../runner/external-process.js';
 import { answersIn, Installation, type Program, until } from '../support/installation.js';
 
 const ENDED = ['SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED'];
@@ -94,6 +95,24 @@ describe('a run whose session has ended', { timeout: 60_000 }, () => {
     expect((await timelineOf(runId, 'workspace_snapshot')).length).toBeGreaterThanOrEqual(1);
     expect(await timelineOf(runId, 'workspace_snapshot_failed')).toEqual([]);
     expect(await statusOfArchive(runId)).toEqual(['## work', ' M tracked', '?? "not tracked"', '?? link', 'A  staged']);
+  });
+
+  it('moves a run to another machine and back, with the changes of both', async () => {
+    const runId = await execute('git init -q . && echo hosted > file');
+    await sessionEnds(runId);
+    const { base_url: base, token } = installation.connection;
+    const command = await ExternalProcess.start({
+      url: new URL(base).origin,
+      token,
+      command: 'resume',
+      args: [runId, '--message', sh('cat file && echo laptop >> file')],
+    });
+    expect(await command.exited, command.output + command.errors).toBe(0);
+    expect(readFileSync(join(command.cwd, 'file'), 'utf8')).toBe('hosted\nlaptop\n');
+    await command.dispose();
+    expect(await installation.run(runId)).toMatchObject({ state: 'SUCCEEDED', execution_location: 'LOCAL' });
+    expect(await followUp(runId, 'wc -l < file; cat file; echo all of it')).toContain('laptop');
+    expect(await installation.run(runId)).toMatchObject({ execution_location: 'REMOTE' });
   });
 
   it('forks a run at the end of a turn, with exactly the files and the session of that time', async () => {

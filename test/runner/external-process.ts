@@ -8,11 +8,13 @@ import { mainProgram } from './runner-process.js';
 export interface ExternalOptions {
   readonly url: string;
   readonly token: string;
+  /** Of `headrace agent`. */
+  readonly command?: 'run' | 'resume';
   readonly args: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** `agent run --prompt …` as a person starts it in a directory of theirs. */
+/** `agent run --prompt …` or `agent resume …` as a person starts it in a directory of theirs. */
 export class ExternalProcess {
   output = '';
   errors = '';
@@ -26,10 +28,10 @@ export class ExternalProcess {
     readonly exited: Promise<number | NodeJS.Signals | null>,
   ) {}
 
-  static async start({ url, token, args, env = {} }: ExternalOptions): Promise<ExternalProcess> {
+  static async start({ url, token, command = 'run', args, env = {} }: ExternalOptions): Promise<ExternalProcess> {
     const make = (name: string): Promise<string> => mkdtemp(join(tmpdir(), `headrace-${name}-`));
     const [cwd, home, tmp] = await Promise.all([make('project'), make('home'), make('tmp')]);
-    const child = spawn(process.execPath, [mainProgram, 'agent', 'run', ...args], {
+    const child = spawn(process.execPath, [mainProgram, 'agent', command, ...args], {
       cwd,
       stdio: ['ignore', 'pipe', 'pipe'],
       env: {

@@ -68,6 +68,8 @@ describe('the request examples of the OpenAPI document', () => {
     const { run_id: runId } = await send('createRun');
     await send('submitRunFollowup', { path: { runId } });
     const { conversationId } = await runs.build({ by: admin, team, state: 'SUCCEEDED' });
+    const { id: ended } = await runs.build({ by: admin, team, state: 'SUCCEEDED' });
+    await send('registerExternalFollowup', { path: { runId: ended } });
     await send('submitConversationFollowup', { path: { conversation_id: conversationId ?? '' } });
     await send('prepareRunAttachments', { path: { runId } });
     await send('prepareConversationAttachments', { path: { conversation_id: conversationId ?? '' } });

@@ -248,7 +248,7 @@ describe('an upload link', () => {
     const late = await upload(one?.upload_url ?? '', 'text');
     expect([late.status, (await problemOf(late)).detail]).toEqual([
       403,
-      'The upload link has expired. Prepare the attachment again.',
+      'The upload link has expired. Request a new one.',
     ]);
   });
 

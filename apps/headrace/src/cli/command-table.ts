@@ -31,6 +31,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   }),
   ...group(null, () => import('../commands/agent.js'), {
     'agent run': ['run', 'Execute a run in the current directory; without --prompt, the runner that workers start'],
+    'agent resume': ['resume', 'Continue a run that has ended in a new or empty directory of this machine'],
     'agent probe': ['probe', 'Check that the API can be reached from here; started by doctor in a container'],
     'agent sweep': ['sweep', 'Remove the processes and files of a killed runner; started by the runner itself'],
     'builtin-agent': ['builtinAgent', 'Run the built-in agent: the Agent Client Protocol on standard input and output'],

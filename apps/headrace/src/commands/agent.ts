@@ -1,5 +1,5 @@
 import { command, type CommandModule, UsageError } from '../cli/command.js';
-import { EXTERNAL_RUN_OPTIONS } from '../external-run/external-options.js';
+import { EXTERNAL_RUN_OPTIONS, RESUME_ARGUMENT, RESUME_OPTIONS } from '../external-run/external-options.js';
 
 const PROBE_TIMEOUT_MS = 5_000;
 
@@ -18,6 +18,12 @@ export const run: CommandModule = {
     if (process.stdin.isTTY) throw new UsageError('--prompt is missing');
     return (await import('../runner/execute-handover.js')).runHandover(null, has('reuse'));
   },
+};
+
+export const resume: CommandModule = {
+  options: RESUME_OPTIONS,
+  argument: RESUME_ARGUMENT,
+  run: async (args) => (await import('../external-run/run-external.js')).resumeExternal(args),
 };
 
 /** Of `--name value` or `--name=value`. */

@@ -1,11 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
-import { setTimeout as wait } from 'node:timers/promises';
 import { flag, integer, list as repeated, requiredText, text } from '../cli/command.js';
 import { readable } from '../cli/input.js';
 import { printable, printJson, printResult, printTable, timeCell } from '../cli/output.js';
 import { OWNER_OPTIONS, PLACED_RUN_OPTIONS, TEAM_FILTER } from '../cli/shared-options.js';
-import { type ApiClient, ApiError } from '../remote/api-client.js';
+import { retryConflicts } from '../remote/api-client.js';
 import { apiCommand } from '../remote/connect.js';
 import { followRun } from '../remote/follow-run.js';
 import { readMetadata, readRunConfig, readRunRequest, readText } from '../remote/run-options.js';
@@ -157,23 +156,12 @@ const CANCEL_RETRY_MS = 500;
 export const cancel = apiCommand({
   argument: 'run-id',
   run: async (api, values, runId) => {
-    const cancelled = await cancelRun(api, runId);
+    // While a run is offered to a worker, a cancel gets a 409 for a moment.
+    const send = () => api.post<string>(runPath(runId, '/cancel'));
+    const cancelled = await retryConflicts(send, CANCEL_ATTEMPTS, CANCEL_RETRY_MS);
     printResult(values, { run_id: cancelled }, `Run ${printable(cancelled)} is cancelled.`);
   },
 });
-
-/** While a run is offered to a worker, a cancel gets a 409 for a moment. */
-async function cancelRun(api: ApiClient, runId: string): Promise<string> {
-  for (let attempt = 1; ; attempt += 1) {
-    try {
-      return await api.post<string>(runPath(runId, '/cancel'));
-    } catch (error) {
-      const isConflict = error instanceof ApiError && error.body.error_code === 'conflict';
-      if (!isConflict || attempt === CANCEL_ATTEMPTS) throw error;
-      await wait(CANCEL_RETRY_MS);
-    }
-  }
-}
 
 function readAttachment(path: string): Readonly<Record<string, string>> {
   const data = readable(`--attach ${path}:`, () => readFileSync(path, 'base64'));

@@ -1,13 +1,15 @@
-import { statSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { mkdirSync, readdirSync, statSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { relative, resolve } from 'node:path';
 import { CommandError, flag, parseArgument, parseOptions, requiredText, text } from '../cli/command.js';
 import { OWNER_OPTIONS, REMOTE_OPTIONS, type RemoteValues, RUN_CONFIG_OPTIONS } from '../cli/shared-options.js';
-import { readRunRequest } from '../remote/run-options.js';
+import { readRunRequest, readText } from '../remote/run-options.js';
 
 export const EXTERNAL_RUN_OPTIONS = {
   prompt: requiredText('text', 'Prompt; - reads standard input.'),
   workspace: text('directory', 'Directory in which the agent works. Default: the current directory.'),
   idle: flag('Wait for follow-ups after the turn.'),
+  snapshots: flag('Store snapshots of the directory, so that a later follow-up continues with its files.'),
   title: text('text', 'Title. Default: derived from the prompt.'),
   skill: text('spec', 'Skill to execute.'),
   agent: text('uid', 'Agent identity to run as.'),
@@ -17,29 +19,69 @@ export const EXTERNAL_RUN_OPTIONS = {
   ...REMOTE_OPTIONS,
 };
 
-export interface ExternalOptions {
+export const RESUME_OPTIONS = {
+  message: text('text', 'Message to the agent; - reads standard input. Default: the agent continues.'),
+  workspace: text('directory', 'New or empty directory for the files of the run. Default: the current directory.'),
+  idle: flag('Wait for follow-ups after the turn.'),
+  ...REMOTE_OPTIONS,
+};
+export const RESUME_ARGUMENT = 'run-id';
+
+interface CommonOptions {
   readonly remote: RemoteValues;
-  /** The body of the request, without the origin of the run. */
-  readonly request: Readonly<Record<string, unknown>>;
-  readonly team: string | undefined;
   /** Absolute path of an existing directory. */
   readonly workspace: string;
   readonly isIdling: boolean;
   readonly isJson: boolean;
 }
 
+export interface ExternalOptions extends CommonOptions {
+  /** The body of the request, without the origin of the run. */
+  readonly request: Readonly<Record<string, unknown>>;
+  readonly team: string | undefined;
+  readonly hasSnapshots: boolean;
+}
+
+export interface ResumeOptions extends CommonOptions {
+  readonly runId: string;
+  readonly message: string;
+}
+
 /** The arguments of `agent run --prompt`. Throws UsageError and CommandError before the first request to the API. */
 export function readExternalOptions(args: readonly string[]): ExternalOptions {
   const { values, positionals } = parseOptions(EXTERNAL_RUN_OPTIONS, args);
   parseArgument(undefined, positionals);
+  const workspace = directory(values.workspace ?? process.cwd());
+  if (values.snapshots && !relative(workspace, homedir()).startsWith('..'))
+    throw new CommandError('--snapshots cannot be used in a directory that contains your home directory.');
   return {
     remote: values,
     request: readRunRequest(values),
     team: values.team,
-    workspace: directory(values.workspace ?? process.cwd()),
+    workspace,
+    hasSnapshots: values.snapshots,
     isIdling: values.idle,
     isJson: values.json,
   };
+}
+
+/** The arguments of `agent resume`. Creates the directory. Throws UsageError and CommandError before the first request to the API. */
+export function readResumeOptions(args: readonly string[]): ResumeOptions {
+  const { values, positionals } = parseOptions(RESUME_OPTIONS, args);
+  const runId = parseArgument(RESUME_ARGUMENT, positionals);
+  const message = values.message === undefined ? '' : readText('message', values.message, values['token-file']);
+  const workspace = emptyDirectory(values.workspace ?? process.cwd());
+  return { remote: values, runId, message, workspace, isIdling: values.idle, isJson: values.json };
+}
+
+function emptyDirectory(path: string): string {
+  const found = statSync(path, { throwIfNoEntry: false });
+  if (found !== undefined && (!found.isDirectory() || readdirSync(path).length > 0))
+    throw new CommandError(
+      `${path} is not an empty directory. Use --workspace with a new one, or \`agent run --conversation\` to continue with your own files.`,
+    );
+  mkdirSync(path, { recursive: true });
+  return resolve(path);
 }
 
 function directory(path: string): string {

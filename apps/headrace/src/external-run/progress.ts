@@ -50,6 +50,10 @@ export class ReadableProgress extends LineWriter implements Progress {
   event({ kind, data }: RunnerEvent): void {
     const text = (name: string): string => (typeof data[name] === 'string' ? data[name] : '');
     switch (kind) {
+      case 'workspace_restored':
+        return this.line(`Restored ${String(data['entries'])} files and directories of the last snapshot.`);
+      case 'workspace_snapshot_failed':
+        return this.line(`! ${text('message')}`);
       case 'setup_command_finished':
         return this.line(`$ ${text('command')}  (exit code ${String(data['exit_code'])})`);
       case 'session_started':

@@ -3,10 +3,10 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { readHarnessesFile, type LogFields, type RunnerLog } from '#execution/runner';
 import { executeHandover } from '../runner/execute-handover.js';
 import { exitSoon, inheritedEnvironment, removeFromEnvironment, stopSignals } from '../runner/runner-process.js';
-import type { ApiClient } from '../remote/api-client.js';
+import { type ApiClient, retryConflicts } from '../remote/api-client.js';
 import { connect } from '../remote/connect.js';
 import { type RemoteRun, runPath } from '../remote/runs.js';
-import { readExternalOptions, runOrigin } from './external-options.js';
+import { type ExternalOptions, readExternalOptions, readResumeOptions, runOrigin } from './external-options.js';
 import { type ExternalRun, JsonProgress, type Progress, ReadableProgress, type RunEnd } from './progress.js';
 
 interface RegisteredRun extends ExternalRun {
@@ -16,17 +16,36 @@ interface RegisteredRun extends ExternalRun {
 const RETRY_MS = 500;
 const MAX_ATTEMPTS = 6;
 
-/** Executes the run on this machine, as this user. Exit codes: 0 the run SUCCEEDED, 1 any other end, 2 wrong usage. */
+/** A session of the run stores its last snapshot before it ends. */
+const CLOSING_ATTEMPTS = 120;
+
+/** Executes a new run on this machine, as this user. Exit codes: 0 the run SUCCEEDED, 1 any other end, 2 wrong usage. */
 export async function runExternal(args: readonly string[]): Promise<number> {
   const options = readExternalOptions(args);
+  const body = { ...options.request, ...runOrigin(process.env) };
+  return execute(options, (api) => api.post<RegisteredRun>('/agent/runs/external', body, options.team));
+}
+
+/** As {@link runExternal}, for a run that has ended: with its conversation, and the files of its last snapshot. */
+export async function resumeExternal(args: readonly string[]): Promise<number> {
+  const { runId, message, ...options } = readResumeOptions(args);
+  const path = runPath(runId, '/followups/external');
+  return execute({ ...options, hasSnapshots: true }, (api) =>
+    retryConflicts(() => api.post<RegisteredRun>(path, { message }), CLOSING_ATTEMPTS, RETRY_MS),
+  );
+}
+
+async function execute(
+  options: Omit<ExternalOptions, 'request' | 'team'>,
+  register: (api: ApiClient) => Promise<RegisteredRun>,
+): Promise<number> {
   const harnesses = readHarnessesFile(process.env.HARNESSES_FILE ?? '');
   const api = connect(options.remote);
   const { baseUrl } = await api.getConnection();
   removeFromEnvironment(['HEADRACE_TOKEN']);
   // Handled from here on, so that a signal always cancels the run that is about to be registered.
   const signals = stopSignals(['SIGINT', 'SIGTERM', 'SIGHUP']);
-  const body = { ...options.request, ...runOrigin(process.env) };
-  const run = await api.post<RegisteredRun>('/agent/runs/external', body, options.team);
+  const run = await register(api);
   const progress = openProgress(options.isJson);
   progress.begin(run, `${new URL(baseUrl).origin}/runs/${run.run_id}`);
   await executeHandover(
@@ -36,7 +55,7 @@ export async function runExternal(args: readonly string[]): Promise<number> {
       token: run.token,
       harnesses,
       place_env: inheritedEnvironment(process.env),
-      in_place: { work_dir: options.workspace, home_dir: homedir() },
+      in_place: { work_dir: options.workspace, home_dir: homedir(), has_snapshots: options.hasSnapshots },
     },
     {
       ...signals,

@@ -1,3 +1,4 @@
+import { setTimeout as wait } from 'node:timers/promises';
 import { type EventSourceMessage, EventSourceParserStream } from 'eventsource-parser/stream';
 import { CommandError } from '../cli/command.js';
 
@@ -119,6 +120,19 @@ export class ApiClient {
   private async errorOf({ status }: Response, answer: Readonly<Record<string, unknown>> | null): Promise<ApiError> {
     const { baseUrl } = await this.getConnection();
     return new ApiError(status, answer ?? {}, explain(baseUrl, status, answer));
+  }
+}
+
+/** Sends a request again while the API answers that the resource is changing its state. */
+export async function retryConflicts<T>(send: () => Promise<T>, attempts: number, pauseMs: number): Promise<T> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await send();
+    } catch (error) {
+      const isConflict = error instanceof ApiError && error.body.error_code === 'conflict';
+      if (!isConflict || attempt >= attempts) throw error;
+      await wait(pauseMs);
+    }
   }
 }
 

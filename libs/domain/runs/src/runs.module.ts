@@ -27,6 +27,7 @@ import { RunSkills } from './application/run-skills.js';
 import { RunsService } from './application/runs.service.js';
 import { SubmitFollowup } from './application/submit-followup.js';
 import { ApprovalsController } from './http/approvals.controller.js';
+import { ArchivesController } from './http/archives.controller.js';
 import { ArtifactsController } from './http/artifacts.controller.js';
 import { ForkRunController } from './http/fork-run.controller.js';
 import { CreateRunController } from './http/create-run.controller.js';
@@ -99,6 +100,7 @@ export class RunsJobsModule {}
     FollowupsController,
     FollowupAttachmentsController,
     UploadsController,
+    ArchivesController,
     ApprovalsController,
     ArtifactsController,
     RunnerFilesController,

@@ -22,6 +22,7 @@ export { changesBetween, FILE_CHANGES, type FileChange } from './domain/snapshot
 export { EXECUTION_PHASE_MACHINE, EXECUTION_PHASES } from './domain/execution-phase.js';
 export { ExecutionTokens } from './domain/execution-token.js';
 export { type FollowupOutcome, type FollowupSession, routeFollowup } from './domain/followup-routing.js';
+export { STOP_FENCE_MS } from './domain/lease.js';
 export { hasLimits, reachedLimit, tokensOf } from './domain/run-limits.js';
 export { ENDED_STATES, isEnded, RUN_STATE_MACHINE, RUN_STATES, type RunState } from './domain/run-state.js';
 export {

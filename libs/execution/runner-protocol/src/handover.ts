@@ -85,8 +85,13 @@ export type GitHandover = z.infer<typeof gitHandover>;
 /**
  * The execution works on existing directories: `work_dir`, where commands and the agent start, and `home_dir`, their HOME
  * (default: a new one). Both are left as they are; everything else is in `workspace_dir`. Repositories are not cloned.
+ * `has_snapshots`: the snapshot of the run is restored into `work_dir`, and new ones of it are stored.
  */
-const inPlace = z.object({ work_dir: absolutePath, home_dir: absolutePath.optional() });
+const inPlace = z.object({
+  work_dir: absolutePath,
+  home_dir: absolutePath.optional(),
+  has_snapshots: z.boolean().optional(),
+});
 export type InPlace = z.infer<typeof inPlace>;
 
 /** What the launcher of a runner writes as one JSON line to its standard input; never in arguments or environment. */

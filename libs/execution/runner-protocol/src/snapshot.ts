@@ -37,6 +37,8 @@ export interface SnapshotHeader {
   readonly excluded: readonly string[];
   /** Absolute path of the workspace, which some files of git contain. */
   readonly root: string;
+  /** Absolute path of the working directory, when it is not `work` in the workspace. */
+  readonly work_dir?: string;
 }
 
 /** `start`: before the first turn. `interval`: during a turn. `end`: after the last turn, when its processes have ended. */
@@ -145,21 +147,24 @@ const isTextList = (value: unknown): value is string[] =>
   Array.isArray(value) &&
   value.length <= MAX_TEXTS &&
   value.every((text) => typeof text === 'string' && text.length <= MAX_TEXT);
+const isAbsolute = (value: unknown): value is string =>
+  typeof value === 'string' && value.startsWith('/') && value.length <= MAX_PATH && !value.includes('\0');
 const HASH = /^[0-9a-f]{64}$/;
 const MAX_PATH = 4096;
 const MAX_NAME = 255;
 
 function parseHeader(line: string): SnapshotHeader {
-  const { version, packs, entries, bytes, problems, excluded, root } = fieldsOf(line, 1);
+  const { version, packs, entries, bytes, problems, excluded, root, work_dir: workDir } = fieldsOf(line, 1);
   if (version !== SNAPSHOT_VERSION) throw new SnapshotManifestError('The version of the snapshot is not supported.');
   if (!Array.isArray(packs) || !packs.every((id) => typeof id === 'string' && SNAPSHOT_PACK_ID.test(id)))
     throw new SnapshotManifestError('The packs in the header are not valid.');
   if (!isCount(entries) || !isCount(bytes)) throw new SnapshotManifestError('The counts in the header are not valid.');
-  if (typeof root !== 'string' || !root.startsWith('/') || root.length > MAX_PATH || root.includes('\0'))
+  if (!isAbsolute(root) || (workDir !== undefined && !isAbsolute(workDir)))
     throw new SnapshotManifestError('The path of the workspace in the header is not valid.');
   if (!isTextList(problems) || !isTextList(excluded))
     throw new SnapshotManifestError('The texts in the header are not valid.');
-  return { version, packs: packs as string[], entries, bytes, problems, excluded, root };
+  const paths = { root, ...(workDir === undefined ? {} : { work_dir: workDir }) };
+  return { version, packs: packs as string[], entries, bytes, problems, excluded, ...paths };
 }
 
 function parseEntry(line: string, number: number, packs: number): SnapshotEntry {

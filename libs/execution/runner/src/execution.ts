@@ -241,9 +241,10 @@ export class Execution {
   }
 
   private snapshotSync(workspace: Workspace): SnapshotSync | null {
-    const { snapshots: order } = this.options.assignment;
-    // The directories of the user are not ours to copy.
-    if (order === undefined || this.options.handover.in_place) return null;
+    const { assignment, handover } = this.options;
+    const { snapshots: order } = assignment;
+    // Directories of a user are copied only when the user asks for it.
+    if (order === undefined || (handover.in_place && handover.in_place.has_snapshots !== true)) return null;
     return new SnapshotSync({ ...this.options, workspace, order, targets: () => this.targets() });
   }
 

@@ -1,5 +1,6 @@
 export { chunksOf } from './content.js';
 export { limited } from './http/limited.js';
+export { linkRefusal } from './http/link-refusal.js';
 export { LocalObjectStore } from './local-object-store.js';
 export { discardNamed, keepDiscarded, ObjectDisposal } from './object-disposal.js';
 export * from './object-store.js';

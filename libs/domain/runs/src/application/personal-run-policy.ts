@@ -1,7 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { type Caller, can, mayHavePersonalRuns, PrincipalDirectory } from '#platform/auth';
 import { Settings } from '#platform/config';
-import type { Run } from '../domain/run.js';
 import type { RunOwner } from '#execution/executions';
 
 export const PERSONAL_RUNS_REFUSED = {
@@ -26,15 +25,13 @@ export class PersonalRunPolicy {
   }
 
   /**
-   * Whether the run may be executed now. A personal one while its owner may have personal runs, a team's always; one that
-   * its creator executes while the creator may create runs of the team. At most one round trip, none for hosted runs of a team.
+   * Whether the run may be executed now. A personal one while its owner may have personal runs, a team's always; one that a user
+   * executes (`externalUserUid`) while the user may create runs of the team. At most one round trip, none for hosted runs of a team.
    */
-  async mayBegin(
-    { owner: { teamUid, userUid }, creator }: Pick<Run, 'owner' | 'creator'>,
-    isExternal: boolean,
-  ): Promise<boolean> {
-    if (userUid === null && !(isExternal && creator.type === 'user')) return true;
-    const memberships = await this.principals.membershipsOf(userUid ?? creator.uid);
+  async mayBegin({ teamUid, userUid }: RunOwner, externalUserUid: string | null): Promise<boolean> {
+    const uid = userUid ?? externalUserUid;
+    if (uid === null) return true;
+    const memberships = await this.principals.membershipsOf(uid);
     if (memberships === null) return false;
     if (teamUid === null) return mayHavePersonalRuns(this.settings.personalRuns, memberships);
     return memberships.some((membership) => membership.teamUid === teamUid && can(membership.role, 'runs:write'));

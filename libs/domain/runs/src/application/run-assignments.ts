@@ -51,7 +51,7 @@ export class RunAssignments extends AssignmentSource {
     if (!found) return { kind: 'unknown_run' };
     const { run, promptTaken, hasTranscript, sessionInDebug, permissionRules, conversationCostUsd: costUsd } = found;
     const { snapshotId, attachments } = found;
-    if (!(await this.personalRuns.mayBegin(run, found.isExternal))) return NOT_ALLOWED;
+    if (!(await this.personalRuns.mayBegin(run.owner, found.externalUserUid))) return NOT_ALLOWED;
     const environmentUid = run.config.environment_id;
     const environment = environmentUid === undefined ? null : await this.findEnvironment(run, environmentUid);
     if (environmentUid !== undefined && environment === null) return impossible(NO_ENVIRONMENT);

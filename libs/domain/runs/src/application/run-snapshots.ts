@@ -11,7 +11,9 @@ import {
 } from '#execution/executions';
 import { type SnapshotEntry, type SnapshotFile } from '#execution/runner-protocol';
 import type { Caller } from '#platform/auth';
+import { Settings } from '#platform/config';
 import { isUuid, type RejectionOf } from '#platform/kernel';
+import { SignedLinks } from '#platform/storage';
 import { RunsService } from './runs.service.js';
 import { archiveOf } from './snapshot-archive.js';
 
@@ -54,11 +56,16 @@ export type RunFileResult =
   | { readonly kind: 'no_snapshot'; readonly parameter: 'at' }
   | RejectionOf<'not_found' | 'forbidden'>;
 
-export type RunArchiveResult =
+export type ArchiveOfRunResult =
   | { readonly kind: 'archive'; readonly content: Readable }
   | { readonly kind: 'no_such_path' }
-  | { readonly kind: 'no_snapshot'; readonly parameter: 'at' }
-  | RejectionOf<'not_found' | 'forbidden'>;
+  | { readonly kind: 'no_snapshot'; readonly parameter: 'at' };
+export type RunArchiveResult = ArchiveOfRunResult | RejectionOf<'not_found' | 'forbidden'>;
+
+export const ARCHIVE_TYPE = 'application/gzip';
+
+/** The path of the archive of a snapshot, which its signed link names; no object has a key with this beginning. */
+export const archiveKey = (runId: string, snapshotId: string): string => `archives/${runId}/${snapshotId}`;
 
 /** The path in the workspace of one that is relative to the working directory. */
 const workPath = (path: string): string =>
@@ -71,6 +78,8 @@ export class RunSnapshots {
     private readonly runs: RunsService,
     private readonly snapshots: SnapshotsStore,
     private readonly files: SnapshotFiles,
+    private readonly links: SignedLinks,
+    private readonly settings: Settings,
   ) {}
 
   /** The last snapshot at or before a point; null: there is none. */
@@ -122,7 +131,13 @@ export class RunSnapshots {
 
   /** A directory with everything below it, as a gzipped tar archive. */
   async archive(caller: Caller, runId: string, path: string, at: SnapshotPoint | undefined): Promise<RunArchiveResult> {
-    const opened = await this.open(caller, runId, at);
+    const found = await this.runs.find(caller, runId);
+    return found.kind === 'found' ? this.archiveOf(runId, at, path) : found;
+  }
+
+  /** As {@link archive}; the caller has checked access. */
+  async archiveOf(runId: string, at: SnapshotPoint | undefined, path = ''): Promise<ArchiveOfRunResult> {
+    const opened = await this.openAt(runId, at);
     if (opened.kind !== 'opened') return opened;
     const { snapshot, reader } = opened;
     const directory = workPath(path);
@@ -135,9 +150,21 @@ export class RunSnapshots {
     };
   }
 
+  /** The archive of the last snapshot; the link is valid without a token. Null: there is no snapshot. One round trip. */
+  async lastArchive(runId: string): Promise<{ readonly snapshotId: string; readonly url: string } | null> {
+    const last = await this.find(runId, undefined);
+    if (last === null) return null;
+    const { publicUrl, signedUrlTtl } = this.settings;
+    const query = this.links.query({ key: archiveKey(runId, last.id) }, signedUrlTtl);
+    return { snapshotId: last.id, url: `${publicUrl}/${archiveKey(runId, last.id)}?${query.toString()}` };
+  }
+
   private async open(caller: Caller, runId: string, at: SnapshotPoint | undefined) {
     const found = await this.runs.find(caller, runId);
-    if (found.kind !== 'found') return found;
+    return found.kind === 'found' ? this.openAt(runId, at) : found;
+  }
+
+  private async openAt(runId: string, at: SnapshotPoint | undefined) {
     const snapshot = await this.find(runId, at);
     const reader = snapshot && (await this.files.open(snapshot));
     if (!snapshot || !reader) return { kind: 'no_snapshot', parameter: 'at' } as const;

@@ -7,6 +7,7 @@ import { Database, type Queryable } from '#platform/persistence';
 import {
   type Execution,
   ExecutionsStore,
+  ExecutionTokens,
   type FollowupOutcome,
   type FollowupSession,
   FollowupsStore,
@@ -14,6 +15,7 @@ import {
   PLACE_RUNS_TASK,
   reachedLimit,
   routeFollowup,
+  STOP_FENCE_MS,
   RunLimitsStore,
   RunLogStore,
   RunTransitions,
@@ -24,7 +26,15 @@ import { PersonalRunPolicy } from './personal-run-policy.js';
 import { RunsService } from './runs.service.js';
 
 export type SubmitFollowupResult =
-  | { readonly kind: 'accepted'; readonly followupId: string; readonly outcome: FollowupOutcome }
+  | {
+      readonly kind: 'accepted';
+      readonly followupId: string;
+      readonly outcome: FollowupOutcome;
+      /** The execution that the caller's runner claims. */
+      readonly executionId?: string;
+    }
+  /** Of an external follow-up: the run has an execution, which works, or ends soon. */
+  | { readonly kind: 'in_progress' | 'session_closing' }
   | { readonly kind: 'over_budget'; readonly reason: string }
   | { readonly kind: 'not_authorized'; readonly detail: string }
   | { readonly kind: 'empty_message' | 'nothing_to_continue' | 'too_many' | 'too_many_files' }
@@ -35,6 +45,8 @@ export interface FollowupInput {
   readonly message: string;
   readonly mode: RunMode | null;
   readonly attachments: readonly AttachmentChoice[];
+  /** The caller executes it, on another machine. */
+  readonly isExternal?: boolean;
 }
 
 /** Follow-ups that may wait for one run. More of them indicate a client in an endless loop. */
@@ -43,6 +55,8 @@ export const MAX_PENDING_FOLLOWUPS = 100;
 /** Accepts a message for a run; where it goes is {@link routeFollowup}'s decision, taken under the run's lock. */
 @Injectable()
 export class SubmitFollowup {
+  private readonly tokens: ExecutionTokens;
+
   constructor(
     private readonly database: Database,
     private readonly runs: RunsService,
@@ -55,12 +69,14 @@ export class SubmitFollowup {
     private readonly tasks: BackgroundTasks,
     private readonly personalRuns: PersonalRunPolicy,
     private readonly attachments: FollowupAttachments,
-  ) {}
+  ) {
+    this.tokens = new ExecutionTokens(settings.secretsKey ?? '');
+  }
 
   async execute(
     caller: Caller,
     runId: string,
-    { message, mode, attachments }: FollowupInput,
+    { message, mode, attachments, isExternal = false }: FollowupInput,
   ): Promise<SubmitFollowupResult> {
     const lookup = await this.runs.find(caller, runId);
     if (lookup.kind !== 'found') return lookup;
@@ -70,6 +86,7 @@ export class SubmitFollowup {
       const run = await this.transitions.lock(tx, runId);
       if (!run) return { kind: 'not_found' };
       const execution = await this.executions.lockLive(tx, runId);
+      if (isExternal && execution) return { kind: await this.closeSession(tx, execution) };
       const decision = routeFollowup({
         state: run.state,
         session: sessionOf(execution),
@@ -77,6 +94,7 @@ export class SubmitFollowup {
         isMessageEmpty: message.trim() === '' && attachments.length === 0,
       });
       if ('refuse' in decision) return { kind: decision.refuse };
+      if (isExternal && decision.outcome !== 'handoff_execution') return { kind: 'in_progress' };
       const reason = this.mayHaveReachedLimit(lookup.run) ? await this.reachedLimit(tx, runId) : null;
       if (reason !== null) return { kind: 'over_budget', reason };
       if ((await this.followups.countPending(tx, runId, MAX_PENDING_FOLLOWUPS)) >= MAX_PENDING_FOLLOWUPS)
@@ -107,10 +125,36 @@ export class SubmitFollowup {
         await this.transitions.touch(tx, runId);
       } else if (decision.outcome === 'live_session') await this.transitions.apply(tx, runId, 'resume');
       if (execution && decision.outcome !== 'handoff_execution') await this.executions.command(tx, execution.id);
-      return { kind: 'accepted', followupId: id, outcome: decision.outcome };
+      const accepted = { kind: 'accepted', followupId: id, outcome: decision.outcome } as const;
+      if (!isExternal) return accepted;
+      await this.transitions.makeExternal(tx, runId);
+      await this.transitions.apply(tx, runId, 'offer');
+      return { ...accepted, executionId: await this.executions.offerExternal(tx, runId, author) };
     });
-    if (result.kind === 'accepted' && result.outcome === 'handoff_execution') this.tasks.wake(PLACE_RUNS_TASK);
+    if (!isExternal && result.kind === 'accepted' && result.outcome === 'handoff_execution')
+      this.tasks.wake(PLACE_RUNS_TASK);
     return result;
+  }
+
+  /**
+   * Continues a run that has ended on the machine of the caller. The answer has what its runner claims the execution with, as
+   * for an external run.
+   */
+  async register(caller: Caller, runId: string, input: Omit<FollowupInput, 'isExternal'>) {
+    const result = await this.execute(caller, runId, { ...input, isExternal: true });
+    if (result.kind !== 'accepted') return result;
+    const { executionId } = result;
+    if (executionId === undefined) throw new Error(`The external follow-up of run ${runId} has no execution.`);
+    return { ...result, executionId, token: this.tokens.mint(executionId) };
+  }
+
+  /** Of a run that is to continue elsewhere. A session that works, or that a message waits for, stays. */
+  private async closeSession(tx: Queryable, execution: Execution): Promise<'in_progress' | 'session_closing'> {
+    if (execution.desired !== 'run') return 'session_closing';
+    if (execution.phase !== 'idle' || (await this.followups.hasPending(tx, execution.run_id))) return 'in_progress';
+    const wish = { desired: 'close', reason: 'moved', fenceAfterMs: STOP_FENCE_MS } as const;
+    await this.executions.command(tx, execution.id, wish);
+    return 'session_closing';
   }
 
   /** A run without limits in its configuration costs no round trip until it has worked for as long as the installation lets it. */

@@ -5,9 +5,18 @@ import { invalidInput, Operation, pathId, ProblemError, rejectionProblem, tooLar
 import type { Issue } from '#platform/kernel';
 import { MAX_BYTES_OF_RUN, MAX_FILES_OF_RUN } from '../application/followup-attachments.js';
 import { RunConversations } from '../application/run-conversations.js';
-import { MAX_PENDING_FOLLOWUPS, SubmitFollowup } from '../application/submit-followup.js';
+import {
+  type FollowupInput,
+  MAX_PENDING_FOLLOWUPS,
+  SubmitFollowup,
+  type SubmitFollowupResult,
+} from '../application/submit-followup.js';
 import { RunFollowupRequest } from './dto/run-requests.dto.js';
-import { ConversationFollowupResponse, RunFollowupResponse } from './dto/run-responses.dto.js';
+import {
+  ConversationFollowupResponse,
+  RegisterExternalFollowupResponse,
+  RunFollowupResponse,
+} from './dto/run-responses.dto.js';
 import { CONVERSATION, refuseFileNames, refuseOversized, RUN, unknownAttachment } from './problems.js';
 
 @Controller('agent')
@@ -37,6 +46,33 @@ export class FollowupsController {
     return this.submit(caller, runId, request);
   }
 
+  @Post('runs/:runId/followups/external')
+  @ApiTags('Runs')
+  @Authorize('runs:write', 'run')
+  @Operation({
+    id: 'registerExternalFollowup',
+    summary: 'Register an external follow-up',
+    errors: [400, 403, 404, 409, 413, 'unknown_attachment'],
+    description:
+      'Continues a run that has ended on a laptop or in a CI job, with its conversation and the files of its last snapshot: creates a follow-up, and an execution that only the holder of the returned token can claim, over the runner protocol, within `CLAIM_DEADLINE`. An idle session of the run is closed first: until then the answer is 409 with `Retry-After`. A later follow-up hands the run over again.',
+    request: { value: { message: 'Continue here.' } },
+    success: {
+      status: 200,
+      description: 'The run waits for the caller’s runner.',
+      type: RegisterExternalFollowupResponse,
+    },
+  })
+  async register(
+    @CurrentCaller() caller: Caller,
+    @Param('runId', pathId('uuid')) runId: string,
+    @Body() request: RunFollowupRequest,
+  ): Promise<RegisterExternalFollowupResponse> {
+    const result = await this.submitFollowup.register(caller, runId, toInput(request));
+    if (result.kind !== 'accepted') throw refusalOf(result);
+    const { followupId, outcome, executionId, token } = result;
+    return { followup_id: followupId, outcome, run_id: runId, execution_id: executionId, token };
+  }
+
   @Post('conversations/:conversation_id/followups')
   @ApiTags('Conversations')
   @Authorize('runs:write', 'conversation')
@@ -58,52 +94,54 @@ export class FollowupsController {
     return { ...(await this.submit(caller, newest.id, request)), run_id: newest.id };
   }
 
-  private async submit(
-    caller: Caller,
-    runId: string,
-    { message = '', mode, attachments = [] }: RunFollowupRequest,
-  ): Promise<RunFollowupResponse> {
-    refuseOversized('message', message);
-    refuseFileNames(
-      attachments.flatMap(({ file_name: name }, index) =>
-        name === undefined ? [] : [[`/attachments/${index}/file_name`, name] as const],
-      ),
-    );
-    const chosen = attachments.map(({ attachment_id: id, file_name: fileName }) => ({
-      id: id.toLowerCase(),
-      fileName,
-    }));
-    const result = await this.submitFollowup.execute(caller, runId, {
-      message,
-      mode: mode ?? null,
-      attachments: chosen,
-    });
-    switch (result.kind) {
-      case 'accepted':
-        return { followup_id: result.followupId, outcome: result.outcome };
-      case 'not_found':
-      case 'forbidden':
-        throw rejectionProblem(result, RUN);
-      case 'over_budget':
-        throw new ProblemError('budget_exceeded', `${result.reason} It cannot be continued; start another run.`);
-      case 'empty_message':
-        throw invalidInput([EMPTY_MESSAGE]);
-      case 'not_authorized':
-        throw new ProblemError('not_authorized', result.detail);
-      case 'nothing_to_continue':
-        throw new ProblemError('invalid_request', 'The run has no open session and no conversation to continue from.');
-      case 'unknown_attachment':
-        throw unknownAttachment(`/attachments/${result.index}`);
-      case 'too_many_files':
-        throw tooLarge({
-          pointer: '/attachments',
-          detail: `must leave the run with at most ${MAX_FILES_OF_RUN} files and ${MAX_BYTES_OF_RUN} bytes together`,
-        });
-      case 'too_many':
-        throw new ProblemError('conflict', `${MAX_PENDING_FOLLOWUPS} follow-ups already wait for this run.`, {
-          retryAfterSeconds: 5,
-        });
-    }
+  private async submit(caller: Caller, runId: string, request: RunFollowupRequest): Promise<RunFollowupResponse> {
+    const result = await this.submitFollowup.execute(caller, runId, toInput(request));
+    if (result.kind !== 'accepted') throw refusalOf(result);
+    return { followup_id: result.followupId, outcome: result.outcome };
+  }
+}
+
+function toInput({ message = '', mode, attachments = [] }: RunFollowupRequest): FollowupInput {
+  refuseOversized('message', message);
+  refuseFileNames(
+    attachments.flatMap(({ file_name: name }, index) =>
+      name === undefined ? [] : [[`/attachments/${index}/file_name`, name] as const],
+    ),
+  );
+  const chosen = attachments.map(({ attachment_id: id, file_name: fileName }) => ({ id: id.toLowerCase(), fileName }));
+  return { message, mode: mode ?? null, attachments: chosen };
+}
+
+function refusalOf(refused: Exclude<SubmitFollowupResult, { kind: 'accepted' }>): ProblemError {
+  switch (refused.kind) {
+    case 'not_found':
+    case 'forbidden':
+      return rejectionProblem(refused, RUN);
+    case 'over_budget':
+      return new ProblemError('budget_exceeded', `${refused.reason} It cannot be continued; start another run.`);
+    case 'empty_message':
+      return invalidInput([EMPTY_MESSAGE]);
+    case 'not_authorized':
+      return new ProblemError('not_authorized', refused.detail);
+    case 'nothing_to_continue':
+      return new ProblemError('invalid_request', 'The run has no open session and no conversation to continue from.');
+    case 'unknown_attachment':
+      return unknownAttachment(`/attachments/${refused.index}`);
+    case 'too_many_files':
+      return tooLarge({
+        pointer: '/attachments',
+        detail: `must leave the run with at most ${MAX_FILES_OF_RUN} files and ${MAX_BYTES_OF_RUN} bytes together`,
+      });
+    case 'too_many':
+      return new ProblemError('conflict', `${MAX_PENDING_FOLLOWUPS} follow-ups already wait for this run.`, {
+        retryAfterSeconds: 5,
+      });
+    case 'in_progress':
+      return new ProblemError('invalid_request', 'The run has not ended: wait for its end, or cancel it.');
+    case 'session_closing':
+      return new ProblemError('conflict', 'The session of the run is being closed: send the request again.', {
+        retryAfterSeconds: 1,
+      });
   }
 }
 

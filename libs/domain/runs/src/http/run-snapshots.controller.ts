@@ -1,10 +1,11 @@
+import type { Readable } from 'node:stream';
 import { Controller, Get, Param, Query, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
 import { invalidInput, Operation, pathId, ProblemError, rejectionProblem, sendStream } from '#platform/http';
 import type { SnapshotEntry } from '#execution/runner-protocol';
-import { type ListedChange, RunSnapshots, type SnapshotPoint } from '../application/run-snapshots.js';
+import { ARCHIVE_TYPE, type ListedChange, RunSnapshots, type SnapshotPoint } from '../application/run-snapshots.js';
 import { RUN } from './problems.js';
 import {
   type ChangedFile,
@@ -102,7 +103,7 @@ export class RunSnapshotsController {
       status: 200,
       description: 'The archive.',
       schema: { type: 'string', format: 'binary' },
-      contentType: 'application/gzip',
+      contentType: ARCHIVE_TYPE,
     },
   })
   async archive(
@@ -114,9 +115,7 @@ export class RunSnapshotsController {
     const result = await this.snapshots.archive(caller, runId, path, pointOf(at));
     switch (result.kind) {
       case 'archive':
-        response.attachment(`run-${runId}.tar.gz`);
-        response.setHeader('Content-Type', 'application/gzip');
-        return sendStream(result.content, response);
+        return sendArchive(runId, result.content, response);
       case 'no_such_path':
         throw new ProblemError('resource_not_found', 'The snapshot has no directory at this path.');
       case 'no_snapshot':
@@ -125,6 +124,12 @@ export class RunSnapshotsController {
         throw rejectionProblem(result, RUN);
     }
   }
+}
+
+export function sendArchive(runId: string, content: Readable, response: Response): Promise<void> {
+  response.attachment(`run-${runId}.tar.gz`);
+  response.setHeader('Content-Type', ARCHIVE_TYPE);
+  return sendStream(content, response);
 }
 
 /** A sequence number is written in digits; anything else is an id. */

@@ -7,6 +7,7 @@ import { Settings } from '#platform/config';
 import { invalidCursor, Operation, pageInfo, pathId, ProblemError, rejectionProblem } from '#platform/http';
 import { Attachments } from '../application/attachments.js';
 import { ListRuns, type ListRunsResult } from '../application/list-runs.js';
+import { ARCHIVE_TYPE, RunSnapshots } from '../application/run-snapshots.js';
 import { RunsService } from '../application/runs.service.js';
 import { MAX_SEARCH_TERMS, runIdIn, searchWords } from '../domain/run-filters.js';
 import { ListHandoffAttachmentsResponse } from './dto/artifact.dto.js';
@@ -26,6 +27,7 @@ export class RunsController {
     private readonly runs: RunsService,
     private readonly listRuns: ListRuns,
     private readonly attachments: Attachments,
+    private readonly snapshots: RunSnapshots,
     private readonly transcripts: Transcripts,
     private readonly presenter: RunPresenter,
     private readonly settings: Settings,
@@ -132,10 +134,12 @@ export class RunsController {
   @Authorize('runs:read', 'run')
   @Operation({
     id: 'listHandoffAttachments',
-    summary: 'List attachments of a run',
+    summary: 'List files to hand off a run',
+    description:
+      'What is needed to continue the run on another machine, with links that are valid without a token: the working directory as it is in the last snapshot, a tar archive that is compressed with gzip, if there is a snapshot; then the attachments of the run and of its follow-ups.',
     success: {
       status: 200,
-      description: 'The attachments, in the order of the request that created the run.',
+      description: 'The archive, then the attachments in the order in which they were sent.',
       type: ListHandoffAttachmentsResponse,
     },
   })
@@ -144,13 +148,20 @@ export class RunsController {
     @Param('runId', RUN_ID) runId: string,
   ): Promise<ListHandoffAttachmentsResponse> {
     foundOrThrow(await this.runs.find(caller, runId));
-    const attachments = (await this.attachments.list(runId)).map(async (attachment) => ({
+    const [archive, stored] = await Promise.all([this.snapshots.lastArchive(runId), this.attachments.list(runId)]);
+    const workspace = archive && {
+      attachment_id: archive.snapshotId,
+      filename: `run-${runId}.tar.gz`,
+      download_url: archive.url,
+      mime_type: ARCHIVE_TYPE,
+    };
+    const attachments = stored.map(async (attachment) => ({
       attachment_id: attachment.id,
       filename: attachment.file_name,
       download_url: await this.attachments.linkTo(attachment, this.settings.signedUrlTtl),
       mime_type: attachment.mime_type,
     }));
-    return { attachments: await Promise.all(attachments) };
+    return { attachments: [...(workspace ? [workspace] : []), ...(await Promise.all(attachments))] };
   }
 
   @Get(':runId/timeline')

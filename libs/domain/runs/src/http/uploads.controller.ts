@@ -2,7 +2,7 @@ import { Controller, Param, Put, Req, Res } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { OutsideApi, pathId, ProblemError, Public, StreamedBody } from '#platform/http';
-import { limited, SignedLinks } from '#platform/storage';
+import { limited, linkRefusal, SignedLinks } from '#platform/storage';
 import { FollowupAttachments, uploadKey } from '../application/followup-attachments.js';
 
 /** Uploads through signed links: the URL itself is the permission. */
@@ -24,15 +24,10 @@ export class UploadsController {
     @Res() response: Response,
   ): Promise<void> {
     const verdict = this.links.verify(uploadKey(id), request.query);
-    if (!verdict.valid) throw new ProblemError('not_authorized', REFUSALS[verdict.reason]);
+    if (!verdict.valid) throw linkRefusal(verdict.reason, 'upload');
     const result = await limited('An attachment', this.attachments.upload(id, request));
     if (result.kind === 'not_found')
       throw new ProblemError('resource_not_found', 'The attachment was sent or discarded. Prepare it again.');
     response.status(204).end();
   }
 }
-
-const REFUSALS = {
-  expired: 'The upload link has expired. Prepare the attachment again.',
-  forged: 'The upload link is invalid: it is not one that this service made, or it was changed.',
-} as const;

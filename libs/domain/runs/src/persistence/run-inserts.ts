@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import {
   type AgentConfig,
+  ExecutionsStore,
   EXTERNAL_POOL,
   HOSTED_POOL,
   type PrincipalRef,
@@ -8,7 +9,6 @@ import {
   RunTransitions,
   SnapshotsStore,
 } from '#execution/executions';
-import { Settings } from '#platform/config';
 import { Database, GroupedStatement, statement } from '#platform/persistence';
 import { keepDiscarded } from '#platform/storage';
 import type { NewAttachment } from '../domain/attachment.js';
@@ -158,12 +158,6 @@ const insertOnceValues = (items: readonly ClaimedRun[]): unknown[] => [
   items.map(({ claim }) => claim.isLaunch),
 ];
 
-/** The execution of an external run, offered to the caller's runner and to nobody else. */
-const OFFER_EXTERNAL = statement('executions.offer-external')`
-  INSERT INTO executions (run_id, slot_key, pool, phase, placed_by, slot_held, idle_timeout_ms, offered_at, lease_expires_at)
-  SELECT id, slot_key, pool, 'offered', '${EXTERNAL_POOL}', false,
-    (coalesce((config->>'idle_timeout_minutes')::numeric, 10) * 60000)::int, headrace.now(), headrace.now() + $2 * interval '1 millisecond'
-  FROM runs WHERE id = $1`;
 const FIRST_EXECUTION = statement('executions.first-of-run')`
   SELECT id FROM executions WHERE run_id = $1 ORDER BY id LIMIT 1`;
 
@@ -194,7 +188,7 @@ export class RunInserts {
   constructor(
     private readonly database: Database,
     private readonly transitions: RunTransitions,
-    private readonly settings: Settings,
+    private readonly executions: ExecutionsStore,
     private readonly snapshots: SnapshotsStore,
   ) {
     this.groups = new GroupedStatement<NewRun, Inserted>(async (runs) => {
@@ -243,7 +237,7 @@ export class RunInserts {
         throw new SnapshotGoneError();
       if (run.pool !== EXTERNAL_POOL) return { atCapacity: row.at_capacity ?? false };
       await this.transitions.apply(tx, run.id, 'offer');
-      await tx.query(OFFER_EXTERNAL, [run.id, this.settings.claimDeadline]);
+      await this.executions.offerExternal(tx, run.id, { type: run.creator_type, uid: run.creator_uid });
       return { atCapacity: false };
     });
   }

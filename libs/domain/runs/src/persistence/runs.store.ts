@@ -3,7 +3,6 @@ import {
   attachmentRefs,
   DEBUG_WINDOW_COLUMNS,
   type DebugWindowRow,
-  EXTERNAL_POOL,
   type PrincipalRef,
   type RunOwner,
   toDebugWindow,
@@ -149,7 +148,7 @@ const FIND_SUBMITTED = statement('runs.find-submitted')`SELECT submitted FROM ru
 const FIND_FOR_ASSIGNMENT = statement('runs.find-for-assignment')`
   SELECT ${RUN_COLUMNS}, r.prompt, r.prompt_taken AS "promptTaken", r.transcript IS NOT NULL AS "hasTranscript",
     (SELECT s.id FROM run_snapshots s WHERE s.run_id = r.id AND s.seq IS NOT NULL AND (r.prompt_taken OR s.seq = 0) ORDER BY s.seq DESC LIMIT 1) AS "snapshotId",
-    r.session_in_debug AS "sessionInDebug", r.pool = '${EXTERNAL_POOL}' AS "isExternal",
+    r.session_in_debug AS "sessionInDebug", e.user_uid AS "externalUserUid",
     (SELECT coalesce(json_agg(json_build_object('approval_id', a.id, 'subject', a.subject) ORDER BY a.decided_at, a.id), '[]')
        FROM approvals a WHERE a.run_id = r.id AND a.always) AS "permissionRules",
     coalesce(${attachmentRefs('a.run_id = r.id AND a.position IS NOT NULL')}, '[]') AS attachments,
@@ -170,8 +169,8 @@ export interface AssignedRun {
   /** With which the workspace begins: the last one, or of a fork that starts from its prompt the one of its source. */
   readonly snapshotId: string | null;
   readonly sessionInDebug: boolean;
-  /** Its creator executes it, on another machine. */
-  readonly isExternal: boolean;
+  /** The user who executes it on another machine; null for a service account, and for every other execution. */
+  readonly externalUserUid: string | null;
   /** What was allowed for the rest of the run, oldest first. */
   readonly permissionRules: readonly PermissionRule[];
   readonly attachments: readonly AttachmentRef[];

@@ -3,7 +3,7 @@ import { Settings } from '#platform/config';
 import { Database, type Queryable, statement } from '#platform/persistence';
 import type { Desired } from '#execution/runner-protocol';
 import { type ExecutionPhase, phaseAfter, phaseGuard } from '../domain/execution-phase.js';
-import type { PrincipalRef } from '../domain/run.js';
+import { EXTERNAL_POOL, type PrincipalRef } from '../domain/run.js';
 import { COMMANDS_CHANNEL, leaseGraceMs, workerGraceMs } from '../domain/lease.js';
 import { maxRuntimeMs } from './run-limits.store.js';
 import { debugOpen } from './run-status-sql.js';
@@ -137,6 +137,13 @@ const DEBUG_BUSY = statement('debug-sessions.busy')`
 const DEBUG_REST = statement('debug-sessions.rest')`
   UPDATE executions SET idle_since = headrace.now() WHERE id = $1 AND phase = 'debug'`;
 
+/** The caller's runner claims it within CLAIM_DEADLINE, and nobody else. `$2`: milliseconds. */
+const OFFER_EXTERNAL = statement('executions.offer-external')`
+  INSERT INTO executions (run_id, slot_key, pool, phase, placed_by, slot_held, idle_timeout_ms, offered_at, lease_expires_at, user_uid)
+  SELECT id, slot_key, pool, 'offered', '${EXTERNAL_POOL}', false,
+    (coalesce((config->>'idle_timeout_minutes')::numeric, 10) * 60000)::int, headrace.now(), headrace.now() + $2 * interval '1 millisecond', $3
+  FROM runs WHERE id = $1 RETURNING id`;
+
 export type ClaimedLease = {
   readonly leaseEpoch: number;
   /** Null: there are commands for its runner. */
@@ -158,6 +165,14 @@ export class ExecutionsStore {
   async lockLive(tx: Queryable, runId: string): Promise<Execution | null> {
     const [row] = await tx.query<Execution>(LOCK_LIVE, [runId]);
     return row ?? null;
+  }
+
+  /** Of an external run. Resolves with the id. */
+  async offerExternal(tx: Queryable, runId: string, caller: PrincipalRef): Promise<string> {
+    const userUid = caller.type === 'user' ? caller.uid : null;
+    const [row] = await tx.query<{ id: string }>(OFFER_EXTERNAL, [runId, this.settings.claimDeadline, userUid]);
+    if (!row) throw new Error(`Run ${runId} vanished while it was locked.`);
+    return row.id;
   }
 
   async claim(tx: Queryable, executionId: string, instanceId: string): Promise<ClaimedLease> {

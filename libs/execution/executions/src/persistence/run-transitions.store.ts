@@ -44,6 +44,12 @@ const HAND_OVER = statement('runs.hand-over')`WITH handed AS (
       headrace.run_token(h.slot_key, 'execution_location', 'LOCAL'), headrace.run_token(h.slot_key, 'execution_location', 'REMOTE'))
     FROM handed h WHERE f.run_id = h.id`;
 
+const MAKE_EXTERNAL = statement('runs.make-external')`WITH moved AS (
+    UPDATE runs SET execution_location = 'LOCAL', pool = '${EXTERNAL_POOL}' WHERE id = $1 RETURNING id, slot_key)
+  UPDATE run_facets f SET tokens = array_replace(f.tokens,
+      headrace.run_token(m.slot_key, 'execution_location', 'REMOTE'), headrace.run_token(m.slot_key, 'execution_location', 'LOCAL'))
+    FROM moved m WHERE f.run_id = m.id`;
+
 /** Where no runner reports, the agent is assumed to work from the claim on. */
 const START_FROM_CLAIM = statement('runs.start-from-claim')`UPDATE runs SET started_at = e.claimed_at FROM executions e
    WHERE runs.id = $1 AND runs.started_at IS NULL AND e.id = $2`;
@@ -94,6 +100,11 @@ export class RunTransitions {
     ]);
     if (transition === 'requeue' && rows.length > 0) await tx.query(HAND_OVER, [runId]);
     return rows.length > 0;
+  }
+
+  /** From now on the run is executed on the machine of a caller, until a follow-up hands it over. */
+  async makeExternal(tx: Queryable, runId: string): Promise<void> {
+    await tx.query(MAKE_EXTERNAL, [runId]);
   }
 
   async setStartFromClaim(tx: Queryable, runId: string, executionId: string): Promise<void> {

@@ -14,12 +14,22 @@ import {
   type Stats,
   writeFileSync,
 } from 'node:fs';
+import { join } from 'node:path';
 
 /** Without /proc, names are resolved from the path of the directory. */
 const HAS_PROC = existsSync('/proc/self/fd');
 const DIRECTORY = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
 export const NEW_FILE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
 const FILE = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+const NO_FD = -1;
+
+/** Absolute paths of the directories that a snapshot contains. Entries of a snapshot begin with the name of one of them. */
+export interface SnapshotPlaces {
+  /** Where commands and the agent start. */
+  readonly work: string;
+  /** Not for the home directory of a user. */
+  readonly home?: string;
+}
 
 /**
  * An open directory that the agent controls. Names are resolved in the directory itself, like openat(2): the runner may be
@@ -31,11 +41,20 @@ export class OpenDirectory {
   private constructor(
     readonly fd: number,
     private readonly path: string,
+    private readonly places: ReadonlyMap<string, string> | null = null,
   ) {}
 
   /** The path up to the last segment must not be controlled by the agent. */
   static open(path: string): OpenDirectory {
     return OpenDirectory.at(Buffer.from(path, 'utf8').toString('latin1'));
+  }
+
+  /** A directory that contains only the places, by their names. It has no file descriptor. */
+  static ofPlaces(places: SnapshotPlaces): OpenDirectory {
+    const byName = Object.entries(places).map(
+      ([name, path]: [string, string]) => [name, Buffer.from(path, 'utf8').toString('latin1')] as const,
+    );
+    return new OpenDirectory(NO_FD, '', new Map(byName));
   }
 
   private static at(path: string): OpenDirectory {
@@ -44,7 +63,7 @@ export class OpenDirectory {
   }
 
   directory(name: string): OpenDirectory {
-    return OpenDirectory.at(`${this.path}/${name}`);
+    return OpenDirectory.at(this.pathOf(name));
   }
 
   /** A file descriptor of a regular file, or null for anything else: a link, a pipe, a device. */
@@ -72,11 +91,18 @@ export class OpenDirectory {
 
   /** The path of a name, for calls of `node:fs` that must not follow it. */
   of(name: string): Buffer {
-    return Buffer.from(name === '' ? this.path : `${this.path}/${name}`, 'latin1');
+    return Buffer.from(name === '' ? this.path : this.pathOf(name), 'latin1');
   }
 
   close(): void {
-    closeSync(this.fd);
+    if (this.fd !== NO_FD) closeSync(this.fd);
+  }
+
+  private pathOf(name: string): string {
+    if (this.places === null) return `${this.path}/${name}`;
+    const path = this.places.get(name);
+    if (path === undefined) throw new Error(`A workspace has no place with the name ${name}.`);
+    return path;
   }
 }
 
@@ -107,6 +133,17 @@ export class DirectoryPath {
   private truncate(length: number): void {
     for (const { directory } of this.stack.splice(length)) directory.close();
   }
+}
+
+/** Those of a workspace of ours. */
+export const placesIn = (root: string): SnapshotPlaces => ({ home: join(root, 'home'), work: join(root, 'work') });
+
+/** The path on the disk of a directory with a UTF-8 name. */
+export function pathOfKey(places: SnapshotPlaces, key: string): string {
+  const path = Buffer.from(key, 'latin1').toString('utf8');
+  const end = path.indexOf('/');
+  const place = end < 0 ? path : path.slice(0, end);
+  return `${places[place as keyof SnapshotPlaces] ?? ''}${path.slice(place.length)}`;
 }
 
 /** The path of the directory that contains an entry, and the name of the entry in it. */

@@ -15,7 +15,7 @@ import { join } from 'node:path';
 import { deflateRawSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { SnapshotEntry, SnapshotManifest } from '#execution/runner-protocol';
-import { writeFileBelow } from './open-directory.js';
+import { placesIn, writeFileBelow } from './open-directory.js';
 import { restoreWorkspace } from './restore-workspace.js';
 import { type ObjectDirectories, scanWorkspace } from './scan-workspace.js';
 
@@ -54,13 +54,15 @@ const file = (path: string, stored: number): SnapshotEntry => ({
   content: [[0, 0, stored, 0, 3]],
 });
 const work: SnapshotEntry = { type: 'directory', path: 'work', mode: 0o700 };
-const restore = (entries: readonly SnapshotEntry[], pack: Buffer | null): Promise<readonly string[]> =>
-  restoreWorkspace({
-    root,
+const restore = async (entries: readonly SnapshotEntry[], pack: Buffer | null): Promise<readonly string[]> => {
+  const { problems } = await restoreWorkspace({
+    places: placesIn(root),
     manifest: manifest(entries),
     getPack: () => Promise.resolve(pack),
     signal: new AbortController().signal,
   });
+  return problems;
+};
 const STORED = Buffer.from('\0abc');
 
 describe('restoreWorkspace', () => {
@@ -116,7 +118,7 @@ describe('writeFileBelow', () => {
 });
 
 describe('scanWorkspace', () => {
-  const scan = async (maxEntries = 1000) => scanWorkspace({ root, parts: ['work'], maxEntries });
+  const scan = async (maxEntries = 1000) => scanWorkspace({ places: { work: join(root, 'work') }, maxEntries });
 
   it('follows no links, and lists no pipes', async () => {
     writeFileSync(join(outside, 'secret'), 'x');
@@ -146,7 +148,7 @@ describe('scanWorkspace', () => {
     const objects: ObjectDirectories = new Map();
     const directory = () => join(root, 'work/.git/objects/ab');
     const scanned = async (): Promise<Record<string, number>> => {
-      const { entries } = await scanWorkspace({ root, parts: ['work'], maxEntries: 1000, objects });
+      const { entries } = await scanWorkspace({ places: { work: join(root, 'work') }, maxEntries: 1000, objects });
       return Object.fromEntries(
         entries.flatMap((entry) => (entry.type === 'file' ? [[entry.key.slice(-1), entry.size]] : [])),
       );
@@ -184,7 +186,12 @@ describe('scanWorkspace', () => {
       put('1');
       const runAs = { uid: 4711, gid: 4711 };
       for (let count = 0; count < 2; count += 1) {
-        const { problems } = await scanWorkspace({ root, parts: ['work'], maxEntries: 1000, objects, runAs });
+        const { problems } = await scanWorkspace({
+          places: { work: join(root, 'work') },
+          maxEntries: 1000,
+          objects,
+          runAs,
+        });
         expect(problems).toContain('"work/.git/objects/ab/1" is not in the snapshot: it belongs to another user.');
       }
       expect(objects.size).toBe(0);

@@ -12,6 +12,7 @@ import {
   symlinkSync,
   writeSync,
 } from 'node:fs';
+import { join } from 'node:path';
 import {
   decodeBlock,
   type Extent,
@@ -19,13 +20,14 @@ import {
   partOf,
   SnapshotDamagedError,
   type SnapshotDirectory,
+  type SnapshotEntry,
   type SnapshotFile,
   type SnapshotLink,
   type SnapshotManifest,
   targetOf,
 } from '#execution/runner-protocol';
 import type { RunAs } from '../workspace/workspace.js';
-import { DirectoryPath, NEW_FILE, OpenDirectory, splitKey } from './open-directory.js';
+import { DirectoryPath, NEW_FILE, OpenDirectory, type SnapshotPlaces, splitKey } from './open-directory.js';
 import { displayed } from './scan-workspace.js';
 
 /** `.git` of a worktree, and its counterpart in the repository. */
@@ -36,8 +38,10 @@ const CONCURRENT_PACKS = 4;
 const MAX_PROBLEMS = 20;
 
 export interface RestoreOptions {
-  /** Exists. The agent has not been started, so that no process changes it meanwhile. */
-  readonly root: string;
+  /** Entries of other places are not restored. The agent has not been started, so that no process changes them meanwhile. */
+  readonly places: SnapshotPlaces;
+  /** The places themselves keep their permissions. */
+  readonly keepsPlaces?: boolean;
   readonly runAs?: RunAs | undefined;
   readonly manifest: SnapshotManifest;
   /** Null: it is not stored any more. */
@@ -52,20 +56,45 @@ interface Placement {
   readonly extent: Extent;
 }
 
-/**
- * Creates what a snapshot contains. What exists already is kept. Resolves with what could not be created, a sentence each.
- * Rejects with SnapshotDamagedError.
- */
-export async function restoreWorkspace(options: RestoreOptions): Promise<readonly string[]> {
-  const root = OpenDirectory.open(options.root);
-  const restoration = new Restoration(options, root);
+export interface RestoredWorkspace {
+  /** Files, directories and links. */
+  readonly entries: number;
+  /** Of all files. */
+  readonly bytes: number;
+  /** What could not be created, a sentence each. */
+  readonly problems: readonly string[];
+}
+
+/** Creates what a snapshot contains. What exists already is kept. Rejects with SnapshotDamagedError. */
+export async function restoreWorkspace(options: RestoreOptions): Promise<RestoredWorkspace> {
+  const entries = entriesOf(options);
+  const bytes = entries.reduce((sum, entry) => sum + (entry.type === 'file' ? entry.size : 0), 0);
+  const restoration = new Restoration(options, entries);
   try {
     await restoration.run();
-    return restoration.problems;
+    return { entries: entries.length, bytes, problems: restoration.problems };
   } finally {
     restoration.close();
-    root.close();
   }
+}
+
+/** Those of the given places. */
+function entriesOf({ places, manifest }: RestoreOptions): readonly SnapshotEntry[] {
+  const isGiven = ({ path }: SnapshotEntry): boolean => Object.keys(places).includes(path.split('/', 1)[0] ?? '');
+  return manifest.entries.filter(isGiven);
+}
+
+/** Places that were at another path when the snapshot was taken: beginnings of paths, one character for each byte. */
+function movesOf({ places, manifest: { header } }: RestoreOptions): readonly (readonly [string, string])[] {
+  const before: Readonly<Record<string, string>> = {
+    work: header.work_dir ?? join(header.root, 'work'),
+    home: join(header.root, 'home'),
+  };
+  const prefix = (path: string): string => Buffer.from(`${path}/`, 'utf8').toString('latin1');
+  return Object.entries(places).flatMap(([name, to]: [string, string]) => {
+    const from = before[name];
+    return from === undefined || from === to ? [] : [[prefix(from), prefix(to)] as const];
+  });
 }
 
 class Restoration {
@@ -74,13 +103,15 @@ class Restoration {
   private readonly directories: SnapshotDirectory[] = [];
   private readonly files: (SnapshotFile | null)[] = [];
   private readonly links: SnapshotLink[] = [];
+  private readonly moves: readonly (readonly [from: string, to: string])[];
 
   constructor(
     private readonly options: RestoreOptions,
-    root: OpenDirectory,
+    entries: readonly SnapshotEntry[],
   ) {
-    this.path = new DirectoryPath(root);
-    for (const entry of options.manifest.entries) {
+    this.path = new DirectoryPath(OpenDirectory.ofPlaces(options.places));
+    this.moves = movesOf(options);
+    for (const entry of entries) {
       if (entry.type === 'directory') this.directories.push(entry);
       else if (entry.type === 'file') this.files.push(entry);
       else this.links.push(entry);
@@ -205,25 +236,18 @@ class Restoration {
 
   /** Worktrees of git name each other by absolute paths. */
   private relocate(file: SnapshotFile): void {
-    const { root: to, manifest } = this.options;
-    const { root: from } = manifest.header;
     const key = keyOf(file);
-    if (from === to || file.size > MAX_POINTER_BYTES || !POINTER.test(`/${key}`)) return;
+    if (this.moves.length === 0 || file.size > MAX_POINTER_BYTES || !POINTER.test(`/${key}`)) return;
     const { directory, name } = this.parentOf(key);
     const fd = openSync(directory.of(name), constants.O_RDWR | constants.O_NOFOLLOW);
     try {
       const text = readFileSync(fd, 'latin1');
-      const [before, after] = [from, to].map((path) => Buffer.from(`${path}/`, 'utf8').toString('latin1'));
       const at = text.startsWith('gitdir: ') ? 8 : 0;
-      if (!text.startsWith(before ?? '', at)) return;
+      const move = this.moves.find(([from]) => text.startsWith(from, at));
+      if (move === undefined) return;
+      const [from, to] = move;
       ftruncateSync(fd, 0);
-      writeSync(
-        fd,
-        Buffer.from(`${text.slice(0, at)}${after}${text.slice(at + (before?.length ?? 0))}`, 'latin1'),
-        0,
-        null,
-        0,
-      );
+      writeSync(fd, Buffer.from(`${text.slice(0, at)}${to}${text.slice(at + from.length)}`, 'latin1'), 0, null, 0);
       futimesSync(fd, file.mtime / 1000, file.mtime / 1000);
     } finally {
       closeSync(fd);
@@ -231,7 +255,8 @@ class Restoration {
   }
 
   private finishDirectory({ mode, ...entry }: SnapshotDirectory): void {
-    const { runAs } = this.options;
+    const { runAs, keepsPlaces } = this.options;
+    if (keepsPlaces === true && !entry.path.includes('/')) return;
     const { fd } = this.path.open(keyOf(entry));
     if (runAs) fchownSync(fd, runAs.uid, runAs.gid);
     fchmodSync(fd, mode);

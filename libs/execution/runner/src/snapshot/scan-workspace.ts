@@ -2,7 +2,7 @@ import { closeSync, readFileSync, type Stats } from 'node:fs';
 import type { Ignore } from 'ignore';
 import type { RunAs } from '../workspace/workspace.js';
 import { homeRules, IGNORE_FILE, ignoredPaths, parseRules } from './ignore-rules.js';
-import { OpenDirectory } from './open-directory.js';
+import { OpenDirectory, pathOfKey, type SnapshotPlaces } from './open-directory.js';
 
 /** What a scan has found. `key`: the path below the workspace, one character for each byte. */
 export type ScannedEntry =
@@ -34,9 +34,7 @@ export interface Scan {
 export class TooManyEntriesError extends Error {}
 
 export interface ScanOptions {
-  readonly root: string;
-  /** Directories below the root. */
-  readonly parts: readonly ('work' | 'home')[];
+  readonly places: SnapshotPlaces;
   readonly runAs?: RunAs | undefined;
   readonly maxEntries: number;
   /** Kept from one scan of the workspace to the next. */
@@ -71,13 +69,9 @@ const MAX_EXCLUDED = 20;
 /** Lists the entries that a snapshot contains. Rejects with TooManyEntriesError. */
 export async function scanWorkspace(options: ScanOptions): Promise<Scan> {
   const scanner = new Scanner(options);
-  const root = OpenDirectory.open(options.root);
-  try {
-    for (const part of options.parts)
-      await scanner.directory(root, part, part, part === 'home' ? [{ prefix: 'home/', rules: homeRules() }] : []);
-  } finally {
-    root.close();
-  }
+  const root = OpenDirectory.ofPlaces(options.places);
+  for (const place of Object.keys(options.places).sort())
+    await scanner.directory(root, place, place, place === 'home' ? [{ prefix: 'home/', rules: homeRules() }] : []);
   return scanner;
 }
 
@@ -194,8 +188,9 @@ class Scanner implements Scan {
   }
 
   private ignoredOf(key: string): Promise<ReadonlySet<string>> {
-    const path = `${this.options.root}/${Buffer.from(key, 'latin1').toString('utf8')}`;
-    return ignoredPaths(path, this.options.runAs, (message) => this.report(`${message} (${displayed(key)})`));
+    return ignoredPaths(pathOfKey(this.options.places, key), this.options.runAs, (message) =>
+      this.report(`${message} (${displayed(key)})`),
+    );
   }
 
   private add(entry: ScannedEntry): void {

@@ -14,6 +14,7 @@ import type { ExecutionOptions } from '../execution-options.js';
 import { againUnless, LeaseLostError, type SnapshotPack } from '../protocol/control-plane.js';
 import { errorText } from '../runner-log.js';
 import { retry } from '../retry.js';
+import { failed, TerminatedError } from '../termination.js';
 import { retryTransient } from '../transient.js';
 import type { Workspace } from '../workspace/workspace.js';
 import { pauseMatching, type SweepTargets } from '../process/sweep.js';
@@ -55,8 +56,7 @@ export class SnapshotSync {
   constructor(private readonly options: SnapshotSyncOptions) {
     const { workspace, order } = options;
     this.snapshots = new WorkspaceSnapshots({
-      root: workspace.root,
-      parts: ['home', 'work'],
+      places: workspace.places,
       runAs: workspace.runAs,
       limits: order,
       store: {
@@ -83,15 +83,16 @@ export class SnapshotSync {
     const startedAt = performance.now();
     try {
       const manifest = await this.readManifest(order.restore);
-      const problems = await restoreWorkspace({
-        root: workspace.root,
+      const { entries, bytes, problems } = await restoreWorkspace({
+        places: workspace.places,
+        keepsPlaces: workspace.isInPlace,
         runAs: workspace.runAs,
         manifest,
         getPack: (packId) => this.download(() => this.options.plane.getSnapshotPack(packId)),
         signal: termination.signal,
       });
       await this.snapshots.adopt(manifest);
-      const { entries, bytes, excluded } = manifest.header;
+      const { excluded } = manifest.header;
       const all = [...manifest.header.problems, ...problems];
       outbox.push<WorkspaceRestored>('workspace_restored', {
         snapshot_id: order.restore,
@@ -104,6 +105,10 @@ export class SnapshotSync {
     } catch (error) {
       if (!(error instanceof SnapshotDamagedError) && !(error instanceof SnapshotManifestError)) throw error;
       log.error('the snapshot cannot be restored', { snapshot_id: order.restore, error: error.message });
+      if (workspace.isInPlace) {
+        termination.decide(failed('environment_setup_failed', `The snapshot was not restored: ${error.message}`));
+        throw new TerminatedError();
+      }
       await workspace.recreateWork();
       const message = `The files of the earlier session were not restored: ${error.message} The workspace was prepared again.`;
       outbox.push<WorkspaceSnapshotFailed>('workspace_snapshot_failed', { message });

@@ -20,6 +20,7 @@ import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
 import { newUuid } from '#platform/kernel';
 import { parseManifest } from '#execution/runner-protocol';
+import { placesIn } from './open-directory.js';
 import { restoreWorkspace } from './restore-workspace.js';
 import { WorkspaceSnapshots } from './workspace-snapshots.js';
 
@@ -33,8 +34,7 @@ class Objects {
 
   snapshotsOf(root: string): WorkspaceSnapshots {
     return new WorkspaceSnapshots({
-      root,
-      parts: ['home', 'work'],
+      places: placesIn(root),
       limits: LIMITS,
       store: {
         putPack: (packId, content) => Promise.resolve(void this.packs.set(packId, content)),
@@ -46,13 +46,14 @@ class Objects {
     });
   }
 
-  restore(root: string): Promise<readonly string[]> {
-    return restoreWorkspace({
-      root,
+  async restore(root: string): Promise<readonly string[]> {
+    const { problems } = await restoreWorkspace({
+      places: placesIn(root),
       manifest: parseManifest(gunzipSync(this.manifest).toString('utf8'), LIMITS),
       getPack: (packId) => Promise.resolve(this.packs.get(packId) ?? null),
       signal: new AbortController().signal,
     });
+    return problems;
   }
 }
 

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { closeSync, read, readSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { newUuid } from '#platform/kernel';
@@ -17,7 +18,7 @@ import {
   type SnapshotReason,
 } from '#execution/runner-protocol';
 import type { RunAs } from '../workspace/workspace.js';
-import { DirectoryPath, OpenDirectory, splitKey } from './open-directory.js';
+import { DirectoryPath, OpenDirectory, type SnapshotPlaces, splitKey } from './open-directory.js';
 import { PackWriter, type Part } from './pack-writer.js';
 import {
   displayed,
@@ -57,9 +58,7 @@ export interface SnapshotSummary {
 }
 
 export interface SnapshotOptions {
-  readonly root: string;
-  /** Directories below the root. */
-  readonly parts: readonly ('work' | 'home')[];
+  readonly places: SnapshotPlaces;
   readonly runAs?: RunAs | undefined;
   readonly limits: SnapshotLimits;
   readonly store: SnapshotStore;
@@ -156,8 +155,10 @@ export class WorkspaceSnapshots {
     }
     onRead();
     const { header, lines } = describe(scan, known, this.packs);
-    const { root } = this.options;
-    const encoded = encodeManifestLines({ ...header, problems, excluded: scan.excluded, root }, lines);
+    const { work } = this.options.places;
+    const root = dirname(work);
+    const paths = { root, ...(work === join(root, 'work') ? {} : { work_dir: work }) };
+    const encoded = encodeManifestLines({ ...header, problems, excluded: scan.excluded, ...paths }, lines);
     if (digest(encoded) === this.lastDigest) {
       this.remember(scan.entries, known, startedAt);
       return null;
@@ -191,13 +192,12 @@ export class WorkspaceSnapshots {
 
   /** Sends content that is not stored yet. A file that cannot be read is a problem, and is left out. */
   private async storeContents(files: readonly ScannedFile[], report: (problem: string) => void) {
-    const { store, root } = this.options;
+    const { store, places } = this.options;
     const packIds: string[] = [];
     const packId = (pack: number): string => (packIds[pack] ??= newUuid());
     const writer = new PackWriter((pack, content) => store.putPack(packId(pack), content));
     const contents = new Map<string, Content>();
-    const open = OpenDirectory.open(root);
-    const path = new DirectoryPath(open);
+    const path = new DirectoryPath(OpenDirectory.ofPlaces(places));
     try {
       for (const { key } of files) {
         const content = await this.storeFile(path, key, writer, packId, report);
@@ -211,7 +211,6 @@ export class WorkspaceSnapshots {
     } finally {
       this.pending.clear();
       path.close();
-      open.close();
     }
     return { contents, storedBytes: writer.storedBytes };
   }

@@ -1,6 +1,6 @@
-import { realpath } from 'node:fs/promises';
+import { realpath, rename } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
-import { SystemClock, parseJson } from '#platform/kernel';
+import { newUuid, SystemClock, parseJson } from '#platform/kernel';
 import { MAX_TRANSCRIPT_BYTES } from '#execution/runner-protocol';
 import { readOwnFile } from '../artifacts/own-file.js';
 import type { Redactor } from '../redaction/redactor.js';
@@ -59,7 +59,9 @@ export class TranscriptSync {
 
   /** After a restore: what the agent knows about workspaces at other paths. Not through links. */
   async removeState(): Promise<void> {
-    const { home } = this.workspace;
+    const { home, isInPlace } = this.workspace;
+    // The home directory of a user was not restored, and has the state of other sessions.
+    if (isInPlace) return;
     const realHome = await realpath(home);
     for (const template of this.harness.state_paths ?? []) {
       const path = template.replace('{home}', home);
@@ -93,12 +95,14 @@ export class TranscriptSync {
     return field === undefined ? bytes : relocateTranscript(bytes, field, this.workspace.work);
   }
 
-  /** The home directory of a user has no file of this session, and may have links. */
+  /** The home directory of a user may have links, and an earlier version of this session. */
   private async write(path: string, bytes: Uint8Array): Promise<void> {
     const { home, runAs, isInPlace } = this.workspace;
     if (!isInPlace) return writeFileBelow(home, relative(home, path), bytes, runAs);
     this.workspace.makeHomeDirectory(dirname(path));
-    await this.workspace.writeNewFile(path, bytes);
+    const part = `${path}.${newUuid()}`;
+    await this.workspace.writeNewFile(part, bytes);
+    await rename(part, path);
   }
 
   private async read(sessionId: string) {

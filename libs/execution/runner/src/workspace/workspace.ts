@@ -5,6 +5,7 @@ import { makeDirectorySync } from '#platform/kernel';
 import type { InPlace, HarnessDefinition } from '#execution/runner-protocol';
 import { errorText, type RunnerLog } from '../runner-log.js';
 import { sleep } from '../retry.js';
+import { placesIn, type SnapshotPlaces } from '../snapshot/open-directory.js';
 
 /** The directory of the workspaces is not available, such as a disk that is not mounted. */
 export class WorkspacesMissingError extends Error {}
@@ -65,6 +66,11 @@ export class Workspace {
   get work(): string {
     if (this.inPlace) return this.inPlace.work_dir;
     return this.startIn === undefined ? this.base : join(this.base, this.startIn);
+  }
+
+  /** What snapshots contain: of directories of a user only the working directory. */
+  get places(): SnapshotPlaces {
+    return this.inPlace ? { work: this.work } : placesIn(this.root);
   }
 
   /** The directory that must contain a file for it to be uploaded. */

@@ -5,6 +5,7 @@ import { OutsideApi, ProblemError, Public, sendStream } from '#platform/http';
 import { attachmentDisposition } from '../content.js';
 import { LocalObjectStore } from '../local-object-store.js';
 import { SignedLinks } from '../signed-links.js';
+import { linkRefusal } from './link-refusal.js';
 
 /** Downloads from the local store. The URL itself is the permission: without a valid signature nothing is said about the object. */
 @Public()
@@ -22,7 +23,7 @@ export class ObjectsController {
     const segments: unknown = request.params.key;
     const key = Array.isArray(segments) ? segments.join('/') : '';
     const verdict = this.links.verify(key, request.query);
-    if (!verdict.valid) throw new ProblemError('not_authorized', REFUSALS[verdict.reason]);
+    if (!verdict.valid) throw linkRefusal(verdict.reason, 'download');
     // Without an entity tag a range cannot be conditional: If-Range gets the whole object.
     const range = request.headers['if-range'] === undefined ? request.headers.range : undefined;
     const part = await this.store.getPart(key, range);
@@ -55,8 +56,3 @@ export class ObjectsController {
     await sendStream(stream, response);
   }
 }
-
-const REFUSALS = {
-  expired: 'The download link has expired. Ask for a new one.',
-  forged: 'The download link is invalid: it is not one that this service made, or it was changed.',
-} as const;

@@ -286,6 +286,11 @@ export class ConversationFollowupResponse extends RunFollowupResponse {
   @StringField({ description: 'ID of the run that received the follow-up.' }) run_id: string;
 }
 
+export class RegisterExternalFollowupResponse extends ConversationFollowupResponse {
+  @StringField({ description: 'The execution to claim over the runner protocol.' }) execution_id: string;
+  @StringField({ description: 'Valid for this execution only.' }) token: string;
+}
+
 export class ApprovalOption {
   @StringField({ description: 'ID to send with a decision.' }) option_id: string;
   @StringField({ description: 'Text of the answer, written by the agent.' }) name: string;
