@@ -33,10 +33,11 @@ async function pack(source: string): Promise<string> {
   return `./packages/${filename}`;
 }
 
-/** Compiles an example against the types of the installed package, every declaration file included. */
+/** Compiles an example against the types of the installed package. The first one checks every declaration file, too. */
 async function compile(plugin: string): Promise<void> {
   const compiler = join(ROOT, 'node_modules/typescript-7/bin/tsc');
-  await run(process.execPath, [compiler, '-p', plugin], { cwd: directory }).catch((error: unknown) => {
+  const options = plugin === PLUGINS[0] ? [] : ['--skipLibCheck'];
+  await run(process.execPath, [compiler, '-p', plugin, ...options], { cwd: directory }).catch((error: unknown) => {
     throw new Error(`${plugin} does not compile:\n${(error as { stdout: string }).stdout}`);
   });
 }
