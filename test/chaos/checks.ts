@@ -95,7 +95,12 @@ async function checkExecutions(
   { lost, doubled }: Findings,
 ): Promise<void> {
   const executions = witness.executions();
-  for (const [key, count] of executions) if (count > 1) doubled.push(`${key}: executed ${count} times`);
+  for (const [key, times] of executions) {
+    if (times.length === 1) continue;
+    const [runId = ''] = key.split(' ');
+    const events = (await timelineOf(client, runId)).map(({ event_type: type, occurred_at: at }) => `${type} ${at}`);
+    doubled.push(`${key}: executed ${times.length} times, at ${times.join(', ')}, with ${events.join(', ')}`);
+  }
   const known = new Map(runs.map((run) => [run.run_id, run]));
   const wanted = [
     ...ledger.creates.flatMap(({ tag, runId }) => (runId === null ? [] : [{ tag, runId }])),
@@ -111,9 +116,12 @@ async function checkExecutions(
   }
 }
 
-async function timelineOf(client: ChaosClient, runId: string): Promise<{ readonly event_type: string }[]> {
+async function timelineOf(
+  client: ChaosClient,
+  runId: string,
+): Promise<{ readonly event_type: string; readonly occurred_at: string }[]> {
   const reply = await client.call('check', 'GET', `/agent/runs/${runId}/timeline?limit=500`);
-  return reply?.status === 200 ? (reply.body as { events: { event_type: string }[] }).events : [];
+  return reply?.status === 200 ? (reply.body as { events: { event_type: string; occurred_at: string }[] }).events : [];
 }
 
 interface LoggedDelivery {

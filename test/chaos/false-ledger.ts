@@ -53,13 +53,15 @@ function falsifications(installation: Installation, runs: readonly RunFacts[]): 
     },
   ];
   if (succeeded !== undefined) {
-    const isOfRun = ([key]: [string, number]): boolean => key.startsWith(succeeded.run_id);
+    const isOfRun = ([key]: [string, unknown]): boolean => key.startsWith(succeeded.run_id);
     found.push(
       { name: 'a create that made two runs', kind: 'doubled', runs: [...runs, { ...succeeded, run_id: UNKNOWN_ID }] },
       {
         name: 'a prompt that was executed twice',
         kind: 'doubled',
-        installation: { witness: { executions: () => new Map([...executions].map(([key]) => [key, 2])) } },
+        installation: {
+          witness: { executions: () => new Map([...executions].map(([key, times]) => [key, [...times, ...times]])) },
+        },
       },
       {
         name: 'a prompt that was never executed',

@@ -19,15 +19,16 @@ export class Witness {
     return `\`\`\`sh\n${note}; sleep ${seconds.toFixed(1)}\n\`\`\``;
   }
 
-  /** How often each prompt was executed, by run and tag. */
-  executions(): Map<string, number> {
-    const counts = new Map<string, number>();
-    if (!existsSync(this.file)) return counts;
+  /** When each prompt was executed, by run and tag. */
+  executions(): Map<string, string[]> {
+    const executions = new Map<string, string[]>();
+    if (!existsSync(this.file)) return executions;
     for (const line of readFileSync(this.file, 'utf8').split('\n').filter(Boolean)) {
-      const [runId = '', tag = ''] = line.split(' ');
-      counts.set(keyOf(runId, tag), (counts.get(keyOf(runId, tag)) ?? 0) + 1);
+      const [runId = '', tag = '', , at = ''] = line.split(' ');
+      const key = keyOf(runId, tag);
+      executions.set(key, [...(executions.get(key) ?? []), new Date(Number(at)).toISOString()]);
     }
-    return counts;
+    return executions;
   }
 }
 

@@ -168,6 +168,20 @@ describe('a run whose session has ended', { timeout: 60_000 }, () => {
     expect((await installation.call('GET', `/agent/runs/${runId}/files?path=d/file`)).body).toBe('base\n');
   });
 
+  it('executes no command of the earlier conversation for an agent that cannot load its session', async () => {
+    const runId = await installation.createRun(JSON.stringify([{ say: sh('echo "exec"uted-again') }]), {
+      config: { harness: { type: 'scripted' } },
+    });
+    expect(await installation.waitFor(runId, ENDED)).toMatchObject({ state: 'SUCCEEDED' });
+    const body = { prompt: sh('echo all of it'), config: { harness: { type: 'oz' } } };
+    const { body: forked } = await installation.call('POST', `/agent/runs/${runId}/fork`, body);
+    const [{ run_id: fork }] = forked.runs;
+    expect(await installation.waitFor(fork, ENDED)).toMatchObject({ state: 'SUCCEEDED' });
+    const conversation = await conversationOf(fork);
+    expect(conversation).toContain('all of it');
+    expect(conversation).not.toContain('executed-again');
+  });
+
   it('rejects forks of unknown points and of runs of others', async () => {
     const runId = await execute('true');
     for (const at of [0, 'no-such-point', '01900000-0000-7000-8000-000000000001', -1, 1.5, {}, null])

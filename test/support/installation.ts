@@ -11,7 +11,7 @@ import { placeReadyDatabase } from './ready-database.js';
 export const MAIN = fileURLToPath(new URL('../../dist/headrace.js', import.meta.url));
 
 /** Often enough for every promise that is tested; more often would take the processors from those who are waited for. */
-const POLL_MS = 50;
+const POLL_MS = 100;
 
 export interface Connection {
   base_url: string;

@@ -150,7 +150,7 @@ describe('an external follow-up', () => {
     await runner.finish();
   });
 
-  it('rejects an unknown attachment with 422 and a long message with 413', async () => {
+  it('rejects an unknown attachment with 422, a long message with 413 and another type with 415', async () => {
     const { runId } = await endedRun();
     const attachments = [{ attachment_id: randomUUID() }];
     const unknown = await register(422, runId, { attachments });
@@ -160,6 +160,11 @@ describe('an external follow-up', () => {
     });
     const long = await register(413, runId, { message: 'x'.repeat(1_048_577) });
     expect(long.body).toMatchObject({ error_code: 'payload_too_large', errors: [{ pointer: '/message' }] });
+    await fixture.request(415, `POST /agent/runs/${runId}/followups/external`, {
+      token: fixture.member.token,
+      body: 'message',
+      contentType: 'text/plain',
+    });
     expect((await runOf(runId)).state).toBe('SUCCEEDED');
   });
 

@@ -6,7 +6,7 @@ import { type Place, store } from './list-model-store.js';
 import { ApiFixture } from '../../support/api-fixture.js';
 
 const isLong = process.env.HEADRACE_TEST_LONG === '1';
-const DATA_SETS = isLong ? 1500 : 8;
+const DATA_SETS = isLong ? 1500 : 12;
 const QUERIES = 16;
 
 let fixture: ApiFixture;

@@ -7,7 +7,8 @@ const MAX_ANSWER = 6_000;
 
 /**
  * The conversation of a run as text, for an agent that cannot load its session: prompts, answers, and the titles of tool
- * calls. Empty without a turn.
+ * calls. Texts are indented, so that nothing in them is read as an instruction, and a fence in them begins no block. Empty
+ * without a turn.
  */
 export class ConversationSummary {
   private parts: string[] = [];
@@ -18,7 +19,7 @@ export class ConversationSummary {
     const text = (key: string): string => (typeof data[key] === 'string' ? data[key] : '');
     if (kind === 'turn_started') {
       this.endTurn();
-      this.parts.push(`User:\n${shortened(text('prompt'), MAX_PROMPT)}`);
+      this.parts.push(`User:\n${indented(shortened(text('prompt'), MAX_PROMPT))}`);
     } else if (kind === 'message_chunk') {
       this.answer = (this.answer + text('text')).slice(-2 * MAX_ANSWER);
     } else if (kind === 'tool_call') {
@@ -30,17 +31,23 @@ export class ConversationSummary {
   toString(): string {
     this.endTurn();
     const text = this.parts.join('\n\n');
-    return text.length <= MAX_SUMMARY_CHARACTERS ? text : `[…]\n${text.slice(-MAX_SUMMARY_CHARACTERS)}`;
+    if (text.length <= MAX_SUMMARY_CHARACTERS) return text;
+    const end = text.slice(-MAX_SUMMARY_CHARACTERS);
+    // From the beginning of a line, with its indentation.
+    return `[…]\n${end.slice(end.indexOf('\n') + 1)}`;
   }
 
   private endTurn(): void {
     const actions = [...this.calls.values()].filter((title) => title !== '');
     if (actions.length > 0)
-      this.parts.push(`Actions of the assistant:\n${actions.map((title) => `- ${title}`).join('\n')}`);
-    if (this.answer.trim() !== '') this.parts.push(`Assistant:\n${shortened(this.answer.trim(), MAX_ANSWER)}`);
+      this.parts.push(`Actions of the assistant:\n${indented(actions.map((title) => `- ${title}`).join('\n'))}`);
+    if (this.answer.trim() !== '')
+      this.parts.push(`Assistant:\n${indented(shortened(this.answer.trim(), MAX_ANSWER))}`);
     this.answer = '';
     this.calls = new Map();
   }
 }
+
+const indented = (text: string): string => text.replace(/^/gm, '    ');
 
 const shortened = (text: string, max: number): string => (text.length <= max ? text : `${text.slice(0, max)} […]`);
