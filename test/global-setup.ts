@@ -57,7 +57,7 @@ async function start(): Promise<Shared> {
 async function bundlePrograms(): Promise<string> {
   const directory = await mkdtemp(fileURLToPath(new URL('../dist/test-programs-', import.meta.url)));
   const path = (name: string): string => fileURLToPath(new URL(`crash/${name}.mjs`, import.meta.url));
-  const names = ['firing-process', 'timer-process'];
+  const names = ['firing-process', 'object-store-process', 'timer-process'];
   await bundle(Object.fromEntries(names.map((name) => [name, path(name)])), directory);
   return directory;
 }

@@ -1,10 +1,14 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { answersIn, Installation, processes, type Program, runnersOf, until } from '../support/installation.js';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { answersIn, until } from '../support/installation.js';
+import { SNAPSHOT_SETUPS, type SnapshotSetup } from './snapshot-setups.js';
 
 const isLong = process.env.HEADRACE_TEST_LONG === '1';
-const TURNS = isLong ? 200 : 3;
+/** With a kill each. The short test has those of one server only. */
+const TURNS: Readonly<Record<string, number>> = isLong
+  ? { 'one server': 72, 'separate processes': 64, 'a self-hosted worker': 64 }
+  : { 'one server': 3 };
 const INTERVAL_MS = 1000;
 /** A snapshot needs time, and so does the control plane to see what was killed. */
 const MARGIN_MS = 2000;
@@ -12,8 +16,6 @@ const OPERATIONS = 60;
 const OPERATION_MS = 100;
 const FILES = ['f0', 'f1', 'f2', 'f3'];
 const ENDED = ['SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED'];
-const PARTS = ['runner', 'server', 'database'] as const;
-type Part = (typeof PARTS)[number];
 
 /** Each operation writes its name to one of the files, then to the log with the time. The first line identifies the files. */
 const turnScript = (turn: number): string =>
@@ -35,109 +37,100 @@ function random(limit: number): number {
   return Math.floor((state / 2_147_483_648) * limit);
 }
 
-let installation: Installation;
-let server: Program;
+describe.each(Object.entries(TURNS))('an installation of %s', (name, turns) => {
+  let setup: SnapshotSetup;
 
-beforeAll(async () => {
-  installation = await Installation.create({ MAX_IDLE_SESSIONS: '0', SNAPSHOT_INTERVAL: `${INTERVAL_MS}ms` });
-  server = await installation.up();
-});
-afterAll(async () => {
-  await server.stop('SIGTERM');
-  installation.remove();
-});
+  beforeAll(async () => {
+    const open = SNAPSHOT_SETUPS[name];
+    if (open === undefined) throw new Error(`There is no installation of ${name}.`);
+    setup = await open({ MAX_IDLE_SESSIONS: '0', SNAPSHOT_INTERVAL: `${INTERVAL_MS}ms` });
+  });
+  afterAll(() => setup.close());
 
-async function kill(part: Part): Promise<boolean> {
-  if (part === 'server') {
-    process.kill(server.child.pid ?? 0, 'SIGKILL');
-    await server.exited;
-    server = await installation.up();
-    return true;
-  }
-  const found =
-    part === 'runner'
-      ? runnersOf(server.child.pid ?? 0)[0]
-      : processes().find(({ argv }) => argv[0]?.endsWith('/postgres') && argv.join(' ').includes(installation.dataDir));
-  if (found === undefined) return false;
-  try {
-    process.kill(found.pid, 'SIGKILL');
-    return true;
-  } catch {
-    return false;
-  }
-}
+  const call = (method: string, path: string, body?: unknown) =>
+    until(
+      async () => {
+        const answer = await setup.call(method, path, body).catch(() => null);
+        return answer !== null && answer.status < 500 && answer.status !== 409 ? answer : null;
+      },
+      60_000,
+      `an answer to ${method} ${path}`,
+    );
 
-const call = (method: string, path: string, body?: unknown) =>
-  until(
+  it(
+    `continues with the files of the last snapshot after each of ${turns} turns with a kill (SNAPSHOTS_SEED=${seed})`,
+    { timeout: turns * 40_000 },
     async () => {
-      const answer = await installation.call(method, path, body).catch(() => null);
-      return answer !== null && answer.status < 500 && answer.status !== 409 ? answer : null;
-    },
-    60_000,
-    `an answer to ${method} ${path}`,
-  );
-
-it(
-  `continues with the files of the last snapshot after each of ${TURNS} turns with a kill (SNAPSHOTS_SEED=${seed})`,
-  { timeout: TURNS * 40_000 },
-  async () => {
-    const runId = await installation.createRun(turnScript(0));
-    await installation.waitFor(runId, ENDED);
-    const conversation = async (): Promise<string> =>
-      answersIn((await call('GET', `/agent/runs/${runId}/conversation`)).body);
-    const fileAt = async (path: string, snapshotId: string): Promise<string> =>
-      (await call('GET', `/agent/runs/${runId}/files?path=${path}&at=${snapshotId}`)).body;
-    /** The id of the snapshot. */
-    const lastRestored = async (): Promise<string | undefined> => {
-      let found: string | undefined;
-      for (let query = ''; ;) {
-        const { events, page_info: page } = (await call('GET', `/agent/runs/${runId}/timeline${query}`)).body;
-        for (const { event_type: type, payload } of events)
-          if (type === 'workspace_restored') found = payload.snapshot_id as string;
-        if (page === undefined) return found;
-        query = `?cursor=${encodeURIComponent(page.next_cursor as string)}`;
-      }
-    };
-    let lastEnded = 0;
-    let newestWrite = 0;
-    const killed: Record<string, number> = {};
-    for (let turn = 1; turn <= TURNS; turn += 1) {
-      const part = PARTS[turn % PARTS.length] ?? 'runner';
-      const isLate = isLong ? random(2) === 0 : turn % 2 === 1;
-      const waitMs = random(isLate ? 2000 : 7000);
-      expect(await call('POST', `/agent/runs/${runId}/followups`, { message: turnScript(turn) })).toMatchObject({
-        status: 200,
-      });
-      if (isLate) {
-        await until(
-          async () => (await conversation()).includes(`at turn ${turn}`),
-          30_000,
-          `the start of turn ${turn}`,
+      const config = { ...setup.config, idle_timeout_minutes: 0 };
+      const created = await call('POST', '/agent/runs', { prompt: turnScript(0), config });
+      expect(created.status).toBe(200);
+      const runId: string = created.body.run_id;
+      const ended = (): Promise<{ readonly state: string }> =>
+        until(
+          async () => {
+            const { body } = await call('GET', `/agent/runs/${runId}`);
+            return ENDED.includes(body.state) && body;
+          },
+          60_000,
+          'the end of the turn',
         );
-        // Longer than a snapshot may be old: the one of the turn before is too old.
-        await delay(INTERVAL_MS + MARGIN_MS + waitMs);
-      } else await delay(waitMs);
-      const killedAt = Date.now();
-      if (await kill(part)) killed[part] = (killed[part] ?? 0) + 1;
-      const run = await installation.waitFor(runId, ENDED, 60_000);
-      const text = await conversation();
-      const [, checksum] = new RegExp(`files (\\w+) at turn ${turn}\\b`).exec(text) ?? [];
-      // Of a turn that was killed before its agent began, the next one shows the files.
-      if (checksum !== undefined) {
-        const restored = await lastRestored();
-        if (restored === undefined) throw new Error(`Turn ${turn} did not begin with a snapshot.`);
-        const contents = await Promise.all(['log', ...FILES].map((path) => fileAt(path, restored)));
-        expect(checksum).toBe(createHash('sha256').update(contents.join('')).digest('hex').slice(0, 16));
-        const log = expectPossible(contents);
-        expect(log.some(({ name }) => name === `${lastEnded}.${OPERATIONS - 1}`)).toBe(true);
-        expect(log.at(-1)?.at).toBeGreaterThanOrEqual(newestWrite);
+      await ended();
+      const conversation = async (): Promise<string> =>
+        answersIn((await call('GET', `/agent/runs/${runId}/conversation`)).body);
+      const fileAt = async (path: string, snapshotId: string): Promise<string> =>
+        (await call('GET', `/agent/runs/${runId}/files?path=${path}&at=${snapshotId}`)).body;
+      /** The id of the snapshot. */
+      const lastRestored = async (): Promise<string | undefined> => {
+        let found: string | undefined;
+        for (let query = ''; ;) {
+          const { events, page_info: page } = (await call('GET', `/agent/runs/${runId}/timeline${query}`)).body;
+          for (const { event_type: type, payload } of events)
+            if (type === 'workspace_restored') found = payload.snapshot_id as string;
+          if (page === undefined) return found;
+          query = `?cursor=${encodeURIComponent(page.next_cursor as string)}`;
+        }
+      };
+      let lastEnded = 0;
+      let newestWrite = 0;
+      const killed: Record<string, number> = {};
+      for (let turn = 1; turn <= turns; turn += 1) {
+        const part = setup.parts[turn % setup.parts.length] ?? '';
+        const isLate = isLong ? random(2) === 0 : turn % 2 === 1;
+        const waitMs = random(isLate ? 2000 : 7000);
+        expect(await call('POST', `/agent/runs/${runId}/followups`, { message: turnScript(turn) })).toMatchObject({
+          status: 200,
+        });
+        if (isLate) {
+          await until(
+            async () => (await conversation()).includes(`at turn ${turn}`),
+            30_000,
+            `the start of turn ${turn}`,
+          );
+          // Longer than a snapshot may be old: the one of the turn before is too old.
+          await delay(INTERVAL_MS + MARGIN_MS + waitMs);
+        } else await delay(waitMs);
+        const killedAt = Date.now();
+        if (await setup.kill(part)) killed[part] = (killed[part] ?? 0) + 1;
+        const run = await ended();
+        const text = await conversation();
+        const [, checksum] = new RegExp(`files (\\w+) at turn ${turn}\\b`).exec(text) ?? [];
+        // Of a turn that was killed before its agent began, the next one shows the files.
+        if (checksum !== undefined) {
+          const restored = await lastRestored();
+          if (restored === undefined) throw new Error(`Turn ${turn} did not begin with a snapshot.`);
+          const contents = await Promise.all(['log', ...FILES].map((path) => fileAt(path, restored)));
+          expect(checksum).toBe(createHash('sha256').update(contents.join('')).digest('hex').slice(0, 16));
+          const log = expectPossible(contents);
+          expect(log.some(({ name: operation }) => operation === `${lastEnded}.${OPERATIONS - 1}`)).toBe(true);
+          expect(log.at(-1)?.at).toBeGreaterThanOrEqual(newestWrite);
+        }
+        if (run.state === 'SUCCEEDED' && text.includes(`end of turn ${turn}`)) lastEnded = turn;
+        else if (isLate && checksum !== undefined) newestWrite = killedAt - INTERVAL_MS - MARGIN_MS;
       }
-      if (run.state === 'SUCCEEDED' && text.includes(`end of turn ${turn}`)) lastEnded = turn;
-      else if (isLate && checksum !== undefined) newestWrite = killedAt - INTERVAL_MS - MARGIN_MS;
-    }
-    for (const part of PARTS) expect(killed[part]).toBeGreaterThan(0);
-  },
-);
+      for (const part of setup.parts) expect(killed[part], part).toBeGreaterThan(0);
+    },
+  );
+});
 
 /** The files are those after an operation, or between the two writes of one. */
 function expectPossible([log = '', ...files]: readonly string[]): { name: string; at: number }[] {

@@ -3,6 +3,8 @@ import { inflateRaw } from 'node:zlib';
 import { BLOCK_DEFLATED, MAX_BLOCK_BYTES } from './snapshot.js';
 
 const inflate = promisify(inflateRaw);
+/** The result is one piece, with its end: each piece is handled by the main thread. */
+const WHOLE_BLOCK_BYTES = MAX_BLOCK_BYTES + 64;
 
 /** A part of the snapshot is not stored any more, or is damaged. The message is for people. */
 export class SnapshotDamagedError extends Error {}
@@ -19,7 +21,7 @@ export async function decodeBlock(pack: Buffer, offset: number, stored: number):
     return data;
   }
   try {
-    return await inflate(data, { maxOutputLength: MAX_BLOCK_BYTES });
+    return await inflate(data, { maxOutputLength: MAX_BLOCK_BYTES, chunkSize: WHOLE_BLOCK_BYTES });
   } catch {
     throw damaged();
   }

@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -38,16 +38,19 @@ export interface S3rver {
 }
 
 /**
- * Somebody else's S3 server (npm `s3rver`), on a free port over its own directory: what shows that our requests
- * are S3's. It does not check signatures of version 4, does not know AbortMultipartUpload and does not replace
- * objects as a whole; cases about those belong to the verifying server.
+ * Somebody else's S3 server (npm `s3rver`), on a free port over its own directory unless a `place` is given: what shows that our
+ * requests are S3's. It does not check signatures of version 4, does not know AbortMultipartUpload and does not replace the
+ * metadata together with an object; cases about those belong to the verifying server.
  */
-export async function startS3rver(bucketName: string): Promise<S3rver> {
-  const directory = await mkdtemp(join(tmpdir(), 'headrace-s3rver-'));
+export async function startS3rver(
+  bucketName: string,
+  place?: { readonly directory: string; readonly port: number },
+): Promise<S3rver> {
+  const directory = place?.directory ?? (await mkdtemp(join(tmpdir(), 'headrace-s3rver-')));
   const S3rverClass = createRequire(import.meta.url)('s3rver') as new (options: object) => S3rverServer;
   const server = new S3rverClass({
     address: '127.0.0.1',
-    port: 0,
+    port: place?.port ?? 0,
     silent: true,
     directory,
     vhostBuckets: false,
@@ -61,18 +64,19 @@ export async function startS3rver(bucketName: string): Promise<S3rver> {
       const closed = server.close();
       server.httpServer.closeAllConnections();
       await closed;
-      await rm(directory, { recursive: true, force: true });
+      if (place === undefined) await rm(directory, { recursive: true, force: true });
     },
   };
 }
 
-/** As it stands, s3rver answers before its files are written; a test that reads at once would fail now and then. */
+/** As it stands, s3rver answers before its files are written, and a process that is killed leaves a part of an object. */
 function waitForFiles(store: S3rverStore): void {
   store.putObject = async ({ bucket, key, content, metadata }) => {
     const path = store.getResourcePath(bucket, key, 'object');
     const bytes = Buffer.isBuffer(content) ? content : await buffer(content);
     await mkdir(dirname(path), { recursive: true });
-    await writeFile(path, bytes);
+    await writeFile(`${path}.part`, bytes);
+    await rename(`${path}.part`, path);
     const md5 = `size-${bytes.length}`;
     await store.putMetadata(bucket, key, metadata, md5);
     return { size: bytes.length, md5 };

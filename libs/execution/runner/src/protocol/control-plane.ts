@@ -118,7 +118,7 @@ export class ControlPlane {
     return this.download(this.pathOf(`/attachments/${encodeURIComponent(attachmentId)}`), false);
   }
 
-  async putSnapshotPack(packId: string, content: Buffer): Promise<void> {
+  async putSnapshotPack(packId: string, content: readonly Buffer[]): Promise<void> {
     const path = this.pathOf(`/snapshots/packs/${packId}`);
     await this.call({ method: 'PUT', path, body: content, timeoutMs: UPLOAD_MS });
   }

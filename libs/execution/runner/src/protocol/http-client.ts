@@ -5,7 +5,8 @@ export interface HttpRequest {
   readonly method: 'GET' | 'POST' | 'PUT';
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body?: string | Uint8Array | Readable | undefined;
+  /** An array: parts of the body. */
+  readonly body?: string | Uint8Array | readonly Uint8Array[] | Readable | undefined;
   /** Milliseconds until the whole response must have arrived. */
   readonly timeoutMs: number;
   /** Each ends the request. */
@@ -43,8 +44,8 @@ export async function sendRequest(options: HttpRequest): Promise<HttpResponse> {
   const { method, url, headers, body, timeoutMs, signals } = options;
   const { agent, send } = url.protocol === 'https:' ? await loadHttps() : http;
   return new Promise((resolve, reject) => {
-    const isWhole = typeof body === 'string' || body instanceof Uint8Array;
-    const length = isWhole ? { 'content-length': String(Buffer.byteLength(body)) } : {};
+    const parts = partsOf(body);
+    const length = parts && { 'content-length': String(parts.reduce((sum, part) => sum + Buffer.byteLength(part), 0)) };
     const request = send(url, { method, agent, headers: { ...headers, ...length } });
     const release = endOn(request, timeoutMs, signals);
     const fail = (error: unknown): void => {
@@ -58,9 +59,18 @@ export async function sendRequest(options: HttpRequest): Promise<HttpResponse> {
         resolve({ status: response.statusCode ?? 0, body: bytes });
       }, fail);
     });
-    if (body === undefined || isWhole) request.end(body);
-    else pipeline(body, request, (error) => error && fail(error));
+    if (parts) {
+      for (const part of parts) request.write(part);
+      request.end();
+    } else if (body === undefined) request.end();
+    else pipeline(body as Readable, request, (error) => error && fail(error));
   });
+}
+
+/** Null: there is no body, or its length is not known. */
+function partsOf(body: HttpRequest['body']): readonly (string | Uint8Array)[] | null {
+  if (typeof body === 'string' || body instanceof Uint8Array) return [body];
+  return Array.isArray(body) ? (body as readonly Uint8Array[]) : null;
 }
 
 function endOn(request: ClientRequest, timeoutMs: number, signals: readonly AbortSignal[]): () => void {

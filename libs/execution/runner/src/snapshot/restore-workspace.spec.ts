@@ -95,11 +95,11 @@ describe('restoreWorkspace', () => {
   it('rejects a block that expands to more than its limit, a damaged one, and a pack that is gone', async () => {
     const bomb = Buffer.concat([Buffer.from([1]), deflateRawSync(Buffer.alloc(50_000_000))]);
     await expect(restore([work, file('work/a', bomb.length)], bomb)).rejects.toThrow('is damaged');
-    rmSync(join(root, 'work/a'));
+    rmSync(join(root, 'work/a'), { force: true });
     await expect(restore([work, file('work/a', 4)], Buffer.from('\x01abc'))).rejects.toThrow('is damaged');
-    rmSync(join(root, 'work/a'));
+    rmSync(join(root, 'work/a'), { force: true });
     await expect(restore([work, file('work/a', 400)], STORED)).rejects.toThrow('is damaged');
-    rmSync(join(root, 'work/a'));
+    rmSync(join(root, 'work/a'), { force: true });
     await expect(restore([work, file('work/a', 4)], null)).rejects.toThrow('not stored any more');
   });
 });

@@ -35,6 +35,7 @@ const POINTER = /\/(\.git|\.git\/(modules\/.+\/)?worktrees\/[^/]+\/gitdir)$/;
 const MAX_POINTER_BYTES = 8192;
 const OWNER_ONLY = 0o700;
 const CONCURRENT_PACKS = 4;
+const EXISTING_FILE = constants.O_WRONLY | constants.O_NOFOLLOW;
 const MAX_PROBLEMS = 20;
 
 export interface RestoreOptions {
@@ -76,6 +77,14 @@ export async function restoreWorkspace(options: RestoreOptions): Promise<Restore
   } finally {
     restoration.close();
   }
+}
+
+/** It is created with its content, and not before. */
+const isWhole = ({ content }: SnapshotFile): boolean => content.length === 1;
+
+function writeAll(fd: number, bytes: Buffer, position: number): void {
+  for (let written = 0; written < bytes.length;)
+    written += writeSync(fd, bytes, written, bytes.length - written, position + written);
 }
 
 /** Those of the given places. */
@@ -121,9 +130,10 @@ class Restoration {
   async run(): Promise<void> {
     for (const entry of this.directories) this.attempt(keyOf(entry), () => this.makeDirectory(keyOf(entry)));
     for (const [index, file] of this.files.entries())
-      if (file && !this.attempt(keyOf(file), () => this.makeFile(keyOf(file)))) this.files[index] = null;
+      if (file && !isWhole(file) && !this.attempt(keyOf(file), () => this.makeFile(keyOf(file))))
+        this.files[index] = null;
     await this.writeContents();
-    for (const file of this.files) if (file) this.attempt(keyOf(file), () => this.finishFile(file));
+    for (const file of this.files) if (file && !isWhole(file)) this.attempt(keyOf(file), () => this.finishFile(file));
     for (const file of this.files) if (file) this.attempt(keyOf(file), () => this.relocate(file));
     for (const link of this.links) this.attempt(keyOf(link), () => this.makeLink(link));
     // The deepest first: a directory without permission to write must be complete by then.
@@ -161,8 +171,7 @@ class Restoration {
   }
 
   private makeFile(key: string): void {
-    const { directory, name } = this.parentOf(key);
-    closeSync(openSync(directory.of(name), NEW_FILE, 0o600));
+    this.inFile(key, NEW_FILE, () => undefined);
   }
 
   private makeLink(link: SnapshotLink): void {
@@ -205,30 +214,39 @@ class Restoration {
       if (offset !== at) block = await decodeBlock(pack, offset, stored);
       at = offset;
       const entry = this.files[file];
-      if (entry) this.write(keyOf(entry), partOf(block, from, length), position);
+      const bytes = partOf(block, from, length);
+      if (entry && !isWhole(entry)) this.write(keyOf(entry), bytes, position);
+      else if (entry && !this.attempt(keyOf(entry), () => this.makeWholeFile(entry, bytes))) this.files[file] = null;
     }
   }
 
   private write(key: string, bytes: Buffer, position: number): void {
-    const { directory, name } = this.parentOf(key);
-    const fd = openSync(directory.of(name), constants.O_WRONLY | constants.O_NOFOLLOW);
-    try {
-      for (let written = 0; written < bytes.length;)
-        written += writeSync(fd, bytes, written, bytes.length - written, position + written);
-    } finally {
-      closeSync(fd);
-    }
+    this.inFile(key, EXISTING_FILE, (fd) => writeAll(fd, bytes, position));
   }
 
-  private finishFile({ mode, mtime, size, ...entry }: SnapshotFile): void {
-    const { directory, name } = this.parentOf(keyOf(entry));
+  private finishFile(file: SnapshotFile): void {
+    this.inFile(keyOf(file), EXISTING_FILE, (fd) => this.setAttributes(fd, file));
+  }
+
+  private makeWholeFile(file: SnapshotFile, bytes: Buffer): void {
+    this.inFile(keyOf(file), NEW_FILE, (fd) => {
+      writeAll(fd, bytes, 0);
+      this.setAttributes(fd, file);
+    });
+  }
+
+  private setAttributes(fd: number, { mode, mtime }: SnapshotFile): void {
     const { runAs } = this.options;
-    const fd = openSync(directory.of(name), constants.O_WRONLY | constants.O_NOFOLLOW);
+    if (runAs) fchownSync(fd, runAs.uid, runAs.gid);
+    fchmodSync(fd, mode);
+    futimesSync(fd, mtime / 1000, mtime / 1000);
+  }
+
+  private inFile(key: string, flags: number, work: (fd: number) => void): void {
+    const { directory, name } = this.parentOf(key);
+    const fd = openSync(directory.of(name), flags, 0o600);
     try {
-      ftruncateSync(fd, size);
-      if (runAs) fchownSync(fd, runAs.uid, runAs.gid);
-      fchmodSync(fd, mode);
-      futimesSync(fd, mtime / 1000, mtime / 1000);
+      work(fd);
     } finally {
       closeSync(fd);
     }

@@ -1,8 +1,9 @@
-import { closeSync, readFileSync, type Stats } from 'node:fs';
+import { closeSync, readFileSync } from 'node:fs';
 import type { Ignore } from 'ignore';
 import type { RunAs } from '../workspace/workspace.js';
 import { homeRules, IGNORE_FILE, ignoredPaths, parseRules } from './ignore-rules.js';
 import { OpenDirectory, pathOfKey, type SnapshotPlaces } from './open-directory.js';
+import type { EntryStats, ScannedDirectory, TreeListing } from './tree-listing.js';
 
 /** What a scan has found. `key`: the path below the workspace, one character for each byte. */
 export type ScannedEntry =
@@ -29,12 +30,22 @@ export interface Scan {
   readonly problems: readonly string[];
   /** Some of the paths that rules exclude. */
   readonly excluded: readonly string[];
+  /** Keys of the repositories. */
+  readonly repositories: readonly string[];
+  /** Keys of all directories that rules exclude. */
+  readonly excludedDirectories: ReadonlySet<string>;
+  /** Objects of git may have changed, or may change without a new time of their directory. */
+  readonly hasNewObjects: boolean;
 }
 
 export class TooManyEntriesError extends Error {}
 
 export interface ScanOptions {
   readonly places: SnapshotPlaces;
+  /** What is in the places, when it is known. Default: each directory is read. */
+  readonly listing?: TreeListing | null;
+  /** What repositories ignore, where it is known or being read, by their keys; null: git cannot say. */
+  readonly ignored?: ReadonlyMap<string, Promise<ReadonlySet<string> | null>>;
   readonly runAs?: RunAs | undefined;
   readonly maxEntries: number;
   /** Kept from one scan of the workspace to the next. */
@@ -69,9 +80,13 @@ const MAX_EXCLUDED = 20;
 /** Lists the entries that a snapshot contains. Rejects with TooManyEntriesError. */
 export async function scanWorkspace(options: ScanOptions): Promise<Scan> {
   const scanner = new Scanner(options);
-  const root = OpenDirectory.ofPlaces(options.places);
-  for (const place of Object.keys(options.places).sort())
-    await scanner.directory(root, place, place, place === 'home' ? [{ prefix: 'home/', rules: homeRules() }] : []);
+  const root = options.listing?.open() ?? OpenDirectory.ofPlaces(options.places);
+  try {
+    for (const place of Object.keys(options.places).sort())
+      await scanner.directory(root, place, place, place === 'home' ? [{ prefix: 'home/', rules: homeRules() }] : []);
+  } finally {
+    root.close();
+  }
   return scanner;
 }
 
@@ -79,6 +94,9 @@ class Scanner implements Scan {
   readonly entries: ScannedEntry[] = [];
   readonly problems: string[] = [];
   readonly excluded: string[] = [];
+  readonly repositories: string[] = [];
+  readonly excludedDirectories = new Set<string>();
+  hasNewObjects = false;
   /** Files of other users are not read: the runner may be root, and a link to a file of another user looks like one. */
   private readonly owner: number | undefined;
   private readonly startedAt = Date.now();
@@ -87,7 +105,7 @@ class Scanner implements Scan {
     this.owner = process.getuid?.() === 0 ? options.runAs?.uid : undefined;
   }
 
-  async directory(parent: OpenDirectory, name: string, key: string, scopes: readonly Scope[]): Promise<void> {
+  async directory(parent: ScannedDirectory, name: string, key: string, scopes: readonly Scope[]): Promise<void> {
     const stats = parent.stats(name);
     if (!stats?.isDirectory()) return;
     const unchanged = this.unchangedObjects(key, stats);
@@ -96,8 +114,8 @@ class Scanner implements Scan {
       for (const file of unchanged) this.add(file);
       return;
     }
-    let directory: OpenDirectory;
-    let entries: ReturnType<OpenDirectory['entries']>;
+    let directory: ScannedDirectory;
+    let entries: ReturnType<ScannedDirectory['entries']>;
     try {
       directory = parent.directory(name);
     } catch (error) {
@@ -120,7 +138,10 @@ class Scanner implements Scan {
         if (isDirectory) await this.directory(directory, entry.name, path, own);
         else this.other(directory, entry.name, path);
       }
-      if (OBJECTS.test(key)) this.rememberObjects(key, stats, entries.length, this.entries.slice(first));
+      if (OBJECTS.test(key)) {
+        this.hasNewObjects = true;
+        this.rememberObjects(key, stats, entries.length, this.entries.slice(first));
+      }
     } catch (error) {
       if (error instanceof TooManyEntriesError) throw error;
       this.skip(key, error);
@@ -129,13 +150,13 @@ class Scanner implements Scan {
     }
   }
 
-  private unchangedObjects(key: string, stats: Stats): readonly ScannedFile[] | null {
+  private unchangedObjects(key: string, stats: EntryStats): readonly ScannedFile[] | null {
     const known = this.options.objects?.get(key);
     return known?.version === versionOf(stats) ? known.files : null;
   }
 
   /** Nothing is remembered of a directory that contains something else, something that was left out, or may be changing. */
-  private rememberObjects(key: string, stats: Stats, count: number, entries: readonly ScannedEntry[]): void {
+  private rememberObjects(key: string, stats: EntryStats, count: number, entries: readonly ScannedEntry[]): void {
     const isSettled = (changedAt: number): boolean => changedAt < this.startedAt - SETTLED_MS;
     const files = entries.filter(
       (entry): entry is ScannedFile =>
@@ -145,7 +166,7 @@ class Scanner implements Scan {
       this.options.objects?.set(key, { version: versionOf(stats), files });
   }
 
-  private other(directory: OpenDirectory, name: string, key: string): void {
+  private other(directory: ScannedDirectory, name: string, key: string): void {
     const stats = directory.stats(name);
     if (stats?.isSymbolicLink()) {
       try {
@@ -172,8 +193,8 @@ class Scanner implements Scan {
   }
 
   private async scopesOf(
-    directory: OpenDirectory,
-    entries: ReturnType<OpenDirectory['entries']>,
+    directory: ScannedDirectory,
+    entries: ReturnType<ScannedDirectory['entries']>,
     key: string,
     scopes: readonly Scope[],
   ): Promise<readonly Scope[]> {
@@ -187,7 +208,10 @@ class Scanner implements Scan {
       : [...(rules === undefined ? [] : [{ prefix, rules }]), ...repository, ...scopes];
   }
 
-  private ignoredOf(key: string): Promise<ReadonlySet<string>> {
+  private async ignoredOf(key: string): Promise<ReadonlySet<string>> {
+    this.repositories.push(key);
+    const known = await this.options.ignored?.get(key);
+    if (known) return known;
     return ignoredPaths(pathOfKey(this.options.places, key), this.options.runAs, (message) =>
       this.report(`${message} (${displayed(key)})`),
     );
@@ -201,6 +225,7 @@ class Scanner implements Scan {
 
   /** What tools can fetch again into the home directory is not worth a message. */
   private exclude(key: string, isDirectory: boolean): void {
+    if (isDirectory) this.excludedDirectories.add(key);
     if (this.excluded.length < MAX_EXCLUDED && !key.startsWith('home/'))
       this.excluded.push(`${Buffer.from(key, 'latin1').toString('utf8')}${isDirectory ? '/' : ''}`);
   }
@@ -215,7 +240,7 @@ class Scanner implements Scan {
   }
 }
 
-const versionOf = ({ ino, size, mtimeMs, ctimeMs }: Stats): string => `${ino}:${size}:${mtimeMs}:${ctimeMs}`;
+const versionOf = ({ ino, size, mtimeMs, ctimeMs }: EntryStats): string => `${ino}:${size}:${mtimeMs}:${ctimeMs}`;
 
 /** The nearest rule decides. */
 function isIgnored(path: string, isDirectory: boolean, scopes: readonly Scope[]): boolean {
@@ -229,7 +254,7 @@ function isIgnored(path: string, isDirectory: boolean, scopes: readonly Scope[])
   return false;
 }
 
-function readRules(directory: OpenDirectory): Ignore | undefined {
+function readRules(directory: ScannedDirectory): Ignore | undefined {
   const file = directory.file(IGNORE_FILE);
   if (file === null) return undefined;
   try {

@@ -62,7 +62,8 @@ export class SnapshotSync {
       store: {
         putPack: async (id, content) => {
           await this.sendHeld();
-          if (content.length <= MAX_INLINE_PACK_BYTES) this.held = { id, content };
+          const size = content.reduce((sum, { length }) => sum + length, 0);
+          if (size <= MAX_INLINE_PACK_BYTES) this.held = { id, content: Buffer.concat(content) };
           else await this.upload(() => options.plane.putSnapshotPack(id, content));
         },
         putManifest: async (manifest, { reason, storedBytes }) => {
@@ -172,7 +173,7 @@ export class SnapshotSync {
   private async sendHeld(): Promise<void> {
     const { held } = this;
     if (held === null) return;
-    await this.upload(() => this.options.plane.putSnapshotPack(held.id, held.content));
+    await this.upload(() => this.options.plane.putSnapshotPack(held.id, [held.content]));
     this.held = null;
   }
 

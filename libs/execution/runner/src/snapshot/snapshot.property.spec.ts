@@ -22,6 +22,8 @@ import { newUuid } from '#platform/kernel';
 import { parseManifest } from '#execution/runner-protocol';
 import { placesIn } from './open-directory.js';
 import { restoreWorkspace } from './restore-workspace.js';
+import { scanWorkspace } from './scan-workspace.js';
+import { listTree } from './tree-listing.js';
 import { WorkspaceSnapshots } from './workspace-snapshots.js';
 
 const CASES = process.env.HEADRACE_TEST_LONG === '1' ? 2000 : 12;
@@ -37,7 +39,7 @@ class Objects {
       places: placesIn(root),
       limits: LIMITS,
       store: {
-        putPack: (packId, content) => Promise.resolve(void this.packs.set(packId, content)),
+        putPack: (packId, content) => Promise.resolve(void this.packs.set(packId, Buffer.concat(content))),
         putManifest: (manifest) => {
           this.manifest = manifest;
           return Promise.resolve(newUuid());
@@ -256,6 +258,12 @@ describe('a snapshot of a workspace', () => {
             for (const change of steps) change(work, root);
             await snapshots.create('turn');
           }
+          // The two ways to read a work tree agree.
+          const places = placesIn(root);
+          const [walked, listed] = [null, listTree(places, new Set(), LIMITS.max_entries)].map((tree) =>
+            scanWorkspace({ places, maxEntries: LIMITS.max_entries, listing: tree }),
+          );
+          expect((await listed)?.entries).toEqual((await walked)?.entries);
           // Git updates its index when it looks at the files.
           const expected = listing(root).filter((line) => !/^work\/app\/ignored\.log /.test(line) || !isIgnored(work));
           const other = newRoot();

@@ -18,7 +18,8 @@ import {
   type SnapshotReason,
 } from '#execution/runner-protocol';
 import type { RunAs } from '../workspace/workspace.js';
-import { DirectoryPath, OpenDirectory, type SnapshotPlaces, splitKey } from './open-directory.js';
+import { ignoredPaths } from './ignore-rules.js';
+import { DirectoryPath, OpenDirectory, pathOfKey, type SnapshotPlaces, splitKey } from './open-directory.js';
 import { PackWriter, type Part } from './pack-writer.js';
 import {
   displayed,
@@ -26,22 +27,32 @@ import {
   type Scan,
   type ScannedEntry,
   type ScannedFile,
+  type ScanOptions,
   scanWorkspace,
 } from './scan-workspace.js';
+import { listTree, type TreeListing } from './tree-listing.js';
 
 const readFile = promisify(read);
-const compress = promisify(gzip);
+const gzipped = promisify(gzip);
+/** Parts of a manifest that are compressed at the same time. */
+const PART_BYTES = 1_048_576;
+const FAST = { level: 1, chunkSize: PART_BYTES };
 
 /** Files up to this size are read at once, and not stored when their content is stored already. */
 const SMALL_FILE_BYTES = MAX_BLOCK_BYTES;
 /** The kernel sets times in steps of several milliseconds: a file that has just changed may change without a new time. */
 const TIME_STEP_MS = 50;
 const MAX_PROBLEMS = 20;
+/** Repositories whose ignored files are read while the files are listed. */
+const MAX_EARLY = 4;
 
 /** Stores what a snapshot consists of. */
 export interface SnapshotStore {
-  /** Stores it now, or together with the next manifest. Rejects when it is not stored. */
-  putPack(packId: string, content: Buffer): Promise<void>;
+  /**
+   * Stores it now, or together with the next manifest. Rejects when it is not stored. The memory of `content` is used again
+   * afterwards.
+   */
+  putPack(packId: string, content: readonly Buffer[]): Promise<void>;
   /** Stores the gzipped manifest, with the packs that are not stored yet. Resolves with the id of the snapshot. */
   putManifest(manifest: Buffer, summary: SnapshotSummary): Promise<string>;
 }
@@ -98,6 +109,16 @@ export class WorkspaceSnapshots {
   /** Ids of packs, by which manifests number them: the same in all manifests, so that lines of files do not change. */
   private readonly packs = new Map<string, number>();
   private readonly objects: ObjectDirectories = new Map();
+  /** With which `last` was made; null: it is not known, or files have changed since without a new time. */
+  private listing: TreeListing | null = null;
+  /** Of the last scan. */
+  private entryCount = 0;
+  /** For the content of one small file. */
+  private scratch: Buffer | null = null;
+  private excludedDirectories: ReadonlySet<string> = new Set();
+  private repositories: readonly string[] = [];
+  /** The last scan has found changes: the next one will probably, too. */
+  private isChanging = false;
 
   constructor(private readonly options: SnapshotOptions) {}
 
@@ -133,64 +154,127 @@ export class WorkspaceSnapshots {
   ): Promise<(SnapshotSummary & { readonly snapshotId: string }) | null> {
     const { limits, store } = this.options;
     const startedAt = Date.now();
-    const scan = await this.scan();
-    if (isSame(scan.entries, this.last)) return null;
-    const files = scan.entries.filter((entry): entry is ScannedFile => entry.type === 'file');
-    const bytes = files.reduce((sum, { size }) => sum + size, 0);
+    // Other processes, which work while the files are listed.
+    const ignored = this.isChanging ? this.readIgnored() : undefined;
+    const listing = this.list();
+    this.isChanging = listing === null || this.listing?.isSame(listing) !== true;
+    if (!this.isChanging) return null;
+    const scan = await this.scan(listing, ignored);
+    this.isChanging = !isSame(scan.entries, this.last);
+    if (!this.isChanging) {
+      this.listing = scan.hasNewObjects ? null : listing;
+      return null;
+    }
+    const files: ScannedFile[] = [];
+    const changed: ScannedFile[] = [];
+    let bytes = 0;
+    for (const entry of scan.entries) {
+      if (entry.type !== 'file') continue;
+      bytes += entry.size;
+      files.push(entry);
+      if (this.known.get(entry.key)?.version !== entry.version) changed.push(entry);
+    }
     if (bytes > limits.max_bytes)
       throw new SnapshotTooLargeError(
         `The files of the workspace have ${bytes} bytes; the limit is ${limits.max_bytes}.`,
       );
     const problems = [...scan.problems];
-    const changed = files.filter(({ key, version }) => this.known.get(key)?.version !== version);
-    const found = await this.storeContents(changed, (problem) => {
-      if (problems.length < MAX_PROBLEMS) problems.push(problem);
-    });
+    try {
+      const found = await this.storeContents(changed, (problem) => {
+        if (problems.length < MAX_PROBLEMS) problems.push(problem);
+      });
+      onRead();
+      const known = this.knownNow(files, found.contents);
+      const { header, lines } = describe(scan, known, this.packs);
+      const { work } = this.options.places;
+      const root = dirname(work);
+      const paths = { root, ...(work === join(root, 'work') ? {} : { work_dir: work }) };
+      const encoded = encodeManifestLines({ ...header, problems, excluded: scan.excluded, ...paths }, lines);
+      const compressing = compress(encoded);
+      const encodedDigest = digest(encoded);
+      // While the packs are sent.
+      const [manifest] = await Promise.all([compressing, found.sent]);
+      for (const [hash, content] of this.pending) this.contents.set(hash, content);
+      if (encodedDigest === this.lastDigest) {
+        this.remember(scan, known, startedAt, listing);
+        return null;
+      }
+      const summary: SnapshotSummary = {
+        reason,
+        entries: lines.length,
+        bytes: header.bytes,
+        storedBytes: found.storedBytes + manifest.length,
+        problems,
+      };
+      const snapshotId = await store.putManifest(manifest, summary);
+      this.lastDigest = encodedDigest;
+      this.remember(scan, known, startedAt, listing);
+      return { ...summary, snapshotId };
+    } finally {
+      this.pending.clear();
+    }
+  }
+
+  private knownNow(files: readonly ScannedFile[], found: ReadonlyMap<string, Content>): Map<string, KnownFile> {
     const known = new Map<string, KnownFile>();
     for (const { key, version } of files) {
       const before = this.known.get(key);
-      const content = found.contents.get(key) ?? before?.content;
       if (before?.version === version) known.set(key, before);
-      else if (content) known.set(key, { version, content });
+      else {
+        const content = found.get(key) ?? before?.content;
+        if (content) known.set(key, { version, content });
+      }
     }
-    onRead();
-    const { header, lines } = describe(scan, known, this.packs);
-    const { work } = this.options.places;
-    const root = dirname(work);
-    const paths = { root, ...(work === join(root, 'work') ? {} : { work_dir: work }) };
-    const encoded = encodeManifestLines({ ...header, problems, excluded: scan.excluded, ...paths }, lines);
-    if (digest(encoded) === this.lastDigest) {
-      this.remember(scan.entries, known, startedAt);
-      return null;
-    }
-    const manifest = await compress(encoded, { level: 1 });
-    const summary: SnapshotSummary = {
-      reason,
-      entries: lines.length,
-      bytes: header.bytes,
-      storedBytes: found.storedBytes + manifest.length,
-      problems,
+    return known;
+  }
+
+  /** Null: before the first scan it is not known which directories are large and excluded. */
+  private list(): TreeListing | null {
+    const { places, limits } = this.options;
+    return this.entryCount === 0 ? null : listTree(places, this.excludedDirectories, limits.max_entries);
+  }
+
+  private readIgnored(): ReadonlyMap<string, Promise<ReadonlySet<string> | null>> {
+    const { places, runAs } = this.options;
+    const read = async (key: string): Promise<ReadonlySet<string> | null> => {
+      let isKnown = true;
+      const ignored = await ignoredPaths(pathOfKey(places, key), runAs, () => (isKnown = false));
+      return isKnown ? ignored : null;
     };
-    const snapshotId = await store.putManifest(manifest, summary);
-    this.lastDigest = digest(encoded);
-    this.remember(scan.entries, known, startedAt);
-    return { ...summary, snapshotId };
+    // A failure is not the one of a scan, which reads them again.
+    return new Map(this.repositories.slice(0, MAX_EARLY).map((key) => [key, read(key).catch(() => null)]));
   }
 
-  private scan(): Promise<Scan> {
-    return scanWorkspace({ ...this.options, maxEntries: this.options.limits.max_entries, objects: this.objects });
+  private async scan(listing: TreeListing | null = null, ignored?: ScanOptions['ignored']): Promise<Scan> {
+    const { places, runAs, limits } = this.options;
+    const { objects } = this;
+    const scan = await scanWorkspace({ places, runAs, maxEntries: limits.max_entries, objects, listing, ignored });
+    this.entryCount = scan.entries.length;
+    this.excludedDirectories = scan.excludedDirectories;
+    this.repositories = scan.repositories;
+    return scan;
   }
 
-  private remember(entries: readonly ScannedEntry[], known: Map<string, KnownFile>, startedAt: number): void {
+  private remember(
+    { entries, hasNewObjects }: Scan,
+    known: Map<string, KnownFile>,
+    startedAt: number,
+    listing: TreeListing | null,
+  ): void {
     const isSettled = (entry: ScannedEntry): boolean =>
       entry.type !== 'file' || entry.changedAt < startedAt - TIME_STEP_MS;
     // What may have changed since without a new time is looked at again.
-    this.last = entries.every(isSettled) ? entries : [];
+    const isAllSettled = entries.every(isSettled);
+    this.last = isAllSettled ? entries : [];
+    this.listing = isAllSettled && !hasNewObjects ? listing : null;
     for (const entry of entries) if (!isSettled(entry)) known.delete(entry.key);
     this.known = known;
   }
 
-  /** Sends content that is not stored yet. A file that cannot be read is a problem, and is left out. */
+  /**
+   * Sends content that is not stored yet; it is stored when `sent` resolves. A file that cannot be read is a problem, and is left
+   * out.
+   */
   private async storeContents(files: readonly ScannedFile[], report: (problem: string) => void) {
     const { store, places } = this.options;
     const packIds: string[] = [];
@@ -207,12 +291,10 @@ export class WorkspaceSnapshots {
         if (!this.contents.has(content.hash)) this.pending.set(content.hash, content);
       }
       await writer.end();
-      for (const [hash, content] of this.pending) this.contents.set(hash, content);
     } finally {
-      this.pending.clear();
       path.close();
     }
-    return { contents, storedBytes: writer.storedBytes };
+    return { contents, storedBytes: writer.storedBytes, sent: writer.sent };
   }
 
   private async storeFile(
@@ -249,8 +331,8 @@ export class WorkspaceSnapshots {
   }
 
   private async storeSmall(fd: number, expected: number, writer: PackWriter, packId: (pack: number) => string) {
-    const buffer = Buffer.allocUnsafe(expected);
-    const bytes = buffer.subarray(0, expected === 0 ? 0 : readSync(fd, buffer, 0, expected, 0));
+    this.scratch ??= Buffer.allocUnsafeSlow(SMALL_FILE_BYTES);
+    const bytes = this.scratch.subarray(0, expected === 0 ? 0 : readSync(fd, this.scratch, 0, expected, 0));
     const hash = createHash('sha256').update(bytes).digest('hex');
     const stored = this.contents.get(hash) ?? this.pending.get(hash);
     if (stored) return stored;
@@ -277,10 +359,10 @@ export class WorkspaceSnapshots {
   }
 }
 
-/** Reads to the end, in separate buffers. Resolves to the number of bytes. */
+/** Reads to the end, always into the same buffer. Resolves to the number of bytes. */
 async function readAll(fd: number, onBlock: (bytes: Buffer) => Promise<void> | void): Promise<number> {
+  const buffer = Buffer.allocUnsafeSlow(MAX_BLOCK_BYTES);
   for (let size = 0; ;) {
-    const buffer = Buffer.allocUnsafeSlow(MAX_BLOCK_BYTES);
     const { bytesRead } = await readFile(fd, buffer, 0, buffer.length, size);
     if (bytesRead === 0) return size;
     await onBlock(buffer.subarray(0, bytesRead));
@@ -297,6 +379,14 @@ function isSameEntry(entry: ScannedEntry, before: ScannedEntry | undefined): boo
   if (entry.type === 'file') return before.type === 'file' && entry.version === before.version;
   if (entry.type === 'link') return before.type === 'link' && entry.target === before.target;
   return before.type === 'directory' && entry.mode === before.mode;
+}
+
+/** Several gzip members behind each other are a gzip file. */
+async function compress(bytes: Buffer): Promise<Buffer> {
+  const parts = Array.from({ length: Math.ceil(bytes.length / PART_BYTES) }, (_, index) =>
+    gzipped(bytes.subarray(index * PART_BYTES, (index + 1) * PART_BYTES), FAST),
+  );
+  return Buffer.concat(await Promise.all(parts));
 }
 
 const digest = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');

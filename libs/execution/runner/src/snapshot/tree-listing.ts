@@ -1,0 +1,280 @@
+import { closeSync, constants, existsSync, lstatSync, openSync, readdirSync, type Stats } from 'node:fs';
+import { DIRECTORY, DirectoryPath, OpenDirectory, type SnapshotPlaces } from './open-directory.js';
+
+/** Of an entry, as `lstat` returns it. */
+export type EntryStats = Pick<
+  Stats,
+  'mode' | 'ino' | 'size' | 'mtimeMs' | 'ctimeMs' | 'uid' | 'isDirectory' | 'isFile' | 'isSymbolicLink'
+>;
+
+/** A directory that is scanned. */
+export interface ScannedDirectory {
+  /** Sorted by name. */
+  entries(): readonly { readonly name: string; isDirectory(): boolean }[];
+  stats(name: string): EntryStats | undefined;
+  directory(name: string): ScannedDirectory;
+  link(name: string): string;
+  file(name: string): { readonly fd: number; readonly stats: Stats } | null;
+  close(): void;
+}
+
+const OPEN_FILES = '/proc/self/fd';
+/** Directories of loose objects of git: their files do not change, so the time of the directory is sufficient. */
+const OBJECTS = /\/\.git\/.*objects\/[0-9a-f]{2}$/;
+
+/**
+ * Lists what is below the places, but for the content of directories of loose objects of git and of the directories with the keys
+ * `pruned`. The calls are relative to the working directory of this process, which takes half of the time of a scan that reads
+ * each directory by its path; it is restored before anything else can run. Null: not possible here, or more than `maxEntries`.
+ */
+export function listTree(places: SnapshotPlaces, pruned: ReadonlySet<string>, maxEntries: number): TreeListing | null {
+  if (!existsSync(OPEN_FILES)) return null;
+  let here: number | undefined;
+  try {
+    here = openSync('.', constants.O_RDONLY | constants.O_DIRECTORY);
+    return new TreeListing(places, pruned, maxEntries);
+  } catch {
+    return null;
+  } finally {
+    if (here !== undefined) {
+      process.chdir(`${OPEN_FILES}/${here}`);
+      closeSync(here);
+    }
+  }
+}
+
+/** What {@link listTree} has found. It keeps numbers and names only: objects for all files would keep the garbage collector busy. */
+export class TreeListing {
+  private readonly names: string[] = [];
+  private readonly facts = new Facts();
+  /** By the index of their name. */
+  private readonly directories = new Map<number, ListedDirectory>();
+  private readonly path: DirectoryPath;
+  private readonly top: ListedDirectory;
+
+  /** Throws when a place does not exist, or there are too many entries. */
+  constructor(
+    places: SnapshotPlaces,
+    private readonly pruned: ReadonlySet<string>,
+    private readonly maxEntries: number,
+  ) {
+    this.path = new DirectoryPath(OpenDirectory.ofPlaces(places));
+    this.top = this.read(places);
+  }
+
+  /** The directory that contains the places. */
+  open(): ScannedDirectory {
+    return this.top;
+  }
+
+  /** Nothing was added, removed or changed in between, and the same directories were not listed. */
+  isSame({ names, facts, directories, pruned }: TreeListing): boolean {
+    return (
+      names.length === this.names.length &&
+      facts.equals(this.facts) &&
+      names.every((name, index) => name === this.names[index]) &&
+      [...directories].every(([index, { from, to }]) => {
+        const other = this.directories.get(index);
+        return other?.from === from && other.to === to;
+      }) &&
+      pruned.size === this.pruned.size &&
+      [...pruned].every((key) => this.pruned.has(key))
+    );
+  }
+
+  private read(places: SnapshotPlaces): ListedDirectory {
+    const sorted = Object.entries<string>({ ...places }).sort();
+    const top = this.directory('', 0);
+    for (const [name, path] of sorted) this.add(name, lstatSync(path));
+    top.to = this.names.length;
+    for (const [index, [name, path]] of sorted.entries()) {
+      if (!this.facts.isOfType(index, constants.S_IFDIR)) continue;
+      const fd = openSync(path, DIRECTORY);
+      try {
+        this.list(fd, name, index);
+      } finally {
+        closeSync(fd);
+      }
+    }
+    return top;
+  }
+
+  private list(fd: number, key: string, at: number): void {
+    process.chdir(`${OPEN_FILES}/${fd}`);
+    const directory = this.directory(key, this.names.length);
+    for (const name of readdirSync('.', BYTES)) {
+      const stats = lstatSync(pathOf(name), QUIET);
+      if (stats) this.add(name, stats);
+    }
+    directory.to = this.names.length;
+    if (directory.to > this.maxEntries) throw new Error('There are too many entries.');
+    this.directories.set(at, directory);
+    for (let index = directory.from; index < directory.to; index += 1) {
+      if (!this.facts.isOfType(index, constants.S_IFDIR)) continue;
+      const name = this.names[index] ?? '';
+      const path = `${key}/${name}`;
+      if (this.pruned.has(path) || OBJECTS.test(`/${path}`)) continue;
+      // A directory that cannot be read is not listed, so that the scan finds the same fault.
+      const childFd = openDirectory(`${OPEN_FILES}/${fd}/${name}`);
+      if (childFd === null) continue;
+      try {
+        this.list(childFd, path, index);
+      } finally {
+        closeSync(childFd);
+      }
+    }
+  }
+
+  private add(name: string, stats: Stats): void {
+    this.facts.set(this.names.length, stats);
+    this.names.push(name);
+  }
+
+  private directory(key: string, from: number): ListedDirectory {
+    return new ListedDirectory(key, from, this.path, this.names, this.facts, this.directories);
+  }
+}
+
+/** Names are bytes, one character for each. */
+const BYTES = { encoding: 'latin1' } as const;
+const QUIET = { throwIfNoEntry: false } as const;
+/** Numbers for each entry. */
+const FIELDS = 6;
+
+const isOfType = (mode: number, type: number): boolean => (mode & constants.S_IFMT) === type;
+
+class ListedStats implements EntryStats {
+  constructor(
+    readonly mode: number,
+    readonly ino: number,
+    readonly size: number,
+    readonly mtimeMs: number,
+    readonly ctimeMs: number,
+    readonly uid: number,
+  ) {}
+
+  isDirectory(): boolean {
+    return isOfType(this.mode, constants.S_IFDIR);
+  }
+
+  isFile(): boolean {
+    return isOfType(this.mode, constants.S_IFREG);
+  }
+
+  isSymbolicLink(): boolean {
+    return isOfType(this.mode, constants.S_IFLNK);
+  }
+}
+
+/** The numbers of all entries, by the index of the entry. */
+class Facts {
+  private values = new Float64Array(1024 * FIELDS);
+  private count = 0;
+
+  set(index: number, { mode, ino, size, mtimeMs, ctimeMs, uid }: Stats): void {
+    const at = index * FIELDS;
+    if (at + FIELDS > this.values.length) {
+      const larger = new Float64Array(2 * this.values.length);
+      larger.set(this.values);
+      this.values = larger;
+    }
+    const { values } = this;
+    values[at] = mode;
+    values[at + 1] = ino;
+    values[at + 2] = size;
+    values[at + 3] = mtimeMs;
+    values[at + 4] = ctimeMs;
+    values[at + 5] = uid;
+    this.count = index + 1;
+  }
+
+  at(index: number): EntryStats {
+    const at = index * FIELDS;
+    const { values } = this;
+    return new ListedStats(
+      values[at] ?? 0,
+      values[at + 1] ?? 0,
+      values[at + 2] ?? 0,
+      values[at + 3] ?? 0,
+      values[at + 4] ?? 0,
+      values[at + 5] ?? 0,
+    );
+  }
+
+  isOfType(index: number, type: number): boolean {
+    return isOfType(this.values[index * FIELDS] ?? 0, type);
+  }
+
+  equals(other: Facts): boolean {
+    return this.bytes().equals(other.bytes());
+  }
+
+  private bytes(): Buffer {
+    return Buffer.from(this.values.buffer, 0, this.count * FIELDS * Float64Array.BYTES_PER_ELEMENT);
+  }
+}
+
+const pathOf = (name: string): string | Buffer => (/^[\x20-\x7e]*$/.test(name) ? name : Buffer.from(name, 'latin1'));
+
+function openDirectory(path: string): number | null {
+  try {
+    return openSync(pathOf(path), DIRECTORY);
+  } catch {
+    return null;
+  }
+}
+
+class ListedDirectory implements ScannedDirectory {
+  /** Behind the index of its last entry. */
+  to = 0;
+  private indexes: ReadonlyMap<string, number> | undefined;
+
+  constructor(
+    private readonly key: string,
+    /** Index of its first entry. */
+    readonly from: number,
+    /** For what the listing does not have. */
+    private readonly path: DirectoryPath,
+    private readonly names: readonly string[],
+    private readonly facts: Facts,
+    private readonly directories: ReadonlyMap<number, ListedDirectory>,
+  ) {}
+
+  entries(): readonly { readonly name: string; isDirectory(): boolean }[] {
+    const entries = [...this.byName()].map(([name, index]) => ({
+      name,
+      isDirectory: () => this.facts.isOfType(index, constants.S_IFDIR),
+    }));
+    return entries.sort((a, b) => (a.name < b.name ? -1 : 1));
+  }
+
+  stats(name: string): EntryStats | undefined {
+    const index = this.byName().get(name);
+    return index === undefined ? undefined : this.facts.at(index);
+  }
+
+  directory(name: string): ScannedDirectory {
+    return this.directories.get(this.byName().get(name) ?? -1) ?? this.opened().directory(name);
+  }
+
+  link(name: string): string {
+    return this.opened().link(name);
+  }
+
+  file(name: string): { readonly fd: number; readonly stats: Stats } | null {
+    return this.opened().file(name);
+  }
+
+  close(): void {
+    this.path.close();
+  }
+
+  private opened(): OpenDirectory {
+    return this.path.open(this.key);
+  }
+
+  private byName(): ReadonlyMap<string, number> {
+    this.indexes ??= new Map(this.names.slice(this.from, this.to).map((name, index) => [name, this.from + index]));
+    return this.indexes;
+  }
+}
