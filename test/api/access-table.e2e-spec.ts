@@ -72,7 +72,7 @@ const TABLE: readonly (readonly [operationId: string, target: Target, cells: str
   ['interruptRun',                    'question',     '202   202   202   403   202   202   403   403   403   403   202   403   404'],
   ['interruptConversation',           'question',     '202   202   202   403   202   202   403   403   403   403   202   403   404'],
   ['submitRunFollowup',               'queued run',   '200   200   200   403   200   200   403   403   403   403   200   403   404'],
-  ['registerExternalFollowup',        'ended run',    '200   200   200   403   200   200   403   403   403   403   200   403   404'],
+  ['registerExternalFollowup',        'ended run',    '400   400   400   403   400   400   403   403   403   403   400   403   404'],
   ['submitConversationFollowup',      'ended run',    '200   200   200   403   200   200   403   403   403   403   200   403   404'],
   ['prepareRunAttachments',           'run',          '200   200   200   403   200   200   403   403   403   403   200   403   404'],
   ['prepareConversationAttachments',  'ended run',    '200   200   200   403   200   200   403   403   403   403   200   403   404'],

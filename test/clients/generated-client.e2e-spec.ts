@@ -108,8 +108,14 @@ describe('runs through the generated client', () => {
     await program.followUpWithFile(client(), id, { filename: 'a.txt', mime_type: 'text/plain', content: 'text' });
     expect(await program.prepareForConversation(client(), conversationId ?? '', 'b.txt')).toHaveLength(1);
     expect(await program.hasHarnessUsage(client(), id)).toBe(false);
-    const other = await runs.build({ by: member, team, state: 'SUCCEEDED' });
-    expect(await program.registerExternalFollowup(client(), other.id, 'Here.')).toMatch(/^\d+$/);
+    const stored = await program.create(client(), 'Go.');
+    const runner = await TestRunner.take(api, stored);
+    await runner.startAgent();
+    await runner.report(['turn_started', { turn_id: 't1', prompt: 'Go.' }]);
+    await runner.snapshot();
+    await runner.report(['turn_ended', { turn_id: 't1', stop_reason: 'end_turn' }]);
+    await runner.finish();
+    expect(await program.registerExternalFollowup(client(), stored, 'Here.')).toMatch(/^\d+$/);
   });
 
   it('reads all pages of a timeline, and a conversation with every type of block', async () => {

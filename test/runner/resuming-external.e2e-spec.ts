@@ -2,13 +2,16 @@ import { execFileSync } from 'node:child_process';
 import {
   existsSync,
   mkdirSync,
+  mkdtempSync,
   readdirSync,
   readFileSync,
   readlinkSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { startTestApi, type TestApi, type TestPrincipal } from '#testing';
@@ -96,11 +99,26 @@ describe('headrace agent resume', { timeout: 60_000 }, () => {
     expect(readFileSync(join(directory, 'a'), 'utf8')).toBe('a\n');
   });
 
-  it('begins with an empty directory when the run has no snapshot', async () => {
+  it('rejects a run without a snapshot, which then keeps its state', async () => {
     const first = await succeeded('run', ['--prompt', prompt(fence('sh', 'echo a > a'))]);
-    const second = await succeeded('resume', [first.runId, '--message', fence('sh', 'ls -a | wc -l')]);
-    expect(second.output).not.toContain('Restored');
-    expect(second.output).toContain('  2');
+    const second = await start('resume', [first.runId]);
+    expect(await second.exited).toBe(1);
+    expect(second.errors).toContain('The run has no stored snapshot');
+    const { body } = await api.request(200, `GET /agent/runs/${first.runId}`, { token: member.token });
+    expect(body.state).toBe('SUCCEEDED');
+  });
+
+  it('works in the directory to which a link leads', async () => {
+    const link = join(mkdtempSync(join(tmpdir(), 'headrace-link-')), 'link');
+    const target = join(link, '../target');
+    mkdirSync(target);
+    symlinkSync(target, link);
+    const script = prompt(fence('sh', 'echo a > a'));
+    const first = await succeeded('run', ['--snapshots', '--workspace', link, '--prompt', script]);
+    rmSync(join(target, 'a'));
+    await succeeded('resume', [first.runId, '--workspace', link]);
+    expect(readFileSync(join(target, 'a'), 'utf8')).toBe('a\n');
+    rmSync(join(link, '..'), { recursive: true });
   });
 
   it('ends the run as FAILED when the snapshot is not stored any more, and removes nothing', async () => {
@@ -134,8 +152,20 @@ describe('headrace agent resume', { timeout: 60_000 }, () => {
   });
 
   it('stores no snapshot of a directory that contains the home directory', async () => {
-    const refused = await start('run', ['--snapshots', '--workspace', '/', '--prompt', 'Nothing.']);
-    expect(await refused.exited).toBe(1);
-    expect(refused.errors).toContain('--snapshots cannot be used in a directory that contains your home directory');
+    const home = mkdtempSync(join(tmpdir(), 'headrace-home-'));
+    const link = `${home}-link`;
+    symlinkSync(home, link);
+    const unknown = '01900000-0000-7000-8000-000000000000';
+    for (const [command, args] of [
+      ['run', ['--snapshots', '--workspace', '/', '--prompt', 'Nothing.']],
+      ['run', ['--snapshots', '--workspace', home, '--prompt', 'Nothing.']],
+      ['resume', [unknown, '--workspace', home]],
+    ] as const) {
+      const refused = await start(command, args, { HOME: link });
+      expect(await refused.exited).toBe(1);
+      expect(refused.errors).toContain('Snapshots of a directory that contains your home directory are not stored');
+    }
+    rmSync(link);
+    rmSync(home, { recursive: true });
   });
 });

@@ -68,8 +68,6 @@ describe('the request examples of the OpenAPI document', () => {
     const { run_id: runId } = await send('createRun');
     await send('submitRunFollowup', { path: { runId } });
     const { conversationId } = await runs.build({ by: admin, team, state: 'SUCCEEDED' });
-    const { id: ended } = await runs.build({ by: admin, team, state: 'SUCCEEDED' });
-    await send('registerExternalFollowup', { path: { runId: ended } });
     await send('submitConversationFollowup', { path: { conversation_id: conversationId ?? '' } });
     await send('prepareRunAttachments', { path: { runId } });
     await send('prepareConversationAttachments', { path: { conversation_id: conversationId ?? '' } });
@@ -79,6 +77,9 @@ describe('the request examples of the OpenAPI document', () => {
     await runner.startAgent();
     await runner.snapshot();
     await send('forkRun', { path: { runId: stored } });
+    await runner.report(['turn_ended', { turn_id: 't1', stop_reason: 'end_turn' }]);
+    await runner.finish();
+    await send('registerExternalFollowup', { path: { runId: stored } });
     await send('registerExternalRun');
     const blocked = await runs.build({ by: admin, team, state: 'BLOCKED' });
     await send('decideRunApproval', { path: { runId: blocked.id, approvalId: blocked.approvalIds[0] ?? '' } });

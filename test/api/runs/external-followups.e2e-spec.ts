@@ -111,6 +111,7 @@ describe('an external follow-up', () => {
 
   it('closes an idle session first, and answers 409 until it has ended', async () => {
     const { runId, runner } = await startedRun({ config: { idle_timeout_minutes: 5 } });
+    await runner.snapshot();
     await runner.report(...turn('t1'));
     for (let count = 0; count < 2; count += 1) {
       const answer = await register(409, runId);
@@ -126,6 +127,7 @@ describe('an external follow-up', () => {
 
   it('does not close a session that a message waits for', async () => {
     const { runId, runner } = await startedRun({ config: { idle_timeout_minutes: 5 } });
+    await runner.snapshot();
     await runner.report(...turn('t1'));
     const { token } = fixture.member;
     await fixture.request(200, `POST /agent/runs/${runId}/followups`, { token, body: { message: 'First.' } });
@@ -135,18 +137,36 @@ describe('an external follow-up', () => {
     await runner.finish();
   });
 
-  it('is rejected with 400 for a run that has not ended, or has nothing to continue', async () => {
-    const { token } = fixture.member;
-    const { body: queued } = await fixture.request(200, 'POST /agent/runs', { token, body: { prompt: 'Go.' } });
-    const answer = await register(400, queued.run_id);
-    expectProblem(fixture.api, answer, 'invalid_request');
-    expect(answer.body.detail).toBe('The run has not ended: wait for its end, or cancel it.');
-    await fixture.request(200, `POST /agent/runs/${queued.run_id}/cancel`, { token });
-    expect((await register(400, queued.run_id)).body.detail).toContain('no conversation to continue');
+  it('is rejected with 400 for a run that has not ended, or has no snapshot', async () => {
     const { runId, runner } = await startedRun();
     await runner.report(turn('t1')[0]);
-    expectProblem(fixture.api, await register(400, runId), 'invalid_request');
+    const without = await register(400, runId);
+    expectProblem(fixture.api, without, 'invalid_request');
+    expect(without.body.detail).toContain('The run has no stored snapshot');
+    await runner.snapshot();
+    const answer = await register(400, runId);
+    expectProblem(fixture.api, answer, 'invalid_request');
+    expect(answer.body.detail).toBe('The run has not ended: wait for its end, or cancel it.');
     expect((await runOf(runId)).state).toBe('INPROGRESS');
+    await runner.report(turn('t1')[1]);
+    await runner.finish();
+    const { token } = fixture.member;
+    await fixture.request(200, `POST /agent/runs/${runId}/followups`, { token, body: { message: 'Again.' } });
+    expect((await register(400, runId)).body.detail).toBe(answer.body.detail);
+    await fixture.request(200, `POST /agent/runs/${runId}/cancel`, { token });
+    await register(200, runId);
+  });
+
+  it('does not close a session on the machine of a user, which waits for messages', async () => {
+    const { runId } = await endedRun();
+    const { body } = await register(200, runId, { message: 'Here.' });
+    const runner = await TestRunner.claim(fixture.api, body.execution_id, body.token);
+    await runner.startAgent();
+    await runner.report(...turn('t2', body.followup_id));
+    const other = await fixture.api.identities.user({ [fixture.team]: 'member' });
+    expectProblem(fixture.api, await register(400, runId, { message: 'There.' }, other), 'invalid_request');
+    const commands = await runner.call(200, 'GET commands', { version: '0', wait: '0' });
+    expect(commands.body.desired).toBe('run');
     await runner.finish();
   });
 

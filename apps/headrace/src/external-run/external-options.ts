@@ -1,6 +1,6 @@
-import { mkdirSync, readdirSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, realpathSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
-import { relative, resolve } from 'node:path';
+import { relative } from 'node:path';
 import { CommandError, flag, parseArgument, parseOptions, requiredText, text } from '../cli/command.js';
 import { OWNER_OPTIONS, REMOTE_OPTIONS, type RemoteValues, RUN_CONFIG_OPTIONS } from '../cli/shared-options.js';
 import { readRunRequest, readText } from '../remote/run-options.js';
@@ -52,8 +52,7 @@ export function readExternalOptions(args: readonly string[]): ExternalOptions {
   const { values, positionals } = parseOptions(EXTERNAL_RUN_OPTIONS, args);
   parseArgument(undefined, positionals);
   const workspace = directory(values.workspace ?? process.cwd());
-  if (values.snapshots && !relative(workspace, homedir()).startsWith('..'))
-    throw new CommandError('--snapshots cannot be used in a directory that contains your home directory.');
+  if (values.snapshots) assertStorable(workspace);
   return {
     remote: values,
     request: readRunRequest(values),
@@ -81,13 +80,24 @@ function emptyDirectory(path: string): string {
       `${path} is not an empty directory. Use --workspace with a new one, or \`agent run --conversation\` to continue with your own files.`,
     );
   mkdirSync(path, { recursive: true });
-  return resolve(path);
+  const directory = realpathSync(path);
+  assertStorable(directory);
+  return directory;
+}
+
+/** Snapshots of it must not contain what other programs keep in the home directory, such as keys. */
+function assertStorable(workspace: string): void {
+  const home = relative(workspace, existsSync(homedir()) ? realpathSync(homedir()) : homedir());
+  if (home !== '..' && !home.startsWith('../'))
+    throw new CommandError(
+      'Snapshots of a directory that contains your home directory are not stored: use --workspace.',
+    );
 }
 
 function directory(path: string): string {
   if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true)
     throw new CommandError('--workspace must be an existing directory.');
-  return resolve(path);
+  return realpathSync(path);
 }
 
 const MAX_METADATA_BYTES = 256;

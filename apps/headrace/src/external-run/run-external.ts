@@ -30,14 +30,14 @@ export async function runExternal(args: readonly string[]): Promise<number> {
 export async function resumeExternal(args: readonly string[]): Promise<number> {
   const { runId, message, ...options } = readResumeOptions(args);
   const path = runPath(runId, '/followups/external');
-  return execute({ ...options, hasSnapshots: true }, (api) =>
-    retryConflicts(() => api.post<RegisteredRun>(path, { message }), CLOSING_ATTEMPTS, RETRY_MS),
+  return execute({ ...options, hasSnapshots: true }, (api, signal) =>
+    retryConflicts(() => api.post<RegisteredRun>(path, { message }), CLOSING_ATTEMPTS, RETRY_MS, signal),
   );
 }
 
 async function execute(
   options: Omit<ExternalOptions, 'request' | 'team'>,
-  register: (api: ApiClient) => Promise<RegisteredRun>,
+  register: (api: ApiClient, signal: AbortSignal) => Promise<RegisteredRun>,
 ): Promise<number> {
   const harnesses = readHarnessesFile(process.env.HARNESSES_FILE ?? '');
   const api = connect(options.remote);
@@ -45,7 +45,7 @@ async function execute(
   removeFromEnvironment(['HEADRACE_TOKEN']);
   // Handled from here on, so that a signal always cancels the run that is about to be registered.
   const signals = stopSignals(['SIGINT', 'SIGTERM', 'SIGHUP']);
-  const run = await register(api);
+  const run = await register(api, signals.drain);
   const progress = openProgress(options.isJson);
   progress.begin(run, `${new URL(baseUrl).origin}/runs/${run.run_id}`);
   await executeHandover(

@@ -123,15 +123,22 @@ export class ApiClient {
   }
 }
 
-/** Sends a request again while the API answers that the resource is changing its state. */
-export async function retryConflicts<T>(send: () => Promise<T>, attempts: number, pauseMs: number): Promise<T> {
+/** Sends a request again while the API answers that the resource is changing its state, until `signal` aborts. */
+export async function retryConflicts<T>(
+  send: () => Promise<T>,
+  attempts: number,
+  pauseMs: number,
+  signal?: AbortSignal,
+): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await send();
     } catch (error) {
       const isConflict = error instanceof ApiError && error.body.error_code === 'conflict';
       if (!isConflict || attempt >= attempts) throw error;
-      await wait(pauseMs);
+      await wait(pauseMs, undefined, { signal }).catch(() => {
+        throw error;
+      });
     }
   }
 }

@@ -55,6 +55,7 @@ export {
   DEBUG_WINDOW_COLUMNS,
   type DebugWindowRow,
   toDebugWindow,
+  EXTERNAL_USER,
   WAITING_REASON,
   attachmentRefs,
 } from './persistence/run-status-sql.js';

@@ -8,6 +8,7 @@ import {
   type Execution,
   ExecutionsStore,
   ExecutionTokens,
+  EXTERNAL_POOL,
   type FollowupOutcome,
   type FollowupSession,
   FollowupsStore,
@@ -19,6 +20,7 @@ import {
   RunLimitsStore,
   RunLogStore,
   RunTransitions,
+  SnapshotsStore,
 } from '#execution/executions';
 import type { Run, RunMode } from '../domain/run.js';
 import { type AttachmentChoice, FollowupAttachments } from './followup-attachments.js';
@@ -33,8 +35,8 @@ export type SubmitFollowupResult =
       /** The execution that the caller's runner claims. */
       readonly executionId?: string;
     }
-  /** Of an external follow-up: the run has an execution, which works, or ends soon. */
-  | { readonly kind: 'in_progress' | 'session_closing' }
+  /** Of an external follow-up: the run has an execution, which works, or ends soon; or it has no files to continue with. */
+  | { readonly kind: 'in_progress' | 'session_closing' | 'no_snapshot' }
   | { readonly kind: 'over_budget'; readonly reason: string }
   | { readonly kind: 'not_authorized'; readonly detail: string }
   | { readonly kind: 'empty_message' | 'nothing_to_continue' | 'too_many' | 'too_many_files' }
@@ -69,6 +71,7 @@ export class SubmitFollowup {
     private readonly tasks: BackgroundTasks,
     private readonly personalRuns: PersonalRunPolicy,
     private readonly attachments: FollowupAttachments,
+    private readonly snapshots: SnapshotsStore,
   ) {
     this.tokens = new ExecutionTokens(settings.secretsKey ?? '');
   }
@@ -82,14 +85,16 @@ export class SubmitFollowup {
     if (lookup.kind !== 'found') return lookup;
     const refused = this.personalRuns.refusal(caller, lookup.run.owner);
     if (refused !== null) return { kind: 'not_authorized', detail: refused };
+    if (isExternal && (await this.snapshots.at(runId, Number.MAX_SAFE_INTEGER)) === null)
+      return { kind: 'no_snapshot' };
     const result = await this.database.transaction(async (tx): Promise<SubmitFollowupResult> => {
       const run = await this.transitions.lock(tx, runId);
       if (!run) return { kind: 'not_found' };
       const execution = await this.executions.lockLive(tx, runId);
-      if (isExternal && execution) return { kind: await this.closeSession(tx, execution) };
       const decision = routeFollowup({
         state: run.state,
-        session: sessionOf(execution),
+        // An idle session is closed below, so that the run continues elsewhere.
+        session: isExternal && execution?.phase === 'idle' ? 'none' : sessionOf(execution),
         hasConversation: run.conversation_id !== null,
         isMessageEmpty: message.trim() === '' && attachments.length === 0,
       });
@@ -99,6 +104,7 @@ export class SubmitFollowup {
       if (reason !== null) return { kind: 'over_budget', reason };
       if ((await this.followups.countPending(tx, runId, MAX_PENDING_FOLLOWUPS)) >= MAX_PENDING_FOLLOWUPS)
         return { kind: 'too_many' };
+      if (isExternal && execution) return { kind: await this.closeSession(tx, execution) };
       const id = newUuid();
       if (attachments.length > 0) {
         const result = await this.attachments.send(tx, runId, id, attachments);
@@ -148,10 +154,11 @@ export class SubmitFollowup {
     return { ...result, executionId, token: this.tokens.mint(executionId) };
   }
 
-  /** Of a run that is to continue elsewhere. A session that works, or that a message waits for, stays. */
+  /** Of a run that is to continue elsewhere. A session stays that works, that a message waits for, or that a user has started. */
   private async closeSession(tx: Queryable, execution: Execution): Promise<'in_progress' | 'session_closing'> {
     if (execution.desired !== 'run') return 'session_closing';
-    if (execution.phase !== 'idle' || (await this.followups.hasPending(tx, execution.run_id))) return 'in_progress';
+    if (execution.phase !== 'idle' || execution.pool === EXTERNAL_POOL) return 'in_progress';
+    if (await this.followups.hasPending(tx, execution.run_id)) return 'in_progress';
     const wish = { desired: 'close', reason: 'moved', fenceAfterMs: STOP_FENCE_MS } as const;
     await this.executions.command(tx, execution.id, wish);
     return 'session_closing';

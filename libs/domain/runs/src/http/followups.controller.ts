@@ -138,6 +138,11 @@ function refusalOf(refused: Exclude<SubmitFollowupResult, { kind: 'accepted' }>)
       });
     case 'in_progress':
       return new ProblemError('invalid_request', 'The run has not ended: wait for its end, or cancel it.');
+    case 'no_snapshot':
+      return new ProblemError(
+        'invalid_request',
+        'The run has no stored snapshot, so there are no files to continue with. Register another run in its conversation.',
+      );
     case 'session_closing':
       return new ProblemError('conflict', 'The session of the run is being closed: send the request again.', {
         retryAfterSeconds: 1,

@@ -6,6 +6,7 @@ import {
   type PrincipalRef,
   type RunOwner,
   toDebugWindow,
+  EXTERNAL_USER,
   WAITING_REASON,
   type WaitingReason,
 } from '#execution/executions';
@@ -148,7 +149,7 @@ const FIND_SUBMITTED = statement('runs.find-submitted')`SELECT submitted FROM ru
 const FIND_FOR_ASSIGNMENT = statement('runs.find-for-assignment')`
   SELECT ${RUN_COLUMNS}, r.prompt, r.prompt_taken AS "promptTaken", r.transcript IS NOT NULL AS "hasTranscript",
     (SELECT s.id FROM run_snapshots s WHERE s.run_id = r.id AND s.seq IS NOT NULL AND (r.prompt_taken OR s.seq = 0) ORDER BY s.seq DESC LIMIT 1) AS "snapshotId",
-    r.session_in_debug AS "sessionInDebug", e.user_uid AS "externalUserUid",
+    r.session_in_debug AS "sessionInDebug", ${EXTERNAL_USER} AS "externalUserUid",
     (SELECT coalesce(json_agg(json_build_object('approval_id', a.id, 'subject', a.subject) ORDER BY a.decided_at, a.id), '[]')
        FROM approvals a WHERE a.run_id = r.id AND a.always) AS "permissionRules",
     coalesce(${attachmentRefs('a.run_id = r.id AND a.position IS NOT NULL')}, '[]') AS attachments,

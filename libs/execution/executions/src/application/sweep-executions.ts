@@ -1,6 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Settings } from '#platform/config';
 import { Database, isDatabaseUnavailable, type Statement, statement } from '#platform/persistence';
+import { EXTERNAL_USER } from '../persistence/run-status-sql.js';
 import { ApprovalsService } from './approvals.service.js';
 import { FinishExecution } from './finish-execution.js';
 import { IdleSessions } from './idle-sessions.js';
@@ -36,7 +37,7 @@ const INTERRUPTS_IGNORED = statement('interrupts.overdue')`
 const OF_DISABLED_USERS = statement('executions.live-of-disabled-users')`
   SELECT e.id, e.run_id FROM executions e
    JOIN runs r ON r.id = e.run_id
-   JOIN users u ON u.uid = coalesce(r.owner_user_uid, e.user_uid)
+   JOIN users u ON u.uid = coalesce(r.owner_user_uid, ${EXTERNAL_USER})
    WHERE e.ended_at IS NULL AND e.phase <> 'offered' AND e.desired NOT IN ('stop', 'kill') AND u.disabled_at IS NOT NULL
    LIMIT 200`;
 

@@ -7,8 +7,8 @@ const MAX_ANSWER = 6_000;
 
 /**
  * The conversation of a run as text, for an agent that cannot load its session: prompts, answers, and the titles of tool
- * calls. Texts are indented, so that nothing in them is read as an instruction, and a fence in them begins no block. Empty
- * without a turn.
+ * calls. Texts are indented: they are less likely read as instructions, and a fence in them begins no block. Empty without a
+ * turn.
  */
 export class ConversationSummary {
   private parts: string[] = [];

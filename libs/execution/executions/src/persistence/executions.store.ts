@@ -169,7 +169,7 @@ export class ExecutionsStore {
 
   /** Of an external run. Resolves with the id. */
   async offerExternal(tx: Queryable, runId: string, caller: PrincipalRef): Promise<string> {
-    const userUid = caller.type === 'user' ? caller.uid : null;
+    const userUid = caller.type === 'user' ? caller.uid : '';
     const [row] = await tx.query<{ id: string }>(OFFER_EXTERNAL, [runId, this.settings.claimDeadline, userUid]);
     if (!row) throw new Error(`Run ${runId} vanished while it was locked.`);
     return row.id;

@@ -1,4 +1,4 @@
-import { type DebugWindow, HOSTED_POOL, workerPool } from '../domain/run.js';
+import { type DebugWindow, EXTERNAL_POOL, HOSTED_POOL, workerPool } from '../domain/run.js';
 
 /** That execution `e` (an alias) has a debug agent that works, or a message that waits for it. */
 export const debugActive = (e: string): string =>
@@ -34,6 +34,13 @@ const USABLE = `FROM usable_workers(r.team_uid, substr(r.pool, ${workerPool('').
  * A {@link WaitingReason} of run `r` with its live execution `e`, as JSON; null when it is not queued, or only waits for the
  * next placement. Derived when the run is read, a few index probes; nothing is written for it.
  */
+/**
+ * The user who executes `e`, an execution of run `r`, on a machine of theirs; null: nobody, or a service account. Processes of
+ * version 0.2.0 do not store the user, who is the creator of the run then.
+ */
+export const EXTERNAL_USER = `nullif(coalesce(e.user_uid,
+    CASE WHEN e.pool = '${EXTERNAL_POOL}' AND r.creator_type = 'user' THEN r.creator_uid END), '')`;
+
 export const WAITING_REASON = `CASE WHEN r.state <> 'QUEUED' THEN NULL
   WHEN e.id IS NOT NULL THEN json_build_object('kind', 'previous_execution_stopping')
   WHEN r.pool = '${HOSTED_POOL}' THEN (

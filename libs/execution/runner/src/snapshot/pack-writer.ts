@@ -128,7 +128,9 @@ export class PackWriter {
     const at = this.packBytes;
     this.packBytes += bytes.length;
     this.blocks.push(bytes);
-    this.used.push(next.block);
+    // A compressed block has separate memory.
+    if (bytes[0] === BLOCK_DEFLATED[0]) next.block.release();
+    else this.used.push(next.block);
     for (const listener of next.block.listeners) listener(this.pack, at, bytes.length);
     if (this.packBytes >= PACK_BYTES) await this.sendPack();
   }

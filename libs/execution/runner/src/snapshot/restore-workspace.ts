@@ -73,7 +73,7 @@ export async function restoreWorkspace(options: RestoreOptions): Promise<Restore
   const restoration = new Restoration(options, entries);
   try {
     await restoration.run();
-    return { entries: entries.length, bytes, problems: restoration.problems };
+    return { entries: entries.length - restoration.failures, bytes, problems: restoration.problems };
   } finally {
     restoration.close();
   }
@@ -108,6 +108,8 @@ function movesOf({ places, manifest: { header } }: RestoreOptions): readonly (re
 
 class Restoration {
   readonly problems: string[] = [];
+  /** Entries that were not restored. */
+  failures = 0;
   private readonly path: DirectoryPath;
   private readonly directories: SnapshotDirectory[] = [];
   private readonly files: (SnapshotFile | null)[] = [];
@@ -156,6 +158,7 @@ class Restoration {
       // What the runner has placed is newer, such as the transcript.
       if (code === 'EEXIST' && key.startsWith('home/')) return false;
       const reason = code === 'EEXIST' ? 'it exists already' : code;
+      this.failures += 1;
       if (this.problems.length < MAX_PROBLEMS) this.problems.push(`${displayed(key)} was not restored: ${reason}.`);
       return false;
     }

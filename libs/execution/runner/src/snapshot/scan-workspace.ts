@@ -3,7 +3,7 @@ import type { Ignore } from 'ignore';
 import type { RunAs } from '../workspace/workspace.js';
 import { homeRules, IGNORE_FILE, ignoredPaths, parseRules } from './ignore-rules.js';
 import { OpenDirectory, pathOfKey, type SnapshotPlaces } from './open-directory.js';
-import type { EntryStats, ScannedDirectory, TreeListing } from './tree-listing.js';
+import { type EntryStats, LOOSE_OBJECTS, type ScannedDirectory, type TreeListing } from './tree-listing.js';
 
 /** What a scan has found. `key`: the path below the workspace, one character for each byte. */
 export type ScannedEntry =
@@ -69,7 +69,6 @@ const PERMISSIONS = 0o777;
 const MAX_RULES_BYTES = 65_536;
 /** Files by which git protects a change in progress. They would stop git after the restore. */
 const GIT_TRANSIENT = /(\.lock|^gc\.pid|^fsmonitor--daemon.*|^tmp_(obj|pack|idx|rev)_.*)$/;
-const OBJECTS = /(^|\/)\.git(\/.+)?\/objects\/[0-9a-f]{2}$/;
 /** Git makes objects that nobody may write. */
 const OBJECT_MODE = 0o444;
 /** What has changed within this time may be incomplete: a program copies files, or the kernel has not set a new time yet. */
@@ -82,8 +81,10 @@ export async function scanWorkspace(options: ScanOptions): Promise<Scan> {
   const scanner = new Scanner(options);
   const root = options.listing?.open() ?? OpenDirectory.ofPlaces(options.places);
   try {
-    for (const place of Object.keys(options.places).sort())
+    for (const place of Object.keys(options.places).sort()) {
+      if (root.stats(place)?.isDirectory() !== true) throw new Error(`The directory ${place} does not exist.`);
       await scanner.directory(root, place, place, place === 'home' ? [{ prefix: 'home/', rules: homeRules() }] : []);
+    }
   } finally {
     root.close();
   }
@@ -138,7 +139,7 @@ class Scanner implements Scan {
         if (isDirectory) await this.directory(directory, entry.name, path, own);
         else this.other(directory, entry.name, path);
       }
-      if (OBJECTS.test(key)) {
+      if (LOOSE_OBJECTS.test(key)) {
         this.hasNewObjects = true;
         this.rememberObjects(key, stats, entries.length, this.entries.slice(first));
       }

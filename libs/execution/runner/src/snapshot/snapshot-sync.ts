@@ -92,6 +92,9 @@ export class SnapshotSync {
         getPack: (packId) => this.download(() => this.options.plane.getSnapshotPack(packId)),
         signal: termination.signal,
       });
+      workspace.adoptStart(
+        manifest.entries.some(({ type, path }) => type === 'directory' && path === `work/${workspace.start}`),
+      );
       await this.snapshots.adopt(manifest);
       const { excluded } = manifest.header;
       const all = [...manifest.header.problems, ...problems];

@@ -19,8 +19,8 @@ export interface ScannedDirectory {
 }
 
 const OPEN_FILES = '/proc/self/fd';
-/** Directories of loose objects of git: their files do not change, so the time of the directory is sufficient. */
-const OBJECTS = /\/\.git\/.*objects\/[0-9a-f]{2}$/;
+/** Keys of directories of loose objects of git: their files do not change, so the time of the directory is sufficient. */
+export const LOOSE_OBJECTS = /(^|\/)\.git(\/.+)?\/objects\/[0-9a-f]{2}$/;
 
 /**
  * Lists what is below the places, but for the content of directories of loose objects of git and of the directories with the keys
@@ -36,10 +36,18 @@ export function listTree(places: SnapshotPlaces, pruned: ReadonlySet<string>, ma
   } catch {
     return null;
   } finally {
-    if (here !== undefined) {
-      process.chdir(`${OPEN_FILES}/${here}`);
-      closeSync(here);
-    }
+    if (here !== undefined) leaveFor(here);
+  }
+}
+
+/** Another user may have made the earlier directory inaccessible meanwhile. */
+function leaveFor(fd: number): void {
+  try {
+    process.chdir(`${OPEN_FILES}/${fd}`);
+  } catch {
+    process.chdir('/');
+  } finally {
+    closeSync(fd);
   }
 }
 
@@ -100,7 +108,8 @@ export class TreeListing {
   }
 
   private list(fd: number, key: string, at: number): void {
-    process.chdir(`${OPEN_FILES}/${fd}`);
+    // A directory that cannot be entered is not listed, so that the scan finds the same fault.
+    if (!isEntered(fd)) return;
     const directory = this.directory(key, this.names.length);
     for (const name of readdirSync('.', BYTES)) {
       const stats = lstatSync(pathOf(name), QUIET);
@@ -113,8 +122,7 @@ export class TreeListing {
       if (!this.facts.isOfType(index, constants.S_IFDIR)) continue;
       const name = this.names[index] ?? '';
       const path = `${key}/${name}`;
-      if (this.pruned.has(path) || OBJECTS.test(`/${path}`)) continue;
-      // A directory that cannot be read is not listed, so that the scan finds the same fault.
+      if (this.pruned.has(path) || LOOSE_OBJECTS.test(path)) continue;
       const childFd = openDirectory(`${OPEN_FILES}/${fd}/${name}`);
       if (childFd === null) continue;
       try {
@@ -215,6 +223,15 @@ class Facts {
 }
 
 const pathOf = (name: string): string | Buffer => (/^[\x20-\x7e]*$/.test(name) ? name : Buffer.from(name, 'latin1'));
+
+function isEntered(fd: number): boolean {
+  try {
+    process.chdir(`${OPEN_FILES}/${fd}`);
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 function openDirectory(path: string): number | null {
   try {

@@ -107,7 +107,7 @@ export class WorkspaceSnapshots {
   private last: readonly ScannedEntry[] = [];
   private lastDigest = '';
   /** Ids of packs, by which manifests number them: the same in all manifests, so that lines of files do not change. */
-  private readonly packs = new Map<string, number>();
+  private packs = new Map<string, number>();
   private readonly objects: ObjectDirectories = new Map();
   /** With which `last` was made; null: it is not known, or files have changed since without a new time. */
   private listing: TreeListing | null = null;
@@ -185,7 +185,9 @@ export class WorkspaceSnapshots {
       });
       onRead();
       const known = this.knownNow(files, found.contents);
-      const { header, lines } = describe(scan, known, this.packs);
+      // Not before they are stored: the header of a manifest names all of them.
+      const packs = new Map(this.packs);
+      const { header, lines } = describe(scan, known, packs);
       const { work } = this.options.places;
       const root = dirname(work);
       const paths = { root, ...(work === join(root, 'work') ? {} : { work_dir: work }) };
@@ -194,6 +196,7 @@ export class WorkspaceSnapshots {
       const encodedDigest = digest(encoded);
       // While the packs are sent.
       const [manifest] = await Promise.all([compressing, found.sent]);
+      this.packs = packs;
       for (const [hash, content] of this.pending) this.contents.set(hash, content);
       if (encodedDigest === this.lastDigest) {
         this.remember(scan, known, startedAt, listing);

@@ -1,4 +1,4 @@
-import { realpath, rename } from 'node:fs/promises';
+import { lstat, readFile, realpath, rename, rm } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { newUuid, SystemClock, parseJson } from '#platform/kernel';
 import { MAX_TRANSCRIPT_BYTES } from '#execution/runner-protocol';
@@ -100,9 +100,15 @@ export class TranscriptSync {
     const { home, runAs, isInPlace } = this.workspace;
     if (!isInPlace) return writeFileBelow(home, relative(home, path), bytes, runAs);
     this.workspace.makeHomeDirectory(dirname(path));
+    if (await isContinued(path, bytes)) return;
     const part = `${path}.${newUuid()}`;
-    await this.workspace.writeNewFile(part, bytes);
-    await rename(part, path);
+    try {
+      await this.workspace.writeNewFile(part, bytes);
+      await rename(part, path);
+    } catch (error) {
+      await rm(part, { force: true });
+      throw error;
+    }
   }
 
   private async read(sessionId: string) {
@@ -115,6 +121,15 @@ export class TranscriptSync {
   private placeOf(sessionId: string): TranscriptPlace {
     return { home: this.workspace.home, cwd: this.workspace.work, sessionId };
   }
+}
+
+/** The user has continued the session on this machine. Rejects for a link, which is not replaced. */
+async function isContinued(path: string, stored: Uint8Array): Promise<boolean> {
+  const found = await lstat(path).catch(() => null);
+  if (found === null) return false;
+  if (!found.isFile()) throw new Error('There is no regular file at the path of the transcript.');
+  if (found.size < stored.length) return false;
+  return (await readFile(path)).subarray(0, stored.length).equals(stored);
 }
 
 /** Some agents load a session only in the directory in which it began. Lines without the field are not changed. */

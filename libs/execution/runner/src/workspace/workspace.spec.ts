@@ -46,6 +46,26 @@ describe('a workspace', () => {
     expect(statSync(dirname(workspace.root)).mode & 0o777).toBe(0o711);
   });
 
+  it('starts where a snapshot has the directory of the only repository, or in the working directory', () => {
+    const [root, mine] = [join(base, 'w'), join(base, 'mine')];
+    const hosted = Workspace.create(root, undefined, 'app');
+    expect(hosted.work).toBe(join(root, 'work/app'));
+    hosted.adoptStart(true);
+    expect(hosted.work).toBe(join(root, 'work/app'));
+    hosted.adoptStart(false);
+    expect(hosted.work).toBe(join(root, 'work'));
+    expect(existsSync(join(root, 'work/app'))).toBe(false);
+
+    mkdirSync(join(mine, 'app'), { recursive: true });
+    const inPlace = Workspace.create(join(base, 'x'), undefined, 'app', { work_dir: mine });
+    expect(inPlace.work).toBe(mine);
+    inPlace.adoptStart(false);
+    expect(inPlace.work).toBe(mine);
+    inPlace.adoptStart(true);
+    expect(inPlace.work).toBe(join(mine, 'app'));
+    expect(inPlace.places).toEqual({ work: mine });
+  });
+
   it('rejects a file in its place', () => {
     writeFileSync(join(base, 'f'), '');
     expect(() => Workspace.create(join(base, 'f'))).toThrow();

@@ -1,4 +1,4 @@
-import { chmodSync, chownSync, lstatSync, readdirSync, rmSync } from 'node:fs';
+import { chmodSync, chownSync, lstatSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
 import { chmod, lstat, readdir, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, relative, sep } from 'node:path';
 import { makeDirectorySync } from '#platform/kernel';
@@ -30,6 +30,9 @@ export class Workspace {
   readonly artifacts = join(this.tmp, 'artifacts');
   /** Attachments of the run; not in the working directory for the same reason. */
   readonly attachments = join(this.tmp, 'attachments');
+
+  /** In a directory of a user repositories are not cloned, so that it has no such directory. */
+  private hasStart = this.inPlace === undefined;
 
   private constructor(
     readonly root: string,
@@ -64,13 +67,26 @@ export class Workspace {
   }
 
   get work(): string {
-    if (this.inPlace) return this.inPlace.work_dir;
-    return this.startIn === undefined ? this.base : join(this.base, this.startIn);
+    const base = this.places.work;
+    return this.startIn === undefined || !this.hasStart ? base : join(base, this.startIn);
+  }
+
+  /** Where the agent starts, relative to the working directory; undefined: there. */
+  get start(): string | undefined {
+    return this.startIn;
+  }
+
+  /** The files are those of a snapshot, which has the directory `start` or not: it was taken in a directory of a user. */
+  adoptStart(exists: boolean): void {
+    if (this.startIn === undefined) return;
+    this.hasStart = exists;
+    // Empty, as it was created.
+    if (!exists && !this.inPlace) rmdirSync(join(this.base, this.startIn));
   }
 
   /** What snapshots contain: of directories of a user only the working directory. */
   get places(): SnapshotPlaces {
-    return this.inPlace ? { work: this.work } : placesIn(this.root);
+    return this.inPlace ? { work: this.inPlace.work_dir } : placesIn(this.root);
   }
 
   /** The directory that must contain a file for it to be uploaded. */
