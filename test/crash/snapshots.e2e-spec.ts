@@ -43,7 +43,11 @@ describe.each(Object.entries(TURNS))('an installation of %s', (name, turns) => {
   beforeAll(async () => {
     const open = SNAPSHOT_SETUPS[name];
     if (open === undefined) throw new Error(`There is no installation of ${name}.`);
-    setup = await open({ MAX_IDLE_SESSIONS: '0', SNAPSHOT_INTERVAL: `${INTERVAL_MS}ms` });
+    setup = await open({
+      MAX_IDLE_SESSIONS: '0',
+      SNAPSHOT_INTERVAL: `${INTERVAL_MS}ms`,
+      API_RATE_PER_MINUTE: '0',
+    });
   });
   afterAll(() => setup.close());
 
@@ -77,8 +81,11 @@ describe.each(Object.entries(TURNS))('an installation of %s', (name, turns) => {
       await ended();
       const conversation = async (): Promise<string> =>
         answersIn((await call('GET', `/agent/runs/${runId}/conversation`)).body);
-      const fileAt = async (path: string, snapshotId: string): Promise<string> =>
-        (await call('GET', `/agent/runs/${runId}/files?path=${path}&at=${snapshotId}`)).body;
+      const fileAt = async (path: string, snapshotId: string): Promise<string> => {
+        const { status, body } = await call('GET', `/agent/runs/${runId}/files?path=${path}&at=${snapshotId}`);
+        expect(status, JSON.stringify(body)).toBe(200);
+        return body;
+      };
       /** The id of the snapshot. */
       const lastRestored = async (): Promise<string | undefined> => {
         let found: string | undefined;
@@ -119,7 +126,8 @@ describe.each(Object.entries(TURNS))('an installation of %s', (name, turns) => {
           const restored = await lastRestored();
           if (restored === undefined) throw new Error(`Turn ${turn} did not begin with a snapshot.`);
           const contents = await Promise.all(['log', ...FILES].map((path) => fileAt(path, restored)));
-          expect(checksum).toBe(createHash('sha256').update(contents.join('')).digest('hex').slice(0, 16));
+          const expected = createHash('sha256').update(contents.join('')).digest('hex').slice(0, 16);
+          expect(checksum, `turn ${turn}, ${part}, snapshot ${restored}`).toBe(expected);
           const log = expectPossible(contents);
           expect(log.some(({ name: operation }) => operation === `${lastEnded}.${OPERATIONS - 1}`)).toBe(true);
           expect(log.at(-1)?.at).toBeGreaterThanOrEqual(newestWrite);
