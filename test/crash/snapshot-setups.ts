@@ -6,6 +6,7 @@ import { inject } from 'vitest';
 import { createTestDatabase, S3RVER_KEYS, type TestDatabase } from '#testing';
 import { TestIdentities } from '../../libs/testing/src/api/identities.js';
 import { PLACES, startDaemonIn } from '../support/executor-places.js';
+import { killProcess } from '../chaos/process-table.js';
 import { type Answer, freePort, Installation, processes, Program, runnersOf } from '../support/installation.js';
 import { type DaemonPlace, daemonPlace, journalOf, killRemains, removePlace } from '../worker/daemon-process.js';
 
@@ -24,21 +25,9 @@ export interface SnapshotSetup {
 const BUCKET = 'snapshots';
 const WORKER = 'kill-host';
 
-/** SIGKILL. False: there is no such process. */
-function killProcess(pid: number | undefined): boolean {
-  if (pid === undefined) return false;
-  try {
-    process.kill(pid, 'SIGKILL');
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-async function killProgram(program: Program): Promise<void> {
-  killProcess(program.child.pid);
-  await program.exited;
-}
+/** False: there is no such process. */
+const killFound = (found: { readonly pid: number } | undefined): boolean =>
+  found !== undefined && killProcess(found.pid);
 
 /** `headrace up`, which restarts its PostgreSQL. */
 class OneServer implements SnapshotSetup {
@@ -60,15 +49,15 @@ class OneServer implements SnapshotSetup {
   }
 
   async kill(part: string): Promise<boolean> {
-    if (part === 'runner') return killProcess(runnersOf(this.server.child.pid ?? 0)[0]?.pid);
+    if (part === 'runner') return killFound(runnersOf(this.server.child.pid ?? 0)[0]);
     if (part === 'server') {
-      await killProgram(this.server);
+      await this.server.stop('SIGKILL');
       this.server = await this.installation.up();
       return true;
     }
     const isDatabase = ({ argv }: { readonly argv: readonly string[] }): boolean =>
       argv[0]?.endsWith('/postgres') === true && argv.join(' ').includes(this.installation.dataDir);
-    return killProcess(processes().find(isDatabase)?.pid);
+    return killFound(processes().find(isDatabase));
   }
 
   async close(): Promise<void> {
@@ -142,21 +131,21 @@ class SeparateProcesses implements SnapshotSetup {
     const host = this.parts.includes('worker') ? programs.worker : programs.processor;
     switch (part) {
       case 'runner':
-        return killProcess(runnersOf(host.child.pid ?? 0)[0]?.pid);
+        return killFound(runnersOf(host.child.pid ?? 0)[0]);
       case 'api':
-        await killProgram(programs.api);
+        await programs.api.stop('SIGKILL');
         programs.api = await startApi(installation);
         return true;
       case 'processor':
-        await killProgram(programs.processor);
+        await programs.processor.stop('SIGKILL');
         programs.processor = await startProcessor(installation);
         return true;
       case 'worker':
-        await killProgram(programs.worker);
+        await programs.worker.stop('SIGKILL');
         programs.worker = await startWorker(this.files, this.port);
         return true;
       default:
-        await killProgram(programs.objectStore);
+        await programs.objectStore.stop('SIGKILL');
         programs.objectStore = await startObjectStore(this.objects);
         return true;
     }

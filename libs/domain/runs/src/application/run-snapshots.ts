@@ -84,8 +84,7 @@ export class RunSnapshots {
 
   /** The last snapshot at or before a point; null: there is none. */
   async find(runId: string, at: SnapshotPoint | undefined): Promise<StoredSnapshot | null> {
-    if (at === undefined) return this.snapshots.at(runId, Number.MAX_SAFE_INTEGER);
-    if (typeof at === 'number') return this.snapshots.at(runId, at);
+    if (at === undefined || typeof at === 'number') return this.snapshots.at(runId, at);
     if (!isUuid(at)) return null;
     const named = await this.snapshots.find(runId, at);
     if (named !== null) return named;

@@ -85,8 +85,7 @@ export class SubmitFollowup {
     if (lookup.kind !== 'found') return lookup;
     const refused = this.personalRuns.refusal(caller, lookup.run.owner);
     if (refused !== null) return { kind: 'not_authorized', detail: refused };
-    if (isExternal && (await this.snapshots.at(runId, Number.MAX_SAFE_INTEGER)) === null)
-      return { kind: 'no_snapshot' };
+    if (isExternal && (await this.snapshots.at(runId)) === null) return { kind: 'no_snapshot' };
     const result = await this.database.transaction(async (tx): Promise<SubmitFollowupResult> => {
       const run = await this.transitions.lock(tx, runId);
       if (!run) return { kind: 'not_found' };

@@ -148,8 +148,8 @@ export class SnapshotsStore {
     return row?.pack ?? null;
   }
 
-  /** The last one at an event of the log, or before it. */
-  async at(runId: string, seq: number): Promise<StoredSnapshot | null> {
+  /** The last one at an event of the log, or before it. Default: of all. */
+  async at(runId: string, seq = Number.MAX_SAFE_INTEGER): Promise<StoredSnapshot | null> {
     const [row] = await this.database.query<StoredSnapshot>(AT, [runId, seq]);
     return row ?? null;
   }

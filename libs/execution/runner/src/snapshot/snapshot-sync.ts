@@ -93,7 +93,7 @@ export class SnapshotSync {
         signal: termination.signal,
       });
       workspace.adoptStart(
-        manifest.entries.some(({ type, path }) => type === 'directory' && path === `work/${workspace.start}`),
+        manifest.entries.some(({ type, path }) => type === 'directory' && path === `work/${workspace.startIn}`),
       );
       await this.snapshots.adopt(manifest);
       const { excluded } = manifest.header;

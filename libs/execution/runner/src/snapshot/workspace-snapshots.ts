@@ -111,12 +111,10 @@ export class WorkspaceSnapshots {
   private readonly objects: ObjectDirectories = new Map();
   /** With which `last` was made; null: it is not known, or files have changed since without a new time. */
   private listing: TreeListing | null = null;
-  /** Of the last scan. */
-  private entryCount = 0;
+  /** What the next scan needs of the last one. */
+  private lastScan: Pick<Scan, 'excludedDirectories' | 'repositories'> | null = null;
   /** For the content of one small file. */
   private scratch: Buffer | null = null;
-  private excludedDirectories: ReadonlySet<string> = new Set();
-  private repositories: readonly string[] = [];
   /** The last scan has found changes: the next one will probably, too. */
   private isChanging = false;
 
@@ -192,13 +190,12 @@ export class WorkspaceSnapshots {
       const root = dirname(work);
       const paths = { root, ...(work === join(root, 'work') ? {} : { work_dir: work }) };
       const encoded = encodeManifestLines({ ...header, problems, excluded: scan.excluded, ...paths }, lines);
-      const compressing = compress(encoded);
       const encodedDigest = digest(encoded);
-      // While the packs are sent.
-      const [manifest] = await Promise.all([compressing, found.sent]);
+      // While the packs are sent. The last snapshot of a session is often the same as the one of its last turn.
+      const [manifest] = await Promise.all([encodedDigest === this.lastDigest ? null : compress(encoded), found.sent]);
       this.packs = packs;
       for (const [hash, content] of this.pending) this.contents.set(hash, content);
-      if (encodedDigest === this.lastDigest) {
+      if (manifest === null) {
         this.remember(scan, known, startedAt, listing);
         return null;
       }
@@ -234,7 +231,7 @@ export class WorkspaceSnapshots {
   /** Null: before the first scan it is not known which directories are large and excluded. */
   private list(): TreeListing | null {
     const { places, limits } = this.options;
-    return this.entryCount === 0 ? null : listTree(places, this.excludedDirectories, limits.max_entries);
+    return this.lastScan && listTree(places, this.lastScan.excludedDirectories, limits.max_entries);
   }
 
   private readIgnored(): ReadonlyMap<string, Promise<ReadonlySet<string> | null>> {
@@ -245,16 +242,16 @@ export class WorkspaceSnapshots {
       return isKnown ? ignored : null;
     };
     // A failure is not the one of a scan, which reads them again.
-    return new Map(this.repositories.slice(0, MAX_EARLY).map((key) => [key, read(key).catch(() => null)]));
+    const repositories = this.lastScan?.repositories ?? [];
+    return new Map(repositories.slice(0, MAX_EARLY).map((key) => [key, read(key).catch(() => null)]));
   }
 
   private async scan(listing: TreeListing | null = null, ignored?: ScanOptions['ignored']): Promise<Scan> {
     const { places, runAs, limits } = this.options;
     const { objects } = this;
     const scan = await scanWorkspace({ places, runAs, maxEntries: limits.max_entries, objects, listing, ignored });
-    this.entryCount = scan.entries.length;
-    this.excludedDirectories = scan.excludedDirectories;
-    this.repositories = scan.repositories;
+    const { excludedDirectories, repositories } = scan;
+    this.lastScan = { excludedDirectories, repositories };
     return scan;
   }
 

@@ -37,7 +37,8 @@ export class Workspace {
   private constructor(
     readonly root: string,
     readonly runAs: RunAs | undefined,
-    private readonly startIn: string | undefined,
+    /** Where the agent starts, relative to the working directory; undefined: there. */
+    readonly startIn: string | undefined,
     private readonly inPlace: InPlace | undefined,
   ) {}
 
@@ -71,12 +72,7 @@ export class Workspace {
     return this.startIn === undefined || !this.hasStart ? base : join(base, this.startIn);
   }
 
-  /** Where the agent starts, relative to the working directory; undefined: there. */
-  get start(): string | undefined {
-    return this.startIn;
-  }
-
-  /** The files are those of a snapshot, which has the directory `start` or not: it was taken in a directory of a user. */
+  /** The files are those of a snapshot, which has the directory `startIn` or not: it was taken in a directory of a user. */
   adoptStart(exists: boolean): void {
     if (this.startIn === undefined) return;
     this.hasStart = exists;
