@@ -13,10 +13,13 @@ const USEFUL_SHARE = 0.95;
 const SAMPLE_BYTES = 1024;
 /** Bits for each byte of the sample, which is 8 for random bytes, and so for what is compressed or encrypted. */
 const MAX_ENTROPY = 7.5;
-/** The result of a block is one piece: each one is handled by the main thread. */
-const FAST = { level: 1, chunkSize: MAX_BLOCK_BYTES + 4096 };
+/** Memory of the smallest block. Large buffers cost each execution a complete garbage collection. */
+const MIN_BUFFER_BYTES = 16_384;
 /** A pack is sent when it has reached this size; it is in memory until then. */
 const PACK_BYTES = 8 * 1_048_576;
+
+/** The result is one piece: each one is handled by the main thread. */
+export const fastCompression = (bytes: number) => ({ level: 1, chunkSize: bytes + 4096 });
 
 /** Where some bytes are: number of the pack, offset and length of the block, offset in the decoded block, length. */
 export type Part = readonly [pack: number, block: number, stored: number, from: number, length: number];
@@ -36,9 +39,17 @@ class OpenBlock {
   ) {}
 
   add(content: Buffer): void {
-    this.bytes ??= this.pool.pop() ?? Buffer.allocUnsafeSlow(1 + MAX_BLOCK_BYTES);
-    content.copy(this.bytes, 1 + this.size);
+    content.copy(this.withSpace(1 + this.size + content.length), 1 + this.size);
     this.size += content.length;
+  }
+
+  private withSpace(needed: number): Buffer {
+    this.bytes ??= this.pool.pop() ?? null;
+    if (this.bytes !== null && this.bytes.length >= needed) return this.bytes;
+    const wanted = Math.max(MIN_BUFFER_BYTES, 2 * needed);
+    const larger = Buffer.allocUnsafeSlow(Math.min(1 + MAX_BLOCK_BYTES, wanted));
+    this.bytes?.copy(larger, 0, 0, 1 + this.size);
+    return (this.bytes = larger);
   }
 
   /** The memory can be used for another block: the result of {@link encode} is not needed any more. */
@@ -52,7 +63,7 @@ class OpenBlock {
     const stored = this.bytes.subarray(0, 1 + this.size);
     BLOCK_STORED.copy(stored);
     if (!this.isCompressible) return stored;
-    const packed = await deflate(stored.subarray(1), FAST);
+    const packed = await deflate(stored.subarray(1), fastCompression(this.size));
     return packed.length < this.size * USEFUL_SHARE ? Buffer.concat([BLOCK_DEFLATED, packed]) : stored;
   }
 }

@@ -20,7 +20,7 @@ import {
 import type { RunAs } from '../workspace/workspace.js';
 import { ignoredPaths } from './ignore-rules.js';
 import { DirectoryPath, OpenDirectory, pathOfKey, type SnapshotPlaces, splitKey } from './open-directory.js';
-import { PackWriter, type Part } from './pack-writer.js';
+import { fastCompression, PackWriter, type Part } from './pack-writer.js';
 import {
   displayed,
   type ObjectDirectories,
@@ -36,7 +36,6 @@ const readFile = promisify(read);
 const gzipped = promisify(gzip);
 /** Parts of a manifest that are compressed at the same time. */
 const PART_BYTES = 1_048_576;
-const FAST = { level: 1, chunkSize: PART_BYTES };
 
 /** Files up to this size are read at once, and not stored when their content is stored already. */
 const SMALL_FILE_BYTES = MAX_BLOCK_BYTES;
@@ -114,7 +113,7 @@ export class WorkspaceSnapshots {
   /** What the next scan needs of the last one. */
   private lastScan: Pick<Scan, 'excludedDirectories' | 'repositories'> | null = null;
   /** For the content of one small file. */
-  private scratch: Buffer | null = null;
+  private scratch = Buffer.alloc(0);
   /** The last scan has found changes: the next one will probably, too. */
   private isChanging = false;
 
@@ -331,7 +330,7 @@ export class WorkspaceSnapshots {
   }
 
   private async storeSmall(fd: number, expected: number, writer: PackWriter, packId: (pack: number) => string) {
-    this.scratch ??= Buffer.allocUnsafeSlow(SMALL_FILE_BYTES);
+    if (this.scratch.length < expected) this.scratch = Buffer.allocUnsafeSlow(Math.min(SMALL_FILE_BYTES, 2 * expected));
     const bytes = this.scratch.subarray(0, expected === 0 ? 0 : readSync(fd, this.scratch, 0, expected, 0));
     const hash = createHash('sha256').update(bytes).digest('hex');
     const stored = this.contents.get(hash) ?? this.pending.get(hash);
@@ -383,9 +382,10 @@ function isSameEntry(entry: ScannedEntry, before: ScannedEntry | undefined): boo
 
 /** Several gzip members behind each other are a gzip file. */
 async function compress(bytes: Buffer): Promise<Buffer> {
-  const parts = Array.from({ length: Math.ceil(bytes.length / PART_BYTES) }, (_, index) =>
-    gzipped(bytes.subarray(index * PART_BYTES, (index + 1) * PART_BYTES), FAST),
-  );
+  const parts = Array.from({ length: Math.ceil(bytes.length / PART_BYTES) }, (_, index) => {
+    const part = bytes.subarray(index * PART_BYTES, (index + 1) * PART_BYTES);
+    return gzipped(part, fastCompression(part.length));
+  });
   return Buffer.concat(await Promise.all(parts));
 }
 
