@@ -83,11 +83,12 @@ export class ReadCommands implements OnModuleInit, OnModuleDestroy {
           !(await this.executions.acquireSlot(executionId));
         if (isNew && !waitsForSlot) return commands;
         const left = deadline - performance.now();
-        if (left <= 0 || abort.aborted) return 'nothing';
+        if (left <= 0) return 'nothing';
         const signal = AbortSignal.any([notified.signal, abort]);
         await wait(Math.min(left, waitsForSlot ? SLOT_RETRY_MS : LOOK_AGAIN_MS), undefined, { signal }).catch(
           () => undefined,
         );
+        if (abort.aborted) return 'nothing';
       } finally {
         this.notifications.off(executionId, wake).off(MISSED, wake);
       }
