@@ -54,7 +54,8 @@ afterAll(async () => {
   await proxy.stop();
   rmSync(directory, { recursive: true, force: true });
 });
-afterEach(() => installation.nothingIsLeft());
+/** The kubelet may see late that a container has ended, and removes its pod only after the grace period of 30 s. */
+afterEach(() => installation.nothingIsLeft(150_000));
 
 const anyPod = (): Promise<string> => until(async () => (await cluster.pods())[0], 30_000, 'a pod');
 
