@@ -12,10 +12,11 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { placesIn, type SnapshotPlaces } from './open-directory.js';
 import { scanWorkspace } from './scan-workspace.js';
-import { listTree, type TreeListing } from './tree-listing.js';
+import { listTree, TIME_STEP_MS, type TreeListing } from './tree-listing.js';
 
 let root: string;
 let places: SnapshotPlaces;
@@ -27,10 +28,14 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(root, { recursive: true, force: true }));
 
-function listed(pruned: Iterable<string> = []): TreeListing {
-  const listing = listTree(places, new Set(pruned), 1000);
+function listed(pruned: Iterable<string> = [], earlier: TreeListing | null = null): TreeListing {
+  const listing = listTree(places, new Set(pruned), 1000, earlier);
   if (listing === null) throw new Error('The tree was not listed.');
   return listing;
+}
+/** Resolves when the time of a change now is another one than that of all changes before. */
+async function timePasses(): Promise<void> {
+  for (const from = Date.now(); Date.now() <= from + TIME_STEP_MS;) await nextTurn();
 }
 const scan = (listing: TreeListing | null = null) => scanWorkspace({ places, maxEntries: 1000, listing });
 const withoutMethods = ({ entries, problems, excluded, excludedDirectories }: Awaited<ReturnType<typeof scan>>) => ({
@@ -109,13 +114,41 @@ describe('listTree', () => {
       },
     ],
     ['a removed directory', () => rmSync(join(root, 'work/d'), { recursive: true })],
-  ])('shows %s', (_what, change) => {
+    [
+      'another directory at the same path',
+      () => {
+        renameSync(join(root, 'work/d'), join(root, 'work/c'));
+        mkdirSync(join(root, 'work/d'));
+      },
+    ],
+    ['a file in a directory below', () => writeFileSync(join(root, 'work/d/e/new'), '')],
+  ])('shows %s', async (_what, change) => {
     writeFileSync(join(root, 'work/file'), 'abc');
     symlinkSync('anywhere', join(root, 'work/link'));
+    await timePasses();
     const before = listed();
     expect(listed().isSame(before)).toBe(true);
+    expect(listed([], before).isSame(before)).toBe(true);
     change();
     expect(listed().isSame(before)).toBe(false);
+    expect(listed([], before).isSame(listed())).toBe(true);
+  });
+
+  it('reads the names again that may have changed without a new time of their directory', () => {
+    let earlier = listed();
+    for (let count = 0; count < 500; count += 1) {
+      writeFileSync(join(root, 'work/d', `file-${count}`), '');
+      earlier = listed([], earlier);
+      expect(earlier.isSame(listed())).toBe(true);
+    }
+  });
+
+  it('reads a directory that was excluded before', async () => {
+    mkdirSync(join(root, 'work/out'));
+    writeFileSync(join(root, 'work/out/file'), '');
+    await timePasses();
+    expect(listed([], listed(['work/out'])).isSame(listed())).toBe(true);
+    expect(listed(['work/out'], listed()).isSame(listed(['work/out']))).toBe(true);
   });
 
   it('lists nothing with too many entries and for a place that does not exist, and leaves the working directory', () => {

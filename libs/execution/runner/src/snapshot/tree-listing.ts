@@ -19,20 +19,28 @@ export interface ScannedDirectory {
 }
 
 const OPEN_FILES = '/proc/self/fd';
+/** The kernel sets times in steps of several milliseconds: what has just changed may change without a new time. */
+export const TIME_STEP_MS = 50;
 /** Keys of directories of loose objects of git: their files do not change, so the time of the directory is sufficient. */
 export const LOOSE_OBJECTS = /(^|\/)\.git(\/.+)?\/objects\/[0-9a-f]{2}$/;
 
 /**
  * Lists what is below the places, but for the content of directories of loose objects of git and of the directories with the keys
  * `pruned`. The calls are relative to the working directory of this process, which takes half of the time of a scan that reads
- * each directory by its path; it is restored before anything else can run. Null: not possible here, or more than `maxEntries`.
+ * each directory by its path; it is restored before anything else can run. Names in directories that have not changed since
+ * `earlier` are those of it. Null: not possible here, or more than `maxEntries`.
  */
-export function listTree(places: SnapshotPlaces, pruned: ReadonlySet<string>, maxEntries: number): TreeListing | null {
+export function listTree(
+  places: SnapshotPlaces,
+  pruned: ReadonlySet<string>,
+  maxEntries: number,
+  earlier: TreeListing | null = null,
+): TreeListing | null {
   if (!existsSync(OPEN_FILES)) return null;
   let here: number | undefined;
   try {
     here = openSync('.', constants.O_RDONLY | constants.O_DIRECTORY);
-    return new TreeListing(places, pruned, maxEntries);
+    return new TreeListing(places, pruned, maxEntries, earlier);
   } catch {
     return null;
   } finally {
@@ -57,6 +65,9 @@ export class TreeListing {
   private readonly facts = new Facts();
   /** By the index of their name. */
   private readonly directories = new Map<number, ListedDirectory>();
+  /** Of the directories, by key. */
+  private readonly indexes = new Map<string, number>();
+  private readonly startedAt = Date.now();
   private readonly path: DirectoryPath;
   private readonly top: ListedDirectory;
 
@@ -65,9 +76,10 @@ export class TreeListing {
     places: SnapshotPlaces,
     private readonly pruned: ReadonlySet<string>,
     private readonly maxEntries: number,
+    earlier: TreeListing | null,
   ) {
     this.path = new DirectoryPath(OpenDirectory.ofPlaces(places));
-    this.top = this.read(places);
+    this.top = this.read(places, earlier);
   }
 
   /** The directory that contains the places. */
@@ -90,7 +102,18 @@ export class TreeListing {
     );
   }
 
-  private read(places: SnapshotPlaces): ListedDirectory {
+  /** The names in a directory. Null: they may be others now, or are not known. */
+  private namesIn(key: string, { ino, mtimeMs, ctimeMs }: EntryStats): readonly string[] | null {
+    const index = this.indexes.get(key);
+    const directory = index === undefined ? undefined : this.directories.get(index);
+    if (index === undefined || directory === undefined) return null;
+    const before = this.facts.at(index);
+    const isChanged = before.ino !== ino || before.mtimeMs !== mtimeMs || before.ctimeMs !== ctimeMs;
+    if (isChanged || Math.max(mtimeMs, ctimeMs) > this.startedAt - TIME_STEP_MS) return null;
+    return this.names.slice(directory.from, directory.to);
+  }
+
+  private read(places: SnapshotPlaces, earlier: TreeListing | null): ListedDirectory {
     const sorted = Object.entries<string>({ ...places }).sort();
     const top = this.directory('', 0);
     for (const [name, path] of sorted) this.add(name, lstatSync(path));
@@ -99,7 +122,7 @@ export class TreeListing {
       if (!this.facts.isOfType(index, constants.S_IFDIR)) continue;
       const fd = openSync(path, DIRECTORY);
       try {
-        this.list(fd, name, index);
+        this.list(fd, name, index, earlier);
       } finally {
         closeSync(fd);
       }
@@ -107,17 +130,19 @@ export class TreeListing {
     return top;
   }
 
-  private list(fd: number, key: string, at: number): void {
+  private list(fd: number, key: string, at: number, earlier: TreeListing | null): void {
     // A directory that cannot be entered is not listed, so that the scan finds the same fault.
     if (!isEntered(fd)) return;
     const directory = this.directory(key, this.names.length);
-    for (const name of readdirSync('.', BYTES)) {
+    const names = earlier?.namesIn(key, this.facts.at(at)) ?? readdirSync('.', BYTES);
+    for (const name of names) {
       const stats = lstatSync(pathOf(name), QUIET);
       if (stats) this.add(name, stats);
     }
     directory.to = this.names.length;
     if (directory.to > this.maxEntries) throw new Error('There are too many entries.');
     this.directories.set(at, directory);
+    this.indexes.set(key, at);
     for (let index = directory.from; index < directory.to; index += 1) {
       if (!this.facts.isOfType(index, constants.S_IFDIR)) continue;
       const name = this.names[index] ?? '';
@@ -126,7 +151,7 @@ export class TreeListing {
       const childFd = openDirectory(`${OPEN_FILES}/${fd}/${name}`);
       if (childFd === null) continue;
       try {
-        this.list(childFd, path, index);
+        this.list(childFd, path, index, earlier);
       } finally {
         closeSync(childFd);
       }

@@ -30,7 +30,7 @@ import {
   type ScanOptions,
   scanWorkspace,
 } from './scan-workspace.js';
-import { listTree, type TreeListing } from './tree-listing.js';
+import { listTree, TIME_STEP_MS, type TreeListing } from './tree-listing.js';
 
 const readFile = promisify(read);
 const gzipped = promisify(gzip);
@@ -39,8 +39,6 @@ const PART_BYTES = 1_048_576;
 
 /** Files up to this size are read at once, and not stored when their content is stored already. */
 const SMALL_FILE_BYTES = MAX_BLOCK_BYTES;
-/** The kernel sets times in steps of several milliseconds: a file that has just changed may change without a new time. */
-const TIME_STEP_MS = 50;
 const MAX_PROBLEMS = 20;
 /** Repositories whose ignored files are read while the files are listed. */
 const MAX_EARLY = 4;
@@ -110,6 +108,8 @@ export class WorkspaceSnapshots {
   private readonly objects: ObjectDirectories = new Map();
   /** With which `last` was made; null: it is not known, or files have changed since without a new time. */
   private listing: TreeListing | null = null;
+  /** What the next listing does not have to read again. */
+  private lastListing: TreeListing | null = null;
   /** What the next scan needs of the last one. */
   private lastScan: Pick<Scan, 'excludedDirectories' | 'repositories'> | null = null;
   /** For the content of one small file. */
@@ -230,7 +230,9 @@ export class WorkspaceSnapshots {
   /** Null: before the first scan it is not known which directories are large and excluded. */
   private list(): TreeListing | null {
     const { places, limits } = this.options;
-    return this.lastScan && listTree(places, this.lastScan.excludedDirectories, limits.max_entries);
+    const { lastScan, lastListing } = this;
+    this.lastListing = lastScan && listTree(places, lastScan.excludedDirectories, limits.max_entries, lastListing);
+    return this.lastListing;
   }
 
   private readIgnored(): ReadonlyMap<string, Promise<ReadonlySet<string> | null>> {
