@@ -39,6 +39,25 @@ const shareTypeorm = {
   },
 };
 
+/**
+ * V8 keeps the source of each module, in two bytes for each character if one of them is not in Latin-1: these become escapes.
+ * A template that is read as it is written would change.
+ */
+const escapeWideCharacters = {
+  name: 'escape-wide-characters',
+  generateBundle: (_options, files) => {
+    for (const chunk of Object.values(files)) {
+      if (chunk.type !== 'chunk') continue;
+      const [raw] = /String\.raw`[^`]*[^\x00-\xff]/.exec(chunk.code) ?? [];
+      if (raw !== undefined) throw new Error(`A raw template has characters outside of Latin-1: ${raw}`);
+      chunk.code = chunk.code.replace(
+        /[^\x00-\xff]/g,
+        (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
+      );
+    }
+  },
+};
+
 const CHUNKS = 'chunks';
 /** Processes that were started from an earlier build may still load its chunks. */
 const KEEP_MS = 24 * 60 * 60_000;
@@ -76,7 +95,7 @@ export async function bundle(programs, directory) {
     input: programs,
     platform: 'node',
     external: isExternal,
-    plugins: [leaveOutDrivers, shareTypeorm],
+    plugins: [leaveOutDrivers, shareTypeorm, escapeWideCharacters],
     onLog: (level, log) => {
       if (log.code === 'UNRESOLVED_IMPORT') throw new Error(log.message);
       if (level === 'warn' && log.code !== 'CIRCULAR_DEPENDENCY') console.warn(log.message);
