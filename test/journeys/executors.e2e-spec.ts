@@ -4,11 +4,10 @@ import { PLACES } from '../support/executor-places.js';
 
 const isLong = process.env.HEADRACE_TEST_LONG === '1';
 
-/** Each backend and each host occur; `npm run test:long` combines all of them. */
+/** Each host occurs; `npm run test:long` combines all backends and hosts. kubernetes-executor.e2e-spec.ts is not short. */
 const SHORT: readonly (readonly [keyof typeof PLACES, HostName])[] = [
   ['process', 'processor'],
   ['docker', 'worker'],
-  ['kubernetes', 'processor'],
 ];
 
 for (const name of ['process', 'docker', 'kubernetes'] as const)
