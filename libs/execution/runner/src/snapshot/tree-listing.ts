@@ -1,10 +1,10 @@
-import { closeSync, constants, existsSync, lstatSync, openSync, readdirSync, type Stats } from 'node:fs';
+import { closeSync, constants, existsSync, lstatSync, openSync, readdirSync, statfsSync, type Stats } from 'node:fs';
 import { DIRECTORY, DirectoryPath, OpenDirectory, type SnapshotPlaces } from './open-directory.js';
 
 /** Of an entry, as `lstat` returns it. */
 export type EntryStats = Pick<
   Stats,
-  'mode' | 'ino' | 'size' | 'mtimeMs' | 'ctimeMs' | 'uid' | 'isDirectory' | 'isFile' | 'isSymbolicLink'
+  'mode' | 'ino' | 'size' | 'mtimeMs' | 'ctimeMs' | 'uid' | 'dev' | 'isDirectory' | 'isFile' | 'isSymbolicLink'
 >;
 
 /** A directory that is scanned. */
@@ -25,10 +25,33 @@ export const TIME_STEP_MS = 50;
 export const LOOSE_OBJECTS = /(^|\/)\.git(\/.+)?\/objects\/[0-9a-f]{2}$/;
 
 /**
+ * Types of file systems, as in `linux/magic.h`, that give a directory a new time with each new, removed or renamed entry, in
+ * steps shorter than TIME_STEP_MS. Others, such as those of object stores, need not.
+ */
+const FILE_SYSTEMS: ReadonlySet<number> = new Set([
+  0xef53, // ext2, ext3, ext4
+  0x58465342, // XFS
+  0x9123683e, // Btrfs
+  0x794c7630, // overlayfs
+  0x01021994, // tmpfs
+  0x2fc12fc1, // ZFS
+  0xf2f52010, // F2FS
+]);
+
+/** Whether the times of directories show that their entries have changed. False also when a place does not exist. */
+export function hasDirectoryTimes(places: SnapshotPlaces): boolean {
+  try {
+    return Object.values<string>({ ...places }).every((path) => FILE_SYSTEMS.has(statfsSync(path).type));
+  } catch {
+    return false; // the scan reports what is missing
+  }
+}
+
+/**
  * Lists what is below the places, but for the content of directories of loose objects of git and of the directories with the keys
  * `pruned`. The calls are relative to the working directory of this process, which takes half of the time of a scan that reads
  * each directory by its path; it is restored before anything else can run. Names in directories that have not changed since
- * `earlier` are those of it. Null: not possible here, or more than `maxEntries`.
+ * `earlier` are those of it. Null: not possible here or with the times of this file system, or more than `maxEntries`.
  */
 export function listTree(
   places: SnapshotPlaces,
@@ -39,6 +62,7 @@ export function listTree(
   if (!existsSync(OPEN_FILES)) return null;
   let here: number | undefined;
   try {
+    if (!hasDirectoryTimes(places)) return null;
     here = openSync('.', constants.O_RDONLY | constants.O_DIRECTORY);
     return new TreeListing(places, pruned, maxEntries, earlier);
   } catch {
@@ -68,6 +92,8 @@ export class TreeListing {
   /** Of the directories, by key. */
   private readonly indexes = new Map<string, number>();
   private readonly startedAt = Date.now();
+  /** Those of the places: another file system that is mounted below may not keep times. */
+  private readonly devices = new Set<number>();
   private readonly path: DirectoryPath;
   private readonly top: ListedDirectory;
 
@@ -103,20 +129,25 @@ export class TreeListing {
   }
 
   /** The names in a directory. Null: they may be others now, or are not known. */
-  private namesIn(key: string, { ino, mtimeMs, ctimeMs }: EntryStats): readonly string[] | null {
+  private namesIn(key: string, { ino, mtimeMs, ctimeMs, dev }: EntryStats): readonly string[] | null {
     const index = this.indexes.get(key);
     const directory = index === undefined ? undefined : this.directories.get(index);
     if (index === undefined || directory === undefined) return null;
     const before = this.facts.at(index);
-    const isChanged = before.ino !== ino || before.mtimeMs !== mtimeMs || before.ctimeMs !== ctimeMs;
-    if (isChanged || Math.max(mtimeMs, ctimeMs) > this.startedAt - TIME_STEP_MS) return null;
+    const isSameDirectory = before.ino === ino && before.dev === dev && this.devices.has(dev);
+    const isChanged = before.mtimeMs !== mtimeMs || before.ctimeMs !== ctimeMs;
+    if (!isSameDirectory || isChanged || Math.max(mtimeMs, ctimeMs) > this.startedAt - TIME_STEP_MS) return null;
     return this.names.slice(directory.from, directory.to);
   }
 
   private read(places: SnapshotPlaces, earlier: TreeListing | null): ListedDirectory {
     const sorted = Object.entries<string>({ ...places }).sort();
     const top = this.directory('', 0);
-    for (const [name, path] of sorted) this.add(name, lstatSync(path));
+    for (const [name, path] of sorted) {
+      const stats = lstatSync(path);
+      this.add(name, stats);
+      this.devices.add(stats.dev);
+    }
     top.to = this.names.length;
     for (const [index, [name, path]] of sorted.entries()) {
       if (!this.facts.isOfType(index, constants.S_IFDIR)) continue;
@@ -172,7 +203,7 @@ export class TreeListing {
 const BYTES = { encoding: 'latin1' } as const;
 const QUIET = { throwIfNoEntry: false } as const;
 /** Numbers for each entry. */
-const FIELDS = 6;
+const FIELDS = 7;
 
 const isOfType = (mode: number, type: number): boolean => (mode & constants.S_IFMT) === type;
 
@@ -184,6 +215,7 @@ class ListedStats implements EntryStats {
     readonly mtimeMs: number,
     readonly ctimeMs: number,
     readonly uid: number,
+    readonly dev: number,
   ) {}
 
   isDirectory(): boolean {
@@ -204,7 +236,7 @@ class Facts {
   private values = new Float64Array(1024 * FIELDS);
   private count = 0;
 
-  set(index: number, { mode, ino, size, mtimeMs, ctimeMs, uid }: Stats): void {
+  set(index: number, { mode, ino, size, mtimeMs, ctimeMs, uid, dev }: Stats): void {
     const at = index * FIELDS;
     if (at + FIELDS > this.values.length) {
       const larger = new Float64Array(2 * this.values.length);
@@ -218,6 +250,7 @@ class Facts {
     values[at + 3] = mtimeMs;
     values[at + 4] = ctimeMs;
     values[at + 5] = uid;
+    values[at + 6] = dev;
     this.count = index + 1;
   }
 
@@ -231,6 +264,7 @@ class Facts {
       values[at + 3] ?? 0,
       values[at + 4] ?? 0,
       values[at + 5] ?? 0,
+      values[at + 6] ?? 0,
     );
   }
 

@@ -30,7 +30,7 @@ import {
   type ScanOptions,
   scanWorkspace,
 } from './scan-workspace.js';
-import { listTree, TIME_STEP_MS, type TreeListing } from './tree-listing.js';
+import { hasDirectoryTimes, listTree, TIME_STEP_MS, type TreeListing } from './tree-listing.js';
 
 const readFile = promisify(read);
 const gzipped = promisify(gzip);
@@ -249,7 +249,7 @@ export class WorkspaceSnapshots {
 
   private async scan(listing: TreeListing | null = null, ignored?: ScanOptions['ignored']): Promise<Scan> {
     const { places, runAs, limits } = this.options;
-    const { objects } = this;
+    const objects = hasDirectoryTimes(places) ? this.objects : undefined;
     const scan = await scanWorkspace({ places, runAs, maxEntries: limits.max_entries, objects, listing, ignored });
     const { excludedDirectories, repositories } = scan;
     this.lastScan = { excludedDirectories, repositories };
