@@ -1,8 +1,9 @@
 import { promisify } from 'node:util';
-import { inflateRaw } from 'node:zlib';
-import { BLOCK_DEFLATED, MAX_BLOCK_BYTES } from './snapshot.js';
+import { brotliDecompress, inflateRaw } from 'node:zlib';
+import { BLOCK_BROTLI, BLOCK_DEFLATED, BLOCK_STORED, MAX_BLOCK_BYTES } from './snapshot.js';
 
 const inflate = promisify(inflateRaw);
+const decompress = promisify(brotliDecompress);
 /** The result is one piece, with its end: each piece is handled by the main thread. */
 const WHOLE_BLOCK_BYTES = MAX_BLOCK_BYTES + 64;
 
@@ -16,15 +17,15 @@ export async function decodeBlock(pack: Buffer, offset: number, stored: number):
   const block = pack.subarray(offset, offset + stored);
   if (block.length !== stored) throw damaged();
   const data = block.subarray(1);
-  if (block[0] !== BLOCK_DEFLATED[0]) {
-    if (data.length > MAX_BLOCK_BYTES) throw damaged();
-    return data;
-  }
+  const limits = { maxOutputLength: MAX_BLOCK_BYTES, chunkSize: WHOLE_BLOCK_BYTES };
   try {
-    return await inflate(data, { maxOutputLength: MAX_BLOCK_BYTES, chunkSize: WHOLE_BLOCK_BYTES });
+    if (block[0] === BLOCK_BROTLI[0]) return await decompress(data, limits);
+    if (block[0] === BLOCK_DEFLATED[0]) return await inflate(data, limits);
   } catch {
     throw damaged();
   }
+  if (block[0] !== BLOCK_STORED[0] || data.length > MAX_BLOCK_BYTES) throw damaged();
+  return data;
 }
 
 /** The part of a decoded block that a file contains. */

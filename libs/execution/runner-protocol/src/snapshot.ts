@@ -10,8 +10,8 @@ const MAX_MANIFEST_TEXT_BYTES = 256 * 1_048_576;
  * to a run and is never changed; later snapshots refer to packs of earlier ones for what has not changed.
  *
  * A manifest is gzipped JSON lines: {@link SnapshotHeader}, then one {@link SnapshotEntry} a line, each directory before what is
- * in it. A pack is a sequence of blocks. The first byte of a block is the method (0: as it is, 1: raw deflate), the rest the
- * data. A block decodes to at most {@link MAX_BLOCK_BYTES} bytes and may contain several small files or a part of a large one.
+ * in it. A pack is a sequence of blocks. The first byte of a block is the method (0: as it is, 1: raw deflate, which is only
+ * read, 2: brotli), the rest the data. A block decodes to at most {@link MAX_BLOCK_BYTES} bytes and may contain several small files or a part of a large one.
  */
 export const SNAPSHOT_VERSION = 1;
 export const MAX_BLOCK_BYTES = 1_048_576;
@@ -23,6 +23,7 @@ export const MAX_INLINE_PACK_BYTES = 1_048_576;
 export const MAX_MANIFEST_BYTES = 64 * 1_048_576;
 export const BLOCK_STORED = Buffer.from([0]);
 export const BLOCK_DEFLATED = Buffer.from([1]);
+export const BLOCK_BROTLI = Buffer.from([2]);
 
 export interface SnapshotHeader {
   readonly version: number;

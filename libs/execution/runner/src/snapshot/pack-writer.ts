@@ -1,8 +1,8 @@
 import { promisify } from 'node:util';
-import { deflateRaw } from 'node:zlib';
-import { BLOCK_DEFLATED, BLOCK_STORED, MAX_BLOCK_BYTES } from '#execution/runner-protocol';
+import { brotliCompress, constants } from 'node:zlib';
+import { BLOCK_BROTLI, BLOCK_STORED, MAX_BLOCK_BYTES } from '#execution/runner-protocol';
 
-const deflate = promisify(deflateRaw);
+const compress = promisify(brotliCompress);
 /** Blocks that are compressed at the same time: as many as libuv has threads. */
 const CONCURRENT = 4;
 /** Blocks that wait for those before them, in memory. */
@@ -18,8 +18,16 @@ const MIN_BUFFER_BYTES = 16_384;
 /** A pack is sent when it has reached this size; it is in memory until then. */
 const PACK_BYTES = 8 * 1_048_576;
 
-/** The result is one piece: each one is handled by the main thread. */
-export const fastCompression = (bytes: number) => ({ level: 1, chunkSize: bytes + 4096 });
+/** The window is not larger than the content, because its memory is prepared first. */
+const fastCompression = (bytes: number) => ({
+  params: {
+    [constants.BROTLI_PARAM_QUALITY]: 1,
+    [constants.BROTLI_PARAM_LGWIN]: Math.max(constants.BROTLI_MIN_WINDOW_BITS, Math.ceil(Math.log2(bytes + 16))),
+    [constants.BROTLI_PARAM_SIZE_HINT]: bytes,
+  },
+  // The result is one piece: each one is handled by the main thread.
+  chunkSize: bytes + 4096,
+});
 
 /** Where some bytes are: number of the pack, offset and length of the block, offset in the decoded block, length. */
 export type Part = readonly [pack: number, block: number, stored: number, from: number, length: number];
@@ -63,8 +71,8 @@ class OpenBlock {
     const stored = this.bytes.subarray(0, 1 + this.size);
     BLOCK_STORED.copy(stored);
     if (!this.isCompressible) return stored;
-    const packed = await deflate(stored.subarray(1), fastCompression(this.size));
-    return packed.length < this.size * USEFUL_SHARE ? Buffer.concat([BLOCK_DEFLATED, packed]) : stored;
+    const packed = await compress(stored.subarray(1), fastCompression(this.size));
+    return packed.length < this.size * USEFUL_SHARE ? Buffer.concat([BLOCK_BROTLI, packed]) : stored;
   }
 }
 
@@ -140,7 +148,7 @@ export class PackWriter {
     this.packBytes += bytes.length;
     this.blocks.push(bytes);
     // A compressed block has separate memory.
-    if (bytes[0] === BLOCK_DEFLATED[0]) next.block.release();
+    if (bytes[0] === BLOCK_BROTLI[0]) next.block.release();
     else this.used.push(next.block);
     for (const listener of next.block.listeners) listener(this.pack, at, bytes.length);
     if (this.packBytes >= PACK_BYTES) await this.sendPack();

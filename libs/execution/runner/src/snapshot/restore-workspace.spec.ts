@@ -12,7 +12,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { deflateRawSync } from 'node:zlib';
+import { brotliCompressSync, deflateRawSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { SnapshotEntry, SnapshotManifest } from '#execution/runner-protocol';
 import { placesIn, writeFileBelow } from './open-directory.js';
@@ -63,7 +63,9 @@ const restore = async (entries: readonly SnapshotEntry[], pack: Buffer | null): 
   });
   return problems;
 };
-const STORED = Buffer.from('\0abc');
+const block = (method: number, content: string | Buffer): Buffer =>
+  Buffer.concat([Buffer.from([method]), Buffer.from(content)]);
+const STORED = block(0, 'abc');
 
 describe('restoreWorkspace', () => {
   it('writes nothing through a link that exists already', async () => {
@@ -93,14 +95,27 @@ describe('restoreWorkspace', () => {
   });
 
   it('rejects a block that expands to more than its limit, a damaged one, and a pack that is gone', async () => {
-    const bomb = Buffer.concat([Buffer.from([1]), deflateRawSync(Buffer.alloc(50_000_000))]);
-    await expect(restore([work, file('work/a', bomb.length)], bomb)).rejects.toThrow('is damaged');
-    rmSync(join(root, 'work/a'), { force: true });
-    await expect(restore([work, file('work/a', 4)], Buffer.from('\x01abc'))).rejects.toThrow('is damaged');
-    rmSync(join(root, 'work/a'), { force: true });
+    const zeros = Buffer.alloc(50_000_000);
+    for (const bomb of [block(1, deflateRawSync(zeros)), block(2, brotliCompressSync(zeros))]) {
+      await expect(restore([work, file('work/a', bomb.length)], bomb)).rejects.toThrow('is damaged');
+      rmSync(join(root, 'work/a'), { force: true });
+    }
+    for (const method of [1, 2, 3]) {
+      await expect(restore([work, file('work/a', 4)], block(method, 'abc'))).rejects.toThrow('is damaged');
+      rmSync(join(root, 'work/a'), { force: true });
+    }
     await expect(restore([work, file('work/a', 400)], STORED)).rejects.toThrow('is damaged');
     rmSync(join(root, 'work/a'), { force: true });
     await expect(restore([work, file('work/a', 4)], null)).rejects.toThrow('not stored any more');
+  });
+
+  it.each([
+    ['as it is', block(0, 'abc')],
+    ['with deflate, as earlier versions do', block(1, deflateRawSync('abc'))],
+    ['with brotli', block(2, brotliCompressSync('abc'))],
+  ])('reads a block that is stored %s', async (_how, stored) => {
+    expect(await restore([work, file('work/a', stored.length)], stored)).toEqual([]);
+    expect(readFileSync(join(root, 'work/a'), 'utf8')).toBe('abc');
   });
 });
 

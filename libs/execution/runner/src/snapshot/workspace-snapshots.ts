@@ -20,7 +20,7 @@ import {
 import type { RunAs } from '../workspace/workspace.js';
 import { ignoredPaths } from './ignore-rules.js';
 import { DirectoryPath, OpenDirectory, pathOfKey, type SnapshotPlaces, splitKey } from './open-directory.js';
-import { fastCompression, PackWriter, type Part } from './pack-writer.js';
+import { PackWriter, type Part } from './pack-writer.js';
 import {
   displayed,
   type ObjectDirectories,
@@ -386,7 +386,7 @@ function isSameEntry(entry: ScannedEntry, before: ScannedEntry | undefined): boo
 async function compress(bytes: Buffer): Promise<Buffer> {
   const parts = Array.from({ length: Math.ceil(bytes.length / PART_BYTES) }, (_, index) => {
     const part = bytes.subarray(index * PART_BYTES, (index + 1) * PART_BYTES);
-    return gzipped(part, fastCompression(part.length));
+    return gzipped(part, { level: 1, chunkSize: part.length + 4096 });
   });
   return Buffer.concat(await Promise.all(parts));
 }
