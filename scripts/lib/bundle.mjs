@@ -41,15 +41,15 @@ const shareTypeorm = {
 
 /**
  * V8 keeps the source of each module, in two bytes for each character if one of them is not in Latin-1: these become escapes.
- * A template that is read as it is written would change.
+ * A template that is read as it is written would change, and so would a character behind a backslash.
  */
 const escapeWideCharacters = {
   name: 'escape-wide-characters',
   generateBundle: (_options, files) => {
     for (const chunk of Object.values(files)) {
       if (chunk.type !== 'chunk') continue;
-      const [raw] = /String\.raw`[^`]*[^\x00-\xff]/.exec(chunk.code) ?? [];
-      if (raw !== undefined) throw new Error(`A raw template has characters outside of Latin-1: ${raw}`);
+      const [raw] = /String\.raw`[^`]*[^\x00-\xff]|\\[^\x00-\xff]/.exec(chunk.code) ?? [];
+      if (raw !== undefined) throw new Error(`A character outside of Latin-1 cannot be escaped: ${raw}`);
       chunk.code = chunk.code.replace(
         /[^\x00-\xff]/g,
         (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,

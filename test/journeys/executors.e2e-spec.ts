@@ -4,7 +4,7 @@ import { PLACES } from '../support/executor-places.js';
 
 const isLong = process.env.HEADRACE_TEST_LONG === '1';
 
-/** Each host occurs; `npm run test:long` combines all backends and hosts. kubernetes-executor.e2e-spec.ts is not short. */
+/** Each host occurs; `npm run test:long` combines all backends and hosts. Kubernetes: see kubernetes-executor.e2e-spec.ts. */
 const SHORT: readonly (readonly [keyof typeof PLACES, HostName])[] = [
   ['process', 'processor'],
   ['docker', 'worker'],

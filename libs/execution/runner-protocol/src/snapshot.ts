@@ -11,7 +11,8 @@ const MAX_MANIFEST_TEXT_BYTES = 256 * 1_048_576;
  *
  * A manifest is gzipped JSON lines: {@link SnapshotHeader}, then one {@link SnapshotEntry} a line, each directory before what is
  * in it. A pack is a sequence of blocks. The first byte of a block is the method (0: as it is, 1: raw deflate, which is only
- * read, 2: brotli), the rest the data. A block decodes to at most {@link MAX_BLOCK_BYTES} bytes and may contain several small files or a part of a large one.
+ * read, 2: brotli), the rest the data. A block decodes to at most {@link MAX_BLOCK_BYTES} bytes and may contain several small
+ * files or a part of a large one.
  */
 export const SNAPSHOT_VERSION = 1;
 export const MAX_BLOCK_BYTES = 1_048_576;

@@ -31,16 +31,16 @@ const USABLE = `FROM usable_workers(r.team_uid, substr(r.pool, ${workerPool('').
     SELECT count(*) FROM executions b WHERE b.worker_connection_id = u.connection_id AND b.ended_at IS NULL))`;
 
 /**
- * A {@link WaitingReason} of run `r` with its live execution `e`, as JSON; null when it is not queued, or only waits for the
- * next placement. Derived when the run is read, a few index probes; nothing is written for it.
- */
-/**
  * The user who executes `e`, an execution of run `r`, on a machine of theirs; null: nobody, or a service account. Processes of
  * version 0.2.0 do not store the user, who is the creator of the run then.
  */
 export const EXTERNAL_USER = `nullif(coalesce(e.user_uid,
     CASE WHEN e.pool = '${EXTERNAL_POOL}' AND r.creator_type = 'user' THEN r.creator_uid END), '')`;
 
+/**
+ * A {@link WaitingReason} of run `r` with its live execution `e`, as JSON; null when it is not queued, or only waits for the
+ * next placement. Derived when the run is read, a few index probes; nothing is written for it.
+ */
 export const WAITING_REASON = `CASE WHEN r.state <> 'QUEUED' THEN NULL
   WHEN e.id IS NOT NULL THEN json_build_object('kind', 'previous_execution_stopping')
   WHEN r.pool = '${HOSTED_POOL}' THEN (
