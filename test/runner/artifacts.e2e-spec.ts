@@ -144,7 +144,7 @@ describe('artifacts', () => {
       assignment: { prompt: fence('sh', 'echo done > "$HEADRACE_ARTIFACTS_DIR/half.txt"; echo ready; sleep 600') },
     });
     const { plane } = runner;
-    await plane.until(() => JSON.stringify(plane.calls()).includes('ready'), 'the command has said something');
+    await plane.until(() => JSON.stringify(plane.calls()).includes('ready\\n'), 'the command has said something');
     plane.want('stop');
     expect(await runner.exited).toBe(0);
     expect(handedIn(runner)).toEqual([expect.objectContaining({ filepath: 'half.txt', content: 'done\n' })]);

@@ -117,7 +117,7 @@ describe('a process backend with runners that wait', { timeout: 60_000 }, () => 
     const second = await start('2');
     expect(second.handle.pid).toBe(waiting);
     await second.begin();
-    await plane.until(() => JSON.stringify(plane.calls()).includes('at work'), 'the work of the second agent');
+    await plane.until(() => JSON.stringify(plane.calls()).includes('at work\\n'), 'the work of the second agent');
     first.signal('SIGKILL');
     await backend.remove('1', first.handle);
     plane.want('stop');

@@ -40,7 +40,7 @@ describe('headrace worker --backend docker', { timeout: 60_000 }, () => {
   };
   const assign = (more: object = {}): void => server.send(taskAssignment(plane.token, more));
   const atWork = (): Promise<void> =>
-    plane.until(() => JSON.stringify(plane.calls()).includes('ready'), 'the agent works');
+    plane.until(() => JSON.stringify(plane.calls()).includes('ready\\n'), 'the agent works');
   const waiting = fence('sh', 'echo ready; sleep 300');
   const created = () => JSON.parse(engine.asked.findLast(({ path }) => path === '/containers/create')?.body ?? '{}');
   const isEmpty = () => until(() => engine.containers.size === 0, 20_000, 'the removal of the container');

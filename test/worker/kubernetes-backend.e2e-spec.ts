@@ -46,7 +46,7 @@ describe('headrace worker --backend kubernetes', { timeout: 60_000 }, () => {
   const assign = (more: object = {}): void =>
     server.send(taskAssignment(plane.token, { docker_image: 'tools:1', ...more }));
   const atWork = (): Promise<void> =>
-    plane.until(() => JSON.stringify(plane.calls()).includes('ready'), 'the agent works');
+    plane.until(() => JSON.stringify(plane.calls()).includes('ready\\n'), 'the agent works');
   const isEmpty = () =>
     until(() => cluster.pods.size + cluster.secrets.size === 0, 20_000, 'the removal of the pod and its Secret');
 
