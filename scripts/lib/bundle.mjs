@@ -58,6 +58,19 @@ const escapeWideCharacters = {
   },
 };
 
+/**
+ * V8 compiles a function in parentheses together with the module instead of reading it twice, but not yet an arrow function.
+ * All wrappers of CommonJS modules are called at the start of a server.
+ */
+const compileWrappersEagerly = {
+  name: 'compile-wrappers-eagerly',
+  generateBundle: (_options, files) => {
+    for (const chunk of Object.values(files))
+      if (chunk.type === 'chunk')
+        chunk.code = chunk.code.replace(/^(var [\w$]+ = __commonJSMin\(\()\(([\w$, ]*)\) => \{$/gm, '$1function($2) {');
+  },
+};
+
 const CHUNKS = 'chunks';
 /** Processes that were started from an earlier build may still load its chunks. */
 const KEEP_MS = 24 * 60 * 60_000;
@@ -95,7 +108,7 @@ export async function bundle(programs, directory) {
     input: programs,
     platform: 'node',
     external: isExternal,
-    plugins: [leaveOutDrivers, shareTypeorm, escapeWideCharacters],
+    plugins: [leaveOutDrivers, shareTypeorm, compileWrappersEagerly, escapeWideCharacters],
     onLog: (level, log) => {
       if (log.code === 'UNRESOLVED_IMPORT') throw new Error(log.message);
       if (level === 'warn' && log.code !== 'CIRCULAR_DEPENDENCY') console.warn(log.message);
