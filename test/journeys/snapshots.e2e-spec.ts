@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { GitFixture } from '#testing';
 import { ExternalProcess } from '../runner/external-process.js';
 import { answersIn, Installation, type Program, until } from '../support/installation.js';
 
@@ -27,6 +28,8 @@ describe('a run whose session has ended', { timeout: 60_000 }, () => {
       MAX_IDLE_SESSIONS: '0',
       LEASE_TTL: '5s',
       HARNESSES_FILE: harnesses,
+      GITHUB_URL: directory,
+      GIT_LOCAL_ROOTS: directory,
       MAX_CONCURRENT_RUNS: '10',
       MAX_CONCURRENT_RUNS_PER_TEAM: '10',
     });
@@ -95,6 +98,35 @@ describe('a run whose session has ended', { timeout: 60_000 }, () => {
     expect((await timelineOf(runId, 'workspace_snapshot')).length).toBeGreaterThanOrEqual(1);
     expect(await timelineOf(runId, 'workspace_snapshot_failed')).toEqual([]);
     expect(await statusOfArchive(runId)).toEqual(['## work', ' M tracked', '?? "not tracked"', '?? link', 'A  staged']);
+  });
+
+  it('returns the changes of a repository in all sessions as one patch that applies to its first commit', async () => {
+    const repository = new GitFixture(join(directory, 'acme', 'app'));
+    const commit = repository.commit({ 'main.txt': 'one\n', 'old.txt': 'old\n' });
+    const config = { name: 'repository', github_repos: [{ owner: 'acme', repo: 'app' }] };
+    const { body: environment } = await installation.call('POST', '/environments', { config });
+    const runId = await execute('echo two > main.txt', { config: { environment_id: environment.uid } });
+    const diffOf = async () => {
+      const { artifacts } = await installation.run(runId);
+      expect(artifacts).toMatchObject([
+        { artifact_type: 'DIFF', data: { filepath: 'app.diff', description: `Applies to commit ${commit}.` } },
+      ]);
+      const uid = String(artifacts[0]?.data.artifact_uid);
+      const link = await installation.call('GET', `/agent/artifacts/${uid}/download`);
+      return { uid, patch: await (await fetch(link.headers.get('location') ?? '')).text() };
+    };
+    const first = await diffOf();
+    expect(first.patch).toContain('+two');
+    await followUp(
+      runId,
+      'git mv old.txt new.txt && git -c user.name=a -c user.email=a@example.test commit -qam second; echo 3 > added; echo all of it',
+    );
+    await installation.waitFor(runId, ENDED);
+    const last = await diffOf();
+    expect(last.uid).toBe(first.uid);
+    execFileSync('git', ['apply', '--index'], { cwd: repository.path, input: last.patch });
+    expect(repository.git('status', '--porcelain')).toBe('A  added\nM  main.txt\nR  old.txt -> new.txt');
+    expect(readFileSync(join(repository.path, 'main.txt'), 'utf8')).toBe('two\n');
   });
 
   it('moves a run to another machine and back, with the changes of both', async () => {

@@ -3,11 +3,11 @@ import type { ObjectStore } from '#platform/storage';
 import type { TestDatabase } from './database/test-database.js';
 
 export interface ArtifactShape {
-  readonly type: 'PLAN' | 'PULL_REQUEST' | 'SCREENSHOT' | 'FILE' | 'EXTERNAL_REFERENCE';
+  readonly type: 'PLAN' | 'PULL_REQUEST' | 'SCREENSHOT' | 'FILE' | 'DIFF' | 'EXTERNAL_REFERENCE';
   /** Of a reference; in its canonical form, as the service stores it. */
   readonly url?: string;
   readonly title?: string;
-  /** Of a plan, screenshot or file; put into the object store when there is one. */
+  /** Of a plan, screenshot, file or diff; put into the object store when there is one. */
   readonly content?: string | Buffer;
   readonly filepath?: string;
   /** Default: now. */
@@ -29,7 +29,7 @@ export class ArtifactBuilder {
   async build(runId: string, shape: ArtifactShape): Promise<{ uid: string }> {
     const uid = newUid();
     const { type, url = `https://tracker.example.com/${uid}`, content = 'content\n' } = shape;
-    const hasContent = type === 'PLAN' || type === 'SCREENSHOT' || type === 'FILE';
+    const hasContent = type !== 'PULL_REQUEST' && type !== 'EXTERNAL_REFERENCE';
     const objectKey = hasContent ? `artifacts/${runId}/${uid}` : null;
     if (objectKey !== null) {
       const bytes = Buffer.isBuffer(content) ? content : Buffer.from(content);
@@ -66,14 +66,15 @@ function dataOf(uid: string, { type, url, title, content = '', filepath }: Artif
     case 'EXTERNAL_REFERENCE':
       return { reference_type: 'ticket', url, ...titled };
     case 'SCREENSHOT':
-    case 'FILE': {
-      const path = filepath ?? (type === 'FILE' ? 'out/report.txt' : 'shot.png');
+    case 'FILE':
+    case 'DIFF': {
+      const path = filepath ?? { FILE: 'out/report.txt', DIFF: 'repository.diff', SCREENSHOT: 'shot.png' }[type];
       return {
         artifact_uid: uid,
         filepath: path,
         filename: path.split('/').at(-1),
         mime_type: mimeTypeOf(type),
-        ...(type === 'FILE' ? titled : {}),
+        ...(type === 'SCREENSHOT' ? {} : titled),
         size_bytes: Buffer.byteLength(content),
       };
     }

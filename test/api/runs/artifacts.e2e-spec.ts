@@ -249,6 +249,50 @@ describe('an artifact that a runner uploads', () => {
     expect((await atOrigin(200, headers.get('location') ?? '')).text).toBe('text');
   });
 
+  it('replaces the earlier one under the same uid when it is the diff of a repository, and an empty one removes it', async () => {
+    const { id, runner } = await runningRun();
+    const upload = async (key: string, filepath: string, content: string): Promise<string> => {
+      const query = { source_key: key, artifact_type: 'DIFF', mime_type: 'text/x-diff', filepath };
+      return (await put(runner, 200, query, content)).body.artifact_uid as string;
+    };
+    const contentOf = async (uid: string): Promise<string> => {
+      const { data, artifact_type: type } = await get(uid);
+      expect(type).toBe('DIFF');
+      return (await atOrigin(200, data.download_url as string)).text;
+    };
+    await upload('diff:0', 'app.diff', '');
+    expect(await listedBy(id)).toEqual([]);
+    const app = await upload('diff:1', 'app.diff', '+one\n');
+    const library = await upload('diff:2', 'library.diff', '+library\n');
+    const { data: early } = await get(app);
+    expect(await upload('diff:3', 'app.diff', '+two and more\n')).toBe(app);
+    expect(await upload('diff:3', 'app.diff', 'a repeated key')).toBe(app);
+    expect(await upload('diff:2', 'library.diff', '+library\n')).toBe(library);
+    expect((await listedBy(id)).map(({ data }) => [data.artifact_uid, data.filepath, data.size_bytes]).sort()).toEqual(
+      [
+        [app, 'app.diff', 14],
+        [library, 'library.diff', 9],
+      ].sort(),
+    );
+    expect(await contentOf(app)).toBe('+two and more\n');
+    expect(await contentOf(library)).toBe('+library\n');
+    await atOrigin(404, early.download_url as string);
+    expect(await upload('diff:1', 'app.diff', '+one\n')).toBe(app);
+    expect(await contentOf(app)).toBe('+one\n');
+    await upload('diff:0', 'app.diff', '');
+    expect((await listedBy(id)).map(({ data }) => data.filepath)).toEqual(['library.diff']);
+    await fixture.request(404, `GET /agent/artifacts/${app}`, { token: fixture.member.token });
+    const filtered = await fixture.request(200, 'GET /agent/runs?artifact_type=DIFF', { token: fixture.member.token });
+    expect(filtered.body.runs.map((run: { run_id: string }) => run.run_id)).toContain(id);
+    await runner.finish();
+    await put(runner, 412, {
+      source_key: 'diff:4',
+      artifact_type: 'DIFF',
+      mime_type: 'text/x-diff',
+      filepath: 'a.diff',
+    });
+  });
+
   it('is rejected without the lease', async () => {
     const { id, runner } = await runningRun();
     const stale = { lease_epoch: String(runner.assignment.lease_epoch + 1) };

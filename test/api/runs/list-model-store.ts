@@ -28,7 +28,7 @@ export async function store(database: TestDatabase, runs: readonly ModelRun[], p
   await database.query(
     `INSERT INTO artifacts (uid, run_id, slot_key, source_key, artifact_type, data, object_key, locator, run_created_at, created_at)
      SELECT a.uid, a.run_id, r.slot_key, a.source_key, a.artifact_type, '{}',
-            CASE WHEN a.artifact_type IN ('PLAN','SCREENSHOT','FILE') THEN a.uid END,
+            CASE WHEN a.artifact_type IN ('PLAN','SCREENSHOT','FILE','DIFF') THEN a.uid END,
             CASE WHEN a.artifact_type = 'EXTERNAL_REFERENCE' THEN a.uid END, r.created_at, r.created_at
        FROM jsonb_to_recordset($1) AS a (uid text, run_id uuid, source_key text, artifact_type text) JOIN runs r ON r.id = a.run_id`,
     [JSON.stringify(artifacts)],

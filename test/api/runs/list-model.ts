@@ -50,7 +50,7 @@ export interface ModelQuery {
 
 export const START = Date.UTC(2026, 0, 1);
 const SOURCES = ['API', 'SLACK', 'CLI'];
-const ARTIFACTS = ['PLAN', 'PULL_REQUEST', 'SCREENSHOT', 'FILE', 'EXTERNAL_REFERENCE'];
+const ARTIFACTS = ['PLAN', 'PULL_REQUEST', 'SCREENSHOT', 'FILE', 'DIFF', 'EXTERNAL_REFERENCE'];
 const STATUS: Readonly<Record<string, readonly string[]>> = {
   running: ['QUEUED', 'PENDING', 'CLAIMED', 'INPROGRESS'],
   failed: ['FAILED', 'ERROR'],

@@ -473,7 +473,7 @@ it('query parameter q: the address of a run finds it', async () => {
     expect(await team.findRuns(`q=${encodeURIComponent(address)}`)).toEqual([run]);
 });
 
-it.each(['PLAN', 'PULL_REQUEST', 'SCREENSHOT', 'FILE', 'EXTERNAL_REFERENCE'])(
+it.each(['PLAN', 'PULL_REQUEST', 'SCREENSHOT', 'FILE', 'DIFF', 'EXTERNAL_REFERENCE'])(
   'query parameter artifact_type: %s',
   async (type) => {
     const team = await createTeam(fixture);
@@ -486,7 +486,7 @@ it.each(['PLAN', 'PULL_REQUEST', 'SCREENSHOT', 'FILE', 'EXTERNAL_REFERENCE'])(
     ] as const)
       await fixture.database.query(
         `INSERT INTO artifacts (uid, run_id, slot_key, source_key, artifact_type, data, object_key, locator, run_created_at, created_at)
-       SELECT $2, id, slot_key, $2, $3, '{}', CASE WHEN $3 IN ('PLAN','SCREENSHOT','FILE') THEN $2 END,
+       SELECT $2, id, slot_key, $2, $3, '{}', CASE WHEN $3 IN ('PLAN','SCREENSHOT','FILE','DIFF') THEN $2 END,
               CASE WHEN $3 = 'EXTERNAL_REFERENCE' THEN $2 END, created_at, created_at FROM runs WHERE id = $1`,
         [run, newUid(), artifact],
       );

@@ -178,10 +178,13 @@ export interface InterruptOrder {
   timeout_seconds: number;
 }
 
-/** The query of an upload; the body is the content. `source_key`: a repeated key in the same run changes nothing. */
+/**
+ * The query of an upload; the body is the content. `source_key`: a repeated key in the same run changes nothing. A DIFF replaces
+ * the earlier one of the same `filepath`; an empty one only removes it.
+ */
 export interface ArtifactContentQuery extends LeaseRef {
   source_key: string;
-  artifact_type: 'PLAN' | 'SCREENSHOT' | 'FILE';
+  artifact_type: 'PLAN' | 'SCREENSHOT' | 'FILE' | 'DIFF';
   mime_type: string;
   /** Relative to the working directory of the agent. */
   filepath: string;

@@ -235,8 +235,8 @@ export class Conversation {
     if (failure) throw failure;
     // Before the end of the turn is reported: its transcript and artifacts must be available by then.
     await termination.race(transcripts.upload(session.id));
-    await termination.race(this.options.collectArtifacts());
     await termination.race(this.options.onTurnEnd());
+    await termination.race(this.options.collectArtifacts());
     this.closeTurn(end);
     return null;
   }

@@ -145,8 +145,15 @@ export class Execution {
     outbox.push('sandbox_ready', {});
     const transcripts = new TranscriptSync(plane, harness, workspace, log, redactor);
     this.transcripts = transcripts;
-    this.artifacts = new ArtifactSync({ plane, workspace, log, maxBytes: handover.limits.max_artifact_bytes });
     const { resume } = assignment;
+    this.artifacts = new ArtifactSync({
+      plane,
+      workspace,
+      log,
+      maxBytes: handover.limits.max_artifact_bytes,
+      repositories: handover.in_place ? [] : assignment.repositories,
+      isContinued: resume !== null || assignment.snapshots?.restore !== undefined,
+    });
     const files = new AttachmentFiles({ workspace, fetch: (id) => plane.getAttachment(id), retry });
     const attachments = await termination.race(files.place(assignment.attachments ?? []));
     const context: LaunchContext = { workspace, assignment, handover };
@@ -296,7 +303,7 @@ export class Execution {
 
   /** Rejected artifacts are reported as truncated output. */
   private async collectArtifacts(signal: AbortSignal): Promise<void> {
-    const problems = (await this.artifacts?.collect(signal)) ?? [];
+    const problems = (await this.artifacts?.collect(signal, this.snapshots?.revision)) ?? [];
     if (problems.length === 0 || this.options.termination.isFenced) return;
     this.options.outbox.push('output_truncated', { artifacts: problems });
   }

@@ -1,3 +1,4 @@
+import { START_REF } from './diff-work-tree.js';
 import { FD_URL } from './fd-transport.js';
 import { type GitCall, runGit, SHALLOW_FETCH } from './git-process.js';
 import { keptRef } from './mirror-refs.js';
@@ -45,6 +46,7 @@ export async function checkOut(options: CheckOutOptions): Promise<void> {
         ? fetched.name
         : 'refs/headrace/fetched';
   await mirror.serve(within('fetch', ...SHALLOW_FETCH, '--', FD_URL, `+${keptRef(ref)}:${local}`));
+  await runGit(within('update-ref', '--no-deref', START_REF, local));
   if (branch !== null) {
     await runGit(within('checkout', '--quiet', '--force', '--no-recurse-submodules', '-B', branch, '--track', local));
     return;

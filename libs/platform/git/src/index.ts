@@ -1,4 +1,5 @@
 export { checkOut } from './check-out.js';
+export { diffWorkTree, findStart } from './diff-work-tree.js';
 export { listIgnored } from './list-ignored.js';
 export { withFileLock } from './file-lock.js';
 export { GitFailure } from './git-failure.js';

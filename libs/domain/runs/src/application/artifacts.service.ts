@@ -92,13 +92,14 @@ export class ArtifactsService {
     const { artifact_type: type } = report;
     if (type === 'SCREENSHOT' && !/^image\//i.test(report.mime_type))
       return invalid('mime_type', 'must be an image type for a SCREENSHOT');
-    const probe = await this.probe(source);
+    const probe = await this.probe(source, type === 'DIFF' ? report.filepath : null);
     if (probe.kind !== 'new') return probe;
     const { maxRunArtifactBytes, maxArtifactBytes } = this.settings;
     const left = maxRunArtifactBytes - probe.usedBytes;
     if (left <= 0) return this.full();
-    const uid = newUid();
-    const objectKey = `artifacts/${probe.runId}/${uid}`;
+    const objectId = newUid();
+    const uid = probe.diffUid ?? objectId;
+    const objectKey = `artifacts/${probe.runId}/${objectId}`;
     const isPlan = type === 'PLAN';
     const own = isPlan ? Math.min(MAX_PLAN_BYTES, maxArtifactBytes) : maxArtifactBytes;
     const contentType = isPlan ? PLAN_CONTENT_TYPE : report.mime_type.toLowerCase();
@@ -111,10 +112,13 @@ export class ArtifactsService {
     }
     const data = contentData(uid, report, sizeBytes);
     const artifact = { uid, type, data, objectKey, locator: null, sizeBytes };
-    const result = await this.insert(probe.runId, source, artifact);
+    const isEmptyDiff = type === 'DIFF' && sizeBytes === 0;
+    const result = isEmptyDiff ? await this.removeDiff(source, uid, probe) : await this.insert(probe, source, artifact);
+    const isStored = result.kind === 'stored' && result.uid === uid;
     // Nobody knows the object but us: when its row was not written it goes. It stays when that is not known; it then
     // goes with the run.
-    if (result.kind !== 'stored' || result.uid !== uid) await this.objects.delete(objectKey);
+    if (!isStored || isEmptyDiff) await this.objects.delete(objectKey);
+    if (isStored && probe.diffKey !== null) await this.objects.delete(probe.diffKey);
     return result;
   }
 
@@ -125,29 +129,43 @@ export class ArtifactsService {
     if (probe.kind !== 'new') return probe;
     const { data, locator } = described;
     const artifact = { uid: newUid(), type: report.artifact_type, data, objectKey: null, locator, sizeBytes: 0 };
-    return this.insert(probe.runId, source, artifact);
+    return this.insert(probe, source, artifact);
   }
 
   private full(): ArtifactReportResult {
     return { kind: 'run_full', maxBytes: this.settings.maxRunArtifactBytes };
   }
 
-  private async probe(source: ArtifactSource): Promise<ArtifactReportResult | NewReport> {
+  private async probe(
+    source: ArtifactSource,
+    diffPath: string | null = null,
+  ): Promise<ArtifactReportResult | NewReport> {
     const { executionId, leaseEpoch, sourceKey } = source;
-    const found = await this.store.probe(executionId, leaseEpoch, sourceKey);
+    const found = await this.store.probe(executionId, leaseEpoch, sourceKey, diffPath);
     if (!found) return { kind: 'lease_lost' };
     return found.known === null ? { kind: 'new', ...found } : this.renewed(source, found.known);
   }
 
+  /** The repository is as it was at the start of the run. */
+  private async removeDiff(source: ArtifactSource, uid: string, { diffUid }: NewReport): Promise<ArtifactReportResult> {
+    if (diffUid === null) return this.renewed(source, uid);
+    const isRemoved = await this.store.remove(source.executionId, source.leaseEpoch, diffUid);
+    return isRemoved ? this.renewed(source, uid) : { kind: 'lease_lost' };
+  }
+
   private async insert(
-    runId: string,
+    { runId, diffUid }: NewReport,
     source: ArtifactSource,
-    artifact: Omit<NewArtifact, 'sourceKey'>,
+    reported: Omit<NewArtifact, 'sourceKey'>,
   ): Promise<ArtifactReportResult> {
     const { executionId, leaseEpoch, sourceKey } = source;
     const { maxRunArtifactBytes } = this.settings;
-    if (await this.store.insert(runId, executionId, leaseEpoch, { ...artifact, sourceKey }, maxRunArtifactBytes))
-      return this.renewed(source, artifact.uid);
+    const artifact = { ...reported, sourceKey };
+    const isStored =
+      diffUid === null
+        ? await this.store.insert(runId, executionId, leaseEpoch, artifact, maxRunArtifactBytes)
+        : await this.store.replace(runId, executionId, leaseEpoch, artifact, maxRunArtifactBytes);
+    if (isStored) return this.renewed(source, artifact.uid);
     const probe = await this.probe(source);
     if (probe.kind !== 'new') return probe;
     if (probe.usedBytes + artifact.sizeBytes > maxRunArtifactBytes) return this.full();

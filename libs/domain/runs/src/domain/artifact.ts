@@ -1,9 +1,9 @@
 import type { PullRequestStatus } from '#execution/runner-protocol';
 
-export const ARTIFACT_TYPES = ['PLAN', 'PULL_REQUEST', 'SCREENSHOT', 'FILE', 'EXTERNAL_REFERENCE'] as const;
+export const ARTIFACT_TYPES = ['PLAN', 'PULL_REQUEST', 'SCREENSHOT', 'FILE', 'DIFF', 'EXTERNAL_REFERENCE'] as const;
 export type ArtifactType = (typeof ARTIFACT_TYPES)[number];
 
-export const CONTENT_ARTIFACT_TYPES = ['PLAN', 'SCREENSHOT', 'FILE'] as const satisfies readonly ArtifactType[];
+export const CONTENT_ARTIFACT_TYPES = ['PLAN', 'SCREENSHOT', 'FILE', 'DIFF'] as const satisfies readonly ArtifactType[];
 export type ContentArtifactType = (typeof CONTENT_ARTIFACT_TYPES)[number];
 
 export const REFERENCE_ARTIFACT_TYPES = [
@@ -13,7 +13,8 @@ export const REFERENCE_ARTIFACT_TYPES = [
 export type ReferenceArtifactType = (typeof REFERENCE_ARTIFACT_TYPES)[number];
 
 /** Of these the response has links to the run and to its pull requests. */
-export const hasSourceLinks = (type: ArtifactType): boolean => type === 'SCREENSHOT' || type === 'FILE';
+export const hasSourceLinks = (type: ArtifactType): boolean =>
+  type === 'SCREENSHOT' || type === 'FILE' || type === 'DIFF';
 export const MAX_SOURCE_PULL_REQUESTS = 20;
 
 export const MAX_ARTIFACTS_PER_RUN = 1000;
@@ -35,7 +36,7 @@ export interface Artifact {
 export interface ContentReport {
   readonly artifact_type: ContentArtifactType;
   readonly mime_type: string;
-  /** Path as the agent reports it, relative to its working directory. */
+  /** Path as the agent reports it, relative to its working directory. Of a DIFF the directory of the repository, with `.diff`. */
   readonly filepath: string;
   readonly title?: string;
   readonly description?: string;

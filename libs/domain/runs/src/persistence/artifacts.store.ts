@@ -4,9 +4,12 @@ import { type Artifact, MAX_ARTIFACTS_PER_RUN, MAX_SOURCE_PULL_REQUESTS } from '
 import { LEASED, RunTransitions, type RunOwner } from '#execution/executions';
 import { type OwnerRow, toOwner } from './runs.store.js';
 
-const PROBE = statement('artifacts.probe')`SELECT e.run_id AS "runId", a.uid AS known,
+const PROBE = statement(
+  'artifacts.probe',
+)`SELECT e.run_id AS "runId", a.uid AS known, d.uid AS "diffUid", d.object_key AS "diffKey",
       (SELECT coalesce(sum(s.size_bytes), 0) FROM artifacts s WHERE s.run_id = e.run_id)::float8 AS "usedBytes" FROM executions e
-    LEFT JOIN artifacts a ON a.run_id = e.run_id AND a.source_key = $3 WHERE ${LEASED}`;
+    LEFT JOIN artifacts a ON a.run_id = e.run_id AND a.source_key = $3
+    LEFT JOIN artifacts d ON d.run_id = e.run_id AND d.artifact_type = 'DIFF' AND d.data->>'filepath' = $4 WHERE ${LEASED}`;
 
 /** Under the run's lock, so that nobody else counts at the same time. */
 const INSERT = statement('artifacts.insert')`
@@ -15,7 +18,17 @@ const INSERT = statement('artifacts.insert')`
       FROM executions e JOIN runs r ON r.id = e.run_id
      WHERE ${LEASED} AND (SELECT count(*) < ${MAX_ARTIFACTS_PER_RUN} AND coalesce(sum(a.size_bytes), 0) + $9::bigint <= $10::bigint
        FROM artifacts a WHERE a.run_id = r.id)
-    ON CONFLICT (run_id, source_key) DO NOTHING RETURNING uid`;
+    ON CONFLICT DO NOTHING RETURNING uid`;
+
+/** The content of a DIFF that has changed; its uid stays. */
+const REPLACE = statement('artifacts.replace')`
+  UPDATE artifacts a SET execution_id = e.id, source_key = $3, data = $5::jsonb, object_key = $6, size_bytes = $7::bigint, created_at = headrace.now()
+    FROM executions e WHERE ${LEASED} AND a.run_id = e.run_id AND a.uid = $4
+     AND (SELECT coalesce(sum(o.size_bytes), 0) + $7::bigint <= $8::bigint FROM artifacts o WHERE o.run_id = a.run_id AND o.uid <> a.uid)
+    RETURNING a.uid`;
+
+const REMOVE = statement('artifacts.remove')`
+  DELETE FROM artifacts a USING executions e WHERE ${LEASED} AND a.run_id = e.run_id AND a.uid = $3 RETURNING a.uid`;
 
 const FIND = statement('artifacts.find')`
   SELECT a.uid, a.artifact_type AS type, a.data, a.object_key AS "objectKey", a.created_at AS "createdAt", a.run_id AS "runId", r.team_uid, r.owner_user_uid
@@ -60,6 +73,9 @@ export interface SourceLinks {
 export interface ProbedArtifact {
   readonly runId: string;
   readonly known: string | null;
+  /** The DIFF with the path of the reported one, and its object. */
+  readonly diffUid: string | null;
+  readonly diffKey: string | null;
   readonly usedBytes: number;
 }
 
@@ -70,8 +86,14 @@ export class ArtifactsStore {
     private readonly transitions: RunTransitions,
   ) {}
 
-  async probe(executionId: string, leaseEpoch: number, sourceKey: string): Promise<ProbedArtifact | null> {
-    const [row] = await this.database.query<ProbedArtifact>(PROBE, [executionId, leaseEpoch, sourceKey]);
+  /** `diffPath`: of a DIFF. */
+  async probe(
+    executionId: string,
+    leaseEpoch: number,
+    sourceKey: string,
+    diffPath: string | null,
+  ): Promise<ProbedArtifact | null> {
+    const [row] = await this.database.query<ProbedArtifact>(PROBE, [executionId, leaseEpoch, sourceKey, diffPath]);
     return row ?? null;
   }
 
@@ -90,6 +112,26 @@ export class ArtifactsStore {
       const described = [uid, type, JSON.stringify(data), objectKey, locator, sizeBytes];
       return (await tx.query(INSERT, [executionId, leaseEpoch, sourceKey, ...described, maxRunBytes])).length > 0;
     });
+  }
+
+  /** As {@link insert}, for a DIFF that the run has already. */
+  async replace(
+    runId: string,
+    executionId: string,
+    leaseEpoch: number,
+    { uid, sourceKey, data, objectKey, sizeBytes }: NewArtifact,
+    maxRunBytes: number,
+  ): Promise<boolean> {
+    const values = [executionId, leaseEpoch, sourceKey, uid, JSON.stringify(data), objectKey, sizeBytes, maxRunBytes];
+    return this.database.transaction(async (tx) => {
+      await this.transitions.lock(tx, runId);
+      return (await tx.query(REPLACE, values)).length > 0;
+    });
+  }
+
+  /** false: the lease is gone. */
+  async remove(executionId: string, leaseEpoch: number, uid: string): Promise<boolean> {
+    return (await this.database.query(REMOVE, [executionId, leaseEpoch, uid])).length > 0;
   }
 
   async find(uid: string): Promise<StoredArtifact | null> {

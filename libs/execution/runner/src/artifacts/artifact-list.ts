@@ -10,7 +10,9 @@ import { isDeeperThan, parseJson } from '#platform/kernel';
 /** The file in the artifacts directory that names artifacts, one JSON object a line. */
 export const ARTIFACT_LIST = 'artifacts.jsonl';
 
-export interface ListedFile extends Pick<ArtifactContentQuery, 'artifact_type' | 'title' | 'description' | 'url'> {
+export interface ListedFile extends Pick<ArtifactContentQuery, 'title' | 'description' | 'url'> {
+  /** The runner itself makes diffs. */
+  readonly artifact_type: Exclude<ArtifactContentQuery['artifact_type'], 'DIFF'>;
   /** Absolute, or relative to the working directory. */
   readonly path: string;
   readonly mime_type?: string;

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { toStorableText, truncateUtf8 } from '#platform/kernel';
-import { MAX_ARTIFACT_BYTES, MAX_PLAN_BYTES } from '#execution/runner-protocol';
+import { MAX_ARTIFACT_BYTES, MAX_PLAN_BYTES, type RepositoryRef } from '#execution/runner-protocol';
 import { LeaseLostError, NoResponseError, type ControlPlane } from '../protocol/control-plane.js';
 import { errorText, type RunnerLog } from '../runner-log.js';
 import { retry } from '../retry.js';
@@ -10,11 +10,16 @@ import type { Workspace } from '../workspace/workspace.js';
 import { findArtifacts, type FoundFile } from './artifact-finder.js';
 import { headingOf, type ArtifactProblem, type ListedReference } from './artifact-list.js';
 import { openOwnFile, UnreadableFile } from './own-file.js';
+import { DiffFailure, diffRepository } from './repository-diff.js';
 
 export interface ArtifactSyncOptions {
   readonly plane: Pick<ControlPlane, 'putArtifact' | 'reportReference'>;
   readonly workspace: Workspace;
   readonly log: RunnerLog;
+  /** Those that were cloned for the run. */
+  readonly repositories?: readonly RepositoryRef[] | undefined;
+  /** The run has had an execution before, which may have reported diffs. */
+  readonly isContinued?: boolean;
   /** Of one file; default {@link MAX_ARTIFACT_BYTES}. */
   readonly maxBytes?: number | undefined;
 }
@@ -29,12 +34,19 @@ export class ArtifactSync {
   /** State of each file at its last upload, so that large ones are not read after every turn. */
   private readonly versions = new Map<string, string>();
   private readonly reported = new Set<string>();
+  /** Key of the last diff of each repository, by its directory. */
+  private readonly diffs = new Map<string, string>();
+  /** Of the workspace, whose diffs are uploaded. */
+  private revision: number | undefined;
 
   constructor(private readonly options: ArtifactSyncOptions) {}
 
-  /** Uploads all artifacts, or until `signal` aborts. Resolves to the problems that were not reported before. */
-  async collect(signal: AbortSignal): Promise<ArtifactProblem[]> {
-    const { workspace, log } = this.options;
+  /**
+   * Uploads all artifacts, or until `signal` aborts. Resolves to the problems that were not reported before. `revision`: of
+   * the workspace; the diffs of the repositories are not made again for the same one. Absent: it is not known.
+   */
+  async collect(signal: AbortSignal, revision?: number): Promise<ArtifactProblem[]> {
+    const { workspace, log, repositories = [] } = this.options;
     const problems: ArtifactProblem[] = [];
     try {
       const found = await findArtifacts(workspace);
@@ -45,12 +57,17 @@ export class ArtifactSync {
           artifact: withoutCredentials(reference.url),
           submit: () => this.submitReference(reference, signal),
         })),
+        ...(revision === undefined || revision !== this.revision ? repositories : []).map((repository) => ({
+          artifact: diffPath(repository),
+          submit: () => this.uploadDiff(repository, signal),
+        })),
       ];
       for (const { artifact, submit } of entries) {
         if (signal.aborted) break;
         const problem = await this.isolateFailure(artifact, submit);
         if (problem !== null) problems.push({ artifact, problem });
       }
+      if (!signal.aborted) this.revision = revision;
     } catch (error) {
       if (error instanceof LeaseLostError) throw error;
       log.warn('the artifacts could not be collected', { error: errorText(error) });
@@ -69,7 +86,7 @@ export class ArtifactSync {
     try {
       return await submit();
     } catch (error) {
-      if (error instanceof UnreadableFile) return error.message;
+      if (error instanceof UnreadableFile || error instanceof DiffFailure) return error.message;
       if (error instanceof LeaseLostError || error instanceof NoResponseError) throw error;
       this.options.log.warn('an artifact could not be uploaded', { artifact, error: errorText(error) });
       return 'could not be read';
@@ -106,6 +123,30 @@ export class ArtifactSync {
     } finally {
       await file.close();
     }
+  }
+
+  private async uploadDiff(repository: RepositoryRef, signal: AbortSignal): Promise<string | null> {
+    const { workspace, maxBytes, isContinued } = this.options;
+    const diff = await diffRepository(repository, workspace, { maxBytes, signal });
+    if (diff === null) return null;
+    const { directory } = repository;
+    const metadata = {
+      artifact_type: 'DIFF' as const,
+      mime_type: 'text/x-diff',
+      filepath: diffPath(repository),
+      title: `Changes in ${directory}`,
+      description: `Applies to commit ${diff.commit}.`,
+    };
+    const key = keyOf('diff', [metadata, createHash('sha256').update(diff.patch).digest('hex')]);
+    const last = this.diffs.get(directory);
+    if (last === key || (last === undefined && diff.patch.length === 0 && isContinued !== true)) return null;
+    // The repository may have become again what it was before.
+    this.submitted.delete(key);
+    const problem = await this.submit(metadata.filepath, key, signal, () =>
+      this.options.plane.putArtifact({ ...metadata, source_key: key }, Readable.from([diff.patch]), signal),
+    );
+    if (this.submitted.has(key)) this.diffs.set(directory, key);
+    return problem;
   }
 
   private submitReference(reference: ListedReference, signal: AbortSignal): Promise<string | null> {
@@ -153,6 +194,8 @@ export class ArtifactSync {
     return fresh;
   }
 }
+
+const diffPath = ({ directory }: RepositoryRef): string => `${directory}.diff`;
 
 const clean = (text: string, maxBytes: number): string => truncateUtf8(toStorableText(text).text, maxBytes).text;
 

@@ -50,6 +50,8 @@ export class SnapshotSync {
   private current: Promise<void> = Promise.resolve();
   private timer: NodeJS.Timeout | undefined;
   private lastFailure = '';
+  /** Snapshots that were not equal to the one before, or that were not stored. */
+  private changes = 0;
   /** The last pack, when it is small: it is sent together with the manifest. */
   private held: SnapshotPack | null = null;
 
@@ -120,6 +122,11 @@ export class SnapshotSync {
     }
   }
 
+  /** Another number: the workspace may have changed. */
+  get revision(): number {
+    return this.changes;
+  }
+
   /** Resolves when the snapshot is stored, or could not be stored. Rejects when the lease is lost. */
   take(reason: SnapshotReason): Promise<void> {
     this.current = this.current.catch(() => undefined).then(() => this.takeNow(reason));
@@ -151,12 +158,14 @@ export class SnapshotSync {
     try {
       const taken = await this.snapshots.create(reason, () => paused?.resume());
       if (taken === null) return;
+      this.changes += 1;
       this.lastFailure = '';
       const { snapshotId, storedBytes } = taken;
       const tookMs = Math.round(performance.now() - startedAt);
       log.info('snapshot stored', { snapshot_id: snapshotId, reason, stored_bytes: storedBytes, took_ms: tookMs });
     } catch (error) {
       if (error instanceof LeaseLostError || termination.isFenced) throw error;
+      this.changes += 1;
       const isLimit = error instanceof SnapshotTooLargeError || error instanceof TooManyEntriesError;
       const message = isLimit ? error.message : `The snapshot of the workspace was not stored: ${errorText(error)}`;
       log.warn('a snapshot was not stored', { reason, error: errorText(error) });

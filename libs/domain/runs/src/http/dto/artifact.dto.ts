@@ -140,6 +140,17 @@ class FileData {
   @IntegerField({ ...OPTIONAL, description: 'Size in bytes.' }) size_bytes?: number;
 }
 
+class DiffData {
+  @StringField({ description: 'ID of the artifact; it stays the same when the run changes the repository again.' })
+  artifact_uid: string;
+  @StringField({ description: 'Directory of the repository in the working directory, with `.diff`.' }) filepath: string;
+  @StringField({ description: 'Name of the file.' }) filename: string;
+  @StringField({ description: 'Media type.' }) mime_type: string;
+  @StringField({ ...OPTIONAL, description: 'The repository that was changed.' }) title?: string;
+  @StringField({ ...OPTIONAL, description: 'The commit to which the patch applies.' }) description?: string;
+  @IntegerField({ ...OPTIONAL, description: 'Size in bytes.' }) size_bytes?: number;
+}
+
 class ExternalReferenceData {
   @StringField({ description: 'What kind of thing it is, in the agent’s words.' }) reference_type: string;
   @StringField({ description: 'URL in its canonical form.' }) url: string;
@@ -162,6 +173,12 @@ class ScreenshotContentData extends ScreenshotData {
   @StringField({ description: 'Media type of the content.' }) content_type: string;
 }
 
+class DiffContentData extends DiffData {
+  @StringField(LINK) download_url: string;
+  @DateTimeField({ description: 'Time after which `download_url` stops working.' }) expires_at: string;
+  @StringField({ description: 'Media type of the content.' }) content_type: string;
+}
+
 class FileContentData extends FileData {
   @StringField(LINK) download_url: string;
   @DateTimeField({ description: 'Time after which `download_url` stops working.' }) expires_at: string;
@@ -176,6 +193,7 @@ const SCHEMAS: Readonly<Record<ArtifactType, readonly [name: string, listed: Dto
   PULL_REQUEST: ['PullRequestArtifact', PullRequestData, PullRequestData],
   SCREENSHOT: ['ScreenshotArtifact', ScreenshotData, ScreenshotContentData],
   FILE: ['FileArtifact', FileData, FileContentData],
+  DIFF: ['DiffArtifact', DiffData, DiffContentData],
   EXTERNAL_REFERENCE: ['ExternalReferenceArtifact', ExternalReferenceData, ExternalReferenceData],
 };
 
