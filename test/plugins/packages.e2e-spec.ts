@@ -1,7 +1,17 @@
 import { execFile, spawn } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
@@ -12,7 +22,7 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const EXAMPLES = join(ROOT, 'examples/plugins');
 const PLUGINS = ['backend', 'resource', 'signature-scheme', 'trigger-provider'];
 const NAMES = PLUGINS.map((plugin) => `headrace-example-${plugin}`);
-/** What the examples name as their development dependencies, in the versions of this repository. */
+/** What the examples name as their development dependencies, as this repository has them. */
 const TOOLS = ['vitest', '@types/node'];
 
 /** A directory outside of the repository, where a user has installed Headrace and the plugins. */
@@ -31,6 +41,16 @@ async function pack(source: string): Promise<string> {
   );
   const [{ filename } = { filename: '' }] = JSON.parse(stdout) as { filename: string }[];
   return `./packages/${filename}`;
+}
+
+/** Npm removes what it has not installed. */
+function linkTools(): void {
+  for (const name of TOOLS) {
+    const link = join(directory, 'node_modules', name);
+    rmSync(link, { recursive: true, force: true });
+    mkdirSync(dirname(link), { recursive: true });
+    symlinkSync(join(ROOT, 'node_modules', name), link);
+  }
 }
 
 /** Compiles an example against the types of the installed package. The first one checks every declaration file, too. */
@@ -66,9 +86,8 @@ beforeAll(async () => {
   mkdirSync(join(directory, 'packages'));
   mkdirSync(join(directory, 'tests'));
   writeFileSync(join(directory, 'package.json'), '{"private":true,"type":"module"}');
-  const versionOf = (name: string): string =>
-    (JSON.parse(readFileSync(join(ROOT, 'node_modules', name, 'package.json'), 'utf8')) as { version: string }).version;
-  await install(await pack(ROOT), ...TOOLS.map((name) => `${name}@${versionOf(name)}`));
+  await install(await pack(ROOT));
+  linkTools();
   const packages: string[] = [];
   for (const plugin of PLUGINS) {
     cpSync(join(EXAMPLES, plugin), join(directory, plugin), { recursive: true });
@@ -80,6 +99,7 @@ beforeAll(async () => {
     rmSync(join(directory, plugin), { recursive: true });
   }
   await install(...packages);
+  linkTools();
 }, 180_000);
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
