@@ -27,8 +27,8 @@ export default defineConfig({
   test: {
     ...(cacheDirectory && { experimental: { fsModuleCache: true, fsModuleCachePath: cacheDirectory } }),
     pool: 'forks',
-    // More than the processors of the smallest machine: tests of processes wait for a good part of their time.
-    maxWorkers: 5,
+    // Twice the processors of the smallest machine: tests of processes wait for a good part of their time.
+    maxWorkers: 4,
     sequence: { sequencer: StartOrder },
     projects: [
       {
