@@ -17,7 +17,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import fc from 'fast-check';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { newUuid } from '#platform/kernel';
 import { parseManifest } from '#execution/runner-protocol';
 import { placesIn } from './open-directory.js';
@@ -66,12 +66,12 @@ function newRoot(): string {
   for (const part of ['home', 'work']) mkdirSync(join(root, part));
   return root;
 }
-afterEach(() => {
+function removeRoots(): void {
   for (const directory of directories.splice(0)) {
     execFileSync('chmod', ['-R', 'u+rwx', directory]);
     rmSync(directory, { recursive: true, force: true });
   }
-});
+}
 
 const IDENTITY = ['-c', 'user.name=a', '-c', 'user.email=a@example.test', '-c', 'protocol.file.allow=always'];
 function git(cwd: string, ...args: string[]): string {
@@ -244,35 +244,39 @@ const statusOf = (root: string): string[] =>
 describe('a snapshot of a workspace', () => {
   it(`contains every file, and the same state of git, of random work trees`, { timeout: CASES * 4_000 }, async () => {
     await fc.assert(
-      fc.asyncProperty(
-        fc.array(step, { minLength: 1, maxLength: 14 }),
-        fc.array(step, { maxLength: 6 }),
-        async (first, more) => {
-          const root = newRoot();
-          const work = join(root, 'work/app');
-          mkdirSync(work);
-          git(work, 'init', '--quiet', '--initial-branch=main');
-          const objects = new Objects();
-          const snapshots = objects.snapshotsOf(root);
-          for (const steps of [first, more]) {
-            for (const change of steps) change(work, root);
-            await snapshots.create('turn');
-          }
-          // The two ways to read a work tree agree.
-          const places = placesIn(root);
-          const [walked, listed] = [null, listTree(places, new Set(), LIMITS.max_entries)].map((tree) =>
-            scanWorkspace({ places, maxEntries: LIMITS.max_entries, listing: tree }),
-          );
-          expect((await listed)?.entries).toEqual((await walked)?.entries);
-          // Git updates its index when it looks at the files.
-          const expected = listing(root).filter((line) => !/^work\/app\/ignored\.log /.test(line) || !isIgnored(work));
-          const other = newRoot();
-          expect(await objects.restore(other)).toEqual([]);
-          const relocated = expected.map((line) => relocatedLine(line, root, other));
-          expect(listing(other)).toEqual(relocated);
-          expect(statusOf(other)).toEqual(statusOf(root).map((text) => text.replaceAll(root, other)));
-        },
-      ),
+      fc
+        .asyncProperty(
+          fc.array(step, { minLength: 1, maxLength: 14 }),
+          fc.array(step, { maxLength: 6 }),
+          async (first, more) => {
+            const root = newRoot();
+            const work = join(root, 'work/app');
+            mkdirSync(work);
+            git(work, 'init', '--quiet', '--initial-branch=main');
+            const objects = new Objects();
+            const snapshots = objects.snapshotsOf(root);
+            for (const steps of [first, more]) {
+              for (const change of steps) change(work, root);
+              await snapshots.create('turn');
+            }
+            // The two ways to read a work tree agree.
+            const places = placesIn(root);
+            const [walked, listed] = [null, listTree(places, new Set(), LIMITS.max_entries)].map((tree) =>
+              scanWorkspace({ places, maxEntries: LIMITS.max_entries, listing: tree }),
+            );
+            expect((await listed)?.entries).toEqual((await walked)?.entries);
+            // Git updates its index when it looks at the files.
+            const expected = listing(root).filter(
+              (line) => !/^work\/app\/ignored\.log /.test(line) || !isIgnored(work),
+            );
+            const other = newRoot();
+            expect(await objects.restore(other)).toEqual([]);
+            const relocated = expected.map((line) => relocatedLine(line, root, other));
+            expect(listing(other)).toEqual(relocated);
+            expect(statusOf(other)).toEqual(statusOf(root).map((text) => text.replaceAll(root, other)));
+          },
+        )
+        .afterEach(removeRoots),
       { numRuns: CASES },
     );
   });
