@@ -303,6 +303,62 @@ describe('secrets', () => {
   );
 });
 
+describe('the diff of a cloned repository', () => {
+  const diffs = ({ plane }: RunnerProcess): string[] =>
+    plane.artifacts.map(({ reported, content }) => {
+      expect(reported).toMatchObject({ artifact_type: 'DIFF', mime_type: 'text/x-diff', filepath: 'first.diff' });
+      return content?.toString() ?? '';
+    });
+
+  it('is uploaded again when it has changed, and an empty one when it cannot be made any more', async () => {
+    const runner = await start({
+      ownUser: isRoot,
+      limits: { max_artifact_bytes: 100_000 },
+      assignment: { repositories: [first()], prompt: prompt(fence('sh', 'echo two >> first.txt')) },
+    });
+    const { plane } = runner;
+    await plane.untilEvent('turn_ended');
+    expect(diffs(runner)).toEqual([expect.stringContaining('+two')]);
+    const turns = ['true', 'echo three >> first.txt', 'seq 30000 > added.txt', 'git checkout -q . && rm added.txt'];
+    for (const [index, script] of turns.entries()) {
+      plane.say(`f${index}`, prompt(fence('sh', script)));
+      await plane.untilEvent('turn_ended', index + 2);
+    }
+    expect(diffs(runner).slice(1)).toEqual([expect.stringContaining('+three'), '']);
+    expect(plane.data('output_truncated')).toEqual([
+      { artifacts: [{ artifact: 'first.diff', problem: expect.stringContaining('is too large') }] },
+    ]);
+    expect(await runner.close()).toBe(0);
+    expect(diffs(runner)).toHaveLength(3);
+  });
+
+  it('of a cancelled turn is uploaded, and programs that git has started for it are ended', async () => {
+    const runner = await start({
+      ownUser: isRoot,
+      assignment: {
+        repositories: [first()],
+        prompt: prompt(
+          fence(
+            'sh',
+            [
+              `git config filter.left.clean 'setsid sleep 300 < /dev/null > /dev/null 2>&1 & exec cat'`,
+              `echo '*.txt filter=left' > .gitattributes`,
+              'echo cancelled >> first.txt; echo ready; sleep 600',
+            ].join('\n'),
+          ),
+        ),
+      },
+    });
+    const { plane } = runner;
+    await plane.until(() => JSON.stringify(plane.calls()).includes('ready\\n'), 'the command has changed the file');
+    plane.want('stop');
+    expect(await runner.exited).toBe(0);
+    expect(plane.finished).toMatchObject({ outcome: 'cancelled' });
+    expect(diffs(runner)).toEqual([expect.stringContaining('+cancelled')]);
+    expect(runner.marked()).toEqual([]);
+  });
+});
+
 function safeRead(path: string): string {
   try {
     return readFileSync(path, 'latin1');

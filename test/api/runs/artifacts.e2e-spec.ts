@@ -293,6 +293,32 @@ describe('an artifact that a runner uploads', () => {
     });
   });
 
+  it('is stored once when diffs of the same repository are uploaded at once, and the others are to be repeated', async () => {
+    const { id, runner } = await runningRun();
+    const upload = async (n: number): Promise<number> => {
+      const query = new URLSearchParams({
+        lease_epoch: String(runner.assignment.lease_epoch),
+        source_key: `diff:${n}`,
+        artifact_type: 'DIFF',
+        mime_type: 'text/x-diff',
+        filepath: 'app.diff',
+      });
+      const path = `/api/v1/runner/v1/executions/${runner.assignment.execution_id}/artifacts?${query.toString()}`;
+      const headers = { authorization: `Bearer ${runner.token}` };
+      return (await fetch(fixture.api.url + path, { method: 'PUT', headers, body: `+${n}\n` })).status;
+    };
+    for (const first of [0, 10]) {
+      const statuses = await Promise.all(Array.from({ length: 6 }, (_, n) => upload(first + n)));
+      expect(statuses).toContain(200);
+      expect([...new Set(statuses)].filter((status) => status !== 200 && status !== 503)).toEqual([]);
+    }
+    const [listed, ...others] = await listedBy(id);
+    expect(others).toEqual([]);
+    const { data } = await get(String(listed?.data.artifact_uid));
+    expect((await atOrigin(200, data.download_url as string)).text).toMatch(/^\+1\d\n$/);
+    await runner.finish();
+  });
+
   it('is rejected without the lease', async () => {
     const { id, runner } = await runningRun();
     const stale = { lease_epoch: String(runner.assignment.lease_epoch + 1) };

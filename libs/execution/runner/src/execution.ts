@@ -57,7 +57,10 @@ export class Execution {
       ...options,
       host: this.host,
       inbox: this.inbox,
-      collectArtifacts: () => this.collectArtifacts(options.termination.signal),
+      collectArtifacts: async () => {
+        await this.artifacts?.makeDiffs(options.termination.signal, this.snapshots?.revision);
+        await this.collectArtifacts(options.termination.signal);
+      },
       onTurnBegin: () => this.snapshots?.startInterval(),
       onTurnEnd: async () => {
         this.snapshots?.stopInterval();
@@ -152,7 +155,7 @@ export class Execution {
       log,
       maxBytes: handover.limits.max_artifact_bytes,
       repositories: handover.in_place ? [] : assignment.repositories,
-      isContinued: resume !== null || assignment.snapshots?.restore !== undefined,
+      environment: { HEADRACE_EXECUTION_MARKER: handover.marker },
     });
     const files = new AttachmentFiles({ workspace, fetch: (id) => plane.getAttachment(id), retry });
     const attachments = await termination.race(files.place(assignment.attachments ?? []));
@@ -277,7 +280,9 @@ export class Execution {
   private async endProcesses(): Promise<void> {
     const { log } = this.options;
     this.host.permissions.cancelAll();
+    const isInTurn = this.conversation.openTurn !== null;
     await this.host.stop(this.conversation.openTurn, this.setup);
+    if (isInTurn) await this.artifacts?.makeDiffs(this.lastArtifactsSignal());
     const { killed, left } = await sweep(this.targets(), SWEEP_MS);
     if (left > 0) log.error('some processes could not be killed', { left });
     else log.info('all processes have ended', { swept: killed });
@@ -292,7 +297,7 @@ export class Execution {
       if (session && this.conversation.hasStarted) {
         await this.transcripts?.upload(session.id);
         await settlesWithin(this.snapshots?.take('end') ?? Promise.resolve(), LAST_SNAPSHOT_MS, termination.urgent);
-        await this.collectArtifacts(AbortSignal.any([termination.urgent, AbortSignal.timeout(LAST_ARTIFACTS_MS)]));
+        await this.collectArtifacts(this.lastArtifactsSignal());
       }
       this.conversation.closeTurn(openTurn);
       await outbox.flush();
@@ -301,9 +306,13 @@ export class Execution {
     }
   }
 
+  private lastArtifactsSignal(): AbortSignal {
+    return AbortSignal.any([this.options.termination.urgent, AbortSignal.timeout(LAST_ARTIFACTS_MS)]);
+  }
+
   /** Rejected artifacts are reported as truncated output. */
   private async collectArtifacts(signal: AbortSignal): Promise<void> {
-    const problems = (await this.artifacts?.collect(signal, this.snapshots?.revision)) ?? [];
+    const problems = (await this.artifacts?.collect(signal)) ?? [];
     if (problems.length === 0 || this.options.termination.isFenced) return;
     this.options.outbox.push('output_truncated', { artifacts: problems });
   }

@@ -46,6 +46,8 @@ export interface GitResult {
 const MINUTE_MS = 60_000;
 const MIB = 1_048_576;
 const STDERR_BYTES = 16_384;
+/** From the end of git to that of its pipes. */
+const DRAIN_MS = 2_000;
 
 /** One git process, which leads a separate process group, so that its helpers always end with it. */
 export class GitProcess {
@@ -86,9 +88,18 @@ export class GitProcess {
       );
     });
     this.spawned.catch(() => undefined);
-    this.closed = new Promise((resolve) =>
-      this.child.once('close', (code, signal) => resolve(code ?? (signal ? 128 + constants.signals[signal] : 128))),
-    );
+    this.closed = new Promise((resolve) => {
+      const end = (code: number | null, signal: NodeJS.Signals | null): void =>
+        resolve(code ?? (signal ? 128 + constants.signals[signal] : 128));
+      this.child.once('close', end);
+      // A program that git has executed may keep the pipes open.
+      this.child.once('exit', (code, signal) => {
+        setTimeout(() => {
+          for (const stream of this.child.stdio) stream?.destroy();
+          end(code, signal);
+        }, DRAIN_MS).unref();
+      });
+    });
     // The pipes of an ended process fail; its exit code contains the reason.
     for (const stream of this.child.stdio) stream?.on('error', () => undefined);
     this.child.stderr?.on('data', (chunk: Buffer) => {

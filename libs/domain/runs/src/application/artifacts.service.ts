@@ -35,6 +35,8 @@ export interface ArtifactSource {
 export type ArtifactReportResult =
   | { readonly kind: 'stored'; readonly uid: string }
   | { readonly kind: 'lease_lost' }
+  /** Another request has stored or removed the same diff meanwhile. */
+  | { readonly kind: 'changed' }
   | RejectionOf<'invalid'>
   | { readonly kind: 'run_full'; readonly maxBytes: number };
 
@@ -95,8 +97,8 @@ export class ArtifactsService {
     const probe = await this.probe(source, type === 'DIFF' ? report.filepath : null);
     if (probe.kind !== 'new') return probe;
     const { maxRunArtifactBytes, maxArtifactBytes } = this.settings;
-    const left = maxRunArtifactBytes - probe.usedBytes;
-    if (left <= 0) return this.full();
+    const left = Math.max(0, maxRunArtifactBytes - probe.usedBytes + probe.diffBytes);
+    if (left === 0 && type !== 'DIFF') return this.full();
     const objectId = newUid();
     const uid = probe.diffUid ?? objectId;
     const objectKey = `artifacts/${probe.runId}/${objectId}`;
@@ -147,14 +149,20 @@ export class ArtifactsService {
   }
 
   /** The repository is as it was at the start of the run. */
-  private async removeDiff(source: ArtifactSource, uid: string, { diffUid }: NewReport): Promise<ArtifactReportResult> {
+  private async removeDiff(
+    source: ArtifactSource,
+    uid: string,
+    { diffUid, diffKey }: NewReport,
+  ): Promise<ArtifactReportResult> {
     if (diffUid === null) return this.renewed(source, uid);
-    const isRemoved = await this.store.remove(source.executionId, source.leaseEpoch, diffUid);
-    return isRemoved ? this.renewed(source, uid) : { kind: 'lease_lost' };
+    const isRemoved = await this.store.remove(source.executionId, source.leaseEpoch, diffUid, diffKey);
+    if (isRemoved) return this.renewed(source, uid);
+    const probe = await this.probe(source);
+    return probe.kind === 'new' ? { kind: 'changed' } : probe;
   }
 
   private async insert(
-    { runId, diffUid }: NewReport,
+    { runId, diffUid, diffKey }: NewReport,
     source: ArtifactSource,
     reported: Omit<NewArtifact, 'sourceKey'>,
   ): Promise<ArtifactReportResult> {
@@ -164,11 +172,12 @@ export class ArtifactsService {
     const isStored =
       diffUid === null
         ? await this.store.insert(runId, executionId, leaseEpoch, artifact, maxRunArtifactBytes)
-        : await this.store.replace(runId, executionId, leaseEpoch, artifact, maxRunArtifactBytes);
+        : await this.store.replace(runId, executionId, leaseEpoch, artifact, maxRunArtifactBytes, diffKey);
     if (isStored) return this.renewed(source, artifact.uid);
-    const probe = await this.probe(source);
+    const probe = await this.probe(source, artifact.type === 'DIFF' ? String(artifact.data['filepath']) : null);
     if (probe.kind !== 'new') return probe;
-    if (probe.usedBytes + artifact.sizeBytes > maxRunArtifactBytes) return this.full();
+    if (probe.diffKey !== diffKey) return { kind: 'changed' };
+    if (probe.usedBytes - probe.diffBytes + artifact.sizeBytes > maxRunArtifactBytes) return this.full();
     return invalid('artifact_type', `is one too many: the run has ${MAX_ARTIFACTS_PER_RUN} artifacts`);
   }
 

@@ -81,6 +81,8 @@ function acknowledged(result: ArtifactReportResult): ArtifactAck {
       return { artifact_uid: result.uid };
     case 'lease_lost':
       throw leaseLost();
+    case 'changed':
+      throw new ProblemError('resource_unavailable', 'Another request has changed the same diff. Repeat the request.');
     case 'run_full':
       throw new ProblemError(
         'payload_too_large',

@@ -6,7 +6,7 @@ import { type OwnerRow, toOwner } from './runs.store.js';
 
 const PROBE = statement(
   'artifacts.probe',
-)`SELECT e.run_id AS "runId", a.uid AS known, d.uid AS "diffUid", d.object_key AS "diffKey",
+)`SELECT e.run_id AS "runId", a.uid AS known, d.uid AS "diffUid", d.object_key AS "diffKey", coalesce(d.size_bytes, 0)::float8 AS "diffBytes",
       (SELECT coalesce(sum(s.size_bytes), 0) FROM artifacts s WHERE s.run_id = e.run_id)::float8 AS "usedBytes" FROM executions e
     LEFT JOIN artifacts a ON a.run_id = e.run_id AND a.source_key = $3
     LEFT JOIN artifacts d ON d.run_id = e.run_id AND d.artifact_type = 'DIFF' AND d.data->>'filepath' = $4 WHERE ${LEASED}`;
@@ -20,15 +20,15 @@ const INSERT = statement('artifacts.insert')`
        FROM artifacts a WHERE a.run_id = r.id)
     ON CONFLICT DO NOTHING RETURNING uid`;
 
-/** The content of a DIFF that has changed; its uid stays. */
+/** The content of a DIFF that has changed; its uid stays. `$9`: the object that it replaces. */
 const REPLACE = statement('artifacts.replace')`
   UPDATE artifacts a SET execution_id = e.id, source_key = $3, data = $5::jsonb, object_key = $6, size_bytes = $7::bigint, created_at = headrace.now()
-    FROM executions e WHERE ${LEASED} AND a.run_id = e.run_id AND a.uid = $4
+    FROM executions e WHERE ${LEASED} AND a.run_id = e.run_id AND a.uid = $4 AND a.object_key = $9
      AND (SELECT coalesce(sum(o.size_bytes), 0) + $7::bigint <= $8::bigint FROM artifacts o WHERE o.run_id = a.run_id AND o.uid <> a.uid)
     RETURNING a.uid`;
 
 const REMOVE = statement('artifacts.remove')`
-  DELETE FROM artifacts a USING executions e WHERE ${LEASED} AND a.run_id = e.run_id AND a.uid = $3 RETURNING a.uid`;
+  DELETE FROM artifacts a USING executions e WHERE ${LEASED} AND a.run_id = e.run_id AND a.uid = $3 AND a.object_key = $4 RETURNING a.uid`;
 
 const FIND = statement('artifacts.find')`
   SELECT a.uid, a.artifact_type AS type, a.data, a.object_key AS "objectKey", a.created_at AS "createdAt", a.run_id AS "runId", r.team_uid, r.owner_user_uid
@@ -76,6 +76,7 @@ export interface ProbedArtifact {
   /** The DIFF with the path of the reported one, and its object. */
   readonly diffUid: string | null;
   readonly diffKey: string | null;
+  readonly diffBytes: number;
   readonly usedBytes: number;
 }
 
@@ -114,24 +115,26 @@ export class ArtifactsStore {
     });
   }
 
-  /** As {@link insert}, for a DIFF that the run has already. */
+  /** As {@link insert}, for a DIFF that the run has already; false also when it has another object than `replacedKey` now. */
   async replace(
     runId: string,
     executionId: string,
     leaseEpoch: number,
     { uid, sourceKey, data, objectKey, sizeBytes }: NewArtifact,
     maxRunBytes: number,
+    replacedKey: string | null,
   ): Promise<boolean> {
-    const values = [executionId, leaseEpoch, sourceKey, uid, JSON.stringify(data), objectKey, sizeBytes, maxRunBytes];
+    const described = [sourceKey, uid, JSON.stringify(data), objectKey, sizeBytes];
+    const values = [executionId, leaseEpoch, ...described, maxRunBytes, replacedKey];
     return this.database.transaction(async (tx) => {
       await this.transitions.lock(tx, runId);
       return (await tx.query(REPLACE, values)).length > 0;
     });
   }
 
-  /** false: the lease is gone. */
-  async remove(executionId: string, leaseEpoch: number, uid: string): Promise<boolean> {
-    return (await this.database.query(REMOVE, [executionId, leaseEpoch, uid])).length > 0;
+  /** false: the lease is gone, or the DIFF has another object now. */
+  async remove(executionId: string, leaseEpoch: number, uid: string, objectKey: string | null): Promise<boolean> {
+    return (await this.database.query(REMOVE, [executionId, leaseEpoch, uid, objectKey])).length > 0;
   }
 
   async find(uid: string): Promise<StoredArtifact | null> {

@@ -10,7 +10,7 @@ import type { Workspace } from '../workspace/workspace.js';
 import { findArtifacts, type FoundFile } from './artifact-finder.js';
 import { headingOf, type ArtifactProblem, type ListedReference } from './artifact-list.js';
 import { openOwnFile, UnreadableFile } from './own-file.js';
-import { DiffFailure, diffRepository } from './repository-diff.js';
+import { DiffFailure, diffRepository, type RepositoryDiff } from './repository-diff.js';
 
 export interface ArtifactSyncOptions {
   readonly plane: Pick<ControlPlane, 'putArtifact' | 'reportReference'>;
@@ -18,10 +18,17 @@ export interface ArtifactSyncOptions {
   readonly log: RunnerLog;
   /** Those that were cloned for the run. */
   readonly repositories?: readonly RepositoryRef[] | undefined;
-  /** The run has had an execution before, which may have reported diffs. */
-  readonly isContinued?: boolean;
+  /** Of the processes that make the diffs. */
+  readonly environment: Readonly<Record<string, string>>;
   /** Of one file; default {@link MAX_ARTIFACT_BYTES}. */
   readonly maxBytes?: number | undefined;
+}
+
+interface MadeDiff {
+  /** Null: there is none. */
+  readonly diff: RepositoryDiff | null;
+  /** Why there is none, when the repository has one. */
+  readonly problem: string | null;
 }
 
 const UPLOAD_TRIES = 4;
@@ -36,17 +43,37 @@ export class ArtifactSync {
   private readonly reported = new Set<string>();
   /** Key of the last diff of each repository, by its directory. */
   private readonly diffs = new Map<string, string>();
-  /** Of the workspace, whose diffs are uploaded. */
+  /** By the directory of the repository: made and not uploaded yet. */
+  private readonly made = new Map<string, MadeDiff>();
+  /** Of the workspace whose diffs were made last. */
   private revision: number | undefined;
 
   constructor(private readonly options: ArtifactSyncOptions) {}
 
   /**
-   * Uploads all artifacts, or until `signal` aborts. Resolves to the problems that were not reported before. `revision`: of
-   * the workspace; the diffs of the repositories are not made again for the same one. Absent: it is not known.
+   * Makes the diffs of all repositories, which {@link collect} uploads. `revision`: of the workspace; the diffs are not made again
+   * for the same one. Absent: it is not known. To be called before the last sweep of processes.
    */
-  async collect(signal: AbortSignal, revision?: number): Promise<ArtifactProblem[]> {
-    const { workspace, log, repositories = [] } = this.options;
+  async makeDiffs(signal: AbortSignal, revision?: number): Promise<void> {
+    const { repositories = [], workspace, maxBytes, environment, log } = this.options;
+    if (revision !== undefined && revision === this.revision) return;
+    for (const repository of repositories) {
+      try {
+        const diff = await diffRepository(repository, { workspace, maxBytes, environment, signal });
+        this.made.set(repository.directory, { diff, problem: null });
+      } catch (error) {
+        if (signal.aborted) return;
+        if (!(error instanceof DiffFailure)) log.warn('a diff could not be made', { error: errorText(error) });
+        const problem = error instanceof DiffFailure ? error.message : 'could not be made';
+        this.made.set(repository.directory, { diff: null, problem });
+      }
+    }
+    this.revision = revision;
+  }
+
+  /** Uploads all artifacts, or until `signal` aborts. Resolves to the problems that were not reported before. */
+  async collect(signal: AbortSignal): Promise<ArtifactProblem[]> {
+    const { workspace, log } = this.options;
     const problems: ArtifactProblem[] = [];
     try {
       const found = await findArtifacts(workspace);
@@ -57,9 +84,9 @@ export class ArtifactSync {
           artifact: withoutCredentials(reference.url),
           submit: () => this.submitReference(reference, signal),
         })),
-        ...(revision === undefined || revision !== this.revision ? repositories : []).map((repository) => ({
-          artifact: diffPath(repository),
-          submit: () => this.uploadDiff(repository, signal),
+        ...[...this.made].map(([directory, made]) => ({
+          artifact: diffPath(directory),
+          submit: () => this.uploadDiff(directory, made, signal),
         })),
       ];
       for (const { artifact, submit } of entries) {
@@ -67,7 +94,6 @@ export class ArtifactSync {
         const problem = await this.isolateFailure(artifact, submit);
         if (problem !== null) problems.push({ artifact, problem });
       }
-      if (!signal.aborted) this.revision = revision;
     } catch (error) {
       if (error instanceof LeaseLostError) throw error;
       log.warn('the artifacts could not be collected', { error: errorText(error) });
@@ -86,7 +112,7 @@ export class ArtifactSync {
     try {
       return await submit();
     } catch (error) {
-      if (error instanceof UnreadableFile || error instanceof DiffFailure) return error.message;
+      if (error instanceof UnreadableFile) return error.message;
       if (error instanceof LeaseLostError || error instanceof NoResponseError) throw error;
       this.options.log.warn('an artifact could not be uploaded', { artifact, error: errorText(error) });
       return 'could not be read';
@@ -125,28 +151,40 @@ export class ArtifactSync {
     }
   }
 
-  private async uploadDiff(repository: RepositoryRef, signal: AbortSignal): Promise<string | null> {
-    const { workspace, maxBytes, isContinued } = this.options;
-    const diff = await diffRepository(repository, workspace, { maxBytes, signal });
-    if (diff === null) return null;
-    const { directory } = repository;
+  /** What cannot be made or is rejected replaces the diff of an earlier turn by none. */
+  private async uploadDiff(
+    directory: string,
+    { diff, problem }: MadeDiff,
+    signal: AbortSignal,
+  ): Promise<string | null> {
+    const rejection = diff === null ? null : await this.sendDiff(directory, diff, signal);
+    if (diff === null || rejection !== null)
+      await this.sendDiff(directory, { commit: '', patch: Buffer.alloc(0) }, signal);
+    if (!signal.aborted) this.made.delete(directory);
+    return problem ?? rejection;
+  }
+
+  private async sendDiff(
+    directory: string,
+    { commit, patch }: RepositoryDiff,
+    signal: AbortSignal,
+  ): Promise<string | null> {
     const metadata = {
       artifact_type: 'DIFF' as const,
       mime_type: 'text/x-diff',
-      filepath: diffPath(repository),
+      filepath: diffPath(directory),
       title: `Changes in ${directory}`,
-      description: `Applies to commit ${diff.commit}.`,
+      ...(patch.length === 0 ? {} : { description: `Applies to commit ${commit}.` }),
     };
-    const key = keyOf('diff', [metadata, createHash('sha256').update(diff.patch).digest('hex')]);
-    const last = this.diffs.get(directory);
-    if (last === key || (last === undefined && diff.patch.length === 0 && isContinued !== true)) return null;
+    const key = keyOf('diff', [metadata, createHash('sha256').update(patch).digest('hex')]);
+    if (this.diffs.get(directory) === key) return null;
     // The repository may have become again what it was before.
     this.submitted.delete(key);
-    const problem = await this.submit(metadata.filepath, key, signal, () =>
-      this.options.plane.putArtifact({ ...metadata, source_key: key }, Readable.from([diff.patch]), signal),
+    const rejection = await this.submit(metadata.filepath, key, signal, () =>
+      this.options.plane.putArtifact({ ...metadata, source_key: key }, Readable.from([patch]), signal),
     );
     if (this.submitted.has(key)) this.diffs.set(directory, key);
-    return problem;
+    return rejection;
   }
 
   private submitReference(reference: ListedReference, signal: AbortSignal): Promise<string | null> {
@@ -195,7 +233,7 @@ export class ArtifactSync {
   }
 }
 
-const diffPath = ({ directory }: RepositoryRef): string => `${directory}.diff`;
+const diffPath = (directory: string): string => `${directory}.diff`;
 
 const clean = (text: string, maxBytes: number): string => truncateUtf8(toStorableText(text).text, maxBytes).text;
 

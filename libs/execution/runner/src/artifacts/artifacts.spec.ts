@@ -55,7 +55,8 @@ const plane = {
     return answer;
   },
 };
-const syncOf = (maxBytes = 1000): ArtifactSync => new ArtifactSync({ plane, workspace, log, maxBytes });
+const syncOf = (maxBytes = 1000): ArtifactSync =>
+  new ArtifactSync({ environment: {}, plane, workspace, log, maxBytes });
 const put = (name: string, text: string): void => writeFileSync(join(workspace.artifacts, name), text);
 const list = (...lines: unknown[]): void =>
   put(ARTIFACT_LIST, lines.map((line) => (typeof line === 'string' ? line : JSON.stringify(line))).join('\n'));

@@ -7,6 +7,7 @@ import {
   readdirSync,
   rmSync,
   symlinkSync,
+  truncateSync,
   utimesSync,
   writeFileSync,
 } from 'node:fs';
@@ -55,8 +56,11 @@ async function clone(ref?: string): Promise<void> {
   await checkOut({ mirror, ref, url: origin, parent: base, directory: 'app' });
 }
 
-const diff = (maxBytes?: number, signal = new AbortController().signal) =>
-  diffRepository({ directory: 'app' }, { base, tmp, runAs: undefined }, { maxBytes, signal });
+const diff = (maxBytes?: number, signal = AbortSignal.timeout(20_000)) =>
+  diffRepository(
+    { directory: 'app' },
+    { workspace: { base, tmp, runAs: undefined, boundsOf: () => root }, maxBytes, environment: {}, signal },
+  );
 
 /** The tree of the files of a directory, ignored ones excluded, as git identifies it. */
 function treeOf(directory: string): string {
@@ -226,8 +230,46 @@ describe('the diff of a repository', () => {
 
   it('is rejected when it is larger than the limit', async () => {
     write('large.txt', 'x'.repeat(1000));
-    await expect(diff(500)).rejects.toThrow('is larger than 500 bytes');
+    await expect(diff(500)).rejects.toThrow('is too large: git printed more than 500 bytes.');
     expect(readdirSync(tmp)).toEqual([]);
+  });
+
+  it('is rejected before git reads files that are too large together', async () => {
+    write('data.bin', '');
+    truncateSync(join(work, 'data.bin'), 128 * 1_048_576 + 1);
+    await expect(diff()).rejects.toThrow('is too large: The files that differ have more than 134217728 bytes.');
+  });
+
+  it('is made when the index is a pipe, and does not copy a link', async () => {
+    write('README.md', 'changed\n');
+    for (const replace of [
+      () => execFileSync('mkfifo', [join(work, '.git/index')]),
+      () => symlinkSync('/dev/zero', join(work, '.git/index')),
+    ]) {
+      rmSync(join(work, '.git/index'), { force: true });
+      replace();
+      expect((await applied()).patch.toString()).toContain('+changed');
+    }
+    expect(readdirSync(tmp)).toEqual([]);
+  });
+
+  it('does not wait for programs that a filter has left in the background', async () => {
+    write('.gitattributes', '*.md filter=slow\n');
+    git(work, 'config', 'filter.slow.clean', 'setsid sleep 60 > /dev/null & echo $! >> ../../pids; exec cat');
+    write('README.md', 'changed\n');
+    try {
+      expect((await applied()).patch.toString()).toContain('+changed');
+    } finally {
+      for (const pid of readFileSync(join(root, 'pids'), 'utf8').trim().split('\n')) process.kill(Number(pid));
+    }
+  });
+
+  it('contains no changes of files in a submodule', async () => {
+    git(work, '-c', 'protocol.file.allow=always', 'submodule', '--quiet', 'add', origin, 'module');
+    git(work, 'commit', '--quiet', '--message=module');
+    const before = await applied();
+    write('module/README.md', 'changed\n');
+    expect(await applied()).toEqual(before);
   });
 
   it('ends when it is aborted', async () => {
