@@ -282,7 +282,7 @@ export class Execution {
     this.host.permissions.cancelAll();
     const isInTurn = this.conversation.openTurn !== null;
     await this.host.stop(this.conversation.openTurn, this.setup);
-    if (isInTurn) await this.artifacts?.makeDiffs(this.lastArtifactsSignal());
+    if (isInTurn && !this.options.termination.isFenced) await this.artifacts?.makeDiffs(this.lastArtifactsSignal());
     const { killed, left } = await sweep(this.targets(), SWEEP_MS);
     if (left > 0) log.error('some processes could not be killed', { left });
     else log.info('all processes have ended', { swept: killed });
