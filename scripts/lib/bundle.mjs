@@ -39,37 +39,31 @@ const shareTypeorm = {
   },
 };
 
+/** Changes the code of the chunks as it is written. */
+const changeChunks = (name, change) => ({
+  name,
+  generateBundle: (_options, files) => {
+    for (const chunk of Object.values(files)) if (chunk.type === 'chunk') chunk.code = change(chunk.code);
+  },
+});
+
 /**
  * V8 keeps the source of each module, in two bytes for each character if one of them is not in Latin-1: these become escapes.
  * A template that is read as it is written would change, and so would a character behind a backslash.
  */
-const escapeWideCharacters = {
-  name: 'escape-wide-characters',
-  generateBundle: (_options, files) => {
-    for (const chunk of Object.values(files)) {
-      if (chunk.type !== 'chunk') continue;
-      const [raw] = /String\.raw`[^`]*[^\x00-\xff]|\\[^\x00-\xff]/.exec(chunk.code) ?? [];
-      if (raw !== undefined) throw new Error(`A character outside of Latin-1 cannot be escaped: ${raw}`);
-      chunk.code = chunk.code.replace(
-        /[^\x00-\xff]/g,
-        (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
-      );
-    }
-  },
-};
+const escapeWideCharacters = changeChunks('escape-wide-characters', (code) => {
+  const [raw] = /String\.raw`[^`]*[^\x00-\xff]|\\[^\x00-\xff]/.exec(code) ?? [];
+  if (raw !== undefined) throw new Error(`A character outside of Latin-1 cannot be escaped: ${raw}`);
+  return code.replace(/[^\x00-\xff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
+});
 
 /**
  * V8 compiles a function in parentheses together with the module instead of reading it twice, but not yet an arrow function.
  * All wrappers of CommonJS modules are called at the start of a server.
  */
-const compileWrappersEagerly = {
-  name: 'compile-wrappers-eagerly',
-  generateBundle: (_options, files) => {
-    for (const chunk of Object.values(files))
-      if (chunk.type === 'chunk')
-        chunk.code = chunk.code.replace(/^(var [\w$]+ = __commonJSMin\(\()\(([\w$, ]*)\) => \{$/gm, '$1function($2) {');
-  },
-};
+const compileWrappersEagerly = changeChunks('compile-wrappers-eagerly', (code) =>
+  code.replace(/^(var [\w$]+ = __commonJSMin\(\()\(([\w$, ]*)\) => \{$/gm, '$1function($2) {'),
+);
 
 const CHUNKS = 'chunks';
 /** Processes that were started from an earlier build may still load its chunks. */

@@ -43,6 +43,14 @@ const reference = {
 };
 const put = (runner: TestRunner, status: number, query: Record<string, string>, body: Buffer | string = 'text') =>
   runner.call(status, 'PUT artifacts', query, Buffer.from(body));
+/** For uploads of which several results are right. */
+async function statusOfPut(runner: TestRunner, query: Record<string, string>, body: Buffer | string): Promise<number> {
+  const { execution_id: id, lease_epoch: epoch } = runner.assignment;
+  const parameters = new URLSearchParams({ ...query, lease_epoch: String(epoch) }).toString();
+  const path = `/api/v1/runner/v1/executions/${id}/artifacts?${parameters}`;
+  const headers = { authorization: `Bearer ${runner.token}` };
+  return (await fetch(fixture.api.url + path, { method: 'PUT', headers, body })).status;
+}
 const post = (runner: TestRunner, status: number, body: object) =>
   runner.call(status, 'POST artifacts', {}, { lease_epoch: runner.assignment.lease_epoch, ...body });
 const get = (uid: string, token = fixture.member.token) =>
@@ -75,15 +83,7 @@ describe('the total size of the artifacts of a run', () => {
   it('stays within the limit under concurrent uploads', async () => {
     const { id, runner } = await runningRun();
     const files = Array.from({ length: 4 }, (_, n) => ({ ...fileQuery, source_key: `file:${n}` }));
-    const parameters = (query: Record<string, string>) =>
-      new URLSearchParams({ ...query, lease_epoch: String(runner.assignment.lease_epoch) }).toString();
-    const statuses = await Promise.all(
-      files.map(async (query) => {
-        const path = `/api/v1/runner/v1/executions/${runner.assignment.execution_id}/artifacts?${parameters(query)}`;
-        const headers = { authorization: `Bearer ${runner.token}` };
-        return (await fetch(fixture.api.url + path, { method: 'PUT', headers, body: Buffer.alloc(1_900_000) })).status;
-      }),
-    );
+    const statuses = await Promise.all(files.map((query) => statusOfPut(runner, query, Buffer.alloc(1_900_000))));
     expect(statuses.sort()).toEqual([200, 200, 413, 413]);
     expect(await listedBy(id)).toHaveLength(2);
     await runner.finish();
@@ -295,17 +295,9 @@ describe('an artifact that a runner uploads', () => {
 
   it('is stored once when diffs of the same repository are uploaded at once, and the others are to be repeated', async () => {
     const { id, runner } = await runningRun();
-    const upload = async (n: number): Promise<number> => {
-      const query = new URLSearchParams({
-        lease_epoch: String(runner.assignment.lease_epoch),
-        source_key: `diff:${n}`,
-        artifact_type: 'DIFF',
-        mime_type: 'text/x-diff',
-        filepath: 'app.diff',
-      });
-      const path = `/api/v1/runner/v1/executions/${runner.assignment.execution_id}/artifacts?${query.toString()}`;
-      const headers = { authorization: `Bearer ${runner.token}` };
-      return (await fetch(fixture.api.url + path, { method: 'PUT', headers, body: `+${n}\n` })).status;
+    const upload = (n: number): Promise<number> => {
+      const query = { artifact_type: 'DIFF', mime_type: 'text/x-diff', filepath: 'app.diff' };
+      return statusOfPut(runner, { ...query, source_key: `diff:${n}` }, `+${n}\n`);
     };
     for (const first of [0, 10]) {
       const statuses = await Promise.all(Array.from({ length: 6 }, (_, n) => upload(first + n)));

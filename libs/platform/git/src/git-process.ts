@@ -88,17 +88,15 @@ export class GitProcess {
       );
     });
     this.spawned.catch(() => undefined);
-    this.closed = new Promise((resolve) => {
-      const end = (code: number | null, signal: NodeJS.Signals | null): void =>
-        resolve(code ?? (signal ? 128 + constants.signals[signal] : 128));
-      this.child.once('close', end);
-      // A program that git has executed may keep the pipes open.
-      this.child.once('exit', (code, signal) => {
-        setTimeout(() => {
-          for (const stream of this.child.stdio) stream?.destroy();
-          end(code, signal);
-        }, DRAIN_MS).unref();
-      });
+    this.closed = new Promise((resolve) =>
+      this.child.once('close', (code, signal) => resolve(code ?? (signal ? 128 + constants.signals[signal] : 128))),
+    );
+    // A program that git has executed may keep the pipes open.
+    this.child.once('exit', () => {
+      const draining = setTimeout(() => {
+        for (const stream of this.child.stdio) stream?.destroy();
+      }, DRAIN_MS);
+      void this.closed.then(() => clearTimeout(draining));
     });
     // The pipes of an ended process fail; its exit code contains the reason.
     for (const stream of this.child.stdio) stream?.on('error', () => undefined);
