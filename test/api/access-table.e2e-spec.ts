@@ -361,7 +361,7 @@ async function endedRun(by: TestPrincipal, team?: string): Promise<Names> {
   };
 }
 
-/** Runs are shared by those who only read; everything else is made again, because an operation may delete it. */
+/** Runs are shared by those who only read; everything else is created, because an operation may delete it. */
 async function find({ team, people, runs }: Side, target: Target, owner: Owner): Promise<Names> {
   const shape = owner === 'mine' ? { by: principal(people, 'mine') } : { by: principal(people, 'member'), team };
   switch (target) {
@@ -461,17 +461,32 @@ function headersOf({ team, otherTeam }: Side, column: string, hasTeam: boolean):
   return inTeam(column === 'unknown' ? UNKNOWN_UID : team);
 }
 
-/** What one column gets to hear. */
-async function ask(side: Side, operationId: string, target: Target, column: string): Promise<string> {
+const ownerOf = (column: string): Owner => (column === 'mine' || column === 'colleag' ? 'mine' : 'team');
+
+/** The response to each column. A request that was rejected, or only reads, leaves its target for the next column. */
+async function askAll(side: Side, operationId: string, target: Target, columns: readonly string[]) {
+  const { method, hasTeam } = operation(operationId);
+  const found: { team?: Names; mine?: Names } = {};
+  const answers: Record<string, string> = {};
+  for (const column of columns) {
+    const owner = ownerOf(column);
+    const isUnknown = column === 'unknown' && !hasTeam;
+    const names = isUnknown ? NOTHING : (found[owner] ??= await find(side, target, owner));
+    const answer = await ask(side, operationId, names, column);
+    if (method !== 'GET' && Number(answer) < 400) delete found[owner];
+    answers[column] = answer;
+  }
+  return answers;
+}
+
+async function ask(side: Side, operationId: string, names: Names, column: string): Promise<string> {
   const { method, path, hasTeam } = operation(operationId);
-  const owner = column === 'mine' || column === 'colleag' ? 'mine' : 'team';
-  const names = column === 'unknown' && !hasTeam ? NOTHING : await find(side, target, owner);
   const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => names[name] ?? FIXED[name] ?? `no-${name}`);
   const query = new URLSearchParams({
     ...(operationId === 'listRuns' || operationId === 'listFactories' ? { limit: '500' } : {}),
     ...(operationId === 'getRunByExternalReferenceURL' ? { url: names.url ?? '' } : {}),
   });
-  const body = BODIES[operationId]?.(owner, names);
+  const body = BODIES[operationId]?.(ownerOf(column), names);
   const response = await fetch(`${api.url}/api/v1${filled}?${query.toString()}`, {
     method,
     redirect: 'manual',
@@ -493,12 +508,13 @@ async function ask(side: Side, operationId: string, target: Target, column: stri
 
 describe('the table of permissions', () => {
   it.each(TABLE)('%s responds to each principal with its status', async (operationId, target, cells) => {
-    const expected = Object.fromEntries(cells.split(/ +/).map((cell, index) => [COLUMNS[index], cell]));
-    expect(Object.keys(expected)).toEqual(COLUMNS);
+    const statuses = cells.split(/ +/);
+    expect(statuses).toHaveLength(COLUMNS.length);
+    const expected = Object.fromEntries(
+      COLUMNS.map((column, index) => [column, statuses[index]]).filter(([, status]) => status !== '-'),
+    ) as Record<string, string>;
     for (const side of sides) {
-      const answers: Record<string, string> = {};
-      for (const column of COLUMNS)
-        answers[column] = expected[column] === '-' ? '-' : await ask(side, operationId, target, column);
+      const answers = await askAll(side, operationId, target, Object.keys(expected));
       expect(answers).toEqual(expected);
     }
   });

@@ -44,7 +44,7 @@ describe('types of the published client', () => {
     expect(await compileErrors({ 'published-types': publishedTypes, schema })).toEqual([]);
   }, 60_000);
 
-  it.each([
+  const changes: readonly (readonly [what: string, there: string, instead: string, names: readonly string[]])[] = [
     ['a field that they require is optional', 'run_id: string;', 'run_id?: string;', ['run', 'list']],
     [
       'a field that they declare as optional is missing',
@@ -57,19 +57,29 @@ describe('types of the published client', () => {
     ['an enum has an additional member', 'RunState: "QUEUED"', 'RunState: "DREAMING" | "QUEUED"', ['states']],
     ['an enum lacks a member', 'RunState: "QUEUED" | ', 'RunState: ', ['allStates']],
     ['a filter has another name', 'model_id?: string;', 'model_ids?: string;', ['filterFields']],
-  ])(
+  ];
+  /** Of all changes, each in a directory of its own: the compiler reads its library once. */
+  let errors: readonly string[];
+  beforeAll(async () => {
+    const files = changes.flatMap(([, there, instead], index) => [
+      [`${index}/published-types`, publishedTypes],
+      [`${index}/schema`, schema.replaceAll(there, instead)],
+    ]);
+    errors = await compileErrors(Object.fromEntries(files) as Record<string, string>);
+  }, 60_000);
+
+  it.each(changes.map(([what, there, , names], index) => [what, there, names, index] as const))(
     'cause a compile error when %s',
-    async (_what, there, instead, names) => {
-      const poorer = schema.replaceAll(there, instead);
-      expect(poorer).not.toBe(schema);
+    (_what, there, names, index) => {
+      expect(schema).toContain(there);
       const lines = publishedTypes.split('\n');
-      const errors = await compileErrors({ 'published-types': publishedTypes, schema: poorer });
-      const found = errors.map((error) => {
-        const line = lines[Number(/:(\d+) /.exec(error)?.[1]) - 1] ?? '';
-        return /^export const (\w+)/.exec(line)?.[1] ?? error;
-      });
-      expect(found).toEqual(expect.arrayContaining(names));
+      const found = errors
+        .filter((error) => error.startsWith(`${index}/`))
+        .map((error) => {
+          const line = lines[Number(/:(\d+) /.exec(error)?.[1]) - 1] ?? '';
+          return /^export const (\w+)/.exec(line)?.[1] ?? error;
+        });
+      expect(found).toEqual(expect.arrayContaining([...names]));
     },
-    60_000,
   );
 });

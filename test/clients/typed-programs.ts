@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import createClient from 'openapi-fetch';
@@ -50,7 +50,11 @@ export const generateTypes = async (document: string): Promise<string> =>
 export async function compileErrors(texts: Readonly<Record<string, string>>): Promise<string[]> {
   const directory = mkdtempSync(join(tmpdir(), 'headrace-test-compile-'));
   try {
-    for (const [name, text] of Object.entries(texts)) writeFileSync(join(directory, `${name}.ts`), text);
+    for (const [name, text] of Object.entries(texts)) {
+      const file = join(directory, `${name}.ts`);
+      mkdirSync(dirname(file), { recursive: true });
+      writeFileSync(file, text);
+    }
     writeFileSync(join(directory, 'package.json'), '{"type":"module"}');
     writeFileSync(join(directory, 'tsconfig.json'), JSON.stringify({ compilerOptions: OPTIONS }));
     symlinkSync(join(ROOT, 'node_modules'), join(directory, 'node_modules'));

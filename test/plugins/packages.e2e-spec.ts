@@ -108,7 +108,9 @@ describe('the example plugins, installed outside of the repository', () => {
     const report = join(directory, 'report.json');
     const env = { ...process.env, HEADRACE_TEST_DATABASE_URL: inject('postgres').url };
     const vitest = join(directory, 'node_modules/vitest/vitest.mjs');
-    const args = ['run', '--dir', 'tests', '--maxWorkers=2', '--reporter=json', `--outputFile=${report}`];
+    // One process loads Headrace once for all of them.
+    const pool = ['--maxWorkers=1', '--no-isolate'];
+    const args = ['run', '--dir', 'tests', ...pool, '--reporter=json', `--outputFile=${report}`];
     await run(process.execPath, [vitest, ...args], { cwd: directory, env }).catch((error: unknown) => {
       const { stdout, stderr } = error as { stdout: string; stderr: string };
       const text = existsSync(report)

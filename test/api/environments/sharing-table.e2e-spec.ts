@@ -76,20 +76,14 @@ beforeAll(async () => {
 });
 afterAll(() => api.close());
 
-/** What leaves everything as it was can be asked about the same environment. */
-const LOOKING = new Set(['list', 'get', 'listGrants', 'listLinks', 'ownRun', 'teamRun']);
-const looked = new Map<string, SharedEnvironment>();
-
-async function environmentFor(kind: Kind, operation: string, persona: Persona): Promise<SharedEnvironment> {
-  if (!LOOKING.has(operation)) return sharing.shareWith(kind, persona);
-  const key = `${kind}/${persona}`;
-  const environment = looked.get(key) ?? (await sharing.shareWith(kind, persona));
-  looked.set(key, environment);
-  return environment;
-}
+/** Operations that do not change the environment. */
+const UNCHANGING = new Set(['list', 'get', 'listGrants', 'listLinks', 'ownRun', 'teamRun']);
+/** By kind and persona: environments that no request has changed. */
+const unchanged = new Map<string, SharedEnvironment>();
 
 async function ask(kind: Kind, operation: string, persona: Persona): Promise<string> {
-  const environment = await environmentFor(kind, operation, persona);
+  const key = `${kind}/${persona}`;
+  const environment = unchanged.get(key) ?? (await sharing.shareWith(kind, persona));
   const asked = OPERATIONS[operation]?.(environment, persona);
   const [method = '', path = ''] = (asked?.line ?? '').split(' ');
   const response = await fetch(`${api.url}/api/v1${path}`, {
@@ -102,6 +96,8 @@ async function ask(kind: Kind, operation: string, persona: Persona): Promise<str
   });
   const text = await response.text();
   noteExchange(method, path, response.status);
+  if (UNCHANGING.has(operation) || response.status >= 400) unchanged.set(key, environment);
+  else unchanged.delete(key);
   return operation === 'list' && !text.includes(environment.uid) ? 'none' : String(response.status);
 }
 

@@ -5,6 +5,7 @@ import { type DefinitionFile, MAX_FILE_BYTES, MAX_FILES } from '../definition.js
 import { MAX_DIAGNOSTICS } from '../definition.js';
 import { readDefinition } from './read-definition.js';
 
+const isLong = process.env.HEADRACE_TEST_LONG === '1';
 const KNOWN = { triggers: [{ provider: 'p', event: 'e', schema: { properties: {}, required: [] } }] };
 const FACTORY = { path: 'factory.yaml', content: 'schemaVersion: v1alpha1\nname: F\n' };
 
@@ -78,7 +79,7 @@ describe('readDefinition', () => {
           expect(message).toMatch(/^[^\0-\x1f]+[.?]$/);
         }
       }),
-      { numRuns: process.env.HEADRACE_TEST_LONG === '1' ? 1000 : 100 },
+      { numRuns: isLong ? 1000 : 100 },
     );
   });
 
@@ -90,18 +91,21 @@ describe('readDefinition', () => {
     expect(spent).toBeLessThan(8000);
   });
 
-  it.each(['all of them', 'escapes', 'quotes'])('is bounded by the whole definition, not by each file: %s', (which) => {
-    const makers = which === 'all of them' ? Object.values(BOMBS) : [BOMBS[which]];
-    const files = Array.from({ length: MAX_FILES - 1 }, (_, index) =>
-      inFile(`webhooks/w${index}.yaml`, makers[index % makers.length]?.(MAX_FILE_BYTES - 16) ?? ''),
-    );
-    const spent = processorMs(() => {
-      const read = readDefinition([FACTORY, ...files], KNOWN);
-      if (read.kind === 'valid') throw new Error('It is not.');
-      expect(read.diagnostics.length).toBeLessThanOrEqual(MAX_DIAGNOSTICS);
-    });
-    expect(spent).toBeLessThan(15_000);
-  });
+  it.each(isLong ? ['all of them', 'escapes', 'quotes'] : ['all of them'])(
+    'is bounded by the whole definition, not by each file: %s',
+    (which) => {
+      const makers = which === 'all of them' ? Object.values(BOMBS) : [BOMBS[which]];
+      const files = Array.from({ length: MAX_FILES - 1 }, (_, index) =>
+        inFile(`webhooks/w${index}.yaml`, makers[index % makers.length]?.(MAX_FILE_BYTES - 16) ?? ''),
+      );
+      const spent = processorMs(() => {
+        const read = readDefinition([FACTORY, ...files], KNOWN);
+        if (read.kind === 'valid') throw new Error('It is not.');
+        expect(read.diagnostics.length).toBeLessThanOrEqual(MAX_DIAGNOSTICS);
+      });
+      expect(spent).toBeLessThan(15_000);
+    },
+  );
 
   it('says once that a definition is too long', () => {
     const content = `secretName: s\n${'#\n'.repeat(50_000)}`;
