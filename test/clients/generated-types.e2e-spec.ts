@@ -58,7 +58,7 @@ describe('types of the published client', () => {
     ['an enum lacks a member', 'RunState: "QUEUED" | ', 'RunState: ', ['allStates']],
     ['a filter has another name', 'model_id?: string;', 'model_ids?: string;', ['filterFields']],
   ];
-  /** Of all changes, each in a directory of its own: the compiler reads its library once. */
+  /** Of all changes, each in a separate directory: the compiler reads its library once. */
   let errors: readonly string[];
   beforeAll(async () => {
     const files = changes.flatMap(([, there, instead], index) => [
