@@ -13,7 +13,7 @@ import { dist, median } from './support.mjs';
 const FILES = Number(process.env.BENCH_FILES ?? 10_000);
 const FILE_BYTES = Number(process.env.BENCH_FILE_BYTES ?? 50_000);
 const CHANGED = 20;
-const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 7);
+const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 21);
 /** Of what reads or writes all files. */
 const WHOLE_ROUNDS = 3;
 const MIB = 1_048_576;
