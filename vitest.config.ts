@@ -4,20 +4,18 @@ import { StartOrder } from './test/support/start-order.js';
 
 const root = fileURLToPath(new URL('.', import.meta.url));
 
-const resolve = {
-  alias: [
-    { find: /^#(platform|domain|execution)\/([^/]+)$/, replacement: `${root}libs/$1/$2/src/index.ts` },
-    { find: '#testing', replacement: `${root}libs/testing/src/index.ts` },
-    { find: /^#apps\/(.+)$/, replacement: `${root}apps/$1.ts` },
-  ],
-};
+const aliases = (directory: string, extension: string) => [
+  { find: /^#(platform|domain|execution)\/([^/]+)$/, replacement: `${directory}libs/$1/$2/src/index.${extension}` },
+  { find: '#testing', replacement: `${root}libs/testing/src/index.ts` },
+  { find: /^#apps\/(.+)$/, replacement: `${directory}apps/$1.${extension}` },
+];
+
+const resolve = { alias: aliases(root, 'ts') };
 
 /** The built program, whose processes these tests start. Node.js loads it in a fraction of the time of its sources. */
 const built = {
   alias: [
-    { find: /^#(platform|domain|execution)\/([^/]+)$/, replacement: `${root}dist/libs/$1/$2/src/index.js` },
-    { find: '#testing', replacement: `${root}libs/testing/src/index.ts` },
-    { find: /^#apps\/(.+)$/, replacement: `${root}dist/apps/$1.js` },
+    ...aliases(`${root}dist/`, 'js'),
     { find: /^(?:\.\.\/)+(libs\/(?!testing\/)|apps\/)(.+\.js)$/, replacement: `${root}dist/$1$2` },
   ],
 };
