@@ -11,7 +11,7 @@ export interface GitCall {
   readonly environment?: Readonly<Record<string, string>>;
   /** Transports that this process may use (`https`, `fd` …). Default: none. */
   readonly protocols?: readonly string[];
-  readonly input?: string;
+  readonly input?: string | Buffer;
   /** Standard input stays open for writing. */
   readonly streamsInput?: boolean;
   /** What the process can read from descriptor 3, once, and never sees otherwise. */

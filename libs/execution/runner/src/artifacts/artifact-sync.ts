@@ -27,7 +27,7 @@ export interface ArtifactSyncOptions {
 interface MadeDiff {
   /** Null: there is none. */
   readonly diff: RepositoryDiff | null;
-  /** Why there is none, when the repository has one. */
+  /** Why there is none when the repository has one, or what it does not contain. */
   readonly problem: string | null;
 }
 
@@ -57,18 +57,24 @@ export class ArtifactSync {
   async makeDiffs(signal: AbortSignal, revision?: number): Promise<void> {
     const { repositories = [], workspace, maxBytes, environment, log } = this.options;
     if (revision !== undefined && revision === this.revision) return;
+    this.revision = revision;
     for (const repository of repositories) {
       try {
         const diff = await diffRepository(repository, { workspace, maxBytes, environment, signal });
-        this.made.set(repository.directory, { diff, problem: null });
+        this.made.set(repository.directory, { diff, problem: diff?.problem ?? null });
       } catch (error) {
-        if (signal.aborted) return;
-        if (!(error instanceof DiffFailure)) log.warn('a diff could not be made', { error: errorText(error) });
-        const problem = error instanceof DiffFailure ? error.message : 'could not be made';
-        this.made.set(repository.directory, { diff: null, problem });
+        if (!(error instanceof DiffFailure)) {
+          log.warn('a diff could not be made', { error: errorText(error) });
+          // The reason may have been temporary.
+          this.revision = undefined;
+        }
+        const otherwise = signal.aborted ? 'could not be made in time' : 'could not be made';
+        this.made.set(repository.directory, {
+          diff: null,
+          problem: error instanceof DiffFailure ? error.message : otherwise,
+        });
       }
     }
-    this.revision = revision;
   }
 
   /** Uploads all artifacts, or until `signal` aborts. Resolves to the problems that were not reported before. */
@@ -166,7 +172,7 @@ export class ArtifactSync {
 
   private async sendDiff(
     directory: string,
-    { commit, patch }: RepositoryDiff,
+    { commit, patch }: Pick<RepositoryDiff, 'commit' | 'patch'>,
     signal: AbortSignal,
   ): Promise<string | null> {
     const metadata = {

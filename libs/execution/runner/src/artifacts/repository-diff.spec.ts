@@ -6,6 +6,7 @@ import {
   readFileSync,
   readdirSync,
   rmSync,
+  statSync,
   symlinkSync,
   truncateSync,
   utimesSync,
@@ -56,10 +57,10 @@ async function clone(ref?: string): Promise<void> {
   await checkOut({ mirror, ref, url: origin, parent: base, directory: 'app' });
 }
 
-const diff = (maxBytes?: number, signal = AbortSignal.timeout(20_000)) =>
+const diff = (maxBytes?: number, signal = AbortSignal.timeout(20_000), runAs?: { uid: number; gid: number }) =>
   diffRepository(
     { directory: 'app' },
-    { workspace: { base, tmp, runAs: undefined, boundsOf: () => root }, maxBytes, environment: {}, signal },
+    { workspace: { places: { work: base }, tmp, runAs, boundsOf: () => root }, maxBytes, environment: {}, signal },
   );
 
 /** The tree of the files of a directory, ignored ones excluded, as git identifies it. */
@@ -92,7 +93,8 @@ async function applied(): Promise<{ commit: string; patch: Buffer }> {
 
 describe('the diff of a repository', () => {
   it('is empty when nothing has changed', async () => {
-    expect(await applied()).toEqual({ commit: git(origin, 'rev-parse', 'HEAD').trim(), patch: Buffer.alloc(0) });
+    const commit = git(origin, 'rev-parse', 'HEAD').trim();
+    expect(await applied()).toEqual({ commit, patch: Buffer.alloc(0), problem: null });
   });
 
   it('applies to the commit of the start and results in the same files', async () => {
@@ -136,9 +138,18 @@ describe('the diff of a repository', () => {
     write('untracked.txt', 'text\n');
     write('README.md', 'changed\n');
     git(work, 'add', 'README.md');
-    const before = [readFileSync(join(work, '.git/index')), git(work, 'status', '--porcelain=v2', '--branch')];
+    git(work, 'config', 'core.splitIndex', 'true');
+    const stateOf = () => [
+      readFileSync(join(work, '.git/index')),
+      git(work, '--no-optional-locks', 'status', '--porcelain=v2', '--branch'),
+      ...readdirSync(join(work, '.git'), { recursive: true, encoding: 'utf8' }).map(
+        // Each program that reads a shared index renews its time.
+        (name) => (name.startsWith('sharedindex') ? name : `${name} ${statSync(join(work, '.git', name)).mtimeMs}`),
+      ),
+    ];
+    const before = stateOf();
     expect((await applied()).patch.length).toBeGreaterThan(0);
-    expect([readFileSync(join(work, '.git/index')), git(work, 'status', '--porcelain=v2', '--branch')]).toEqual(before);
+    expect(stateOf()).toEqual(before);
     expect(readdirSync(tmp)).toEqual([]);
     expect(git(work, 'for-each-ref', '--format=%(refname)').split('\n')).toEqual([
       'refs/heads/main',
@@ -201,6 +212,77 @@ describe('the diff of a repository', () => {
     const text = (await applied()).patch.toString();
     expect(text).not.toContain('gone.txt');
     expect(text).toContain('+changed');
+  });
+
+  it('contains files that the agent writes where a sparse checkout has removed them', async () => {
+    for (const options of [
+      ['--no-cone', '/README.md'],
+      ['--cone', '--sparse-index', 'src'],
+    ]) {
+      await clone();
+      mkdirSync(join(work, 'lib'));
+      write('lib/a.txt', 'a\n');
+      git(work, 'add', '--all');
+      git(work, 'commit', '--quiet', '--message=lib');
+      git(work, 'sparse-checkout', 'set', ...options);
+      mkdirSync(join(work, 'lib'), { recursive: true });
+      write('gone.txt', 'back\n');
+      write('lib/a.txt', 'b\n');
+      const text = (await applied()).patch.toString();
+      expect(text).toContain('+back');
+      expect(text).toContain('+b\n');
+    }
+  });
+
+  it('compares ignored files of the start without an index', async () => {
+    writeFileSync(join(origin, 'node_modules'), 'tracked\n');
+    git(origin, 'add', '--force', 'node_modules');
+    git(origin, 'commit', '--quiet', '--message=ignored');
+    await clone();
+    rmSync(join(work, '.git/index'));
+    write('node_modules', 'changed\n');
+    const text = (await applied()).patch.toString();
+    expect(text).toContain('-tracked\n+changed');
+    expect(text).not.toContain('deleted file');
+  });
+
+  it.skipIf(process.getuid?.() !== 0)('leaves out what the agent cannot read, and names it', async () => {
+    write('secret', 'of root\n');
+    chmodSync(join(work, 'secret'), 0o600);
+    write('beside.txt', 'beside\n');
+    const agent = { uid: 4711, gid: 4711 };
+    chmodSync(root, 0o755);
+    for (const path of [tmp, work, join(work, 'beside.txt'), join(work, '.git')])
+      execFileSync('chown', [...(path.endsWith('.git') ? ['-R'] : []), '4711:4711', path]);
+    const made = await diff(undefined, undefined, agent);
+    expect(made?.problem).toBe('does not contain what cannot be read: secret');
+    expect(made?.patch.toString()).toContain('+beside');
+    expect(made?.patch.toString()).not.toContain('root');
+    expect(readdirSync(tmp)).toEqual([]);
+  });
+
+  it('is made whatever the configuration says about the work tree and the order of files', async () => {
+    write('README.md', 'changed\n');
+    git(work, 'config', 'diff.orderFile', '/nonexistent');
+    git(work, 'config', 'core.worktree', '/nonexistent');
+    expect((await applied()).patch.toString()).toContain('+changed');
+    git(work, 'config', '--file=.git/config', '--unset', 'core.worktree');
+    git(work, 'config', 'core.bare', 'true');
+    expect((await applied()).patch.toString()).toContain('+changed');
+  });
+
+  it('cannot be made when the commit of the start was deleted', async () => {
+    git(work, 'checkout', '--quiet', '--orphan', 'other');
+    git(work, 'commit', '--quiet', '--message=other');
+    git(work, 'update-ref', '-d', 'refs/heads/main');
+    git(work, 'update-ref', '-d', 'refs/remotes/origin/main');
+    rmSync(join(work, '.git/shallow'), { force: true });
+    const start = readFileSync(join(work, '.git/HEADRACE_HEAD'), 'utf8').trim();
+    rmSync(join(work, '.git/HEADRACE_HEAD'));
+    git(work, 'reflog', 'expire', '--expire=now', '--all');
+    git(work, 'gc', '--quiet', '--prune=now');
+    writeFileSync(join(work, '.git/HEADRACE_HEAD'), `${start}\n`);
+    await expect(diff()).rejects.toThrow('could not be made: ');
   });
 
   it('is made without an index and in the middle of a merge', async () => {

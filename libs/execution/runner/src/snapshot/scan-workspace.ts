@@ -30,6 +30,8 @@ export interface Scan {
   readonly problems: readonly string[];
   /** Some of the paths that rules exclude. */
   readonly excluded: readonly string[];
+  /** Whether files may be left out that no repository ignores. */
+  readonly isPartial: boolean;
   /** Keys of the repositories. */
   readonly repositories: readonly string[];
   /** Keys of all directories that rules exclude. */
@@ -98,12 +100,17 @@ class Scanner implements Scan {
   readonly repositories: string[] = [];
   readonly excludedDirectories = new Set<string>();
   hasNewObjects = false;
+  private hasRules = false;
   /** Files of other users are not read: the runner may be root, and a link to a file of another user looks like one. */
   private readonly owner: number | undefined;
   private readonly startedAt = Date.now();
 
   constructor(private readonly options: ScanOptions) {
     this.owner = process.getuid?.() === 0 ? options.runAs?.uid : undefined;
+  }
+
+  get isPartial(): boolean {
+    return this.hasRules || this.problems.length > 0;
   }
 
   async directory(parent: ScannedDirectory, name: string, key: string, scopes: readonly Scope[]): Promise<void> {
@@ -202,6 +209,7 @@ class Scanner implements Scan {
     const prefix = `${key}/`;
     const names = new Set(entries.map(({ name }) => name));
     const rules = names.has(IGNORE_FILE) ? readRules(directory) : undefined;
+    if (rules !== undefined) this.hasRules = true;
     const ignored = names.has('.git') ? await this.ignoredOf(key) : undefined;
     const repository = ignored === undefined ? [] : [{ prefix, ignored }];
     return rules === undefined && ignored === undefined

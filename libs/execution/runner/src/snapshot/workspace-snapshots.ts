@@ -111,7 +111,7 @@ export class WorkspaceSnapshots {
   /** What the next listing does not have to read again. */
   private lastListing: TreeListing | null = null;
   /** What the next scan needs of the last one. */
-  private lastScan: Pick<Scan, 'excludedDirectories' | 'repositories'> | null = null;
+  private lastScan: Pick<Scan, 'excludedDirectories' | 'isPartial' | 'repositories'> | null = null;
   /** For the content of one small file. */
   private scratch = Buffer.alloc(0);
   /** The last scan has found changes: the next one will probably, too. */
@@ -214,6 +214,11 @@ export class WorkspaceSnapshots {
     }
   }
 
+  /** Whether the snapshots may lack files that no repository ignores. */
+  get isPartial(): boolean {
+    return this.lastScan?.isPartial !== false;
+  }
+
   private knownNow(files: readonly ScannedFile[], found: ReadonlyMap<string, Content>): Map<string, KnownFile> {
     const known = new Map<string, KnownFile>();
     for (const { key, version } of files) {
@@ -251,8 +256,8 @@ export class WorkspaceSnapshots {
     const { places, runAs, limits } = this.options;
     const objects = hasDirectoryTimes(places) ? this.objects : undefined;
     const scan = await scanWorkspace({ places, runAs, maxEntries: limits.max_entries, objects, listing, ignored });
-    const { excludedDirectories, repositories } = scan;
-    this.lastScan = { excludedDirectories, repositories };
+    const { excludedDirectories, isPartial, repositories } = scan;
+    this.lastScan = { excludedDirectories, isPartial, repositories };
     return scan;
   }
 
