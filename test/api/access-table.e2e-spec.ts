@@ -66,7 +66,7 @@ const TABLE: readonly (readonly [operationId: string, target: Target, cells: str
   ['listRunChanges',                  'run',          '404   404   404   404   404   404   404   403   403   403   404   403   404'],
   ['getRunFile',                      'run',          '404   404   404   404   404   404   404   403   403   403   404   403   404'],
   ['downloadRunArchive',              'run',          '404   404   404   404   404   404   404   403   403   403   404   403   404'],
-  ['forkRun',                         'run',          '400   400   400   403   400   400   403   403   403   403   400   403   404'],
+  ['forkRun',                         'run',          '404   404   404   403   404   404   403   403   403   403   404   403   404'],
   ['rerunRun',                        'run',          '200   200   200   403   200   200   403   403   403   403   200   403   404'],
   ['cancelRun',                       'queued run',   '200   200   200   403   200   200   403   403   403   403   200   403   404'],
   ['interruptRun',                    'question',     '202   202   202   403   202   202   403   403   403   403   202   403   404'],

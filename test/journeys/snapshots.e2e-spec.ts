@@ -63,6 +63,15 @@ describe('a run whose session has ended', { timeout: 60_000 }, () => {
     return conversationOf(runId);
   };
 
+  /** `headrace agent resume` on this machine. */
+  const resumeHere = async (runId: string, script: string): Promise<ExternalProcess> => {
+    const { base_url: base, token } = installation.connection;
+    const args = [runId, '--message', sh(script)];
+    const command = await ExternalProcess.start({ url: new URL(base).origin, token, command: 'resume', args });
+    expect(await command.exited, command.output + command.errors).toBe(0);
+    return command;
+  };
+
   /** Of the repository that a user gets with the archive of a run; the branch, then the sorted files. */
   const statusOfArchive = async (runId: string): Promise<string[]> => {
     const { base_url: base, token } = installation.connection;
@@ -122,24 +131,19 @@ describe('a run whose session has ended', { timeout: 60_000 }, () => {
       'git mv old.txt new.txt && git -c user.name=a -c user.email=a@example.test commit -qam second; echo 3 > added; echo all of it',
     );
     await installation.waitFor(runId, ENDED);
+    await sessionEnds(runId);
+    await (await resumeHere(runId, 'echo here > here')).dispose();
     const last = await diffOf();
     expect(last.uid).toBe(first.uid);
     execFileSync('git', ['apply', '--index'], { cwd: repository.path, input: last.patch });
-    expect(repository.git('status', '--porcelain')).toBe('A  added\nM  main.txt\nR  old.txt -> new.txt');
+    expect(repository.git('status', '--porcelain')).toBe('A  added\nA  here\nM  main.txt\nR  old.txt -> new.txt');
     expect(readFileSync(join(repository.path, 'main.txt'), 'utf8')).toBe('two\n');
   });
 
   it('moves a run to another machine and back, with the changes of both', async () => {
     const runId = await execute('git init -q . && echo hosted > file');
     await sessionEnds(runId);
-    const { base_url: base, token } = installation.connection;
-    const command = await ExternalProcess.start({
-      url: new URL(base).origin,
-      token,
-      command: 'resume',
-      args: [runId, '--message', sh('cat file && echo laptop >> file')],
-    });
-    expect(await command.exited, command.output + command.errors).toBe(0);
+    const command = await resumeHere(runId, 'cat file && echo laptop >> file');
     expect(readFileSync(join(command.cwd, 'file'), 'utf8')).toBe('hosted\nlaptop\n');
     await command.dispose();
     expect(await installation.run(runId)).toMatchObject({ state: 'SUCCEEDED', execution_location: 'LOCAL' });
@@ -264,7 +268,9 @@ describe('a run whose session has ended', { timeout: 60_000 }, () => {
     expect(await file(`path=d/added&at=${turns[0].sequence}`)).toBe('new\n');
     expect(await file('path=d')).toMatchObject({ entries: [{ name: 'added', type: 'file', size_bytes: 9 }] });
     expect(await file('')).toMatchObject({ entries: expect.arrayContaining([{ name: 'd', type: 'directory' }]) });
-    for (const path of ['../home', 'd/../../home', '/etc/passwd', 'nothing'])
+    for (const path of ['../home', 'd/../../home'])
+      expect(await file(`path=${encodeURIComponent(path)}`)).toMatchObject({ errors: [{ pointer: '/path' }] });
+    for (const path of ['/etc/passwd', 'nothing'])
       expect(await file(`path=${encodeURIComponent(path)}`)).toMatchObject({ error_code: 'resource_not_found' });
     expect(await changes('?from=nothing')).toMatchObject({ status: 400, body: { errors: [{ pointer: '/from' }] } });
   });

@@ -101,9 +101,11 @@ describe('headrace agent resume', { timeout: 60_000 }, () => {
 
   it('rejects a run without a snapshot, which then keeps its state', async () => {
     const first = await succeeded('run', ['--prompt', prompt(fence('sh', 'echo a > a'))]);
-    const second = await start('resume', [first.runId]);
+    const directory = join(first.home, 'new');
+    const second = await start('resume', [first.runId, '--workspace', directory]);
     expect(await second.exited).toBe(1);
     expect(second.errors).toContain('The run has no stored snapshot');
+    expect(existsSync(directory)).toBe(false);
     const { body } = await api.request(200, `GET /agent/runs/${first.runId}`, { token: member.token });
     expect(body.state).toBe('SUCCEEDED');
   });

@@ -7,6 +7,7 @@ import { buffer } from 'node:stream/consumers';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { PruneRuns } from '#domain/runs';
+import { SweepExecutions } from '#execution/executions';
 import { encodeManifest, type SnapshotEntry } from '#execution/runner-protocol';
 import { ObjectStore } from '#platform/storage';
 import { TestRunner, type TestResponse } from '#testing';
@@ -65,6 +66,70 @@ const prune = async (kind: 'runs' | 'transcripts'): Promise<void> => {
 const packKeys = async (): Promise<string[]> =>
   (await fixture.database.query<{ key: string }>('SELECT object_key AS key FROM snapshot_packs')).map(({ key }) => key);
 
+describe('a run whose runner is lost in the middle of a turn', () => {
+  const loseRunner = async (): Promise<void> => {
+    await fixture.api.advanceClock(2 * fixture.api.settings.leaseTtl);
+    await fixture.api.app.get(SweepExecutions, { strict: false }).execute();
+  };
+  const followUp = (runId: string) =>
+    fixture.request(200, `POST /agent/runs/${runId}/followups`, {
+      token: fixture.member.token,
+      body: { message: 'Continue.' },
+    });
+  const get = async (runId: string): Promise<Json> =>
+    (await fixture.request(200, `GET /agent/runs/${runId}`, { token: fixture.member.token })).body;
+  const inSecondTurn = async () => {
+    const { runId, runner } = await started();
+    const snapshotId = await runner.snapshot();
+    await turn(runner, randomUUID());
+    await runner.report(
+      ['turn_started', { turn_id: randomUUID(), prompt: 'More.' }],
+      ['tool_call', { tool_call_id: 'a', title: 'touch b' }],
+    );
+    return { runId, runner, snapshotId };
+  };
+
+  it('continues with a message that waits', async () => {
+    const { runId, snapshotId } = await inSecondTurn();
+    expect((await followUp(runId)).body).toMatchObject({ outcome: 'live_session' });
+    await loseRunner();
+    expect(await get(runId)).toMatchObject({
+      state: 'QUEUED',
+      status_message: {
+        message:
+          'The worker that executed the run stopped responding; its agent was stopped. The run continues with the next message.',
+      },
+    });
+    const second = await TestRunner.take(fixture.api, runId);
+    expect(second.assignment).toMatchObject({
+      prompt: null,
+      snapshots: { restore: snapshotId, lacks_last_turn: true },
+    });
+    const { body } = await second.call(200, 'GET conversation-summary');
+    expect(body.text).toContain('[This turn was interrupted.');
+    await second.startAgent();
+    expect(await get(runId)).not.toHaveProperty('status_message');
+    expect((await timeline(runId)).map(({ event_type: type }) => type)).not.toContain('run_errored');
+  });
+
+  it('ends without a message, and a later one gets the files without those of the turn', async () => {
+    const { runId } = await inSecondTurn();
+    await loseRunner();
+    expect(await get(runId)).toMatchObject({
+      state: 'ERROR',
+      status_message: { error_code: 'infrastructure_timeout' },
+    });
+    await followUp(runId);
+    const second = await TestRunner.take(fixture.api, runId);
+    expect(second.assignment.snapshots).toMatchObject({ lacks_last_turn: true });
+    await second.startAgent();
+    await turn(second, randomUUID());
+    await second.finish('closed');
+    await followUp(runId);
+    expect((await TestRunner.take(fixture.api, runId)).assignment.snapshots).not.toHaveProperty('lacks_last_turn');
+  });
+});
+
 describe('a snapshot that a runner stores', () => {
   it('is in the timeline between the events before and after it', async () => {
     const { runId, runner } = await started();
@@ -104,7 +169,7 @@ describe('a snapshot that a runner stores', () => {
     });
     await runner.call(404, 'PUT snapshots/packs/..%2Fescape', {}, Buffer.from('x'));
     expect((await timeline(runId)).map(({ event_type: type }) => type)).not.toContain('workspace_snapshot');
-    expect((await fork(400, runId, {})).body).toMatchObject({ errors: [{ pointer: '/at' }] });
+    expect((await fork(404, runId, {})).body.detail).toContain('no stored snapshot');
   });
 
   it('exists from its event on, and is reported once', async () => {
@@ -293,7 +358,14 @@ describe('the changes and files of a run', () => {
     });
     const { headers } = await get(200, 'files?path=file');
     expect(headers.get('content-disposition')).toContain('attachment');
-    await get(404, 'files?path=..%2Fhome');
+    for (const path of ['file', './file', '/file', '', '.', './/'])
+      expect((await get(200, `changes?path=${encodeURIComponent(path)}`)).body.files).toHaveLength(1);
+    expect((await get(200, 'changes?path=other')).body.files).toEqual([]);
+    for (const operation of ['files', 'changes', 'archive'])
+      for (const path of ['..', '../home', 'a/../../home'])
+        expect((await get(400, `${operation}?path=${encodeURIComponent(path)}`)).body).toMatchObject({
+          errors: [{ pointer: '/path' }],
+        });
     for (const query of ['changes?from=nothing', 'changes?to=0', 'files?at=nothing', 'files?unknown=1'])
       expect((await get(400, query)).body).toMatchObject({ error_code: 'invalid_request' });
   });
@@ -379,7 +451,6 @@ describe('the archive of a run', () => {
     await download(404, runId);
     await runner.snapshot();
     await download(404, runId, '?path=file');
-    await download(404, runId, '?path=..%2Fhome');
     await download(404, UNKNOWN_RUN_ID);
     await download(403, runId, '', fixture.stranger);
     expect((await download(400, runId, '?at=nothing')).body).toMatchObject({ errors: [{ pointer: '/at' }] });
@@ -411,7 +482,7 @@ describe('retention', () => {
     expect(keys).toHaveLength(2);
     await fixture.database.advanceClock(2 * DAY);
     await prune('transcripts');
-    expect((await fork(400, runId, {})).body).toMatchObject({ errors: [{ pointer: '/at' }] });
+    expect((await fork(404, runId, {})).body.detail).toContain('no stored snapshot');
     expect((await packKeys()).filter((key) => key.includes(runId))).toEqual(keys);
     const forked = await TestRunner.take(fixture.api, runs[0].run_id);
     await forked.call(200, `GET snapshots/${forked.assignment.snapshots?.restore ?? ''}`);

@@ -43,6 +43,8 @@ export interface ExternalOptions extends CommonOptions {
 }
 
 export interface ResumeOptions extends CommonOptions {
+  /** The workspace did not exist. */
+  readonly hasCreatedWorkspace: boolean;
   readonly runId: string;
   readonly message: string;
 }
@@ -69,8 +71,10 @@ export function readResumeOptions(args: readonly string[]): ResumeOptions {
   const { values, positionals } = parseOptions(RESUME_OPTIONS, args);
   const runId = parseArgument(RESUME_ARGUMENT, positionals);
   const message = values.message === undefined ? '' : readText('message', values.message, values['token-file']);
-  const workspace = emptyDirectory(values.workspace ?? process.cwd());
-  return { remote: values, runId, message, workspace, isIdling: values.idle, isJson: values.json };
+  const path = values.workspace ?? process.cwd();
+  const hasCreatedWorkspace = !existsSync(path);
+  const workspace = emptyDirectory(path);
+  return { remote: values, runId, message, workspace, hasCreatedWorkspace, isIdling: values.idle, isJson: values.json };
 }
 
 function emptyDirectory(path: string): string {

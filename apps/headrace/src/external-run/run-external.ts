@@ -1,3 +1,4 @@
+import { rmdirSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { setTimeout as wait } from 'node:timers/promises';
 import { readHarnessesFile, type LogFields, type RunnerLog } from '#execution/runner';
@@ -28,11 +29,17 @@ export async function runExternal(args: readonly string[]): Promise<number> {
 
 /** As {@link runExternal}, for a run that has ended: with its conversation, and the files of its last snapshot. */
 export async function resumeExternal(args: readonly string[]): Promise<number> {
-  const { runId, message, ...options } = readResumeOptions(args);
+  const { runId, message, hasCreatedWorkspace, ...options } = readResumeOptions(args);
   const path = runPath(runId, '/followups/external');
-  return execute({ ...options, hasSnapshots: true }, (api, signal) =>
-    retryConflicts(() => api.post<RegisteredRun>(path, { message }), CLOSING_ATTEMPTS, RETRY_MS, signal),
-  );
+  return execute({ ...options, hasSnapshots: true }, async (api, signal) => {
+    try {
+      const send = () => api.post<RegisteredRun>(path, { message });
+      return await retryConflicts(send, CLOSING_ATTEMPTS, RETRY_MS, signal);
+    } catch (error) {
+      if (hasCreatedWorkspace) rmdirSync(options.workspace);
+      throw error;
+    }
+  });
 }
 
 async function execute(

@@ -101,6 +101,8 @@ export interface SnapshotOrder {
   restore?: string;
   /** The workspace is that of another run, whose conversation continues here. */
   is_fork?: boolean;
+  /** The last turn has no end: what it changed after the snapshot is missing. */
+  lacks_last_turn?: boolean;
   /** The set-up commands are executed after the restore, too. */
   repeats_setup?: boolean;
   max_bytes: number;

@@ -1,6 +1,13 @@
 import { realpathSync } from 'node:fs';
 import { processStart } from '#platform/kernel';
-import type { Assignment, Commands, Desired, SessionStarted, SetupFailed } from '#execution/runner-protocol';
+import type {
+  Assignment,
+  Commands,
+  Desired,
+  RunnerHandover,
+  SessionStarted,
+  SetupFailed,
+} from '#execution/runner-protocol';
 import { AgentHost } from './agent-host.js';
 import type { ExecutionOptions } from './execution-options.js';
 import { ArtifactSync } from './artifacts/artifact-sync.js';
@@ -34,7 +41,7 @@ const OWN_START = processStart(process.pid);
 /** For artifacts of an interrupted turn: a cancellation does not wait for large files. */
 const LAST_ARTIFACTS_MS = 10_000;
 const EARLIER_CONVERSATION =
-  'Your earlier session could not be loaded. This is a summary of the conversation so far; the files are those of its end.';
+  'Your earlier session could not be loaded. This is a summary of the conversation so far; the files are those of its last snapshot.';
 const LAST_SNAPSHOT_MS = 60_000;
 
 /** One execution from its workspace to its last event; the caller claims it before and finishes it afterwards. */
@@ -154,7 +161,7 @@ export class Execution {
       workspace,
       log,
       maxBytes: handover.limits.max_artifact_bytes,
-      repositories: handover.in_place ? [] : assignment.repositories,
+      repositories: ownsFiles(handover) ? assignment.repositories : [],
       environment: { HEADRACE_EXECUTION_MARKER: handover.marker },
     });
     const files = new AttachmentFiles({ workspace, fetch: (id) => plane.getAttachment(id), retry });
@@ -254,7 +261,7 @@ export class Execution {
     const { assignment, handover } = this.options;
     const { snapshots: order } = assignment;
     // Directories of a user are copied only when the user asks for it.
-    if (order === undefined || (handover.in_place && handover.in_place.has_snapshots !== true)) return null;
+    if (order === undefined || !ownsFiles(handover)) return null;
     return new SnapshotSync({ ...this.options, workspace, order, targets: () => this.targets() });
   }
 
@@ -334,6 +341,10 @@ export function retainedFailure(
   if (minutes === undefined || code !== 'environment_setup_failed') return null;
   return { message, exit_code: exitCode };
 }
+
+/** False: the agent works in a directory of a user, whose files are not part of the run. */
+const ownsFiles = ({ in_place: inPlace }: RunnerHandover): boolean =>
+  inPlace === undefined || inPlace.has_snapshots === true;
 
 const isPrepared = ({ repositories = [], environment }: Assignment): boolean =>
   repositories.length > 0 || (environment?.setup_commands.length ?? 0) > 0;

@@ -50,7 +50,7 @@ export class RunAssignments extends AssignmentSource {
     const found = await this.queries.findForAssignment(runId);
     if (!found) return { kind: 'unknown_run' };
     const { run, promptTaken, hasTranscript, sessionInDebug, permissionRules, conversationCostUsd: costUsd } = found;
-    const { snapshotId, attachments } = found;
+    const { snapshotId, lacksLastTurn, attachments } = found;
     if (!(await this.personalRuns.mayBegin(run.owner, found.externalUserUid))) return NOT_ALLOWED;
     const environmentUid = run.config.environment_id;
     const environment = environmentUid === undefined ? null : await this.findEnvironment(run, environmentUid);
@@ -102,6 +102,7 @@ export class RunAssignments extends AssignmentSource {
       attachments: [...attachments],
       ...this.snapshotOrder(snapshotId, {
         isFork: run.forkedFromRunId !== null && !promptTaken,
+        lacksLastTurn,
         repeatsSetup: environment?.config.setup_on_resume === true,
       }),
     };
@@ -110,13 +111,18 @@ export class RunAssignments extends AssignmentSource {
 
   private snapshotOrder(
     restore: string | null,
-    { isFork, repeatsSetup }: { readonly isFork: boolean; readonly repeatsSetup: boolean },
+    {
+      isFork,
+      lacksLastTurn,
+      repeatsSetup,
+    }: { readonly isFork: boolean; readonly lacksLastTurn: boolean; readonly repeatsSetup: boolean },
   ): Pick<Assignment, 'snapshots'> {
     const { maxSnapshotBytes, maxSnapshotFiles, snapshotInterval } = this.settings;
     if (maxSnapshotBytes === 0) return {};
     const snapshots: SnapshotOrder = {
       ...(restore === null ? {} : { restore }),
       ...(isFork ? { is_fork: true } : {}),
+      ...(lacksLastTurn ? { lacks_last_turn: true } : {}),
       ...(repeatsSetup ? { repeats_setup: true } : {}),
       max_bytes: maxSnapshotBytes,
       max_entries: maxSnapshotFiles,

@@ -202,7 +202,7 @@ const isCut = ({ isBinary, diff }: ListedChange): boolean => !isBinary && diff =
 
 function isBelow(change: FileChange, path: string | undefined): boolean {
   if (path === undefined) return true;
-  const prefix = `work/${path.replace(/^\/+|\/+$/g, '')}`;
+  const prefix = workPath(path);
   return [change.before, change.after].some(
     (entry) => entry && (entry.path === prefix || entry.path.startsWith(`${prefix}/`)),
   );

@@ -3,16 +3,11 @@ import { ApiBody, ApiTags } from '@nestjs/swagger';
 import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
 import { invalidInput, Operation, pathId, rejectionProblem } from '#platform/http';
 import { ForkRun } from '../application/fork-run.js';
+import type { SnapshotPoint } from '../application/run-snapshots.js';
 import { ForkRunRequest } from './dto/run-requests.dto.js';
 import { ForkRunResponse } from './dto/run-responses.dto.js';
-import { createRunRefusal, refuseOversized, RUN } from './problems.js';
+import { createRunRefusal, noSnapshot, refuseOversized, RUN } from './problems.js';
 import { IDEMPOTENCY_KEY, idempotencyClaim, IdempotencyKeyHeader, toAgentConfig } from './run-request-input.js';
-
-const NO_SNAPSHOT = {
-  pointer: '/at',
-  detail:
-    'must be at or after a snapshot of the run that is stored: a sequence number, or the id of a snapshot or of a step. Snapshots are deleted with the transcript',
-};
 
 @ApiTags('Runs')
 @Controller('agent/runs')
@@ -63,7 +58,7 @@ export class ForkRunController {
         };
       }
       case 'no_snapshot':
-        throw invalidInput([NO_SNAPSHOT]);
+        throw noSnapshot('at', at);
       case 'not_found':
       case 'forbidden':
         throw rejectionProblem(result, RUN);
@@ -74,10 +69,9 @@ export class ForkRunController {
 }
 
 /** A sequence number may be written as text. */
-function pointOf(at: unknown): number | string | undefined {
-  if (at === undefined) return undefined;
-  if (typeof at === 'string' && !/^\d{1,15}$/.test(at)) return at;
-  const seq = Number(at);
-  if (!Number.isSafeInteger(seq) || seq < 0 || typeof at === 'object') throw invalidInput([NO_SNAPSHOT]);
-  return seq;
+function pointOf(at: unknown): SnapshotPoint | undefined {
+  if (at === undefined || (typeof at === 'string' && !/^\d{1,15}$/.test(at))) return at;
+  if (typeof at === 'string') return Number(at);
+  if (typeof at === 'number' && Number.isSafeInteger(at) && at >= 0) return at;
+  throw invalidInput([{ pointer: '/at', detail: 'must be a string, or an integer of at least 0' }]);
 }

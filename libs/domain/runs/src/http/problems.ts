@@ -77,5 +77,17 @@ export function interruptRefusal(refused: Exclude<InterruptRunResult, { kind: 'r
   }
 }
 
+/** `given`: the value of `parameter`. Without one the run has no snapshot at all. */
+export function noSnapshot(parameter: string, given: unknown): ProblemError {
+  if (given === undefined)
+    return new ProblemError(
+      'resource_not_found',
+      'The run has no stored snapshot. Snapshots are deleted with the transcript.',
+    );
+  const detail =
+    'must be at or after a stored snapshot of the run: a sequence number, or the id of a snapshot or of a step';
+  return invalidInput([{ pointer: `/${parameter}`, detail }]);
+}
+
 const INTERRUPT_RETRY_SECONDS = 1;
 const RETRY_SECONDS = 10;

@@ -3,10 +3,10 @@ import { Controller, Get, Param, Query, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
-import { invalidInput, Operation, pathId, ProblemError, rejectionProblem, sendStream } from '#platform/http';
+import { Operation, pathId, ProblemError, rejectionProblem, sendStream } from '#platform/http';
 import type { SnapshotEntry } from '#execution/runner-protocol';
 import { ARCHIVE_TYPE, type ListedChange, RunSnapshots, type SnapshotPoint } from '../application/run-snapshots.js';
-import { RUN } from './problems.js';
+import { noSnapshot, RUN } from './problems.js';
 import {
   type ChangedFile,
   ListRunChangesResponse,
@@ -83,7 +83,7 @@ export class RunSnapshotsController {
         } satisfies RunDirectoryResponse);
         return;
       case 'no_such_path':
-        throw new ProblemError('resource_not_found', 'The snapshot has no file or directory at this path.');
+        throw new ProblemError('resource_not_found', '`path`: the snapshot has no file or directory with this path.');
       case 'no_snapshot':
         throw noSnapshot('at', at);
       default:
@@ -117,7 +117,7 @@ export class RunSnapshotsController {
       case 'archive':
         return sendArchive(runId, result.content, response);
       case 'no_such_path':
-        throw new ProblemError('resource_not_found', 'The snapshot has no directory at this path.');
+        throw new ProblemError('resource_not_found', '`path`: the snapshot has no directory with this path.');
       case 'no_snapshot':
         throw noSnapshot('at', at);
       default:
@@ -135,18 +135,6 @@ export function sendArchive(runId: string, content: Readable, response: Response
 /** A sequence number is written in digits; anything else is an id. */
 const pointOf = (text: string | undefined): SnapshotPoint | undefined =>
   text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : text;
-
-/** Without a given point the run has no snapshot at all. */
-function noSnapshot(parameter: string, given: string | undefined): ProblemError {
-  if (given === undefined)
-    return new ProblemError(
-      'resource_not_found',
-      'The run has no stored snapshot. Snapshots are deleted with the transcript.',
-    );
-  const detail =
-    'must be at or after a snapshot of the run that is stored: a sequence number, or the id of a snapshot or of a step';
-  return invalidInput([{ pointer: `/${parameter}`, detail }]);
-}
 
 const shownPath = ({ path }: SnapshotEntry): string => path.slice('work/'.length);
 const octal = ({ mode }: { readonly mode: number }): string => `100${mode.toString(8).padStart(3, '0')}`;

@@ -149,6 +149,8 @@ const FIND_SUBMITTED = statement('runs.find-submitted')`SELECT submitted FROM ru
 const FIND_FOR_ASSIGNMENT = statement('runs.find-for-assignment')`
   SELECT ${RUN_COLUMNS}, r.prompt, r.prompt_taken AS "promptTaken", r.transcript IS NOT NULL AS "hasTranscript",
     (SELECT s.id FROM run_snapshots s WHERE s.run_id = r.id AND s.seq IS NOT NULL AND (r.prompt_taken OR s.seq = 0) ORDER BY s.seq DESC LIMIT 1) AS "snapshotId",
+    r.prompt_taken AND coalesce((SELECT v.kind = 'turn_started' FROM run_events v
+      WHERE v.run_id = r.id AND v.kind IN ('turn_started', 'turn_ended') ORDER BY v.seq DESC LIMIT 1), false) AS "lacksLastTurn",
     r.session_in_debug AS "sessionInDebug", ${EXTERNAL_USER} AS "externalUserUid",
     (SELECT coalesce(json_agg(json_build_object('approval_id', a.id, 'subject', a.subject) ORDER BY a.decided_at, a.id), '[]')
        FROM approvals a WHERE a.run_id = r.id AND a.always) AS "permissionRules",
@@ -169,6 +171,8 @@ export interface AssignedRun {
   readonly hasTranscript: boolean;
   /** With which the workspace begins: the last one, or of a fork that starts from its prompt the one of its source. */
   readonly snapshotId: string | null;
+  /** The last turn has no end, because its execution was lost. */
+  readonly lacksLastTurn: boolean;
   readonly sessionInDebug: boolean;
   /** The user who executes it on another machine; null for a service account, and for every other execution. */
   readonly externalUserUid: string | null;

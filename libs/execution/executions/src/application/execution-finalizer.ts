@@ -106,6 +106,10 @@ const isLoss = (ending: Ending): boolean =>
 const isLostOnWorker = (execution: Execution, ending: Ending): boolean =>
   execution.worker_connection_id !== null && execution.phase === 'claimed' && isLoss(ending);
 
+const continued = ({ message }: StatusMessage): StatusMessage => ({
+  message: `${message} The run continues with the next message.`,
+});
+
 const restartStatus = ({ way, attempt }: Restart): StatusMessage => ({
   message: `The worker that executed the run was lost; the run ${way === 'resume' ? 'continues from its stored session' : 'starts again'} (attempt ${attempt} of ${MAX_ATTEMPTS}).`,
 });
@@ -136,7 +140,7 @@ export class ExecutionFinalizer {
           kind: 'run_cancelled',
           data: { principal: { type: run.creator_type, uid: run.creator_uid } },
         });
-      } else if (moved && consequence.status && consequence.transition !== 'retry') {
+      } else if (moved && consequence.status && !QUEUES_AGAIN.has(consequence.transition)) {
         events.push({
           kind: consequence.transition === 'fail' ? 'run_failed' : 'run_errored',
           data: { ...consequence.status },
@@ -180,10 +184,11 @@ export class ExecutionFinalizer {
         ? { transition: 'give_up', status: noWorker(cause) }
         : { transition: 'hand_back', status: null };
     }
-    // A follow-up that the idle session never started: nothing was done yet, so another execution gets it.
-    if (execution.phase === 'idle' && (await this.followups.hasPending(tx, run.id)))
-      return { transition: 'requeue', status: null };
-    return { transition: 'give_up', status: ending.kind === 'lost' ? lost(execution) : VANISHED };
+    const status = ending.kind === 'lost' ? lost(execution) : VANISHED;
+    // Another execution gets the messages that the session has not started. Each one starts only once, so this ends.
+    const continues = execution.phase !== 'claimed' && (await this.followups.hasPending(tx, run.id));
+    if (!continues) return { transition: 'give_up', status };
+    return { transition: 'requeue', status: execution.phase === 'idle' ? null : continued(status) };
   }
 
   /** The end of a debug session does not change its run; only messages that the session never got requeue the run. */

@@ -22,6 +22,31 @@ describe('ConversationSummary', () => {
     );
   });
 
+  it('separates messages, and says which turns have no end', () => {
+    const summary = new ConversationSummary();
+    const start = (prompt: string) => summary.add({ kind: 'turn_started', data: { prompt } });
+    const call = () => summary.add({ kind: 'tool_call', data: { tool_call_id: 'a', title: 'touch a' } });
+    const say = (text: string) => summary.add({ kind: 'message_chunk', data: { text } });
+    const marker = '[This turn was interrupted. Changes that it made to files may be missing.]';
+    start('one');
+    say('I create a file.');
+    call();
+    say('Done.');
+    summary.add({ kind: 'turn_ended', data: {} });
+    start('two');
+    call();
+    start('three');
+    call();
+    summary.add({ kind: 'workspace_snapshot', data: { reason: 'turn' } });
+    const text = summary.toString();
+    expect(text).toContain('    I create a file.\n    \n    Done.');
+    expect(text.split(marker)).toHaveLength(2);
+    expect(text.indexOf(marker)).toBeGreaterThan(text.indexOf('two'));
+    expect(text.indexOf(marker)).toBeLessThan(text.indexOf('three'));
+    call();
+    expect(summary.toString().endsWith(marker)).toBe(true);
+  });
+
   it('has no fenced block that an agent could execute, also when it is shortened', () => {
     for (const turns of [1, 500]) {
       const summary = summaryOf(turns);

@@ -22,6 +22,8 @@ import { restoreWorkspace } from './restore-workspace.js';
 import { TooManyEntriesError } from './scan-workspace.js';
 import { SnapshotTooLargeError, WorkspaceSnapshots } from './workspace-snapshots.js';
 
+const LACKS_TURN = 'The last turn was interrupted: changes that it made after the snapshot are missing.';
+const NOT_STORED = 'No snapshot of them was stored. ';
 const UPLOAD_TRIES = 6;
 /** Processes of the agent are paused for at most this long: its model and its tools have time limits. */
 const MAX_PAUSE_MS = 5_000;
@@ -82,7 +84,7 @@ export class SnapshotSync {
   /** Null: there is no snapshot to restore. Rejects when it may be available later. */
   async restore(): Promise<RestoredSnapshot | null> {
     const { order, outbox, workspace, termination, log } = this.options;
-    if (order.restore === undefined) return null;
+    if (order.restore === undefined) return order.lacks_last_turn === true ? this.prepareAgain(NOT_STORED) : null;
     const startedAt = performance.now();
     try {
       const manifest = await this.readManifest(order.restore);
@@ -99,7 +101,7 @@ export class SnapshotSync {
       );
       await this.snapshots.adopt(manifest);
       const { excluded } = manifest.header;
-      const all = [...manifest.header.problems, ...problems];
+      const all = [...manifest.header.problems, ...problems, ...(order.lacks_last_turn === true ? [LACKS_TURN] : [])];
       outbox.push<WorkspaceRestored>('workspace_restored', {
         snapshot_id: order.restore,
         entries,
@@ -116,15 +118,19 @@ export class SnapshotSync {
         throw new TerminatedError();
       }
       await workspace.recreateWork();
-      const message = `The files of the earlier session were not restored: ${error.message} The workspace was prepared again.`;
-      outbox.push<WorkspaceSnapshotFailed>('workspace_snapshot_failed', { message });
-      return { isComplete: false, notice: `[${message}]\n\n` };
+      return this.prepareAgain(`${error.message} `);
     }
   }
 
-  /** Another number: the workspace may have changed. */
-  get revision(): number {
-    return this.changes;
+  private prepareAgain(reason: string): RestoredSnapshot {
+    const message = `The files of the earlier session were not restored: ${reason}The workspace was prepared again.`;
+    this.options.outbox.push<WorkspaceSnapshotFailed>('workspace_snapshot_failed', { message });
+    return { isComplete: false, notice: `[${message}]\n\n` };
+  }
+
+  /** Another number: the repositories may have changed. Undefined: snapshots do not contain everything in them. */
+  get revision(): number | undefined {
+    return this.snapshots.isPartial ? undefined : this.changes;
   }
 
   /** Resolves when the snapshot is stored, or could not be stored. Rejects when the lease is lost. */

@@ -5,7 +5,12 @@ import { SnapshotReference } from './run-responses.dto.js';
 const OPTIONAL = { optional: true } as const;
 const POINT =
   'a sequence number of the log (`sequence` in the timeline), the id of a snapshot, or the id of a step: the last snapshot at or before it.';
-const PATH = { ...OPTIONAL, max: 4096 } as const;
+const PATH = {
+  ...OPTIONAL,
+  max: 4096,
+  pattern: /^(?!(?:[\s\S]*\/)?\.\.(?:\/|$))/,
+  says: 'a path without `..`',
+} as const;
 
 export class RunChangesParameters {
   @StringField({
