@@ -8,6 +8,7 @@ const platform = [
   'embedded-postgres',
   'jobs',
   'timers',
+  'audit',
   'http',
   'auth',
   'secrets',
@@ -18,6 +19,7 @@ const platform = [
 ];
 /** The domain libraries that each domain library may import. */
 const domain = {
+  administration: [],
   factories: [],
   environments: [],
   agents: ['environments'],

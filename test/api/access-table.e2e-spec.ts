@@ -178,7 +178,28 @@ const PERSONAL_TABLE: readonly (readonly [operationId: string, environment: 'non
 ];
 
 /** Operations of resources whose own tests have such a table, with the file. `npm run new:resource` adds to it. */
-const OPERATIONS_ELSEWHERE: Readonly<Record<string, string>> = {};
+const OPERATIONS_ELSEWHERE: Readonly<Record<string, string>> = {
+  getCurrentPrincipal: 'administration/access.e2e-spec.ts',
+  listTeams: 'administration/access.e2e-spec.ts',
+  createTeam: 'administration/access.e2e-spec.ts',
+  getTeam: 'administration/access.e2e-spec.ts',
+  updateTeam: 'administration/access.e2e-spec.ts',
+  listUsers: 'administration/access.e2e-spec.ts',
+  createUser: 'administration/access.e2e-spec.ts',
+  getUser: 'administration/access.e2e-spec.ts',
+  updateUser: 'administration/access.e2e-spec.ts',
+  listMembers: 'administration/access.e2e-spec.ts',
+  putMember: 'administration/access.e2e-spec.ts',
+  deleteMember: 'administration/access.e2e-spec.ts',
+  listServiceAccounts: 'administration/access.e2e-spec.ts',
+  createServiceAccount: 'administration/access.e2e-spec.ts',
+  deleteServiceAccount: 'administration/access.e2e-spec.ts',
+  listTokens: 'administration/access.e2e-spec.ts',
+  createToken: 'administration/access.e2e-spec.ts',
+  revokeToken: 'administration/access.e2e-spec.ts',
+  listAuditLog: 'administration/access.e2e-spec.ts',
+  exportAuditLog: 'administration/access.e2e-spec.ts',
+};
 
 type Names = Readonly<Record<string, string>>;
 type Owner = 'team' | 'mine';

@@ -30,6 +30,13 @@ const UNDOCUMENTED: Readonly<Record<string, string>> = {
 };
 /** They make what is not there: an id in the path, and still no 404. */
 const MAKES_WHAT_IT_NAMES: readonly string[] = ['putSecret'];
+/** They only read or start runs, which have their own history. */
+const UNRECORDED: readonly string[] = [
+  'validateFactoryDefinition',
+  'testUnsavedTrigger',
+  'testAutomationTrigger',
+  'runScheduledAgent',
+];
 /** The runner protocol has its own document. */
 const RUNNER_PREFIX = '/api/v1/runner/';
 
@@ -83,6 +90,7 @@ const SUMMARY_VERBS = [
   ...['Create', 'Get', 'List', 'Update', 'Replace', 'Delete', 'Download', 'Export', 'Stream'],
   ...[
     'Apply',
+    'Remove',
     'Cancel',
     'Decide',
     'Fork',
@@ -120,6 +128,28 @@ describe('every route', () => {
       ({ method, access }) => method !== 'GET' && access?.kind === 'permission' && access.permission.endsWith(':read'),
     );
     expect(writes.map(name)).toEqual([]);
+  });
+
+  it('records every operation that changes what people manage in the audit log', () => {
+    const isManaged = ({ method, access, operation }: Route): boolean =>
+      method !== 'GET' &&
+      access?.kind === 'permission' &&
+      /:(manage|redeem)$|^(environments|schedules):write$/.test(access.permission) &&
+      !UNRECORDED.includes(operation?.id ?? '');
+    expect(
+      routes
+        .filter(isManaged)
+        .filter(({ auditedAction }) => auditedAction === undefined)
+        .map(name),
+    ).toEqual([]);
+    const unchanged = routes.filter(({ method, auditedAction }) => method === 'GET' && auditedAction !== undefined);
+    expect(unchanged.map(name)).toEqual([]);
+  });
+
+  it('names the actions of the audit log as a resource and a verb in the past tense', () => {
+    const actions = routes.flatMap(({ auditedAction }) => (auditedAction === undefined ? [] : [auditedAction]));
+    expect(actions.filter((action) => !/^[a-z_]+\.([a-z]+_)?[a-z]+ed$/.test(action))).toEqual([]);
+    expect(actions.length).toBe(new Set(actions).size);
   });
 
   it('summarizes every route as a verb and a resource', () => {
@@ -278,6 +308,13 @@ describe('the document', () => {
       'listNotificationWebhooks',
       'createEnvironment',
       'listFactories',
+      'listMembers',
+      'putMember',
+      'deleteMember',
+      'listServiceAccounts',
+      'createServiceAccount',
+      'listAuditLog',
+      'exportAuditLog',
     ];
     const served = new Set(routes.flatMap(({ operation }) => (operation ? [operation.id] : [])));
     expect(withHeader.sort()).toEqual([...specified, ...beyond].filter((id) => served.has(id)).sort());

@@ -22,6 +22,7 @@ export const PROGRAMS = [
   'schedules',
   'automations',
   'definitions',
+  'administration',
 ] as const;
 export type ProgramName = (typeof PROGRAMS)[number];
 

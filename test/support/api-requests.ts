@@ -55,7 +55,8 @@ export async function requestAnyStatus(
   });
   const text = await response.text();
   noteExchange(method, path, response.status);
-  return { status: response.status, headers: response.headers, text, body: JSON.parse(text) };
+  const isJson = /[/+]json/.test(response.headers.get('content-type') ?? '');
+  return { status: response.status, headers: response.headers, text, body: isJson ? JSON.parse(text) : undefined };
 }
 
 /** Sends all while another session holds `lock`, so that those that need it wait for the same moment. */

@@ -1,4 +1,5 @@
 import { type DynamicModule, Module } from '@nestjs/common';
+import { AdministrationHttpModule } from '#domain/administration';
 import { AgentsHttpModule } from '#domain/agents';
 import { AuthHttpModule } from '#platform/auth';
 import { AutomationsHttpModule } from '#domain/automations';
@@ -34,6 +35,7 @@ export class ApiModule {
         AuthHttpModule,
         StorageModule,
         StorageHttpModule,
+        AdministrationHttpModule,
         SecretsHttpModule,
         EnvironmentsHttpModule,
         AgentsHttpModule,

@@ -41,6 +41,7 @@ const TAGS = [
   },
   { name: 'Schedules', description: 'Start runs at the times of a cron expression.' },
   { name: 'Automations', description: 'Start runs of a factory when an event matches a trigger.' },
+  { name: 'Administration', description: 'Teams, members, users, service accounts, tokens, and the audit log.' },
 ];
 
 const PATH_PARAMETERS = {
@@ -53,6 +54,7 @@ const PATH_PARAMETERS = {
   grantUid: 'The grant: its `uid`.',
   linkUid: 'The link: its `uid`.',
   runId: 'The run: its `run_id`, a UUID.',
+  userUid: 'The user: its `uid`.',
   approvalId: 'The permission request: its `approval_id` in the list of the run’s requests.',
   conversation_id: 'The conversation, a UUID: `conversation_id` of its runs.',
   scheduleId: 'The schedule: its `id`.',

@@ -122,6 +122,17 @@ describe('the request examples of the OpenAPI document', () => {
     await send('dispatchFactoryRun', { path: { uid: factoryUid } });
   });
 
+  it('create and update teams, people, service accounts and tokens as they are', async () => {
+    const { token } = await api.identities.administrator();
+    const created = await send('createTeam', { token });
+    await send('updateTeam', { path: { uid: created.uid }, token });
+    const user = await send('createUser', { token });
+    await send('updateUser', { path: { uid: user.uid }, token });
+    await send('putMember', { path: { userUid: user.uid } });
+    await send('createServiceAccount');
+    await send('createToken');
+  });
+
   it('exist for every operation with a body, and say what has to be filled in', () => {
     const withBody = operations().filter(({ operation }) => operation.requestBody);
     expect(withBody.length).toBeGreaterThan(20);

@@ -88,6 +88,8 @@ function assertDone({ kind }: MembershipResult, userUid: string, teamUid: string
       throw unknownUser(userUid);
     case 'not_a_member':
       throw new CommandError(`user ${userUid} is not a member of team ${teamUid}.`);
+    case 'owner_required':
+      throw new Error('A command acts for no role.');
     case 'last_owner':
       throw new CommandError(`user ${userUid} is the last owner of team ${teamUid}; add another owner first.`);
   }

@@ -25,6 +25,7 @@ const LIBRARIES = [
   'platform/storage',
   'platform/secrets',
   'platform/timers',
+  'platform/audit',
   'domain/factories',
   'domain/environments',
   'domain/agents',

@@ -56,6 +56,9 @@ export class FirstStart {
     const users = await this.services.get(UsersService).list();
     const known = users.find(({ uid }) => uid === this.file.read().user_uid);
     const uid = known?.uid ?? (await this.createUser());
+    // Of an installation that an earlier version has started. The user who starts it can change the database.
+    if (known && !users.some(({ isAdministrator }) => isAdministrator))
+      await this.services.get(UsersService).update(uid, { isAdministrator: true });
     // A changed role is kept; a user without a team was created by an interrupted start.
     if (!known || known.memberships.length === 0)
       await this.services.get(MembersService).setRole({ teamUid, userUid: uid, role: 'owner' });
@@ -65,7 +68,9 @@ export class FirstStart {
   private async createUser(): Promise<string> {
     // The first address exists already when another installation shares the database.
     for (const email of ['owner@headrace.local', `owner-${newUid().toLowerCase()}@headrace.local`]) {
-      const result = await this.services.get(UsersService).create({ email, displayName: 'Owner' });
+      const result = await this.services
+        .get(UsersService)
+        .create({ email, displayName: 'Owner', isAdministrator: true });
       if (result.kind === 'created') return this.remember({ user_uid: result.user.uid }, result.user.uid);
     }
     throw new Error('The first user could not be created.');

@@ -1,6 +1,6 @@
 import { Global, Module } from '@nestjs/common';
 import { APP_GUARD } from '@nestjs/core';
-import { RequestAuthenticator, SenderAddress } from '#platform/http';
+import { RequestAuthenticator } from '#platform/http';
 import { MembersService } from './application/members.service.js';
 import { PrincipalDirectory } from './application/principal-directory.js';
 import { ServiceAccountsService } from './application/service-accounts.service.js';
@@ -10,6 +10,7 @@ import { AccessChanges, TokenAuthenticator } from './application/token-authentic
 import { TokenUsage } from './application/token-usage.js';
 import { TokensService } from './application/tokens.service.js';
 import { DisabledUserListeners, UsersService } from './application/users.service.js';
+import { AuditModule } from '#platform/audit';
 import { AuthorizeGuard } from './http/authorize.guard.js';
 import { BearerAuthenticator } from './http/bearer-authenticator.js';
 import { UnauthorizedThrottle } from './http/unauthorized-throttle.js';
@@ -36,9 +37,8 @@ export class AuthModule {}
 
 /** Closes every route that is not declared open: authentication before the body, authorization before the handler. */
 @Module({
-  imports: [AuthModule],
+  imports: [AuthModule, AuditModule],
   providers: [
-    SenderAddress,
     TokenUsage,
     UnauthorizedThrottle,
     { provide: RequestAuthenticator, useClass: BearerAuthenticator },

@@ -1,14 +1,32 @@
-export { type MembershipResult, MembersService } from './application/members.service.js';
+export {
+  type ActingRole,
+  type MembershipResult,
+  MembersService,
+  type TeamMember,
+} from './application/members.service.js';
 export { PrincipalDirectory, type PrincipalInfo, type PrincipalRef } from './application/principal-directory.js';
-export { ServiceAccountsService } from './application/service-accounts.service.js';
+export { type ListedServiceAccount, ServiceAccountsService } from './application/service-accounts.service.js';
 export { type Team, type TeamChanges, TeamsService } from './application/teams.service.js';
 export { TeamDirectory } from './application/team-directory.js';
 export { AccessChanges, TOKEN_CACHE_MS, TokenAuthenticator } from './application/token-authenticator.js';
 export { TokenUsage } from './application/token-usage.js';
-export { TokensService } from './application/tokens.service.js';
-export { DisabledUserListener, DisabledUserListeners, UsersService } from './application/users.service.js';
+export { type TokenRecord, TokensService } from './application/tokens.service.js';
+export {
+  DisabledUserListener,
+  DisabledUserListeners,
+  type UserChanges,
+  UsersService,
+  type UserWithMemberships,
+} from './application/users.service.js';
 export { AuthHttpModule, AuthModule } from './auth.module.js';
-export { allowByPossession, allowedTeams, isAllowed, type Owner, ownerFor } from './domain/owner.js';
+export {
+  allowAsAdministrator,
+  allowByPossession,
+  allowedTeams,
+  isAllowed,
+  type Owner,
+  ownerFor,
+} from './domain/owner.js';
 export {
   type Caller,
   INITIAL_TEAM_SETTINGS,
@@ -27,6 +45,7 @@ export {
   type Role,
   ROLES,
 } from './domain/roles.js';
-export { Authorize, CurrentCaller } from './http/authorize.js';
+export { actorOf, Audited } from './http/audited.js';
+export { Authorize, CurrentCaller, CurrentPrincipal, INSTALLATION } from './http/authorize.js';
 export { UnauthorizedThrottle } from './http/unauthorized-throttle.js';
 export { Authenticated, Public, RunnerProtocol } from '#platform/http';

@@ -6,6 +6,7 @@ import { Database } from '#platform/persistence';
 import { RATE_WINDOW_MS, RateLimitGuard, WindowStorage } from './edge/rate-limit.js';
 import { Readiness } from './edge/readiness.js';
 import { RouteTable } from './edge/route-table.js';
+import { SenderAddress } from './edge/sender-address.js';
 import { Shutdown } from './edge/shutdown.js';
 import { Upgrades } from './edge/upgrades.js';
 import { InputPipe, QueryGuard } from './fields/input.pipe.js';
@@ -34,6 +35,7 @@ import { ProblemFilter, ProblemWriter } from './problems/problem-writer.js';
     },
     ProblemWriter,
     Readiness,
+    SenderAddress,
     Shutdown,
     Upgrades,
     { provide: APP_FILTER, useClass: ProblemFilter },
@@ -41,7 +43,7 @@ import { ProblemFilter, ProblemWriter } from './problems/problem-writer.js';
     { provide: APP_GUARD, useClass: RateLimitGuard },
     { provide: APP_GUARD, useClass: QueryGuard },
   ],
-  exports: [RouteTable, ProblemWriter, Readiness, Shutdown, Upgrades],
+  exports: [RouteTable, ProblemWriter, Readiness, SenderAddress, Shutdown, Upgrades],
 })
 export class HttpModule implements OnModuleInit {
   constructor(

@@ -4,6 +4,7 @@ export {
   SecretChangeListener,
   SecretChangeListeners,
   SecretRejectedError,
+  type SecretUse,
 } from './application/managed-secrets.js';
 export { MANAGED_SECRET, SECRET_NAME, SECRET_NAME_RULE, SECRET_PURPOSES } from './domain/managed-secret.js';
 export { type EncryptedColumn, encryptedColumn } from './encrypted-column.js';

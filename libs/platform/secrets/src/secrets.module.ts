@@ -1,4 +1,5 @@
 import { Global, Module } from '@nestjs/common';
+import { AuditModule } from '#platform/audit';
 import { AuthModule } from '#platform/auth';
 import { ManagedSecrets, SecretChangeListeners } from './application/managed-secrets.js';
 import { SecretsController } from './http/secrets.controller.js';
@@ -10,7 +11,7 @@ const PUBLIC = [SecretBox, SecretChangeListeners, ManagedSecrets, KeyRotation];
 
 /** Encryption at rest, and managed secrets. Needs `Settings` with a secrets key and `Database` to be provided globally. */
 @Global()
-@Module({ providers: [ManagedSecretsStore, ...PUBLIC], exports: PUBLIC })
+@Module({ imports: [AuditModule], providers: [ManagedSecretsStore, ...PUBLIC], exports: PUBLIC })
 export class SecretsModule {}
 
 @Module({ imports: [AuthModule, SecretsModule], controllers: [SecretsController] })

@@ -46,6 +46,13 @@ export class TestIdentities {
     return { type: 'user', uid, token: await this.token({ type: 'user', uid }) };
   }
 
+  /** Of the installation. */
+  async administrator(memberships: Readonly<Record<string, Role>> = {}): Promise<TestPrincipal> {
+    const user = await this.user(memberships, 'Administrator');
+    await this.database.query('UPDATE headrace.users SET is_administrator = true WHERE uid = $1', [user.uid]);
+    return user;
+  }
+
   async serviceAccount(teamUid: string, name = 'bot'): Promise<TestPrincipal> {
     const uid = newUid();
     await this.database.query('INSERT INTO headrace.service_accounts (uid, team_uid, name) VALUES ($1, $2, $3)', [

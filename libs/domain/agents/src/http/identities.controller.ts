@@ -1,6 +1,6 @@
 import { Body, Controller, Delete, Get, Param, Post, Put, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
+import { Audited, Authorize, type Caller, CurrentCaller } from '#platform/auth';
 import { Operation, pathId, type ResourceWords, unwrap } from '#platform/http';
 import { IdentitiesService } from '../application/identities.service.js';
 import { presentIdentity, toIdentityChanges } from './identity-mapper.js';
@@ -39,6 +39,7 @@ export class IdentitiesController {
 
   @Post()
   @Authorize('identities:manage')
+  @Audited('agent_identity.created')
   @Operation({
     id: 'createAgentIdentity',
     summary: 'Create an agent identity',
@@ -74,6 +75,7 @@ export class IdentitiesController {
 
   @Put(':uid')
   @Authorize('identities:manage', 'agent identity')
+  @Audited('agent_identity.updated')
   @Operation({
     id: 'updateAgentIdentity',
     summary: 'Update an agent identity',
@@ -94,6 +96,7 @@ export class IdentitiesController {
 
   @Delete(':uid')
   @Authorize('identities:manage', 'agent identity')
+  @Audited('agent_identity.deleted')
   @Operation({
     id: 'deleteAgentIdentity',
     summary: 'Delete an agent identity',

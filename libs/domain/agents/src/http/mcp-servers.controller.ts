@@ -1,6 +1,6 @@
 import { Body, Controller, Delete, Get, Param, Post, Put } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
+import { Audited, Authorize, type Caller, CurrentCaller } from '#platform/auth';
 import { Operation, pathId, type ResourceWords, unwrap } from '#platform/http';
 import { McpServersService } from '../application/mcp-servers.service.js';
 import { maskSecrets, type RegisteredServer, type ServerFields } from '../domain/mcp-server.js';
@@ -30,6 +30,7 @@ export class McpServersController {
 
   @Post()
   @Authorize('mcp_servers:manage')
+  @Audited('mcp_server.created')
   @Operation({
     id: 'createMcpServer',
     summary: 'Create an MCP server',
@@ -60,6 +61,7 @@ export class McpServersController {
 
   @Put(':uid')
   @Authorize('mcp_servers:manage', 'MCP server')
+  @Audited('mcp_server.updated')
   @Operation({
     id: 'updateMcpServer',
     summary: 'Update an MCP server',
@@ -78,6 +80,7 @@ export class McpServersController {
 
   @Delete(':uid')
   @Authorize('mcp_servers:manage', 'MCP server')
+  @Audited('mcp_server.deleted')
   @Operation({
     id: 'deleteMcpServer',
     summary: 'Delete an MCP server',

@@ -1,6 +1,6 @@
 import { Body, Controller, Delete, Get, Param, Post, Put, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
+import { Audited, Authorize, type Caller, CurrentCaller } from '#platform/auth';
 import { FactoriesService, managedFactory } from '#domain/factories';
 import { BodyLimit, MIB, Operation, pageInfo, pathId, unwrap } from '#platform/http';
 import { AutomationsService } from '../application/automations.service.js';
@@ -63,6 +63,7 @@ export class AutomationsController {
 
   @Post()
   @Authorize('factories:manage', 'factory')
+  @Audited('automation.created')
   @Operation({
     id: 'createAutomation',
     summary: 'Create an automation',
@@ -100,6 +101,7 @@ export class AutomationsController {
 
   @Put(':uid')
   @Authorize('factories:manage', 'factory')
+  @Audited('automation.replaced')
   @Operation({
     id: 'replaceAutomation',
     summary: 'Replace an automation',
@@ -122,6 +124,7 @@ export class AutomationsController {
 
   @Delete(':uid')
   @Authorize('factories:manage', 'factory')
+  @Audited('automation.deleted')
   @Operation({
     id: 'deleteAutomation',
     summary: 'Delete an automation',

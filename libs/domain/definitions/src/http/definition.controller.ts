@@ -1,7 +1,7 @@
 import { Body, Controller, Get, Param, Post, Put, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { FACTORY, FactoriesService, managedFactory } from '#domain/factories';
-import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
+import { Audited, Authorize, type Caller, CurrentCaller } from '#platform/auth';
 import { BodyLimit, MIB, Operation, pathId, rejectionProblem } from '#platform/http';
 import { DefinitionsService } from '../application/definitions.service.js';
 import { invalidDefinition, presentPlan } from './definition-presenters.js';
@@ -38,6 +38,7 @@ export class DefinitionController {
 
   @Put()
   @Authorize('factories:manage', 'factory')
+  @Audited('factory_definition.applied')
   @BodyLimit(MAX_DEFINITION)
   @Operation({
     id: 'applyFactoryDefinition',

@@ -3,7 +3,7 @@ import { Settings } from '#platform/config';
 import { directoryNames, repositoryUrl } from '#platform/git';
 import { Database, type Queryable } from '#platform/persistence';
 import type { RepositoryRef } from '#execution/runner-protocol';
-import { ManagedSecrets, SealBrokenError } from '#platform/secrets';
+import { ManagedSecrets, SealBrokenError, type SecretUse } from '#platform/secrets';
 import type { Environment, RepositoryLogin } from '../domain/environment.js';
 import { variableIssues, variableOf } from '../domain/secret-variables.js';
 
@@ -48,14 +48,14 @@ export class EnvironmentSetUp {
   ) {}
 
   /** `holders`: the run and the agent identity that executes it. Their secrets win over variables of the environment. */
-  async of(environment: Environment | null, holders: readonly SecretNames[]): Promise<SetUp> {
+  async of(environment: Environment | null, holders: readonly SecretNames[], use: SecretUse): Promise<SetUp> {
     try {
       const env = environment?.config.env ?? {};
       const resolved = await this.database.transaction(async (tx) => {
         const secrets: Record<string, string> = {};
         for (const holder of [...(environment ? [namesOf(environment)] : []), ...holders])
-          Object.assign(secrets, await this.secretsOf(holder, tx));
-        return { repositories: environment ? await this.repositoriesOf(environment, tx) : [], secrets };
+          Object.assign(secrets, await this.secretsOf(holder, tx, use));
+        return { repositories: environment ? await this.repositoriesOf(environment, tx, use) : [], secrets };
       });
       const variables = Object.entries({ ...env, ...resolved.secrets });
       const bytes = variables.reduce(
@@ -73,7 +73,7 @@ export class EnvironmentSetUp {
     }
   }
 
-  private async repositoriesOf(environment: Environment, tx: Queryable): Promise<RepositoryRef[]> {
+  private async repositoriesOf(environment: Environment, tx: Queryable, use: SecretUse): Promise<RepositoryRef[]> {
     const { github_repos = [], git_repos = [] } = environment.config;
     const asked: readonly ({ url: string; ref?: string } & RepositoryLogin)[] = [
       ...github_repos.map(({ owner, repo, ...rest }) => ({
@@ -85,7 +85,8 @@ export class EnvironmentSetUp {
     const directories = directoryNames(asked.map(({ url }) => url));
     const repositories: RepositoryRef[] = [];
     for (const [index, { url, ref, secret_name: secretName, username }] of asked.entries()) {
-      const password = secretName === undefined ? undefined : await this.valueOf(namesOf(environment), secretName, tx);
+      const password =
+        secretName === undefined ? undefined : await this.valueOf(namesOf(environment), secretName, tx, use);
       repositories.push({
         url,
         ...(ref !== undefined && { ref }),
@@ -96,17 +97,22 @@ export class EnvironmentSetUp {
     return repositories;
   }
 
-  private async secretsOf(holder: SecretNames, tx: Queryable): Promise<Record<string, string>> {
+  private async secretsOf(holder: SecretNames, tx: Queryable, use: SecretUse): Promise<Record<string, string>> {
     const [issue] = variableIssues({ env: holder.env, secrets: holder.secrets.map((name) => ({ name })) });
     if (issue) throw new MissingSecretError(`A secret of the ${holder.kind} ${issue.detail}.`);
     const values: Record<string, string> = {};
-    for (const name of holder.secrets) values[variableOf(name)] = await this.valueOf(holder, name, tx);
+    for (const name of holder.secrets) values[variableOf(name)] = await this.valueOf(holder, name, tx, use);
     return values;
   }
 
-  private async valueOf({ kind, uid, teamUid }: SecretNames, name: string, tx: Queryable): Promise<string> {
+  private async valueOf(
+    { kind, uid, teamUid }: SecretNames,
+    name: string,
+    tx: Queryable,
+    use: SecretUse,
+  ): Promise<string> {
     try {
-      const found = teamUid === null ? null : await this.managed.readForRun(tx, teamUid, name);
+      const found = teamUid === null ? null : await this.managed.readForRun(tx, teamUid, name, use);
       if (found) return found.value;
     } catch (error) {
       if (!(error instanceof SealBrokenError)) throw error;

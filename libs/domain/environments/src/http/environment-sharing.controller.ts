@@ -1,7 +1,7 @@
 import { Body, Controller, Delete, Get, Param, Post, Res } from '@nestjs/common';
 import { ApiBody, ApiExcludeController, ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
-import { Authorize, type Caller, CurrentCaller, Public } from '#platform/auth';
+import { Audited, Authorize, type Caller, CurrentCaller, Public } from '#platform/auth';
 import {
   invalidInput,
   Operation,
@@ -44,6 +44,7 @@ export class EnvironmentSharingController {
   // The token is in the body because paths are logged.
   @Post('links/redeem')
   @Authorize('environments:redeem', 'environment')
+  @Audited('environment_link.redeemed')
   @Operation({
     id: 'redeemEnvironmentLink',
     summary: 'Redeem an environment link',
@@ -65,6 +66,7 @@ export class EnvironmentSharingController {
 
   @Post(':uid/grants')
   @Authorize('environments:write', 'environment')
+  @Audited('environment_grant.created', { values: ['user_uid', 'team_uid', 'access'] })
   @Operation({
     id: 'grantEnvironment',
     summary: 'Create an environment grant',
@@ -103,6 +105,7 @@ export class EnvironmentSharingController {
 
   @Delete(':uid/grants/:grantUid')
   @Authorize('environments:write', 'environment')
+  @Audited('environment_grant.revoked')
   @Operation({
     id: 'revokeEnvironmentGrant',
     summary: 'Revoke an environment grant',
@@ -120,6 +123,7 @@ export class EnvironmentSharingController {
 
   @Post(':uid/links')
   @Authorize('environments:write', 'environment')
+  @Audited('environment_link.created')
   @Operation({
     id: 'createEnvironmentLink',
     summary: 'Create an environment link',
@@ -161,6 +165,7 @@ export class EnvironmentSharingController {
 
   @Delete(':uid/links/:linkUid')
   @Authorize('environments:write', 'environment')
+  @Audited('environment_link.revoked')
   @Operation({
     id: 'revokeEnvironmentLink',
     summary: 'Revoke an environment link',

@@ -1,6 +1,6 @@
 import { Body, Controller, Delete, Get, Param, Post, Put, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
+import { Audited, Authorize, type Caller, CurrentCaller } from '#platform/auth';
 import { Operation, pathId, unwrap } from '#platform/http';
 import { EnvironmentsService } from '../application/environments.service.js';
 import {
@@ -44,6 +44,7 @@ export class EnvironmentsController {
 
   @Post('environments')
   @Authorize('environments:write', 'environment')
+  @Audited('environment.created')
   @Operation({
     id: 'createEnvironment',
     summary: 'Create an environment',
@@ -76,6 +77,7 @@ export class EnvironmentsController {
 
   @Put('environments/:uid')
   @Authorize('environments:write', 'environment')
+  @Audited('environment.updated')
   @Operation({
     id: 'updateEnvironment',
     summary: 'Update an environment',
@@ -95,6 +97,7 @@ export class EnvironmentsController {
 
   @Delete('environments/:uid')
   @Authorize('environments:write', 'environment')
+  @Audited('environment.deleted')
   @Operation({
     id: 'deleteEnvironment',
     summary: 'Delete an environment',

@@ -1,6 +1,6 @@
 import { Body, Controller, Delete, Get, Param, Post, Put, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { Authorize, type Caller, CurrentCaller, isAllowed } from '#platform/auth';
+import { Audited, Authorize, type Caller, CurrentCaller, isAllowed } from '#platform/auth';
 import { Operation, pageInfo, pathId, unwrap } from '#platform/http';
 import { NotificationWebhooksService } from '../application/notification-webhooks.service.js';
 import { DEFAULT_EVENTS, type NotificationWebhook } from '../domain/notification-webhook.js';
@@ -45,6 +45,7 @@ export class NotificationWebhooksController {
 
   @Post()
   @Authorize('notifications:manage')
+  @Audited('notification_webhook.created', { values: ['events', 'enabled'] })
   @Operation({
     id: 'createNotificationWebhook',
     summary: 'Create a notification webhook',
@@ -79,6 +80,7 @@ export class NotificationWebhooksController {
 
   @Put(':uid')
   @Authorize('notifications:manage', RESOURCE)
+  @Audited('notification_webhook.updated', { values: ['events', 'enabled'] })
   @Operation({
     id: 'updateNotificationWebhook',
     summary: 'Update a notification webhook',
@@ -97,6 +99,7 @@ export class NotificationWebhooksController {
 
   @Delete(':uid')
   @Authorize('notifications:manage', RESOURCE)
+  @Audited('notification_webhook.deleted')
   @Operation({
     id: 'deleteNotificationWebhook',
     summary: 'Delete a notification webhook',
@@ -132,6 +135,7 @@ export class NotificationWebhooksController {
 
   @Post(':uid/test')
   @Authorize('notifications:manage', RESOURCE)
+  @Audited('notification_webhook.tested')
   @Operation({
     id: 'testNotificationWebhook',
     summary: 'Test a notification webhook',
@@ -146,6 +150,7 @@ export class NotificationWebhooksController {
 
   @Post(':uid/rotate-secret')
   @Authorize('notifications:manage', RESOURCE)
+  @Audited('notification_webhook.secret_rotated')
   @Operation({
     id: 'rotateNotificationWebhookSecret',
     summary: 'Rotate a notification webhook secret',

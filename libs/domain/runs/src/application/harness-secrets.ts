@@ -2,7 +2,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import { ConfiguredHarnesses } from '#domain/agents';
 import { Database, type Queryable } from '#platform/persistence';
 import type { Assignment } from '#execution/runner-protocol';
-import { ManagedSecrets, SealBrokenError } from '#platform/secrets';
+import { ManagedSecrets, SealBrokenError, type SecretUse } from '#platform/secrets';
 import { DEFAULT_HARNESS } from '#execution/executions';
 import type { Run } from '../domain/run.js';
 
@@ -23,13 +23,13 @@ export class HarnessSecrets {
   ) {}
 
   /** No round trip when nothing is named. */
-  async of({ config, owner: { teamUid } }: Pick<Run, 'config' | 'owner'>): Promise<AgentSecrets> {
+  async of({ config, owner: { teamUid } }: Pick<Run, 'config' | 'owner'>, use: SecretUse): Promise<AgentSecrets> {
     const id = config.harness?.type ?? DEFAULT_HARNESS;
     const named = config.harness_auth_secrets?.[`${id}_auth_secret_name`];
     const given = teamUid === null ? {} : (this.harnesses.all.get(id)?.secrets ?? {});
     if (named === undefined && Object.keys(given).length === 0) return { kind: 'ready', secrets: {} };
     return this.database.transaction(async (tx): Promise<AgentSecrets> => {
-      const auth = named === undefined ? undefined : await this.valueOf(tx, teamUid, named);
+      const auth = named === undefined ? undefined : await this.valueOf(tx, teamUid, named, use);
       if (auth === null)
         return {
           kind: 'impossible',
@@ -37,7 +37,7 @@ export class HarnessSecrets {
         };
       const variables: Record<string, string> = {};
       for (const [variable, name] of Object.entries(given)) {
-        const value = await this.valueOf(tx, teamUid, name);
+        const value = await this.valueOf(tx, teamUid, name, use);
         if (value !== null) variables[variable] = value;
       }
       return { kind: 'ready', secrets: { ...(auth === undefined ? {} : { auth }), variables } };
@@ -45,17 +45,17 @@ export class HarnessSecrets {
   }
 
   /** The same under the names of the variables that the agent reads; empty when something of it cannot be had. */
-  async variables(run: Pick<Run, 'config' | 'owner'>): Promise<Readonly<Record<string, string>>> {
-    const found = await this.of(run);
+  async variables(run: Pick<Run, 'config' | 'owner'>, use: SecretUse): Promise<Readonly<Record<string, string>>> {
+    const found = await this.of(run, use);
     if (found.kind === 'impossible') return {};
     const { auth, variables = {} } = found.secrets;
     const variable = this.harnesses.all.get(run.config.harness?.type ?? DEFAULT_HARNESS)?.auth_variable;
     return auth === undefined || variable === undefined ? variables : { ...variables, [variable]: auth };
   }
 
-  private async valueOf(tx: Queryable, teamUid: string | null, name: string): Promise<string | null> {
+  private async valueOf(tx: Queryable, teamUid: string | null, name: string, use: SecretUse): Promise<string | null> {
     try {
-      return teamUid === null ? null : ((await this.managed.readForRun(tx, teamUid, name))?.value ?? null);
+      return teamUid === null ? null : ((await this.managed.readForRun(tx, teamUid, name, use))?.value ?? null);
     } catch (error) {
       if (!(error instanceof SealBrokenError)) throw error;
       this.logger.error(`The managed secret ${name} of team ${teamUid} does not open: ${error.message}`);

@@ -57,11 +57,12 @@ export class RunAssignments extends AssignmentSource {
     if (environmentUid !== undefined && environment === null) return impossible(NO_ENVIRONMENT);
     const identity = await this.findIdentity(run);
     const holders = [identity, secretsOfRun(run)].filter((holder) => holder !== null);
-    const setUp = environment || holders.length > 0 ? await this.setUps.of(environment, holders) : null;
+    const use = { actor: run.executor, details: { run_id: run.id, execution_id: executionId } };
+    const setUp = environment || holders.length > 0 ? await this.setUps.of(environment, holders, use) : null;
     if (setUp?.kind === 'impossible') return impossible(setUp.message);
     const servers = await this.findServers(run);
     if (servers === null) return impossible('An MCP server of the run does not exist any more.');
-    const ofAgent = await this.harnessSecrets.of(run);
+    const ofAgent = await this.harnessSecrets.of(run, use);
     if (ofAgent.kind === 'impossible') return impossible(ofAgent.message);
     const retention = environment?.config.failure_session_retention_minutes;
     const assignment = {
@@ -139,7 +140,7 @@ export class RunAssignments extends AssignmentSource {
     return {
       config: maskConfig(config),
       dockerImage: environment?.config.docker_image ?? null,
-      secrets: owner === null ? {} : await this.harnessSecrets.variables({ config, owner }),
+      secrets: owner === null ? {} : await this.harnessSecrets.variables({ config, owner }, OFFER),
     };
   }
 
@@ -188,6 +189,8 @@ export class RunAssignments extends AssignmentSource {
     );
   }
 }
+
+const OFFER = { actor: { type: 'system' }, details: { purpose: 'offer to a self-hosted worker' } } as const;
 
 /** A run of a person has none: the request was rejected. */
 function secretsOfRun({ id, owner: { teamUid }, config: { secrets = [] } }: Run): SecretNames | null {

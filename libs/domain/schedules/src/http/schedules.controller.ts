@@ -1,6 +1,6 @@
 import { Body, Controller, Delete, Get, Param, Post, Put } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
+import { Audited, Authorize, type Caller, CurrentCaller } from '#platform/auth';
 import {
   BodyLimit,
   invalidInput,
@@ -59,6 +59,7 @@ export class SchedulesController {
   @Post()
   @BodyLimit(BODY_LIMIT)
   @Authorize('schedules:write', 'schedule')
+  @Audited('schedule.created', { values: ['cron_schedule', 'timezone', 'enabled'] })
   @Operation({
     id: 'createScheduledAgent',
     summary: 'Create a schedule',
@@ -106,6 +107,7 @@ export class SchedulesController {
   @Put(':scheduleId')
   @BodyLimit(BODY_LIMIT)
   @Authorize('schedules:write', 'schedule')
+  @Audited('schedule.updated', { values: ['cron_schedule', 'timezone', 'enabled'] })
   @Operation({
     id: 'updateScheduledAgent',
     summary: 'Update a schedule',
@@ -126,6 +128,7 @@ export class SchedulesController {
 
   @Delete(':scheduleId')
   @Authorize('schedules:write', 'schedule')
+  @Audited('schedule.deleted')
   @Operation({
     id: 'deleteScheduledAgent',
     summary: 'Delete a schedule',
@@ -142,6 +145,7 @@ export class SchedulesController {
 
   @Post(':scheduleId/pause')
   @Authorize('schedules:write', 'schedule')
+  @Audited('schedule.paused')
   @Operation({
     id: 'pauseScheduledAgent',
     summary: 'Pause a schedule',
@@ -154,6 +158,7 @@ export class SchedulesController {
 
   @Post(':scheduleId/resume')
   @Authorize('schedules:write', 'schedule')
+  @Audited('schedule.resumed')
   @Operation({
     id: 'resumeScheduledAgent',
     summary: 'Resume a schedule',

@@ -1,6 +1,6 @@
 import { Controller, Get, Param, Post, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
+import { Audited, Authorize, type Caller, CurrentCaller } from '#platform/auth';
 import { Operation, pageInfo, pathId, unwrap } from '#platform/http';
 import { DeliveriesService } from '../application/deliveries.service.js';
 import {
@@ -60,6 +60,7 @@ export class DeliveriesController {
 
   @Post(':deliveryId/redeliver')
   @Authorize('factories:manage', 'factory')
+  @Audited('webhook_delivery.redelivered')
   @Operation({
     id: 'redeliverWebhookDelivery',
     summary: 'Redeliver a webhook delivery',

@@ -1,6 +1,6 @@
 import { Body, Controller, Delete, Get, Param, Patch, Post } from '@nestjs/common';
 import { ApiBody, ApiTags } from '@nestjs/swagger';
-import { Authenticated, Authorize, type Caller, CurrentCaller } from '#platform/auth';
+import { Authenticated, Audited, Authorize, type Caller, CurrentCaller } from '#platform/auth';
 import { FactoriesService, type Factory, managedFactory } from '#domain/factories';
 import { Operation, pathId, unwrap } from '#platform/http';
 import { WebhooksService } from '../application/webhooks.service.js';
@@ -42,6 +42,7 @@ export class WebhooksController {
 
   @Post()
   @Authorize('factories:manage', 'factory')
+  @Audited('webhook.created', { values: ['auth_mode', 'signature_scheme', 'enabled'] })
   @Operation({
     id: 'createWebhook',
     summary: 'Create a webhook',
@@ -88,6 +89,7 @@ export class WebhooksController {
 
   @Patch(':uid')
   @Authorize('factories:manage', 'factory')
+  @Audited('webhook.updated', { values: ['enabled'] })
   @Operation({
     id: 'updateWebhook',
     summary: 'Update a webhook',
@@ -109,6 +111,7 @@ export class WebhooksController {
 
   @Post(':uid/rotate-secret')
   @Authorize('factories:manage', 'factory')
+  @Audited('webhook.secret_rotated')
   @ApiBody({ type: RotateWebhookSecretRequest, required: false })
   @Operation({
     id: 'rotateWebhookSecret',
@@ -132,6 +135,7 @@ export class WebhooksController {
 
   @Delete(':uid')
   @Authorize('factories:manage', 'factory')
+  @Audited('webhook.deleted')
   @Operation({
     id: 'deleteWebhook',
     summary: 'Delete a webhook',

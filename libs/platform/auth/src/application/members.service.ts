@@ -1,6 +1,18 @@
 import { Injectable } from '@nestjs/common';
 import { Database, type Queryable } from '#platform/persistence';
 import type { Role } from '../domain/roles.js';
+import { AccessChanges } from './token-authenticator.js';
+
+export interface TeamMember {
+  readonly uid: string;
+  readonly email: string;
+  readonly displayName: string;
+  readonly photoUrl: string | null;
+  readonly role: Role;
+  /** Since this time the user is disabled. */
+  readonly disabledAt: Date | null;
+  readonly memberSince: Date;
+}
 
 export type MembershipResult =
   | { readonly kind: 'done' }
@@ -8,7 +20,12 @@ export type MembershipResult =
   | { readonly kind: 'unknown_user' }
   | { readonly kind: 'not_a_member' }
   /** A team that has an owner always keeps one. */
-  | { readonly kind: 'last_owner' };
+  | { readonly kind: 'last_owner' }
+  /** Only owners make and remove owners. */
+  | { readonly kind: 'owner_required' };
+
+/** Who changes a membership: a role on the team; null: an administrator of the installation, or a command of the server. */
+export type ActingRole = Role | null;
 
 interface Member {
   readonly teamUid: string;
@@ -17,32 +34,54 @@ interface Member {
 
 @Injectable()
 export class MembersService {
-  constructor(private readonly database: Database) {}
+  constructor(
+    private readonly database: Database,
+    private readonly changes: AccessChanges,
+  ) {}
+
+  /** By e-mail address, those after `afterEmail`. */
+  list(teamUid: string, afterEmail: string | null, limit: number): Promise<TeamMember[]> {
+    return this.database.query<TeamMember>(
+      `SELECT u.uid, u.email, u.display_name AS "displayName", u.photo_url AS "photoUrl", m.role,
+              u.disabled_at AS "disabledAt", m.created_at AS "memberSince"
+         FROM headrace.memberships m JOIN headrace.users u ON u.uid = m.user_uid
+        WHERE m.team_uid = $1 AND ($2::text IS NULL OR lower(u.email) > lower($2))
+        ORDER BY lower(u.email) LIMIT $3`,
+      [teamUid, afterEmail, limit],
+    );
+  }
 
   /** Adds a user to a team, or changes the role of a member. */
-  setRole({ teamUid, userUid, role }: Member & { readonly role: Role }): Promise<MembershipResult> {
+  setRole(
+    { teamUid, userUid, role }: Member & { readonly role: Role },
+    actingRole: ActingRole = null,
+  ): Promise<MembershipResult> {
     return this.database.transaction(async (tx) => {
       if (!(await lockTeam(tx, teamUid))) return { kind: 'unknown_team' };
       const [user] = await tx.query('SELECT 1 FROM headrace.users WHERE uid = $1', [userUid]);
       if (!user) return { kind: 'unknown_user' };
+      if (!mayChange(actingRole, role, await roleOf(tx, teamUid, userUid))) return { kind: 'owner_required' };
       if (role !== 'owner' && (await isLastOwner(tx, teamUid, userUid))) return { kind: 'last_owner' };
       await tx.query(
         `INSERT INTO headrace.memberships (team_uid, user_uid, role) VALUES ($1, $2, $3)
          ON CONFLICT (team_uid, user_uid) DO UPDATE SET role = excluded.role`,
         [teamUid, userUid, role],
       );
+      await this.changes.announce(tx);
       return { kind: 'done' };
     });
   }
 
-  remove({ teamUid, userUid }: Member): Promise<MembershipResult> {
+  remove({ teamUid, userUid }: Member, actingRole: ActingRole = null): Promise<MembershipResult> {
     return this.database.transaction(async (tx) => {
       if (!(await lockTeam(tx, teamUid))) return { kind: 'unknown_team' };
+      if (!mayChange(actingRole, null, await roleOf(tx, teamUid, userUid))) return { kind: 'owner_required' };
       if (await isLastOwner(tx, teamUid, userUid)) return { kind: 'last_owner' };
       const removed = await tx.query(
         'DELETE FROM headrace.memberships WHERE team_uid = $1 AND user_uid = $2 RETURNING 1',
         [teamUid, userUid],
       );
+      await this.changes.announce(tx);
       return { kind: removed.length > 0 ? 'done' : 'not_a_member' };
     });
   }
@@ -61,3 +100,14 @@ async function isLastOwner(tx: Queryable, teamUid: string, userUid: string): Pro
   );
   return owners.length === 1 && owners[0]?.user_uid === userUid;
 }
+
+async function roleOf(tx: Queryable, teamUid: string, userUid: string): Promise<Role | null> {
+  const [member] = await tx.query<{ role: Role }>(
+    'SELECT role FROM headrace.memberships WHERE team_uid = $1 AND user_uid = $2',
+    [teamUid, userUid],
+  );
+  return member?.role ?? null;
+}
+
+const mayChange = (actingRole: ActingRole, ...roles: readonly (Role | null)[]): boolean =>
+  actingRole === null || actingRole === 'owner' || !roles.includes('owner');

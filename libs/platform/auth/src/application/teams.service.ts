@@ -41,6 +41,25 @@ export class TeamsService {
     return this.database.query<Team>(`SELECT ${COLUMNS} FROM headrace.teams t ORDER BY t.created_at, t.uid`);
   }
 
+  /** Those of these uids, by name; null: all teams. After `after`, at most `limit`. */
+  search(
+    uids: readonly string[] | null,
+    after: { readonly name: string; readonly uid: string } | null,
+    limit: number,
+  ): Promise<Team[]> {
+    return this.database.query<Team>(
+      `SELECT ${COLUMNS} FROM headrace.teams t
+        WHERE ($1::text[] IS NULL OR t.uid = ANY($1)) AND ($2::text IS NULL OR (lower(t.name), t.uid) > (lower($2), $3))
+        ORDER BY lower(t.name), t.uid LIMIT $4`,
+      [uids, after?.name, after?.uid, limit],
+    );
+  }
+
+  async find(uid: string): Promise<Team | null> {
+    const [team] = await this.database.query<Team>(`SELECT ${COLUMNS} FROM headrace.teams t WHERE t.uid = $1`, [uid]);
+    return team ?? null;
+  }
+
   /** Takes effect within a second: settings come with the token, which a process caches for that long. */
   async update(
     uid: string,

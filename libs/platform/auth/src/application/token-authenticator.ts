@@ -66,7 +66,7 @@ export class TokenAuthenticator {
 const CHANNEL = 'headrace_access';
 
 /**
- * Announces to all processes that tokens were revoked. This only shortens the time until it has an effect: the state of a
+ * Announces to all processes that tokens were revoked, or permissions changed. This only shortens the time until it has an effect: the state of a
  * token is cached for a second, and long-lived connections check it periodically.
  */
 @Injectable()

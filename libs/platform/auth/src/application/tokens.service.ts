@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Clock, newUid } from '#platform/kernel';
 import { Database } from '#platform/persistence';
 import { displayPrefix, hashToken, newToken } from '../domain/token.js';
+import { AccessChanges } from './token-authenticator.js';
 import type { PrincipalRef } from './principal-directory.js';
 
 /** What lists show of a token. The token itself is returned only by `create`. */
@@ -31,6 +32,7 @@ export class TokensService {
   constructor(
     private readonly database: Database,
     private readonly clock: Clock,
+    private readonly changes: AccessChanges,
   ) {}
 
   async create({
@@ -53,6 +55,22 @@ export class TokensService {
     return record ? { kind: 'created', token, record } : { kind: 'unknown_owner' };
   }
 
+  async find(tokenUid: string): Promise<TokenRecord | null> {
+    const [token] = await this.database.query<TokenRecord>(`SELECT ${COLUMNS} FROM headrace.tokens t WHERE uid = $1`, [
+      tokenUid,
+    ]);
+    return token ?? null;
+  }
+
+  /** Of one principal, by uid, without revoked ones. `afterUid`: those after this one. */
+  page(owner: PrincipalRef, afterUid: string | null, limit: number): Promise<TokenRecord[]> {
+    return this.database.query<TokenRecord>(
+      `SELECT ${COLUMNS} FROM headrace.tokens t
+        WHERE ${owner.type}_uid = $1 AND revoked_at IS NULL AND ($2::text IS NULL OR uid > $2) ORDER BY uid LIMIT $3`,
+      [owner.uid, afterUid, limit],
+    );
+  }
+
   /** Oldest first; with `owner` the tokens of one principal, otherwise all of the installation. */
   list({ owner }: { readonly owner?: PrincipalRef } = {}): Promise<TokenRecord[]> {
     const where = owner ? `WHERE ${owner.type}_uid = $1` : '';
@@ -62,7 +80,7 @@ export class TokensService {
     );
   }
 
-  /** Effective at once for new requests, and within a second in a process that has the token in its cache. */
+  /** Effective at once, and within a second in a process that the announcement does not reach. */
   async revoke({ tokenUid }: { readonly tokenUid: string }): Promise<{
     readonly kind: 'revoked' | 'already_revoked' | 'unknown';
   }> {
@@ -73,6 +91,7 @@ export class TokensService {
       [tokenUid, this.clock.now()],
     );
     if (!token) return { kind: 'unknown' };
+    await this.changes.announce(this.database);
     return { kind: token.was_revoked ? 'already_revoked' : 'revoked' };
   }
 }

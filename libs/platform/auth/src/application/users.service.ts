@@ -9,15 +9,33 @@ export interface User {
   readonly email: string;
   readonly displayName: string;
   readonly photoUrl: string | null;
+  /** Of the installation. */
+  readonly isAdministrator: boolean;
   /** Since this time the tokens of the user are rejected; null: enabled. */
   readonly disabledAt: Date | null;
   readonly createdAt: Date;
 }
 
-type TeamRole = Pick<Membership, 'teamUid' | 'role'>;
-
-const COLUMNS = `u.uid, u.email, u.display_name AS "displayName", u.photo_url AS "photoUrl",
+const COLUMNS = `u.uid, u.email, u.display_name AS "displayName", u.photo_url AS "photoUrl", u.is_administrator AS "isAdministrator",
   u.disabled_at AS "disabledAt", u.created_at AS "createdAt"`;
+
+export type TeamRole = Pick<Membership, 'teamUid' | 'role'>;
+
+export type UserWithMemberships = User & { readonly memberships: TeamRole[] };
+
+export interface UserChanges {
+  readonly displayName?: string;
+  readonly isAdministrator?: boolean;
+  readonly isDisabled?: boolean;
+}
+
+export type UpdateUserResult =
+  | { readonly kind: 'updated'; readonly user: UserWithMemberships }
+  /** `last_administrator`: an installation always keeps one that is not disabled. */
+  | { readonly kind: 'not_found' | 'last_administrator' };
+
+const WITH_MEMBERSHIPS = `${COLUMNS}, coalesce((SELECT json_agg(json_build_object('teamUid', m.team_uid, 'role', m.role)
+    ORDER BY m.created_at, m.team_uid) FROM headrace.memberships m WHERE m.user_uid = u.uid), '[]') AS memberships`;
 
 /** Stops the resources of a user who is disabled. */
 export abstract class DisabledUserListener {
@@ -51,21 +69,75 @@ export class UsersService {
     email,
     displayName,
     photoUrl,
+    isAdministrator = false,
   }: {
     readonly email: string;
     readonly displayName: string;
     readonly photoUrl?: string;
+    readonly isAdministrator?: boolean;
   }): Promise<{ readonly kind: 'created'; readonly user: User } | { readonly kind: 'email_taken' }> {
     const [user] = await this.database.query<User>(
-      `INSERT INTO headrace.users AS u (uid, email, display_name, photo_url) VALUES ($1, $2, $3, $4)
+      `INSERT INTO headrace.users AS u (uid, email, display_name, photo_url, is_administrator) VALUES ($1, $2, $3, $4, $5)
        ON CONFLICT DO NOTHING RETURNING ${COLUMNS}`,
-      [newUid(), email, displayName, photoUrl],
+      [newUid(), email, displayName, photoUrl, isAdministrator],
     );
     return user ? { kind: 'created', user } : { kind: 'email_taken' };
   }
 
-  list({ teamUid }: { readonly teamUid?: string } = {}): Promise<(User & { readonly memberships: TeamRole[] })[]> {
-    return this.database.query<User & { readonly memberships: TeamRole[] }>(
+  async find(userUid: string): Promise<UserWithMemberships | null> {
+    const [user] = await this.database.query<UserWithMemberships>(
+      `SELECT ${WITH_MEMBERSHIPS} FROM headrace.users u WHERE u.uid = $1`,
+      [userUid],
+    );
+    return user ?? null;
+  }
+
+  /** By e-mail address, those after `afterEmail`. `text`: part of the address or the name, in any case. */
+  search({
+    text,
+    afterEmail,
+    limit,
+  }: {
+    readonly text: string | null;
+    readonly afterEmail: string | null;
+    readonly limit: number;
+  }): Promise<UserWithMemberships[]> {
+    return this.database.query<UserWithMemberships>(
+      `SELECT ${WITH_MEMBERSHIPS} FROM headrace.users u
+        WHERE ($1::text IS NULL OR strpos(lower(u.email), lower($1)) > 0 OR strpos(lower(u.display_name), lower($1)) > 0)
+          AND ($2::text IS NULL OR lower(u.email) > lower($2))
+        ORDER BY lower(u.email) LIMIT $3`,
+      [text, afterEmail, limit],
+    );
+  }
+
+  /** Only the given fields. `isDisabled`: see {@link disable}. */
+  async update(userUid: string, { displayName, isAdministrator, isDisabled }: UserChanges): Promise<UpdateUserResult> {
+    const kind = await this.database.transaction(async (tx) => {
+      // Two administrators who remove each other at the same time are serialized here.
+      const administrators = await tx.query<{ uid: string }>(
+        'SELECT uid FROM headrace.users WHERE is_administrator AND disabled_at IS NULL ORDER BY uid FOR UPDATE',
+      );
+      const endsAdministration = isAdministrator === false || isDisabled === true;
+      if (endsAdministration && administrators.length === 1 && administrators[0]?.uid === userUid)
+        return 'last_administrator' as const;
+      const updated = await tx.query(
+        `UPDATE headrace.users SET display_name = coalesce($2, display_name), is_administrator = coalesce($3, is_administrator)
+          WHERE uid = $1 RETURNING 1`,
+        [userUid, displayName, isAdministrator],
+      );
+      if (updated.length === 0) return 'not_found' as const;
+      if (isDisabled !== undefined) await this.disableIn(tx, userUid, isDisabled);
+      await this.changes.announce(tx);
+      return 'updated' as const;
+    });
+    if (kind !== 'updated') return { kind };
+    const user = await this.find(userUid);
+    return user ? { kind, user } : { kind: 'not_found' };
+  }
+
+  list({ teamUid }: { readonly teamUid?: string } = {}): Promise<UserWithMemberships[]> {
+    return this.database.query<UserWithMemberships>(
       `SELECT ${COLUMNS}, coalesce(m.memberships, '[]') AS memberships FROM headrace.users u
        LEFT JOIN (SELECT user_uid, json_agg(json_build_object('teamUid', team_uid, 'role', role)) AS memberships,
                          array_agg(team_uid) AS team_uids
@@ -87,25 +159,29 @@ export class UsersService {
     return this.setDisabled(userUid, false, ['enabled', 'not_disabled']);
   }
 
-  private setDisabled<Kind extends string>(
+  private async setDisabled<Kind extends string>(
     userUid: string,
     isDisabled: boolean,
     [changed, unchanged]: readonly [changed: Kind, unchanged: Kind],
   ): Promise<{ readonly kind: Kind | 'unknown' }> {
-    return this.database.transaction(async (tx) => {
-      const [user] = await tx.query<{ is_disabled: boolean }>(
-        'SELECT disabled_at IS NOT NULL AS is_disabled FROM headrace.users WHERE uid = $1 FOR UPDATE',
-        [userUid],
-      );
-      if (!user) return { kind: 'unknown' };
-      if (user.is_disabled === isDisabled) return { kind: unchanged };
-      await tx.query('UPDATE headrace.users SET disabled_at = CASE WHEN $2 THEN headrace.now() END WHERE uid = $1', [
-        userUid,
-        isDisabled,
-      ]);
-      if (isDisabled) await this.listeners.userDisabled(tx, userUid);
-      await this.changes.announce(tx);
-      return { kind: changed };
-    });
+    const hasChanged = await this.database.transaction((tx) => this.disableIn(tx, userUid, isDisabled));
+    return { kind: hasChanged === null ? 'unknown' : hasChanged ? changed : unchanged };
+  }
+
+  /** Whether it was different; null: there is no such user. */
+  private async disableIn(tx: Queryable, userUid: string, isDisabled: boolean): Promise<boolean | null> {
+    const [user] = await tx.query<{ is_disabled: boolean }>(
+      'SELECT disabled_at IS NOT NULL AS is_disabled FROM headrace.users WHERE uid = $1 FOR UPDATE',
+      [userUid],
+    );
+    if (!user) return null;
+    if (user.is_disabled === isDisabled) return false;
+    await tx.query('UPDATE headrace.users SET disabled_at = CASE WHEN $2 THEN headrace.now() END WHERE uid = $1', [
+      userUid,
+      isDisabled,
+    ]);
+    if (isDisabled) await this.listeners.userDisabled(tx, userUid);
+    await this.changes.announce(tx);
+    return true;
   }
 }

@@ -14,14 +14,17 @@ describe('the role table', () => {
     'mcp_servers:read',
     'factories:read',
     'notifications:read',
+    'members:read',
+    'teams:read',
   ];
 
   it('grows from role to role', () => {
     const viewer = [...reads, 'environments:redeem'];
     expect(granted('viewer').sort()).toEqual(viewer.sort());
     expect(granted('member').sort()).toEqual([...viewer, 'runs:write', 'schedules:write'].sort());
-    expect(granted('admin')).toEqual([...PERMISSIONS]);
-    expect(granted('owner')).toEqual([...PERMISSIONS]);
+    const ofTeams = PERMISSIONS.filter((permission) => permission !== 'installation:manage');
+    expect(granted('admin')).toEqual(ofTeams);
+    expect(granted('owner')).toEqual(ofTeams);
   });
 });
 

@@ -36,6 +36,8 @@ export interface Principal {
   readonly displayName: string;
   readonly email?: string;
   readonly isAgentIdentity?: boolean;
+  /** A user who administers the installation: teams and users. */
+  readonly isAdministrator?: boolean;
   readonly memberships: readonly Membership[];
   readonly tokenUid: string;
 }

@@ -19,21 +19,31 @@ export const PERMISSIONS = [
   'notifications:read',
   'notifications:manage',
   'secrets:manage',
+  'members:read',
   'members:manage',
+  'service_accounts:manage',
+  'tokens:manage',
+  'teams:read',
+  'teams:manage',
+  'audit_log:read',
+  'installation:manage',
 ] as const;
 
 /** `<plugin>/<resource>:<action>`: declared by a plugin with {@link declarePermissions}. */
 export type PluginPermission = `${string}/${string}:${string}`;
 export type Permission = (typeof PERMISSIONS)[number] | PluginPermission;
 
-const READ: readonly Permission[] = PERMISSIONS.filter((permission) => permission.endsWith(':read'));
+/** Of administrators of the installation, whatever their roles on teams are. */
+const OF_INSTALLATION: ReadonlySet<Permission> = new Set(['installation:manage']);
+const MANAGE: readonly Permission[] = PERMISSIONS.filter((permission) => !OF_INSTALLATION.has(permission));
+const READ = MANAGE.filter((permission) => permission.endsWith(':read') && permission !== 'audit_log:read');
 const VIEW: readonly Permission[] = [...READ, 'environments:redeem'];
 const WORK: readonly Permission[] = [...VIEW, 'runs:write', 'schedules:write'];
 
 /** A viewer reads, and redeems links, which are personal; a member also creates, cancels, continues and schedules runs; an admin manages everything else. */
 const GRANTS: Readonly<Record<Role, ReadonlySet<Permission>>> = {
-  owner: new Set(PERMISSIONS),
-  admin: new Set(PERMISSIONS),
+  owner: new Set(MANAGE),
+  admin: new Set(MANAGE),
   member: new Set(WORK),
   viewer: new Set(VIEW),
 };

@@ -4,7 +4,7 @@ import type { Request } from 'express';
 import { ACCESS, type Access, headerText, ProblemError, TEAM_HEADER, TEAM_HEADER_ALIAS } from '#platform/http';
 import { roleIn, selectTeams } from '../domain/principal.js';
 import { can, isPermission } from '../domain/roles.js';
-import { TEAM } from './authorize.js';
+import { INSTALLATION, TEAM } from './authorize.js';
 import { principalOf, rememberCaller, unauthenticated } from './bearer-authenticator.js';
 
 /** Decides the permission on the chosen team only: see `Authorize`. A route without a declaration is closed. */
@@ -26,6 +26,8 @@ export class AuthorizeGuard implements CanActivate {
     if (access.kind === 'authenticated') return true;
     const { permission, resource } = access;
     if (!isPermission(permission)) throw new Error(`There is no permission ${permission}.`);
+    if (resource === INSTALLATION && principal.isAdministrator !== true)
+      throw new ProblemError('not_authorized', 'Only administrators of the installation may do this.');
     const permitted = principal.memberships.filter(({ role }) => can(role, permission)).map(({ teamUid }) => teamUid);
     const { teamUid } = teams;
     if (resource === TEAM && teamUid !== null && !permitted.includes(teamUid))

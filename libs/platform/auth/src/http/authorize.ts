@@ -2,20 +2,24 @@ import { applyDecorators, createParamDecorator, type ExecutionContext } from '@n
 import type { Request } from 'express';
 import { RequirePermission } from '#platform/http';
 import { isDecided } from '../domain/owner.js';
-import type { Caller } from '../domain/principal.js';
+import type { Caller, Principal } from '../domain/principal.js';
 import type { Permission } from '../domain/roles.js';
-import { callerOf, unauthenticated } from './bearer-authenticator.js';
+import { callerOf, principalOf, unauthenticated } from './bearer-authenticator.js';
 
 /** The team that the caller has chosen by the team header, or the only team of the caller. */
 export const TEAM = 'team';
 
+/** All teams and users of it: the caller must be an administrator. */
+export const INSTALLATION = 'installation';
+
 /**
- * The route needs a bearer token and the permission on the resource. On the team the guard decides it before the body is validated.
+ * The route needs a bearer token and the permission on the resource. On the team, and on the installation, the guard decides it
+ * before the body is validated.
  * For any other resource, such as `run`, the caller that the handler receives carries the permission, the service decides it
  * with `isAllowed(caller, owner)`, and an operation that succeeds without a decision is answered with 500.
  */
 export const Authorize = (permission: Permission, resource = TEAM): MethodDecorator =>
-  resource === TEAM
+  resource === TEAM || resource === INSTALLATION
     ? RequirePermission(permission, resource)
     : applyDecorators(RequirePermission(permission, resource), requireDecision(permission, resource));
 
@@ -44,4 +48,11 @@ export const CurrentCaller = createParamDecorator((_data: unknown, context: Exec
   const caller = callerOf(context.switchToHttp().getRequest<Request>());
   if (!caller) throw unauthenticated();
   return caller;
+});
+
+/** `@CurrentPrincipal() principal: Principal` in a handler of an `@Authenticated` route. */
+export const CurrentPrincipal = createParamDecorator((_data: unknown, context: ExecutionContext): Principal => {
+  const principal = principalOf(context.switchToHttp().getRequest<Request>());
+  if (!principal) throw unauthenticated();
+  return principal;
 });

@@ -16,6 +16,7 @@ interface Row {
   user_uid: string | null;
   display_name: string | null;
   email: string | null;
+  is_administrator: boolean | null;
   service_account_uid: string | null;
   service_account_name: string | null;
   is_agent_identity: boolean | null;
@@ -37,7 +38,7 @@ export const membershipsSql = (userUid: string): string => `(
 
 const FIND = statement('auth_find_token')`
   SELECT t.uid AS token_uid, t.expires_at, t.revoked_at IS NOT NULL OR s.disabled_at IS NOT NULL OR u.disabled_at IS NOT NULL AS revoked,
-  u.uid AS user_uid, u.display_name, u.email,
+  u.uid AS user_uid, u.display_name, u.email, u.is_administrator,
   s.uid AS service_account_uid, s.name AS service_account_name, s.is_agent_identity, s.team_uid,
   CASE WHEN st.uid IS NOT NULL THEN ${teamSettingsSql('st')} END AS team,
   ${membershipsSql('t.user_uid')} AS memberships
@@ -88,6 +89,7 @@ function toPrincipal(row: Row): Principal | null {
       uid: row.user_uid,
       displayName: row.display_name ?? '',
       ...(row.email === null ? {} : { email: row.email }),
+      ...(row.is_administrator === true ? { isAdministrator: true } : {}),
       memberships: row.memberships ?? [],
       tokenUid: row.token_uid,
     };

@@ -18,7 +18,7 @@ const declareAccess = (access: Access) => SetMetadata(ACCESS, access);
 
 export const Public = () => declareAccess({ kind: 'public' });
 
-/** The route needs a bearer token and no permission: it shows nothing that belongs to a team or a user. */
+/** The route needs a bearer token and no permission: it shows nothing that belongs to a team or to other users. */
 export const Authenticated = () => declareAccess({ kind: 'authenticated' });
 
 /** A route of the runner protocol: a separate guard authenticates by execution token, and no rate limit applies. */
@@ -30,6 +30,9 @@ export const RequirePermission = (permission: string, resource: string) =>
     declareAccess({ kind: 'permission', permission, resource }),
     ApiExtension(PERMISSION_EXTENSION, { permission, resource }),
   );
+
+/** Metadata of an operation that the audit log records: its action. See `Audited` of the auth library. */
+export const AUDITED_ACTION = Symbol('headrace:audited-action');
 
 export const BODY_OPTIONS = Symbol('headrace:body');
 

@@ -4,7 +4,14 @@ import { RouteParamtypes } from '@nestjs/common/enums/route-paramtypes.enum.js';
 import { MetadataScanner, ModulesContainer } from '@nestjs/core';
 import type { DtoClass } from '../fields/read-dto.js';
 import { OPERATION, type OperationOptions } from '../operations/operation.decorator.js';
-import { ACCESS, type Access, BODY_OPTIONS, type BodyOptions, OUTSIDE_PREFIX } from './route-options.js';
+import {
+  ACCESS,
+  type Access,
+  AUDITED_ACTION,
+  BODY_OPTIONS,
+  type BodyOptions,
+  OUTSIDE_PREFIX,
+} from './route-options.js';
 
 export const API_PREFIX = '/api/v1';
 
@@ -18,6 +25,8 @@ export interface Route {
   readonly handler: string;
   readonly access: Access | undefined;
   readonly operation: OperationOptions | undefined;
+  /** Under which the audit log records it; undefined: it does not. */
+  readonly auditedAction: string | undefined;
   /** Whether the handler has a `@Body()`; otherwise no body is read. */
   readonly takesBody: boolean;
   readonly body: BodyOptions;
@@ -121,6 +130,7 @@ function routesOf(controller: Type<unknown>): Route[] {
           handler: `${controller.name}.${name}`,
           access: declared<Access>(ACCESS),
           operation: declared<OperationOptions>(OPERATION),
+          auditedAction: declared<string>(AUDITED_ACTION),
           takesBody: parameterIndex(controller, name, RouteParamtypes.BODY) !== undefined,
           body: declared<BodyOptions>(BODY_OPTIONS) ?? {},
           query: queryClass(controller, name),

@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { type AuditActor, AuditLog } from '#platform/audit';
 import { Database, type Queryable } from '#platform/persistence';
 import {
   brokenValueRule,
@@ -17,6 +18,13 @@ export interface ChangedSecret {
   readonly version: number;
   /** In clear. */
   readonly value: string;
+}
+
+/** Who gets the value of a secret, for the audit log. */
+export interface SecretUse {
+  readonly actor: AuditActor;
+  /** For which run or repository. */
+  readonly details: Readonly<Record<string, unknown>>;
 }
 
 /** A new value of a secret that one of its users cannot use. */
@@ -105,6 +113,7 @@ export class ManagedSecrets {
     private readonly store: ManagedSecretsStore,
     private readonly box: SecretBox,
     private readonly listeners: SecretChangeListeners,
+    private readonly audit: AuditLog,
   ) {}
 
   /**
@@ -153,9 +162,19 @@ export class ManagedSecrets {
     return this.store.list(teamUid);
   }
 
-  /** Null also for a secret for webhooks. The row stays locked until the transaction ends. Throws a SealBrokenError. */
-  async readForRun(tx: Queryable, teamUid: string, name: string): Promise<SecretValue | null> {
-    return this.open(await this.store.shareForRun(tx, teamUid, name), teamUid, name);
+  /**
+   * Null also for a secret for webhooks. The row stays locked until the transaction ends, and the audit log has the use from its
+   * commit on. Throws a SealBrokenError.
+   */
+  async readForRun(tx: Queryable, teamUid: string, name: string, use: SecretUse): Promise<SecretValue | null> {
+    const value = this.open(await this.store.shareForRun(tx, teamUid, name), teamUid, name);
+    if (value !== null)
+      await this.audit.append(
+        teamUid,
+        { action: 'secret.used', target: { type: 'secret', uid: name, name }, ...use },
+        tx,
+      );
+    return value;
   }
 
   /** {@link readForRun} for a webhook; call {@link reserveForWebhook} before senders are authenticated with the value. */

@@ -1,6 +1,6 @@
 import { Body, Controller, Delete, Get, Param, type PipeTransform, Put } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
+import { Audited, Authorize, type Caller, CurrentCaller } from '#platform/auth';
 import { invalidInput, limitReached, notFound, Operation, pathId, ProblemError, teamRequired } from '#platform/http';
 import { type DeleteSecretResult, ManagedSecrets, type PutSecretResult } from '../application/managed-secrets.js';
 import { SECRET_NAME, SECRET_NAME_RULE, type SecretRecord } from '../domain/managed-secret.js';
@@ -38,6 +38,7 @@ export class SecretsController {
 
   @Put(':name')
   @Authorize('secrets:manage')
+  @Audited('secret.updated', { values: ['purpose'] })
   @Operation({
     id: 'putSecret',
     summary: 'Create or update a secret',
@@ -60,6 +61,7 @@ export class SecretsController {
 
   @Delete(':name')
   @Authorize('secrets:manage')
+  @Audited('secret.deleted')
   @Operation({
     id: 'deleteSecret',
     summary: 'Delete a secret',

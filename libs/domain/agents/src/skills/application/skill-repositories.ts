@@ -143,13 +143,15 @@ export class SkillRepositories {
     return {
       identity,
       open: async () => {
-        const secret = await this.secrets.readForRun(this.database, teamUid, name);
+        const secret = await this.secrets.readForRun(this.database, teamUid, name, READ_SKILLS);
         if (secret?.version !== version) return null;
         return { password: secret.value, ...(username !== undefined && { username }) };
       },
     };
   }
 }
+
+const READ_SKILLS = { actor: { type: 'system' }, details: { purpose: 'skills of repositories' } } as const;
 
 function withoutCredentials({ config, ...rest }: Environment): Environment {
   const open = <T extends Login>(repositories: readonly T[] = []): T[] =>

@@ -1,0 +1,25 @@
+import { Module } from '@nestjs/common';
+import { AuditModule } from '#platform/audit';
+import { AuthModule } from '#platform/auth';
+import { AuditLogController } from './http/audit-log.controller.js';
+import { CurrentPrincipalController } from './http/current-principal.controller.js';
+import { MembersController } from './http/members.controller.js';
+import { ServiceAccountsController } from './http/service-accounts.controller.js';
+import { TeamsController } from './http/teams.controller.js';
+import { TokensController } from './http/tokens.controller.js';
+import { UsersController } from './http/users.controller.js';
+
+/** Operations on teams, members, users, service accounts and tokens, and the audit log. */
+@Module({
+  imports: [AuthModule, AuditModule],
+  controllers: [
+    CurrentPrincipalController,
+    TeamsController,
+    MembersController,
+    UsersController,
+    ServiceAccountsController,
+    TokensController,
+    AuditLogController,
+  ],
+})
+export class AdministrationHttpModule {}

@@ -1,0 +1,68 @@
+import {
+  type ListedServiceAccount,
+  type Team,
+  type TeamMember,
+  type TokenRecord,
+  type UserWithMemberships,
+} from '#platform/auth';
+import type { StoredEntry } from '#platform/audit';
+import type { AuditEntryItem } from './dto/audit-log.dto.js';
+import type { MemberItem, ServiceAccountItem, TokenItem, UserItem } from './dto/principals.dto.js';
+import type { TeamItem } from './dto/teams.dto.js';
+
+const time = (name: string, at: Date | null): Record<string, string> =>
+  at === null ? {} : { [name]: at.toISOString() };
+
+export const presentUser = (user: UserWithMemberships): UserItem => ({
+  uid: user.uid,
+  email: user.email,
+  display_name: user.displayName,
+  ...(user.photoUrl === null ? {} : { photo_url: user.photoUrl }),
+  is_administrator: user.isAdministrator,
+  ...time('disabled_at', user.disabledAt),
+  created_at: user.createdAt.toISOString(),
+  memberships: user.memberships.map(({ teamUid, role }) => ({ team_uid: teamUid, role })),
+});
+
+export const presentMember = (member: TeamMember): MemberItem => ({
+  uid: member.uid,
+  email: member.email,
+  display_name: member.displayName,
+  ...(member.photoUrl === null ? {} : { photo_url: member.photoUrl }),
+  role: member.role,
+  ...time('disabled_at', member.disabledAt),
+  member_since: member.memberSince.toISOString(),
+});
+
+export const presentTeam = (team: Team): TeamItem => ({
+  uid: team.uid,
+  name: team.name,
+  max_concurrent_runs: team.maxConcurrentRuns,
+  default_model_id: team.defaultModelId,
+  default_worker_host: team.defaultWorkerHost,
+  features: team.features,
+  created_at: team.createdAt.toISOString(),
+});
+
+export const presentServiceAccount = (account: ListedServiceAccount): ServiceAccountItem => ({
+  uid: account.uid,
+  name: account.name,
+  is_agent_identity: account.isAgentIdentity,
+  created_at: account.createdAt.toISOString(),
+});
+
+export const presentToken = (token: TokenRecord): TokenItem => ({
+  uid: token.uid,
+  name: token.name,
+  prefix: token.prefix,
+  owner: { type: token.owner.type, uid: token.owner.uid },
+  created_at: token.createdAt.toISOString(),
+  ...time('expires_at', token.expiresAt),
+  ...time('last_used_at', token.lastUsedAt),
+});
+
+/** The entry is shown as it was hashed, but for its chain. */
+export function presentEntry({ entry, hash }: StoredEntry): AuditEntryItem {
+  const { chain: _chain, ...fields } = JSON.parse(entry) as Omit<AuditEntryItem, 'hash'> & { readonly chain: string };
+  return { ...fields, hash };
+}

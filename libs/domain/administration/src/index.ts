@@ -1,0 +1,1 @@
+export { AdministrationHttpModule } from './administration.module.js';

@@ -1,0 +1,62 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startTestApi, type TestApi, type TestPrincipal } from '#testing';
+import { loadProgram, operationsIn, rejection, type RunningProgram } from './typed-programs.js';
+
+interface Program {
+  createTeam(
+    api: unknown,
+    name: string,
+    email: string,
+  ): Promise<{ team: { uid: string; default_model_id: string }; user: { uid: string } }>;
+  changeMember(api: unknown, userUid: string, role: string): Promise<{ uid: string; role: string }[]>;
+  serviceAccount(api: unknown, name: string, use: (token: string) => unknown): Promise<{ type: string }>;
+  actions(api: unknown): Promise<string[]>;
+}
+
+let api: TestApi;
+let owner: TestPrincipal;
+let site: TestPrincipal;
+let running: RunningProgram<Program>;
+let program: Program;
+
+beforeAll(async () => {
+  api = await startTestApi();
+  owner = await api.identities.user({ [await api.identities.team()]: 'owner' });
+  site = await api.identities.administrator();
+  running = await loadProgram<Program>('administration', api);
+  ({ program } = running);
+});
+afterAll(async () => {
+  await api.close();
+  running.close();
+});
+
+describe('administration through the generated client', () => {
+  it('creates a team and a user, and changes a member', async () => {
+    const { team, user } = await program.createTeam(running.client(site), 'Search', 'ada@example.test');
+    expect(team).toMatchObject({ default_model_id: 'm' });
+    const members = await program.changeMember(running.client(owner), user.uid, 'viewer');
+    expect(members).toContainEqual(expect.objectContaining({ uid: user.uid, role: 'viewer' }));
+  });
+
+  it('creates and deletes a service account with a token, and reads the audit log', async () => {
+    const use = (token: string) => running.client({ type: 'service_account', uid: '', token });
+    expect(await program.serviceAccount(running.client(owner), 'bot', use)).toMatchObject({ type: 'service_account' });
+    expect((await program.actions(running.client(owner))).slice(0, 4)).toEqual([
+      'service_account.deleted',
+      'token.revoked',
+      'token.created',
+      'service_account.created',
+    ]);
+  });
+
+  it('throws the documented problem of a rejected request (generated client: administration)', async () => {
+    const error = await rejection(program.createTeam(running.client(owner), 'x', 'x@example.test'));
+    expect(error).toBeInstanceOf(running.Refused);
+    expect(error).toMatchObject({ problem: { status: 403, error_code: 'not_authorized' } });
+  });
+
+  it('calls every operation that the administration program uses', () => {
+    expect(running.called()).toEqual(operationsIn('administration'));
+  });
+});
