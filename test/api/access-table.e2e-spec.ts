@@ -199,6 +199,11 @@ const OPERATIONS_ELSEWHERE: Readonly<Record<string, string>> = {
   revokeToken: 'administration/access.e2e-spec.ts',
   listAuditLog: 'administration/access.e2e-spec.ts',
   exportAuditLog: 'administration/access.e2e-spec.ts',
+  createSession: 'administration/sessions.e2e-spec.ts',
+  listSessions: 'administration/sessions.e2e-spec.ts',
+  deleteCurrentSession: 'administration/sessions.e2e-spec.ts',
+  deleteSession: 'administration/sessions.e2e-spec.ts',
+  createLoginLink: 'administration/sessions.e2e-spec.ts',
 };
 
 type Names = Readonly<Record<string, string>>;

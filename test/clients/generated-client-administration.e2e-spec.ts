@@ -10,6 +10,7 @@ interface Program {
   ): Promise<{ team: { uid: string; default_model_id: string }; user: { uid: string } }>;
   changeMember(api: unknown, userUid: string, role: string): Promise<{ uid: string; role: string }[]>;
   serviceAccount(api: unknown, name: string, use: (token: string) => unknown): Promise<{ type: string }>;
+  signInAndOut(api: unknown): Promise<number>;
   actions(api: unknown): Promise<string[]>;
 }
 
@@ -48,6 +49,10 @@ describe('administration through the generated client', () => {
       'token.created',
       'service_account.created',
     ]);
+  });
+
+  it('signs a browser in and out', async () => {
+    expect(await program.signInAndOut(running.client(owner))).toBe(1);
   });
 
   it('throws the documented problem of a rejected request (generated client: administration)', async () => {

@@ -18,6 +18,7 @@ interface Completion {
   /** Fields of the example that only the installation knows. */
   readonly fill?: object;
   readonly token?: string;
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 let api: TestApi;
@@ -50,14 +51,14 @@ const operations = (): { line: string; operation: Operation }[] =>
 const exampleOf = ({ requestBody }: Operation) => requestBody?.content['application/json']?.examples?.example;
 
 /** Sends the example of an operation and expects its documented success. */
-async function send(id: string, { path = {}, fill, token = admin.token }: Completion = {}) {
+async function send(id: string, { path = {}, fill, token = admin.token, headers }: Completion = {}) {
   const found = operations().find(({ operation }) => operation.operationId === id);
   const example = found && exampleOf(found.operation);
   if (!found || !example) throw new Error(`${id} has no request example.`);
   const status = Number(Object.keys(found.operation.responses).find((code) => code.startsWith('2')));
   const line = found.line.replace(/\{(\w+)\}/g, (_, name: string) => path[name] ?? `{${name}}`);
   sent.add(id);
-  return (await api.request(status, line, { token, body: { ...example.value, ...fill } })).body;
+  return (await api.request(status, line, { token, headers, body: { ...example.value, ...fill } })).body;
 }
 
 const sent = new Set<string>();
@@ -131,6 +132,9 @@ describe('the request examples of the OpenAPI document', () => {
     await send('putMember', { path: { userUid: user.uid } });
     await send('createServiceAccount');
     await send('createToken');
+    const { url } = await send('createLoginLink');
+    const headers = { 'X-Headrace-Console': '1' };
+    await send('createSession', { fill: { login_code: url.split('#code=')[1] }, headers });
   });
 
   it('exist for every operation with a body, and say what has to be filled in', () => {
@@ -139,6 +143,7 @@ describe('the request examples of the OpenAPI document', () => {
     expect(withBody.map(({ operation }) => operation.operationId).filter((id) => !sent.has(id))).toEqual([]);
     const filled = withBody.filter(({ operation }) => exampleOf(operation)?.summary.startsWith('Replace first'));
     expect(filled.map(({ operation }) => operation.operationId).sort()).toEqual([
+      'createSession',
       'grantEnvironment',
       'redeemEnvironmentLink',
     ]);

@@ -1,17 +1,18 @@
 import { Module } from '@nestjs/common';
 import { AuditModule } from '#platform/audit';
-import { AuthModule } from '#platform/auth';
+import { AuthHttpModule } from '#platform/auth';
 import { AuditLogController } from './http/audit-log.controller.js';
 import { CurrentPrincipalController } from './http/current-principal.controller.js';
 import { MembersController } from './http/members.controller.js';
 import { ServiceAccountsController } from './http/service-accounts.controller.js';
+import { SessionsController } from './http/sessions.controller.js';
 import { TeamsController } from './http/teams.controller.js';
 import { TokensController } from './http/tokens.controller.js';
 import { UsersController } from './http/users.controller.js';
 
 /** Operations on teams, members, users, service accounts and tokens, and the audit log. */
 @Module({
-  imports: [AuthModule, AuditModule],
+  imports: [AuthHttpModule, AuditModule],
   controllers: [
     CurrentPrincipalController,
     TeamsController,
@@ -19,6 +20,7 @@ import { UsersController } from './http/users.controller.js';
     UsersController,
     ServiceAccountsController,
     TokensController,
+    SessionsController,
     AuditLogController,
   ],
 })

@@ -3,6 +3,7 @@ import { APP_GUARD } from '@nestjs/core';
 import { RequestAuthenticator } from '#platform/http';
 import { MembersService } from './application/members.service.js';
 import { PrincipalDirectory } from './application/principal-directory.js';
+import { DeleteSessions, SessionsService } from './application/sessions.service.js';
 import { ServiceAccountsService } from './application/service-accounts.service.js';
 import { TeamDirectory } from './application/team-directory.js';
 import { TeamsService } from './application/teams.service.js';
@@ -13,6 +14,7 @@ import { DisabledUserListeners, UsersService } from './application/users.service
 import { AuditModule } from '#platform/audit';
 import { AuthorizeGuard } from './http/authorize.guard.js';
 import { BearerAuthenticator } from './http/bearer-authenticator.js';
+import { SessionCookie } from './http/session-cookie.js';
 import { UnauthorizedThrottle } from './http/unauthorized-throttle.js';
 import { TokenQueries } from './persistence/token-queries.js';
 
@@ -22,6 +24,7 @@ const EXPORTED = [
   MembersService,
   PrincipalDirectory,
   ServiceAccountsService,
+  SessionsService,
   TeamDirectory,
   TeamsService,
   TokenAuthenticator,
@@ -39,11 +42,13 @@ export class AuthModule {}
 @Module({
   imports: [AuthModule, AuditModule],
   providers: [
+    DeleteSessions,
+    SessionCookie,
     TokenUsage,
     UnauthorizedThrottle,
     { provide: RequestAuthenticator, useClass: BearerAuthenticator },
     { provide: APP_GUARD, useClass: AuthorizeGuard },
   ],
-  exports: [RequestAuthenticator, TokenUsage, UnauthorizedThrottle],
+  exports: [RequestAuthenticator, SessionCookie, TokenUsage, UnauthorizedThrottle],
 })
 export class AuthHttpModule {}

@@ -5,6 +5,13 @@ export {
   type TeamMember,
 } from './application/members.service.js';
 export { PrincipalDirectory, type PrincipalInfo, type PrincipalRef } from './application/principal-directory.js';
+export {
+  type Session,
+  type SessionOrigin,
+  SessionsService,
+  SIGN_IN_METHODS,
+  type SignInMethod,
+} from './application/sessions.service.js';
 export { type ListedServiceAccount, ServiceAccountsService } from './application/service-accounts.service.js';
 export { type Team, type TeamChanges, TeamsService } from './application/teams.service.js';
 export { TeamDirectory } from './application/team-directory.js';
@@ -47,5 +54,6 @@ export {
 } from './domain/roles.js';
 export { actorOf, Audited } from './http/audited.js';
 export { Authorize, CurrentCaller, CurrentPrincipal, INSTALLATION } from './http/authorize.js';
+export { CONSOLE_HEADER, isSentByConsole, SessionCookie } from './http/session-cookie.js';
 export { UnauthorizedThrottle } from './http/unauthorized-throttle.js';
 export { Authenticated, Public, RunnerProtocol } from '#platform/http';

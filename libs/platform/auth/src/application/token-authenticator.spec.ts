@@ -20,7 +20,7 @@ describe('TokenAuthenticator', () => {
   let authenticator: TokenAuthenticator;
 
   beforeEach(() => {
-    findByHash.mockReset().mockResolvedValue({ principal, expiresAt: null, revoked: false });
+    findByHash.mockReset().mockResolvedValue({ principal, expiresAt: null, revoked: false, kind: 'api' as const });
     clock = new FixedClock();
     authenticator = new TokenAuthenticator({ findByHash } as unknown as TokenQueries, clock);
   });
@@ -52,7 +52,7 @@ describe('TokenAuthenticator', () => {
   });
 
   it('ends a token on time although it is cached', async () => {
-    findByHash.mockResolvedValue({ principal, expiresAt: new Date(start + 500), revoked: false });
+    findByHash.mockResolvedValue({ principal, expiresAt: new Date(start + 500), revoked: false, kind: 'api' as const });
     await expect(authenticator.authenticate(header)).resolves.toBe(principal);
     clock.at += 500;
     await expect(authenticator.authenticate(header)).resolves.toBe('expired');
@@ -61,13 +61,13 @@ describe('TokenAuthenticator', () => {
 
   it('queries again after the cache is cleared', async () => {
     await authenticator.authenticate(header);
-    findByHash.mockResolvedValue({ principal, expiresAt: null, revoked: true });
+    findByHash.mockResolvedValue({ principal, expiresAt: null, revoked: true, kind: 'api' as const });
     authenticator.clearCache();
     await expect(authenticator.authenticate(header)).resolves.toBe('revoked');
   });
 
   it('refuses a revoked one', async () => {
-    findByHash.mockResolvedValue({ principal, expiresAt: null, revoked: true });
+    findByHash.mockResolvedValue({ principal, expiresAt: null, revoked: true, kind: 'api' as const });
     await expect(authenticator.authenticate(header)).resolves.toBe('revoked');
   });
 });

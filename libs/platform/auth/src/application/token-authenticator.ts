@@ -3,7 +3,7 @@ import { Injectable } from '@nestjs/common';
 import { Clock } from '#platform/kernel';
 import { DatabaseListener, type Queryable } from '#platform/persistence';
 import type { Principal } from '../domain/principal.js';
-import { hashToken, readBearer, type TokenRefusal } from '../domain/token.js';
+import { hashToken, isTokenShaped, readBearer, type TokenKind, type TokenRefusal } from '../domain/token.js';
 import { type KnownToken, TokenQueries } from '../persistence/token-queries.js';
 
 /** A revoked token or a changed role has its effect in every process after at most this time. */
@@ -27,9 +27,17 @@ export class TokenAuthenticator {
 
   async authenticate(header: string | undefined): Promise<Principal | TokenRefusal> {
     const read = readBearer(header);
-    if ('refusal' in read) return read.refusal;
-    const known = await this.lookUp(hashToken(read.token));
-    if (!known) return 'unknown';
+    return 'refusal' in read ? read.refusal : this.authenticateAs('api', read.token);
+  }
+
+  /** The principal of a session, or why there is none. `value`: of its cookie. */
+  async authenticateSession(value: string): Promise<Principal | TokenRefusal> {
+    return isTokenShaped(value, 'session') ? this.authenticateAs('session', value) : 'malformed';
+  }
+
+  private async authenticateAs(kind: TokenKind, token: string): Promise<Principal | TokenRefusal> {
+    const known = await this.lookUp(hashToken(token));
+    if (known?.kind !== kind) return 'unknown';
     if (known.revoked) return 'revoked';
     // Evaluated per request: a token also expires on time while it is cached.
     if (known.expiresAt !== null && known.expiresAt.getTime() <= this.clock.now().getTime()) return 'expired';

@@ -56,9 +56,10 @@ export class TokensService {
   }
 
   async find(tokenUid: string): Promise<TokenRecord | null> {
-    const [token] = await this.database.query<TokenRecord>(`SELECT ${COLUMNS} FROM headrace.tokens t WHERE uid = $1`, [
-      tokenUid,
-    ]);
+    const [token] = await this.database.query<TokenRecord>(
+      `SELECT ${COLUMNS} FROM headrace.tokens t WHERE uid = $1 AND kind = 'api'`,
+      [tokenUid],
+    );
     return token ?? null;
   }
 
@@ -66,14 +67,14 @@ export class TokensService {
   page(owner: PrincipalRef, afterUid: string | null, limit: number): Promise<TokenRecord[]> {
     return this.database.query<TokenRecord>(
       `SELECT ${COLUMNS} FROM headrace.tokens t
-        WHERE ${owner.type}_uid = $1 AND revoked_at IS NULL AND ($2::text IS NULL OR uid > $2) ORDER BY uid LIMIT $3`,
+        WHERE ${owner.type}_uid = $1 AND kind = 'api' AND revoked_at IS NULL AND ($2::text IS NULL OR uid > $2) ORDER BY uid LIMIT $3`,
       [owner.uid, afterUid, limit],
     );
   }
 
   /** Oldest first; with `owner` the tokens of one principal, otherwise all of the installation. */
   list({ owner }: { readonly owner?: PrincipalRef } = {}): Promise<TokenRecord[]> {
-    const where = owner ? `WHERE ${owner.type}_uid = $1` : '';
+    const where = owner ? `WHERE kind = 'api' AND ${owner.type}_uid = $1` : `WHERE kind = 'api'`;
     return this.database.query<TokenRecord>(
       `SELECT ${COLUMNS} FROM headrace.tokens t ${where} ORDER BY t.created_at, uid`,
       owner ? [owner.uid] : [],

@@ -57,7 +57,7 @@ describe('selectTeams', () => {
 describe('tokens', () => {
   it('are hr_ and 43 characters, each another', () => {
     const tokens = Array.from({ length: 100 }, newToken);
-    expect(tokens.every(isTokenShaped)).toBe(true);
+    expect(tokens.every((token) => isTokenShaped(token))).toBe(true);
     expect(new Set(tokens).size).toBe(100);
   });
 

@@ -1,20 +1,23 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { base62 } from '#platform/kernel';
 
-export const TOKEN_PREFIX = 'hr_';
+/** `session`: the cookie of a browser. `login_link`: creates one session. */
+export type TokenKind = 'api' | 'session' | 'login_link';
+
+/** What a value begins with. */
+export const TOKEN_PREFIXES: Readonly<Record<TokenKind, string>> = { api: 'hr_', session: 'hs_', login_link: 'hl_' };
 const RANDOM_BYTES = 32;
 /** 32 bytes need 43 digits of base 62. */
 const DIGITS = 43;
-const TOKEN = new RegExp(`^${TOKEN_PREFIX}[0-9A-Za-z]{${DIGITS}}$`);
-const SHOWN = TOKEN_PREFIX.length + 4;
+const SHOWN = TOKEN_PREFIXES.api.length + 4;
 
-/** `hr_` and 32 random bytes in base62. */
-export function newToken(): string {
-  return TOKEN_PREFIX + base62(randomBytes(RANDOM_BYTES), DIGITS);
+/** The prefix of its kind and 32 random bytes in base62. */
+export function newToken(kind: TokenKind = 'api'): string {
+  return TOKEN_PREFIXES[kind] + base62(randomBytes(RANDOM_BYTES), DIGITS);
 }
 
-export function isTokenShaped(value: string): boolean {
-  return TOKEN.test(value);
+export function isTokenShaped(value: string, kind: TokenKind = 'api'): boolean {
+  return value.startsWith(TOKEN_PREFIXES[kind]) && /^[0-9A-Za-z]{43}$/.test(value.slice(TOKEN_PREFIXES[kind].length));
 }
 
 /** The stored form. A token is fully random, so a digest without salt is enough. */

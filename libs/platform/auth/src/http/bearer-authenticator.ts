@@ -5,6 +5,7 @@ import { AccessChanges, TokenAuthenticator } from '../application/token-authenti
 import type { Caller, Principal } from '../domain/principal.js';
 import type { TokenRefusal } from '../domain/token.js';
 import { TokenUsage } from '../application/token-usage.js';
+import { CONSOLE_HEADER, isFromConsole, SessionCookie } from './session-cookie.js';
 import { UnauthorizedThrottle } from './unauthorized-throttle.js';
 
 const principals = new WeakMap<Request, Principal>();
@@ -14,7 +15,7 @@ export const principalOf = (request: Request): Principal | undefined => principa
 export const rememberCaller = (request: Request, caller: Caller): void => void callers.set(request, caller);
 export const callerOf = (request: Request): Caller | undefined => callers.get(request);
 
-/** Authenticates by bearer token. The reason why a token is not valid is only logged. */
+/** Authenticates by bearer token, or by the cookie of a session. The reason why one is not valid is only logged. */
 @Injectable()
 export class BearerAuthenticator extends RequestAuthenticator implements OnModuleInit, OnModuleDestroy {
   private unsubscribe: (() => void) | null = null;
@@ -24,6 +25,7 @@ export class BearerAuthenticator extends RequestAuthenticator implements OnModul
     private readonly usage: TokenUsage,
     private readonly changes: AccessChanges,
     private readonly throttle: UnauthorizedThrottle,
+    private readonly cookie: SessionCookie,
   ) {
     super();
   }
@@ -38,7 +40,7 @@ export class BearerAuthenticator extends RequestAuthenticator implements OnModul
   }
 
   override async authenticate(request: Request): Promise<void> {
-    const principal = await this.authenticator.authenticate(request.headers.authorization);
+    const principal = await this.principalOf(request);
     const state = requestStateOf(request);
     if (typeof principal === 'string') {
       state.rejection = `token ${principal}`;
@@ -49,6 +51,20 @@ export class BearerAuthenticator extends RequestAuthenticator implements OnModul
     state.tokenUid = principal.tokenUid;
     state.context.principal = principal.uid;
     this.usage.note(principal.tokenUid);
+  }
+
+  /** A token wins over a cookie, which browsers add by themselves. */
+  private async principalOf(request: Request): Promise<Principal | TokenRefusal> {
+    const { authorization } = request.headers;
+    const session = authorization === undefined ? this.cookie.read(request) : undefined;
+    if (session === undefined) return this.authenticator.authenticate(authorization);
+    const principal = await this.authenticator.authenticateSession(session);
+    if (typeof principal !== 'string' && !isFromConsole(request))
+      throw new ProblemError(
+        'not_authorized',
+        `A request with a session cookie must have the header \`${CONSOLE_HEADER}\`, and come from the same origin.`,
+      );
+    return principal;
   }
 }
 

@@ -2,14 +2,17 @@ import { Injectable } from '@nestjs/common';
 import { Database, statement } from '#platform/persistence';
 import type { Membership, Principal, TeamSettings } from '../domain/principal.js';
 import { SERVICE_ACCOUNT_ROLE } from '../domain/roles.js';
+import type { TokenKind } from '../domain/token.js';
 
 export interface KnownToken {
   readonly principal: Principal;
   readonly expiresAt: Date | null;
   readonly revoked: boolean;
+  readonly kind: TokenKind;
 }
 
 interface Row {
+  kind: TokenKind;
   token_uid: string;
   expires_at: Date | null;
   revoked: boolean;
@@ -37,7 +40,7 @@ export const membershipsSql = (userUid: string): string => `(
     WHERE m.user_uid = ${userUid})`;
 
 const FIND = statement('auth_find_token')`
-  SELECT t.uid AS token_uid, t.expires_at, t.revoked_at IS NOT NULL OR s.disabled_at IS NOT NULL OR u.disabled_at IS NOT NULL AS revoked,
+  SELECT t.uid AS token_uid, t.kind, t.expires_at, t.revoked_at IS NOT NULL OR s.disabled_at IS NOT NULL OR u.disabled_at IS NOT NULL AS revoked,
   u.uid AS user_uid, u.display_name, u.email, u.is_administrator,
   s.uid AS service_account_uid, s.name AS service_account_name, s.is_agent_identity, s.team_uid,
   CASE WHEN st.uid IS NOT NULL THEN ${teamSettingsSql('st')} END AS team,
@@ -68,7 +71,7 @@ export class TokenQueries {
     const [row] = await this.database.query<Row>(FIND, [hash]);
     if (!row) return null;
     const principal = toPrincipal(row);
-    return principal && { principal, expiresAt: row.expires_at, revoked: row.revoked };
+    return principal && { principal, expiresAt: row.expires_at, revoked: row.revoked, kind: row.kind };
   }
 
   /** The tokens that are unknown, revoked, expired, or of a disabled user or service account. */

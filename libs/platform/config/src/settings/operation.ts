@@ -50,6 +50,7 @@ export const OPERATION_SETTINGS = {
       'How long a stopping process waits for started runs before it ends them.',
     ),
     signedUrlTtl: duration('15min', '1s', '7d').describe('How long a download link is valid.'),
+    sessionTtl: duration('7d', '1min', '90d').describe('How long a browser stays signed in to the console.'),
     idempotencyKeyTtl: duration('24h', '1min', '30d').describe('How long an Idempotency-Key is stored.'),
     apiRejectionRateLimit: integer(20, 0, 1_000_000).describe(
       'Requests without a valid token from one address (a /64 network of IPv6) that one API process answers per second; further responses are delayed by up to 2 s. 0 sets no limit.',

@@ -38,7 +38,7 @@ export interface OperationOptions {
   /** Documents the team header; for the TEAM operations of the specification only. */
   readonly team?: boolean;
   readonly deprecated?: boolean;
-  /** Default: bearer. */
+  /** Default: bearer. `none` for a public route, which has no rate limit by token. */
   readonly security?: 'bearer' | 'none';
   readonly success: {
     readonly status: number;
@@ -65,12 +65,12 @@ export function Operation(options: OperationOptions): MethodDecorator {
     ...[...errors, ...(request ? ([413, 415] as const) : [])].map((item) =>
       typeof item === 'number' ? CODE_OF_STATUS[item] : item,
     ),
-    ...(bearer ? SHARED_ERRORS : []),
+    ...(bearer ? SHARED_ERRORS : SHARED_ERRORS.filter((code) => code !== 'rate_limited')),
   ];
   return applyDecorators(
     SetMetadata(OPERATION, options),
     HttpCode(success.status),
-    ApiOperation({ operationId: id, summary, description, deprecated }),
+    ApiOperation({ operationId: id, summary, description, deprecated, ...(bearer ? {} : { security: [] }) }),
     ...(bearer ? [ApiBearerAuth(BEARER_SCHEME)] : []),
     ...(options.team
       ? [

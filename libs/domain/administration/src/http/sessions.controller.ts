@@ -1,0 +1,197 @@
+import { Body, Controller, Delete, Get, Param, Post, Req, Res } from '@nestjs/common';
+import { ApiHeader, ApiTags } from '@nestjs/swagger';
+import type { Request, Response } from 'express';
+import {
+  allowAsAdministrator,
+  Audited,
+  Authorize,
+  type Caller,
+  CONSOLE_HEADER,
+  CurrentCaller,
+  isAllowed,
+  isSentByConsole,
+  type Session,
+  SessionCookie,
+  type SessionOrigin,
+  SessionsService,
+  TokenAuthenticator,
+  UnauthorizedThrottle,
+} from '#platform/auth';
+import { Settings } from '#platform/config';
+import {
+  forbidden,
+  headerText,
+  invalidInput,
+  notFound,
+  Operation,
+  pathId,
+  ProblemError,
+  Public,
+  SenderAddress,
+} from '#platform/http';
+import {
+  CreateLoginLinkRequest,
+  CreateSessionRequest,
+  ListSessionsResponse,
+  LoginLink,
+  SessionItem,
+} from './dto/sessions.dto.js';
+
+const RESOURCE = 'session';
+const MAX_SESSIONS = 100;
+const MAX_USER_AGENT = 256;
+
+@ApiTags('Administration')
+@Controller()
+export class SessionsController {
+  constructor(
+    private readonly sessions: SessionsService,
+    private readonly cookie: SessionCookie,
+    private readonly authenticator: TokenAuthenticator,
+    private readonly throttle: UnauthorizedThrottle,
+    private readonly addresses: SenderAddress,
+    private readonly settings: Settings,
+  ) {}
+
+  @Post('sessions')
+  @Public()
+  @ApiHeader({
+    name: CONSOLE_HEADER,
+    required: true,
+    description: 'Any value. Other sites cannot send it.',
+    schema: { type: 'string' },
+  })
+  @Operation({
+    id: 'createSession',
+    summary: 'Create a session of a browser',
+    security: 'none',
+    description: `Signs a browser in: the session is in a cookie that scripts cannot read. The request needs the header \`${CONSOLE_HEADER}\` and either \`login_code\` or \`token\`. With the cookie instead of a token, all requests that change something need this header.`,
+    request: { value: { login_code: 'hl_0000000000000000000000000000000000000000000' }, fill: 'login_code' },
+    success: { status: 201, description: 'The session.', type: SessionItem, headers: { 'Set-Cookie': 'The session.' } },
+    errors: [400, 401, 403],
+  })
+  async create(
+    @Req() request: Request,
+    @Body() { login_code: code, token }: CreateSessionRequest,
+    @Res({ passthrough: true }) response: Response,
+  ): Promise<SessionItem> {
+    if (!isSentByConsole(request.headers))
+      throw new ProblemError(
+        'not_authorized',
+        `The request must have the header \`${CONSOLE_HEADER}\`, and come from the same origin.`,
+      );
+    if ((code === undefined) === (token === undefined))
+      throw invalidInput([{ pointer: '/login_code', detail: 'exactly one of `login_code` and `token` is required' }]);
+    const created =
+      code === undefined ? await this.fromToken(token ?? '', request) : await this.fromCode(code, request);
+    this.cookie.set(response, created.value);
+    return present(created.session, created.session.uid);
+  }
+
+  @Get('sessions')
+  @Authorize('tokens:manage', RESOURCE)
+  @Operation({
+    id: 'listSessions',
+    summary: 'List sessions of browsers',
+    description: 'Where you are signed in.',
+    success: { status: 200, description: 'The sessions.', type: ListSessionsResponse },
+    errors: [403],
+  })
+  async list(@CurrentCaller() caller: Caller): Promise<ListSessionsResponse> {
+    const { uid, tokenUid } = caller.principal;
+    if (!isAllowed(caller, { teamUid: null, userUid: uid })) throw forbidden(RESOURCE);
+    const sessions = await this.sessions.list(uid, MAX_SESSIONS);
+    return { sessions: sessions.map((session) => present(session, tokenUid)) };
+  }
+
+  @Delete('sessions/current')
+  @Authorize('tokens:manage', RESOURCE)
+  @Operation({
+    id: 'deleteCurrentSession',
+    summary: 'Delete the current session of a browser',
+    description: 'Signs the browser out. The cookie is removed.',
+    success: { status: 204, description: 'Signed out.' },
+    errors: [403],
+  })
+  async deleteCurrent(@CurrentCaller() caller: Caller, @Res({ passthrough: true }) response: Response): Promise<void> {
+    if (!isAllowed(caller, { teamUid: null, userUid: caller.principal.uid })) throw forbidden(RESOURCE);
+    await this.sessions.revoke(caller.principal.tokenUid);
+    this.cookie.clear(response);
+  }
+
+  @Delete('sessions/:uid')
+  @Authorize('tokens:manage', RESOURCE)
+  @Audited('session.revoked')
+  @Operation({
+    id: 'deleteSession',
+    summary: 'Delete a session of a browser',
+    description: 'Signs that browser out at once. Administrators of the installation can do this for all users.',
+    success: { status: 204, description: 'Signed out.' },
+  })
+  async delete(@CurrentCaller() caller: Caller, @Param('uid', pathId('uid')) uid: string): Promise<void> {
+    const session = await this.sessions.find(uid);
+    if (!session) throw notFound(RESOURCE);
+    if (!isAllowed(caller, { teamUid: null, userUid: session.userUid }) && !allowAsAdministrator(caller))
+      throw forbidden(RESOURCE);
+    await this.sessions.revoke(uid);
+  }
+
+  @Post('login-links')
+  @Authorize('tokens:manage', RESOURCE)
+  @Audited('login_link.created', { values: ['user_uid'] })
+  @Operation({
+    id: 'createLoginLink',
+    summary: 'Create a link to sign in',
+    description: 'Opens the console as you, or as another user. It can be used once, within fifteen minutes.',
+    request: { value: {} },
+    success: { status: 201, description: 'The link.', type: LoginLink },
+    errors: [400, 403, 404],
+  })
+  async createLoginLink(@CurrentCaller() caller: Caller, @Body() body: CreateLoginLinkRequest): Promise<LoginLink> {
+    const { user_uid: userUid = caller.principal.uid } = body;
+    if (!isAllowed(caller, { teamUid: null, userUid }) && !allowAsAdministrator(caller)) throw forbidden('user');
+    const created = await this.sessions.createLoginCode(userUid);
+    if (!created) throw notFound('user');
+    return { url: loginUrl(this.settings, created.code), expires_at: created.expiresAt.toISOString() };
+  }
+
+  private async fromCode(code: string, request: Request) {
+    const created = await this.sessions.redeemLoginCode(code, this.originOf(request));
+    if (created) return created;
+    return this.reject(request, '`login_code`: the link is unknown, was used already, or has expired.');
+  }
+
+  private async fromToken(token: string, request: Request) {
+    const principal = await this.authenticator.authenticate(`Bearer ${token}`);
+    if (typeof principal === 'string') return this.reject(request, '`token`: the token is not valid.');
+    if (principal.type !== 'user')
+      throw invalidInput([{ pointer: '/token', detail: 'must be the token of a user, not of a service account' }]);
+    const created = await this.sessions.create(principal.uid, 'token', this.originOf(request));
+    return created ?? this.reject(request, '`token`: the token is not valid.');
+  }
+
+  private async reject(request: Request, detail: string): Promise<never> {
+    await this.throttle.wait(request);
+    throw new ProblemError('authentication_required', detail);
+  }
+
+  private originOf(request: Request): SessionOrigin {
+    const userAgent = headerText(request.headers['user-agent'])?.slice(0, MAX_USER_AGENT) ?? null;
+    return { address: this.addresses.of(request), userAgent };
+  }
+}
+
+/** The code is in the fragment, which neither the server nor a proxy sees. */
+export const loginUrl = ({ publicUrl }: Pick<Settings, 'publicUrl'>, code: string): string =>
+  `${publicUrl}/console/sign-in#code=${code}`;
+
+const present = (session: Session, currentUid: string): SessionItem => ({
+  uid: session.uid,
+  method: session.method,
+  is_current: session.uid === currentUid,
+  ...(session.address === null ? {} : { address: session.address }),
+  ...(session.userAgent === null ? {} : { user_agent: session.userAgent }),
+  created_at: session.createdAt.toISOString(),
+  expires_at: session.expiresAt.toISOString(),
+  ...(session.lastUsedAt === null ? {} : { last_used_at: session.lastUsedAt.toISOString() }),
+});
