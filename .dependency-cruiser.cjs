@@ -152,8 +152,22 @@ module.exports = {
       name: 'published-code-imports-dependencies',
       comment: 'An installed package has no development dependencies; the conformance tests declare theirs as peers.',
       severity: 'error',
-      from: { path: '^(apps|libs)/', pathNot: ['^libs/testing/src/(?!published/)', '\\.spec\\.ts$'] },
+      // The build of the console contains what it imports.
+      from: { path: '^(apps|libs)/', pathNot: ['^libs/testing/src/(?!published/)', '^apps/console/', '\\.spec\\.ts$'] },
       to: { dependencyTypes: ['npm-dev'], pathNot: 'node_modules/(vitest|fast-check|@types)/' },
+    },
+    {
+      name: 'console-is-a-client',
+      comment: 'The console knows the server by openapi.json only, and no other code loads the console.',
+      severity: 'error',
+      from: { path: '^apps/console/' },
+      to: { path: '^(libs|apps/(?!console/))' },
+    },
+    {
+      name: 'nothing-imports-the-console',
+      severity: 'error',
+      from: { path: '^(libs|apps/(?!console/))' },
+      to: { path: '^apps/console/' },
     },
     {
       name: 'libs-import-no-app',

@@ -26,7 +26,7 @@ const EXTERNAL = [
   ...(process.env.HEADRACE_TEST_KUBERNETES === undefined ? [] : ['kubernetes']),
 ];
 
-const PROCESSES = ['agents', 'chaos', 'crash', 'journeys', 'launcher', 'plugins', 'runner', 'worker'];
+const PROCESSES = ['agents', 'chaos', 'console', 'crash', 'journeys', 'launcher', 'plugins', 'runner', 'worker'];
 
 /** An empty directory for the transformed code, which the projects of this run share. */
 const cacheDirectory = process.env.HEADRACE_TEST_CACHE;

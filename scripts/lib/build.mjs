@@ -23,6 +23,13 @@ export async function ensureBuilt() {
     '--noCheck',
   ]);
   await bundleProgram();
+  await runStep(process.execPath, [
+    inRoot('node_modules/vite/bin/vite.js'),
+    'build',
+    'apps/console',
+    '--logLevel',
+    'warn',
+  ]);
   writeFileSync(stampFile, wanted);
 }
 
@@ -53,7 +60,9 @@ function stamp() {
 
 function sources(directory) {
   return readdirSync(inRoot(directory), { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && /\.(ts|json)$/.test(entry.name) && !entry.name.endsWith('spec.ts'))
+    .filter(
+      (entry) => entry.isFile() && /\.(tsx?|json|css|html|svg)$/.test(entry.name) && !entry.name.endsWith('spec.ts'),
+    )
     .map((entry) => `${(entry.parentPath ?? entry.path).slice(inRoot().length + 1)}/${entry.name}`)
     .sort();
 }

@@ -13,7 +13,9 @@ import { renderOpenApi } from '../../apps/api/src/openapi.js';
  * Not controllers, hence not in the route table: `/docs/*` and `/openapi.json`, which Swagger serves.
  */
 const UNDOCUMENTED: Readonly<Record<string, string>> = {
-  'GET /': 'leads to /docs',
+  'GET /': 'leads to /console',
+  'GET /console': 'the console, which holds no data',
+  'GET /console/*path': 'the console, which holds no data',
   'GET /api/v1/selfhosted/worker/ws': 'a WebSocket, see docs/workers.md',
   'GET /archives/:runId/:snapshotId': 'signed links, handed out by other operations',
   'GET /environments/assets/:name': 'script and style of the page behind links',

@@ -40,6 +40,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   ...group('api', () => import('../commands/login.js'), {
     login: ['login', 'Store a token for an API, after the API has accepted it'],
     logout: ['logout', 'Remove the stored token of an API'],
+    'login-link': ['loginLink', 'Create a link that opens the console, and print it; it can be used once'],
   }),
   ...group('api', () => import('../commands/run.js'), {
     'run create': ['create', 'Create a run and print its id; --follow shows it until it ends'],
@@ -87,6 +88,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     'approval list': ['list', 'List pending permission requests'],
     'approval allow': ['allow', 'Allow a permission request; --always: the same kind for the rest of the run'],
     'approval deny': ['deny', 'Deny a permission request, with a reason'],
+  }),
+  ...group('api', () => import('../commands/audit.js'), {
+    'audit list': ['list', 'List the audit log, newest first'],
+    'audit export': ['exportLog', 'Export the audit log with its hashes, a JSON object in each line'],
+    'audit verify': ['verify', 'Check that no entry of the audit log was changed or removed'],
   }),
   ...group('api', () => import('../commands/definition.js'), {
     apply: ['apply', 'Apply a factory definition from a directory'],

@@ -1,12 +1,12 @@
 import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
-import { command, UsageError } from '../cli/command.js';
+import { command, text, UsageError } from '../cli/command.js';
 import { readSecretFile } from '../cli/input.js';
 import { printResult } from '../cli/output.js';
 import { REMOTE_OPTIONS } from '../cli/shared-options.js';
 import { connectLauncher } from '../process/launcher.js';
 import { ApiClient } from '../remote/api-client.js';
-import { assertToken, CredentialsFile, parseBaseUrl } from '../remote/connect.js';
+import { apiCommand, assertToken, CredentialsFile, parseBaseUrl } from '../remote/connect.js';
 
 /** Stores the token after the API has accepted it. Further commands use this API and token by default. */
 export const login = command({
@@ -23,6 +23,19 @@ export const login = command({
     credentials.add(baseUrl, token);
     const { path } = credentials;
     printResult(values, { base_url: baseUrl, path }, `Logged in to ${baseUrl}; see ${path}.`);
+  },
+});
+
+/** The link opens the console as the user of the token, or as another one. */
+export const loginLink = apiCommand({
+  options: { user: text('uid', 'Another user, for administrators of the installation. Default: you.') },
+  run: async (api, { user, ...values }) => {
+    const link = await api.post<{ url: string; expires_at: string }>(
+      '/login-links',
+      user === undefined ? {} : { user_uid: user },
+    );
+    process.stderr.write(`The link can be used once, until ${new Date(link.expires_at).toLocaleTimeString()}.\n`);
+    printResult(values, { ...link }, link.url);
   },
 });
 

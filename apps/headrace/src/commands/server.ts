@@ -15,8 +15,8 @@ type StartApp = (settings: Settings, plugins: readonly LoadedPlugin[]) => Promis
 export const up = command({
   run: () =>
     runServer(async (server) => {
-      const { connection, file } = await startInstallation(server, await openPlugins(server.settings));
-      return readyMessage(connection, file);
+      const { connection, file, loginLink } = await startInstallation(server, await openPlugins(server.settings));
+      return readyMessage(connection, file, loginLink);
     }),
 });
 

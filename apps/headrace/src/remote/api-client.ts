@@ -71,6 +71,22 @@ export class ApiClient {
     }
   }
 
+  /** The lines of a response of any length. */
+  async *lines(path: string, team?: string): AsyncGenerator<string> {
+    const response = await this.fetch(path, {
+      method: 'GET',
+      headers: team === undefined ? {} : { 'x-headrace-team-uid': team },
+    });
+    if (!response.ok || response.body === null) throw await this.errorOf(response, readObject(await response.text()));
+    let rest = '';
+    for await (const chunk of response.body.pipeThrough(new TextDecoderStream())) {
+      const lines = (rest + chunk).split('\n');
+      rest = lines.pop() ?? '';
+      yield* lines;
+    }
+    if (rest !== '') yield rest;
+  }
+
   async delete(path: string): Promise<void> {
     const response = await this.send('DELETE', path);
     const answer = readObject(await response.text());

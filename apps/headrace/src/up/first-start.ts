@@ -3,6 +3,7 @@ import {
   MembersService,
   type PrincipalRef,
   ServiceAccountsService,
+  SessionsService,
   TeamsService,
   TokenAuthenticator,
   TokensService,
@@ -27,11 +28,14 @@ export class FirstStart {
     private readonly file: UidFile,
   ) {}
 
-  async ensure(known: Partial<Connection>): Promise<Access> {
+  /** `loginCode`: signs the first user in once. */
+  async ensure(known: Partial<Connection>): Promise<Access & { readonly loginCode: string }> {
     const teamUid = await this.team();
     const userUid = await this.owner(teamUid);
     const serviceAccountUid = await this.serviceAccount(teamUid);
+    const login = await this.services.get(SessionsService).createLoginCode(userUid);
     return {
+      loginCode: login?.code ?? '',
       team_uid: teamUid,
       factory_uid: await this.factory(teamUid),
       token: await this.token({ type: 'user', uid: userUid }, known.token),

@@ -26,7 +26,7 @@ describe('the ready message', () => {
       directories.push(directory);
       const file = new ConnectionFile(directory);
       file.write(connection);
-      const message = readyMessage(connection, file.path);
+      const message = readyMessage(connection, file.path, null);
       const curl = /^curl .*$/m.exec(message)?.[0] ?? '';
       // A stand-in for curl that prints its arguments, one a line.
       const args = execFileSync('sh', ['-c', `curl() { printf '%s\\n' "$@"; }; ${curl}`], { encoding: 'utf8' })
@@ -39,8 +39,14 @@ describe('the ready message', () => {
   );
 
   it('shows addresses and where the tokens are, but no token', () => {
-    const message = readyMessage(connection, '/data/connection.json');
-    for (const text of [connection.base_url, connection.docs_url, connection.ingress_base_url, '/data/connection.json'])
+    const message = readyMessage(connection, '/data/connection.json', 'http://127.0.0.1:3000/console/sign-in#code=x');
+    for (const text of [
+      connection.base_url,
+      connection.docs_url,
+      connection.ingress_base_url,
+      '/data/connection.json',
+      '/console/sign-in#code=x',
+    ])
       expect(message).toContain(text);
     expect(message).not.toContain('hr_');
   });

@@ -2,7 +2,8 @@ import type { Connection } from './connection-file.js';
 
 const PROMPT = '```sh\necho "hello from the agent" > hello.txt\ncat hello.txt\n```';
 
-export function readyMessage(connection: Connection, connectionFile: string): string {
+/** `loginLink`: null: the first user is disabled. */
+export function readyMessage(connection: Connection, connectionFile: string, loginLink: string | null): string {
   return [
     '',
     'Headrace is ready.',
@@ -11,7 +12,10 @@ export function readyMessage(connection: Connection, connectionFile: string): st
     `  Ingress  ${connection.ingress_base_url}`,
     `  Tokens   ${connectionFile}`,
     '',
-    'Create a run:',
+    ...(loginLink === null
+      ? []
+      : ['Open the console with this link, which can be used once within 15 minutes:', '', `  ${loginLink}`, '']),
+    'Or create a run:',
     '',
     createRunCommand(connection, connectionFile),
     '',

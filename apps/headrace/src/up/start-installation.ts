@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { loginUrl } from '#platform/auth';
 import { ensurePrivateDir, type Settings } from '#platform/config';
 import { LockHeldError, PidLock } from '#platform/embedded-postgres';
 import type { LoadedPlugin } from '#platform/plugins';
@@ -14,6 +15,8 @@ export interface Installation {
   readonly connection: Connection;
   /** The file that contains the connection. */
   readonly file: string;
+  /** Signs the first user in once, within fifteen minutes; null: that user is disabled. */
+  readonly loginLink: string | null;
   /** With the URL of the database. */
   readonly settings: Settings;
 }
@@ -32,7 +35,7 @@ export async function startInstallation(
   opened.add('database', () => database.close());
   const { settings } = database;
   const file = new ConnectionFile(settings.dataDir);
-  const access = await waitForDatabase(wait, () =>
+  const { loginCode, ...access } = await waitForDatabase(wait, () =>
     withServices(settings, (services) => new FirstStart(services, new UidFile(settings.dataDir)).ensure(file.read())),
   );
   const [{ startApi }, { startIngress }, { startProcessor }] = await Promise.all([
@@ -49,7 +52,9 @@ export async function startInstallation(
   file.write(connection);
   // Programs that wait for the readiness of the API read the file next, so it must exist before.
   isComplete = true;
-  return { connection, file: file.path, settings };
+  // The first user may be disabled.
+  const loginLink = loginCode === '' ? null : loginUrl(settings, loginCode);
+  return { connection, file: file.path, loginLink, settings };
 }
 
 async function acquireLock(dataDir: string): Promise<PidLock> {

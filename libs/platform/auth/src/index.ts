@@ -6,6 +6,7 @@ export {
 } from './application/members.service.js';
 export { PrincipalDirectory, type PrincipalInfo, type PrincipalRef } from './application/principal-directory.js';
 export {
+  loginUrl,
   type Session,
   type SessionOrigin,
   SessionsService,

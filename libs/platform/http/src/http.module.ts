@@ -11,7 +11,7 @@ import { Shutdown } from './edge/shutdown.js';
 import { Upgrades } from './edge/upgrades.js';
 import { InputPipe, QueryGuard } from './fields/input.pipe.js';
 import { HealthController, InstallationHealthController } from './operational/health.controller.js';
-import { HomeController, ProblemPagesController } from './operational/pages.controller.js';
+import { ConsoleController, HomeController, ProblemPagesController } from './operational/pages.controller.js';
 import { ProblemFilter, ProblemWriter } from './problems/problem-writer.js';
 
 @Global()
@@ -26,7 +26,13 @@ import { ProblemFilter, ProblemWriter } from './problems/problem-writer.js';
       }),
     }),
   ],
-  controllers: [HomeController, HealthController, InstallationHealthController, ProblemPagesController],
+  controllers: [
+    HomeController,
+    ConsoleController,
+    HealthController,
+    InstallationHealthController,
+    ProblemPagesController,
+  ],
   providers: [
     {
       provide: RouteTable,

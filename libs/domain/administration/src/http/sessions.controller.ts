@@ -10,6 +10,7 @@ import {
   CurrentCaller,
   isAllowed,
   isSentByConsole,
+  loginUrl,
   type Session,
   SessionCookie,
   type SessionOrigin,
@@ -180,10 +181,6 @@ export class SessionsController {
     return { address: this.addresses.of(request), userAgent };
   }
 }
-
-/** The code is in the fragment, which neither the server nor a proxy sees. */
-export const loginUrl = ({ publicUrl }: Pick<Settings, 'publicUrl'>, code: string): string =>
-  `${publicUrl}/console/sign-in#code=${code}`;
 
 const present = (session: Session, currentUid: string): SessionItem => ({
   uid: session.uid,

@@ -33,6 +33,10 @@ export interface CreatedSession {
   readonly session: Session;
 }
 
+/** The code is in the fragment, which neither the server nor a proxy sees. */
+export const loginUrl = ({ publicUrl }: Pick<Settings, 'publicUrl'>, code: string): string =>
+  `${publicUrl}/console/sign-in#code=${code}`;
+
 const LOGIN_LINK_MS = 15 * 60_000;
 const DELETE_AFTER = '7 days';
 const COLUMNS = `uid, user_uid AS "userUid", method, address, user_agent AS "userAgent", created_at AS "createdAt",

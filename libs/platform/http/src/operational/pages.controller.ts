@@ -1,19 +1,36 @@
-import { Controller, Get, Header, Param, Redirect } from '@nestjs/common';
+import { Controller, Get, Header, Param, Redirect, Req, Res } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
+import type { Request, Response } from 'express';
 import { ERROR_CODES, type ErrorCode, isErrorCode } from '#platform/kernel';
 import { OutsideApi, Public } from '../edge/route-options.js';
+import { StaticApp } from '../edge/static-app.js';
 import { ProblemError } from '../problems/problem-error.js';
 
-/** Redirects a browser that opens the origin to the documentation. */
+/** Redirects a browser that opens the origin to the console. */
 @Public()
 @OutsideApi()
 @ApiExcludeController()
 @Controller()
 export class HomeController {
   @Get()
-  @Redirect('/docs', 302)
+  // Relative: a proxy may serve it below a prefix.
+  @Redirect('./console/', 302)
   home(): void {
     return undefined;
+  }
+}
+
+/** The web application `apps/console`. It holds no data: it is a client of the API. */
+@Public()
+@OutsideApi()
+@ApiExcludeController()
+@Controller('console')
+export class ConsoleController {
+  private readonly app = new StaticApp('/console', 'dist/console');
+
+  @Get(['', '*path'])
+  show(@Req() request: Request, @Res() response: Response): Promise<void> {
+    return this.app.send(request, response);
   }
 }
 

@@ -1,0 +1,54 @@
+import createClient from 'openapi-fetch';
+import { API_URL } from '../base';
+import type { components, paths } from './schema.gen';
+
+export type Schemas = components['schemas'];
+
+/** A problem document of the API, or the absence of a response. */
+export class ApiProblem extends Error {
+  constructor(
+    readonly status: number,
+    detail: string,
+    readonly fields: readonly { readonly pointer: string; readonly detail: string }[] = [],
+  ) {
+    super(detail);
+  }
+}
+
+let onSignedOut: () => void = () => undefined;
+export const whenSignedOut = (handler: () => void): void => {
+  onSignedOut = handler;
+};
+
+let teamUid: string | null = null;
+/** The team for which operations are executed; null: the only one. */
+export const chooseTeam = (uid: string | null): void => {
+  teamUid = uid;
+};
+
+export const api = createClient<paths>({ baseUrl: API_URL, credentials: 'same-origin' });
+api.use({
+  onRequest({ request }) {
+    request.headers.set('X-Headrace-Console', '1');
+    if (teamUid !== null) request.headers.set('X-Headrace-Team-Uid', teamUid);
+  },
+  onResponse({ response, schemaPath }) {
+    if (response.status === 401 && schemaPath !== '/sessions') onSignedOut();
+  },
+  onError: () => new ApiProblem(0, 'The server cannot be reached.'),
+});
+
+/** The content of a success. Throws an ApiProblem otherwise. */
+export async function content<T>(
+  sent: Promise<{ data?: T; error?: Schemas['Problem'] | undefined; response: Response }>,
+): Promise<T> {
+  const { data, error, response } = await sent;
+  if (response.ok) return data as T;
+  throw new ApiProblem(
+    response.status,
+    error?.detail ?? `The server returned status ${response.status}.`,
+    error?.errors,
+  );
+}
+
+export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

@@ -1,0 +1,90 @@
+import { useEffect } from 'preact/hooks';
+import icon from './icon.svg';
+import { Action, Empty, Link } from './components/basics';
+import { followLink, path, hrefOf } from './router';
+import { loadPrincipal, principal, selectTeam, signOut, team } from './session';
+import { type Theme, theme, THEMES } from './theme';
+import { RunPage } from './views/run/run-page';
+import { RunsPage } from './views/runs/runs-page';
+import { SignInPage } from './views/sign-in';
+
+export function App() {
+  useEffect(() => {
+    void loadPrincipal();
+  }, []);
+  if (path.value === 'sign-in' || principal.value === null) return <SignInPage />;
+  if (principal.value === undefined)
+    return (
+      <p class="empty" role="status">
+        Loading …
+      </p>
+    );
+  return (
+    // Links work without this handler; it saves loading the page again.
+    <div class="frame" onClick={followLink}>
+      <a class="skip" href="#main">
+        Skip to the content
+      </a>
+      <Side />
+      <main id="main" tabIndex={-1}>
+        <View />
+      </main>
+    </div>
+  );
+}
+
+function View() {
+  const [section = '', id] = path.value.split('/');
+  if (section === '' || (section === 'runs' && id === undefined)) return <RunsPage key={team.value} />;
+  if (section === 'runs' && id !== undefined) return <RunPage key={id} runId={id} />;
+  return (
+    <Empty title="Page not found" isPage>
+      <Link to="runs">Show the runs</Link>
+    </Empty>
+  );
+}
+
+function Side() {
+  const { display_name: name = '', email, memberships = [] } = principal.value ?? {};
+  return (
+    <header class="side">
+      <a class="brand" href={hrefOf('runs')}>
+        <img src={icon} alt="" />
+        Headrace
+      </a>
+      <nav aria-label="Sections">
+        <Link to="runs" isNavigation>
+          Runs
+        </Link>
+      </nav>
+      <div class="foot">
+        {memberships.length > 1 && (
+          <select
+            aria-label="Team"
+            value={team.value ?? ''}
+            onChange={({ currentTarget }) => selectTeam(currentTarget.value)}
+          >
+            {memberships.map(({ team_uid: uid, team_name: label }) => (
+              <option value={uid}>{label}</option>
+            ))}
+          </select>
+        )}
+        <span class="person" title={email}>
+          {name}
+        </span>
+        <select
+          aria-label="Theme"
+          value={theme.value}
+          onChange={({ currentTarget }) => {
+            theme.value = currentTarget.value as Theme;
+          }}
+        >
+          {THEMES.map((known) => (
+            <option value={known}>{known === 'system' ? 'System theme' : known === 'light' ? 'Light' : 'Dark'}</option>
+          ))}
+        </select>
+        <Action run={signOut}>Sign out</Action>
+      </div>
+    </header>
+  );
+}

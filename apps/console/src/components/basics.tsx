@@ -1,0 +1,124 @@
+import { signal, useSignal } from '@preact/signals';
+import type { ComponentChildren } from 'preact';
+import { useEffect } from 'preact/hooks';
+import { absoluteTime, relativeTime } from '../format';
+import { messageOf } from '../api/client';
+import { hrefOf, path } from '../router';
+
+const LOOK: Readonly<Record<string, string>> = {
+  SUCCEEDED: 'good',
+  FAILED: 'bad',
+  ERROR: 'bad',
+  CANCELLED: 'off',
+  BLOCKED: 'wait',
+  INPROGRESS: 'busy',
+  CLAIMED: 'busy',
+  PENDING: 'queue',
+  QUEUED: 'queue',
+};
+const LABEL: Readonly<Record<string, string>> = { INPROGRESS: 'In progress' };
+
+export const stateLabel = (state: string): string => LABEL[state] ?? state.charAt(0) + state.slice(1).toLowerCase();
+
+export const StateBadge = ({ state }: { readonly state: string }) => (
+  <span class={`badge ${LOOK[state] ?? ''}`} data-state={state}>
+    <span class="dot" aria-hidden="true" />
+    {stateLabel(state)}
+  </span>
+);
+
+/** One timer for all relative times of the page. */
+const now = signal(Date.now());
+setInterval(() => {
+  if (!document.hidden) now.value = Date.now();
+}, 10_000);
+
+export const Time = ({ at }: { readonly at: string }) => (
+  <time dateTime={at} title={absoluteTime(at)}>
+    {relativeTime(Date.parse(at), Math.max(now.value, Date.parse(at)))}
+  </time>
+);
+
+interface LinkProps {
+  readonly to: string;
+  readonly class?: string;
+  readonly children: ComponentChildren;
+  /** Marks the link while the current path begins with it. */
+  readonly isNavigation?: boolean;
+}
+
+export function Link({ to, children, isNavigation = false, ...rest }: LinkProps) {
+  const [target = ''] = to.split('?');
+  const isCurrent = isNavigation && (path.value === target || path.value.startsWith(`${target}/`));
+  return (
+    <a href={hrefOf(to)} {...rest} {...(isCurrent ? { 'aria-current': 'page' as const } : {})}>
+      {children}
+    </a>
+  );
+}
+
+interface ActionProps {
+  readonly run: () => Promise<unknown>;
+  readonly children: ComponentChildren;
+  readonly class?: string;
+  readonly disabled?: boolean;
+  /** Asked before it is executed. */
+  readonly confirm?: string;
+}
+
+/** A button that is disabled while its action is executed, and shows why it failed. */
+export function Action({ run, children, class: className = '', disabled = false, confirm: question }: ActionProps) {
+  const isBusy = useSignal(false);
+  const failure = useSignal('');
+  const click = async (): Promise<void> => {
+    if (question !== undefined && !confirm(question)) return;
+    isBusy.value = true;
+    failure.value = '';
+    try {
+      await run();
+    } catch (error) {
+      failure.value = messageOf(error);
+    } finally {
+      isBusy.value = false;
+    }
+  };
+  return (
+    <span class="action">
+      <button type="button" class={className} disabled={disabled || isBusy.value} onClick={() => void click()}>
+        {children}
+      </button>
+      {failure.value !== '' && (
+        <span role="alert" class="failure">
+          {failure.value}
+        </span>
+      )}
+    </span>
+  );
+}
+
+export const Failure = ({ message }: { readonly message: string }) =>
+  message === '' ? null : (
+    <p role="alert" class="failure block">
+      {message}
+    </p>
+  );
+
+interface EmptyProps {
+  readonly title: string;
+  /** Nothing else is on the page. */
+  readonly isPage?: boolean;
+  readonly children?: ComponentChildren;
+}
+
+export const Empty = ({ title, isPage = false, children }: EmptyProps) => (
+  <div class="empty">
+    {isPage ? <h1>{title}</h1> : <h2>{title}</h2>}
+    {children}
+  </div>
+);
+
+export function usePageTitle(title: string): void {
+  useEffect(() => {
+    document.title = `${title} · Headrace`;
+  }, [title]);
+}

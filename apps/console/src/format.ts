@@ -1,0 +1,34 @@
+const RELATIVE = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto', style: 'short' });
+const ABSOLUTE = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
+const UNITS: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] = [
+  ['day', 86_400_000],
+  ['hour', 3_600_000],
+  ['minute', 60_000],
+  ['second', 1000],
+];
+
+export function relativeTime(at: number, now: number): string {
+  const distance = at - now;
+  const [unit, size] = UNITS.find(([, ms]) => Math.abs(distance) >= ms) ?? ['second', 1000];
+  return RELATIVE.format(Math.round(distance / size), unit);
+}
+
+export const absoluteTime = (at: string): string => ABSOLUTE.format(new Date(at));
+
+/** `1 h 2 min`, `3.4 s`. */
+export function duration(ms: number): string {
+  if (ms < 10_000) return `${(ms / 1000).toFixed(1)} s`;
+  const seconds = Math.round(ms / 1000);
+  if (seconds < 60) return `${seconds} s`;
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+  return `${Math.floor(seconds / 3600)} h ${Math.floor((seconds % 3600) / 60)} min`;
+}
+
+export function bytes(count: number): string {
+  if (count < 1024) return `${count} B`;
+  const units = ['KiB', 'MiB', 'GiB'];
+  let value = count / 1024;
+  let unit = 0;
+  for (; value >= 1024 && unit < units.length - 1; unit += 1) value /= 1024;
+  return `${value.toFixed(value < 10 ? 1 : 0)} ${units[unit] ?? ''}`;
+}

@@ -1,0 +1,63 @@
+import { computed, signal } from '@preact/signals';
+import { api, chooseTeam, content, type Schemas, whenSignedOut } from './api/client';
+
+type Principal = Schemas['CurrentPrincipalResponse'];
+
+const TEAM_KEY = 'headrace-team';
+/** Whether this browser was signed in: scripts cannot read the cookie, and a request without it would be an error. */
+const SIGNED_IN_KEY = 'headrace-signed-in';
+
+/** Undefined: it is not known yet. Null: nobody is signed in. */
+export const principal = signal<Principal | null | undefined>(undefined);
+/** Null: a user of one team, or of none. */
+export const team = signal<string | null>(null);
+
+export const permissions = computed(() => {
+  const memberships = principal.value?.memberships ?? [];
+  const chosen =
+    memberships.find(({ team_uid: uid }) => uid === team.value) ??
+    (memberships.length === 1 ? memberships[0] : undefined);
+  return new Set(chosen?.permissions ?? []);
+});
+export const may = (permission: string): boolean => permissions.value.has(permission);
+
+function forget(): void {
+  localStorage.removeItem(SIGNED_IN_KEY);
+  principal.value = null;
+}
+
+whenSignedOut(forget);
+
+export async function loadPrincipal(): Promise<void> {
+  if (localStorage.getItem(SIGNED_IN_KEY) === null) {
+    principal.value = null;
+    return;
+  }
+  chooseTeam(null);
+  const found = await content(api.GET('/me')).catch(() => null);
+  if (found && found.memberships.length > 1) {
+    const stored = localStorage.getItem(TEAM_KEY);
+    selectTeam(
+      found.memberships.some(({ team_uid: uid }) => uid === stored) ? stored : (found.memberships[0]?.team_uid ?? null),
+    );
+  }
+  principal.value = found;
+}
+
+export function selectTeam(uid: string | null): void {
+  team.value = uid;
+  chooseTeam(uid);
+  if (uid === null) localStorage.removeItem(TEAM_KEY);
+  else localStorage.setItem(TEAM_KEY, uid);
+}
+
+export async function signIn(body: Schemas['CreateSessionRequest']): Promise<void> {
+  await content(api.POST('/sessions', { params: { header: { 'X-Headrace-Console': '1' } }, body }));
+  localStorage.setItem(SIGNED_IN_KEY, '1');
+  await loadPrincipal();
+}
+
+export async function signOut(): Promise<void> {
+  await content(api.DELETE('/sessions/current'));
+  forget();
+}

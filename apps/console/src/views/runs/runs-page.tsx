@@ -1,0 +1,198 @@
+import { useSignal } from '@preact/signals';
+import { useEffect, useMemo, useRef } from 'preact/hooks';
+import { api, content } from '../../api/client';
+import { Action, Empty, Failure, Link, StateBadge, stateLabel, Time, usePageTitle } from '../../components/basics';
+import { duration } from '../../format';
+import { query, setQuery } from '../../router';
+import { may } from '../../session';
+import { NewRun } from './new-run';
+import { type Run, RunList } from './run-list';
+
+const STATES = [
+  'QUEUED',
+  'PENDING',
+  'CLAIMED',
+  'INPROGRESS',
+  'BLOCKED',
+  'SUCCEEDED',
+  'FAILED',
+  'ERROR',
+  'CANCELLED',
+] as const;
+const SEARCH_DELAY_MS = 120;
+
+export function RunsPage() {
+  const list = useMemo(() => new RunList(), []);
+  const selected = useSignal<ReadonlySet<string>>(new Set());
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
+  usePageTitle('Runs');
+  const q = query.value.get('q') ?? '';
+  const states = query.value.getAll('state');
+  const source = query.value.get('source') ?? '';
+  useEffect(() => void list.show({ q, states, source }), [list, q, states.join(), source]);
+  useEffect(() => () => list.close(), [list]);
+  const isNew = query.value.get('new') !== null;
+  const isFiltered = q !== '' || states.length > 0 || source !== '';
+  const runs = list.runs.value;
+  const toggle = (state: string): void =>
+    setQuery({ state: states.includes(state) ? states.filter((known) => known !== state) : [...states, state] });
+  return (
+    <>
+      <div class="head">
+        <h1>Runs</h1>
+        {may('runs:write') && (
+          <button type="button" class="primary" onClick={() => setQuery({ new: '1' })}>
+            New run
+          </button>
+        )}
+      </div>
+      <div class="tools" role="search">
+        <input
+          type="search"
+          aria-label="Search runs"
+          placeholder="Search titles, prompts and skills"
+          defaultValue={q}
+          onInput={({ currentTarget }) => {
+            clearTimeout(timer.current);
+            timer.current = setTimeout(() => setQuery({ q: currentTarget.value.trim() }), SEARCH_DELAY_MS);
+          }}
+        />
+        <div class="chips" role="group" aria-label="States">
+          {STATES.map((state) => (
+            <button
+              type="button"
+              class="chip"
+              aria-pressed={states.includes(state)}
+              onClick={() => toggle(state)}
+              key={state}
+            >
+              {stateLabel(state)}
+            </button>
+          ))}
+        </div>
+      </div>
+      <Failure message={list.failure.value} />
+      {runs === undefined && list.failure.value === '' && <p role="status">Loading …</p>}
+      {runs?.length === 0 &&
+        (isFiltered ? (
+          <Empty title="No run matches">
+            <button type="button" onClick={() => setQuery({ q: null, state: null, source: null })}>
+              Remove all filters
+            </button>
+          </Empty>
+        ) : (
+          <Empty title="No runs yet">
+            <p>A run lets an agent work on a prompt in a prepared workspace.</p>
+            {may('runs:write') && (
+              <button type="button" class="primary" onClick={() => setQuery({ new: '1' })}>
+                Create the first run
+              </button>
+            )}
+          </Empty>
+        ))}
+      {runs !== undefined && runs.length > 0 && (
+        <ul class="card rows" aria-label="Runs">
+          {runs.map((run) => (
+            <Row
+              key={run.run_id}
+              run={run}
+              isSelected={selected.value.has(run.run_id)}
+              onSelect={(isSelected) => {
+                const next = new Set(selected.value);
+                if (isSelected) next.add(run.run_id);
+                else next.delete(run.run_id);
+                selected.value = next;
+              }}
+            />
+          ))}
+        </ul>
+      )}
+      {list.hasMore.value && (
+        <p class="empty">
+          <Action run={() => list.more()}>Show more</Action>
+        </p>
+      )}
+      {selected.value.size > 0 && (
+        <Selection
+          ids={[...selected.value]}
+          onDone={() => void list.refresh()}
+          onClear={() => (selected.value = new Set())}
+        />
+      )}
+      {isNew && <NewRun onClose={() => setQuery({ new: null })} />}
+    </>
+  );
+}
+
+interface RowProps {
+  readonly run: Run;
+  readonly isSelected: boolean;
+  readonly onSelect: (isSelected: boolean) => void;
+}
+
+function Row({ run, isSelected, onSelect }: RowProps) {
+  const {
+    run_id: id,
+    title,
+    state,
+    source,
+    creator,
+    created_at: createdAt,
+    started_at: startedAt,
+    finished_at: finishedAt,
+  } = run;
+  return (
+    <li class="row">
+      <input
+        type="checkbox"
+        aria-label={`Select ${title}`}
+        checked={isSelected}
+        onChange={({ currentTarget }) => onSelect(currentTarget.checked)}
+      />
+      <StateBadge state={state} />
+      <span class="title">
+        <Link to={`runs/${id}`}>{title}</Link>
+      </span>
+      <span class="cell">
+        {[source?.toLowerCase().replaceAll('_', ' '), creator?.display_name].filter(Boolean).join(' · ')}
+      </span>
+      <span class="cell">
+        <Time at={createdAt} />
+      </span>
+      <span class="cell">
+        {startedAt && finishedAt ? duration(Date.parse(finishedAt) - Date.parse(startedAt)) : ''}
+      </span>
+    </li>
+  );
+}
+
+interface SelectionProps {
+  readonly ids: readonly string[];
+  readonly onDone: () => void;
+  readonly onClear: () => void;
+}
+
+/** Operations on several runs. Those that fail stay selected, with the reason. */
+function Selection({ ids, onDone, onClear }: SelectionProps) {
+  const forAll = async (send: (runId: string) => Promise<unknown>): Promise<void> => {
+    const results = await Promise.allSettled(ids.map(send));
+    onDone();
+    const failed = results.filter((result) => result.status === 'rejected');
+    if (failed.length > 0)
+      throw new Error(`${failed.length} of ${ids.length}: ${String((failed[0]?.reason as Error).message)}`);
+    onClear();
+  };
+  const params = (runId: string) => ({ params: { path: { runId } } });
+  return (
+    <div class="selection" role="region" aria-label="Selected runs">
+      <strong>{ids.length} selected</strong>
+      <Action class="danger" run={() => forAll((id) => content(api.POST('/agent/runs/{runId}/cancel', params(id))))}>
+        Cancel
+      </Action>
+      <Action run={() => forAll((id) => content(api.POST('/agent/runs/{runId}/rerun', params(id))))}>Rerun</Action>
+      <button type="button" class="plain" onClick={onClear}>
+        Clear the selection
+      </button>
+    </div>
+  );
+}

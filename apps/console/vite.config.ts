@@ -1,0 +1,17 @@
+import { defineConfig } from 'vite';
+
+/** Relative URLs, so that the console works under any path. The server sends nothing inline. */
+export default defineConfig({
+  root: import.meta.dirname,
+  base: './',
+  clearScreen: false,
+  build: {
+    outDir: '../../dist/console',
+    emptyOutDir: true,
+    target: 'es2022',
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+    reportCompressedSize: false,
+  },
+  oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
+});

@@ -1,0 +1,93 @@
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { type Browser, type BrowserContextOptions, type Page } from 'playwright-core';
+import { expect } from 'vitest';
+import type { Installation } from '../support/installation.js';
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+interface AxeResult {
+  readonly violations: readonly { readonly id: string; readonly nodes: readonly { readonly html: string }[] }[];
+}
+
+/** A page of the console in its own browser context, with everything that must not happen in it. */
+export class ConsolePage {
+  /** Errors of the page and of its console, blocked by the policy or not. */
+  readonly errors: string[] = [];
+  /** Hosts other than the console's own that were contacted. */
+  readonly foreign: string[] = [];
+
+  private constructor(
+    readonly page: Page,
+    readonly origin: string,
+  ) {
+    page.on('console', (message) => {
+      if (message.type() === 'error') this.errors.push(message.text());
+    });
+    page.on('pageerror', (error) => this.errors.push(error.message));
+    page.on('request', (request) => {
+      const url = request.url();
+      if (!url.startsWith('data:') && new URL(url).origin !== origin) this.foreign.push(url);
+    });
+  }
+
+  /** Signed in by a link. */
+  static async open(
+    browser: Browser,
+    installation: Installation,
+    options: BrowserContextOptions = {},
+  ): Promise<ConsolePage> {
+    const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...options });
+    const { origin } = new URL(installation.connection.base_url);
+    const console = new ConsolePage(await context.newPage(), origin);
+    const { body } = await installation.call('POST', '/login-links', {});
+    await console.page.goto(body.url);
+    await console.page.waitForURL(`${origin}/console/runs`);
+    return console;
+  }
+
+  async go(path: string): Promise<void> {
+    await this.page.goto(`${this.origin}/console/${path}`);
+    await this.page.getByRole('main').waitFor();
+  }
+
+  button(name: string) {
+    return this.page.getByRole('button', { name, exact: true });
+  }
+
+  /** The state that the page of a run shows. */
+  state(state: string) {
+    return this.page.locator(`.head [data-state=${state}]`);
+  }
+
+  async createRun(prompt: string): Promise<string> {
+    await this.go('runs?new=1');
+    await this.page.getByLabel('Prompt').fill(prompt);
+    await this.button('Create run').click();
+    await this.page.waitForURL(/\/runs\/[0-9a-f-]{36}$/);
+    return new URL(this.page.url()).pathname.split('/').at(-1) ?? '';
+  }
+
+  /** No violation of WCAG 2.2 AA, and no content that is wider than the window. */
+  async expectAccessible(): Promise<void> {
+    // Not by a script element, which the policy forbids.
+    await this.page.evaluate(AXE);
+    const { violations } = await this.page.evaluate<AxeResult>(
+      `axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] })`,
+    );
+    expect(violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' | ')}`)).toEqual([]);
+    const overflow = await this.page.evaluate(
+      'document.documentElement.scrollWidth - document.documentElement.clientWidth',
+    );
+    expect(overflow).toBe(0);
+  }
+
+  expectQuiet(): void {
+    expect(this.errors).toEqual([]);
+    expect(this.foreign).toEqual([]);
+  }
+
+  async close(): Promise<void> {
+    await this.page.context().close();
+  }
+}

@@ -1,0 +1,260 @@
+import { chmodSync, copyFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { until } from '#testing';
+import { NO_BROWSER, startBrowser } from '../support/browser.js';
+import { Installation, type Program } from '../support/installation.js';
+import { ConsolePage } from './console-page.js';
+
+const AGENT = fileURLToPath(new URL('../support/scripted-agent.mjs', import.meta.url));
+const PUSH = { ask: { title: 'Push', kind: 'execute', name: 'Bash', input: { command: 'git push' } } };
+
+const sh = (script: string): string => `\`\`\`sh\n${script}\n\`\`\``;
+
+describe.skipIf(NO_BROWSER !== null)('the console', { timeout: 60_000 }, () => {
+  let installation: Installation;
+  let server: Program;
+  let browser: Browser;
+  let directory: string;
+  const pages: ConsolePage[] = [];
+
+  beforeAll(async () => {
+    // Executions with separate users must be able to read the agent.
+    directory = mkdtempSync(join(tmpdir(), 'headrace-agent-'));
+    chmodSync(directory, 0o755);
+    const [agent, harnesses] = [join(directory, 'agent.mjs'), join(directory, 'harnesses.json')];
+    copyFileSync(AGENT, agent);
+    writeFileSync(harnesses, JSON.stringify({ harnesses: { scripted: { command: process.execPath, args: [agent] } } }));
+    installation = await Installation.create({ API_RATE_PER_MINUTE: '0', HARNESSES_FILE: harnesses });
+    [server, browser] = await Promise.all([installation.up(), startBrowser()]);
+  });
+  afterAll(async () => {
+    await Promise.all(pages.map((page) => page.close()));
+    await browser.close();
+    await server.stop();
+    installation.remove();
+    rmSync(directory, { recursive: true, force: true });
+  });
+  const open = async (options = {}): Promise<ConsolePage> => {
+    const page = await ConsolePage.open(browser, installation, options);
+    pages.push(page);
+    return page;
+  };
+
+  it('opens with the link that the start has printed, once', async () => {
+    const link = /http\S+\/console\/sign-in#code=\S+/.exec(server.text)?.[0] ?? '';
+    const context = await browser.newContext();
+    const page = await context.newPage();
+    await page.goto(link);
+    await page.waitForURL(/\/console\/runs$/);
+    await page.getByRole('heading', { name: 'No runs yet' }).waitFor();
+    const [cookie] = await context.cookies();
+    expect(cookie).toMatchObject({ httpOnly: true, sameSite: 'Strict', path: '/' });
+    const other = await (await browser.newContext()).newPage();
+    await other.goto(link);
+    await other.getByRole('alert').getByText('was used already').waitFor();
+    // The address bar has no code any more.
+    expect(other.url()).not.toContain('code=');
+    await other.context().close();
+    await context.close();
+  });
+
+  it('creates a run, shows it live, continues it and shows its changes, without an error or another host', async () => {
+    const console = await open();
+    const { page } = console;
+    const runId = await console.createRun(`Write a file.\n${sh('echo one > notes.txt; cat notes.txt')}`);
+    await page.getByRole('heading', { name: 'Write a file.', level: 1 }).waitFor();
+    await console.state('SUCCEEDED').waitFor();
+    await page.locator('[data-action=run_command][data-state=completed]').click();
+    await page.locator('details[open] pre').getByText('one', { exact: true }).waitFor();
+    await page.getByLabel('Message to the agent').fill(sh('echo two >> notes.txt; echo "second turn"'));
+    await console.button('Send').click();
+    await page.locator('[data-action=run_command]').nth(1).waitFor();
+    await until(
+      async () => (await installation.run(runId)).state === 'SUCCEEDED',
+      20_000,
+      'the end of the second turn',
+    );
+    await console.state('SUCCEEDED').waitFor();
+    await page.getByRole('link', { name: 'Changes' }).click();
+    await page.locator('.diff .added', { hasText: '+two' }).waitFor();
+    expect(page.url()).toContain('tab=changes');
+    await page.getByRole('link', { name: 'Timeline' }).click();
+    await page.getByText('run created').waitFor();
+    await page.reload();
+    await page.getByText('run created').waitFor();
+    console.expectQuiet();
+  });
+
+  it('shows a new run and its states in the list without loading it again, and cancels and repeats selected runs', async () => {
+    const console = await open();
+    const { page } = console;
+    const runId = await installation.createRun(sh('sleep 120'), { title: 'a slow run' });
+    const row = page.getByRole('listitem').filter({ hasText: 'a slow run' });
+    await row.locator('[data-state=INPROGRESS]').waitFor();
+    await row.getByRole('checkbox').check();
+    await page.getByRole('region', { name: 'Selected runs' }).getByRole('button', { name: 'Cancel' }).click();
+    await row.locator('[data-state=CANCELLED]').waitFor();
+    await row.getByRole('checkbox').check();
+    await page.getByRole('region', { name: 'Selected runs' }).getByRole('button', { name: 'Rerun' }).click();
+    await until(async () => (await row.count()) === 2, 20_000, 'the second run');
+    const { body } = await installation.call('GET', `/agent/runs?rerun_of=${runId}`);
+    for (const { run_id: id } of body.runs) await installation.call('POST', `/agent/runs/${id}/cancel`);
+    console.expectQuiet();
+  });
+
+  it('finds runs while the user types, and has search and states in the URL', async () => {
+    await installation.createRun(sh('true'), { title: 'refactor the parser' });
+    await installation.createRun(sh('true'), { title: 'update the documentation' });
+    const console = await open();
+    const { page } = console;
+    await page.getByLabel('Search runs').pressSequentially('parser');
+    const rows = page.getByRole('list', { name: 'Runs' }).getByRole('listitem');
+    await until(async () => (await rows.count()) === 1, 10_000, 'one row');
+    await page.getByRole('button', { name: 'Failed' }).click();
+    await page.getByRole('heading', { name: 'No run matches' }).waitFor();
+    expect(new URL(page.url()).search).toBe('?q=parser&state=FAILED');
+    await page.reload();
+    await page.getByRole('heading', { name: 'No run matches' }).waitFor();
+    await console.button('Remove all filters').click();
+    await page.getByRole('listitem').filter({ hasText: 'update the documentation' }).waitFor();
+    console.expectQuiet();
+  });
+
+  it('answers a permission request, also when another person was faster', async () => {
+    const prompt = JSON.stringify([PUSH]);
+    const ask = { config: { harness: { type: 'scripted' }, permission_policy: 'ask' } };
+    const first = await installation.createRun(prompt, ask);
+    const console = await open();
+    await console.go(`runs/${first}`);
+    await console.button('Allow').click();
+    await console.state('SUCCEEDED').waitFor();
+    const second = await installation.createRun(prompt, ask);
+    await console.go(`runs/${second}`);
+    await console.button('Deny').waitFor();
+    const { body } = await installation.call('GET', `/agent/runs/${second}/approvals`);
+    const [pending] = body.approvals;
+    await installation.call('POST', `/agent/runs/${second}/approvals/${pending.approval_id}`, { decision: 'allow' });
+    await console.state('SUCCEEDED').waitFor();
+    await until(async () => (await console.button('Deny').count()) === 0, 10_000, 'the end of the request');
+    expect((await installation.call('GET', `/agent/runs/${second}/approvals`)).body.approvals[0].state).toBe('allowed');
+    console.expectQuiet();
+  });
+
+  it('keeps what it shows while the server restarts, and continues without a duplicate', async () => {
+    const console = await open();
+    const { page } = console;
+    const runId = await console.createRun(sh('echo before'));
+    await console.state('SUCCEEDED').waitFor();
+    await page.getByRole('link', { name: 'Timeline' }).click();
+    const count = () => page.locator('.events li').count();
+    // As a crash: a server that stops in order ends the session, and with it the stream.
+    await server.stop('SIGKILL');
+    await page.getByText('The connection was lost').waitFor();
+    expect(await count()).toBeGreaterThan(3);
+    server = await installation.up();
+    await page.getByText('The connection was lost').waitFor({ state: 'detached' });
+    const { body } = await installation.call('GET', `/agent/runs/${runId}/timeline`);
+    await until(async () => (await count()) === body.events.length, 10_000, 'each event once');
+    expect(console.foreign).toEqual([]);
+  });
+
+  it('signs a browser out at once when its session is deleted, in all tabs', async () => {
+    const console = await open();
+    const second = await console.page.context().newPage();
+    await second.goto(`${console.origin}/console/runs`);
+    await second.getByRole('heading', { name: 'Runs' }).waitFor();
+    await console.button('Sign out').click();
+    for (const page of [console.page, second])
+      await page.getByRole('heading', { name: 'Sign in to Headrace' }).waitFor();
+    await second.getByLabel('Token').fill('nonsense');
+    await second.getByRole('button', { name: 'Sign in' }).click();
+    await second.getByRole('alert').waitFor();
+    await second.getByLabel('Token').fill(installation.connection.token);
+    await second.getByRole('button', { name: 'Sign in' }).click();
+    await second.getByRole('heading', { name: 'Runs', level: 1 }).waitFor();
+  });
+
+  it('shows untrusted text as text', async () => {
+    const attacks = [
+      '<img src=x onerror="window.attacked=1">',
+      '<script>window.attacked=1</script>',
+      '[link](javascript:window.attacked=1) [data](data:text/html,<script>window.attacked=1</script>)',
+      '![image](https://attacker.example/track.png)',
+      '<svg onload=window.attacked=1>',
+      '\u202egnirts desrever\u202c',
+      '[![x](javascript:window.attacked=1)](javascript:window.attacked=1)',
+      `${'>'.repeat(300)} deep ${'- '.repeat(300)}`,
+      'x'.repeat(20_000),
+    ];
+    const prompt = `${attacks.join('\n\n')}\n\n${sh('printf "\\033[31mred\\033[0m <b>bold</b>"')}`;
+    const runId = await installation.createRun(prompt, { title: attacks[0] });
+    await installation.waitFor(runId, ['SUCCEEDED', 'FAILED']);
+    const console = await open({ viewport: { width: 360, height: 740 } });
+    const { page } = console;
+    await page.getByText('<img src=x onerror').first().waitFor();
+    for (const tab of ['', '?tab=timeline', '?tab=changes', '?tab=details']) {
+      await console.go(`runs/${runId}${tab}`);
+      await page.getByRole('heading', { name: '<img src=x onerror="window.attacked=1">', level: 1 }).waitFor();
+      await console.expectAccessible();
+    }
+    await console.go(`runs/${runId}`);
+    await page.locator('article.user').waitFor();
+    expect(await page.evaluate('window.attacked')).toBeUndefined();
+    expect(await page.locator('main img, main script, main svg').count()).toBe(0);
+    for (const href of await page
+      .locator('main a')
+      .evaluateAll((links) => links.map((link) => link.getAttribute('href'))))
+      expect(href).not.toMatch(/^(javascript|data):/i);
+    console.expectQuiet();
+  });
+
+  for (const colorScheme of ['light', 'dark'] as const)
+    for (const width of [360, 1440])
+      it(`is accessible in the ${colorScheme} theme at ${width} px`, async () => {
+        const console = await open({ colorScheme, viewport: { width, height: 800 } });
+        const runId = await installation.createRun(`# Title\n\n- item\n\n${sh('echo done > file')}`);
+        await installation.waitFor(runId, ['SUCCEEDED']);
+        for (const path of [
+          'runs',
+          'runs?new=1',
+          'runs?q=nothing-at-all',
+          `runs/${runId}`,
+          `runs/${runId}?tab=timeline`,
+          `runs/${runId}?tab=changes`,
+          'nowhere',
+        ]) {
+          await console.go(path);
+          await console.page.waitForLoadState('networkidle');
+          await console.expectAccessible();
+        }
+        console.expectQuiet();
+        await console.button('Sign out').click();
+        await console.page.getByRole('heading', { name: 'Sign in to Headrace' }).waitFor();
+        await console.expectAccessible();
+      });
+
+  it('is used by the keyboard alone', async () => {
+    const console = await open();
+    const { page } = console;
+    const focused = () =>
+      page.evaluate('document.activeElement?.textContent || document.activeElement?.getAttribute("aria-label")');
+    await page.keyboard.press('Tab');
+    expect(await focused()).toBe('Skip to the content');
+    await console.button('New run').focus();
+    await page.keyboard.press('Enter');
+    await page.getByLabel('Prompt').waitFor();
+    await page.keyboard.type(sh('echo typed'));
+    await page.keyboard.press('Escape');
+    await page.getByLabel('Prompt').waitFor({ state: 'detached' });
+    const link = page.getByRole('list', { name: 'Runs' }).getByRole('link').first();
+    await link.focus();
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/\/runs\/[0-9a-f-]{36}$/);
+    await page.goBack();
+    await page.getByRole('heading', { name: 'Runs', level: 1 }).waitFor();
+  });
+});
