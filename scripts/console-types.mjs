@@ -1,4 +1,4 @@
-// Writes the types of the API for apps/console from openapi.json; a part of `npm run typecheck`. The build does without them.
+// Writes the types of the API for apps/console from openapi.json; a part of `npm run typecheck` and of `npm run lint`. The build does without them.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import openapiTS, { astToString } from 'openapi-typescript';
 import { inRoot } from './lib/paths.mjs';

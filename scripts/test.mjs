@@ -14,6 +14,8 @@ const { runStep, StepFailed } = await import('./lib/run-step.mjs');
 const tool = (path, ...args) => [process.execPath, [inRoot('node_modules', path), ...args]];
 
 const CHECKS = {
+  // Before the others: the console is checked with them.
+  'types of the API': [process.execPath, [inRoot('scripts/console-types.mjs')]],
   lint: tool('oxlint/bin/oxlint'),
   types: tool(
     'typescript-7/bin/tsc',
@@ -23,6 +25,7 @@ const CHECKS = {
     '--tsBuildInfoFile',
     'dist/.typecheck.tsbuildinfo',
   ),
+  'types of the console': tool('typescript-7/bin/tsc', '-p', 'apps/console/tsconfig.json'),
   format: tool('oxfmt/bin/oxfmt', '--check'),
   boundaries: tool(
     'dependency-cruiser/bin/dependency-cruise.mjs',

@@ -144,6 +144,25 @@ describe.skipIf(NO_BROWSER !== null)('the console', { timeout: 60_000 }, () => {
     console.expectQuiet();
   });
 
+  it('counts and answers what waits in all runs in the inbox', async () => {
+    const ask = { config: { harness: { type: 'scripted' }, permission_policy: 'ask' }, title: 'Release' };
+    const runId = await installation.createRun(JSON.stringify([PUSH]), ask);
+    const console = await open();
+    const { page } = console;
+    await page
+      .getByRole('link', { name: /^Inbox/ })
+      .getByText('1')
+      .waitFor();
+    await until(async () => (await page.title()).startsWith('(1) '), 10_000, 'the count in the title');
+    await page.getByRole('link', { name: /^Inbox/ }).click();
+    const request = page.getByRole('region', { name: 'Permission request' }).filter({ hasText: 'Release' });
+    await request.getByRole('button', { name: 'Deny' }).click();
+    await page.getByRole('heading', { name: 'Nothing waits for you' }).waitFor();
+    expect((await installation.call('GET', `/agent/runs/${runId}/approvals`)).body.approvals[0].state).toBe('denied');
+    await until(async () => !(await page.title()).startsWith('('), 10_000, 'no count in the title');
+    console.expectQuiet();
+  });
+
   it('keeps what it shows while the server restarts, and continues without a duplicate', async () => {
     const console = await open();
     const { page } = console;
@@ -219,13 +238,9 @@ describe.skipIf(NO_BROWSER !== null)('the console', { timeout: 60_000 }, () => {
         const runId = await installation.createRun(`# Title\n\n- item\n\n${sh('echo done > file')}`);
         await installation.waitFor(runId, ['SUCCEEDED']);
         for (const path of [
-          'runs',
-          'runs?new=1',
-          'runs?q=nothing-at-all',
-          `runs/${runId}`,
-          `runs/${runId}?tab=timeline`,
-          `runs/${runId}?tab=changes`,
-          'nowhere',
+          ...['runs', 'runs?new=1', 'runs?q=nothing-at-all', `runs/${runId}`],
+          ...[`runs/${runId}?tab=timeline`, `runs/${runId}?tab=changes`, 'nowhere', 'inbox', 'schedules', 'workers'],
+          ...['team', 'team?tab=tokens', 'team?tab=sessions', 'team?tab=service-accounts', 'team?tab=audit-log'],
         ]) {
           await console.go(path);
           await console.page.waitForLoadState('networkidle');

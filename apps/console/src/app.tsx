@@ -4,9 +4,14 @@ import { Action, Empty, Link } from './components/basics';
 import { followLink, path, hrefOf } from './router';
 import { loadPrincipal, principal, selectTeam, signOut, team } from './session';
 import { type Theme, theme, THEMES } from './theme';
+import { pending } from './views/inbox/inbox';
+import { InboxPage } from './views/inbox/inbox-page';
 import { RunPage } from './views/run/run-page';
 import { RunsPage } from './views/runs/runs-page';
+import { SchedulesPage } from './views/schedules/schedules-page';
 import { SignInPage } from './views/sign-in';
+import { TeamPage } from './views/team/team-page';
+import { WorkersPage } from './views/workers/workers-page';
 
 export function App() {
   useEffect(() => {
@@ -37,6 +42,17 @@ function View() {
   const [section = '', id] = path.value.split('/');
   if (section === '' || (section === 'runs' && id === undefined)) return <RunsPage key={team.value} />;
   if (section === 'runs' && id !== undefined) return <RunPage key={id} runId={id} />;
+  if (id === undefined)
+    switch (section) {
+      case 'inbox':
+        return <InboxPage />;
+      case 'schedules':
+        return <SchedulesPage />;
+      case 'workers':
+        return <WorkersPage />;
+      case 'team':
+        return <TeamPage key={team.value} />;
+    }
   return (
     <Empty title="Page not found" isPage>
       <Link to="runs">Show the runs</Link>
@@ -46,6 +62,7 @@ function View() {
 
 function Side() {
   const { display_name: name = '', email, memberships = [] } = principal.value ?? {};
+  const waiting = pending.value?.length ?? 0;
   return (
     <header class="side">
       <a class="brand" href={hrefOf('runs')}>
@@ -55,6 +72,23 @@ function Side() {
       <nav aria-label="Sections">
         <Link to="runs" isNavigation>
           Runs
+        </Link>
+        <Link to="inbox" isNavigation>
+          Inbox
+          {waiting > 0 && (
+            <span class="count" aria-label={`${waiting} waiting`}>
+              {waiting}
+            </span>
+          )}
+        </Link>
+        <Link to="schedules" isNavigation>
+          Schedules
+        </Link>
+        <Link to="workers" isNavigation>
+          Workers
+        </Link>
+        <Link to="team" isNavigation>
+          Team
         </Link>
       </nav>
       <div class="foot">

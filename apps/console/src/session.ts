@@ -9,7 +9,7 @@ const SIGNED_IN_KEY = 'headrace-signed-in';
 
 /** Undefined: it is not known yet. Null: nobody is signed in. */
 export const principal = signal<Principal | null | undefined>(undefined);
-/** Null: a user of one team, or of none. */
+/** Null: a user of one team, or without a team. */
 export const team = signal<string | null>(null);
 
 export const permissions = computed(() => {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startTestApi, type TestApi, type TestPrincipal } from '#testing';
-import { requestAnyStatus, UNKNOWN_UID } from '../../support/api-requests.js';
+import { inTeam, requestAnyStatus, UNKNOWN_UID } from '../../support/api-requests.js';
 
 /** `site`: an administrator of the installation without a team. */
 const COLUMNS = ['owner', 'admin', 'member', 'viewer', 'bot', 'stranger', 'site'] as const;
@@ -138,5 +138,34 @@ describe('the permission of each operation', () => {
     await api.request(404, `DELETE /tokens/${UNKNOWN_UID}`, { token });
     await api.request(404, `DELETE /service-accounts/${UNKNOWN_UID}`, { token: people.owner.token });
     await api.request(404, `PUT /members/${UNKNOWN_UID}`, { token: people.owner.token, body: { role: 'viewer' } });
+  });
+
+  it('is not decided for bodies of another type or size, malformed identifiers and unknown teams', async () => {
+    const { token } = people.owner;
+    const administrator = people.site.token;
+    const bodies = [
+      ...['POST /users', `PUT /users/${UNKNOWN_UID}`, 'POST /teams'].map((line) => [line, administrator]),
+      ...[`PUT /teams/${UNKNOWN_UID}`, `PUT /members/${UNKNOWN_UID}`, 'POST /service-accounts'].map((line) => [
+        line,
+        token,
+      ]),
+      ...['POST /tokens', 'POST /login-links', 'POST /sessions'].map((line) => [line, token]),
+    ] as const;
+    for (const [line = '', sender = ''] of bodies) {
+      await api.request(415, line, { token: sender, body: '{}', contentType: 'text/plain' });
+      await api.request(413, line, { token: sender, body: { name: 'x'.repeat(2 * 1_048_576) } });
+      await api.request(400, line, { token: sender, body: { unknown: 1 } });
+    }
+    for (const line of [
+      'GET /users/%20',
+      'DELETE /tokens/%20',
+      'DELETE /sessions/%20',
+      'GET /teams/%20',
+      'PUT /teams/%20',
+    ])
+      await api.request(400, line, { token: administrator, ...(line.startsWith('PUT') && { body: {} }) });
+    await api.request(400, 'DELETE /service-accounts/%20', { token });
+    await api.request(400, 'GET /teams?limit=0', { token });
+    await api.request(403, 'GET /me', { token, headers: inTeam(UNKNOWN_UID) });
   });
 });

@@ -65,9 +65,9 @@ describe('pages without a token', () => {
     await api.atOrigin(404, 'GET /problems/constructor');
   });
 
-  it('redirects from the origin to the documentation', async () => {
+  it('redirects from the origin to the console', async () => {
     const { headers } = await api.atOrigin(302, 'GET /');
-    expect(headers.get('location')).toBe('/docs');
+    expect(headers.get('location')).toBe('./console/');
   });
 });
 

@@ -4,6 +4,7 @@ import { useEffect } from 'preact/hooks';
 import { absoluteTime, relativeTime } from '../format';
 import { messageOf } from '../api/client';
 import { hrefOf, path } from '../router';
+import { pending } from '../views/inbox/inbox';
 
 const LOOK: Readonly<Record<string, string>> = {
   SUCCEEDED: 'good',
@@ -118,7 +119,8 @@ export const Empty = ({ title, isPage = false, children }: EmptyProps) => (
 );
 
 export function usePageTitle(title: string): void {
+  const waiting = pending.value?.length ?? 0;
   useEffect(() => {
-    document.title = `${title} · Headrace`;
-  }, [title]);
+    document.title = `${waiting > 0 ? `(${waiting}) ` : ''}${title} · Headrace`;
+  }, [title, waiting]);
 }

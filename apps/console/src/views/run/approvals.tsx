@@ -2,6 +2,7 @@ import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { api, content, type Schemas } from '../../api/client';
 import { Action, Time } from '../../components/basics';
+import { decide } from '../inbox/inbox';
 
 /** What an agent waits for. `revision`: changes when it may have changed. */
 export function Approvals({ runId, revision }: { readonly runId: string; readonly revision: string }) {
@@ -14,10 +15,9 @@ export function Approvals({ runId, revision }: { readonly runId: string; readonl
   useEffect(() => {
     void load().catch(() => undefined);
   }, [runId, revision]);
-  const decide = async (approvalId: string, decision: Schemas['ApprovalDecision']): Promise<void> => {
-    const params = { path: { runId, approvalId } };
+  const answer = async (approvalId: string, decision: Schemas['ApprovalDecision']): Promise<void> => {
     try {
-      await content(api.POST('/agent/runs/{runId}/approvals/{approvalId}', { params, body: { decision } }));
+      await decide({ run_id: runId, approval_id: approvalId }, decision);
     } finally {
       // Also after a conflict: another person may have decided it.
       await load();
@@ -29,11 +29,11 @@ export function Approvals({ runId, revision }: { readonly runId: string; readonl
         <section class="card approval" key={id} aria-label="Permission request">
           <strong>{title}</strong>
           <div class="actions">
-            <Action class="primary" run={() => decide(id, 'allow')}>
+            <Action class="primary" run={() => answer(id, 'allow')}>
               Allow
             </Action>
-            <Action run={() => decide(id, 'allow_always')}>Always allow</Action>
-            <Action class="danger" run={() => decide(id, 'deny')}>
+            <Action run={() => answer(id, 'allow_always')}>Always allow</Action>
+            <Action class="danger" run={() => answer(id, 'deny')}>
               Deny
             </Action>
             <span class="muted">

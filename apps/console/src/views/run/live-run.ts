@@ -1,6 +1,7 @@
 import { signal } from '@preact/signals';
 import { API_URL } from '../../base';
 import type { Schemas } from '../../api/client';
+import { loadPrincipal } from '../../session';
 
 export type Message = Schemas['Message'];
 export type TimelineEvent = Schemas['RunTimelineEvent'];
@@ -38,8 +39,6 @@ export class LiveRun {
   readonly state = signal<StateEvent | null>(null);
   readonly timeline = signal<readonly TimelineEvent[]>([]);
   readonly steps = signal<readonly LiveStep[]>([]);
-  /** Why the stream has ended for good. */
-  readonly endReason = signal('');
   private readonly conversation: LiveStep[] = [];
   private readonly entries: TimelineEvent[] = [];
   private readonly known = new Set<string>();
@@ -52,7 +51,6 @@ export class LiveRun {
   open(): void {
     this.source?.close();
     this.connection.value = 'connecting';
-    this.endReason.value = '';
     const source = new EventSource(`${API_URL}/agent/runs/${encodeURIComponent(this.runId)}/events`);
     this.source = source;
     const on = <T>(name: string, handle: (data: T) => void): void =>
@@ -80,7 +78,8 @@ export class LiveRun {
     on<{ reason: string }>('end', ({ reason }) => {
       source.close();
       this.connection.value = 'ended';
-      this.endReason.value = reason;
+      // The next request finds out whether the session or only the access to this run has ended.
+      if (reason === 'access_ended') void loadPrincipal();
     });
   }
 

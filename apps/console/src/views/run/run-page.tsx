@@ -2,8 +2,9 @@ import { useSignal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
 import { api, content, messageOf, type Schemas } from '../../api/client';
 import { Action, Empty, Failure, Link, StateBadge, Time, usePageTitle } from '../../components/basics';
+import { currentTab, Tabs } from '../../components/tabs';
 import { duration } from '../../format';
-import { hrefOf, navigate, query } from '../../router';
+import { navigate } from '../../router';
 import { may } from '../../session';
 import { Approvals } from './approvals';
 import { Conversation } from './blocks';
@@ -44,7 +45,7 @@ export function RunPage({ runId }: { readonly runId: string }) {
         <Link to="runs">Show the runs</Link>
       </Empty>
     );
-  const tab = TABS.find((known) => known === query.value.get('tab')) ?? 'conversation';
+  const tab = currentTab(TABS);
   const current = state ?? run.value.state;
   const status = live.state.value ? live.state.value.status_message : run.value.status_message;
   return (
@@ -65,17 +66,7 @@ export function RunPage({ runId }: { readonly runId: string }) {
           {status.message}
         </p>
       )}
-      <nav class="tabs" aria-label="Parts of the run">
-        {TABS.map((known) => (
-          <a
-            key={known}
-            href={hrefOf(`runs/${runId}${known === 'conversation' ? '' : `?tab=${known}`}`)}
-            {...(known === tab ? { 'aria-current': 'page' as const } : {})}
-          >
-            {known.charAt(0).toUpperCase() + known.slice(1)}
-          </a>
-        ))}
-      </nav>
+      <Tabs label="Parts of the run" tabs={TABS} path={`runs/${runId}`} current={tab} />
       {tab === 'conversation' && (
         <>
           {live.steps.value.length === 0 && <p class="muted">The agent has not answered yet.</p>}

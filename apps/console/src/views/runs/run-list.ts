@@ -2,7 +2,7 @@ import { signal } from '@preact/signals';
 import { api, content, messageOf, type Schemas } from '../../api/client';
 
 export type Run = Schemas['RunItem'];
-export type Filter = Readonly<{ q: string; states: readonly string[]; source: string }>;
+export type Filter = Readonly<{ q: string; states: readonly string[]; schedule: string }>;
 
 const PAGE = 50;
 const REFRESH_MS = 2000;
@@ -14,7 +14,7 @@ export class RunList {
   readonly isLoading = signal(false);
   readonly failure = signal('');
   private cursor: string | undefined;
-  private filter: Filter = { q: '', states: [], source: '' };
+  private filter: Filter = { q: '', states: [], schedule: '' };
   private reading = new AbortController();
   private timer: ReturnType<typeof setTimeout> | undefined;
 
@@ -64,11 +64,11 @@ export class RunList {
   }
 
   private page(cursor: string | undefined, signal: AbortSignal): Promise<Schemas['ListRunsResponse']> {
-    const { q, states, source } = this.filter;
+    const { q, states, schedule } = this.filter;
     const filters = {
       ...(q !== '' && { q }),
       ...(states.length > 0 && { state: states as Schemas['RunState'][] }),
-      ...(source !== '' && { source: [source] as never }),
+      ...(schedule !== '' && { schedule_id: schedule }),
       ...(cursor !== undefined && { cursor }),
     };
     const query = { limit: PAGE, sort_by: 'created_at' as const, ...filters };

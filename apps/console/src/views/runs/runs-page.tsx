@@ -28,11 +28,11 @@ export function RunsPage() {
   usePageTitle('Runs');
   const q = query.value.get('q') ?? '';
   const states = query.value.getAll('state');
-  const source = query.value.get('source') ?? '';
-  useEffect(() => void list.show({ q, states, source }), [list, q, states.join(), source]);
+  const schedule = query.value.get('schedule') ?? '';
+  useEffect(() => void list.show({ q, states, schedule }), [list, q, states.join(), schedule]);
   useEffect(() => () => list.close(), [list]);
   const isNew = query.value.get('new') !== null;
-  const isFiltered = q !== '' || states.length > 0 || source !== '';
+  const isFiltered = q !== '' || states.length > 0 || schedule !== '';
   const runs = list.runs.value;
   const toggle = (state: string): void =>
     setQuery({ state: states.includes(state) ? states.filter((known) => known !== state) : [...states, state] });
@@ -76,7 +76,7 @@ export function RunsPage() {
       {runs?.length === 0 &&
         (isFiltered ? (
           <Empty title="No run matches">
-            <button type="button" onClick={() => setQuery({ q: null, state: null, source: null })}>
+            <button type="button" onClick={() => setQuery({ q: null, state: null, schedule: null })}>
               Remove all filters
             </button>
           </Empty>

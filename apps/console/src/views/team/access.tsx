@@ -1,0 +1,209 @@
+import { useSignal } from '@preact/signals';
+import { api, content, messageOf, type Schemas } from '../../api/client';
+import { Action, Failure, Time } from '../../components/basics';
+import { useResource } from '../../components/resource';
+import { Table } from '../../components/table';
+import { principal, team } from '../../session';
+
+/** A value that the API returns only once. */
+const Secret = ({ value }: { readonly value: string }) =>
+  value === '' ? null : (
+    <p class="card secret" role="status">
+      Copy the token now. It is not shown again. <code>{value}</code>
+      <Action run={() => navigator.clipboard.writeText(value)}>Copy</Action>
+    </p>
+  );
+
+/** Tokens of the user, or of a service account. */
+export function Tokens({ account }: { readonly account?: Schemas['ServiceAccountItem'] }) {
+  const query = account === undefined ? {} : { service_account_uid: account.uid };
+  const list = useResource(() => content(api.GET('/tokens', { params: { query } })), account?.uid ?? '');
+  const failure = useSignal('');
+  const created = useSignal('');
+  const create = async (form: HTMLFormElement): Promise<void> => {
+    failure.value = '';
+    try {
+      const data = new FormData(form);
+      const [name, expires] = [data.get('name'), data.get('expires')];
+      const body = {
+        name: typeof name === 'string' ? name : '',
+        ...(typeof expires === 'string' && expires !== '' && { expires_at: new Date(expires).toISOString() }),
+        ...query,
+      };
+      created.value = (await content(api.POST('/tokens', { body }))).token;
+      form.reset();
+      await list.reload();
+    } catch (error) {
+      failure.value = messageOf(error);
+    }
+  };
+  return (
+    <>
+      <form
+        class="tools"
+        onSubmit={(event) => {
+          event.preventDefault();
+          void create(event.currentTarget);
+        }}
+      >
+        <input name="name" required maxLength={200} aria-label="Name of the token" placeholder="Name of the token" />
+        <label>
+          Expires <input name="expires" type="date" />
+        </label>
+        <button>Create token</button>
+      </form>
+      <Failure message={failure.value || list.failure} />
+      <Secret value={created.value} />
+      <Table label="Tokens" columns={['Name', 'Token', 'Created', 'Expires', 'Last use', '']}>
+        {list.data?.tokens.map((token) => (
+          <tr key={token.uid}>
+            <td>
+              <strong>{token.name}</strong>
+            </td>
+            <td>
+              <code>{token.prefix}</code>
+            </td>
+            <td>
+              <Time at={token.created_at} />
+            </td>
+            <td>
+              {token.expires_at === undefined ? <span class="muted">Never</span> : <Time at={token.expires_at} />}
+            </td>
+            <td>
+              {token.last_used_at === undefined ? <span class="muted">Never</span> : <Time at={token.last_used_at} />}
+            </td>
+            <td>
+              <Action
+                class="danger"
+                confirm={`Revoke the token ${token.name}? Programs that use it are rejected at once.`}
+                run={async () => {
+                  await content(api.DELETE('/tokens/{uid}', { params: { path: { uid: token.uid } } }));
+                  await list.reload();
+                }}
+              >
+                Revoke
+              </Action>
+            </td>
+          </tr>
+        ))}
+      </Table>
+    </>
+  );
+}
+
+export function ServiceAccounts() {
+  const list = useResource(() => content(api.GET('/service-accounts')), team.value ?? '');
+  const chosen = useSignal<Schemas['ServiceAccountItem'] | null>(null);
+  const failure = useSignal('');
+  const create = async (form: HTMLFormElement): Promise<void> => {
+    failure.value = '';
+    try {
+      const name = new FormData(form).get('name');
+      await content(api.POST('/service-accounts', { body: { name: typeof name === 'string' ? name : '' } }));
+      form.reset();
+      await list.reload();
+    } catch (error) {
+      failure.value = messageOf(error);
+    }
+  };
+  return (
+    <>
+      <form
+        class="tools"
+        onSubmit={(event) => {
+          event.preventDefault();
+          void create(event.currentTarget);
+        }}
+      >
+        <input
+          name="name"
+          required
+          maxLength={200}
+          aria-label="Name of the service account"
+          placeholder="deploy pipeline"
+        />
+        <button>Create service account</button>
+      </form>
+      <Failure message={failure.value || list.failure} />
+      <Table label="Service accounts" columns={['Name', 'Created', '']}>
+        {list.data?.service_accounts.map((account) => (
+          <tr key={account.uid}>
+            <td>
+              <strong>{account.name}</strong> {account.is_agent_identity && <span class="muted">agent identity</span>}
+            </td>
+            <td>
+              <Time at={account.created_at} />
+            </td>
+            <td>
+              <div class="actions">
+                <button
+                  type="button"
+                  aria-expanded={chosen.value?.uid === account.uid}
+                  onClick={() => {
+                    chosen.value = chosen.value?.uid === account.uid ? null : account;
+                  }}
+                >
+                  Tokens
+                </button>
+                {!account.is_agent_identity && (
+                  <Action
+                    class="danger"
+                    confirm={`Delete the service account ${account.name}, and revoke its tokens?`}
+                    run={async () => {
+                      await content(api.DELETE('/service-accounts/{uid}', { params: { path: { uid: account.uid } } }));
+                      await list.reload();
+                    }}
+                  >
+                    Delete
+                  </Action>
+                )}
+              </div>
+            </td>
+          </tr>
+        ))}
+      </Table>
+      {chosen.value && (
+        <section>
+          <h2 class="section">Tokens of {chosen.value.name}</h2>
+          <Tokens key={chosen.value.uid} account={chosen.value} />
+        </section>
+      )}
+    </>
+  );
+}
+
+export function Sessions() {
+  const list = useResource(() => content(api.GET('/sessions')), principal.value?.uid ?? '');
+  return (
+    <>
+      <Failure message={list.failure} />
+      <Table label="Sessions" columns={['Browser', 'Address', 'Signed in', 'Last use', '']}>
+        {list.data?.sessions.map((session) => (
+          <tr key={session.uid}>
+            <td>
+              {session.user_agent ?? 'Unknown'} {session.is_current && <strong>(this browser)</strong>}
+            </td>
+            <td>{session.address}</td>
+            <td>
+              <Time at={session.created_at} />
+            </td>
+            <td>{session.last_used_at === undefined ? '' : <Time at={session.last_used_at} />}</td>
+            <td>
+              {!session.is_current && (
+                <Action
+                  class="danger"
+                  run={async () => {
+                    await content(api.DELETE('/sessions/{uid}', { params: { path: { uid: session.uid } } }));
+                    await list.reload();
+                  }}
+                >
+                  Sign out
+                </Action>
+              )}
+            </td>
+          </tr>
+        ))}
+      </Table>
+    </>
+  );
+}

@@ -1,0 +1,145 @@
+import { useSignal } from '@preact/signals';
+import { api, content, messageOf, type Schemas } from '../../api/client';
+import { Action, Failure, Time } from '../../components/basics';
+import { useResource } from '../../components/resource';
+import { Table } from '../../components/table';
+import { may, principal, team } from '../../session';
+
+const ROLES: readonly Schemas['TeamRole'][] = ['owner', 'admin', 'member', 'viewer'];
+
+export function Members() {
+  const list = useResource(() => content(api.GET('/members', { params: { query: { limit: 500 } } })), team.value ?? '');
+  const setRole = async (userUid: string, role: Schemas['TeamRole']): Promise<void> => {
+    await content(api.PUT('/members/{userUid}', { params: { path: { userUid } }, body: { role } }));
+    await list.reload();
+  };
+  return (
+    <>
+      <Failure message={list.failure} />
+      <Table label="Members" columns={['Name', 'E-mail address', 'Role', 'Since', '']}>
+        {list.data?.members.map(
+          ({ uid, display_name: name, email, role, member_since: since, disabled_at: disabled }) => (
+            <tr key={uid}>
+              <td>
+                <strong>{name}</strong> {disabled !== undefined && <span class="failure">disabled</span>}
+              </td>
+              <td>{email}</td>
+              <td>
+                {may('members:manage') ? (
+                  <RoleSelect name={name} role={role} set={(next) => setRole(uid, next)} />
+                ) : (
+                  role
+                )}
+              </td>
+              <td>
+                <Time at={since} />
+              </td>
+              <td>
+                {may('members:manage') && uid !== principal.value?.uid && (
+                  <Action
+                    class="danger"
+                    confirm={`Remove ${name} from the team?`}
+                    run={async () => {
+                      await content(api.DELETE('/members/{userUid}', { params: { path: { userUid: uid } } }));
+                      await list.reload();
+                    }}
+                  >
+                    Remove
+                  </Action>
+                )}
+              </td>
+            </tr>
+          ),
+        )}
+      </Table>
+      {may('members:manage') && principal.value?.is_administrator === true && <AddMember onAdded={list.reload} />}
+    </>
+  );
+}
+
+interface RoleSelectProps {
+  readonly name: string;
+  readonly role: Schemas['TeamRole'];
+  readonly set: (role: Schemas['TeamRole']) => Promise<void>;
+}
+
+/** The selection returns to the role that the member has when the change is rejected. */
+function RoleSelect({ name, role, set }: RoleSelectProps) {
+  const failure = useSignal('');
+  return (
+    <>
+      <select
+        aria-label={`Role of ${name}`}
+        value={role}
+        onChange={({ currentTarget }) => {
+          failure.value = '';
+          set(currentTarget.value as Schemas['TeamRole']).catch((error: unknown) => {
+            currentTarget.value = role;
+            failure.value = messageOf(error);
+          });
+        }}
+      >
+        {ROLES.map((known) => (
+          <option value={known} key={known}>
+            {known}
+          </option>
+        ))}
+      </select>
+      {failure.value !== '' && (
+        <div class="failure" role="alert">
+          {failure.value}
+        </div>
+      )}
+    </>
+  );
+}
+
+/** Administrators of the installation find all users, and create those who do not exist yet. */
+function AddMember({ onAdded }: { readonly onAdded: () => Promise<void> }) {
+  const failure = useSignal('');
+  const link = useSignal('');
+  const add = async (form: HTMLFormElement): Promise<void> => {
+    failure.value = '';
+    link.value = '';
+    try {
+      const data = new FormData(form);
+      const email = data.get('email');
+      const role = data.get('role') as Schemas['TeamRole'];
+      if (typeof email !== 'string') return;
+      const { users } = await content(api.GET('/users', { params: { query: { query: email } } }));
+      const known = users.find((user) => user.email.toLowerCase() === email.toLowerCase());
+      const user = known ?? (await content(api.POST('/users', { body: { email } })));
+      await content(api.PUT('/members/{userUid}', { params: { path: { userUid: user.uid } }, body: { role } }));
+      form.reset();
+      await onAdded();
+      if (!known) link.value = (await content(api.POST('/login-links', { body: { user_uid: user.uid } }))).url;
+    } catch (error) {
+      failure.value = messageOf(error);
+    }
+  };
+  return (
+    <form
+      class="tools section"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void add(event.currentTarget);
+      }}
+    >
+      <input name="email" type="email" required aria-label="E-mail address" placeholder="ada@example.com" />
+      <select name="role" aria-label="Role">
+        {[...ROLES].reverse().map((role) => (
+          <option value={role} key={role}>
+            {role}
+          </option>
+        ))}
+      </select>
+      <button>Add member</button>
+      <Failure message={failure.value} />
+      {link.value !== '' && (
+        <p>
+          The user is new. This link signs them in once, within 15 minutes: <code>{link.value}</code>
+        </p>
+      )}
+    </form>
+  );
+}
