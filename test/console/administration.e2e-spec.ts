@@ -32,6 +32,7 @@ describe.skipIf(NO_BROWSER !== null)('the console', { timeout: 60_000 }, () => {
     await page.getByLabel('Role of ada@example.test').waitFor();
     const ada = await (await browser.newContext()).newPage();
     await ada.goto(link);
+    await ada.getByRole('button', { name: 'Sign in with this link' }).click();
     await ada.getByRole('heading', { name: 'Runs', level: 1 }).waitFor();
     // A viewer only reads.
     expect(await ada.getByRole('button', { name: 'New run' }).count()).toBe(0);

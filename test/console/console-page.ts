@@ -42,6 +42,7 @@ export class ConsolePage {
     const console = new ConsolePage(await context.newPage(), origin);
     const { body } = await installation.call('POST', '/login-links', {});
     await console.page.goto(body.url);
+    await console.button('Sign in with this link').click();
     await console.page.waitForURL(`${origin}/console/runs`);
     return console;
   }

@@ -49,12 +49,14 @@ describe.skipIf(NO_BROWSER !== null)('the console', { timeout: 60_000 }, () => {
     const context = await browser.newContext();
     const page = await context.newPage();
     await page.goto(link);
+    await page.getByRole('button', { name: 'Sign in with this link' }).click();
     await page.waitForURL(/\/console\/runs$/);
     await page.getByRole('heading', { name: 'No runs yet' }).waitFor();
     const [cookie] = await context.cookies();
     expect(cookie).toMatchObject({ httpOnly: true, sameSite: 'Strict', path: '/' });
     const other = await (await browser.newContext()).newPage();
     await other.goto(link);
+    await other.getByRole('button', { name: 'Sign in with this link' }).click();
     await other.getByRole('alert').getByText('was used already').waitFor();
     // The address bar has no code any more.
     expect(other.url()).not.toContain('code=');

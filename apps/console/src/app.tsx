@@ -1,8 +1,10 @@
+import { Component, type ComponentChildren } from 'preact';
 import { useEffect } from 'preact/hooks';
+import { messageOf } from './api/client';
 import icon from './icon.svg';
-import { Action, Empty, Link } from './components/basics';
+import { Action, Empty, Failure, Link } from './components/basics';
 import { followLink, path, hrefOf } from './router';
-import { loadPrincipal, principal, selectTeam, signOut, team } from './session';
+import { connectionFailure, loadPrincipal, principal, selectTeam, signOut, team } from './session';
 import { type Theme, theme, THEMES } from './theme';
 import { pending } from './views/inbox/inbox';
 import { InboxPage } from './views/inbox/inbox-page';
@@ -19,10 +21,16 @@ export function App() {
   }, []);
   if (path.value === 'sign-in' || principal.value === null) return <SignInPage />;
   if (principal.value === undefined)
-    return (
+    return connectionFailure.value === '' ? (
       <p class="empty" role="status">
         Loading …
       </p>
+    ) : (
+      <main class="empty">
+        <h1>Headrace cannot be reached</h1>
+        <Failure message={connectionFailure.value} />
+        <Action run={loadPrincipal}>Try again</Action>
+      </main>
     );
   return (
     // Links work without this handler; it saves loading the page again.
@@ -32,10 +40,32 @@ export function App() {
       </a>
       <Side />
       <main id="main" tabIndex={-1}>
-        <View />
+        <ErrorBoundary key={path.value}>
+          <View />
+        </ErrorBoundary>
       </main>
     </div>
   );
+}
+
+/** A view that cannot be shown leaves the rest of the console usable. */
+class ErrorBoundary extends Component<{ readonly children: ComponentChildren }, { readonly failure: string }> {
+  override state = { failure: '' };
+
+  static override getDerivedStateFromError(error: unknown): { readonly failure: string } {
+    return { failure: messageOf(error) };
+  }
+
+  override render() {
+    const { failure } = this.state;
+    return failure === '' ? (
+      this.props.children
+    ) : (
+      <Empty title="This page cannot be shown" isPage>
+        <p>{failure}</p>
+      </Empty>
+    );
+  }
 }
 
 function View() {

@@ -1,5 +1,5 @@
 import { computed, signal } from '@preact/signals';
-import { api, chooseTeam, content, type Schemas, whenSignedOut } from './api/client';
+import { api, ApiProblem, chooseTeam, content, messageOf, type Schemas, whenSignedOut } from './api/client';
 
 type Principal = Schemas['CurrentPrincipalResponse'];
 
@@ -9,6 +9,8 @@ const SIGNED_IN_KEY = 'headrace-signed-in';
 
 /** Undefined: it is not known yet. Null: nobody is signed in. */
 export const principal = signal<Principal | null | undefined>(undefined);
+/** Why it is not known who is signed in. */
+export const connectionFailure = signal('');
 /** Null: a user of one team, or without a team. */
 export const team = signal<string | null>(null);
 
@@ -23,25 +25,36 @@ export const may = (permission: string): boolean => permissions.value.has(permis
 
 function forget(): void {
   localStorage.removeItem(SIGNED_IN_KEY);
+  team.value = null;
+  chooseTeam(null);
   principal.value = null;
 }
 
-whenSignedOut(forget);
+/** A request of an earlier session may be rejected after another sign-in. */
+let signedInAt = 0;
+whenSignedOut((sentAt) => {
+  if (sentAt >= signedInAt) forget();
+});
 
 export async function loadPrincipal(): Promise<void> {
   if (localStorage.getItem(SIGNED_IN_KEY) === null) {
     principal.value = null;
     return;
   }
-  chooseTeam(null);
-  const found = await content(api.GET('/me')).catch(() => null);
-  if (found && found.memberships.length > 1) {
-    const stored = localStorage.getItem(TEAM_KEY);
-    selectTeam(
-      found.memberships.some(({ team_uid: uid }) => uid === stored) ? stored : (found.memberships[0]?.team_uid ?? null),
-    );
+  try {
+    const found = await content(api.GET('/me', { params: {} }));
+    if (found.memberships.length > 1 && team.peek() === null) {
+      const stored = localStorage.getItem(TEAM_KEY);
+      const known = found.memberships.find(({ team_uid: uid }) => uid === stored) ?? found.memberships[0];
+      selectTeam(known?.team_uid ?? null);
+    }
+    principal.value = found;
+    connectionFailure.value = '';
+  } catch (error) {
+    // Other failures say nothing about the session: what is shown stays.
+    if (error instanceof ApiProblem && error.status === 401) forget();
+    else connectionFailure.value = messageOf(error);
   }
-  principal.value = found;
 }
 
 export function selectTeam(uid: string | null): void {
@@ -54,6 +67,7 @@ export function selectTeam(uid: string | null): void {
 export async function signIn(body: Schemas['CreateSessionRequest']): Promise<void> {
   await content(api.POST('/sessions', { params: { header: { 'X-Headrace-Console': '1' } }, body }));
   localStorage.setItem(SIGNED_IN_KEY, '1');
+  signedInAt = performance.now();
   await loadPrincipal();
 }
 

@@ -187,6 +187,10 @@ describe('the audit log', () => {
       kind: 'invalid',
       reason: 'changed',
     });
+    const added = `replace(entry, '"seq": ${last}', '"seq": ${last + 1}')`;
+    const forged = `INSERT INTO ${table} (chain, seq, entry, hash) SELECT chain, seq + 1, ${added}, sha256(hash || convert_to(${added}, 'UTF8'))
+      FROM ${table} WHERE chain = $1 AND seq = ${last}`;
+    expect(await tamper(forged)).toMatchObject({ kind: 'invalid', reason: 'changed' });
     expect(await verify(owner)).toEqual(valid);
   });
 

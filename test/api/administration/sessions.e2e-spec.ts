@@ -165,6 +165,75 @@ describe('a session of a browser', () => {
     await api.request(404, 'POST /login-links', { token: site.token, body: { user_uid: ada.uid } });
   });
 
+  it('ends with the token with which it was created, and not after it', async () => {
+    const owner = await api.identities.user();
+    const expiresAt = new Date(Date.now() + 3_600_000).toISOString();
+    const body = { name: 'short', expires_at: expiresAt };
+    const token = (await api.request(201, 'POST /tokens', { token: owner.token, body })).body;
+    const created = await send(201, 'POST /sessions', { headers: CONSOLE, body: { token: token.token } });
+    expect(created.body.expires_at).toBe(expiresAt);
+    const cookie = (created.headers.get('set-cookie') ?? '').split(';')[0] ?? '';
+    await send(200, 'GET /me', { cookie });
+    await api.request(204, `DELETE /tokens/${token.uid}`, { token: owner.token });
+    const status = async () => (await fetch(`${api.url}/api/v1/me`, { headers: { cookie } })).status;
+    await until(async () => (await status()) === 401, 5_000, 'the end of the session');
+  });
+
+  it('is in the audit log with the link that has created it', async () => {
+    const { body: link } = await api.request(201, 'POST /login-links', { token: user.token, body: {} });
+    const code = new URL(link.url).hash.replace('#code=', '');
+    const { body: session } = await send(201, 'POST /sessions', { headers: CONSOLE, body: { login_code: code } });
+    const log = await api.request(200, 'GET /audit-log?scope=installation&action=session.created&limit=1', {
+      token: site.token,
+    });
+    expect(log.body.entries[0]).toMatchObject({
+      actor: { uid: user.uid, token_uid: link.uid },
+      target: { type: 'session', uid: session.uid },
+      details: { method: 'login_link' },
+    });
+  });
+
+  it('keeps the stream of a run open while it is valid', async () => {
+    const quick = await startTestApi({ settings: { liveAuthRecheckInterval: 50, livePoll: 20 } });
+    try {
+      const team = await quick.identities.team();
+      const member = await quick.identities.user({ [team]: 'member' });
+      const { body: run } = await quick.request(200, 'POST /agent/runs', {
+        token: member.token,
+        body: { prompt: 'Go.' },
+      });
+      const signedIn = await fetch(`${quick.url}/api/v1/sessions`, {
+        method: 'POST',
+        headers: { ...CONSOLE, 'content-type': 'application/json' },
+        body: JSON.stringify({ token: member.token }),
+      });
+      const cookie = (signedIn.headers.get('set-cookie') ?? '').split(';')[0] ?? '';
+      const session = (await signedIn.json()) as { uid: string };
+      const response = await fetch(`${quick.url}/api/v1/agent/runs/${run.run_id}/events`, { headers: { cookie } });
+      const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
+      let text = '';
+      const reading = (async () => {
+        for (let chunk = await reader?.read(); chunk && !chunk.done; chunk = await reader?.read()) text += chunk.value;
+      })();
+      await until(() => Promise.resolve(text.includes('run_created')), 5_000, 'the first events');
+      // Several checks of the permission later it still delivers.
+      const checks = 10;
+      for (let check = 0; check < checks; check += 1)
+        await quick.request(200, `GET /agent/runs/${run.run_id}`, { token: member.token });
+      await quick.request(200, `POST /agent/runs/${run.run_id}/followups`, {
+        token: member.token,
+        body: { message: 'More.' },
+      });
+      await until(() => Promise.resolve(text.includes('followup_received')), 5_000, 'a later event');
+      expect(text).not.toContain('access_ended');
+      await quick.request(204, `DELETE /sessions/${session.uid}`, { token: member.token });
+      await reading;
+      expect(text).not.toContain('run_ended');
+    } finally {
+      await quick.close();
+    }
+  });
+
   it('and a link expire', async () => {
     const expiring = await api.identities.user();
     const code = await codeFor(expiring);

@@ -14,7 +14,6 @@ import {
 
 const LIMIT = 1000;
 
-const USE = { actor: { type: 'system' }, details: {} } as const;
 let api: TestApi;
 let fixture: ApiFixture;
 
@@ -51,7 +50,7 @@ const put = (name: string, value: string, { token } = fixture.admin, status = 20
 const names = async (token: string): Promise<string[]> =>
   (await api.request(200, 'GET /secrets', { token })).body.secrets.map(({ name }: { name: string }) => name);
 const read = (teamUid: string, name: string) =>
-  api.app.get(Database).transaction((tx) => api.app.get(ManagedSecrets).readForRun(tx, teamUid, name, USE));
+  api.app.get(Database).transaction((tx) => api.app.get(ManagedSecrets).readForRun(tx, teamUid, name));
 const newTeam = async () => {
   const team = await api.identities.team();
   return { team, admin: await api.identities.user({ [team]: 'admin' }) };
@@ -242,7 +241,7 @@ describe('deleteSecret', () => {
     await put('wanted', 'x');
     let deleting = Promise.resolve({ status: 0 });
     await api.app.get(Database).transaction(async (tx) => {
-      await api.app.get(ManagedSecrets).readForRun(tx, fixture.team, 'wanted', USE);
+      await api.app.get(ManagedSecrets).readForRun(tx, fixture.team, 'wanted');
       deleting = requestAnyStatus(api, 'DELETE /secrets/wanted', { token: fixture.admin.token });
       for (let turn = 0; turn < 20; turn += 1) await api.atOrigin(200, 'GET /health/live');
       // By now it waits for this transaction; what it then sees is that the secret is used.

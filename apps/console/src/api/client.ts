@@ -15,8 +15,9 @@ export class ApiProblem extends Error {
   }
 }
 
-let onSignedOut: () => void = () => undefined;
-export const whenSignedOut = (handler: () => void): void => {
+/** `sentAt`: when the rejected request was sent, on the clock of `performance.now()`. */
+let onSignedOut: (sentAt: number) => void = () => undefined;
+export const whenSignedOut = (handler: (sentAt: number) => void): void => {
   onSignedOut = handler;
 };
 
@@ -27,13 +28,17 @@ export const chooseTeam = (uid: string | null): void => {
 };
 
 export const api = createClient<paths>({ baseUrl: API_URL, credentials: 'same-origin' });
+const sentAt = new WeakMap<Request, number>();
+
 api.use({
-  onRequest({ request }) {
+  onRequest({ request, schemaPath }) {
+    sentAt.set(request, performance.now());
     request.headers.set('X-Headrace-Console', '1');
-    if (teamUid !== null) request.headers.set('X-Headrace-Team-Uid', teamUid);
+    // Everybody may ask who they are, also with a team that they have left.
+    if (teamUid !== null && schemaPath !== '/me') request.headers.set('X-Headrace-Team-Uid', teamUid);
   },
-  onResponse({ response, schemaPath }) {
-    if (response.status === 401 && schemaPath !== '/sessions') onSignedOut();
+  onResponse({ request, response, schemaPath }) {
+    if (response.status === 401 && schemaPath !== '/sessions') onSignedOut(sentAt.get(request) ?? 0);
   },
   onError: () => new ApiProblem(0, 'The server cannot be reached.'),
 });

@@ -34,11 +34,18 @@ setInterval(() => {
   if (!document.hidden) now.value = Date.now();
 }, 10_000);
 
-export const Time = ({ at }: { readonly at: string }) => (
-  <time dateTime={at} title={absoluteTime(at)}>
-    {relativeTime(Date.parse(at), Math.max(now.value, Date.parse(at)))}
-  </time>
-);
+/** What has just happened is not in the future because the timer is late. */
+const MAX_SKEW_MS = 15_000;
+
+export function Time({ at }: { readonly at: string }) {
+  const time = Date.parse(at);
+  const isSkew = time > now.value && time - now.value < MAX_SKEW_MS;
+  return (
+    <time dateTime={at} title={absoluteTime(at)}>
+      {relativeTime(time, isSkew ? time : now.value)}
+    </time>
+  );
+}
 
 interface LinkProps {
   readonly to: string;

@@ -4,7 +4,7 @@ import { messageOf } from '../api/client';
 import { Failure, usePageTitle } from '../components/basics';
 import icon from '../icon.svg';
 import { navigate, path } from '../router';
-import { loadPrincipal, principal, signIn } from '../session';
+import { principal, signIn } from '../session';
 
 /** The code of a link is in the fragment; it leaves the address bar before it is used. */
 function takeCode(): string | null {
@@ -23,23 +23,44 @@ export function SignInPage() {
     try {
       await signIn(body);
       if (principal.value && path.value === 'sign-in') navigate('runs', { replace: true });
+      if (!principal.value)
+        failure.value = 'The browser has not kept the cookie. Open the console at the address of PUBLIC_URL.';
     } catch (error) {
       failure.value = messageOf(error);
-      // A user who is signed in already needs no second link.
-      if (principal.value === undefined) await loadPrincipal();
     } finally {
       isBusy.value = false;
     }
   };
+  // A link alone signs nobody in: it could be the link of another person.
+  const code = useSignal<string | null>(null);
   useEffect(() => {
-    const code = takeCode();
-    if (code !== null) void enter({ login_code: code });
+    const take = (): void => {
+      code.value = takeCode() ?? code.value;
+    };
+    take();
+    addEventListener('hashchange', take);
+    return () => removeEventListener('hashchange', take);
   }, []);
   return (
     <main class="sign-in">
       <div class="card">
         <img src={icon} alt="" />
         <h1>Sign in to Headrace</h1>
+        {code.value !== null && (
+          <>
+            {principal.value && (
+              <p>You are signed in as {principal.value.display_name}. The link replaces this session.</p>
+            )}
+            <button
+              type="button"
+              class="primary"
+              disabled={isBusy.value}
+              onClick={() => code.value !== null && void enter({ login_code: code.value })}
+            >
+              Sign in with this link
+            </button>
+          </>
+        )}
         <p class="muted">
           Open a link that <code>headrace login-link</code> prints, or use a token of yours.
         </p>

@@ -1,6 +1,6 @@
 import { SchedulesModule } from '#domain/schedules';
 import { type MembershipResult, MembersService, ROLES, UsersService } from '#platform/auth';
-import { choice, CommandError, requiredText, text, UsageError } from '../cli/command.js';
+import { choice, CommandError, flag, requiredText, text, UsageError } from '../cli/command.js';
 import { printResult, printRows } from '../cli/output.js';
 import { databaseCommand, databaseCommandWith, unknownTeam } from '../process/services.js';
 
@@ -8,12 +8,19 @@ const TEAM = { team: requiredText('uid', 'Team.') };
 
 export const create = databaseCommand({
   argument: 'email',
-  options: { name: text('text', 'Display name. Default: the e-mail address.') },
+  options: {
+    name: text('text', 'Display name. Default: the e-mail address.'),
+    administrator: flag('Make the user an administrator of the installation, who creates teams and users.'),
+  },
   check: (_values, email) => {
     if (!/^[^@\s]+@[^@\s]+$/.test(email)) throw new UsageError('<email> must be an e-mail address');
   },
   run: async (services, values, email) => {
-    const result = await services.get(UsersService).create({ email, displayName: values.name ?? email });
+    const result = await services.get(UsersService).create({
+      email,
+      displayName: values.name ?? email,
+      isAdministrator: values.administrator,
+    });
     if (result.kind === 'email_taken') throw new CommandError(`user ${email} already exists.`);
     printResult(values, { uid: result.user.uid }, result.user.uid);
   },
@@ -25,6 +32,8 @@ export const disable = databaseCommandWith(SchedulesModule)({
   run: async (services, values, userUid) => {
     const { kind } = await services.get(UsersService).disable(userUid);
     if (kind === 'unknown') throw unknownUser(userUid);
+    if (kind === 'last_administrator')
+      throw new CommandError(`user ${userUid} is the last administrator of the installation.`);
     const message = kind === 'disabled' ? `User ${userUid} is disabled.` : `User ${userUid} was already disabled.`;
     printResult(values, { uid: userUid, disabled: true }, message);
   },

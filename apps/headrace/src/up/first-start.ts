@@ -61,7 +61,7 @@ export class FirstStart {
     const known = users.find(({ uid }) => uid === this.file.read().user_uid);
     const uid = known?.uid ?? (await this.createUser());
     // Of an installation that an earlier version has started. The user who starts it can change the database.
-    if (known && !users.some(({ isAdministrator }) => isAdministrator))
+    if (known && !users.some(({ isAdministrator, disabledAt }) => isAdministrator && disabledAt === null))
       await this.services.get(UsersService).update(uid, { isAdministrator: true });
     // A changed role is kept; a user without a team was created by an interrupted start.
     if (!known || known.memberships.length === 0)

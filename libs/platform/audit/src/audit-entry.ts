@@ -65,6 +65,7 @@ export type ChainResult =
 
 /** Checks a chain from its first entry. `head`: as the database has it; entries after the last one are then noticed, too. */
 export class ChainVerifier {
+  private chain: unknown;
   private seq = 0;
   private hash = FIRST_PREVIOUS;
   private fault: ChainResult | null = null;
@@ -72,13 +73,14 @@ export class ChainVerifier {
   add({ entry, hash }: ChainedEntry): void {
     if (this.fault) return;
     const expected = this.seq + 1;
-    const seq = seqOf(entry);
+    const { seq, chain } = placeOf(entry);
+    this.chain ??= chain;
     if (seq !== null && seq > expected) {
       this.fault = { kind: 'invalid', seq: expected, reason: 'missing' };
       return;
     }
     const digest = createHash('sha256').update(Buffer.from(this.hash, 'hex')).update(entry).digest('hex');
-    if (digest !== hash || seq !== expected) {
+    if (digest !== hash || seq !== expected || chain !== this.chain) {
       this.fault = { kind: 'invalid', seq: expected, reason: 'changed' };
       return;
     }
@@ -95,11 +97,11 @@ export class ChainVerifier {
   }
 }
 
-function seqOf(entry: string): number | null {
+function placeOf(entry: string): { readonly seq: number | null; readonly chain: unknown } {
   try {
-    const { seq } = JSON.parse(entry) as { seq?: unknown };
-    return typeof seq === 'number' ? seq : null;
+    const { seq, chain } = JSON.parse(entry) as { seq?: unknown; chain?: unknown };
+    return { seq: typeof seq === 'number' ? seq : null, chain };
   } catch {
-    return null;
+    return { seq: null, chain: null };
   }
 }

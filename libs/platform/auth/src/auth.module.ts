@@ -14,6 +14,7 @@ import { DisabledUserListeners, UsersService } from './application/users.service
 import { AuditModule } from '#platform/audit';
 import { AuthorizeGuard } from './http/authorize.guard.js';
 import { BearerAuthenticator } from './http/bearer-authenticator.js';
+import { RequestPrincipals } from './http/request-principals.js';
 import { SessionCookie } from './http/session-cookie.js';
 import { UnauthorizedThrottle } from './http/unauthorized-throttle.js';
 import { TokenQueries } from './persistence/token-queries.js';
@@ -23,7 +24,9 @@ const EXPORTED = [
   DisabledUserListeners,
   MembersService,
   PrincipalDirectory,
+  RequestPrincipals,
   ServiceAccountsService,
+  SessionCookie,
   SessionsService,
   TeamDirectory,
   TeamsService,
@@ -43,12 +46,11 @@ export class AuthModule {}
   imports: [AuthModule, AuditModule],
   providers: [
     DeleteSessions,
-    SessionCookie,
     TokenUsage,
     UnauthorizedThrottle,
     { provide: RequestAuthenticator, useClass: BearerAuthenticator },
     { provide: APP_GUARD, useClass: AuthorizeGuard },
   ],
-  exports: [RequestAuthenticator, SessionCookie, TokenUsage, UnauthorizedThrottle],
+  exports: [RequestAuthenticator, TokenUsage, UnauthorizedThrottle],
 })
 export class AuthHttpModule {}

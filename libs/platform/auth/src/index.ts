@@ -7,6 +7,7 @@ export {
 export { PrincipalDirectory, type PrincipalInfo, type PrincipalRef } from './application/principal-directory.js';
 export {
   loginUrl,
+  MAX_SESSIONS,
   type Session,
   type SessionOrigin,
   SessionsService,
@@ -55,6 +56,7 @@ export {
 } from './domain/roles.js';
 export { actorOf, Audited } from './http/audited.js';
 export { Authorize, CurrentCaller, CurrentPrincipal, INSTALLATION } from './http/authorize.js';
+export { RequestPrincipals } from './http/request-principals.js';
 export { CONSOLE_HEADER, isSentByConsole, SessionCookie } from './http/session-cookie.js';
 export { UnauthorizedThrottle } from './http/unauthorized-throttle.js';
 export { Authenticated, Public, RunnerProtocol } from '#platform/http';

@@ -1,4 +1,4 @@
-import { effect, signal } from '@preact/signals';
+import { effect, signal, untracked } from '@preact/signals';
 import { api, content, type Schemas } from '../../api/client';
 import { may, principal, team } from '../../session';
 
@@ -13,9 +13,9 @@ let timer: ReturnType<typeof setTimeout> | undefined;
 
 export async function refreshInbox(): Promise<void> {
   clearTimeout(timer);
-  if (!principal.value) return;
+  if (!principal.peek()) return;
   try {
-    if (!document.hidden || pending.value === undefined) {
+    if (!document.hidden || pending.peek() === undefined) {
       const query = { state: 'pending' as const, limit: 100 };
       pending.value = (await content(api.GET('/agent/approvals', { params: { query } }))).approvals;
     }
@@ -44,5 +44,5 @@ effect(() => {
   // Those of another team, or of nobody.
   void team.value;
   pending.value = undefined;
-  if (principal.value) void refreshInbox();
+  if (principal.value) untracked(() => void refreshInbox());
 });

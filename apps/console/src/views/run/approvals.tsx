@@ -2,7 +2,7 @@ import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { api, content, type Schemas } from '../../api/client';
 import { Action, Time } from '../../components/basics';
-import { decide } from '../inbox/inbox';
+import { decide, mayDecide } from '../inbox/inbox';
 
 /** What an agent waits for. `revision`: changes when it may have changed. */
 export function Approvals({ runId, revision }: { readonly runId: string; readonly revision: string }) {
@@ -29,13 +29,17 @@ export function Approvals({ runId, revision }: { readonly runId: string; readonl
         <section class="card approval" key={id} aria-label="Permission request">
           <strong>{title}</strong>
           <div class="actions">
-            <Action class="primary" run={() => answer(id, 'allow')}>
-              Allow
-            </Action>
-            <Action run={() => answer(id, 'allow_always')}>Always allow</Action>
-            <Action class="danger" run={() => answer(id, 'deny')}>
-              Deny
-            </Action>
+            {mayDecide() && (
+              <>
+                <Action class="primary" run={() => answer(id, 'allow')}>
+                  Allow
+                </Action>
+                <Action run={() => answer(id, 'allow_always')}>Always allow</Action>
+                <Action class="danger" run={() => answer(id, 'deny')}>
+                  Deny
+                </Action>
+              </>
+            )}
             <span class="muted">
               Denied without an answer <Time at={expiresAt} />
             </span>

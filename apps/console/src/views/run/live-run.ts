@@ -30,6 +30,9 @@ interface StateEvent {
 
 export type Connection = 'connecting' | 'open' | 'lost' | 'ended';
 
+const RETRY_MS = 5000;
+const ENDED: ReadonlySet<string> = new Set(['SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED']);
+
 /**
  * The stream of a run, merged as docs/live-events.md describes it. A lost connection resumes after the last event, and what was
  * shown stays. Changes become visible once per frame, however many events arrive.
@@ -44,11 +47,13 @@ export class LiveRun {
   private readonly known = new Set<string>();
   private source: EventSource | null = null;
   private frame = 0;
+  private timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(private readonly runId: string) {}
 
   /** Also after the end of an earlier stream, when a follow-up continues the run. */
   open(): void {
+    clearTimeout(this.timer);
     this.source?.close();
     this.connection.value = 'connecting';
     const source = new EventSource(`${API_URL}/agent/runs/${encodeURIComponent(this.runId)}/events`);
@@ -59,8 +64,9 @@ export class LiveRun {
       this.connection.value = 'open';
     };
     source.onerror = () => {
-      // The browser connects again by itself, unless the server has refused.
-      this.connection.value = source.readyState === EventSource.CLOSED ? 'ended' : 'lost';
+      this.connection.value = 'lost';
+      // The browser connects again by itself, unless the response was not a stream.
+      if (source.readyState === EventSource.CLOSED) this.timer = setTimeout(() => this.retry(), RETRY_MS);
     };
     on<StateEvent>('state', (state) => {
       this.state.value = state;
@@ -84,8 +90,15 @@ export class LiveRun {
   }
 
   close(): void {
+    clearTimeout(this.timer);
     this.source?.close();
     cancelAnimationFrame(this.frame);
+  }
+
+  /** A 204 for a run that has ended looks like a refusal. */
+  private retry(): void {
+    if (ENDED.has(this.state.value?.state ?? '')) this.connection.value = 'ended';
+    else this.open();
   }
 
   private merge({ path, step, message_index: index, message }: ConversationEvent): void {

@@ -12,6 +12,7 @@ import { Changes } from './changes';
 import { LiveRun, type TimelineEvent } from './live-run';
 
 const TABS = ['conversation', 'timeline', 'changes', 'details'] as const;
+const PERMISSION_EVENTS: ReadonlySet<string> = new Set(['run_blocked', 'permission_decided']);
 const ENDED: ReadonlySet<string> = new Set(['SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED']);
 
 export function RunPage({ runId }: { readonly runId: string }) {
@@ -46,6 +47,7 @@ export function RunPage({ runId }: { readonly runId: string }) {
       </Empty>
     );
   const tab = currentTab(TABS);
+  const permissionEvents = live.timeline.value.filter(({ event_type: type }) => PERMISSION_EVENTS.has(type)).length;
   const current = state ?? run.value.state;
   const status = live.state.value ? live.state.value.status_message : run.value.status_message;
   return (
@@ -71,7 +73,7 @@ export function RunPage({ runId }: { readonly runId: string }) {
         <>
           {live.steps.value.length === 0 && <p class="muted">The agent has not answered yet.</p>}
           <Conversation steps={live.steps.value} />
-          <Approvals runId={runId} revision={`${current} ${live.timeline.value.length}`} />
+          <Approvals runId={runId} revision={`${current} ${permissionEvents}`} />
           {may('runs:write') && (
             <Followup runId={runId} onSent={() => live.connection.value === 'ended' && live.open()} />
           )}

@@ -17,6 +17,7 @@ export class RunList {
   private filter: Filter = { q: '', states: [], schedule: '' };
   private reading = new AbortController();
   private timer: ReturnType<typeof setTimeout> | undefined;
+  private isClosed = false;
 
   /** Shows the runs of this filter. What was shown stays until they are there. */
   async show(filter: Filter): Promise<void> {
@@ -37,7 +38,7 @@ export class RunList {
 
   async refresh(): Promise<void> {
     clearTimeout(this.timer);
-    await this.read(async (signal) => {
+    const isCurrent = await this.read(async (signal) => {
       const page = await this.page(undefined, signal);
       const isFirst = this.cursor === undefined || (this.runs.value?.length ?? 0) <= PAGE;
       const fresh = new Map(page.runs.map((run) => [run.run_id, run]));
@@ -45,17 +46,20 @@ export class RunList {
       this.runs.value = [...page.runs, ...rest];
       if (isFirst) this.remember(page);
     });
-    this.schedule();
+    if (isCurrent) this.schedule();
   }
 
   close(): void {
+    this.isClosed = true;
     clearTimeout(this.timer);
     this.reading.abort();
   }
 
   private schedule(): void {
     clearTimeout(this.timer);
-    this.timer = setTimeout(() => (document.hidden ? this.schedule() : void this.refresh()), REFRESH_MS);
+    if (this.isClosed) return;
+    const isBusy = (): boolean => document.hidden || this.isLoading.value;
+    this.timer = setTimeout(() => (isBusy() ? this.schedule() : void this.refresh()), REFRESH_MS);
   }
 
   private remember({ page_info: page }: Schemas['ListRunsResponse']): void {
@@ -75,8 +79,8 @@ export class RunList {
     return content(api.GET('/agent/runs', { params: { query }, signal }));
   }
 
-  /** A later request replaces the one before. */
-  private async read(work: (signal: AbortSignal) => Promise<void>): Promise<void> {
+  /** A later request replaces the one before. Resolves to whether no other one has. */
+  private async read(work: (signal: AbortSignal) => Promise<void>): Promise<boolean> {
     this.reading.abort();
     const reading = new AbortController();
     this.reading = reading;
@@ -89,5 +93,6 @@ export class RunList {
     } finally {
       if (this.reading === reading) this.isLoading.value = false;
     }
+    return this.reading === reading && !this.isClosed;
   }
 }

@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals';
 import { useEffect, useMemo, useRef } from 'preact/hooks';
-import { api, content } from '../../api/client';
+import { api, content, messageOf } from '../../api/client';
 import { Action, Empty, Failure, Link, StateBadge, stateLabel, Time, usePageTitle } from '../../components/basics';
 import { duration } from '../../format';
 import { query, setQuery } from '../../router';
@@ -30,7 +30,13 @@ export function RunsPage() {
   const states = query.value.getAll('state');
   const schedule = query.value.get('schedule') ?? '';
   useEffect(() => void list.show({ q, states, schedule }), [list, q, states.join(), schedule]);
-  useEffect(() => () => list.close(), [list]);
+  useEffect(
+    () => () => {
+      list.close();
+      clearTimeout(timer.current);
+    },
+    [list],
+  );
   const isNew = query.value.get('new') !== null;
   const isFiltered = q !== '' || states.length > 0 || schedule !== '';
   const runs = list.runs.value;
@@ -116,7 +122,9 @@ export function RunsPage() {
         <Selection
           ids={[...selected.value]}
           onDone={() => void list.refresh()}
-          onClear={() => (selected.value = new Set())}
+          onSelect={(ids) => {
+            selected.value = new Set(ids);
+          }}
         />
       )}
       {isNew && <NewRun onClose={() => setQuery({ new: null })} />}
@@ -169,18 +177,21 @@ function Row({ run, isSelected, onSelect }: RowProps) {
 interface SelectionProps {
   readonly ids: readonly string[];
   readonly onDone: () => void;
-  readonly onClear: () => void;
+  /** Those that stay selected. */
+  readonly onSelect: (ids: readonly string[]) => void;
 }
 
 /** Operations on several runs. Those that fail stay selected, with the reason. */
-function Selection({ ids, onDone, onClear }: SelectionProps) {
+function Selection({ ids, onDone, onSelect }: SelectionProps) {
   const forAll = async (send: (runId: string) => Promise<unknown>): Promise<void> => {
     const results = await Promise.allSettled(ids.map(send));
     onDone();
-    const failed = results.filter((result) => result.status === 'rejected');
-    if (failed.length > 0)
-      throw new Error(`${failed.length} of ${ids.length}: ${String((failed[0]?.reason as Error).message)}`);
-    onClear();
+    const failed = results.flatMap((result, index) =>
+      result.status === 'rejected' ? [{ id: ids[index] ?? '', result }] : [],
+    );
+    onSelect(failed.map(({ id }) => id));
+    const [first] = failed;
+    if (first) throw new Error(`${failed.length} of ${ids.length}: ${messageOf(first.result.reason)}`);
   };
   const params = (runId: string) => ({ params: { path: { runId } } });
   return (
@@ -190,7 +201,7 @@ function Selection({ ids, onDone, onClear }: SelectionProps) {
         Cancel
       </Action>
       <Action run={() => forAll((id) => content(api.POST('/agent/runs/{runId}/rerun', params(id))))}>Rerun</Action>
-      <button type="button" class="plain" onClick={onClear}>
+      <button type="button" class="plain" onClick={() => onSelect([])}>
         Clear the selection
       </button>
     </div>

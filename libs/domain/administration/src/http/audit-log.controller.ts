@@ -79,17 +79,19 @@ export class AuditLogController {
     return sendStream(Readable.from(this.lines(chain)), response);
   }
 
-  /** Up to the head at the beginning: entries that are appended meanwhile are not part of it. */
+  /** All rows, also one after the head, which nobody has appended in order. Entries that are appended meanwhile are included. */
   private async *lines(chain: string): AsyncGenerator<string> {
-    const head = await this.log.head(chain);
-    for (let after = 0; ;) {
-      const entries = (await this.log.read(chain, after, EXPORT_PAGE)).filter(({ seq }) => seq <= head.seq);
+    for (let last = 0; ;) {
+      const entries = await this.log.read(chain, last, EXPORT_PAGE);
       for (const { entry, hash } of entries) yield `${JSON.stringify({ entry, hash })}\n`;
-      const last = entries.at(-1);
-      if (last === undefined || entries.length < EXPORT_PAGE) break;
-      after = last.seq;
+      last = entries.at(-1)?.seq ?? last;
+      if (entries.length === EXPORT_PAGE) continue;
+      // Read after the rows: the head is that of the last one, unless more were appended or are missing.
+      const head = await this.log.head(chain);
+      if (head.seq > last && entries.length > 0) continue;
+      yield `${JSON.stringify({ head })}\n`;
+      return;
     }
-    yield `${JSON.stringify({ head })}\n`;
   }
 }
 

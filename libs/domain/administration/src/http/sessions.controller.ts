@@ -11,6 +11,7 @@ import {
   isAllowed,
   isSentByConsole,
   loginUrl,
+  MAX_SESSIONS,
   type Session,
   SessionCookie,
   type SessionOrigin,
@@ -18,6 +19,7 @@ import {
   TokenAuthenticator,
   UnauthorizedThrottle,
 } from '#platform/auth';
+import { AuditLog } from '#platform/audit';
 import { Settings } from '#platform/config';
 import {
   forbidden,
@@ -28,6 +30,7 @@ import {
   pathId,
   ProblemError,
   Public,
+  requestStateOf,
   SenderAddress,
 } from '#platform/http';
 import {
@@ -39,7 +42,6 @@ import {
 } from './dto/sessions.dto.js';
 
 const RESOURCE = 'session';
-const MAX_SESSIONS = 100;
 const MAX_USER_AGENT = 256;
 
 @ApiTags('Administration')
@@ -52,6 +54,7 @@ export class SessionsController {
     private readonly throttle: UnauthorizedThrottle,
     private readonly addresses: SenderAddress,
     private readonly settings: Settings,
+    private readonly audit: AuditLog,
   ) {}
 
   @Post('sessions')
@@ -85,6 +88,8 @@ export class SessionsController {
       throw invalidInput([{ pointer: '/login_code', detail: 'exactly one of `login_code` and `token` is required' }]);
     const created =
       code === undefined ? await this.fromToken(token ?? '', request) : await this.fromCode(code, request);
+    await this.endEarlier(request);
+    await this.record(request, created.session);
     this.cookie.set(response, created.value);
     return present(created.session, created.session.uid);
   }
@@ -153,7 +158,8 @@ export class SessionsController {
     if (!isAllowed(caller, { teamUid: null, userUid }) && !allowAsAdministrator(caller)) throw forbidden('user');
     const created = await this.sessions.createLoginCode(userUid);
     if (!created) throw notFound('user');
-    return { url: loginUrl(this.settings, created.code), expires_at: created.expiresAt.toISOString() };
+    const { uid, code, expiresAt } = created;
+    return { uid, url: loginUrl(this.settings, code), expires_at: expiresAt.toISOString() };
   }
 
   private async fromCode(code: string, request: Request) {
@@ -167,8 +173,30 @@ export class SessionsController {
     if (typeof principal === 'string') return this.reject(request, '`token`: the token is not valid.');
     if (principal.type !== 'user')
       throw invalidInput([{ pointer: '/token', detail: 'must be the token of a user, not of a service account' }]);
-    const created = await this.sessions.create(principal.uid, 'token', this.originOf(request));
+    const created = await this.sessions.create(principal, this.originOf(request));
     return created ?? this.reject(request, '`token`: the token is not valid.');
+  }
+
+  /** A browser has one session: the cookie of the one before is replaced. */
+  private async endEarlier(request: Request): Promise<void> {
+    const value = this.cookie.read(request);
+    const earlier = value === undefined ? 'missing' : await this.authenticator.authenticateSession(value);
+    if (typeof earlier !== 'string') await this.sessions.revoke(earlier.tokenUid);
+  }
+
+  private async record(request: Request, session: Session): Promise<void> {
+    const { address, userAgent } = this.originOf(request);
+    await this.audit.append(null, {
+      action: 'session.created',
+      actor: { type: 'user', uid: session.userUid, token_uid: session.createdWith },
+      target: { type: 'session', uid: session.uid },
+      source: {
+        address,
+        ...(userAgent !== null && { user_agent: userAgent }),
+        trace_id: requestStateOf(request).context.traceId,
+      },
+      details: { method: session.method },
+    });
   }
 
   private async reject(request: Request, detail: string): Promise<never> {
@@ -177,7 +205,7 @@ export class SessionsController {
   }
 
   private originOf(request: Request): SessionOrigin {
-    const userAgent = headerText(request.headers['user-agent'])?.slice(0, MAX_USER_AGENT) ?? null;
+    const userAgent = headerText(request.headers['user-agent'])?.slice(0, MAX_USER_AGENT).toWellFormed() ?? null;
     return { address: this.addresses.of(request), userAgent };
   }
 }

@@ -2,7 +2,7 @@ import { Controller, Get, Param, Query, Req, Res } from '@nestjs/common';
 import { ApiHeader, ApiResponse, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { StringField, headerText, notFound, Operation, pathId, ProblemError, Shutdown } from '#platform/http';
-import { AccessChanges, Authorize, type Caller, CurrentCaller, isAllowed, TokenAuthenticator } from '#platform/auth';
+import { AccessChanges, Authorize, type Caller, CurrentCaller, isAllowed, RequestPrincipals } from '#platform/auth';
 import { Settings } from '#platform/config';
 import { foundOrThrow, type Run, RunsService } from '#domain/runs';
 import { RunTail } from '#execution/executions';
@@ -39,7 +39,7 @@ export class RunEventsController {
   constructor(
     private readonly runs: RunsService,
     private readonly tail: RunTail,
-    private readonly tokens: TokenAuthenticator,
+    private readonly principals: RequestPrincipals,
     private readonly accessChanges: AccessChanges,
     private readonly streams: RunEventStreams,
     private readonly limiter: StreamLimiter,
@@ -86,7 +86,7 @@ export class RunEventsController {
     try {
       const stream = new EventStream(response, this.settings.liveWriteTimeout);
       stream.open();
-      const isStillAuthorized = () => this.isStillAuthorized(run, caller, request.headers.authorization);
+      const isStillAuthorized = () => this.isStillAuthorized(run, caller, request);
       unsubscribe = this.accessChanges.subscribe(() => {
         // An error is not a decision: the stream checks again at its next recheck.
         isStillAuthorized().then(
@@ -124,8 +124,8 @@ export class RunEventsController {
   }
 
   /** A token may be revoked and a membership end while a stream is open. */
-  private async isStillAuthorized({ owner }: Run, caller: Caller, authorization: string | undefined): Promise<boolean> {
-    const principal = await this.tokens.authenticate(authorization);
+  private async isStillAuthorized({ owner }: Run, caller: Caller, request: Request): Promise<boolean> {
+    const principal = await this.principals.of(request);
     return typeof principal !== 'string' && isAllowed({ ...caller, principal }, owner);
   }
 }

@@ -83,7 +83,7 @@ export class EnvironmentLinksService {
       const link = await this.links.lockByToken(tx, hashLinkToken(token));
       const environment = link && (await this.store.find(link.environmentUid, tx));
       if (!environment) return { kind: 'not_found' };
-      allowByPossession(caller);
+      allowByPossession(caller, environment);
       // A manager of the environment only tests the link.
       const isManager = isAllowed(caller, environment, 'environments:write');
       if (isManager || (await this.links.holds(tx, link, principal.uid))) return environment;

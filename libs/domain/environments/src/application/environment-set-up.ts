@@ -54,8 +54,11 @@ export class EnvironmentSetUp {
       const resolved = await this.database.transaction(async (tx) => {
         const secrets: Record<string, string> = {};
         for (const holder of [...(environment ? [namesOf(environment)] : []), ...holders])
-          Object.assign(secrets, await this.secretsOf(holder, tx, use));
-        return { repositories: environment ? await this.repositoriesOf(environment, tx, use) : [], secrets };
+          Object.assign(secrets, await this.secretsOf(holder, tx));
+        const repositories = environment ? await this.repositoriesOf(environment, tx) : [];
+        for (const { teamUid, secrets: named } of used(environment, holders))
+          if (teamUid !== null) await this.managed.recordUse(tx, teamUid, named, use);
+        return { repositories, secrets };
       });
       const variables = Object.entries({ ...env, ...resolved.secrets });
       const bytes = variables.reduce(
@@ -73,7 +76,7 @@ export class EnvironmentSetUp {
     }
   }
 
-  private async repositoriesOf(environment: Environment, tx: Queryable, use: SecretUse): Promise<RepositoryRef[]> {
+  private async repositoriesOf(environment: Environment, tx: Queryable): Promise<RepositoryRef[]> {
     const { github_repos = [], git_repos = [] } = environment.config;
     const asked: readonly ({ url: string; ref?: string } & RepositoryLogin)[] = [
       ...github_repos.map(({ owner, repo, ...rest }) => ({
@@ -85,8 +88,7 @@ export class EnvironmentSetUp {
     const directories = directoryNames(asked.map(({ url }) => url));
     const repositories: RepositoryRef[] = [];
     for (const [index, { url, ref, secret_name: secretName, username }] of asked.entries()) {
-      const password =
-        secretName === undefined ? undefined : await this.valueOf(namesOf(environment), secretName, tx, use);
+      const password = secretName === undefined ? undefined : await this.valueOf(namesOf(environment), secretName, tx);
       repositories.push({
         url,
         ...(ref !== undefined && { ref }),
@@ -97,22 +99,17 @@ export class EnvironmentSetUp {
     return repositories;
   }
 
-  private async secretsOf(holder: SecretNames, tx: Queryable, use: SecretUse): Promise<Record<string, string>> {
+  private async secretsOf(holder: SecretNames, tx: Queryable): Promise<Record<string, string>> {
     const [issue] = variableIssues({ env: holder.env, secrets: holder.secrets.map((name) => ({ name })) });
     if (issue) throw new MissingSecretError(`A secret of the ${holder.kind} ${issue.detail}.`);
     const values: Record<string, string> = {};
-    for (const name of holder.secrets) values[variableOf(name)] = await this.valueOf(holder, name, tx, use);
+    for (const name of holder.secrets) values[variableOf(name)] = await this.valueOf(holder, name, tx);
     return values;
   }
 
-  private async valueOf(
-    { kind, uid, teamUid }: SecretNames,
-    name: string,
-    tx: Queryable,
-    use: SecretUse,
-  ): Promise<string> {
+  private async valueOf({ kind, uid, teamUid }: SecretNames, name: string, tx: Queryable): Promise<string> {
     try {
-      const found = teamUid === null ? null : await this.managed.readForRun(tx, teamUid, name, use);
+      const found = teamUid === null ? null : await this.managed.readForRun(tx, teamUid, name);
       if (found) return found.value;
     } catch (error) {
       if (!(error instanceof SealBrokenError)) throw error;
@@ -123,6 +120,23 @@ export class EnvironmentSetUp {
       `The managed secret ${name}, which the ${kind} names, no longer exists or is for webhooks.`,
     );
   }
+}
+
+/** The names of all secrets whose values are read, by the team that owns them. */
+function used(
+  environment: Environment | null,
+  holders: readonly SecretNames[],
+): Pick<SecretNames, 'teamUid' | 'secrets'>[] {
+  const { github_repos: github = [], git_repos: git = [] } = environment?.config ?? {};
+  const logins = [...github, ...git].flatMap(({ secret_name: name }) => (name === undefined ? [] : [name]));
+  const all = [
+    ...(environment ? [namesOf(environment), { ...namesOf(environment), secrets: logins }] : []),
+    ...holders,
+  ];
+  return [...new Set(all.map(({ teamUid }) => teamUid))].map((teamUid) => ({
+    teamUid,
+    secrets: all.filter((holder) => holder.teamUid === teamUid).flatMap(({ secrets }) => secrets),
+  }));
 }
 
 const impossible = (message: string): SetUp => ({ kind: 'impossible', message });

@@ -29,7 +29,7 @@ export class HarnessSecrets {
     const given = teamUid === null ? {} : (this.harnesses.all.get(id)?.secrets ?? {});
     if (named === undefined && Object.keys(given).length === 0) return { kind: 'ready', secrets: {} };
     return this.database.transaction(async (tx): Promise<AgentSecrets> => {
-      const auth = named === undefined ? undefined : await this.valueOf(tx, teamUid, named, use);
+      const auth = named === undefined ? undefined : await this.valueOf(tx, teamUid, named);
       if (auth === null)
         return {
           kind: 'impossible',
@@ -37,9 +37,14 @@ export class HarnessSecrets {
         };
       const variables: Record<string, string> = {};
       for (const [variable, name] of Object.entries(given)) {
-        const value = await this.valueOf(tx, teamUid, name, use);
+        const value = await this.valueOf(tx, teamUid, name);
         if (value !== null) variables[variable] = value;
       }
+      const names = [
+        ...(named === undefined ? [] : [named]),
+        ...Object.entries(given).flatMap(([variable, name]) => (variable in variables ? [name] : [])),
+      ];
+      if (teamUid !== null) await this.managed.recordUse(tx, teamUid, names, use);
       return { kind: 'ready', secrets: { ...(auth === undefined ? {} : { auth }), variables } };
     });
   }
@@ -53,9 +58,9 @@ export class HarnessSecrets {
     return auth === undefined || variable === undefined ? variables : { ...variables, [variable]: auth };
   }
 
-  private async valueOf(tx: Queryable, teamUid: string | null, name: string, use: SecretUse): Promise<string | null> {
+  private async valueOf(tx: Queryable, teamUid: string | null, name: string): Promise<string | null> {
     try {
-      return teamUid === null ? null : ((await this.managed.readForRun(tx, teamUid, name, use))?.value ?? null);
+      return teamUid === null ? null : ((await this.managed.readForRun(tx, teamUid, name))?.value ?? null);
     } catch (error) {
       if (!(error instanceof SealBrokenError)) throw error;
       this.logger.error(`The managed secret ${name} of team ${teamUid} does not open: ${error.message}`);

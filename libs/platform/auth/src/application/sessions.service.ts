@@ -4,6 +4,7 @@ import { BackgroundTasks, defineTask } from '#platform/jobs';
 import { Clock, newUid } from '#platform/kernel';
 import { Database, type Queryable } from '#platform/persistence';
 import { displayPrefix, hashToken, isTokenShaped, newToken } from '../domain/token.js';
+import type { Principal } from '../domain/principal.js';
 import { AccessChanges } from './token-authenticator.js';
 
 export const SIGN_IN_METHODS = ['login_link', 'token'] as const;
@@ -19,6 +20,8 @@ export interface Session {
   readonly uid: string;
   readonly userUid: string;
   readonly method: SignInMethod;
+  /** UID of the token or the link. */
+  readonly createdWith: string;
   readonly address: string | null;
   readonly userAgent: string | null;
   readonly createdAt: Date;
@@ -37,9 +40,10 @@ export interface CreatedSession {
 export const loginUrl = ({ publicUrl }: Pick<Settings, 'publicUrl'>, code: string): string =>
   `${publicUrl}/console/sign-in#code=${code}`;
 
+export const MAX_SESSIONS = 100;
 const LOGIN_LINK_MS = 15 * 60_000;
 const DELETE_AFTER = '7 days';
-const COLUMNS = `uid, user_uid AS "userUid", method, address, user_agent AS "userAgent", created_at AS "createdAt",
+const COLUMNS = `uid, user_uid AS "userUid", method, created_with AS "createdWith", address, user_agent AS "userAgent", created_at AS "createdAt",
   expires_at AS "expiresAt", last_used_at AS "lastUsedAt"`;
 
 const DELETE_SESSIONS_TASK = defineTask({
@@ -61,39 +65,59 @@ export class SessionsService {
     private readonly settings: Settings,
   ) {}
 
-  /** Null: there is no such user, or it is disabled. */
+  /** Of the user of a token, with which it ends. Null: the user is disabled. */
   create(
+    { uid, tokenUid }: Pick<Principal, 'uid' | 'tokenUid'>,
+    origin: SessionOrigin,
+  ): Promise<CreatedSession | null> {
+    return this.database.transaction((tx) => this.createIn(tx, uid, 'token', tokenUid, origin));
+  }
+
+  /** A user has at most {@link MAX_SESSIONS}: the oldest ones end. */
+  private async createIn(
+    tx: Queryable,
     userUid: string,
     method: SignInMethod,
+    createdWith: string,
     origin: SessionOrigin,
-    tx: Queryable = this.database,
   ): Promise<CreatedSession | null> {
-    return this.insert(tx, { userUid, method, origin, kind: 'session', ttlMs: this.settings.sessionTtl });
+    const ttlMs = this.settings.sessionTtl;
+    const created = await this.insert(tx, { userUid, method, createdWith, origin, kind: 'session', ttlMs });
+    await tx.query(
+      `UPDATE headrace.tokens SET revoked_at = $2 WHERE uid IN (
+         SELECT uid FROM headrace.tokens WHERE user_uid = $1 AND kind = 'session' AND revoked_at IS NULL AND expires_at > $2
+          ORDER BY created_at DESC, uid OFFSET ${MAX_SESSIONS})`,
+      [userUid, this.clock.now()],
+    );
+    return created;
   }
 
   /** The code of a link that creates one session, within fifteen minutes. Null: as {@link create}. */
-  async createLoginCode(userUid: string): Promise<{ readonly code: string; readonly expiresAt: Date } | null> {
+  async createLoginCode(
+    userUid: string,
+  ): Promise<{ readonly uid: string; readonly code: string; readonly expiresAt: Date } | null> {
     const origin = { address: null, userAgent: null };
     const created = await this.insert(this.database, {
       userUid,
       method: null,
+      createdWith: null,
       origin,
       kind: 'login_link',
       ttlMs: LOGIN_LINK_MS,
     });
-    return created && { code: created.value, expiresAt: created.session.expiresAt };
+    return created && { uid: created.session.uid, code: created.value, expiresAt: created.session.expiresAt };
   }
 
   /** Null: the code is unknown, was used, or has expired; or its user is disabled. */
   redeemLoginCode(code: string, origin: SessionOrigin): Promise<CreatedSession | null> {
     if (!isTokenShaped(code, 'login_link')) return Promise.resolve(null);
     return this.database.transaction(async (tx) => {
-      const [link] = await tx.query<{ user_uid: string }>(
+      const [link] = await tx.query<{ uid: string; user_uid: string }>(
         `UPDATE headrace.tokens SET revoked_at = $2
-          WHERE hash = $1 AND kind = 'login_link' AND revoked_at IS NULL AND expires_at > $2 RETURNING user_uid`,
+          WHERE hash = $1 AND kind = 'login_link' AND revoked_at IS NULL AND expires_at > $2 RETURNING uid, user_uid`,
         [hashToken(code), this.clock.now()],
       );
-      return link ? this.create(link.user_uid, 'login_link', origin, tx) : null;
+      return link ? this.createIn(tx, link.user_uid, 'login_link', link.uid, origin) : null;
     });
   }
 
@@ -137,12 +161,14 @@ export class SessionsService {
     {
       userUid,
       method,
+      createdWith,
       origin,
       kind,
       ttlMs,
     }: {
       readonly userUid: string;
       readonly method: SignInMethod | null;
+      readonly createdWith: string | null;
       readonly origin: { readonly address: string | null; readonly userAgent: string | null };
       readonly kind: 'session' | 'login_link';
       readonly ttlMs: number;
@@ -151,12 +177,14 @@ export class SessionsService {
     const value = newToken(kind);
     const expiresAt = new Date(this.clock.now().getTime() + ttlMs);
     const [session] = await tx.query<Session>(
-      `INSERT INTO headrace.tokens (uid, hash, prefix, name, user_uid, expires_at, kind, method, address, user_agent)
-       SELECT $1, $2, $3, $4, uid, $6, $4, $7, $8, $9 FROM headrace.users WHERE uid = $5 AND disabled_at IS NULL
+      `INSERT INTO headrace.tokens (uid, hash, prefix, name, user_uid, expires_at, kind, method, address, user_agent, created_with)
+       SELECT $1, $2, $3, $4, uid, least($6, (SELECT t.expires_at FROM headrace.tokens t WHERE t.uid = $10 AND t.kind = 'api')),
+              $4, $7, $8, $9, $10
+         FROM headrace.users WHERE uid = $5 AND disabled_at IS NULL
        RETURNING ${COLUMNS}`,
       [
         ...[newUid(), hashToken(value), displayPrefix(value), kind, userUid, expiresAt],
-        ...[method, origin.address, origin.userAgent],
+        ...[method, origin.address, origin.userAgent, createdWith],
       ],
     );
     return session ? { value, session } : null;

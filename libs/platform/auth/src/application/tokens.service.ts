@@ -92,6 +92,10 @@ export class TokensService {
       [tokenUid, this.clock.now()],
     );
     if (!token) return { kind: 'unknown' };
+    await this.database.query(
+      'UPDATE headrace.tokens SET revoked_at = $2 WHERE created_with = $1 AND revoked_at IS NULL',
+      [tokenUid, this.clock.now()],
+    );
     await this.changes.announce(this.database);
     return { kind: token.was_revoked ? 'already_revoked' : 'revoked' };
   }

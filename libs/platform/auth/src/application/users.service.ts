@@ -151,21 +151,19 @@ export class UsersService {
    * From the commit on all tokens of the user are rejected, and connections that they opened are closed. Memberships and
    * tokens are kept, so that `enable` reverts it; what was paused or cancelled remains paused or cancelled.
    */
-  disable(userUid: string): Promise<{ readonly kind: 'disabled' | 'already_disabled' | 'unknown' }> {
-    return this.setDisabled(userUid, true, ['disabled', 'already_disabled']);
-  }
-
-  enable(userUid: string): Promise<{ readonly kind: 'enabled' | 'not_disabled' | 'unknown' }> {
-    return this.setDisabled(userUid, false, ['enabled', 'not_disabled']);
-  }
-
-  private async setDisabled<Kind extends string>(
+  async disable(
     userUid: string,
-    isDisabled: boolean,
-    [changed, unchanged]: readonly [changed: Kind, unchanged: Kind],
-  ): Promise<{ readonly kind: Kind | 'unknown' }> {
-    const hasChanged = await this.database.transaction((tx) => this.disableIn(tx, userUid, isDisabled));
-    return { kind: hasChanged === null ? 'unknown' : hasChanged ? changed : unchanged };
+  ): Promise<{ readonly kind: 'disabled' | 'already_disabled' | 'unknown' | 'last_administrator' }> {
+    const user = await this.find(userUid);
+    if (!user) return { kind: 'unknown' };
+    if (user.disabledAt !== null) return { kind: 'already_disabled' };
+    const { kind } = await this.update(userUid, { isDisabled: true });
+    return { kind: kind === 'updated' ? 'disabled' : kind === 'not_found' ? 'unknown' : kind };
+  }
+
+  async enable(userUid: string): Promise<{ readonly kind: 'enabled' | 'not_disabled' | 'unknown' }> {
+    const hasChanged = await this.database.transaction((tx) => this.disableIn(tx, userUid, false));
+    return { kind: hasChanged === null ? 'unknown' : hasChanged ? 'enabled' : 'not_disabled' };
   }
 
   /** Whether it was different; null: there is no such user. */

@@ -43,8 +43,8 @@ export function allowAsAdministrator(caller: Caller): boolean {
 }
 
 /** For an operation that needs no permission on the resource, because the caller proves the right to it by a secret. */
-export function allowByPossession(caller: Caller): void {
-  decided.set(caller, null);
+export function allowByPossession(caller: Caller, owner: Owner): void {
+  decided.set(caller, owner);
 }
 
 /** The owner for which {@link isAllowed} decided the permission of the operation last; null: another decision, or none. */

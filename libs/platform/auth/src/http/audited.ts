@@ -100,7 +100,7 @@ function teamOf(request: Request): string | null {
 export const actorOf = ({ type, uid, displayName, tokenUid }: Principal): AuditEvent['actor'] => ({
   type,
   uid,
-  name: displayName,
+  name: cut(displayName),
   token_uid: tokenUid,
 });
 
@@ -129,4 +129,4 @@ function detailsOf({ values = [] }: AuditOptions, { body, params }: Request): Pi
 const asObject = (value: unknown): Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : {};
 const text = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined);
-const cut = (value: string): string => value.slice(0, MAX_TEXT);
+const cut = (value: string): string => value.slice(0, MAX_TEXT).toWellFormed();

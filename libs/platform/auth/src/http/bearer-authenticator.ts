@@ -1,11 +1,12 @@
 import { Injectable, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
 import type { Request } from 'express';
 import { requestStateOf, ProblemError, RequestAuthenticator } from '#platform/http';
-import { AccessChanges, TokenAuthenticator } from '../application/token-authenticator.js';
+import { AccessChanges } from '../application/token-authenticator.js';
 import type { Caller, Principal } from '../domain/principal.js';
 import type { TokenRefusal } from '../domain/token.js';
 import { TokenUsage } from '../application/token-usage.js';
-import { CONSOLE_HEADER, isFromConsole, SessionCookie } from './session-cookie.js';
+import { RequestPrincipals } from './request-principals.js';
+import { CONSOLE_HEADER, isFromConsole } from './session-cookie.js';
 import { UnauthorizedThrottle } from './unauthorized-throttle.js';
 
 const principals = new WeakMap<Request, Principal>();
@@ -21,11 +22,10 @@ export class BearerAuthenticator extends RequestAuthenticator implements OnModul
   private unsubscribe: (() => void) | null = null;
 
   constructor(
-    private readonly authenticator: TokenAuthenticator,
+    private readonly principals: RequestPrincipals,
     private readonly usage: TokenUsage,
     private readonly changes: AccessChanges,
     private readonly throttle: UnauthorizedThrottle,
-    private readonly cookie: SessionCookie,
   ) {
     super();
   }
@@ -53,13 +53,10 @@ export class BearerAuthenticator extends RequestAuthenticator implements OnModul
     this.usage.note(principal.tokenUid);
   }
 
-  /** A token wins over a cookie, which browsers add by themselves. */
   private async principalOf(request: Request): Promise<Principal | TokenRefusal> {
-    const { authorization } = request.headers;
-    const session = authorization === undefined ? this.cookie.read(request) : undefined;
-    if (session === undefined) return this.authenticator.authenticate(authorization);
-    const principal = await this.authenticator.authenticateSession(session);
-    if (typeof principal !== 'string' && !isFromConsole(request))
+    const principal = await this.principals.of(request);
+    const hasCookie = this.principals.sessionOf(request) !== undefined;
+    if (typeof principal !== 'string' && hasCookie && !isFromConsole(request))
       throw new ProblemError(
         'not_authorized',
         `A request with a session cookie must have the header \`${CONSOLE_HEADER}\`, and come from the same origin.`,

@@ -162,19 +162,18 @@ export class ManagedSecrets {
     return this.store.list(teamUid);
   }
 
+  /** Null also for a secret for webhooks. The row stays locked until the transaction ends. Throws a SealBrokenError. */
+  async readForRun(tx: Queryable, teamUid: string, name: string): Promise<SecretValue | null> {
+    return this.open(await this.store.shareForRun(tx, teamUid, name), teamUid, name);
+  }
+
   /**
-   * Null also for a secret for webhooks. The row stays locked until the transaction ends, and the audit log has the use from its
-   * commit on. Throws a SealBrokenError.
+   * Enters in the audit log who gets the values. At the end of the transaction, since all entries of the team wait for it. One
+   * round trip.
    */
-  async readForRun(tx: Queryable, teamUid: string, name: string, use: SecretUse): Promise<SecretValue | null> {
-    const value = this.open(await this.store.shareForRun(tx, teamUid, name), teamUid, name);
-    if (value !== null)
-      await this.audit.append(
-        teamUid,
-        { action: 'secret.used', target: { type: 'secret', uid: name, name }, ...use },
-        tx,
-      );
-    return value;
+  async recordUse(tx: Queryable, teamUid: string, names: Iterable<string>, use: SecretUse): Promise<void> {
+    const entryOf = (name: string) => ({ action: 'secret.used', target: { type: 'secret', uid: name, name }, ...use });
+    await Promise.all([...new Set(names)].map((name) => this.audit.append(teamUid, entryOf(name), tx)));
   }
 
   /** {@link readForRun} for a webhook; call {@link reserveForWebhook} before senders are authenticated with the value. */

@@ -36,6 +36,8 @@ export class CreateLoginLinkRequest {
 }
 
 export class LoginLink {
+  @StringField({ ...UID, description: 'UID of the link; the audit log names it in the session that it creates.' })
+  uid: string;
   @StringField({ description: 'The link, which can be used once. Returned only once.' }) url: string;
   @DateTimeField({ description: 'When it expires.' }) expires_at: string;
 }

@@ -143,8 +143,9 @@ export class SkillRepositories {
     return {
       identity,
       open: async () => {
-        const secret = await this.secrets.readForRun(this.database, teamUid, name, READ_SKILLS);
+        const secret = await this.secrets.readForRun(this.database, teamUid, name);
         if (secret?.version !== version) return null;
+        await this.secrets.recordUse(this.database, teamUid, [name], READ_SKILLS);
         return { password: secret.value, ...(username !== undefined && { username }) };
       },
     };
