@@ -1,9 +1,9 @@
-import { signal, useSignal } from '@preact/signals';
+import { signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { absoluteTime, relativeTime } from '../format';
-import { messageOf } from '../api/client';
 import { hrefOf, path } from '../router';
+import { useOperation } from './operation';
 import { pending } from '../views/inbox/inbox';
 
 const LOOK: Readonly<Record<string, string>> = {
@@ -76,28 +76,18 @@ interface ActionProps {
 
 /** A button that is disabled while its action is executed, and shows why it failed. */
 export function Action({ run, children, class: className = '', disabled = false, confirm: question }: ActionProps) {
-  const isBusy = useSignal(false);
-  const failure = useSignal('');
-  const click = async (): Promise<void> => {
-    if (question !== undefined && !confirm(question)) return;
-    isBusy.value = true;
-    failure.value = '';
-    try {
-      await run();
-    } catch (error) {
-      failure.value = messageOf(error);
-    } finally {
-      isBusy.value = false;
-    }
+  const { isBusy, failure, execute } = useOperation();
+  const click = (): void => {
+    if (question === undefined || confirm(question)) void execute(run);
   };
   return (
     <span class="action">
-      <button type="button" class={className} disabled={disabled || isBusy.value} onClick={() => void click()}>
+      <button type="button" class={className} disabled={disabled || isBusy} onClick={click}>
         {children}
       </button>
-      {failure.value !== '' && (
+      {failure !== '' && (
         <span role="alert" class="failure">
-          {failure.value}
+          {failure}
         </span>
       )}
     </span>

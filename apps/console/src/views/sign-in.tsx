@@ -2,6 +2,7 @@ import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { messageOf } from '../api/client';
 import { Failure, usePageTitle } from '../components/basics';
+import { textOf } from '../components/operation';
 import icon from '../icon.svg';
 import { navigate, path } from '../router';
 import { principal, signIn } from '../session';
@@ -68,8 +69,7 @@ export function SignInPage() {
           class="form"
           onSubmit={(event) => {
             event.preventDefault();
-            const token = new FormData(event.currentTarget).get('token');
-            if (typeof token === 'string') void enter({ token: token.trim() });
+            void enter({ token: textOf(new FormData(event.currentTarget), 'token').trim() });
           }}
         >
           <div class="field">

@@ -54,8 +54,8 @@ export {
   type Role,
   ROLES,
 } from './domain/roles.js';
-export { actorOf, Audited } from './http/audited.js';
-export { Authorize, CurrentCaller, CurrentPrincipal, INSTALLATION } from './http/authorize.js';
+export { Audited, auditSource } from './http/audited.js';
+export { Authorize, CurrentCaller, CurrentPrincipal, INSTALLATION, teamOf } from './http/authorize.js';
 export { RequestPrincipals } from './http/request-principals.js';
 export { CONSOLE_HEADER, isSentByConsole, SessionCookie } from './http/session-cookie.js';
 export { UnauthorizedThrottle } from './http/unauthorized-throttle.js';

@@ -1,6 +1,7 @@
 import { useEffect } from 'preact/hooks';
-import { Action, Empty, Link, Time, usePageTitle } from '../../components/basics';
-import { decide, mayDecide, pending, refreshInbox } from './inbox';
+import { Empty, Link, Time, usePageTitle } from '../../components/basics';
+import { Decision } from './decision';
+import { decide, pending, refreshInbox } from './inbox';
 
 export function InboxPage() {
   usePageTitle('Inbox');
@@ -31,17 +32,9 @@ export function InboxPage() {
                 <Time at={approval.requested_at} /> · denied without an answer <Time at={approval.expires_at} />
               </div>
             </div>
-            {mayDecide() && (
-              <div class="actions">
-                <Action class="primary" run={() => decide(approval, 'allow')}>
-                  Allow
-                </Action>
-                <Action run={() => decide(approval, 'allow_always')}>Always allow</Action>
-                <Action class="danger" run={() => decide(approval, 'deny')}>
-                  Deny
-                </Action>
-              </div>
-            )}
+            <div class="actions">
+              <Decision decide={(decision) => decide(approval, decision)} />
+            </div>
           </section>
         ))}
       </div>

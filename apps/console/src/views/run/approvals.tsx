@@ -1,8 +1,9 @@
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { api, content, type Schemas } from '../../api/client';
-import { Action, Time } from '../../components/basics';
-import { decide, mayDecide } from '../inbox/inbox';
+import { Time } from '../../components/basics';
+import { Decision } from '../inbox/decision';
+import { decide } from '../inbox/inbox';
 
 /** What an agent waits for. `revision`: changes when it may have changed. */
 export function Approvals({ runId, revision }: { readonly runId: string; readonly revision: string }) {
@@ -29,17 +30,7 @@ export function Approvals({ runId, revision }: { readonly runId: string; readonl
         <section class="card approval" key={id} aria-label="Permission request">
           <strong>{title}</strong>
           <div class="actions">
-            {mayDecide() && (
-              <>
-                <Action class="primary" run={() => answer(id, 'allow')}>
-                  Allow
-                </Action>
-                <Action run={() => answer(id, 'allow_always')}>Always allow</Action>
-                <Action class="danger" run={() => answer(id, 'deny')}>
-                  Deny
-                </Action>
-              </>
-            )}
+            <Decision decide={(decision) => answer(id, decision)} />
             <span class="muted">
               Denied without an answer <Time at={expiresAt} />
             </span>

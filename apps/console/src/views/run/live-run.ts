@@ -31,7 +31,7 @@ interface StateEvent {
 export type Connection = 'connecting' | 'open' | 'lost' | 'ended';
 
 const RETRY_MS = 5000;
-const ENDED: ReadonlySet<string> = new Set(['SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED']);
+export const ENDED: ReadonlySet<string> = new Set(['SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED']);
 
 /**
  * The stream of a run, merged as docs/live-events.md describes it. A lost connection resumes after the last event, and what was

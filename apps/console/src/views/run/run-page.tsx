@@ -2,6 +2,7 @@ import { useSignal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
 import { api, content, messageOf, type Schemas } from '../../api/client';
 import { Action, Empty, Failure, Link, StateBadge, Time, usePageTitle } from '../../components/basics';
+import { useOperation } from '../../components/operation';
 import { currentTab, Tabs } from '../../components/tabs';
 import { duration } from '../../format';
 import { navigate } from '../../router';
@@ -9,11 +10,10 @@ import { may } from '../../session';
 import { Approvals } from './approvals';
 import { Conversation } from './blocks';
 import { Changes } from './changes';
-import { LiveRun, type TimelineEvent } from './live-run';
+import { ENDED, LiveRun, type TimelineEvent } from './live-run';
 
 const TABS = ['conversation', 'timeline', 'changes', 'details'] as const;
 const PERMISSION_EVENTS: ReadonlySet<string> = new Set(['run_blocked', 'permission_decided']);
-const ENDED: ReadonlySet<string> = new Set(['SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED']);
 
 export function RunPage({ runId }: { readonly runId: string }) {
   const live = useMemo(() => new LiveRun(runId), [runId]);
@@ -140,22 +140,15 @@ function Actions({ runId, state }: { readonly runId: string; readonly state: str
 
 function Followup({ runId, onSent }: { readonly runId: string; readonly onSent: () => void }) {
   const message = useSignal('');
-  const failure = useSignal('');
-  const isBusy = useSignal(false);
+  const { isBusy, failure, execute } = useOperation();
   const send = async (): Promise<void> => {
-    if (message.value.trim() === '' || isBusy.value) return;
-    isBusy.value = true;
-    failure.value = '';
-    try {
+    if (message.value.trim() === '' || isBusy) return;
+    await execute(async () => {
       const params = { path: { runId } };
       await content(api.POST('/agent/runs/{runId}/followups', { params, body: { message: message.value } }));
       message.value = '';
       onSent();
-    } catch (error) {
-      failure.value = messageOf(error);
-    } finally {
-      isBusy.value = false;
-    }
+    });
   };
   return (
     <form
@@ -177,10 +170,10 @@ function Followup({ runId, onSent }: { readonly runId: string; readonly onSent: 
           if (event.key === 'Enter' && (event.metaKey || event.ctrlKey)) void send();
         }}
       />
-      <button class="primary" disabled={isBusy.value || message.value.trim() === ''}>
+      <button class="primary" disabled={isBusy || message.value.trim() === ''}>
         Send
       </button>
-      <Failure message={failure.value} />
+      <Failure message={failure} />
     </form>
   );
 }

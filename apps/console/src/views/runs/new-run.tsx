@@ -3,6 +3,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import { api, ApiProblem, content, messageOf, type Schemas } from '../../api/client';
 import { API_URL } from '../../base';
 import { Failure } from '../../components/basics';
+import { textOf } from '../../components/operation';
 import { navigate } from '../../router';
 
 type Request = Schemas['RunAgentRequest'];
@@ -11,11 +12,7 @@ const EXAMPLE = '```sh\necho "hello from the agent" > hello.txt\ncat hello.txt\n
 
 /** Only fields with a value, as the API documents them. */
 function toRequest(form: FormData): Request {
-  const given = (name: string): string => {
-    const field = form.get(name);
-    return typeof field === 'string' ? field : '';
-  };
-  const value = (name: string): string => given(name).trim();
+  const value = (name: string): string => textOf(form, name).trim();
   const config = {
     ...(value('environment') !== '' && { environment_id: value('environment') }),
     ...(value('harness') !== '' && { harness: { type: value('harness') } }),
@@ -23,7 +20,7 @@ function toRequest(form: FormData): Request {
     ...(value('host') !== '' && { worker_host: value('host') }),
   };
   return {
-    prompt: given('prompt'),
+    prompt: textOf(form, 'prompt'),
     ...(value('title') !== '' && { title: value('title') }),
     ...(Object.keys(config).length > 0 && { config }),
   };

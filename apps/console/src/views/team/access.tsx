@@ -1,6 +1,7 @@
 import { useSignal } from '@preact/signals';
-import { api, content, messageOf, type Schemas } from '../../api/client';
+import { api, content, type Schemas } from '../../api/client';
 import { Action, Failure, Time } from '../../components/basics';
+import { textOf, useOperation } from '../../components/operation';
 import { useResource } from '../../components/resource';
 import { Table } from '../../components/table';
 import { principal, team } from '../../session';
@@ -18,24 +19,19 @@ const Secret = ({ value }: { readonly value: string }) =>
 export function Tokens({ account }: { readonly account?: Schemas['ServiceAccountItem'] }) {
   const query = account === undefined ? {} : { service_account_uid: account.uid };
   const list = useResource(() => content(api.GET('/tokens', { params: { query } })), account?.uid ?? '');
-  const failure = useSignal('');
+  const operation = useOperation();
   const created = useSignal('');
   const create = async (form: HTMLFormElement): Promise<void> => {
-    failure.value = '';
-    try {
-      const data = new FormData(form);
-      const [name, expires] = [data.get('name'), data.get('expires')];
-      const body = {
-        name: typeof name === 'string' ? name : '',
-        ...(typeof expires === 'string' && expires !== '' && { expires_at: new Date(expires).toISOString() }),
-        ...query,
-      };
-      created.value = (await content(api.POST('/tokens', { body }))).token;
-      form.reset();
-      await list.reload();
-    } catch (error) {
-      failure.value = messageOf(error);
-    }
+    const data = new FormData(form);
+    const expires = textOf(data, 'expires');
+    const body = {
+      name: textOf(data, 'name'),
+      ...(expires !== '' && { expires_at: new Date(expires).toISOString() }),
+      ...query,
+    };
+    created.value = (await content(api.POST('/tokens', { body }))).token;
+    form.reset();
+    await list.reload();
   };
   return (
     <>
@@ -43,7 +39,8 @@ export function Tokens({ account }: { readonly account?: Schemas['ServiceAccount
         class="tools"
         onSubmit={(event) => {
           event.preventDefault();
-          void create(event.currentTarget);
+          const form = event.currentTarget;
+          void operation.execute(() => create(form));
         }}
       >
         <input name="name" required maxLength={200} aria-label="Name of the token" placeholder="Name of the token" />
@@ -52,7 +49,7 @@ export function Tokens({ account }: { readonly account?: Schemas['ServiceAccount
         </label>
         <button>Create token</button>
       </form>
-      <Failure message={failure.value || list.failure} />
+      <Failure message={operation.failure || list.failure} />
       <Secret value={created.value} />
       <Table label="Tokens" columns={['Name', 'Token', 'Created', 'Expires', 'Last use', '']}>
         {list.data?.tokens.map((token) => (
@@ -94,17 +91,11 @@ export function Tokens({ account }: { readonly account?: Schemas['ServiceAccount
 export function ServiceAccounts() {
   const list = useResource(() => content(api.GET('/service-accounts')), team.value ?? '');
   const chosen = useSignal<Schemas['ServiceAccountItem'] | null>(null);
-  const failure = useSignal('');
+  const operation = useOperation();
   const create = async (form: HTMLFormElement): Promise<void> => {
-    failure.value = '';
-    try {
-      const name = new FormData(form).get('name');
-      await content(api.POST('/service-accounts', { body: { name: typeof name === 'string' ? name : '' } }));
-      form.reset();
-      await list.reload();
-    } catch (error) {
-      failure.value = messageOf(error);
-    }
+    await content(api.POST('/service-accounts', { body: { name: textOf(new FormData(form), 'name') } }));
+    form.reset();
+    await list.reload();
   };
   return (
     <>
@@ -112,7 +103,8 @@ export function ServiceAccounts() {
         class="tools"
         onSubmit={(event) => {
           event.preventDefault();
-          void create(event.currentTarget);
+          const form = event.currentTarget;
+          void operation.execute(() => create(form));
         }}
       >
         <input
@@ -124,7 +116,7 @@ export function ServiceAccounts() {
         />
         <button>Create service account</button>
       </form>
-      <Failure message={failure.value || list.failure} />
+      <Failure message={operation.failure || list.failure} />
       <Table label="Service accounts" columns={['Name', 'Created', '']}>
         {list.data?.service_accounts.map((account) => (
           <tr key={account.uid}>

@@ -1,6 +1,7 @@
 import { useSignal } from '@preact/signals';
 import { api, content, messageOf, type Schemas } from '../../api/client';
 import { Action, Failure, Time } from '../../components/basics';
+import { textOf, useOperation } from '../../components/operation';
 import { useResource } from '../../components/resource';
 import { Table } from '../../components/table';
 import { may, principal, team } from '../../session';
@@ -96,33 +97,28 @@ function RoleSelect({ name, role, set }: RoleSelectProps) {
 
 /** Administrators of the installation find all users, and create those who do not exist yet. */
 function AddMember({ onAdded }: { readonly onAdded: () => Promise<void> }) {
-  const failure = useSignal('');
+  const operation = useOperation();
   const link = useSignal('');
   const add = async (form: HTMLFormElement): Promise<void> => {
-    failure.value = '';
     link.value = '';
-    try {
-      const data = new FormData(form);
-      const email = data.get('email');
-      const role = data.get('role') as Schemas['TeamRole'];
-      if (typeof email !== 'string') return;
-      const { users } = await content(api.GET('/users', { params: { query: { query: email } } }));
-      const known = users.find((user) => user.email.toLowerCase() === email.toLowerCase());
-      const user = known ?? (await content(api.POST('/users', { body: { email } })));
-      await content(api.PUT('/members/{userUid}', { params: { path: { userUid: user.uid } }, body: { role } }));
-      form.reset();
-      await onAdded();
-      if (!known) link.value = (await content(api.POST('/login-links', { body: { user_uid: user.uid } }))).url;
-    } catch (error) {
-      failure.value = messageOf(error);
-    }
+    const data = new FormData(form);
+    const email = textOf(data, 'email');
+    const role = textOf(data, 'role') as Schemas['TeamRole'];
+    const { users } = await content(api.GET('/users', { params: { query: { query: email } } }));
+    const known = users.find((user) => user.email.toLowerCase() === email.toLowerCase());
+    const user = known ?? (await content(api.POST('/users', { body: { email } })));
+    await content(api.PUT('/members/{userUid}', { params: { path: { userUid: user.uid } }, body: { role } }));
+    form.reset();
+    await onAdded();
+    if (!known) link.value = (await content(api.POST('/login-links', { body: { user_uid: user.uid } }))).url;
   };
   return (
     <form
       class="tools section"
       onSubmit={(event) => {
         event.preventDefault();
-        void add(event.currentTarget);
+        const form = event.currentTarget;
+        void operation.execute(() => add(form));
       }}
     >
       <input name="email" type="email" required aria-label="E-mail address" placeholder="ada@example.com" />
@@ -134,7 +130,7 @@ function AddMember({ onAdded }: { readonly onAdded: () => Promise<void> }) {
         ))}
       </select>
       <button>Add member</button>
-      <Failure message={failure.value} />
+      <Failure message={operation.failure} />
       {link.value !== '' && (
         <p>
           The user is new. This link signs them in once, within 15 minutes: <code>{link.value}</code>

@@ -3,12 +3,12 @@ import { ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { Readable } from 'node:stream';
 import { AuditLog, INSTALLATION_CHAIN } from '#platform/audit';
-import { allowAsAdministrator, Authorize, type Caller, CurrentCaller, isAllowed } from '#platform/auth';
+import { allowAsAdministrator, Authorize, type Caller, CurrentCaller, isAllowed, teamOf } from '#platform/auth';
 import { Settings } from '#platform/config';
 import { forbidden, Operation, ProblemError, sendStream } from '#platform/http';
 import { PageCursors } from '#platform/kernel';
 import { AuditLogScope, ListAuditLogParameters, ListAuditLogResponse, type SCOPES } from './dto/audit-log.dto.js';
-import { pageOf, teamOf } from './pages.js';
+import { pageOf } from './pages.js';
 import { presentEntry } from './presenters.js';
 
 const RESOURCE = 'audit log';

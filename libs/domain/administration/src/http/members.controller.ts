@@ -9,12 +9,13 @@ import {
   type MembershipResult,
   MembersService,
   roleIn,
+  teamOf,
 } from '#platform/auth';
 import { Settings } from '#platform/config';
 import { notFound, Operation, pathId, ProblemError } from '#platform/http';
 import { PageCursors } from '#platform/kernel';
 import { ListMembersResponse, PageParameters, SetMemberRequest, UserMembership } from './dto/principals.dto.js';
-import { pageOf, teamOf } from './pages.js';
+import { pageOf } from './pages.js';
 import { presentMember } from './presenters.js';
 
 const UserUid = (): ParameterDecorator => Param('userUid', pathId('uid'));

@@ -1,5 +1,4 @@
-import type { Caller } from '#platform/auth';
-import { invalidCursor, PageInfo, pageInfo, teamRequired } from '#platform/http';
+import { invalidCursor, PageInfo, pageInfo } from '#platform/http';
 import { PageCursors } from '#platform/kernel';
 
 const DEFAULT_LIMIT = 100;
@@ -17,9 +16,4 @@ export async function pageOf<Row>(
   const rows = await read(position.length === 0 ? null : position.map(String), limit + 1);
   const { items, nextCursor } = cursors.page(rows, limit, query, positionOf);
   return { items, page_info: pageInfo(nextCursor) };
-}
-
-export function teamOf({ teamUid }: Caller): string {
-  if (teamUid !== null) return teamUid;
-  throw teamRequired();
 }

@@ -1,6 +1,14 @@
 import { Body, Controller, Delete, Get, Param, Post, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { Audited, Authorize, type Caller, CurrentCaller, isAllowed, ServiceAccountsService } from '#platform/auth';
+import {
+  Audited,
+  Authorize,
+  type Caller,
+  CurrentCaller,
+  isAllowed,
+  ServiceAccountsService,
+  teamOf,
+} from '#platform/auth';
 import { Settings } from '#platform/config';
 import { forbidden, notFound, Operation, pathId, ProblemError } from '#platform/http';
 import { PageCursors } from '#platform/kernel';
@@ -10,7 +18,7 @@ import {
   PageParameters,
   ServiceAccountItem,
 } from './dto/principals.dto.js';
-import { pageOf, teamOf } from './pages.js';
+import { pageOf } from './pages.js';
 import { presentServiceAccount } from './presenters.js';
 
 @ApiTags('Administration')
@@ -65,9 +73,8 @@ export class ServiceAccountsController {
     @Body() { name }: CreateServiceAccountRequest,
   ): Promise<ServiceAccountItem> {
     const result = await this.accounts.create({ teamUid: teamOf(caller), name });
-    const account = result.kind === 'created' ? await this.accounts.find(result.serviceAccount.uid) : null;
-    if (!account) throw notFound('team');
-    return presentServiceAccount(account);
+    if (result.kind === 'unknown_team') throw notFound('team');
+    return presentServiceAccount(result.serviceAccount);
   }
 
   @Delete(':uid')

@@ -4,6 +4,7 @@ import type { Request, Response } from 'express';
 import {
   allowAsAdministrator,
   Audited,
+  auditSource,
   Authorize,
   type Caller,
   CONSOLE_HEADER,
@@ -23,14 +24,12 @@ import { AuditLog } from '#platform/audit';
 import { Settings } from '#platform/config';
 import {
   forbidden,
-  headerText,
   invalidInput,
   notFound,
   Operation,
   pathId,
   ProblemError,
   Public,
-  requestStateOf,
   SenderAddress,
 } from '#platform/http';
 import {
@@ -42,7 +41,6 @@ import {
 } from './dto/sessions.dto.js';
 
 const RESOURCE = 'session';
-const MAX_USER_AGENT = 256;
 
 @ApiTags('Administration')
 @Controller()
@@ -185,16 +183,11 @@ export class SessionsController {
   }
 
   private async record(request: Request, session: Session): Promise<void> {
-    const { address, userAgent } = this.originOf(request);
     await this.audit.append(null, {
       action: 'session.created',
       actor: { type: 'user', uid: session.userUid, token_uid: session.createdWith },
       target: { type: 'session', uid: session.uid },
-      source: {
-        address,
-        ...(userAgent !== null && { user_agent: userAgent }),
-        trace_id: requestStateOf(request).context.traceId,
-      },
+      source: auditSource(request, this.addresses),
       details: { method: session.method },
     });
   }
@@ -205,8 +198,8 @@ export class SessionsController {
   }
 
   private originOf(request: Request): SessionOrigin {
-    const userAgent = headerText(request.headers['user-agent'])?.slice(0, MAX_USER_AGENT).toWellFormed() ?? null;
-    return { address: this.addresses.of(request), userAgent };
+    const { address, user_agent: userAgent = null } = auditSource(request, this.addresses);
+    return { address, userAgent };
   }
 }
 

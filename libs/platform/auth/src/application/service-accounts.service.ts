@@ -29,15 +29,14 @@ export class ServiceAccountsService {
     teamUid,
     name,
   }: Pick<ServiceAccount, 'teamUid' | 'name'>): Promise<
-    { readonly kind: 'created'; readonly serviceAccount: ServiceAccount } | { readonly kind: 'unknown_team' }
+    { readonly kind: 'created'; readonly serviceAccount: ListedServiceAccount } | { readonly kind: 'unknown_team' }
   > {
-    const serviceAccount = { uid: newUid(), teamUid, name };
-    const created = await this.database.query(
+    const [serviceAccount] = await this.database.query<ListedServiceAccount>(
       `INSERT INTO headrace.service_accounts (uid, team_uid, name)
-       SELECT $1, uid, $3 FROM headrace.teams WHERE uid = $2 RETURNING 1`,
-      [serviceAccount.uid, teamUid, name],
+       SELECT $1, uid, $3 FROM headrace.teams WHERE uid = $2 RETURNING ${LISTED}`,
+      [newUid(), teamUid, name],
     );
-    return created.length > 0 ? { kind: 'created', serviceAccount } : { kind: 'unknown_team' };
+    return serviceAccount ? { kind: 'created', serviceAccount } : { kind: 'unknown_team' };
   }
 
   /** Those that are not disabled, by name, after `after`. */

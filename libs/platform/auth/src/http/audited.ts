@@ -11,7 +11,7 @@ import {
 import { Reflector } from '@nestjs/core';
 import type { Request } from 'express';
 import { mergeMap, type Observable } from 'rxjs';
-import { type AuditEvent, AuditLog, type AuditTarget } from '#platform/audit';
+import { type AuditEvent, AuditLog, type AuditSource, type AuditTarget } from '#platform/audit';
 import { AUDITED_ACTION, requestStateOf, SenderAddress } from '#platform/http';
 import { decidedOwner } from '../domain/owner.js';
 import type { Principal } from '../domain/principal.js';
@@ -21,8 +21,6 @@ import { callerOf, principalOf } from './bearer-authenticator.js';
 export interface AuditOptions {
   /** Fields of the body whose values are logged; of all others only the names are. */
   readonly values?: readonly string[];
-  /** The path parameter that names the target. Default: the last one. */
-  readonly target?: string;
 }
 
 const AUDIT_OPTIONS = Symbol('headrace:audit-options');
@@ -61,12 +59,8 @@ export class AuditInterceptor implements NestInterceptor {
         await this.append(teamOf(request), {
           action,
           actor: actorOf(principal),
-          target: targetOf(action, options, request, result),
-          source: {
-            address: this.addresses.of(request),
-            ...(request.headers['user-agent'] && { user_agent: cut(request.headers['user-agent']) }),
-            trace_id: requestStateOf(request).context.traceId,
-          },
+          target: targetOf(action, request, result),
+          source: auditSource(request, this.addresses),
           ...detailsOf(options, request),
         });
         return result;
@@ -88,6 +82,16 @@ export class AuditInterceptor implements NestInterceptor {
   }
 }
 
+/** Where a request comes from. */
+export function auditSource(request: Request, addresses: SenderAddress): AuditSource & { readonly address: string } {
+  const userAgent = request.headers['user-agent'];
+  return {
+    address: addresses.of(request),
+    ...(userAgent && { user_agent: cut(userAgent) }),
+    trace_id: requestStateOf(request).context.traceId,
+  };
+}
+
 /** Null: the entry belongs to the installation. */
 function teamOf(request: Request): string | null {
   const access = requestStateOf(request).route?.access;
@@ -97,7 +101,7 @@ function teamOf(request: Request): string | null {
   return owner === null ? caller.teamUid : owner.teamUid;
 }
 
-export const actorOf = ({ type, uid, displayName, tokenUid }: Principal): AuditEvent['actor'] => ({
+const actorOf = ({ type, uid, displayName, tokenUid }: Principal): AuditEvent['actor'] => ({
   type,
   uid,
   name: cut(displayName),
@@ -105,11 +109,10 @@ export const actorOf = ({ type, uid, displayName, tokenUid }: Principal): AuditE
 });
 
 /** The uid of the response is that of a created resource; a path without it names what contains the resource. */
-function targetOf(action: string, { target }: AuditOptions, request: Request, result: unknown): AuditTarget {
+function targetOf(action: string, request: Request, result: unknown): AuditTarget {
   const type = action.slice(0, action.indexOf('.'));
   const answer = asObject(result);
-  const named = target === undefined ? Object.values(request.params).at(-1) : request.params[target];
-  const uid = text(answer['uid']) ?? text(answer['id']) ?? named;
+  const uid = text(answer['uid']) ?? text(answer['id']) ?? Object.values(request.params).at(-1);
   const fields = { ...asObject(request.body), ...answer };
   const name = text(fields['name']) ?? text(fields['email']) ?? text(fields['display_name']);
   return { type, ...(uid !== undefined && { uid: String(uid) }), ...(name !== undefined && { name: cut(name) }) };

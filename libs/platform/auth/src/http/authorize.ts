@@ -1,6 +1,6 @@
 import { applyDecorators, createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { Request } from 'express';
-import { RequirePermission } from '#platform/http';
+import { RequirePermission, teamRequired } from '#platform/http';
 import { isDecided } from '../domain/owner.js';
 import type { Caller, Principal } from '../domain/principal.js';
 import type { Permission } from '../domain/roles.js';
@@ -56,3 +56,9 @@ export const CurrentPrincipal = createParamDecorator((_data: unknown, context: E
   if (!principal) throw unauthenticated();
   return principal;
 });
+
+/** The team for which the operation is executed. Throws a ProblemError when a user of several teams has chosen none. */
+export function teamOf({ teamUid }: Caller): string {
+  if (teamUid !== null) return teamUid;
+  throw teamRequired();
+}

@@ -1,7 +1,7 @@
 import { Body, Controller, Delete, Get, Param, type PipeTransform, Put } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { Audited, Authorize, type Caller, CurrentCaller } from '#platform/auth';
-import { invalidInput, limitReached, notFound, Operation, pathId, ProblemError, teamRequired } from '#platform/http';
+import { Audited, Authorize, type Caller, CurrentCaller, teamOf } from '#platform/auth';
+import { invalidInput, limitReached, notFound, Operation, pathId, ProblemError } from '#platform/http';
 import { type DeleteSecretResult, ManagedSecrets, type PutSecretResult } from '../application/managed-secrets.js';
 import { SECRET_NAME, SECRET_NAME_RULE, type SecretRecord } from '../domain/managed-secret.js';
 import { ListSecretsResponse, PutSecretRequest, type SecretItem, SecretVersion } from './secret.dto.js';
@@ -74,11 +74,6 @@ export class SecretsController {
     const result = await this.secrets.deleteOfTeam(teamOf(caller), name);
     if (result.kind !== 'deleted') throw problemOf(result);
   }
-}
-
-function teamOf({ teamUid }: Caller): string {
-  if (teamUid !== null) return teamUid;
-  throw teamRequired();
 }
 
 const presentSecret = ({ name, purpose, createdAt, updatedAt }: SecretRecord): SecretItem => ({

@@ -15,22 +15,18 @@ const OPTIONAL = { optional: true } as const;
 export const SCOPES = ['team', 'installation'] as const;
 const ACTORS = ['user', 'service_account', 'command_line', 'system'] as const;
 
+const SCOPE = {
+  ...OPTIONAL,
+  description:
+    '`installation`: entries that belong to no team, for administrators of the installation. Default: `team`.',
+} as const;
+
 export class AuditLogScope {
-  @EnumField(SCOPES, {
-    ...OPTIONAL,
-    description:
-      '`installation`: entries that belong to no team, for administrators of the installation. Default: `team`.',
-  })
-  scope?: (typeof SCOPES)[number];
+  @EnumField(SCOPES, SCOPE) scope?: (typeof SCOPES)[number];
 }
 
 export class ListAuditLogParameters extends PageParameters {
-  @EnumField(SCOPES, {
-    ...OPTIONAL,
-    description:
-      '`installation`: entries that belong to no team, for administrators of the installation. Default: `team`.',
-  })
-  scope?: (typeof SCOPES)[number];
+  @EnumField(SCOPES, SCOPE) scope?: (typeof SCOPES)[number];
   @StringField({
     ...OPTIONAL,
     max: 64,
