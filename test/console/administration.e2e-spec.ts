@@ -121,7 +121,7 @@ describe.skipIf(NO_BROWSER !== null)('the console', { timeout: 60_000 }, () => {
     await page.waitForURL(/\/runs\/[0-9a-f-]{36}$/);
     await console.state('SUCCEEDED').waitFor();
     await console.go('schedules');
-    await page.getByRole('link', { name: 'Runs', exact: true }).last().click();
+    await page.getByRole('row').getByRole('link', { name: 'Runs', exact: true }).click();
     await page.waitForURL(/\/runs\?schedule=/);
     await until(
       async () => (await page.getByRole('list', { name: 'Runs' }).getByRole('listitem').count()) === 1,
