@@ -5,15 +5,10 @@ import icon from './icon.svg';
 import { Action, Empty, Failure, Link } from './components/basics';
 import { followLink, path, hrefOf } from './router';
 import { connectionFailure, loadPrincipal, principal, selectTeam, signOut, team } from './session';
+import { SECTIONS } from './sections';
 import { type Theme, theme, THEMES } from './theme';
 import { pending } from './views/inbox/inbox';
-import { InboxPage } from './views/inbox/inbox-page';
-import { RunPage } from './views/run/run-page';
-import { RunsPage } from './views/runs/runs-page';
-import { SchedulesPage } from './views/schedules/schedules-page';
 import { SignInPage } from './views/sign-in';
-import { TeamPage } from './views/team/team-page';
-import { WorkersPage } from './views/workers/workers-page';
 
 export function App() {
   useEffect(() => {
@@ -69,20 +64,10 @@ class ErrorBoundary extends Component<{ readonly children: ComponentChildren }, 
 }
 
 function View() {
-  const [section = '', id] = path.value.split('/');
-  if (section === '' || (section === 'runs' && id === undefined)) return <RunsPage key={team.value} />;
-  if (section === 'runs' && id !== undefined) return <RunPage key={id} runId={id} />;
-  if (id === undefined)
-    switch (section) {
-      case 'inbox':
-        return <InboxPage />;
-      case 'schedules':
-        return <SchedulesPage />;
-      case 'workers':
-        return <WorkersPage />;
-      case 'team':
-        return <TeamPage key={team.value} />;
-    }
+  const [first = '', id, ...rest] = path.value.split('/');
+  const section = SECTIONS.find((known) => known.path === (first === '' ? 'runs' : first));
+  if (section !== undefined && id === undefined) return <section.list key={team.value} />;
+  if (section?.item !== undefined && id !== undefined && rest.length === 0) return <section.item key={id} id={id} />;
   return (
     <Empty title="Page not found" isPage>
       <Link to="runs">Show the runs</Link>
@@ -100,26 +85,16 @@ function Side() {
         Headrace
       </a>
       <nav aria-label="Sections">
-        <Link to="runs" isNavigation>
-          Runs
-        </Link>
-        <Link to="inbox" isNavigation>
-          Inbox
-          {waiting > 0 && (
-            <span class="count" aria-label={`${waiting} waiting`}>
-              {waiting}
-            </span>
-          )}
-        </Link>
-        <Link to="schedules" isNavigation>
-          Schedules
-        </Link>
-        <Link to="workers" isNavigation>
-          Workers
-        </Link>
-        <Link to="team" isNavigation>
-          Team
-        </Link>
+        {SECTIONS.map(({ path: to, title }) => (
+          <Link key={to} to={to} isNavigation>
+            {title}
+            {to === 'inbox' && waiting > 0 && (
+              <span class="count" aria-label={`${waiting} waiting`}>
+                {waiting}
+              </span>
+            )}
+          </Link>
+        ))}
       </nav>
       <div class="foot">
         {memberships.length > 1 && (

@@ -15,7 +15,7 @@ import { ENDED, LiveRun, type TimelineEvent } from './live-run';
 const TABS = ['conversation', 'timeline', 'changes', 'details'] as const;
 const PERMISSION_EVENTS: ReadonlySet<string> = new Set(['run_blocked', 'permission_decided']);
 
-export function RunPage({ runId }: { readonly runId: string }) {
+export function RunPage({ id: runId }: { readonly id: string }) {
   const live = useMemo(() => new LiveRun(runId), [runId]);
   const run = useSignal<Schemas['RunItem'] | null>(null);
   const failure = useSignal('');

@@ -1,0 +1,59 @@
+import type { ComponentType } from 'preact';
+import { useSignal } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
+import { messageOf } from './api/client';
+import { Failure } from './components/basics';
+import { InboxPage } from './views/inbox/inbox-page';
+import { RunPage } from './views/run/run-page';
+import { RunsPage } from './views/runs/runs-page';
+
+export interface Section {
+  /** The first part of the path, `runs` in `runs/123`. */
+  readonly path: string;
+  readonly title: string;
+  readonly list: ComponentType;
+  /** The page of one resource, `runs/123`. */
+  readonly item?: ComponentType<{ readonly id: string }>;
+}
+
+/** The views of the console in the order of the navigation. What is not needed at once is a script of its own. */
+export const SECTIONS: readonly Section[] = [
+  { path: 'runs', title: 'Runs', list: RunsPage, item: RunPage },
+  { path: 'inbox', title: 'Inbox', list: InboxPage },
+  {
+    path: 'schedules',
+    title: 'Schedules',
+    list: loaded(async () => (await import('./views/schedules/schedules-page')).SchedulesPage),
+  },
+  {
+    path: 'workers',
+    title: 'Workers',
+    list: loaded(async () => (await import('./views/workers/workers-page')).WorkersPage),
+  },
+  { path: 'team', title: 'Team', list: loaded(async () => (await import('./views/team/team-page')).TeamPage) },
+];
+
+/** A component whose script is loaded when it is first shown. */
+function loaded<Props extends object>(load: () => Promise<ComponentType<Props>>): ComponentType<Props> {
+  let component: ComponentType<Props> | undefined;
+  return function Loaded(props: Props) {
+    const failure = useSignal('');
+    const isLoaded = useSignal(component !== undefined);
+    useEffect(() => {
+      if (component !== undefined) return;
+      load().then(
+        (found) => {
+          component = found;
+          isLoaded.value = true;
+        },
+        (error: unknown) => {
+          // After an update of the server the scripts of the earlier version do not exist.
+          failure.value = `This page could not be loaded. Load the console again. ${messageOf(error)}`;
+        },
+      );
+    }, []);
+    const View = component;
+    if (isLoaded.value && View !== undefined) return <View {...props} />;
+    return failure.value === '' ? <p role="status">Loading …</p> : <Failure message={failure.value} />;
+  };
+}
