@@ -8,6 +8,7 @@ const BENCHES = {
   placement: () => import('./bench/placement.mjs').then(({ benchPlacement }) => benchPlacement()),
   execution: () => import('./bench/execution.mjs').then(({ benchExecution }) => benchExecution()),
   snapshot: () => import('./bench/snapshot.mjs').then(({ benchSnapshot }) => benchSnapshot()),
+  'console-list': () => import('./bench/console-list.mjs').then(({ benchConsoleList }) => benchConsoleList()),
   evaluate: () => import('./bench/evaluate.mjs').then(({ benchEvaluate }) => benchEvaluate()),
 };
 

@@ -1,15 +1,11 @@
 // `npm run bench -- list`: pages of lists through the API beside the same pages by hand-written SQL, on one PostgreSQL,
 // in one run, at several sizes. BENCH_RUNS=10000,1000000 says which; BENCH_REQUESTS how often each page is asked for.
 import { spawn } from 'node:child_process';
-import { randomBytes } from 'node:crypto';
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
-import { availableParallelism, tmpdir } from 'node:os';
+import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import pg from 'pg';
 import { fillRuns, fillTeams } from './fill-runs.mjs';
-import { dist, freePort, makeCaller, root, start, stop } from './support.mjs';
-import { SERVER_FLAGS } from '../lib/server-flags.mjs';
+import { makeCaller, root, withFilledApi } from './support.mjs';
 
 const SIZES = (process.env.BENCH_RUNS ?? '10000,1000000').split(',').map(Number);
 const REQUESTS = Number(process.env.BENCH_REQUESTS ?? 2000);
@@ -24,51 +20,12 @@ export async function benchList() {
   return measured;
 }
 
-async function benchSize(runs) {
-  const { EmbeddedPostgres } = await dist('libs/platform/embedded-postgres/src/index.js');
-  const { parseSettings } = await dist('libs/platform/config/src/index.js');
-  const { migrateAll } = await dist('apps/headrace/src/process/migrations.js');
-  const dataDir = mkdtempSync(join(tmpdir(), 'headrace-bench-'));
-  chmodSync(dataDir, 0o711);
-  const startPostgres = () => EmbeddedPostgres.start({ dataDir, log: () => undefined });
-  let postgres = await startPostgres();
-  let api = null;
-  try {
-    await migrateAll(parseSettings({ DATABASE_URL: postgres.url }));
-    const token = await withClient(postgres.url, async (db) => {
-      await fillRuns(db, { runs, log: (line) => console.error(`  ${line}`) });
-      return makeCaller(db, fillTeams[0]);
-    });
-    // What was filled is written out by that, and not while pages are measured.
-    await postgres.stop();
-    postgres = await startPostgres();
-    const port = await freePort();
-    const env = {
-      DATABASE_URL: postgres.url,
-      HEADRACE_DATA_DIR: join(dataDir, 'data'),
-      SECRETS_KEY: randomBytes(24).toString('hex'),
-      PORT: String(port),
-      API_RATE_PER_MINUTE: '0',
-      LOG_LEVEL: 'warn',
-      NODE_ENV: 'production',
-    };
-    api = await start([...SERVER_FLAGS, join(root, 'dist/headrace.js'), 'api'], env, /API is ready/);
-    return await measure(runs, { databaseUrl: postgres.url, port, token });
-  } finally {
-    if (api) await stop(api.child);
-    await postgres.stop();
-    rmSync(dataDir, { recursive: true, force: true });
-  }
-}
-
-async function withClient(connectionString, work) {
-  const db = new pg.Client({ connectionString, options: '-c search_path=headrace,public -c timezone=UTC' });
-  await db.connect();
-  try {
-    return await work(db);
-  } finally {
-    await db.end();
-  }
+function benchSize(runs) {
+  const fill = async (db) => {
+    await fillRuns(db, { runs, log: (line) => console.error(`  ${line}`) });
+    return makeCaller(db, { team: fillTeams[0], isServiceAccount: true });
+  };
+  return withFilledApi(fill, ({ databaseUrl, port, filled: token }) => measure(runs, { databaseUrl, port, token }));
 }
 
 /** Collections of garbage during a page belong to the server that is measured, and not to who measures. */

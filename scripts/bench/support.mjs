@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import pg from 'pg';
+import { SERVER_FLAGS } from '../lib/server-flags.mjs';
 
 export const root = fileURLToPath(new URL('../../', import.meta.url));
 export const dist = (path) => import(pathToFileURL(join(root, 'dist', path)).href);
@@ -75,14 +76,12 @@ export async function withDatabase(work) {
   }
 }
 
-/** Returns a token: of a service account of the team with this uid, or of a member of a new team. Makes the team. */
-export async function makeCaller(db, serviceAccountOf) {
-  const uid = () => randomBytes(11).toString('hex');
+/** Returns a token: of a service account of the team with this uid, or of a member of it. Creates the team, by default a new one. */
+export async function makeCaller(db, { team = randomUid(), isServiceAccount = false } = {}) {
   const token = `hr_${randomBytes(43).toString('hex').slice(0, 43)}`;
-  const team = serviceAccountOf ?? uid();
-  const principal = uid();
+  const principal = randomUid();
   await db.query('INSERT INTO teams (uid, name) VALUES ($1, $2)', [team, 'bench']);
-  if (serviceAccountOf) {
+  if (isServiceAccount) {
     await db.query('INSERT INTO service_accounts (uid, team_uid, name) VALUES ($1, $2, $3)', [
       principal,
       team,
@@ -97,8 +96,55 @@ export async function makeCaller(db, serviceAccountOf) {
     await db.query(`INSERT INTO memberships (team_uid, user_uid, role) VALUES ($1, $2, 'member')`, [team, principal]);
   }
   await db.query(
-    `INSERT INTO tokens (uid, hash, prefix, name, ${serviceAccountOf ? 'service_account_uid' : 'user_uid'}) VALUES ($1, $2, $3, $4, $5)`,
-    [uid(), createHash('sha256').update(token).digest(), 'hr_bench…', 'bench', principal],
+    `INSERT INTO tokens (uid, hash, prefix, name, ${isServiceAccount ? 'service_account_uid' : 'user_uid'}) VALUES ($1, $2, $3, $4, $5)`,
+    [randomUid(), createHash('sha256').update(token).digest(), 'hr_bench…', 'bench', principal],
   );
   return token;
+}
+
+const randomUid = () => randomBytes(11).toString('hex');
+
+/** Runs `work` with the API of a new database after `fill`, whose result it gets. */
+export async function withFilledApi(fill, work) {
+  const { EmbeddedPostgres } = await dist('libs/platform/embedded-postgres/src/index.js');
+  const { parseSettings } = await dist('libs/platform/config/src/index.js');
+  const { migrateAll } = await dist('apps/headrace/src/process/migrations.js');
+  const dataDir = mkdtempSync(join(tmpdir(), 'headrace-bench-'));
+  chmodSync(dataDir, 0o711);
+  const startPostgres = () => EmbeddedPostgres.start({ dataDir, log: () => undefined });
+  let postgres = await startPostgres();
+  let api = null;
+  try {
+    await migrateAll(parseSettings({ DATABASE_URL: postgres.url }));
+    const filled = await withClient(postgres.url, fill);
+    // Writes what was filled, so that PostgreSQL does not write it while something is measured.
+    await postgres.stop();
+    postgres = await startPostgres();
+    const port = await freePort();
+    const env = {
+      DATABASE_URL: postgres.url,
+      HEADRACE_DATA_DIR: join(dataDir, 'data'),
+      SECRETS_KEY: randomBytes(24).toString('hex'),
+      PORT: String(port),
+      API_RATE_PER_MINUTE: '0',
+      LOG_LEVEL: 'warn',
+      NODE_ENV: 'production',
+    };
+    api = await start([...SERVER_FLAGS, join(root, 'dist/headrace.js'), 'api'], env, /API is ready/);
+    return await work({ databaseUrl: postgres.url, port, filled });
+  } finally {
+    if (api) await stop(api.child);
+    await postgres.stop();
+    rmSync(dataDir, { recursive: true, force: true });
+  }
+}
+
+export async function withClient(connectionString, work) {
+  const db = new pg.Client({ connectionString, options: '-c search_path=headrace,public -c timezone=UTC' });
+  await db.connect();
+  try {
+    return await work(db);
+  } finally {
+    await db.end();
+  }
 }

@@ -1,14 +1,12 @@
 // `npm run bench -- workers`: what connected workers cost one API process, and how long a run takes from its create to
 // the worker's socket. BENCH_CONNECTIONS says how many there are, BENCH_IDLE_SECONDS how long they only beat.
 import { spawn } from 'node:child_process';
-import { randomBytes } from 'node:crypto';
 import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as wait } from 'node:timers/promises';
-import pg from 'pg';
-import { dist, freePort, makeCaller, percentile, root, start, stop } from './support.mjs';
+import { dist, freePort, makeCaller, percentile, root, start, stop, withClient } from './support.mjs';
 import { SERVER_FLAGS } from '../lib/server-flags.mjs';
 
 const CONNECTIONS = Number(process.env.BENCH_CONNECTIONS ?? 2_000);
@@ -40,7 +38,7 @@ async function benchSize(connections, idleSeconds) {
   const children = [];
   try {
     await migrateAll(parseSettings({ DATABASE_URL: postgres.url }));
-    const token = await callerOf(postgres.url);
+    const token = await withClient(postgres.url, (db) => makeCaller(db, { isServiceAccount: true }));
     const apis = [];
     for (const name of ['first', 'second']) apis.push(await startApi(postgres.url, join(dataDir, name), children));
     const [api] = apis;
@@ -64,16 +62,6 @@ async function benchSize(connections, idleSeconds) {
     for (const child of children.reverse()) await stop(child);
     await postgres.stop();
     rmSync(dataDir, { recursive: true, force: true });
-  }
-}
-
-async function callerOf(connectionString) {
-  const db = new pg.Client({ connectionString, options: '-c search_path=headrace,public -c timezone=UTC' });
-  await db.connect();
-  try {
-    return await makeCaller(db, randomBytes(11).toString('hex'));
-  } finally {
-    await db.end();
   }
 }
 
