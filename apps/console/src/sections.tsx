@@ -16,7 +16,7 @@ export interface Section {
   readonly item?: ComponentType<{ readonly id: string }>;
 }
 
-/** The views of the console in the order of the navigation. What is not needed at once is a script of its own. */
+/** The views of the console in the order of the navigation. Those that are not needed at once have separate scripts. */
 export const SECTIONS: readonly Section[] = [
   { path: 'runs', title: 'Runs', list: RunsPage, item: RunPage },
   { path: 'inbox', title: 'Inbox', list: InboxPage },
