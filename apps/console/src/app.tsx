@@ -7,7 +7,7 @@ import { followLink, path, hrefOf } from './router';
 import { connectionFailure, loadPrincipal, principal, selectTeam, signOut, team } from './session';
 import { SECTIONS } from './sections';
 import { type Theme, theme, THEMES } from './theme';
-import { pending } from './views/inbox/inbox';
+import { waitingCount } from './views/inbox/inbox';
 import { SignInPage } from './views/sign-in';
 
 export function App() {
@@ -77,7 +77,7 @@ function View() {
 
 function Side() {
   const { display_name: name = '', email, memberships = [] } = principal.value ?? {};
-  const waiting = pending.value?.length ?? 0;
+  const waiting = waitingCount.value;
   return (
     <header class="side">
       <a class="brand" href={hrefOf('runs')}>

@@ -24,6 +24,23 @@ export const SECTIONS: readonly Section[] = [
     path: 'schedules',
     title: 'Schedules',
     list: loaded(async () => (await import('./views/schedules/schedules-page')).SchedulesPage),
+    item: loaded(async () => (await import('./views/schedules/schedule-page')).SchedulePage),
+  },
+  {
+    path: 'environments',
+    title: 'Environments',
+    list: loaded(async () => (await import('./views/environments/environments-page')).EnvironmentsPage),
+    item: loaded(async () => (await import('./views/environments/environment-page')).EnvironmentPage),
+  },
+  {
+    path: 'agents',
+    title: 'Agents',
+    list: loaded(async () => (await import('./views/agents/agents-page')).AgentsPage),
+  },
+  {
+    path: 'secrets',
+    title: 'Secrets',
+    list: loaded(async () => (await import('./views/secrets/secrets-page')).SecretsPage),
   },
   {
     path: 'workers',
@@ -31,6 +48,11 @@ export const SECTIONS: readonly Section[] = [
     list: loaded(async () => (await import('./views/workers/workers-page')).WorkersPage),
   },
   { path: 'team', title: 'Team', list: loaded(async () => (await import('./views/team/team-page')).TeamPage) },
+  {
+    path: 'status',
+    title: 'Status',
+    list: loaded(async () => (await import('./views/status/status-page')).StatusPage),
+  },
 ];
 
 /** A component whose script is loaded when it is first shown. */

@@ -2,6 +2,7 @@ import createClient from 'openapi-fetch';
 import { API_URL } from '../base';
 import type { components, paths } from './schema.gen';
 
+export type { paths };
 export type Schemas = components['schemas'];
 
 /** A problem document of the API, or the absence of a response. */

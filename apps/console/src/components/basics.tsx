@@ -4,7 +4,7 @@ import { useEffect } from 'preact/hooks';
 import { absoluteTime, relativeTime } from '../format';
 import { hrefOf, path } from '../router';
 import { useOperation } from './operation';
-import { pending } from '../views/inbox/inbox';
+import { waitingCount } from '../views/inbox/inbox';
 
 const LOOK: Readonly<Record<string, string>> = {
   SUCCEEDED: 'good',
@@ -116,7 +116,7 @@ export const Empty = ({ title, isPage = false, children }: EmptyProps) => (
 );
 
 export function usePageTitle(title: string): void {
-  const waiting = pending.value?.length ?? 0;
+  const waiting = waitingCount.value;
   useEffect(() => {
     document.title = `${waiting > 0 ? `(${waiting}) ` : ''}${title} · Headrace`;
   }, [title, waiting]);

@@ -1,43 +1,176 @@
 import { useEffect } from 'preact/hooks';
-import { Empty, Link, Time, usePageTitle } from '../../components/basics';
+import { api, content, type Schemas } from '../../api/client';
+import { Action, Empty, Failure, Link, Time, usePageTitle } from '../../components/basics';
+import { useResource } from '../../components/resource';
+import { query } from '../../router';
+import { canNotify, notifies, startNotifications, stopNotifications } from './browser-notifications';
 import { Decision } from './decision';
-import { decide, pending, refreshInbox } from './inbox';
+import {
+  type Approval,
+  decide,
+  dismiss,
+  itemOf,
+  pending,
+  type Problem,
+  problems,
+  problemsFailure,
+  refreshInbox,
+} from './inbox';
 
 export function InboxPage() {
   usePageTitle('Inbox');
-  useEffect(() => void refreshInbox(), []);
-  const approvals = pending.value;
+  useEffect(() => void refreshInbox({ withProblems: true }), []);
+  const item = query.value.get('item');
   return (
     <>
       <div class="head">
         <h1>Inbox</h1>
+        {canNotify && (
+          <Action run={notifies.value ? stopNotifications : startNotifications}>
+            {notifies.value ? 'Stop notifications of this browser' : 'Notify me in this browser'}
+          </Action>
+        )}
       </div>
-      {approvals === undefined && <p role="status">Loading …</p>}
-      {approvals?.length === 0 && (
+      {item === null ? <Everything /> : <Item key={item} item={item} />}
+    </>
+  );
+}
+
+function Everything() {
+  const approvals = pending.value;
+  const others = problems.value;
+  return (
+    <>
+      <Failure message={problemsFailure.value} />
+      {(approvals === undefined || others === undefined) && <p role="status">Loading …</p>}
+      {approvals?.length === 0 && others?.length === 0 && (
         <Empty title="Nothing waits for you">
-          <p>Permission requests of agents appear here, of all your runs.</p>
+          <p>
+            Permission requests of agents appear here, of all your runs, and what needs a person to continue: blocked
+            runs, failed schedules, disabled webhooks and runs whose worker was lost. A run asks for permission with the
+            policy “ask”.
+          </p>
         </Empty>
       )}
       <div class="history">
         {approvals?.map((approval) => (
-          <section
-            class="card approval"
-            key={`${approval.run_id} ${approval.approval_id}`}
-            aria-label="Permission request"
-          >
-            <div>
-              <strong>{approval.title}</strong>
-              <div class="muted">
-                <Link to={`runs/${approval.run_id}`}>{approval.run_title ?? 'Run'}</Link> · asked{' '}
-                <Time at={approval.requested_at} /> · denied without an answer <Time at={approval.expires_at} />
-              </div>
-            </div>
-            <div class="actions">
-              <Decision decide={(decision) => decide(approval, decision)} />
-            </div>
-          </section>
+          <Request key={itemOf(approval)} approval={approval} />
+        ))}
+        {others?.map((problem) => (
+          <Waiting key={problem.id} problem={problem} />
         ))}
       </div>
+    </>
+  );
+}
+
+function Request({ approval }: { readonly approval: Approval }) {
+  return (
+    <section class="card approval" aria-label="Permission request">
+      <div>
+        <strong>{approval.title}</strong>
+        <div class="muted">
+          <Link to={`runs/${approval.run_id}`}>{approval.run_title ?? 'Run'}</Link> · asked{' '}
+          <Time at={approval.requested_at} /> · denied without an answer <Time at={approval.expires_at} /> ·{' '}
+          <Link to={`inbox?item=${itemOf(approval)}`}>Link to this request</Link>
+        </div>
+      </div>
+      <div class="actions">
+        <Decision decide={(decision) => decide(approval, decision)} />
+      </div>
+    </section>
+  );
+}
+
+function Waiting({ problem: { id, kind, title, reason, to, at, isDismissible } }: { readonly problem: Problem }) {
+  return (
+    <section class="card approval" aria-label={kind}>
+      <div>
+        <strong>
+          {kind}: {to === undefined ? title : <Link to={to}>{title}</Link>}
+        </strong>
+        <div>{reason}</div>
+        {at !== undefined && (
+          <div class="muted">
+            <Time at={at} />
+          </div>
+        )}
+      </div>
+      {isDismissible === true && (
+        <div class="actions">
+          <button type="button" onClick={() => dismiss(id)}>
+            Hide
+          </button>
+        </div>
+      )}
+    </section>
+  );
+}
+
+const REFRESH_MS = 5000;
+const RESULT: Readonly<Record<Schemas['ApprovalState'], string>> = {
+  pending: 'Waiting',
+  allowed: 'Allowed',
+  denied: 'Denied',
+};
+const VIA: Readonly<Record<string, string>> = {
+  rule: 'by a rule of the run',
+  timeout: 'because nobody answered in time',
+  cancel: 'because the turn ended',
+};
+
+/** Exactly one request, also after its decision: `item` is that of a link. */
+function Item({ item }: { readonly item: string }) {
+  const [runId = '', approvalId] = item.split('/');
+  const found = useResource(
+    () => content(api.GET('/agent/runs/{runId}/approvals', { params: { path: { runId } } })),
+    item,
+    REFRESH_MS,
+  );
+  const approval = found.data?.approvals.find(({ approval_id: id }) => id === approvalId);
+  return (
+    <>
+      <p class="section">
+        <Link to="inbox">Show the whole inbox</Link>
+      </p>
+      <Failure message={found.failure} />
+      {found.data !== undefined && approval === undefined && <Empty title="The run has no such request" />}
+      {approval !== undefined && (
+        <section class="card approval" aria-label="Permission request">
+          <div>
+            <strong>{approval.title}</strong>
+            <div class="muted">
+              <Link to={`runs/${runId}`}>Show the run</Link> · asked <Time at={approval.requested_at} />
+            </div>
+          </div>
+          {approval.input !== undefined && <pre tabIndex={0}>{JSON.stringify(approval.input, null, 2)}</pre>}
+          <div class="actions">
+            {approval.state === 'pending' ? (
+              <Decision
+                decide={async (decision) => {
+                  try {
+                    await decide(approval, decision);
+                  } finally {
+                    await found.reload();
+                  }
+                }}
+              />
+            ) : (
+              <p role="status">
+                {RESULT[approval.state]}{' '}
+                {VIA[approval.decided_via ?? ''] ?? `by ${approval.decided_by?.display_name ?? 'a user'}`}
+                {approval.decided_at !== undefined && (
+                  <>
+                    {' '}
+                    <Time at={approval.decided_at} />
+                  </>
+                )}
+                {approval.note !== undefined && `: ${approval.note}`}
+              </p>
+            )}
+          </div>
+        </section>
+      )}
     </>
   );
 }

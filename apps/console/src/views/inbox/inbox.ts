@@ -1,28 +1,197 @@
-import { effect, signal, untracked } from '@preact/signals';
+import { computed, effect, signal, untracked } from '@preact/signals';
 import { api, content, type Schemas } from '../../api/client';
 import { may, principal, team } from '../../session';
+import { notifyBrowser, notifies } from './browser-notifications';
 
 export type Approval = Schemas['ApprovalItem'];
 
+/** Something that does not continue by itself, and where a person repairs it. */
+export interface Problem {
+  readonly id: string;
+  readonly kind: 'Blocked run' | 'Schedule' | 'Notification webhook' | 'Webhook' | 'Lost worker';
+  readonly title: string;
+  readonly reason: string;
+  /** The path of its page in the console, if it has one. */
+  readonly to?: string;
+  readonly at?: string;
+  /** It stays in the list until a user hides it, because nothing repairs it. */
+  readonly isDismissible?: boolean;
+  /** Of a blocked run. */
+  readonly runId?: string;
+}
+
 const REFRESH_MS = 5000;
+const PROBLEMS_REFRESH_MS = 30_000;
+const LOST_WINDOW_MS = 86_400_000;
+const DISMISSED_KEY = 'headrace-dismissed';
 
 /** Permission requests of all runs of the user that wait for a decision. Undefined: they are not known yet. */
 export const pending = signal<readonly Approval[] | undefined>(undefined);
+const found = signal<readonly Problem[] | undefined>(undefined);
+const dismissed = signal<readonly string[]>(readDismissed());
+/** Undefined: they are not known yet. */
+export const problems = computed(() =>
+  found.value?.filter(({ id, runId }) => !dismissed.value.includes(id) && (runId === undefined || !isAsked(runId))),
+);
+/** Whether a permission request of the run is listed, which says more. */
+const isAsked = (runId: string): boolean => pending.value?.some(({ run_id: id }) => id === runId) === true;
+/** Why the problems could not be read. */
+export const problemsFailure = signal('');
+export const waitingCount = computed(() => (pending.value?.length ?? 0) + (problems.value?.length ?? 0));
+
+/** The part of the URL that opens exactly this request, also after its decision. */
+export const itemOf = ({ run_id: runId, approval_id: id }: Pick<Approval, 'run_id' | 'approval_id'>): string =>
+  `${runId}/${id}`;
+
+function readDismissed(): readonly string[] {
+  try {
+    const stored: unknown = JSON.parse(localStorage.getItem(DISMISSED_KEY) ?? '[]');
+    return Array.isArray(stored) ? stored.filter((id) => typeof id === 'string') : [];
+  } catch {
+    // Another version of the console, or an extension, has written something else.
+    return [];
+  }
+}
+
+export function dismiss(id: string): void {
+  const listed = new Set(found.peek()?.map((problem) => problem.id));
+  dismissed.value = [...dismissed.peek().filter((known) => listed.has(known)), id];
+  localStorage.setItem(DISMISSED_KEY, JSON.stringify(dismissed.peek()));
+}
 
 let timer: ReturnType<typeof setTimeout> | undefined;
+let problemsReadAt = -Infinity;
 
-export async function refreshInbox(): Promise<void> {
+export async function refreshInbox({ withProblems = false } = {}): Promise<void> {
   clearTimeout(timer);
   if (!principal.peek()) return;
+  // A hidden page only asks if it notifies.
+  if (!document.hidden || notifies.peek() || pending.peek() === undefined) {
+    const isDue = performance.now() - problemsReadAt >= PROBLEMS_REFRESH_MS;
+    await readApprovals();
+    if (withProblems || isDue) await refreshProblems();
+  }
+  clearTimeout(timer);
+  timer = setTimeout(() => void refreshInbox(), REFRESH_MS);
+}
+
+async function readApprovals(): Promise<void> {
+  const of = team.peek();
   try {
-    if (!document.hidden || pending.peek() === undefined) {
-      const query = { state: 'pending' as const, limit: 100 };
-      pending.value = (await content(api.GET('/agent/approvals', { params: { query } }))).approvals;
-    }
+    const query = { state: 'pending' as const, limit: 100 };
+    const { approvals } = await content(api.GET('/agent/approvals', { params: { query } }));
+    if (of !== team.peek() || !principal.peek()) return;
+    const known = pending.peek();
+    if (known !== undefined)
+      for (const approval of approvals)
+        if (!known.some((other) => itemOf(other) === itemOf(approval)))
+          notifyBrowser(approval.title, approval.run_title ?? 'Run', `inbox?item=${itemOf(approval)}`);
+    pending.value = approvals;
   } catch {
     // The next attempt follows; the page that shows the list reads it by itself.
   }
-  timer = setTimeout(() => void refreshInbox(), REFRESH_MS);
+}
+
+async function refreshProblems(): Promise<void> {
+  problemsReadAt = performance.now();
+  const of = team.peek();
+  const parts = await Promise.allSettled([
+    may('runs:read') ? blockedRuns() : [],
+    may('runs:read') ? lostWorkers() : [],
+    may('schedules:read') ? schedules() : [],
+    may('notifications:read') ? notificationWebhooks() : [],
+    may('factories:manage') ? webhooks() : [],
+  ]);
+  if (of !== team.peek() || !principal.peek()) return;
+  const failed = parts.find((part) => part.status === 'rejected');
+  problemsFailure.value = failed === undefined ? '' : String((failed.reason as Error).message);
+  const next = parts.flatMap((part) => (part.status === 'fulfilled' ? part.value : []));
+  const known = found.peek();
+  if (known !== undefined)
+    for (const { id, kind, title, reason, to } of next)
+      if (!known.some((other) => other.id === id)) notifyBrowser(`${kind}: ${title}`, reason, to ?? 'inbox');
+  found.value = next;
+}
+
+/** Blocked without a permission request. */
+async function blockedRuns(): Promise<Problem[]> {
+  const query = { state: ['BLOCKED' as const], limit: 100 };
+  const { runs } = await content(api.GET('/agent/runs', { params: { query } }));
+  return runs
+    .filter(({ run_id: id }) => !isAsked(id))
+    .map(({ run_id: id, title, status_message: status, updated_at: at }) => ({
+      id: `blocked ${id}`,
+      kind: 'Blocked run',
+      title,
+      reason: status?.message ?? 'The run waits.',
+      to: `runs/${id}`,
+      at,
+      runId: id,
+    }));
+}
+
+/** Runs that ended because their worker was lost, within a day. */
+async function lostWorkers(): Promise<Problem[]> {
+  const query = { state: ['ERROR' as const], updated_after: new Date(Date.now() - LOST_WINDOW_MS).toISOString() };
+  const { runs } = await content(api.GET('/agent/runs', { params: { query: { ...query, limit: 100 } } }));
+  return runs
+    .filter(({ status_message: status }) => status?.error_code === 'infrastructure_timeout')
+    .map(({ run_id: id, title, status_message: status, updated_at: at }) => ({
+      id: `lost ${id}`,
+      kind: 'Lost worker',
+      title,
+      reason: status?.message ?? '',
+      to: `runs/${id}`,
+      at,
+      isDismissible: true,
+    }));
+}
+
+async function schedules(): Promise<Problem[]> {
+  const list = await content(api.GET('/agent/schedules'));
+  return list.schedules.flatMap(
+    ({ id, name, paused_reason: paused, last_spawn_error: failed, enabled, updated_at: at }) => {
+      // A schedule that a user has paused is not due.
+      const reason = paused ?? (enabled ? failed : null);
+      return reason === null
+        ? []
+        : [{ id: `schedule ${id}`, kind: 'Schedule', title: name, reason, to: `schedules/${id}`, at }];
+    },
+  );
+}
+
+async function notificationWebhooks(): Promise<Problem[]> {
+  const list = await content(api.GET('/notification-webhooks'));
+  return list.notification_webhooks.flatMap(({ uid, name, enabled, disabled_reason: reason, updated_at: at }) =>
+    enabled || reason === undefined
+      ? []
+      : [{ id: `notification ${uid}`, kind: 'Notification webhook', title: name, reason, at }],
+  );
+}
+
+async function webhooks(): Promise<Problem[]> {
+  const { factories } = await content(api.GET('/factory', { params: { query: { limit: 100 } } }));
+  const lists = await Promise.all(
+    factories.map(({ uid: factoryUid }) =>
+      content(api.GET('/factories/{factoryUid}/webhooks', { params: { path: { factoryUid } } })),
+    ),
+  );
+  return lists.flatMap((list) =>
+    list.webhooks.flatMap(({ uid, name, secret_missing: isMissing, secret_pending: isPending, updated_at: at }) =>
+      isMissing === true || isPending === true
+        ? [
+            {
+              id: `webhook ${uid}`,
+              kind: 'Webhook',
+              title: name,
+              reason:
+                isMissing === true ? 'Disabled until the secret of the sender is supplied.' : 'Waits for its secret.',
+              at,
+            },
+          ]
+        : [],
+    ),
+  );
 }
 
 /** Another person may have decided it: the list is read again in any case. */
@@ -34,7 +203,7 @@ export async function decide(
   try {
     await content(api.POST('/agent/runs/{runId}/approvals/{approvalId}', { params, body: { decision } }));
   } finally {
-    await refreshInbox();
+    await refreshInbox({ withProblems: true });
   }
 }
 
@@ -44,5 +213,7 @@ effect(() => {
   // Those of another team, or of nobody.
   void team.value;
   pending.value = undefined;
+  found.value = undefined;
+  problemsReadAt = -Infinity;
   if (principal.value) untracked(() => void refreshInbox());
 });

@@ -1,143 +1,130 @@
 import { useSignal } from '@preact/signals';
-import { useEffect, useRef } from 'preact/hooks';
-import { api, ApiProblem, content, messageOf, type Schemas } from '../../api/client';
+import { useRef } from 'preact/hooks';
+import { api, content, type Schemas } from '../../api/client';
 import { API_URL } from '../../base';
-import { Failure } from '../../components/basics';
+import { ConfigFields, configOf } from '../../components/config-fields';
+import { DialogForm, Field } from '../../components/form';
 import { textOf } from '../../components/operation';
 import { navigate } from '../../router';
 
 type Request = Schemas['RunAgentRequest'];
 
 const EXAMPLE = '```sh\necho "hello from the agent" > hello.txt\ncat hello.txt\n```';
+const MAX_ATTACHMENTS = 5;
 
-/** Only fields with a value, as the API documents them. */
-function toRequest(form: FormData): Request {
-  const value = (name: string): string => textOf(form, name).trim();
-  const config = {
-    ...(value('environment') !== '' && { environment_id: value('environment') }),
-    ...(value('harness') !== '' && { harness: { type: value('harness') } }),
-    ...(value('model') !== '' && { model_id: value('model') }),
-    ...(value('host') !== '' && { worker_host: value('host') }),
-  };
+const filesOf = (data: FormData): File[] =>
+  data.getAll('attachments').filter((file): file is File => file instanceof File && file.name !== '');
+
+/** `key=value` in each line; a line without `=` is a key without a value. */
+function labelsOf(text: string): Record<string, string> {
+  const lines = text.split('\n').filter((line) => line.trim() !== '');
+  return Object.fromEntries(
+    lines.map((line) => {
+      const [key = ''] = line.split('=');
+      return [key.trim(), line.slice(key.length + 1).trim()];
+    }),
+  );
+}
+
+/** In parts, because the arguments of one call are limited. */
+async function base64(file: File): Promise<string> {
+  const bytes = new Uint8Array(await file.arrayBuffer());
+  let text = '';
+  for (let start = 0; start < bytes.length; start += 0x8000)
+    text += String.fromCharCode(...bytes.subarray(start, start + 0x8000));
+  return btoa(text);
+}
+
+/** Only fields with a value, as the API documents them. `encode`: the contents of a file as text. */
+async function toRequest(data: FormData, encode: (file: File) => Promise<string> | string): Promise<Request> {
+  const title = textOf(data, 'title').trim();
+  const config = configOf(data);
+  const metadata = labelsOf(textOf(data, 'labels'));
+  const attachments = await Promise.all(
+    filesOf(data).map(async (file) => ({
+      file_name: file.name,
+      mime_type: file.type || 'application/octet-stream',
+      data: await encode(file),
+    })),
+  );
   return {
-    prompt: textOf(form, 'prompt'),
-    ...(value('title') !== '' && { title: value('title') }),
-    ...(Object.keys(config).length > 0 && { config }),
+    prompt: textOf(data, 'prompt'),
+    ...(title !== '' && { title }),
+    ...(config !== undefined && { config }),
+    ...(Object.keys(metadata).length > 0 && { metadata }),
+    ...(attachments.length > 0 && { attachments }),
   };
 }
 
 const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
-const asCurl = (request: Request): string =>
-  `curl -sS ${API_URL}/agent/runs -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' \\\n  -d ${quoted(JSON.stringify(request))}`;
+
+/** The shell reads the attachments, whose contents would be too long to copy. */
+async function asCurl(data: FormData): Promise<string> {
+  const places: { readonly mark: string; readonly name: string }[] = [];
+  const request = await toRequest(data, ({ name }) => {
+    const mark = `file-${Math.random().toString(36).slice(2)}`;
+    places.push({ mark, name });
+    return mark;
+  });
+  const body = places.reduce(
+    (text, { mark, name }) => text.replace(mark, () => `'"$(base64 < ${quoted(name)} | tr -d '\\n')"'`),
+    quoted(JSON.stringify(request)),
+  );
+  return `curl -sS ${API_URL}/agent/runs -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' \\\n  -d ${body}`;
+}
 
 export function NewRun({ onClose }: { readonly onClose: () => void }) {
-  const dialog = useRef<HTMLDialogElement>(null);
-  const form = useRef<HTMLFormElement>(null);
-  const harnesses = useSignal<readonly Schemas['HarnessItem'][]>([]);
-  const environments = useSignal<Schemas['ListEnvironmentsResponse']['environments']>([]);
-  const failure = useSignal('');
+  const button = useRef<HTMLButtonElement>(null);
   const curl = useSignal('');
-  const isBusy = useSignal(false);
-  useEffect(() => {
-    dialog.current?.showModal();
-    // The form is usable without these lists.
-    void content(api.GET('/agent/harnesses')).then(
-      (found) => {
-        harnesses.value = found.harnesses;
-      },
-      () => undefined,
-    );
-    void content(api.GET('/agent/environments')).then(
-      (found) => {
-        environments.value = found.environments;
-      },
-      () => undefined,
-    );
-  }, []);
-  const create = async (data: FormData): Promise<void> => {
-    isBusy.value = true;
-    failure.value = '';
-    try {
-      const { run_id: id } = await content(api.POST('/agent/runs', { body: toRequest(data) }));
-      navigate(`runs/${id}`);
-    } catch (error) {
-      const fields = error instanceof ApiProblem ? error.fields : [];
-      failure.value =
-        fields.length === 0
-          ? messageOf(error)
-          : fields.map(({ pointer, detail }) => `${pointer.slice(1)} ${detail}`).join('; ');
-    } finally {
-      isBusy.value = false;
-    }
-  };
   return (
-    <dialog ref={dialog} aria-labelledby="new-run" onClose={onClose}>
-      <form
-        ref={form}
-        class="form"
-        onSubmit={(event) => {
-          event.preventDefault();
-          void create(new FormData(event.currentTarget));
-        }}
+    <DialogForm
+      title="New run"
+      submit="Create run"
+      onClose={onClose}
+      send={async (data) => {
+        const body = await toRequest(data, base64);
+        const { run_id: id } = await content(api.POST('/agent/runs', { params: {}, body }));
+        navigate(`runs/${id}`);
+      }}
+      actions={
+        <button
+          ref={button}
+          type="button"
+          class="plain"
+          onClick={() => {
+            const { form } = button.current ?? {};
+            if (form)
+              void asCurl(new FormData(form)).then((text) => {
+                curl.value = text;
+              });
+          }}
+        >
+          As curl
+        </button>
+      }
+    >
+      <Field
+        label="Prompt"
+        pointer="/prompt"
+        hint="The built-in agent executes fenced blocks of shell commands; it needs no model."
       >
-        <h2 id="new-run">New run</h2>
-        <div class="field">
-          <label for="prompt">Prompt</label>
-          <textarea id="prompt" name="prompt" class="code" rows={6} required defaultValue="" placeholder={EXAMPLE} />
-          <span class="hint">The built-in agent executes fenced blocks of shell commands; it needs no model.</span>
-        </div>
-        <div class="field">
-          <label for="title">Title</label>
-          <input id="title" name="title" maxLength={512} placeholder="The first line of the prompt" />
-        </div>
-        <div class="pair">
-          <div class="field">
-            <label for="harness">Agent</label>
-            <select id="harness" name="harness">
-              <option value="">Default</option>
-              {harnesses.value.map(({ id }) => (
-                <option value={id}>{id}</option>
-              ))}
-            </select>
-          </div>
-          <div class="field">
-            <label for="model">Model</label>
-            <input id="model" name="model" placeholder="Default of the agent" />
-          </div>
-          <div class="field">
-            <label for="environment">Environment</label>
-            <select id="environment" name="environment">
-              <option value="">None</option>
-              {environments.value.map(({ uid, config }) => (
-                <option value={uid}>{config.name ?? uid}</option>
-              ))}
-            </select>
-          </div>
-          <div class="field">
-            <label for="host">Worker host</label>
-            <input id="host" name="host" placeholder="Hosted" />
-          </div>
-        </div>
-        <Failure message={failure.value} />
-        {curl.value !== '' && <pre tabIndex={0}>{curl.value}</pre>}
-        <div class="actions">
-          <button class="primary" disabled={isBusy.value}>
-            {isBusy.value ? 'Creating …' : 'Create run'}
-          </button>
-          <button type="button" onClick={() => dialog.current?.close()}>
-            Close
-          </button>
-          <button
-            type="button"
-            class="plain"
-            onClick={() => {
-              if (form.current) curl.value = asCurl(toRequest(new FormData(form.current)));
-            }}
-          >
-            As curl
-          </button>
-        </div>
-      </form>
-    </dialog>
+        {(control) => (
+          <textarea {...control} name="prompt" class="code" rows={6} required defaultValue="" placeholder={EXAMPLE} />
+        )}
+      </Field>
+      <Field label="Title" pointer="/title">
+        {(control) => <input {...control} name="title" maxLength={512} placeholder="The first line of the prompt" />}
+      </Field>
+      <ConfigFields pointer="/config" />
+      <div class="pair">
+        <Field label="Attachments" pointer="/attachments" hint={`At most ${MAX_ATTACHMENTS} files, beside the prompt.`}>
+          {(control) => <input {...control} name="attachments" type="file" multiple />}
+        </Field>
+        <Field label="Labels" pointer="/metadata" hint="One in each line, with which the list of runs is filtered.">
+          {(control) => <textarea {...control} name="labels" class="code" rows={2} placeholder="key=value" />}
+        </Field>
+      </div>
+      {curl.value !== '' && <pre tabIndex={0}>{curl.value}</pre>}
+    </DialogForm>
   );
 }

@@ -1,26 +1,35 @@
 import { signal } from '@preact/signals';
 import { api, content, messageOf, type Schemas } from '../../api/client';
+import type { RunQuery } from './filters';
 
 export type Run = Schemas['RunItem'];
-export type Filter = Readonly<{ q: string; states: readonly string[]; schedule: string }>;
 
 const PAGE = 50;
+/** How many rows are read again to show their states. */
+const MAX_LIVE = 200;
 const REFRESH_MS = 2000;
 
-/** The runs that match a filter, newest first. The first page is read again while the page is visible. */
+/** Whether a row shows the same. */
+const isSame = (a: Run, b: Run): boolean =>
+  a.updated_at === b.updated_at &&
+  a.state === b.state &&
+  a.title === b.title &&
+  a.creator?.display_name === b.creator?.display_name;
+
+/** The runs that match a filter, newest first. Those that are shown are read again while the page is visible. */
 export class RunList {
   readonly runs = signal<readonly Run[] | undefined>(undefined);
   readonly hasMore = signal(false);
   readonly isLoading = signal(false);
   readonly failure = signal('');
   private cursor: string | undefined;
-  private filter: Filter = { q: '', states: [], schedule: '' };
+  private filter: RunQuery = {};
   private reading = new AbortController();
   private timer: ReturnType<typeof setTimeout> | undefined;
   private isClosed = false;
 
   /** Shows the runs of this filter. What was shown stays until they are there. */
-  async show(filter: Filter): Promise<void> {
+  async show(filter: RunQuery): Promise<void> {
     this.filter = filter;
     this.cursor = undefined;
     await this.refresh();
@@ -39,11 +48,18 @@ export class RunList {
   async refresh(): Promise<void> {
     clearTimeout(this.timer);
     const isCurrent = await this.read(async (signal) => {
-      const page = await this.page(undefined, signal);
-      const isFirst = this.cursor === undefined || (this.runs.value?.length ?? 0) <= PAGE;
-      const fresh = new Map(page.runs.map((run) => [run.run_id, run]));
-      const rest = isFirst ? [] : (this.runs.value ?? []).filter(({ run_id: id }) => !fresh.has(id));
-      this.runs.value = [...page.runs, ...rest];
+      const shown = this.runs.value ?? [];
+      const isFirst = this.cursor === undefined || shown.length <= PAGE;
+      const page = await this.page(undefined, signal, isFirst ? PAGE : Math.min(shown.length, MAX_LIVE));
+      const known = new Map(shown.map((run) => [run.run_id, run]));
+      const fresh = new Set(page.runs.map(({ run_id: id }) => id));
+      const rest = isFirst ? [] : shown.filter(({ run_id: id }) => !fresh.has(id));
+      // A row whose run is the same object is not rendered again.
+      const current = page.runs.map((run) => {
+        const before = known.get(run.run_id);
+        return before !== undefined && isSame(before, run) ? before : run;
+      });
+      this.runs.value = [...current, ...rest];
       if (isFirst) this.remember(page);
     });
     if (isCurrent) this.schedule();
@@ -67,15 +83,8 @@ export class RunList {
     this.cursor = page.next_cursor;
   }
 
-  private page(cursor: string | undefined, signal: AbortSignal): Promise<Schemas['ListRunsResponse']> {
-    const { q, states, schedule } = this.filter;
-    const filters = {
-      ...(q !== '' && { q }),
-      ...(states.length > 0 && { state: states as Schemas['RunState'][] }),
-      ...(schedule !== '' && { schedule_id: schedule }),
-      ...(cursor !== undefined && { cursor }),
-    };
-    const query = { limit: PAGE, sort_by: 'created_at' as const, ...filters };
+  private page(cursor: string | undefined, signal: AbortSignal, limit = PAGE): Promise<Schemas['ListRunsResponse']> {
+    const query = { limit, sort_by: 'created_at' as const, ...this.filter, ...(cursor !== undefined && { cursor }) };
     return content(api.GET('/agent/runs', { params: { query }, signal }));
   }
 

@@ -1,10 +1,13 @@
 import { useSignal } from '@preact/signals';
+import { Component } from 'preact';
 import { useEffect, useMemo, useRef } from 'preact/hooks';
 import { api, content, messageOf } from '../../api/client';
 import { Action, Empty, Failure, Link, StateBadge, stateLabel, Time, usePageTitle } from '../../components/basics';
 import { duration } from '../../format';
 import { query, setQuery } from '../../router';
 import { may } from '../../session';
+import { FilterChips } from './filter-chips';
+import { filterNames, queryOf } from './filters';
 import { NewRun } from './new-run';
 import { type Run, RunList } from './run-list';
 
@@ -28,8 +31,9 @@ export function RunsPage() {
   usePageTitle('Runs');
   const q = query.value.get('q') ?? '';
   const states = query.value.getAll('state');
-  const schedule = query.value.get('schedule') ?? '';
-  useEffect(() => void list.show({ q, states, schedule }), [list, q, states.join(), schedule]);
+  const filter = queryOf(query.value);
+  const filterKey = JSON.stringify(filter);
+  useEffect(() => void list.show(filter), [list, filterKey]);
   useEffect(
     () => () => {
       list.close();
@@ -38,7 +42,7 @@ export function RunsPage() {
     [list],
   );
   const isNew = query.value.get('new') !== null;
-  const isFiltered = q !== '' || states.length > 0 || schedule !== '';
+  const isFiltered = filterKey !== '{}';
   const runs = list.runs.value;
   const toggle = (state: string): void =>
     setQuery({ state: states.includes(state) ? states.filter((known) => known !== state) : [...states, state] });
@@ -76,13 +80,14 @@ export function RunsPage() {
             </button>
           ))}
         </div>
+        <FilterChips />
       </div>
       <Failure message={list.failure.value} />
       {runs === undefined && list.failure.value === '' && <p role="status">Loading …</p>}
       {runs?.length === 0 &&
         (isFiltered ? (
           <Empty title="No run matches">
-            <button type="button" onClick={() => setQuery({ q: null, state: null, schedule: null })}>
+            <button type="button" onClick={() => setQuery(Object.fromEntries(filterNames.map((name) => [name, null])))}>
               Remove all filters
             </button>
           </Empty>
@@ -138,40 +143,47 @@ interface RowProps {
   readonly onSelect: (isSelected: boolean) => void;
 }
 
-function Row({ run, isSelected, onSelect }: RowProps) {
-  const {
-    run_id: id,
-    title,
-    state,
-    source,
-    creator,
-    created_at: createdAt,
-    started_at: startedAt,
-    finished_at: finishedAt,
-  } = run;
-  return (
-    <li class="row">
-      <input
-        type="checkbox"
-        aria-label={`Select ${title}`}
-        checked={isSelected}
-        onChange={({ currentTarget }) => onSelect(currentTarget.checked)}
-      />
-      <StateBadge state={state} />
-      <span class="title">
-        <Link to={`runs/${id}`}>{title}</Link>
-      </span>
-      <span class="cell">
-        {[source?.toLowerCase().replaceAll('_', ' '), creator?.display_name].filter(Boolean).join(' · ')}
-      </span>
-      <span class="cell">
-        <Time at={createdAt} />
-      </span>
-      <span class="cell">
-        {startedAt && finishedAt ? duration(Date.parse(finishedAt) - Date.parse(startedAt)) : ''}
-      </span>
-    </li>
-  );
+/** Not rendered again while its run is the same object: many rows may change in a second, and most do not. */
+class Row extends Component<RowProps> {
+  override shouldComponentUpdate({ run, isSelected }: RowProps): boolean {
+    return run !== this.props.run || isSelected !== this.props.isSelected;
+  }
+
+  override render({ run, isSelected, onSelect }: RowProps) {
+    const {
+      run_id: id,
+      title,
+      state,
+      source,
+      creator,
+      created_at: createdAt,
+      started_at: startedAt,
+      finished_at: finishedAt,
+    } = run;
+    return (
+      <li class="row">
+        <input
+          type="checkbox"
+          aria-label={`Select ${title}`}
+          checked={isSelected}
+          onChange={({ currentTarget }) => onSelect(currentTarget.checked)}
+        />
+        <StateBadge state={state} />
+        <span class="title">
+          <Link to={`runs/${id}`}>{title}</Link>
+        </span>
+        <span class="cell">
+          {[source?.toLowerCase().replaceAll('_', ' '), creator?.display_name].filter(Boolean).join(' · ')}
+        </span>
+        <span class="cell">
+          <Time at={createdAt} />
+        </span>
+        <span class="cell">
+          {startedAt && finishedAt ? duration(Date.parse(finishedAt) - Date.parse(startedAt)) : ''}
+        </span>
+      </li>
+    );
+  }
 }
 
 interface SelectionProps {

@@ -2,6 +2,7 @@ import { useSignal } from '@preact/signals';
 import { api, content, type Schemas } from '../../api/client';
 import { Action, Failure, Time } from '../../components/basics';
 import { textOf, useOperation } from '../../components/operation';
+import { More, usePages } from '../../components/pages';
 import { useResource } from '../../components/resource';
 import { Table } from '../../components/table';
 import { principal, team } from '../../session';
@@ -18,7 +19,11 @@ const Secret = ({ value }: { readonly value: string }) =>
 /** Tokens of the user, or of a service account. */
 export function Tokens({ account }: { readonly account?: Schemas['ServiceAccountItem'] }) {
   const query = account === undefined ? {} : { service_account_uid: account.uid };
-  const list = useResource(() => content(api.GET('/tokens', { params: { query } })), account?.uid ?? '');
+  const list = usePages(async (cursor) => {
+    const page = { ...query, ...(cursor !== undefined && { cursor }) };
+    const { tokens, page_info } = await content(api.GET('/tokens', { params: { query: page } }));
+    return { items: tokens, page_info };
+  }, account?.uid ?? '');
   const operation = useOperation();
   const created = useSignal('');
   const create = async (form: HTMLFormElement): Promise<void> => {
@@ -52,7 +57,7 @@ export function Tokens({ account }: { readonly account?: Schemas['ServiceAccount
       <Failure message={operation.failure || list.failure} />
       <Secret value={created.value} />
       <Table label="Tokens" columns={['Name', 'Token', 'Created', 'Expires', 'Last use', '']}>
-        {list.data?.tokens.map((token) => (
+        {list.items?.map((token) => (
           <tr key={token.uid}>
             <td>
               <strong>{token.name}</strong>
@@ -84,12 +89,17 @@ export function Tokens({ account }: { readonly account?: Schemas['ServiceAccount
           </tr>
         ))}
       </Table>
+      <More pages={list} />
     </>
   );
 }
 
 export function ServiceAccounts() {
-  const list = useResource(() => content(api.GET('/service-accounts')), team.value ?? '');
+  const list = usePages(async (cursor) => {
+    const query = cursor === undefined ? {} : { cursor };
+    const { service_accounts, page_info } = await content(api.GET('/service-accounts', { params: { query } }));
+    return { items: service_accounts, page_info };
+  }, team.value ?? '');
   const chosen = useSignal<Schemas['ServiceAccountItem'] | null>(null);
   const operation = useOperation();
   const create = async (form: HTMLFormElement): Promise<void> => {
@@ -118,7 +128,7 @@ export function ServiceAccounts() {
       </form>
       <Failure message={operation.failure || list.failure} />
       <Table label="Service accounts" columns={['Name', 'Created', '']}>
-        {list.data?.service_accounts.map((account) => (
+        {list.items?.map((account) => (
           <tr key={account.uid}>
             <td>
               <strong>{account.name}</strong> {account.is_agent_identity && <span class="muted">agent identity</span>}
@@ -154,6 +164,7 @@ export function ServiceAccounts() {
           </tr>
         ))}
       </Table>
+      <More pages={list} />
       {chosen.value && (
         <section>
           <h2 class="section">Tokens of {chosen.value.name}</h2>
@@ -184,6 +195,7 @@ export function Sessions() {
               {!session.is_current && (
                 <Action
                   class="danger"
+                  confirm="Sign this browser out?"
                   run={async () => {
                     await content(api.DELETE('/sessions/{uid}', { params: { path: { uid: session.uid } } }));
                     await list.reload();

@@ -1,79 +1,143 @@
-import { useSignal } from '@preact/signals';
-import { useEffect } from 'preact/hooks';
-import { api, content, messageOf, type Schemas } from '../../api/client';
+import { api, content } from '../../api/client';
 import { Action, Empty, Failure, Time } from '../../components/basics';
+import { textOf } from '../../components/operation';
+import { More, usePages } from '../../components/pages';
 import { Table } from '../../components/table';
 import { query, setQuery } from '../../router';
-import { team } from '../../session';
-
-type Entry = Schemas['AuditEntryItem'];
+import { principal, team } from '../../session';
 
 const PAGE = 50;
+const FILTERS = ['action', 'actor', 'target', 'after', 'before'] as const;
+type Scope = 'team' | 'installation';
 
 /** Not by a link, which has no header for the team. */
-async function download(): Promise<void> {
-  const text = await content(api.GET('/audit-log/export', { parseAs: 'text' }));
+async function download(scope: Scope): Promise<void> {
+  const text = await content(api.GET('/audit-log/export', { params: { query: { scope } }, parseAs: 'text' }));
   const link = document.createElement('a');
   link.href = URL.createObjectURL(new Blob([text], { type: 'application/x-ndjson' }));
-  link.download = 'audit-log.ndjson';
+  link.download = scope === 'team' ? 'audit-log.ndjson' : 'audit-log-of-the-installation.ndjson';
   link.click();
   URL.revokeObjectURL(link.href);
 }
 
+/** What the API rejects is sent as it is, and shown as its message. */
+function toIso(text: string): string {
+  const time = new Date(text);
+  return Number.isNaN(time.getTime()) ? text : time.toISOString();
+}
+
 export function AuditLog() {
-  const entries = useSignal<readonly Entry[] | undefined>(undefined);
-  const cursor = useSignal<string | undefined>(undefined);
-  const failure = useSignal('');
-  const action = query.value.get('action') ?? '';
-  const read = async (from: string | undefined): Promise<void> => {
-    try {
-      const filter = { limit: PAGE, ...(action !== '' && { action }), ...(from !== undefined && { cursor: from }) };
-      const page = await content(api.GET('/audit-log', { params: { query: filter } }));
-      entries.value = [...(from === undefined ? [] : (entries.value ?? [])), ...page.entries];
-      cursor.value = page.page_info.next_cursor;
-      failure.value = '';
-    } catch (error) {
-      failure.value = messageOf(error);
-    }
+  const value = (name: string): string => query.value.get(name) ?? '';
+  const [action, actor, target, after, before] = FILTERS.map(value) as [string, string, string, string, string];
+  const scope: Scope = value('scope') === 'installation' ? 'installation' : 'team';
+  const filter = {
+    limit: PAGE,
+    scope,
+    ...(action !== '' && { action }),
+    ...(actor !== '' && { actor_uid: actor }),
+    ...(target !== '' && { target_uid: target }),
+    ...(after !== '' && { after: toIso(after) }),
+    ...(before !== '' && { before: toIso(before) }),
   };
-  useEffect(() => void read(undefined), [action, team.value]);
+  const list = usePages(
+    async (cursor) => {
+      const page = { ...filter, ...(cursor !== undefined && { cursor }) };
+      const { entries, page_info } = await content(api.GET('/audit-log', { params: { query: page } }));
+      return { items: entries, page_info };
+    },
+    `${team.value ?? ''} ${JSON.stringify(filter)}`,
+  );
+  const only = (name: string, uid: string | undefined, text: string) =>
+    uid === undefined ? (
+      text
+    ) : (
+      <button
+        type="button"
+        class="plain text"
+        title={`Only entries of ${text}`}
+        onClick={() => setQuery({ [name]: uid })}
+      >
+        {text}
+      </button>
+    );
   return (
     <>
-      <div class="tools">
+      <form
+        class="tools"
+        key={JSON.stringify(filter)}
+        aria-label="Filters of the audit log"
+        onSubmit={(event) => {
+          event.preventDefault();
+          const data = new FormData(event.currentTarget);
+          setQuery(Object.fromEntries(FILTERS.map((name) => [name, textOf(data, name).trim()])));
+        }}
+      >
+        {principal.value?.is_administrator === true && (
+          <select
+            aria-label="Entries"
+            onChange={({ currentTarget }) =>
+              setQuery({ scope: currentTarget.value === 'team' ? null : currentTarget.value })
+            }
+          >
+            <option value="team">of the team</option>
+            <option value="installation" selected={scope === 'installation'}>
+              of the installation
+            </option>
+          </select>
+        )}
         <input
           type="search"
+          name="action"
           aria-label="Action"
           placeholder="An action, or a resource with a dot: member."
-          value={action}
-          onChange={({ currentTarget }) => setQuery({ action: currentTarget.value.trim() })}
+          defaultValue={action}
         />
-        <Action run={download}>Export</Action>
-      </div>
-      <Failure message={failure.value} />
-      {entries.value?.length === 0 && <Empty title="No entry matches" />}
-      {entries.value !== undefined && entries.value.length > 0 && (
+        <input name="actor" aria-label="Actor" placeholder="UID of the actor" maxLength={64} defaultValue={actor} />
+        <input
+          name="target"
+          aria-label="Target"
+          placeholder="UID or name of the target"
+          maxLength={256}
+          defaultValue={target}
+        />
+        <label>
+          After <input type="datetime-local" name="after" defaultValue={after} />
+        </label>
+        <label>
+          Before <input type="datetime-local" name="before" defaultValue={before} />
+        </label>
+        <button>Filter</button>
+        <button
+          type="button"
+          class="plain"
+          onClick={() => setQuery(Object.fromEntries(FILTERS.map((name) => [name, null])))}
+        >
+          Remove the filters
+        </button>
+        <Action run={() => download(scope)}>Export</Action>
+      </form>
+      <Failure message={list.failure} />
+      {list.items === undefined && list.failure === '' && <p role="status">Loading …</p>}
+      {list.items?.length === 0 && <Empty title="No entry matches" />}
+      {list.items !== undefined && list.items.length > 0 && (
         <Table label="Audit log" columns={['Number', 'Time', 'Who', 'Action', 'Target', 'From']}>
-          {entries.value.map(({ seq, occurred_at: at, actor, target, source, ...entry }) => (
+          {list.items.map(({ seq, occurred_at: at, actor: by, target: of, source, ...entry }) => (
             <tr key={seq}>
               <td>{seq}</td>
               <td>
                 <Time at={at} />
               </td>
-              <td>{actor.name ?? actor.uid ?? actor.type}</td>
+              <td>{only('actor', by.uid, by.name ?? by.uid ?? by.type)}</td>
               <td>
                 <code>{entry.action}</code>
               </td>
-              <td>{target.name ?? target.uid}</td>
+              <td>{only('target', of.uid, of.name ?? of.uid ?? '')}</td>
               <td>{source?.address}</td>
             </tr>
           ))}
         </Table>
       )}
-      {cursor.value !== undefined && (
-        <p class="empty">
-          <Action run={() => read(cursor.value)}>Show more</Action>
-        </p>
-      )}
+      <More pages={list} />
     </>
   );
 }

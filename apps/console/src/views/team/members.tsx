@@ -2,14 +2,18 @@ import { useSignal } from '@preact/signals';
 import { api, content, messageOf, type Schemas } from '../../api/client';
 import { Action, Failure, Time } from '../../components/basics';
 import { textOf, useOperation } from '../../components/operation';
-import { useResource } from '../../components/resource';
+import { More, usePages } from '../../components/pages';
 import { Table } from '../../components/table';
 import { may, principal, team } from '../../session';
 
 const ROLES: readonly Schemas['TeamRole'][] = ['owner', 'admin', 'member', 'viewer'];
 
 export function Members() {
-  const list = useResource(() => content(api.GET('/members', { params: { query: { limit: 500 } } })), team.value ?? '');
+  const list = usePages(async (cursor) => {
+    const query = cursor === undefined ? {} : { cursor };
+    const { members, page_info } = await content(api.GET('/members', { params: { query } }));
+    return { items: members, page_info };
+  }, team.value ?? '');
   const setRole = async (userUid: string, role: Schemas['TeamRole']): Promise<void> => {
     await content(api.PUT('/members/{userUid}', { params: { path: { userUid } }, body: { role } }));
     await list.reload();
@@ -18,41 +22,36 @@ export function Members() {
     <>
       <Failure message={list.failure} />
       <Table label="Members" columns={['Name', 'E-mail address', 'Role', 'Since', '']}>
-        {list.data?.members.map(
-          ({ uid, display_name: name, email, role, member_since: since, disabled_at: disabled }) => (
-            <tr key={uid}>
-              <td>
-                <strong>{name}</strong> {disabled !== undefined && <span class="failure">disabled</span>}
-              </td>
-              <td>{email}</td>
-              <td>
-                {may('members:manage') ? (
-                  <RoleSelect name={name} role={role} set={(next) => setRole(uid, next)} />
-                ) : (
-                  role
-                )}
-              </td>
-              <td>
-                <Time at={since} />
-              </td>
-              <td>
-                {may('members:manage') && uid !== principal.value?.uid && (
-                  <Action
-                    class="danger"
-                    confirm={`Remove ${name} from the team?`}
-                    run={async () => {
-                      await content(api.DELETE('/members/{userUid}', { params: { path: { userUid: uid } } }));
-                      await list.reload();
-                    }}
-                  >
-                    Remove
-                  </Action>
-                )}
-              </td>
-            </tr>
-          ),
-        )}
+        {list.items?.map(({ uid, display_name: name, email, role, member_since: since, disabled_at: disabled }) => (
+          <tr key={uid}>
+            <td>
+              <strong>{name}</strong> {disabled !== undefined && <span class="failure">disabled</span>}
+            </td>
+            <td>{email}</td>
+            <td>
+              {may('members:manage') ? <RoleSelect name={name} role={role} set={(next) => setRole(uid, next)} /> : role}
+            </td>
+            <td>
+              <Time at={since} />
+            </td>
+            <td>
+              {may('members:manage') && uid !== principal.value?.uid && (
+                <Action
+                  class="danger"
+                  confirm={`Remove ${name} from the team?`}
+                  run={async () => {
+                    await content(api.DELETE('/members/{userUid}', { params: { path: { userUid: uid } } }));
+                    await list.reload();
+                  }}
+                >
+                  Remove
+                </Action>
+              )}
+            </td>
+          </tr>
+        ))}
       </Table>
+      <More pages={list} />
       {may('members:manage') && principal.value?.is_administrator === true && <AddMember onAdded={list.reload} />}
     </>
   );
