@@ -92,35 +92,70 @@ interface FieldProps {
   /** The part of the request that the field fills, `/config/env`: its errors are shown here. */
   readonly pointer: string;
   readonly hint?: ComponentChildren;
-  readonly children: (control: ControlProps) => ComponentChildren;
 }
 
-export function Field({ label, pointer, hint, children }: FieldProps) {
-  const id = useId();
+/** What is below the control or the controls of a field, and the ids that describe them. */
+function useNotes({ pointer, hint }: FieldProps, id: string) {
   const form = useContext(FormErrors);
   form.pointers.add(pointer);
   const errors = form.errors.filter((error) => isBelow(error.pointer, pointer));
-  const described = [...(hint === undefined ? [] : [`${id}-hint`]), ...(errors.length === 0 ? [] : [`${id}-error`])];
+  const ids = [...(hint === undefined ? [] : [`${id}-hint`]), ...(errors.length === 0 ? [] : [`${id}-error`])];
+  return {
+    hasErrors: errors.length > 0,
+    described: ids.length > 0 ? { 'aria-describedby': ids.join(' ') } : {},
+    notes: (
+      <>
+        {hint !== undefined && (
+          <span class="hint" id={`${id}-hint`}>
+            {hint}
+          </span>
+        )}
+        {errors.length > 0 && (
+          <span class="failure" id={`${id}-error`}>
+            {errors
+              .map(({ pointer: of, detail }) =>
+                of === pointer ? detail : `${of.slice(pointer.length + 1)}: ${detail}`,
+              )
+              .join('; ')}
+          </span>
+        )}
+      </>
+    ),
+  };
+}
+
+interface ControlFieldProps extends FieldProps {
+  readonly children: (control: ControlProps) => ComponentChildren;
+}
+
+export function Field({ children, ...props }: ControlFieldProps) {
+  const id = useId();
+  const { hasErrors, described, notes } = useNotes(props, id);
   return (
     <div class="field">
-      <label for={id}>{label}</label>
-      {children({
-        id,
-        ...(errors.length > 0 && { 'aria-invalid': true }),
-        ...(described.length > 0 && { 'aria-describedby': described.join(' ') }),
-      })}
-      {hint !== undefined && (
-        <span class="hint" id={`${id}-hint`}>
-          {hint}
-        </span>
-      )}
-      {errors.length > 0 && (
-        <span class="failure" id={`${id}-error`}>
-          {errors
-            .map(({ pointer: of, detail }) => (of === pointer ? detail : `${of.slice(pointer.length + 1)}: ${detail}`))
-            .join('; ')}
-        </span>
-      )}
+      <label for={id}>{props.label}</label>
+      {children({ id, ...described, ...(hasErrors && { 'aria-invalid': true }) })}
+      {notes}
+    </div>
+  );
+}
+
+interface FieldGroupProps extends FieldProps {
+  /** Each control has a label. */
+  readonly children: ComponentChildren;
+}
+
+/** A field of several controls. */
+export function FieldGroup({ children, ...props }: FieldGroupProps) {
+  const id = useId();
+  const { described, notes } = useNotes(props, id);
+  return (
+    <div class="field" role="group" aria-labelledby={id} {...described}>
+      <span class="label" id={id}>
+        {props.label}
+      </span>
+      {children}
+      {notes}
     </div>
   );
 }

@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals';
 import { api, content, type Schemas } from '../../api/client';
-import { DialogForm, Field } from '../../components/form';
+import { DialogForm, Field, FieldGroup } from '../../components/form';
 import { textOf } from '../../components/operation';
 import { useResource } from '../../components/resource';
 import { may, team } from '../../session';
@@ -201,46 +201,43 @@ function Commands({ commands }: { readonly commands: readonly string[] }) {
     commands.map((command, id) => ({ id, command })),
   );
   return (
-    <Field
+    <FieldGroup
       label="Set-up commands"
       pointer="/config/setup_commands"
       hint="Executed in this order; the first that fails fails the run."
     >
-      {({ id: first, ...described }) => (
-        <div class="form" role="group" aria-label="Set-up commands" {...described}>
-          {rows.value.map(({ id, command }, index) => (
-            <div class="variable command" key={id}>
-              <textarea
-                class="code"
-                name="command"
-                rows={Math.min(8, command.split('\n').length)}
-                aria-label={`Command ${index + 1}`}
-                placeholder="npm ci"
-                defaultValue={command}
-              />
-              <button
-                type="button"
-                aria-label={`Remove command ${index + 1}`}
-                onClick={() => {
-                  rows.value = rows.value.filter((row) => row.id !== id);
-                }}
-              >
-                ×
-              </button>
-            </div>
-          ))}
-          <button
-            type="button"
-            id={first}
-            onClick={() => {
-              rows.value = [...rows.value, { id: Math.max(-1, ...rows.value.map(({ id }) => id)) + 1, command: '' }];
-            }}
-          >
-            Add command
-          </button>
-        </div>
-      )}
-    </Field>
+      <div class="form">
+        {rows.value.map(({ id, command }, index) => (
+          <div class="variable command" key={id}>
+            <textarea
+              class="code"
+              name="command"
+              rows={Math.min(8, command.split('\n').length)}
+              aria-label={`Command ${index + 1}`}
+              placeholder="npm ci"
+              defaultValue={command}
+            />
+            <button
+              type="button"
+              aria-label={`Remove command ${index + 1}`}
+              onClick={() => {
+                rows.value = rows.value.filter((row) => row.id !== id);
+              }}
+            >
+              ×
+            </button>
+          </div>
+        ))}
+        <button
+          type="button"
+          onClick={() => {
+            rows.value = [...rows.value, { id: Math.max(-1, ...rows.value.map(({ id }) => id)) + 1, command: '' }];
+          }}
+        >
+          Add command
+        </button>
+      </div>
+    </FieldGroup>
   );
 }
 
@@ -250,38 +247,35 @@ function Variables({ env }: { readonly env: Readonly<Record<string, string>> }) 
     Object.entries(env).map(([name, value], id) => ({ id, name, value })),
   );
   return (
-    <Field label="Variables" pointer="/config/env" hint="Stored values are shown as ***, which keeps them.">
-      {({ id: first, ...described }) => (
-        <div class="form" role="group" aria-label="Variables" {...described}>
-          {rows.value.map(({ id, name, value }) => (
-            <div class="variable" key={id}>
-              <input class="code" name="variable" aria-label="Name of the variable" defaultValue={name} />
-              <input class="code" name="value" aria-label={`Value of ${name || 'the variable'}`} defaultValue={value} />
-              <button
-                type="button"
-                aria-label={`Remove ${name || 'the variable'}`}
-                onClick={() => {
-                  rows.value = rows.value.filter((row) => row.id !== id);
-                }}
-              >
-                ×
-              </button>
-            </div>
-          ))}
-          <button
-            type="button"
-            id={first}
-            onClick={() => {
-              rows.value = [
-                ...rows.value,
-                { id: Math.max(-1, ...rows.value.map(({ id }) => id)) + 1, name: '', value: '' },
-              ];
-            }}
-          >
-            Add variable
-          </button>
-        </div>
-      )}
-    </Field>
+    <FieldGroup label="Variables" pointer="/config/env" hint="Stored values are shown as ***, which keeps them.">
+      <div class="form">
+        {rows.value.map(({ id, name, value }) => (
+          <div class="variable" key={id}>
+            <input class="code" name="variable" aria-label="Name of the variable" defaultValue={name} />
+            <input class="code" name="value" aria-label={`Value of ${name || 'the variable'}`} defaultValue={value} />
+            <button
+              type="button"
+              aria-label={`Remove ${name || 'the variable'}`}
+              onClick={() => {
+                rows.value = rows.value.filter((row) => row.id !== id);
+              }}
+            >
+              ×
+            </button>
+          </div>
+        ))}
+        <button
+          type="button"
+          onClick={() => {
+            rows.value = [
+              ...rows.value,
+              { id: Math.max(-1, ...rows.value.map(({ id }) => id)) + 1, name: '', value: '' },
+            ];
+          }}
+        >
+          Add variable
+        </button>
+      </div>
+    </FieldGroup>
   );
 }
