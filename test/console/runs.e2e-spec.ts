@@ -233,7 +233,7 @@ describe.skipIf(NO_BROWSER !== null)('the console', { timeout: 60_000 }, () => {
     console.expectQuiet();
   });
 
-  it('is accessible in both themes, narrow and wide', async () => {
+  it('is accessible in both themes, narrow and wide', { timeout: 120_000 }, async () => {
     const console = await open();
     const runId = await installation.createRun(`# Title\n\n- item\n\n${sh('echo done > file')}`);
     await installation.waitFor(runId, ['SUCCEEDED']);

@@ -164,12 +164,23 @@ describe('a message', () => {
     const { body } = await fixture.request(200, `GET /agent/runs/${runId}/approvals`, { token: admin.token });
     const [first, second] = body.approvals;
     const reported = receiver.take().map(({ body: text }) => JSON.parse(text));
+    const link = (id: string): string =>
+      reported[0].data.session_link.replace(/runs\/.*/, `console/inbox?item=${runId}/${id}`);
     expect(reported.map(({ type, data }) => [type, data.state, data.approval])).toEqual([
-      ['run.blocked', 'BLOCKED', { approval_id: 'a1', title: 'May I?', expires_at: first.expires_at }],
       [
         'run.blocked',
         'BLOCKED',
-        { approval_id: 'a2', title: 'Push to https://***@git.example.com', expires_at: second.expires_at },
+        { approval_id: 'a1', title: 'May I?', expires_at: first.expires_at, link: link('a1') },
+      ],
+      [
+        'run.blocked',
+        'BLOCKED',
+        {
+          approval_id: 'a2',
+          title: 'Push to https://***@git.example.com',
+          expires_at: second.expires_at,
+          link: link('a2'),
+        },
       ],
     ]);
     await cancel(runId);

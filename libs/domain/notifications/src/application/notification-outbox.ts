@@ -29,19 +29,27 @@ export class NotificationOutbox extends RunStateListener {
   }
 
   override async record(tx: Queryable, runId: string, changes: readonly RunChange[]): Promise<void> {
+    const { publicUrl } = this.settings;
     const notices = changes.flatMap(({ state, approval }) => {
       const type = EVENT_OF[state];
-      return type === undefined ? [] : [{ type, state, ...(approval && { approval: shown(approval) }) }];
+      return type === undefined
+        ? []
+        : [{ type, state, ...(approval && { approval: shown(approval, runId, publicUrl) }) }];
     });
-    const count = await this.deliveries.insert(tx, runId, notices, `${this.settings.publicUrl}/runs/`);
+    const count = await this.deliveries.insert(tx, runId, notices, `${publicUrl}/runs/`);
     // The wake-up may precede the commit, or be followed by a rollback; the poll finds what it missed.
     if (count > 0) this.tasks.wake(SEND_NOTIFICATIONS_TASK);
   }
 }
 
 /** The title is text of the agent, so credentials in it are masked. Other fields are not shown. */
-const shown = ({ approval_id, title, expires_at }: NonNullable<RunChange['approval']>) => ({
+const shown = (
+  { approval_id, title, expires_at }: NonNullable<RunChange['approval']>,
+  runId: string,
+  publicUrl: string,
+) => ({
   approval_id,
   title: maskSecrets(title),
   expires_at,
+  link: `${publicUrl}/console/inbox?item=${runId}/${approval_id}`,
 });

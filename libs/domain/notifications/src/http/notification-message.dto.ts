@@ -21,6 +21,8 @@ class NotificationApproval {
   @StringField({ description: 'UUID of the permission request.' }) approval_id: string;
   @StringField({ description: 'Title that the agent gave to the request.' }) title: string;
   @DateTimeField({ description: 'Time at which the request is denied without an answer.' }) expires_at: string;
+  @StringField({ description: 'Page of the console that shows exactly this request. It authorizes nobody.' })
+  link: string;
 }
 
 class NotificationStatusMessage {
