@@ -17,6 +17,7 @@ export interface Section {
 }
 
 /** The views of the console in the order of the navigation. Those that are not needed at once have separate scripts. */
+/** The views of the console in the order of the navigation. What is not needed at once is a separate script. */
 export const SECTIONS: readonly Section[] = [
   { path: 'runs', title: 'Runs', list: RunsPage, item: RunPage },
   { path: 'inbox', title: 'Inbox', list: InboxPage },
