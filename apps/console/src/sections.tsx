@@ -4,7 +4,6 @@ import { useEffect } from 'preact/hooks';
 import { messageOf } from './api/client';
 import { Failure } from './components/basics';
 import { InboxPage } from './views/inbox/inbox-page';
-import { RunPage } from './views/run/run-page';
 import { RunsPage } from './views/runs/runs-page';
 
 export interface Section {
@@ -19,7 +18,12 @@ export interface Section {
 /** The views of the console in the order of the navigation. Those that are not needed at once have separate scripts. */
 /** The views of the console in the order of the navigation. What is not needed at once is a separate script. */
 export const SECTIONS: readonly Section[] = [
-  { path: 'runs', title: 'Runs', list: RunsPage, item: RunPage },
+  {
+    path: 'runs',
+    title: 'Runs',
+    list: RunsPage,
+    item: loaded(async () => (await import('./views/run/run-page')).RunPage),
+  },
   { path: 'inbox', title: 'Inbox', list: InboxPage },
   {
     path: 'schedules',

@@ -7,7 +7,7 @@ import { ConversationProjectionStore } from './persistence/conversation-projecti
 import { NormalizerRegistry, HeadraceEventsNormalizer } from './application/normalizer-registry.js';
 import { ConversationReader } from './application/conversation-reader.js';
 import { StandardTranscriptFormats, TranscriptFormatRegistry } from './application/transcript-formats.js';
-import { ConversationsController, SessionPageController } from './http/conversations.controller.js';
+import { ConversationsController, RunPageController } from './http/conversations.controller.js';
 import { RunEventsController } from './http/run-events.controller.js';
 
 @Module({
@@ -29,6 +29,6 @@ export class ConversationsModule {}
 
 @Module({
   imports: [ConversationsModule, RunsModule, AuthModule],
-  controllers: [ConversationsController, RunEventsController, SessionPageController],
+  controllers: [ConversationsController, RunEventsController, RunPageController],
 })
 export class ConversationsHttpModule {}

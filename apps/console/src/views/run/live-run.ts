@@ -2,6 +2,7 @@ import { signal } from '@preact/signals';
 import { API_URL } from '../../base';
 import type { Schemas } from '../../api/client';
 import { loadPrincipal } from '../../session';
+import { readEvents, type ServerEvent } from './event-source';
 
 export type Message = Schemas['Message'];
 export type TimelineEvent = Schemas['RunTimelineEvent'];
@@ -30,12 +31,15 @@ interface StateEvent {
 
 export type Connection = 'connecting' | 'open' | 'lost' | 'ended';
 
-const RETRY_MS = 5000;
+const RETRY_MS = 2000;
+/** While a long history arrives, it is shown at this interval: each time costs as much as a screen of messages. */
+const LOADING_INTERVAL_MS = 150;
+const MANY_EVENTS = 50;
 export const ENDED: ReadonlySet<string> = new Set(['SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED']);
 
 /**
  * The stream of a run, merged as docs/live-events.md describes it. A lost connection resumes after the last event, and what was
- * shown stays. Changes become visible once per frame, however many events arrive.
+ * shown stays. Changes become visible together, however many events arrive.
  */
 export class LiveRun {
   readonly connection = signal<Connection>('connecting');
@@ -45,60 +49,88 @@ export class LiveRun {
   private readonly conversation: LiveStep[] = [];
   private readonly entries: TimelineEvent[] = [];
   private readonly known = new Set<string>();
-  private source: EventSource | null = null;
-  private frame = 0;
+  private lastEventId = '';
+  private abort: AbortController | null = null;
+  private isShowing = false;
+  private shownAt = 0;
   private timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(private readonly runId: string) {}
 
   /** Also after the end of an earlier stream, when a follow-up continues the run. */
   open(): void {
-    clearTimeout(this.timer);
-    this.source?.close();
-    this.connection.value = 'connecting';
-    const source = new EventSource(`${API_URL}/agent/runs/${encodeURIComponent(this.runId)}/events`);
-    this.source = source;
-    const on = <T>(name: string, handle: (data: T) => void): void =>
-      source.addEventListener(name, (event) => handle(JSON.parse((event as MessageEvent<string>).data) as T));
-    source.onopen = () => {
-      this.connection.value = 'open';
-    };
-    source.onerror = () => {
+    this.close();
+    const abort = new AbortController();
+    this.abort = abort;
+    this.connection.value = this.lastEventId === '' ? 'connecting' : 'lost';
+    addEventListener('online', this.reopen);
+    document.addEventListener('visibilitychange', this.reopen);
+    let ended = false;
+    void readEvents({
+      url: `${API_URL}/agent/runs/${encodeURIComponent(this.runId)}/events`,
+      lastEventId: this.lastEventId,
+      abort,
+      onOpen: () => {
+        this.connection.value = 'open';
+      },
+      onEvents: (events, lastEventId) => {
+        if (this.abort !== abort) return;
+        for (const event of events) if (this.apply(event)) ended = true;
+        this.lastEventId = lastEventId;
+        this.show(events.length);
+      },
+    }).then((ending) => {
+      if (this.abort !== abort) return;
+      this.abort = null;
+      if (ended || (ending.kind === 'refused' && ending.status === 204)) {
+        this.connection.value = 'ended';
+        return;
+      }
       this.connection.value = 'lost';
-      // The browser connects again by itself, unless the response was not a stream.
-      if (source.readyState === EventSource.CLOSED) this.timer = setTimeout(() => this.retry(), RETRY_MS);
-    };
-    on<StateEvent>('state', (state) => {
-      this.state.value = state;
-    });
-    on<TimelineEvent>('timeline', (event) => {
-      if (this.known.has(event.event_uuid)) return;
-      this.known.add(event.event_uuid);
-      this.entries.push(event);
-      this.show();
-    });
-    on<ConversationEvent>('conversation', (event) => {
-      this.merge(event);
-      this.show();
-    });
-    on<{ reason: string }>('end', ({ reason }) => {
-      source.close();
-      this.connection.value = 'ended';
       // The next request finds out whether the session or only the access to this run has ended.
-      if (reason === 'access_ended') void loadPrincipal();
+      if (ending.kind === 'refused' && ending.status === 401) void loadPrincipal();
+      // An id of an earlier key of the server is refused: all events are read again.
+      if (ending.kind === 'refused' && ending.status === 400) this.lastEventId = '';
+      const pause = ending.kind === 'refused' ? (ending.retryAfterMs ?? RETRY_MS * 2) : RETRY_MS;
+      this.timer = setTimeout(() => this.open(), pause);
     });
   }
 
   close(): void {
     clearTimeout(this.timer);
-    this.source?.close();
-    cancelAnimationFrame(this.frame);
+    removeEventListener('online', this.reopen);
+    document.removeEventListener('visibilitychange', this.reopen);
+    const { abort } = this;
+    this.abort = null;
+    abort?.abort();
   }
 
-  /** A 204 for a run that has ended looks like a refusal. */
-  private retry(): void {
-    if (ENDED.has(this.state.value?.state ?? '')) this.connection.value = 'ended';
-    else this.open();
+  private readonly reopen = (): void => {
+    if (this.connection.value === 'lost' && this.abort === null && !document.hidden) this.open();
+  };
+
+  /** Whether it was the last event. */
+  private apply({ name, data }: ServerEvent): boolean {
+    const value: unknown = JSON.parse(data);
+    switch (name) {
+      case 'state':
+        this.state.value = value as StateEvent;
+        return false;
+      case 'timeline': {
+        const event = value as TimelineEvent;
+        if (!this.known.has(event.event_uuid)) this.entries.push(event);
+        this.known.add(event.event_uuid);
+        return false;
+      }
+      case 'conversation':
+        this.merge(value as ConversationEvent);
+        return false;
+      case 'end':
+        if ((value as { reason: string }).reason === 'access_ended') void loadPrincipal();
+        return true;
+      default:
+        return false;
+    }
   }
 
   private merge({ path, step, message_index: index, message }: ConversationEvent): void {
@@ -107,19 +139,24 @@ export class LiveRun {
     const position = path.at(-1) ?? 0;
     const known = siblings[position];
     const { message_count: count, ...fields } = step;
-    // A new object: components compare steps by their identity.
     const merged: LiveStep = { ...fields, messages: known?.messages ?? [], steps: known?.steps ?? [] };
     if (index !== undefined && message) merged.messages[index] = message;
     merged.messages.length = Math.min(merged.messages.length, count);
     siblings[position] = merged;
   }
 
-  private show(): void {
-    if (this.frame !== 0) return;
-    this.frame = requestAnimationFrame(() => {
-      this.frame = 0;
+  private show(count: number): void {
+    if (this.isShowing) return;
+    this.isShowing = true;
+    const update = (): void => {
+      this.isShowing = false;
+      this.shownAt = performance.now();
       this.timeline.value = [...this.entries];
       this.steps.value = [...this.conversation];
-    });
+    };
+    const since = performance.now() - this.shownAt;
+    if (count >= MANY_EVENTS && since < LOADING_INTERVAL_MS) setTimeout(update, LOADING_INTERVAL_MS - since);
+    else if (document.hidden) setTimeout(update, 0);
+    else requestAnimationFrame(update);
   }
 }

@@ -1,7 +1,7 @@
 import { Controller, Get, Param, Post, Res } from '@nestjs/common';
 import type { Response } from 'express';
 import { ApiExcludeController, ApiExtraModels, ApiTags } from '@nestjs/swagger';
-import { Operation, OutsideApi, PageFiles, pathId, ProblemError, unwrap } from '#platform/http';
+import { Operation, OutsideApi, pathId, ProblemError, unwrap } from '#platform/http';
 import { CONVERSATION, foundOrThrow, interruptRefusal, RunConversations, RunsService } from '#domain/runs';
 import { Authorize, type Caller, CurrentCaller, Public } from '#platform/auth';
 import { type ConversationResult, ConversationReader } from '../application/conversation-reader.js';
@@ -176,24 +176,15 @@ export class ConversationsController {
   }
 }
 
-/**
- * The page that `session_link` points to. It is the same for every run and contains no data of the run: its script asks
- * for a token and reads the run with it, so that the page does not reveal whether a run exists.
- */
+/** The page that `session_link` points to is in the console. Nothing is looked up, so that it does not reveal whether a run exists. */
 @Public()
 @OutsideApi()
 @ApiExcludeController()
 @Controller('runs')
-export class SessionPageController {
-  private readonly page = new PageFiles('session', 'libs/domain/conversations/assets');
-
+export class RunPageController {
   @Get(':runId')
-  show(@Param('runId', pathId('uuid')) _runId: string, @Res() response: Response): void {
-    this.page.show(response);
-  }
-
-  @Get('assets/:name')
-  asset(@Param('name') name: string, @Res() response: Response): void {
-    this.page.asset(name, response);
+  show(@Param('runId', pathId('uuid')) runId: string, @Res() response: Response): void {
+    // Relative: a proxy may serve it below a prefix.
+    response.redirect(302, `../console/runs/${runId}`);
   }
 }

@@ -1,0 +1,153 @@
+import { useSignal } from '@preact/signals';
+import { api, content, type Schemas } from '../../api/client';
+import { API_URL } from '../../base';
+import { Action, Link, Time } from '../../components/basics';
+import { duration } from '../../format';
+import { hrefOf, navigate } from '../../router';
+import { SECTIONS } from '../../sections';
+import { curlOf } from './curl';
+import { ENDED } from './live-run';
+
+type Run = Schemas['RunItem'];
+
+/** A link to a resource, or to the list in which it is. Null: this console has neither. */
+function placeOf(section: string, id: string, parameters = ''): string | null {
+  const found = SECTIONS.find(({ path }) => path === section);
+  if (found === undefined) return null;
+  return found.item === undefined ? section : `${section}/${id}${parameters}`;
+}
+
+interface PlaceLinkProps {
+  readonly to: string | null;
+  readonly label: string;
+  readonly name?: string;
+}
+
+const PlaceLink = ({ to, label, name }: PlaceLinkProps) => (
+  <span>
+    {label} {to === null ? <code>{name}</code> : <Link to={to}>{name ?? 'open'}</Link>}
+  </span>
+);
+
+export function Facts({ run }: { readonly run: Run }) {
+  const { created_at: createdAt, started_at: startedAt, finished_at: finishedAt, creator, agent_config: config } = run;
+  const { request_usage: usage, schedule, metadata = {}, parent_run_id: parent, forked_from: forkedFrom } = run;
+  const { automation_id: automation, webhook_uid: webhook, delivery_id: delivery } = metadata;
+  const cost = [usage?.inference_cost_usd, usage?.compute_cost_usd, usage?.platform_cost_usd];
+  const total = cost.reduce<number>((sum, part) => sum + (part ?? 0), 0);
+  const model = config?.harness?.model_id ?? config?.model_id;
+  return (
+    <div class="facts">
+      <span>
+        Created <Time at={createdAt} />
+        {creator?.display_name !== undefined && (
+          <>
+            {' by '}
+            <bdi>{creator.display_name}</bdi>
+          </>
+        )}
+      </span>
+      {startedAt && finishedAt && <span>Took {duration(Date.parse(finishedAt) - Date.parse(startedAt))}</span>}
+      <span>
+        Agent <bdi>{config?.harness?.type ?? 'oz'}</bdi>
+        {model !== undefined && model !== '' && (
+          <>
+            {', '}
+            <bdi>{model}</bdi>
+          </>
+        )}
+      </span>
+      {run.source !== undefined && <span>Source {run.source.toLowerCase().replaceAll('_', ' ')}</span>}
+      {usage?.total_tokens !== undefined && <span>{usage.total_tokens.toLocaleString()} tokens</span>}
+      {cost.some((part) => part !== undefined) && <span>${total.toFixed(total < 1 ? 4 : 2)}</span>}
+      {schedule !== undefined && (
+        <PlaceLink
+          label="Schedule"
+          to={placeOf('schedules', schedule.schedule_id)}
+          name={schedule.schedule_name}
+        />
+      )}
+      {automation !== undefined && (
+        <PlaceLink label="Automation" to={placeOf('automations', automation)} name={automation.slice(0, 8)} />
+      )}
+      {webhook !== undefined && delivery !== undefined && (
+        <PlaceLink
+          label="Delivery"
+          to={placeOf('webhooks', webhook, `?delivery=${encodeURIComponent(delivery)}`)}
+          name={delivery.slice(0, 8)}
+        />
+      )}
+      {config?.environment_id !== undefined && (
+        <PlaceLink
+          label="Environment"
+          to={placeOf('environments', config.environment_id)}
+          name={config.environment_id.slice(0, 8)}
+        />
+      )}
+      {parent !== undefined && <Link to={`runs/${parent}`}>{forkedFrom ? 'Forked from this run' : 'Parent run'}</Link>}
+      {run.rerun_of !== undefined && <Link to={`runs/${run.rerun_of}`}>Rerun of this run</Link>}
+      <Link to={`runs/${run.run_id}?tab=details`}>Related runs</Link>
+    </div>
+  );
+}
+
+/** The request that would create the same run. Masked values cannot be sent again and are left out. */
+function createRequest({ prompt, submitted_prompt: submitted, title, agent_config: config }: Run): unknown {
+  const withoutMasked = (value: unknown): unknown =>
+    typeof value !== 'object' || value === null || Array.isArray(value)
+      ? value
+      : Object.fromEntries(
+          Object.entries(value).flatMap(([key, item]) => (item === '***' ? [] : [[key, withoutMasked(item)]])),
+        );
+  return { prompt: submitted ?? prompt, title, ...(config && { config: withoutMasked(config) }) };
+}
+
+interface ActionsProps {
+  readonly run: Run;
+  readonly state: string;
+  readonly mayWrite: boolean;
+}
+
+export function Actions({ run, state, mayWrite }: ActionsProps) {
+  const note = useSignal('');
+  const params = { path: { runId: run.run_id } };
+  const open = ({ run_id: id }: { readonly run_id: string }): void => navigate(`runs/${id}`);
+  const copy = async (text: string, what: string): Promise<void> => {
+    await navigator.clipboard.writeText(text);
+    note.value = `${what} copied`;
+  };
+  return (
+    <div class="actions">
+      {mayWrite && (
+        <>
+          {(state === 'INPROGRESS' || state === 'BLOCKED') && (
+            <Action run={() => content(api.POST('/agent/runs/{runId}/interrupt', { params }))}>Interrupt</Action>
+          )}
+          {!ENDED.has(state) && (
+            <Action class="danger" run={() => content(api.POST('/agent/runs/{runId}/cancel', { params }))}>
+              Cancel
+            </Action>
+          )}
+          <Action run={async () => open(await content(api.POST('/agent/runs/{runId}/rerun', { params })))}>Rerun</Action>
+          <Action run={() => forkRun(run.run_id)}>Fork</Action>
+        </>
+      )}
+      <Action run={() => copy(`${location.origin}${hrefOf(`runs/${run.run_id}`)}${location.search}`, 'Link')}>
+        Share
+      </Action>
+      <Action run={() => copy(curlOf('POST', `${API_URL}/agent/runs`, createRequest(run)), 'Command')}>
+        As curl
+      </Action>
+      <span class="muted" role="status">
+        {note.value}
+      </span>
+    </div>
+  );
+}
+
+/** Opens the fork. `at`: a sequence number of the log, or the id of a step. */
+export async function forkRun(runId: string, at?: string | number): Promise<void> {
+  const body = at === undefined ? {} : { at };
+  const { runs } = await content(api.POST('/agent/runs/{runId}/fork', { params: { path: { runId } }, body }));
+  if (runs[0]) navigate(`runs/${runs[0].run_id}`);
+}
