@@ -9,6 +9,7 @@ const BENCHES = {
   execution: () => import('./bench/execution.mjs').then(({ benchExecution }) => benchExecution()),
   snapshot: () => import('./bench/snapshot.mjs').then(({ benchSnapshot }) => benchSnapshot()),
   'console-list': () => import('./bench/console-list.mjs').then(({ benchConsoleList }) => benchConsoleList()),
+  'console-run': () => import('./bench/console-run.mjs').then(({ benchConsoleRun }) => benchConsoleRun()),
   evaluate: () => import('./bench/evaluate.mjs').then(({ benchEvaluate }) => benchEvaluate()),
 };
 

@@ -171,7 +171,7 @@ describe.skipIf(NO_BROWSER !== null)('the console', { timeout: 60_000 }, () => {
     const runId = await console.createRun(sh('echo before'));
     await console.state('SUCCEEDED').waitFor();
     await page.getByRole('link', { name: 'Timeline' }).click();
-    const count = () => page.locator('.events li').count();
+    const count = () => page.locator('.events > [data-event]').count();
     // As a crash: a server that stops in order ends the session, and with it the stream.
     await server.stop('SIGKILL');
     await page.getByText('The connection was lost').waitFor();

@@ -170,19 +170,23 @@ describe.skipIf(NO_BROWSER !== null)(`run page ${NO_BROWSER ?? ''}`.trim(), { ti
       const pageErrors: string[] = [];
       page.on('pageerror', (error) => pageErrors.push(error.message));
       const { base_url: baseUrl, token } = installation.connection;
-      await page.goto(`${new URL(baseUrl).origin}/runs/${runId}#token=${token}`);
-      await page.getByRole('heading', { name: 'Permission requests of the agent' }).waitFor();
+      // As `session_link` names it.
+      await page.goto(`${new URL(baseUrl).origin}/runs/${runId}`);
+      await page.getByLabel('Token').fill(token);
+      await page.getByRole('button', { name: 'Sign in' }).click();
+      await page.waitForURL(`**/console/runs/${runId}`);
       await page.getByRole('button', { name: 'Allow', exact: true }).click();
-      await page.locator('#state', { hasText: 'SUCCEEDED' }).waitFor();
-      await page.getByText(/^allow, by /).waitFor();
-      expect(await page.locator('#approvals').isVisible()).toBe(false);
-      expect(await page.locator('#conversation pre', { hasText: 'approval_id' }).count()).toBe(0);
+      const state = (name: string) => page.locator(`.head [data-state=${name}]`);
+      await state('SUCCEEDED').waitFor();
+      await page.getByText('Permission granted, by user').waitFor();
+      expect(await page.getByRole('region', { name: 'Permission request' }).count()).toBe(0);
+      expect(await page.locator('main pre', { hasText: 'approval_id' }).count()).toBe(0);
 
-      await page.getByLabel('Follow-up').fill(JSON.stringify([{ wait: true }]));
+      await page.getByLabel('Message to the agent').fill(JSON.stringify([{ wait: true }]));
       await page.getByRole('button', { name: 'Send' }).click();
-      await page.locator('#state', { hasText: 'INPROGRESS' }).waitFor();
-      await page.getByRole('button', { name: 'Cancel the run' }).click();
-      await page.locator('#state', { hasText: 'CANCELLED' }).waitFor();
+      await state('INPROGRESS').waitFor();
+      await page.getByRole('button', { name: 'Cancel', exact: true }).click();
+      await state('CANCELLED').waitFor();
       expect(pageErrors).toEqual([]);
     } finally {
       await browser.close();

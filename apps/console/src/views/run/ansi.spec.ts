@@ -72,7 +72,6 @@ describe('parseAnsi', () => {
         const spans = parseAnsi(output);
         const text = spans.map((span) => span.text).join('');
         expect(text).toBe(plainText(output));
-        // eslint-disable-next-line no-control-regex
         expect(text).not.toMatch(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/);
         expect(spans.every((span, index) => span.text !== '' && span.style !== spans[index - 1]?.style)).toBe(true);
         for (const { style } of spans) expect(style).toMatch(/^(?:ansi-(?:back-)?(?:[0-7]|[a-z]+) ?)*$/);

@@ -12,10 +12,8 @@ export const MAX_SPANS = 1000;
  * No part of it can match the beginning of the next part, so that the time is linear.
  */
 const ESCAPE =
-  // eslint-disable-next-line no-control-regex
   /\u001b\[([0-?]*)([ -/]*)([@-~]?)|\u009b([0-?]*)([ -/]*)([@-~]?)|\u001b\][^\u0007\u001b\u009c]*(?:\u0007|\u001b\\|\u009c)?|\u001b[PX^_][^\u001b\u009c]*(?:\u001b\\|\u009c)?|\u001b[ -/]*[0-~]?/g;
 /** What a terminal would not print. Line feeds and tabs stay. */
-// eslint-disable-next-line no-control-regex
 const CONTROLS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g;
 
 interface Style {
@@ -89,7 +87,8 @@ function changed(style: Style, parameters: string): Style {
   for (let index = 0; index < codes.length; index += 1) {
     const code = codes[index] ?? 0;
     if (code === 38 || code === 48) {
-      const colour = codes[index + 1] === 5 ? indexed(codes[index + 2] ?? 0) : nearest(codes.slice(index + 2, index + 5));
+      const colour =
+        codes[index + 1] === 5 ? indexed(codes[index + 2] ?? 0) : nearest(codes.slice(index + 2, index + 5));
       index += codes[index + 1] === 5 ? 2 : 4;
       if (code === 38) next.foreground = colour;
       else next.background = colour;

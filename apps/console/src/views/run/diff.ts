@@ -69,8 +69,7 @@ function compareMiddle(old: readonly string[], now: readonly string[]): DiffLine
 function withoutFarLines(lines: readonly DiffLine[]): DiffLine[] {
   const isNear = new Uint8Array(lines.length);
   lines.forEach(({ kind }, index) => {
-    if (kind !== 'same')
-      isNear.fill(1, Math.max(0, index - CONTEXT), Math.min(lines.length, index + CONTEXT + 1));
+    if (kind !== 'same') isNear.fill(1, Math.max(0, index - CONTEXT), Math.min(lines.length, index + CONTEXT + 1));
   });
   return lines.flatMap((line, index): DiffLine[] => {
     if (isNear[index] === 1) return [line];

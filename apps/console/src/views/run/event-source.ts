@@ -50,14 +50,15 @@ export async function readEvents({ url, lastEventId, abort, onOpen, onEvents }: 
       };
     }
     onOpen();
-    const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+    const reader = response.body.getReader();
+    const decoder = new TextDecoder();
     let rest = '';
     let id = lastEventId;
     for (;;) {
       const { done, value } = await reader.read();
       if (done) return { kind: 'closed' };
       restartTimer();
-      const blocks = (rest + value).split('\n\n');
+      const blocks = (rest + decoder.decode(value, { stream: true })).split('\n\n');
       rest = blocks.pop() ?? '';
       const events: ServerEvent[] = [];
       for (const block of blocks) {

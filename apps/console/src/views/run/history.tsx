@@ -48,8 +48,8 @@ export function History({ parts, live, density, position, fork }: HistoryProps) 
     // A link to an entry of a sub-agent opens the sub-agent.
     if (selected !== null) setOpen(agentsOf(selected).map((id) => [id, true]));
   }, []);
-  const all = (): Row[] => rowsOf({ steps: live.steps.peek(), timeline: live.timeline.peek() }, density, () => true);
-  const firstError = useMemo(() => rows.find(({ isError }) => isError) ?? null, [rows]);
+  const all = (): Row[] => rowsOf({ steps, timeline }, density, () => true);
+  const firstError = useMemo(() => all().find(({ isError }) => isError) ?? null, [steps, timeline, density]);
   const context: RowContext = {
     density,
     isOpen,
@@ -65,7 +65,7 @@ export function History({ parts, live, density, position, fork }: HistoryProps) 
         <Find key={density} revision={rows} all={all} show={show} />
         <span class="actions">
           {firstError !== null && (
-            <button type="button" onClick={() => show(all().find(({ isError }) => isError) ?? firstError)}>
+            <button type="button" onClick={() => show(firstError)}>
               First error
             </button>
           )}
@@ -218,7 +218,7 @@ function highlight(list: HTMLElement, wanted: string): void {
     const text = node.nodeValue?.toLowerCase() ?? '';
     // Lower case may have another length in rare scripts, in which offsets would be wrong.
     if (text.length !== node.nodeValue?.length) continue;
-    for (let at = text.indexOf(wanted); at >= 0 && ranges.length < MAX_HIGHLIGHTS; ) {
+    for (let at = text.indexOf(wanted); at >= 0 && ranges.length < MAX_HIGHLIGHTS;) {
       const range = new Range();
       range.setStart(node, at);
       range.setEnd(node, at + wanted.length);
@@ -230,7 +230,15 @@ function highlight(list: HTMLElement, wanted: string): void {
 }
 
 /** The links between the parts of the page, which keep the selection and the search. */
-export function Parts({ runId, parts, current }: { readonly runId: string; readonly parts: readonly string[]; readonly current: string }) {
+export function Parts({
+  runId,
+  parts,
+  current,
+}: {
+  readonly runId: string;
+  readonly parts: readonly string[];
+  readonly current: string;
+}) {
   const hrefTo = (part: string, index: number): string => {
     const next = new URLSearchParams(query.value);
     next.delete('tab');

@@ -32,9 +32,13 @@ interface StateEvent {
 export type Connection = 'connecting' | 'open' | 'lost' | 'ended';
 
 const RETRY_MS = 2000;
-/** While a long history arrives, it is shown at this interval: each time costs as much as a screen of messages. */
-const LOADING_INTERVAL_MS = 150;
-const MANY_EVENTS = 50;
+/**
+ * A long history is shown when nothing more comes for the shorter time, and meanwhile at the longer one: each time costs as
+ * much as a screen of messages.
+ */
+const PAUSE_MS = 30;
+const LOADING_INTERVAL_MS = 500;
+const MANY_EVENTS = 30;
 export const ENDED: ReadonlySet<string> = new Set(['SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED']);
 
 /**
@@ -52,7 +56,8 @@ export class LiveRun {
   private lastEventId = '';
   private abort: AbortController | null = null;
   private isShowing = false;
-  private shownAt = 0;
+  private showing: ReturnType<typeof setTimeout> | undefined;
+  private shownAt = performance.now();
   private timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(private readonly runId: string) {}
@@ -146,17 +151,22 @@ export class LiveRun {
   }
 
   private show(count: number): void {
-    if (this.isShowing) return;
-    this.isShowing = true;
     const update = (): void => {
+      clearTimeout(this.showing);
       this.isShowing = false;
+      this.showing = undefined;
       this.shownAt = performance.now();
       this.timeline.value = [...this.entries];
       this.steps.value = [...this.conversation];
     };
-    const since = performance.now() - this.shownAt;
-    if (count >= MANY_EVENTS && since < LOADING_INTERVAL_MS) setTimeout(update, LOADING_INTERVAL_MS - since);
-    else if (document.hidden) setTimeout(update, 0);
-    else requestAnimationFrame(update);
+    const isLoading = count >= MANY_EVENTS && performance.now() - this.shownAt < LOADING_INTERVAL_MS;
+    if (isLoading || this.showing !== undefined) {
+      clearTimeout(this.showing);
+      this.showing = setTimeout(update, PAUSE_MS);
+    } else if (!this.isShowing) {
+      this.isShowing = true;
+      if (document.hidden) setTimeout(update, 0);
+      else requestAnimationFrame(update);
+    }
   }
 }

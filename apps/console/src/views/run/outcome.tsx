@@ -41,15 +41,21 @@ const NEXT: Readonly<Record<string, NextStep>> = {
   lease_lost: WORKER,
   resource_unavailable: WORKER,
   rate_limited: { text: 'The rate limit of the model provider is used up. Start the run again later.' },
-  insufficient_credits: { text: 'The account at the model provider has no credit. Add credit, then start the run again.' },
+  insufficient_credits: {
+    text: 'The account at the model provider has no credit. Add credit, then start the run again.',
+  },
   budget_exceeded: {
     text: 'The run has reached its limit of cost, tokens or time. Start it again with a higher limit, or with a smaller task.',
   },
-  content_policy_violation: { text: 'The model provider rejected the content. Change the prompt, then start a new run.' },
+  content_policy_violation: {
+    text: 'The model provider rejected the content. Change the prompt, then start a new run.',
+  },
   external_authentication_required: CREDENTIALS,
   integration_not_configured: CREDENTIALS,
   integration_disabled: CREDENTIALS,
-  resource_not_found: { text: 'Something that the run needs does not exist any more, such as its environment or a secret.' },
+  resource_not_found: {
+    text: 'Something that the run needs does not exist any more, such as its environment or a secret.',
+  },
   internal_error: { text: `An error of the server. ${RERUN} The log of the server has the reason.` },
 };
 

@@ -14,7 +14,9 @@ export function Output({ text }: { readonly text: string }) {
   const spans = useMemo(() => parseAnsi(shown), [shown]);
   return (
     <>
-      <pre tabIndex={0}>{spans.map(({ text: part, style }) => (style === '' ? part : <span class={style}>{part}</span>))}</pre>
+      <pre tabIndex={0}>
+        {spans.map(({ text: part, style }) => (style === '' ? part : <span class={style}>{part}</span>))}
+      </pre>
       {shown.length < text.length && (
         <button type="button" onClick={() => (isWhole.value = true)}>
           Show {(text.length - shown.length).toLocaleString()} characters more

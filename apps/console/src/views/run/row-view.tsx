@@ -226,7 +226,7 @@ function ActionEntry({ row, context }: { readonly row: ActionRow; readonly conte
   const input = action.input as Record<string, unknown>;
   const edits = Array.isArray(input['diffs']) ? (input['diffs'] as readonly FileEdit[]) : [];
   const command = input['command'];
-  const code = (result?.output as Record<string, unknown> | undefined)?.['exit_code'];
+  const code = result?.output['exit_code'];
   const output = result === undefined ? '' : outputOf(result.output);
   return (
     <Fold
@@ -276,12 +276,19 @@ function EventEntry({ row, context }: { readonly row: EventRow; readonly context
       return <Plan row={row} />;
     case 'thinking':
       return (
-        <Fold row={row} context={context} summary={<span class="muted">Thought {firstWords(textIn(data, 'text'))}</span>}>
+        <Fold
+          row={row}
+          context={context}
+          summary={<span class="muted">Thought {firstWords(textIn(data, 'text'))}</span>}
+        >
           <LongText text={textIn(data, 'text')} />
         </Fold>
       );
     case 'attachments': {
-      const files = (Array.isArray(data['attachments']) ? data['attachments'] : []) as readonly Record<string, unknown>[];
+      const files = (Array.isArray(data['attachments']) ? data['attachments'] : []) as readonly Record<
+        string,
+        unknown
+      >[];
       return (
         <p class="note">
           Attachments{' '}
@@ -457,7 +464,10 @@ function lineOf(row: Exclude<Row, { kind: 'agent' }>): readonly [string, string]
     case 'action':
       return [row.action.name, subjectOf(row)];
     case 'event':
-      return [label(row.name), row.name === 'plan' ? planLine(row) : textIn(row.data, 'text', 'title', 'message', 'decision')];
+      return [
+        label(row.name),
+        row.name === 'plan' ? planLine(row) : textIn(row.data, 'text', 'title', 'message', 'decision'),
+      ];
     case 'lifecycle': {
       const { event_type: type, payload } = row.event;
       const isEmpty = payload === undefined || Object.keys(payload).length === 0;

@@ -58,7 +58,8 @@ interface History {
 /** The entries in their order. Those of sub-agents are left out unless `isOpen` says otherwise. */
 export function rowsOf({ steps, timeline }: History, density: Density, isOpen: (id: string) => boolean): Row[] {
   const rows: Row[] = [];
-  const events = density === 'conversation' ? timeline.filter((event) => IN_CONVERSATION.has(event.event_type)) : timeline;
+  const events =
+    density === 'conversation' ? timeline.filter((event) => IN_CONVERSATION.has(event.event_type)) : timeline;
   let next = 0;
   const addEventsUntil = (at: number): void => {
     for (; next < events.length; next += 1) {
@@ -84,7 +85,9 @@ export function rowsOf({ steps, timeline }: History, density: Density, isOpen: (
     for (let index = 0; index < step.messages.length; index += 1) {
       const message = step.messages[index];
       if (message === undefined) continue;
-      for (const row of cachedRows(density, message, step.messages[index + 1], () => make(step, index, path, parents))) {
+      for (const row of cachedRows(density, message, step.messages[index + 1], () =>
+        make(step, index, path, parents),
+      )) {
         if (parents.length === 0) addEventsUntil(row.at);
         rows.push(row);
         const child = row.kind === 'action' ? nested.get(row.action.id) : undefined;

@@ -61,11 +61,7 @@ export function Facts({ run }: { readonly run: Run }) {
       {usage?.total_tokens !== undefined && <span>{usage.total_tokens.toLocaleString()} tokens</span>}
       {cost.some((part) => part !== undefined) && <span>${total.toFixed(total < 1 ? 4 : 2)}</span>}
       {schedule !== undefined && (
-        <PlaceLink
-          label="Schedule"
-          to={placeOf('schedules', schedule.schedule_id)}
-          name={schedule.schedule_name}
-        />
+        <PlaceLink label="Schedule" to={placeOf('schedules', schedule.schedule_id)} name={schedule.schedule_name} />
       )}
       {automation !== undefined && (
         <PlaceLink label="Automation" to={placeOf('automations', automation)} name={automation.slice(0, 8)} />
@@ -128,16 +124,16 @@ export function Actions({ run, state, mayWrite }: ActionsProps) {
               Cancel
             </Action>
           )}
-          <Action run={async () => open(await content(api.POST('/agent/runs/{runId}/rerun', { params })))}>Rerun</Action>
+          <Action run={async () => open(await content(api.POST('/agent/runs/{runId}/rerun', { params })))}>
+            Rerun
+          </Action>
           <Action run={() => forkRun(run.run_id)}>Fork</Action>
         </>
       )}
       <Action run={() => copy(`${location.origin}${hrefOf(`runs/${run.run_id}`)}${location.search}`, 'Link')}>
         Share
       </Action>
-      <Action run={() => copy(curlOf('POST', `${API_URL}/agent/runs`, createRequest(run)), 'Command')}>
-        As curl
-      </Action>
+      <Action run={() => copy(curlOf('POST', `${API_URL}/agent/runs`, createRequest(run)), 'Command')}>As curl</Action>
       <span class="muted" role="status">
         {note.value}
       </span>

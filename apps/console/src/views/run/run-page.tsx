@@ -114,7 +114,15 @@ export function RunPage({ id: runId }: { readonly id: string }) {
 }
 
 /** Reads the requests again after each event of the run that may have changed them. */
-function PendingApprovals({ live, runId, state }: { readonly live: LiveRun; readonly runId: string; readonly state: string }) {
+function PendingApprovals({
+  live,
+  runId,
+  state,
+}: {
+  readonly live: LiveRun;
+  readonly runId: string;
+  readonly state: string;
+}) {
   const events = live.timeline.value.filter(({ event_type: type }) => PERMISSION_EVENTS.has(type)).length;
   return <Approvals runId={runId} revision={`${state} ${events}`} />;
 }

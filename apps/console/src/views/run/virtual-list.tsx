@@ -145,6 +145,8 @@ export function VirtualList(props: VirtualListProps) {
     if (isChanged) version.value += 1;
     else {
       if (list.current) props.onRendered?.(list.current);
+      // It is in its place: from now on the reader decides.
+      if (target.current !== null && elementOf(target.current) !== null) target.current = null;
       remember();
     }
   });
@@ -155,10 +157,6 @@ export function VirtualList(props: VirtualListProps) {
       current.current.remember();
       current.current.select();
     };
-    // The reader moves: what was asked for does not hold the page any more.
-    const release = (): void => {
-      target.current = null;
-    };
     const observer = new ResizeObserver(() => {
       if (current.current.measure()) version.value += 1;
       else current.current.restore();
@@ -168,13 +166,10 @@ export function VirtualList(props: VirtualListProps) {
     observer.observe(document.body);
     addEventListener('scroll', onScroll, { passive: true });
     addEventListener('resize', onScroll);
-    const inputs = ['wheel', 'touchmove', 'keydown', 'pointerdown'] as const;
-    for (const name of inputs) addEventListener(name, release, { passive: true });
     return () => {
       observer.disconnect();
       removeEventListener('scroll', onScroll);
       removeEventListener('resize', onScroll);
-      for (const name of inputs) removeEventListener(name, release);
     };
   }, []);
 

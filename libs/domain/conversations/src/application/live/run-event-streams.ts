@@ -69,11 +69,13 @@ export class RunEventStreams {
     let { timeline, conversation } = from;
     let sentState = '';
     let checkedAt = performance.now();
-    const event = (kind: NonNullable<StreamEvent>['event'], data: string): StreamEvent => ({
-      event: kind,
-      id: this.cursors.encode([timeline, conversation], runId),
-      data,
-    });
+    // The messages of a long history have the same position, which is signed once.
+    let known = { timeline: -1, conversation: -1, id: '' };
+    const event = (kind: NonNullable<StreamEvent>['event'], data: string): StreamEvent => {
+      if (known.timeline !== timeline || known.conversation !== conversation)
+        known = { timeline, conversation, id: this.cursors.encode([timeline, conversation], runId) };
+      return { event: kind, id: known.id, data };
+    };
     const end = (reason: 'run_ended' | 'run_deleted' | 'access_ended'): StreamEvent =>
       event('end', JSON.stringify({ run_id: runId, reason }));
     while (!abort.aborted) {
