@@ -4,7 +4,7 @@ import { api, content, messageOf, type Schemas } from '../../api/client';
 import { Empty, Failure, Link, StateBadge, usePageTitle } from '../../components/basics';
 import { useOperation } from '../../components/operation';
 import { currentTab } from '../../components/tabs';
-import { query } from '../../router';
+import { navigate, query } from '../../router';
 import { may } from '../../session';
 import { Approvals } from './approvals';
 import { Artifacts } from './artifacts';
@@ -59,7 +59,28 @@ export function RunPage({ id: runId }: { readonly id: string }) {
   const current = state ?? run.value.state;
   const status = live.state.value ? live.state.value.status_message : run.value.status_message;
   const mayWrite = may('runs:write');
-  const parts = <Parts runId={runId} parts={PARTS} current={part} />;
+  // What stays on the screen while the page scrolls.
+  const parts = (
+    <>
+      <Parts runId={runId} parts={PARTS} current={part} />
+      {live.connection.value === 'lost' && (
+        <p role="status" class="muted">
+          The connection was lost; it is being restored.
+        </p>
+      )}
+    </>
+  );
+  const outcome = status && (
+    <Outcome
+      status={status}
+      environmentId={run.value.agent_config?.environment_id}
+      onOpenDebug={() => {
+        const box = document.getElementById('followup');
+        if (box) box.focus();
+        else navigate(`runs/${runId}`);
+      }}
+    />
+  );
   return (
     <div class="run">
       <div class="head">
@@ -71,13 +92,11 @@ export function RunPage({ id: runId }: { readonly id: string }) {
       </div>
       <Facts run={run.value} />
       <Failure message={forking.failure} />
-      {live.connection.value === 'lost' && (
-        <p role="status" class="muted">
-          The connection was lost; it is being restored.
-        </p>
-      )}
       {density === undefined ? (
-        <div class="run-bar">{parts}</div>
+        <>
+          <div class="run-bar">{parts}</div>
+          {outcome}
+        </>
       ) : (
         <History
           parts={parts}
@@ -90,13 +109,7 @@ export function RunPage({ id: runId }: { readonly id: string }) {
       {part === 'changes' && <Changes key={`${runId} ${current}`} runId={runId} />}
       {part === 'details' && <Details run={run.value} />}
       {density === 'conversation' && <Artifacts artifacts={run.value.artifacts ?? []} />}
-      {status && (
-        <Outcome
-          status={status}
-          environmentId={run.value.agent_config?.environment_id}
-          onOpenDebug={() => document.getElementById('followup')?.focus()}
-        />
-      )}
+      {density !== undefined && outcome}
       {density === 'conversation' && (
         <>
           <PendingApprovals live={live} runId={runId} state={current} />
