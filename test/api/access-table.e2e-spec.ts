@@ -132,6 +132,7 @@ const TABLE: readonly (readonly [operationId: string, target: Target, cells: str
   ['listWebhookDeliveries',           'delivery',     '200   200   403   403   403   200   403   404   404   404   -     -     404'],
   ['getWebhookDelivery',              'delivery',     '200   200   403   403   403   200   403   404   404   404   -     -     404'],
   ['redeliverWebhookDelivery',        'delivery',     '202   202   403   403   403   202   403   404   404   404   -     -     404'],
+  ['testWebhook',                     'hook',         '202   202   403   403   403   202   403   404   404   404   -     -     404'],
   ['listAutomations',                 'automation',   '200   200   403   403   403   200   403   404   404   404   -     -     404'],
   ['createAutomation',                'automation',   '201   201   403   403   403   201   403   404   404   404   -     -     404'],
   ['getAutomation',                   'automation',   '200   200   403   403   403   200   403   404   404   404   -     -     404'],

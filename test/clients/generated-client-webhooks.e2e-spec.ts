@@ -7,6 +7,7 @@ interface Program {
   secrets(api: unknown, factoryUid: string): Promise<(string | undefined)[]>;
   inTwoSteps(api: unknown, factoryUid: string, secret: string): Promise<[boolean, boolean]>;
   change(api: unknown, factoryUid: string, uid: string): Promise<Record<string, unknown>>;
+  test(api: unknown, factoryUid: string, uid: string): Promise<string>;
   again(api: unknown, factoryUid: string, uid: string): Promise<[string | undefined, string]>;
   remove(api: unknown, factoryUid: string, uid: string): Promise<boolean>;
 }
@@ -33,13 +34,14 @@ describe('webhooks through the generated client', () => {
     expect(await program.inTwoSteps(client, factory, 'swordfish')).toEqual([true, true]);
   });
 
-  it('updates a webhook, reads its log, redelivers a delivery, and deletes the webhook', async () => {
+  it('updates a webhook, reads its log, redelivers a delivery, tests and deletes the webhook', async () => {
     const client = running.client(admin);
     const { id, uid } = await new WebhookBuilder(api.database, api.settings).webhook({ factoryUid: factory });
     const delivery = await new DeliveryBuilder(api.database).build(id);
     const [payload, repeated] = await program.again(client, factory, uid);
     expect(JSON.parse(payload ?? '')).toBeDefined();
     expect(repeated).not.toBe(delivery.id);
+    expect(await program.test(client, factory, uid)).toMatch(/^[0-9a-f-]{36}$/);
     expect(await program.change(client, factory, uid)).toMatchObject({ name: 'builds', enabled: false });
     expect(await program.remove(client, factory, uid)).toBe(true);
   });

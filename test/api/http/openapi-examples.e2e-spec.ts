@@ -108,6 +108,7 @@ describe('the request examples of the OpenAPI document', () => {
     const { uid } = await send('createWebhook', { path: { factoryUid } });
     await send('updateWebhook', { path: { factoryUid, uid } });
     await send('rotateWebhookSecret', { path: { factoryUid, uid } });
+    await send('testWebhook', { path: { factoryUid, uid } });
     const notification = await send('createNotificationWebhook');
     await send('updateNotificationWebhook', { path: { uid: notification.uid } });
   });

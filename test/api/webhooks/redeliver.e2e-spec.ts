@@ -126,6 +126,50 @@ describe('redeliverWebhookDelivery', () => {
   });
 });
 
+describe('testWebhook', () => {
+  const test = (body: unknown, status = 202) =>
+    api.request(status, `POST /factories/${hook.factoryUid}/webhooks/${hook.uid}/test`, { token: admin.token, body });
+
+  it('stores the payload as an accepted delivery of the caller', async () => {
+    for (const payload of [{ action: 'opened' }, null, 'text', [1]]) {
+      const { delivery_id: id } = (await test({ payload })).body;
+      expect(await get(id)).toEqual({
+        delivery_id: id,
+        outcome: 'Accepted',
+        identity: id,
+        test: true,
+        size_bytes: JSON.stringify(payload).length,
+        received_at: expect.any(String),
+        source_ip: '127.0.0.1',
+        headers: { 'content-type': 'application/json' },
+        payload: JSON.stringify(payload),
+      });
+    }
+    const { delivery_id: id } = (await test({})).body;
+    expect(JSON.parse((await get(id)).payload)).toEqual({ event: 'test', message: expect.any(String) });
+    const { delivery_id: again } = (await redeliver(id)).body;
+    expect(await get(again)).not.toHaveProperty('test');
+  });
+
+  it('rejects a payload that is larger than a delivery, and a disabled webhook', async () => {
+    await test({ payload: 'x'.repeat(262_142) });
+    const { body } = await test({ payload: 'x'.repeat(262_143) }, 413);
+    expect(body).toMatchObject({ error_code: 'payload_too_large' });
+    hook = await webhooks.webhook({ factoryUid: hook.factoryUid, enabled: false });
+    expect((await test({}, 422)).body.detail).toContain('disabled');
+  });
+
+  it('shares its limit with redeliveries', async () => {
+    const { delivery_id: id } = (await test({})).body;
+    await Promise.all(Array.from({ length: 58 }, () => test({})));
+    await redeliver(id);
+    await test({}, 429);
+    await redeliver(id, 429);
+    await api.advanceClock(MINUTE);
+    await test({});
+  });
+});
+
 /** Notifications of a channel, from now on. */
 async function hear(channel: string): Promise<{ first(payload: string): Promise<void> }> {
   const client = new pg.Client({ connectionString: api.database.url });

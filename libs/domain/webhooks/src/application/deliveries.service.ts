@@ -4,7 +4,7 @@ import { type FactoryRejection, manageRejection } from '#domain/factories';
 import { Settings } from '#platform/config';
 import { BackgroundTasks } from '#platform/jobs';
 import { newUuid, PageCursors } from '#platform/kernel';
-import { Database } from '#platform/persistence';
+import { Database, type Queryable } from '#platform/persistence';
 import type { DeliveryOutcome } from '../domain/delivery.js';
 import { type ManagedWebhook, notSupported } from '../domain/webhook.js';
 import { DeliveriesStore } from '../persistence/deliveries.store.js';
@@ -18,9 +18,12 @@ export interface ListDeliveriesQuery {
   readonly cursor: string | null;
 }
 
-/** For each webhook, and independent of the rate limit of its sender: tests must not cost the deliveries of the sender. */
-export const MAX_REDELIVERIES = 60;
-const REDELIVERY_WINDOW_MS = 60_000;
+/**
+ * Redeliveries and test deliveries of a webhook in a minute, independent of the rate limit of its sender: they must not cost
+ * the deliveries of the sender.
+ */
+export const MAX_REQUESTED_DELIVERIES = 60;
+const REQUEST_WINDOW_MS = 60_000;
 
 const DELIVERY_NOT_FOUND = { kind: 'delivery_not_found' } as const;
 
@@ -65,17 +68,37 @@ export class DeliveriesService {
     if (outcome === 'unknown') return DELIVERY_NOT_FOUND;
     if (outcome !== 'Accepted')
       return notSupported('Only accepted deliveries can be redelivered: of others no payload is stored.');
+    return this.store(webhookId, (tx, id) => this.deliveries.insertRedelivery(tx, webhookId, id, deliveryId));
+  }
+
+  /** Stores a delivery that no sender has sent. The ingress and the authentication of the sender are not part of the test. */
+  async test(
+    caller: Caller,
+    factoryUid: string,
+    webhookUid: string,
+    delivery: { readonly body: Buffer; readonly sourceIp: string },
+  ) {
+    const lookup = await this.findWebhook(caller, factoryUid, webhookUid);
+    if (lookup.kind !== 'found') return lookup;
+    const { id: webhookId } = lookup.webhook;
+    return this.store(webhookId, async (tx, id) => {
+      await this.deliveries.insertTest(tx, webhookId, id, delivery);
+      return true;
+    });
+  }
+
+  /** `insert` returns whether there was something to store. */
+  private async store(webhookId: string, insert: (tx: Queryable, id: string) => Promise<boolean>) {
     const result = await this.database.transaction(async (tx) => {
       const webhook = await this.deliveries.lockWebhook(tx, webhookId);
       if (!webhook) return { kind: 'not_found' as const };
       if (!webhook.enabled) return notSupported('The webhook is disabled. Enable it first.');
-      const retryMs = await this.deliveries.redeliveryWaitMs(tx, webhookId, MAX_REDELIVERIES, REDELIVERY_WINDOW_MS);
+      const retryMs = await this.deliveries.requestWaitMs(tx, webhookId, MAX_REQUESTED_DELIVERIES, REQUEST_WINDOW_MS);
       if (retryMs > 0) return { kind: 'rate_limited' as const, retryMs };
       const id = newUuid();
-      const isInserted = await this.deliveries.insertRedelivery(tx, webhookId, id, deliveryId);
-      return isInserted ? { kind: 'redelivered' as const, deliveryId: id } : DELIVERY_NOT_FOUND;
+      return (await insert(tx, id)) ? { kind: 'stored' as const, deliveryId: id } : DELIVERY_NOT_FOUND;
     });
-    if (result.kind === 'redelivered') this.tasks.wake(EVALUATE_DELIVERIES_TASK);
+    if (result.kind === 'stored') this.tasks.wake(EVALUATE_DELIVERIES_TASK);
     return result;
   }
 

@@ -13,7 +13,7 @@ export type OutcomeCode = (typeof OUTCOME_CODES)[DeliveryOutcome] | 'H';
 /**
  * Where a delivery's identity comes from, in order of preference: the header that the webhook names, the delivery header
  * of the scheme, `X-Headrace-Delivery-Id`, the place in the body where the scheme carries the id, the SHA-256 of the body.
- * Kinds never collide. Redeliveries have generated identities.
+ * Kinds never collide. Redeliveries and test deliveries have generated identities.
  */
 export type IdentityKind =
   | 'webhook_header'
@@ -21,7 +21,8 @@ export type IdentityKind =
   | 'service_header'
   | 'scheme_body'
   | 'body_hash'
-  | 'redelivery';
+  | 'redelivery'
+  | 'test';
 
 export interface DeliveryIdentity {
   readonly kind: IdentityKind;
@@ -35,6 +36,9 @@ export interface AutomationResult {
   readonly runId?: string;
   readonly reason: string;
 }
+
+/** The payload of a test delivery without one. */
+export const TEST_PAYLOAD = { event: 'test', message: 'This is a test delivery of Headrace.' } as const;
 
 /** An {@link AutomationResult} as it is stored and sent. */
 export interface StoredResult {
@@ -52,6 +56,8 @@ export interface LoggedDelivery {
   readonly identity: string | null;
   readonly duplicateOf: string | null;
   readonly redeliveryOf: string | null;
+  /** Whether a user has sent it through the API. */
+  readonly isTest: boolean;
   /** The number of rejections that the line counts. */
   readonly occurrences: number;
   readonly sizeBytes: number;

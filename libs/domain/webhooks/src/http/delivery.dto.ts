@@ -4,9 +4,11 @@ import {
   DateTimeField,
   EnumField,
   IntegerField,
+  JsonField,
   MapField,
   object,
   ObjectField,
+  optionalBody,
   PageInfo,
   StringField,
   text,
@@ -15,6 +17,17 @@ import { DELIVERY_OUTCOMES, type DeliveryOutcome } from '../domain/delivery.js';
 
 const OPTIONAL = { optional: true } as const;
 const ID = { example: '01932f4e-7c1a-7cc2-b0f3-5d2f6d1c8a90' };
+
+const ANY_JSON = {
+  oneOf: [
+    // Beside `oneOf`, where there is no type, OpenAPI 3.0 does not allow `nullable`.
+    { type: 'object' as const, additionalProperties: true, nullable: true },
+    { type: 'array' as const, items: {} },
+    { type: 'string' as const },
+    { type: 'number' as const },
+    { type: 'boolean' as const },
+  ],
+};
 
 export class WebhookAutomationResult {
   @StringField({ description: 'UID of the automation.' }) automation_uid: string;
@@ -45,13 +58,19 @@ export class WebhookDelivery {
   duplicate_of?: string;
   @StringField({ ...OPTIONAL, ...ID, description: 'The delivery that this one evaluates again.' })
   redelivery_of?: string;
+  @BooleanField({
+    ...OPTIONAL,
+    description: 'Whether the delivery was sent as a test through the API. Present only when true.',
+  })
+  test?: boolean;
   @IntegerField({ ...OPTIONAL, min: 2, description: 'Number of rejections within a minute that this line counts.' })
   count?: number;
   @IntegerField({ description: 'Bytes of the body; of a body that was too large, as far as it is known.' })
   size_bytes: number;
   @DateTimeField({ description: 'Time at which the delivery arrived.' }) received_at: string;
   @StringField({
-    description: 'IP address of the sender; of a redelivery, that of the original delivery.',
+    description:
+      'IP address of the sender; of a redelivery, that of the original delivery; of a test, that of the caller.',
     example: '203.0.113.7',
   })
   source_ip: string;
@@ -104,6 +123,24 @@ export class ListWebhookDeliveriesResponse {
   @ArrayField(object(() => WebhookDelivery), { description: 'The deliveries, newest first.' })
   deliveries: WebhookDelivery[];
   @ObjectField(() => PageInfo, { description: 'Whether there is another page, and its cursor.' }) page_info: PageInfo;
+}
+
+/** Bytes of JSON, as of a delivery. */
+export const MAX_TEST_PAYLOAD_BYTES = 262_144;
+
+@optionalBody
+export class TestWebhookRequest {
+  @JsonField({
+    ...OPTIONAL,
+    schema: ANY_JSON,
+    description:
+      'Any JSON value, including null, of at most 256 KiB. Default: a small object that says that it is a test.',
+  })
+  payload?: unknown;
+}
+
+export class TestWebhookResponse {
+  @StringField({ ...ID, description: 'ID of the new delivery.' }) delivery_id: string;
 }
 
 export class RedeliverWebhookDeliveryResponse {

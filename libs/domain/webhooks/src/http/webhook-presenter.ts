@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Settings } from '#platform/config';
 import { forbidden, notFound, ProblemError, type ResourceProblems } from '#platform/http';
 import type { RejectionOf } from '#platform/kernel';
-import { MAX_REDELIVERIES } from '../application/deliveries.service.js';
+import { MAX_REQUESTED_DELIVERIES } from '../application/deliveries.service.js';
 import type { LoggedDelivery } from '../domain/delivery.js';
 import { ingressUrl, type ManagedWebhook, type NotSupported } from '../domain/webhook.js';
 import type { WebhookDelivery } from './delivery.dto.js';
@@ -29,7 +29,7 @@ export const WEBHOOK_DELIVERY: ResourceProblems<DeliveryRejection | NotSupported
     rate_limited: ({ retryMs }) =>
       new ProblemError(
         'rate_limited',
-        `At most ${MAX_REDELIVERIES} deliveries of a webhook can be redelivered in a minute.`,
+        `At most ${MAX_REQUESTED_DELIVERIES} deliveries of a webhook can be redelivered or sent as a test in a minute.`,
         { retryAfterSeconds: Math.max(1, Math.ceil(retryMs / 1000)) },
       ),
   },
@@ -63,13 +63,14 @@ export class WebhookPresenter {
 }
 
 export function presentDelivery(delivery: LoggedDelivery): WebhookDelivery {
-  const { id, outcome, identity, duplicateOf, redeliveryOf, occurrences, headers, evaluation } = delivery;
+  const { id, outcome, identity, duplicateOf, redeliveryOf, isTest, occurrences, headers, evaluation } = delivery;
   return {
     delivery_id: id,
     ...(outcome === null ? { handshake: true } : { outcome }),
     ...(identity !== null && { identity }),
     ...(duplicateOf !== null && { duplicate_of: duplicateOf }),
     ...(redeliveryOf !== null && { redelivery_of: redeliveryOf }),
+    ...(isTest && { test: true }),
     ...(occurrences > 1 && { count: occurrences }),
     size_bytes: delivery.sizeBytes,
     received_at: delivery.receivedAt.toISOString(),

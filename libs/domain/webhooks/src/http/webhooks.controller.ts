@@ -1,10 +1,14 @@
-import { Body, Controller, Delete, Get, Param, Patch, Post } from '@nestjs/common';
+import { Body, Controller, Delete, Get, Param, Patch, Post, Req } from '@nestjs/common';
 import { ApiBody, ApiTags } from '@nestjs/swagger';
+import type { Request } from 'express';
 import { Authenticated, Audited, Authorize, type Caller, CurrentCaller } from '#platform/auth';
 import { FactoriesService, type Factory, managedFactory } from '#domain/factories';
-import { Operation, pathId, unwrap } from '#platform/http';
+import { BodyLimit, MIB, Operation, pathId, SenderAddress, tooLarge, unwrap } from '#platform/http';
+import { DeliveriesService } from '../application/deliveries.service.js';
 import { WebhooksService } from '../application/webhooks.service.js';
+import { TEST_PAYLOAD } from '../domain/delivery.js';
 import { SignatureSchemes } from '../domain/signing/signature-schemes.js';
+import { MAX_TEST_PAYLOAD_BYTES, TestWebhookRequest, TestWebhookResponse } from './delivery.dto.js';
 import {
   CreateWebhookRequest,
   ListSignatureSchemesResponse,
@@ -13,7 +17,7 @@ import {
   UpdateWebhookRequest,
   WebhookItem,
 } from './webhook.dto.js';
-import { WEBHOOK, WebhookPresenter } from './webhook-presenter.js';
+import { WEBHOOK, WEBHOOK_DELIVERY, WebhookPresenter } from './webhook-presenter.js';
 
 @ApiTags('Webhooks')
 @Controller('factories/:factoryUid/webhooks')
@@ -21,6 +25,8 @@ export class WebhooksController {
   constructor(
     private readonly factories: FactoriesService,
     private readonly webhooks: WebhooksService,
+    private readonly deliveries: DeliveriesService,
+    private readonly addresses: SenderAddress,
     private readonly presenter: WebhookPresenter,
   ) {}
 
@@ -131,6 +137,41 @@ export class WebhooksController {
     const result = await this.webhooks.rotateSecret(await this.factory(caller, factoryUid), uid, secret ?? null);
     const rotated = unwrap(result, WEBHOOK);
     return this.presenter.present(rotated.webhook, rotated.secret);
+  }
+
+  @Post(':uid/test')
+  @BodyLimit(MIB)
+  @Authorize('factories:manage', 'factory')
+  @Audited('webhook.tested')
+  @ApiBody({ type: TestWebhookRequest, required: false })
+  @Operation({
+    id: 'testWebhook',
+    summary: 'Test a webhook',
+    description:
+      'Stores the payload as an accepted delivery with a generated identity: automations that match start runs. The request does not pass the ingress, so that the URL and the authentication of the sender are not tested. Redeliveries and tests together: at most 60 per minute and webhook. Not while the webhook is disabled.',
+    request: { value: { payload: { action: 'opened' } } },
+    success: {
+      status: 202,
+      description: 'The new delivery; it is evaluated asynchronously.',
+      type: TestWebhookResponse,
+    },
+    errors: [400, 403, 404, 422],
+  })
+  async testWebhook(
+    @Req() request: Request,
+    @CurrentCaller() caller: Caller,
+    @Param('factoryUid', pathId('uid')) factoryUid: string,
+    @Param('uid', pathId('uid')) uid: string,
+    @Body() { payload = TEST_PAYLOAD }: TestWebhookRequest,
+  ): Promise<TestWebhookResponse> {
+    const body = Buffer.from(JSON.stringify(payload));
+    if (body.length > MAX_TEST_PAYLOAD_BYTES) {
+      const detail = `must not exceed ${MAX_TEST_PAYLOAD_BYTES} bytes as JSON, like a delivery`;
+      throw tooLarge({ pointer: '/payload', detail });
+    }
+    const delivery = { body, sourceIp: this.addresses.of(request) };
+    const result = await this.deliveries.test(caller, factoryUid, uid, delivery);
+    return { delivery_id: unwrap(result, WEBHOOK_DELIVERY).deliveryId };
   }
 
   @Delete(':uid')

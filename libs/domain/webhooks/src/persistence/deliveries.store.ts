@@ -31,7 +31,8 @@ type Row = Omit<LoggedDelivery, 'outcome' | 'evaluation'> & {
 };
 
 const columns = (results: string): string =>
-  `id, outcome, identity, duplicate_of AS "duplicateOf", redelivery_of AS "redeliveryOf", occurrences,
+  `id, outcome, identity, duplicate_of AS "duplicateOf", redelivery_of AS "redeliveryOf",
+  coalesce(identity_kind = 'test', false) AS "isTest", occurrences,
   size_bytes AS "sizeBytes", received_at AS "receivedAt", source_ip AS "sourceIp", headers, evaluated_at AS "evaluatedAt",
   ${results} AS results, jsonb_array_length(results) AS "resultCount", evaluation_error AS error`;
 const COLUMNS = columns('results');
@@ -108,11 +109,11 @@ export class DeliveriesStore {
     return row ?? null;
   }
 
-  /** Milliseconds until fewer than `limit` redeliveries lie within `windowMs`; 0 when another one is allowed now. */
-  async redeliveryWaitMs(tx: Queryable, webhookId: string, limit: number, windowMs: number): Promise<number> {
+  /** Milliseconds until fewer than `limit` redeliveries and tests lie within `windowMs`; 0 when another one is allowed now. */
+  async requestWaitMs(tx: Queryable, webhookId: string, limit: number, windowMs: number): Promise<number> {
     const [row] = await tx.query<{ wait_ms: number }>(
       `SELECT extract(epoch FROM received_at + $3 * interval '1 millisecond' - headrace.now())::float8 * 1000 AS wait_ms
-         FROM webhook_deliveries WHERE webhook_id = $1 AND redelivery_of IS NOT NULL
+         FROM webhook_deliveries WHERE webhook_id = $1 AND identity_kind IN ('redelivery', 'test')
         ORDER BY id DESC OFFSET $2 - 1 LIMIT 1`,
       [webhookId, limit, windowMs],
     );
@@ -129,6 +130,20 @@ export class DeliveriesStore {
       [webhookId, id, repeated],
     );
     return rows.length > 0;
+  }
+
+  async insertTest(
+    tx: Queryable,
+    webhookId: string,
+    id: string,
+    { body, sourceIp }: { readonly body: Buffer; readonly sourceIp: string },
+  ): Promise<void> {
+    await tx.query(
+      `INSERT INTO webhook_deliveries (webhook_id, id, outcome, identity_kind, identity, size_bytes, received_at, source_ip,
+         headers, body)
+       VALUES ($1, $2::uuid, 'A', 'test', $2::uuid::text, $3, headrace.now(), $4, '{"content-type": "application/json"}', $5)`,
+      [webhookId, id, body.length, sourceIp, body],
+    );
   }
 }
 
