@@ -48,6 +48,18 @@ export const SECTIONS: readonly Section[] = [
     list: loaded(async () => (await import('./views/secrets/secrets-page')).SecretsPage),
   },
   {
+    path: 'webhooks',
+    title: 'Webhooks',
+    list: loaded(async () => (await import('./views/webhooks/webhooks-page')).WebhooksPage),
+    item: loaded(async () => (await import('./views/webhooks/webhook-page')).WebhookPage),
+  },
+  {
+    path: 'automations',
+    title: 'Automations',
+    list: loaded(async () => (await import('./views/automations/automations-page')).AutomationsPage),
+    item: loaded(async () => (await import('./views/automations/automation-page')).AutomationPage),
+  },
+  {
     path: 'workers',
     title: 'Workers',
     list: loaded(async () => (await import('./views/workers/workers-page')).WorkersPage),

@@ -1,0 +1,459 @@
+import { useSignal } from '@preact/signals';
+import { useRef } from 'preact/hooks';
+import { api, content, type Schemas } from '../../api/client';
+import { Action, Empty, Failure, Link, StateBadge, Time, usePageTitle } from '../../components/basics';
+import { describedBy, Field, useFormOperation } from '../../components/form-operation';
+import { useResource } from '../../components/resource';
+import { Table } from '../../components/table';
+import { hrefOf, navigate, query } from '../../router';
+import { Outcome } from '../webhooks/delivery';
+import { useFactories } from '../webhooks/factories';
+import { placeholderOf, scalarsOf } from '../webhooks/json-text';
+import { type Automation, requestOf } from './automations-page';
+import { newTrigger, type EditedTrigger, editedOf, triggerOf, TriggerEditor } from './trigger-editor';
+
+type Request = Schemas['ReplaceAutomationRequest'];
+
+const TABS = ['edit', 'history'] as const;
+
+/** `automations/new`, or the page of one. */
+export function AutomationPage({ id }: { readonly id: string }) {
+  const { factory, failure } = useFactories();
+  if (factory === undefined) return failure === '' ? <p role="status">Loading …</p> : <Failure message={failure} />;
+  return id === 'new' ? <New factoryUid={factory.uid} /> : <Page key={id} factoryUid={factory.uid} uid={id} />;
+}
+
+function New({ factoryUid }: { readonly factoryUid: string }) {
+  usePageTitle('New automation');
+  return (
+    <>
+      <div class="head">
+        <h1>New automation</h1>
+      </div>
+      <Editor factoryUid={factoryUid} automation={undefined} />
+    </>
+  );
+}
+
+function Page({ factoryUid, uid }: { readonly factoryUid: string; readonly uid: string }) {
+  const params = { path: { factoryUid, uid } };
+  const read = useResource(() => content(api.GET('/factories/{factoryUid}/automations/{uid}', { params })), uid);
+  const automation = read.data;
+  usePageTitle(automation?.name ?? 'Automation');
+  if (automation === undefined)
+    return read.failure === '' ? (
+      <p role="status">Loading …</p>
+    ) : (
+      <Empty title="Automation not found" isPage>
+        <p>{read.failure}</p>
+        <Link to="automations">Show the automations</Link>
+      </Empty>
+    );
+  const tab = query.value.get('tab') === 'history' ? 'history' : 'edit';
+  return (
+    <>
+      <div class="head">
+        <h1 class="untrusted">{automation.name}</h1>
+        <span class={`badge ${automation.enabled ? 'good' : 'off'}`}>
+          <span class="dot" aria-hidden="true" />
+          {automation.enabled ? 'Enabled' : 'Disabled'}
+        </span>
+        <div class="actions">
+          <Action
+            run={async () => {
+              const body = { ...requestOf(automation), enabled: !automation.enabled };
+              await content(api.PUT('/factories/{factoryUid}/automations/{uid}', { params, body }));
+              await read.reload();
+            }}
+          >
+            {automation.enabled ? 'Disable' : 'Enable'}
+          </Action>
+          <Action
+            class="danger"
+            confirm={`Delete the automation ${automation.name}? Runs that it has started continue.`}
+            run={async () => {
+              await content(api.DELETE('/factories/{factoryUid}/automations/{uid}', { params }));
+              navigate(`automations?factory=${factoryUid}`);
+            }}
+          >
+            Delete
+          </Action>
+        </div>
+      </div>
+      <nav class="tabs" aria-label="Parts of the automation">
+        {TABS.map((known) => (
+          <a
+            key={known}
+            href={hrefOf(`automations/${uid}?factory=${factoryUid}${known === 'edit' ? '' : `&tab=${known}`}`)}
+            {...(known === tab ? { 'aria-current': 'page' as const } : {})}
+          >
+            {known === 'edit' ? 'Edit' : 'History'}
+          </a>
+        ))}
+      </nav>
+      {tab === 'edit' && (
+        <Editor key={automation.updated_at} factoryUid={factoryUid} automation={automation} onSaved={read.reload} />
+      )}
+      {tab === 'history' && <History factoryUid={factoryUid} automation={automation} />}
+    </>
+  );
+}
+
+interface EditorProps {
+  readonly factoryUid: string;
+  readonly automation: Automation | undefined;
+  /** Not of a new one, which then has its own page. */
+  readonly onSaved?: () => Promise<void>;
+}
+
+const RECENT = 8;
+
+function Editor({ factoryUid, automation, onSaved }: EditorProps) {
+  const path = { factoryUid };
+  const operation = useFormOperation(['/name', '/prompt']);
+  const webhooks = useResource(
+    () => content(api.GET('/factories/{factoryUid}/webhooks', { params: { path } })),
+    factoryUid,
+  );
+  const harnesses = useResource(() => content(api.GET('/agent/harnesses')), '');
+  const environments = useResource(() => content(api.GET('/agent/environments')), '');
+  const identities = useResource(() => content(api.GET('/agent/identities')), '');
+  const config = automation?.agent_config ?? {};
+  const fields = useSignal({
+    name: automation?.name ?? '',
+    enabled: automation?.enabled ?? true,
+    prompt: automation?.prompt ?? '',
+    harness: config.harness?.type ?? '',
+    model: config.model_id ?? '',
+    environment: config.environment_id ?? '',
+    identity: automation?.agent_identity_uid ?? '',
+  });
+  const triggers = useSignal<readonly EditedTrigger[]>(
+    automation?.triggers.map(editedOf) ?? [newTrigger(query.value.get('webhook') ?? '')],
+  );
+  const prompt = useRef<HTMLTextAreaElement>(null);
+  const known = webhooks.data?.webhooks ?? [];
+  const chosen =
+    triggers.value.find(({ kind, webhookUid }) => kind === 'webhook' && webhookUid !== '')?.webhookUid ??
+    (triggers.value.some(({ kind }) => kind === 'webhook') ? known[0]?.uid : undefined);
+  const samples = useResource(async () => {
+    if (chosen === undefined) return [];
+    const params = { path: { factoryUid, uid: chosen } };
+    const { deliveries } = await content(
+      api.GET('/factories/{factoryUid}/webhooks/{uid}/deliveries', {
+        params: { ...params, query: { limit: 1, outcome: 'Accepted' } },
+      }),
+    );
+    const [latest] = deliveries;
+    if (latest === undefined) return [];
+    const { payload = 'null' } = await content(
+      api.GET('/factories/{factoryUid}/webhooks/{uid}/deliveries/{deliveryId}', {
+        params: { path: { ...params.path, deliveryId: latest.delivery_id } },
+      }),
+    );
+    return scalarsOf(JSON.parse(payload));
+  }, chosen ?? '');
+  const set = (changes: Partial<typeof fields.value>): void => {
+    fields.value = { ...fields.value, ...changes };
+  };
+  const { name, enabled, harness, model, environment, identity } = fields.value;
+
+  const request = (): Request => {
+    const { harness: oldHarness, model_id: _model, environment_id: _environment, ...others } = config;
+    const agentConfig = {
+      ...others,
+      ...(harness !== '' && { harness: { ...oldHarness, type: harness } }),
+      ...(model.trim() !== '' && { model_id: model.trim() }),
+      ...(environment !== '' && { environment_id: environment }),
+    };
+    return {
+      name: name.trim(),
+      enabled,
+      prompt: fields.value.prompt,
+      triggers: triggers.value.map((one) => triggerOf(one, known[0]?.uid)),
+      ...(Object.keys(agentConfig).length > 0 && { agent_config: agentConfig }),
+      ...(identity !== '' && { agent_identity_uid: identity }),
+    };
+  };
+  const save = async (): Promise<void> => {
+    const body = request();
+    if (automation === undefined) {
+      const { uid } = await content(api.POST('/factories/{factoryUid}/automations', { params: { path }, body }));
+      navigate(`automations/${uid}?factory=${factoryUid}`);
+      return;
+    }
+    const params = { path: { factoryUid, uid: automation.uid } };
+    await content(api.PUT('/factories/{factoryUid}/automations/{uid}', { params, body }));
+    await onSaved?.();
+  };
+  const insert = (text: string): void => {
+    const area = prompt.current;
+    if (!area) return;
+    area.setRangeText(text, area.selectionStart, area.selectionEnd, 'end');
+    set({ prompt: area.value });
+    area.focus();
+  };
+  const fieldList = 'payload-fields';
+  const isDefined = automation?.source === 'definition';
+
+  return (
+    <form
+      class="form"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void operation.execute(save);
+      }}
+    >
+      {isDefined && <p>The definition files of the factory have this automation. Their next apply reverts changes.</p>}
+      <div class="pair">
+        <Field id="name" label="Name" hint="Also the title of its runs." error={operation.errorOf('/name')}>
+          <input
+            {...describedBy('name', operation.errorOf('/name'))}
+            required
+            maxLength={128}
+            disabled={isDefined}
+            value={name}
+            onInput={({ currentTarget }) => set({ name: currentTarget.value })}
+          />
+        </Field>
+        <label class="check">
+          <input
+            type="checkbox"
+            checked={enabled}
+            onChange={({ currentTarget }) => set({ enabled: currentTarget.checked })}
+          />
+          Enabled
+        </label>
+      </div>
+      <h2>Start a run on any of these events</h2>
+      <datalist id={fieldList}>
+        {samples.data?.map(({ keys }) => {
+          const field = keys.filter((key) => typeof key === 'string').join('.');
+          return <option value={field} key={field} />;
+        })}
+      </datalist>
+      {triggers.value.map((trigger, index) => (
+        <TriggerEditor
+          key={trigger.id}
+          label={`Event ${index + 1}`}
+          factoryUid={factoryUid}
+          trigger={trigger}
+          webhooks={known}
+          suggestions={fieldList}
+          recent={RECENT}
+          onChange={(changed) => {
+            triggers.value = triggers.value.map((one) => (one.id === changed.id ? changed : one));
+          }}
+          {...(triggers.value.length > 1 && {
+            onRemove: () => {
+              triggers.value = triggers.value.filter((one) => one.id !== trigger.id);
+            },
+          })}
+        />
+      ))}
+      <div>
+        <button
+          type="button"
+          onClick={() => {
+            triggers.value = [...triggers.value, newTrigger(known[0]?.uid ?? '')];
+          }}
+        >
+          Add event
+        </button>
+      </div>
+      <h2>The run</h2>
+      <Field
+        id="prompt"
+        label="Prompt"
+        hint="The agent gets this text and the event as the file event-payload.json. Values of the event are inserted as data."
+        error={operation.errorOf('/prompt')}
+      >
+        <textarea
+          {...describedBy('prompt', operation.errorOf('/prompt'))}
+          ref={prompt}
+          class="code"
+          rows={8}
+          required
+          value={fields.value.prompt}
+          onInput={({ currentTarget }) => set({ prompt: currentTarget.value })}
+        />
+      </Field>
+      {samples.data !== undefined && samples.data.length > 0 && (
+        <details>
+          <summary>Insert a value of the event ({samples.data.length})</summary>
+          <div class="chips variables">
+            {samples.data.map(({ keys, value }) => {
+              const placeholder = placeholderOf(keys);
+              return (
+                <button
+                  type="button"
+                  class="chip untrusted"
+                  key={placeholder}
+                  title={String(value).slice(0, 200)}
+                  onClick={() => insert(placeholder)}
+                >
+                  {keys.join('.')}
+                </button>
+              );
+            })}
+          </div>
+        </details>
+      )}
+      <div class="pair">
+        <Field id="harness" label="Agent">
+          <select
+            {...describedBy('harness')}
+            value={harness}
+            onChange={({ currentTarget }) => set({ harness: currentTarget.value })}
+          >
+            <option value="">Default</option>
+            {harnesses.data?.harnesses.map(({ id }) => (
+              <option value={id} key={id}>
+                {id}
+              </option>
+            ))}
+          </select>
+        </Field>
+        <Field id="model" label="Model">
+          <input
+            {...describedBy('model')}
+            maxLength={256}
+            placeholder="Default of the agent"
+            value={model}
+            onInput={({ currentTarget }) => set({ model: currentTarget.value })}
+          />
+        </Field>
+        <Field id="environment" label="Environment">
+          <select
+            {...describedBy('environment')}
+            value={environment}
+            onChange={({ currentTarget }) => set({ environment: currentTarget.value })}
+          >
+            <option value="">None</option>
+            {environments.data?.environments.map(({ uid, config: { name: label } }) => (
+              <option value={uid} key={uid}>
+                {label ?? uid}
+              </option>
+            ))}
+          </select>
+        </Field>
+        <Field id="identity" label="Agent identity">
+          <select
+            {...describedBy('identity')}
+            value={identity}
+            onChange={({ currentTarget }) => set({ identity: currentTarget.value })}
+          >
+            <option value="">None</option>
+            {identities.data?.agents.map(({ uid, name: label }) => (
+              <option value={uid} key={uid}>
+                {label}
+              </option>
+            ))}
+          </select>
+        </Field>
+      </div>
+      <Failure message={operation.failure} />
+      <div class="actions">
+        <button class="primary" disabled={operation.isBusy}>
+          {automation === undefined ? 'Create automation' : 'Save'}
+        </button>
+      </div>
+    </form>
+  );
+}
+
+const REFRESH_MS = 5000;
+
+interface HistoryProps {
+  readonly factoryUid: string;
+  readonly automation: Automation;
+}
+
+/** Runs that it has started, and what it has decided about the latest deliveries of its webhooks. */
+function History({ factoryUid, automation }: HistoryProps) {
+  const runs = useResource(
+    () => content(api.GET('/agent/runs', { params: { query: { automation_id: automation.uid, limit: 50 } } })),
+    automation.uid,
+    REFRESH_MS,
+  );
+  const webhookUids = automation.triggers
+    .map(editedOf)
+    .flatMap(({ webhookUid }) => (webhookUid === '' ? [] : [webhookUid]));
+  const log = useResource(
+    async () => {
+      const pages = await Promise.all(
+        [...new Set(webhookUids)].map(async (uid) => {
+          const params = { path: { factoryUid, uid }, query: { limit: 20, outcome: 'Accepted' as const } };
+          const page = await content(api.GET('/factories/{factoryUid}/webhooks/{uid}/deliveries', { params }));
+          return page.deliveries.map((delivery) => ({ uid, delivery }));
+        }),
+      );
+      return pages.flat().sort((a, b) => (a.delivery.delivery_id < b.delivery.delivery_id ? 1 : -1));
+    },
+    webhookUids.join(),
+    REFRESH_MS,
+  );
+  return (
+    <>
+      <h2>Runs</h2>
+      <Failure message={runs.failure} />
+      {runs.data?.runs.length === 0 && <p class="muted">It has not started a run yet.</p>}
+      {runs.data !== undefined && runs.data.runs.length > 0 && (
+        <Table label="Runs of the automation" columns={['Run', 'State', 'Created']}>
+          {runs.data.runs.map(({ run_id: runId, state, created_at: at }) => (
+            <tr key={runId}>
+              <td>
+                <Link to={`runs/${runId}`}>
+                  Run <code>{runId.slice(-6)}</code>
+                </Link>
+              </td>
+              <td>
+                <StateBadge state={state} />
+              </td>
+              <td>
+                <Time at={at} />
+              </td>
+            </tr>
+          ))}
+        </Table>
+      )}
+      {webhookUids.length > 0 && (
+        <>
+          <h2 class="section">Latest deliveries</h2>
+          <Failure message={log.failure} />
+          {log.data?.length === 0 && <p class="muted">No delivery was accepted yet.</p>}
+          {log.data !== undefined && log.data.length > 0 && (
+            <Table label="Latest deliveries" columns={['Received', 'Outcome', 'Reason', 'Run']}>
+              {log.data.map(({ uid, delivery }) => {
+                const result = delivery.automation_results?.find((one) => one.automation_uid === automation.uid);
+                return (
+                  <tr key={delivery.delivery_id}>
+                    <td>
+                      <Link to={`webhooks/${uid}?factory=${factoryUid}&delivery=${delivery.delivery_id}`}>
+                        <Time at={delivery.received_at} />
+                      </Link>
+                    </td>
+                    <td>
+                      {result === undefined ? (
+                        <Outcome delivery={delivery} />
+                      ) : (
+                        <span class={`badge ${result.matched ? 'good' : 'off'}`}>
+                          <span class="dot" aria-hidden="true" />
+                          {result.matched ? 'Matched' : 'Did not match'}
+                        </span>
+                      )}
+                    </td>
+                    <td class="untrusted reason">
+                      {result?.reason ?? 'It arrived before this automation selected it.'}
+                    </td>
+                    <td>{result?.run_id !== undefined && <Link to={`runs/${result.run_id}`}>Run</Link>}</td>
+                  </tr>
+                );
+              })}
+            </Table>
+          )}
+        </>
+      )}
+    </>
+  );
+}

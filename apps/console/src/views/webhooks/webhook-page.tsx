@@ -1,0 +1,538 @@
+import { useSignal } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
+import { api, content, type Schemas } from '../../api/client';
+import { Action, Empty, Failure, Link, Time, usePageTitle } from '../../components/basics';
+import { Copy, SecretOnce } from '../../components/copy';
+import { describedBy, Dialog, Field, useFormOperation } from '../../components/form-operation';
+import { textOf } from '../../components/operation';
+import { useResource } from '../../components/resource';
+import { Table } from '../../components/table';
+import { currentTab } from '../../components/tabs';
+import { bytes } from '../../format';
+import { hrefOf, navigate, query, setQuery } from '../../router';
+import { type Delivery, DeliveryDetail, type Names, Outcome, reasonOf } from './delivery';
+import { useFactories } from './factories';
+import { curlOf, secretSource, stateOf, stepsOf, type Webhook } from './providers';
+import { created } from './webhook-form';
+
+const TABS = ['deliveries', 'set-up', 'settings'] as const;
+const OUTCOMES = [
+  'Accepted',
+  'Duplicate',
+  'Rejected (auth)',
+  'Rejected (invalid JSON)',
+  'Rejected (too large)',
+] as const satisfies readonly Schemas['WebhookDeliveryOutcome'][];
+const REFRESH_MS = 2000;
+const PAGE = 20;
+
+export function WebhookPage({ id }: { readonly id: string }) {
+  const { factory, failure } = useFactories();
+  if (factory === undefined) return failure === '' ? <p role="status">Loading …</p> : <Failure message={failure} />;
+  return <Page key={`${factory.uid} ${id}`} factoryUid={factory.uid} uid={id} />;
+}
+
+function Page({ factoryUid, uid }: { readonly factoryUid: string; readonly uid: string }) {
+  const path = { factoryUid, uid };
+  const read = useResource(() => content(api.GET('/factories/{factoryUid}/webhooks/{uid}', { params: { path } })), uid);
+  const automations = useResource(
+    () =>
+      content(
+        api.GET('/factories/{factoryUid}/automations', { params: { path: { factoryUid }, query: { limit: 500 } } }),
+      ),
+    factoryUid,
+  );
+  const dialog = useSignal<'test' | 'secret' | null>(null);
+  useEffect(
+    () => () => {
+      if (created.value?.webhook.uid === uid) created.value = null;
+    },
+    [uid],
+  );
+  const webhook = read.data;
+  usePageTitle(webhook?.name ?? 'Webhook');
+  if (webhook === undefined)
+    return read.failure === '' ? (
+      <p role="status">Loading …</p>
+    ) : (
+      <Empty title="Webhook not found" isPage>
+        <p>{read.failure}</p>
+        <Link to="webhooks">Show the webhooks</Link>
+      </Empty>
+    );
+  const names: Names = new Map(automations.data?.automations.map(({ uid: known, name }) => [known, name]));
+  const tab = currentTab(TABS);
+  const own = created.value?.webhook.uid === uid ? created.value : null;
+  const secret = own?.webhook.secret;
+  const { look, label, reason } = stateOf(webhook);
+  const deliveryId = query.value.get('delivery');
+  const needsSecret = webhook.secret_missing === true || webhook.secret_pending === true;
+  return (
+    <>
+      <div class="head">
+        <h1 class="untrusted">{webhook.name}</h1>
+        <span class={`badge ${look}`}>
+          <span class="dot" aria-hidden="true" />
+          {label}
+        </span>
+        <div class="actions">
+          {webhook.enabled && !needsSecret && (
+            <button
+              type="button"
+              class="primary"
+              onClick={() => {
+                dialog.value = 'test';
+              }}
+            >
+              Send a test delivery
+            </button>
+          )}
+          {!needsSecret && (
+            <Action
+              run={async () => {
+                const body = { enabled: !webhook.enabled };
+                await content(api.PATCH('/factories/{factoryUid}/webhooks/{uid}', { params: { path }, body }));
+                await read.reload();
+              }}
+            >
+              {webhook.enabled ? 'Disable' : 'Enable'}
+            </Action>
+          )}
+          {webhook.source === 'api' && (
+            <button
+              type="button"
+              class={needsSecret ? 'primary' : ''}
+              onClick={() => {
+                dialog.value = 'secret';
+              }}
+            >
+              {needsSecret ? 'Set secret' : 'Rotate secret'}
+            </button>
+          )}
+          <Action
+            class="danger"
+            confirm={`Delete the webhook ${webhook.name}? Senders get 404 at once, and its log is deleted.`}
+            run={async () => {
+              await content(api.DELETE('/factories/{factoryUid}/webhooks/{uid}', { params: { path } }));
+              navigate(`webhooks?factory=${factoryUid}`);
+            }}
+          >
+            Delete
+          </Action>
+        </div>
+      </div>
+      {reason !== undefined && <p class="muted">{reason}</p>}
+      <Failure message={own?.failure ?? ''} />
+      {secret !== undefined && <SecretOnce value={secret} />}
+      <nav class="tabs" aria-label="Parts of the webhook">
+        {TABS.map((known) => (
+          <WebhookTab key={known} uid={uid} factoryUid={factoryUid} tab={known} isCurrent={known === tab} />
+        ))}
+      </nav>
+      {tab === 'deliveries' &&
+        (deliveryId === null ? (
+          <Log key={query.value.get('outcome') ?? ''} factoryUid={factoryUid} webhook={webhook} />
+        ) : (
+          <DeliveryDetail
+            key={deliveryId}
+            factoryUid={factoryUid}
+            webhook={webhook}
+            deliveryId={deliveryId}
+            names={names}
+          />
+        ))}
+      {/* The address of the response with the secret may contain it. */}
+      {tab === 'set-up' && <SetUp webhook={own?.webhook ?? webhook} />}
+      {tab === 'settings' && <WebhookSettings factoryUid={factoryUid} webhook={webhook} onSaved={read.reload} />}
+      {dialog.value === 'test' && (
+        <SendTest
+          factoryUid={factoryUid}
+          uid={uid}
+          onClose={() => {
+            dialog.value = null;
+          }}
+        />
+      )}
+      {dialog.value === 'secret' && (
+        <RotateSecret
+          factoryUid={factoryUid}
+          webhook={webhook}
+          onClose={() => {
+            dialog.value = null;
+          }}
+          onRotated={async (rotation) => {
+            dialog.value = null;
+            created.value = { webhook: rotation, failure: '' };
+            await read.reload();
+          }}
+        />
+      )}
+    </>
+  );
+}
+
+const LABELS = { deliveries: 'Deliveries', 'set-up': 'Set up the sender', settings: 'Settings' } as const;
+
+const WebhookTab = (props: {
+  readonly uid: string;
+  readonly factoryUid: string;
+  readonly tab: (typeof TABS)[number];
+  readonly isCurrent: boolean;
+}) => (
+  <a
+    href={hrefOf(
+      `webhooks/${props.uid}?factory=${props.factoryUid}${props.tab === 'deliveries' ? '' : `&tab=${props.tab}`}`,
+    )}
+    {...(props.isCurrent ? { 'aria-current': 'page' as const } : {})}
+  >
+    {LABELS[props.tab]}
+  </a>
+);
+
+/** The first page is read again; pages that were loaded later stay below it. */
+function Log({ factoryUid, webhook }: { readonly factoryUid: string; readonly webhook: Webhook }) {
+  const rows = useSignal<readonly Delivery[] | undefined>(undefined);
+  const cursor = useSignal<string | undefined>(undefined);
+  const outcome = OUTCOMES.find((known) => known === query.value.get('outcome'));
+  const path = { factoryUid, uid: webhook.uid };
+  const page = (from: string | undefined) =>
+    content(
+      api.GET('/factories/{factoryUid}/webhooks/{uid}/deliveries', {
+        params: {
+          path,
+          query: {
+            limit: PAGE,
+            ...(outcome !== undefined && { outcome }),
+            ...(from !== undefined && { cursor: from }),
+          },
+        },
+      }),
+    );
+  const read = useResource(
+    async () => {
+      const first = await page(undefined);
+      const oldest = first.deliveries.at(-1)?.delivery_id ?? '';
+      const known = rows.value ?? [];
+      // Without a common row there may be others between them.
+      const isContinued = known.some(({ delivery_id: id }) => id === oldest);
+      const rest = isContinued ? known.slice(known.findIndex(({ delivery_id: id }) => id === oldest) + 1) : [];
+      rows.value = [...first.deliveries, ...rest];
+      if (rest.length === 0) cursor.value = first.page_info.next_cursor;
+    },
+    webhook.uid,
+    REFRESH_MS,
+  );
+  const more = async (): Promise<void> => {
+    const next = await page(cursor.value);
+    rows.value = [...(rows.value ?? []), ...next.deliveries];
+    cursor.value = next.page_info.next_cursor;
+  };
+  return (
+    <>
+      <div class="tools">
+        <div class="chips" role="group" aria-label="Outcomes">
+          {OUTCOMES.map((known) => (
+            <button
+              type="button"
+              class="chip"
+              key={known}
+              aria-pressed={known === outcome}
+              onClick={() => setQuery({ outcome: known === outcome ? null : known })}
+            >
+              {known}
+            </button>
+          ))}
+        </div>
+      </div>
+      <Failure message={read.failure} />
+      {rows.value === undefined && read.failure === '' && <p role="status">Loading …</p>}
+      {rows.value?.length === 0 &&
+        (outcome === undefined ? (
+          <Empty title="No delivery yet">
+            <p>Deliveries appear here as they arrive. Send a test delivery to see one without a sender.</p>
+          </Empty>
+        ) : (
+          <Empty title="No delivery has this outcome" />
+        ))}
+      {rows.value !== undefined && rows.value.length > 0 && (
+        <Table label="Deliveries" columns={['Received', 'Outcome', 'Reason', 'Runs', 'Size']}>
+          {rows.value.map((delivery) => (
+            <tr key={delivery.delivery_id}>
+              <td>
+                <Link to={`webhooks/${webhook.uid}?factory=${factoryUid}&delivery=${delivery.delivery_id}`}>
+                  <Time at={delivery.received_at} />
+                </Link>
+              </td>
+              <td>
+                <Outcome delivery={delivery} />
+                {delivery.count !== undefined && <span class="muted"> ×{delivery.count}</span>}
+                {delivery.test === true && <div class="muted">Test</div>}
+                {delivery.redelivery_of !== undefined && <div class="muted">Redelivery</div>}
+              </td>
+              <td class="untrusted reason">{reasonOf(delivery)}</td>
+              <td>
+                {delivery.automation_results?.map(({ run_id: runId }) =>
+                  runId === undefined ? null : (
+                    <div key={runId}>
+                      <Link to={`runs/${runId}`}>
+                        Run <code>{runId.slice(-6)}</code>
+                      </Link>
+                    </div>
+                  ),
+                )}
+              </td>
+              <td>{bytes(delivery.size_bytes)}</td>
+            </tr>
+          ))}
+        </Table>
+      )}
+      {cursor.value !== undefined && (
+        <p class="empty">
+          <Action run={more}>Show more</Action>
+        </p>
+      )}
+    </>
+  );
+}
+
+function SetUp({ webhook }: { readonly webhook: Webhook }) {
+  const schemes = useResource(() => content(api.GET('/webhook-signature-schemes')), '');
+  const scheme = schemes.data?.signature_schemes.find(({ id }) => id === webhook.signature_scheme);
+  const curl = curlOf(webhook);
+  return (
+    <section class="history" aria-label="Set up the sender">
+      <div class="card secret">
+        <span>Address</span>
+        <code>{webhook.ingress_url}</code>
+        <Copy text={webhook.ingress_url} label="Copy address" />
+      </div>
+      {webhook.captured_secret !== undefined && (
+        <div class="card secret">
+          <span>The handshake has brought this secret. Compare it with the sender, then select Set secret.</span>
+          <code class="untrusted">{webhook.captured_secret}</code>
+        </div>
+      )}
+      <ol class="steps">
+        {stepsOf(webhook).map((step) => (
+          <li key={step}>{step}</li>
+        ))}
+      </ol>
+      {curl !== null && (
+        <>
+          <pre tabIndex={0} aria-label="Example">
+            {curl}
+          </pre>
+          <p>
+            <Copy text={curl} label="Copy command" />
+          </p>
+        </>
+      )}
+      {scheme !== undefined && (
+        <p>
+          <a href={scheme.documentation_url} target="_blank" rel="noopener noreferrer">
+            Documentation of {scheme.label}
+          </a>
+        </p>
+      )}
+    </section>
+  );
+}
+
+interface SettingsProps {
+  readonly factoryUid: string;
+  readonly webhook: Webhook;
+  readonly onSaved: () => Promise<void>;
+}
+
+function WebhookSettings({ factoryUid, webhook, onSaved }: SettingsProps) {
+  const operation = useFormOperation(['/name', '/delivery_id_header']);
+  const isSaved = useSignal(false);
+  const path = { factoryUid, uid: webhook.uid };
+  const isDefined = webhook.source === 'definition';
+  const save = async (form: HTMLFormElement): Promise<void> => {
+    const data = new FormData(form);
+    const name = textOf(data, 'name').trim();
+    const header = textOf(data, 'header').trim();
+    const body = { ...(!isDefined && { name }), delivery_id_header: header === '' ? null : header };
+    await content(api.PATCH('/factories/{factoryUid}/webhooks/{uid}', { params: { path }, body }));
+    isSaved.value = true;
+    await onSaved();
+  };
+  return (
+    <form
+      class="form narrow"
+      onSubmit={(event) => {
+        event.preventDefault();
+        isSaved.value = false;
+        const form = event.currentTarget;
+        void operation.execute(() => save(form));
+      }}
+    >
+      {isDefined && <p>The definition files of the factory have this webhook. Their next apply reverts changes.</p>}
+      <Field id="name" label="Name" error={operation.errorOf('/name')}>
+        <input
+          {...describedBy('name', operation.errorOf('/name'))}
+          name="name"
+          required
+          maxLength={200}
+          disabled={isDefined}
+          defaultValue={webhook.name}
+        />
+      </Field>
+      <Field
+        id="header"
+        label="Header with the delivery id"
+        hint="Empty: the usual one of the sender."
+        error={operation.errorOf('/delivery_id_header')}
+      >
+        <input
+          {...describedBy('header', operation.errorOf('/delivery_id_header'))}
+          name="header"
+          maxLength={128}
+          defaultValue={webhook.delivery_id_header ?? ''}
+        />
+      </Field>
+      <p class="muted">
+        Managed secret: <code>{webhook.secret_name}</code>
+      </p>
+      <Failure message={operation.failure} />
+      <div class="actions">
+        <button class="primary" disabled={operation.isBusy}>
+          Save
+        </button>
+        {isSaved.value && <span role="status">Saved.</span>}
+      </div>
+    </form>
+  );
+}
+
+const SAMPLE = JSON.stringify({ event: 'test', message: 'This is a test delivery of Headrace.' }, null, 2);
+
+interface SendTestProps {
+  readonly factoryUid: string;
+  readonly uid: string;
+  readonly onClose: () => void;
+}
+
+function SendTest({ factoryUid, uid, onClose }: SendTestProps) {
+  const operation = useFormOperation(['/payload']);
+  const invalid = useSignal('');
+  const send = async (text: string): Promise<void> => {
+    const payload = JSON.parse(text) as Record<string, unknown>;
+    const { delivery_id: id } = await content(
+      api.POST('/factories/{factoryUid}/webhooks/{uid}/test', {
+        params: { path: { factoryUid, uid } },
+        body: { payload },
+      }),
+    );
+    onClose();
+    setQuery({ tab: null, outcome: null, delivery: id });
+  };
+  const error = invalid.value || operation.errorOf('/payload');
+  return (
+    <Dialog title="Send a test delivery" onClose={onClose}>
+      <form
+        class="form"
+        onSubmit={(event) => {
+          event.preventDefault();
+          const text = textOf(new FormData(event.currentTarget), 'payload');
+          invalid.value = jsonIssue(text);
+          if (invalid.value === '') void operation.execute(() => send(text));
+        }}
+      >
+        <p>
+          Headrace stores it as an accepted delivery: automations that match start runs. The address and the secret of
+          the sender are not tested.
+        </p>
+        <Field id="payload" label="Body" hint="Any JSON value." error={error}>
+          <textarea {...describedBy('payload', error)} name="payload" class="code" rows={8} defaultValue={SAMPLE} />
+        </Field>
+        <Failure message={operation.failure} />
+        <div class="actions">
+          <button class="primary" disabled={operation.isBusy}>
+            Send
+          </button>
+          <button type="button" onClick={onClose}>
+            Cancel
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}
+
+function jsonIssue(text: string): string {
+  try {
+    JSON.parse(text);
+    return '';
+  } catch (error) {
+    return `The body is not JSON: ${String(error)}`;
+  }
+}
+
+interface RotateProps {
+  readonly factoryUid: string;
+  readonly webhook: Webhook;
+  readonly onClose: () => void;
+  readonly onRotated: (webhook: Webhook) => Promise<void>;
+}
+
+function RotateSecret({ factoryUid, webhook, onClose, onRotated }: RotateProps) {
+  const operation = useFormOperation(['/secret']);
+  const isSigned = webhook.auth_mode === 'signature';
+  const source = isSigned ? secretSource(webhook.signature_scheme ?? '') : 'generated';
+  const isOptional = source === 'generated' || webhook.secret_pending === true;
+  return (
+    <Dialog title={webhook.secret_missing === true ? 'Set the secret' : 'Rotate the secret'} onClose={onClose}>
+      <form
+        class="form"
+        onSubmit={(event) => {
+          event.preventDefault();
+          const secret = textOf(new FormData(event.currentTarget), 'secret');
+          void operation.execute(async () =>
+            onRotated(
+              await content(
+                api.POST('/factories/{factoryUid}/webhooks/{uid}/rotate-secret', {
+                  params: { path: { factoryUid, uid: webhook.uid } },
+                  body: secret === '' ? {} : { secret },
+                }),
+              ),
+            ),
+          );
+        }}
+      >
+        <p>The previous secret becomes invalid at once. The new one is shown once.</p>
+        {isSigned && (
+          <Field
+            id="new-secret"
+            label="Secret of the sender"
+            hint={
+              webhook.secret_pending === true
+                ? 'Empty: the secret of the handshake is confirmed.'
+                : isOptional
+                  ? 'Empty: Headrace generates it.'
+                  : 'As the sender displays it.'
+            }
+            error={operation.errorOf('/secret')}
+          >
+            <input
+              {...describedBy('new-secret', operation.errorOf('/secret'))}
+              name="secret"
+              autocomplete="off"
+              required={!isOptional}
+            />
+          </Field>
+        )}
+        <Failure message={operation.failure} />
+        <div class="actions">
+          <button class="primary" disabled={operation.isBusy}>
+            {webhook.secret_missing === true ? 'Set secret' : 'Rotate secret'}
+          </button>
+          <button type="button" onClick={onClose}>
+            Cancel
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}
