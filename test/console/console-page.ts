@@ -94,6 +94,17 @@ export class ConsolePage {
     }
   }
 
+  /** Once in the dark theme, and once in the light theme at 360 px, without loading the page again. */
+  async expectAccessibleInBothThemes(): Promise<void> {
+    const wide = this.page.viewportSize() ?? { width: 1440, height: 900 };
+    await this.page.emulateMedia({ colorScheme: 'dark' });
+    await this.expectAccessible();
+    await this.page.emulateMedia({ colorScheme: 'light' });
+    await this.page.setViewportSize({ width: 360, height: wide.height });
+    await this.expectAccessible();
+    await this.page.setViewportSize(wide);
+  }
+
   expectQuiet(): void {
     expect(this.errors).toEqual([]);
     expect(this.foreign).toEqual([]);

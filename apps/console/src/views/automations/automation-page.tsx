@@ -91,9 +91,7 @@ function Page({ factoryUid, uid }: { readonly factoryUid: string; readonly uid: 
           </a>
         ))}
       </nav>
-      {tab === 'edit' && (
-        <Editor key={automation.updated_at} factoryUid={factoryUid} automation={automation} onSaved={read.reload} />
-      )}
+      {tab === 'edit' && <Editor factoryUid={factoryUid} automation={automation} onSaved={read.reload} />}
       {tab === 'history' && <History factoryUid={factoryUid} automation={automation} />}
     </>
   );
@@ -121,7 +119,7 @@ function Editor({ factoryUid, automation, onSaved }: EditorProps) {
   const config = automation?.agent_config ?? {};
   const fields = useSignal({
     name: automation?.name ?? '',
-    enabled: automation?.enabled ?? true,
+    enabled: true,
     prompt: automation?.prompt ?? '',
     harness: config.harness?.type ?? '',
     model: config.model_id ?? '',
@@ -156,7 +154,8 @@ function Editor({ factoryUid, automation, onSaved }: EditorProps) {
   const set = (changes: Partial<typeof fields.value>): void => {
     fields.value = { ...fields.value, ...changes };
   };
-  const { name, enabled, harness, model, environment, identity } = fields.value;
+  const { name, harness, model, environment, identity } = fields.value;
+  const isSaved = useSignal(false);
 
   const request = (): Request => {
     const { harness: oldHarness, model_id: _model, environment_id: _environment, ...others } = config;
@@ -168,7 +167,7 @@ function Editor({ factoryUid, automation, onSaved }: EditorProps) {
     };
     return {
       name: name.trim(),
-      enabled,
+      enabled: automation?.enabled ?? fields.value.enabled,
       prompt: fields.value.prompt,
       triggers: triggers.value.map((one) => triggerOf(one, known[0]?.uid)),
       ...(Object.keys(agentConfig).length > 0 && { agent_config: agentConfig }),
@@ -185,6 +184,7 @@ function Editor({ factoryUid, automation, onSaved }: EditorProps) {
     const params = { path: { factoryUid, uid: automation.uid } };
     await content(api.PUT('/factories/{factoryUid}/automations/{uid}', { params, body }));
     await onSaved?.();
+    isSaved.value = true;
   };
   const insert = (text: string): void => {
     const area = prompt.current;
@@ -198,9 +198,10 @@ function Editor({ factoryUid, automation, onSaved }: EditorProps) {
 
   return (
     <form
-      class="form"
+      class="form wide"
       onSubmit={(event) => {
         event.preventDefault();
+        isSaved.value = false;
         void operation.execute(save);
       }}
     >
@@ -216,14 +217,16 @@ function Editor({ factoryUid, automation, onSaved }: EditorProps) {
             onInput={({ currentTarget }) => set({ name: currentTarget.value })}
           />
         </Field>
-        <label class="check">
-          <input
-            type="checkbox"
-            checked={enabled}
-            onChange={({ currentTarget }) => set({ enabled: currentTarget.checked })}
-          />
-          Enabled
-        </label>
+        {automation === undefined && (
+          <label class="check">
+            <input
+              type="checkbox"
+              checked={fields.value.enabled}
+              onChange={({ currentTarget }) => set({ enabled: currentTarget.checked })}
+            />
+            Enabled
+          </label>
+        )}
       </div>
       <h2>Start a run on any of these events</h2>
       <datalist id={fieldList}>
@@ -357,6 +360,7 @@ function Editor({ factoryUid, automation, onSaved }: EditorProps) {
         <button class="primary" disabled={operation.isBusy}>
           {automation === undefined ? 'Create automation' : 'Save'}
         </button>
+        {isSaved.value && <span role="status">Saved.</span>}
       </div>
     </form>
   );
@@ -395,7 +399,7 @@ function History({ factoryUid, automation }: HistoryProps) {
   );
   return (
     <>
-      <h2>Runs</h2>
+      <h2 class="section">Runs</h2>
       <Failure message={runs.failure} />
       {runs.data?.runs.length === 0 && <p class="muted">It has not started a run yet.</p>}
       {runs.data !== undefined && runs.data.runs.length > 0 && (

@@ -174,7 +174,9 @@ export function TriggerEditor({
           </>
         )}
       </div>
-      {trigger.original?.obstacle !== undefined && <Failure message={trigger.original.obstacle.detail} />}
+      {trigger.original?.obstacle !== undefined && editedOf(trigger.original).webhookUid === trigger.webhookUid && (
+        <Failure message={trigger.original.obstacle.detail} />
+      )}
       {trigger.kind === 'other' && <pre tabIndex={0}>{trigger.json}</pre>}
       {trigger.kind === 'webhook' && (
         <>

@@ -301,7 +301,7 @@ function SetUp({ webhook }: { readonly webhook: Webhook }) {
   const curl = curlOf(webhook);
   return (
     <section class="history" aria-label="Set up the sender">
-      <div class="card secret">
+      <div class="card secret address">
         <span>Address</span>
         <code>{webhook.ingress_url}</code>
         <Copy text={webhook.ingress_url} label="Copy address" />
@@ -326,6 +326,9 @@ function SetUp({ webhook }: { readonly webhook: Webhook }) {
             <Copy text={curl} label="Copy command" />
           </p>
         </>
+      )}
+      {webhook.enabled && (
+        <p>No sender yet? Send a test delivery: it shows what a delivery looks like and which runs it starts.</p>
       )}
       {scheme !== undefined && (
         <p>

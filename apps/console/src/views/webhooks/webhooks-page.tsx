@@ -1,5 +1,8 @@
+import { type Signal, useSignal } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
 import { api, content } from '../../api/client';
 import { Action, Empty, Failure, Link, Time, usePageTitle } from '../../components/basics';
+import { Dialog } from '../../components/form';
 import { useResource } from '../../components/resource';
 import { Table } from '../../components/table';
 import { currentTab, Tabs } from '../../components/tabs';
@@ -10,7 +13,6 @@ import { FactorySelect, type Factory, useFactories } from './factories';
 import { Notifications } from './notifications';
 import { stateOf, type Webhook } from './providers';
 import { WebhookForm } from './webhook-form';
-import { Dialog } from '../../components/form-operation';
 
 const REFRESH_MS = 15_000;
 const TABS = ['incoming', 'notifications'] as const;
@@ -20,12 +22,14 @@ export function WebhooksPage() {
   const tab = currentTab(TABS);
   const { factories, factory, failure } = useFactories();
   const isManager = may('factories:manage');
+  const hasWebhook = useSignal(false);
   return (
     <>
       <div class="head">
         <h1>Webhooks</h1>
         {factories !== undefined && factory !== undefined && <FactorySelect factories={factories} factory={factory} />}
-        {tab === 'incoming' && factory !== undefined && isManager && (
+        {/* Without a webhook the page has the form. */}
+        {tab === 'incoming' && hasWebhook.value && (
           <button type="button" class="primary" onClick={() => setQuery({ new: '1' })}>
             New webhook
           </button>
@@ -39,7 +43,9 @@ export function WebhooksPage() {
           <p>A webhook is an address to which other systems post events, which start runs.</p>
         </Empty>
       )}
-      {tab === 'incoming' && isManager && factory !== undefined && <List key={factory.uid} factory={factory} />}
+      {tab === 'incoming' && isManager && factory !== undefined && (
+        <List key={factory.uid} factory={factory} hasWebhook={hasWebhook} />
+      )}
       {tab === 'incoming' && isManager && factories?.length === 0 && (
         <Empty title="No factory yet">
           <p>Webhooks and automations belong to a factory of the team. An administrator creates the first one.</p>
@@ -49,7 +55,7 @@ export function WebhooksPage() {
   );
 }
 
-function List({ factory }: { readonly factory: Factory }) {
+function List({ factory, hasWebhook }: { readonly factory: Factory; readonly hasWebhook: Signal<boolean> }) {
   const path = { factoryUid: factory.uid };
   const list = useResource(
     () => content(api.GET('/factories/{factoryUid}/webhooks', { params: { path } })),
@@ -57,6 +63,9 @@ function List({ factory }: { readonly factory: Factory }) {
     REFRESH_MS,
   );
   const webhooks = list.data?.webhooks;
+  useEffect(() => {
+    hasWebhook.value = webhooks !== undefined && webhooks.length > 0;
+  }, [webhooks]);
   return (
     <>
       <Failure message={list.failure} />
