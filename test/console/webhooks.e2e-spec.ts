@@ -88,7 +88,7 @@ describe.skipIf(NO_BROWSER !== null)('webhooks and automations in the console', 
     await console.expectAccessibleInBothThemes();
     const first = page.url();
     await console.button('Redeliver').click();
-    await until(async () => page.url() !== first, 10_000, 'the new delivery');
+    await page.waitForURL(({ href }) => href !== first);
     await page.getByText('Redelivery of').waitFor();
     await page.getByText('It started a run.').waitFor();
     expect(await page.evaluate('window.attacked')).toBeUndefined();

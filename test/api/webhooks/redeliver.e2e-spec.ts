@@ -151,10 +151,11 @@ describe('testWebhook', () => {
     expect(await get(again)).not.toHaveProperty('test');
   });
 
-  it('rejects a payload that is larger than a delivery, and a disabled webhook', async () => {
+  it('rejects an unknown field, a payload that is larger than a delivery, and a disabled webhook', async () => {
     await test({ payload: 'x'.repeat(262_142) });
     const { body } = await test({ payload: 'x'.repeat(262_143) }, 413);
     expect(body).toMatchObject({ error_code: 'payload_too_large' });
+    expect((await test({ body: 'x' }, 400)).body.errors).toMatchObject([{ pointer: '/body' }]);
     hook = await webhooks.webhook({ factoryUid: hook.factoryUid, enabled: false });
     expect((await test({}, 422)).body.detail).toContain('disabled');
   });
