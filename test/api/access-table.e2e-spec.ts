@@ -205,6 +205,9 @@ const OPERATIONS_ELSEWHERE: Readonly<Record<string, string>> = {
   deleteCurrentSession: 'administration/sessions.e2e-spec.ts',
   deleteSession: 'administration/sessions.e2e-spec.ts',
   createLoginLink: 'administration/sessions.e2e-spec.ts',
+  getSignInOptions: 'administration/openid.e2e-spec.ts',
+  getDeviceAuthorization: 'administration/device-flow.e2e-spec.ts',
+  decideDeviceAuthorization: 'administration/device-flow.e2e-spec.ts',
 };
 
 type Names = Readonly<Record<string, string>>;

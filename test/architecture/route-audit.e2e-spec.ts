@@ -16,6 +16,10 @@ const UNDOCUMENTED: Readonly<Record<string, string>> = {
   'GET /': 'leads to /console',
   'GET /console': 'the console, which holds no data',
   'GET /console/*path': 'the console, which holds no data',
+  'GET /api/v1/sign-in/openid': 'leads the browser to the OpenID provider',
+  'GET /api/v1/sign-in/openid/callback': 'where the OpenID provider leads the browser',
+  'POST /api/v1/oauth/device_authorization': 'RFC 8628, see docs/adr/0047',
+  'POST /api/v1/oauth/token': 'RFC 8628, see docs/adr/0047',
   'GET /api/v1/selfhosted/worker/ws': 'a WebSocket, see docs/workers.md',
   'GET /archives/:runId/:snapshotId': 'signed links, handed out by other operations',
   'GET /environments/assets/:name': 'script and style of the page behind links',
@@ -33,7 +37,7 @@ const UNDOCUMENTED: Readonly<Record<string, string>> = {
 /** They make what is not there: an id in the path, and still no 404. */
 const MAKES_WHAT_IT_NAMES: readonly string[] = ['putSecret'];
 /** Operations for callers who have no token yet. */
-const OPEN: readonly string[] = ['POST /api/v1/sessions'];
+const OPEN: readonly string[] = ['POST /api/v1/sessions', 'GET /api/v1/sign-in-options'];
 /** They only read or start runs, which have their own history. */
 const UNRECORDED: readonly string[] = [
   'validateFactoryDefinition',

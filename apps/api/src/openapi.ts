@@ -60,6 +60,7 @@ const PATH_PARAMETERS = {
   scheduleId: 'The schedule: its `id`.',
   factoryUid: 'The factory: its `uid`.',
   artifactUid: 'The artifact: its `artifact_uid`.',
+  userCode: 'The code that the program shows, such as `WDJB-MJHT`.',
 };
 
 /** The document; its server is a path, so that it holds for every name and address by which the server is reached. */

@@ -2,10 +2,15 @@ import { Module } from '@nestjs/common';
 import { AuditModule } from '#platform/audit';
 import { AuthHttpModule } from '#platform/auth';
 import { AuditLogController } from './http/audit-log.controller.js';
+import { BrowserSignIns } from './http/browser-sign-ins.js';
 import { CurrentPrincipalController } from './http/current-principal.controller.js';
+import { DeviceAuthorizationsController } from './http/device-authorizations.controller.js';
+import { DeviceFlowController } from './http/device-flow.controller.js';
 import { MembersController } from './http/members.controller.js';
+import { OpenIdController } from './http/openid.controller.js';
 import { ServiceAccountsController } from './http/service-accounts.controller.js';
 import { SessionsController } from './http/sessions.controller.js';
+import { SignInOptionsController } from './http/sign-in-options.controller.js';
 import { TeamsController } from './http/teams.controller.js';
 import { TokensController } from './http/tokens.controller.js';
 import { UsersController } from './http/users.controller.js';
@@ -21,7 +26,12 @@ import { UsersController } from './http/users.controller.js';
     ServiceAccountsController,
     TokensController,
     SessionsController,
+    SignInOptionsController,
+    OpenIdController,
+    DeviceFlowController,
+    DeviceAuthorizationsController,
     AuditLogController,
   ],
+  providers: [BrowserSignIns],
 })
 export class AdministrationHttpModule {}

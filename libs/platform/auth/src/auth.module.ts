@@ -1,7 +1,10 @@
 import { Global, Module } from '@nestjs/common';
 import { APP_GUARD } from '@nestjs/core';
 import { RequestAuthenticator } from '#platform/http';
+import { DeviceAuthorizationsService } from './application/device-authorizations.service.js';
 import { MembersService } from './application/members.service.js';
+import { OpenIdProvider } from './application/openid-provider.js';
+import { OpenIdSignInService } from './application/openid-sign-in.service.js';
 import { PrincipalDirectory } from './application/principal-directory.js';
 import { DeleteSessions, SessionsService } from './application/sessions.service.js';
 import { ServiceAccountsService } from './application/service-accounts.service.js';
@@ -15,14 +18,18 @@ import { AuditModule } from '#platform/audit';
 import { AuthorizeGuard } from './http/authorize.guard.js';
 import { BearerAuthenticator } from './http/bearer-authenticator.js';
 import { RequestPrincipals } from './http/request-principals.js';
-import { SessionCookie } from './http/session-cookie.js';
+import { OpenIdCookie, SessionCookie } from './http/session-cookie.js';
 import { UnauthorizedThrottle } from './http/unauthorized-throttle.js';
 import { TokenQueries } from './persistence/token-queries.js';
 
 const EXPORTED = [
   AccessChanges,
+  DeviceAuthorizationsService,
   DisabledUserListeners,
   MembersService,
+  OpenIdCookie,
+  OpenIdProvider,
+  OpenIdSignInService,
   PrincipalDirectory,
   RequestPrincipals,
   ServiceAccountsService,

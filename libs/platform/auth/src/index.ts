@@ -5,7 +5,16 @@ export {
   type TeamMember,
 } from './application/members.service.js';
 export { PrincipalDirectory, type PrincipalInfo, type PrincipalRef } from './application/principal-directory.js';
+export { AttemptLimit } from './application/attempt-limit.js';
 export {
+  type DeviceAuthorization,
+  DeviceAuthorizationsService,
+  type DeviceDecision,
+} from './application/device-authorizations.service.js';
+export { OpenIdProvider } from './application/openid-provider.js';
+export { type OpenIdRejection, type OpenIdSignIn, OpenIdSignInService } from './application/openid-sign-in.service.js';
+export {
+  type CreatedSession,
   loginUrl,
   MAX_SESSIONS,
   type Session,
@@ -57,6 +66,6 @@ export {
 export { Audited, auditSource } from './http/audited.js';
 export { Authorize, CurrentCaller, CurrentPrincipal, INSTALLATION, teamOf } from './http/authorize.js';
 export { RequestPrincipals } from './http/request-principals.js';
-export { CONSOLE_HEADER, isSentByConsole, SessionCookie } from './http/session-cookie.js';
+export { CONSOLE_HEADER, isSentByConsole, OpenIdCookie, SessionCookie } from './http/session-cookie.js';
 export { UnauthorizedThrottle } from './http/unauthorized-throttle.js';
 export { Authenticated, Public, RunnerProtocol } from '#platform/http';

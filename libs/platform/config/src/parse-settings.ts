@@ -59,6 +59,7 @@ export function parseSettings(environment: Environment): Settings {
   for (const [first, second] of [
     ['TLS_CERT_FILE', 'TLS_KEY_FILE'],
     ['S3_ACCESS_KEY_ID', 'S3_SECRET_ACCESS_KEY'],
+    ['OIDC_ISSUER', 'OIDC_CLIENT_ID'],
   ] as const)
     if ((given(first) === '') !== (given(second) === '')) problems.push(`${first} and ${second} must be set together.`);
   if (typeof values.port === 'number' && values.port !== 0 && values.port === values.ingressPort)

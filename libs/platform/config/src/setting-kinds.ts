@@ -262,6 +262,8 @@ export const optionalBucket = (): SettingKind<BucketLocation | undefined> =>
     return { bucket, prefix: path.slice(1) };
   });
 
+export const optionalText = (): SettingKind<string | undefined> => optional(text(''));
+
 export const optionalSecret = (): SettingKind<string | undefined> => optional(text(''));
 
 /** Retention time in milliseconds; undefined (unset, or 0) means forever. */
@@ -271,3 +273,60 @@ export const retention = (): SettingKind<number | undefined> => {
     value === '' || value === '0' ? undefined : period.parse(value),
   );
 };
+
+const LOOPBACK_HOSTS: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]']);
+
+/** Whether nobody on the way can read or change what is sent to the URL. */
+export const isConfidential = ({ protocol, hostname }: URL): boolean =>
+  protocol === 'https:' || (protocol === 'http:' && LOOPBACK_HOSTS.has(hostname));
+
+/** The URL as it is written: a slash at its end is part of the name of an issuer. */
+export const openIdIssuer = (): SettingKind<string | undefined> =>
+  kind('https URL; http for loopback only', '', (value) => {
+    if (value === '') return undefined;
+    if (!URL.canParse(value) || !isConfidential(new URL(value)))
+      throw new Error('must be an https URL, or an http URL of localhost, 127.0.0.1 or [::1]');
+    const { search, hash, username, password } = new URL(value);
+    if (search + hash + username + password !== '')
+      throw new Error('must not contain a query, fragment, user or password');
+    return value;
+  });
+
+const TEAM_ROLES = ['owner', 'admin', 'member', 'viewer'] as const;
+
+/** The role that members of a group of the OpenID provider have on a team. */
+export interface GroupRole {
+  readonly group: string;
+  readonly team: string;
+  readonly role: (typeof TEAM_ROLES)[number];
+}
+
+/** Names of groups may contain any character, so the setting is JSON. */
+export const groupRoles = (): SettingKind<readonly GroupRole[]> =>
+  kind('JSON: [{"group":"engineers","team":"<uid>","role":"member"}]', '', (value) => {
+    if (value === '') return [];
+    const entries = parseJson(value);
+    if (!Array.isArray(entries)) throw new Error('must be a JSON array of objects with group, team and role');
+    return entries.map((entry: unknown, index) => readGroupRole(entry, `entry ${index + 1}`));
+  });
+
+function parseJson(value: string): unknown {
+  try {
+    return JSON.parse(value);
+  } catch {
+    throw new Error('must be valid JSON, such as [{"group":"engineers","team":"<uid>","role":"member"}]');
+  }
+}
+
+function readGroupRole(entry: unknown, name: string): GroupRole {
+  const given: Record<string, unknown> = typeof entry === 'object' && entry !== null ? { ...entry } : {};
+  const { group, team, role, ...others } = given;
+  const [unknown] = Object.keys(others);
+  if (unknown !== undefined) throw new Error(`${name} must have only group, team and role`);
+  if (typeof group !== 'string' || group === '') throw new Error(`${name} must have a group, a text that is not empty`);
+  if (typeof team !== 'string' || !/^[A-Za-z0-9]{22}$/.test(team))
+    throw new Error(`${name} must have a team, a UID of 22 letters and digits`);
+  const known = TEAM_ROLES.find((one) => one === role);
+  if (known === undefined) throw new Error(`${name} must have a role, one of ${TEAM_ROLES.join(', ')}`);
+  return { group, team, role: known };
+}

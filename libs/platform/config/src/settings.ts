@@ -3,12 +3,14 @@ import { EXECUTION_SETTINGS } from './settings/execution.js';
 import { INSTALLATION_SETTINGS } from './settings/installation.js';
 import { OPERATION_SETTINGS } from './settings/operation.js';
 import { REPOSITORY_SETTINGS } from './settings/repositories.js';
+import { SIGN_IN_SETTINGS } from './settings/sign-in.js';
 import { WEBHOOK_SETTINGS } from './settings/webhooks.js';
 
 /** Every setting of Headrace, each defined once in a file of its groups. */
 export const SETTINGS = {
   ...INSTALLATION_SETTINGS,
   ...OPERATION_SETTINGS,
+  ...SIGN_IN_SETTINGS,
   ...WEBHOOK_SETTINGS,
   ...REPOSITORY_SETTINGS,
   ...EXECUTION_SETTINGS,

@@ -4,7 +4,6 @@ import type { Request, Response } from 'express';
 import {
   allowAsAdministrator,
   Audited,
-  auditSource,
   Authorize,
   type Caller,
   CONSOLE_HEADER,
@@ -15,23 +14,13 @@ import {
   MAX_SESSIONS,
   type Session,
   SessionCookie,
-  type SessionOrigin,
   SessionsService,
   TokenAuthenticator,
   UnauthorizedThrottle,
 } from '#platform/auth';
-import { AuditLog } from '#platform/audit';
 import { Settings } from '#platform/config';
-import {
-  forbidden,
-  invalidInput,
-  notFound,
-  Operation,
-  pathId,
-  ProblemError,
-  Public,
-  SenderAddress,
-} from '#platform/http';
+import { forbidden, invalidInput, notFound, Operation, pathId, ProblemError, Public } from '#platform/http';
+import { BrowserSignIns } from './browser-sign-ins.js';
 import {
   CreateLoginLinkRequest,
   CreateSessionRequest,
@@ -50,9 +39,8 @@ export class SessionsController {
     private readonly cookie: SessionCookie,
     private readonly authenticator: TokenAuthenticator,
     private readonly throttle: UnauthorizedThrottle,
-    private readonly addresses: SenderAddress,
     private readonly settings: Settings,
-    private readonly audit: AuditLog,
+    private readonly signIns: BrowserSignIns,
   ) {}
 
   @Post('sessions')
@@ -86,9 +74,7 @@ export class SessionsController {
       throw invalidInput([{ pointer: '/login_code', detail: 'exactly one of `login_code` and `token` is required' }]);
     const created =
       code === undefined ? await this.fromToken(token ?? '', request) : await this.fromCode(code, request);
-    await this.endEarlier(request);
-    await this.record(request, created.session);
-    this.cookie.set(response, created.value);
+    await this.signIns.complete(request, response, created);
     return present(created.session, created.session.uid);
   }
 
@@ -161,7 +147,7 @@ export class SessionsController {
   }
 
   private async fromCode(code: string, request: Request) {
-    const created = await this.sessions.redeemLoginCode(code, this.originOf(request));
+    const created = await this.sessions.redeemLoginCode(code, this.signIns.originOf(request));
     if (created) return created;
     return this.reject(request, '`login_code`: the link is unknown, was used already, or has expired.');
   }
@@ -171,35 +157,13 @@ export class SessionsController {
     if (typeof principal === 'string') return this.reject(request, '`token`: the token is not valid.');
     if (principal.type !== 'user')
       throw invalidInput([{ pointer: '/token', detail: 'must be the token of a user, not of a service account' }]);
-    const created = await this.sessions.create(principal, this.originOf(request));
+    const created = await this.sessions.create(principal, this.signIns.originOf(request));
     return created ?? this.reject(request, '`token`: the token is not valid.');
-  }
-
-  /** A browser has one session: the cookie of the one before is replaced. */
-  private async endEarlier(request: Request): Promise<void> {
-    const value = this.cookie.read(request);
-    const earlier = value === undefined ? 'missing' : await this.authenticator.authenticateSession(value);
-    if (typeof earlier !== 'string') await this.sessions.revoke(earlier.tokenUid);
-  }
-
-  private async record(request: Request, session: Session): Promise<void> {
-    await this.audit.append(null, {
-      action: 'session.created',
-      actor: { type: 'user', uid: session.userUid, token_uid: session.createdWith },
-      target: { type: 'session', uid: session.uid },
-      source: auditSource(request, this.addresses),
-      details: { method: session.method },
-    });
   }
 
   private async reject(request: Request, detail: string): Promise<never> {
     await this.throttle.wait(request);
     throw new ProblemError('authentication_required', detail);
-  }
-
-  private originOf(request: Request): SessionOrigin {
-    const { address, user_agent: userAgent = null } = auditSource(request, this.addresses);
-    return { address, userAgent };
   }
 }
 

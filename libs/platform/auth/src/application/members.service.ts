@@ -1,4 +1,4 @@
-import { Injectable } from '@nestjs/common';
+import { Injectable, Logger } from '@nestjs/common';
 import { Database, type Queryable } from '#platform/persistence';
 import type { Role } from '../domain/roles.js';
 import { AccessChanges } from './token-authenticator.js';
@@ -34,6 +34,8 @@ interface Member {
 
 @Injectable()
 export class MembersService {
+  private readonly logger = new Logger(MembersService.name);
+
   constructor(
     private readonly database: Database,
     private readonly changes: AccessChanges,
@@ -64,7 +66,7 @@ export class MembersService {
       if (role !== 'owner' && (await isLastOwner(tx, teamUid, userUid))) return { kind: 'last_owner' };
       await tx.query(
         `INSERT INTO headrace.memberships (team_uid, user_uid, role) VALUES ($1, $2, $3)
-         ON CONFLICT (team_uid, user_uid) DO UPDATE SET role = excluded.role`,
+         ON CONFLICT (team_uid, user_uid) DO UPDATE SET role = excluded.role, from_groups = false`,
         [teamUid, userUid, role],
       );
       await this.changes.announce(tx);
@@ -85,6 +87,46 @@ export class MembersService {
       return { kind: removed.length > 0 ? 'done' : 'not_a_member' };
     });
   }
+
+  /**
+   * Gives a user the roles of groups, by team, and takes those away that groups gave before. Roles that were given by hand
+   * stay, and the last owner of a team keeps the role.
+   */
+  async setGroupRoles(tx: Queryable, userUid: string, roles: ReadonlyMap<string, Role>): Promise<GroupChange[]> {
+    const current = await tx.query<{ team_uid: string }>(
+      'SELECT team_uid FROM headrace.memberships WHERE user_uid = $1 AND from_groups',
+      [userUid],
+    );
+    // In one order, so that two sign-ins do not wait for each other.
+    const teams = [...new Set([...roles.keys(), ...current.map(({ team_uid: uid }) => uid)])].sort();
+    const changes: GroupChange[] = [];
+    for (const teamUid of teams) {
+      const role = roles.get(teamUid) ?? null;
+      if (!(await lockTeam(tx, teamUid))) {
+        this.logger.warn(`OIDC_GROUP_ROLES names the team ${teamUid}, which does not exist.`);
+        continue;
+      }
+      if (role !== 'owner' && (await isLastOwner(tx, teamUid, userUid))) continue;
+      const changed = await tx.query(
+        role === null
+          ? 'DELETE FROM headrace.memberships WHERE team_uid = $1 AND user_uid = $2 AND from_groups RETURNING 1'
+          : `INSERT INTO headrace.memberships AS m (team_uid, user_uid, role, from_groups) VALUES ($1, $2, $3, true)
+             ON CONFLICT (team_uid, user_uid) DO UPDATE SET role = excluded.role
+              WHERE m.from_groups AND m.role <> excluded.role RETURNING 1`,
+        role === null ? [teamUid, userUid] : [teamUid, userUid, role],
+      );
+      if (changed.length > 0) changes.push({ teamUid, role });
+    }
+    if (changes.length > 0) await this.changes.announce(tx);
+    return changes;
+  }
+}
+
+/** A change that groups of the OpenID provider have caused. */
+export interface GroupChange {
+  readonly teamUid: string;
+  /** Null: the user is no member any more. */
+  readonly role: Role | null;
 }
 
 /** Two owners who remove each other at the same time are serialized here, so that the second is seen as the last one. */

@@ -7,7 +7,7 @@ import { displayPrefix, hashToken, isTokenShaped, newToken } from '../domain/tok
 import type { Principal } from '../domain/principal.js';
 import { AccessChanges } from './token-authenticator.js';
 
-export const SIGN_IN_METHODS = ['login_link', 'token'] as const;
+export const SIGN_IN_METHODS = ['login_link', 'token', 'openid'] as const;
 export type SignInMethod = (typeof SIGN_IN_METHODS)[number];
 
 /** Where a browser is, for the list of sessions. */
@@ -20,8 +20,8 @@ export interface Session {
   readonly uid: string;
   readonly userUid: string;
   readonly method: SignInMethod;
-  /** UID of the token or the link. */
-  readonly createdWith: string;
+  /** UID of the token or the link; null: the user signed in at a provider. */
+  readonly createdWith: string | null;
   readonly address: string | null;
   readonly userAgent: string | null;
   readonly createdAt: Date;
@@ -73,12 +73,17 @@ export class SessionsService {
     return this.database.transaction((tx) => this.createIn(tx, uid, 'token', tokenUid, origin));
   }
 
+  /** Of a user whom an OpenID provider has authenticated. Null: as {@link create}. */
+  createByOpenId(tx: Queryable, userUid: string, origin: SessionOrigin): Promise<CreatedSession | null> {
+    return this.createIn(tx, userUid, 'openid', null, origin);
+  }
+
   /** A user has at most {@link MAX_SESSIONS}: the oldest ones end. */
   private async createIn(
     tx: Queryable,
     userUid: string,
     method: SignInMethod,
-    createdWith: string,
+    createdWith: string | null,
     origin: SessionOrigin,
   ): Promise<CreatedSession | null> {
     const ttlMs = this.settings.sessionTtl;

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Clock, newUid } from '#platform/kernel';
-import { Database } from '#platform/persistence';
+import { Database, type Queryable } from '#platform/persistence';
 import { displayPrefix, hashToken, newToken } from '../domain/token.js';
 import { AccessChanges } from './token-authenticator.js';
 import type { PrincipalRef } from './principal-directory.js';
@@ -35,18 +35,21 @@ export class TokensService {
     private readonly changes: AccessChanges,
   ) {}
 
-  async create({
-    owner,
-    name,
-    expiresAt,
-  }: {
-    readonly owner: PrincipalRef;
-    readonly name: string;
-    readonly expiresAt?: Date;
-  }): Promise<CreateTokenResult> {
+  async create(
+    {
+      owner,
+      name,
+      expiresAt,
+    }: {
+      readonly owner: PrincipalRef;
+      readonly name: string;
+      readonly expiresAt?: Date;
+    },
+    tx: Queryable = this.database,
+  ): Promise<CreateTokenResult> {
     if (expiresAt !== undefined && expiresAt <= this.clock.now()) return { kind: 'already_expired' };
     const token = newToken();
-    const [record] = await this.database.query<TokenRecord>(
+    const [record] = await tx.query<TokenRecord>(
       `INSERT INTO headrace.tokens (uid, hash, prefix, name, ${owner.type}_uid, expires_at)
        SELECT $1, $2, $3, $4, uid, $6 FROM headrace.${owner.type}s WHERE uid = $5 AND disabled_at IS NULL
        RETURNING ${COLUMNS}`,

@@ -2,23 +2,26 @@ import type { IncomingMessage } from 'node:http';
 import { Injectable } from '@nestjs/common';
 import type { Response } from 'express';
 import { Settings } from '#platform/config';
+import { OPENID_SIGN_IN_MS } from '../application/openid-sign-in.service.js';
 
 /** Without it a request with a cookie changes nothing: other sites cannot send it. */
 export const CONSOLE_HEADER = 'X-Headrace-Console';
 
-/** The cookie that contains the session of a browser. */
-@Injectable()
-export class SessionCookie {
+/** A cookie that scripts cannot read. */
+class BrowserCookie {
   readonly name: string;
   private readonly isSecure: boolean;
-  private readonly maxAgeSeconds: number;
 
-  constructor({ publicUrl, sessionTtl }: Settings) {
+  constructor(
+    { publicUrl }: Settings,
+    content: string,
+    private readonly sameSite: 'Strict' | 'Lax',
+    private readonly ttlMs: number,
+  ) {
     const { protocol, port } = new URL(publicUrl);
     this.isSecure = protocol === 'https:';
     // Browsers send the cookies of a host to all of its ports.
-    this.name = this.isSecure ? '__Host-headrace_session' : `headrace_session_${port === '' ? '80' : port}`;
-    this.maxAgeSeconds = Math.floor(sessionTtl / 1000);
+    this.name = this.isSecure ? `__Host-headrace_${content}` : `headrace_${content}_${port === '' ? '80' : port}`;
   }
 
   read({ headers }: IncomingMessage): string | undefined {
@@ -30,7 +33,7 @@ export class SessionCookie {
   }
 
   set(response: Response, value: string): void {
-    this.write(response, value, this.maxAgeSeconds);
+    this.write(response, value, Math.floor(this.ttlMs / 1000));
   }
 
   clear(response: Response): void {
@@ -38,11 +41,27 @@ export class SessionCookie {
   }
 
   private write(response: Response, value: string, maxAgeSeconds: number): void {
-    const attributes = ['Path=/', `Max-Age=${maxAgeSeconds}`, 'HttpOnly', 'SameSite=Strict'];
-    response.setHeader(
+    const attributes = ['Path=/', `Max-Age=${maxAgeSeconds}`, 'HttpOnly', `SameSite=${this.sameSite}`];
+    response.append(
       'Set-Cookie',
       [`${this.name}=${value}`, ...attributes, ...(this.isSecure ? ['Secure'] : [])].join('; '),
     );
+  }
+}
+
+/** The cookie that contains the session of a browser. */
+@Injectable()
+export class SessionCookie extends BrowserCookie {
+  constructor(settings: Settings) {
+    super(settings, 'session', 'Strict', settings.sessionTtl);
+  }
+}
+
+/** Binds a sign-in by OpenID Connect to its browser. The provider is another site, from which no `Strict` cookie is sent. */
+@Injectable()
+export class OpenIdCookie extends BrowserCookie {
+  constructor(settings: Settings) {
+    super(settings, 'openid', 'Lax', OPENID_SIGN_IN_MS);
   }
 }
 

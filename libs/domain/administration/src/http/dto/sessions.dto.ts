@@ -1,4 +1,4 @@
-import { ArrayField, BooleanField, DateTimeField, EnumField, object, StringField } from '#platform/http';
+import { ArrayField, BooleanField, DateTimeField, EnumField, object, ObjectField, StringField } from '#platform/http';
 import { SIGN_IN_METHODS, type SignInMethod } from '#platform/auth';
 
 const OPTIONAL = { optional: true } as const;
@@ -40,4 +40,13 @@ export class LoginLink {
   uid: string;
   @StringField({ description: 'The link, which can be used once. Returned only once.' }) url: string;
   @DateTimeField({ description: 'When it expires.' }) expires_at: string;
+}
+
+export class OpenIdOption {
+  @StringField({ description: 'Name of the provider.' }) name: string;
+}
+
+export class SignInOptions {
+  @ObjectField(() => OpenIdOption, { ...OPTIONAL, description: 'OpenID Connect; absent if it is not configured.' })
+  openid?: OpenIdOption;
 }
