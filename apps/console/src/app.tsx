@@ -85,7 +85,7 @@ function Side() {
         Headrace
       </a>
       <nav aria-label="Sections">
-        {SECTIONS.map(({ path: to, title }) => (
+        {SECTIONS.filter(({ isUnlisted }) => isUnlisted !== true).map(({ path: to, title }) => (
           <Link key={to} to={to} isNavigation>
             {title}
             {to === 'inbox' && waiting > 0 && (

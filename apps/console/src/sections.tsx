@@ -13,6 +13,8 @@ export interface Section {
   readonly list: ComponentType;
   /** The page of one resource, `runs/123`. */
   readonly item?: ComponentType<{ readonly id: string }>;
+  /** A page that other programs link; the navigation does not have it. */
+  readonly isUnlisted?: boolean;
 }
 
 /** The views of the console in the order of the navigation. Those that are not needed at once have separate scripts. */
@@ -69,6 +71,10 @@ export const SECTIONS: readonly Section[] = [
     path: 'status',
     title: 'Status',
     list: loaded(async () => (await import('./views/status/status-page')).StatusPage),
+    path: 'device',
+    title: 'Approve a login',
+    list: loaded(async () => (await import('./views/device/device-page')).DevicePage),
+    isUnlisted: true,
   },
 ];
 

@@ -66,6 +66,11 @@ export function selectTeam(uid: string | null): void {
 
 export async function signIn(body: Schemas['CreateSessionRequest']): Promise<void> {
   await content(api.POST('/sessions', { params: { header: { 'X-Headrace-Console': '1' } }, body }));
+  await enterSession();
+}
+
+/** The browser has got the cookie of a new session. */
+export async function enterSession(): Promise<void> {
   localStorage.setItem(SIGNED_IN_KEY, '1');
   signedInAt = performance.now();
   await loadPrincipal();

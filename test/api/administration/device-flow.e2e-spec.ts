@@ -1,6 +1,7 @@
 import * as openid from 'openid-client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { noteExchange, startTestApi, type TestApi, type TestPrincipal } from '#testing';
+import { OVERSIZED_BODY } from '../../support/api-requests.js';
 
 const GRANT_TYPE = 'urn:ietf:params:oauth:grant-type:device_code';
 const PROGRAM = { client_id: 'test-program', client_name: 'Test program on laptop' };
@@ -24,13 +25,14 @@ async function post(path: string, form: Record<string, string> | string, type = 
     body,
   });
   noteExchange('POST', `/oauth/${path}`, response.status);
-  return { status: response.status, headers: response.headers, body: await response.json() };
+  const answer = (await response.json()) as Record<string, string>;
+  return { status: response.status, headers: response.headers, body: answer };
 }
 
 async function begin(form: Record<string, string> = PROGRAM): Promise<{ device_code: string; user_code: string }> {
   const { status, body } = await post('device_authorization', form);
   expect(status, JSON.stringify(body)).toBe(200);
-  return body;
+  return { device_code: body.device_code ?? '', user_code: body.user_code ?? '' };
 }
 
 const poll = (deviceCode: string, clientId = PROGRAM.client_id) =>
@@ -166,7 +168,9 @@ describe('the device flow', () => {
     await decide(403, userCode, { decision: 'approve' }, bot);
     await decide(400, userCode, { decision: 'perhaps' });
     await decide(400, userCode, { decision: 'approve', token_expires_at: '2020-01-01T00:00:00Z' });
-    await decide(415, userCode, 'approve' as unknown as object);
+    const line = `POST /device-authorizations/${userCode}/decision`;
+    await api.request(415, line, { token: user.token, body: 'approve', contentType: 'text/plain' });
+    await api.request(413, line, { token: user.token, body: OVERSIZED_BODY, contentType: 'application/json' });
     await api.request(400, `GET /device-authorizations/${'x'.repeat(21)}`, { token: user.token });
     const headers = { 'x-headrace-console': '1', 'content-type': 'application/json' };
     const session = await fetch(`${api.url}/api/v1/sessions`, {

@@ -38,7 +38,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   }),
 
   ...group('api', () => import('../commands/login.js'), {
-    login: ['login', 'Store a token for an API, after the API has accepted it'],
+    login: ['login', 'Log in to an API: approve it in the console, or give a token, which is then stored'],
     logout: ['logout', 'Remove the stored token of an API'],
     'login-link': ['loginLink', 'Create a link that opens the console, and print it; it can be used once'],
   }),

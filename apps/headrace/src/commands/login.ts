@@ -1,22 +1,34 @@
 import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
-import { command, text, UsageError } from '../cli/command.js';
+import { command, flag, text, UsageError } from '../cli/command.js';
 import { readSecretFile } from '../cli/input.js';
 import { printResult } from '../cli/output.js';
 import { REMOTE_OPTIONS } from '../cli/shared-options.js';
 import { connectLauncher } from '../process/launcher.js';
 import { ApiClient } from '../remote/api-client.js';
+import { loginByDevice } from '../remote/device-login.js';
 import { apiCommand, assertToken, CredentialsFile, parseBaseUrl } from '../remote/connect.js';
 
-/** Stores the token after the API has accepted it. Further commands use this API and token by default. */
+/**
+ * Stores a token after the API has accepted it: one that the user approves in the console, or that is given. Further
+ * commands use this API and token by default.
+ */
 export const login = command({
-  options: REMOTE_OPTIONS,
+  options: {
+    ...REMOTE_OPTIONS,
+    'with-token': flag('Ask for a token, instead of an approval in the console.'),
+  },
   run: async (values) => {
     const { environment } = await connectLauncher();
     const baseUrl = namedUrl(values.url, environment.HEADRACE_URL);
     if (values['token-file'] === undefined && !process.stdin.isTTY)
-      throw new UsageError('--token-file is missing; use - to read the token from standard input');
-    const token = (readSecretFile(values['token-file'], '--token-file') ?? (await askToken())).trim();
+      throw new UsageError(
+        'standard input is not a terminal, so that nobody can approve the login: use --token-file, with - for standard input',
+      );
+    const token = (
+      readSecretFile(values['token-file'], '--token-file') ??
+      (values['with-token'] ? await askToken() : await loginByDevice(baseUrl, showCode))
+    ).trim();
     assertToken(token);
     await new ApiClient(() => Promise.resolve({ baseUrl, token })).get('/agent/runs?limit=1');
     const credentials = new CredentialsFile(environment);
@@ -25,6 +37,13 @@ export const login = command({
     printResult(values, { base_url: baseUrl, path }, `Logged in to ${baseUrl}; see ${path}.`);
   },
 });
+
+/** On standard error, so that --json prints the result alone. */
+function showCode(login: { readonly user_code: string; readonly verification_uri_complete: string }): void {
+  process.stderr.write(
+    `Open ${login.verification_uri_complete}\nand compare the code there: ${login.user_code}\nWaiting for your approval …\n`,
+  );
+}
 
 /** The link opens the console as the user of the token, or as another one. */
 export const loginLink = apiCommand({
