@@ -37,14 +37,18 @@ export class ConsolePage {
     installation: Installation,
     options: BrowserContextOptions = {},
   ): Promise<ConsolePage> {
-    const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...options });
     const { origin } = new URL(installation.connection.base_url);
-    const console = new ConsolePage(await context.newPage(), origin);
+    const console = await ConsolePage.signedOut(browser, origin, options);
     const { body } = await installation.call('POST', '/login-links', {});
     await console.page.goto(body.url);
     await console.button('Sign in with this link').click();
     await console.page.waitForURL(`${origin}/console/runs`);
     return console;
+  }
+
+  static async signedOut(browser: Browser, origin: string, options: BrowserContextOptions = {}): Promise<ConsolePage> {
+    const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...options });
+    return new ConsolePage(await context.newPage(), origin);
   }
 
   async go(path: string): Promise<void> {
