@@ -208,7 +208,7 @@ describe('guesses of user codes', () => {
     await api.request(404, line, { token: guesser.token });
   });
 
-  it('are limited per address, whoever sends them', async () => {
+  it('are limited per address, for all users together', async () => {
     await api.advanceClock(10 * 60_000 + 1000);
     const guessers = await Promise.all(Array.from({ length: 6 }, () => api.identities.user()));
     const statuses: number[] = [];

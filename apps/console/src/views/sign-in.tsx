@@ -25,7 +25,7 @@ const REASONS: Readonly<Record<string, string>> = {
   expired: 'The sign-in has taken too long, or was started in another tab. Try again.',
   too_many: 'There were too many attempts to sign in. Try again in some minutes.',
   unknown_user: `You have no account here. ${ASK_ADMINISTRATOR}`,
-  no_email: `The provider has not told your e-mail address. ${ASK_ADMINISTRATOR}`,
+  no_email: `The provider has not sent your e-mail address. ${ASK_ADMINISTRATOR}`,
   email_not_verified: 'The provider has not verified your e-mail address. Verify it there, and try again.',
   email_taken: `Another account here has your e-mail address. ${ASK_ADMINISTRATOR}`,
   disabled: `Your account is disabled. ${ASK_ADMINISTRATOR}`,

@@ -79,6 +79,48 @@ describe('OBJECT_STORE_URL', () => {
   });
 });
 
+describe('OIDC_GROUP_ROLES', () => {
+  const entry = { group: 'a, b=c', team: 'x'.repeat(22), role: 'member' };
+
+  it('is JSON, because names of groups may contain any character', () => {
+    expect(parseSettings({ OIDC_GROUP_ROLES: JSON.stringify([entry]) }).oidcGroupRoles).toEqual([entry]);
+    expect(parseSettings({}).oidcGroupRoles).toEqual([]);
+  });
+
+  it.each([
+    ['engineers=member', 'OIDC_GROUP_ROLES must be valid JSON'],
+    ['{}', 'OIDC_GROUP_ROLES must be a JSON array'],
+    ['[7]', 'OIDC_GROUP_ROLES entry 1 must have a group'],
+    [JSON.stringify([entry, { ...entry, role: 'king' }]), 'OIDC_GROUP_ROLES entry 2 must have a role, one of owner'],
+    [JSON.stringify([{ ...entry, team: 'Builders' }]), 'OIDC_GROUP_ROLES entry 1 must have a team'],
+    [JSON.stringify([{ ...entry, teams: [] }]), 'OIDC_GROUP_ROLES entry 1 must have only'],
+  ])('rejects %s', (value, problem) => {
+    expect(problemsOf({ OIDC_GROUP_ROLES: value })).toEqual([expect.stringContaining(problem)]);
+  });
+});
+
+describe('OIDC_ISSUER', () => {
+  it.each(['https://id.example/realm/', 'http://127.0.0.1:8080', 'http://localhost/x'])(
+    'is kept as it is: %s',
+    (url) => {
+      expect(parseSettings({ OIDC_ISSUER: url, OIDC_CLIENT_ID: 'a' }).oidcIssuer).toBe(url);
+    },
+  );
+
+  it.each(['http://id.example', 'id.example', 'https://user@id.example', 'https://id.example/?a'])(
+    'rejects %s',
+    (url) => {
+      expect(problemsOf({ OIDC_ISSUER: url, OIDC_CLIENT_ID: 'a' })).toHaveLength(1);
+    },
+  );
+
+  it('needs the client id', () => {
+    expect(problemsOf({ OIDC_ISSUER: 'https://id.example' })).toEqual([
+      'OIDC_ISSUER and OIDC_CLIENT_ID must be set together.',
+    ]);
+  });
+});
+
 describe('RETENTION_RUNS', () => {
   it.each([
     ['', undefined],
