@@ -11,6 +11,7 @@ interface Program {
   changeMember(api: unknown, userUid: string, role: string): Promise<{ uid: string; role: string }[]>;
   serviceAccount(api: unknown, name: string, use: (token: string) => unknown): Promise<{ type: string }>;
   signInAndOut(api: unknown): Promise<number>;
+  approveProgram(api: unknown, userCode: string): Promise<string>;
   actions(api: unknown): Promise<string[]>;
 }
 
@@ -53,6 +54,13 @@ describe('administration through the generated client', () => {
 
   it('signs a browser in and out', async () => {
     expect(await program.signInAndOut(running.client(owner))).toBe(1);
+  });
+
+  it('approves a program', async () => {
+    const body = new URLSearchParams({ client_id: 'a program' });
+    const response = await fetch(`${api.url}/api/v1/oauth/device_authorization`, { method: 'POST', body });
+    const { user_code: userCode } = (await response.json()) as { user_code: string };
+    expect(await program.approveProgram(running.client(owner), userCode)).toBe('a program');
   });
 
   it('throws the documented problem of a rejected request (generated client: administration)', async () => {

@@ -135,6 +135,12 @@ describe('the request examples of the OpenAPI document', () => {
     await send('createToken');
     const { url } = await send('createLoginLink');
     const headers = { 'X-Headrace-Console': '1' };
+    const asked = await fetch(`${api.url}/api/v1/oauth/device_authorization`, {
+      method: 'POST',
+      body: new URLSearchParams({ client_id: 'a program' }),
+    });
+    const { user_code: userCode } = (await asked.json()) as { user_code: string };
+    await send('decideDeviceAuthorization', { path: { userCode } });
     await send('createSession', { fill: { login_code: url.split('#code=')[1] }, headers });
   });
 
