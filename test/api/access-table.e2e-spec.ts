@@ -157,6 +157,9 @@ const TABLE: readonly (readonly [operationId: string, target: Target, cells: str
   ['runScheduledAgent',               'schedule',     '200   200   200   403   200   200   403   403   403   403   200   403   404'],
   ['listFactories',                   'factory',      '200   200   200   200   200   200   200   403   none  403   -     -     403'],
   ['getFactory',                      'factory',      '200   200   200   200   200   200   200   404   404   404   -     -     404'],
+  ['createFactory',                   'team',         '201   201   403   403   403   201   403   403   403   403   -     -     403'],
+  ['updateFactory',                   'factory',      '200   200   403   403   403   200   403   404   404   404   -     -     404'],
+  ['deleteFactory',                   'factory',      '204   204   403   403   403   204   403   404   404   404   -     -     404'],
   ['dispatchFactoryRun',              'factory',      '200   200   200   403   200   200   403   404   404   404   -     -     404'],
 ];
 
@@ -293,6 +296,8 @@ const BODIES: Readonly<Record<string, (owner: Owner, names: Names) => object>> =
   createNotificationWebhook: () => ({ name: newName(), url: 'https://hooks.example.com/runs' }),
   putSecret: () => ({ value: newName() }),
   createWebhook: () => ({ name: newName() }),
+  createFactory: () => ({ name: newName() }),
+  updateFactory: () => ({ name: newName() }),
   dispatchFactoryRun: () => ({ prompt: 'Go.' }),
   updateWebhook: () => ({ name: newName() }),
   createAutomation: (_owner, names) => automation(names),

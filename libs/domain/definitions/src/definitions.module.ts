@@ -8,6 +8,7 @@ import { AuthModule } from '#platform/auth';
 import { DefinitionRules } from './application/definition-rules.js';
 import { DefinitionsService } from './application/definitions.service.js';
 import { FactoryRunsService } from './application/factory-runs.service.js';
+import { ManageFactories } from './application/manage-factories.js';
 import { StoredFactorySkills } from './application/factory-skills.js';
 import { WritePlan } from './application/write-plan.js';
 import { DefinitionController } from './http/definition.controller.js';
@@ -33,7 +34,7 @@ export class FactorySkillsModule {}
     RunsModule,
     WebhooksModule,
   ],
-  providers: [DefinitionRules, WritePlan, DefinitionsService, FactoryRunsService],
+  providers: [DefinitionRules, WritePlan, DefinitionsService, FactoryRunsService, ManageFactories],
   controllers: [DefinitionController, FactoryController, FactoryFilesController],
 })
 export class DefinitionsHttpModule {}

@@ -7,5 +7,5 @@ export {
 } from './application/factories.service.js';
 export { FactoryQuota } from './persistence/factory-quota.js';
 export { FactoriesModule } from './factories.module.js';
-export { FACTORY, managedFactory } from './http/managed-factory.js';
+export { FACTORY, inFactory, managedFactory } from './http/managed-factory.js';
 export type { Factory } from './persistence/factories.store.js';

@@ -45,5 +45,6 @@ export function isDatabaseUnavailable(error: unknown): boolean {
 }
 
 export const UNIQUE_VIOLATION = '23505';
+export const FOREIGN_KEY_VIOLATION = '23503';
 /** Query cancelled, here by `statement_timeout`. */
 export const QUERY_CANCELED = '57014';

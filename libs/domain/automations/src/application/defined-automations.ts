@@ -34,6 +34,11 @@ export class DefinedAutomations {
     }));
   }
 
+  /** Names of all automations of the factory, including those of the API. */
+  names(tx: Queryable, factoryUid: string): Promise<string[]> {
+    return this.store.names(tx, factoryUid);
+  }
+
   /** How many more automations the factory may have, including those of the API. */
   remainingQuota(tx: Queryable, factoryUid: string): Promise<number> {
     return AUTOMATION_QUOTA.remaining(tx, factoryUid);

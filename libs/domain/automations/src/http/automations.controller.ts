@@ -1,7 +1,7 @@
 import { Body, Controller, Delete, Get, Param, Post, Put, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { Audited, Authorize, type Caller, CurrentCaller } from '#platform/auth';
-import { FactoriesService, managedFactory } from '#domain/factories';
+import { FactoriesService, inFactory, managedFactory } from '#domain/factories';
 import { BodyLimit, MIB, Operation, pageInfo, pathId, unwrap } from '#platform/http';
 import { AutomationsService } from '../application/automations.service.js';
 import { TestTrigger } from '../application/test-trigger.js';
@@ -79,7 +79,8 @@ export class AutomationsController {
     @Body() body: CreateAutomationRequest,
   ): Promise<AutomationItem> {
     const scope = await this.scope(caller, factoryUid);
-    const result = await this.automations.create(scope, caller.principal, toRequestedAutomation(body));
+    const requested = toRequestedAutomation(body);
+    const result = await inFactory(() => this.automations.create(scope, caller.principal, requested));
     return presentAutomation(unwrap(result, AUTOMATION).view);
   }
 

@@ -70,6 +70,14 @@ export class AutomationsStore {
     return automation ?? null;
   }
 
+  async names(tx: Queryable, factoryUid: string): Promise<string[]> {
+    const rows = await tx.query<{ name: string }>(
+      'SELECT name FROM automations WHERE factory_uid = $1 ORDER BY name, uid',
+      [factoryUid],
+    );
+    return rows.map(({ name }) => name);
+  }
+
   async lock(tx: Queryable, factoryUid: string, uid: string): Promise<Automation | null> {
     const [automation] = await tx.query<Automation>(LOCK, [factoryUid, uid]);
     return automation ?? null;

@@ -1,6 +1,6 @@
-import { Body, Controller, Get, Headers, Param, Post, Query } from '@nestjs/common';
+import { Body, Controller, Delete, Get, Headers, Param, Post, Put, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { FACTORY } from '#domain/factories';
+import { FACTORY, FactoriesService } from '#domain/factories';
 import {
   createRunRefusal,
   IDEMPOTENCY_KEY,
@@ -8,13 +8,14 @@ import {
   IdempotencyKeyHeader,
   refuseOversized,
 } from '#domain/runs';
-import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
+import { Audited, Authorize, type Caller, CurrentCaller, teamOf } from '#platform/auth';
 import { Settings } from '#platform/config';
 import {
   BodyLimit,
   invalidCursor,
   invalidInput,
   MIB,
+  notFound,
   Operation,
   pageInfo,
   pathId,
@@ -23,12 +24,15 @@ import {
   unwrap,
 } from '#platform/http';
 import { type DiscoveredFactory, FactoryRunsService, FOREMAN } from '../application/factory-runs.service.js';
+import { type FactoryContents, ManageFactories } from '../application/manage-factories.js';
 import {
+  CreateFactoryRequest,
   DispatchFactoryRunRequest,
   DispatchFactoryRunResponse,
   FactoryItem,
   ListFactoriesParameters,
   ListFactoriesResponse,
+  UpdateFactoryRequest,
 } from './factory.dto.js';
 
 const DEFAULT_LIMIT = 100;
@@ -39,6 +43,8 @@ const OTHER_SEARCH = { pointer: '/search', detail: 'must be the same as query, o
 export class FactoryController {
   constructor(
     private readonly factories: FactoryRunsService,
+    private readonly records: FactoriesService,
+    private readonly management: ManageFactories,
     private readonly settings: Settings,
   ) {}
 
@@ -63,6 +69,31 @@ export class FactoryController {
     return { factories: page.items.map(present), page_info: pageInfo(page.nextCursor) };
   }
 
+  @Post()
+  @Authorize('factories:manage')
+  @Audited('factory.created', { values: ['name', 'alias'] })
+  @Operation({
+    id: 'createFactory',
+    summary: 'Create a factory',
+    description: 'Webhooks, automations and agents are created in it, or by applying a definition.',
+    team: true,
+    request: { value: { name: 'CI failures', alias: 'ci-failures' } },
+    success: { status: 201, description: 'The factory.', type: FactoryItem },
+    errors: [400, 403],
+  })
+  async createFactory(@CurrentCaller() caller: Caller, @Body() body: CreateFactoryRequest): Promise<FactoryItem> {
+    const { name, description = '', alias = null } = body;
+    const result = await this.records.create({ teamUid: teamOf(caller), name, description, alias });
+    switch (result.kind) {
+      case 'created':
+        return present({ ...result.factory, foremanUid: null });
+      case 'alias_taken':
+        throw aliasTaken();
+      case 'unknown_team':
+        throw notFound('team');
+    }
+  }
+
   @Get(':uid')
   @Authorize('factories:read', 'factory')
   @Operation({
@@ -72,6 +103,50 @@ export class FactoryController {
   })
   async getFactory(@CurrentCaller() caller: Caller, @Param('uid', pathId('uid')) uid: string): Promise<FactoryItem> {
     return present(unwrap(await this.factories.get(caller, uid), FACTORY).factory);
+  }
+
+  @Put(':uid')
+  @Authorize('factories:manage', 'factory')
+  @Audited('factory.updated', { values: ['name', 'alias'] })
+  @Operation({
+    id: 'updateFactory',
+    summary: 'Update a factory',
+    description: 'Omitted fields keep their values. Applying a definition sets them again as in its files.',
+    request: { value: { name: 'CI failures on main' } },
+    success: { status: 200, description: 'The updated factory.', type: FactoryItem },
+  })
+  async updateFactory(
+    @CurrentCaller() caller: Caller,
+    @Param('uid', pathId('uid')) uid: string,
+    @Body() { name, description, alias }: UpdateFactoryRequest,
+  ): Promise<FactoryItem> {
+    const result = await this.management.update(caller, uid, {
+      ...(name !== undefined && { name }),
+      ...(description !== undefined && { description }),
+      ...(alias !== undefined && { alias }),
+    });
+    if (result.kind === 'alias_taken') throw aliasTaken();
+    unwrap(result, FACTORY);
+    return present(unwrap(await this.factories.get(caller, uid), FACTORY).factory);
+  }
+
+  @Delete(':uid')
+  @Authorize('factories:manage', 'factory')
+  @Audited('factory.deleted')
+  @Operation({
+    id: 'deleteFactory',
+    summary: 'Delete a factory',
+    description:
+      'The factory must have no webhooks, automations and agents. Its definition is deleted with it; its runs are kept.',
+    success: { status: 204, description: 'Deleted.' },
+    errors: [400, 403, 404, 409],
+  })
+  async deleteFactory(@CurrentCaller() caller: Caller, @Param('uid', pathId('uid')) uid: string): Promise<void> {
+    const result = await this.management.delete(caller, uid);
+    if (result.kind === 'not_empty') throw new ProblemError('conflict', notEmpty(result.contents));
+    if (result.kind === 'referenced')
+      throw new ProblemError('conflict', 'A resource of a plugin refers to the factory: delete it first.');
+    unwrap(result, FACTORY);
   }
 
   @Post(':uid/runs')
@@ -120,6 +195,20 @@ const present = (factory: DiscoveredFactory): FactoryItem => ({
   created_at: factory.createdAt.toISOString(),
   updated_at: factory.updatedAt.toISOString(),
 });
+
+const aliasTaken = (): ProblemError =>
+  invalidInput([{ pointer: '/alias', detail: 'is the alias of another factory of the team' }]);
+
+const NAMES_SHOWN = 5;
+
+function notEmpty(contents: FactoryContents): string {
+  const kinds = Object.entries(contents).flatMap(([kind, names]: [string, readonly string[]]) => {
+    if (names.length === 0) return [];
+    const rest = names.length > NAMES_SHOWN ? `, and ${names.length - NAMES_SHOWN} more` : '';
+    return [`${kind} (${names.slice(0, NAMES_SHOWN).join(', ')}${rest})`];
+  });
+  return `The factory has ${kinds.join(' and ')}: delete them first, or apply a definition without those of its definition.`;
+}
 
 type DispatchResult = Awaited<ReturnType<FactoryRunsService['dispatch']>>;
 

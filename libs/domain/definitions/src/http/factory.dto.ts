@@ -36,6 +36,27 @@ export class FactoryItem {
   @DateTimeField({ description: 'Time of the last change.' }) updated_at: string;
 }
 
+const NAME = { blank: false, max: 200, description: 'Name of the factory.', example: 'CI failures' } as const;
+const DESCRIPTION = { ...OPTIONAL, max: 2000, description: 'What the factory is for.' } as const;
+const ALIAS = { ...OPTIONAL, blank: false, max: 64 } as const;
+
+export class CreateFactoryRequest {
+  @StringField(NAME) name: string;
+  @StringField(DESCRIPTION) description?: string;
+  @StringField({ ...ALIAS, description: 'A short second name that no other factory of the team has.' }) alias?: string;
+}
+
+export class UpdateFactoryRequest {
+  @StringField({ ...NAME, ...OPTIONAL }) name?: string;
+  @StringField(DESCRIPTION) description?: string;
+  @StringField({
+    ...ALIAS,
+    nullable: true,
+    description: 'A short second name that no other factory of the team has; null removes it.',
+  })
+  alias?: string | null;
+}
+
 export class ListFactoriesParameters {
   @StringField({
     ...OPTIONAL,

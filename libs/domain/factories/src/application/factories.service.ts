@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { type Caller, isAllowed, roleIn } from '#platform/auth';
 import { Settings } from '#platform/config';
 import { newUid, PageCursors, type RejectionOf } from '#platform/kernel';
-import { type Queryable, sqlState, UNIQUE_VIOLATION } from '#platform/persistence';
+import { FOREIGN_KEY_VIOLATION, type Queryable, sqlState, UNIQUE_VIOLATION } from '#platform/persistence';
 import {
   FactoriesStore,
   type Factory,
@@ -16,8 +16,6 @@ export type SearchFactoriesQuery = Pick<FactorySearch, 'text' | 'limit'> & { rea
 
 /** A factory of another team is not found; `forbidden` is for members whose role does not suffice. */
 export type FactoryRejection = RejectionOf<'not_found' | 'forbidden'>;
-
-const FOREIGN_KEY_VIOLATION = '23503';
 
 type CreateFactoryResult =
   | { readonly kind: 'created'; readonly factory: Factory }
@@ -86,6 +84,16 @@ export class FactoriesService {
   /** `alias_taken`: another factory of the team has the alias; nothing is changed, and the transaction can continue. */
   update(tx: Queryable, uid: string, fields: FactoryFields): Promise<'updated' | 'alias_taken'> {
     return this.store.update(tx, uid, fields);
+  }
+
+  /** For a transaction that has {@link lock}ed it: from now on nothing can refer to it until the transaction ends. */
+  lockForDelete(tx: Queryable, uid: string): Promise<void> {
+    return this.store.lockForDelete(tx, uid);
+  }
+
+  /** Also deletes what was applied to it. Fails when something else refers to it. */
+  delete(tx: Queryable, uid: string): Promise<void> {
+    return this.store.delete(tx, uid);
   }
 
   async isAliasTaken(tx: Queryable, { uid, teamUid }: Factory, alias: string): Promise<boolean> {

@@ -57,6 +57,15 @@ export class FactoriesStore {
     return factory ?? null;
   }
 
+  /** Nobody else changes it or refers to it until the transaction ends. For a transaction that has {@link lock}ed it. */
+  async lockForDelete(tx: Queryable, uid: string): Promise<void> {
+    await tx.query('SELECT 1 FROM factories WHERE uid = $1 FOR UPDATE', [uid]);
+  }
+
+  async delete(tx: Queryable, uid: string): Promise<void> {
+    await tx.query('DELETE FROM factories WHERE uid = $1', [uid]);
+  }
+
   async findByAlias(tx: Queryable, teamUid: string, alias: string): Promise<Factory | null> {
     const [factory] = await tx.query<Factory>(`${SELECT} WHERE team_uid = $1 AND alias = $2`, [teamUid, alias]);
     return factory ?? null;

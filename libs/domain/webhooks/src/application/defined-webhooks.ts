@@ -49,6 +49,11 @@ export class DefinedWebhooks {
     await this.store.lockAllDefined(tx, factory.uid);
   }
 
+  /** Names of all webhooks of the factory, including those of the API. */
+  async names(tx: Queryable, factoryUid: string): Promise<string[]> {
+    return (await this.store.listForDefinition(tx, factoryUid)).map(({ name }) => name);
+  }
+
   /** From the API and from definitions, by name. */
   async list(tx: Queryable, { uid, teamUid }: Factory): Promise<DefinedWebhook[]> {
     const found = await this.store.listForDefinition(tx, uid);

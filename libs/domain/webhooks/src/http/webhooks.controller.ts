@@ -2,7 +2,7 @@ import { Body, Controller, Delete, Get, Param, Patch, Post, Req } from '@nestjs/
 import { ApiBody, ApiTags } from '@nestjs/swagger';
 import type { Request } from 'express';
 import { Authenticated, Audited, Authorize, type Caller, CurrentCaller } from '#platform/auth';
-import { FactoriesService, type Factory, managedFactory } from '#domain/factories';
+import { FactoriesService, type Factory, inFactory, managedFactory } from '#domain/factories';
 import { BodyLimit, MIB, Operation, pathId, SenderAddress, tooLarge, unwrap } from '#platform/http';
 import { DeliveriesService } from '../application/deliveries.service.js';
 import { WebhooksService } from '../application/webhooks.service.js';
@@ -63,7 +63,8 @@ export class WebhooksController {
     @Param('factoryUid', pathId('uid')) factoryUid: string,
     @Body() body: CreateWebhookRequest,
   ): Promise<WebhookItem> {
-    const result = await this.webhooks.create(await this.factory(caller, factoryUid), {
+    const factory = await this.factory(caller, factoryUid);
+    const request = {
       name: body.name,
       authMode: body.auth_mode ?? 'token',
       signatureScheme: body.signature_scheme ?? null,
@@ -71,7 +72,8 @@ export class WebhooksController {
       secretName: body.secret_name ?? null,
       deliveryIdHeader: body.delivery_id_header ?? null,
       enabled: body.enabled ?? true,
-    });
+    };
+    const result = await inFactory(() => this.webhooks.create(factory, request));
     const { webhook, secret } = unwrap(result, WEBHOOK);
     return this.presenter.present(webhook, secret);
   }
