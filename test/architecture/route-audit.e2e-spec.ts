@@ -37,7 +37,12 @@ const UNDOCUMENTED: Readonly<Record<string, string>> = {
 /** They make what is not there: an id in the path, and still no 404. */
 const MAKES_WHAT_IT_NAMES: readonly string[] = ['putSecret'];
 /** Operations for callers who have no token yet. */
-const OPEN: readonly string[] = ['POST /api/v1/sessions', 'GET /api/v1/sign-in-options'];
+const OPEN: readonly string[] = [
+  'POST /api/v1/sessions',
+  'GET /api/v1/sign-in-options',
+  'POST /api/v1/invitations/lookup',
+  'POST /api/v1/invitations/accept',
+];
 /** They only read or start runs, which have their own history. */
 const UNRECORDED: readonly string[] = [
   'validateFactoryDefinition',
@@ -323,6 +328,10 @@ describe('the document', () => {
       'listMembers',
       'putMember',
       'deleteMember',
+      'createFactory',
+      'listInvitations',
+      'createInvitation',
+      'revokeInvitation',
       'listServiceAccounts',
       'createServiceAccount',
       'listAuditLog',

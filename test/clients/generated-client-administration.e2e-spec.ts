@@ -12,6 +12,7 @@ interface Program {
   serviceAccount(api: unknown, name: string, use: (token: string) => unknown): Promise<{ type: string }>;
   signInAndOut(api: unknown): Promise<number>;
   approveProgram(api: unknown, userCode: string): Promise<string>;
+  inviteAndRevoke(api: unknown, email: string): Promise<object>;
   actions(api: unknown): Promise<string[]>;
 }
 
@@ -61,6 +62,11 @@ describe('administration through the generated client', () => {
     const response = await fetch(`${api.url}/api/v1/oauth/device_authorization`, { method: 'POST', body });
     const { user_code: userCode } = (await response.json()) as { user_code: string };
     expect(await program.approveProgram(running.client(owner), userCode)).toBe('a program');
+  });
+
+  it('invites a person and revokes the invitation', async () => {
+    const offer = await program.inviteAndRevoke(running.client(owner), 'grace@example.test');
+    expect(offer).toMatchObject({ email: 'grace@example.test', role: 'viewer' });
   });
 
   it('throws the documented problem of a rejected request (generated client: administration)', async () => {

@@ -51,6 +51,9 @@ const OPERATIONS: Readonly<Record<string, () => Promise<Prepared> | Prepared>> =
     body: { role: 'viewer' },
   }),
   deleteMember: async () => ({ line: `DELETE /members/${(await api.identities.user({ [team]: 'viewer' })).uid}` }),
+  listInvitations: () => ({ line: 'GET /invitations' }),
+  createInvitation: () => ({ line: 'POST /invitations', body: { email: `${unique()}@example.test`, role: 'viewer' } }),
+  revokeInvitation: async () => ({ line: `DELETE /invitations/${await invitation()}` }),
   listServiceAccounts: () => ({ line: 'GET /service-accounts' }),
   createServiceAccount: () => ({ line: 'POST /service-accounts', body: { name: unique() } }),
   deleteServiceAccount: async () => ({
@@ -60,6 +63,7 @@ const OPERATIONS: Readonly<Record<string, () => Promise<Prepared> | Prepared>> =
   'listTokens of a user': () => ({ line: `GET /tokens?user_uid=${people.owner.uid}` }),
   'listTokens of the caller': () => ({ line: 'GET /tokens' }),
   createToken: () => ({ line: 'POST /tokens', body: { name: unique() } }),
+  'createToken of a user': () => ({ line: 'POST /tokens', body: { name: unique(), user_uid: people.member.uid } }),
   'createToken of a service account': () => ({
     line: 'POST /tokens',
     body: { name: unique(), service_account_uid: people.bot.uid },
@@ -70,6 +74,11 @@ const OPERATIONS: Readonly<Record<string, () => Promise<Prepared> | Prepared>> =
   exportAuditLog: () => ({ line: 'GET /audit-log/export' }),
   'listAuditLog of the installation': () => ({ line: 'GET /audit-log?scope=installation' }),
 };
+
+async function invitation(): Promise<string> {
+  const body = { email: `${unique()}@example.test`, role: 'viewer' };
+  return (await api.request(201, 'POST /invitations', { token: people.owner.token, body })).body.uid;
+}
 
 async function tokenOf(owner: TestPrincipal): Promise<string> {
   await api.identities.token(owner);
@@ -95,6 +104,9 @@ const TABLE: readonly (readonly [operation: string, cells: string])[] = [
   ['listMembers',                      '200   200   200   200   200   200   400'],
   ['putMember',                        '200   200   403   403   403   200   400'],
   ['deleteMember',                     '204   204   403   403   403   404   400'],
+  ['listInvitations',                  '200   200   403   403   403   200   400'],
+  ['createInvitation',                 '201   201   403   403   403   201   400'],
+  ['revokeInvitation',                 '204   204   403   403   403   404   400'],
   ['listServiceAccounts',              '200   200   403   403   403   200   400'],
   ['createServiceAccount',             '201   201   403   403   403   201   400'],
   ['deleteServiceAccount',             '204   204   403   403   403   403   403'],
@@ -102,6 +114,7 @@ const TABLE: readonly (readonly [operation: string, cells: string])[] = [
   ['listTokens of a user',             '200   403   403   403   403   403   200'],
   ['listTokens of the caller',         '200   200   200   200   403   200   200'],
   ['createToken',                      '201   201   201   201   403   201   201'],
+  ['createToken of a user',            '403   403   201   403   403   403   201'],
   ['createToken of a service account', '201   201   403   403   403   403   403'],
   ['revokeToken',                      '204   204   403   403   403   403   403'],
   ['revokeToken of a user',            '403   403   204   403   403   403   204'],
@@ -136,6 +149,7 @@ describe('the permission of each operation', () => {
     await api.request(404, `PUT /users/${UNKNOWN_UID}`, { token, body: { display_name: 'a' } });
     await api.request(404, `PUT /teams/${UNKNOWN_UID}`, { token, body: { name: 'a' } });
     await api.request(404, `DELETE /tokens/${UNKNOWN_UID}`, { token });
+    await api.request(404, 'POST /tokens', { token, body: { name: 'x', user_uid: UNKNOWN_UID } });
     await api.request(404, `DELETE /service-accounts/${UNKNOWN_UID}`, { token: people.owner.token });
     await api.request(404, `PUT /members/${UNKNOWN_UID}`, { token: people.owner.token, body: { role: 'viewer' } });
   });
@@ -145,11 +159,19 @@ describe('the permission of each operation', () => {
     const administrator = people.site.token;
     const bodies = [
       ...['POST /users', `PUT /users/${UNKNOWN_UID}`, 'POST /teams'].map((line) => [line, administrator]),
-      ...[`PUT /teams/${UNKNOWN_UID}`, `PUT /members/${UNKNOWN_UID}`, 'POST /service-accounts'].map((line) => [
-        line,
-        token,
-      ]),
-      ...['POST /tokens', 'POST /login-links', 'POST /sessions'].map((line) => [line, token]),
+      ...[
+        `PUT /teams/${UNKNOWN_UID}`,
+        `PUT /members/${UNKNOWN_UID}`,
+        'POST /service-accounts',
+        'POST /invitations',
+      ].map((line) => [line, token]),
+      ...[
+        'POST /tokens',
+        'POST /login-links',
+        'POST /sessions',
+        'POST /invitations/lookup',
+        'POST /invitations/accept',
+      ].map((line) => [line, token]),
     ] as const;
     for (const [line = '', sender = ''] of bodies) {
       await api.request(415, line, { token: sender, body: '{}', contentType: 'text/plain' });
@@ -165,6 +187,7 @@ describe('the permission of each operation', () => {
     ])
       await api.request(400, line, { token: administrator, ...(line.startsWith('PUT') && { body: {} }) });
     await api.request(400, 'DELETE /service-accounts/%20', { token });
+    await api.request(400, 'DELETE /invitations/%20', { token });
     await api.request(400, 'GET /teams?limit=0', { token });
     await api.request(403, 'GET /me', { token, headers: inTeam(UNKNOWN_UID) });
   });

@@ -248,3 +248,46 @@ describe('service accounts and tokens', () => {
     });
   });
 });
+
+describe('tokens of a principal', () => {
+  it('are at most 100 that are valid, also with concurrent requests', async () => {
+    const user = await api.identities.user({ [team]: 'admin' });
+    await api.database.query(
+      `INSERT INTO headrace.tokens (uid, hash, prefix, name, user_uid)
+       SELECT lpad(n::text, 22, 'z'), sha256(convert_to(n::text, 'UTF8')), 'hr_', 'x', $1 FROM generate_series(1, 97) n`,
+      [user.uid],
+    );
+    const statuses = await Promise.all(
+      Array.from({ length: 6 }, async (_, index) => {
+        const request = { token: user.token, body: { name: `t${index}` } };
+        return (await requestAnyStatus(api, 'POST /tokens', request)).status;
+      }),
+    );
+    // One is the token of the requests.
+    expect(statuses.filter((status) => status === 201)).toHaveLength(2);
+    expect(await call(403, 'POST /tokens', user, { name: 'more' })).toMatchObject({ error_code: 'limit_reached' });
+    await api.database.query(`UPDATE headrace.tokens SET revoked_at = now() WHERE uid = lpad('1', 22, 'z')`);
+    await call(201, 'POST /tokens', user, { name: 'more' });
+  });
+});
+
+describe('administrators of the installation', () => {
+  it('manage the members of teams that they are not on, and nothing else of them', async () => {
+    const lost = await api.identities.team('Lost');
+    const member = await api.identities.user({ [lost]: 'viewer' });
+    const send = (status: number, line: string, body?: object) =>
+      api.request(status, line, { token: site.token, headers: inTeam(lost), ...(body && { body }) });
+    await send(200, `PUT /members/${member.uid}`, { role: 'owner' });
+    expect((await send(200, 'GET /members')).body.members).toMatchObject([{ uid: member.uid, role: 'owner' }]);
+    const { body } = await send(201, 'POST /invitations', { email: 'new@example.test', role: 'owner' });
+    await send(204, `DELETE /invitations/${body.uid}`);
+    await send(403, 'GET /service-accounts');
+    await send(403, 'GET /agent/runs');
+    await send(403, 'GET /audit-log');
+    const unknown = { token: site.token, headers: inTeam('0'.repeat(22)) };
+    await api.request(404, `PUT /members/${member.uid}`, { ...unknown, body: { role: 'viewer' } });
+    await api.request(404, 'POST /invitations', { ...unknown, body: { email: 'a@b.test', role: 'viewer' } });
+    const log = await api.request(200, 'GET /audit-log', { token: member.token });
+    expect(log.body.entries.map(({ action }: { action: string }) => action)).toContain('member.updated');
+  });
+});

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { noteExchange, startTestApi, type TestApi, type TestPrincipal, until } from '#testing';
+import { requestAnyStatus } from '../../support/api-requests.js';
 
 let api: TestApi;
 let user: TestPrincipal;
@@ -252,6 +253,45 @@ describe('a session of a browser', () => {
       Array.from({ length: 10 }, () => fetch(`${api.url}/api/v1/sessions`, { method: 'POST', headers, body })),
     );
     expect(answers.map(({ status }) => status).filter((status) => status === 201)).toHaveLength(1);
+  });
+
+  it('is limited by address, and so are the links of a user that were not used', async () => {
+    const limited = await startTestApi();
+    try {
+      const { token } = await limited.identities.user();
+      const link = async (): Promise<string> => {
+        const { body } = await limited.request(201, 'POST /login-links', { token, body: {} });
+        return new URL(body.url).hash.replace('#code=', '');
+      };
+      const oldest = await link();
+      let second = '';
+      for (let count = 0; count < 10; count += 1) {
+        const code = await link();
+        if (count === 0) second = code;
+      }
+      const post = (body: object) =>
+        fetch(`${limited.url}/api/v1/sessions`, {
+          method: 'POST',
+          headers: { ...CONSOLE, 'content-type': 'application/json' },
+          body: JSON.stringify(body),
+        });
+      expect((await post({ login_code: oldest })).status).toBe(401);
+      expect((await post({ login_code: second })).status).toBe(201);
+      for (let count = 2; count < 100; count += 1) await post({});
+      const refused = await post({ token });
+      noteExchange('POST', '/sessions', refused.status);
+      expect(refused.status).toBe(429);
+      expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
+      expect(await refused.json()).toMatchObject({ error_code: 'rate_limited' });
+      for (const path of ['lookup', 'accept']) {
+        const { status } = await requestAnyStatus(limited, `POST /invitations/${path}`, { token, body: { code: 'x' } });
+        expect(status).toBe(429);
+      }
+      await limited.advanceClock(60_000);
+      expect((await post({ token })).status).toBe(201);
+    } finally {
+      await limited.close();
+    }
   });
 
   it('of another user needs a link of an administrator, which the audit log has', async () => {

@@ -7,7 +7,7 @@ import {
   webhooksOf,
   webhookTrigger,
 } from '../../support/api-fixture.js';
-import { pointersOf, requestAnyStatus, UNKNOWN_UID } from '../../support/api-requests.js';
+import { OVERSIZED_BODY, pointersOf, requestAnyStatus, UNKNOWN_UID } from '../../support/api-requests.js';
 
 let fixture: ApiFixture;
 
@@ -60,6 +60,17 @@ describe('a factory', () => {
     [{ name: 'a\u0000b' }, ['/name']],
   ])('%# is rejected with the fields that are wrong', async (body, pointers) => {
     expect(pointersOf(await call(400, 'POST /factory', body))).toEqual(pointers);
+  });
+
+  it('is not written with a body of another type or size, or a malformed UID', async () => {
+    const uid = await create();
+    const { token } = fixture.admin;
+    for (const line of ['POST /factory', `PUT /factory/${uid}`]) {
+      await fixture.request(415, line, { token, body: '{}', contentType: 'text/plain' });
+      await fixture.request(413, line, { token, body: OVERSIZED_BODY, contentType: 'application/json' });
+    }
+    await call(400, `PUT /factory/${uid}`, { unknown: 1 });
+    await call(400, 'DELETE /factory/%20');
   });
 
   it('of another team, or with a role that manages none, is not changed', async () => {

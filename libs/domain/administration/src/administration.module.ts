@@ -6,11 +6,13 @@ import { BrowserSignIns } from './http/browser-sign-ins.js';
 import { CurrentPrincipalController } from './http/current-principal.controller.js';
 import { DeviceAuthorizationsController } from './http/device-authorizations.controller.js';
 import { DeviceFlowController } from './http/device-flow.controller.js';
+import { InvitationsController } from './http/invitations.controller.js';
 import { MembersController } from './http/members.controller.js';
 import { OpenIdController } from './http/openid.controller.js';
 import { ServiceAccountsController } from './http/service-accounts.controller.js';
 import { SessionsController } from './http/sessions.controller.js';
 import { SignInOptionsController } from './http/sign-in-options.controller.js';
+import { SignInLimit } from './http/sign-in-limit.js';
 import { TeamsController } from './http/teams.controller.js';
 import { TokensController } from './http/tokens.controller.js';
 import { UsersController } from './http/users.controller.js';
@@ -30,8 +32,9 @@ import { UsersController } from './http/users.controller.js';
     OpenIdController,
     DeviceFlowController,
     DeviceAuthorizationsController,
+    InvitationsController,
     AuditLogController,
   ],
-  providers: [BrowserSignIns],
+  providers: [BrowserSignIns, SignInLimit],
 })
 export class AdministrationHttpModule {}

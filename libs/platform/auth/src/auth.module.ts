@@ -2,6 +2,7 @@ import { Global, Module } from '@nestjs/common';
 import { APP_GUARD } from '@nestjs/core';
 import { RequestAuthenticator } from '#platform/http';
 import { DeviceAuthorizationsService } from './application/device-authorizations.service.js';
+import { InvitationsService } from './application/invitations.service.js';
 import { MembersService } from './application/members.service.js';
 import { OpenIdProvider } from './application/openid-provider.js';
 import { OpenIdSignInService } from './application/openid-sign-in.service.js';
@@ -26,6 +27,7 @@ const EXPORTED = [
   AccessChanges,
   DeviceAuthorizationsService,
   DisabledUserListeners,
+  InvitationsService,
   MembersService,
   OpenIdCookie,
   OpenIdProvider,

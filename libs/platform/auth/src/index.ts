@@ -4,8 +4,14 @@ export {
   MembersService,
   type TeamMember,
 } from './application/members.service.js';
-export { PrincipalDirectory, type PrincipalInfo, type PrincipalRef } from './application/principal-directory.js';
 export { AttemptLimit } from './application/attempt-limit.js';
+export {
+  type AcceptedInvitation,
+  type Invitation,
+  InvitationsService,
+  invitationUrl,
+} from './application/invitations.service.js';
+export { PrincipalDirectory, type PrincipalInfo, type PrincipalRef } from './application/principal-directory.js';
 export {
   type DeviceAuthorization,
   DeviceAuthorizationsService,

@@ -1,5 +1,6 @@
 import {
   type ListedServiceAccount,
+  type Session,
   type Team,
   type TeamMember,
   type TokenRecord,
@@ -8,6 +9,7 @@ import {
 import type { StoredEntry } from '#platform/audit';
 import type { AuditEntryItem } from './dto/audit-log.dto.js';
 import type { MemberItem, ServiceAccountItem, TokenItem, UserItem } from './dto/principals.dto.js';
+import type { SessionItem } from './dto/sessions.dto.js';
 import type { TeamItem } from './dto/teams.dto.js';
 
 const time = (name: string, at: Date | null): Record<string, string> =>
@@ -66,3 +68,14 @@ export function presentEntry({ entry, hash }: StoredEntry): AuditEntryItem {
   const { chain: _chain, ...fields } = JSON.parse(entry) as Omit<AuditEntryItem, 'hash'> & { readonly chain: string };
   return { ...fields, hash };
 }
+
+export const presentSession = (session: Session, currentUid: string): SessionItem => ({
+  uid: session.uid,
+  method: session.method,
+  is_current: session.uid === currentUid,
+  ...(session.address === null ? {} : { address: session.address }),
+  ...(session.userAgent === null ? {} : { user_agent: session.userAgent }),
+  created_at: session.createdAt.toISOString(),
+  expires_at: session.expiresAt.toISOString(),
+  ...(session.lastUsedAt === null ? {} : { last_used_at: session.lastUsedAt.toISOString() }),
+});

@@ -12,7 +12,6 @@ import {
   isSentByConsole,
   loginUrl,
   MAX_SESSIONS,
-  type Session,
   SessionCookie,
   SessionsService,
   TokenAuthenticator,
@@ -28,6 +27,8 @@ import {
   LoginLink,
   SessionItem,
 } from './dto/sessions.dto.js';
+import { presentSession } from './presenters.js';
+import { SignInLimit } from './sign-in-limit.js';
 
 const RESOURCE = 'session';
 
@@ -41,6 +42,7 @@ export class SessionsController {
     private readonly throttle: UnauthorizedThrottle,
     private readonly settings: Settings,
     private readonly signIns: BrowserSignIns,
+    private readonly limit: SignInLimit,
   ) {}
 
   @Post('sessions')
@@ -58,13 +60,14 @@ export class SessionsController {
     description: `Signs a browser in: the session is in a cookie that scripts cannot read. The request needs the header \`${CONSOLE_HEADER}\` and either \`login_code\` or \`token\`. With the cookie instead of a token, all requests that change something need this header.`,
     request: { value: { login_code: 'hl_0000000000000000000000000000000000000000000' }, fill: 'login_code' },
     success: { status: 201, description: 'The session.', type: SessionItem, headers: { 'Set-Cookie': 'The session.' } },
-    errors: [400, 401, 403],
+    errors: [400, 401, 403, 'rate_limited'],
   })
   async create(
     @Req() request: Request,
     @Body() { login_code: code, token }: CreateSessionRequest,
     @Res({ passthrough: true }) response: Response,
   ): Promise<SessionItem> {
+    this.limit.note(request);
     if (!isSentByConsole(request.headers))
       throw new ProblemError(
         'not_authorized',
@@ -75,7 +78,7 @@ export class SessionsController {
     const created =
       code === undefined ? await this.fromToken(token ?? '', request) : await this.fromCode(code, request);
     await this.signIns.complete(request, response, created);
-    return present(created.session, created.session.uid);
+    return presentSession(created.session, created.session.uid);
   }
 
   @Get('sessions')
@@ -91,7 +94,7 @@ export class SessionsController {
     const { uid, tokenUid } = caller.principal;
     if (!isAllowed(caller, { teamUid: null, userUid: uid })) throw forbidden(RESOURCE);
     const sessions = await this.sessions.list(uid, MAX_SESSIONS);
-    return { sessions: sessions.map((session) => present(session, tokenUid)) };
+    return { sessions: sessions.map((session) => presentSession(session, tokenUid)) };
   }
 
   @Delete('sessions/current')
@@ -132,7 +135,8 @@ export class SessionsController {
   @Operation({
     id: 'createLoginLink',
     summary: 'Create a link to sign in',
-    description: 'Opens the console as you, or as another user. It can be used once, within fifteen minutes.',
+    description:
+      'Opens the console as you, or as another user. It can be used once, within fifteen minutes. A user has at most ten links that were not used: with another one, the oldest is not valid any more.',
     request: { value: {} },
     success: { status: 201, description: 'The link.', type: LoginLink },
     errors: [400, 403, 404],
@@ -166,14 +170,3 @@ export class SessionsController {
     throw new ProblemError('authentication_required', detail);
   }
 }
-
-const present = (session: Session, currentUid: string): SessionItem => ({
-  uid: session.uid,
-  method: session.method,
-  is_current: session.uid === currentUid,
-  ...(session.address === null ? {} : { address: session.address }),
-  ...(session.userAgent === null ? {} : { user_agent: session.userAgent }),
-  created_at: session.createdAt.toISOString(),
-  expires_at: session.expiresAt.toISOString(),
-  ...(session.lastUsedAt === null ? {} : { last_used_at: session.lastUsedAt.toISOString() }),
-});

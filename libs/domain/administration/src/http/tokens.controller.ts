@@ -13,7 +13,7 @@ import {
   TokensService,
 } from '#platform/auth';
 import { Settings } from '#platform/config';
-import { forbidden, invalidInput, notFound, Operation, pathId, ProblemError } from '#platform/http';
+import { forbidden, invalidInput, limitReached, notFound, Operation, pathId } from '#platform/http';
 import { PageCursors } from '#platform/kernel';
 import {
   CreateTokenRequest,
@@ -50,13 +50,8 @@ export class TokensController {
     errors: [400, 403],
   })
   async list(@CurrentCaller() caller: Caller, @Query() query: ListTokensParameters): Promise<ListTokensResponse> {
-    const { service_account_uid: accountUid, user_uid: userUid, ...page } = query;
-    if (accountUid !== undefined && userUid !== undefined)
-      throw invalidInput([{ pointer: '/user_uid', detail: 'cannot be used together with `service_account_uid`' }]);
-    const owner: PrincipalRef =
-      accountUid === undefined
-        ? { type: 'user', uid: userUid ?? caller.principal.uid }
-        : { type: 'service_account', uid: accountUid };
+    const { service_account_uid, user_uid, ...page } = query;
+    const owner = ownerOf(caller, { service_account_uid, user_uid });
     await this.assertAllowed(caller, owner);
     const { items, page_info } = await pageOf(
       this.cursors,
@@ -70,22 +65,19 @@ export class TokensController {
 
   @Post()
   @Authorize('tokens:manage', RESOURCE)
-  @Audited('token.created', { values: ['name', 'expires_at', 'service_account_uid'] })
+  @Audited('token.created', { values: ['name', 'expires_at', 'service_account_uid', 'user_uid'] })
   @Operation({
     id: 'createToken',
     summary: 'Create a token',
     description:
-      'A token of yours, or of a service account or an agent identity of your team. `token` is returned only once. Service accounts cannot create tokens.',
+      'A token of yours, or of a service account or an agent identity of your team. `token` is returned only once. Service accounts cannot create tokens; administrators of the installation create those of all users. A user or a service account has at most 100 valid tokens.',
     request: { value: { name: 'laptop' } },
     success: { status: 201, description: 'The token.', type: CreateTokenResponse },
-    errors: [400, 403],
+    errors: [400, 403, 'limit_reached', 404],
   })
   async create(@CurrentCaller() caller: Caller, @Body() request: CreateTokenRequest): Promise<CreateTokenResponse> {
-    const { name, expires_at: expiresAt, service_account_uid: accountUid } = request;
-    const owner: PrincipalRef =
-      accountUid === undefined
-        ? { type: 'user', uid: caller.principal.uid }
-        : { type: 'service_account', uid: accountUid };
+    const { name, expires_at: expiresAt } = request;
+    const owner = ownerOf(caller, request);
     await this.assertAllowed(caller, owner);
     const result = await this.tokens.create({ owner, name, ...(expiresAt && { expiresAt }) });
     switch (result.kind) {
@@ -94,7 +86,9 @@ export class TokensController {
       case 'already_expired':
         throw invalidInput([{ pointer: '/expires_at', detail: 'must be in the future' }]);
       case 'unknown_owner':
-        throw new ProblemError('not_authorized', '`service_account_uid`: service account not found or not accessible.');
+        throw notFound(owner.type.replace('_', ' '));
+      case 'limit_reached':
+        throw limitReached(owner.type === 'user' ? 'A user' : 'A service account', result.limit, 'tokens');
     }
   }
 
@@ -124,4 +118,13 @@ export class TokensController {
     if (isAllowed(caller, owner) || (type === 'user' && allowAsAdministrator(caller))) return;
     throw forbidden('token');
   }
+}
+
+function ownerOf(
+  { principal }: Caller,
+  { service_account_uid: accountUid, user_uid: userUid }: Pick<CreateTokenRequest, 'service_account_uid' | 'user_uid'>,
+): PrincipalRef {
+  if (accountUid === undefined) return { type: 'user', uid: userUid ?? principal.uid };
+  if (userUid === undefined) return { type: 'service_account', uid: accountUid };
+  throw invalidInput([{ pointer: '/user_uid', detail: 'cannot be used together with `service_account_uid`' }]);
 }

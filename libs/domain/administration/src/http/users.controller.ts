@@ -51,7 +51,7 @@ export class UsersController {
 
   @Post()
   @Authorize('installation:manage', INSTALLATION)
-  @Audited('user.created')
+  @Audited('user.created', { values: ['is_administrator'] })
   @Operation({
     id: 'createUser',
     summary: 'Create a user',
@@ -60,8 +60,9 @@ export class UsersController {
     success: { status: 201, description: 'The user.', type: UserItem },
     errors: [400, 403, 409],
   })
-  async create(@Body() { email, display_name: displayName = email }: CreateUserRequest): Promise<UserItem> {
-    const result = await this.users.create({ email, displayName });
+  async create(@Body() body: CreateUserRequest): Promise<UserItem> {
+    const { email, display_name: displayName = email, is_administrator: isAdministrator = false } = body;
+    const result = await this.users.create({ email, displayName, isAdministrator });
     if (result.kind === 'email_taken') throw new ProblemError('conflict', 'A user with this `email` exists already.');
     return presentUser({ ...result.user, memberships: [] });
   }

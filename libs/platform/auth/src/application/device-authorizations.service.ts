@@ -175,8 +175,9 @@ export class DeviceAuthorizationsService {
         return created;
       case 'already_expired':
         return { kind: 'expired_token' };
-      // The user was disabled after the approval.
+      // Since the approval the user was disabled, or has created as many other tokens as a user may have.
       case 'unknown_owner':
+      case 'limit_reached':
         return { kind: 'access_denied' };
     }
   }

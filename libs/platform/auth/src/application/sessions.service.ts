@@ -7,7 +7,7 @@ import { displayPrefix, hashToken, isTokenShaped, newToken } from '../domain/tok
 import type { Principal } from '../domain/principal.js';
 import { AccessChanges } from './token-authenticator.js';
 
-export const SIGN_IN_METHODS = ['login_link', 'token', 'openid'] as const;
+export const SIGN_IN_METHODS = ['login_link', 'token', 'openid', 'invitation'] as const;
 export type SignInMethod = (typeof SIGN_IN_METHODS)[number];
 
 /** Where a browser is, for the list of sessions. */
@@ -41,6 +41,8 @@ export const loginUrl = ({ publicUrl }: Pick<Settings, 'publicUrl'>, code: strin
   `${publicUrl}/console/sign-in#code=${code}`;
 
 export const MAX_SESSIONS = 100;
+/** Links of a user that were not used yet: with another one, the oldest is not valid any more. */
+export const MAX_LOGIN_LINKS = 10;
 const LOGIN_LINK_MS = 15 * 60_000;
 const DELETE_AFTER = '7 days';
 const COLUMNS = `uid, user_uid AS "userUid", method, created_with AS "createdWith", address, user_agent AS "userAgent", created_at AS "createdAt",
@@ -52,7 +54,7 @@ const DELETE_SESSIONS_TASK = defineTask({
   process: 'api',
   scope: 'process',
   period: 3_600_000,
-  description: 'Deletes sessions of browsers and links to sign in a week after they have expired.',
+  description: 'Deletes sessions of browsers, links to sign in and invitations a week after they have expired.',
 });
 
 /** Sessions of browsers, and links that create one. Both are tokens of another kind. */
@@ -76,6 +78,16 @@ export class SessionsService {
   /** Of a user whom an OpenID provider has authenticated. Null: as {@link create}. */
   createByOpenId(tx: Queryable, userUid: string, origin: SessionOrigin): Promise<CreatedSession | null> {
     return this.createIn(tx, userUid, 'openid', null, origin);
+  }
+
+  /** Of a user who has accepted an invitation. Null: as {@link create}. */
+  createByInvitation(
+    tx: Queryable,
+    userUid: string,
+    invitationUid: string,
+    origin: SessionOrigin,
+  ): Promise<CreatedSession | null> {
+    return this.createIn(tx, userUid, 'invitation', invitationUid, origin);
   }
 
   /** A user has at most {@link MAX_SESSIONS}: the oldest ones end. */
@@ -110,6 +122,12 @@ export class SessionsService {
       kind: 'login_link',
       ttlMs: LOGIN_LINK_MS,
     });
+    await this.database.query(
+      `UPDATE headrace.tokens SET revoked_at = $2 WHERE uid IN (
+         SELECT uid FROM headrace.tokens WHERE user_uid = $1 AND kind = 'login_link' AND revoked_at IS NULL AND expires_at > $2
+          ORDER BY created_at DESC, uid OFFSET ${MAX_LOGIN_LINKS})`,
+      [userUid, this.clock.now()],
+    );
     return created && { uid: created.session.uid, code: created.value, expiresAt: created.session.expiresAt };
   }
 
@@ -158,7 +176,11 @@ export class SessionsService {
       `DELETE FROM headrace.tokens WHERE kind <> 'api' AND expires_at < $1::timestamptz - $2::interval RETURNING 1`,
       [this.clock.now(), DELETE_AFTER],
     );
-    return rows.length;
+    const invitations = await this.database.query(
+      'DELETE FROM headrace.invitations WHERE expires_at < $1::timestamptz - $2::interval RETURNING 1',
+      [this.clock.now(), DELETE_AFTER],
+    );
+    return rows.length + invitations.length;
   }
 
   private async insert(

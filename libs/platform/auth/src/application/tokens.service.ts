@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
-import { Clock, newUid } from '#platform/kernel';
-import { Database, type Queryable } from '#platform/persistence';
+import { Clock, newUid, type RejectionOf } from '#platform/kernel';
+import { Database, type Queryable, writtenRow } from '#platform/persistence';
 import { displayPrefix, hashToken, newToken } from '../domain/token.js';
 import { AccessChanges } from './token-authenticator.js';
 import type { PrincipalRef } from './principal-directory.js';
@@ -21,7 +21,11 @@ export interface TokenRecord {
 export type CreateTokenResult =
   | { readonly kind: 'created'; readonly token: string; readonly record: TokenRecord }
   | { readonly kind: 'unknown_owner' }
-  | { readonly kind: 'already_expired' };
+  | { readonly kind: 'already_expired' }
+  | RejectionOf<'limit_reached'>;
+
+/** Of one user or service account, without revoked and expired ones. */
+export const MAX_TOKENS = 100;
 
 const COLUMNS = `uid, prefix, name, json_build_object('type', CASE WHEN user_uid IS NULL THEN 'service_account' ELSE 'user' END,
     'uid', coalesce(user_uid, service_account_uid)) AS owner,
@@ -45,17 +49,31 @@ export class TokensService {
       readonly name: string;
       readonly expiresAt?: Date;
     },
-    tx: Queryable = this.database,
+    tx?: Queryable,
   ): Promise<CreateTokenResult> {
     if (expiresAt !== undefined && expiresAt <= this.clock.now()) return { kind: 'already_expired' };
     const token = newToken();
-    const [record] = await tx.query<TokenRecord>(
-      `INSERT INTO headrace.tokens (uid, hash, prefix, name, ${owner.type}_uid, expires_at)
-       SELECT $1, $2, $3, $4, uid, $6 FROM headrace.${owner.type}s WHERE uid = $5 AND disabled_at IS NULL
-       RETURNING ${COLUMNS}`,
-      [newUid(), hashToken(token), displayPrefix(token), name, owner.uid, expiresAt],
-    );
-    return record ? { kind: 'created', token, record } : { kind: 'unknown_owner' };
+    const insert = async (tx: Queryable): Promise<CreateTokenResult> => {
+      // Serializes the tokens of a principal, so that the limit is exact.
+      const known = await tx.query(
+        `SELECT 1 FROM headrace.${owner.type}s WHERE uid = $1 AND disabled_at IS NULL FOR NO KEY UPDATE`,
+        [owner.uid],
+      );
+      if (known.length === 0) return { kind: 'unknown_owner' };
+      const [valid] = await tx.query<{ count: number }>(
+        `SELECT count(*)::int AS count FROM headrace.tokens WHERE ${owner.type}_uid = $1 AND kind = 'api'
+            AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $2)`,
+        [owner.uid, this.clock.now()],
+      );
+      if ((valid?.count ?? 0) >= MAX_TOKENS) return { kind: 'limit_reached', limit: MAX_TOKENS };
+      const rows = await tx.query<TokenRecord>(
+        `INSERT INTO headrace.tokens (uid, hash, prefix, name, ${owner.type}_uid, expires_at)
+         VALUES ($1, $2, $3, $4, $5, $6) RETURNING ${COLUMNS}`,
+        [newUid(), hashToken(token), displayPrefix(token), name, owner.uid, expiresAt],
+      );
+      return { kind: 'created', token, record: writtenRow(rows) };
+    };
+    return tx === undefined ? this.database.transaction(insert) : insert(tx);
   }
 
   async find(tokenUid: string): Promise<TokenRecord | null> {
@@ -72,15 +90,6 @@ export class TokensService {
       `SELECT ${COLUMNS} FROM headrace.tokens t
         WHERE ${owner.type}_uid = $1 AND kind = 'api' AND revoked_at IS NULL AND ($2::text IS NULL OR uid > $2) ORDER BY uid LIMIT $3`,
       [owner.uid, afterUid, limit],
-    );
-  }
-
-  /** Oldest first; with `owner` the tokens of one principal, otherwise all of the installation. */
-  list({ owner }: { readonly owner?: PrincipalRef } = {}): Promise<TokenRecord[]> {
-    const where = owner ? `WHERE kind = 'api' AND ${owner.type}_uid = $1` : `WHERE kind = 'api'`;
-    return this.database.query<TokenRecord>(
-      `SELECT ${COLUMNS} FROM headrace.tokens t ${where} ORDER BY t.created_at, uid`,
-      owner ? [owner.uid] : [],
     );
   }
 

@@ -3,20 +3,27 @@ import { base62 } from '#platform/kernel';
 
 /** `session`: the cookie of a browser. `login_link`: creates one session. */
 export type TokenKind = 'api' | 'session' | 'login_link';
+/** `invitation`: the code of an invitation, which is no token of a principal. */
+export type SecretKind = TokenKind | 'invitation';
 
 /** What a value begins with. */
-export const TOKEN_PREFIXES: Readonly<Record<TokenKind, string>> = { api: 'hr_', session: 'hs_', login_link: 'hl_' };
+export const TOKEN_PREFIXES: Readonly<Record<SecretKind, string>> = {
+  api: 'hr_',
+  session: 'hs_',
+  login_link: 'hl_',
+  invitation: 'hi_',
+};
 const RANDOM_BYTES = 32;
 /** 32 bytes need 43 digits of base 62. */
 const DIGITS = 43;
 const SHOWN = TOKEN_PREFIXES.api.length + 4;
 
 /** The prefix of its kind and 32 random bytes in base62. */
-export function newToken(kind: TokenKind = 'api'): string {
+export function newToken(kind: SecretKind = 'api'): string {
   return TOKEN_PREFIXES[kind] + base62(randomBytes(RANDOM_BYTES), DIGITS);
 }
 
-export function isTokenShaped(value: string, kind: TokenKind = 'api'): boolean {
+export function isTokenShaped(value: string, kind: SecretKind = 'api'): boolean {
   return value.startsWith(TOKEN_PREFIXES[kind]) && /^[0-9A-Za-z]{43}$/.test(value.slice(TOKEN_PREFIXES[kind].length));
 }
 

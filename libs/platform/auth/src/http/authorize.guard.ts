@@ -2,7 +2,7 @@ import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/com
 import { Reflector } from '@nestjs/core';
 import type { Request } from 'express';
 import { ACCESS, type Access, headerText, ProblemError, TEAM_HEADER, TEAM_HEADER_ALIAS } from '#platform/http';
-import { roleIn, selectTeams } from '../domain/principal.js';
+import { type Principal, roleIn, selectTeams } from '../domain/principal.js';
 import { can, isPermission } from '../domain/roles.js';
 import { INSTALLATION, TEAM } from './authorize.js';
 import { principalOf, rememberCaller, unauthenticated } from './bearer-authenticator.js';
@@ -21,7 +21,12 @@ export class AuthorizeGuard implements CanActivate {
     const request = context.switchToHttp().getRequest<Request>();
     const principal = principalOf(request);
     if (!principal || !access) throw unauthenticated();
-    const teams = selectTeams(principal, teamHeader(request));
+    const chosen = teamHeader(request);
+    const teams = selectTeams(principal, chosen);
+    if (!teams && chosen !== undefined && isAdministered(principal, access)) {
+      rememberCaller(request, { principal, permission: 'members:manage', teamUid: chosen, teamUids: [chosen] });
+      return true;
+    }
     if (!teams) throw new ProblemError('not_authorized', `You are not a member of the team that ${TEAM_HEADER} names.`);
     if (access.kind === 'authenticated') return true;
     const { permission, resource } = access;
@@ -41,6 +46,13 @@ export class AuthorizeGuard implements CanActivate {
     return true;
   }
 }
+
+/** Administrators of the installation manage the members of all teams: those of a team may have lost their last owner. */
+const isAdministered = ({ isAdministrator }: Principal, access: Access): boolean =>
+  isAdministrator === true &&
+  access.kind === 'permission' &&
+  access.resource === TEAM &&
+  access.permission.startsWith('members:');
 
 /** Our header wins over its alias; a blank one counts as absent. */
 function teamHeader({ headers }: Request): string | undefined {

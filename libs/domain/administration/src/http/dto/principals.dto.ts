@@ -47,6 +47,8 @@ export class CreateUserRequest {
   email: string;
   @StringField({ ...DISPLAY_NAME, ...OPTIONAL, description: 'Name that is shown. Default: the e-mail address.' })
   display_name?: string;
+  @BooleanField({ ...OPTIONAL, description: 'Whether the user administers the installation.' })
+  is_administrator?: boolean;
 }
 
 export class UpdateUserRequest {
@@ -134,6 +136,8 @@ export class CreateTokenRequest {
   @StringField({ blank: false, max: 200, description: 'Name of the token.', example: 'laptop' }) name: string;
   @DateTimeField({ ...OPTIONAL, description: 'From then on the token is rejected. Default: never.' }) expires_at?: Date;
   @StringField(SERVICE_ACCOUNT) service_account_uid?: string;
+  @StringField({ ...OPTIONAL, ...UID, description: 'Another user, for administrators of the installation.' })
+  user_uid?: string;
 }
 
 export class ListTokensParameters extends PageParameters {
