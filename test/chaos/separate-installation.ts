@@ -47,7 +47,6 @@ export async function startSeparateInstallation(
     ...settings,
   };
   await headrace(environment, 'migrate');
-  const access = await createAccess(environment);
   const server = (name: string, command: string, more: Record<string, string> = {}) =>
     serverProcess(name, command, { ...environment, ...more }, log);
   const servers = [
@@ -57,6 +56,7 @@ export async function startSeparateInstallation(
   ];
   for (const process of servers) process.start();
   await Promise.all(servers.map((process) => process.whenReady(READY_TIMEOUT_MS)));
+  const access = await createAccess({ ...environment, HEADRACE_URL: api.origin });
 
   const oneOf = (command: string): Target => ({
     name: command,
@@ -115,15 +115,13 @@ export async function startSeparateInstallation(
   };
 }
 
-/** A team with an owner and a factory, by the command line. */
+/** An administrator who owns a team and a factory, by the command line. */
 async function createAccess(environment: NodeJS.ProcessEnv): Promise<{ token: string; factoryUid: string }> {
-  const team = await headrace(environment, 'team', 'create', 'Chaos');
-  const user = await headrace(environment, 'user', 'create', 'owner@example.test');
-  await headrace(environment, 'user', 'add', user, '--team', team, '--role', 'owner');
-  const token = /hr_\w+/.exec(await headrace(environment, 'token', 'create', '--user', user))?.[0];
-  const factoryUid = /[A-Za-z0-9]{22}/.exec(
-    await headrace(environment, 'factory', 'create', '--team', team, 'Chaos'),
-  )?.[0];
-  if (token === undefined || factoryUid === undefined) throw new Error('The command line printed no token or factory.');
+  const token = await headrace(environment, 'administrator', 'create', 'owner@example.test');
+  const signedIn = { ...environment, HEADRACE_TOKEN: token };
+  const team = await headrace(signedIn, 'team', 'create', 'Chaos');
+  const factoryUid = await headrace(signedIn, 'factory', 'create', '--team', team, 'Chaos');
+  if (!/^hr_\w+$/.test(token) || !/^[A-Za-z0-9]{22}$/.test(factoryUid))
+    throw new Error('The command line printed no token or factory.');
   return { token, factoryUid };
 }

@@ -75,7 +75,7 @@ async function startOtherServer(): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 async function newFactory(...options: string[]): Promise<string> {
-  return (await headrace(0, 'factory', 'create', 'Factory', '--team', team, ...options)).output.trim();
+  return (await remote(0, 'factory', 'create', 'Factory', '--team', team, ...options)).output.trim();
 }
 
 const FACTORY = 'schemaVersion: v1alpha1\nname: From files\n';
@@ -87,13 +87,20 @@ describe('headrace factory', () => {
     const alias = `alias-${(pathCount += 1)}`;
     const uid = await newFactory('--alias', alias, '--description', 'Does things.');
     expect(uid).toMatch(/^[A-Za-z0-9]{22}$/);
-    expect((await headrace(0, 'factory', 'list')).output).toMatch(new RegExp(`${uid} +Factory +${alias} +${team}`));
-    const again = await headrace(1, 'factory', 'create', 'Other', '--team', team, '--alias', alias);
-    expect(again.errors).toContain('has this alias');
-    expect((await headrace(1, 'factory', 'create', 'Other', '--team', newUid())).errors).toMatch(/team \w+ not found/);
-    expect((await headrace(2, 'factory', 'create', 'Other')).errors).toContain('--team is missing');
-    const long = await headrace(2, 'factory', 'create', 'x'.repeat(201), '--team', team);
+    expect((await remote(0, 'factory', 'list')).output).toMatch(new RegExp(`${uid} +Factory +${alias} +${team}`));
+    const again = await remote(1, 'factory', 'create', 'Other', '--team', team, '--alias', alias);
+    expect(again.errors).toContain('alias of another factory');
+    expect((await remote(1, 'factory', 'create', 'Other', '--team', newUid())).errors).toContain(
+      'not a member of the team',
+    );
+    const long = await remote(2, 'factory', 'create', 'x'.repeat(201), '--team', team);
     expect(long.errors).toContain('must not exceed 200 characters');
+    expect((await remote(2, 'factory', 'update', alias)).errors).toContain('nothing to update');
+    await remote(0, 'factory', 'update', alias, '--name', 'Renamed', '--alias', `${alias}-2`);
+    const renamed = JSON.parse((await remote(0, 'factory', 'update', uid, '--description', '', '--json')).output);
+    expect(renamed).toMatchObject({ uid, name: 'Renamed', alias: `${alias}-2`, description: '' });
+    expect((await remote(0, 'factory', 'delete', `${alias}-2`)).output).toBe(`Factory ${uid} is deleted.\n`);
+    expect((await remote(1, 'factory', 'delete', uid)).errors).toContain('not found or not accessible');
   });
 });
 
@@ -128,7 +135,7 @@ describe('headrace apply', () => {
     }
     const shown = [
       (await remote(0, 'export', newPath(), '--factory', factory)).errors,
-      (await headrace(0, 'factory', 'list')).output,
+      (await remote(0, 'factory', 'list')).output,
     ];
     for (const text of shown) expect(text).toContain('One\uFFFD[2J\uFFFDTwo');
   });
@@ -169,7 +176,7 @@ describe('headrace apply', () => {
     vi.stubEnv('HEADRACE_TOKEN', token);
     const root = directoryOf({ 'factory.yaml': `${FACTORY}alias: the-one\n` });
     expect((await remote(1, 'apply', root)).errors).toContain('no factory is accessible');
-    const create = async (name: string) => (await headrace(0, 'factory', 'create', name, '--team', own)).output.trim();
+    const create = async (name: string) => (await remote(0, 'factory', 'create', name, '--team', own)).output.trim();
     const only = await create('A');
     await remote(0, 'apply', root);
     const other = await create('B');

@@ -1,3 +1,4 @@
+import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, inject, it, vi } from 'vitest';
@@ -47,18 +48,29 @@ async function freePorts(): Promise<{ PORT: string; INGRESS_PORT: string }> {
   return { PORT: PORT ?? '', INGRESS_PORT: INGRESS_PORT ?? '' };
 }
 
+const tokenIn = (output: string): string => /hr_\w+/.exec(output)?.[0] ?? '';
+
 describe('API, ingress and processor in separate processes', () => {
   it('executes runs, and cancels the personal run of a disabled user', { timeout: 180_000 }, async () => {
     const ports = await freePorts();
     for (const command of ['api', 'ingress', 'processor']) running.push(start(dataDir, command, ports));
     await Promise.all(running.map((launched) => launched.says(/is ready/)));
 
-    const team = (await headrace(dataDir, 'team', 'create', 'Separate')).output.trim();
-    const user = (await headrace(dataDir, 'user', 'create', 'person@example.test')).output.trim();
-    expect(await headrace(dataDir, 'user', 'add', user, '--team', team, '--role', 'owner')).toMatchObject({ code: 0 });
-    const token = /hr_\w+/.exec((await headrace(dataDir, 'token', 'create', '--user', user)).output)?.[0] ?? '';
-
     const origin = `http://127.0.0.1:${ports.PORT}`;
+    const first = await headrace(dataDir, 'administrator', 'create', 'site@example.test');
+    const tokenFile = join(directory, 'token');
+    writeFileSync(tokenFile, tokenIn(first.output));
+    const remote = async (...args: string[]): Promise<string> => {
+      const { code, output } = await headrace(dataDir, ...args, '--url', origin, '--token-file', tokenFile);
+      expect(code, output).toBe(0);
+      return output;
+    };
+    const user = (await remote('user', 'create', 'person@example.test')).trim();
+    await remote('team', 'create', 'Separate', '--owner', user);
+    const token = tokenIn(await remote('token', 'create', '--user', 'person@example.test'));
+    await remote('audit', 'verify', '--scope', 'installation');
+    expect(await remote('audit', 'list', '--scope', 'installation', '--json')).toMatch(/"action": "token.created"/);
+
     const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' };
     const body = JSON.stringify({ prompt: '```sh\necho separate\n```' });
     const created = (await (await fetch(`${origin}/api/v1/agent/runs`, { method: 'POST', headers, body })).json()) as {
@@ -83,10 +95,10 @@ describe('API, ingress and processor in separate processes', () => {
       timeout: 30_000,
       interval: 200,
     });
-    expect(await headrace(dataDir, 'user', 'disable', user)).toMatchObject({ code: 0 });
+    await remote('user', 'disable', user);
     await vi.waitFor(async () => expect((await read()).status).toBe(401), { timeout: 5_000, interval: 50 });
-    expect((await headrace(dataDir, 'user', 'list')).output).toMatch(new RegExp(`^${user} .*Z +\\d{4}-`, 'm'));
-    expect(await headrace(dataDir, 'user', 'enable', user)).toMatchObject({ code: 0 });
+    expect(await remote('user', 'list')).toMatch(new RegExp(`^${user} .*Z +\\d{4}-`, 'm'));
+    await remote('user', 'enable', user);
     await vi.waitFor(
       async () => expect(await (await read()).json()).toMatchObject({ state: 'CANCELLED', is_sandbox_running: false }),
       { timeout: 20_000, interval: 100 },

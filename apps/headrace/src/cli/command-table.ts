@@ -89,6 +89,40 @@ export const COMMANDS: readonly CommandEntry[] = [
     'approval allow': ['allow', 'Allow a permission request; --always: the same kind for the rest of the run'],
     'approval deny': ['deny', 'Deny a permission request, with a reason'],
   }),
+  ...group('api', () => import('../commands/token.js'), {
+    'token create': ['create', 'Create a token and print it; it is returned only once'],
+    'token list': ['list', 'List tokens, without their values'],
+    'token revoke': ['revoke', 'Revoke a token'],
+  }),
+  ...group('api', () => import('../commands/team.js'), {
+    'team create': ['create', 'Create a team and print its UID'],
+    'team update': ['update', 'Update a team and the defaults of its runs'],
+    'team list': ['list', 'List teams'],
+  }),
+  ...group('api', () => import('../commands/user.js'), {
+    'user create': ['create', 'Create a user and print the UID'],
+    'user list': ['list', 'List users and their roles'],
+    'user add': ['add', 'Add a user to a team, or update the role'],
+    'user remove': ['remove', 'Remove a team member'],
+    'user disable': ['disable', 'Disable a user: reject all tokens, pause personal schedules, cancel personal runs'],
+    'user enable': ['enable', 'Enable a disabled user: accept the tokens again'],
+  }),
+  ...group('api', () => import('../commands/invitation.js'), {
+    'invitation create': ['create', 'Invite a person to a team and print the link, which can be used once'],
+    'invitation list': ['list', 'List the open invitations of a team'],
+    'invitation revoke': ['revoke', 'Revoke an invitation'],
+  }),
+  ...group('api', () => import('../commands/service-account.js'), {
+    'service-account create': ['create', 'Create a service account of a team and print its UID'],
+    'service-account list': ['list', 'List the service accounts of a team'],
+    'service-account delete': ['remove', 'Delete a service account and revoke its tokens'],
+  }),
+  ...group('api', () => import('../commands/factory.js'), {
+    'factory create': ['create', 'Create a factory of a team and print its UID'],
+    'factory list': ['list', 'List factories'],
+    'factory update': ['update', 'Update the name, alias or description of a factory'],
+    'factory delete': ['remove', 'Delete a factory that has no webhooks, automations and agents'],
+  }),
   ...group('api', () => import('../commands/audit.js'), {
     'audit list': ['list', 'List the audit log, newest first'],
     'audit export': ['exportLog', 'Export the audit log with its hashes, a JSON object in each line'],
@@ -99,34 +133,15 @@ export const COMMANDS: readonly CommandEntry[] = [
     export: ['exportFiles', 'Export a factory definition to a directory'],
   }),
 
-  ...group('database', () => import('../commands/token.js'), {
-    'token create': ['create', 'Create a token and print it; it is returned only once'],
-    'token list': ['list', 'List tokens, without their values'],
-    'token revoke': ['revoke', 'Revoke a token'],
-  }),
-  ...group('database', () => import('../commands/team.js'), {
-    'team create': ['create', 'Create a team and print its UID'],
-    'team update': ['update', 'Update a team and the defaults of its runs'],
-    'team list': ['list', 'List teams'],
-    'service-account create': ['createServiceAccount', 'Create a service account of a team and print its UID'],
-  }),
-  ...group('database', () => import('../commands/user.js'), {
-    'user create': ['create', 'Create a user and print the UID'],
-    'user list': ['list', 'List users and their roles'],
-    'user add': ['add', 'Add a user to a team, or update the role'],
-    'user remove': ['remove', 'Remove a team member'],
-    'user disable': ['disable', 'Disable a user: reject all tokens, pause personal schedules, cancel personal runs'],
-    'user enable': ['enable', 'Enable a disabled user: accept the tokens again'],
+  ...group('database', () => import('../commands/administrator.js'), {
+    'administrator create': ['create', 'Create an administrator, or make a user one, and print a new token of theirs'],
+    'administrator token': ['token', 'Create a token of an administrator and print it'],
   }),
   ...group('database', () => import('../commands/secrets.js'), {
     'secrets list': ['list', 'List the managed secrets of a team, without their values'],
     'secrets set': ['set', 'Create or update a managed secret; the value is read from standard input'],
     'secrets delete': ['remove', 'Delete a managed secret that nothing uses'],
     'secrets rotate-key': ['rotateKey', 'Re-encrypt data with the current key'],
-  }),
-  ...group('database', () => import('../commands/factory.js'), {
-    'factory create': ['create', 'Create a factory of a team and print its UID'],
-    'factory list': ['list', 'List factories'],
   }),
   ...group('database', () => import('../commands/webhook.js'), {
     'webhook create': ['create', 'Create a webhook and print its URL and its secret, which is returned only once'],

@@ -89,8 +89,9 @@ describe('headrace', () => {
   it('lists commands by what they need: nothing, the API or the database', async () => {
     expect(await runCommandLine(COMMANDS, ['--help'])).toBe(0);
     const section = (title: string): string => output.split('\n\n').find((text) => text.startsWith(title)) ?? '';
-    expect(section('On the server, with its database')).toMatch(/^ {2}token create /m);
-    expect(section('Over the API')).toMatch(/^ {2}run create /m);
+    expect(section('On the server, with its database')).toMatch(/^ {2}administrator create /m);
+    for (const command of ['run', 'token', 'team', 'user', 'service-account', 'factory'])
+      expect(section('Over the API')).toMatch(new RegExp(`^ {2}${command} create `, 'm'));
     expect(section('Processes')).toMatch(/^ {2}up /m);
   });
 
@@ -139,7 +140,8 @@ describe('every command of the table', () => {
     [['up', 'x'], 'unexpected argument "x"'],
     [['api', '--port', '1'], "unknown option '--port'"],
     [['migrate', 'x'], 'unexpected argument "x"'],
-    [['token', 'create'], 'one of --user, --service-account and --agent is required'],
+    [['administrator', 'create', 'nobody'], '<email> must be an e-mail address'],
+    [['administrator', 'token'], '<uid|email> is missing'],
     [
       ['token', 'create', '--user', 'a', '--agent', 'b'],
       '--user, --service-account and --agent are mutually exclusive',
@@ -168,9 +170,11 @@ describe('every command of the table', () => {
       '--max-concurrent-runs must be an integer between 1 and 999999',
     ],
     [['user', 'create', 'nobody'], '<email> must be an e-mail address'],
-    [['user', 'add', 'u', '--role', 'owner'], '--team is missing'],
+    [['user', 'add', 'u'], '--role is missing'],
     [['user', 'add', 'u', '--team', 't', '--role', 'king'], '--role must be one of owner, admin, member, viewer'],
-    [['service-account', 'create', 'bot'], '--team is missing'],
+    [['service-account', 'create'], '<name> is missing'],
+    [['invitation', 'create', 'a@b.test', '--role', 'king'], '--role must be one of owner, admin, member, viewer'],
+    [['factory', 'update', 'a'], 'nothing to update'],
     [['secrets', 'list'], '--team is missing'],
     [['secrets', 'set', 'a', 'value', '--team', 't'], 'unexpected argument "value"'],
     [

@@ -11,6 +11,7 @@ export type RemoteValues = OptionValues<typeof REMOTE_OPTIONS>;
 
 export const FILE_OPTION = { file: requiredText('path', 'JSON or YAML file; - reads standard input.') };
 export const TEAM_FILTER = { team: text('uid', 'Only resources of this team.') };
+export const TEAM_CHOICE = { team: text('uid', 'Team, for users of several teams.') };
 export const FACTORY_OPTION = { factory: text('uid|alias', 'Factory. Default: the only accessible one.') };
 
 export const OWNER_OPTIONS = {

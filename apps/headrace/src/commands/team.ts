@@ -1,13 +1,23 @@
 import { workerHostFault } from '#execution/worker-protocol';
-import { ServiceAccountsService, type Team, TeamsService } from '#platform/auth';
-import { choice, filled, filledText, integer, parsed, parseInteger, requiredText, UsageError } from '../cli/command.js';
-import { type OutputValues, printResult, printRows } from '../cli/output.js';
-import { databaseCommand, unknownTeam } from '../process/services.js';
+import { choice, filled, filledText, flag, integer, parsed, parseInteger, text, UsageError } from '../cli/command.js';
+import { printResult, printTable, renderTable, timeCell } from '../cli/output.js';
+import { allOf, pathTo } from '../remote/administration.js';
+import { apiCommand } from '../remote/connect.js';
 
 const MAX_LIMIT = 999_999;
 /** As in the configuration of a run. */
 const MAX_DEFAULT_LENGTH = 256;
-const LIMIT = 'Maximum number of hosted runs that execute concurrently.';
+const LIMIT = 'Maximum number of hosted runs that execute concurrently; for administrators of the installation.';
+
+interface RemoteTeam {
+  readonly uid: string;
+  readonly name: string;
+  readonly max_concurrent_runs: number | null;
+  readonly default_model_id: string | null;
+  readonly default_worker_host: string | null;
+  readonly features: { readonly metadata_filter?: boolean; readonly schedules?: boolean };
+  readonly created_at: string;
+}
 
 const noneOr = <T>(value: string, description: string, parse: (given: string, option: string) => T) =>
   parsed(`${value}|none`, description, (given, option) => (given === 'none' ? null : parse(given, option)));
@@ -25,23 +35,29 @@ function parseWorkerHost(given: string, option: string): string {
   return host;
 }
 
-export const create = databaseCommand({
+export const create = apiCommand({
   argument: 'name',
-  options: { 'max-concurrent-runs': integer(1, MAX_LIMIT, LIMIT) },
-  run: async (services, values, name) => {
-    const limit = values['max-concurrent-runs'];
-    const changes = { name, ...(limit !== undefined && { maxConcurrentRuns: limit }) };
-    const { uid } = await services.get(TeamsService).create(changes);
-    printResult(values, { uid }, uid);
+  options: {
+    'max-concurrent-runs': integer(1, MAX_LIMIT, LIMIT),
+    owner: text('uid', 'User who becomes the owner. Default: you.'),
+  },
+  run: async (api, { owner, ...values }, name) => {
+    const body = { name, max_concurrent_runs: values['max-concurrent-runs'], owner_uid: owner };
+    const team = await api.post<RemoteTeam>('/teams', body);
+    printResult(values, team, team.uid);
   },
 });
 
-export const list = databaseCommand({
-  run: async (services, values) => printTeams(values, await services.get(TeamsService).list()),
+export const list = apiCommand({
+  options: { all: flag('All teams of the installation, for its administrators.') },
+  run: async (api, { all, ...values }) => {
+    const teams = await allOf<RemoteTeam>(api, '/teams', 'teams', all ? { all: 'true' } : {});
+    printTable(values, teams, TEAM_COLUMNS, rowOf);
+  },
 });
 
 /** Only the given values; `none` removes a value. */
-export const update = databaseCommand({
+export const update = apiCommand({
   argument: 'uid',
   options: {
     name: filledText('text', 'Name.'),
@@ -51,46 +67,30 @@ export const update = databaseCommand({
     'metadata-filter': choice(['on', 'off'], 'Whether runs can be filtered by metadata.'),
     schedules: choice(['on', 'off'], 'Whether the team can use schedules.'),
   },
-  check: ({ json: _json, ...values }) => {
+  check: ({ json: _json, url: _url, 'token-file': _file, ...values }) => {
     if (Object.values(values).every((value) => value === undefined)) throw new UsageError('nothing to update');
   },
-  run: async (services, { name, schedules, ...values }, uid) => {
-    const { 'max-concurrent-runs': limit, 'default-model': model, 'default-worker-host': host } = values;
-    const { 'metadata-filter': metadataFilter } = values;
-    const result = await services.get(TeamsService).update(uid, {
-      ...(name !== undefined && { name }),
-      ...(limit !== undefined && { maxConcurrentRuns: limit }),
-      ...(model !== undefined && { defaultModelId: model }),
-      ...(host !== undefined && { defaultWorkerHost: host }),
-      features: {
-        ...(metadataFilter !== undefined && { metadata_filter: metadataFilter === 'on' }),
-        ...(schedules !== undefined && { schedules: schedules === 'on' }),
-      },
+  run: async (api, { name, schedules, 'metadata-filter': metadataFilter, ...values }, uid) => {
+    const features = {
+      ...(metadataFilter !== undefined && { metadata_filter: metadataFilter === 'on' }),
+      ...(schedules !== undefined && { schedules: schedules === 'on' }),
+    };
+    const team = await api.request<RemoteTeam>('PUT', pathTo('teams', uid), {
+      name,
+      max_concurrent_runs: values['max-concurrent-runs'],
+      default_model_id: values['default-model'],
+      default_worker_host: values['default-worker-host'],
+      ...(Object.keys(features).length > 0 && { features }),
     });
-    if (result.kind === 'unknown_team') throw unknownTeam(uid);
-    printTeams(values, [result.team]);
+    printResult(values, team, renderTable(TEAM_COLUMNS, [rowOf(team)]));
   },
 });
 
 const TEAM_COLUMNS = ['UID', 'NAME', 'RUNS AT ONCE', 'MODEL', 'WORKER HOST', 'METADATA FILTER', 'SCHEDULES', 'CREATED'];
 
-function printTeams(values: OutputValues, teams: readonly Team[]): void {
-  const onOff = (isOn: boolean): string => (isOn ? 'on' : 'off');
-  const rows = teams.map(({ features, ...team }) => [
-    ...[team.uid, team.name, team.maxConcurrentRuns, team.defaultModelId, team.defaultWorkerHost],
-    ...[onOff(features.metadata_filter), onOff(features.schedules), team.createdAt],
-  ]);
-  printRows(values, TEAM_COLUMNS, rows);
-}
+const onOff = (isOn: boolean | undefined): string => (isOn === false ? 'off' : 'on');
 
-/** A service account has the permissions of a team member, without management permissions. */
-export const createServiceAccount = databaseCommand({
-  argument: 'name',
-  options: { team: requiredText('uid', 'Team of the service account.') },
-  run: async (services, { team: teamUid, ...values }, name) => {
-    const result = await services.get(ServiceAccountsService).create({ teamUid, name });
-    if (result.kind === 'unknown_team') throw unknownTeam(teamUid);
-    const { uid } = result.serviceAccount;
-    printResult(values, { uid }, uid);
-  },
-});
+const rowOf = ({ features, ...team }: RemoteTeam) => [
+  ...[team.uid, team.name, team.max_concurrent_runs, team.default_model_id, team.default_worker_host],
+  ...[onOff(features.metadata_filter), onOff(features.schedules), timeCell(team.created_at)],
+];

@@ -1,76 +1,74 @@
-import type { INestApplicationContext } from '@nestjs/common';
-import { type PrincipalRef, TokensService, UsersService } from '#platform/auth';
-import { CommandError, type OptionValues, text, UsageError } from '../cli/command.js';
+import { type OptionValues, text, UsageError } from '../cli/command.js';
 import { expiryOption } from '../cli/input.js';
-import { printResult, printRows } from '../cli/output.js';
-import { databaseCommand } from '../process/services.js';
+import { printResult, printTable, timeCell } from '../cli/output.js';
+import { allOf, findUser, pathTo } from '../remote/administration.js';
+import type { ApiClient } from '../remote/api-client.js';
+import { apiCommand } from '../remote/connect.js';
 
 const OWNER_OPTIONS = {
-  user: text('uid|email', 'User that owns the token.'),
+  user: text('uid|email', 'Another user that owns the token, for administrators of the installation. Default: you.'),
   'service-account': text('uid', 'Service account that owns the token.'),
   agent: text('uid', 'Agent identity that owns the token.'),
 };
 type OwnerValues = OptionValues<typeof OWNER_OPTIONS>;
 
+interface RemoteToken {
+  readonly uid: string;
+  readonly name: string;
+  readonly prefix: string;
+  readonly owner: { readonly type: string; readonly uid: string };
+  readonly created_at: string;
+  readonly expires_at?: string;
+  readonly last_used_at?: string;
+}
+
 /** Only the token goes to standard output, so that a script can read it; it is returned only once. */
-export const create = databaseCommand({
+export const create = apiCommand({
   options: {
     ...OWNER_OPTIONS,
     name: text('text', 'Name of the token.', { default: 'command line' }),
     expires: expiryOption('token'),
   },
-  check: (values) => {
-    if (!namesOwner(values)) throw new UsageError('one of --user, --service-account and --agent is required');
-  },
-  run: async (services, { name = 'command line', expires: expiresAt, ...values }) => {
-    const owner = await findOwner(services, values);
-    const result = await services.get(TokensService).create({ owner, name, ...(expiresAt && { expiresAt }) });
-    if (result.kind === 'unknown_owner')
-      throw new CommandError(`${owner.type.replace('_', ' ')} ${owner.uid} not found.`);
-    if (result.kind === 'already_expired') throw new CommandError('--expires must be in the future.');
-    process.stderr.write(`Token ${result.record.uid} of ${owner.type} ${owner.uid}; it is returned only once.\n`);
-    printResult(values, { uid: result.record.uid, token: result.token }, result.token);
+  check: checkOwner,
+  run: async (api, { name, expires, ...values }) => {
+    const body = { name, expires_at: expires, ...(await ownerOf(api, values)) };
+    const made = await api.post<RemoteToken & { token: string }>('/tokens', body);
+    const { type, uid } = made.owner;
+    process.stderr.write(`Token ${made.uid} of ${type.replace('_', ' ')} ${uid}; it is returned only once.\n`);
+    printResult(values, made, made.token);
   },
 });
 
-export const list = databaseCommand({
+/** Of one owner, without revoked ones. */
+export const list = apiCommand({
   options: OWNER_OPTIONS,
-  check: (values) => void namesOwner(values),
-  run: async (services, values) => {
-    const filter = namesOwner(values) ? { owner: await findOwner(services, values) } : {};
-    const tokens = await services.get(TokensService).list(filter);
-    const rows = tokens.map((token) => [
+  check: checkOwner,
+  run: async (api, values) => {
+    const tokens = await allOf<RemoteToken>(api, '/tokens', 'tokens', await ownerOf(api, values));
+    const columns = ['UID', 'TOKEN', 'NAME', 'OWNER', 'CREATED', 'EXPIRES', 'LAST USED'];
+    printTable(values, tokens, columns, (token) => [
       ...[token.uid, token.prefix, token.name, `${token.owner.type} ${token.owner.uid}`],
-      ...[token.createdAt, token.expiresAt, token.revokedAt, token.lastUsedAt],
+      ...[timeCell(token.created_at), timeCell(token.expires_at), timeCell(token.last_used_at)],
     ]);
-    printRows(values, ['UID', 'TOKEN', 'NAME', 'OWNER', 'CREATED', 'EXPIRES', 'REVOKED', 'LAST USED'], rows);
   },
 });
 
-export const revoke = databaseCommand({
+export const revoke = apiCommand({
   argument: 'token-uid',
-  run: async (services, values, tokenUid) => {
-    const { kind } = await services.get(TokensService).revoke({ tokenUid });
-    if (kind === 'unknown')
-      throw new CommandError(`token ${tokenUid} not found; \`headrace token list\` shows the UIDs.`);
-    const text = kind === 'revoked' ? `Token ${tokenUid} is revoked.` : `Token ${tokenUid} was already revoked.`;
-    printResult(values, { uid: tokenUid, revoked: true }, text);
+  run: async (api, values, uid) => {
+    await api.delete(pathTo('tokens', uid));
+    printResult(values, { uid, revoked: true }, `Token ${uid} is revoked.`);
   },
 });
 
-function namesOwner(values: OwnerValues): boolean {
+function checkOwner(values: OwnerValues): void {
   const given = [values.user, values['service-account'], values.agent].filter((value) => value !== undefined);
   if (given.length > 1) throw new UsageError('--user, --service-account and --agent are mutually exclusive');
-  return given.length === 1;
 }
 
-/** Users are addressed by UID or e-mail address. An agent identity has the UID of its service account. */
-async function findOwner(services: INestApplicationContext, values: OwnerValues): Promise<PrincipalRef> {
-  if (values.user === undefined)
-    return { type: 'service_account', uid: values['service-account'] ?? values.agent ?? '' };
-  if (!values.user.includes('@')) return { type: 'user', uid: values.user };
-  const users = await services.get(UsersService).list();
-  const found = users.find(({ email }) => email.toLowerCase() === values.user?.toLowerCase());
-  if (!found) throw new CommandError(`user ${values.user} not found.`);
-  return { type: 'user', uid: found.uid };
+/** The fields of a request that select the owner. An agent identity has the UID of its service account. */
+async function ownerOf(api: ApiClient, values: OwnerValues): Promise<Record<string, string>> {
+  const account = values['service-account'] ?? values.agent;
+  if (account !== undefined) return { service_account_uid: account };
+  return values.user === undefined ? {} : { user_uid: await findUser(api, values.user) };
 }

@@ -1,12 +1,26 @@
-import { SchedulesModule } from '#domain/schedules';
-import { type MembershipResult, MembersService, ROLES, UsersService } from '#platform/auth';
-import { choice, CommandError, flag, requiredText, text, UsageError } from '../cli/command.js';
-import { printResult, printRows } from '../cli/output.js';
-import { databaseCommand, databaseCommandWith, unknownTeam } from '../process/services.js';
+import { ROLES } from '#platform/auth';
+import { choice, flag, text, UsageError } from '../cli/command.js';
+import { type OutputValues, printResult, printTable, timeCell } from '../cli/output.js';
+import { TEAM_CHOICE } from '../cli/shared-options.js';
+import { allOf, findUser, pathTo } from '../remote/administration.js';
+import type { ApiClient } from '../remote/api-client.js';
+import { apiCommand } from '../remote/connect.js';
 
-const TEAM = { team: requiredText('uid', 'Team.') };
+interface RemoteUser {
+  readonly uid: string;
+  readonly email: string;
+  readonly display_name: string;
+  readonly disabled_at?: string;
+}
 
-export const create = databaseCommand({
+type ListedUser = RemoteUser & {
+  readonly created_at: string;
+  readonly memberships: readonly { readonly team_uid: string; readonly role: string }[];
+};
+
+type Member = RemoteUser & { readonly role: string; readonly member_since: string };
+
+export const create = apiCommand({
   argument: 'email',
   options: {
     name: text('text', 'Display name. Default: the e-mail address.'),
@@ -15,91 +29,70 @@ export const create = databaseCommand({
   check: (_values, email) => {
     if (!/^[^@\s]+@[^@\s]+$/.test(email)) throw new UsageError('<email> must be an e-mail address');
   },
-  run: async (services, values, email) => {
-    const result = await services.get(UsersService).create({
-      email,
-      displayName: values.name ?? email,
-      isAdministrator: values.administrator,
-    });
-    if (result.kind === 'email_taken') throw new CommandError(`user ${email} already exists.`);
-    printResult(values, { uid: result.user.uid }, result.user.uid);
+  run: async (api, { name, administrator, ...values }, email) => {
+    const body = { email, display_name: name, ...(administrator && { is_administrator: true }) };
+    const user = await api.post<ListedUser>('/users', body);
+    printResult(values, user, user.uid);
   },
 });
 
 /** Rejects all tokens of the user, pauses their personal schedules and cancels their personal runs. */
-export const disable = databaseCommandWith(SchedulesModule)({
-  argument: 'user-uid',
-  run: async (services, values, userUid) => {
-    const { kind } = await services.get(UsersService).disable(userUid);
-    if (kind === 'unknown') throw unknownUser(userUid);
-    if (kind === 'last_administrator')
-      throw new CommandError(`user ${userUid} is the last administrator of the installation.`);
-    const message = kind === 'disabled' ? `User ${userUid} is disabled.` : `User ${userUid} was already disabled.`;
-    printResult(values, { uid: userUid, disabled: true }, message);
-  },
+export const disable = apiCommand({
+  argument: 'uid|email',
+  run: (api, values, user) => setDisabled(api, values, user, true),
 });
 
 /** The tokens of the user are accepted again. Schedules stay paused and runs cancelled. */
-export const enable = databaseCommand({
-  argument: 'user-uid',
-  run: async (services, values, userUid) => {
-    const { kind } = await services.get(UsersService).enable(userUid);
-    if (kind === 'unknown') throw unknownUser(userUid);
-    const message = kind === 'enabled' ? `User ${userUid} is enabled.` : `User ${userUid} was not disabled.`;
-    printResult(values, { uid: userUid, disabled: false }, message);
-  },
+export const enable = apiCommand({
+  argument: 'uid|email',
+  run: (api, values, user) => setDisabled(api, values, user, false),
 });
 
-export const list = databaseCommand({
-  options: { team: text('uid', 'Only members of this team.') },
-  run: async (services, values) => {
-    const users = await services.get(UsersService).list(values.team === undefined ? {} : { teamUid: values.team });
-    const rows = users.map(({ uid, email, displayName, memberships, createdAt, disabledAt }) => [
-      ...[uid, email, displayName],
-      ...[memberships.map(({ teamUid, role }) => `${role} of ${teamUid}`).join(', '), createdAt, disabledAt],
+async function setDisabled(api: ApiClient, values: OutputValues, user: string, isDisabled: boolean): Promise<void> {
+  const uid = await findUser(api, user);
+  const changed = await api.request<ListedUser>('PUT', pathTo('users', uid), { is_disabled: isDisabled });
+  printResult(values, changed, `User ${uid} is ${isDisabled ? 'disabled' : 'enabled'}.`);
+}
+
+/** Of the installation, or with `team` the members of one. */
+export const list = apiCommand({
+  options: { team: text('uid', 'Only members of this team, which its members can list.') },
+  run: async (api, { team, ...values }) => {
+    if (team === undefined) {
+      const users = await allOf<ListedUser>(api, '/users', 'users');
+      return printTable(values, users, ['UID', 'EMAIL', 'NAME', 'MEMBERSHIPS', 'CREATED', 'DISABLED'], (user) => [
+        ...[user.uid, user.email, user.display_name],
+        user.memberships.map(({ team_uid: teamUid, role }) => `${role} of ${teamUid}`).join(', '),
+        ...[timeCell(user.created_at), timeCell(user.disabled_at)],
+      ]);
+    }
+    const members = await allOf<Member>(api, '/members', 'members', {}, team);
+    printTable(values, members, ['UID', 'EMAIL', 'NAME', 'ROLE', 'SINCE', 'DISABLED'], (member) => [
+      ...[member.uid, member.email, member.display_name, member.role],
+      ...[timeCell(member.member_since), timeCell(member.disabled_at)],
     ]);
-    printRows(values, ['UID', 'EMAIL', 'NAME', 'MEMBERSHIPS', 'CREATED', 'DISABLED'], rows);
   },
 });
 
-export const add = databaseCommand({
-  argument: 'user-uid',
-  options: { ...TEAM, role: choice(ROLES, 'Role in the team. Required.') },
+export const add = apiCommand({
+  argument: 'uid|email',
+  options: { ...TEAM_CHOICE, role: choice(ROLES, 'Role in the team. Required.') },
   check: ({ role }) => {
     if (role === undefined) throw new UsageError(`--role is missing; it must be one of ${ROLES.join(', ')}`);
   },
-  run: async (services, { team: teamUid, role = 'member', ...values }, userUid) => {
-    assertDone(await services.get(MembersService).setRole({ teamUid, userUid, role }), userUid, teamUid);
-    printResult(values, { uid: userUid, team_uid: teamUid, role }, `User ${userUid} is ${role} of team ${teamUid}.`);
+  run: async (api, { team, role = 'member', ...values }, user) => {
+    const uid = await findUser(api, user);
+    const made = await api.request<{ team_uid: string }>('PUT', pathTo('members', uid), { role }, team);
+    printResult(values, made, `User ${uid} is ${role} of team ${made.team_uid}.`);
   },
 });
 
-export const remove = databaseCommand({
-  argument: 'user-uid',
-  options: TEAM,
-  run: async (services, { team: teamUid, ...values }, userUid) => {
-    assertDone(await services.get(MembersService).remove({ teamUid, userUid }), userUid, teamUid);
-    const message = `User ${userUid} is no longer a member of team ${teamUid}.`;
-    printResult(values, { uid: userUid, team_uid: teamUid, removed: true }, message);
+export const remove = apiCommand({
+  argument: 'uid|email',
+  options: TEAM_CHOICE,
+  run: async (api, { team, ...values }, user) => {
+    const uid = await findUser(api, user);
+    await api.delete(pathTo('members', uid), team);
+    printResult(values, { uid, removed: true }, `User ${uid} is no longer a member of the team.`);
   },
 });
-
-const unknownUser = (userUid: string): CommandError =>
-  new CommandError(`user ${userUid} not found; \`headrace user list\` shows the UIDs.`);
-
-function assertDone({ kind }: MembershipResult, userUid: string, teamUid: string): void {
-  switch (kind) {
-    case 'done':
-      return;
-    case 'unknown_team':
-      throw unknownTeam(teamUid);
-    case 'unknown_user':
-      throw unknownUser(userUid);
-    case 'not_a_member':
-      throw new CommandError(`user ${userUid} is not a member of team ${teamUid}.`);
-    case 'owner_required':
-      throw new Error('A command acts for no role.');
-    case 'last_owner':
-      throw new CommandError(`user ${userUid} is the last owner of team ${teamUid}; add another owner first.`);
-  }
-}

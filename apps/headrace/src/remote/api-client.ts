@@ -87,8 +87,8 @@ export class ApiClient {
     if (rest !== '') yield rest;
   }
 
-  async delete(path: string): Promise<void> {
-    const response = await this.send('DELETE', path);
+  async delete(path: string, team?: string): Promise<void> {
+    const response = await this.send('DELETE', path, undefined, team);
     const answer = readObject(await response.text());
     if (response.status !== 204) throw await this.errorOf(response, response.ok ? null : answer);
   }

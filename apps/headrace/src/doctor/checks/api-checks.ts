@@ -96,7 +96,7 @@ async function checkApi({ api, options: { isWorker, origin } }: DoctorContext): 
 const isCertificate = (error: unknown): boolean =>
   /CERT|SELF_SIGNED|ALTNAME|UNABLE_TO_VERIFY/.test(String((error as { code?: unknown }).code));
 
-const NEW_TOKEN = 'Create one on the server: headrace token create --service-account <uid>';
+const NEW_TOKEN = 'Create one: headrace token create --service-account <uid>';
 
 /** The API accepts the token for workers. The request names no worker, so that none connects. */
 export const workerTokenCheck: DoctorCheck = {

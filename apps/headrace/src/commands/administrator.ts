@@ -1,0 +1,95 @@
+import { userInfo } from 'node:os';
+import type { INestApplicationContext } from '@nestjs/common';
+import { type AuditEvent, AuditLog, AuditModule } from '#platform/audit';
+import { PrincipalDirectory, type PrincipalRef, TokensService, UsersService } from '#platform/auth';
+import { CommandError, text, UsageError } from '../cli/command.js';
+import { expiryOption } from '../cli/input.js';
+import { printResult } from '../cli/output.js';
+import { databaseCommandWith } from '../process/services.js';
+
+const auditedCommand = databaseCommandWith(AuditModule);
+
+const IS_ADMINISTRATOR = { is_administrator: true };
+const TOKEN_OPTIONS = {
+  'token-name': text('text', 'Name of the token.', { default: 'command line' }),
+  expires: expiryOption('token'),
+};
+interface TokenValues {
+  readonly 'token-name': string | undefined;
+  readonly expires: Date | undefined;
+  readonly json: boolean;
+}
+
+/** The first administrator of an installation, or another one when nobody can sign in any more. */
+export const create = auditedCommand({
+  argument: 'email',
+  options: { name: text('text', 'Display name. Default: the e-mail address.'), ...TOKEN_OPTIONS },
+  check: (_values, email) => {
+    if (!/^[^@\s]+@[^@\s]+$/.test(email)) throw new UsageError('<email> must be an e-mail address');
+  },
+  run: async (services, values, email) => {
+    const users = services.get(UsersService);
+    const result = await users.create({ email, displayName: values.name ?? email, isAdministrator: true });
+    if (result.kind === 'created') {
+      const { uid } = result.user;
+      await record(services, { action: 'user.created', target: { type: 'user', uid, name: email } }, IS_ADMINISTRATOR);
+      return createToken(services, uid, values);
+    }
+    // A user with this address becomes an administrator, and is enabled.
+    const uid = await findUser(services, email);
+    await users.update(uid, { isAdministrator: true, isDisabled: false });
+    await record(services, { action: 'user.updated', target: { type: 'user', uid, name: email } }, IS_ADMINISTRATOR);
+    return createToken(services, uid, values);
+  },
+});
+
+/** A new token of an administrator, who has lost all others. */
+export const token = auditedCommand({
+  argument: 'uid|email',
+  options: TOKEN_OPTIONS,
+  run: async (services, values, wanted) => {
+    const uid = await findUser(services, wanted);
+    const user = await services.get(UsersService).find(uid);
+    if (user?.isAdministrator !== true)
+      throw new CommandError(`user ${wanted} is not an administrator; \`headrace administrator create\` makes one.`);
+    return createToken(services, uid, values);
+  },
+});
+
+/** Only the token goes to standard output; it is returned only once. */
+async function createToken(services: INestApplicationContext, userUid: string, values: TokenValues): Promise<void> {
+  const owner: PrincipalRef = { type: 'user', uid: userUid };
+  const { 'token-name': name = 'command line', expires: expiresAt } = values;
+  const result = await services.get(TokensService).create({ owner, name, ...(expiresAt && { expiresAt }) });
+  switch (result.kind) {
+    case 'already_expired':
+      throw new CommandError('--expires must be in the future.');
+    case 'unknown_owner':
+      throw new CommandError(`user ${userUid} is disabled; \`headrace administrator create\` enables the user.`);
+    case 'limit_reached':
+      throw new CommandError(`user ${userUid} has ${result.limit} tokens; revoke one.`);
+    case 'created': {
+      const { uid } = result.record;
+      await record(services, { action: 'token.created', target: { type: 'token', uid, name } }, { user_uid: userUid });
+      process.stderr.write(`Token ${uid} of user ${userUid}; it is returned only once.\n`);
+      return printResult(values, { uid, user_uid: userUid, token: result.token }, result.token);
+    }
+  }
+}
+
+/** As for the API, the entry follows the change. `name`: of the account of the operating system. */
+async function record(
+  services: INestApplicationContext,
+  event: Pick<AuditEvent, 'action' | 'target'>,
+  details: Readonly<Record<string, unknown>>,
+): Promise<void> {
+  const actor = { type: 'command_line' as const, name: userInfo().username };
+  await services.get(AuditLog).append(null, { ...event, actor, details });
+}
+
+async function findUser(services: INestApplicationContext, wanted: string): Promise<string> {
+  const by = wanted.includes('@') ? { email: wanted } : { uid: wanted };
+  const uid = await services.get(PrincipalDirectory).findUser(by);
+  if (uid === null) throw new CommandError(`user ${wanted} not found.`);
+  return uid;
+}
