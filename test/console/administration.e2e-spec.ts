@@ -22,24 +22,43 @@ describe.skipIf(NO_BROWSER !== null)('the console', { timeout: 60_000 }, () => {
     installation.remove();
   });
 
-  it('adds a user with read access to the team, who signs in with a link', async () => {
+  it('invites a person with read access to the team by a link, which creates the account', async () => {
     const { page } = console;
     await console.go('team');
-    await page.getByLabel('E-mail address').fill('ada@example.test');
-    await page.getByLabel('Role', { exact: true }).selectOption('viewer');
-    await console.button('Add member').click();
-    const link = (await page.locator('code', { hasText: '#code=' }).textContent()) ?? '';
-    await page.getByLabel('Role of ada@example.test').waitFor();
-    const ada = await (await browser.newContext()).newPage();
+    const invitations = page.getByRole('region', { name: 'Invite a person' });
+    const invite = async (email: string): Promise<string> => {
+      await invitations.getByLabel('E-mail address').fill(email);
+      await invitations.getByLabel('Role', { exact: true }).selectOption('viewer');
+      await console.button('Create invitation').click();
+      await invitations.getByRole('row').filter({ hasText: email }).waitFor();
+      return (await invitations.locator('code', { hasText: '#code=' }).textContent()) ?? '';
+    };
+    const revoked = await invite('eve@example.test');
+    page.once('dialog', (dialog) => void dialog.accept());
+    await invitations.getByRole('row').filter({ hasText: 'eve@example.test' }).getByRole('button').click();
+    await invitations.getByRole('row').filter({ hasText: 'eve@example.test' }).waitFor({ state: 'detached' });
+    const link = await invite('ada@example.test');
+    await console.expectAccessible();
+    const ada = await (await browser.newContext({ viewport: { width: 360, height: 720 } })).newPage();
+    await ada.goto(revoked);
+    await ada.getByRole('alert').getByText('revoked').waitFor();
     await ada.goto(link);
-    await ada.getByRole('button', { name: 'Sign in with this link' }).click();
+    await ada.getByRole('heading', { name: 'Join Default team' }).waitFor();
+    expect(ada.url()).not.toContain('code=');
+    await ada.getByText('ada@example.test').waitFor();
+    expect(await ada.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(360);
+    await ada.getByLabel('Your name').fill('Ada');
+    await ada.getByRole('button', { name: 'Create account and join' }).click();
     await ada.getByRole('heading', { name: 'Runs', level: 1 }).waitFor();
+    await console.go('team');
+    await page.getByLabel('Role of Ada').waitFor();
+    expect(await page.getByRole('table', { name: 'Open invitations' }).count()).toBe(0);
     // A viewer only reads.
     expect(await ada.getByRole('button', { name: 'New run' }).count()).toBe(0);
     await ada.getByRole('link', { name: 'Team' }).click();
     await ada.getByRole('cell', { name: 'ada@example.test' }).first().waitFor();
     expect(await ada.getByRole('link', { name: 'Audit log' }).count()).toBe(0);
-    await page.getByLabel('Role of ada@example.test').selectOption('member');
+    await page.getByLabel('Role of Ada').selectOption('member');
     await until(
       async () => {
         await ada.goto(`${console.origin}/console/runs`);
@@ -51,7 +70,7 @@ describe.skipIf(NO_BROWSER !== null)('the console', { timeout: 60_000 }, () => {
     );
     page.once('dialog', (dialog) => void dialog.accept());
     await page.getByRole('row').filter({ hasText: 'ada@example.test' }).getByRole('button', { name: 'Remove' }).click();
-    await page.getByLabel('Role of ada@example.test').waitFor({ state: 'detached' });
+    await page.getByLabel('Role of Ada').waitFor({ state: 'detached' });
     await ada.context().close();
     // The role of the last owner cannot change, and the selection shows the role that is valid.
     await page.getByLabel('Role of Owner').selectOption('viewer');

@@ -5,7 +5,7 @@ import icon from './icon.svg';
 import { Action, Empty, Failure, Link } from './components/basics';
 import { followLink, path, hrefOf } from './router';
 import { connectionFailure, loadPrincipal, principal, selectTeam, signOut, team } from './session';
-import { SECTIONS } from './sections';
+import { InvitationPage, SECTIONS } from './sections';
 import { type Theme, theme, THEMES } from './theme';
 import { waitingCount } from './views/inbox/inbox';
 import { SignInPage } from './views/sign-in';
@@ -14,6 +14,7 @@ export function App() {
   useEffect(() => {
     void loadPrincipal();
   }, []);
+  if (path.value === 'invitation') return <InvitationPage />;
   if (path.value === 'sign-in' || principal.value === null) return <SignInPage />;
   if (principal.value === undefined)
     return connectionFailure.value === '' ? (

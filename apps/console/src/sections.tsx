@@ -78,6 +78,9 @@ export const SECTIONS: readonly Section[] = [
   },
 ];
 
+/** For people who are not signed in, too. */
+export const InvitationPage = loaded(async () => (await import('./views/invitation/invitation-page')).InvitationPage);
+
 /** A component whose script is loaded when it is first shown. */
 function loaded<Props extends object>(load: () => Promise<ComponentType<Props>>): ComponentType<Props> {
   let component: ComponentType<Props> | undefined;

@@ -69,6 +69,11 @@ export async function signIn(body: Schemas['CreateSessionRequest']): Promise<voi
   await enterSession();
 }
 
+export async function acceptInvitation(body: Schemas['AcceptInvitationRequest']): Promise<void> {
+  await content(api.POST('/invitations/accept', { params: { header: { 'X-Headrace-Console': '1' } }, body }));
+  await enterSession();
+}
+
 /** The browser has got the cookie of a new session. */
 export async function enterSession(): Promise<void> {
   localStorage.setItem(SIGNED_IN_KEY, '1');

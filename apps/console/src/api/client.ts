@@ -30,6 +30,8 @@ export const chooseTeam = (uid: string | null): void => {
 
 export const api = createClient<paths>({ baseUrl: API_URL, credentials: 'same-origin' });
 const sentAt = new WeakMap<Request, number>();
+/** A rejection of these says nothing about the session. */
+const WITHOUT_SESSION: ReadonlySet<string> = new Set(['/sessions', '/invitations/lookup', '/invitations/accept']);
 
 api.use({
   onRequest({ request, schemaPath }) {
@@ -39,7 +41,7 @@ api.use({
     if (teamUid !== null && schemaPath !== '/me') request.headers.set('X-Headrace-Team-Uid', teamUid);
   },
   onResponse({ request, response, schemaPath }) {
-    if (response.status === 401 && schemaPath !== '/sessions') onSignedOut(sentAt.get(request) ?? 0);
+    if (response.status === 401 && !WITHOUT_SESSION.has(schemaPath)) onSignedOut(sentAt.get(request) ?? 0);
   },
   onError: () => new ApiProblem(0, 'The server cannot be reached.'),
 });

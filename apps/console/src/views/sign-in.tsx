@@ -10,7 +10,7 @@ import { navigate, path, query } from '../router';
 import { principal, signIn, enterSession } from '../session';
 
 /** The code of a link is in the fragment; it leaves the address bar before it is used. */
-function takeCode(): string | null {
+export function takeCode(): string | null {
   const code = new URLSearchParams(location.hash.slice(1)).get('code');
   if (code !== null) history.replaceState(null, '', location.pathname + location.search);
   return code;

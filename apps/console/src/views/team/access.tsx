@@ -8,10 +8,10 @@ import { Table } from '../../components/table';
 import { principal, team } from '../../session';
 
 /** A value that the API returns only once. */
-const Secret = ({ value }: { readonly value: string }) =>
+export const Secret = ({ value, noun = 'token' }: { readonly value: string; readonly noun?: string }) =>
   value === '' ? null : (
     <p class="card secret" role="status">
-      Copy the token now. It is not shown again. <code>{value}</code>
+      Copy the {noun} now. It is not shown again. <code>{value}</code>
       <Action run={() => navigator.clipboard.writeText(value)}>Copy</Action>
     </p>
   );

@@ -1,12 +1,11 @@
 import { useSignal } from '@preact/signals';
 import { api, content, messageOf, type Schemas } from '../../api/client';
 import { Action, Failure, Time } from '../../components/basics';
-import { textOf, useOperation } from '../../components/operation';
 import { More, usePages } from '../../components/pages';
 import { Table } from '../../components/table';
 import { may, principal, team } from '../../session';
-
-const ROLES: readonly Schemas['TeamRole'][] = ['owner', 'admin', 'member', 'viewer'];
+import { Invitations } from './invitations';
+import { ROLES } from './roles';
 
 export function Members() {
   const list = usePages(async (cursor) => {
@@ -52,7 +51,7 @@ export function Members() {
         ))}
       </Table>
       <More pages={list} />
-      {may('members:manage') && principal.value?.is_administrator === true && <AddMember onAdded={list.reload} />}
+      {may('members:manage') && <Invitations />}
     </>
   );
 }
@@ -91,50 +90,5 @@ function RoleSelect({ name, role, set }: RoleSelectProps) {
         </div>
       )}
     </>
-  );
-}
-
-/** Administrators of the installation find all users, and create those who do not exist yet. */
-function AddMember({ onAdded }: { readonly onAdded: () => Promise<void> }) {
-  const operation = useOperation();
-  const link = useSignal('');
-  const add = async (form: HTMLFormElement): Promise<void> => {
-    link.value = '';
-    const data = new FormData(form);
-    const email = textOf(data, 'email');
-    const role = textOf(data, 'role') as Schemas['TeamRole'];
-    const { users } = await content(api.GET('/users', { params: { query: { query: email } } }));
-    const known = users.find((user) => user.email.toLowerCase() === email.toLowerCase());
-    const user = known ?? (await content(api.POST('/users', { body: { email } })));
-    await content(api.PUT('/members/{userUid}', { params: { path: { userUid: user.uid } }, body: { role } }));
-    form.reset();
-    await onAdded();
-    if (!known) link.value = (await content(api.POST('/login-links', { body: { user_uid: user.uid } }))).url;
-  };
-  return (
-    <form
-      class="tools section"
-      onSubmit={(event) => {
-        event.preventDefault();
-        const form = event.currentTarget;
-        void operation.execute(() => add(form));
-      }}
-    >
-      <input name="email" type="email" required aria-label="E-mail address" placeholder="ada@example.com" />
-      <select name="role" aria-label="Role">
-        {[...ROLES].reverse().map((role) => (
-          <option value={role} key={role}>
-            {role}
-          </option>
-        ))}
-      </select>
-      <button>Add member</button>
-      <Failure message={operation.failure} />
-      {link.value !== '' && (
-        <p>
-          The user is new. This link signs them in once, within 15 minutes: <code>{link.value}</code>
-        </p>
-      )}
-    </form>
   );
 }

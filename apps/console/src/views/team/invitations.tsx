@@ -1,0 +1,91 @@
+import { useSignal } from '@preact/signals';
+import { api, content, type Schemas } from '../../api/client';
+import { Action, Failure, Time } from '../../components/basics';
+import { textOf, useOperation } from '../../components/operation';
+import { useResource } from '../../components/resource';
+import { Table } from '../../components/table';
+import { principal, team } from '../../session';
+import { Secret } from './access';
+import { ROLES } from './roles';
+
+/** Links with which people become members. Nothing is sent to them. */
+export function Invitations() {
+  const list = useResource(
+    () => content(api.GET('/invitations', { params: { query: { limit: 500 } } })),
+    team.value ?? '',
+  );
+  const operation = useOperation();
+  const link = useSignal('');
+  const invite = async (form: HTMLFormElement): Promise<void> => {
+    link.value = '';
+    const data = new FormData(form);
+    const body = { email: textOf(data, 'email'), role: textOf(data, 'role') as Schemas['TeamRole'] };
+    link.value = (await content(api.POST('/invitations', { body }))).url;
+    form.reset();
+    await list.reload();
+  };
+  const invitations = list.data?.invitations ?? [];
+  return (
+    <section class="section" aria-labelledby="invitations">
+      <h2 id="invitations">Invite a person</h2>
+      <p class="muted">
+        Headrace sends nothing. Hand the link over: who opens it within seven days becomes a member of the team.
+      </p>
+      <form
+        class="tools"
+        onSubmit={(event) => {
+          event.preventDefault();
+          const form = event.currentTarget;
+          void operation.execute(() => invite(form));
+        }}
+      >
+        <input name="email" type="email" required aria-label="E-mail address" placeholder="ada@example.com" />
+        <select name="role" aria-label="Role">
+          {offeredRoles().map((role) => (
+            <option value={role} key={role} selected={role === 'member'}>
+              {role}
+            </option>
+          ))}
+        </select>
+        <button disabled={operation.isBusy}>Create invitation</button>
+      </form>
+      <Failure message={operation.failure || list.failure} />
+      <Secret value={link.value} noun="link" />
+      {invitations.length > 0 && (
+        <Table label="Open invitations" columns={['E-mail address', 'Role', 'Invited by', 'Expires', '']}>
+          {invitations.map(({ uid, email, role, invited_by: invitedBy, expires_at: expires }) => (
+            <tr key={uid}>
+              <td>
+                <strong>{email}</strong>
+              </td>
+              <td>{role}</td>
+              <td>{invitedBy}</td>
+              <td>
+                <Time at={expires} />
+              </td>
+              <td>
+                <Action
+                  class="danger"
+                  confirm={`Revoke the invitation of ${email}? Its link is not valid any more.`}
+                  run={async () => {
+                    await content(api.DELETE('/invitations/{uid}', { params: { path: { uid } } }));
+                    await list.reload();
+                  }}
+                >
+                  Revoke
+                </Action>
+              </td>
+            </tr>
+          ))}
+        </Table>
+      )}
+    </section>
+  );
+}
+
+/** Only owners and administrators of the installation invite owners. */
+function offeredRoles(): readonly Schemas['TeamRole'][] {
+  const { memberships = [], is_administrator: isAdministrator } = principal.value ?? {};
+  const own = memberships.find(({ team_uid: uid }) => uid === team.value) ?? memberships[0];
+  return isAdministrator === true || own?.role === 'owner' ? ROLES : ROLES.filter((role) => role !== 'owner');
+}
