@@ -56,6 +56,11 @@ describe('headrace webhook', () => {
     expect(url).toBe(`https://in.example.com/webhooks/w/${uid}`);
     expect(secret).toMatch(/^[A-Za-z0-9]{43}$/);
     expect((await headrace(0, 'webhook', 'list', '--factory', factory)).output).toMatch(new RegExp(`${uid}.*enabled`));
+    const [entry] = await ingress.database.query<{ entry: string }>(
+      `SELECT entry FROM headrace.audit_log_entries WHERE action = 'webhook.created' AND target_uid = $1`,
+      [uid],
+    );
+    expect(JSON.parse(entry?.entry ?? '{}')).toMatchObject({ actor: { type: 'command_line' } });
     const path = file('event.json', '{"event":"ünïcode","n":1.0}');
     const first = await send(0, uid, path, '--delivery-id', 'event-1');
     const [, id = ''] = /^202 ([0-9a-f-]{36})\n$/.exec(first.output) ?? [];

@@ -1,15 +1,14 @@
-import { userInfo } from 'node:os';
 import type { INestApplicationContext } from '@nestjs/common';
-import { type AuditEvent, AuditLog, AuditModule } from '#platform/audit';
+import { AuditModule } from '#platform/audit';
 import { PrincipalDirectory, type PrincipalRef, TokensService, UsersService } from '#platform/auth';
 import { CommandError, text, UsageError } from '../cli/command.js';
 import { expiryOption } from '../cli/input.js';
 import { printResult } from '../cli/output.js';
+import { recordCommand } from '../process/audit-command.js';
 import { databaseCommandWith } from '../process/services.js';
 
 const auditedCommand = databaseCommandWith(AuditModule);
 
-const IS_ADMINISTRATOR = { is_administrator: true };
 const TOKEN_OPTIONS = {
   'token-name': text('text', 'Name of the token.', { default: 'command line' }),
   expires: expiryOption('token'),
@@ -32,13 +31,13 @@ export const create = auditedCommand({
     const result = await users.create({ email, displayName: values.name ?? email, isAdministrator: true });
     if (result.kind === 'created') {
       const { uid } = result.user;
-      await record(services, { action: 'user.created', target: { type: 'user', uid, name: email } }, IS_ADMINISTRATOR);
+      await recordUser(services, 'user.created', uid, email);
       return createToken(services, uid, values);
     }
     // A user with this address becomes an administrator, and is enabled.
     const uid = await findUser(services, email);
     await users.update(uid, { isAdministrator: true, isDisabled: false });
-    await record(services, { action: 'user.updated', target: { type: 'user', uid, name: email } }, IS_ADMINISTRATOR);
+    await recordUser(services, 'user.updated', uid, email);
     return createToken(services, uid, values);
   },
 });
@@ -70,22 +69,20 @@ async function createToken(services: INestApplicationContext, userUid: string, v
       throw new CommandError(`user ${userUid} has ${result.limit} tokens; revoke one.`);
     case 'created': {
       const { uid } = result.record;
-      await record(services, { action: 'token.created', target: { type: 'token', uid, name } }, { user_uid: userUid });
+      const target = { type: 'token', uid, name };
+      await recordCommand(services, null, { action: 'token.created', target, details: { user_uid: userUid } });
       process.stderr.write(`Token ${uid} of user ${userUid}; it is returned only once.\n`);
       return printResult(values, { uid, user_uid: userUid, token: result.token }, result.token);
     }
   }
 }
 
-/** As for the API, the entry follows the change. `name`: of the account of the operating system. */
-async function record(
-  services: INestApplicationContext,
-  event: Pick<AuditEvent, 'action' | 'target'>,
-  details: Readonly<Record<string, unknown>>,
-): Promise<void> {
-  const actor = { type: 'command_line' as const, name: userInfo().username };
-  await services.get(AuditLog).append(null, { ...event, actor, details });
-}
+const recordUser = (services: INestApplicationContext, action: string, uid: string, name: string): Promise<void> =>
+  recordCommand(services, null, {
+    action,
+    target: { type: 'user', uid, name },
+    details: { is_administrator: true },
+  });
 
 async function findUser(services: INestApplicationContext, wanted: string): Promise<string> {
   const by = wanted.includes('@') ? { email: wanted } : { uid: wanted };

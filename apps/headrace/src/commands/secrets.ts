@@ -6,6 +6,7 @@ import { choice, CommandError, requiredText, UsageError } from '../cli/command.j
 import { decodeText } from '../cli/input.js';
 import { printResult, printRows } from '../cli/output.js';
 import { ENCRYPTED_COLUMNS } from '../process/encrypted-columns.js';
+import { recordCommand } from '../process/audit-command.js';
 import { secretsCommand, unknownTeam } from '../process/services.js';
 
 const TEAM_OPTION = { team: requiredText('uid', 'Team that owns the secret.') };
@@ -42,6 +43,7 @@ export const set = secretsCommand({
         throw new CommandError(`a team has at most ${result.limit} secrets.`);
       case 'stored': {
         const { version } = result.secret;
+        await recordCommand(services, team, { action: 'secret.updated', target: { type: 'secret', uid: name, name } });
         return printResult(values, { name, version }, `Secret ${name} is stored as version ${version}.`);
       }
     }
@@ -61,6 +63,7 @@ export const remove = secretsCommand({
       case 'in_use':
         throw new CommandError(`secret ${name} is used by ${result.by.join(', ')}.`);
       case 'deleted':
+        await recordCommand(services, team, { action: 'secret.deleted', target: { type: 'secret', uid: name, name } });
         return printResult(values, { name, deleted: true }, `Secret ${name} is deleted.`);
     }
   },
@@ -75,6 +78,7 @@ export const rotateKey = secretsCommand({
       rows.push([table, changed, notOpened]);
       broken += notOpened;
     }
+    await recordCommand(services, null, { action: 'secrets_key.rotated', target: { type: 'secrets_key' } });
     printRows(values, ['TABLE', 'CHANGED', 'NOT DECRYPTED'], rows);
     if (broken === 0) return 0;
     process.stderr.write(

@@ -13,6 +13,7 @@ import type { Issue } from '#platform/kernel';
 import { choice, CommandError, flag, integer, parsed, text, UsageError } from '../cli/command.js';
 import { readSecretFile } from '../cli/input.js';
 import { type OutputValues, printResult, printRows } from '../cli/output.js';
+import { recordCommand } from '../process/audit-command.js';
 import { secretsCommand } from '../process/services.js';
 import { ingressOrigin } from '../up/connection-file.js';
 
@@ -54,10 +55,17 @@ export const create = secretsCommand({
       case 'invalid':
         throw invalid(result.issues);
       case 'created':
+        await record(services, 'webhook.created', result.webhook);
         return printWebhook(values, services, result.webhook, result.secret);
     }
   },
 });
+
+const record = (services: INestApplicationContext, action: string, webhook: ManagedWebhook): Promise<void> =>
+  recordCommand(services, webhook.teamUid, {
+    action,
+    target: { type: 'webhook', uid: webhook.uid, name: webhook.name },
+  });
 
 export const list = secretsCommand({
   options: FACTORY,
@@ -89,6 +97,7 @@ export const rotate = secretsCommand({
       case 'invalid':
         throw invalid(result.issues);
       case 'rotated':
+        await record(services, 'webhook.secret_rotated', result.webhook);
         return printWebhook(values, services, result.webhook, result.secret);
     }
   },

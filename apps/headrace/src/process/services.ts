@@ -80,7 +80,6 @@ async function withInstallation(
 /** A command that uses the database of the installation. `imports`: modules that it needs in addition to the common ones. */
 export const databaseCommandWith = (...imports: readonly Type<unknown>[]) =>
   commandKind(OUTPUT_OPTIONS, (_values, work: Work) => withInstallation(work, imports));
-export const databaseCommand = databaseCommandWith();
 
 /** Never generates a key, because other processes could not decrypt values that were encrypted with it. */
 export const secretsCommand = commandKind(OUTPUT_OPTIONS, (_values, work: Work) =>
