@@ -52,7 +52,7 @@ describe.skipIf(NO_BROWSER !== null)('the console', { timeout: 60_000 }, () => {
     await ada.getByRole('heading', { name: 'Runs', level: 1 }).waitFor();
     await console.go('team');
     await page.getByLabel('Role of Ada').waitFor();
-    expect(await page.getByRole('table', { name: 'Open invitations' }).count()).toBe(0);
+    expect(await page.getByRole('region', { name: 'Open invitations' }).count()).toBe(0);
     // A viewer only reads.
     expect(await ada.getByRole('button', { name: 'New run' }).count()).toBe(0);
     await ada.getByRole('link', { name: 'Team' }).click();

@@ -101,14 +101,12 @@ function Offer({ code, offer }: Opened) {
         <p class="muted">You are signed in as {user.display_name}. The new account replaces this session.</p>
       )}
       {!isSame && (
-        <p class="muted">
-          Do you have an account with this e-mail address? <Link to="sign-in">Sign in</Link> first, and open the link
-          again.
-        </p>
+        <p class="muted">Do you have an account with this e-mail address? Sign in first, and open the link again.</p>
       )}
       <p class="muted">
         The link can be used once. It expires <Time at={expires} />.
       </p>
+      {!isSame && <Link to="sign-in">Sign in with an account</Link>}
     </>
   );
 }

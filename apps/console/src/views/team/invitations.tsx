@@ -42,7 +42,7 @@ export function Invitations() {
         <input name="email" type="email" required aria-label="E-mail address" placeholder="ada@example.com" />
         <select name="role" aria-label="Role">
           {offeredRoles().map((role) => (
-            <option value={role} key={role} selected={role === 'member'}>
+            <option value={role} key={role}>
               {role}
             </option>
           ))}
@@ -83,9 +83,10 @@ export function Invitations() {
   );
 }
 
-/** Only owners and administrators of the installation invite owners. */
+/** The least powerful first, which is the default. Only owners and administrators of the installation invite owners. */
 function offeredRoles(): readonly Schemas['TeamRole'][] {
   const { memberships = [], is_administrator: isAdministrator } = principal.value ?? {};
   const own = memberships.find(({ team_uid: uid }) => uid === team.value) ?? memberships[0];
-  return isAdministrator === true || own?.role === 'owner' ? ROLES : ROLES.filter((role) => role !== 'owner');
+  const mayInviteOwners = isAdministrator === true || own?.role === 'owner';
+  return ROLES.filter((role) => role !== 'owner' || mayInviteOwners).reverse();
 }
