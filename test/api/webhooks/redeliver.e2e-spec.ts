@@ -155,6 +155,8 @@ describe('testWebhook', () => {
     await test({ payload: 'x'.repeat(262_142) });
     const { body } = await test({ payload: 'x'.repeat(262_143) }, 413);
     expect(body).toMatchObject({ error_code: 'payload_too_large' });
+    const line = `POST /factories/${hook.factoryUid}/webhooks/${hook.uid}/test`;
+    await api.request(415, line, { token: admin.token, body: '{}', contentType: 'text/plain' });
     expect((await test({ body: 'x' }, 400)).body.errors).toMatchObject([{ pointer: '/body' }]);
     hook = await webhooks.webhook({ factoryUid: hook.factoryUid, enabled: false });
     expect((await test({}, 422)).body.detail).toContain('disabled');

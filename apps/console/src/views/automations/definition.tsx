@@ -49,11 +49,7 @@ export function Definition({ factory }: { readonly factory: Factory }) {
     if (!checked.valid) return;
     const query = isDryRun ? { dry_run: true } : {};
     plan.value = await content(api.PUT('/factories/{factoryUid}/definition', { params: { path, query }, body }));
-    if (!isDryRun) {
-      await current.reload();
-      // What was applied, as the factory has it now.
-      files.value = current.data === undefined ? files.value : body.files;
-    }
+    if (!isDryRun) await current.reload();
   };
   const shown = files.value ?? [];
   const file = shown.find((one) => one.path === selected.value) ?? shown[0];
