@@ -379,10 +379,8 @@ describe('sign-in by OpenID Connect', () => {
     expect(answers.at(-1)).toBe(`${api.url}/console/sign-in?error=too_many`);
     await api.advanceClock(10 * 60_000 + 1000);
     await start();
-    const { count } = (
-      (await api.database.query('SELECT count(*)::int AS count FROM headrace.openid_sign_ins')) as { count: number }[]
-    )[0] ?? { count: -1 };
-    expect(count).toBe(1);
+    const rows = await api.database.query('SELECT 1 FROM headrace.openid_sign_ins');
+    expect(rows).toHaveLength(1);
   });
 });
 

@@ -158,10 +158,10 @@ function authenticationBy(client: OpenIdClient, secret: string): ClientAuth {
 const fetchLimited: CustomFetch = async (url, options) => {
   if (!isConfidential(new URL(url)))
     throw new Error('The provider names an address that is neither https nor loopback.');
-  const response = await fetch(url, options as RequestInit);
+  const response = await fetch(url, options);
   const chunks: Uint8Array[] = [];
   let size = 0;
-  for await (const chunk of response.body ?? []) {
+  for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
     size += chunk.length;
     if (size > MAX_RESPONSE_BYTES) throw new Error('The response of the provider is too large.');
     chunks.push(chunk);
