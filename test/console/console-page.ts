@@ -56,6 +56,11 @@ export class ConsolePage {
     await this.page.getByRole('main').waitFor();
   }
 
+  /** The view has its data. The network is never idle: a browser does not report the end of an event stream. */
+  async loaded(): Promise<void> {
+    await this.page.getByText('Loading …').first().waitFor({ state: 'detached' });
+  }
+
   button(name: string) {
     return this.page.getByRole('button', { name, exact: true });
   }

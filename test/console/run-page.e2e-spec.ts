@@ -271,6 +271,9 @@ describe.skipIf(NO_BROWSER !== null)('the page of a run', { timeout: 60_000 }, (
     // The search finds what is no element.
     await page.getByLabel('Find in this run').fill('message 87.');
     await page.getByLabel('Find in this run').press('Enter');
+    // The first match is the prompt.
+    await page.getByText('1 of 2').waitFor();
+    await page.getByLabel('Find in this run').press('Enter');
     await page.getByText('Message 87.', { exact: true }).waitFor();
     await console.expectAccessible();
     console.expectQuiet();

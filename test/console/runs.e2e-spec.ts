@@ -243,7 +243,7 @@ describe.skipIf(NO_BROWSER !== null)('the console', { timeout: 60_000 }, () => {
       ...['team', 'team?tab=tokens', 'team?tab=sessions', 'team?tab=service-accounts', 'team?tab=audit-log'],
     ]) {
       await console.go(path);
-      await console.page.waitForLoadState('networkidle');
+      await console.loaded();
       await console.expectAccessibleEverywhere();
     }
     console.expectQuiet();

@@ -72,8 +72,6 @@ export async function readEvents({ url, lastEventId, abort, onOpen, onEvents }: 
     return { kind: 'closed' };
   } finally {
     clearTimeout(timer);
-    // Chromium keeps a request of this media type open otherwise, also after its last byte.
-    abort.abort();
   }
 }
 

@@ -83,6 +83,8 @@ export class LiveRun {
         for (const event of events) if (this.apply(event)) ended = true;
         this.lastEventId = lastEventId;
         this.show(events.length);
+        // Nothing follows. Chromium would keep the request open.
+        if (ended) abort.abort();
       },
     }).then((ending) => {
       if (this.abort !== abort) return;
