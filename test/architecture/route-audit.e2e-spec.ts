@@ -30,8 +30,7 @@ const UNDOCUMENTED: Readonly<Record<string, string>> = {
   'GET /objects/*key': 'signed links, handed out by other operations',
   'GET /problems': 'pages for people',
   'GET /problems/:code': 'pages for people',
-  'GET /runs/:runId': 'a page for people, which holds no data',
-  'GET /runs/assets/:name': 'script and style of that page',
+  'GET /runs/:runId': 'leads people to the page of the run in the console',
   'PUT /uploads/attachments/:attachmentId': 'signed links, handed out by other operations',
 };
 /** They make what is not there: an id in the path, and still no 404. */

@@ -3,6 +3,7 @@ import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { messageOf } from './api/client';
 import { Failure } from './components/basics';
+import { registerPlaces } from './places';
 import { InboxPage } from './views/inbox/inbox-page';
 import { RunsPage } from './views/runs/runs-page';
 
@@ -80,6 +81,7 @@ export const SECTIONS: readonly Section[] = [
 
 /** For people who are not signed in, too. */
 export const InvitationPage = loaded(async () => (await import('./views/invitation/invitation-page')).InvitationPage);
+registerPlaces(SECTIONS);
 
 /** A component whose script is loaded when it is first shown. */
 function loaded<Props extends object>(load: () => Promise<ComponentType<Props>>): ComponentType<Props> {

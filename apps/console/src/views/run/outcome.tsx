@@ -1,7 +1,7 @@
 import type { Schemas } from '../../api/client';
 import { ORIGIN } from '../../base';
 import { Link, Time } from '../../components/basics';
-import { SECTIONS } from '../../sections';
+import { placeOf, sectionPath } from '../../places';
 
 interface NextStep {
   readonly text: string;
@@ -75,11 +75,13 @@ export function Outcome({ status, environmentId, onOpenDebug }: OutcomeProps) {
       </p>
     );
   const next = NEXT[code];
-  const section = SECTIONS.find(({ path }) => path === next?.section);
+  const section = next?.section;
   const target =
-    section?.path === 'environments' && section.item !== undefined && environmentId !== undefined
-      ? `environments/${environmentId}`
-      : section?.path;
+    section === undefined
+      ? null
+      : section === 'environments' && environmentId !== undefined
+        ? placeOf(section, environmentId)
+        : sectionPath(section);
   return (
     <section class="card outcome" aria-label="Why the run failed">
       <p class="failure" role="status">
@@ -99,7 +101,7 @@ export function Outcome({ status, environmentId, onOpenDebug }: OutcomeProps) {
             Open debug window
           </button>
         )}
-        {target !== undefined && <Link to={target}>{next?.label}</Link>}
+        {target !== null && <Link to={target}>{next?.label}</Link>}
         <a href={`${ORIGIN}/problems/${code}`} target="_blank" rel="noopener">
           About <code>{code}</code>
         </a>

@@ -3,19 +3,12 @@ import { api, content, type Schemas } from '../../api/client';
 import { API_URL } from '../../base';
 import { Action, Link, Time } from '../../components/basics';
 import { duration } from '../../format';
+import { placeOf } from '../../places';
 import { hrefOf, navigate } from '../../router';
-import { SECTIONS } from '../../sections';
 import { curlOf } from './curl';
 import { ENDED } from './live-run';
 
 type Run = Schemas['RunItem'];
-
-/** A link to a resource, or to the list in which it is. Null: this console has neither. */
-function placeOf(section: string, id: string, parameters = ''): string | null {
-  const found = SECTIONS.find(({ path }) => path === section);
-  if (found === undefined) return null;
-  return found.item === undefined ? section : `${section}/${id}${parameters}`;
-}
 
 interface PlaceLinkProps {
   readonly to: string | null;

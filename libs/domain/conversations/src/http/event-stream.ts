@@ -2,15 +2,8 @@ import type { Response } from 'express';
 
 /** How long an EventSource waits before it reconnects. */
 const RETRY_MS = 2000;
-/** Events are written together up to this size: a write per event costs more than reading a long history. */
-const WRITE_LENGTH = 65_536;
 
 export class EventStream {
-  private pending = '';
-  private scheduled: NodeJS.Immediate | null = null;
-  /** While the client reads more slowly than events come. */
-  private draining: Promise<boolean> | null = null;
-
   constructor(
     private readonly response: Response,
     /** Milliseconds without progress of a write after which the client counts as disconnected. */
@@ -38,34 +31,12 @@ export class EventStream {
   }
 
   close(): void {
-    void this.flush();
     this.response.end();
   }
 
-  private async write(text: string): Promise<boolean> {
-    if (this.draining && !(await this.draining)) return false;
-    if (this.isClosed) return false;
-    this.pending += text;
-    if (this.pending.length >= WRITE_LENGTH) return this.flush();
-    this.scheduled ??= setImmediate(() => void this.flush());
-    return true;
-  }
-
-  private flush(): Promise<boolean> {
-    if (this.scheduled) clearImmediate(this.scheduled);
-    this.scheduled = null;
-    const text = this.pending;
-    this.pending = '';
-    if (this.isClosed) return Promise.resolve(false);
-    if (text === '' || this.response.write(text)) return Promise.resolve(true);
-    this.draining = this.drained().finally(() => {
-      this.draining = null;
-    });
-    return this.draining;
-  }
-
-  private get isClosed(): boolean {
-    return this.response.destroyed || this.response.writableEnded;
+  private write(text: string): Promise<boolean> {
+    if (this.response.destroyed || this.response.writableEnded) return Promise.resolve(false);
+    return this.response.write(text) ? Promise.resolve(true) : this.drained();
   }
 
   private drained(): Promise<boolean> {
