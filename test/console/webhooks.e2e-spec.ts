@@ -38,17 +38,17 @@ describe.skipIf(NO_BROWSER !== null)('webhooks and automations in the console', 
     const { page } = console;
     await page.getByRole('link', { name: 'Webhooks', exact: true }).click();
     await page.getByRole('heading', { name: 'Let other systems start runs' }).waitFor();
-    await console.expectAccessibleInBothThemes();
+    await console.expectAccessibleEverywhere();
     await console.button('Create webhook').click();
     const secret = (await page.getByRole('status').locator('code').textContent()) ?? '';
     const [uid = ''] = /(?<=webhooks\/)\w{22}/.exec(page.url()) ?? [];
     const url = (await region('Set up the sender').locator('code').first().textContent()) ?? '';
     hook = { uid, url, secret };
-    await console.expectAccessibleInBothThemes();
+    await console.expectAccessibleEverywhere();
     await console.button('Send a test delivery').click();
     await console.button('Send').click();
     await page.getByText('It started a run.').waitFor();
-    await console.expectAccessibleInBothThemes();
+    await console.expectAccessibleEverywhere();
     await page.getByRole('list', { name: 'Automations' }).getByRole('link', { name: /^Run / }).click();
     await page.waitForURL(/\/runs\/[0-9a-f-]{36}$/);
     await console.state('SUCCEEDED').waitFor();
@@ -78,14 +78,14 @@ describe.skipIf(NO_BROWSER !== null)('webhooks and automations in the console', 
     expect(new URL(page.url()).searchParams.get('outcome')).toBe('Rejected (auth)');
     await page.reload();
     await until(async () => (await rows.count()) === 2, 10_000, 'the filter of the URL');
-    await console.expectAccessibleInBothThemes();
+    await console.expectAccessibleEverywhere();
     await console.button('Accepted').click();
     await rows.filter({ hasText: 'started' }).nth(1).waitFor();
     await rows.nth(1).getByRole('link').first().click();
     await page.getByLabel('Body', { exact: true }).getByText('<img src=x onerror=').waitFor();
     await page.getByText('"action": "closed"').waitFor();
     expect(await page.locator('main').getByText(hook.secret).count()).toBe(0);
-    await console.expectAccessibleInBothThemes();
+    await console.expectAccessibleEverywhere();
     const first = page.url();
     await console.button('Redeliver').click();
     await page.waitForURL(({ href }) => href !== first);
@@ -105,7 +105,7 @@ describe.skipIf(NO_BROWSER !== null)('webhooks and automations in the console', 
     await page.getByLabel('Values').fill('opened');
     await page.getByText('0 of the last 3 deliveries match.').waitFor();
     await page.getByText('`action` is "closed", which is not "opened".').first().waitFor();
-    await console.expectAccessibleInBothThemes();
+    await console.expectAccessibleEverywhere();
     await page.getByLabel('Values').fill('opened, closed');
     await page.getByText('2 of the last 3 deliveries match.').waitFor();
     await console.button('Edit as JSON').click();
@@ -124,7 +124,7 @@ describe.skipIf(NO_BROWSER !== null)('webhooks and automations in the console', 
     await postHook(JSON.stringify({ action: 'labeled' }));
     await page.getByRole('link', { name: 'History' }).click();
     await region('Latest deliveries').getByText('`action` is "labeled"').waitFor();
-    await console.expectAccessibleInBothThemes();
+    await console.expectAccessibleEverywhere();
     await console.button('Disable').click();
     await console.button('Enable').waitFor();
     console.expectQuiet();
@@ -155,7 +155,7 @@ describe.skipIf(NO_BROWSER !== null)('webhooks and automations in the console', 
     await page.getByLabel('Sender').selectOption('github');
     await page.getByLabel('Name', { exact: true }).fill(ATTACK);
     await page.getByLabel('Start a run for each delivery').uncheck();
-    await console.expectAccessibleInBothThemes();
+    await console.expectAccessibleEverywhere();
     await console.button('Create webhook').click();
     await page.getByText('Enter the address as Payload URL').waitFor();
     const secret = (await page.getByRole('status').locator('code').textContent()) ?? '';
@@ -173,7 +173,7 @@ describe.skipIf(NO_BROWSER !== null)('webhooks and automations in the console', 
     await page.getByLabel('Name', { exact: true }).fill('repository');
     await console.button('Save').click();
     await page.getByRole('heading', { name: 'repository', level: 1 }).waitFor();
-    await console.expectAccessibleInBothThemes();
+    await console.expectAccessibleEverywhere();
     await console.button('Rotate secret').click();
     await page.getByLabel('Secret of the sender').fill('another secret');
     await page.getByRole('dialog').getByRole('button', { name: 'Rotate secret' }).click();
@@ -199,7 +199,7 @@ describe.skipIf(NO_BROWSER !== null)('webhooks and automations in the console', 
     await region('Plan').getByRole('row').filter({ hasText: 'daily' }).filter({ hasText: 'create' }).waitFor();
     await region('Lines of automations/daily/automation.md').getByText('+Summarise the open issues.').waitFor();
     expect((await installation.call('GET', factory('/automations'))).body.automations).toHaveLength(1);
-    await console.expectAccessibleInBothThemes();
+    await console.expectAccessibleEverywhere();
     await console.button('Apply').click();
     await page.getByText('Applied.').waitFor();
     expect((await installation.call('GET', factory('/automations'))).body.automations).toHaveLength(2);
@@ -208,7 +208,7 @@ describe.skipIf(NO_BROWSER !== null)('webhooks and automations in the console', 
     await region('Errors of the files').getByText('enable').first().waitFor();
     await console.go('automations');
     await region('Automations').getByRole('row').filter({ hasText: 'from definition files' }).waitFor();
-    await console.expectAccessibleInBothThemes();
+    await console.expectAccessibleEverywhere();
     console.expectQuiet();
   });
 
@@ -227,7 +227,7 @@ describe.skipIf(NO_BROWSER !== null)('webhooks and automations in the console', 
     console.errors.length = 0;
     await page.getByLabel('Address').fill('https://hooks.invalid/headrace');
     await page.getByLabel('Cancelled').uncheck();
-    await console.expectAccessibleInBothThemes();
+    await console.expectAccessibleEverywhere();
     await console.button('Create notification webhook').click();
     await page
       .getByRole('status')
@@ -241,7 +241,7 @@ describe.skipIf(NO_BROWSER !== null)('webhooks and automations in the console', 
       .filter({ hasText: 'webhook.test' })
       .filter({ hasText: 'Attempt 1' })
       .waitFor();
-    await console.expectAccessibleInBothThemes();
+    await console.expectAccessibleEverywhere();
     await row.getByRole('button', { name: 'Disable' }).click();
     await row.getByRole('button', { name: 'Enable' }).waitFor();
     page.once('dialog', (dialog) => void dialog.accept());

@@ -3,7 +3,6 @@ import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { messageOf } from './api/client';
 import { Failure } from './components/basics';
-import { registerPlaces } from './places';
 import { InboxPage } from './views/inbox/inbox-page';
 import { RunsPage } from './views/runs/runs-page';
 
@@ -18,7 +17,6 @@ export interface Section {
   readonly isUnlisted?: boolean;
 }
 
-/** The views of the console in the order of the navigation. Those that are not needed at once have separate scripts. */
 /** The views of the console in the order of the navigation. What is not needed at once is a separate script. */
 export const SECTIONS: readonly Section[] = [
   {
@@ -33,6 +31,18 @@ export const SECTIONS: readonly Section[] = [
     title: 'Schedules',
     list: loaded(async () => (await import('./views/schedules/schedules-page')).SchedulesPage),
     item: loaded(async () => (await import('./views/schedules/schedule-page')).SchedulePage),
+  },
+  {
+    path: 'webhooks',
+    title: 'Webhooks',
+    list: loaded(async () => (await import('./views/webhooks/webhooks-page')).WebhooksPage),
+    item: loaded(async () => (await import('./views/webhooks/webhook-page')).WebhookPage),
+  },
+  {
+    path: 'automations',
+    title: 'Automations',
+    list: loaded(async () => (await import('./views/automations/automations-page')).AutomationsPage),
+    item: loaded(async () => (await import('./views/automations/automation-page')).AutomationPage),
   },
   {
     path: 'environments',
@@ -51,18 +61,6 @@ export const SECTIONS: readonly Section[] = [
     list: loaded(async () => (await import('./views/secrets/secrets-page')).SecretsPage),
   },
   {
-    path: 'webhooks',
-    title: 'Webhooks',
-    list: loaded(async () => (await import('./views/webhooks/webhooks-page')).WebhooksPage),
-    item: loaded(async () => (await import('./views/webhooks/webhook-page')).WebhookPage),
-  },
-  {
-    path: 'automations',
-    title: 'Automations',
-    list: loaded(async () => (await import('./views/automations/automations-page')).AutomationsPage),
-    item: loaded(async () => (await import('./views/automations/automation-page')).AutomationPage),
-  },
-  {
     path: 'workers',
     title: 'Workers',
     list: loaded(async () => (await import('./views/workers/workers-page')).WorkersPage),
@@ -72,6 +70,8 @@ export const SECTIONS: readonly Section[] = [
     path: 'status',
     title: 'Status',
     list: loaded(async () => (await import('./views/status/status-page')).StatusPage),
+  },
+  {
     path: 'device',
     title: 'Approve a login',
     list: loaded(async () => (await import('./views/device/device-page')).DevicePage),
@@ -81,7 +81,6 @@ export const SECTIONS: readonly Section[] = [
 
 /** For people who are not signed in, too. */
 export const InvitationPage = loaded(async () => (await import('./views/invitation/invitation-page')).InvitationPage);
-registerPlaces(SECTIONS);
 
 /** A component whose script is loaded when it is first shown. */
 function loaded<Props extends object>(load: () => Promise<ComponentType<Props>>): ComponentType<Props> {

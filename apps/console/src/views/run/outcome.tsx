@@ -1,7 +1,6 @@
 import type { Schemas } from '../../api/client';
 import { ORIGIN } from '../../base';
 import { Link, Time } from '../../components/basics';
-import { placeOf, sectionPath } from '../../places';
 
 interface NextStep {
   readonly text: string;
@@ -77,11 +76,9 @@ export function Outcome({ status, environmentId, onOpenDebug }: OutcomeProps) {
   const next = NEXT[code];
   const section = next?.section;
   const target =
-    section === undefined
-      ? null
-      : section === 'environments' && environmentId !== undefined
-        ? placeOf(section, environmentId)
-        : sectionPath(section);
+    section === 'environments' && environmentId !== undefined
+      ? `${section}/${encodeURIComponent(environmentId)}`
+      : section;
   return (
     <section class="card outcome" aria-label="Why the run failed">
       <p class="failure" role="status">
@@ -101,7 +98,7 @@ export function Outcome({ status, environmentId, onOpenDebug }: OutcomeProps) {
             Open debug window
           </button>
         )}
-        {target !== null && <Link to={target}>{next?.label}</Link>}
+        {target !== undefined && <Link to={target}>{next?.label}</Link>}
         <a href={`${ORIGIN}/problems/${code}`} target="_blank" rel="noopener">
           About <code>{code}</code>
         </a>

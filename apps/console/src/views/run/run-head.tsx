@@ -3,29 +3,38 @@ import { api, content, type Schemas } from '../../api/client';
 import { API_URL } from '../../base';
 import { Action, Link, Time } from '../../components/basics';
 import { duration } from '../../format';
-import { placeOf } from '../../places';
 import { hrefOf, navigate } from '../../router';
 import { curlOf } from './curl';
 import { ENDED } from './live-run';
 
 type Run = Schemas['RunItem'];
 
-interface PlaceLinkProps {
-  readonly to: string | null;
+interface RelatedLinkProps {
+  readonly to: string;
   readonly label: string;
-  readonly name?: string;
+  readonly name: string;
 }
 
-const PlaceLink = ({ to, label, name }: PlaceLinkProps) => (
+const RelatedLink = ({ to, label, name }: RelatedLinkProps) => (
   <span>
-    {label} {to === null ? <code>{name}</code> : <Link to={to}>{name ?? 'open'}</Link>}
+    {label}{' '}
+    <Link to={to}>
+      <bdi>{name}</bdi>
+    </Link>
   </span>
 );
 
 export function Facts({ run }: { readonly run: Run }) {
   const { created_at: createdAt, started_at: startedAt, finished_at: finishedAt, creator, agent_config: config } = run;
   const { request_usage: usage, schedule, metadata = {}, parent_run_id: parent, forked_from: forkedFrom } = run;
-  const { automation_id: automation, webhook_uid: webhook, delivery_id: delivery } = metadata;
+  // Labels that a user may have set.
+  const {
+    automation_id: automation,
+    webhook_uid: webhook,
+    delivery_id: delivery,
+    factory_uid: factory = '',
+  } = metadata;
+  const inFactory = `?factory=${encodeURIComponent(factory)}`;
   const cost = [usage?.inference_cost_usd, usage?.compute_cost_usd, usage?.platform_cost_usd];
   const total = cost.reduce<number>((sum, part) => sum + (part ?? 0), 0);
   const model = config?.harness?.model_id ?? config?.model_id;
@@ -54,22 +63,26 @@ export function Facts({ run }: { readonly run: Run }) {
       {usage?.total_tokens !== undefined && <span>{usage.total_tokens.toLocaleString()} tokens</span>}
       {cost.some((part) => part !== undefined) && <span>${total.toFixed(total < 1 ? 4 : 2)}</span>}
       {schedule !== undefined && (
-        <PlaceLink label="Schedule" to={placeOf('schedules', schedule.schedule_id)} name={schedule.schedule_name} />
+        <RelatedLink label="Schedule" to={`schedules/${schedule.schedule_id}`} name={schedule.schedule_name} />
       )}
       {automation !== undefined && (
-        <PlaceLink label="Automation" to={placeOf('automations', automation)} name={automation.slice(0, 8)} />
+        <RelatedLink
+          label="Automation"
+          to={`automations/${encodeURIComponent(automation)}${inFactory}`}
+          name={automation.slice(0, 8)}
+        />
       )}
       {webhook !== undefined && delivery !== undefined && (
-        <PlaceLink
+        <RelatedLink
           label="Delivery"
-          to={placeOf('webhooks', webhook, `?delivery=${encodeURIComponent(delivery)}`)}
+          to={`webhooks/${encodeURIComponent(webhook)}${inFactory}&delivery=${encodeURIComponent(delivery)}`}
           name={delivery.slice(0, 8)}
         />
       )}
       {config?.environment_id !== undefined && (
-        <PlaceLink
+        <RelatedLink
           label="Environment"
-          to={placeOf('environments', config.environment_id)}
+          to={`environments/${encodeURIComponent(config.environment_id)}`}
           name={config.environment_id.slice(0, 8)}
         />
       )}

@@ -2,7 +2,7 @@ import { type Signal, useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { api, content } from '../../api/client';
 import { Action, Empty, Failure, Link, Time, usePageTitle } from '../../components/basics';
-import { Dialog } from '../../components/form';
+import { Dialog } from '../../components/form-operation';
 import { useResource } from '../../components/resource';
 import { Table } from '../../components/table';
 import { currentTab, Tabs } from '../../components/tabs';
