@@ -433,7 +433,7 @@ describe.skipIf(NO_BROWSER !== null)('the console', { timeout: 60_000 }, () => {
     ] as const) {
       await page.goto(`${console.origin}/console/${path}`);
       await main.getByRole('heading', { name: heading, level: 1 }).waitFor();
-      await console.loaded();
+      await main.getByText('Loading …').waitFor({ state: 'detached' });
       expect(await main.getByRole('button', { name: /New|Delete|Edit|Run now/ }).count()).toBe(0);
     }
     await page.goto(`${console.origin}/console/environments`);
