@@ -13,6 +13,7 @@ interface Program {
   signInAndOut(api: unknown): Promise<number>;
   approveProgram(api: unknown, userCode: string): Promise<string>;
   inviteAndRevoke(api: unknown, email: string): Promise<object>;
+  acceptInvitation(api: unknown, code: string): Promise<string>;
   actions(api: unknown): Promise<string[]>;
 }
 
@@ -67,6 +68,13 @@ describe('administration through the generated client', () => {
   it('invites a person and revokes the invitation', async () => {
     const offer = await program.inviteAndRevoke(running.client(owner), 'grace@example.test');
     expect(offer).toMatchObject({ email: 'grace@example.test', role: 'viewer' });
+  });
+
+  it('accepts an invitation', async () => {
+    const body = { email: 'alan@example.test', role: 'viewer' };
+    const { url } = (await api.request(201, 'POST /invitations', { token: owner.token, body })).body;
+    const guest = running.client({ type: 'user', uid: '', token: '' });
+    expect(await program.acceptInvitation(guest, new URL(url).hash.replace('#code=', ''))).toBe('invitation');
   });
 
   it('throws the documented problem of a rejected request (generated client: administration)', async () => {

@@ -5,6 +5,7 @@ import { loadProgram, operationsIn, rejection, type RunningProgram } from './typ
 interface Program {
   find(api: unknown, query: string): Promise<{ uid: string } | undefined>;
   schemas(api: unknown): Promise<[string, string[]]>;
+  manage(api: unknown, name: string): Promise<string>;
   give(api: unknown, uid: string, prompt: string): Promise<[string, string, string | undefined]>;
 }
 
@@ -38,6 +39,11 @@ describe('factories through the generated client', () => {
     expect(agent).toBe('oz');
     expect(url).toMatch(new RegExp(`^http://.*/runs/${run}$`));
     expect(await program.give(client, factory, 'Fix it.')).toEqual([run, agent, url]);
+  });
+
+  it('creates, updates and deletes a factory', async () => {
+    const admin = running.client(await api.identities.user({ [team]: 'admin' }));
+    expect(await program.manage(admin, 'CI failures')).toBe('CI failures');
   });
 
   it('gets the schemas of definition files', async () => {

@@ -119,15 +119,36 @@ describe('an invitation', () => {
     expect(await as(cookie)).toMatchObject({ uid: known.uid, display_name: 'Kim', memberships: [{ role: 'viewer' }] });
   });
 
-  it('of a member is rejected, and one that became a member meanwhile keeps the role', async () => {
+  it('of a member is rejected, and ends when the person becomes a member or is removed in another way', async () => {
     expect(await call(409, 'POST /invitations', admin, { email: emailOf(owner), role: 'viewer' })).toMatchObject({
       error_code: 'conflict',
     });
     const late = await api.identities.user({}, 'Late');
     const { code } = await invite(emailOf(late), 'viewer');
     await call(200, `PUT /members/${late.uid}`, owner, { role: 'admin' });
-    const { cookie } = await send(201, 'accept', { code }, { ...CONSOLE, cookie: await sessionOf(late) });
+    const cookie = await sessionOf(late);
+    await send(401, 'accept', { code }, { ...CONSOLE, cookie });
     expect(await as(cookie)).toMatchObject({ memberships: [{ role: 'admin' }] });
+    await call(204, `DELETE /members/${late.uid}`, owner);
+    await send(401, 'accept', { code }, { ...CONSOLE, cookie });
+    expect(await as(cookie)).toMatchObject({ memberships: [] });
+  });
+
+  it('gives no access that lasts when the user becomes an administrator, because another person may have accepted it', async () => {
+    const { code } = await invite('cto@example.test', 'viewer');
+    const { cookie } = await send(201, 'accept', { code, display_name: 'Eve' });
+    const { uid } = await as(cookie);
+    await call(200, `PUT /users/${uid}`, site, { is_administrator: true });
+    expect((await fetch(`${api.url}/api/v1/me`, { headers: { cookie } })).status).toBe(401);
+    // Only once: what the owner of the address creates afterwards stays.
+    const { url } = await call(201, 'POST /login-links', site, { user_uid: uid });
+    await call(200, `PUT /users/${uid}`, site, { is_administrator: true });
+    const response = await fetch(`${api.url}/api/v1/sessions`, {
+      method: 'POST',
+      headers: { ...CONSOLE, 'content-type': 'application/json' },
+      body: JSON.stringify({ login_code: new URL(url).hash.replace('#code=', '') }),
+    });
+    expect(response.status).toBe(201);
   });
 
   it('to be an owner needs an owner or an administrator, whose right is checked again when it is accepted', async () => {

@@ -162,6 +162,36 @@ describe('sign-in by OpenID Connect', () => {
     expectRejected(await signIn(newUser({ email })), 'email_taken');
   });
 
+  it('ends the access of a person who has accepted an invitation to the address of another one', async () => {
+    const admin = await api.identities.user({ [builders]: 'admin' });
+    const email = 'cto@example.test';
+    const { url } = (
+      await api.request(201, 'POST /invitations', { token: admin.token, body: { email, role: 'viewer' } })
+    ).body;
+    const headers = { 'x-headrace-console': '1', 'content-type': 'application/json' };
+    const accepted = await fetch(`${api.url}/api/v1/invitations/accept`, {
+      method: 'POST',
+      headers,
+      body: JSON.stringify({ code: new URL(url).hash.replace('#code=', ''), display_name: 'Eve' }),
+    });
+    const cookie = pair(named(accepted, 'session'));
+    const tokens = await fetch(`${api.url}/api/v1/tokens`, {
+      method: 'POST',
+      headers: { ...headers, cookie },
+      body: JSON.stringify({ name: 'kept' }),
+    });
+    const { token } = (await tokens.json()) as { token: string };
+    await api.request(200, 'GET /me', { token });
+    const user = newUser({ email });
+    const { uid } = await principalOf(await signIn(user));
+    await api.request(401, 'GET /me', { token });
+    expect((await get('/me', { cookie })).status).toBe(401);
+    // Once: what the user creates afterwards stays.
+    const own = pair(named(await signIn(user), 'session'));
+    await signIn(user);
+    expect(await (await get('/me', { cookie: own })).json()).toMatchObject({ uid, email });
+  });
+
   it('takes address and groups from the user information if the ID token has none', async () => {
     const { email, name, ...token } = newUser();
     provider.behaviour = { metadata: { userinfo_endpoint: `${provider.issuer}/userinfo` } };
@@ -274,9 +304,11 @@ describe('sign-in by OpenID Connect', () => {
   });
 
   it('does not start for another site, and not for requests without a browser that asked', async () => {
-    const forced = await get('/sign-in/openid', { 'sec-fetch-site': 'cross-site' });
-    expect(forced.headers.get('location')).toBe(`${api.url}/console/sign-in`);
-    expect(cookiesOf(forced)).toEqual([]);
+    for (const site of ['cross-site', 'same-site']) {
+      const forced = await get('/sign-in/openid', { 'sec-fetch-site': site });
+      expect(forced.headers.get('location')).toBe(`${api.url}/console/sign-in`);
+      expect(cookiesOf(forced)).toEqual([]);
+    }
     const { address, cookie } = await start();
     const query = provider.authorize(address, newUser());
     expectRejected(await back(query, ''), 'expired');

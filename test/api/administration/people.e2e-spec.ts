@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startTestApi, type TestApi, type TestPrincipal, until } from '#testing';
 import { inTeam, requestAnyStatus } from '../../support/api-requests.js';
@@ -246,6 +248,30 @@ describe('service accounts and tokens', () => {
     expect(await call(409, `DELETE /service-accounts/${identity.uid}`, admin)).toMatchObject({
       error_code: 'conflict',
     });
+  });
+});
+
+describe('a token that is revoked while its request is sent', () => {
+  it('creates no other token', async () => {
+    const { token } = await api.identities.user({}, 'Eve');
+    const { tokens } = (await api.request(200, 'GET /tokens', { token })).body;
+    const body = JSON.stringify({ name: 'kept' });
+    const slow = request(`${api.url}/api/v1/tokens`, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${token}`,
+        'content-type': 'application/json',
+        'content-length': Buffer.byteLength(body),
+      },
+    });
+    const response = once(slow, 'response') as Promise<[IncomingMessage]>;
+    slow.write(body.slice(0, 5));
+    await call(204, `DELETE /tokens/${tokens[0].uid}`, site);
+    await untilStatus(401, 'GET /me', token);
+    slow.end(body.slice(5));
+    const [answer] = await response;
+    answer.resume();
+    expect(answer.statusCode).toBe(401);
   });
 });
 

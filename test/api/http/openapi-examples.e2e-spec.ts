@@ -144,14 +144,26 @@ describe('the request examples of the OpenAPI document', () => {
     await send('createSession', { fill: { login_code: url.split('#code=')[1] }, headers });
   });
 
+  it('create and update factories, and invite a person whose code is filled in', async () => {
+    const { uid } = await send('createFactory');
+    await send('updateFactory', { path: { uid } });
+    // Another test has created a user with the address of the example.
+    const { url } = await send('createInvitation', { fill: { email: 'grace@example.com' } });
+    const code = url.split('#code=')[1];
+    await send('lookUpInvitation', { fill: { code } });
+    await send('acceptInvitation', { fill: { code }, headers: { 'X-Headrace-Console': '1' } });
+  });
+
   it('exist for every operation with a body, and say what has to be filled in', () => {
     const withBody = operations().filter(({ operation }) => operation.requestBody);
     expect(withBody.length).toBeGreaterThan(20);
     expect(withBody.map(({ operation }) => operation.operationId).filter((id) => !sent.has(id))).toEqual([]);
     const filled = withBody.filter(({ operation }) => exampleOf(operation)?.summary.startsWith('Replace first'));
     expect(filled.map(({ operation }) => operation.operationId).sort()).toEqual([
+      'acceptInvitation',
       'createSession',
       'grantEnvironment',
+      'lookUpInvitation',
       'redeemEnvironmentLink',
     ]);
   });

@@ -51,7 +51,8 @@ function show(value: Cell): string {
 
 /** All control characters except line ends and tabs. */
 const CONTROL_CHARACTERS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028\u2029]/g;
-const UNPRINTABLE = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g;
+/** Also marks that change the order in which a text is shown. */
+const UNPRINTABLE = /[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g;
 
 /** Text of others on one line of a terminal: control characters are replaced, so that none moves the cursor. */
 export const printable = (text: string): string => text.replaceAll(UNPRINTABLE, '\uFFFD');

@@ -2,7 +2,7 @@ import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
 import { command, flag, text, UsageError } from '../cli/command.js';
 import { readSecretFile } from '../cli/input.js';
-import { printResult } from '../cli/output.js';
+import { printable, printResult } from '../cli/output.js';
 import { REMOTE_OPTIONS } from '../cli/shared-options.js';
 import { connectLauncher } from '../process/launcher.js';
 import { ApiClient } from '../remote/api-client.js';
@@ -41,7 +41,7 @@ export const login = command({
 /** On standard error, so that --json prints the result alone. */
 function showCode(login: { readonly user_code: string; readonly verification_uri_complete: string }): void {
   process.stderr.write(
-    `Open ${login.verification_uri_complete}\nand compare the code there: ${login.user_code}\nWaiting for your approval …\n`,
+    `Open ${printable(login.verification_uri_complete)}\nand compare the code there: ${printable(login.user_code)}\nWaiting for your approval …\n`,
   );
 }
 

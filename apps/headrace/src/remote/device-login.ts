@@ -1,6 +1,7 @@
 import { hostname } from 'node:os';
 import { setTimeout as wait } from 'node:timers/promises';
 import { CommandError } from '../cli/command.js';
+import { printable } from '../cli/output.js';
 
 const CLIENT_ID = 'headrace';
 const GRANT_TYPE = 'urn:ietf:params:oauth:grant-type:device_code';
@@ -67,7 +68,8 @@ async function post(baseUrl: string, path: string, form: Record<string, string>)
   });
   const body = (await response.json().catch(() => ({}))) as Record<string, unknown>;
   const { error_description: text, detail } = body;
-  const description = typeof text === 'string' ? text : typeof detail === 'string' ? detail : 'no reason was given.';
+  const reason = [text, detail].find((given) => typeof given === 'string') ?? 'no reason was given.';
+  const description = printable(reason);
   return { status: response.status, body, description };
 }
 

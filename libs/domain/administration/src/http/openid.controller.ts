@@ -50,7 +50,8 @@ export class OpenIdController {
   ): Promise<void> {
     this.assertConfigured();
     // Another site must not replace the session of the user; it can lead to the sign-in page.
-    if (request.headers['sec-fetch-site'] === 'cross-site') return this.toConsole(response, {});
+    const site = request.headers['sec-fetch-site'] ?? 'none';
+    if (site !== 'none' && site !== 'same-origin') return this.toConsole(response, {});
     const sender = senderOf(this.addresses.of(request));
     if (this.started.waitSeconds(sender) > 0) return this.toConsole(response, { error: 'too_many' });
     this.started.note(sender);

@@ -1,6 +1,6 @@
 import type { Clock } from '#platform/kernel';
 
-/** More keys than this are cleaned up. */
+/** Of more keys, the oldest windows are forgotten. */
 const MAX_KEYS = 10_000;
 
 interface Window {
@@ -32,12 +32,16 @@ export class AttemptLimit {
       known.count += 1;
       return;
     }
-    if (this.windows.size >= MAX_KEYS)
-      for (const [other, { endsAt }] of this.windows) if (endsAt <= now) this.windows.delete(other);
+    // A window that begins is moved to the end, so that the first ones are those that end first.
+    this.windows.delete(key);
+    for (const [other, { endsAt }] of this.windows) {
+      if (endsAt > now && this.windows.size < MAX_KEYS) break;
+      this.windows.delete(other);
+    }
     this.windows.set(key, { count: 1, endsAt: now + this.windowMs });
   }
 
-  /** Takes one attempt back. */
+  /** Removes one attempt. */
   forgive(key: string): void {
     const window = this.windows.get(key);
     if (window !== undefined && window.count > 0) window.count -= 1;

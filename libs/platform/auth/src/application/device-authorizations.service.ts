@@ -143,14 +143,23 @@ export class DeviceAuthorizationsService {
   redeem(deviceCode: string, clientId: string): Promise<DeviceTokenResult> {
     return this.database.transaction(async (tx) => {
       const [row] = await tx.query<Row>(
-        'SELECT * FROM headrace.device_authorizations WHERE device_code_hash = $1 FOR UPDATE',
+        'SELECT * FROM headrace.device_authorizations WHERE device_code_hash = $1 FOR UPDATE SKIP LOCKED',
         [hashToken(deviceCode)],
       );
+      // Programs that ask several times at once do not occupy connections while they wait for each other.
+      if (!row && (await this.isKnown(tx, deviceCode))) return { kind: 'slow_down' };
       if (!row || row.client_id !== clientId || row.state === 'redeemed') return { kind: 'invalid_grant' };
       if (row.expires_at <= this.clock.now()) return { kind: 'expired_token' };
       if (row.state === 'denied') return { kind: 'access_denied' };
       return row.state === 'pending' ? this.notePoll(tx, row) : this.createToken(tx, row);
     });
+  }
+
+  private async isKnown(tx: Queryable, deviceCode: string): Promise<boolean> {
+    const rows = await tx.query('SELECT 1 FROM headrace.device_authorizations WHERE device_code_hash = $1', [
+      hashToken(deviceCode),
+    ]);
+    return rows.length > 0;
   }
 
   private async notePoll(tx: Queryable, row: Row): Promise<DeviceTokenResult> {

@@ -143,7 +143,8 @@ export class InvitationsService {
       if (!invitation) return { kind: 'invalid' };
       const { uid, teamUid, email, role } = invitation;
       const made = await tx.query<{ uid: string }>(
-        `INSERT INTO headrace.users (uid, email, display_name) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING RETURNING uid`,
+        `INSERT INTO headrace.users (uid, email, display_name, is_email_verified) VALUES ($1, $2, $3, false)
+         ON CONFLICT DO NOTHING RETURNING uid`,
         [newUid(), email, displayName ?? email],
       );
       const userUid = made[0]?.uid ?? (await userWith(tx, email));

@@ -69,6 +69,7 @@ export class MembersService {
          ON CONFLICT (team_uid, user_uid) DO UPDATE SET role = excluded.role, from_groups = false`,
         [teamUid, userUid, role],
       );
+      await deleteInvitations(tx, teamUid, userUid);
       await this.changes.announce(tx);
       return { kind: 'done' };
     });
@@ -83,13 +84,14 @@ export class MembersService {
         'DELETE FROM headrace.memberships WHERE team_uid = $1 AND user_uid = $2 RETURNING 1',
         [teamUid, userUid],
       );
+      await deleteInvitations(tx, teamUid, userUid);
       await this.changes.announce(tx);
       return { kind: removed.length > 0 ? 'done' : 'not_a_member' };
     });
   }
 
   /**
-   * Gives a user the roles of groups, by team, and takes those away that groups gave before. Roles that were given by hand
+   * Sets the roles that a user has from groups, by team, and removes those of earlier groups. Roles that were given by hand
    * stay, and the last owner of a team keeps the role.
    */
   async setGroupRoles(tx: Queryable, userUid: string, roles: ReadonlyMap<string, Role>): Promise<GroupChange[]> {
@@ -115,7 +117,9 @@ export class MembersService {
               WHERE m.from_groups AND m.role <> excluded.role RETURNING 1`,
         role === null ? [teamUid, userUid] : [teamUid, userUid, role],
       );
-      if (changed.length > 0) changes.push({ teamUid, role });
+      if (changed.length === 0) continue;
+      await deleteInvitations(tx, teamUid, userUid);
+      changes.push({ teamUid, role });
     }
     if (changes.length > 0) await this.changes.announce(tx);
     return changes;
@@ -127,6 +131,15 @@ export interface GroupChange {
   readonly teamUid: string;
   /** Null: the user is no member any more. */
   readonly role: Role | null;
+}
+
+/** An invitation from before must not give back a role that the user has lost since. */
+async function deleteInvitations(tx: Queryable, teamUid: string, userUid: string): Promise<void> {
+  await tx.query(
+    `DELETE FROM headrace.invitations i USING headrace.users u
+      WHERE i.team_uid = $1 AND u.uid = $2 AND lower(i.email) = lower(u.email)`,
+    [teamUid, userUid],
+  );
 }
 
 /** Two owners who remove each other at the same time are serialized here, so that the second is seen as the last one. */

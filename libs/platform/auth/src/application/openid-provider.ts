@@ -101,7 +101,7 @@ export class OpenIdProvider {
       issuer,
       subject,
       email: textOf(email),
-      isEmailVerified: isVerified === true || oidcTrustEmail,
+      isEmailVerified: isVerified === true || (isVerified === undefined && oidcTrustEmail),
       name: textOf(claims.name) ?? textOf(claims.preferred_username),
       groups: [groups].flat().filter((group): group is string => typeof group === 'string'),
     };

@@ -9,6 +9,7 @@ import { hashToken } from '../domain/token.js';
 import { type GroupChange, MembersService } from './members.service.js';
 import { type OpenIdFailure, type OpenIdFlow, OpenIdProvider, type OpenIdUser } from './openid-provider.js';
 import { type CreatedSession, type SessionOrigin, SessionsService } from './sessions.service.js';
+import { UsersService } from './users.service.js';
 
 /** `expired`: the browser has started no sign-in, or too long ago, or another one since. */
 export type OpenIdRejection =
@@ -54,6 +55,7 @@ export class OpenIdSignInService {
     private readonly provider: OpenIdProvider,
     private readonly sessions: SessionsService,
     private readonly members: MembersService,
+    private readonly users: UsersService,
   ) {}
 
   /** Resolves to where the browser is sent, and to the cookie that it must bring back. */
@@ -131,6 +133,7 @@ export class OpenIdSignInService {
     );
     // Another subject with this address was linked meanwhile.
     if (linked.length === 0) return { kind: 'email_taken' };
+    if (owner) await this.users.verifyAddress(tx, uid);
     return { kind: 'found', uid, change: owner ? 'linked' : 'created' };
   }
 

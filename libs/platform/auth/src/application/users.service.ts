@@ -127,6 +127,8 @@ export class UsersService {
         [userUid, displayName, isAdministrator],
       );
       if (updated.length === 0) return 'not_found' as const;
+      // Administrators are named by their address.
+      if (isAdministrator === true) await this.verifyAddress(tx, userUid);
       if (isDisabled !== undefined) await this.disableIn(tx, userUid, isDisabled);
       await this.changes.announce(tx);
       return 'updated' as const;
@@ -134,6 +136,28 @@ export class UsersService {
     if (kind !== 'updated') return { kind };
     const user = await this.find(userUid);
     return user ? { kind, user } : { kind: 'not_found' };
+  }
+
+  /**
+   * The user is the owner of the e-mail address. An invitation may have been accepted by another person, whose sessions,
+   * tokens and schedules end then.
+   */
+  async verifyAddress(tx: Queryable, userUid: string): Promise<void> {
+    const changed = await tx.query(
+      'UPDATE headrace.users SET is_email_verified = true WHERE uid = $1 AND NOT is_email_verified RETURNING 1',
+      [userUid],
+    );
+    if (changed.length === 0) return;
+    await tx.query(
+      'UPDATE headrace.tokens SET revoked_at = headrace.now() WHERE user_uid = $1 AND revoked_at IS NULL',
+      [userUid],
+    );
+    await tx.query(
+      `UPDATE headrace.device_authorizations SET state = 'denied' WHERE user_uid = $1 AND state = 'approved'`,
+      [userUid],
+    );
+    await this.listeners.userDisabled(tx, userUid);
+    await this.changes.announce(tx);
   }
 
   list({ teamUid }: { readonly teamUid?: string } = {}): Promise<UserWithMemberships[]> {

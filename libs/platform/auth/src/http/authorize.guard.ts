@@ -6,21 +6,25 @@ import { type Principal, roleIn, selectTeams } from '../domain/principal.js';
 import { can, isPermission } from '../domain/roles.js';
 import { INSTALLATION, TEAM } from './authorize.js';
 import { principalOf, rememberCaller, unauthenticated } from './bearer-authenticator.js';
+import { RequestPrincipals } from './request-principals.js';
 
 /** Decides the permission on the chosen team only: see `Authorize`. A route without a declaration is closed. */
 @Injectable()
 export class AuthorizeGuard implements CanActivate {
-  constructor(private readonly reflector: Reflector) {}
+  constructor(
+    private readonly reflector: Reflector,
+    private readonly principals: RequestPrincipals,
+  ) {}
 
-  canActivate(context: ExecutionContext): boolean {
+  async canActivate(context: ExecutionContext): Promise<boolean> {
     const access = this.reflector.getAllAndOverride<Access | undefined>(ACCESS, [
       context.getHandler(),
       context.getClass(),
     ]);
     if (access?.kind === 'public' || access?.kind === 'runner') return true;
     const request = context.switchToHttp().getRequest<Request>();
-    const principal = principalOf(request);
-    if (!principal || !access) throw unauthenticated();
+    if (!principalOf(request) || !access) throw unauthenticated();
+    const principal = await this.principalAfterBody(request);
     const chosen = teamHeader(request);
     const teams = selectTeams(principal, chosen);
     if (!teams && chosen !== undefined && isAdministered(principal, access)) {
@@ -44,6 +48,13 @@ export class AuthorizeGuard implements CanActivate {
     const teamUids = resource === TEAM ? teams.teamUids.filter((uid) => permitted.includes(uid)) : teams.teamUids;
     rememberCaller(request, { principal, permission, teamUid, teamUids });
     return true;
+  }
+
+  /** Authenticated again, because the token may have been revoked while a client sent the body slowly. */
+  private async principalAfterBody(request: Request): Promise<Principal> {
+    const principal = await this.principals.of(request);
+    if (typeof principal === 'string') throw unauthenticated(principal);
+    return principal;
   }
 }
 
