@@ -68,14 +68,15 @@ try {
     });
     const browser = await startBrowser();
     try {
-      for (const [name, colorScheme, path] of [
-        ['console-runs', 'light', 'runs'],
-        ['console-run', 'dark', `runs/${id}`],
+      for (const [name, colorScheme, path, shown] of [
+        ['console-runs', 'light', 'runs', SHOWN.title],
+        ['console-run', 'dark', `runs/${id}`, 'invoice.test.js'],
       ]) {
         const page = await openConsole(browser, connection.base_url, (...request) => api.call(...request), {
           colorScheme,
         });
-        await page.goto(new URL(`/console/${path}`, connection.base_url).href, { waitUntil: 'networkidle' });
+        await page.goto(new URL(`/console/${path}`, connection.base_url).href);
+        await page.getByText(shown).last().waitFor();
         await page.screenshot({ path: join(target, `${name}.png`) });
         console.log(`docs/images/${name}.png`);
       }
