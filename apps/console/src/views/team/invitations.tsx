@@ -4,9 +4,9 @@ import { Action, Failure, Time } from '../../components/basics';
 import { textOf, useOperation } from '../../components/operation';
 import { useResource } from '../../components/resource';
 import { Table } from '../../components/table';
-import { principal, team } from '../../session';
+import { team } from '../../session';
 import { Secret } from './access';
-import { ROLES } from './roles';
+import { offeredRoles } from './roles';
 
 /** Links with which people become members. Nothing is sent to them. */
 export function Invitations() {
@@ -29,7 +29,8 @@ export function Invitations() {
     <section class="section" aria-labelledby="invitations">
       <h2 id="invitations">Invite a person</h2>
       <p class="muted">
-        Headrace sends nothing. Hand the link over: who opens it within seven days becomes a member of the team.
+        Headrace sends nothing. Send the link to the person: the person who opens it within seven days becomes a member
+        of the team.
       </p>
       <form
         class="tools"
@@ -41,11 +42,14 @@ export function Invitations() {
       >
         <input name="email" type="email" required aria-label="E-mail address" placeholder="ada@example.com" />
         <select name="role" aria-label="Role">
-          {offeredRoles().map((role) => (
-            <option value={role} key={role}>
-              {role}
-            </option>
-          ))}
+          {/* The least powerful first, which is the default. */}
+          {offeredRoles()
+            .toReversed()
+            .map((role) => (
+              <option value={role} key={role}>
+                {role}
+              </option>
+            ))}
         </select>
         <button disabled={operation.isBusy}>Create invitation</button>
       </form>
@@ -81,12 +85,4 @@ export function Invitations() {
       )}
     </section>
   );
-}
-
-/** The least powerful first, which is the default. Only owners and administrators of the installation invite owners. */
-function offeredRoles(): readonly Schemas['TeamRole'][] {
-  const { memberships = [], is_administrator: isAdministrator } = principal.value ?? {};
-  const own = memberships.find(({ team_uid: uid }) => uid === team.value) ?? memberships[0];
-  const mayInviteOwners = isAdministrator === true || own?.role === 'owner';
-  return ROLES.filter((role) => role !== 'owner' || mayInviteOwners).reverse();
 }

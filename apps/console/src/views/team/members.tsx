@@ -5,7 +5,7 @@ import { More, usePages } from '../../components/pages';
 import { Table } from '../../components/table';
 import { may, principal, team } from '../../session';
 import { Invitations } from './invitations';
-import { ROLES } from './roles';
+import { mayManageOwners, offeredRoles } from './roles';
 
 export function Members() {
   const list = usePages(async (cursor) => {
@@ -17,6 +17,8 @@ export function Members() {
     await content(api.PUT('/members/{userUid}', { params: { path: { userUid } }, body: { role } }));
     await list.reload();
   };
+  const mayManage = (role: Schemas['TeamRole']): boolean =>
+    may('members:manage') && (role !== 'owner' || mayManageOwners());
   return (
     <>
       <Failure message={list.failure} />
@@ -28,13 +30,13 @@ export function Members() {
             </td>
             <td>{email}</td>
             <td>
-              {may('members:manage') ? <RoleSelect name={name} role={role} set={(next) => setRole(uid, next)} /> : role}
+              {mayManage(role) ? <RoleSelect name={name} role={role} set={(next) => setRole(uid, next)} /> : role}
             </td>
             <td>
               <Time at={since} />
             </td>
             <td>
-              {may('members:manage') && uid !== principal.value?.uid && (
+              {mayManage(role) && uid !== principal.value?.uid && (
                 <Action
                   class="danger"
                   confirm={`Remove ${name} from the team?`}
@@ -78,7 +80,7 @@ function RoleSelect({ name, role, set }: RoleSelectProps) {
           });
         }}
       >
-        {ROLES.map((known) => (
+        {offeredRoles().map((known) => (
           <option value={known} key={known}>
             {known}
           </option>
