@@ -4,6 +4,7 @@ import { Action, Empty, Failure, Link, Time, usePageTitle } from '../../componen
 import { useResource } from '../../components/resource';
 import { query } from '../../router';
 import { canNotify, notifies, startNotifications, stopNotifications } from './browser-notifications';
+import { ApprovalInput } from './approval-input';
 import { Decision } from './decision';
 import {
   type Approval,
@@ -75,6 +76,7 @@ function Request({ approval }: { readonly approval: Approval }) {
           <Link to={`inbox?item=${itemOf(approval)}`}>Link to this request</Link>
         </div>
       </div>
+      <ApprovalInput approval={approval} />
       <div class="actions">
         <Decision decide={(decision) => decide(approval, decision)} />
       </div>
@@ -143,7 +145,7 @@ function Item({ item }: { readonly item: string }) {
               <Link to={`runs/${runId}`}>Show the run</Link> · asked <Time at={approval.requested_at} />
             </div>
           </div>
-          {approval.input !== undefined && <pre tabIndex={0}>{JSON.stringify(approval.input, null, 2)}</pre>}
+          <ApprovalInput approval={approval} isComplete />
           <div class="actions">
             {approval.state === 'pending' ? (
               <Decision

@@ -1,38 +1,36 @@
-import { useSignal } from '@preact/signals';
-import { useEffect } from 'preact/hooks';
 import { api, content, type Schemas } from '../../api/client';
-import { Time } from '../../components/basics';
+import { Failure, Time } from '../../components/basics';
+import { useResource } from '../../components/resource';
+import { ApprovalInput } from '../inbox/approval-input';
 import { Decision } from '../inbox/decision';
 import { decide } from '../inbox/inbox';
 
 /** What an agent waits for. `revision`: changes when it may have changed. */
 export function Approvals({ runId, revision }: { readonly runId: string; readonly revision: string }) {
-  const pending = useSignal<readonly Schemas['ApprovalItem'][]>([]);
-  const load = async (): Promise<void> => {
-    const params = { path: { runId } };
-    const { approvals } = await content(api.GET('/agent/runs/{runId}/approvals', { params }));
-    pending.value = approvals.filter(({ state }) => state === 'pending');
-  };
-  useEffect(() => {
-    void load().catch(() => undefined);
-  }, [runId, revision]);
+  const list = useResource(
+    () => content(api.GET('/agent/runs/{runId}/approvals', { params: { path: { runId } } })),
+    `${runId} ${revision}`,
+  );
+  const pending = list.data?.approvals.filter(({ state }) => state === 'pending') ?? [];
   const answer = async (approvalId: string, decision: Schemas['ApprovalDecision']): Promise<void> => {
     try {
       await decide({ run_id: runId, approval_id: approvalId }, decision);
     } finally {
       // Also after a conflict: another person may have decided it.
-      await load();
+      await list.reload();
     }
   };
   return (
     <>
-      {pending.value.map(({ approval_id: id, title, expires_at: expiresAt }) => (
-        <section class="card approval" key={id} aria-label="Permission request">
-          <strong>{title}</strong>
+      <Failure message={list.failure} />
+      {pending.map((approval) => (
+        <section class="card approval" key={approval.approval_id} aria-label="Permission request">
+          <strong>{approval.title}</strong>
+          <ApprovalInput approval={approval} />
           <div class="actions">
-            <Decision decide={(decision) => answer(id, decision)} />
+            <Decision decide={(decision) => answer(approval.approval_id, decision)} />
             <span class="muted">
-              Denied without an answer <Time at={expiresAt} />
+              Denied without an answer <Time at={approval.expires_at} />
             </span>
           </div>
         </section>
