@@ -36,7 +36,7 @@ export function App() {
       </a>
       <Side />
       <main id="main" tabIndex={-1}>
-        <ErrorBoundary key={path.value}>
+        <ErrorBoundary key={`${team.value ?? ''} ${path.value}`}>
           <View />
         </ErrorBoundary>
       </main>
@@ -68,7 +68,8 @@ function View() {
   const [first = '', id, ...rest] = path.value.split('/');
   const section = SECTIONS.find((known) => known.path === (first === '' ? 'runs' : first));
   if (section !== undefined && id === undefined) return <section.list key={team.value} />;
-  if (section?.item !== undefined && id !== undefined && rest.length === 0) return <section.item key={id} id={id} />;
+  if (section?.item !== undefined && id !== undefined && rest.length === 0)
+    return <section.item key={`${team.value ?? ''} ${id}`} id={id} />;
   return (
     <Empty title="Page not found" isPage>
       <Link to="runs">Show the runs</Link>
