@@ -1,10 +1,25 @@
 import { useSignal } from '@preact/signals';
 import { Action } from './basics';
 
-async function copy(text: string): Promise<void> {
-  // Browsers offer it on pages of this machine and on https pages only.
-  if (!('clipboard' in navigator)) throw new Error('Copying needs https. Select the text and copy it.');
-  await navigator.clipboard.writeText(text);
+export async function copy(text: string): Promise<void> {
+  if (isSecureContext) {
+    await navigator.clipboard.writeText(text);
+    return;
+  }
+  // Browsers offer the clipboard on pages of this machine and on https pages only; elsewhere only this command writes to it.
+  let isWritten = false;
+  const write = (event: ClipboardEvent): void => {
+    event.preventDefault();
+    event.clipboardData?.setData('text/plain', text);
+    isWritten = event.clipboardData !== null;
+  };
+  document.addEventListener('copy', write);
+  try {
+    document.execCommand('copy');
+  } finally {
+    document.removeEventListener('copy', write);
+  }
+  if (!isWritten) throw new Error('This browser copies on https pages only. Select the text and copy it.');
 }
 
 export function Copy({ text, label = 'Copy' }: { readonly text: string; readonly label?: string }) {

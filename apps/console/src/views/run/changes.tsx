@@ -3,6 +3,7 @@ import { useEffect, useMemo } from 'preact/hooks';
 import { api, ApiProblem, content, messageOf, type Schemas } from '../../api/client';
 import { API_URL } from '../../base';
 import { Action, Empty, Failure } from '../../components/basics';
+import { copy } from '../../components/copy';
 import { bytes } from '../../format';
 import { query, setQuery } from '../../router';
 import { unifiedLines } from './diff';
@@ -132,7 +133,7 @@ function FileChange({ runId, at, file, isEarly }: FileChangeProps) {
       {isOpen.value && (
         <div class="inside">
           <div class="actions">
-            <Action class="small" run={() => navigator.clipboard.writeText(path)}>
+            <Action class="small" run={() => copy(path)}>
               Copy path
             </Action>
             {change !== 'deleted' && <WholeFile runId={runId} at={at} file={file} />}

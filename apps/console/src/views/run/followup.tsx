@@ -3,6 +3,7 @@ import { useRef } from 'preact/hooks';
 import { api, content, type Schemas } from '../../api/client';
 import { API_URL } from '../../base';
 import { Action, Failure } from '../../components/basics';
+import { copy } from '../../components/copy';
 import { useOperation } from '../../components/operation';
 import { bytes } from '../../format';
 import { curlOf } from './curl';
@@ -117,11 +118,7 @@ export function Followup({ runId, isDebug, onSent }: FollowupProps) {
         </button>
         <Action
           class="plain"
-          run={() =>
-            navigator.clipboard.writeText(
-              curlOf('POST', `${API_URL}/agent/runs/${runId}/followups`, { message: message.value }),
-            )
-          }
+          run={() => copy(curlOf('POST', `${API_URL}/agent/runs/${runId}/followups`, { message: message.value }))}
         >
           Copy as curl
         </Action>

@@ -2,6 +2,7 @@ import { useSignal } from '@preact/signals';
 import { api, content, type Schemas } from '../../api/client';
 import { API_URL } from '../../base';
 import { Action, Link, Time } from '../../components/basics';
+import { copy as writeToClipboard } from '../../components/copy';
 import { duration } from '../../format';
 import { hrefOf, navigate } from '../../router';
 import { curlOf } from './curl';
@@ -115,7 +116,7 @@ export function Actions({ run, state, mayWrite }: ActionsProps) {
   const params = { path: { runId: run.run_id } };
   const open = ({ run_id: id }: { readonly run_id: string }): void => navigate(`runs/${id}`);
   const copy = async (text: string, what: string): Promise<void> => {
-    await navigator.clipboard.writeText(text);
+    await writeToClipboard(text);
     note.value = `${what} copied`;
   };
   return (

@@ -1,6 +1,7 @@
 import { useSignal } from '@preact/signals';
 import { api, content, type Schemas } from '../../api/client';
 import { Action, Failure, Time } from '../../components/basics';
+import { copy } from '../../components/copy';
 import { textOf, useOperation } from '../../components/operation';
 import { More, usePages } from '../../components/pages';
 import { useResource } from '../../components/resource';
@@ -12,7 +13,7 @@ export const Secret = ({ value, noun = 'token' }: { readonly value: string; read
   value === '' ? null : (
     <p class="card secret" role="status">
       Copy the {noun} now. It is not shown again. <code>{value}</code>
-      <Action run={() => navigator.clipboard.writeText(value)}>Copy</Action>
+      <Action run={() => copy(value)}>Copy</Action>
     </p>
   );
 
