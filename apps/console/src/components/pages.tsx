@@ -9,7 +9,7 @@ export interface Pages<T> {
   readonly failure: string;
   readonly hasMore: boolean;
   readonly more: () => Promise<void>;
-  /** As many as are shown, again. Rejects never: `failure` has the reason. */
+  /** As many as are shown, again. Never rejects: `failure` has the reason. */
   readonly reload: () => Promise<void>;
 }
 

@@ -6,7 +6,7 @@ export interface Resource<T> {
   /** Undefined: it is not there yet. What was there stays while it is read again. */
   readonly data: T | undefined;
   readonly failure: string;
-  /** Rejects never: `failure` has the reason. */
+  /** Never rejects: `failure` has the reason. */
   readonly reload: () => Promise<void>;
 }
 

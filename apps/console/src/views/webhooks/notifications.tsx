@@ -48,8 +48,8 @@ export function Notifications() {
       {webhooks?.length === 0 && (
         <Empty title="No notification webhook yet">
           <p>
-            A notification webhook tells another system when a run has ended or waits for a decision. Enter an https
-            address that accepts posts.
+            A notification webhook sends a message to another system when a run has ended or waits for a decision. Enter
+            an https address that accepts posts.
           </p>
         </Empty>
       )}

@@ -79,7 +79,7 @@ const BY_SOURCE: Readonly<Record<SecretSource, readonly string[]>> = {
     'Copy the signing secret that the sender displays, and set it as the secret of this webhook. Until then it is disabled.',
   ],
   handshake: [
-    'At the sender, create a webhook with the address. The sender makes a handshake, which brings its secret.',
+    'At the sender, create a webhook with the address. The sender makes a handshake, which contains its secret.',
     'Open this page again, check the secret, and confirm it. Until then other requests are answered with 404.',
   ],
 };

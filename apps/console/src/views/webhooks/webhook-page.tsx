@@ -308,7 +308,7 @@ function SetUp({ webhook }: { readonly webhook: Webhook }) {
       </div>
       {webhook.captured_secret !== undefined && (
         <div class="card secret">
-          <span>The handshake has brought this secret. Compare it with the sender, then select Set secret.</span>
+          <span>The handshake contained this secret. Compare it with the sender, then select Set secret.</span>
           <code class="untrusted">{webhook.captured_secret}</code>
         </div>
       )}
