@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals';
-import { useEffect } from 'preact/hooks';
+import { useEffect, useRef } from 'preact/hooks';
 import { messageOf, type Schemas } from '../api/client';
 import { Action } from './basics';
 
@@ -23,13 +23,18 @@ export function usePages<T>(read: (cursor: string | undefined) => Promise<Page<T
   const items = useSignal<readonly T[] | undefined>(undefined);
   const cursor = useSignal<string | undefined>(undefined);
   const failure = useSignal('');
+  // Two reads may end in the other order: only the answer to the latest one counts.
+  const latest = useRef(0);
   /** Reads pages until `count` items are there. */
   const collect = async (start: readonly T[], from: string | undefined, count: number): Promise<void> => {
+    latest.current += 1;
+    const own = latest.current;
     try {
       let found = start;
       let next = from;
       do {
         const page = await read(next);
+        if (own !== latest.current) return;
         found = [...found, ...page.items];
         next = page.page_info.next_cursor;
       } while (next !== undefined && found.length < count);
@@ -37,7 +42,7 @@ export function usePages<T>(read: (cursor: string | undefined) => Promise<Page<T
       cursor.value = next;
       failure.value = '';
     } catch (error) {
-      failure.value = messageOf(error);
+      if (own === latest.current) failure.value = messageOf(error);
     }
   };
   const reload = (): Promise<void> => collect([], undefined, items.peek()?.length ?? 0);

@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals';
-import { useEffect } from 'preact/hooks';
+import { useEffect, useRef } from 'preact/hooks';
 import { messageOf } from '../api/client';
 
 export interface Resource<T> {
@@ -14,12 +14,18 @@ export interface Resource<T> {
 export function useResource<T>(read: () => Promise<T>, key: string, refreshMs = 0): Resource<T> {
   const data = useSignal<T | undefined>(undefined);
   const failure = useSignal('');
+  // Two reads may end in the other order: only the answer to the latest one counts.
+  const latest = useRef(0);
   const reload = async (): Promise<void> => {
+    latest.current += 1;
+    const own = latest.current;
     try {
-      data.value = await read();
+      const found = await read();
+      if (own !== latest.current) return;
+      data.value = found;
       failure.value = '';
     } catch (error) {
-      failure.value = messageOf(error);
+      if (own === latest.current) failure.value = messageOf(error);
     }
   };
   useEffect(() => {

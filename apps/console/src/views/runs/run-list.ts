@@ -36,13 +36,16 @@ export class RunList {
   }
 
   async more(): Promise<void> {
-    if (this.isLoading.value || !this.hasMore.value) return;
-    await this.read(async (signal) => {
+    // Without a cursor, the first runs of another filter are being read.
+    if (!this.hasMore.value || this.cursor === undefined) return;
+    // It replaces a refresh, which is repeated later.
+    const isCurrent = await this.read(async (signal) => {
       const page = await this.page(this.cursor, signal);
       const known = new Set((this.runs.value ?? []).map(({ run_id: id }) => id));
       this.runs.value = [...(this.runs.value ?? []), ...page.runs.filter(({ run_id: id }) => !known.has(id))];
       this.remember(page);
     });
+    if (isCurrent) this.schedule();
   }
 
   async refresh(): Promise<void> {
@@ -53,14 +56,18 @@ export class RunList {
       const page = await this.page(undefined, signal, isFirst ? PAGE : Math.min(shown.length, MAX_LIVE));
       const known = new Map(shown.map((run) => [run.run_id, run]));
       const fresh = new Set(page.runs.map(({ run_id: id }) => id));
-      const rest = isFirst ? [] : shown.filter(({ run_id: id }) => !fresh.has(id));
+      const isAll = isFirst || !page.page_info.has_next_page;
+      // Older rows were not read again. Others that are missing do not match the filter any more.
+      const oldest = Date.parse(page.runs.at(-1)?.created_at ?? '');
+      const isOlder = (run: Run): boolean => Date.parse(run.created_at) <= oldest && !fresh.has(run.run_id);
+      const rest = isAll ? [] : shown.filter(isOlder);
       // A row whose run is the same object is not rendered again.
       const current = page.runs.map((run) => {
         const before = known.get(run.run_id);
         return before !== undefined && isSame(before, run) ? before : run;
       });
       this.runs.value = [...current, ...rest];
-      if (isFirst) this.remember(page);
+      if (isAll) this.remember(page);
     });
     if (isCurrent) this.schedule();
   }
