@@ -12,6 +12,7 @@ import {
   dismiss,
   itemOf,
   pending,
+  pendingFailure,
   type Problem,
   problems,
   problemsFailure,
@@ -42,9 +43,12 @@ function Everything() {
   const others = problems.value;
   return (
     <>
-      <Failure message={problemsFailure.value} />
-      {(approvals === undefined || others === undefined) && <p role="status">Loading …</p>}
-      {approvals?.length === 0 && others?.length === 0 && (
+      <Failure message={pendingFailure.value} />
+      {problemsFailure.value !== pendingFailure.value && <Failure message={problemsFailure.value} />}
+      {((approvals === undefined && pendingFailure.value === '') || others === undefined) && (
+        <p role="status">Loading …</p>
+      )}
+      {approvals?.length === 0 && others?.length === 0 && problemsFailure.value === '' && (
         <Empty title="Nothing waits for you">
           <p>
             Permission requests of agents appear here, of all your runs, and what needs a person to continue: blocked

@@ -1,5 +1,5 @@
-import { computed, effect, signal, untracked } from '@preact/signals';
-import { api, content, type Schemas } from '../../api/client';
+import { batch, computed, effect, signal, untracked } from '@preact/signals';
+import { api, content, messageOf, type Schemas } from '../../api/client';
 import { may, principal, team } from '../../session';
 import { notifyBrowser, notifies } from './browser-notifications';
 
@@ -27,7 +27,11 @@ const DISMISSED_KEY = 'headrace-dismissed';
 
 /** Permission requests of all runs of the user that wait for a decision. Undefined: they are not known yet. */
 export const pending = signal<readonly Approval[] | undefined>(undefined);
-const found = signal<readonly Problem[] | undefined>(undefined);
+/** By the part that reads them. A part that was never read is absent. */
+const parts = signal<ReadonlyMap<string, readonly Problem[]>>(new Map());
+/** Whether each part was read, or has failed, at least once. */
+const isRead = signal(false);
+const found = computed(() => (isRead.value ? [...parts.value.values()].flat() : undefined));
 const dismissed = signal<readonly string[]>(readDismissed());
 /** Undefined: they are not known yet. */
 export const problems = computed(() =>
@@ -35,6 +39,8 @@ export const problems = computed(() =>
 );
 /** Whether a permission request of the run is listed, which says more. */
 const isAsked = (runId: string): boolean => pending.value?.some(({ run_id: id }) => id === runId) === true;
+/** Why the permission requests could not be read. */
+export const pendingFailure = signal('');
 /** Why the problems could not be read. */
 export const problemsFailure = signal('');
 export const waitingCount = computed(() => (pending.value?.length ?? 0) + (problems.value?.length ?? 0));
@@ -87,30 +93,47 @@ async function readApprovals(): Promise<void> {
         if (!known.some((other) => itemOf(other) === itemOf(approval)))
           notifyBrowser(approval.title, approval.run_title ?? 'Run', `inbox?item=${itemOf(approval)}`);
     pending.value = approvals;
-  } catch {
-    // The next attempt follows; the page that shows the list reads it by itself.
+    pendingFailure.value = '';
+  } catch (error) {
+    // The next attempt follows.
+    if (of === team.peek() && principal.peek()) pendingFailure.value = messageOf(error);
   }
 }
+
+const READERS = [
+  { name: 'blocked runs', permission: 'runs:read', read: blockedRuns },
+  { name: 'lost workers', permission: 'runs:read', read: lostWorkers },
+  { name: 'schedules', permission: 'schedules:read', read: schedules },
+  { name: 'notification webhooks', permission: 'notifications:read', read: notificationWebhooks },
+  { name: 'webhooks', permission: 'factories:manage', read: webhooks },
+];
 
 async function refreshProblems(): Promise<void> {
   problemsReadAt = performance.now();
   const of = team.peek();
-  const parts = await Promise.allSettled([
-    may('runs:read') ? blockedRuns() : [],
-    may('runs:read') ? lostWorkers() : [],
-    may('schedules:read') ? schedules() : [],
-    may('notifications:read') ? notificationWebhooks() : [],
-    may('factories:manage') ? webhooks() : [],
-  ]);
+  const readers = READERS.filter(({ permission }) => may(permission));
+  const results = await Promise.allSettled(readers.map(({ read }) => read()));
   if (of !== team.peek() || !principal.peek()) return;
-  const failed = parts.find((part) => part.status === 'rejected');
-  problemsFailure.value = failed === undefined ? '' : String((failed.reason as Error).message);
-  const next = parts.flatMap((part) => (part.status === 'fulfilled' ? part.value : []));
-  const known = found.peek();
-  if (known !== undefined)
-    for (const { id, kind, title, reason, to } of next)
-      if (!known.some((other) => other.id === id)) notifyBrowser(`${kind}: ${title}`, reason, to ?? 'inbox');
-  found.value = next;
+  const next = new Map<string, readonly Problem[]>();
+  let failure = '';
+  for (const [index, { name }] of readers.entries()) {
+    const result = results[index];
+    const before = parts.peek().get(name);
+    if (result?.status === 'fulfilled') {
+      // What the first read of a part finds is not new.
+      for (const { id, kind, title, reason, to } of before === undefined ? [] : result.value)
+        if (!before?.some((other) => other.id === id)) notifyBrowser(`${kind}: ${title}`, reason, to ?? 'inbox');
+      next.set(name, result.value);
+    } else {
+      failure ||= messageOf(result?.reason);
+      if (before !== undefined) next.set(name, before);
+    }
+  }
+  batch(() => {
+    problemsFailure.value = failure;
+    parts.value = next;
+    isRead.value = true;
+  });
 }
 
 /** Blocked without a permission request. */
@@ -165,19 +188,29 @@ async function notificationWebhooks(): Promise<Problem[]> {
   return list.notification_webhooks.flatMap(({ uid, name, enabled, disabled_reason: reason, updated_at: at }) =>
     enabled || reason === undefined
       ? []
-      : [{ id: `notification ${uid}`, kind: 'Notification webhook', title: name, reason, at }],
+      : [
+          {
+            id: `notification ${uid}`,
+            kind: 'Notification webhook',
+            title: name,
+            reason,
+            to: 'webhooks?tab=notifications',
+            at,
+          },
+        ],
   );
 }
 
 async function webhooks(): Promise<Problem[]> {
   const { factories } = await content(api.GET('/factory', { params: { query: { limit: 100 } } }));
   const lists = await Promise.all(
-    factories.map(({ uid: factoryUid }) =>
-      content(api.GET('/factories/{factoryUid}/webhooks', { params: { path: { factoryUid } } })),
-    ),
+    factories.map(async ({ uid: factoryUid }) => {
+      const list = await content(api.GET('/factories/{factoryUid}/webhooks', { params: { path: { factoryUid } } }));
+      return { factoryUid, webhooks: list.webhooks };
+    }),
   );
-  return lists.flatMap((list) =>
-    list.webhooks.flatMap(({ uid, name, secret_missing: isMissing, secret_pending: isPending, updated_at: at }) =>
+  return lists.flatMap(({ factoryUid, webhooks: all }) =>
+    all.flatMap(({ uid, name, secret_missing: isMissing, secret_pending: isPending, updated_at: at }) =>
       isMissing === true || isPending === true
         ? [
             {
@@ -186,6 +219,7 @@ async function webhooks(): Promise<Problem[]> {
               title: name,
               reason:
                 isMissing === true ? 'Disabled until the secret of the sender is supplied.' : 'Waits for its secret.',
+              to: `webhooks/${uid}?factory=${factoryUid}&tab=set-up`,
               at,
             },
           ]
@@ -213,7 +247,10 @@ effect(() => {
   // Those of another team, or of nobody.
   void team.value;
   pending.value = undefined;
-  found.value = undefined;
+  parts.value = new Map();
+  isRead.value = false;
+  pendingFailure.value = '';
+  problemsFailure.value = '';
   problemsReadAt = -Infinity;
   if (principal.value) untracked(() => void refreshInbox());
 });
