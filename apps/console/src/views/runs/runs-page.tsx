@@ -28,8 +28,19 @@ export function RunsPage() {
   const list = useMemo(() => new RunList(), []);
   const selected = useSignal<ReadonlySet<string>>(new Set());
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
+  const search = useRef<HTMLInputElement>(null);
+  /** What typing has set. */
+  const typed = useRef<string>(undefined);
   usePageTitle('Runs');
   const q = query.value.get('q') ?? '';
+  // Back, or a removed filter, has changed it. The text that is being typed stays.
+  useEffect(() => {
+    if (q !== typed.current && search.current !== null) {
+      clearTimeout(timer.current);
+      search.current.value = q;
+    }
+    typed.current = q;
+  }, [q]);
   const states = query.value.getAll('state');
   const filter = queryOf(query.value);
   const filterKey = JSON.stringify(filter);
@@ -44,6 +55,8 @@ export function RunsPage() {
   const isNew = query.value.get('new') !== null;
   const isFiltered = filterKey !== '{}';
   const runs = list.runs.value;
+  // Operations concern only runs that the user sees.
+  const shownSelected = (runs ?? []).flatMap(({ run_id: id }) => (selected.value.has(id) ? [id] : []));
   const toggle = (state: string): void =>
     setQuery({ state: states.includes(state) ? states.filter((known) => known !== state) : [...states, state] });
   return (
@@ -58,13 +71,17 @@ export function RunsPage() {
       </div>
       <div class="tools" role="search">
         <input
+          ref={search}
           type="search"
           aria-label="Search runs"
           placeholder="Search titles, prompts and skills"
           defaultValue={q}
           onInput={({ currentTarget }) => {
             clearTimeout(timer.current);
-            timer.current = setTimeout(() => setQuery({ q: currentTarget.value.trim() }), SEARCH_DELAY_MS);
+            timer.current = setTimeout(() => {
+              typed.current = currentTarget.value.trim();
+              setQuery({ q: typed.current });
+            }, SEARCH_DELAY_MS);
           }}
         />
         <div class="chips" role="group" aria-label="States">
@@ -109,7 +126,10 @@ export function RunsPage() {
               run={run}
               isSelected={selected.value.has(run.run_id)}
               onSelect={(isSelected) => {
-                const next = new Set(selected.value);
+                // A row is rendered rarely: what its render has seen may be old.
+                const next = new Set(
+                  list.runs.peek()?.flatMap(({ run_id: id }) => (selected.peek().has(id) ? [id] : [])),
+                );
                 if (isSelected) next.add(run.run_id);
                 else next.delete(run.run_id);
                 selected.value = next;
@@ -123,9 +143,9 @@ export function RunsPage() {
           <Action run={() => list.more()}>Show more</Action>
         </p>
       )}
-      {selected.value.size > 0 && (
+      {shownSelected.length > 0 && (
         <Selection
-          ids={[...selected.value]}
+          ids={shownSelected}
           onDone={() => void list.refresh()}
           onSelect={(ids) => {
             selected.value = new Set(ids);
@@ -193,10 +213,30 @@ interface SelectionProps {
   readonly onSelect: (ids: readonly string[]) => void;
 }
 
+const MAX_REQUESTS = 8;
+
+/** As Promise.allSettled, with few requests at the same time. */
+async function settled(
+  ids: readonly string[],
+  send: (runId: string) => Promise<unknown>,
+): Promise<PromiseSettledResult<unknown>[]> {
+  const results: PromiseSettledResult<unknown>[] = [];
+  const waiting = [...ids.entries()];
+  const work = async (): Promise<void> => {
+    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+      const [index, id] = next;
+      const [result] = await Promise.allSettled([send(id)]);
+      results[index] = result;
+    }
+  };
+  await Promise.all(Array.from({ length: MAX_REQUESTS }, work));
+  return results;
+}
+
 /** Operations on several runs. Those that fail stay selected, with the reason. */
 function Selection({ ids, onDone, onSelect }: SelectionProps) {
   const forAll = async (send: (runId: string) => Promise<unknown>): Promise<void> => {
-    const results = await Promise.allSettled(ids.map(send));
+    const results = await settled(ids, send);
     onDone();
     const failed = results.flatMap((result, index) =>
       result.status === 'rejected' ? [{ id: ids[index] ?? '', result }] : [],
@@ -209,7 +249,11 @@ function Selection({ ids, onDone, onSelect }: SelectionProps) {
   return (
     <div class="selection" role="region" aria-label="Selected runs">
       <strong>{ids.length} selected</strong>
-      <Action class="danger" run={() => forAll((id) => content(api.POST('/agent/runs/{runId}/cancel', params(id))))}>
+      <Action
+        class="danger"
+        {...(ids.length > 1 && { confirm: `Cancel ${ids.length} runs?` })}
+        run={() => forAll((id) => content(api.POST('/agent/runs/{runId}/cancel', params(id))))}
+      >
         Cancel
       </Action>
       <Action run={() => forAll((id) => content(api.POST('/agent/runs/{runId}/rerun', params(id))))}>Rerun</Action>
