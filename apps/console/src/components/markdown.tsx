@@ -1,28 +1,15 @@
-import { lexer, type Token, type Tokens } from 'marked';
+import type { Token, Tokens } from 'marked';
 import type { VNode } from 'preact';
 import { useMemo } from 'preact/hooks';
+import { parseMarkdown } from './markdown-parser';
 
 /**
  * Markdown of agents and users as elements. Nothing of it is inserted as markup: HTML is shown as text, and links lead to
  * http, https and mailto only.
  */
 export function Markdown({ text }: { readonly text: string }) {
-  const tokens = useMemo(() => parse(text), [text]);
+  const tokens = useMemo(() => parseMarkdown(text), [text]);
   return <div class="markdown">{tokens === null ? <pre tabIndex={0}>{text}</pre> : blocks(tokens)}</div>;
-}
-
-const MAX_PARSED = 100_000;
-/** The parser calls itself for each level. */
-const TOO_DEEP = /^[ >\-*+\d.)]{200,}/m;
-
-/** Null: the text is shown as it was written. */
-function parse(text: string): readonly Token[] | null {
-  if (text.length > MAX_PARSED || TOO_DEEP.test(text)) return null;
-  try {
-    return lexer(text, { gfm: true });
-  } catch {
-    return null;
-  }
 }
 
 /** Deeper blocks are shown as they were written. */

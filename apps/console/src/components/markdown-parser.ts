@@ -1,0 +1,22 @@
+import { lexer, type Token } from 'marked';
+
+const MAX_PARSED = 20_000;
+/** The parser calls itself for each level. */
+const TOO_DEEP = /^[ >\-*+\d.)]{200,}/m;
+/** The time of the parser grows with the square of the number of these in a paragraph. */
+const MARKS = /[_*~[`]/g;
+const MAX_MARKS = 500;
+const BLANK_LINE = /\n[ \t]*\n/;
+
+const hasTooManyMarks = (text: string): boolean =>
+  text.split(BLANK_LINE).some((paragraph) => (paragraph.match(MARKS)?.length ?? 0) > MAX_MARKS);
+
+/** Null: the text is shown as it was written. */
+export function parseMarkdown(text: string): readonly Token[] | null {
+  if (text.length > MAX_PARSED || TOO_DEEP.test(text) || hasTooManyMarks(text)) return null;
+  try {
+    return lexer(text, { gfm: true });
+  } catch {
+    return null;
+  }
+}
