@@ -29,7 +29,8 @@ interface StateEvent {
   readonly status_message?: Schemas['RunItem']['status_message'];
 }
 
-export type Connection = 'connecting' | 'open' | 'lost' | 'ended';
+/** `deleted`: the run was deleted. `denied`: the user may not read it any more. */
+export type Connection = 'connecting' | 'open' | 'lost' | 'ended' | 'deleted' | 'denied';
 
 const RETRY_MS = 2000;
 /**
@@ -67,10 +68,11 @@ export class LiveRun {
     this.close();
     const abort = new AbortController();
     this.abort = abort;
-    this.connection.value = this.lastEventId === '' ? 'connecting' : 'lost';
+    const isFirst = this.lastEventId === '' || this.connection.value === 'ended';
+    this.connection.value = isFirst ? 'connecting' : 'lost';
     addEventListener('online', this.reopen);
     document.addEventListener('visibilitychange', this.reopen);
-    let ended = false;
+    let ended: Connection | null = null;
     void readEvents({
       url: `${API_URL}/agent/runs/${encodeURIComponent(this.runId)}/events`,
       lastEventId: this.lastEventId,
@@ -80,19 +82,20 @@ export class LiveRun {
       },
       onEvents: (events, lastEventId) => {
         if (this.abort !== abort) return;
-        for (const event of events) if (this.apply(event)) ended = true;
+        for (const event of events) ended = this.apply(event) ?? ended;
         this.lastEventId = lastEventId;
         this.show(events.length);
         // Nothing follows. Chromium would keep the request open.
-        if (ended) abort.abort();
+        if (ended !== null) abort.abort();
       },
     }).then((ending) => {
       if (this.abort !== abort) return;
       this.abort = null;
-      if (ended || (ending.kind === 'refused' && ending.status === 204)) {
-        this.connection.value = 'ended';
+      if (ended !== null || (ending.kind === 'refused' && ending.status === 204)) {
+        this.connection.value = ended ?? 'ended';
         return;
       }
+      if (ending.kind === 'refused' && this.stopAfter(ending.status)) return;
       this.connection.value = 'lost';
       // The next request finds out whether the session or only the access to this run has ended.
       if (ending.kind === 'refused' && ending.status === 401) void loadPrincipal();
@@ -101,6 +104,14 @@ export class LiveRun {
       const pause = ending.kind === 'refused' ? (ending.retryAfterMs ?? RETRY_MS * 2) : RETRY_MS;
       this.timer = setTimeout(() => this.open(), pause);
     });
+  }
+
+  /** Whether a response with this status means that the run cannot be read any more. */
+  stopAfter(status: number): boolean {
+    if (status !== 403 && status !== 404) return false;
+    this.close();
+    this.connection.value = status === 404 ? 'deleted' : 'denied';
+    return true;
   }
 
   close(): void {
@@ -116,28 +127,34 @@ export class LiveRun {
     if (this.connection.value === 'lost' && this.abort === null && !document.hidden) this.open();
   };
 
-  /** Whether it was the last event. */
-  private apply({ name, data }: ServerEvent): boolean {
+  /** How the stream has ended; null: it was not the last event. */
+  private apply({ name, data }: ServerEvent): Connection | null {
     const value: unknown = JSON.parse(data);
     switch (name) {
       case 'state':
         this.state.value = value as StateEvent;
-        return false;
+        return null;
       case 'timeline': {
         const event = value as TimelineEvent;
         if (!this.known.has(event.event_uuid)) this.entries.push(event);
         this.known.add(event.event_uuid);
-        return false;
+        return null;
       }
       case 'conversation':
         this.merge(value as ConversationEvent);
-        return false;
+        return null;
       case 'end':
-        if ((value as { reason: string }).reason === 'access_ended') void loadPrincipal();
-        return true;
+        return this.endOf((value as { reason: string }).reason);
       default:
-        return false;
+        return null;
     }
+  }
+
+  private endOf(reason: string): Connection {
+    if (reason === 'run_deleted') return 'deleted';
+    if (reason !== 'access_ended') return 'ended';
+    void loadPrincipal();
+    return 'denied';
   }
 
   private merge({ path, step, message_index: index, message }: ConversationEvent): void {

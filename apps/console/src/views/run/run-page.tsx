@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals';
 import { useEffect, useMemo, useRef } from 'preact/hooks';
-import { api, content, messageOf, type Schemas } from '../../api/client';
+import { api, ApiProblem, content, messageOf, type Schemas } from '../../api/client';
 import { Empty, Failure, Link, StateBadge, usePageTitle } from '../../components/basics';
 import { useOperation } from '../../components/operation';
 import { currentTab } from '../../components/tabs';
@@ -12,13 +12,14 @@ import { Changes } from './changes';
 import { Details } from './details';
 import { Followup } from './followup';
 import { FIRST_VISIT, History, Parts } from './history';
-import { LiveRun } from './live-run';
+import { ENDED, LiveRun } from './live-run';
 import { Outcome } from './outcome';
 import { DENSITIES } from './rows';
 import { Actions, Facts, forkRun } from './run-head';
 import type { Position } from './virtual-list';
 
 const PARTS = [...DENSITIES, 'changes', 'details'] as const;
+const FOLLOWUP_CHECK_MS = 15_000;
 const PERMISSION_EVENTS: ReadonlySet<string> = new Set(['run_blocked', 'permission_decided']);
 
 export function RunPage({ id: runId }: { readonly id: string }) {
@@ -40,6 +41,33 @@ export function RunPage({ id: runId }: { readonly id: string }) {
     live.open();
     return () => live.close();
   }, [live]);
+  const connection = live.connection.value;
+  // The stream of an ended run is closed: a follow-up from elsewhere is found by reading the run.
+  useEffect(() => {
+    if (connection !== 'ended') return undefined;
+    const check = async (): Promise<void> => {
+      if (document.hidden) return;
+      try {
+        const found = await content(api.GET('/agent/runs/{runId}', { params: { path: { runId } } }));
+        if (live.connection.peek() !== 'ended') return;
+        const isChanged = found.updated_at !== run.peek()?.updated_at;
+        run.value = found;
+        if (isChanged || !ENDED.has(found.state)) live.open();
+      } catch (error) {
+        // After another failure, the next check follows.
+        if (error instanceof ApiProblem) live.stopAfter(error.status);
+      }
+    };
+    const start = (): void => void check();
+    const timer = setInterval(start, FOLLOWUP_CHECK_MS);
+    addEventListener('focus', start);
+    document.addEventListener('visibilitychange', start);
+    return () => {
+      clearInterval(timer);
+      removeEventListener('focus', start);
+      document.removeEventListener('visibilitychange', start);
+    };
+  }, [connection, live]);
   const state = live.state.value?.state;
   // Artifacts, times and usage change with the state.
   useEffect(() => void load(), [runId, state]);
@@ -63,11 +91,13 @@ export function RunPage({ id: runId }: { readonly id: string }) {
   const parts = (
     <>
       <Parts runId={runId} parts={PARTS} current={part} />
-      {live.connection.value === 'lost' && (
+      {connection === 'lost' && (
         <p role="status" class="muted">
           The connection was lost; it is being restored.
         </p>
       )}
+      {connection === 'deleted' && <Failure message="The run was deleted." />}
+      {connection === 'denied' && <Failure message="You may not read this run any more." />}
     </>
   );
   const outcome = status && (
