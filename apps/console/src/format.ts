@@ -32,3 +32,17 @@ export function bytes(count: number): string {
   for (; value >= 1024 && unit < units.length - 1; unit += 1) value /= 1024;
   return `${value.toFixed(value < 10 ? 1 : 0)} ${units[unit] ?? ''}`;
 }
+
+/** The value of a control for a local time, as ISO in UTC. What is no time stays, and the API rejects it. */
+export function toIso(text: string): string {
+  const time = new Date(text);
+  return Number.isNaN(time.getTime()) ? text : time.toISOString();
+}
+
+/** A time of the URL as the value of a control for a local time. */
+export function toLocalInput(text: string): string {
+  const time = new Date(text);
+  if (Number.isNaN(time.getTime())) return '';
+  const local = new Date(time.getTime() - time.getTimezoneOffset() * 60_000);
+  return local.toISOString().slice(0, local.getUTCSeconds() === 0 ? 16 : 19);
+}

@@ -3,6 +3,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import { messageOf } from '../../api/client';
 import { Failure } from '../../components/basics';
 import { textOf } from '../../components/operation';
+import { absoluteTime, toIso } from '../../format';
 import { query, setQuery } from '../../router';
 import { type Choice, FILTERS, type RunFilter } from './filters';
 
@@ -60,7 +61,9 @@ function useChoices({ name, choices }: RunFilter): { readonly choices?: readonly
 
 function Chip({ filter, value }: { readonly filter: RunFilter; readonly value: string }) {
   const { choices } = useChoices(filter);
-  const label = choices?.find((choice) => choice.value === value)?.label ?? value.replace('T', ' ');
+  const label =
+    choices?.find((choice) => choice.value === value)?.label ??
+    (filter.isTime === true && !Number.isNaN(Date.parse(value)) ? absoluteTime(value) : value);
   const others = query.value.getAll(filter.name).filter((other) => other !== value);
   return (
     <span class="chip filter">
@@ -96,7 +99,9 @@ function AddFilter({ onClose }: { readonly onClose: () => void }) {
       }}
       onSubmit={(event) => {
         event.preventDefault();
-        add(textOf(new FormData(event.currentTarget), 'value').trim());
+        const value = textOf(new FormData(event.currentTarget), 'value').trim();
+        // Links mean the same time in every zone.
+        add(filter?.isTime === true ? toIso(value) : value);
       }}
     >
       <select

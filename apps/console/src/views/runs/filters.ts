@@ -1,4 +1,5 @@
 import { api, content, type paths } from '../../api/client';
+import { toIso } from '../../format';
 import { may } from '../../session';
 
 export type RunQuery = NonNullable<paths['/agent/runs']['get']['parameters']['query']>;
@@ -157,12 +158,6 @@ export const FILTERS: readonly RunFilter[] = [
     toQuery: (values) => ({ artifact_type: first(values) as NonNullable<RunQuery['artifact_type']> }),
   },
 ];
-
-/** Times in the URL are in the zone of the reader; what is no time is sent as it is, and rejected. */
-const toIso = (text: string): string => {
-  const time = new Date(text);
-  return Number.isNaN(time.getTime()) ? text : time.toISOString();
-};
 
 export const filterNames: readonly string[] = ['q', 'state', ...FILTERS.map(({ name }) => name)];
 

@@ -3,11 +3,14 @@ import { Action, Empty, Failure, Time } from '../../components/basics';
 import { textOf } from '../../components/operation';
 import { More, usePages } from '../../components/pages';
 import { Table } from '../../components/table';
+import { toIso, toLocalInput } from '../../format';
 import { query, setQuery } from '../../router';
 import { principal, team } from '../../session';
 
 const PAGE = 50;
-const FILTERS = ['action', 'actor', 'target', 'after', 'before'] as const;
+const TEXTS = ['action', 'actor', 'target'] as const;
+const TIMES = ['after', 'before'] as const;
+const FILTERS = [...TEXTS, ...TIMES] as const;
 type Scope = 'team' | 'installation';
 
 /** Not by a link, which has no header for the team. */
@@ -18,12 +21,6 @@ async function download(scope: Scope): Promise<void> {
   link.download = scope === 'team' ? 'audit-log.ndjson' : 'audit-log-of-the-installation.ndjson';
   link.click();
   URL.revokeObjectURL(link.href);
-}
-
-/** What the API rejects is sent as it is, and shown as its message. */
-function toIso(text: string): string {
-  const time = new Date(text);
-  return Number.isNaN(time.getTime()) ? text : time.toISOString();
 }
 
 export function AuditLog() {
@@ -69,7 +66,11 @@ export function AuditLog() {
         onSubmit={(event) => {
           event.preventDefault();
           const data = new FormData(event.currentTarget);
-          setQuery(Object.fromEntries(FILTERS.map((name) => [name, textOf(data, name).trim()])));
+          setQuery({
+            ...Object.fromEntries(TEXTS.map((name) => [name, textOf(data, name).trim()])),
+            // Links mean the same time in every zone.
+            ...Object.fromEntries(TIMES.map((name) => [name, toIso(textOf(data, name))])),
+          });
         }}
       >
         {principal.value?.is_administrator === true && (
@@ -101,10 +102,10 @@ export function AuditLog() {
           defaultValue={target}
         />
         <label>
-          After <input type="datetime-local" name="after" defaultValue={after} />
+          After <input type="datetime-local" name="after" defaultValue={toLocalInput(after)} />
         </label>
         <label>
-          Before <input type="datetime-local" name="before" defaultValue={before} />
+          Before <input type="datetime-local" name="before" defaultValue={toLocalInput(before)} />
         </label>
         <button>Filter</button>
         <button
