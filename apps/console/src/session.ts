@@ -1,5 +1,14 @@
 import { computed, signal } from '@preact/signals';
-import { api, ApiProblem, chooseTeam, content, messageOf, type Schemas, whenSignedOut } from './api/client';
+import {
+  api,
+  ApiProblem,
+  chooseTeam,
+  content,
+  messageOf,
+  type Schemas,
+  whenForbidden,
+  whenSignedOut,
+} from './api/client';
 
 type Principal = Schemas['CurrentPrincipalResponse'];
 
@@ -28,6 +37,7 @@ function forget(): void {
   team.value = null;
   chooseTeam(null);
   principal.value = null;
+  connectionFailure.value = '';
 }
 
 /** A request of an earlier session may be rejected after another sign-in. */
@@ -36,7 +46,21 @@ whenSignedOut((sentAt) => {
   if (sentAt >= signedInAt) forget();
 });
 
+const MIN_REFRESH_MS = 10_000;
+const MAX_AGE_MS = 60_000;
+let loadedAt = -Infinity;
+
+/** Roles change while the console is open. */
+function refreshPrincipal(minAgeMs: number): void {
+  if (principal.peek() && performance.now() - loadedAt >= minAgeMs) void loadPrincipal();
+}
+whenForbidden(() => refreshPrincipal(MIN_REFRESH_MS));
+document.addEventListener('visibilitychange', () => {
+  if (!document.hidden) refreshPrincipal(MAX_AGE_MS);
+});
+
 export async function loadPrincipal(): Promise<void> {
+  loadedAt = performance.now();
   if (localStorage.getItem(SIGNED_IN_KEY) === null) {
     principal.value = null;
     return;
@@ -48,7 +72,8 @@ export async function loadPrincipal(): Promise<void> {
       const known = found.memberships.find(({ team_uid: uid }) => uid === stored) ?? found.memberships[0];
       selectTeam(known?.team_uid ?? null);
     }
-    principal.value = found;
+    // What depends on it is read again only after a change.
+    if (JSON.stringify(found) !== JSON.stringify(principal.peek())) principal.value = found;
     connectionFailure.value = '';
   } catch (error) {
     // Other failures say nothing about the session: what is shown stays.

@@ -22,6 +22,11 @@ export const whenSignedOut = (handler: (sentAt: number) => void): void => {
   onSignedOut = handler;
 };
 
+let onForbidden: () => void = () => undefined;
+export const whenForbidden = (handler: () => void): void => {
+  onForbidden = handler;
+};
+
 let teamUid: string | null = null;
 /** The team for which operations are executed; null: the only one. */
 export const chooseTeam = (uid: string | null): void => {
@@ -31,7 +36,11 @@ export const chooseTeam = (uid: string | null): void => {
 export const api = createClient<paths>({ baseUrl: API_URL, credentials: 'same-origin' });
 const sentAt = new WeakMap<Request, number>();
 /** A rejection of these says nothing about the session. */
-const WITHOUT_SESSION: ReadonlySet<string> = new Set(['/sessions', '/invitations/lookup', '/invitations/accept']);
+const WITHOUT_SESSION: ReadonlySet<string> = new Set([
+  'POST /sessions',
+  'POST /invitations/lookup',
+  'POST /invitations/accept',
+]);
 
 api.use({
   onRequest({ request, schemaPath }) {
@@ -41,7 +50,9 @@ api.use({
     if (teamUid !== null && schemaPath !== '/me') request.headers.set('X-Headrace-Team-Uid', teamUid);
   },
   onResponse({ request, response, schemaPath }) {
-    if (response.status === 401 && !WITHOUT_SESSION.has(schemaPath)) onSignedOut(sentAt.get(request) ?? 0);
+    const operation = `${request.method} ${schemaPath}`;
+    if (response.status === 401 && !WITHOUT_SESSION.has(operation)) onSignedOut(sentAt.get(request) ?? 0);
+    if (response.status === 403 && schemaPath !== '/me') onForbidden();
   },
   onError: () => new ApiProblem(0, 'The server cannot be reached.'),
 });

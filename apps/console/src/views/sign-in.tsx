@@ -7,7 +7,7 @@ import { textOf } from '../components/operation';
 import { useResource } from '../components/resource';
 import icon from '../icon.svg';
 import { navigate, path, query } from '../router';
-import { principal, signIn, enterSession } from '../session';
+import { connectionFailure, principal, signIn, enterSession } from '../session';
 
 /** The code of a link is in the fragment; it leaves the address bar before it is used. */
 export function takeCode(): string | null {
@@ -51,7 +51,7 @@ export function SignInPage() {
     try {
       await begin();
       if (principal.value && path.value === 'sign-in') navigate(wantedPage(), { replace: true });
-      if (!principal.value) failure.value = NOT_KEPT;
+      if (!principal.value) failure.value = connectionFailure.value || NOT_KEPT;
     } catch (error) {
       failure.value = messageOf(error);
     } finally {
