@@ -61,6 +61,7 @@ export class ConsolePage {
 
   /** The view has its data. The network is never idle: a browser does not report the end of an event stream. */
   async loaded(): Promise<void> {
+    await this.page.getByRole('main').getByRole('heading', { level: 1 }).first().waitFor();
     await this.page.getByText('Loading …').first().waitFor({ state: 'detached' });
   }
 
@@ -103,6 +104,13 @@ export class ConsolePage {
     await this.page.setViewportSize({ width: 1440, height: 900 });
     await this.page.emulateMedia({ colorScheme: 'dark' });
     await this.expectAccessible(RULES_OF_THE_LAYOUT);
+  }
+
+  /** The browser reports a rejected request as an error. Fails without one, and leaves all other errors. */
+  expectRejected(status: number): void {
+    const others = this.errors.filter((text) => !text.includes(`the server responded with a status of ${status} `));
+    expect(others.length, this.errors.join('\n')).toBeLessThan(this.errors.length);
+    this.errors.splice(0, this.errors.length, ...others);
   }
 
   expectQuiet(): void {
