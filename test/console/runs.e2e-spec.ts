@@ -139,10 +139,28 @@ describe.skipIf(NO_BROWSER !== null)('the console', { timeout: 60_000 }, () => {
     await console.button('Deny').waitFor();
     const { body } = await installation.call('GET', `/agent/runs/${second}/approvals`);
     const [pending] = body.approvals;
-    await installation.call('POST', `/agent/runs/${second}/approvals/${pending.approval_id}`, { decision: 'allow' });
+    // The page does not learn of the other decision before the click.
+    const { page } = console;
+    const reads = /\/approvals(\?.*)?$/;
+    let release = (): void => undefined;
+    const released = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    await page.route(reads, async (route) => {
+      await released;
+      await route.continue();
+    });
+    const path = `/agent/runs/${second}/approvals/${pending.approval_id}`;
+    await installation.call('POST', path, { decision: 'allow' });
+    const rejection = page.waitForResponse((response) => response.url().endsWith(path));
+    await console.button('Deny').click();
+    expect((await rejection).status()).toBe(409);
+    release();
+    await page.getByRole('main').getByRole('alert').getByText('was decided before').waitFor();
     await console.state('SUCCEEDED').waitFor();
     await until(async () => (await console.button('Deny').count()) === 0, 10_000, 'the end of the request');
     expect((await installation.call('GET', `/agent/runs/${second}/approvals`)).body.approvals[0].state).toBe('allowed');
+    console.expectRejected(409);
     console.expectQuiet();
   });
 

@@ -1,4 +1,5 @@
-import { api, content, type Schemas } from '../../api/client';
+import { useSignal } from '@preact/signals';
+import { api, content, messageOf, type Schemas } from '../../api/client';
 import { Failure, Time } from '../../components/basics';
 import { useResource } from '../../components/resource';
 import { ApprovalInput } from '../inbox/approval-input';
@@ -11,18 +12,21 @@ export function Approvals({ runId, revision }: { readonly runId: string; readonl
     () => content(api.GET('/agent/runs/{runId}/approvals', { params: { path: { runId } } })),
     `${runId} ${revision}`,
   );
+  const failure = useSignal('');
   const pending = list.data?.approvals.filter(({ state }) => state === 'pending') ?? [];
   const answer = async (approvalId: string, decision: Schemas['ApprovalDecision']): Promise<void> => {
+    failure.value = '';
     try {
       await decide({ run_id: runId, approval_id: approvalId }, decision);
-    } finally {
-      // Also after a conflict: another person may have decided it.
-      await list.reload();
+    } catch (error) {
+      // Not beside the buttons: they go away when another person has decided it.
+      failure.value = messageOf(error);
     }
+    await list.reload();
   };
   return (
     <>
-      <Failure message={list.failure} />
+      <Failure message={failure.value || list.failure} />
       {pending.map((approval) => (
         <section class="card approval" key={approval.approval_id} aria-label="Permission request">
           <strong>{approval.title}</strong>
