@@ -23,7 +23,7 @@ interface Readiness {
 
 async function read<T>(path: string): Promise<T> {
   const response = await fetch(`${ORIGIN}/${path}`).catch(() => null);
-  // A proxy answers with a page of its own when the server does not.
+  // A proxy sends its error page when the server does not respond.
   const isReport = response?.headers.get('content-type')?.includes('json') === true;
   if (response === null || !isReport) throw new Error('The server cannot be reached.');
   return (await response.json()) as T;

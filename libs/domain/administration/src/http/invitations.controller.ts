@@ -97,7 +97,7 @@ export class InvitationsController {
     id: 'createInvitation',
     summary: 'Create an invitation',
     description:
-      'The person opens the link, within seven days, and becomes a member of the team. Nothing is sent: hand the link over. Another invitation of the same address replaces the one before. Only owners can invite owners. A team has at most 100 open invitations.',
+      'The person opens the link, within seven days, and becomes a member of the team. Headrace sends no message: send the link to the person. Another invitation of the same address replaces the one before. Only owners can invite owners. A team has at most 100 open invitations.',
     team: true,
     request: { value: { email: 'ada@example.com', role: 'member' } },
     success: { status: 201, description: 'The invitation, with its link.', type: CreateInvitationResponse },
