@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ChainVerifier } from '#platform/audit';
-import { noteExchange, startTestApi, type TestApi, type TestPrincipal } from '#testing';
+import { noteExchange, startTestApi, type TestApi, type TestPrincipal, until } from '#testing';
 import { inTeam } from '../../support/api-requests.js';
 
 let api: TestApi;
@@ -139,7 +139,8 @@ describe('an invitation', () => {
     const { cookie } = await send(201, 'accept', { code, display_name: 'Eve' });
     const { uid } = await as(cookie);
     await call(200, `PUT /users/${uid}`, site, { is_administrator: true });
-    expect((await fetch(`${api.url}/api/v1/me`, { headers: { cookie } })).status).toBe(401);
+    const statusOfMe = async () => (await fetch(`${api.url}/api/v1/me`, { headers: { cookie } })).status;
+    await until(async () => (await statusOfMe()) === 401, 5_000, 'the end of the session');
     // Only once: what the owner of the address creates afterwards stays.
     const { url } = await call(201, 'POST /login-links', site, { user_uid: uid });
     await call(200, `PUT /users/${uid}`, site, { is_administrator: true });
