@@ -184,7 +184,8 @@ describe('sign-in by OpenID Connect', () => {
     await api.request(200, 'GET /me', { token });
     const user = newUser({ email });
     const { uid } = await principalOf(await signIn(user));
-    const statusOfMe = async (headers: Record<string, string>) => (await get('/me', headers)).status;
+    const statusOfMe = async (headers: { authorization?: string; cookie?: string }) =>
+      (await get('/me', { ...headers } as Record<string, string>)).status;
     for (const headers of [{ authorization: `Bearer ${token}` }, { cookie }])
       await until(async () => (await statusOfMe(headers)) === 401, 5_000, 'the end of the access');
     // Once: what the user creates afterwards stays.
