@@ -1,7 +1,15 @@
 import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import type { Request } from 'express';
-import { ACCESS, type Access, headerText, ProblemError, TEAM_HEADER, TEAM_HEADER_ALIAS } from '#platform/http';
+import {
+  ACCESS,
+  type Access,
+  AUDITED_ACTION,
+  headerText,
+  ProblemError,
+  TEAM_HEADER,
+  TEAM_HEADER_ALIAS,
+} from '#platform/http';
 import { type Principal, roleIn, selectTeams } from '../domain/principal.js';
 import { can, isPermission } from '../domain/roles.js';
 import { INSTALLATION, TEAM } from './authorize.js';
@@ -23,8 +31,10 @@ export class AuthorizeGuard implements CanActivate {
     ]);
     if (access?.kind === 'public' || access?.kind === 'runner') return true;
     const request = context.switchToHttp().getRequest<Request>();
-    if (!principalOf(request) || !access) throw unauthenticated();
-    const principal = await this.principalAfterBody(request);
+    const authenticated = principalOf(request);
+    if (!authenticated || !access) throw unauthenticated();
+    const isAudited = this.reflector.get<string | undefined>(AUDITED_ACTION, context.getHandler()) !== undefined;
+    const principal = isAudited ? await this.principalAfterBody(request) : authenticated;
     const chosen = teamHeader(request);
     const teams = selectTeams(principal, chosen);
     if (!teams && chosen !== undefined && isAdministered(principal, access)) {
@@ -50,7 +60,10 @@ export class AuthorizeGuard implements CanActivate {
     return true;
   }
 
-  /** Authenticated again, because the token may have been revoked while a client sent the body slowly. */
+  /**
+   * Of operations that manage access and resources: the token may have been revoked while a client sent the body slowly. Hot
+   * paths, such as creating runs, are not audited.
+   */
   private async principalAfterBody(request: Request): Promise<Principal> {
     const principal = await this.principals.of(request);
     if (typeof principal === 'string') throw unauthenticated(principal);
