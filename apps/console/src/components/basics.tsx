@@ -6,7 +6,10 @@ import { hrefOf, path } from '../router';
 import { useOperation } from './operation';
 import { waitingCount } from '../views/inbox/inbox';
 
-const LOOK: Readonly<Record<string, string>> = {
+/** The class of a badge; empty: the color of the text. */
+export type Look = 'good' | 'bad' | 'off' | 'wait' | 'busy' | 'queue' | '';
+
+const LOOK: Readonly<Record<string, Look>> = {
   SUCCEEDED: 'good',
   FAILED: 'bad',
   ERROR: 'bad',
@@ -21,11 +24,23 @@ const LABEL: Readonly<Record<string, string>> = { INPROGRESS: 'In progress' };
 
 export const stateLabel = (state: string): string => LABEL[state] ?? state.charAt(0) + state.slice(1).toLowerCase();
 
-export const StateBadge = ({ state }: { readonly state: string }) => (
-  <span class={`badge ${LOOK[state] ?? ''}`} data-state={state}>
+interface BadgeProps {
+  readonly look: Look;
+  readonly children: ComponentChildren;
+  readonly [attribute: `data-${string}`]: string;
+}
+
+export const Badge = ({ look, children, ...data }: BadgeProps) => (
+  <span class={`badge ${look}`} {...data}>
     <span class="dot" aria-hidden="true" />
-    {stateLabel(state)}
+    {children}
   </span>
+);
+
+export const StateBadge = ({ state }: { readonly state: string }) => (
+  <Badge look={LOOK[state] ?? ''} data-state={state}>
+    {stateLabel(state)}
+  </Badge>
 );
 
 /** One timer for all relative times of the page. */

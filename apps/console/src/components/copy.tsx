@@ -36,11 +36,17 @@ export function Copy({ text, label = 'Copy' }: { readonly text: string; readonly
   );
 }
 
+interface SecretOnceProps {
+  readonly value: string;
+  /** What it is, such as `token`. */
+  readonly noun?: string;
+}
+
 /** A value that the API returns only once. */
-export const SecretOnce = ({ value, children }: { readonly value: string; readonly children?: string }) => (
+export const SecretOnce = ({ value, noun = 'secret' }: SecretOnceProps) => (
   <div class="card secret" role="status">
-    <span>{children ?? 'Copy the secret now. It is not shown again.'}</span>
+    <span>Copy the {noun} now. It is not shown again.</span>
     <code>{value}</code>
-    <Copy text={value} label="Copy secret" />
+    <Copy key={value} text={value} label={`Copy ${noun}`} />
   </div>
 );

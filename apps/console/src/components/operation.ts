@@ -1,4 +1,5 @@
 import { useSignal } from '@preact/signals';
+import type { TargetedSubmitEvent } from 'preact';
 import { messageOf } from '../api/client';
 
 export interface Operation {
@@ -27,6 +28,21 @@ export function useOperation(): Operation {
     }
   };
   return { isBusy: isBusy.value, failure: failure.value, execute };
+}
+
+/** The operation of a form on one line, which is emptied after a success. */
+export function useSubmit(send: (data: FormData) => Promise<unknown>) {
+  const operation = useOperation();
+  const onSubmit = (event: TargetedSubmitEvent<HTMLFormElement>): void => {
+    event.preventDefault();
+    const form = event.currentTarget;
+    void operation
+      .execute(() => send(new FormData(form)))
+      .then((isDone) => {
+        if (isDone) form.reset();
+      });
+  };
+  return { ...operation, onSubmit };
 }
 
 /** The text of a field; empty: the form has none of this name. */

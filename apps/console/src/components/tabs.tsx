@@ -3,7 +3,7 @@ import { hrefOf, query } from '../router';
 interface TabsProps<Tab extends string> {
   readonly label: string;
   readonly tabs: readonly Tab[];
-  /** The path of the page; the first tab has it as it is. */
+  /** The path of the page, with the parameters that all tabs have; the first tab has it as it is. */
   readonly path: string;
   readonly current: Tab;
 }
@@ -15,7 +15,7 @@ export const Tabs = <Tab extends string>({ label, tabs, path, current }: TabsPro
     {tabs.map((tab, index) => (
       <a
         key={tab}
-        href={hrefOf(index === 0 ? path : `${path}?tab=${tab}`)}
+        href={hrefOf(index === 0 ? path : `${path}${path.includes('?') ? '&' : '?'}tab=${tab}`)}
         {...(tab === current ? { 'aria-current': 'page' as const } : {})}
       >
         {title(tab)}

@@ -1,11 +1,12 @@
 import { useSignal } from '@preact/signals';
 import { useRef } from 'preact/hooks';
 import { api, content, type Schemas } from '../../api/client';
-import { Action, Empty, Failure, Link, StateBadge, Time, usePageTitle } from '../../components/basics';
+import { Action, Empty, Failure, Link, StateBadge, Time, usePageTitle, Badge } from '../../components/basics';
 import { describedBy, Field, useFormOperation } from '../../components/form-operation';
 import { useResource } from '../../components/resource';
 import { Table } from '../../components/table';
-import { hrefOf, navigate, query } from '../../router';
+import { currentTab, Tabs } from '../../components/tabs';
+import { navigate, query } from '../../router';
 import { Outcome } from '../webhooks/delivery';
 import { useFactories } from '../webhooks/factories';
 import { placeholderOf, scalarsOf } from '../webhooks/json-text';
@@ -49,15 +50,12 @@ function Page({ factoryUid, uid }: { readonly factoryUid: string; readonly uid: 
         <Link to="automations">Show the automations</Link>
       </Empty>
     );
-  const tab = query.value.get('tab') === 'history' ? 'history' : 'edit';
+  const tab = currentTab(TABS);
   return (
     <>
       <div class="head">
         <h1 class="untrusted">{automation.name}</h1>
-        <span class={`badge ${automation.enabled ? 'good' : 'off'}`}>
-          <span class="dot" aria-hidden="true" />
-          {automation.enabled ? 'Enabled' : 'Disabled'}
-        </span>
+        <Badge look={automation.enabled ? 'good' : 'off'}>{automation.enabled ? 'Enabled' : 'Disabled'}</Badge>
         <div class="actions">
           <Action
             run={async () => {
@@ -80,17 +78,12 @@ function Page({ factoryUid, uid }: { readonly factoryUid: string; readonly uid: 
           </Action>
         </div>
       </div>
-      <nav class="tabs" aria-label="Parts of the automation">
-        {TABS.map((known) => (
-          <a
-            key={known}
-            href={hrefOf(`automations/${uid}?factory=${factoryUid}${known === 'edit' ? '' : `&tab=${known}`}`)}
-            {...(known === tab ? { 'aria-current': 'page' as const } : {})}
-          >
-            {known === 'edit' ? 'Edit' : 'History'}
-          </a>
-        ))}
-      </nav>
+      <Tabs
+        label="Parts of the automation"
+        tabs={TABS}
+        path={`automations/${uid}?factory=${factoryUid}`}
+        current={tab}
+      />
       {tab === 'edit' && <Editor factoryUid={factoryUid} automation={automation} onSaved={read.reload} />}
       {tab === 'history' && <History factoryUid={factoryUid} automation={automation} />}
     </>
@@ -441,10 +434,9 @@ function History({ factoryUid, automation }: HistoryProps) {
                       {result === undefined ? (
                         <Outcome delivery={delivery} />
                       ) : (
-                        <span class={`badge ${result.matched ? 'good' : 'off'}`}>
-                          <span class="dot" aria-hidden="true" />
+                        <Badge look={result.matched ? 'good' : 'off'}>
                           {result.matched ? 'Matched' : 'Did not match'}
-                        </span>
+                        </Badge>
                       )}
                     </td>
                     <td class="untrusted reason">

@@ -1,5 +1,5 @@
 import { api, content, type Schemas } from '../../api/client';
-import { Action, Empty, Failure, Link, Time, usePageTitle } from '../../components/basics';
+import { Action, Empty, Failure, Link, Time, usePageTitle, Badge } from '../../components/basics';
 import { useResource } from '../../components/resource';
 import { Table } from '../../components/table';
 import { currentTab, Tabs } from '../../components/tabs';
@@ -128,10 +128,7 @@ function Row({ automation, factory, names, reload }: RowProps) {
         {automation.source === 'definition' && <div class="muted">from definition files</div>}
       </td>
       <td>
-        <span class={`badge ${enabled ? 'good' : 'off'}`}>
-          <span class="dot" aria-hidden="true" />
-          {enabled ? 'Enabled' : 'Disabled'}
-        </span>
+        <Badge look={enabled ? 'good' : 'off'}>{enabled ? 'Enabled' : 'Disabled'}</Badge>
       </td>
       <td class="untrusted">
         {triggers.map((trigger, index) => (

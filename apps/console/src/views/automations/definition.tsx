@@ -1,11 +1,13 @@
 import { useSignal } from '@preact/signals';
 import { api, content, type Schemas } from '../../api/client';
-import { Failure } from '../../components/basics';
+import { Failure, Badge, type Look } from '../../components/basics';
 import { describedBy, Field, useFormOperation } from '../../components/form-operation';
+import { Diff } from '../../components/diff';
+import { download } from '../../components/download';
+import { compareLines } from '../../components/line-diff';
 import { useResource } from '../../components/resource';
 import { Table } from '../../components/table';
 import type { Factory } from '../webhooks/factories';
-import { lineDiff } from './line-diff';
 
 type File = Schemas['FactoryDefinitionFile'];
 type Plan = Schemas['ApplyFactoryDefinitionResponse'];
@@ -20,8 +22,9 @@ triggers:
 
 Summarise the open issues.
 `;
-const LOOK: Readonly<Record<string, string>> = { create: 'good', update: 'wait', delete: 'bad', unchanged: 'off' };
-const SYMBOL = { same: ' ', added: '+', removed: '-' } as const;
+/** Definition files are longer than the edits of an agent. */
+const MAX_CELLS = 4_000_000;
+const LOOK: Readonly<Record<string, Look>> = { create: 'good', update: 'wait', delete: 'bad', unchanged: 'off' };
 
 /** The files of a factory: edited here or read from a directory, planned, compared and applied as a whole. */
 export function Definition({ factory }: { readonly factory: Factory }) {
@@ -67,7 +70,7 @@ export function Definition({ factory }: { readonly factory: Factory }) {
         Resources that were created here or through the API are not in them and are not changed.
       </p>
       <div class="tools">
-        <button type="button" onClick={() => download(factory, shown)}>
+        <button type="button" onClick={() => exportFiles(factory, shown)}>
           Export
         </button>
         <label class="button">
@@ -170,14 +173,10 @@ export function Definition({ factory }: { readonly factory: Factory }) {
         changedPaths.map((place) => (
           <section class="card" aria-label={`Changes of ${place}`} key={place}>
             <h2 class="diff-title untrusted">{place}</h2>
-            <div class="diff" tabIndex={0} role="region" aria-label={`Lines of ${place}`}>
-              {lineDiff(before.get(place) ?? '', after.get(place) ?? '').map(({ kind, text }, index) => (
-                <div class={kind} key={index}>
-                  {SYMBOL[kind]}
-                  {text}
-                </div>
-              ))}
-            </div>
+            <Diff
+              label={`Lines of ${place}`}
+              lines={compareLines(before.get(place) ?? '', after.get(place) ?? '', MAX_CELLS)}
+            />
           </section>
         ))}
     </div>
@@ -196,10 +195,7 @@ function PlanTable({ plan }: { readonly plan: Plan }) {
         {plan.plan.map(({ action, kind, name, changes, drifted }) => (
           <tr key={`${kind} ${name}`}>
             <td>
-              <span class={`badge ${LOOK[action] ?? ''}`}>
-                <span class="dot" aria-hidden="true" />
-                {action}
-              </span>
+              <Badge look={LOOK[action] ?? ''}>{action}</Badge>
             </td>
             <td>{kind}</td>
             <td class="untrusted">{name}</td>
@@ -215,13 +211,8 @@ function PlanTable({ plan }: { readonly plan: Plan }) {
 }
 
 /** One JSON file, in the form that the API and this page read. */
-function download(factory: Factory, files: readonly File[]): void {
-  const link = document.createElement('a');
-  link.href = URL.createObjectURL(new Blob([JSON.stringify({ files }, null, 2)], { type: 'application/json' }));
-  link.download = `${factory.alias ?? factory.uid}-definition.json`;
-  link.click();
-  URL.revokeObjectURL(link.href);
-}
+const exportFiles = ({ alias, uid }: Factory, files: readonly File[]): void =>
+  download(`${alias ?? uid}-definition.json`, 'application/json', JSON.stringify({ files }, null, 2));
 
 /** Their paths are relative to the chosen directory. */
 const readFiles = (chosen: readonly globalThis.File[]): Promise<File[]> =>

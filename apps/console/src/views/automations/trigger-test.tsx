@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { api, ApiProblem, content, messageOf, type Schemas } from '../../api/client';
-import { Failure, Link, Time } from '../../components/basics';
+import { Failure, Link, Time, Badge } from '../../components/basics';
 
 type Delivery = Schemas['WebhookDelivery'];
 type Test = Schemas['TestTriggerResponse'];
@@ -67,10 +67,9 @@ export function TriggerTest({ factoryUid, webhookUid, trigger, deliveries }: Tes
           const result = failure.value === '' ? results.value.get(id) : undefined;
           return (
             <li key={id}>
-              <span class={`badge ${result?.would_trigger === true ? 'good' : 'off'}`}>
-                <span class="dot" aria-hidden="true" />
+              <Badge look={result?.would_trigger === true ? 'good' : 'off'}>
                 {result === undefined ? 'Not tested' : result.would_trigger ? 'Matches' : 'Does not match'}
-              </span>
+              </Badge>
               <Link to={`webhooks/${webhookUid}?factory=${factoryUid}&delivery=${id}`}>
                 <Time at={at} />
               </Link>

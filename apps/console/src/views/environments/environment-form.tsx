@@ -195,11 +195,23 @@ export function EnvironmentForm({ environment, isFirst = false, onSaved, onClose
   );
 }
 
+/** Rows that a user adds and removes. The identifiers keep what is typed in the others. */
+function useRows<Row extends object>(initial: readonly Row[]) {
+  const rows = useSignal<readonly (Row & { readonly id: number })[]>(initial.map((row, id) => ({ ...row, id })));
+  return {
+    all: rows.value,
+    add: (row: Row): void => {
+      rows.value = [...rows.value, { ...row, id: Math.max(-1, ...rows.value.map(({ id }) => id)) + 1 }];
+    },
+    remove: (id: number): void => {
+      rows.value = rows.value.filter((row) => row.id !== id);
+    },
+  };
+}
+
 /** Each has a separate field, because a command may have several lines. */
 function Commands({ commands }: { readonly commands: readonly string[] }) {
-  const rows = useSignal<readonly { readonly id: number; readonly command: string }[]>(
-    commands.map((command, id) => ({ id, command })),
-  );
+  const rows = useRows(commands.map((command) => ({ command })));
   return (
     <FieldGroup
       label="Set-up commands"
@@ -207,7 +219,7 @@ function Commands({ commands }: { readonly commands: readonly string[] }) {
       hint="Executed in this order; the first that fails fails the run."
     >
       <div class="form">
-        {rows.value.map(({ id, command }, index) => (
+        {rows.all.map(({ id, command }, index) => (
           <div class="variable command" key={id}>
             <textarea
               class="code"
@@ -217,23 +229,12 @@ function Commands({ commands }: { readonly commands: readonly string[] }) {
               placeholder="npm ci"
               defaultValue={command}
             />
-            <button
-              type="button"
-              aria-label={`Remove command ${index + 1}`}
-              onClick={() => {
-                rows.value = rows.value.filter((row) => row.id !== id);
-              }}
-            >
+            <button type="button" aria-label={`Remove command ${index + 1}`} onClick={() => rows.remove(id)}>
               ×
             </button>
           </div>
         ))}
-        <button
-          type="button"
-          onClick={() => {
-            rows.value = [...rows.value, { id: Math.max(-1, ...rows.value.map(({ id }) => id)) + 1, command: '' }];
-          }}
-        >
+        <button type="button" onClick={() => rows.add({ command: '' })}>
           Add command
         </button>
       </div>
@@ -243,36 +244,20 @@ function Commands({ commands }: { readonly commands: readonly string[] }) {
 
 /** Values that are stored are shown as `***`, which keeps them. */
 function Variables({ env }: { readonly env: Readonly<Record<string, string>> }) {
-  const rows = useSignal<readonly { readonly id: number; readonly name: string; readonly value: string }[]>(
-    Object.entries(env).map(([name, value], id) => ({ id, name, value })),
-  );
+  const rows = useRows(Object.entries(env).map(([name, value]) => ({ name, value })));
   return (
     <FieldGroup label="Variables" pointer="/config/env" hint="Stored values are shown as ***, which keeps them.">
       <div class="form">
-        {rows.value.map(({ id, name, value }) => (
+        {rows.all.map(({ id, name, value }) => (
           <div class="variable" key={id}>
             <input class="code" name="variable" aria-label="Name of the variable" defaultValue={name} />
             <input class="code" name="value" aria-label={`Value of ${name || 'the variable'}`} defaultValue={value} />
-            <button
-              type="button"
-              aria-label={`Remove ${name || 'the variable'}`}
-              onClick={() => {
-                rows.value = rows.value.filter((row) => row.id !== id);
-              }}
-            >
+            <button type="button" aria-label={`Remove ${name || 'the variable'}`} onClick={() => rows.remove(id)}>
               ×
             </button>
           </div>
         ))}
-        <button
-          type="button"
-          onClick={() => {
-            rows.value = [
-              ...rows.value,
-              { id: Math.max(-1, ...rows.value.map(({ id }) => id)) + 1, name: '', value: '' },
-            ];
-          }}
-        >
+        <button type="button" onClick={() => rows.add({ name: '', value: '' })}>
           Add variable
         </button>
       </div>

@@ -6,8 +6,9 @@ import { Action, Empty, Failure } from '../../components/basics';
 import { copy } from '../../components/copy';
 import { bytes } from '../../format';
 import { query, setQuery } from '../../router';
-import { unifiedLines } from './diff';
-import { Diff, Output } from './output';
+import { unifiedLines } from '../../components/line-diff';
+import { Diff } from '../../components/diff';
+import { Output } from './output';
 
 type ChangedFile = Schemas['ChangedFile'];
 

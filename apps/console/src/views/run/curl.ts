@@ -1,4 +1,5 @@
-const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
+/** As one word of a shell. */
+export const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
 
 /** A request as a command. The token is a variable: a copied command is often shown to others. */
 export function curlOf(method: string, url: string, body?: unknown): string {

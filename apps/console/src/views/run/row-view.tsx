@@ -3,8 +3,9 @@ import { Component, type ComponentChildren } from 'preact';
 import { Markdown } from '../../components/markdown';
 import { absoluteTime, duration } from '../../format';
 import { setQuery } from '../../router';
-import { compareLines } from './diff';
-import { Diff, Output } from './output';
+import { compareLines } from '../../components/line-diff';
+import { Diff } from '../../components/diff';
+import { Output } from './output';
 import { type Density, jsonOf, outputOf, type Row } from './rows';
 
 export interface RowContext {

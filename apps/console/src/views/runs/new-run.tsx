@@ -6,6 +6,7 @@ import { ConfigFields, configOf } from '../../components/config-fields';
 import { DialogForm, Field } from '../../components/form';
 import { textOf } from '../../components/operation';
 import { navigate } from '../../router';
+import { quoted } from '../run/curl';
 
 type Request = Schemas['RunAgentRequest'];
 
@@ -55,8 +56,6 @@ async function toRequest(data: FormData, encode: (file: File) => Promise<string>
     ...(attachments.length > 0 && { attachments }),
   };
 }
-
-const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
 
 /** The shell reads the attachments, whose contents would be too long to copy. */
 async function asCurl(data: FormData): Promise<string> {

@@ -1,5 +1,5 @@
 import { ORIGIN } from '../../base';
-import { Failure, usePageTitle } from '../../components/basics';
+import { Failure, usePageTitle, Badge } from '../../components/basics';
 import { useResource } from '../../components/resource';
 import { Table } from '../../components/table';
 
@@ -59,10 +59,7 @@ export function StatusPage() {
               <tr key={name}>
                 <td>{name.replaceAll('_', ' ')}</td>
                 <td>
-                  <span class={`badge ${result === 'ok' ? 'good' : 'bad'}`}>
-                    <span class="dot" aria-hidden="true" />
-                    {result}
-                  </span>
+                  <Badge look={result === 'ok' ? 'good' : 'bad'}>{result}</Badge>
                 </td>
               </tr>
             ))}

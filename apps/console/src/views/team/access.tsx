@@ -1,21 +1,12 @@
 import { useSignal } from '@preact/signals';
 import { api, content, type Schemas } from '../../api/client';
 import { Action, Failure, Time } from '../../components/basics';
-import { copy } from '../../components/copy';
-import { textOf, useOperation } from '../../components/operation';
+import { SecretOnce } from '../../components/copy';
+import { textOf, useSubmit } from '../../components/operation';
 import { More, usePages } from '../../components/pages';
 import { useResource } from '../../components/resource';
 import { Table } from '../../components/table';
 import { principal, team } from '../../session';
-
-/** A value that the API returns only once. */
-export const Secret = ({ value, noun = 'token' }: { readonly value: string; readonly noun?: string }) =>
-  value === '' ? null : (
-    <p class="card secret" role="status">
-      Copy the {noun} now. It is not shown again. <code>{value}</code>
-      <Action run={() => copy(value)}>Copy</Action>
-    </p>
-  );
 
 /** Tokens of the user, or of a service account. */
 export function Tokens({ account }: { readonly account?: Schemas['ServiceAccountItem'] }) {
@@ -25,10 +16,8 @@ export function Tokens({ account }: { readonly account?: Schemas['ServiceAccount
     const { tokens, page_info } = await content(api.GET('/tokens', { params: { query: page } }));
     return { items: tokens, page_info };
   }, account?.uid ?? '');
-  const operation = useOperation();
   const created = useSignal('');
-  const create = async (form: HTMLFormElement): Promise<void> => {
-    const data = new FormData(form);
+  const operation = useSubmit(async (data) => {
     const expires = textOf(data, 'expires');
     const body = {
       name: textOf(data, 'name'),
@@ -36,19 +25,11 @@ export function Tokens({ account }: { readonly account?: Schemas['ServiceAccount
       ...query,
     };
     created.value = (await content(api.POST('/tokens', { body }))).token;
-    form.reset();
     await list.reload();
-  };
+  });
   return (
     <>
-      <form
-        class="tools"
-        onSubmit={(event) => {
-          event.preventDefault();
-          const form = event.currentTarget;
-          void operation.execute(() => create(form));
-        }}
-      >
+      <form class="tools" onSubmit={operation.onSubmit}>
         <input name="name" required maxLength={200} aria-label="Name of the token" placeholder="Name of the token" />
         <label>
           Expires <input name="expires" type="date" />
@@ -56,7 +37,7 @@ export function Tokens({ account }: { readonly account?: Schemas['ServiceAccount
         <button>Create token</button>
       </form>
       <Failure message={operation.failure || list.failure} />
-      <Secret value={created.value} />
+      {created.value !== '' && <SecretOnce value={created.value} noun="token" />}
       <Table label="Tokens" columns={['Name', 'Token', 'Created', 'Expires', 'Last use', '']}>
         {list.items?.map((token) => (
           <tr key={token.uid}>
@@ -102,22 +83,13 @@ export function ServiceAccounts() {
     return { items: service_accounts, page_info };
   }, team.value ?? '');
   const chosen = useSignal<Schemas['ServiceAccountItem'] | null>(null);
-  const operation = useOperation();
-  const create = async (form: HTMLFormElement): Promise<void> => {
-    await content(api.POST('/service-accounts', { body: { name: textOf(new FormData(form), 'name') } }));
-    form.reset();
+  const operation = useSubmit(async (data) => {
+    await content(api.POST('/service-accounts', { body: { name: textOf(data, 'name') } }));
     await list.reload();
-  };
+  });
   return (
     <>
-      <form
-        class="tools"
-        onSubmit={(event) => {
-          event.preventDefault();
-          const form = event.currentTarget;
-          void operation.execute(() => create(form));
-        }}
-      >
+      <form class="tools" onSubmit={operation.onSubmit}>
         <input
           name="name"
           required

@@ -3,6 +3,7 @@ import { Action, Empty, Failure, Time } from '../../components/basics';
 import { textOf } from '../../components/operation';
 import { More, usePages } from '../../components/pages';
 import { Table } from '../../components/table';
+import { download } from '../../components/download';
 import { toIso, toLocalInput } from '../../format';
 import { query, setQuery } from '../../router';
 import { principal, team } from '../../session';
@@ -13,14 +14,10 @@ const TIMES = ['after', 'before'] as const;
 const FILTERS = [...TEXTS, ...TIMES] as const;
 type Scope = 'team' | 'installation';
 
-/** Not by a link, which has no header for the team. */
-async function download(scope: Scope): Promise<void> {
+async function exportLog(scope: Scope): Promise<void> {
   const text = await content(api.GET('/audit-log/export', { params: { query: { scope } }, parseAs: 'text' }));
-  const link = document.createElement('a');
-  link.href = URL.createObjectURL(new Blob([text], { type: 'application/x-ndjson' }));
-  link.download = scope === 'team' ? 'audit-log.ndjson' : 'audit-log-of-the-installation.ndjson';
-  link.click();
-  URL.revokeObjectURL(link.href);
+  const name = scope === 'team' ? 'audit-log.ndjson' : 'audit-log-of-the-installation.ndjson';
+  download(name, 'application/x-ndjson', text);
 }
 
 export function AuditLog() {
@@ -115,7 +112,7 @@ export function AuditLog() {
         >
           Remove the filters
         </button>
-        <Action run={() => download(scope)}>Export</Action>
+        <Action run={() => exportLog(scope)}>Export</Action>
       </form>
       <Failure message={list.failure} />
       {list.items === undefined && list.failure === '' && <p role="status">Loading …</p>}

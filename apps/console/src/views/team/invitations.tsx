@@ -1,11 +1,11 @@
 import { useSignal } from '@preact/signals';
 import { api, content, type Schemas } from '../../api/client';
 import { Action, Failure, Time } from '../../components/basics';
-import { textOf, useOperation } from '../../components/operation';
+import { SecretOnce } from '../../components/copy';
+import { textOf, useSubmit } from '../../components/operation';
 import { useResource } from '../../components/resource';
 import { Table } from '../../components/table';
 import { team } from '../../session';
-import { Secret } from './access';
 import { offeredRoles } from './roles';
 
 /** Links with which people become members. Nothing is sent to them. */
@@ -14,16 +14,13 @@ export function Invitations() {
     () => content(api.GET('/invitations', { params: { query: { limit: 500 } } })),
     team.value ?? '',
   );
-  const operation = useOperation();
   const link = useSignal('');
-  const invite = async (form: HTMLFormElement): Promise<void> => {
+  const operation = useSubmit(async (data) => {
     link.value = '';
-    const data = new FormData(form);
     const body = { email: textOf(data, 'email'), role: textOf(data, 'role') as Schemas['TeamRole'] };
     link.value = (await content(api.POST('/invitations', { body }))).url;
-    form.reset();
     await list.reload();
-  };
+  });
   const invitations = list.data?.invitations ?? [];
   return (
     <section class="section" aria-labelledby="invitations">
@@ -32,14 +29,7 @@ export function Invitations() {
         Headrace sends nothing. Send the link to the person: the person who opens it within seven days becomes a member
         of the team.
       </p>
-      <form
-        class="tools"
-        onSubmit={(event) => {
-          event.preventDefault();
-          const form = event.currentTarget;
-          void operation.execute(() => invite(form));
-        }}
-      >
+      <form class="tools" onSubmit={operation.onSubmit}>
         <input name="email" type="email" required aria-label="E-mail address" placeholder="ada@example.com" />
         <select name="role" aria-label="Role">
           {/* The least powerful first, which is the default. */}
@@ -54,7 +44,7 @@ export function Invitations() {
         <button disabled={operation.isBusy}>Create invitation</button>
       </form>
       <Failure message={operation.failure || list.failure} />
-      <Secret value={link.value} noun="link" />
+      {link.value !== '' && <SecretOnce value={link.value} noun="link" />}
       {invitations.length > 0 && (
         <Table label="Open invitations" columns={['E-mail address', 'Role', 'Invited by', 'Expires', '']}>
           {invitations.map(({ uid, email, role, invited_by: invitedBy, expires_at: expires }) => (

@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals';
 import { api, content, type Schemas } from '../../api/client';
-import { Action, Failure, Link, Time } from '../../components/basics';
+import { Action, Failure, Link, Time, Badge, type Look } from '../../components/basics';
 import { Copy } from '../../components/copy';
 import { useResource } from '../../components/resource';
 import { bytes } from '../../format';
@@ -13,15 +13,14 @@ type Result = Schemas['WebhookAutomationResult'];
 /** Names of automations by their UIDs. */
 export type Names = ReadonlyMap<string, string>;
 
-const LOOK: Readonly<Record<string, string>> = { Accepted: 'good', Duplicate: 'off', Handshake: 'off' };
+const LOOK: Readonly<Record<string, Look>> = { Accepted: 'good', Duplicate: 'off', Handshake: 'off' };
 
 export function Outcome({ delivery }: { readonly delivery: Delivery }) {
   const outcome: string = delivery.outcome ?? 'Handshake';
   return (
-    <span class={`badge ${LOOK[outcome] ?? 'bad'}`} data-outcome={outcome}>
-      <span class="dot" aria-hidden="true" />
+    <Badge look={LOOK[outcome] ?? 'bad'} data-outcome={outcome}>
       {outcome}
-    </span>
+    </Badge>
   );
 }
 
@@ -60,10 +59,7 @@ export const Results = ({
   <ul class="card results" aria-label="Automations">
     {results.map(({ automation_uid: uid, matched, run_id: runId, reason }) => (
       <li key={uid}>
-        <span class={`badge ${matched ? 'good' : 'off'}`}>
-          <span class="dot" aria-hidden="true" />
-          {matched ? 'Matched' : 'Did not match'}
-        </span>
+        <Badge look={matched ? 'good' : 'off'}>{matched ? 'Matched' : 'Did not match'}</Badge>
         <Link to={`automations/${uid}?factory=${factoryUid}`}>{names.get(uid) ?? 'Deleted automation'}</Link>
         {runId !== undefined && (
           <Link to={`runs/${runId}`}>

@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals';
 import { api, content, type Schemas } from '../../api/client';
-import { Action, Empty, Failure, Link, Time } from '../../components/basics';
+import { Action, Empty, Failure, Link, Time, Badge, type Look } from '../../components/basics';
 import { SecretOnce } from '../../components/copy';
 import { describedBy, Dialog, Field, useFormOperation } from '../../components/form-operation';
 import { textOf } from '../../components/operation';
@@ -42,9 +42,7 @@ export function Notifications() {
         )}
       </div>
       <Failure message={list.failure} />
-      {secret.value !== null && (
-        <SecretOnce value={secret.value}>Copy the signing secret now. It is not shown again.</SecretOnce>
-      )}
+      {secret.value !== null && <SecretOnce value={secret.value} noun="signing secret" />}
       {webhooks?.length === 0 && (
         <Empty title="No notification webhook yet">
           <p>
@@ -98,10 +96,7 @@ function Row({ webhook, reload, onSecret }: RowProps) {
         <strong>{name}</strong>
       </td>
       <td>
-        <span class={`badge ${enabled ? 'good' : reason === undefined ? 'off' : 'bad'}`}>
-          <span class="dot" aria-hidden="true" />
-          {enabled ? 'Enabled' : 'Disabled'}
-        </span>
+        <Badge look={enabled ? 'good' : reason === undefined ? 'off' : 'bad'}>{enabled ? 'Enabled' : 'Disabled'}</Badge>
         {!enabled && reason !== undefined && <div class="muted untrusted">{reason}</div>}
       </td>
       <td class="untrusted">{url}</td>
@@ -164,7 +159,7 @@ function Row({ webhook, reload, onSecret }: RowProps) {
   );
 }
 
-const LOOK: Readonly<Record<string, string>> = { delivered: 'good', failed: 'bad', pending: 'wait' };
+const LOOK: Readonly<Record<string, Look>> = { delivered: 'good', failed: 'bad', pending: 'wait' };
 
 function Log({ webhook: { uid, name } }: { readonly webhook: Webhook }) {
   const list = useResource(
@@ -191,10 +186,7 @@ function Log({ webhook: { uid, name } }: { readonly webhook: Webhook }) {
                   <code>{delivery.type}</code>
                 </td>
                 <td>
-                  <span class={`badge ${LOOK[delivery.status] ?? 'off'}`}>
-                    <span class="dot" aria-hidden="true" />
-                    {delivery.status}
-                  </span>
+                  <Badge look={LOOK[delivery.status] ?? 'off'}>{delivery.status}</Badge>
                   {delivery.next_attempt_at !== undefined && (
                     <div class="muted">
                       next attempt <Time at={delivery.next_attempt_at} />

@@ -1,15 +1,15 @@
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { api, content, type Schemas } from '../../api/client';
-import { Action, Empty, Failure, Link, Time, usePageTitle } from '../../components/basics';
+import { Action, Empty, Failure, Link, Time, usePageTitle, Badge } from '../../components/basics';
 import { Copy, SecretOnce } from '../../components/copy';
 import { describedBy, Dialog, Field, useFormOperation } from '../../components/form-operation';
 import { textOf } from '../../components/operation';
 import { useResource } from '../../components/resource';
 import { Table } from '../../components/table';
-import { currentTab } from '../../components/tabs';
+import { currentTab, Tabs } from '../../components/tabs';
 import { bytes } from '../../format';
-import { hrefOf, navigate, query, setQuery } from '../../router';
+import { navigate, query, setQuery } from '../../router';
 import { type Delivery, DeliveryDetail, type Names, Outcome, reasonOf } from './delivery';
 import { useFactories } from './factories';
 import { curlOf, secretSource, stateOf, stepsOf, type Webhook } from './providers';
@@ -71,10 +71,7 @@ function Page({ factoryUid, uid }: { readonly factoryUid: string; readonly uid: 
     <>
       <div class="head">
         <h1 class="untrusted">{webhook.name}</h1>
-        <span class={`badge ${look}`}>
-          <span class="dot" aria-hidden="true" />
-          {label}
-        </span>
+        <Badge look={look}>{label}</Badge>
         <div class="actions">
           {webhook.enabled && !needsSecret && (
             <button
@@ -124,11 +121,7 @@ function Page({ factoryUid, uid }: { readonly factoryUid: string; readonly uid: 
       {reason !== undefined && <p class="muted">{reason}</p>}
       <Failure message={own?.failure ?? ''} />
       {secret !== undefined && <SecretOnce value={secret} />}
-      <nav class="tabs" aria-label="Parts of the webhook">
-        {TABS.map((known) => (
-          <WebhookTab key={known} uid={uid} factoryUid={factoryUid} tab={known} isCurrent={known === tab} />
-        ))}
-      </nav>
+      <Tabs label="Parts of the webhook" tabs={TABS} path={`webhooks/${uid}?factory=${factoryUid}`} current={tab} />
       {tab === 'deliveries' &&
         (deliveryId === null ? (
           <Log key={query.value.get('outcome') ?? ''} factoryUid={factoryUid} webhook={webhook} />
@@ -170,24 +163,6 @@ function Page({ factoryUid, uid }: { readonly factoryUid: string; readonly uid: 
     </>
   );
 }
-
-const LABELS = { deliveries: 'Deliveries', 'set-up': 'Set up the sender', settings: 'Settings' } as const;
-
-const WebhookTab = (props: {
-  readonly uid: string;
-  readonly factoryUid: string;
-  readonly tab: (typeof TABS)[number];
-  readonly isCurrent: boolean;
-}) => (
-  <a
-    href={hrefOf(
-      `webhooks/${props.uid}?factory=${props.factoryUid}${props.tab === 'deliveries' ? '' : `&tab=${props.tab}`}`,
-    )}
-    {...(props.isCurrent ? { 'aria-current': 'page' as const } : {})}
-  >
-    {LABELS[props.tab]}
-  </a>
-);
 
 /** The first page is read again; pages that were loaded later stay below it. */
 function Log({ factoryUid, webhook }: { readonly factoryUid: string; readonly webhook: Webhook }) {

@@ -1,7 +1,7 @@
 import { type Signal, useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { api, content } from '../../api/client';
-import { Action, Empty, Failure, Link, Time, usePageTitle } from '../../components/basics';
+import { Action, Empty, Failure, Link, Time, usePageTitle, Badge } from '../../components/basics';
 import { Dialog } from '../../components/form-operation';
 import { useResource } from '../../components/resource';
 import { Table } from '../../components/table';
@@ -121,10 +121,7 @@ function Row({ factory, webhook, reload }: RowProps) {
         {webhook.source === 'definition' && <div class="muted">from definition files</div>}
       </td>
       <td>
-        <span class={`badge ${look}`}>
-          <span class="dot" aria-hidden="true" />
-          {label}
-        </span>
+        <Badge look={look}>{label}</Badge>
         {reason !== undefined && <div class="muted">{reason}</div>}
       </td>
       <td>

@@ -18,13 +18,13 @@ const kindOf = (line: string): DiffLine['kind'] =>
   line.startsWith('+') ? 'added' : line.startsWith('-') ? 'removed' : line.startsWith('@@') ? 'place' : 'same';
 
 /** The changed lines between two texts, with three equal lines around them. */
-export function compareLines(before: string, after: string): readonly DiffLine[] {
+export function compareLines(before: string, after: string, maxCells = MAX_CELLS): readonly DiffLine[] {
   const [old, now] = [linesOf(before), linesOf(after)];
   let start = 0;
   while (start < old.length && start < now.length && old[start] === now[start]) start += 1;
   let end = 0;
   while (end < old.length - start && end < now.length - start && old.at(-1 - end) === now.at(-1 - end)) end += 1;
-  const middle = compareMiddle(old.slice(start, old.length - end), now.slice(start, now.length - end));
+  const middle = compareMiddle(old.slice(start, old.length - end), now.slice(start, now.length - end), maxCells);
   const same = (line: string): DiffLine => ({ kind: 'same', text: ` ${line}` });
   const all = [...old.slice(0, start).map(same), ...middle, ...old.slice(old.length - end).map(same)];
   return withoutFarLines(all);
@@ -33,11 +33,11 @@ export function compareLines(before: string, after: string): readonly DiffLine[]
 const linesOf = (text: string): string[] => (text === '' ? [] : text.replace(/\n$/, '').split('\n'));
 
 /** By the longest common subsequence of lines. */
-function compareMiddle(old: readonly string[], now: readonly string[]): DiffLine[] {
+function compareMiddle(old: readonly string[], now: readonly string[], maxCells: number): DiffLine[] {
   const removed = (line: string): DiffLine => ({ kind: 'removed', text: `-${line}` });
   const added = (line: string): DiffLine => ({ kind: 'added', text: `+${line}` });
   const width = now.length + 1;
-  if (old.length === 0 || now.length === 0 || (old.length + 1) * width > MAX_CELLS)
+  if (old.length === 0 || now.length === 0 || (old.length + 1) * width > maxCells)
     return [...old.map(removed), ...now.map(added)];
   const length = new Uint32Array((old.length + 1) * width);
   const cell = (row: number, column: number): number => length[row * width + column] ?? 0;

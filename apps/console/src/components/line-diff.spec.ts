@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { compareLines, unifiedLines } from './diff';
+import { compareLines, unifiedLines } from './line-diff';
 
 const text = (lines: ReturnType<typeof compareLines>): string[] => lines.map((line) => line.text);
 
@@ -15,6 +15,11 @@ describe('compareLines', () => {
   it('shows a new file as added and an emptied one as removed', () => {
     expect(text(compareLines('', 'a\nb\n'))).toEqual(['+a', '+b']);
     expect(text(compareLines('a\nb\n', ''))).toEqual(['-a', '-b']);
+  });
+
+  it('keeps equal lines between changed ones', () => {
+    expect(text(compareLines('a\nb\nc\nd', 'b\nx\nd\ne'))).toEqual(['-a', ' b', '-c', '+x', ' d', '+e']);
+    expect(compareLines('a\n', 'a\n').filter(({ kind }) => kind !== 'same' && kind !== 'place')).toEqual([]);
   });
 
   it('compares large texts without a table of all pairs', () => {
