@@ -36,7 +36,13 @@ export function ConfigFields({ pointer, config = {} }: ConfigFieldsProps) {
       </Field>
       <Field label="Model" pointer={`${pointer}/model_id`}>
         {(control) => (
-          <input {...control} name="model" placeholder="Default of the agent" defaultValue={config.model_id ?? ''} />
+          <input
+            {...control}
+            name="model"
+            maxLength={256}
+            placeholder="Default of the agent"
+            defaultValue={config.model_id ?? ''}
+          />
         )}
       </Field>
       <Field label="Environment" pointer={`${pointer}/environment_id`}>

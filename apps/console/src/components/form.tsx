@@ -14,35 +14,30 @@ const FormErrors = createContext<{ readonly pointers: Set<string>; readonly erro
 
 const isBelow = (pointer: string, parent: string): boolean => pointer === parent || pointer.startsWith(`${parent}/`);
 
-interface DialogFormProps {
-  readonly title: string;
+interface FormProps {
+  readonly class?: string;
   /** The label of the button that submits the form. */
   readonly submit: string;
-  /** The form is closed when it resolves. */
   readonly send: (data: FormData) => Promise<void>;
-  readonly onClose: () => void;
   readonly children: ComponentChildren;
-  /** Buttons beside those that submit and close it. */
+  /** What is beside the button that submits it. */
   readonly actions?: ComponentChildren;
 }
 
-/** A form in a dialog. What the API rejects is shown beside its field, and the rest above the buttons. */
-export function DialogForm({ title, submit, send, onClose, children, actions }: DialogFormProps) {
-  const dialog = useRef<HTMLDialogElement>(null);
-  const heading = useId();
+/** What the API rejects is shown beside its field, and the rest above the buttons. */
+export function Form({ class: className = 'form', submit, send, children, actions }: FormProps) {
+  const form = useRef<HTMLFormElement>(null);
   const isBusy = useSignal(false);
   const failure = useSignal<{ readonly message: string; readonly errors: FieldErrors }>({ message: '', errors: [] });
   const pointers = useMemo(() => new Set<string>(), []);
-  useEffect(() => dialog.current?.showModal(), []);
   useEffect(() => {
-    dialog.current?.querySelector<HTMLElement>('[aria-invalid]')?.focus();
+    if (failure.value.errors.length > 0) form.current?.querySelector<HTMLElement>('[aria-invalid]')?.focus();
   }, [failure.value]);
   const execute = async (data: FormData): Promise<void> => {
     isBusy.value = true;
     failure.value = { message: '', errors: [] };
     try {
       await send(data);
-      dialog.current?.close();
     } catch (error) {
       failure.value = { message: messageOf(error), errors: error instanceof ApiProblem ? error.fields : [] };
     } finally {
@@ -52,31 +47,60 @@ export function DialogForm({ title, submit, send, onClose, children, actions }: 
   const { message, errors } = failure.value;
   const others = errors.filter(({ pointer }) => ![...pointers].some((known) => isBelow(pointer, known)));
   const general =
-    errors.length === 0 ? message : others.map(({ pointer, detail }) => `${pointer} ${detail}`).join('; ');
+    errors.length === 0 ? message : others.map(({ pointer, detail }) => `${pointer} ${detail}`.trim()).join('; ');
+  return (
+    <FormErrors.Provider value={{ pointers, errors }}>
+      <form
+        ref={form}
+        class={className}
+        onSubmit={(event) => {
+          event.preventDefault();
+          void execute(new FormData(event.currentTarget));
+        }}
+      >
+        {children}
+        <Failure message={general} />
+        <div class="actions">
+          <button class="primary" disabled={isBusy.value}>
+            {submit}
+          </button>
+          {actions}
+        </div>
+      </form>
+    </FormErrors.Provider>
+  );
+}
+
+interface DialogFormProps extends FormProps {
+  readonly title: string;
+  /** The form is also closed when it was sent. */
+  readonly onClose: () => void;
+}
+
+export function DialogForm({ title, onClose, send, children, actions, ...form }: DialogFormProps) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const heading = useId();
+  useEffect(() => dialog.current?.showModal(), []);
   return (
     <dialog ref={dialog} aria-labelledby={heading} onClose={onClose}>
-      <FormErrors.Provider value={{ pointers, errors }}>
-        <form
-          class="form"
-          onSubmit={(event) => {
-            event.preventDefault();
-            void execute(new FormData(event.currentTarget));
-          }}
-        >
-          <h2 id={heading}>{title}</h2>
-          {children}
-          <Failure message={general} />
-          <div class="actions">
-            <button class="primary" disabled={isBusy.value}>
-              {submit}
-            </button>
+      <Form
+        {...form}
+        send={async (data) => {
+          await send(data);
+          dialog.current?.close();
+        }}
+        actions={
+          <>
             <button type="button" onClick={() => dialog.current?.close()}>
               Close
             </button>
             {actions}
-          </div>
-        </form>
-      </FormErrors.Provider>
+          </>
+        }
+      >
+        <h2 id={heading}>{title}</h2>
+        {children}
+      </Form>
     </dialog>
   );
 }
@@ -90,15 +114,24 @@ interface ControlProps {
 interface FieldProps {
   readonly label: string;
   /** The part of the request that the field fills, `/config/env`: its errors are shown here. */
-  readonly pointer: string;
+  readonly pointer?: string;
+  /** What is wrong without a request. */
+  readonly error?: string;
   readonly hint?: ComponentChildren;
 }
 
 /** What is below the control or the controls of a field, and the ids that describe them. */
-function useNotes({ pointer, hint }: FieldProps, id: string) {
+function useNotes({ pointer, error = '', hint }: FieldProps, id: string) {
   const form = useContext(FormErrors);
-  form.pointers.add(pointer);
-  const errors = form.errors.filter((error) => isBelow(error.pointer, pointer));
+  if (pointer !== undefined) form.pointers.add(pointer);
+  const rejected = pointer === undefined ? [] : form.errors.filter((found) => isBelow(found.pointer, pointer));
+  const errors = [
+    ...(error === '' ? [] : [error]),
+    ...rejected.map(({ pointer: of, detail }) => {
+      const part = of.slice((pointer ?? '').length + 1);
+      return part === '' ? detail : `${part}: ${detail}`;
+    }),
+  ];
   const ids = [...(hint === undefined ? [] : [`${id}-hint`]), ...(errors.length === 0 ? [] : [`${id}-error`])];
   return {
     hasErrors: errors.length > 0,
@@ -111,12 +144,8 @@ function useNotes({ pointer, hint }: FieldProps, id: string) {
           </span>
         )}
         {errors.length > 0 && (
-          <span class="failure" id={`${id}-error`}>
-            {errors
-              .map(({ pointer: of, detail }) =>
-                of === pointer ? detail : `${of.slice(pointer.length + 1)}: ${detail}`,
-              )
-              .join('; ')}
+          <span class="failure" role="alert" id={`${id}-error`}>
+            {errors.join('; ')}
           </span>
         )}
       </>

@@ -2,7 +2,9 @@ import { useSignal } from '@preact/signals';
 import { useRef } from 'preact/hooks';
 import { api, content, type Schemas } from '../../api/client';
 import { Action, Empty, Failure, Link, StateBadge, Time, usePageTitle, Badge } from '../../components/basics';
-import { describedBy, Field, useFormOperation } from '../../components/form-operation';
+import { ConfigFields, configOf } from '../../components/config-fields';
+import { Field, Form } from '../../components/form';
+import { textOf } from '../../components/operation';
 import { useResource } from '../../components/resource';
 import { Table } from '../../components/table';
 import { currentTab, Tabs } from '../../components/tabs';
@@ -101,23 +103,15 @@ const RECENT = 8;
 
 function Editor({ factoryUid, automation, onSaved }: EditorProps) {
   const path = { factoryUid };
-  const operation = useFormOperation(['/name', '/prompt']);
   const webhooks = useResource(
     () => content(api.GET('/factories/{factoryUid}/webhooks', { params: { path } })),
     factoryUid,
   );
-  const harnesses = useResource(() => content(api.GET('/agent/harnesses')), '');
-  const environments = useResource(() => content(api.GET('/agent/environments')), '');
   const identities = useResource(() => content(api.GET('/agent/identities')), '');
-  const config = automation?.agent_config ?? {};
   const fields = useSignal({
     name: automation?.name ?? '',
     enabled: true,
     prompt: automation?.prompt ?? '',
-    harness: config.harness?.type ?? '',
-    model: config.model_id ?? '',
-    environment: config.environment_id ?? '',
-    identity: automation?.agent_identity_uid ?? '',
   });
   const triggers = useSignal<readonly EditedTrigger[]>(
     automation?.triggers.map(editedOf) ?? [newTrigger(query.value.get('webhook') ?? '')],
@@ -147,28 +141,26 @@ function Editor({ factoryUid, automation, onSaved }: EditorProps) {
   const set = (changes: Partial<typeof fields.value>): void => {
     fields.value = { ...fields.value, ...changes };
   };
-  const { name, harness, model, environment, identity } = fields.value;
+  const { name } = fields.value;
+  const identity = automation?.agent_identity_uid ?? '';
+  const agents = identities.data?.agents ?? [];
   const isSaved = useSignal(false);
 
-  const request = (): Request => {
-    const { harness: oldHarness, model_id: _model, environment_id: _environment, ...others } = config;
-    const agentConfig = {
-      ...others,
-      ...(harness !== '' && { harness: { ...oldHarness, type: harness } }),
-      ...(model.trim() !== '' && { model_id: model.trim() }),
-      ...(environment !== '' && { environment_id: environment }),
-    };
+  const request = (data: FormData): Request => {
+    const config = configOf(data, automation?.agent_config);
+    const identity = textOf(data, 'identity');
     return {
       name: name.trim(),
       enabled: automation?.enabled ?? fields.value.enabled,
       prompt: fields.value.prompt,
       triggers: triggers.value.map((one) => triggerOf(one, known[0]?.uid)),
-      ...(Object.keys(agentConfig).length > 0 && { agent_config: agentConfig }),
+      ...(config !== undefined && { agent_config: config }),
       ...(identity !== '' && { agent_identity_uid: identity }),
     };
   };
-  const save = async (): Promise<void> => {
-    const body = request();
+  const save = async (data: FormData): Promise<void> => {
+    isSaved.value = false;
+    const body = request(data);
     if (automation === undefined) {
       const { uid } = await content(api.POST('/factories/{factoryUid}/automations', { params: { path }, body }));
       navigate(`automations/${uid}?factory=${factoryUid}`);
@@ -190,25 +182,25 @@ function Editor({ factoryUid, automation, onSaved }: EditorProps) {
   const isDefined = automation?.source === 'definition';
 
   return (
-    <form
+    <Form
       class="form wide"
-      onSubmit={(event) => {
-        event.preventDefault();
-        isSaved.value = false;
-        void operation.execute(save);
-      }}
+      submit={automation === undefined ? 'Create automation' : 'Save'}
+      send={save}
+      actions={isSaved.value && <span role="status">Saved.</span>}
     >
       {isDefined && <p>The definition files of the factory have this automation. Their next apply reverts changes.</p>}
       <div class="pair">
-        <Field id="name" label="Name" hint="Also the title of its runs." error={operation.errorOf('/name')}>
-          <input
-            {...describedBy('name', operation.errorOf('/name'))}
-            required
-            maxLength={128}
-            disabled={isDefined}
-            value={name}
-            onInput={({ currentTarget }) => set({ name: currentTarget.value })}
-          />
+        <Field label="Name" hint="Also the title of its runs." pointer="/name">
+          {(control) => (
+            <input
+              {...control}
+              required
+              maxLength={128}
+              disabled={isDefined}
+              value={name}
+              onInput={({ currentTarget }) => set({ name: currentTarget.value })}
+            />
+          )}
         </Field>
         {automation === undefined && (
           <label class="check">
@@ -259,20 +251,21 @@ function Editor({ factoryUid, automation, onSaved }: EditorProps) {
       </div>
       <h2>The run</h2>
       <Field
-        id="prompt"
         label="Prompt"
         hint="The agent gets this text and the event as the file event-payload.json. Values of the event are inserted as data."
-        error={operation.errorOf('/prompt')}
+        pointer="/prompt"
       >
-        <textarea
-          {...describedBy('prompt', operation.errorOf('/prompt'))}
-          ref={prompt}
-          class="code"
-          rows={8}
-          required
-          value={fields.value.prompt}
-          onInput={({ currentTarget }) => set({ prompt: currentTarget.value })}
-        />
+        {(control) => (
+          <textarea
+            {...control}
+            ref={prompt}
+            class="code"
+            rows={8}
+            required
+            value={fields.value.prompt}
+            onInput={({ currentTarget }) => set({ prompt: currentTarget.value })}
+          />
+        )}
       </Field>
       {samples.data !== undefined && samples.data.length > 0 && (
         <details>
@@ -295,67 +288,26 @@ function Editor({ factoryUid, automation, onSaved }: EditorProps) {
           </div>
         </details>
       )}
-      <div class="pair">
-        <Field id="harness" label="Agent">
-          <select
-            {...describedBy('harness')}
-            value={harness}
-            onChange={({ currentTarget }) => set({ harness: currentTarget.value })}
-          >
-            <option value="">Default</option>
-            {harnesses.data?.harnesses.map(({ id }) => (
-              <option value={id} key={id}>
-                {id}
-              </option>
-            ))}
-          </select>
-        </Field>
-        <Field id="model" label="Model">
-          <input
-            {...describedBy('model')}
-            maxLength={256}
-            placeholder="Default of the agent"
-            value={model}
-            onInput={({ currentTarget }) => set({ model: currentTarget.value })}
-          />
-        </Field>
-        <Field id="environment" label="Environment">
-          <select
-            {...describedBy('environment')}
-            value={environment}
-            onChange={({ currentTarget }) => set({ environment: currentTarget.value })}
-          >
+      <ConfigFields pointer="/agent_config" {...(automation?.agent_config && { config: automation.agent_config })} />
+      <Field label="Agent identity" pointer="/agent_identity_uid">
+        {(control) => (
+          <select {...control} name="identity">
             <option value="">None</option>
-            {environments.data?.environments.map(({ uid, config: { name: label } }) => (
-              <option value={uid} key={uid}>
-                {label ?? uid}
+            {/* Saving keeps one that is not in the list, or before the list is there. */}
+            {identity !== '' && !agents.some(({ uid }) => uid === identity) && (
+              <option value={identity} key={identity} selected>
+                {identity}
               </option>
-            ))}
-          </select>
-        </Field>
-        <Field id="identity" label="Agent identity">
-          <select
-            {...describedBy('identity')}
-            value={identity}
-            onChange={({ currentTarget }) => set({ identity: currentTarget.value })}
-          >
-            <option value="">None</option>
-            {identities.data?.agents.map(({ uid, name: label }) => (
-              <option value={uid} key={uid}>
+            )}
+            {agents.map(({ uid, name: label }) => (
+              <option value={uid} key={uid} selected={uid === identity}>
                 {label}
               </option>
             ))}
           </select>
-        </Field>
-      </div>
-      <Failure message={operation.failure} />
-      <div class="actions">
-        <button class="primary" disabled={operation.isBusy}>
-          {automation === undefined ? 'Create automation' : 'Save'}
-        </button>
-        {isSaved.value && <span role="status">Saved.</span>}
-      </div>
-    </form>
+        )}
+      </Field>
+    </Form>
   );
 }
 

@@ -1,10 +1,11 @@
 import { useSignal } from '@preact/signals';
 import { api, content, type Schemas } from '../../api/client';
 import { Failure, Badge, type Look } from '../../components/basics';
-import { describedBy, Field, useFormOperation } from '../../components/form-operation';
+import { Field } from '../../components/form';
 import { Diff } from '../../components/diff';
 import { download } from '../../components/download';
 import { compareLines } from '../../components/line-diff';
+import { useOperation } from '../../components/operation';
 import { useResource } from '../../components/resource';
 import { Table } from '../../components/table';
 import type { Factory } from '../webhooks/factories';
@@ -33,7 +34,7 @@ export function Definition({ factory }: { readonly factory: Factory }) {
   const selected = useSignal('');
   const plan = useSignal<Plan | undefined>(undefined);
   const diagnostics = useSignal<readonly Diagnostic[]>([]);
-  const operation = useFormOperation([]);
+  const operation = useOperation();
   const current = useResource(async () => {
     const read = await content(api.GET('/factories/{factoryUid}/definition', { params: { path } }));
     files.value ??= read.files;
@@ -123,16 +124,18 @@ export function Definition({ factory }: { readonly factory: Factory }) {
               Remove file
             </button>
           </div>
-          <Field id="content" label="Content" hint="Files never contain a secret.">
-            <textarea
-              {...describedBy('content')}
-              class="code"
-              rows={14}
-              value={file.content}
-              onInput={({ currentTarget }) =>
-                change(shown.map((one) => (one.path === file.path ? { ...one, content: currentTarget.value } : one)))
-              }
-            />
+          <Field label="Content" hint="Files never contain a secret.">
+            {(control) => (
+              <textarea
+                {...control}
+                class="code"
+                rows={14}
+                value={file.content}
+                onInput={({ currentTarget }) =>
+                  change(shown.map((one) => (one.path === file.path ? { ...one, content: currentTarget.value } : one)))
+                }
+              />
+            )}
           </Field>
         </section>
       )}

@@ -1,6 +1,6 @@
 import { api, content, messageOf, type Schemas } from '../../api/client';
 import { Failure } from '../../components/basics';
-import { describedBy, Field } from '../../components/form-operation';
+import { Field } from '../../components/form';
 import { useResource } from '../../components/resource';
 import type { Webhook } from '../webhooks/providers';
 import { type Clause, type Filter, type Json, toClauses, toFilter } from './filter';
@@ -104,7 +104,6 @@ export function TriggerEditor({
   onChange,
   onRemove,
 }: EditorProps) {
-  const id = `trigger-${trigger.id}`;
   const uid = trigger.webhookUid === '' ? (webhooks[0]?.uid ?? '') : trigger.webhookUid;
   const deliveries = useResource(async () => {
     if (trigger.kind !== 'webhook' || uid === '') return [];
@@ -122,54 +121,62 @@ export function TriggerEditor({
   return (
     <section class="card trigger" aria-label={label}>
       <div class="pair">
-        <Field id={`${id}-kind`} label={label}>
-          <select
-            {...describedBy(`${id}-kind`)}
-            value={trigger.kind}
-            onChange={({ currentTarget }) =>
-              onChange({ ...trigger, kind: currentTarget.value as EditedTrigger['kind'] })
-            }
-          >
-            <option value="webhook">A delivery of a webhook</option>
-            <option value="schedule">The times of a schedule</option>
-            {trigger.kind === 'other' && <option value="other">{trigger.original?.provider}</option>}
-          </select>
+        <Field label={label}>
+          {(control) => (
+            <select
+              {...control}
+              value={trigger.kind}
+              onChange={({ currentTarget }) =>
+                onChange({ ...trigger, kind: currentTarget.value as EditedTrigger['kind'] })
+              }
+            >
+              <option value="webhook">A delivery of a webhook</option>
+              <option value="schedule">The times of a schedule</option>
+              {trigger.kind === 'other' && <option value="other">{trigger.original?.provider}</option>}
+            </select>
+          )}
         </Field>
         {trigger.kind === 'webhook' && (
-          <Field id={`${id}-webhook`} label="Webhook">
-            <select
-              {...describedBy(`${id}-webhook`)}
-              value={uid}
-              onChange={({ currentTarget }) => onChange({ ...trigger, webhookUid: currentTarget.value })}
-            >
-              {!webhooks.some((webhook) => webhook.uid === uid) && uid !== '' && (
-                <option value={uid}>Deleted webhook</option>
-              )}
-              {webhooks.map((webhook) => (
-                <option value={webhook.uid} key={webhook.uid}>
-                  {webhook.name}
-                </option>
-              ))}
-            </select>
+          <Field label="Webhook">
+            {(control) => (
+              <select
+                {...control}
+                value={uid}
+                onChange={({ currentTarget }) => onChange({ ...trigger, webhookUid: currentTarget.value })}
+              >
+                {!webhooks.some((webhook) => webhook.uid === uid) && uid !== '' && (
+                  <option value={uid}>Deleted webhook</option>
+                )}
+                {webhooks.map((webhook) => (
+                  <option value={webhook.uid} key={webhook.uid}>
+                    {webhook.name}
+                  </option>
+                ))}
+              </select>
+            )}
           </Field>
         )}
         {trigger.kind === 'schedule' && (
           <>
-            <Field id={`${id}-cron`} label="Cron expression" hint="Minute, hour, day, month, day of the week.">
-              <input
-                {...describedBy(`${id}-cron`)}
-                required
-                value={trigger.cron}
-                onInput={({ currentTarget }) => onChange({ ...trigger, cron: currentTarget.value })}
-              />
+            <Field label="Cron expression" hint="Minute, hour, day, month, day of the week.">
+              {(control) => (
+                <input
+                  {...control}
+                  required
+                  value={trigger.cron}
+                  onInput={({ currentTarget }) => onChange({ ...trigger, cron: currentTarget.value })}
+                />
+              )}
             </Field>
-            <Field id={`${id}-zone`} label="Time zone">
-              <input
-                {...describedBy(`${id}-zone`)}
-                required
-                value={trigger.timezone}
-                onInput={({ currentTarget }) => onChange({ ...trigger, timezone: currentTarget.value })}
-              />
+            <Field label="Time zone">
+              {(control) => (
+                <input
+                  {...control}
+                  required
+                  value={trigger.timezone}
+                  onInput={({ currentTarget }) => onChange({ ...trigger, timezone: currentTarget.value })}
+                />
+              )}
             </Field>
           </>
         )}
@@ -182,18 +189,19 @@ export function TriggerEditor({
         <>
           {trigger.clauses === null ? (
             <Field
-              id={`${id}-json`}
               label="Filter"
               hint={'The structure of the body, with lists of allowed values: {"action": ["opened"]}.'}
               error={failure}
             >
-              <textarea
-                {...describedBy(`${id}-json`, failure)}
-                class="code"
-                rows={8}
-                value={trigger.json}
-                onInput={({ currentTarget }) => onChange({ ...trigger, json: currentTarget.value })}
-              />
+              {(control) => (
+                <textarea
+                  {...control}
+                  class="code"
+                  rows={8}
+                  value={trigger.json}
+                  onInput={({ currentTarget }) => onChange({ ...trigger, json: currentTarget.value })}
+                />
+              )}
             </Field>
           ) : (
             <FilterBuilder

@@ -2,7 +2,7 @@ import { useSignal } from '@preact/signals';
 import { api, content, type Schemas } from '../../api/client';
 import { Action, Empty, Failure, Link, Time, Badge, type Look } from '../../components/basics';
 import { SecretOnce } from '../../components/copy';
-import { describedBy, Dialog, Field, useFormOperation } from '../../components/form-operation';
+import { DialogForm, Field, FieldGroup } from '../../components/form';
 import { textOf } from '../../components/operation';
 import { useResource } from '../../components/resource';
 import { Table } from '../../components/table';
@@ -223,9 +223,7 @@ interface EditProps {
 }
 
 function Edit({ webhook, onClose, onSaved }: EditProps) {
-  const operation = useFormOperation(['/name', '/url', '/events']);
-  const save = async (form: HTMLFormElement): Promise<void> => {
-    const data = new FormData(form);
+  const save = async (data: FormData): Promise<void> => {
     const body = {
       name: textOf(data, 'name').trim(),
       url: textOf(data, 'url').trim(),
@@ -240,35 +238,23 @@ function Edit({ webhook, onClose, onSaved }: EditProps) {
     );
   };
   return (
-    <Dialog
+    <DialogForm
       title={webhook === undefined ? 'New notification webhook' : 'Edit the notification webhook'}
+      submit={webhook === undefined ? 'Create notification webhook' : 'Save'}
+      send={save}
       onClose={onClose}
     >
-      <form
-        class="form"
-        onSubmit={(event) => {
-          event.preventDefault();
-          const form = event.currentTarget;
-          void operation.execute(() => save(form));
-        }}
+      <Field label="Name" pointer="/name">
+        {(control) => <input {...control} name="name" required maxLength={200} defaultValue={webhook?.name ?? ''} />}
+      </Field>
+      <Field
+        label="Address"
+        hint="An https address with a public host. Messages are signed according to Standard Webhooks."
+        pointer="/url"
       >
-        <Field id="name" label="Name" error={operation.errorOf('/name')}>
+        {(control) => (
           <input
-            {...describedBy('name', operation.errorOf('/name'))}
-            name="name"
-            required
-            maxLength={200}
-            defaultValue={webhook?.name ?? ''}
-          />
-        </Field>
-        <Field
-          id="url"
-          label="Address"
-          hint="An https address with a public host. Messages are signed according to Standard Webhooks."
-          error={operation.errorOf('/url')}
-        >
-          <input
-            {...describedBy('url', operation.errorOf('/url'))}
+            {...control}
             name="url"
             type="url"
             required
@@ -276,35 +262,20 @@ function Edit({ webhook, onClose, onSaved }: EditProps) {
             placeholder="https://hooks.example.com/headrace"
             defaultValue={webhook?.url ?? ''}
           />
-        </Field>
-        <fieldset>
-          <legend>Runs that are reported</legend>
-          {EVENTS.map(([event, label, isDefault]) => (
-            <label class="check" key={event}>
-              <input
-                type="checkbox"
-                name={event}
-                defaultChecked={webhook === undefined ? isDefault : webhook.events.includes(event)}
-              />
-              {label}
-            </label>
-          ))}
-          {operation.errorOf('/events') !== '' && (
-            <span class="failure" role="alert">
-              {operation.errorOf('/events')}
-            </span>
-          )}
-        </fieldset>
-        <Failure message={operation.failure} />
-        <div class="actions">
-          <button class="primary" disabled={operation.isBusy}>
-            {webhook === undefined ? 'Create notification webhook' : 'Save'}
-          </button>
-          <button type="button" onClick={onClose}>
-            Cancel
-          </button>
-        </div>
-      </form>
-    </Dialog>
+        )}
+      </Field>
+      <FieldGroup label="Runs that are reported" pointer="/events">
+        {EVENTS.map(([event, label, isDefault]) => (
+          <label class="check" key={event}>
+            <input
+              type="checkbox"
+              name={event}
+              defaultChecked={webhook === undefined ? isDefault : webhook.events.includes(event)}
+            />
+            {label}
+          </label>
+        ))}
+      </FieldGroup>
+    </DialogForm>
   );
 }

@@ -1,7 +1,6 @@
 import { signal, useSignal } from '@preact/signals';
 import { api, content, messageOf } from '../../api/client';
-import { Failure } from '../../components/basics';
-import { describedBy, Field, useFormOperation } from '../../components/form-operation';
+import { DialogForm, Field, Form } from '../../components/form';
 import { textOf } from '../../components/operation';
 import { useResource } from '../../components/resource';
 import { navigate } from '../../router';
@@ -20,11 +19,11 @@ cat "$HEADRACE_ATTACHMENTS_DIR/event-payload.json"
 
 interface FormProps {
   readonly factory: Factory;
-  readonly onCancel?: () => void;
+  /** Of a dialog; without it the form is a part of the page. */
+  readonly onClose?: () => void;
 }
 
-export function WebhookForm({ factory, onCancel }: FormProps) {
-  const operation = useFormOperation(['/name', '/secret', '/delivery_id_header']);
+export function WebhookForm({ factory, onClose }: FormProps) {
   const schemes = useResource(() => content(api.GET('/webhook-signature-schemes')), '');
   const provider = useSignal(DEFAULT_PROVIDER);
   const startsRuns = useSignal(true);
@@ -36,8 +35,7 @@ export function WebhookForm({ factory, onCancel }: FormProps) {
   const others = all.filter(({ id }) => !POPULAR.includes(id));
   const params = { path: { factoryUid: factory.uid } };
 
-  const create = async (form: HTMLFormElement): Promise<void> => {
-    const data = new FormData(form);
+  const create = async (data: FormData): Promise<void> => {
     const header = textOf(data, 'header').trim();
     const name = textOf(data, 'name').trim();
     const webhook = await content(
@@ -64,18 +62,10 @@ export function WebhookForm({ factory, onCancel }: FormProps) {
     navigate(`webhooks/${webhook.uid}?factory=${factory.uid}&tab=set-up`);
   };
 
-  return (
-    <form
-      class="form"
-      onSubmit={(event) => {
-        event.preventDefault();
-        const form = event.currentTarget;
-        void operation.execute(() => create(form));
-      }}
-    >
+  const fields = (
+    <>
       <div class="pair">
         <Field
-          id="provider"
           label="Sender"
           hint={
             mode === 'token'
@@ -85,66 +75,64 @@ export function WebhookForm({ factory, onCancel }: FormProps) {
                 : 'The sender signs its deliveries.'
           }
         >
-          <select
-            {...describedBy('provider')}
-            name="provider"
-            value={provider.value}
-            onChange={({ currentTarget }) => {
-              provider.value = currentTarget.value;
-              secret.value =
-                authOf(currentTarget.value).auth_mode === 'signature' && secretSource(currentTarget.value) === 'chosen'
-                  ? newSecret()
-                  : '';
-            }}
-          >
-            <option value="token">Any sender, with a token in a header</option>
-            <option value="url_token">Any sender, with a token in the address</option>
-            <optgroup label="Frequent">
-              {popular.map(({ id, label }) => (
-                <option value={id} key={id}>
-                  {label}
-                </option>
-              ))}
-            </optgroup>
-            <optgroup label="All others">
-              {others.map(({ id, label }) => (
-                <option value={id} key={id}>
-                  {label}
-                </option>
-              ))}
-            </optgroup>
-          </select>
+          {(control) => (
+            <select
+              {...control}
+              name="provider"
+              value={provider.value}
+              onChange={({ currentTarget }) => {
+                provider.value = currentTarget.value;
+                secret.value =
+                  authOf(currentTarget.value).auth_mode === 'signature' &&
+                  secretSource(currentTarget.value) === 'chosen'
+                    ? newSecret()
+                    : '';
+              }}
+            >
+              <option value="token">Any sender, with a token in a header</option>
+              <option value="url_token">Any sender, with a token in the address</option>
+              <optgroup label="Frequent">
+                {popular.map(({ id, label }) => (
+                  <option value={id} key={id}>
+                    {label}
+                  </option>
+                ))}
+              </optgroup>
+              <optgroup label="All others">
+                {others.map(({ id, label }) => (
+                  <option value={id} key={id}>
+                    {label}
+                  </option>
+                ))}
+              </optgroup>
+            </select>
+          )}
         </Field>
-        <Field id="name" label="Name" hint="Shown in lists and runs." error={operation.errorOf('/name')}>
-          <input
-            {...describedBy('name', operation.errorOf('/name'))}
-            name="name"
-            required
-            maxLength={200}
-            defaultValue="events"
-          />
+        <Field label="Name" hint="Shown in lists and runs." pointer="/name">
+          {(control) => <input {...control} name="name" required maxLength={200} defaultValue="events" />}
         </Field>
       </div>
       {source === 'handshake' && <p class="muted">The sender transmits its secret after it has the address.</p>}
       {(source === 'chosen' || source === 'sender') && (
         <Field
-          id="secret"
           label="Secret"
           hint={
             source === 'chosen'
               ? 'Generated here; enter the same value at the sender.'
               : 'If the sender displays it later, leave this empty: the webhook waits for it.'
           }
-          error={operation.errorOf('/secret')}
+          pointer="/secret"
         >
-          <input
-            {...describedBy('secret', operation.errorOf('/secret'))}
-            autocomplete="off"
-            value={secret.value}
-            onInput={({ currentTarget }) => {
-              secret.value = currentTarget.value;
-            }}
-          />
+          {(control) => (
+            <input
+              {...control}
+              autocomplete="off"
+              value={secret.value}
+              onInput={({ currentTarget }) => {
+                secret.value = currentTarget.value;
+              }}
+            />
+          )}
         </Field>
       )}
       <label class="check">
@@ -158,44 +146,31 @@ export function WebhookForm({ factory, onCancel }: FormProps) {
         Start a run for each delivery
       </label>
       {startsRuns.value && (
-        <Field id="prompt" label="Prompt of the run" hint="It can be changed later, with a filter, under Automations.">
-          <textarea
-            {...describedBy('prompt')}
-            name="prompt"
-            class="code"
-            rows={5}
-            required
-            defaultValue={DEFAULT_PROMPT}
-          />
+        <Field label="Prompt of the run" hint="It can be changed later, with a filter, under Automations.">
+          {(control) => (
+            <textarea {...control} name="prompt" class="code" rows={5} required defaultValue={DEFAULT_PROMPT} />
+          )}
         </Field>
       )}
       <details>
         <summary>More settings</summary>
         <Field
-          id="header"
           label="Header with the delivery id"
           hint="By which repeated deliveries are recognised, if it is not the usual one of the sender."
-          error={operation.errorOf('/delivery_id_header')}
+          pointer="/delivery_id_header"
         >
-          <input
-            {...describedBy('header', operation.errorOf('/delivery_id_header'))}
-            name="header"
-            maxLength={128}
-            placeholder="x-event-id"
-          />
+          {(control) => <input {...control} name="header" maxLength={128} placeholder="x-event-id" />}
         </Field>
       </details>
-      <Failure message={operation.failure} />
-      <div class="actions">
-        <button class="primary" disabled={operation.isBusy}>
-          Create webhook
-        </button>
-        {onCancel !== undefined && (
-          <button type="button" onClick={onCancel}>
-            Cancel
-          </button>
-        )}
-      </div>
-    </form>
+    </>
+  );
+  return onClose === undefined ? (
+    <Form submit="Create webhook" send={create}>
+      {fields}
+    </Form>
+  ) : (
+    <DialogForm title="New webhook" submit="Create webhook" send={create} onClose={onClose}>
+      {fields}
+    </DialogForm>
   );
 }

@@ -1,9 +1,9 @@
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
-import { api, content, type Schemas } from '../../api/client';
+import { api, ApiProblem, content, type Schemas } from '../../api/client';
 import { Action, Empty, Failure, Link, Time, usePageTitle, Badge } from '../../components/basics';
 import { Copy, SecretOnce } from '../../components/copy';
-import { describedBy, Dialog, Field, useFormOperation } from '../../components/form-operation';
+import { DialogForm, Field, Form } from '../../components/form';
 import { textOf } from '../../components/operation';
 import { useResource } from '../../components/resource';
 import { Table } from '../../components/table';
@@ -323,12 +323,11 @@ interface SettingsProps {
 }
 
 function WebhookSettings({ factoryUid, webhook, onSaved }: SettingsProps) {
-  const operation = useFormOperation(['/name', '/delivery_id_header']);
   const isSaved = useSignal(false);
   const path = { factoryUid, uid: webhook.uid };
   const isDefined = webhook.source === 'definition';
-  const save = async (form: HTMLFormElement): Promise<void> => {
-    const data = new FormData(form);
+  const save = async (data: FormData): Promise<void> => {
+    isSaved.value = false;
     const name = textOf(data, 'name').trim();
     const header = textOf(data, 'header').trim();
     const body = { ...(!isDefined && { name }), delivery_id_header: header === '' ? null : header };
@@ -337,50 +336,26 @@ function WebhookSettings({ factoryUid, webhook, onSaved }: SettingsProps) {
     await onSaved();
   };
   return (
-    <form
-      class="form narrow"
-      onSubmit={(event) => {
-        event.preventDefault();
-        isSaved.value = false;
-        const form = event.currentTarget;
-        void operation.execute(() => save(form));
-      }}
-    >
+    <Form class="form narrow" submit="Save" send={save} actions={isSaved.value && <span role="status">Saved.</span>}>
       {isDefined && <p>The definition files of the factory have this webhook. Their next apply reverts changes.</p>}
-      <Field id="name" label="Name" error={operation.errorOf('/name')}>
-        <input
-          {...describedBy('name', operation.errorOf('/name'))}
-          name="name"
-          required
-          maxLength={200}
-          disabled={isDefined}
-          defaultValue={webhook.name}
-        />
+      <Field label="Name" pointer="/name">
+        {(control) => (
+          <input {...control} name="name" required maxLength={200} disabled={isDefined} defaultValue={webhook.name} />
+        )}
       </Field>
       <Field
-        id="header"
         label="Header with the delivery id"
         hint="Empty: the usual one of the sender."
-        error={operation.errorOf('/delivery_id_header')}
+        pointer="/delivery_id_header"
       >
-        <input
-          {...describedBy('header', operation.errorOf('/delivery_id_header'))}
-          name="header"
-          maxLength={128}
-          defaultValue={webhook.delivery_id_header ?? ''}
-        />
+        {(control) => (
+          <input {...control} name="header" maxLength={128} defaultValue={webhook.delivery_id_header ?? ''} />
+        )}
       </Field>
       <p class="muted">
         Managed secret: <code>{webhook.secret_name}</code>
       </p>
-      <Failure message={operation.failure} />
-      <div class="actions">
-        <button class="primary" disabled={operation.isBusy}>
-          Save
-        </button>
-        {isSaved.value && <span role="status">Saved.</span>}
-      </div>
-    </form>
+    </Form>
   );
 }
 
@@ -393,58 +368,34 @@ interface SendTestProps {
 }
 
 function SendTest({ factoryUid, uid, onClose }: SendTestProps) {
-  const operation = useFormOperation(['/payload']);
-  const invalid = useSignal('');
-  const send = async (text: string): Promise<void> => {
-    const payload = JSON.parse(text) as Record<string, unknown>;
+  const send = async (data: FormData): Promise<void> => {
     const { delivery_id: id } = await content(
       api.POST('/factories/{factoryUid}/webhooks/{uid}/test', {
         params: { path: { factoryUid, uid } },
-        body: { payload },
+        body: { payload: payloadOf(textOf(data, 'payload')) },
       }),
     );
-    onClose();
     setQuery({ tab: null, outcome: null, delivery: id });
   };
-  const error = invalid.value || operation.errorOf('/payload');
   return (
-    <Dialog title="Send a test delivery" onClose={onClose}>
-      <form
-        class="form"
-        onSubmit={(event) => {
-          event.preventDefault();
-          const text = textOf(new FormData(event.currentTarget), 'payload');
-          invalid.value = jsonIssue(text);
-          if (invalid.value === '') void operation.execute(() => send(text));
-        }}
-      >
-        <p>
-          Headrace stores it as an accepted delivery: automations that match start runs. The address and the secret of
-          the sender are not tested.
-        </p>
-        <Field id="payload" label="Body" hint="Any JSON value." error={error}>
-          <textarea {...describedBy('payload', error)} name="payload" class="code" rows={8} defaultValue={SAMPLE} />
-        </Field>
-        <Failure message={operation.failure} />
-        <div class="actions">
-          <button class="primary" disabled={operation.isBusy}>
-            Send
-          </button>
-          <button type="button" onClick={onClose}>
-            Cancel
-          </button>
-        </div>
-      </form>
-    </Dialog>
+    <DialogForm title="Send a test delivery" submit="Send" send={send} onClose={onClose}>
+      <p>
+        Headrace stores it as an accepted delivery: automations that match start runs. The address and the secret of the
+        sender are not tested.
+      </p>
+      <Field label="Body" pointer="/payload" hint="Any JSON value.">
+        {(control) => <textarea {...control} name="payload" class="code" rows={8} defaultValue={SAMPLE} />}
+      </Field>
+    </DialogForm>
   );
 }
 
-function jsonIssue(text: string): string {
+function payloadOf(text: string): Record<string, unknown> {
   try {
-    JSON.parse(text);
-    return '';
+    return JSON.parse(text) as Record<string, unknown>;
   } catch (error) {
-    return `The body is not JSON: ${String(error)}`;
+    const detail = `The body is not JSON: ${String(error)}`;
+    throw new ApiProblem(0, detail, [{ pointer: '/payload', detail }]);
   }
 }
 
@@ -456,61 +407,38 @@ interface RotateProps {
 }
 
 function RotateSecret({ factoryUid, webhook, onClose, onRotated }: RotateProps) {
-  const operation = useFormOperation(['/secret']);
   const isSigned = webhook.auth_mode === 'signature';
   const source = isSigned ? secretSource(webhook.signature_scheme ?? '') : 'generated';
   const isOptional = source === 'generated' || webhook.secret_pending === true;
+  const rotate = async (data: FormData): Promise<void> => {
+    const secret = textOf(data, 'secret');
+    const params = { path: { factoryUid, uid: webhook.uid } };
+    const body = secret === '' ? {} : { secret };
+    await onRotated(await content(api.POST('/factories/{factoryUid}/webhooks/{uid}/rotate-secret', { params, body })));
+  };
   return (
-    <Dialog title={webhook.secret_missing === true ? 'Set the secret' : 'Rotate the secret'} onClose={onClose}>
-      <form
-        class="form"
-        onSubmit={(event) => {
-          event.preventDefault();
-          const secret = textOf(new FormData(event.currentTarget), 'secret');
-          void operation.execute(async () =>
-            onRotated(
-              await content(
-                api.POST('/factories/{factoryUid}/webhooks/{uid}/rotate-secret', {
-                  params: { path: { factoryUid, uid: webhook.uid } },
-                  body: secret === '' ? {} : { secret },
-                }),
-              ),
-            ),
-          );
-        }}
-      >
-        <p>The previous secret becomes invalid at once. The new one is shown once.</p>
-        {isSigned && (
-          <Field
-            id="new-secret"
-            label="Secret of the sender"
-            hint={
-              webhook.secret_pending === true
-                ? 'Empty: the secret of the handshake is confirmed.'
-                : isOptional
-                  ? 'Empty: Headrace generates it.'
-                  : 'As the sender displays it.'
-            }
-            error={operation.errorOf('/secret')}
-          >
-            <input
-              {...describedBy('new-secret', operation.errorOf('/secret'))}
-              name="secret"
-              autocomplete="off"
-              required={!isOptional}
-            />
-          </Field>
-        )}
-        <Failure message={operation.failure} />
-        <div class="actions">
-          <button class="primary" disabled={operation.isBusy}>
-            {webhook.secret_missing === true ? 'Set secret' : 'Rotate secret'}
-          </button>
-          <button type="button" onClick={onClose}>
-            Cancel
-          </button>
-        </div>
-      </form>
-    </Dialog>
+    <DialogForm
+      title={webhook.secret_missing === true ? 'Set the secret' : 'Rotate the secret'}
+      submit={webhook.secret_missing === true ? 'Set secret' : 'Rotate secret'}
+      send={rotate}
+      onClose={onClose}
+    >
+      <p>The previous secret becomes invalid at once. The new one is shown once.</p>
+      {isSigned && (
+        <Field
+          label="Secret of the sender"
+          hint={
+            webhook.secret_pending === true
+              ? 'Empty: the secret of the handshake is confirmed.'
+              : isOptional
+                ? 'Empty: Headrace generates it.'
+                : 'As the sender displays it.'
+          }
+          pointer="/secret"
+        >
+          {(control) => <input {...control} name="secret" autocomplete="off" required={!isOptional} />}
+        </Field>
+      )}
+    </DialogForm>
   );
 }

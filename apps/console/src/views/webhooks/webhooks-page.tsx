@@ -2,7 +2,6 @@ import { type Signal, useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { api, content } from '../../api/client';
 import { Action, Empty, Failure, Link, Time, usePageTitle, Badge } from '../../components/basics';
-import { Dialog } from '../../components/form-operation';
 import { useResource } from '../../components/resource';
 import { Table } from '../../components/table';
 import { currentTab, Tabs } from '../../components/tabs';
@@ -88,9 +87,7 @@ function List({ factory, hasWebhook }: { readonly factory: Factory; readonly has
         </Table>
       )}
       {query.value.get('new') !== null && webhooks !== undefined && webhooks.length > 0 && (
-        <Dialog title="New webhook" onClose={() => setQuery({ new: null })}>
-          <WebhookForm factory={factory} onCancel={() => setQuery({ new: null })} />
-        </Dialog>
+        <WebhookForm factory={factory} onClose={() => setQuery({ new: null })} />
       )}
     </>
   );
