@@ -72,7 +72,7 @@ try {
         ['console-runs', 'light', 'runs', SHOWN.title],
         ['console-run', 'dark', `runs/${id}`, 'invoice.test.js'],
       ]) {
-        const page = await openConsole(browser, connection.base_url, (...request) => api.call(...request), {
+        const page = await openConsole(browser, connection.base_url, api, {
           colorScheme,
         });
         await page.goto(new URL(`/console/${path}`, connection.base_url).href);

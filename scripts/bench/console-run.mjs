@@ -1,12 +1,10 @@
 // `npm run bench -- console-run`: opens the page of a long run in headless Chromium, against a real API and PostgreSQL.
 // BENCH_EVENTS: events in the log of the run. CHROMIUM_PATH: the browser.
-import { randomBytes } from 'node:crypto';
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
-import { join } from 'node:path';
-import { chromium } from 'playwright-core';
-import { dist, freePort, makeCaller, median, percentile, root, start, withDatabase } from './support.mjs';
-import { SERVER_FLAGS } from '../lib/server-flags.mjs';
+import { Api } from '../lib/api.mjs';
+import { openConsole, startBrowser } from '../lib/browser.mjs';
+import { makeCaller, median, percentile, withClient, withFilledApi } from './support.mjs';
 
 const EVENTS = Number(process.env.BENCH_EVENTS ?? 20_000);
 const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 5);
@@ -14,47 +12,20 @@ const SCROLL_MS = 5000;
 const LAST = 'The last message of the run.';
 
 export const benchConsoleRun = () =>
-  withDatabase(async ({ db, databaseUrl, dataDir, children }) => {
-    const token = await makeCaller(db);
-    const port = await freePort();
-    const origin = `http://127.0.0.1:${port}`;
-    const env = {
-      DATABASE_URL: databaseUrl,
-      HEADRACE_DATA_DIR: join(dataDir, 'data'),
-      SECRETS_KEY: randomBytes(24).toString('hex'),
-      PORT: String(port),
-      PUBLIC_URL: origin,
-      API_RATE_PER_MINUTE: '0',
-      LOG_LEVEL: 'warn',
-      NODE_ENV: 'production',
-    };
-    const api = await start([...SERVER_FLAGS, join(root, 'dist/headrace.js'), 'api'], env, /API is ready/);
-    children.push(api.child);
-    const runId = await createRun(origin, token);
-    await fillLog(db, runId);
-    const browser = await chromium.launch({
-      executablePath: [process.env.CHROMIUM_PATH ?? '', '/usr/bin/chromium', '/usr/bin/google-chrome'].find(existsSync),
-      args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--enable-precise-memory-info'],
-    });
+  withFilledApi(makeCaller, async ({ databaseUrl, origin, filled: token }) => {
+    const api = new Api({ base_url: `${origin}/api/v1`, token });
+    const { run_id: runId } = await api.createRun({ prompt: 'Fix the failing tests.' });
+    await withClient(databaseUrl, (db) => fillLog(db, runId));
+    const browser = await startBrowser(['--enable-precise-memory-info']);
     try {
       const rounds = [];
-      for (let round = 0; round < ROUNDS; round += 1) rounds.push(await measure(browser, { origin, token, runId }));
+      for (let round = 0; round < ROUNDS; round += 1) rounds.push(await measure(browser, { origin, api, runId }));
       print(rounds);
       return rounds;
     } finally {
       await browser.close();
     }
   });
-
-async function createRun(origin, token) {
-  const response = await fetch(`${origin}/api/v1/agent/runs`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ prompt: 'Fix the failing tests.' }),
-  });
-  if (!response.ok) throw new Error(`The run was not created (${response.status}).`);
-  return (await response.json()).run_id;
-}
 
 /** The log that the service keeps of a long turn: texts, commands with output, edits, thoughts, and their end. */
 async function fillLog(db, runId) {
@@ -113,14 +84,10 @@ async function fillLog(db, runId) {
   await db.query('INSERT INTO run_heads (run_id, last_seq) VALUES ($1, $2)', [runId, events.length + 1]);
 }
 
-async function measure(browser, { origin, token, runId }) {
-  const context = await browser.newContext({ viewport: { width: 1440, height: 900 } });
+async function measure(browser, { origin, api, runId }) {
+  const page = await openConsole(browser, origin, api);
+  const context = page.context();
   try {
-    const page = await context.newPage();
-    await page.goto(`${origin}/console/`);
-    await page.getByLabel('Token').fill(token);
-    await page.getByRole('button', { name: 'Sign in' }).click();
-    await page.getByRole('heading', { name: 'Runs', level: 1 }).waitFor();
     // The time at which the last message is on the screen, by the clock of the page.
     await page.addInitScript((last) => {
       const look = () => {

@@ -11,21 +11,22 @@ export const NO_BROWSER =
   executablePath === undefined ? 'no Chromium: install the package chromium, or set CHROMIUM_PATH' : null;
 
 /** A headless browser that contacts no other host than that of its pages. */
-export function startBrowser() {
+export function startBrowser(args = []) {
   if (executablePath === undefined) throw new Error(NO_BROWSER);
   return chromium.launch({
     executablePath,
     args: [
       ...['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking'],
       ...['--disable-component-update', '--disable-sync', '--disable-dev-shm-usage'],
+      ...args,
     ],
   });
 }
 
-/** Opens the console at a path, signed in by a link. `call`: sends a request to the API and returns the JSON of a success. */
-export async function openConsole(browser, baseUrl, call, options = {}) {
+/** Opens the console, signed in by a link. */
+export async function openConsole(browser, baseUrl, api, options = {}) {
   const page = await browser.newPage({ viewport: { width: 1440, height: 900 }, ...options });
-  const { url } = await call('POST', '/login-links', {});
+  const { url } = await api.call('POST', '/login-links', {});
   await page.goto(new URL(`/console/sign-in${new URL(url).hash}`, baseUrl).href);
   await page.getByRole('button', { name: 'Sign in with this link' }).click();
   await page.getByRole('heading', { name: 'Runs', level: 1 }).waitFor();

@@ -1,15 +1,12 @@
-import { chmodSync, copyFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { rmSync } from 'node:fs';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { until } from '#testing';
 import { NO_BROWSER, startBrowser } from '../support/browser.js';
 import { Installation, type Program } from '../support/installation.js';
+import { createScriptedHarness } from '../support/scripted-harness.js';
 import { ConsolePage } from './console-page.js';
 
-const AGENT = fileURLToPath(new URL('../support/scripted-agent.mjs', import.meta.url));
 const PUSH = { ask: { title: 'Push', kind: 'execute', name: 'Bash', input: { command: 'git push' } } };
 
 const sh = (script: string): string => `\`\`\`sh\n${script}\n\`\`\``;
@@ -22,13 +19,9 @@ describe.skipIf(NO_BROWSER !== null)('the console', { timeout: 60_000 }, () => {
   const pages: ConsolePage[] = [];
 
   beforeAll(async () => {
-    // Executions with separate users must be able to read the agent.
-    directory = mkdtempSync(join(tmpdir(), 'headrace-agent-'));
-    chmodSync(directory, 0o755);
-    const [agent, harnesses] = [join(directory, 'agent.mjs'), join(directory, 'harnesses.json')];
-    copyFileSync(AGENT, agent);
-    writeFileSync(harnesses, JSON.stringify({ harnesses: { scripted: { command: process.execPath, args: [agent] } } }));
-    installation = await Installation.create({ API_RATE_PER_MINUTE: '0', HARNESSES_FILE: harnesses });
+    const harness = createScriptedHarness();
+    ({ directory } = harness);
+    installation = await Installation.create({ API_RATE_PER_MINUTE: '0', HARNESSES_FILE: harness.file });
     [server, browser] = await Promise.all([installation.up(), startBrowser()]);
   });
   afterAll(async () => {

@@ -1,12 +1,9 @@
-import { copyFileSync, chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { rmSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { NO_BROWSER, startBrowser } from '../support/browser.js';
 import { Installation, processes, type Program, until } from '../support/installation.js';
+import { createScriptedHarness } from '../support/scripted-harness.js';
 
-const SOURCE = fileURLToPath(new URL('../support/scripted-agent.mjs', import.meta.url));
 const ENDED = ['SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED'];
 const PUSH = { ask: { title: 'Push', kind: 'execute', name: 'Bash', input: { command: 'git push' } } };
 const config = { harness: { type: 'scripted' } };
@@ -17,15 +14,10 @@ let directory: string;
 let agent: string;
 
 beforeAll(async () => {
-  // Executions with separate users must be able to read the agent.
-  directory = mkdtempSync(join(tmpdir(), 'headrace-agent-'));
-  chmodSync(directory, 0o755);
-  agent = join(directory, 'agent.mjs');
-  copyFileSync(SOURCE, agent);
-  const harnesses = join(directory, 'harnesses.json');
-  writeFileSync(harnesses, JSON.stringify({ harnesses: { scripted: { command: process.execPath, args: [agent] } } }));
+  const harness = createScriptedHarness();
+  ({ directory, agent } = harness);
   installation = await Installation.create({
-    HARNESSES_FILE: harnesses,
+    HARNESSES_FILE: harness.file,
     MAX_IDLE_SESSIONS: '0',
     APPROVAL_TIMEOUT: '2s',
     LEASE_TTL: '6s',

@@ -1,12 +1,10 @@
-import { chmodSync, copyFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { headrace } from '../support/command-line.js';
 import { Installation, processes, type Program, until } from '../support/installation.js';
+import { createScriptedHarness } from '../support/scripted-harness.js';
 
-const SOURCE = fileURLToPath(new URL('../support/scripted-agent.mjs', import.meta.url));
 const sh = (script: string): string => `\`\`\`sh\n${script}\n\`\`\``;
 
 let installation: Installation;
@@ -14,15 +12,10 @@ let server: Program;
 let directory: string;
 
 beforeAll(async () => {
-  // Executions with separate users must be able to read the agent.
-  directory = mkdtempSync(join(tmpdir(), 'headrace-agent-'));
-  chmodSync(directory, 0o755);
-  const agent = join(directory, 'agent.mjs');
-  copyFileSync(SOURCE, agent);
-  const harnesses = join(directory, 'harnesses.json');
-  writeFileSync(harnesses, JSON.stringify({ harnesses: { scripted: { command: process.execPath, args: [agent] } } }));
+  const harness = createScriptedHarness();
+  ({ directory } = harness);
   installation = await Installation.create({
-    HARNESSES_FILE: harnesses,
+    HARNESSES_FILE: harness.file,
     MAX_CONCURRENT_RUNS: '2',
     MAX_CONCURRENT_RUNS_PER_TEAM: '2',
     INTERRUPT_TIMEOUT: '1s',

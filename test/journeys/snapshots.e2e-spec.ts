@@ -1,12 +1,11 @@
 import { execFileSync } from 'node:child_process';
-import { chmodSync, copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { GitFixture } from '#testing';
 import { ExternalProcess } from '../runner/external-process.js';
 import { answersIn, Installation, type Program, until } from '../support/installation.js';
+import { createScriptedHarness } from '../support/scripted-harness.js';
 
 const ENDED = ['SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED'];
 const sh = (script: string): string => `\`\`\`sh\n${script}\n\`\`\``;
@@ -17,17 +16,12 @@ describe('a run whose session has ended', { timeout: 60_000 }, () => {
   let directory: string;
 
   beforeAll(async () => {
-    // Executions with separate users must be able to read the second agent.
-    directory = mkdtempSync(join(tmpdir(), 'headrace-agent-'));
-    chmodSync(directory, 0o755);
-    const agent = join(directory, 'agent.mjs');
-    copyFileSync(fileURLToPath(new URL('../support/scripted-agent.mjs', import.meta.url)), agent);
-    const harnesses = join(directory, 'harnesses.json');
-    writeFileSync(harnesses, JSON.stringify({ harnesses: { scripted: { command: process.execPath, args: [agent] } } }));
+    const harness = createScriptedHarness();
+    ({ directory } = harness);
     installation = await Installation.create({
       MAX_IDLE_SESSIONS: '0',
       LEASE_TTL: '5s',
-      HARNESSES_FILE: harnesses,
+      HARNESSES_FILE: harness.file,
       GITHUB_URL: directory,
       GIT_LOCAL_ROOTS: directory,
       MAX_CONCURRENT_RUNS: '10',
