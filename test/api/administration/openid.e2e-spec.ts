@@ -184,10 +184,9 @@ describe('sign-in by OpenID Connect', () => {
     await api.request(200, 'GET /me', { token });
     const user = newUser({ email });
     const { uid } = await principalOf(await signIn(user));
-    const statusOfMe = async (headers: { authorization?: string; cookie?: string }) =>
-      (await get('/me', { ...headers } as Record<string, string>)).status;
-    for (const headers of [{ authorization: `Bearer ${token}` }, { cookie }])
-      await until(async () => (await statusOfMe(headers)) === 401, 5_000, 'the end of the access');
+    const ended: Record<string, string>[] = [{ authorization: `Bearer ${token}` }, { cookie }];
+    for (const headers of ended)
+      await until(async () => (await get('/me', headers)).status === 401, 5_000, 'the end of the access');
     // Once: what the user creates afterwards stays.
     const own = pair(named(await signIn(user), 'session'));
     await signIn(user);
