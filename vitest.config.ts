@@ -35,8 +35,8 @@ export default defineConfig({
   test: {
     ...(cacheDirectory && { experimental: { fsModuleCache: true, fsModuleCachePath: cacheDirectory } }),
     pool: 'forks',
-    // Twice the processors of the smallest machine: tests of processes wait for a good part of their time.
-    maxWorkers: 4,
+    // One more than the processors of the smallest machine: tests of processes wait for a part of their time.
+    maxWorkers: 3,
     sequence: { sequencer: StartOrder },
     projects: [
       {

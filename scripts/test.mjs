@@ -118,6 +118,9 @@ try {
   await prepare();
   const [outputs] = await Promise.all([runChecks(), runTests()]);
   for (const output of outputs) console.error(output);
+  // Not earlier: it needs an installed package.
+  const { NO_BROWSER } = await import('./lib/browser.mjs');
+  if (NO_BROWSER !== null) console.log(`The tests of the console were skipped: ${NO_BROWSER}.`);
 } catch (error) {
   failed += 1;
   console.error(error instanceof StepFailed ? error.message : error);

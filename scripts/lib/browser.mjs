@@ -2,13 +2,18 @@
 import { existsSync } from 'node:fs';
 import { chromium } from 'playwright-core';
 
-/** Debian's chromium, or the one that CHROMIUM_PATH names. */
-const PATHS = [process.env.CHROMIUM_PATH ?? '', '/usr/bin/chromium', '/usr/bin/google-chrome'];
+/** What CHROMIUM_PATH names, or a package of Debian. The one without a user interface needs a quarter less processor time. */
+const PATHS = [
+  process.env.CHROMIUM_PATH ?? '',
+  ...['/usr/bin/chromium-headless-shell', '/usr/bin/chromium', '/usr/bin/google-chrome'],
+];
 const executablePath = PATHS.find((path) => path !== '' && existsSync(path));
 
 /** Why there is no browser on this machine; null if there is one. */
 export const NO_BROWSER =
-  executablePath === undefined ? 'no Chromium: install the package chromium, or set CHROMIUM_PATH' : null;
+  executablePath === undefined
+    ? 'no Chromium: install the package chromium-headless-shell or chromium, or set CHROMIUM_PATH'
+    : null;
 
 /** A headless browser that contacts no other host than that of its pages. */
 export function startBrowser(args = []) {

@@ -16,13 +16,22 @@ const FILTERS = Object.entries(HARD_FILTERS).map(([name, raw]): [string, Payload
   return [name, parsed.filter];
 });
 
+/** The limit in times of parsing the payload, which a slow processor lengthens in the same way. */
+const PARSINGS = 4;
+
 /** Milliseconds. Each time with an object that nothing has looked at yet. */
-function bestTime(filter: PayloadFilter, text: string): number {
+const bestTime = (filter: PayloadFilter, text: string): number =>
+  bestOf(
+    () => JSON.parse(text) as unknown,
+    (payload) => evaluatePayloadFilter(filter, payload),
+  );
+
+function bestOf<T>(prepare: () => T, work: (input: T) => unknown): number {
   let best = Infinity;
   for (let attempt = 0; attempt < ATTEMPTS && best >= LIMIT_MS / 2; attempt += 1) {
-    const payload: unknown = JSON.parse(text);
+    const input = prepare();
     const start = { clock: performance.now(), processor: process.cpuUsage() };
-    evaluatePayloadFilter(filter, payload);
+    work(input);
     const clock = performance.now() - start.clock;
     const { user, system } = process.cpuUsage(start.processor);
     best = Math.min(best, clock, (user + system) / 1000);
@@ -40,12 +49,20 @@ function lookups(filter: PayloadFilter, text: string): number {
 }
 
 describe.each(Object.entries(SHAPES))('256 KB: %s', (_, make) => {
-  it('evaluates every filter in less than 10 ms', () => {
+  it('evaluates every filter in less than 10 ms, or on a slow machine than four times the parsing', () => {
     const text = make(LARGEST);
     expect(text.length).toBeGreaterThan(LARGEST * 0.9);
     expect(text.length).toBeLessThanOrEqual(LARGEST);
+    const limit = Math.max(
+      LIMIT_MS,
+      PARSINGS *
+        bestOf(
+          () => text,
+          (input) => JSON.parse(input) as unknown,
+        ),
+    );
     const slow = FILTERS.map(([name, filter]) => ({ name, ms: bestTime(filter, text) })).filter(
-      ({ ms }) => ms >= LIMIT_MS,
+      ({ ms }) => ms >= limit,
     );
     expect(slow).toEqual([]);
   });

@@ -5,7 +5,7 @@ export interface ServerEvent {
 
 export type Ending =
   /** The response is no stream. `retryAfterMs`: as the server asks for it. */
-  | { readonly kind: 'refused'; readonly status: number; readonly retryAfterMs: number | null }
+  | { readonly kind: 'rejected'; readonly status: number; readonly retryAfterMs: number | null }
   /** The stream was closed, or nothing came for too long. */
   | { readonly kind: 'closed' };
 
@@ -24,7 +24,7 @@ interface ReadOptions {
 
 /**
  * Reads server-sent events until the stream ends. Unlike an EventSource it hands over the events of one chunk together, which
- * is faster by several times for a long history, and shows why a server refuses.
+ * is faster by several times for a long history, and shows why a server rejects the request.
  */
 export async function readEvents({ url, lastEventId, abort, onOpen, onEvents }: ReadOptions): Promise<Ending> {
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -44,7 +44,7 @@ export async function readEvents({ url, lastEventId, abort, onOpen, onEvents }: 
     if (response.status !== 200 || !isStream || response.body === null) {
       const seconds = Number(response.headers.get('retry-after') ?? Number.NaN);
       return {
-        kind: 'refused',
+        kind: 'rejected',
         status: response.status,
         retryAfterMs: Number.isFinite(seconds) ? seconds * 1000 : null,
       };

@@ -91,17 +91,17 @@ export class LiveRun {
     }).then((ending) => {
       if (this.abort !== abort) return;
       this.abort = null;
-      if (ended !== null || (ending.kind === 'refused' && ending.status === 204)) {
+      if (ended !== null || (ending.kind === 'rejected' && ending.status === 204)) {
         this.connection.value = ended ?? 'ended';
         return;
       }
-      if (ending.kind === 'refused' && this.stopAfter(ending.status)) return;
+      if (ending.kind === 'rejected' && this.stopAfter(ending.status)) return;
       this.connection.value = 'lost';
       // The next request finds out whether the session or only the access to this run has ended.
-      if (ending.kind === 'refused' && ending.status === 401) void loadPrincipal();
-      // An id of an earlier key of the server is refused: all events are read again.
-      if (ending.kind === 'refused' && ending.status === 400) this.lastEventId = '';
-      const pause = ending.kind === 'refused' ? (ending.retryAfterMs ?? RETRY_MS * 2) : RETRY_MS;
+      if (ending.kind === 'rejected' && ending.status === 401) void loadPrincipal();
+      // An id of an earlier key of the server is rejected: all events are read again.
+      if (ending.kind === 'rejected' && ending.status === 400) this.lastEventId = '';
+      const pause = ending.kind === 'rejected' ? (ending.retryAfterMs ?? RETRY_MS * 2) : RETRY_MS;
       this.timer = setTimeout(() => this.open(), pause);
     });
   }

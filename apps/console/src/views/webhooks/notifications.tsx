@@ -145,6 +145,8 @@ function Row({ webhook, reload, onSecret }: RowProps) {
                 class="danger"
                 confirm={`Delete the notification webhook ${name}? Pending messages are not sent.`}
                 run={async () => {
+                  // The list of its messages would be read once more after the deletion.
+                  if (isLogged) setQuery({ log: null });
                   await content(api.DELETE('/notification-webhooks/{uid}', { params }));
                   await reload();
                 }}
