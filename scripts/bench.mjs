@@ -10,6 +10,7 @@ const BENCHES = {
   snapshot: () => import('./bench/snapshot.mjs').then(({ benchSnapshot }) => benchSnapshot()),
   'console-list': () => import('./bench/console-list.mjs').then(({ benchConsoleList }) => benchConsoleList()),
   'console-run': () => import('./bench/console-run.mjs').then(({ benchConsoleRun }) => benchConsoleRun()),
+  'console-views': () => import('./bench/console-views.mjs').then(({ benchConsoleViews }) => benchConsoleViews()),
   evaluate: () => import('./bench/evaluate.mjs').then(({ benchEvaluate }) => benchEvaluate()),
 };
 
@@ -20,4 +21,4 @@ if (!bench) {
   process.exit(2);
 }
 await bench();
-process.exit(0);
+process.exit();

@@ -63,6 +63,7 @@ function rowOf(run: ModelRun, { team, other, userUid }: Place): Record<string, u
       ...(run.model === null ? {} : { model_id: run.model }),
       ...(run.harnessModel === null ? {} : { harness: { type: 'claude', model_id: run.harnessModel } }),
       ...(run.environment === null ? {} : { environment_id: run.environment }),
+      ...(run.host === null ? {} : { worker_host: run.host }),
       ...(run.skill === null ? {} : { skill_spec: run.skill }),
     },
     metadata: run.metadata,

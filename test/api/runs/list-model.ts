@@ -23,6 +23,7 @@ export interface ModelRun {
   readonly model: string | null;
   readonly harnessModel: string | null;
   readonly environment: string | null;
+  readonly host: string | null;
   readonly skill: string | null;
   readonly schedule: string | null;
   readonly metadata: Record<string, string> | null;
@@ -60,6 +61,7 @@ const STATUS: Readonly<Record<string, readonly string[]>> = {
 };
 const SKILLS = ['acme/app:a', 'acme/app:B', 'acme/app:review/SKILL.md', 'zulu/app:ä'];
 const ENVIRONMENTS = ['A'.repeat(22), 'b1'.repeat(11)];
+const HOSTS = ['farm', 'Farm', 'hosted'];
 const PEOPLE = ['ann', 'bob', 'Bob'];
 const MODELS = ['auto', 'Auto', 'large-2'];
 const NAMES = ['nightly', 'review', "o'neil %_\\"];
@@ -114,6 +116,7 @@ const runShape = fc.record({
   model: maybe(MODELS),
   harnessModel: maybe(MODELS),
   environment: maybe(ENVIRONMENTS),
+  host: maybe(HOSTS),
   skill: maybe(SKILLS),
   schedule: maybe(['s1', 's2']),
   metadata: fc.option(
@@ -154,6 +157,7 @@ const filter: fc.Arbitrary<Record<string, string>> = fc.oneof(
   one('executor', PEOPLE),
   one('execution_location', ['LOCAL', 'REMOTE']),
   one('environment_id', [...ENVIRONMENTS, 'empty-environment', 'a'.repeat(22)]),
+  one('worker_host', HOSTS),
   one('skill', SKILLS),
   one('skill_spec', SKILLS),
   one('schedule_id', ['s1', 's2', 's3']),
@@ -255,6 +259,8 @@ function fulfils(run: ModelRun, name: string, value: string, scope: readonly Mod
       return run.location === value;
     case 'environment_id':
       return (run.environment ?? 'empty-environment') === value;
+    case 'worker_host':
+      return run.host === value;
     case 'skill':
     case 'skill_spec':
       return run.skill === value;

@@ -155,6 +155,16 @@ it('query parameter name: the name in the configuration', async () => {
   await expectRejectedQuery(fixture, 'name=', '/name', NOT_BLANK);
 });
 
+it('query parameter worker_host: the host in the configuration', async () => {
+  const team = await createTeam(fixture);
+  const named = await team.buildRun({ config: { worker_host: 'farm' } });
+  await team.buildRun({ config: { worker_host: 'farm-2' } });
+  await team.buildRun();
+  expect(await team.findRuns('worker_host=farm')).toEqual([named]);
+  expect(await team.findRuns('worker_host=Farm')).toEqual([]);
+  await expectRejectedQuery(fixture, 'worker_host=', '/worker_host', NOT_BLANK);
+});
+
 it('query parameter model_id: of the configuration or its harness', async () => {
   const team = await createTeam(fixture);
   const own = await team.buildRun({ config: { model_id: 'large' } });

@@ -12,12 +12,20 @@ interface ConfigFieldsProps {
   readonly config?: AgentConfig;
 }
 
-/** Agent, model, environment and host of a run. The fields are usable without the lists. */
+const POLICIES: Readonly<Record<NonNullable<AgentConfig['permission_policy']>, string>> = {
+  allow: 'Allow each request',
+  ask: 'Ask a person',
+  allow_list: 'Allow what its list names',
+  deny: 'Deny each request',
+};
+
+/** Agent, model, environment, host and permissions of a run. The fields are usable without the lists. */
 export function ConfigFields({ pointer, config = {} }: ConfigFieldsProps) {
   const harnesses = useResource(() => content(api.GET('/agent/harnesses')), team.value ?? '');
   const environments = useResource(() => content(api.GET('/agent/environments')), team.value ?? '');
   const agent = config.harness?.type ?? '';
   const environment = config.environment_id ?? '';
+  const policy = config.permission_policy;
   const ids = harnesses.data?.harnesses.map(({ id }) => id) ?? [];
   const known = environments.data?.environments.map(({ uid, config: { name = uid } }) => ({ uid, name })) ?? [];
   return (
@@ -65,21 +73,42 @@ export function ConfigFields({ pointer, config = {} }: ConfigFieldsProps) {
       <Field label="Worker host" pointer={`${pointer}/worker_host`}>
         {(control) => <input {...control} name="host" placeholder="Hosted" defaultValue={config.worker_host ?? ''} />}
       </Field>
+      <Field label="Permission requests" pointer={`${pointer}/permission_policy`}>
+        {(control) => (
+          <select {...control} name="permissions">
+            <option value="">Default</option>
+            {Object.entries(POLICIES)
+              // The list itself is set through the API or in definition files.
+              .filter(([value]) => value !== 'allow_list' || policy === value)
+              .map(([value, label]) => (
+                <option value={value} key={value} selected={value === policy}>
+                  {label}
+                </option>
+              ))}
+          </select>
+        )}
+      </Field>
     </div>
   );
 }
 
+const FIELDS = ['model_id', 'environment_id', 'worker_host', 'permission_policy'] as const;
+
 /** The configuration with what the fields say; the rest of it stays. Undefined: there is nothing in it. */
 export function configOf(data: FormData, before: AgentConfig = {}): AgentConfig | undefined {
-  const { harness, model_id: _, environment_id: __, worker_host: ___, ...rest } = before;
+  const { harness, permission_allow_list: list, ...rest } = before;
+  for (const name of FIELDS) delete rest[name];
   const value = (name: string): string => textOf(data, name).trim();
   const type = value('harness');
+  const policy = value('permissions') as NonNullable<AgentConfig['permission_policy']> | '';
   const config = {
     ...rest,
     ...(value('environment') !== '' && { environment_id: value('environment') }),
     ...(type !== '' && { harness: harness?.type === type ? harness : { type } }),
     ...(value('model') !== '' && { model_id: value('model') }),
     ...(value('host') !== '' && { worker_host: value('host') }),
+    ...(policy !== '' && { permission_policy: policy }),
+    ...(policy === 'allow_list' && list && { permission_allow_list: list }),
   };
   return Object.keys(config).length === 0 ? undefined : config;
 }

@@ -81,6 +81,7 @@ export function EnvironmentForm({ environment, isFirst = false, onSaved, onClose
       secrets: _secrets,
       description: _description,
       docker_image: _image,
+      failure_session_retention_minutes: _minutes,
       ...kept
     } = start;
     const commands = data
@@ -97,6 +98,7 @@ export function EnvironmentForm({ environment, isFirst = false, onSaved, onClose
       ...(Object.keys(env).length > 0 && { env }),
       ...(secretNames.length > 0 && { secrets: secretNames.map((name) => ({ name })) }),
       setup_on_resume: data.has('resume'),
+      ...(value('minutes') !== '' && { failure_session_retention_minutes: Number(value('minutes')) }),
     };
     if (environment === undefined) {
       const body = { config, ...(isPersonal.value && { team: false }) };
@@ -172,6 +174,22 @@ export function EnvironmentForm({ environment, isFirst = false, onSaved, onClose
             maxLength={512}
             placeholder="node:22"
             defaultValue={start.docker_image ?? ''}
+          />
+        )}
+      </Field>
+      <Field
+        label="Minutes for debugging"
+        pointer="/config/failure_session_retention_minutes"
+        hint="For which the workspace is open after a failed set-up. Empty: not at all."
+      >
+        {(control) => (
+          <input
+            {...control}
+            name="minutes"
+            type="number"
+            min={1}
+            max={60}
+            defaultValue={start.failure_session_retention_minutes ?? ''}
           />
         )}
       </Field>

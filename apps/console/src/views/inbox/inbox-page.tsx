@@ -52,8 +52,8 @@ function Everything() {
         <Empty title="Nothing waits for you">
           <p>
             Permission requests of agents appear here, of all your runs, and what needs a person to continue: blocked
-            runs, failed schedules, disabled webhooks and runs whose worker was lost. A run asks for permission with the
-            policy “ask”.
+            runs, failed schedules, disabled webhooks and runs whose worker was lost. A run asks for permission if “Ask
+            a person” is selected in its form.
           </p>
         </Empty>
       )}

@@ -38,7 +38,7 @@ const RETRY_MS = 2000;
  * much as a screen of messages.
  */
 const PAUSE_MS = 30;
-const LOADING_INTERVAL_MS = 500;
+const LOADING_INTERVAL_MS = 1000;
 const MANY_EVENTS = 30;
 export const ENDED: ReadonlySet<string> = new Set(['SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED']);
 
@@ -84,7 +84,7 @@ export class LiveRun {
         if (this.abort !== abort) return;
         for (const event of events) ended = this.apply(event) ?? ended;
         this.lastEventId = lastEventId;
-        this.show(events.length);
+        this.show(events.length, ended !== null);
         // Nothing follows. Chromium would keep the request open.
         if (ended !== null) abort.abort();
       },
@@ -169,7 +169,7 @@ export class LiveRun {
     siblings[position] = merged;
   }
 
-  private show(count: number): void {
+  private show(count: number, isEnd: boolean): void {
     const update = (): void => {
       clearTimeout(this.showing);
       this.isShowing = false;
@@ -178,6 +178,10 @@ export class LiveRun {
       this.timeline.value = [...this.entries];
       this.steps.value = [...this.conversation];
     };
+    if (isEnd) {
+      update();
+      return;
+    }
     const isLoading = count >= MANY_EVENTS && performance.now() - this.shownAt < LOADING_INTERVAL_MS;
     if (isLoading || this.showing !== undefined) {
       clearTimeout(this.showing);

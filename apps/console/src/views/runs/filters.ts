@@ -130,6 +130,12 @@ export const FILTERS: readonly RunFilter[] = [
     toQuery: (values) => ({ execution_location: first(values) as NonNullable<RunQuery['execution_location']> }),
   },
   {
+    name: 'host',
+    label: 'Worker host',
+    placeholder: 'Name of the host',
+    toQuery: (values) => ({ worker_host: first(values) }),
+  },
+  {
     name: 'label',
     label: 'Label',
     placeholder: 'key=value',

@@ -22,7 +22,7 @@ const STATES = [
   'ERROR',
   'CANCELLED',
 ] as const;
-const SEARCH_DELAY_MS = 120;
+const SEARCH_DELAY_MS = 60;
 
 export function RunsPage() {
   const list = useMemo(() => new RunList(), []);

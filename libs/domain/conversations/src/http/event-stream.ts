@@ -2,8 +2,13 @@ import type { Response } from 'express';
 
 /** How long an EventSource waits before it reconnects. */
 const RETRY_MS = 2000;
+/** Characters that are written at once. */
+const CHUNK = 32_768;
 
+/** Events of one turn of the event loop are written together: a long history would otherwise be thousands of packets. */
 export class EventStream {
+  private pending = '';
+
   constructor(
     private readonly response: Response,
     /** Milliseconds without progress of a write after which the client counts as disconnected. */
@@ -31,12 +36,22 @@ export class EventStream {
   }
 
   close(): void {
-    this.response.end();
+    this.response.end(this.pending);
+    this.pending = '';
   }
 
   private write(text: string): Promise<boolean> {
     if (this.response.destroyed || this.response.writableEnded) return Promise.resolve(false);
-    return this.response.write(text) ? Promise.resolve(true) : this.drained();
+    if (this.pending === '') setImmediate(() => void this.flush());
+    this.pending += text;
+    return this.pending.length < CHUNK ? Promise.resolve(true) : this.flush();
+  }
+
+  private flush(): Promise<boolean> {
+    const text = this.pending;
+    this.pending = '';
+    const isClosed = this.response.destroyed || this.response.writableEnded;
+    return text === '' || isClosed || this.response.write(text) ? Promise.resolve(!isClosed) : this.drained();
   }
 
   private drained(): Promise<boolean> {

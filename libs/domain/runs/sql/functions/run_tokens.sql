@@ -17,6 +17,7 @@ BEGIN
     headrace.run_token(p_slot_key, 'model_id', p_config->>'model_id'),
     headrace.run_token(p_slot_key, 'model_id', p_config->'harness'->>'model_id'),
     headrace.run_token(p_slot_key, 'environment_id', coalesce(p_config->>'environment_id', 'empty-environment')),
+    headrace.run_token(p_slot_key, 'worker_host', p_config->>'worker_host'),
     headrace.run_token(p_slot_key, 'skill_spec', p_config->>'skill_spec'),
     headrace.run_token(p_slot_key, 'schedule_id', p_schedule->>'schedule_id'),
     CASE WHEN p_metadata ? 'factory_uid' THEN headrace.run_token(p_slot_key, 'factory_only', 'true') END], NULL);

@@ -12,6 +12,8 @@ export interface RunFilters {
   /** Any of them. */
   readonly sources?: readonly RunSourceType[];
   readonly executionLocation?: RunExecutionLocation;
+  /** The host that the configuration of the run names. */
+  readonly workerHost?: string;
   /** An environment's uid, or {@link EMPTY_ENVIRONMENT} for runs that have none. */
   readonly environmentId?: string;
   readonly skillSpec?: string;

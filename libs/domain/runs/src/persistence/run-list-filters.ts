@@ -125,6 +125,12 @@ export const LIST_FILTERS: readonly ListFilter[] = [
     sql: token((place) => `r.execution_location = ${place}`),
   },
   {
+    parameter: 'worker_host',
+    filter: 'workerHost',
+    field: StringField({ ...UID, description: '`agent_config.worker_host`, exactly.' }),
+    sql: token((place) => `r.config->>'worker_host' = ${place}`),
+  },
+  {
     parameter: 'created_after',
     filter: 'createdAfter',
     field: DateTimeField({
