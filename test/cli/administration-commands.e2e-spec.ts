@@ -47,6 +47,9 @@ describe('headrace administrator', () => {
     expect((await headrace(1, 'administrator', 'token', uid)).errors).toContain('is disabled');
     const again = await json('administrator', 'create', 'SITE@example.test');
     expect(again.user_uid).toBe(uid);
+    await api.database.query('UPDATE headrace.users SET is_email_verified = false WHERE uid = $1', [uid]);
+    expect((await headrace(1, 'administrator', 'create', 'site@example.test')).errors).toContain('nobody has verified');
+    await api.database.query('UPDATE headrace.users SET is_email_verified = true WHERE uid = $1', [uid]);
     expect((await headrace(1, 'administrator', 'token', owner.uid)).errors).toContain('is not an administrator');
     expect((await headrace(1, 'administrator', 'token', 'a@b.test')).errors).toContain('not found');
     vi.stubEnv('HEADRACE_TOKEN', await printed('administrator', 'token', 'site@example.test', '--expires', '1h'));

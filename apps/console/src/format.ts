@@ -7,6 +7,13 @@ const UNITS: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] = [
   ['second', 1000],
 ];
 
+/** Characters that change the order of a text, or that nobody sees. */
+const HIDDEN = /[\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g;
+
+/** For texts that a user approves: what is executed is what is shown. */
+export const withoutHidden = (text: string): string =>
+  text.replace(HIDDEN, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
+
 export function relativeTime(at: number, now: number): string {
   const distance = at - now;
   const [unit, size] = UNITS.find(([, ms]) => Math.abs(distance) >= ms) ?? ['second', 1000];

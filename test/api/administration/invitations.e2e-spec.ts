@@ -1,3 +1,4 @@
+import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ChainVerifier } from '#platform/audit';
 import { noteExchange, startTestApi, type TestApi, type TestPrincipal, until } from '#testing';
@@ -150,6 +151,56 @@ describe('an invitation', () => {
       body: JSON.stringify({ login_code: new URL(url).hash.replace('#code=', '') }),
     });
     expect(response.status).toBe(201);
+  });
+
+  it('gives no access that is created while the access of the person ends', async () => {
+    const { code } = await invite('slow@example.test');
+    const { cookie } = await send(201, 'accept', { code, display_name: 'Slow' });
+    const { uid } = await as(cookie);
+    const inviting = await api.identities.user({ [await api.identities.team('Other')]: 'admin' });
+    const other = await invite('slow@example.test', 'viewer', inviting);
+    const login = (await call(201, 'POST /login-links', site, { user_uid: uid })).url;
+    const post = async (path: string, body: object): Promise<number> => {
+      const response = await fetch(`${api.url}/api/v1/${path}`, {
+        method: 'POST',
+        headers: { ...CONSOLE, cookie, 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      });
+      return response.status;
+    };
+    const schedule = { name: 'mine', cron_schedule: '0 0 1 1 *', prompt: 'Nothing.', enabled: true, team: false };
+    const takeover = new pg.Client({ connectionString: api.database.url });
+    await takeover.connect();
+    try {
+      await takeover.query('BEGIN');
+      await takeover.query('UPDATE headrace.users SET is_email_verified = true WHERE uid = $1', [uid]);
+      await takeover.query('UPDATE headrace.tokens SET revoked_at = headrace.now() WHERE user_uid = $1', [uid]);
+      const requests = [
+        post('tokens', { name: 'kept' }),
+        post('login-links', {}),
+        post('agent/schedules', schedule),
+        post('sessions', { login_code: new URL(login).hash.replace('#code=', '') }),
+        post('invitations/accept', { code: other.code }),
+      ];
+      await until(
+        async () => {
+          const [row] = await api.database.query<{ count: number }>(
+            `SELECT count(*)::int AS count FROM pg_stat_activity
+              WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+          );
+          return row?.count === requests.length;
+        },
+        15_000,
+        'all requests to wait for the takeover',
+      );
+      await takeover.query('COMMIT');
+      expect(await Promise.all(requests)).toEqual([404, 404, 403, 401, 403]);
+    } finally {
+      await takeover.end();
+    }
+    const valid = 'SELECT 1 FROM headrace.tokens WHERE user_uid = $1 AND revoked_at IS NULL';
+    expect(await api.database.query(valid, [uid])).toEqual([]);
+    expect(await api.database.query('SELECT 1 FROM headrace.schedules WHERE owner_user_uid = $1', [uid])).toEqual([]);
   });
 
   it('to be an owner needs an owner or an administrator, whose right is checked again when it is accepted', async () => {

@@ -15,6 +15,13 @@ describe('parseMarkdown', () => {
     expect(parseMarkdown('`a` `b`\n\n'.repeat(300))).not.toBeNull();
   });
 
+  it('leaves a table with very many cells as it was written', () => {
+    expect(parseMarkdown(`${'a|'.repeat(2500)}\n${'-|'.repeat(2500)}\n${'b\n'.repeat(4900)}`)).toBeNull();
+    const columns = 10;
+    const table = ['a|', '-|', ...Array<string>(200).fill('b|')].map((cell) => cell.repeat(columns)).join('\n');
+    expect(parseMarkdown(table)?.map(({ type }) => type)).toEqual(['table']);
+  });
+
   it('leaves a very long text as it was written', () => {
     expect(parseMarkdown('a '.repeat(10_001))).toBeNull();
   });

@@ -36,6 +36,11 @@ export const create = auditedCommand({
     }
     // A user with this address becomes an administrator, and is enabled.
     const uid = await findUser(services, email);
+    // This process cannot pause the schedules of the person who may have accepted the invitation.
+    if ((await users.find(uid))?.isEmailVerified === false)
+      throw new CommandError(
+        `user ${email} has accepted an invitation, and nobody has verified the address. An administrator can make the user one with \`PUT /users/${uid}\`; or name another address.`,
+      );
     await users.update(uid, { isAdministrator: true, isDisabled: false });
     await recordUser(services, 'user.updated', uid, email);
     return createToken(services, uid, values);

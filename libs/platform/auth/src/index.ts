@@ -29,6 +29,7 @@ export {
   SIGN_IN_METHODS,
   type SignInMethod,
 } from './application/sessions.service.js';
+export { isStillValid } from './application/still-valid.js';
 export { type ListedServiceAccount, ServiceAccountsService } from './application/service-accounts.service.js';
 export { type Team, type TeamChanges, TeamsService } from './application/teams.service.js';
 export { TeamDirectory } from './application/team-directory.js';

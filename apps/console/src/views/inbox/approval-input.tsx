@@ -1,4 +1,5 @@
 import { Link } from '../../components/basics';
+import { withoutHidden } from '../../format';
 import { type Approval, itemOf } from './inbox';
 
 const MAX_SHOWN = 20_000;
@@ -12,7 +13,7 @@ export function ApprovalInput({
   readonly isComplete?: boolean;
 }) {
   if (approval.input === undefined) return null;
-  const text = JSON.stringify(approval.input, null, 2);
+  const text = withoutHidden(JSON.stringify(approval.input, null, 2));
   const isCut = !isComplete && text.length > MAX_SHOWN;
   return (
     <>

@@ -2,6 +2,7 @@ import { useEffect } from 'preact/hooks';
 import { api, content, type Schemas } from '../../api/client';
 import { Action, Empty, Failure, Link, Time, usePageTitle } from '../../components/basics';
 import { useResource } from '../../components/resource';
+import { withoutHidden } from '../../format';
 import { query } from '../../router';
 import { canNotify, notifies, startNotifications, stopNotifications } from './browser-notifications';
 import { ApprovalInput } from './approval-input';
@@ -73,7 +74,7 @@ function Request({ approval }: { readonly approval: Approval }) {
   return (
     <section class="card approval" aria-label="Permission request">
       <div>
-        <strong>{approval.title}</strong>
+        <strong>{withoutHidden(approval.title)}</strong>
         <div class="muted">
           <Link to={`runs/${approval.run_id}`}>{approval.run_title ?? 'Run'}</Link> · asked{' '}
           <Time at={approval.requested_at} /> · denied without an answer <Time at={approval.expires_at} /> ·{' '}
@@ -144,7 +145,7 @@ function Item({ item }: { readonly item: string }) {
       {approval !== undefined && (
         <section class="card approval" aria-label="Permission request">
           <div>
-            <strong>{approval.title}</strong>
+            <strong>{withoutHidden(approval.title)}</strong>
             <div class="muted">
               <Link to={`runs/${runId}`}>Show the run</Link> · asked <Time at={approval.requested_at} />
             </div>

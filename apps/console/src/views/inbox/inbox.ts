@@ -1,5 +1,6 @@
 import { batch, computed, effect, signal, untracked } from '@preact/signals';
 import { api, content, messageOf, type Schemas } from '../../api/client';
+import { withoutHidden } from '../../format';
 import { may, principal, team } from '../../session';
 import { notifyBrowser, notifies } from './browser-notifications';
 
@@ -91,7 +92,7 @@ async function readApprovals(): Promise<void> {
     if (known !== undefined)
       for (const approval of approvals)
         if (!known.some((other) => itemOf(other) === itemOf(approval)))
-          notifyBrowser(approval.title, approval.run_title ?? 'Run', `inbox?item=${itemOf(approval)}`);
+          notifyBrowser(withoutHidden(approval.title), approval.run_title ?? 'Run', `inbox?item=${itemOf(approval)}`);
     pending.value = approvals;
     pendingFailure.value = '';
   } catch (error) {

@@ -71,8 +71,10 @@ function overwritten(output: string): string {
   return text
     .split('\n')
     .map((line) => {
-      const trimmed = line.replace(/\r+$/, '');
-      return trimmed.slice(trimmed.lastIndexOf('\r') + 1);
+      // A regular expression for the end of the line would be tried at each carriage return.
+      let end = line.length;
+      while (line[end - 1] === '\r') end -= 1;
+      return line.slice(line.lastIndexOf('\r', end - 1) + 1, end);
     })
     .join('\n');
 }

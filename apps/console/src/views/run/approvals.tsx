@@ -2,6 +2,7 @@ import { useSignal } from '@preact/signals';
 import { api, content, messageOf, type Schemas } from '../../api/client';
 import { Failure, Time } from '../../components/basics';
 import { useResource } from '../../components/resource';
+import { withoutHidden } from '../../format';
 import { ApprovalInput } from '../inbox/approval-input';
 import { Decision } from '../inbox/decision';
 import { decide } from '../inbox/inbox';
@@ -29,7 +30,7 @@ export function Approvals({ runId, revision }: { readonly runId: string; readonl
       <Failure message={failure.value || list.failure} />
       {pending.map((approval) => (
         <section class="card approval" key={approval.approval_id} aria-label="Permission request">
-          <strong>{approval.title}</strong>
+          <strong>{withoutHidden(approval.title)}</strong>
           <ApprovalInput approval={approval} />
           <div class="actions">
             <Decision decide={(decision) => answer(approval.approval_id, decision)} />

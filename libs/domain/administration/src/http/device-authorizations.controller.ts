@@ -75,10 +75,10 @@ export class DeviceAuthorizationsController {
     this.assertAllowed(caller);
     if (tokenExpiresAt !== undefined && tokenExpiresAt <= this.clock.now())
       throw invalidInput([{ pointer: '/token_expires_at', detail: 'must be in the future' }]);
-    const { uid: userUid } = caller.principal;
+    const { principal: user } = caller;
     return present(
       await this.limited(caller, request, userCode, () =>
-        this.authorizations.decide(userCode, { decision, userUid, tokenExpiresAt: tokenExpiresAt ?? null }),
+        this.authorizations.decide(userCode, { decision, user, tokenExpiresAt: tokenExpiresAt ?? null }),
       ),
     );
   }

@@ -13,6 +13,7 @@ import {
   InvitationsService,
   invitationUrl,
   isSentByConsole,
+  type Principal,
   roleIn,
   SessionCookie,
   teamOf,
@@ -195,10 +196,10 @@ export class InvitationsController {
     return presentSession(session, session.uid);
   }
 
-  private async userOf(request: Request): Promise<string | null> {
+  private async userOf(request: Request): Promise<Principal | null> {
     const value = this.cookie.read(request);
     const principal = value === undefined ? 'missing' : await this.authenticator.authenticateSession(value);
-    return typeof principal === 'string' ? null : principal.uid;
+    return typeof principal === 'string' ? null : principal;
   }
 
   private async record(request: Request, { invitation, userUid, isNewUser }: AcceptedInvitation): Promise<void> {

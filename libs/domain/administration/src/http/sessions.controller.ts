@@ -144,7 +144,7 @@ export class SessionsController {
   async createLoginLink(@CurrentCaller() caller: Caller, @Body() body: CreateLoginLinkRequest): Promise<LoginLink> {
     const { user_uid: userUid = caller.principal.uid } = body;
     if (!isAllowed(caller, { teamUid: null, userUid }) && !allowAsAdministrator(caller)) throw forbidden('user');
-    const created = await this.sessions.createLoginCode(userUid);
+    const created = await this.sessions.createLoginCode(userUid, caller.principal.tokenUid);
     if (!created) throw notFound('user');
     const { uid, code, expiresAt } = created;
     return { uid, url: loginUrl(this.settings, code), expires_at: expiresAt.toISOString() };

@@ -79,7 +79,8 @@ export class TokensController {
     const { name, expires_at: expiresAt } = request;
     const owner = ownerOf(caller, request);
     await this.assertAllowed(caller, owner);
-    const result = await this.tokens.create({ owner, name, ...(expiresAt && { expiresAt }) });
+    const { tokenUid: createdWith } = caller.principal;
+    const result = await this.tokens.create({ owner, name, createdWith, ...(expiresAt && { expiresAt }) });
     switch (result.kind) {
       case 'created':
         return { ...presentToken(result.record), token: result.token };

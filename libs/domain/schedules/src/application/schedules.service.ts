@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { type Caller, isAllowed, ownerFor } from '#platform/auth';
+import { type Caller, isAllowed, isStillValid, ownerFor } from '#platform/auth';
 import { isUid, newUid, type RejectionOf } from '#platform/kernel';
 import { Database, type Queryable } from '#platform/persistence';
 import { type CreateRunResult, slotKey } from '#domain/runs';
@@ -59,13 +59,15 @@ export class SchedulesService {
     if ('kind' in checked) return checked;
     const { fields, cron } = checked;
     const created = await this.database.transaction(async (tx) => {
-      if (!(await this.store.reserve(tx, slotKey(owner), MAX_SCHEDULES))) return false;
+      if (!(await isStillValid(tx, caller.principal.tokenUid))) return 'forbidden';
+      if (!(await this.store.reserve(tx, slotKey(owner), MAX_SCHEDULES))) return 'limit_reached';
       await this.store.insert(tx, uid, owner, caller.principal, fields);
       if (fields.enabled)
         await this.timers.set(tx, SCHEDULE_TIMER, [{ key: uid, cron, jitterSeconds: fields.jitterSeconds }]);
-      return true;
+      return 'created';
     });
-    if (!created) return { kind: 'limit_reached', limit: MAX_SCHEDULES };
+    if (created === 'forbidden') return { kind: created };
+    if (created === 'limit_reached') return { kind: created, limit: MAX_SCHEDULES };
     const schedule = await this.store.find(uid);
     if (!schedule) throw new Error('The schedule was deleted immediately after it was created.');
     return schedule;
@@ -131,6 +133,7 @@ export class SchedulesService {
   private async change(caller: Caller, uid: string, apply: Change): Promise<Schedule | ChangeRejection> {
     if (!isUid(uid)) return { kind: 'not_found' };
     return this.database.transaction(async (tx) => {
+      if (!(await isStillValid(tx, caller.principal.tokenUid))) return { kind: 'forbidden' };
       const stored = await this.store.lock(tx, uid);
       if (!stored) return { kind: 'not_found' };
       if (!isAllowed(caller, stored.owner)) return { kind: 'forbidden' };

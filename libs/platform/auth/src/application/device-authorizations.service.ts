@@ -5,6 +5,8 @@ import { base62, Clock, newUid } from '#platform/kernel';
 import { Database, type Queryable } from '#platform/persistence';
 import { hashToken } from '../domain/token.js';
 import { displayUserCode, newUserCode, readUserCode } from '../domain/user-code.js';
+import type { Principal } from '../domain/principal.js';
+import { isStillValid } from './still-valid.js';
 import { type TokenRecord, TokensService } from './tokens.service.js';
 
 export interface DeviceClient {
@@ -118,30 +120,39 @@ export class DeviceAuthorizationsService {
     typedCode: string,
     {
       decision,
-      userUid,
+      user,
       tokenExpiresAt,
     }: {
       readonly decision: DeviceDecision;
-      readonly userUid: string;
+      readonly user: Pick<Principal, 'uid' | 'tokenUid'>;
       readonly tokenExpiresAt: Date | null;
     },
   ): Promise<DeviceAuthorization | null> {
     const userCode = readUserCode(typedCode);
     if (userCode === null) return null;
-    const [decided] = await this.database.query<DeviceAuthorization>(
-      `UPDATE headrace.device_authorizations SET state = $3, user_uid = $4, token_expires_at = $5
-        WHERE user_code_hash = $1 AND state = 'pending' AND expires_at > $2 RETURNING ${COLUMNS}`,
-      [
-        ...[this.hashUserCode(userCode), this.clock.now(), decision === 'approve' ? 'approved' : 'denied'],
-        ...[userUid, tokenExpiresAt],
-      ],
-    );
-    return decided ?? null;
+    return this.database.transaction(async (tx) => {
+      if (!(await isStillValid(tx, user.tokenUid))) return null;
+      const [decided] = await tx.query<DeviceAuthorization>(
+        `UPDATE headrace.device_authorizations SET state = $3, user_uid = $4, token_expires_at = $5
+          WHERE user_code_hash = $1 AND state = 'pending' AND expires_at > $2 RETURNING ${COLUMNS}`,
+        [
+          ...[this.hashUserCode(userCode), this.clock.now(), decision === 'approve' ? 'approved' : 'denied'],
+          ...[user.uid, tokenExpiresAt],
+        ],
+      );
+      return decided ?? null;
+    });
   }
 
   /** The token of an approved program, once. */
   redeem(deviceCode: string, clientId: string): Promise<DeviceTokenResult> {
     return this.database.transaction(async (tx) => {
+      // First the user, as all changes of a user do: see isStillValid.
+      await tx.query(
+        `SELECT 1 FROM headrace.users u WHERE u.uid =
+           (SELECT user_uid FROM headrace.device_authorizations WHERE device_code_hash = $1) FOR NO KEY UPDATE`,
+        [hashToken(deviceCode)],
+      );
       const [row] = await tx.query<Row>(
         'SELECT * FROM headrace.device_authorizations WHERE device_code_hash = $1 FOR UPDATE SKIP LOCKED',
         [hashToken(deviceCode)],

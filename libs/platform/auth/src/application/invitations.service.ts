@@ -3,9 +3,11 @@ import { Settings } from '#platform/config';
 import { Clock, newUid, type RejectionOf } from '#platform/kernel';
 import { Database, type Queryable, writtenRow } from '#platform/persistence';
 import { hashToken, isTokenShaped, newToken } from '../domain/token.js';
+import type { Principal } from '../domain/principal.js';
 import { can, type Role } from '../domain/roles.js';
 import type { ActingRole } from './members.service.js';
 import { type CreatedSession, type SessionOrigin, SessionsService } from './sessions.service.js';
+import { isStillValid } from './still-valid.js';
 import { AccessChanges } from './token-authenticator.js';
 
 export interface Invitation {
@@ -131,14 +133,15 @@ export class InvitationsService {
     return this.findIn(this.database, code, '');
   }
 
-  /** `signedInAs`: the user of the browser. A member keeps the role. */
+  /** `signedInAs`: the user and the session of the browser. A member keeps the role. */
   accept(
     code: string,
     displayName: string | null,
-    signedInAs: string | null,
+    signedInAs: Pick<Principal, 'uid' | 'tokenUid'> | null,
     origin: SessionOrigin,
   ): Promise<AcceptInvitationResult> {
     return this.database.transaction(async (tx): Promise<AcceptInvitationResult> => {
+      const isSignedIn = signedInAs !== null && (await isStillValid(tx, signedInAs.tokenUid));
       const invitation = await this.findIn(tx, code, 'FOR UPDATE OF i');
       if (!invitation) return { kind: 'invalid' };
       const { uid, teamUid, email, role } = invitation;
@@ -148,7 +151,7 @@ export class InvitationsService {
         [newUid(), email, displayName ?? email],
       );
       const userUid = made[0]?.uid ?? (await userWith(tx, email));
-      if (made.length === 0 && userUid !== signedInAs) return { kind: 'sign_in_required' };
+      if (made.length === 0 && !(isSignedIn && userUid === signedInAs.uid)) return { kind: 'sign_in_required' };
       await tx.query(
         'INSERT INTO headrace.memberships (team_uid, user_uid, role) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING',
         [teamUid, userUid, role],

@@ -84,9 +84,10 @@ export class MembersService {
         'DELETE FROM headrace.memberships WHERE team_uid = $1 AND user_uid = $2 RETURNING 1',
         [teamUid, userUid],
       );
+      if (removed.length === 0) return { kind: 'not_a_member' };
       await deleteInvitations(tx, teamUid, userUid);
       await this.changes.announce(tx);
-      return { kind: removed.length > 0 ? 'done' : 'not_a_member' };
+      return { kind: 'done' };
     });
   }
 

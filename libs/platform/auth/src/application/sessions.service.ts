@@ -5,6 +5,7 @@ import { Clock, newUid } from '#platform/kernel';
 import { Database, type Queryable } from '#platform/persistence';
 import { displayPrefix, hashToken, isTokenShaped, newToken } from '../domain/token.js';
 import type { Principal } from '../domain/principal.js';
+import { isStillValid } from './still-valid.js';
 import { AccessChanges } from './token-authenticator.js';
 
 export const SIGN_IN_METHODS = ['login_link', 'token', 'openid', 'invitation'] as const;
@@ -72,7 +73,9 @@ export class SessionsService {
     { uid, tokenUid }: Pick<Principal, 'uid' | 'tokenUid'>,
     origin: SessionOrigin,
   ): Promise<CreatedSession | null> {
-    return this.database.transaction((tx) => this.createIn(tx, uid, 'token', tokenUid, origin));
+    return this.database.transaction(async (tx) =>
+      (await isStillValid(tx, tokenUid)) ? this.createIn(tx, uid, 'token', tokenUid, origin) : null,
+    );
   }
 
   /** Of a user whom an OpenID provider has authenticated. Null: as {@link create}. */
@@ -109,32 +112,45 @@ export class SessionsService {
     return created;
   }
 
-  /** The code of a link that creates one session, within fifteen minutes. Null: as {@link create}. */
-  async createLoginCode(
+  /**
+   * The code of a link that creates one session, within fifteen minutes. `credentialUid`: of the request. Null: as
+   * {@link create}.
+   */
+  createLoginCode(
     userUid: string,
+    credentialUid = '',
   ): Promise<{ readonly uid: string; readonly code: string; readonly expiresAt: Date } | null> {
-    const origin = { address: null, userAgent: null };
-    const created = await this.insert(this.database, {
-      userUid,
-      method: null,
-      createdWith: null,
-      origin,
-      kind: 'login_link',
-      ttlMs: LOGIN_LINK_MS,
-    });
-    await this.database.query(
-      `UPDATE headrace.tokens SET revoked_at = $2 WHERE uid IN (
+    return this.database.transaction(async (tx) => {
+      if (!(await isStillValid(tx, credentialUid))) return null;
+      const origin = { address: null, userAgent: null };
+      const created = await this.insert(tx, {
+        userUid,
+        method: null,
+        createdWith: null,
+        origin,
+        kind: 'login_link',
+        ttlMs: LOGIN_LINK_MS,
+      });
+      await tx.query(
+        `UPDATE headrace.tokens SET revoked_at = $2 WHERE uid IN (
          SELECT uid FROM headrace.tokens WHERE user_uid = $1 AND kind = 'login_link' AND revoked_at IS NULL AND expires_at > $2
           ORDER BY created_at DESC, uid OFFSET ${MAX_LOGIN_LINKS})`,
-      [userUid, this.clock.now()],
-    );
-    return created && { uid: created.session.uid, code: created.value, expiresAt: created.session.expiresAt };
+        [userUid, this.clock.now()],
+      );
+      return created && { uid: created.session.uid, code: created.value, expiresAt: created.session.expiresAt };
+    });
   }
 
   /** Null: the code is unknown, was used, or has expired; or its user is disabled. */
   redeemLoginCode(code: string, origin: SessionOrigin): Promise<CreatedSession | null> {
     if (!isTokenShaped(code, 'login_link')) return Promise.resolve(null);
     return this.database.transaction(async (tx) => {
+      // First the user, as all changes of a user do: see isStillValid.
+      await tx.query(
+        `SELECT 1 FROM headrace.users u WHERE u.uid = (SELECT user_uid FROM headrace.tokens WHERE hash = $1)
+            FOR NO KEY UPDATE`,
+        [hashToken(code)],
+      );
       const [link] = await tx.query<{ uid: string; user_uid: string }>(
         `UPDATE headrace.tokens SET revoked_at = $2
           WHERE hash = $1 AND kind = 'login_link' AND revoked_at IS NULL AND expires_at > $2 RETURNING uid, user_uid`,

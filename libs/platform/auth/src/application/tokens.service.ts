@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Clock, newUid, type RejectionOf } from '#platform/kernel';
 import { Database, type Queryable, writtenRow } from '#platform/persistence';
 import { displayPrefix, hashToken, newToken } from '../domain/token.js';
+import { isStillValid } from './still-valid.js';
 import { AccessChanges } from './token-authenticator.js';
 import type { PrincipalRef } from './principal-directory.js';
 
@@ -44,16 +45,20 @@ export class TokensService {
       owner,
       name,
       expiresAt,
+      createdWith,
     }: {
       readonly owner: PrincipalRef;
       readonly name: string;
       readonly expiresAt?: Date;
+      /** UID of the token or session of the request. */
+      readonly createdWith?: string;
     },
     tx?: Queryable,
   ): Promise<CreateTokenResult> {
     if (expiresAt !== undefined && expiresAt <= this.clock.now()) return { kind: 'already_expired' };
     const token = newToken();
     const insert = async (tx: Queryable): Promise<CreateTokenResult> => {
+      if (createdWith !== undefined && !(await isStillValid(tx, createdWith))) return { kind: 'unknown_owner' };
       // Serializes the tokens of a principal, so that the limit is exact.
       const known = await tx.query(
         `SELECT 1 FROM headrace.${owner.type}s WHERE uid = $1 AND disabled_at IS NULL FOR NO KEY UPDATE`,
@@ -97,18 +102,20 @@ export class TokensService {
   async revoke({ tokenUid }: { readonly tokenUid: string }): Promise<{
     readonly kind: 'revoked' | 'already_revoked' | 'unknown';
   }> {
-    const [token] = await this.database.query<{ was_revoked: boolean }>(
-      `UPDATE headrace.tokens t SET revoked_at = coalesce(t.revoked_at, $2)
+    return this.database.transaction(async (tx) => {
+      const [token] = await tx.query<{ was_revoked: boolean }>(
+        `UPDATE headrace.tokens t SET revoked_at = coalesce(t.revoked_at, $2)
        FROM (SELECT uid, revoked_at FROM headrace.tokens WHERE uid = $1 FOR UPDATE) old
        WHERE t.uid = old.uid RETURNING old.revoked_at IS NOT NULL AS was_revoked`,
-      [tokenUid, this.clock.now()],
-    );
-    if (!token) return { kind: 'unknown' };
-    await this.database.query(
-      'UPDATE headrace.tokens SET revoked_at = $2 WHERE created_with = $1 AND revoked_at IS NULL',
-      [tokenUid, this.clock.now()],
-    );
-    await this.changes.announce(this.database);
-    return { kind: token.was_revoked ? 'already_revoked' : 'revoked' };
+        [tokenUid, this.clock.now()],
+      );
+      if (!token) return { kind: 'unknown' } as const;
+      await tx.query('UPDATE headrace.tokens SET revoked_at = $2 WHERE created_with = $1 AND revoked_at IS NULL', [
+        tokenUid,
+        this.clock.now(),
+      ]);
+      await this.changes.announce(tx);
+      return { kind: token.was_revoked ? 'already_revoked' : 'revoked' } as const;
+    });
   }
 }

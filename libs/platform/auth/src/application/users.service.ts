@@ -7,6 +7,8 @@ import { AccessChanges } from './token-authenticator.js';
 export interface User {
   readonly uid: string;
   readonly email: string;
+  /** False: the account was created by an invitation to this address, which another person may have accepted. */
+  readonly isEmailVerified: boolean;
   readonly displayName: string;
   readonly photoUrl: string | null;
   /** Of the installation. */
@@ -16,7 +18,7 @@ export interface User {
   readonly createdAt: Date;
 }
 
-const COLUMNS = `u.uid, u.email, u.display_name AS "displayName", u.photo_url AS "photoUrl", u.is_administrator AS "isAdministrator",
+const COLUMNS = `u.uid, u.email, u.is_email_verified AS "isEmailVerified", u.display_name AS "displayName", u.photo_url AS "photoUrl", u.is_administrator AS "isAdministrator",
   u.disabled_at AS "disabledAt", u.created_at AS "createdAt"`;
 
 export type TeamRole = Pick<Membership, 'teamUid' | 'role'>;
