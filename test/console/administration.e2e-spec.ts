@@ -37,6 +37,7 @@ describe.skipIf(NO_BROWSER !== null)('the console', { timeout: 60_000 }, () => {
     page.once('dialog', (dialog) => void dialog.accept());
     await invitations.getByRole('row').filter({ hasText: 'eve@example.test' }).getByRole('button').click();
     await invitations.getByRole('row').filter({ hasText: 'eve@example.test' }).waitFor({ state: 'detached' });
+    await invitations.getByText('viewer: may read the runs of the team.').waitFor();
     const link = await invite('ada@example.test');
     await console.expectAccessible();
     const ada = await (await browser.newContext({ viewport: { width: 360, height: 720 } })).newPage();

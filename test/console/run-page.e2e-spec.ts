@@ -151,6 +151,10 @@ describe.skipIf(NO_BROWSER !== null)('the page of a run', { timeout: 60_000 }, (
     await console.go(`runs/${runId}`);
     // The output of the failed command is open.
     await page.locator('[data-setup=failed] .ansi-1', { hasText: 'no such package' }).waitFor();
+    // The prompt is there although no agent has begun, and the page is at its top, where the reason is.
+    await page.getByRole('article', { name: 'Prompt' }).locator('pre', { hasText: 'true' }).waitFor();
+    expect(await page.evaluate('scrollY')).toBe(0);
+    await page.locator('.facts').getByRole('link', { name: 'broken' }).waitFor();
     const outcome = page.getByRole('region', { name: 'Why the run failed' });
     await outcome.getByText('correct the environment').waitFor();
     expect(await outcome.getByRole('link', { name: 'About' }).getAttribute('href')).toMatch(

@@ -171,6 +171,7 @@ describe.skipIf(NO_BROWSER !== null)('the console', { timeout: 60_000 }, () => {
     const request = page.getByRole('region', { name: 'Permission request' }).filter({ hasText: 'Release' });
     await request.getByRole('button', { name: 'Deny' }).click();
     await page.getByRole('heading', { name: 'Nothing waits for you' }).waitFor();
+    await page.getByRole('status').filter({ hasText: 'Denied: Push. Show the run' }).waitFor();
     expect((await installation.call('GET', `/agent/runs/${runId}/approvals`)).body.approvals[0].state).toBe('denied');
     await until(async () => !(await page.title()).startsWith('('), 10_000, 'no count in the title');
     console.expectQuiet();

@@ -22,6 +22,19 @@ const LOOK: Readonly<Record<string, Look>> = {
 };
 const LABEL: Readonly<Record<string, string>> = { INPROGRESS: 'In progress' };
 
+/** For people who see the states for the first time. */
+export const STATE_MEANING: Readonly<Record<string, string>> = {
+  QUEUED: 'Waits for a slot',
+  PENDING: 'Has a slot, and waits for a worker',
+  CLAIMED: 'A worker has it, and prepares the workspace',
+  INPROGRESS: 'The agent works',
+  BLOCKED: 'Waits for a person',
+  SUCCEEDED: 'The agent has ended its turn',
+  FAILED: 'The agent or its set-up failed',
+  ERROR: 'The platform failed',
+  CANCELLED: 'A person has stopped it',
+};
+
 export const stateLabel = (state: string): string => LABEL[state] ?? state.charAt(0) + state.slice(1).toLowerCase();
 
 interface BadgeProps {
@@ -72,7 +85,9 @@ interface LinkProps {
 
 export function Link({ to, children, isNavigation = false, ...rest }: LinkProps) {
   const [target = ''] = to.split('?');
-  const isCurrent = isNavigation && (path.value === target || path.value.startsWith(`${target}/`));
+  // The start page is the list of runs.
+  const shown = path.value === '' ? 'runs' : path.value;
+  const isCurrent = isNavigation && (shown === target || shown.startsWith(`${target}/`));
   return (
     <a href={hrefOf(to)} {...rest} {...(isCurrent ? { 'aria-current': 'page' as const } : {})}>
       {children}

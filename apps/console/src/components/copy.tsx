@@ -3,7 +3,9 @@ import { Action } from './basics';
 
 export async function copy(text: string): Promise<void> {
   if (isSecureContext) {
-    await navigator.clipboard.writeText(text);
+    await navigator.clipboard.writeText(text).catch((error: unknown) => {
+      throw new Error('The browser does not permit it. Select the text and copy it.', { cause: error });
+    });
     return;
   }
   // Browsers offer the clipboard on pages of this machine and on https pages only; elsewhere only this command writes to it.

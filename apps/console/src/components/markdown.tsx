@@ -31,7 +31,8 @@ function block(token: Tokens.Generic, depth: number): VNode | string | null {
     case 'code':
       return (
         <pre tabIndex={0}>
-          <code>{token['text'] as string}</code>
+          {/* An empty block says all in its first line, such as a permission request of the built-in agent. */}
+          <code>{(token['text'] as string) || ((token as Tokens.Code).lang ?? '')}</code>
         </pre>
       );
     case 'blockquote':

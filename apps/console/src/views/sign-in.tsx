@@ -100,24 +100,7 @@ export function SignInPage() {
             Sign in with {options.data.openid.name}
           </a>
         )}
-        <p class="muted">
-          Open a link that <code>headrace login-link</code> prints, or use a token of yours.
-        </p>
-        <form
-          class="form"
-          onSubmit={(event) => {
-            event.preventDefault();
-            void enter({ token: textOf(new FormData(event.currentTarget), 'token').trim() });
-          }}
-        >
-          <div class="field">
-            <label for="token">Token</label>
-            <input id="token" name="token" type="password" autoComplete="off" required />
-          </div>
-          <button class="primary" disabled={isBusy.value}>
-            {isBusy.value ? 'Signing in …' : 'Sign in'}
-          </button>
-        </form>
+        <TokenForm isFolded={code.value !== null} isBusy={isBusy.value} enter={(token) => void enter({ token })} />
         {principal.value && (
           <a
             href="runs"
@@ -131,5 +114,47 @@ export function SignInPage() {
         )}
       </div>
     </main>
+  );
+}
+
+interface TokenFormProps {
+  /** A link is there, which most people use. */
+  readonly isFolded: boolean;
+  readonly isBusy: boolean;
+  readonly enter: (token: string) => void;
+}
+
+function TokenForm({ isFolded, isBusy, enter }: TokenFormProps) {
+  const form = (
+    <form
+      class="form"
+      onSubmit={(event) => {
+        event.preventDefault();
+        enter(textOf(new FormData(event.currentTarget), 'token').trim());
+      }}
+    >
+      <div class="field">
+        <label for="token">Token</label>
+        <input id="token" name="token" type="password" autoComplete="off" required />
+      </div>
+      <button class="primary" disabled={isBusy}>
+        {isBusy ? 'Signing in …' : 'Sign in'}
+      </button>
+    </form>
+  );
+  if (isFolded)
+    return (
+      <details>
+        <summary>Use a token instead</summary>
+        {form}
+      </details>
+    );
+  return (
+    <>
+      <p class="muted">
+        Open a link that <code>headrace login-link</code> prints, or use a token of yours.
+      </p>
+      {form}
+    </>
   );
 }

@@ -65,6 +65,7 @@ export function EnvironmentForm({ environment, isFirst = false, onSaved, onClose
     async () => (mayNameSecrets ? (await content(api.GET('/secrets'))).secrets : []),
     team.value ?? '',
   );
+  const known = secrets.data?.filter(({ purpose }) => purpose === 'run').map(({ name }) => name) ?? [];
   const send = async (data: FormData): Promise<void> => {
     const value = (name: string): string => textOf(data, name).trim();
     const variables = data.getAll('variable').map(String);
@@ -146,12 +147,7 @@ export function EnvironmentForm({ environment, isFirst = false, onSaved, onClose
         hint={
           <>
             Names of managed secrets, one in each line, which become variables of the same name.
-            {secrets.data !== undefined &&
-              secrets.data.length > 0 &&
-              ` The team has: ${secrets.data
-                .filter(({ purpose }) => purpose === 'run')
-                .map(({ name }) => name)
-                .join(', ')}.`}
+            {known.length > 0 && ` The team has: ${known.join(', ')}.`}
           </>
         }
       >

@@ -54,7 +54,7 @@ export function EnvironmentPage({ id: uid }: { readonly id: string }) {
         </span>
         <code>{uid}</code>
       </div>
-      {environment.setup_failed && <p class="failure block">The last set-up of it has failed.</p>}
+      {environment.setup_failed && <p class="failure block">The last set-up of this environment failed.</p>}
       <Contents config={environment.config} />
       <h2 class="section">Schedules</h2>
       <Failure message={schedules.failure} />

@@ -13,7 +13,7 @@ export const Decision = ({ decide }: DecisionProps) =>
       <Action class="primary" run={() => decide('allow')}>
         Allow
       </Action>
-      <Action run={() => decide('allow_always')}>Always allow</Action>
+      <Action run={() => decide('allow_always')}>Always allow in this run</Action>
       <Action class="danger" run={() => decide('deny')}>
         Deny
       </Action>

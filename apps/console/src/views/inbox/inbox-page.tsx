@@ -1,3 +1,4 @@
+import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { api, content, type Schemas } from '../../api/client';
 import { Action, Empty, Failure, Link, Time, usePageTitle } from '../../components/basics';
@@ -41,6 +42,7 @@ export function InboxPage() {
 
 function Everything() {
   const approvals = pending.value;
+  const last = useSignal<{ readonly approval: Approval; readonly decision: Schemas['ApprovalDecision'] } | null>(null);
   const others = problems.value;
   return (
     <>
@@ -58,9 +60,21 @@ function Everything() {
           </p>
         </Empty>
       )}
+      {last.value !== null && (
+        <p role="status">
+          {last.value.decision === 'deny' ? 'Denied' : 'Allowed'}: {withoutHidden(last.value.approval.title)}.{' '}
+          <Link to={`runs/${last.value.approval.run_id}`}>Show the run</Link>
+        </p>
+      )}
       <div class="history">
         {approvals?.map((approval) => (
-          <Request key={itemOf(approval)} approval={approval} />
+          <Request
+            key={itemOf(approval)}
+            approval={approval}
+            onDecided={(decision) => {
+              last.value = { approval, decision };
+            }}
+          />
         ))}
         {others?.map((problem) => (
           <Waiting key={problem.id} problem={problem} />
@@ -70,20 +84,30 @@ function Everything() {
   );
 }
 
-function Request({ approval }: { readonly approval: Approval }) {
+interface RequestProps {
+  readonly approval: Approval;
+  readonly onDecided: (decision: Schemas['ApprovalDecision']) => void;
+}
+
+function Request({ approval, onDecided }: RequestProps) {
   return (
     <section class="card approval" aria-label="Permission request">
       <div>
         <strong>{withoutHidden(approval.title)}</strong>
         <div class="muted">
           <Link to={`runs/${approval.run_id}`}>{approval.run_title ?? 'Run'}</Link> · asked{' '}
-          <Time at={approval.requested_at} /> · denied without an answer <Time at={approval.expires_at} /> ·{' '}
+          <Time at={approval.requested_at} /> · if nobody answers, denied <Time at={approval.expires_at} /> ·{' '}
           <Link to={`inbox?item=${itemOf(approval)}`}>Link to this request</Link>
         </div>
       </div>
       <ApprovalInput approval={approval} />
       <div class="actions">
-        <Decision decide={(decision) => decide(approval, decision)} />
+        <Decision
+          decide={async (decision) => {
+            await decide(approval, decision);
+            onDecided(decision);
+          }}
+        />
       </div>
     </section>
   );

@@ -35,7 +35,7 @@ export function Approvals({ runId, revision }: { readonly runId: string; readonl
           <div class="actions">
             <Decision decide={(decision) => answer(approval.approval_id, decision)} />
             <span class="muted">
-              Denied without an answer <Time at={approval.expires_at} />
+              If nobody answers, it is denied <Time at={approval.expires_at} />.
             </span>
           </div>
         </section>

@@ -15,13 +15,15 @@ interface HistoryProps {
   /** Shown beside the search, where they stay while the page scrolls. */
   readonly parts: ComponentChildren;
   readonly live: LiveRun;
+  /** Shown before the history while the agent has not begun. */
+  readonly empty: ComponentChildren;
   readonly density: Density;
   readonly position: Position;
   readonly fork: RowContext['fork'];
 }
 
 /** The history of a run in one density, with the search and the jumps of the page. */
-export function History({ parts, live, density, position, fork }: HistoryProps) {
+export function History({ parts, live, empty, density, position, fork }: HistoryProps) {
   const openRows = useSignal<ReadonlyMap<string, boolean>>(new Map());
   const selected = query.value.get('at');
   const request = useSignal<ScrollRequest | null>(
@@ -81,6 +83,7 @@ export function History({ parts, live, density, position, fork }: HistoryProps) 
           )}
         </span>
       </div>
+      {density === 'conversation' && live.connection.value !== 'connecting' && steps.length === 0 && empty}
       {rows.length === 0 && <p class="muted">Nothing has happened yet.</p>}
       <VirtualList
         key={density}

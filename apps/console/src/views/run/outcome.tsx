@@ -98,7 +98,7 @@ export function Outcome({ status, environmentId, onOpenDebug }: OutcomeProps) {
             Open debug window
           </button>
         )}
-        {target !== undefined && <Link to={target}>{next?.label}</Link>}
+        {target !== undefined && <Link to={target}>{target === section ? next?.label : 'Open the environment'}</Link>}
         <a href={`${ORIGIN}/problems/${code}`} target="_blank" rel="noopener">
           About <code>{code}</code>
         </a>

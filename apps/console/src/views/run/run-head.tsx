@@ -3,8 +3,10 @@ import { api, content, type Schemas } from '../../api/client';
 import { API_URL } from '../../base';
 import { Action, Link, Time } from '../../components/basics';
 import { copy as writeToClipboard } from '../../components/copy';
+import { useResource } from '../../components/resource';
 import { duration } from '../../format';
 import { hrefOf, navigate } from '../../router';
+import { may } from '../../session';
 import { curlOf } from './curl';
 import { ENDED } from './live-run';
 
@@ -25,6 +27,37 @@ const RelatedLink = ({ to, label, name }: RelatedLinkProps) => (
   </span>
 );
 
+interface Related {
+  readonly environment: string | undefined;
+  readonly automation: string | undefined;
+  readonly webhook: string | undefined;
+  readonly factory: string;
+}
+
+/** Of what the user may read and nobody has deleted. */
+async function readNames({ environment, automation, webhook, factory }: Related) {
+  const mayReadFactory = factory !== '' && may('factories:manage');
+  const path = { factoryUid: factory };
+  const read = (uid: string | undefined, isReadable: boolean, get: (uid: string) => Promise<string | undefined>) =>
+    uid === undefined || !isReadable ? Promise.resolve(undefined) : get(uid).catch(() => undefined);
+  const [environmentName, automationName, webhookName] = await Promise.all([
+    read(environment, true, async (uid) => {
+      const { environments } = await content(api.GET('/agent/environments'));
+      return environments.find((one) => one.uid === uid)?.config.name;
+    }),
+    read(automation, mayReadFactory, async () => {
+      const params = { path, query: { limit: 500 } };
+      const { automations } = await content(api.GET('/factories/{factoryUid}/automations', { params }));
+      return automations.find(({ uid }) => uid === automation)?.name;
+    }),
+    read(webhook, mayReadFactory, async () => {
+      const { webhooks } = await content(api.GET('/factories/{factoryUid}/webhooks', { params: { path } }));
+      return webhooks.find(({ uid }) => uid === webhook)?.name;
+    }),
+  ]);
+  return { environment: environmentName, automation: automationName, webhook: webhookName };
+}
+
 export function Facts({ run }: { readonly run: Run }) {
   const { created_at: createdAt, started_at: startedAt, finished_at: finishedAt, creator, agent_config: config } = run;
   const { request_usage: usage, schedule, metadata = {}, parent_run_id: parent, forked_from: forkedFrom } = run;
@@ -35,6 +68,8 @@ export function Facts({ run }: { readonly run: Run }) {
     delivery_id: delivery,
     factory_uid: factory = '',
   } = metadata;
+  const environment = config?.environment_id;
+  const names = useResource(() => readNames({ environment, automation, webhook, factory }), run.run_id);
   const inFactory = `?factory=${encodeURIComponent(factory)}`;
   const cost = [usage?.inference_cost_usd, usage?.compute_cost_usd, usage?.platform_cost_usd];
   const total = cost.reduce<number>((sum, part) => sum + (part ?? 0), 0);
@@ -70,21 +105,21 @@ export function Facts({ run }: { readonly run: Run }) {
         <RelatedLink
           label="Automation"
           to={`automations/${encodeURIComponent(automation)}${inFactory}`}
-          name={automation.slice(0, 8)}
+          name={names.data?.automation ?? automation.slice(-6)}
         />
       )}
       {webhook !== undefined && delivery !== undefined && (
         <RelatedLink
           label="Delivery"
           to={`webhooks/${encodeURIComponent(webhook)}${inFactory}&delivery=${encodeURIComponent(delivery)}`}
-          name={delivery.slice(0, 8)}
+          name={[names.data?.webhook, delivery.slice(-6)].filter((part) => part !== undefined).join(' ')}
         />
       )}
-      {config?.environment_id !== undefined && (
+      {environment !== undefined && (
         <RelatedLink
           label="Environment"
-          to={`environments/${encodeURIComponent(config.environment_id)}`}
-          name={config.environment_id.slice(0, 8)}
+          to={`environments/${encodeURIComponent(environment)}`}
+          name={names.data?.environment ?? environment.slice(-6)}
         />
       )}
       {parent !== undefined && <Link to={`runs/${parent}`}>{forkedFrom ? 'Forked from this run' : 'Parent run'}</Link>}

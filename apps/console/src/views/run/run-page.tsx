@@ -2,6 +2,7 @@ import { useSignal } from '@preact/signals';
 import { useEffect, useMemo, useRef } from 'preact/hooks';
 import { api, ApiProblem, content, messageOf, type Schemas } from '../../api/client';
 import { Empty, Failure, Link, StateBadge, usePageTitle } from '../../components/basics';
+import { Markdown } from '../../components/markdown';
 import { useOperation } from '../../components/operation';
 import { currentTab } from '../../components/tabs';
 import { navigate, query } from '../../router';
@@ -26,8 +27,7 @@ export function RunPage({ id: runId }: { readonly id: string }) {
   const live = useMemo(() => new LiveRun(runId), [runId]);
   const run = useSignal<Schemas['RunItem'] | null>(null);
   const failure = useSignal('');
-  // The end, which is followed, unless the link names an entry.
-  const position = useRef<Position>({ at: query.peek().has('at') ? FIRST_VISIT : null });
+  const place = useRef<Position | null>(null);
   const load = (): Promise<void> =>
     content(api.GET('/agent/runs/{runId}', { params: { path: { runId } } })).then(
       (found) => {
@@ -87,6 +87,9 @@ export function RunPage({ id: runId }: { readonly id: string }) {
   const current = state ?? run.value.state;
   const status = live.state.value ? live.state.value.status_message : run.value.status_message;
   const mayWrite = may('runs:write');
+  const isFailed = status?.error_code !== undefined;
+  // The end, which is followed, unless the link names an entry. The reason of a failure is at the top.
+  place.current ??= { at: query.peek().has('at') ? FIRST_VISIT : isFailed ? 0 : null };
   // What stays on the screen while the page scrolls.
   const parts = (
     <>
@@ -122,6 +125,7 @@ export function RunPage({ id: runId }: { readonly id: string }) {
       </div>
       <Facts run={run.value} />
       <Failure message={forking.failure} />
+      {density !== undefined && isFailed && outcome}
       {density === undefined ? (
         <>
           <div class="run-bar">{parts}</div>
@@ -131,15 +135,16 @@ export function RunPage({ id: runId }: { readonly id: string }) {
         <History
           parts={parts}
           live={live}
+          empty={<Prompt text={run.value.prompt ?? ''} />}
           density={density}
-          position={position.current}
+          position={place.current}
           fork={mayWrite ? (at) => void forking.execute(() => forkRun(runId, at)) : null}
         />
       )}
       {part === 'changes' && <Changes key={`${runId} ${current}`} runId={runId} />}
       {part === 'details' && <Details run={run.value} />}
       {density === 'conversation' && <Artifacts artifacts={run.value.artifacts ?? []} />}
-      {density !== undefined && outcome}
+      {density !== undefined && !isFailed && outcome}
       {density === 'conversation' && (
         <>
           <PendingApprovals live={live} runId={runId} state={current} />
@@ -155,6 +160,13 @@ export function RunPage({ id: runId }: { readonly id: string }) {
     </div>
   );
 }
+
+const Prompt = ({ text }: { readonly text: string }) => (
+  <article class="message card user" aria-label="Prompt">
+    <div class="who">Prompt</div>
+    <Markdown text={text} />
+  </article>
+);
 
 /** Reads the requests again after each event of the run that may have changed them. */
 function PendingApprovals({

@@ -10,7 +10,7 @@ const END_PX = 40;
 
 /** Where a reader is: what a list in another density scrolls to. */
 export interface Position {
-  /** Null: at the end, which the page follows. */
+  /** Null: at the end, which the page follows. 0: at the top of the page. */
   at: number | null;
 }
 
@@ -91,7 +91,8 @@ export function VirtualList(props: VirtualListProps) {
       break;
     }
     const row = rows.find(({ id }) => id === anchor.current?.id);
-    if (target.current === null) position.at = isAtEnd ? null : (row?.at ?? position.at ?? 0);
+    if (target.current !== null || (position.at === 0 && scrollY === 0)) return;
+    position.at = isAtEnd ? null : scrollY === 0 ? 0 : (row?.at ?? position.at ?? 0);
   };
   const measure = (): boolean => {
     let isChanged = false;
@@ -115,7 +116,7 @@ export function VirtualList(props: VirtualListProps) {
       const distance = top - barHeight() - 12;
       if (index >= 0 && Math.abs(distance) > 1) scrollBy(0, distance);
     } else if (position.at === null) scrollTo(0, document.documentElement.scrollHeight);
-    else if (anchor.current !== null) {
+    else if (position.at !== 0 && anchor.current !== null) {
       const element = elementOf(anchor.current.id);
       const moved = element === null ? 0 : element.getBoundingClientRect().top - anchor.current.top;
       if (Math.abs(moved) > 1) scrollBy(0, moved);
@@ -124,7 +125,8 @@ export function VirtualList(props: VirtualListProps) {
 
   useLayoutEffect(() => {
     // Another density opens where the reader was.
-    if (position.at === null || request.value !== null) return;
+    // 0: the page stays at its top.
+    if (position.at === null || position.at === 0 || request.value !== null) return;
     const wanted = position.at;
     const index = rows.findIndex(({ at }) => at >= wanted);
     target.current = rows[index < 0 ? rows.length - 1 : index]?.id ?? null;

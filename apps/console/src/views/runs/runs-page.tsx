@@ -2,7 +2,17 @@ import { useSignal } from '@preact/signals';
 import { Component } from 'preact';
 import { useEffect, useMemo, useRef } from 'preact/hooks';
 import { api, content, messageOf } from '../../api/client';
-import { Action, Empty, Failure, Link, StateBadge, stateLabel, Time, usePageTitle } from '../../components/basics';
+import {
+  Action,
+  Empty,
+  Failure,
+  Link,
+  StateBadge,
+  stateLabel,
+  STATE_MEANING,
+  Time,
+  usePageTitle,
+} from '../../components/basics';
 import { duration } from '../../format';
 import { query, setQuery } from '../../router';
 import { may } from '../../session';
@@ -10,6 +20,7 @@ import { FilterChips } from './filter-chips';
 import { filterNames, queryOf } from './filters';
 import { NewRun } from './new-run';
 import { type Run, RunList } from './run-list';
+import { subjectOf } from './subject';
 
 const STATES = [
   'QUEUED',
@@ -90,6 +101,7 @@ export function RunsPage() {
               type="button"
               class="chip"
               aria-pressed={states.includes(state)}
+              title={STATE_MEANING[state]}
               onClick={() => toggle(state)}
               key={state}
             >
@@ -180,6 +192,8 @@ class Row extends Component<RowProps> {
       started_at: startedAt,
       finished_at: finishedAt,
     } = run;
+    const subject = subjectOf(run);
+    const reason = run.status_message?.error_code === undefined ? undefined : run.status_message.message;
     return (
       <li class="row">
         <input
@@ -191,11 +205,13 @@ class Row extends Component<RowProps> {
         <StateBadge state={state} />
         <span class="title">
           <Link to={`runs/${id}`}>{title}</Link>
+          {subject !== '' && <bdi class="about">{subject}</bdi>}
+          {reason !== undefined && <bdi class="about">{reason}</bdi>}
         </span>
         <span class="cell">
           {[source?.toLowerCase().replaceAll('_', ' '), creator?.display_name].filter(Boolean).join(' · ')}
         </span>
-        <span class="cell">
+        <span class="cell created">
           <Time at={createdAt} />
         </span>
         <span class="cell">

@@ -10,6 +10,7 @@ const WINDOWS = [
   { id: 'day', label: '24 hours', hours: 24, marks: 4 },
   { id: 'week', label: '7 days', hours: 7 * 24, marks: 7 },
 ] as const;
+const ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone;
 const CLOCK = new Intl.DateTimeFormat(undefined, { timeStyle: 'short' });
 const DAY = new Intl.DateTimeFormat(undefined, { weekday: 'short', day: 'numeric' });
 
@@ -32,6 +33,7 @@ export function DueTimes({ schedules }: { readonly schedules: readonly Schedule[
     <section class="card due" aria-labelledby="due-times">
       <div class="head">
         <h2 id="due-times">Next {window.label}</h2>
+        <span class="muted">in your time zone, {ZONE}</span>
         <div class="chips" role="group" aria-label="Window">
           {WINDOWS.map(({ id, label }, index) => (
             <button

@@ -6,7 +6,7 @@ import { textOf, useSubmit } from '../../components/operation';
 import { useResource } from '../../components/resource';
 import { Table } from '../../components/table';
 import { team } from '../../session';
-import { offeredRoles } from './roles';
+import { offeredRoles, ROLE_PERMITS } from './roles';
 
 /** Links with which people become members. Nothing is sent to them. */
 export function Invitations() {
@@ -30,7 +30,7 @@ export function Invitations() {
         of the team.
       </p>
       <form class="tools" onSubmit={operation.onSubmit}>
-        <input name="email" type="email" required aria-label="E-mail address" placeholder="ada@example.com" />
+        <input name="email" type="email" required aria-label="E-mail address" placeholder="E-mail address" />
         <select name="role" aria-label="Role">
           {/* The least powerful first, which is the default. */}
           {offeredRoles()
@@ -43,8 +43,15 @@ export function Invitations() {
         </select>
         <button disabled={operation.isBusy}>Create invitation</button>
       </form>
+      <p class="muted">
+        {offeredRoles()
+          .toReversed()
+          .map((role) => `${role}: may ${ROLE_PERMITS[role]}.`)
+          .join(' ')}
+      </p>
       <Failure message={operation.failure || list.failure} />
       {link.value !== '' && <SecretOnce value={link.value} noun="link" />}
+      {invitations.length > 0 && <h3>Open invitations</h3>}
       {invitations.length > 0 && (
         <Table label="Open invitations" columns={['E-mail address', 'Role', 'Invited by', 'Expires', '']}>
           {invitations.map(({ uid, email, role, invited_by: invitedBy, expires_at: expires }) => (
