@@ -117,6 +117,21 @@ describe('decideRunApproval', () => {
     expect((await decide(200, id, approvalIds[0], { decision: 'deny' })).body).not.toHaveProperty('note');
   });
 
+  it('has an entry in the audit log, without the text of the note', async () => {
+    const { id, approvalIds } = await block();
+    await decide(200, id, approvalIds[0], { decision: 'allow', note: 'Not for the log.' });
+    const query = `action=approval.&target_uid=${approvalIds[0]}`;
+    const { entries } = (await fixture.request(200, `GET /audit-log?${query}`, { token: fixture.admin.token })).body;
+    expect(entries).toMatchObject([
+      {
+        action: 'approval.decided',
+        actor: { type: 'user', uid: fixture.member.uid },
+        details: { path: { runId: id }, fields: ['decision', 'note'], decision: 'allow' },
+      },
+    ]);
+    expect(JSON.stringify(entries)).not.toContain('Not for the log.');
+  });
+
   it('keeps the run BLOCKED while another request is pending', async () => {
     const { id, approvalIds } = await block({ approvals: 2 });
     await decide(200, id, approvalIds[0], { decision: 'allow' });

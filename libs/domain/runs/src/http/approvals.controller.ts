@@ -1,6 +1,6 @@
 import { Body, Controller, Get, Param, Post, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
+import { Audited, Authorize, type Caller, CurrentCaller } from '#platform/auth';
 import { invalidCursor, Operation, pageInfo, pathId, ProblemError } from '#platform/http';
 import { ApprovalInbox } from '../application/approval-inbox.js';
 import { ApprovalsService } from '#execution/executions';
@@ -60,6 +60,7 @@ export class ApprovalsController {
 
   @Post('runs/:runId/approvals/:approvalId')
   @Authorize('runs:write', 'run')
+  @Audited('approval.decided', { values: ['decision'] })
   @Operation({
     id: 'decideRunApproval',
     summary: 'Decide a permission request',
