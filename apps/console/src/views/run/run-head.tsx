@@ -34,23 +34,26 @@ interface Related {
   readonly factory: string;
 }
 
-/** Of what the user may read and nobody has deleted. */
+/**
+ * Names of what the user may read and nobody has deleted; a part of the id is shown instead of others. From the lists, in which a
+ * deleted resource is no error.
+ */
 async function readNames({ environment, automation, webhook, factory }: Related) {
   const mayReadFactory = factory !== '' && may('factories:manage');
   const path = { factoryUid: factory };
-  const read = (uid: string | undefined, isReadable: boolean, get: (uid: string) => Promise<string | undefined>) =>
-    uid === undefined || !isReadable ? Promise.resolve(undefined) : get(uid).catch(() => undefined);
+  const read = (isWanted: boolean, get: () => Promise<string | undefined>) =>
+    isWanted ? get().catch(() => undefined) : undefined;
   const [environmentName, automationName, webhookName] = await Promise.all([
-    read(environment, true, async (uid) => {
+    read(environment !== undefined, async () => {
       const { environments } = await content(api.GET('/agent/environments'));
-      return environments.find((one) => one.uid === uid)?.config.name;
+      return environments.find(({ uid }) => uid === environment)?.config.name;
     }),
-    read(automation, mayReadFactory, async () => {
+    read(automation !== undefined && mayReadFactory, async () => {
       const params = { path, query: { limit: 500 } };
       const { automations } = await content(api.GET('/factories/{factoryUid}/automations', { params }));
       return automations.find(({ uid }) => uid === automation)?.name;
     }),
-    read(webhook, mayReadFactory, async () => {
+    read(webhook !== undefined && mayReadFactory, async () => {
       const { webhooks } = await content(api.GET('/factories/{factoryUid}/webhooks', { params: { path } }));
       return webhooks.find(({ uid }) => uid === webhook)?.name;
     }),
