@@ -6,7 +6,7 @@ import { Database, type Queryable } from '#platform/persistence';
 import { hashToken } from '../domain/token.js';
 import { displayUserCode, newUserCode, readUserCode } from '../domain/user-code.js';
 import type { Principal } from '../domain/principal.js';
-import { isStillValid } from './still-valid.js';
+import { isStillValid, lockUser } from './still-valid.js';
 import { type TokenRecord, TokensService } from './tokens.service.js';
 
 export interface DeviceClient {
@@ -147,12 +147,8 @@ export class DeviceAuthorizationsService {
   /** The token of an approved program, once. */
   redeem(deviceCode: string, clientId: string): Promise<DeviceTokenResult> {
     return this.database.transaction(async (tx) => {
-      // First the user, as all changes of a user do: see isStillValid.
-      await tx.query(
-        `SELECT 1 FROM headrace.users u WHERE u.uid =
-           (SELECT user_uid FROM headrace.device_authorizations WHERE device_code_hash = $1) FOR NO KEY UPDATE`,
-        [hashToken(deviceCode)],
-      );
+      const owner = 'SELECT user_uid FROM headrace.device_authorizations WHERE device_code_hash = $1';
+      await lockUser(tx, owner, hashToken(deviceCode));
       const [row] = await tx.query<Row>(
         'SELECT * FROM headrace.device_authorizations WHERE device_code_hash = $1 FOR UPDATE SKIP LOCKED',
         [hashToken(deviceCode)],

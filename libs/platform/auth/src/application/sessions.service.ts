@@ -5,7 +5,7 @@ import { Clock, newUid } from '#platform/kernel';
 import { Database, type Queryable } from '#platform/persistence';
 import { displayPrefix, hashToken, isTokenShaped, newToken } from '../domain/token.js';
 import type { Principal } from '../domain/principal.js';
-import { isStillValid } from './still-valid.js';
+import { isStillValid, lockUser } from './still-valid.js';
 import { AccessChanges } from './token-authenticator.js';
 
 export const SIGN_IN_METHODS = ['login_link', 'token', 'openid', 'invitation'] as const;
@@ -145,12 +145,7 @@ export class SessionsService {
   redeemLoginCode(code: string, origin: SessionOrigin): Promise<CreatedSession | null> {
     if (!isTokenShaped(code, 'login_link')) return Promise.resolve(null);
     return this.database.transaction(async (tx) => {
-      // First the user, as all changes of a user do: see isStillValid.
-      await tx.query(
-        `SELECT 1 FROM headrace.users u WHERE u.uid = (SELECT user_uid FROM headrace.tokens WHERE hash = $1)
-            FOR NO KEY UPDATE`,
-        [hashToken(code)],
-      );
+      await lockUser(tx, 'SELECT user_uid FROM headrace.tokens WHERE hash = $1', hashToken(code));
       const [link] = await tx.query<{ uid: string; user_uid: string }>(
         `UPDATE headrace.tokens SET revoked_at = $2
           WHERE hash = $1 AND kind = 'login_link' AND revoked_at IS NULL AND expires_at > $2 RETURNING uid, user_uid`,

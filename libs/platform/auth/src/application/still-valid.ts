@@ -7,13 +7,17 @@ import type { Queryable } from '#platform/persistence';
  */
 export async function isStillValid(tx: Queryable, credentialUid: string): Promise<boolean> {
   if (credentialUid === '') return true;
-  // First the user, as all changes of a user do. The second statement sees what was committed meanwhile.
-  await tx.query(
-    `SELECT 1 FROM headrace.users WHERE uid = (SELECT user_uid FROM headrace.tokens WHERE uid = $1) FOR NO KEY UPDATE`,
-    [credentialUid],
-  );
+  await lockUser(tx, 'SELECT user_uid FROM headrace.tokens WHERE uid = $1', credentialUid);
   const valid = await tx.query('SELECT 1 FROM headrace.tokens WHERE uid = $1 AND revoked_at IS NULL FOR SHARE', [
     credentialUid,
   ]);
   return valid.length > 0;
+}
+
+/**
+ * First the user, as all changes of a user do: the next statement sees what was committed meanwhile. `select`: of the UID of the
+ * user by the key.
+ */
+export async function lockUser(tx: Queryable, select: string, key: string | Buffer): Promise<void> {
+  await tx.query(`SELECT 1 FROM headrace.users WHERE uid = (${select}) FOR NO KEY UPDATE`, [key]);
 }
