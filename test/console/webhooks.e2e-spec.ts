@@ -128,15 +128,23 @@ describe.skipIf(NO_BROWSER !== null)('webhooks and automations in the console', 
     await console.button('Disable').click();
     await console.button('Enable').waitFor();
     console.expectQuiet();
-    // An error of the API is beside its field.
+    // An error of the API is beside its field, also when the form is sent before the list of webhooks has come.
+    let release = (): void => undefined;
+    const isSent = new Promise<void>((resolve) => (release = resolve));
+    await page.route('**/webhooks', async (route) => {
+      await isSent;
+      await route.continue();
+    });
     await console.go('automations/new');
     await page.getByLabel('Name', { exact: true }).fill('broken');
     await page.getByLabel('Prompt').fill('{{ payload. }}');
     await console.button('Create automation').click();
+    release();
     await page
       .locator('.field', { has: page.getByLabel('Prompt') })
       .getByRole('alert')
       .waitFor();
+    await page.unroute('**/webhooks');
     await page.getByLabel('Prompt').fill('Look.');
     await console.button('Create automation').click();
     await page.getByRole('heading', { name: 'broken', level: 1 }).waitFor();

@@ -102,10 +102,8 @@ const RECENT = 8;
 
 function Editor({ factoryUid, automation, onSaved }: EditorProps) {
   const path = { factoryUid };
-  const webhooks = useResource(
-    () => content(api.GET('/factories/{factoryUid}/webhooks', { params: { path } })),
-    factoryUid,
-  );
+  const readWebhooks = () => content(api.GET('/factories/{factoryUid}/webhooks', { params: { path } }));
+  const webhooks = useResource(readWebhooks, factoryUid);
   const identities = useResource(() => content(api.GET('/agent/identities')), '');
   const fields = useSignal({
     name: automation?.name ?? '',
@@ -145,21 +143,23 @@ function Editor({ factoryUid, automation, onSaved }: EditorProps) {
   const agents = identities.data?.agents ?? [];
   const isSaved = useSignal(false);
 
-  const request = (data: FormData): Request => {
+  const request = async (data: FormData): Promise<Request> => {
+    // A form that is sent before the list has come must not say that there is no webhook.
+    const [firstWebhook] = (webhooks.data ?? (await readWebhooks())).webhooks;
     const config = configOf(data, automation?.agent_config);
     const identity = textOf(data, 'identity');
     return {
       name: name.trim(),
       enabled: automation?.enabled ?? fields.value.enabled,
       prompt: fields.value.prompt,
-      triggers: triggers.value.map((one) => triggerOf(one, known[0]?.uid)),
+      triggers: triggers.value.map((one) => triggerOf(one, firstWebhook?.uid)),
       ...(config !== undefined && { agent_config: config }),
       ...(identity !== '' && { agent_identity_uid: identity }),
     };
   };
   const save = async (data: FormData): Promise<void> => {
     isSaved.value = false;
-    const body = request(data);
+    const body = await request(data);
     if (automation === undefined) {
       const { uid } = await content(api.POST('/factories/{factoryUid}/automations', { params: { path }, body }));
       navigate(`automations/${uid}?factory=${factoryUid}`);
