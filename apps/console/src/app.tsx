@@ -5,10 +5,9 @@ import icon from './icon.svg';
 import { Action, Empty, Failure, Link } from './components/basics';
 import { followLink, path, hrefOf } from './router';
 import { connectionFailure, loadPrincipal, principal, selectTeam, signOut, team } from './session';
-import { InvitationPage, SECTIONS } from './sections';
+import { InvitationPage, SECTIONS, SignInPage } from './sections';
 import { type Theme, theme, THEMES } from './theme';
 import { waitingCount } from './views/inbox/inbox';
-import { SignInPage } from './views/sign-in';
 
 export function App() {
   useEffect(() => {

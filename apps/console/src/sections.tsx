@@ -1,9 +1,5 @@
 import type { ComponentType } from 'preact';
-import { useSignal } from '@preact/signals';
-import { useEffect } from 'preact/hooks';
-import { messageOf } from './api/client';
-import { Failure } from './components/basics';
-import { InboxPage } from './views/inbox/inbox-page';
+import { loaded } from './components/loaded';
 import { RunsPage } from './views/runs/runs-page';
 
 export interface Section {
@@ -25,7 +21,7 @@ export const SECTIONS: readonly Section[] = [
     list: RunsPage,
     item: loaded(async () => (await import('./views/run/run-page')).RunPage),
   },
-  { path: 'inbox', title: 'Inbox', list: InboxPage },
+  { path: 'inbox', title: 'Inbox', list: loaded(async () => (await import('./views/inbox/inbox-page')).InboxPage) },
   {
     path: 'schedules',
     title: 'Schedules',
@@ -81,28 +77,4 @@ export const SECTIONS: readonly Section[] = [
 
 /** For people who are not signed in, too. */
 export const InvitationPage = loaded(async () => (await import('./views/invitation/invitation-page')).InvitationPage);
-
-/** A component whose script is loaded when it is first shown. */
-function loaded<Props extends object>(load: () => Promise<ComponentType<Props>>): ComponentType<Props> {
-  let component: ComponentType<Props> | undefined;
-  return function Loaded(props: Props) {
-    const failure = useSignal('');
-    const isLoaded = useSignal(component !== undefined);
-    useEffect(() => {
-      if (component !== undefined) return;
-      load().then(
-        (found) => {
-          component = found;
-          isLoaded.value = true;
-        },
-        (error: unknown) => {
-          // After an update of the server the scripts of the earlier version do not exist.
-          failure.value = `This page could not be loaded. Load the console again. ${messageOf(error)}`;
-        },
-      );
-    }, []);
-    const View = component;
-    if (isLoaded.value && View !== undefined) return <View {...props} />;
-    return failure.value === '' ? <p role="status">Loading …</p> : <Failure message={failure.value} />;
-  };
-}
+export const SignInPage = loaded(async () => (await import('./views/sign-in')).SignInPage);

@@ -10,7 +10,7 @@ import { navigate, path, query } from '../router';
 import { connectionFailure, principal, signIn, enterSession } from '../session';
 
 /** The code of a link is in the fragment; it leaves the address bar before it is used. */
-export function takeCode(): string | null {
+export function consumeCode(): string | null {
   const code = new URLSearchParams(location.hash.slice(1)).get('code');
   if (code !== null) history.replaceState(null, '', location.pathname + location.search);
   return code;
@@ -68,7 +68,7 @@ export function SignInPage() {
   const code = useSignal<string | null>(null);
   useEffect(() => {
     const take = (): void => {
-      code.value = takeCode() ?? code.value;
+      code.value = consumeCode() ?? code.value;
     };
     take();
     addEventListener('hashchange', take);

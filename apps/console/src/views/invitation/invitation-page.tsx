@@ -6,7 +6,7 @@ import { textOf, useOperation } from '../../components/operation';
 import icon from '../../icon.svg';
 import { followLink, navigate } from '../../router';
 import { acceptInvitation, principal } from '../../session';
-import { takeCode } from '../sign-in';
+import { consumeCode } from '../sign-in';
 import { ROLE_PERMITS } from '../team/roles';
 
 interface Opened {
@@ -21,7 +21,7 @@ export function InvitationPage() {
   usePageTitle('Invitation');
   useEffect(() => {
     const open = async (): Promise<void> => {
-      const code = takeCode();
+      const code = consumeCode();
       if (code === null) {
         if (opened.value === null) failure.value = 'Open the whole link of the invitation, with what follows after #.';
         return;

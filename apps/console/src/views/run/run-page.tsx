@@ -2,6 +2,7 @@ import { useSignal } from '@preact/signals';
 import { useEffect, useMemo, useRef } from 'preact/hooks';
 import { api, ApiProblem, content, messageOf, type Schemas } from '../../api/client';
 import { Empty, Failure, Link, StateBadge, usePageTitle } from '../../components/basics';
+import { loaded } from '../../components/loaded';
 import { Markdown } from '../../components/markdown';
 import { useOperation } from '../../components/operation';
 import { currentTab } from '../../components/tabs';
@@ -9,8 +10,6 @@ import { navigate, query } from '../../router';
 import { may } from '../../session';
 import { Approvals } from './approvals';
 import { Artifacts } from './artifacts';
-import { Changes } from './changes';
-import { Details } from './details';
 import { Followup } from './followup';
 import { FIRST_VISIT, History, Parts } from './history';
 import { ENDED, LiveRun } from './live-run';
@@ -18,6 +17,9 @@ import { Outcome } from './outcome';
 import { DENSITIES } from './rows';
 import { Actions, Facts, forkRun } from './run-head';
 import type { Position } from './virtual-list';
+
+const Changes = loaded(async () => (await import('./changes')).Changes);
+const Details = loaded(async () => (await import('./details')).Details);
 
 const PARTS = [...DENSITIES, 'changes', 'details'] as const;
 const FOLLOWUP_CHECK_MS = 15_000;

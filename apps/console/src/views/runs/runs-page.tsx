@@ -13,14 +13,16 @@ import {
   Time,
   usePageTitle,
 } from '../../components/basics';
+import { loaded } from '../../components/loaded';
 import { duration } from '../../format';
 import { query, setQuery } from '../../router';
 import { may } from '../../session';
 import { FilterChips } from './filter-chips';
 import { filterNames, queryOf } from './filters';
-import { NewRun } from './new-run';
 import { type Run, RunList } from './run-list';
 import { subjectOf } from './subject';
+
+const NewRun = loaded(async () => (await import('./new-run')).NewRun);
 
 const STATES = [
   'QUEUED',
