@@ -18,6 +18,7 @@ interface Program {
 }
 
 let api: TestApi;
+let ownTeam: string;
 let owner: TestPrincipal;
 let site: TestPrincipal;
 let running: RunningProgram<Program>;
@@ -25,7 +26,8 @@ let program: Program;
 
 beforeAll(async () => {
   api = await startTestApi();
-  owner = await api.identities.user({ [await api.identities.team()]: 'owner' });
+  ownTeam = await api.identities.team();
+  owner = await api.identities.user({ [ownTeam]: 'owner' });
   site = await api.identities.administrator();
   running = await loadProgram<Program>('administration', api);
   ({ program } = running);
@@ -39,8 +41,10 @@ describe('administration through the generated client', () => {
   it('creates a team and a user, and changes a member', async () => {
     const { team, user } = await program.createTeam(running.client(site), 'Search', 'ada@example.test');
     expect(team).toMatchObject({ default_model_id: 'm' });
-    const members = await program.changeMember(running.client(owner), user.uid, 'viewer');
-    expect(members).toContainEqual(expect.objectContaining({ uid: user.uid, role: 'viewer' }));
+    expect(user.uid).toMatch(/^\w{22}$/);
+    const { uid } = await api.identities.user({ [ownTeam]: 'member' });
+    const members = await program.changeMember(running.client(owner), uid, 'viewer');
+    expect(members).toContainEqual(expect.objectContaining({ uid, role: 'viewer' }));
   });
 
   it('creates and deletes a service account with a token, and reads the audit log', async () => {

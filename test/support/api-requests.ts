@@ -2,7 +2,7 @@ import pg, { type PoolClient } from 'pg';
 import { expect } from 'vitest';
 import type { ErrorCode } from '#platform/kernel';
 import { Database } from '#platform/persistence';
-import { noteExchange, type TestApi, type TestRequest, type TestResponse } from '#testing';
+import { noteExchange, type TestApi, type TestRequest, type TestResponse, until } from '#testing';
 
 /** A well-formed uid that no resource has. */
 export const UNKNOWN_UID = '0'.repeat(22);
@@ -74,6 +74,20 @@ export async function sendConcurrently<T>(api: TestApi, lock: string, send: () =
     await blocker.end();
   }
 }
+
+/** Until `count` sessions of the database of the API wait for a lock. */
+export const untilWaiting = (api: TestApi, count: number): Promise<unknown> =>
+  until(
+    async () => {
+      const [row] = await api.database.query<{ count: number }>(
+        `SELECT count(*)::int AS count FROM pg_stat_activity
+          WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+      );
+      return row?.count === count;
+    },
+    15_000,
+    `${count} requests to wait for a lock`,
+  );
 
 /** The lock that every change of the state of a run takes. */
 export const lockOfRun = (runId: string): string => `SELECT 1 FROM headrace.runs WHERE id = '${runId}' FOR UPDATE`;

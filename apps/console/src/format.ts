@@ -8,11 +8,14 @@ const UNITS: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] = [
 ];
 
 /** Characters that change the order of a text, or that nobody sees. */
-const HIDDEN = /[\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g;
+const HIDDEN = /[\p{Cf}\p{Default_Ignorable_Code_Point}\u2028\u2029\u2800\u007f-\u009f]|[^\P{Cc}\t\n\r]/gu;
 
 /** For texts that a user approves: what is executed is what is shown. */
 export const withoutHidden = (text: string): string =>
-  text.replace(HIDDEN, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  text.replace(HIDDEN, (character) => {
+    const code = (character.codePointAt(0) ?? 0).toString(16).padStart(4, '0');
+    return code.length > 4 ? `\\u{${code}}` : `\\u${code}`;
+  });
 
 export function relativeTime(at: number, now: number): string {
   const distance = at - now;

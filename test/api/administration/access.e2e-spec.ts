@@ -47,6 +47,10 @@ const OPERATIONS: Readonly<Record<string, () => Promise<Prepared> | Prepared>> =
   updateUser: () => ({ line: `PUT /users/${people.member.uid}`, body: { display_name: 'Ada' } }),
   listMembers: () => ({ line: 'GET /members' }),
   putMember: async () => ({
+    line: `PUT /members/${(await api.identities.user({ [team]: 'member' })).uid}`,
+    body: { role: 'viewer' },
+  }),
+  'putMember of a user who is no member': async () => ({
     line: `PUT /members/${(await api.identities.user()).uid}`,
     body: { role: 'viewer' },
   }),
@@ -102,7 +106,8 @@ const TABLE: readonly (readonly [operation: string, cells: string])[] = [
   ['getUser',                          '403   403   403   403   403   403   200'],
   ['updateUser',                       '403   403   403   403   403   403   200'],
   ['listMembers',                      '200   200   200   200   200   200   400'],
-  ['putMember',                        '200   200   403   403   403   200   400'],
+  ['putMember',                        '200   200   403   403   403   404   400'],
+  ['putMember of a user who is no member', '404   404   403   403   403   404   400'],
   ['deleteMember',                     '204   204   403   403   403   404   400'],
   ['listInvitations',                  '200   200   403   403   403   200   400'],
   ['createInvitation',                 '201   201   403   403   403   201   400'],

@@ -39,7 +39,8 @@ async function verify({ token }: TestPrincipal, query = ''): Promise<ChainResult
 describe('the audit log', () => {
   it('has who did what to which resource and from where, without values of secrets', async () => {
     await call(200, 'PUT /secrets/DEPLOY_KEY', owner, { value: 'hunter2-hunter2' });
-    await call(200, `PUT /members/${site.uid}`, owner, { role: 'viewer' });
+    const { uid: memberUid } = await api.identities.user({ [team]: 'member' });
+    await call(200, `PUT /members/${memberUid}`, owner, { role: 'viewer' });
     const { uid } = await call(201, 'POST /agent/identities', owner, { name: 'reviewer' });
     await call(400, 'PUT /secrets/OTHER', owner, {});
     const [third, second, first] = await entries();
@@ -53,7 +54,7 @@ describe('the audit log', () => {
     expect(second).toMatchObject({
       seq: first.seq + 1,
       action: 'member.updated',
-      target: { type: 'member', uid: site.uid },
+      target: { type: 'member', uid: memberUid },
       details: { fields: ['role'], role: 'viewer' },
     });
     expect(third).toMatchObject({ action: 'agent_identity.created', target: { uid, name: 'reviewer' } });

@@ -2,7 +2,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ChainVerifier } from '#platform/audit';
 import { noteExchange, startTestApi, type TestApi, type TestPrincipal, until } from '#testing';
-import { inTeam } from '../../support/api-requests.js';
+import { inTeam, untilWaiting } from '../../support/api-requests.js';
 
 let api: TestApi;
 let team: string;
@@ -126,7 +126,8 @@ describe('an invitation', () => {
     });
     const late = await api.identities.user({}, 'Late');
     const { code } = await invite(emailOf(late), 'viewer');
-    await call(200, `PUT /members/${late.uid}`, owner, { role: 'admin' });
+    const byAdministrator = { token: site.token, headers: inTeam(team), body: { role: 'admin' } };
+    await api.request(200, `PUT /members/${late.uid}`, byAdministrator);
     const cookie = await sessionOf(late);
     await send(401, 'accept', { code }, { ...CONSOLE, cookie });
     expect(await as(cookie)).toMatchObject({ memberships: [{ role: 'admin' }] });
@@ -182,17 +183,7 @@ describe('an invitation', () => {
         post('sessions', { login_code: new URL(login).hash.replace('#code=', '') }),
         post('invitations/accept', { code: other.code }),
       ];
-      await until(
-        async () => {
-          const [row] = await api.database.query<{ count: number }>(
-            `SELECT count(*)::int AS count FROM pg_stat_activity
-              WHERE datname = current_database() AND wait_event_type = 'Lock'`,
-          );
-          return row?.count === requests.length;
-        },
-        15_000,
-        'all requests to wait for the takeover',
-      );
+      await untilWaiting(api, requests.length);
       await takeover.query('COMMIT');
       expect(await Promise.all(requests)).toEqual([404, 404, 403, 401, 403]);
     } finally {

@@ -1,8 +1,9 @@
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
+import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startTestApi, type TestApi, type TestPrincipal, until } from '#testing';
-import { inTeam, requestAnyStatus } from '../../support/api-requests.js';
+import { inTeam, requestAnyStatus, untilWaiting } from '../../support/api-requests.js';
 
 let api: TestApi;
 let team: string;
@@ -165,12 +166,12 @@ describe('teams', () => {
 });
 
 describe('members', () => {
-  it('are added, changed and removed', async () => {
+  it('are added by administrators of the installation, changed and removed', async () => {
     const user = await api.identities.user({}, 'Grace');
-    expect(await call(200, `PUT /members/${user.uid}`, admin, { role: 'viewer' })).toEqual({
-      team_uid: team,
-      role: 'viewer',
-    });
+    const refused = await call(404, `PUT /members/${user.uid}`, owner, { role: 'viewer' });
+    expect(refused.detail).toContain('Invite the user');
+    const add = { token: site.token, headers: inTeam(team), body: { role: 'viewer' } };
+    expect((await api.request(200, `PUT /members/${user.uid}`, add)).body).toEqual({ team_uid: team, role: 'viewer' });
     await call(200, `PUT /members/${user.uid}`, admin, { role: 'member' });
     const { members } = await call(200, 'GET /members', admin);
     expect(members.find(({ uid }: { uid: string }) => uid === user.uid)).toMatchObject({
@@ -184,6 +185,45 @@ describe('members', () => {
     expect(await call(400, `PUT /members/${user.uid}`, admin, { role: 'king' })).toMatchObject({
       errors: [{ pointer: '/role' }],
     });
+  });
+
+  it('leave a team, except for its last owner', async () => {
+    const viewer = await api.identities.user({ [team]: 'viewer' });
+    const other = await api.identities.user({ [team]: 'viewer' });
+    const bot = await api.identities.serviceAccount(team);
+    await call(403, `DELETE /members/${other.uid}`, viewer);
+    await call(403, `DELETE /members/${other.uid}`, bot);
+    await call(403, `DELETE /members/${bot.uid}`, bot);
+    await call(204, `DELETE /members/${viewer.uid}`, viewer);
+    await untilStatus(403, 'GET /members', viewer.token, inTeam(team));
+    await call(409, `DELETE /members/${owner.uid}`, owner);
+  });
+
+  it('and administrators do not undo their removal by a request that was sent before', async () => {
+    const leaving = await api.identities.user({ [team]: 'owner' });
+    const fallen = await api.identities.administrator();
+    const removal = new pg.Client({ connectionString: api.database.url });
+    await removal.connect();
+    try {
+      await removal.query('BEGIN');
+      await removal.query('SELECT 1 FROM headrace.teams WHERE uid = $1 FOR UPDATE', [team]);
+      await removal.query('DELETE FROM headrace.memberships WHERE user_uid = $1', [leaving.uid]);
+      await removal.query('UPDATE headrace.users SET disabled_at = headrace.now() WHERE uid = $1', [fallen.uid]);
+      const requests = [
+        requestAnyStatus(api, `PUT /members/${leaving.uid}`, { token: leaving.token, body: { role: 'owner' } }),
+        requestAnyStatus(api, `DELETE /members/${owner.uid}`, { token: leaving.token }),
+        requestAnyStatus(api, `PUT /users/${fallen.uid}`, { token: fallen.token, body: { is_disabled: false } }),
+      ];
+      await untilWaiting(api, requests.length);
+      await removal.query('COMMIT');
+      const statuses = (await Promise.all(requests)).map(({ status }) => status);
+      expect(statuses).toEqual([403, 403, 403]);
+    } finally {
+      await removal.end();
+    }
+    const memberships = 'SELECT 1 FROM headrace.memberships WHERE user_uid = $1';
+    expect(await api.database.query(memberships, [leaving.uid])).toEqual([]);
+    expect(await call(200, `GET /users/${fallen.uid}`, site)).toMatchObject({ disabled_at: expect.any(String) });
   });
 
   it('become and stop being owners by owners only, and the last owner stays', async () => {

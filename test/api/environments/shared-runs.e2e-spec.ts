@@ -86,6 +86,42 @@ describe('runs in a shared environment', () => {
   });
 });
 
+describe('a run of a team in an environment of its creator', () => {
+  it('is continued by members who may use the environment', async () => {
+    const { admin, member } = sharing.people;
+    const uid = await sharing.createEnvironment('personal', ENV);
+    const runId = await createRun(owner, uid, true);
+    const runner = await TestRunner.take(api, runId);
+    await runner.startAgent();
+    await runner.report(
+      ['turn_started', { turn_id: 't1', prompt: 'Go.' }],
+      ['turn_ended', { turn_id: 't1', stop_reason: 'end_turn' }],
+    );
+    const send = async (status: number, by: TestPrincipal, path = 'followups') =>
+      (
+        await api.request(status, `POST /agent/runs/${runId}/${path}`, {
+          token: by.token,
+          body: { message: 'Print the variables.' },
+        })
+      ).body;
+    for (const path of ['followups', 'followups/external'])
+      expect((await send(403, member, path)).detail).toContain('an environment that you cannot use');
+    await sharing.grant(uid, { user_uid: member.uid });
+    await send(200, member);
+    await send(403, admin);
+    await send(200, owner);
+  });
+
+  it('fails at its next execution when the creator has left the team', async () => {
+    const leaver = await api.identities.user({ [fixture.team]: 'member' });
+    const body = { config: { name: 'mine', ...ENV }, team: false };
+    const { uid } = (await api.request(201, 'POST /environments', { token: leaver.token, body })).body;
+    const runId = await createRun(leaver, uid, true);
+    await api.database.query('DELETE FROM memberships WHERE user_uid = $1', [leaver.uid]);
+    expect(await failAtClaim(owner, runId)).toMatchObject(FAILED);
+  });
+});
+
 describe('when the sharing ends', () => {
   it.each(['grant to the person', 'grant to the team', 'link'])(
     'by %s, queued runs fail and others continue',

@@ -2,6 +2,7 @@ import type { OpenAPIObject } from '@nestjs/swagger';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { RunBuilder, startTestApi, type TestApi, type TestPrincipal, TestRunner, FactoryBuilder } from '#testing';
 import { ObjectStore } from '#platform/storage';
+import { inTeam } from '../../support/api-requests.js';
 
 interface Operation {
   readonly operationId: string;
@@ -130,7 +131,7 @@ describe('the request examples of the OpenAPI document', () => {
     await send('updateTeam', { path: { uid: created.uid }, token });
     const user = await send('createUser', { token });
     await send('updateUser', { path: { uid: user.uid }, token });
-    await send('putMember', { path: { userUid: user.uid } });
+    await send('putMember', { path: { userUid: user.uid }, token, headers: inTeam(created.uid) });
     await send('createServiceAccount');
     await send('createToken');
     const { url } = await send('createLoginLink');

@@ -1,5 +1,6 @@
 import { api, content, type Schemas } from '../api/client';
 import { team } from '../session';
+import { labelOf } from './environment-names';
 import { Field } from './form';
 import { textOf } from './operation';
 import { useResource } from './resource';
@@ -27,7 +28,7 @@ export function ConfigFields({ pointer, config = {} }: ConfigFieldsProps) {
   const environment = config.environment_id ?? '';
   const policy = config.permission_policy;
   const ids = harnesses.data?.harnesses.map(({ id }) => id) ?? [];
-  const known = environments.data?.environments.map(({ uid, config: { name = uid } }) => ({ uid, name })) ?? [];
+  const known = environments.data?.environments ?? [];
   return (
     <div class="pair">
       <Field label="Agent" pointer={`${pointer}/harness`}>
@@ -62,9 +63,9 @@ export function ConfigFields({ pointer, config = {} }: ConfigFieldsProps) {
                 {environment}
               </option>
             )}
-            {known.map(({ uid, name }) => (
-              <option value={uid} key={uid} selected={uid === environment}>
-                {name}
+            {known.map((one) => (
+              <option value={one.uid} key={one.uid} selected={one.uid === environment}>
+                {labelOf(one)}
               </option>
             ))}
           </select>

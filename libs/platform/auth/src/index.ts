@@ -1,9 +1,4 @@
-export {
-  type ActingRole,
-  type MembershipResult,
-  MembersService,
-  type TeamMember,
-} from './application/members.service.js';
+export { type MembershipResult, MembersService, type TeamMember } from './application/members.service.js';
 export { AttemptLimit } from './application/attempt-limit.js';
 export {
   type AcceptedInvitation,

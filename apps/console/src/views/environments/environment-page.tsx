@@ -1,11 +1,12 @@
 import { api, content, type Schemas } from '../../api/client';
 import { Action, Failure, Link, Time, usePageTitle } from '../../components/basics';
 import { RecentRuns } from '../../components/recent-runs';
+import { nameOf } from '../../components/environment-names';
 import { useResource } from '../../components/resource';
 import { navigate, query, setQuery } from '../../router';
 import { team } from '../../session';
 import { EnvironmentForm } from './environment-form';
-import { mayChange, nameOf } from './environments-page';
+import { mayChange } from './environments-page';
 
 export function EnvironmentPage({ id: uid }: { readonly id: string }) {
   const params = { path: { uid } };

@@ -1,5 +1,6 @@
 import { api, content, type Schemas } from '../../api/client';
 import { Empty, Failure, Link, StateBadge, Time, usePageTitle } from '../../components/basics';
+import { nameOf, ownerOf } from '../../components/environment-names';
 import { useResource } from '../../components/resource';
 import { Table } from '../../components/table';
 import { query, setQuery } from '../../router';
@@ -7,8 +8,6 @@ import { may, principal, team } from '../../session';
 import { EnvironmentForm } from './environment-form';
 
 type Environment = Schemas['EnvironmentItem'];
-
-export const nameOf = ({ uid, config: { name = uid } }: Environment): string => name;
 
 /** Those of others are read only. */
 export const mayChange = ({ scope }: Environment): boolean =>
@@ -62,7 +61,7 @@ export function EnvironmentsPage() {
 }
 
 function Row({ environment }: { readonly environment: Environment }) {
-  const { uid, config, scope, last_task_created: last, last_updated: updatedAt, setup_failed: hasFailed } = environment;
+  const { uid, config, last_task_created: last, last_updated: updatedAt, setup_failed: hasFailed } = environment;
   return (
     <tr>
       <td>
@@ -72,7 +71,7 @@ function Row({ environment }: { readonly environment: Environment }) {
         {config.description && <div class="muted">{config.description}</div>}
         {hasFailed && <div class="failure">The last set-up has failed.</div>}
       </td>
-      <td>{scope?.type === 'User' ? 'personal' : 'team'}</td>
+      <td>{ownerOf(environment)}</td>
       <td>
         {[
           ...(config.github_repos ?? []).map(({ owner, repo }) => `${owner}/${repo}`),

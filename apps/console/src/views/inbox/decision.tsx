@@ -1,21 +1,32 @@
 import type { Schemas } from '../../api/client';
 import { Action } from '../../components/basics';
-import { mayDecide } from './inbox';
+import { visibilityOf } from './approval-input';
+import { type Approval, mayDecide } from './inbox';
 
 interface DecisionProps {
+  readonly approval: Approval;
+  /** Whether all of the input is shown, however long it is. */
+  readonly isComplete?: boolean;
   readonly decide: (decision: Schemas['ApprovalDecision']) => Promise<void>;
 }
 
-/** The answers to a permission request, for users who may give them. */
-export const Decision = ({ decide }: DecisionProps) =>
-  mayDecide() ? (
+const UNSEEN = 'The input is too long to be stored, so that you cannot see what you allow. Allow it all the same?';
+
+/** The answers to a permission request, for users who may give them. Only what is shown can be allowed without a question. */
+export function Decision({ approval, isComplete = false, decide }: DecisionProps) {
+  if (!mayDecide()) return null;
+  const visible = visibilityOf(approval, isComplete);
+  return (
     <>
-      <Action class="primary" run={() => decide('allow')}>
-        Allow
-      </Action>
-      <Action run={() => decide('allow_always')}>Always allow in this run</Action>
+      {visible !== 'beginning' && (
+        <Action class="primary" {...(visible === 'nothing' && { confirm: UNSEEN })} run={() => decide('allow')}>
+          Allow
+        </Action>
+      )}
+      {visible === 'all' && <Action run={() => decide('allow_always')}>Always allow in this run</Action>}
       <Action class="danger" run={() => decide('deny')}>
         Deny
       </Action>
     </>
-  ) : null;
+  );
+}

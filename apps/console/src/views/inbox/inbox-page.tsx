@@ -103,6 +103,7 @@ function Request({ approval, onDecided }: RequestProps) {
       <ApprovalInput approval={approval} />
       <div class="actions">
         <Decision
+          approval={approval}
           decide={async (decision) => {
             await decide(approval, decision);
             onDecided(decision);
@@ -178,6 +179,8 @@ function Item({ item }: { readonly item: string }) {
           <div class="actions">
             {approval.state === 'pending' ? (
               <Decision
+                approval={approval}
+                isComplete
                 decide={async (decision) => {
                   try {
                     await decide(approval, decision);

@@ -33,7 +33,7 @@ export function Approvals({ runId, revision }: { readonly runId: string; readonl
           <strong>{withoutHidden(approval.title)}</strong>
           <ApprovalInput approval={approval} />
           <div class="actions">
-            <Decision decide={(decision) => answer(approval.approval_id, decision)} />
+            <Decision approval={approval} decide={(decision) => answer(approval.approval_id, decision)} />
             <span class="muted">
               If nobody answers, it is denied <Time at={approval.expires_at} />.
             </span>

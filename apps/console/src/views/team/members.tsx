@@ -3,7 +3,7 @@ import { api, content, messageOf, type Schemas } from '../../api/client';
 import { Action, Failure, Time } from '../../components/basics';
 import { More, usePages } from '../../components/pages';
 import { Table } from '../../components/table';
-import { may, principal, team } from '../../session';
+import { loadPrincipal, may, principal, team } from '../../session';
 import { Invitations } from './invitations';
 import { mayManageOwners, offeredRoles } from './roles';
 
@@ -17,6 +17,7 @@ export function Members() {
     await content(api.PUT('/members/{userUid}', { params: { path: { userUid } }, body: { role } }));
     await list.reload();
   };
+  const remove = (userUid: string) => content(api.DELETE('/members/{userUid}', { params: { path: { userUid } } }));
   const mayManage = (role: Schemas['TeamRole']): boolean =>
     may('members:manage') && (role !== 'owner' || mayManageOwners());
   return (
@@ -36,17 +37,30 @@ export function Members() {
               <Time at={since} />
             </td>
             <td>
-              {mayManage(role) && uid !== principal.value?.uid && (
+              {uid === principal.value?.uid ? (
                 <Action
                   class="danger"
-                  confirm={`Remove ${name} from the team?`}
+                  confirm="Leave the team? Its members can invite you again."
                   run={async () => {
-                    await content(api.DELETE('/members/{userUid}', { params: { path: { userUid: uid } } }));
-                    await list.reload();
+                    await remove(uid);
+                    await loadPrincipal();
                   }}
                 >
-                  Remove
+                  Leave
                 </Action>
+              ) : (
+                mayManage(role) && (
+                  <Action
+                    class="danger"
+                    confirm={`Remove ${name} from the team?`}
+                    run={async () => {
+                      await remove(uid);
+                      await list.reload();
+                    }}
+                  >
+                    Remove
+                  </Action>
+                )
               )}
             </td>
           </tr>

@@ -1,14 +1,14 @@
 import { Body, Controller, Delete, Get, Param, Put, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import {
-  type ActingRole,
+  allowAsAdministrator,
   Audited,
   Authorize,
   type Caller,
   CurrentCaller,
+  isAllowed,
   type MembershipResult,
   MembersService,
-  roleIn,
   teamOf,
 } from '#platform/auth';
 import { Settings } from '#platform/config';
@@ -61,7 +61,7 @@ export class MembersController {
     id: 'putMember',
     summary: 'Create or update a team member',
     description:
-      'Adds a user to the team, or changes the role of a member. Only owners can make and remove owners, and a team keeps one.',
+      'Changes the role of a member. Only owners can make and remove owners, and a team keeps one. An administrator of the installation also adds a user; everybody else invites.',
     team: true,
     request: { value: { role: 'member' } },
     success: { status: 200, description: 'The membership.', type: UserMembership },
@@ -73,29 +73,29 @@ export class MembersController {
     @Body() { role }: SetMemberRequest,
   ): Promise<UserMembership> {
     const teamUid = teamOf(caller);
-    assertDone(await this.members.setRole({ teamUid, userUid, role }, actingRole(caller, teamUid)));
+    assertDone(await this.members.setRole({ teamUid, userUid, role }, caller.principal.tokenUid));
     return { team_uid: teamUid, role };
   }
 
   @Delete(':userUid')
-  @Authorize('members:manage')
+  @Authorize('members:manage', 'membership')
   @Audited('member.deleted')
   @Operation({
     id: 'deleteMember',
     summary: 'Remove a team member',
-    description: 'The user keeps personal runs and other teams. Runs of the team stay with the team.',
+    description:
+      'The user keeps personal runs and other teams. Runs of the team stay with the team. Everybody can leave a team.',
     team: true,
     success: { status: 204, description: 'Removed.' },
     errors: [400, 403, 404, 409],
   })
   async delete(@CurrentCaller() caller: Caller, @UserUid() userUid: string): Promise<void> {
     const teamUid = teamOf(caller);
-    assertDone(await this.members.remove({ teamUid, userUid }, actingRole(caller, teamUid)));
+    const mayManage = isAllowed(caller, { teamUid, userUid: null }) || allowAsAdministrator(caller);
+    if (!mayManage && userUid !== caller.principal.uid) assertDone({ kind: 'forbidden' });
+    assertDone(await this.members.remove({ teamUid, userUid }, caller.principal.tokenUid));
   }
 }
-
-const actingRole = ({ principal }: Caller, teamUid: string): ActingRole =>
-  principal.isAdministrator === true ? null : roleIn(principal, teamUid);
 
 function assertDone({ kind }: MembershipResult): void {
   switch (kind) {
@@ -107,9 +107,16 @@ function assertDone({ kind }: MembershipResult): void {
       throw notFound('user');
     case 'not_a_member':
       throw notFound('member');
+    case 'invitation_required':
+      throw new ProblemError(
+        'resource_not_found',
+        'Member not found. Invite the user: only administrators of the installation add users without an invitation.',
+      );
     case 'last_owner':
       throw new ProblemError('conflict', 'The user is the last owner of the team. Make another member an owner first.');
     case 'owner_required':
       throw new ProblemError('not_authorized', 'Only owners of the team can make and remove owners.');
+    case 'forbidden':
+      throw new ProblemError('not_authorized', 'Your role on the team does not allow this.');
   }
 }

@@ -1,6 +1,6 @@
 import { Body, Controller, Get, Param, Post, Put, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { Audited, Authorize, INSTALLATION, UsersService } from '#platform/auth';
+import { Audited, Authorize, CurrentPrincipal, INSTALLATION, type Principal, UsersService } from '#platform/auth';
 import { Settings } from '#platform/config';
 import { invalidInput, notFound, Operation, pathId, ProblemError } from '#platform/http';
 import { PageCursors } from '#platform/kernel';
@@ -91,20 +91,27 @@ export class UsersController {
     success: { status: 200, description: 'The updated user.', type: UserItem },
     errors: [400, 403, 404, 409],
   })
-  async update(@Uid() uid: string, @Body() body: UpdateUserRequest): Promise<UserItem> {
+  async update(
+    @CurrentPrincipal() { tokenUid }: Principal,
+    @Uid() uid: string,
+    @Body() body: UpdateUserRequest,
+  ): Promise<UserItem> {
     const { display_name: displayName, is_disabled: isDisabled, is_administrator: isAdministrator } = body;
     if (displayName === undefined && isDisabled === undefined && isAdministrator === undefined)
       throw invalidInput([{ pointer: '', detail: 'must have at least one field' }]);
-    const result = await this.users.update(uid, {
+    const changes = {
       ...(displayName !== undefined && { displayName }),
       ...(isDisabled !== undefined && { isDisabled }),
       ...(isAdministrator !== undefined && { isAdministrator }),
-    });
+    };
+    const result = await this.users.update(uid, changes, tokenUid);
     switch (result.kind) {
       case 'updated':
         return presentUser(result.user);
       case 'not_found':
         throw notFound('user');
+      case 'forbidden':
+        throw new ProblemError('not_authorized', 'Only administrators of the installation may do this.');
       case 'last_administrator':
         throw new ProblemError('conflict', 'The user is the last administrator of the installation.');
     }

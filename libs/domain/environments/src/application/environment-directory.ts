@@ -59,7 +59,9 @@ export class EnvironmentDirectory {
     if (ofTeam) return ofTeam;
     const memberships = await this.principals.membershipsOf(userUid ?? creatorUid);
     if (!memberships) return null;
-    const teamUids = userUid === null ? [] : teamsWith('runs:write', memberships);
+    const working = teamsWith('runs:write', memberships);
+    if (teamUid !== null && !working.includes(teamUid)) return null;
+    const teamUids = userUid === null ? [] : working;
     return this.findIfUsable(uid, { userUid: userUid ?? creatorUid, teamUids }, teamUid);
   }
 

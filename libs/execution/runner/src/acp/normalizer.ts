@@ -159,8 +159,10 @@ export class AcpNormalizer {
     const title = text(update['title']);
     const name = toolNameOf(update);
     Object.assign(state, defined<KnownCall>({ title, name, kind: text(update['kind']) }));
-    if (update['rawInput'] !== undefined) state.input = permissionInput(fields(update['rawInput']));
+    if (update['rawInput'] !== undefined) state.input = fields(update['rawInput']);
     if (status !== undefined) state.isOpen = status !== 'completed' && status !== 'failed';
+    // A request for permission needs all of it, the decision by rules only a part.
+    if (!state.isOpen && state.input !== undefined) state.input = permissionInput(fields(state.input));
     const call = defined<ToolCall>({
       tool_call_id: id,
       tool_name: name,

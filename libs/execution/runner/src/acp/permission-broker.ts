@@ -8,7 +8,7 @@ import type {
   PermissionSubject,
 } from '#execution/runner-protocol';
 import type { PlainEvent } from '../protocol/outgoing-events.js';
-import { shrinkJson, shrinkText } from '../protocol/shrink.js';
+import { jsonBytes, shrinkText } from '../protocol/shrink.js';
 import type { AcpNormalizer } from './normalizer.js';
 import {
   decideByPolicy,
@@ -61,13 +61,14 @@ export class PermissionBroker {
     const policy = this.isTurnCancelled ? 'cancel' : decideByPolicy(this.rules, facts);
     const rule = policy === 'ask' ? this.remembered.find((one) => isSameSubject(one.subject, subject)) : undefined;
     const resolution = rule ? 'allow' : policy;
-    const input = request.toolCall.rawInput;
+    // Agents need not repeat what they have reported of the call.
+    const input = request.toolCall.rawInput ?? known.input;
     for (const event of this.normalizer.permissionCall(request.toolCall)) this.emit(event);
     const requested: PermissionRequested = {
       approval_id: approvalId,
       tool_call_id: request.toolCall.toolCallId,
       title,
-      input: input === undefined ? undefined : shrinkJson(withoutBinary(toStorableJson(input).value), 65_536),
+      input: input === undefined ? undefined : wholeOrSize(withoutBinary(toStorableJson(input).value)),
       options: request.options.map(({ optionId, name, kind }) => ({ option_id: optionId, name, kind })),
       ask: resolution === 'ask',
       subject,
@@ -122,4 +123,12 @@ export class PermissionBroker {
     if (optionId === null) return CANCELLED;
     return { outcome: { outcome: 'selected', optionId, ...(note === undefined ? {} : { _meta: { note } }) } };
   }
+}
+
+const MAX_INPUT_BYTES = 131_072;
+
+/** A person must not allow an input of which a part is left out. */
+function wholeOrSize(input: unknown): unknown {
+  const bytes = jsonBytes(input);
+  return bytes <= MAX_INPUT_BYTES ? input : { truncated: true, size_bytes: bytes };
 }

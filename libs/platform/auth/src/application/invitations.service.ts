@@ -5,7 +5,6 @@ import { Database, type Queryable, writtenRow } from '#platform/persistence';
 import { hashToken, isTokenShaped, newToken } from '../domain/token.js';
 import type { Principal } from '../domain/principal.js';
 import { can, type Role } from '../domain/roles.js';
-import type { ActingRole } from './members.service.js';
 import { type CreatedSession, type SessionOrigin, SessionsService } from './sessions.service.js';
 import { isStillValid } from './still-valid.js';
 import { AccessChanges } from './token-authenticator.js';
@@ -74,7 +73,7 @@ export class InvitationsService {
       role,
       createdBy,
     }: Pick<Invitation, 'teamUid' | 'email' | 'role'> & { readonly createdBy: string },
-    actingRole: ActingRole,
+    actingRole: Role | null,
   ): Promise<CreateInvitationResult> {
     return this.database.transaction(async (tx): Promise<CreateInvitationResult> => {
       // Serializes the invitations of a team, so that the limit is exact.

@@ -1,6 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Database, type Queryable } from '#platform/persistence';
-import type { Role } from '../domain/roles.js';
+import { can, type Role } from '../domain/roles.js';
+import { currentAccess } from './still-valid.js';
 import { AccessChanges } from './token-authenticator.js';
 
 export interface TeamMember {
@@ -19,13 +20,13 @@ export type MembershipResult =
   | { readonly kind: 'unknown_team' }
   | { readonly kind: 'unknown_user' }
   | { readonly kind: 'not_a_member' }
+  /** The user, if there is one, is no member yet. */
+  | { readonly kind: 'invitation_required' }
   /** A team that has an owner always keeps one. */
   | { readonly kind: 'last_owner' }
   /** Only owners make and remove owners. */
-  | { readonly kind: 'owner_required' };
-
-/** Who changes a membership: a role on the team; null: an administrator of the installation, or a command of the server. */
-export type ActingRole = Role | null;
+  | { readonly kind: 'owner_required' }
+  | { readonly kind: 'forbidden' };
 
 interface Member {
   readonly teamUid: string;
@@ -53,16 +54,23 @@ export class MembersService {
     );
   }
 
-  /** Adds a user to a team, or changes the role of a member. */
+  /**
+   * Changes the role of a member, or adds a user to a team: only an administrator of the installation does this without an
+   * invitation, which the user accepts. `credentialUid`: of the request; null: a command of the server, which may do everything.
+   */
   setRole(
     { teamUid, userUid, role }: Member & { readonly role: Role },
-    actingRole: ActingRole = null,
+    credentialUid: string | null = null,
   ): Promise<MembershipResult> {
     return this.database.transaction(async (tx) => {
       if (!(await lockTeam(tx, teamUid))) return { kind: 'unknown_team' };
+      const actor = await actorOf(tx, teamUid, credentialUid);
+      if (!actor.mayManage) return { kind: 'forbidden' };
+      const before = await roleOf(tx, teamUid, userUid);
+      if (before === null && !actor.isUnlimited) return { kind: 'invitation_required' };
       const [user] = await tx.query('SELECT 1 FROM headrace.users WHERE uid = $1', [userUid]);
       if (!user) return { kind: 'unknown_user' };
-      if (!mayChange(actingRole, role, await roleOf(tx, teamUid, userUid))) return { kind: 'owner_required' };
+      if (!actor.mayManageOwners && (role === 'owner' || before === 'owner')) return { kind: 'owner_required' };
       if (role !== 'owner' && (await isLastOwner(tx, teamUid, userUid))) return { kind: 'last_owner' };
       await tx.query(
         `INSERT INTO headrace.memberships (team_uid, user_uid, role) VALUES ($1, $2, $3)
@@ -75,10 +83,16 @@ export class MembersService {
     });
   }
 
-  remove({ teamUid, userUid }: Member, actingRole: ActingRole = null): Promise<MembershipResult> {
+  /** Members remove themselves, too. `credentialUid`: see {@link setRole}. */
+  remove({ teamUid, userUid }: Member, credentialUid: string | null = null): Promise<MembershipResult> {
     return this.database.transaction(async (tx) => {
       if (!(await lockTeam(tx, teamUid))) return { kind: 'unknown_team' };
-      if (!mayChange(actingRole, null, await roleOf(tx, teamUid, userUid))) return { kind: 'owner_required' };
+      const actor = await actorOf(tx, teamUid, credentialUid);
+      if (actor.userUid !== userUid) {
+        if (!actor.mayManage) return { kind: 'forbidden' };
+        if (!actor.mayManageOwners && (await roleOf(tx, teamUid, userUid)) === 'owner')
+          return { kind: 'owner_required' };
+      }
       if (await isLastOwner(tx, teamUid, userUid)) return { kind: 'last_owner' };
       const removed = await tx.query(
         'DELETE FROM headrace.memberships WHERE team_uid = $1 AND user_uid = $2 RETURNING 1',
@@ -165,5 +179,25 @@ async function roleOf(tx: Queryable, teamUid: string, userUid: string): Promise<
   return member?.role ?? null;
 }
 
-const mayChange = (actingRole: ActingRole, ...roles: readonly (Role | null)[]): boolean =>
-  actingRole === null || actingRole === 'owner' || !roles.includes('owner');
+interface Actor {
+  /** Null: a command of the server. */
+  readonly userUid: string | null;
+  readonly mayManage: boolean;
+  readonly mayManageOwners: boolean;
+  /** An administrator of the installation, or a command of the server. */
+  readonly isUnlimited: boolean;
+}
+
+/** Read after the lock: another request may have removed the member who has sent this one. */
+async function actorOf(tx: Queryable, teamUid: string, credentialUid: string | null): Promise<Actor> {
+  if (credentialUid === null) return { userUid: null, mayManage: true, mayManageOwners: true, isUnlimited: true };
+  const access = await currentAccess(tx, credentialUid, teamUid);
+  const role = access?.role ?? null;
+  const isUnlimited = access?.isAdministrator === true;
+  return {
+    userUid: access?.userUid ?? null,
+    mayManage: isUnlimited || (role !== null && can(role, 'members:manage')),
+    mayManageOwners: isUnlimited || role === 'owner',
+    isUnlimited,
+  };
+}

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { newUid } from '#platform/kernel';
 import { Database, type Queryable } from '#platform/persistence';
 import type { Membership } from '../domain/principal.js';
+import { currentAccess } from './still-valid.js';
 import { AccessChanges } from './token-authenticator.js';
 
 export interface User {
@@ -34,7 +35,7 @@ export interface UserChanges {
 export type UpdateUserResult =
   | { readonly kind: 'updated'; readonly user: UserWithMemberships }
   /** `last_administrator`: an installation always keeps one that is not disabled. */
-  | { readonly kind: 'not_found' | 'last_administrator' };
+  | { readonly kind: 'not_found' | 'last_administrator' | 'forbidden' };
 
 const WITH_MEMBERSHIPS = `${COLUMNS}, coalesce((SELECT json_agg(json_build_object('teamUid', m.team_uid, 'role', m.role)
     ORDER BY m.created_at, m.team_uid) FROM headrace.memberships m WHERE m.user_uid = u.uid), '[]') AS memberships`;
@@ -113,13 +114,22 @@ export class UsersService {
     );
   }
 
-  /** Only the given fields. `isDisabled`: see {@link disable}. */
-  async update(userUid: string, { displayName, isAdministrator, isDisabled }: UserChanges): Promise<UpdateUserResult> {
+  /**
+   * Only the given fields. `credentialUid`: of the request; null: a command of the server,
+   * which may do everything.
+   */
+  async update(
+    userUid: string,
+    { displayName, isAdministrator, isDisabled }: UserChanges,
+    credentialUid: string | null = null,
+  ): Promise<UpdateUserResult> {
     const kind = await this.database.transaction(async (tx) => {
       // Two administrators who remove each other at the same time are serialized here.
       const administrators = await tx.query<{ uid: string }>(
         'SELECT uid FROM headrace.users WHERE is_administrator AND disabled_at IS NULL ORDER BY uid FOR UPDATE',
       );
+      if (credentialUid !== null && (await currentAccess(tx, credentialUid))?.isAdministrator !== true)
+        return 'forbidden' as const;
       const endsAdministration = isAdministrator === false || isDisabled === true;
       if (endsAdministration && administrators.length === 1 && administrators[0]?.uid === userUid)
         return 'last_administrator' as const;
@@ -131,7 +141,7 @@ export class UsersService {
       if (updated.length === 0) return 'not_found' as const;
       // Administrators are named by their address.
       if (isAdministrator === true) await this.verifyAddress(tx, userUid);
-      if (isDisabled !== undefined) await this.disableIn(tx, userUid, isDisabled);
+      if (isDisabled !== undefined) await this.setDisabled(tx, userUid, isDisabled);
       await this.changes.announce(tx);
       return 'updated' as const;
     });
@@ -174,38 +184,20 @@ export class UsersService {
   }
 
   /**
-   * From the commit on all tokens of the user are rejected, and connections that they opened are closed. Memberships and
-   * tokens are kept, so that `enable` reverts it; what was paused or cancelled remains paused or cancelled.
+   * From the commit on all tokens of a disabled user are rejected, and connections that they opened are closed. Memberships and
+   * tokens are kept, so that they are valid again once the user is enabled; what was paused or cancelled remains paused or
+   * cancelled.
    */
-  async disable(
-    userUid: string,
-  ): Promise<{ readonly kind: 'disabled' | 'already_disabled' | 'unknown' | 'last_administrator' }> {
-    const user = await this.find(userUid);
-    if (!user) return { kind: 'unknown' };
-    if (user.disabledAt !== null) return { kind: 'already_disabled' };
-    const { kind } = await this.update(userUid, { isDisabled: true });
-    return { kind: kind === 'updated' ? 'disabled' : kind === 'not_found' ? 'unknown' : kind };
-  }
-
-  async enable(userUid: string): Promise<{ readonly kind: 'enabled' | 'not_disabled' | 'unknown' }> {
-    const hasChanged = await this.database.transaction((tx) => this.disableIn(tx, userUid, false));
-    return { kind: hasChanged === null ? 'unknown' : hasChanged ? 'enabled' : 'not_disabled' };
-  }
-
-  /** Whether it was different; null: there is no such user. */
-  private async disableIn(tx: Queryable, userUid: string, isDisabled: boolean): Promise<boolean | null> {
+  private async setDisabled(tx: Queryable, userUid: string, isDisabled: boolean): Promise<void> {
     const [user] = await tx.query<{ is_disabled: boolean }>(
       'SELECT disabled_at IS NOT NULL AS is_disabled FROM headrace.users WHERE uid = $1 FOR UPDATE',
       [userUid],
     );
-    if (!user) return null;
-    if (user.is_disabled === isDisabled) return false;
+    if (user === undefined || user.is_disabled === isDisabled) return;
     await tx.query('UPDATE headrace.users SET disabled_at = CASE WHEN $2 THEN headrace.now() END WHERE uid = $1', [
       userUid,
       isDisabled,
     ]);
     if (isDisabled) await this.listeners.userDisabled(tx, userUid);
-    await this.changes.announce(tx);
-    return true;
   }
 }

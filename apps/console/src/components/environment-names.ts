@@ -1,0 +1,26 @@
+import type { Schemas } from '../api/client';
+import { principal } from '../session';
+
+type Environment = Schemas['EnvironmentItem'];
+
+export const nameOf = ({ uid, config: { name = uid } }: Environment): string => name;
+
+/** Who shares an environment with the user; null: nobody, it is personal or belongs to a team of the user. */
+function giverOf({ scope, creator }: Environment): string | null {
+  if (scope?.type === 'User')
+    return scope.uid === principal.value?.uid ? null : (creator?.display_name ?? 'another user');
+  const isOwn = principal.value?.memberships.some(({ team_uid: uid }) => uid === scope?.uid) ?? false;
+  return isOwn ? null : 'another team';
+}
+
+export function ownerOf(environment: Environment): string {
+  const giver = giverOf(environment);
+  if (giver !== null) return `shared by ${giver}`;
+  return environment.scope?.type === 'User' ? 'personal' : 'team';
+}
+
+/** For a choice: the user who shares an environment chooses its name, which may be the name of another one. */
+export function labelOf(environment: Environment): string {
+  const giver = giverOf(environment);
+  return giver === null ? nameOf(environment) : `${nameOf(environment)}, shared by ${giver}`;
+}
