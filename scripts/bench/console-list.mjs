@@ -25,8 +25,8 @@ export async function benchConsoleList() {
       const api = new Api({ base_url: `${origin}/api/v1`, token });
       const page = await openConsole(browser, origin, api);
       console.log(`${RUNS.toLocaleString('en')} runs, ${availableParallelism()} processors; milliseconds`);
-      console.log('| input | p50 | p99 | aim | |');
-      console.log('| --- | ---: | ---: | ---: | --- |');
+      console.log('| input | first | p50 | p99 | aim | |');
+      console.log('| --- | ---: | ---: | ---: | ---: | --- |');
       for (const text of SEARCHES) print(`search “${text}”`, await measureSearch(page, api, text));
       for (const state of STATES) print(`chip ${state}`, await measureChip(page, api, state));
       await measureInput(page, databaseUrl);
@@ -39,7 +39,7 @@ export async function benchConsoleList() {
 function print(name, times) {
   const slowest = percentile(times, 0.99);
   const verdict = slowest <= AIM_MS ? 'within' : 'MISSED';
-  console.log(`| ${name} | ${median(times).toFixed(0)} | ${slowest.toFixed(0)} | ${AIM_MS} | ${verdict} |`);
+  console.log(`| ${name} | ${times[0].toFixed(0)} | ${median(times).toFixed(0)} | ${slowest.toFixed(0)} | ${AIM_MS} | ${verdict} |`);
 }
 
 /** Resolves in the page to the time from the event `type` until the first row is the run `first`, and painted. */

@@ -14,7 +14,7 @@ const PAGE = 21;
 /** The team and the person. */
 const OWNERS = 2;
 /** Runs that a walk along the order looks at before it gives up. */
-const WINDOW = 2500;
+const WINDOW = 5000;
 
 /** Query, and the index that its pages are read from, in order. */
 const PAIRS = {

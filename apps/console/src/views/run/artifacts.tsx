@@ -16,15 +16,14 @@ const downloadUrl = (uid: string): string => `${API_URL}/agent/artifacts/${encod
 const isWebUrl = (url: string | undefined): url is string => url !== undefined && /^https?:\/\//i.test(url);
 
 /** What the run has made. Their texts and names are those of the agent. */
-export const Artifacts = ({ artifacts }: { readonly artifacts: readonly Artifact[] }) =>
-  artifacts.length === 0 ? null : (
-    <section class="artifacts" aria-label="Artifacts">
-      <h2>Artifacts</h2>
-      {artifacts.map((artifact, index) => (
-        <ArtifactView key={index} artifact={artifact} />
-      ))}
-    </section>
-  );
+export const Artifacts = ({ artifacts }: { readonly artifacts: readonly Artifact[] }) => (
+  <section class="artifacts" aria-label="Artifacts">
+    <h2>Artifacts</h2>
+    {artifacts.map((artifact, index) => (
+      <ArtifactView key={index} artifact={artifact} />
+    ))}
+  </section>
+);
 
 function ArtifactView({ artifact }: { readonly artifact: Artifact }) {
   switch (artifact.artifact_type) {

@@ -9,7 +9,6 @@ import { currentTab } from '../../components/tabs';
 import { navigate, query } from '../../router';
 import { may } from '../../session';
 import { Approvals } from './approvals';
-import { Artifacts } from './artifacts';
 import { Followup } from './followup';
 import { FIRST_VISIT, History, Parts } from './history';
 import { ENDED, LiveRun } from './live-run';
@@ -18,6 +17,7 @@ import { DENSITIES } from './rows';
 import { Actions, Facts, forkRun } from './run-head';
 import type { Position } from './virtual-list';
 
+const Artifacts = loaded(async () => (await import('./artifacts')).Artifacts);
 const Changes = loaded(async () => (await import('./changes')).Changes);
 const Details = loaded(async () => (await import('./details')).Details);
 
@@ -86,6 +86,7 @@ export function RunPage({ id: runId }: { readonly id: string }) {
     );
   const part = currentTab(PARTS);
   const density = DENSITIES.find((known) => known === part);
+  const artifacts = run.value.artifacts ?? [];
   const current = state ?? run.value.state;
   const status = live.state.value ? live.state.value.status_message : run.value.status_message;
   const mayWrite = may('runs:write');
@@ -145,7 +146,7 @@ export function RunPage({ id: runId }: { readonly id: string }) {
       )}
       {part === 'changes' && <Changes key={`${runId} ${current}`} runId={runId} />}
       {part === 'details' && <Details run={run.value} />}
-      {density === 'conversation' && <Artifacts artifacts={run.value.artifacts ?? []} />}
+      {density === 'conversation' && artifacts.length > 0 && <Artifacts artifacts={artifacts} />}
       {density !== undefined && !isFailed && outcome}
       {density === 'conversation' && (
         <>

@@ -20,7 +20,7 @@ export interface ListStatement {
 const MAX_PAGE_BYTES = 8 * 1024 * 1024;
 
 /** Runs that are looked at in the asked order before the inverted indexes are asked for the whole answer. */
-const WINDOW = { least: 2500, perRow: 40, text: 800 };
+const WINDOW = { least: 5000, perRow: 40, text: 800 };
 
 /**
  * A walk reads one index along its order and looks up the rest row by row, for values of any frequency and owners of any

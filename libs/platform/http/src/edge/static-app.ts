@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { gzip } from 'node:zlib';
+import { constants, gzip } from 'node:zlib';
 import type { Request, Response } from 'express';
 import { findShipped } from '#platform/kernel';
 import { ProblemError } from '../problems/problem-error.js';
@@ -66,7 +66,7 @@ export class StaticApp {
       return;
     }
     response.setHeader('Content-Encoding', 'gzip');
-    response.end(await (file.compressed ??= compress(file.bytes)));
+    response.end(await (file.compressed ??= compress(file.bytes, { level: constants.Z_BEST_COMPRESSION })));
   }
 
   private setHeaders(name: string, cacheControl: string, response: Response): void {
