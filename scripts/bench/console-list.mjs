@@ -39,7 +39,9 @@ export async function benchConsoleList() {
 function print(name, times) {
   const slowest = percentile(times, 0.99);
   const verdict = slowest <= AIM_MS ? 'within' : 'MISSED';
-  console.log(`| ${name} | ${times[0].toFixed(0)} | ${median(times).toFixed(0)} | ${slowest.toFixed(0)} | ${AIM_MS} | ${verdict} |`);
+  console.log(
+    `| ${name} | ${times[0].toFixed(0)} | ${median(times).toFixed(0)} | ${slowest.toFixed(0)} | ${AIM_MS} | ${verdict} |`,
+  );
 }
 
 /** Resolves in the page to the time from the event `type` until the first row is the run `first`, and painted. */

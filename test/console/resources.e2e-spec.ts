@@ -223,7 +223,7 @@ describe.skipIf(NO_BROWSER !== null)('the console', { timeout: 60_000 }, () => {
       'the focus',
     );
     await page.keyboard.type('Label');
-    await page.getByLabel('Label', { exact: true }).focus();
+    await page.keyboard.press('Tab');
     await page.keyboard.type('team=web');
     await page.keyboard.press('Enter');
     await until(async () => (await rows.count()) === 1, 10_000, 'the run with the label');

@@ -1,5 +1,5 @@
 import { rmSync } from 'node:fs';
-import type { Browser } from 'playwright-core';
+import type { Browser, Locator } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { until } from '#testing';
 import { NO_BROWSER, startBrowser } from '../support/browser.js';
@@ -202,6 +202,10 @@ describe.skipIf(NO_BROWSER !== null)('the console', { timeout: 60_000 }, () => {
     await console.state('SUCCEEDED').waitFor();
     await page.getByRole('link', { name: 'Timeline' }).click();
     const count = () => page.locator('.events > [data-event]').count();
+    const continued: (string | undefined)[] = [];
+    page.on('request', (request) => {
+      if (request.headers().accept === 'text/event-stream') continued.push(request.headers()['last-event-id']);
+    });
     // As a crash: a server that stops in order ends the session, and with it the stream.
     await server.stop('SIGKILL');
     await page.getByText('The connection was lost').waitFor();
@@ -210,6 +214,8 @@ describe.skipIf(NO_BROWSER !== null)('the console', { timeout: 60_000 }, () => {
     await page.getByText('The connection was lost').waitFor({ state: 'detached' });
     const { body } = await installation.call('GET', `/agent/runs/${runId}/timeline`);
     await until(async () => (await count()) === body.events.length, 10_000, 'each event once');
+    expect(continued.length).toBeGreaterThan(0);
+    expect(continued).not.toContain(undefined);
     expect(console.foreign).toEqual([]);
   });
 
@@ -289,14 +295,22 @@ describe.skipIf(NO_BROWSER !== null)('the console', { timeout: 60_000 }, () => {
       page.evaluate('document.activeElement?.textContent || document.activeElement?.getAttribute("aria-label")');
     await page.keyboard.press('Tab');
     expect(await focused()).toBe('Skip to the content');
-    await console.button('New run').focus();
+    const tabTo = async (wanted: Locator): Promise<void> => {
+      for (let press = 0; press < 100; press += 1) {
+        if (await wanted.evaluate((element) => element === element.ownerDocument.activeElement)) return;
+        await page.keyboard.press('Tab');
+      }
+      throw new Error('The Tab key does not reach the element.');
+    };
+    await tabTo(console.button('New run'));
     await page.keyboard.press('Enter');
     await page.getByLabel('Prompt').waitFor();
+    await tabTo(page.getByLabel('Prompt'));
     await page.keyboard.type(sh('echo typed'));
+    expect(await page.getByLabel('Prompt').inputValue()).toContain('echo typed');
     await page.keyboard.press('Escape');
     await page.getByLabel('Prompt').waitFor({ state: 'detached' });
-    const link = page.getByRole('list', { name: 'Runs' }).getByRole('link').first();
-    await link.focus();
+    await tabTo(page.getByRole('list', { name: 'Runs' }).getByRole('link').first());
     await page.keyboard.press('Enter');
     await page.waitForURL(/\/runs\/[0-9a-f-]{36}$/);
     await page.goBack();
