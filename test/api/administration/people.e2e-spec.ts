@@ -199,7 +199,13 @@ describe('members', () => {
     await call(409, `DELETE /members/${owner.uid}`, owner);
   });
 
-  it('and administrators do not undo their removal by a request that was sent before', async () => {
+  /** Removes an owner of the team, and disables an administrator, while requests wait that they have sent before. */
+  async function statusesDuringRemoval(
+    requests: (removed: {
+      leaving: TestPrincipal;
+      fallen: TestPrincipal;
+    }) => readonly [TestPrincipal, string, object?][],
+  ): Promise<number[]> {
     const leaving = await api.identities.user({ [team]: 'owner' });
     const fallen = await api.identities.administrator();
     const removal = new pg.Client({ connectionString: api.database.url });
@@ -207,23 +213,42 @@ describe('members', () => {
     try {
       await removal.query('BEGIN');
       await removal.query('SELECT 1 FROM headrace.teams WHERE uid = $1 FOR UPDATE', [team]);
+      await removal.query('SELECT 1 FROM headrace.users WHERE uid = $1 FOR UPDATE', [leaving.uid]);
       await removal.query('DELETE FROM headrace.memberships WHERE user_uid = $1', [leaving.uid]);
       await removal.query('UPDATE headrace.users SET disabled_at = headrace.now() WHERE uid = $1', [fallen.uid]);
-      const requests = [
-        requestAnyStatus(api, `PUT /members/${leaving.uid}`, { token: leaving.token, body: { role: 'owner' } }),
-        requestAnyStatus(api, `DELETE /members/${owner.uid}`, { token: leaving.token }),
-        requestAnyStatus(api, `PUT /users/${fallen.uid}`, { token: fallen.token, body: { is_disabled: false } }),
-      ];
-      await untilWaiting(api, requests.length);
+      const sent = requests({ leaving, fallen }).map(([{ token }, line, body]) =>
+        requestAnyStatus(api, line, { token, ...(body && { body }) }),
+      );
+      await untilWaiting(api, sent.length);
       await removal.query('COMMIT');
-      const statuses = (await Promise.all(requests)).map(({ status }) => status);
-      expect(statuses).toEqual([403, 403, 403]);
+      const statuses = (await Promise.all(sent)).map(({ status }) => status);
+      const memberships = 'SELECT 1 FROM headrace.memberships WHERE user_uid = $1';
+      expect(await api.database.query(memberships, [leaving.uid])).toEqual([]);
+      expect(await call(200, `GET /users/${fallen.uid}`, site)).toMatchObject({ disabled_at: expect.any(String) });
+      return statuses;
     } finally {
       await removal.end();
     }
-    const memberships = 'SELECT 1 FROM headrace.memberships WHERE user_uid = $1';
-    expect(await api.database.query(memberships, [leaving.uid])).toEqual([]);
-    expect(await call(200, `GET /users/${fallen.uid}`, site)).toMatchObject({ disabled_at: expect.any(String) });
+  }
+
+  it('and administrators do not undo their removal by a request that was sent before', async () => {
+    const statuses = await statusesDuringRemoval(({ leaving, fallen }) => [
+      [leaving, `PUT /members/${leaving.uid}`, { role: 'owner' }],
+      [leaving, `DELETE /members/${owner.uid}`],
+      [fallen, `PUT /users/${fallen.uid}`, { is_disabled: false }],
+    ]);
+    expect(statuses).toEqual([403, 403, 403]);
+  });
+
+  it('and administrators create no access for later by a request that was sent before their removal', async () => {
+    const bot = await api.identities.serviceAccount(team);
+    const statuses = await statusesDuringRemoval(({ leaving, fallen }) => [
+      [fallen, 'POST /login-links', { user_uid: site.uid }],
+      [fallen, 'POST /users', { email: 'back@example.test', is_administrator: true }],
+      [leaving, 'POST /tokens', { name: 'kept', service_account_uid: bot.uid }],
+      [leaving, 'POST /invitations', { email: 'friend@example.test', role: 'admin' }],
+    ]);
+    expect(statuses).toEqual([404, 403, 404, 403]);
   });
 
   it('become and stop being owners by owners only, and the last owner stays', async () => {

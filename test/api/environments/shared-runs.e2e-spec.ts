@@ -112,6 +112,23 @@ describe('a run of a team in an environment of its creator', () => {
     await send(200, owner);
   });
 
+  it('gets no permission from members who may not use the environment', async () => {
+    const { member } = sharing.people;
+    const uid = await sharing.createEnvironment('personal', ENV);
+    const runId = await createRun(owner, uid, true);
+    const runner = await TestRunner.take(api, runId);
+    await runner.startAgent();
+    await runner.report(
+      ['turn_started', { turn_id: 't1', prompt: 'Go.' }],
+      ['permission_requested', { approval_id: 'a1', title: 'Print the variables', options: [], ask: true }],
+    );
+    const decide = (status: number, by: TestPrincipal, body: object) =>
+      api.request(status, `POST /agent/runs/${runId}/approvals/a1`, { token: by.token, body });
+    for (const decision of ['allow', 'allow_always']) await decide(403, member, { decision });
+    await decide(403, member, { decision: 'deny', note: 'Print them in another way.' });
+    await decide(200, member, { decision: 'deny' });
+  });
+
   it('fails at its next execution when the creator has left the team', async () => {
     const leaver = await api.identities.user({ [fixture.team]: 'member' });
     const body = { config: { name: 'mine', ...ENV }, team: false };

@@ -2,7 +2,7 @@ import { Webhook } from 'standardwebhooks';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { DeliverNotifications } from '#domain/notifications';
 import { SweepExecutions } from '#execution/executions';
-import { RunBuilder, TestRunner, type TestPrincipal } from '#testing';
+import { ArtifactBuilder, RunBuilder, TestRunner, type TestPrincipal } from '#testing';
 import { ApiFixture } from '../../support/api-fixture.js';
 import { pointersOf, requestAnyStatus, sendConcurrently } from '../../support/api-requests.js';
 import {
@@ -74,8 +74,14 @@ describe('a message', () => {
     expect(await deliverDue(fixture.api)).toBe(0);
     await runner.report(
       ['turn_started', { turn_id: 't1', prompt: 'Go.' }],
+      ['message_chunk', { message_id: 'm1', text: 'I look at it.' }],
+      ['message_chunk', { message_id: 'm2', text: 'It is tidy, ' }],
+      ['message_chunk', { message_id: 'sub', text: 'Of a nested agent.', parent_tool_call_id: 'c1' }],
+      ['message_chunk', { message_id: 'm2', text: 'with https://bob:hunter2@example.org/x.git' }],
       ['turn_ended', { turn_id: 't1', stop_reason: 'end_turn' }],
     );
+    const artifacts = new ArtifactBuilder(fixture.api.database);
+    await artifacts.build(runId, { type: 'PULL_REQUEST', url: 'https://forge.example/pr/1' });
     expect(await deliverDue(fixture.api)).toBe(1);
     const [message] = receiver.take();
     expect(message).toMatchObject({ method: 'POST', url: '/hook?key=k' });
@@ -96,6 +102,8 @@ describe('a message', () => {
         started_at: run.started_at,
         conversation_id: run.conversation_id,
         metadata: { ticket: 'T-1' },
+        result: 'It is tidy, with https://***@example.org/x.git',
+        artifacts: [{ artifact_type: 'PULL_REQUEST', url: 'https://forge.example/pr/1' }],
         session_link: run.session_link,
         creator: { type: 'user', uid: admin.uid },
         executor: { type: 'user', uid: admin.uid },
@@ -116,6 +124,28 @@ describe('a message', () => {
         finished_at: expect.any(String),
       },
     ]);
+  });
+
+  it.each(['slack', 'discord', 'teams'])('has the form of %s', async (format) => {
+    await put({ format });
+    const runId = await createRun({ title: 'Tidy <!channel> up' });
+    const runner = await TestRunner.take(fixture.api, runId);
+    await runner.startAgent();
+    await runner.report(
+      ['turn_started', { turn_id: 't1', prompt: 'Go.' }],
+      ['message_chunk', { message_id: 'm1', text: 'It is tidy.' }],
+      ['turn_ended', { turn_id: 't1', stop_reason: 'end_turn' }],
+    );
+    await fixture.request(202, `POST ${NOTIFICATION_WEBHOOKS}/${hook.uid}/test`, { token: admin.token });
+    expect(await deliverDue(fixture.api)).toBe(2);
+    const bodies = receiver.take().map(({ body }) => body);
+    const result = bodies.find((body) => body.includes('It is tidy.')) ?? '';
+    expect(Object.keys(JSON.parse(result) as object)).toContain(
+      { slack: 'blocks', discord: 'embeds', teams: 'attachments' }[format],
+    );
+    expect(result).toContain(`/runs/${runId}`);
+    expect(bodies.filter((body) => body.includes('Notifications of the webhook hook arrive here.'))).toHaveLength(1);
+    if (format === 'slack') expect(result).toContain('Tidy &lt;!channel&gt; up');
   });
 
   it('is sent for every end of a run, and for a permission request', async () => {
@@ -163,7 +193,11 @@ describe('a message', () => {
     await deliverDue(fixture.api);
     const { body } = await fixture.request(200, `GET /agent/runs/${runId}/approvals`, { token: admin.token });
     const [first, second] = body.approvals;
-    const reported = receiver.take().map(({ body: text }) => JSON.parse(text));
+    const idOfApproval = ({ data }: { data: { approval: { approval_id: string } } }) => data.approval.approval_id;
+    const reported = receiver
+      .take()
+      .map(({ body: text }) => JSON.parse(text))
+      .sort((one, other) => idOfApproval(one).localeCompare(idOfApproval(other)));
     const link = (id: string): string =>
       reported[0].data.session_link.replace(/runs\/.*/, `console/inbox?item=${runId}/${id}`);
     expect(reported.map(({ type, data }) => [type, data.state, data.approval])).toEqual([

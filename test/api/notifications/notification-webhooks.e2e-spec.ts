@@ -39,6 +39,7 @@ describe('createNotificationWebhook', () => {
       uid: expect.stringMatching(/^[A-Za-z0-9]{22}$/),
       name: 'hook',
       url: URL,
+      format: 'json',
       events: ENDED_OR_BLOCKED,
       enabled: true,
       secret: expect.stringMatching(/^whsec_[A-Za-z0-9+/]{43}=$/),
@@ -53,6 +54,21 @@ describe('createNotificationWebhook', () => {
     );
     expect(rows[0]?.text).toContain('hooks.example.com');
     expect(rows[0]?.text).not.toContain(body.secret.slice('whsec_'.length));
+  });
+
+  it('201: has the format of the service at the URL, or the one that the request names', async () => {
+    const { token } = fixture.admin;
+    const url = 'https://hooks.slack.com/services/T/B/x';
+    const { uid, format } = await make(token, { url });
+    expect(format).toBe('slack');
+    expect((await make(token, { url, format: 'json' })).format).toBe('json');
+    const body = { url: 'https://discord.com/api/webhooks/1/x' };
+    const change = async (fields: object) =>
+      (await api.request(200, `PUT ${NOTIFICATION_WEBHOOKS}/${uid}`, { token, body: fields })).body.format;
+    expect(await change(body)).toBe('slack');
+    expect(await change({ format: 'discord' })).toBe('discord');
+    const refused = await api.request(400, `PUT ${NOTIFICATION_WEBHOOKS}/${uid}`, { token, body: { format: 'irc' } });
+    expect(pointersOf(refused.body)).toEqual(['/format']);
   });
 
   const wrongUrls = [

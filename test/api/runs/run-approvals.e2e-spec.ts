@@ -232,6 +232,33 @@ describe('a permission request of a runner', () => {
     expect((await get(body.run_id)).state).toBe('SUCCEEDED');
   });
 
+  it('has its input in lists while their inputs are not too large together', async () => {
+    const { body } = await fixture.request(200, 'POST /agent/runs', {
+      token: fixture.member.token,
+      body: { prompt: 'Write.', interactive: true },
+    });
+    const runner = await TestRunner.take(fixture.api, body.run_id);
+    await runner.startAgent();
+    await runner.report(['turn_started', { turn_id: 't1', prompt: 'Write.' }]);
+    const input = { content: 'x'.repeat(120_000) };
+    const count = 70;
+    for (let index = 0; index < count; index += 5)
+      await runner.report(
+        ...Array.from({ length: 5 }, (_, offset) => {
+          const request = { approval_id: `ask-${index + offset}`, title: 'Write', input, options: [], ask: true };
+          return ['permission_requested', request] as const;
+        }),
+      );
+    const listed = await approvals(body.run_id);
+    const left = listed.filter((approval: { input: object }) => 'truncated' in approval.input);
+    expect(listed).toHaveLength(count);
+    expect(left).toHaveLength(1);
+    expect(left[0]).toMatchObject({ approval_id: 'ask-4', input: { truncated: true, size_bytes: 120_015 } });
+    const { token } = fixture.member;
+    const inbox = (await fixture.request(200, 'GET /agent/approvals?state=pending&limit=1', { token })).body.approvals;
+    expect(inbox).toMatchObject([{ approval_id: `ask-${count - 1}`, input: { truncated: true } }]);
+  });
+
   it('is withdrawn when the turn ends before a decision', async () => {
     const { body } = await fixture.request(200, 'POST /agent/runs', {
       token: fixture.member.token,

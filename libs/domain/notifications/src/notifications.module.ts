@@ -11,6 +11,7 @@ import { NotificationWebhooksController } from './http/notification-webhooks.con
 import { NotificationSending } from './jobs/notification-sending.js';
 import { NotificationDeliveriesStore } from './persistence/notification-deliveries.store.js';
 import { NotificationWebhooksStore } from './persistence/notification-webhooks.store.js';
+import { RunOutcomesStore } from './persistence/run-outcomes.store.js';
 
 /**
  * Every process in which the state of a run may change imports it, because messages are written in the transaction of the
@@ -21,6 +22,7 @@ import { NotificationWebhooksStore } from './persistence/notification-webhooks.s
   providers: [
     NotificationWebhooksStore,
     NotificationDeliveriesStore,
+    RunOutcomesStore,
     AddressGuard,
     TargetRules,
     HostResolver,

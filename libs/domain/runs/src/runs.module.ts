@@ -16,6 +16,7 @@ import { HarnessSecrets } from './application/harness-secrets.js';
 import { LastRunsOfCaller } from './application/last-runs.js';
 import { ListRuns } from './application/list-runs.js';
 import { PersonalRunPolicy } from './application/personal-run-policy.js';
+import { RunEnvironmentPolicy } from './application/run-environment-policy.js';
 import { PruneRuns, RunDataOwners } from './application/prune-runs.js';
 import { RepairFacets } from './application/repair-facets.js';
 import { RerunRun } from './application/rerun-run.js';
@@ -48,6 +49,7 @@ import { RunsStore } from './persistence/runs.store.js';
 const EXPORTED = [
   RunsService,
   PersonalRunPolicy,
+  RunEnvironmentPolicy,
   CreateRun,
   ForkRun,
   RunSnapshots,

@@ -47,6 +47,7 @@ export { ExecutionsHttpModule, ExecutionsModule, HostedExecutionModule } from '.
 export { ExecutionTokenGuard, LeaseParameters, SanitizeBody } from './http/runner-request.js';
 export { leaseLost } from './http/runner.controller.js';
 export { EXECUTIONS_ENCRYPTED_COLUMNS } from './adapters/snapshot-objects.js';
+export { approvalColumns } from './persistence/approvals.store.js';
 export { type Execution, ExecutionsStore, LEASED } from './persistence/executions.store.js';
 export { FollowupsStore } from './persistence/followups.store.js';
 export { RunLimitsStore } from './persistence/run-limits.store.js';

@@ -6,11 +6,14 @@ const MAX_SHOWN = 20_000;
 
 const textOf = ({ input }: Approval): string => withoutHidden(JSON.stringify(input, null, 2));
 
+const isLeftOut = ({ input }: Approval): boolean =>
+  typeof input === 'object' && input !== null && (input as { readonly truncated?: unknown }).truncated === true;
+
 /** How much of an input a user sees before a decision: some are too long for a list, and others for the service. */
 export function visibilityOf(approval: Approval, isComplete: boolean): 'all' | 'beginning' | 'nothing' {
   if (approval.input === undefined) return 'all';
-  const { truncated } = approval.input as { readonly truncated?: unknown };
-  if (truncated === true) return 'nothing';
+  // Lists leave out large inputs, which the page of the request may have.
+  if (isLeftOut(approval)) return isComplete ? 'nothing' : 'beginning';
   return !isComplete && textOf(approval).length > MAX_SHOWN ? 'beginning' : 'all';
 }
 
@@ -27,10 +30,11 @@ export function ApprovalInput({
   const isCut = visibilityOf(approval, isComplete) === 'beginning';
   return (
     <>
-      <pre tabIndex={0}>{isCut ? text.slice(0, MAX_SHOWN) : text}</pre>
+      {!isLeftOut(approval) && <pre tabIndex={0}>{isCut ? text.slice(0, MAX_SHOWN) : text}</pre>}
+      {isLeftOut(approval) && isComplete && <p>The input is too long to be shown.</p>}
       {isCut && (
         <p>
-          Only the beginning is shown, and it can be allowed where all of it is shown.{' '}
+          Not all of the input is shown here. It can be allowed where all of it is shown.{' '}
           <Link to={`inbox?item=${itemOf(approval)}`}>Show all of the input</Link>
         </p>
       )}

@@ -10,7 +10,7 @@ interface DecisionProps {
   readonly decide: (decision: Schemas['ApprovalDecision']) => Promise<void>;
 }
 
-const UNSEEN = 'The input is too long to be stored, so that you cannot see what you allow. Allow it all the same?';
+const UNSEEN = 'The input is too long to be shown, so that you cannot see what you allow. Allow it all the same?';
 
 /** The answers to a permission request, for users who may give them. Only what is shown can be allowed without a question. */
 export function Decision({ approval, isComplete = false, decide }: DecisionProps) {

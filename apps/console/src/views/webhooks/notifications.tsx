@@ -12,6 +12,7 @@ import { may, team } from '../../session';
 
 type Webhook = Schemas['NotificationWebhookItem'];
 type Event = Schemas['NotificationEvent'];
+type Format = Schemas['NotificationFormat'];
 
 const EVENTS: readonly (readonly [Event, string, boolean])[] = [
   ['run.succeeded', 'Succeeded', true],
@@ -21,6 +22,12 @@ const EVENTS: readonly (readonly [Event, string, boolean])[] = [
   ['run.blocked', 'Blocked: it waits for a decision', true],
   ['run.state_changed', 'All of these, and those of later versions', false],
 ];
+const FORMATS: Readonly<Record<Format, string>> = {
+  json: 'JSON, for programs',
+  slack: 'Slack',
+  discord: 'Discord',
+  teams: 'Microsoft Teams',
+};
 const REFRESH_MS = 5000;
 
 export function Notifications() {
@@ -34,7 +41,7 @@ export function Notifications() {
   return (
     <>
       <div class="tools">
-        <p class="muted grow">Headrace posts a signed message to these addresses when runs of the team end or wait.</p>
+        <p class="muted grow">Headrace posts a message to these addresses when runs of the team end or wait.</p>
         {isManager && (
           <button type="button" class="primary" onClick={() => setQuery({ edit: 'new' })}>
             New notification webhook
@@ -70,8 +77,8 @@ export function Notifications() {
           onClose={close}
           onSaved={async (saved) => {
             close();
-            // A saved one has `***`.
-            if (edited === undefined) secret.value = saved.secret;
+            // A saved one has `***`. Chat services check no signature.
+            if (edited === undefined && saved.format === 'json') secret.value = saved.secret;
             await list.reload();
           }}
         />
@@ -87,7 +94,7 @@ interface RowProps {
 }
 
 function Row({ webhook, reload, onSecret }: RowProps) {
-  const { uid, name, url, events, enabled, disabled_reason: reason } = webhook;
+  const { uid, name, url, format, events, enabled, disabled_reason: reason } = webhook;
   const params = { path: { uid } };
   const isLogged = query.value.get('log') === uid;
   return (
@@ -99,7 +106,10 @@ function Row({ webhook, reload, onSecret }: RowProps) {
         <Badge look={enabled ? 'good' : reason === undefined ? 'off' : 'bad'}>{enabled ? 'Enabled' : 'Disabled'}</Badge>
         {!enabled && reason !== undefined && <div class="muted untrusted">{reason}</div>}
       </td>
-      <td class="untrusted">{url}</td>
+      <td class="untrusted">
+        {url}
+        <div class="muted">{FORMATS[format]}</div>
+      </td>
       <td>
         {events.map((event) => (
           <div key={event}>
@@ -226,9 +236,11 @@ interface EditProps {
 
 function Edit({ webhook, onClose, onSaved }: EditProps) {
   const save = async (data: FormData): Promise<void> => {
+    const format = textOf(data, 'format') as Format | '';
     const body = {
       name: textOf(data, 'name').trim(),
       url: textOf(data, 'url').trim(),
+      ...(format !== '' && { format }),
       events: EVENTS.map(([event]) => event).filter((event) => data.get(event) !== null),
     };
     await onSaved(
@@ -251,7 +263,7 @@ function Edit({ webhook, onClose, onSaved }: EditProps) {
       </Field>
       <Field
         label="Address"
-        hint="An https address with a public host. Messages are signed according to Standard Webhooks."
+        hint="An https address with a public host, also one of an incoming webhook of Slack, Discord or Microsoft Teams."
         pointer="/url"
       >
         {(control) => (
@@ -264,6 +276,18 @@ function Edit({ webhook, onClose, onSaved }: EditProps) {
             placeholder="https://hooks.example.com/headrace"
             defaultValue={webhook?.url ?? ''}
           />
+        )}
+      </Field>
+      <Field label="Format" hint="JSON is signed according to Standard Webhooks." pointer="/format">
+        {(control) => (
+          <select {...control} name="format">
+            {webhook === undefined && <option value="">By the address</option>}
+            {Object.entries(FORMATS).map(([value, label]) => (
+              <option value={value} key={value} selected={value === webhook?.format}>
+                {label}
+              </option>
+            ))}
+          </select>
         )}
       </Field>
       <FieldGroup label="Runs that are reported" pointer="/events">

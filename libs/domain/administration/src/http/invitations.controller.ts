@@ -14,7 +14,6 @@ import {
   invitationUrl,
   isSentByConsole,
   type Principal,
-  roleIn,
   SessionCookie,
   teamOf,
   TokenAuthenticator,
@@ -110,13 +109,15 @@ export class InvitationsController {
   ): Promise<CreateInvitationResponse> {
     const teamUid = teamOf(caller);
     const { principal } = caller;
-    const actingRole = principal.isAdministrator === true ? null : roleIn(principal, teamUid);
-    const result = await this.invitations.create({ teamUid, email, role, createdBy: principal.uid }, actingRole);
+    const { uid: createdBy, tokenUid } = principal;
+    const result = await this.invitations.create({ teamUid, email, role, createdBy }, tokenUid);
     switch (result.kind) {
       case 'created':
         return { ...present(result.invitation), url: invitationUrl(this.settings, result.code) };
       case 'not_found':
         throw notFound('team');
+      case 'forbidden':
+        throw new ProblemError('not_authorized', 'Your role on the team does not allow this.');
       case 'owner_required':
         throw new ProblemError('not_authorized', '`role`: only owners of the team can invite owners.');
       case 'already_a_member':

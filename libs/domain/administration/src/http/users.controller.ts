@@ -14,6 +14,9 @@ import {
 import { pageOf } from './pages.js';
 import { presentUser } from './presenters.js';
 
+const notAdministrator = (): ProblemError =>
+  new ProblemError('not_authorized', 'Only administrators of the installation may do this.');
+
 const Uid = (): ParameterDecorator => Param('uid', pathId('uid'));
 
 @ApiTags('Administration')
@@ -60,11 +63,17 @@ export class UsersController {
     success: { status: 201, description: 'The user.', type: UserItem },
     errors: [400, 403, 409],
   })
-  async create(@Body() body: CreateUserRequest): Promise<UserItem> {
+  async create(@CurrentPrincipal() { tokenUid }: Principal, @Body() body: CreateUserRequest): Promise<UserItem> {
     const { email, display_name: displayName = email, is_administrator: isAdministrator = false } = body;
-    const result = await this.users.create({ email, displayName, isAdministrator });
-    if (result.kind === 'email_taken') throw new ProblemError('conflict', 'A user with this `email` exists already.');
-    return presentUser({ ...result.user, memberships: [] });
+    const result = await this.users.create({ email, displayName, isAdministrator, credentialUid: tokenUid });
+    switch (result.kind) {
+      case 'created':
+        return presentUser({ ...result.user, memberships: [] });
+      case 'email_taken':
+        throw new ProblemError('conflict', 'A user with this `email` exists already.');
+      case 'forbidden':
+        throw notAdministrator();
+    }
   }
 
   @Get(':uid')
@@ -111,7 +120,7 @@ export class UsersController {
       case 'not_found':
         throw notFound('user');
       case 'forbidden':
-        throw new ProblemError('not_authorized', 'Only administrators of the installation may do this.');
+        throw notAdministrator();
       case 'last_administrator':
         throw new ProblemError('conflict', 'The user is the last administrator of the installation.');
     }

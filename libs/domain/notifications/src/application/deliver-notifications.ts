@@ -15,6 +15,7 @@ import { NotificationSender, type SendResult } from '../adapters/notification-se
 import { NOTIFICATION_SECRET } from '../persistence/encrypted-columns.js';
 import { NotificationDeliveriesStore } from '../persistence/notification-deliveries.store.js';
 import { NotificationWebhooksStore } from '../persistence/notification-webhooks.store.js';
+import { RunOutcomesStore } from '../persistence/run-outcomes.store.js';
 
 /** In addition to the timeout of an attempt: the time to record its result. */
 const LEASE_MARGIN_MS = 30_000;
@@ -37,6 +38,7 @@ export class DeliverNotifications {
     private readonly database: Database,
     private readonly deliveries: NotificationDeliveriesStore,
     private readonly webhooks: NotificationWebhooksStore,
+    private readonly outcomes: RunOutcomesStore,
     private readonly box: SecretBox,
     private readonly sender: NotificationSender,
     private readonly clock: Clock,
@@ -55,7 +57,9 @@ export class DeliverNotifications {
       return;
     }
     const begun = performance.now();
-    const result = await this.send(delivery, signal);
+    const { runId, runSeq } = delivery;
+    const outcome = runId === null || runSeq === null ? null : await this.outcomes.find(runId, runSeq);
+    const result = await this.send(delivery, messageOf(delivery, outcome), signal);
     if (result.kind === 'aborted') return;
     const record: AttemptRecord = {
       at: this.clock.now().toISOString(),
@@ -67,12 +71,11 @@ export class DeliverNotifications {
     await this.database.transaction((tx) => this.record(tx, delivery, result, record));
   }
 
-  private send(delivery: ClaimedNotification, signal: AbortSignal): Promise<SendResult> {
+  private send(delivery: ClaimedNotification, body: string, signal: AbortSignal): Promise<SendResult> {
     const { webhookUid, messageId, url } = delivery;
     const secrets = delivery.secrets.map((sealed) =>
       this.box.openColumn(NOTIFICATION_SECRET, { uid: webhookUid }, sealed),
     );
-    const body = messageOf(delivery);
     const seconds = Math.floor(this.clock.now().getTime() / 1000);
     const headers = {
       'content-type': 'application/json',

@@ -6,6 +6,7 @@ import { newUid, PageCursors, type RejectionOf } from '#platform/kernel';
 import { Database, isBelowTeamLimit } from '#platform/persistence';
 import { SecretBox } from '#platform/secrets';
 import { TargetRules } from '../adapters/target-rules.js';
+import { formatOf, type NotificationFormat } from '../domain/formats/notification-format.js';
 import { newSecret } from '../domain/notification-delivery.js';
 import {
   MAX_WEBHOOKS,
@@ -48,7 +49,11 @@ export class NotificationWebhooksService {
     return isAllowed(caller, { teamUid, userUid: null }) ? { kind: 'found', webhook } : { kind: 'forbidden' };
   }
 
-  async create({ teamUid }: Caller, fields: NotificationWebhookFields) {
+  /** Without a format, the webhook has the one of the service at its URL. */
+  async create(
+    { teamUid }: Caller,
+    fields: Omit<NotificationWebhookFields, 'format'> & { readonly format?: NotificationFormat },
+  ) {
     if (teamUid === null) return { kind: 'team_required' as const };
     const target = this.rules.check(fields.url);
     if (target.kind === 'invalid') return target;
@@ -57,7 +62,8 @@ export class NotificationWebhooksService {
       if (!(await isBelowTeamLimit(tx, 'notification_webhooks', teamUid, MAX_WEBHOOKS)))
         return { kind: 'limit_reached' as const, limit: MAX_WEBHOOKS };
       const sealed = this.box.sealColumn(NOTIFICATION_SECRET, { uid }, secret);
-      const sorted = { ...fields, events: sortedEvents(fields.events) };
+      const { format = formatOf(fields.url) } = fields;
+      const sorted = { ...fields, format, events: sortedEvents(fields.events) };
       const webhook = await this.store.insert(tx, uid, teamUid, sorted, sealed);
       return { kind: 'created' as const, webhook, secret };
     });
@@ -72,8 +78,8 @@ export class NotificationWebhooksService {
     return this.database.transaction(async (tx) => {
       const stored = await this.store.lock(tx, uid);
       if (!stored) return { kind: 'not_found' as const };
-      const { name = stored.name, url = stored.url, enabled = stored.enabled } = changes;
-      const fields = { name, url, enabled, events: sortedEvents(changes.events ?? stored.events) };
+      const { name = stored.name, url = stored.url, format = stored.format, enabled = stored.enabled } = changes;
+      const fields = { name, url, format, enabled, events: sortedEvents(changes.events ?? stored.events) };
       const resetsFailures = url !== stored.url || (enabled && !stored.enabled);
       const webhook = await this.store.update(tx, uid, fields, resetsFailures);
       if (!enabled) await this.deliveries.dropPending(tx, uid);

@@ -1,4 +1,10 @@
 import { createHmac, randomBytes } from 'node:crypto';
+import { maskSecrets } from '#platform/kernel';
+import { chatMessageOf, type RunOutcome } from './formats/chat-message.js';
+import { discordMessage } from './formats/discord.js';
+import type { NotificationFormat } from './formats/notification-format.js';
+import { slackMessage } from './formats/slack.js';
+import { teamsMessage } from './formats/teams.js';
 
 export const NOTIFICATION_STATUSES = ['pending', 'delivered', 'failed', 'dropped'] as const;
 /** `failed`: abandoned. `dropped`: the webhook was disabled before the message was sent. */
@@ -37,19 +43,38 @@ export interface ClaimedNotification {
   readonly type: string;
   readonly data: Readonly<Record<string, unknown>>;
   readonly createdAt: Date;
+  /** Of a message about a run; null for a test. */
+  readonly runId: string | null;
+  /** The position in the log of the run at which the message was written. */
+  readonly runSeq: string | null;
   readonly webhookUid: string;
   readonly url: string;
+  readonly format: NotificationFormat;
   readonly enabled: boolean;
   /** Encrypted; the newest first. */
   readonly secrets: readonly string[];
 }
 
-export const messageOf = ({
-  type,
-  createdAt,
-  data,
-}: Pick<ClaimedNotification, 'type' | 'createdAt' | 'data'>): string =>
-  JSON.stringify({ type, timestamp: createdAt.toISOString(), data });
+/** The body of a request. `outcome`: null for a test, and when the run does not exist any more. */
+export function messageOf(
+  { type, createdAt, data, format }: Pick<ClaimedNotification, 'type' | 'createdAt' | 'data' | 'format'>,
+  outcome: RunOutcome | null,
+): string {
+  if (format !== 'json') return JSON.stringify(CHATS[format](chatMessageOf(type, data, outcome)));
+  const result = outcome?.result ?? null;
+  const artifacts = outcome?.artifacts.map((artifact) => ({
+    artifact_type: artifact.type,
+    ...(artifact.title !== null && { title: artifact.title }),
+    ...(artifact.url !== null && { url: artifact.url }),
+  }));
+  return JSON.stringify({
+    type,
+    timestamp: createdAt.toISOString(),
+    data: { ...data, ...(result !== null && { result: maskSecrets(result) }), ...(artifacts && { artifacts }) },
+  });
+}
+
+const CHATS = { slack: slackMessage, discord: discordMessage, teams: teamsMessage };
 
 const PREFIX = 'whsec_';
 const SECRET_BYTES = 32;

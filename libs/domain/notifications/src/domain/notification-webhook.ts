@@ -1,3 +1,5 @@
+import type { NotificationFormat } from './formats/notification-format.js';
+
 /** The events of a subscription. `run.state_changed` includes all others, and those of future versions. */
 export const NOTIFICATION_EVENTS = [
   'run.state_changed',
@@ -24,6 +26,7 @@ export const PREVIOUS_SECRET_MS = 24 * 3_600_000;
 export interface NotificationWebhookFields {
   readonly name: string;
   readonly url: string;
+  readonly format: NotificationFormat;
   readonly events: readonly NotificationEvent[];
   readonly enabled: boolean;
 }

@@ -1,8 +1,10 @@
 import {
+  ArrayField,
   BooleanField,
   DateTimeField,
   EnumField,
   MapField,
+  object,
   ObjectField,
   StringField,
   text,
@@ -32,12 +34,25 @@ class NotificationStatusMessage {
   retryable?: boolean;
 }
 
+class NotificationArtifact {
+  @StringField({ description: 'Type of the artifact.', example: 'PULL_REQUEST' }) artifact_type: string;
+  @StringField({ ...OPTIONAL, description: 'Title or name of the file.' }) title?: string;
+  @StringField({ ...OPTIONAL, description: 'URL, of a pull request or another reference.' }) url?: string;
+}
+
 class NotificationRun {
   @StringField({ description: 'UUID of the run.' }) run_id: string;
   @StringField({ description: 'State of the run after the event.', example: 'SUCCEEDED' }) state: string;
   @StringField({ ...OPTIONAL, description: 'Title of the run.' }) title?: string;
   @ObjectField(() => NotificationStatusMessage, { ...OPTIONAL, description: 'Reason for the state.' })
   status_message?: NotificationStatusMessage;
+  @StringField({ ...OPTIONAL, description: 'The last message of the agent, at most 12,000 characters.' })
+  result?: string;
+  @ArrayField(object(() => NotificationArtifact), {
+    ...OPTIONAL,
+    description: 'What the run has made, the newest first, at most 20.',
+  })
+  artifacts?: NotificationArtifact[];
   @StringField({ ...OPTIONAL, description: 'What created the run.', example: 'API' }) source?: string;
   @DateTimeField({ description: 'Time of creation.' }) created_at: string;
   @DateTimeField({ description: 'Time of the last change; messages can be ordered by it.' }) updated_at: string;

@@ -16,11 +16,12 @@ export function presentWebhook(
   mayManage: boolean,
   secret = MASKED,
 ): NotificationWebhookItem {
-  const { uid, name, url, events, enabled, disabledReason, createdAt, updatedAt } = webhook;
+  const { uid, name, url, format, events, enabled, disabledReason, createdAt, updatedAt } = webhook;
   return {
     uid,
     name,
     url: mayManage ? url : `${new URL(url).origin}/${MASKED}`,
+    format,
     events: [...events],
     enabled,
     ...(disabledReason !== null && { disabled_reason: disabledReason }),

@@ -11,11 +11,17 @@ import {
   StringField,
 } from '#platform/http';
 import { NOTIFICATION_STATUSES, type NotificationStatus } from '../domain/notification-delivery.js';
+import { NOTIFICATION_FORMATS, type NotificationFormat } from '../domain/formats/notification-format.js';
 import { DEFAULT_EVENTS, NOTIFICATION_EVENTS, type NotificationEvent } from '../domain/notification-webhook.js';
 
 const OPTIONAL = { optional: true } as const;
 const EVENT = oneOf(NOTIFICATION_EVENTS, 'NotificationEvent');
 const EVENTS = { minItems: 1, maxItems: NOTIFICATION_EVENTS.length };
+const FORMAT = {
+  name: 'NotificationFormat',
+  description:
+    '`json`: signed messages for programs. The others are messages of chat services: Slack, Discord and Microsoft Teams.',
+};
 const NAME = { blank: false, max: 200, description: 'Name of the notification webhook.', example: 'deploys' };
 const TARGET = {
   blank: false,
@@ -27,6 +33,12 @@ const TARGET = {
 export class CreateNotificationWebhookRequest {
   @StringField(NAME) name: string;
   @StringField(TARGET) url: string;
+  @EnumField(NOTIFICATION_FORMATS, {
+    ...OPTIONAL,
+    ...FORMAT,
+    description: `${FORMAT.description} Default: by the host of the URL.`,
+  })
+  format?: NotificationFormat;
   @ArrayField(EVENT, {
     ...OPTIONAL,
     ...EVENTS,
@@ -39,6 +51,7 @@ export class CreateNotificationWebhookRequest {
 export class UpdateNotificationWebhookRequest {
   @StringField({ ...NAME, ...OPTIONAL }) name?: string;
   @StringField({ ...TARGET, ...OPTIONAL }) url?: string;
+  @EnumField(NOTIFICATION_FORMATS, { ...OPTIONAL, ...FORMAT }) format?: NotificationFormat;
   @ArrayField(EVENT, { ...OPTIONAL, ...EVENTS, description: 'Events that are delivered.' })
   events?: NotificationEvent[];
   @BooleanField({
@@ -53,6 +66,7 @@ export class NotificationWebhookItem {
   @StringField({ description: 'Name of the notification webhook.' }) name: string;
   @StringField({ description: 'URL of the receiver; without path and query for callers that may not manage webhooks.' })
   url: string;
+  @EnumField(NOTIFICATION_FORMATS, FORMAT) format: NotificationFormat;
   @ArrayField(EVENT, { description: 'Events that are delivered.' }) events: NotificationEvent[];
   @BooleanField({ description: 'Whether notifications are sent.' }) enabled: boolean;
   @StringField({ ...OPTIONAL, description: 'Why the service has disabled the webhook.' }) disabled_reason?: string;

@@ -45,7 +45,7 @@ export class NotificationWebhooksController {
 
   @Post()
   @Authorize('notifications:manage')
-  @Audited('notification_webhook.created', { values: ['events', 'enabled'] })
+  @Audited('notification_webhook.created', { values: ['format', 'events', 'enabled'] })
   @Operation({
     id: 'createNotificationWebhook',
     summary: 'Create a notification webhook',
@@ -60,8 +60,9 @@ export class NotificationWebhooksController {
     @CurrentCaller() caller: Caller,
     @Body() body: CreateNotificationWebhookRequest,
   ): Promise<NotificationWebhookItem> {
-    const { name, url, events = [...DEFAULT_EVENTS], enabled = true } = body;
-    const result = await this.webhooks.create(caller, { name, url, events, enabled });
+    const { name, url, format, events = [...DEFAULT_EVENTS], enabled = true } = body;
+    const fields = { name, url, events, enabled, ...(format !== undefined && { format }) };
+    const result = await this.webhooks.create(caller, fields);
     const { webhook, secret } = unwrap(result, NOTIFICATION_WEBHOOK);
     return presentWebhook(webhook, true, secret);
   }
@@ -80,7 +81,7 @@ export class NotificationWebhooksController {
 
   @Put(':uid')
   @Authorize('notifications:manage', RESOURCE)
-  @Audited('notification_webhook.updated', { values: ['events', 'enabled'] })
+  @Audited('notification_webhook.updated', { values: ['format', 'events', 'enabled'] })
   @Operation({
     id: 'updateNotificationWebhook',
     summary: 'Update a notification webhook',

@@ -31,7 +31,7 @@ UPDATE notification_deliveries d
    SET attempts = d.attempts + 1, next_attempt_at = headrace.now() + $4 * interval '1 millisecond'
   FROM mine, notification_webhooks w WHERE d.id = mine.id AND w.uid = d.webhook_uid
 RETURNING d.id, d.message_id AS "messageId", d.attempts AS attempt, d.type, d.data, d.created_at AS "createdAt",
-  d.webhook_uid AS "webhookUid", w.url, w.enabled,
+  d.run_id AS "runId", d.run_seq AS "runSeq", d.webhook_uid AS "webhookUid", w.url, w.format, w.enabled,
   array_remove(ARRAY[w.secret, CASE WHEN w.previous_secret_until > headrace.now() THEN w.previous_secret END], NULL) AS secrets`;
 
 const FINISH = statement('notifications.finish')`
@@ -56,7 +56,7 @@ const time = (column: string): string => `to_char(${column} AT TIME ZONE 'UTC', 
  * alone would fail the transaction, and with it the state change of the run.
  */
 const INSERT = statement('notifications.insert')`
-  INSERT INTO notification_deliveries (webhook_uid, run_id, type, data, next_attempt_at)
+  INSERT INTO notification_deliveries (webhook_uid, run_id, type, data, next_attempt_at, run_seq)
 SELECT w.uid, r.id, CASE WHEN notice.type = ANY(w.events) THEN notice.type ELSE '${ANY_CHANGE}' END,
   jsonb_strip_nulls(jsonb_build_object(
     'run_id', r.id, 'state', notice.state, 'title', r.title,
@@ -68,7 +68,7 @@ SELECT w.uid, r.id, CASE WHEN notice.type = ANY(w.events) THEN notice.type ELSE 
     'executor', jsonb_build_object('type', r.executor_type, 'uid', r.executor_uid),
     'approval', notice.approval,
     'scope', jsonb_build_object('type', 'Team', 'uid', r.team_uid))),
-  headrace.now()
+  headrace.now(), (SELECT max(e.seq) FROM run_events e WHERE e.run_id = r.id)
  FROM runs r
  JOIN notification_webhooks w ON w.team_uid = r.team_uid
  JOIN unnest($2::text[], $3::text[], $5::jsonb[]) WITH ORDINALITY AS notice (type, state, approval, place)

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { type Approval, APPROVAL_STATES, type ApprovalState } from '#execution/executions';
+import { type Approval, APPROVAL_STATES, approvalColumns, type ApprovalState } from '#execution/executions';
 import type { Caller } from '#platform/auth';
 import { Settings } from '#platform/config';
 import { PageCursors } from '#platform/kernel';
@@ -12,12 +12,15 @@ export type ListedApproval = Approval & {
   readonly position: string;
 };
 
+/** Larger inputs are left out: the list of the run has them. */
+const MAX_INPUT_BYTES = 32_768;
+
 /**
  * Newest first over owners and states, each pair from its own place in the index. What waits is left out when nobody can
  * answer it any more: the run was cancelled or failed, and its runner has not said its last word yet.
  */
 const LIST = statement('approvals.inbox')`
-  SELECT a.*, r.title AS run_title, to_char(a.requested_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS position
+  SELECT ${approvalColumns('a', `a.input_bytes <= ${MAX_INPUT_BYTES}`)}, r.title AS run_title, to_char(a.requested_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS position
   FROM unnest($1::text[]) AS o (slot_key) CROSS JOIN unnest($2::text[]) AS s (state)
   CROSS JOIN LATERAL (
     SELECT c.* FROM approvals c

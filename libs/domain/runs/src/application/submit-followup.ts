@@ -1,5 +1,4 @@
 import { Injectable } from '@nestjs/common';
-import { EnvironmentDirectory } from '#domain/environments';
 import type { Caller } from '#platform/auth';
 import { Settings } from '#platform/config';
 import { BackgroundTasks } from '#platform/jobs';
@@ -26,6 +25,7 @@ import {
 import type { Run, RunMode } from '../domain/run.js';
 import { type AttachmentChoice, FollowupAttachments } from './followup-attachments.js';
 import { PersonalRunPolicy } from './personal-run-policy.js';
+import { RunEnvironmentPolicy } from './run-environment-policy.js';
 import { RunsService } from './runs.service.js';
 
 export type SubmitFollowupResult =
@@ -55,9 +55,6 @@ export interface FollowupInput {
 /** Follow-ups that may wait for one run. More of them indicate a client in an endless loop. */
 export const MAX_PENDING_FOLLOWUPS = 100;
 
-const ENVIRONMENT_REFUSED =
-  'The run works in an environment that you cannot use. Its creator can continue it, or share the environment.';
-
 /** Accepts a message for a run; where it goes is {@link routeFollowup}'s decision, taken under the run's lock. */
 @Injectable()
 export class SubmitFollowup {
@@ -76,7 +73,7 @@ export class SubmitFollowup {
     private readonly personalRuns: PersonalRunPolicy,
     private readonly attachments: FollowupAttachments,
     private readonly snapshots: SnapshotsStore,
-    private readonly environments: EnvironmentDirectory,
+    private readonly environment: RunEnvironmentPolicy,
   ) {
     this.tokens = new ExecutionTokens(settings.secretsKey ?? '');
   }
@@ -89,7 +86,7 @@ export class SubmitFollowup {
     const lookup = await this.runs.find(caller, runId);
     if (lookup.kind !== 'found') return lookup;
     const refused =
-      this.personalRuns.refusal(caller, lookup.run.owner) ?? (await this.environmentRefusal(caller, lookup.run));
+      this.personalRuns.refusal(caller, lookup.run.owner) ?? (await this.environment.refusal(caller, lookup.run));
     if (refused !== null) return { kind: 'not_authorized', detail: refused };
     if (isExternal && (await this.snapshots.at(runId)) === null) return { kind: 'no_snapshot' };
     const result = await this.database.transaction(async (tx): Promise<SubmitFollowupResult> => {
@@ -167,17 +164,6 @@ export class SubmitFollowup {
     const wish = { desired: 'close', reason: 'moved', fenceAfterMs: STOP_FENCE_MS } as const;
     await this.executions.command(tx, execution.id, wish);
     return 'session_closing';
-  }
-
-  /**
-   * A user who sends messages to an agent can get the values of its environment, which may be a personal one of the creator of the
-   * run. No round trip for the creator, or without an environment.
-   */
-  private async environmentRefusal(caller: Caller, { config, creator, owner }: Run): Promise<string | null> {
-    const { environment_id: uid } = config;
-    if (uid === undefined || creator.uid === caller.principal.uid) return null;
-    const usable = await this.environments.findUsable(uid, { teamUid: owner.teamUid, caller });
-    return usable === null ? ENVIRONMENT_REFUSED : null;
   }
 
   /** A run without limits in its configuration costs no round trip until it has worked for as long as the installation lets it. */

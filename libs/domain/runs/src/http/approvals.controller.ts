@@ -4,6 +4,7 @@ import { Audited, Authorize, type Caller, CurrentCaller } from '#platform/auth';
 import { invalidCursor, Operation, pageInfo, pathId, ProblemError } from '#platform/http';
 import { ApprovalInbox } from '../application/approval-inbox.js';
 import { ApprovalsService } from '#execution/executions';
+import { RunEnvironmentPolicy } from '../application/run-environment-policy.js';
 import { RunsService } from '../application/runs.service.js';
 import { ApprovalDecisionRequest, ListApprovalsParameters } from './dto/run-requests.dto.js';
 import { ApprovalInboxResponse, ApprovalItem, ListApprovalsResponse } from './dto/run-responses.dto.js';
@@ -20,6 +21,7 @@ export class ApprovalsController {
     private readonly runs: RunsService,
     private readonly approvals: ApprovalsService,
     private readonly inbox: ApprovalInbox,
+    private readonly environment: RunEnvironmentPolicy,
     private readonly presenter: RunPresenter,
   ) {}
 
@@ -66,7 +68,7 @@ export class ApprovalsController {
     summary: 'Decide a permission request',
     errors: [400, 403, 404, 409],
     description:
-      'The first answer counts; every later one is a 409. `allow_always` also answers what else waits in the run and is the same.',
+      'The first answer counts; every later one is a 409. Only users who may use the environment of the run allow, or send a note. `allow_always` also answers what else waits in the run and is the same.',
     request: { value: { decision: 'allow' } },
     success: { status: 200, description: 'The decided request.', type: ApprovalItem },
   })
@@ -76,9 +78,11 @@ export class ApprovalsController {
     @Param('approvalId', pathId(/^[A-Za-z0-9._-]{1,128}$/)) approvalId: string,
     @Body() request: ApprovalDecisionRequest,
   ): Promise<ApprovalItem> {
-    foundOrThrow(await this.runs.find(caller, runId));
+    const run = foundOrThrow(await this.runs.find(caller, runId));
     const { type, uid } = caller.principal;
     const { decision, note = null } = request;
+    const refused = decision === 'deny' && note === null ? null : await this.environment.refusal(caller, run);
+    if (refused !== null) throw new ProblemError('not_authorized', refused);
     const result = await this.approvals.decide(runId, approvalId, decision, note, { type, uid });
     if (result.kind === 'not_found')
       throw new ProblemError('resource_not_found', 'The run has no permission request with this id.');

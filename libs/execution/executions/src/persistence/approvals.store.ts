@@ -5,6 +5,19 @@ import type { PermissionRequested, PermissionSubject } from '#execution/runner-p
 import type { Approval, ApprovalDecision } from '../domain/approval.js';
 
 const MAX_RULES = 1_000;
+/** Inputs beyond it are left out of the list of a run: of the oldest requests, those that wait last. */
+const MAX_LISTED_INPUT_BYTES = 8 * 1024 * 1024;
+const MAX_RULE_INPUT_BYTES = 4096;
+
+/** The columns of an approval, for a list that does not show all inputs. `isShown`: a condition in SQL. */
+export const approvalColumns = (table: string, isShown: string): string =>
+  `${[
+    ...['id', 'run_id', 'execution_id', 'tool_call_id', 'title', 'options', 'subject', 'state', 'always', 'rule_id'],
+    ...['decided_via', 'decided_by_type', 'decided_by_uid', 'note', 'requested_at', 'expires_at', 'decided_at'],
+  ]
+    .map((column) => `${table}.${column}`)
+    .join(', ')}, CASE WHEN ${table}.input IS NULL OR ${isShown} THEN ${table}.input
+    ELSE jsonb_build_object('truncated', true, 'size_bytes', ${table}.input_bytes) END AS input`;
 
 /** `$9`: the rule that allows it at once, or null: it waits, for as long as the run's configuration or the setting says. */
 const INSERT = statement('approvals.insert')`
@@ -17,7 +30,10 @@ const INSERT = statement('approvals.insert')`
    FROM runs r WHERE r.id = $1
   ON CONFLICT (run_id, id) DO NOTHING RETURNING *`;
 const LIST = statement('approvals.list')`
-  SELECT * FROM (SELECT * FROM approvals WHERE run_id = $1 ORDER BY (state = 'pending') DESC, requested_at DESC LIMIT 500) a ORDER BY requested_at, id`;
+  SELECT ${approvalColumns('a', `a.shown_bytes <= ${MAX_LISTED_INPUT_BYTES}`)}
+    FROM (SELECT *, sum(input_bytes) OVER (ORDER BY (state = 'pending') DESC, requested_at DESC, id) AS shown_bytes
+            FROM approvals WHERE run_id = $1 ORDER BY (state = 'pending') DESC, requested_at DESC, id LIMIT 500) a
+   ORDER BY a.requested_at, a.id`;
 const FIND = statement('approvals.find')`SELECT * FROM approvals WHERE run_id = $1 AND id = $2`;
 const DECIDE = statement('approvals.decide')`
   UPDATE approvals SET state = $3, decided_via = $4, decided_by_type = $5, decided_by_uid = $6, note = $7, always = $8, decided_at = headrace.now()
@@ -26,7 +42,7 @@ const ALLOW_SAME = statement('approvals.allow-same')`
   UPDATE approvals SET state = 'allowed', decided_via = 'rule', rule_id = $2, decided_at = headrace.now()
   WHERE run_id = $1 AND state = 'pending' AND subject = $3::jsonb RETURNING *`;
 const RULES = statement('approvals.rules')`
-  SELECT * FROM approvals WHERE run_id = $1 AND always ORDER BY decided_at, id LIMIT ${MAX_RULES}`;
+  SELECT ${approvalColumns('approvals', `input_bytes <= ${MAX_RULE_INPUT_BYTES}`)} FROM approvals WHERE run_id = $1 AND always ORDER BY decided_at, id LIMIT ${MAX_RULES}`;
 const RULE_FOR = statement('approvals.rule-for')`
   SELECT id FROM approvals WHERE run_id = $1 AND always AND subject = $2::jsonb LIMIT 1`;
 const DROP_PENDING = statement('approvals.drop-pending')`

@@ -19,7 +19,6 @@ import {
   type Answer,
   type PermissionRules,
 } from './permissions.js';
-import { withoutBinary } from './content.js';
 
 const CANCELLED: RequestPermissionResponse = { outcome: { outcome: 'cancelled' } };
 
@@ -56,19 +55,21 @@ export class PermissionBroker {
     const known = this.normalizer.knownCall(request.toolCall.toolCallId);
     const facts = permissionFacts(request.toolCall, known);
     const approvalId = newUuid();
-    const title = shrinkText(request.toolCall.title ?? known.title ?? 'Permission', 4_096);
-    const subject = subjectOf(facts, title, this.redact);
+    const wholeTitle = request.toolCall.title ?? known.title ?? 'Permission';
+    const title = shrinkText(wholeTitle, 4_096);
+    const subject = subjectOf(facts, wholeTitle, this.redact);
     const policy = this.isTurnCancelled ? 'cancel' : decideByPolicy(this.rules, facts);
     const rule = policy === 'ask' ? this.remembered.find((one) => isSameSubject(one.subject, subject)) : undefined;
     const resolution = rule ? 'allow' : policy;
     // Agents need not repeat what they have reported of the call.
-    const input = request.toolCall.rawInput ?? known.input;
+    const input =
+      request.toolCall.rawInput ?? known.input ?? (title === wholeTitle ? undefined : { title: wholeTitle });
     for (const event of this.normalizer.permissionCall(request.toolCall)) this.emit(event);
     const requested: PermissionRequested = {
       approval_id: approvalId,
       tool_call_id: request.toolCall.toolCallId,
       title,
-      input: input === undefined ? undefined : wholeOrSize(withoutBinary(toStorableJson(input).value)),
+      input: input === undefined ? undefined : wholeOrSize(input),
       options: request.options.map(({ optionId, name, kind }) => ({ option_id: optionId, name, kind })),
       ask: resolution === 'ask',
       subject,
@@ -127,8 +128,9 @@ export class PermissionBroker {
 
 const MAX_INPUT_BYTES = 131_072;
 
-/** A person must not allow an input of which a part is left out. */
+/** A person must not allow an input of which a part is left out or was changed. */
 function wholeOrSize(input: unknown): unknown {
-  const bytes = jsonBytes(input);
-  return bytes <= MAX_INPUT_BYTES ? input : { truncated: true, size_bytes: bytes };
+  const { value, changed } = toStorableJson(input);
+  const bytes = jsonBytes(value);
+  return bytes <= MAX_INPUT_BYTES && !changed ? value : { truncated: true, size_bytes: bytes };
 }

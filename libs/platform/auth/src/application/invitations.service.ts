@@ -6,7 +6,7 @@ import { hashToken, isTokenShaped, newToken } from '../domain/token.js';
 import type { Principal } from '../domain/principal.js';
 import { can, type Role } from '../domain/roles.js';
 import { type CreatedSession, type SessionOrigin, SessionsService } from './sessions.service.js';
-import { isStillValid } from './still-valid.js';
+import { actorOf, isStillValid } from './still-valid.js';
 import { AccessChanges } from './token-authenticator.js';
 
 export interface Invitation {
@@ -22,7 +22,7 @@ export interface Invitation {
 
 export type CreateInvitationResult =
   | { readonly kind: 'created'; readonly invitation: Invitation; readonly code: string }
-  | { readonly kind: 'already_a_member' | 'owner_required' }
+  | { readonly kind: 'already_a_member' | 'owner_required' | 'forbidden' }
   | RejectionOf<'not_found' | 'limit_reached'>;
 
 export interface AcceptedInvitation {
@@ -65,7 +65,7 @@ export class InvitationsService {
     private readonly sessions: SessionsService,
   ) {}
 
-  /** Replaces an earlier invitation of the same address to the team, whose link is not valid any more. */
+  /** Replaces an earlier invitation of the same address to the team, whose link is not valid any more. `credentialUid`: of the request. */
   create(
     {
       teamUid,
@@ -73,13 +73,15 @@ export class InvitationsService {
       role,
       createdBy,
     }: Pick<Invitation, 'teamUid' | 'email' | 'role'> & { readonly createdBy: string },
-    actingRole: Role | null,
+    credentialUid: string,
   ): Promise<CreateInvitationResult> {
     return this.database.transaction(async (tx): Promise<CreateInvitationResult> => {
       // Serializes the invitations of a team, so that the limit is exact.
       const [team] = await tx.query('SELECT 1 FROM headrace.teams WHERE uid = $1 FOR NO KEY UPDATE', [teamUid]);
       if (!team) return { kind: 'not_found' };
-      if (role === 'owner' && actingRole !== null && actingRole !== 'owner') return { kind: 'owner_required' };
+      const actor = await actorOf(tx, teamUid, credentialUid);
+      if (!actor.mayManage) return { kind: 'forbidden' };
+      if (role === 'owner' && !actor.mayManageOwners) return { kind: 'owner_required' };
       const [member] = await tx.query(
         `SELECT 1 FROM headrace.memberships m JOIN headrace.users u ON u.uid = m.user_uid
           WHERE m.team_uid = $1 AND lower(u.email) = lower($2)`,

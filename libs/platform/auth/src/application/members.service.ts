@@ -1,7 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Database, type Queryable } from '#platform/persistence';
-import { can, type Role } from '../domain/roles.js';
-import { currentAccess } from './still-valid.js';
+import type { Role } from '../domain/roles.js';
+import { actorOf } from './still-valid.js';
 import { AccessChanges } from './token-authenticator.js';
 
 export interface TeamMember {
@@ -177,27 +177,4 @@ async function roleOf(tx: Queryable, teamUid: string, userUid: string): Promise<
     [teamUid, userUid],
   );
   return member?.role ?? null;
-}
-
-interface Actor {
-  /** Null: a command of the server. */
-  readonly userUid: string | null;
-  readonly mayManage: boolean;
-  readonly mayManageOwners: boolean;
-  /** An administrator of the installation, or a command of the server. */
-  readonly isUnlimited: boolean;
-}
-
-/** Read after the lock: another request may have removed the member who has sent this one. */
-async function actorOf(tx: Queryable, teamUid: string, credentialUid: string | null): Promise<Actor> {
-  if (credentialUid === null) return { userUid: null, mayManage: true, mayManageOwners: true, isUnlimited: true };
-  const access = await currentAccess(tx, credentialUid, teamUid);
-  const role = access?.role ?? null;
-  const isUnlimited = access?.isAdministrator === true;
-  return {
-    userUid: access?.userUid ?? null,
-    mayManage: isUnlimited || (role !== null && can(role, 'members:manage')),
-    mayManageOwners: isUnlimited || role === 'owner',
-    isUnlimited,
-  };
 }

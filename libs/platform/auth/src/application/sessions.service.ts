@@ -5,7 +5,7 @@ import { Clock, newUid } from '#platform/kernel';
 import { Database, type Queryable } from '#platform/persistence';
 import { displayPrefix, hashToken, isTokenShaped, newToken } from '../domain/token.js';
 import type { Principal } from '../domain/principal.js';
-import { isStillValid, lockUser } from './still-valid.js';
+import { isStillValid, lockUser, mayCreateCredential } from './still-valid.js';
 import { AccessChanges } from './token-authenticator.js';
 
 export const SIGN_IN_METHODS = ['login_link', 'token', 'openid', 'invitation'] as const;
@@ -121,7 +121,7 @@ export class SessionsService {
     credentialUid = '',
   ): Promise<{ readonly uid: string; readonly code: string; readonly expiresAt: Date } | null> {
     return this.database.transaction(async (tx) => {
-      if (!(await isStillValid(tx, credentialUid))) return null;
+      if (!(await mayCreateCredential(tx, credentialUid, { type: 'user', uid: userUid }))) return null;
       const origin = { address: null, userAgent: null };
       const created = await this.insert(tx, {
         userUid,

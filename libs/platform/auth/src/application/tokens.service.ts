@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Clock, newUid, type RejectionOf } from '#platform/kernel';
 import { Database, type Queryable, writtenRow } from '#platform/persistence';
 import { displayPrefix, hashToken, newToken } from '../domain/token.js';
-import { isStillValid } from './still-valid.js';
+import { mayCreateCredential } from './still-valid.js';
 import { AccessChanges } from './token-authenticator.js';
 import type { PrincipalRef } from './principal-directory.js';
 
@@ -45,7 +45,7 @@ export class TokensService {
       owner,
       name,
       expiresAt,
-      createdWith,
+      createdWith = '',
     }: {
       readonly owner: PrincipalRef;
       readonly name: string;
@@ -58,7 +58,7 @@ export class TokensService {
     if (expiresAt !== undefined && expiresAt <= this.clock.now()) return { kind: 'already_expired' };
     const token = newToken();
     const insert = async (tx: Queryable): Promise<CreateTokenResult> => {
-      if (createdWith !== undefined && !(await isStillValid(tx, createdWith))) return { kind: 'unknown_owner' };
+      if (!(await mayCreateCredential(tx, createdWith, owner))) return { kind: 'unknown_owner' };
       // Serializes the tokens of a principal, so that the limit is exact.
       const known = await tx.query(
         `SELECT 1 FROM headrace.${owner.type}s WHERE uid = $1 AND disabled_at IS NULL FOR NO KEY UPDATE`,

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { newUid } from '#platform/kernel';
 import { Database, type Queryable } from '#platform/persistence';
 import type { Membership } from '../domain/principal.js';
-import { currentAccess } from './still-valid.js';
+import { currentAccess, isStillValid } from './still-valid.js';
 import { AccessChanges } from './token-authenticator.js';
 
 export interface User {
@@ -73,18 +73,29 @@ export class UsersService {
     displayName,
     photoUrl,
     isAdministrator = false,
+    credentialUid = null,
   }: {
     readonly email: string;
     readonly displayName: string;
     readonly photoUrl?: string;
     readonly isAdministrator?: boolean;
-  }): Promise<{ readonly kind: 'created'; readonly user: User } | { readonly kind: 'email_taken' }> {
-    const [user] = await this.database.query<User>(
-      `INSERT INTO headrace.users AS u (uid, email, display_name, photo_url, is_administrator) VALUES ($1, $2, $3, $4, $5)
-       ON CONFLICT DO NOTHING RETURNING ${COLUMNS}`,
-      [newUid(), email, displayName, photoUrl, isAdministrator],
-    );
-    return user ? { kind: 'created', user } : { kind: 'email_taken' };
+    /** Of the request; null: a command of the server. */
+    readonly credentialUid?: string | null;
+  }): Promise<{ readonly kind: 'created'; readonly user: User } | { readonly kind: 'email_taken' | 'forbidden' }> {
+    return this.database.transaction(async (tx) => {
+      if (credentialUid !== null && !(await this.isAdministrator(tx, credentialUid))) return { kind: 'forbidden' };
+      const [user] = await tx.query<User>(
+        `INSERT INTO headrace.users AS u (uid, email, display_name, photo_url, is_administrator) VALUES ($1, $2, $3, $4, $5)
+         ON CONFLICT DO NOTHING RETURNING ${COLUMNS}`,
+        [newUid(), email, displayName, photoUrl, isAdministrator],
+      );
+      return user ? { kind: 'created', user } : { kind: 'email_taken' };
+    });
+  }
+
+  private async isAdministrator(tx: Queryable, credentialUid: string): Promise<boolean> {
+    if (!(await isStillValid(tx, credentialUid))) return false;
+    return (await currentAccess(tx, credentialUid))?.isAdministrator === true;
   }
 
   async find(userUid: string): Promise<UserWithMemberships | null> {
@@ -168,6 +179,8 @@ export class UsersService {
       `UPDATE headrace.device_authorizations SET state = 'denied' WHERE user_uid = $1 AND state = 'approved'`,
       [userUid],
     );
+    // The person has the links of invitations that they have created.
+    await tx.query('DELETE FROM headrace.invitations WHERE created_by = $1', [userUid]);
     await this.listeners.userDisabled(tx, userUid);
     await this.changes.announce(tx);
   }

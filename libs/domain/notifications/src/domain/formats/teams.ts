@@ -1,0 +1,53 @@
+import { truncateUtf8 } from '#platform/kernel';
+import { type ChatMessage, inOneLine } from './chat-message.js';
+
+/** A message has at most 28 KB. */
+const MAX_TITLE_BYTES = 1000;
+const MAX_TEXT_BYTES = 12_000;
+const MAX_LINK_TITLE_BYTES = 200;
+/** More are hidden behind a menu. */
+const MAX_ACTIONS = 6;
+const MAX_URL = 1000;
+
+const COLORS: Readonly<Record<ChatMessage['tone'], string>> = {
+  good: 'Good',
+  bad: 'Attention',
+  waiting: 'Warning',
+  neutral: 'Default',
+};
+
+/** A rich text has no markup: a text of a stranger is shown as it is. */
+const plain = (text: string, maxBytes: number, style: object = {}) => ({
+  type: 'RichTextBlock',
+  inlines: [{ type: 'TextRun', text: truncateUtf8(text, maxBytes).text, ...style }],
+});
+
+/** An Adaptive Card for a workflow that posts what its webhook receives: https://adaptivecards.io/explorer/ */
+export function teamsMessage({ heading, tone, title, text, facts, links }: ChatMessage): object {
+  const content = {
+    $schema: 'http://adaptivecards.io/schemas/adaptive-card.json',
+    type: 'AdaptiveCard',
+    version: '1.4',
+    body: [
+      { type: 'TextBlock', text: heading, weight: 'Bolder', color: COLORS[tone], wrap: true },
+      plain(inOneLine(title), MAX_TITLE_BYTES, { size: 'Medium', weight: 'Bolder' }),
+      ...(text.trim() === '' ? [] : [plain(text, MAX_TEXT_BYTES)]),
+      ...(facts.length === 0
+        ? []
+        : [{ type: 'FactSet', facts: facts.map(([name, value]) => ({ title: name, value })) }]),
+    ],
+    actions: links
+      .filter(({ url }) => url.length <= MAX_URL)
+      .slice(0, MAX_ACTIONS)
+      .map((link) => ({
+        type: 'Action.OpenUrl',
+        title: truncateUtf8(inOneLine(link.title), MAX_LINK_TITLE_BYTES).text,
+        url: new URL(link.url).href,
+      })),
+    msteams: { width: 'Full' },
+  };
+  return {
+    type: 'message',
+    attachments: [{ contentType: 'application/vnd.microsoft.card.adaptive', contentUrl: null, content }],
+  };
+}

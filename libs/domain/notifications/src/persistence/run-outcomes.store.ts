@@ -1,0 +1,33 @@
+import { Injectable } from '@nestjs/common';
+import { Database, statement } from '#platform/persistence';
+import type { RunOutcome } from '../domain/formats/chat-message.js';
+
+const MAX_RESULT_LENGTH = 12_000;
+const MAX_ARTIFACTS = 20;
+
+/** `$2`: a position of the log. The chunks of a message follow each other, apart from other events between them. */
+const FIND = statement('notifications.find-run-outcome')`
+  WITH last AS (
+    SELECT e.seq, e.data->>'message_id' AS id FROM run_events e
+     WHERE e.run_id = $1 AND e.seq <= $2 AND e.kind = 'message_chunk' AND e.data->>'parent_tool_call_id' IS NULL
+     ORDER BY e.seq DESC LIMIT 1
+  )
+  SELECT r.busy_ms::float8 AS "runTimeMs", (r.usage->>'cost_usd')::float8 AS "costUsd",
+    (SELECT left(string_agg(e.data->>'text', '' ORDER BY e.seq), ${MAX_RESULT_LENGTH}) FROM run_events e, last
+      WHERE e.run_id = $1 AND e.seq <= last.seq AND e.kind = 'message_chunk' AND e.data->>'message_id' = last.id) AS result,
+    (SELECT coalesce(json_agg(json_build_object('type', a.artifact_type,
+        'title', coalesce(a.data->>'title', a.data->>'filename'), 'url', CASE WHEN a.artifact_type IN ('PULL_REQUEST', 'EXTERNAL_REFERENCE') THEN a.data->>'url' END) ORDER BY a.created_at DESC, a.uid), '[]')
+       FROM (SELECT * FROM artifacts WHERE run_id = $1 ORDER BY created_at DESC, uid LIMIT ${MAX_ARTIFACTS}) a) AS artifacts
+    FROM runs r WHERE r.id = $1`;
+
+/** What runs have made, for the messages about them. */
+@Injectable()
+export class RunOutcomesStore {
+  constructor(private readonly database: Database) {}
+
+  /** Null when the run does not exist any more. One round trip. */
+  async find(runId: string, seq: string): Promise<RunOutcome | null> {
+    const [row] = await this.database.query<RunOutcome>(FIND, [runId, seq]);
+    return row ?? null;
+  }
+}
