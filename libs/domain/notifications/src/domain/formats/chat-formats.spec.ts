@@ -162,7 +162,7 @@ describe('messages of chat services', () => {
     });
   });
 
-  it('keep the rules of each service for texts of strangers, which get no link, no mention and no address of their own', () => {
+  it('keep the rules of each service for texts of strangers, which contain no link, no mention and no date', () => {
     const hostile = fc.oneof(
       fc.string({ unit: 'grapheme', maxLength: 300 }),
       fc.constantFrom(

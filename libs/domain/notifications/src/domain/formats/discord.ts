@@ -11,7 +11,7 @@ const COLORS: Readonly<Record<ChatMessage['tone'], number>> = {
   neutral: 0x6e7781,
 };
 
-/** Links with a label of their own, mentions and dates need these; other markup only changes how a text looks. */
+/** Links with a label, mentions and dates need these; other markup only changes how a text looks. */
 const escape = (character: string): string => (/[\\[\]<>]/.test(character) ? `\\${character}` : character);
 const escaped = (text: string, max: number): string => cutEscaped(text, max, escape);
 
