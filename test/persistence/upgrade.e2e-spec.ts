@@ -39,18 +39,20 @@ async function earlierDatabase(): Promise<TestDatabase> {
 const ORIGIN = /http:\/\/127\.0\.0\.1:\d+/g;
 const withoutOrigin = (body: unknown): unknown => JSON.parse(JSON.stringify(body).replaceAll(ORIGIN, 'http://origin'));
 
-/** Fields of runs and of their timelines that version 0.1.0 did not have. */
+/** Fields of runs, of their timelines and of notification webhooks that version 0.1.0 did not have. */
 const ADDED_FIELDS: ReadonlySet<string> = new Set([
   'root_run_id',
   'finished_at',
   'submitted_prompt',
   'factory_uid',
   'sequence',
+  'format',
 ]);
 const withoutAddedFields = (body: unknown): unknown =>
   JSON.parse(
     JSON.stringify(body, function (this: object, key, value: unknown) {
-      return 'run_id' in this && ADDED_FIELDS.has(key) ? undefined : value;
+      const hasAdded = 'run_id' in this || 'secret' in this;
+      return hasAdded && ADDED_FIELDS.has(key) ? undefined : value;
     }),
   );
 

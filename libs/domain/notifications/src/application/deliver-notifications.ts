@@ -11,6 +11,7 @@ import {
 } from '../domain/notification-delivery.js';
 import { TEST_TYPE } from '../domain/notification-webhook.js';
 import { FAILURES_TO_DISABLE, waitAfter } from '../domain/retry-schedule.js';
+import type { RunOutcome } from '../domain/formats/chat-message.js';
 import { NotificationSender, type SendResult } from '../adapters/notification-sender.js';
 import { NOTIFICATION_SECRET } from '../persistence/encrypted-columns.js';
 import { NotificationDeliveriesStore } from '../persistence/notification-deliveries.store.js';
@@ -57,9 +58,7 @@ export class DeliverNotifications {
       return;
     }
     const begun = performance.now();
-    const { runId, runSeq } = delivery;
-    const outcome = runId === null || runSeq === null ? null : await this.outcomes.find(runId, runSeq);
-    const result = await this.send(delivery, messageOf(delivery, outcome), signal);
+    const result = await this.send(delivery, messageOf(delivery, await this.outcomeOf(delivery)), signal);
     if (result.kind === 'aborted') return;
     const record: AttemptRecord = {
       at: this.clock.now().toISOString(),
@@ -69,6 +68,17 @@ export class DeliverNotifications {
         : { error: result.reason }),
     };
     await this.database.transaction((tx) => this.record(tx, delivery, result, record));
+  }
+
+  /** A message without the result is better than none: what cannot be read is left out. */
+  private async outcomeOf({ runId, runSeq, data, messageId }: ClaimedNotification): Promise<RunOutcome | null> {
+    if (runId === null || runSeq === null || data['state'] === 'BLOCKED') return null;
+    try {
+      return await this.outcomes.find(runId, runSeq);
+    } catch (error) {
+      this.logger.warn(`The result of run ${runId} was left out of message ${messageId}: ${String(error)}`);
+      return null;
+    }
   }
 
   private send(delivery: ClaimedNotification, body: string, signal: AbortSignal): Promise<SendResult> {

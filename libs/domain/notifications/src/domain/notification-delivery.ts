@@ -55,11 +55,14 @@ export interface ClaimedNotification {
   readonly secrets: readonly string[];
 }
 
-/** The body of a request. `outcome`: null for a test, and when the run does not exist any more. */
+const MAX_RESULT_LENGTH = 12_000;
+
+/** The body of a request. `found`: null for a test, for a run that waits, and when the run does not exist any more. */
 export function messageOf(
   { type, createdAt, data, format }: Pick<ClaimedNotification, 'type' | 'createdAt' | 'data' | 'format'>,
-  outcome: RunOutcome | null,
+  found: RunOutcome | null,
 ): string {
+  const outcome = found && shown(found);
   if (format !== 'json') return JSON.stringify(CHATS[format](chatMessageOf(type, data, outcome)));
   const result = outcome?.result ?? null;
   const artifacts = outcome?.artifacts.map((artifact) => ({
@@ -70,8 +73,14 @@ export function messageOf(
   return JSON.stringify({
     type,
     timestamp: createdAt.toISOString(),
-    data: { ...data, ...(result !== null && { result: maskSecrets(result) }), ...(artifacts && { artifacts }) },
+    data: { ...data, ...(result !== null && { result }), ...(artifacts && { artifacts }) },
   });
+}
+
+/** Known credentials are masked before the end is cut. */
+function shown(found: RunOutcome): RunOutcome {
+  const outcome = maskSecrets(found) as RunOutcome;
+  return { ...outcome, result: outcome.result?.slice(0, MAX_RESULT_LENGTH) ?? null };
 }
 
 const CHATS = { slack: slackMessage, discord: discordMessage, teams: teamsMessage };

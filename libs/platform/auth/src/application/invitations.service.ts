@@ -76,6 +76,8 @@ export class InvitationsService {
     credentialUid: string,
   ): Promise<CreateInvitationResult> {
     return this.database.transaction(async (tx): Promise<CreateInvitationResult> => {
+      // The user of the credential first: what the person has created ends with the access of the person.
+      if (!(await isStillValid(tx, credentialUid))) return { kind: 'forbidden' };
       // Serializes the invitations of a team, so that the limit is exact.
       const [team] = await tx.query('SELECT 1 FROM headrace.teams WHERE uid = $1 FOR NO KEY UPDATE', [teamUid]);
       if (!team) return { kind: 'not_found' };

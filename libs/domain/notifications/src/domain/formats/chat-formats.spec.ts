@@ -123,7 +123,7 @@ describe('messages of chat services', () => {
         ['Source', 'API'],
       ],
       links: [
-        { title: 'Fix it', url: 'https://github.com/acme/shop/pull/8' },
+        { title: 'Fix it (github.com)', url: 'https://github.com/acme/shop/pull/8' },
         { title: 'Run', url: DATA.session_link },
         { title: 'Trigger', url: DATA.trigger_url },
       ],
@@ -147,7 +147,7 @@ describe('messages of chat services', () => {
         { type: 'section', text: { text: `*<${DATA.session_link}|Fix the failing test>*` } },
         { type: 'section', text: { text: 'The test passes now.' } },
         { type: 'section', fields: [{ text: '*Duration*\n2 min 15 s' }, {}, {}, {}] },
-        { type: 'section', text: { text: '<https://github.com/acme/shop/pull/8|Fix it>' } },
+        { type: 'section', text: { text: '<https://github.com/acme/shop/pull/8|Fix it (github.com)>' } },
         {},
         {},
       ],
@@ -173,6 +173,8 @@ describe('messages of chat services', () => {
         '😀'.repeat(9000),
         '\n',
         '',
+        '"\\'.repeat(9000),
+        '\u0001'.repeat(9000),
       ),
     );
     const url = fc.constantFrom(
@@ -201,7 +203,7 @@ describe('the format of a webhook', () => {
   it.each([
     ['https://hooks.slack.com/services/T/B/x', 'slack'],
     ['https://discord.com/api/webhooks/1/x', 'discord'],
-    ['https://discord.com/api/webhooks/1/x/slack', 'slack'],
+    ['https://discord.com/api/webhooks/1/x/slack', 'json'],
     ['https://prod-01.westeurope.logic.azure.com:443/workflows/x', 'teams'],
     ['https://acme.webhook.office.com/webhookb2/x', 'teams'],
     ['https://hooks.slack.com.attacker.example/services', 'json'],

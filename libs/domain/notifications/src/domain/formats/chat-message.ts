@@ -41,9 +41,12 @@ const OF_STATES: Readonly<Record<string, Presentation>> = {
 };
 
 const MAX_LINKS = 5;
+/** Apart from those that text has. JSON needs six bytes for each, and no service shows them. */
+const CONTROL = /[^\P{Cc}\t\n\r]/gu;
 
-/** `data`: of the message in JSON. */
-export function chatMessageOf(type: string, data: Fields, outcome: RunOutcome | null): ChatMessage {
+/** `given`: of the message in JSON. */
+export function chatMessageOf(type: string, given: Fields, outcome: RunOutcome | null): ChatMessage {
+  const data = maskSecrets(given) as Fields;
   if (type === TEST_TYPE) {
     const title = `Notifications of the webhook ${textOf(data, 'webhook_name')} arrive here.`;
     return { heading: 'Test message', tone: 'neutral', title, url: null, text: '', facts: [], links: [] };
@@ -55,7 +58,7 @@ export function chatMessageOf(type: string, data: Fields, outcome: RunOutcome | 
     ...presentation,
     title: inOneLine(textOf(data, 'title')) || runId,
     url: textOf(data, 'session_link'),
-    text: maskSecrets(bodyOf(state, data, outcome)) as string,
+    text: bodyOf(state, data, outcome).replace(CONTROL, '\uFFFD'),
     facts: factsOf(data, outcome),
     links: linksOf(data, outcome),
   };
@@ -85,7 +88,7 @@ function linksOf(data: Fields, outcome: RunOutcome | null): ChatMessage['links']
   const made = (outcome?.artifacts ?? []).flatMap(({ type, title, url }) =>
     url === null || !isWebUrl(url)
       ? []
-      : [{ title: inOneLine(title ?? '') || (type === 'PULL_REQUEST' ? 'Pull request' : new URL(url).host), url }],
+      : [{ title: labelOf(title ?? (type === 'PULL_REQUEST' ? 'Pull request' : ''), url), url }],
   );
   return [
     ...(approval === '' ? [] : [{ title: 'Decide', url: approval }]),
@@ -94,6 +97,9 @@ function linksOf(data: Fields, outcome: RunOutcome | null): ChatMessage['links']
     ...(isWebUrl(trigger) ? [{ title: 'Trigger', url: trigger }] : []),
   ];
 }
+
+/** An agent chooses title and URL: the host says where the link leads. */
+const labelOf = (title: string, url: string): string => `${inOneLine(title)} (${new URL(url).host})`.trim();
 
 const isWebUrl = (text: string): boolean => /^https?:\/\//i.test(text) && URL.canParse(text);
 
@@ -110,8 +116,8 @@ const fieldsOf = (data: Fields, key: string): Fields => {
 };
 const textOf = (data: Fields, key: string): string => (typeof data[key] === 'string' ? data[key] : '');
 
-/** In one line: headings and labels of links. */
-export const inOneLine = (text: string): string => text.replace(/\s+/g, ' ').trim();
+/** For headings and labels of links. */
+export const inOneLine = (text: string): string => text.replace(CONTROL, '\uFFFD').replace(/\s+/g, ' ').trim();
 
 /** At most `max` UTF-16 units of what `escape` makes of a text, and never a part of a character or of an escape. */
 export function cutEscaped(text: string, max: number, escape: (character: string) => string): string {

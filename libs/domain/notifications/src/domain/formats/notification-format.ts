@@ -12,6 +12,6 @@ const OF_HOSTS: readonly (readonly [hosts: RegExp, format: NotificationFormat])[
 export function formatOf(url: string): NotificationFormat {
   const { hostname, pathname } = new URL(url);
   const found = OF_HOSTS.find(([hosts]) => hosts.test(hostname))?.[1] ?? 'json';
-  // Discord also accepts the messages of Slack.
-  return found === 'discord' && pathname.endsWith('/slack') ? 'slack' : found;
+  // There Discord expects the messages of another service, whose texts have other rules.
+  return found === 'discord' && /\/(slack|github)$/.test(pathname) ? 'json' : found;
 }

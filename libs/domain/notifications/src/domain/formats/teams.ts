@@ -3,7 +3,8 @@ import { type ChatMessage, inOneLine } from './chat-message.js';
 
 /** A message has at most 28 KB. */
 const MAX_TITLE_BYTES = 1000;
-const MAX_TEXT_BYTES = 12_000;
+/** JSON needs twice as many for quotation marks. */
+const MAX_TEXT_BYTES = 8_000;
 const MAX_LINK_TITLE_BYTES = 200;
 /** More are hidden behind a menu. */
 const MAX_ACTIONS = 6;
@@ -37,7 +38,7 @@ export function teamsMessage({ heading, tone, title, text, facts, links }: ChatM
         : [{ type: 'FactSet', facts: facts.map(([name, value]) => ({ title: name, value })) }]),
     ],
     actions: links
-      .filter(({ url }) => url.length <= MAX_URL)
+      .filter(({ url }) => new URL(url).href.length <= MAX_URL)
       .slice(0, MAX_ACTIONS)
       .map((link) => ({
         type: 'Action.OpenUrl',
