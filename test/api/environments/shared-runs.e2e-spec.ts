@@ -87,12 +87,17 @@ describe('runs in a shared environment', () => {
 });
 
 describe('a run of a team in an environment of its creator', () => {
-  it('is continued by members who may use the environment', async () => {
-    const { admin, member } = sharing.people;
+  async function startedRun() {
     const uid = await sharing.createEnvironment('personal', ENV);
     const runId = await createRun(owner, uid, true);
     const runner = await TestRunner.take(api, runId);
     await runner.startAgent();
+    return { uid, runId, runner };
+  }
+
+  it('is continued by members who may use the environment', async () => {
+    const { admin, member } = sharing.people;
+    const { uid, runId, runner } = await startedRun();
     await runner.report(
       ['turn_started', { turn_id: 't1', prompt: 'Go.' }],
       ['turn_ended', { turn_id: 't1', stop_reason: 'end_turn' }],
@@ -114,10 +119,7 @@ describe('a run of a team in an environment of its creator', () => {
 
   it('gets no permission from members who may not use the environment', async () => {
     const { member } = sharing.people;
-    const uid = await sharing.createEnvironment('personal', ENV);
-    const runId = await createRun(owner, uid, true);
-    const runner = await TestRunner.take(api, runId);
-    await runner.startAgent();
+    const { runId, runner } = await startedRun();
     await runner.report(
       ['turn_started', { turn_id: 't1', prompt: 'Go.' }],
       ['permission_requested', { approval_id: 'a1', title: 'Print the variables', options: [], ask: true }],

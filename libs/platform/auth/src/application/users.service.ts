@@ -126,8 +126,7 @@ export class UsersService {
   }
 
   /**
-   * Only the given fields. `credentialUid`: of the request; null: a command of the server,
-   * which may do everything.
+   * Only the given fields. `credentialUid`: of the request; null: a command of the server, which may do everything.
    */
   async update(
     userUid: string,
