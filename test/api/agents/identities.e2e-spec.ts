@@ -385,6 +385,31 @@ describe('secrets of an agent identity', () => {
   });
 });
 
+describe('commits of a run', () => {
+  const assignedTo = async (token: string, body: object) => {
+    const { body: run } = await api.request(200, 'POST /agent/runs', { token, body: { prompt: 'Go.', ...body } });
+    return (await TestRunner.take(api, run.run_id)).assignment.git;
+  };
+
+  it('have the identity as author, or the installation, and the user who created the run as co-author', async () => {
+    const { team } = fixture;
+    const ada = await api.identities.user({ [team]: 'member' }, 'Ada');
+    const asked = { name: 'Ada', email: `${ada.uid}@example.test` };
+    const email = 'noreply@127.0.0.1';
+    const { uid, name } = await make();
+    expect(await assignedTo(ada.token, {})).toEqual({ author: { name: 'Headrace', email }, co_author: asked });
+    expect(await assignedTo(ada.token, { agent_identity_uid: uid })).toEqual({
+      author: { name, email },
+      co_author: asked,
+    });
+    const bot = await api.identities.serviceAccount(team);
+    expect(await assignedTo(bot.token, {})).toEqual({ author: { name: 'Headrace', email } });
+    // Somebody else may have this address.
+    await api.database.query('UPDATE headrace.users SET is_email_verified = false WHERE uid = $1', [ada.uid]);
+    expect(await assignedTo(ada.token, {})).toEqual({ author: { name: 'Headrace', email } });
+  });
+});
+
 describe('listAgentIdentities with factory_uid', () => {
   it('returns only identities of the factory’s definition, and 400 for a malformed uid', async () => {
     const [ours, theirs] = [await make(), await make()];

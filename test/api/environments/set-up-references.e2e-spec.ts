@@ -7,6 +7,8 @@ import { startTestApi, type TestApi, type TestPrincipal, TestRunner } from '#tes
 const VALUE = 'a-value-that-only-runners-see';
 const URL = 'https://git.example.test/a.git';
 
+const AUTHORS = { gitAuthorName: 'Agents', gitAuthorEmail: 'agents@example.test', gitCoAuthor: false };
+
 let api: TestApi;
 let root: string;
 let admin: TestPrincipal;
@@ -17,7 +19,7 @@ beforeAll(async () => {
   mkdirSync(join(root, 'elsewhere'));
   symlinkSync(join(root, 'elsewhere'), join(root, 'local', 'link'));
   api = await startTestApi({
-    settings: { gitLocalRoots: [join(root, 'local')], githubUrl: 'https://github.example.test' },
+    settings: { gitLocalRoots: [join(root, 'local')], githubUrl: 'https://github.example.test', ...AUTHORS },
   });
   admin = await api.identities.user({ [await api.identities.team()]: 'admin' });
   for (const name of ['DEPLOY_TOKEN', 'npm-token', 'npm.token', '1st', 'HOME']) await put(name, VALUE);
@@ -130,6 +132,7 @@ describe('managed secrets', () => {
       body: { prompt: 'go', config: { environment_id: environment.body.uid } },
     });
     const { assignment } = await TestRunner.take(api, run.body.run_id);
+    expect(assignment.git).toEqual({ author: { name: 'Agents', email: 'agents@example.test' } });
     expect(assignment.secrets).toEqual({ DEPLOY_TOKEN: VALUE, npm_token: VALUE, _1st: VALUE });
     expect(assignment.repositories).toEqual([
       { url: 'https://github.example.test/acme/service.git', directory: 'service', credential: { password: VALUE } },

@@ -17,6 +17,7 @@ export const LIFECYCLE_KINDS = [
   'setup_command_finished', // SetupCommandFinished
   'session_started', // SessionStarted
   'agent_started', // {harness, pid?}: the agent is about to get its first prompt; moves the run to INPROGRESS
+  'git_credential_requested', // GitCredentialRequested
   'agent_waiting', // AgentWaiting: the agent makes no progress; the run's status_message says why
   'agent_resumed', // {}: the agent makes progress again
   'run_done', // (server)
@@ -60,6 +61,7 @@ export const RUNNER_KINDS = [
   'setup_command_finished',
   'session_started',
   'agent_started',
+  'git_credential_requested',
   'agent_waiting',
   'agent_resumed',
   'permission_decided',
@@ -137,6 +139,13 @@ export interface SessionStarted {
   resumed: boolean;
   /** Settings of the run that the agent does not support, a sentence each. */
   warnings?: string[];
+}
+
+/** git in the workspace has asked for the credential of a repository. */
+export interface GitCredentialRequested {
+  url: string;
+  /** false: the run has no credential for it. */
+  granted: boolean;
 }
 
 /** Why the agent makes no progress, such as a rate limit of its model. `detail`: output of the agent. */

@@ -63,6 +63,8 @@ export interface Assignment {
   /** The run has a usage limit: cost is reported during the turn, not only at its end. */
   reports_usage_early?: boolean;
   environment: { uid: string; name?: string; setup_commands: string[]; env: Record<string, string> } | null;
+  /** Defaults of git in the workspace. `co_author`: the person who asked for the run. */
+  git?: { author: GitPerson; co_author?: GitPerson };
   /** Cloned before the first set-up command, reported in this order. Set-up and agent start in a single one. */
   repositories: RepositoryRef[];
   /** Environment variables of set-up commands and agent, whose values the runner redacts from all reports. */
@@ -94,6 +96,11 @@ export interface Assignment {
   attachments: AttachmentRef[];
   /** Present when the runner takes snapshots of the workspace. */
   snapshots?: SnapshotOrder;
+}
+
+export interface GitPerson {
+  name: string;
+  email: string;
 }
 
 export interface SnapshotOrder {
@@ -129,7 +136,7 @@ export interface RepositoryRef {
   ref?: string;
   /** Name of its directory in the working directory. */
   directory: string;
-  /** For git only: set-up commands and agent do not get it. */
+  /** For git only: to clone, and for requests of git in the workspace while the execution lives. */
   credential?: { username?: string; password: string };
 }
 

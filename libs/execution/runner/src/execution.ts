@@ -4,6 +4,7 @@ import type {
   Assignment,
   Commands,
   Desired,
+  RepositoryRef,
   RunnerHandover,
   SessionStarted,
   SetupFailed,
@@ -12,6 +13,7 @@ import { AgentHost } from './agent-host.js';
 import type { ExecutionOptions } from './execution-options.js';
 import { ArtifactSync } from './artifacts/artifact-sync.js';
 import { Conversation, Inbox } from './conversation.js';
+import { CredentialServer, credentialOrigins } from './git/credential-server.js';
 import { findHarness, harnessIds, type Harness } from './harness/harnesses.js';
 import { AgentFailure } from './acp/model-failure.js';
 import { executionEnvironment, type LaunchContext } from './harness/launch.js';
@@ -55,6 +57,7 @@ export class Execution {
   private transcripts: TranscriptSync | null = null;
   private artifacts: ArtifactSync | null = null;
   private snapshots: SnapshotSync | null = null;
+  private credentials: CredentialServer | null = null;
   private setup: ManagedProcess | null = null;
   private isRetiring = false;
 
@@ -108,6 +111,7 @@ export class Execution {
 
   /** SIGKILL to everything, now, synchronously. */
   killNow(): void {
+    this.credentials?.close();
     killMatching(this.targets());
   }
 
@@ -142,6 +146,7 @@ export class Execution {
   private async work(): Promise<ExecutionEnd> {
     const { handover, assignment, termination, outbox, plane, redactor, log } = this.options;
     const harness = this.harness();
+    const { repositories = [] } = assignment;
     const retry = { signal: termination.signal, log };
     const { workspace_dir: root, run_as: runAs, in_place: inPlace } = handover;
     const workspace = await retryTransient(
@@ -150,6 +155,8 @@ export class Execution {
     );
     this.workspace = workspace;
     this.workspaceRealPath = realpathSync.native(workspace.root);
+    await retryTransient(() => workspace.git?.create(assignment.git, credentialOrigins(repositories)), retry);
+    await this.startCredentialServer(workspace, repositories);
     await retryTransient(() => makeHomeDirectories(harness, workspace), retry);
     this.limitDisk(workspace);
     outbox.push('sandbox_ready', {});
@@ -236,6 +243,23 @@ export class Execution {
     if (commands) this.onCommands(commands);
   }
 
+  private async startCredentialServer(
+    { git, runAs }: Workspace,
+    repositories: readonly RepositoryRef[],
+  ): Promise<void> {
+    const { termination, outbox, log } = this.options;
+    if (git === null) return;
+    this.credentials = await CredentialServer.start({
+      socket: git.socket,
+      runAs,
+      repositories,
+      onRequest: (request) => {
+        log.info('git has asked for a credential', { ...request });
+        if (!termination.isFenced) outbox.push('git_credential_requested', request);
+      },
+    });
+  }
+
   private limitDisk(workspace: Workspace): void {
     const { handover, termination } = this.options;
     const limit = handover.limits.max_workspace_bytes;
@@ -291,6 +315,7 @@ export class Execution {
     await this.host.stop(this.conversation.openTurn, this.setup);
     if (isInTurn && !this.options.termination.isFenced) await this.artifacts?.makeDiffs(this.lastArtifactsSignal());
     const { killed, left } = await sweep(this.targets(), SWEEP_MS);
+    this.credentials?.close();
     if (left > 0) log.error('some processes could not be killed', { left });
     else log.info('all processes have ended', { swept: killed });
   }

@@ -69,6 +69,7 @@ export function parseSettings(environment: Environment): Settings {
   const host = values.host === '0.0.0.0' || values.host === '::' ? '127.0.0.1' : String(values.host);
   const origin = (port: unknown): string => `${scheme}://${host.includes(':') ? `[${host}]` : host}:${String(port)}`;
   values.publicUrl ??= origin(values.port);
+  values.gitAuthorEmail ??= `noreply@${new URL(String(values.publicUrl)).hostname}`;
   values.ingressPublicUrl ??= origin(values.ingressPort);
   values.runnerApiUrl ??= scheme === 'https' ? localRunnerApi(values.runnerApiPort) : origin(values.port);
   values.pluginVariables = pluginVariablesOf(environment);

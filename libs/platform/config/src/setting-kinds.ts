@@ -264,6 +264,14 @@ export const optionalBucket = (): SettingKind<BucketLocation | undefined> =>
 
 export const optionalText = (): SettingKind<string | undefined> => optional(text(''));
 
+export const optionalEmail = (): SettingKind<string | undefined> =>
+  optional(
+    kind('e-mail address', '', (value) => {
+      if (!/^[^\s<>@]+@[^\s<>@]+$/.test(value)) throw new Error('must be an e-mail address');
+      return value;
+    }),
+  );
+
 export const optionalSecret = (): SettingKind<string | undefined> => optional(text(''));
 
 /** Retention time in milliseconds; undefined (unset, or 0) means forever. */

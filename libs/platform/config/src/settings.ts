@@ -26,6 +26,7 @@ export abstract class Settings {}
 export interface Settings extends SettingValues {
   readonly publicUrl: string;
   readonly ingressPublicUrl: string;
+  readonly gitAuthorEmail: string;
   readonly runnerApiUrl: string;
   readonly maxConcurrentRunsPerTeam: number;
   /** The variables `HEADRACE_PLUGIN_…`; plugins read theirs with `PluginVariables`. */

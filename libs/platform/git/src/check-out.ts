@@ -15,6 +15,8 @@ interface CheckOutOptions {
   readonly parent: string;
   /** Its name in there; may exist and be empty. */
   readonly directory: string;
+  /** A directory for `git init --template`; default: none. */
+  readonly template?: string | undefined;
   /** Whose it is to be; default: ours. */
   readonly runAs?: { readonly uid: number; readonly gid: number };
   readonly environment?: Readonly<Record<string, string>>;
@@ -30,12 +32,12 @@ const TAG = 'refs/tags/';
  * that writes runs as the user of the agent, because that user may change the directory. Rejects with a GitFailure.
  */
 export async function checkOut(options: CheckOutOptions): Promise<void> {
-  const { mirror, ref, url, parent, directory, runAs, environment, signal, timeoutMs } = options;
+  const { mirror, ref, url, parent, directory, template = '', runAs, environment, signal, timeoutMs } = options;
   const call = (args: readonly string[]): GitCall => ({ args, cwd: parent, runAs, environment, signal, timeoutMs });
   const within = (...args: string[]): GitCall => call(['-C', directory, ...args]);
   const fetched = mirror && (await mirror.describe(ref));
   const branch = fetched?.name.startsWith(BRANCH) ? fetched.name.slice(BRANCH.length) : null;
-  await runGit(call(['init', '--quiet', '--template=', '--initial-branch=main', '--', directory]));
+  await runGit(call(['init', '--quiet', `--template=${template}`, '--initial-branch=main', '--', directory]));
   await runGit(within('remote', 'add', '--', 'origin', url));
   if (!mirror || !fetched) return;
 

@@ -11,7 +11,8 @@ import { checkHost, type GitHosts } from './remote-host.js';
 
 type AccessPart = Pick<GitCall, 'protocols' | 'config' | 'environment' | 'secretInput' | 'scrub'>;
 
-const DEFAULT_USERNAME = 'x-access-token';
+/** What GitHub expects beside a token. */
+export const DEFAULT_USERNAME = 'x-access-token';
 /** Git calls it with `get`; what it prints is what lies in descriptor 3, which is there once. */
 const HELPER = '!f() { test "$1" = get && cat <&3; }; f';
 

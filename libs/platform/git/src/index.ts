@@ -1,6 +1,8 @@
 export { checkOut } from './check-out.js';
+export { configSection } from './config-section.js';
 export { diffWorkTree, findStart } from './diff-work-tree.js';
 export { listIgnored } from './list-ignored.js';
+export { DEFAULT_USERNAME } from './git-access.js';
 export { withFileLock } from './file-lock.js';
 export { GitFailure } from './git-failure.js';
 export { directoryNames, parseGitUrl, refFault, repositoryUrl } from './git-location.js';

@@ -73,6 +73,8 @@ export class GitServer {
         GIT_HTTP_EXPORT_ALL: '1',
         GIT_PROTOCOL: request.headers['git-protocol'] === undefined ? '' : String(request.headers['git-protocol']),
         REQUEST_METHOD: request.method,
+        // Who is signed in may push.
+        ...(login && { REMOTE_USER: login.username }),
         PATH_INFO: decodeURIComponent(url.pathname),
         QUERY_STRING: url.search.slice(1),
         CONTENT_TYPE: request.headers['content-type'] ?? '',

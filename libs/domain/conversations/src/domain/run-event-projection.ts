@@ -80,6 +80,7 @@ export class RunEventProjection implements ConversationProjection<StepState> {
         return this.appendEvent(this.tree.stepFor(event, at), 'system', event.kind, data, at);
       case 'usage':
       case 'workspace_snapshot':
+      case 'git_credential_requested':
         return;
       case 'run_created':
       case 'run_claimed':

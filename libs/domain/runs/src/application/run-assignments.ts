@@ -9,7 +9,7 @@ import {
   type McpServerConfig,
   type OfferDescription,
 } from '#execution/executions';
-import type { Assignment, HarnessDefinition, SnapshotOrder } from '#execution/runner-protocol';
+import type { Assignment, GitPerson, HarnessDefinition, SnapshotOrder } from '#execution/runner-protocol';
 import { Settings } from '#platform/config';
 import { Database, statement } from '#platform/persistence';
 import { maskConfig } from '../domain/resolve-config.js';
@@ -50,7 +50,7 @@ export class RunAssignments extends AssignmentSource {
     const found = await this.queries.findForAssignment(runId);
     if (!found) return { kind: 'unknown_run' };
     const { run, promptTaken, hasTranscript, sessionInDebug, permissionRules, conversationCostUsd: costUsd } = found;
-    const { snapshotId, lacksLastTurn, attachments } = found;
+    const { snapshotId, lacksLastTurn, attachments, identityName, creatorAsAuthor } = found;
     if (!(await this.personalRuns.mayBegin(run.owner, found.externalUserUid))) return NOT_ALLOWED;
     const environmentUid = run.config.environment_id;
     const environment = environmentUid === undefined ? null : await this.findEnvironment(run, environmentUid);
@@ -84,6 +84,7 @@ export class RunAssignments extends AssignmentSource {
         setup_commands: environment.config.setup_commands ?? [],
         env: environment.config.env ?? {},
       },
+      git: this.authorsOf(identityName, creatorAsAuthor),
       repositories: setUp?.repositories ?? [],
       secrets: setUp?.secrets ?? {},
       agent_secrets: ofAgent.secrets,
@@ -108,6 +109,14 @@ export class RunAssignments extends AssignmentSource {
       }),
     };
     return { kind: 'ready', assignment };
+  }
+
+  private authorsOf(identityName: string | null, creator: GitPerson | null): Assignment['git'] {
+    const { gitAuthorName, gitAuthorEmail: email, gitCoAuthor } = this.settings;
+    return {
+      author: { name: identityName ?? gitAuthorName, email },
+      ...(gitCoAuthor && creator !== null && { co_author: creator }),
+    };
   }
 
   private snapshotOrder(

@@ -10,7 +10,7 @@ import {
   WAITING_REASON,
   type WaitingReason,
 } from '#execution/executions';
-import type { AttachmentRef, PermissionRule } from '#execution/runner-protocol';
+import type { AttachmentRef, GitPerson, PermissionRule } from '#execution/runner-protocol';
 import { Database, statement } from '#platform/persistence';
 import {
   type ArtifactData,
@@ -156,7 +156,11 @@ const FIND_FOR_ASSIGNMENT = statement('runs.find-for-assignment')`
        FROM approvals a WHERE a.run_id = r.id AND a.always) AS "permissionRules",
     coalesce(${attachmentRefs('a.run_id = r.id AND a.position IS NOT NULL')}, '[]') AS attachments,
     CASE WHEN r.conversation_id IS NULL THEN NULL ELSE (SELECT sum((c.usage->>'cost_usd')::float8)
-       FROM runs c WHERE c.conversation_id = r.conversation_id) END AS "conversationCostUsd"
+       FROM runs c WHERE c.conversation_id = r.conversation_id) END AS "conversationCostUsd",
+    (SELECT json_build_object('name', u.display_name, 'email', u.email) FROM users u
+      WHERE r.creator_type = 'user' AND u.uid = r.creator_uid AND u.is_email_verified) AS "creatorAsAuthor",
+    (SELECT s.name FROM service_accounts s
+      WHERE r.executor_type = 'service_account' AND s.uid = r.executor_uid AND s.is_agent_identity) AS "identityName"
    FROM runs r ${LIVE_EXECUTION_JOIN} WHERE r.id = $1`;
 
 /** Whose runs may be looked at: those of these teams, and this person's own. */
@@ -181,6 +185,10 @@ export interface AssignedRun {
   readonly attachments: readonly AttachmentRef[];
   /** What all runs of its conversation have cost; null when no agent has reported costs. */
   readonly conversationCostUsd: number | null;
+  /** The user who created the run; null: it was not a user, or their e-mail address is not verified. */
+  readonly creatorAsAuthor: GitPerson | null;
+  /** Name of the agent identity that executes the run. */
+  readonly identityName: string | null;
 }
 
 @Injectable()

@@ -28,6 +28,7 @@ export function executionEnvironment(
     marker: handover.marker,
     runId: assignment.run_id,
     layers: [
+      workspace.git ? { GIT_CONFIG_SYSTEM: workspace.git.config } : {},
       handover.place_env ?? {},
       Object.fromEntries(own),
       assignment.environment?.env ?? {},

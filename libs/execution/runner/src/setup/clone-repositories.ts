@@ -114,7 +114,7 @@ async function clone(
     const mirror = await mirrorOf(cache, { url, credential }, options);
     const timeoutMs = Math.max(1, timeoutOf(handover) - (performance.now() - startedAt));
     const { base: parent, runAs } = workspace;
-    const place = { url, parent, directory, runAs };
+    const place = { url, parent, directory, runAs, template: workspace.git?.template };
     await checkOut({ mirror, ...options, ...place, environment: marks(handover), timeoutMs });
     const at = mirror && (await mirror.describe(ref));
     return finished(0, at ? `${at.name} at ${at.commit}, in ${directory}` : `an empty repository, in ${directory}`);

@@ -5,6 +5,7 @@ import { makeDirectorySync } from '#platform/kernel';
 import type { InPlace, HarnessDefinition } from '#execution/runner-protocol';
 import { errorText, type RunnerLog } from '../runner-log.js';
 import { sleep } from '../retry.js';
+import { GitDirectory } from '../git/git-directory.js';
 import { placesIn, type SnapshotPlaces } from '../snapshot/open-directory.js';
 
 /** The directory of the workspaces is not available, such as a disk that is not mounted. */
@@ -30,6 +31,9 @@ export class Workspace {
   readonly artifacts = join(this.tmp, 'artifacts');
   /** Attachments of the run; not in the working directory for the same reason. */
   readonly attachments = join(this.tmp, 'attachments');
+
+  /** What git reads about the run; not in directories of a user, whose own settings apply. */
+  readonly git = this.inPlace ? null : new GitDirectory(join(this.root, 'git'), this.runAs);
 
   /** In a directory of a user repositories are not cloned, so that it has no such directory. */
   private hasStart = this.inPlace === undefined;

@@ -1,13 +1,16 @@
 import {
   addressRanges,
+  boolean,
   directories,
   duration,
   integer,
   literal,
+  optionalEmail,
   optionalSecret,
   publicOrigin,
   repositoryBase,
   settingGroup,
+  text,
 } from '../setting-kinds.js';
 
 const MIB = 1_048_576;
@@ -29,6 +32,15 @@ export const REPOSITORY_SETTINGS = {
     ),
     gitMirrorsMaxBytes: integer(20 * 1024 * MIB, MIB, Number.MAX_SAFE_INTEGER).describe(
       'Maximum size of all mirrors of repositories together, in bytes. Above it, the least recently used mirrors that are not in use are deleted.',
+    ),
+    gitAuthorName: text('Headrace').describe(
+      'Author of the commits of agents. Runs of an agent identity have its name instead.',
+    ),
+    gitAuthorEmail: optionalEmail().describe(
+      'E-mail address of the author of commits. Default: noreply@ with the host of PUBLIC_URL.',
+    ),
+    gitCoAuthor: boolean(true).describe(
+      'Whether commits have a line Co-authored-by with the name and e-mail address of the user who created the run.',
     ),
   }),
   ...settingGroup('Skills', {

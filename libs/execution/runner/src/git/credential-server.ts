@@ -1,0 +1,135 @@
+import { chmodSync, chownSync, closeSync, constants, openSync } from 'node:fs';
+import { createServer, type Server, type Socket } from 'node:net';
+import { basename, dirname, join } from 'node:path';
+import { DEFAULT_USERNAME } from '#platform/git';
+import type { GitCredentialRequested, RepositoryRef } from '#execution/runner-protocol';
+import type { RunAs } from '../workspace/workspace.js';
+
+interface CredentialServerOptions {
+  /** A path in a directory of the agent's user. Its length is not limited. */
+  readonly socket: string;
+  readonly runAs: RunAs | undefined;
+  readonly repositories: readonly RepositoryRef[];
+  readonly onRequest: (request: GitCredentialRequested) => void;
+}
+
+interface Access {
+  readonly origin: string;
+  readonly path: string;
+  readonly url: string;
+  readonly answer: string;
+}
+
+const MAX_REQUEST_BYTES = 16_384;
+const REQUEST_MS = 10_000;
+const MAX_CONNECTIONS = 64;
+/** A loop of an agent must not fill the log of its run. */
+const MAX_REQUESTS = 2_000;
+
+/**
+ * Answers git in the workspace with the credential of a repository of the run, as git's credential cache would: the request is
+ * read to its end, and the answer is the attributes of the credential or nothing. Credentials exist in the memory of this
+ * process only, and nobody gets one after `close`.
+ */
+export class CredentialServer {
+  private readonly connections = new Set<Socket>();
+  private requests = 0;
+
+  private constructor(
+    private readonly server: Server,
+    private readonly accesses: readonly Access[],
+    private readonly onRequest: CredentialServerOptions['onRequest'],
+  ) {}
+
+  /** Null: no repository has a credential for http. */
+  static async start({
+    socket,
+    runAs,
+    repositories,
+    onRequest,
+  }: CredentialServerOptions): Promise<CredentialServer | null> {
+    const accesses = accessesOf(repositories);
+    if (accesses.length === 0) return null;
+    const server = createServer({ allowHalfOpen: true });
+    server.maxConnections = MAX_CONNECTIONS;
+    const started = new CredentialServer(server, accesses, onRequest);
+    server.on('connection', (connection) => started.serve(connection));
+    await listen(server, socket);
+    if (runAs) chownSync(socket, runAs.uid, runAs.gid);
+    chmodSync(socket, 0o600);
+    server.unref();
+    return started;
+  }
+
+  /** At once: also requests that have begun get no answer. */
+  close(): void {
+    this.server.close();
+    for (const connection of this.connections) connection.destroy();
+  }
+
+  private serve(connection: Socket): void {
+    this.connections.add(connection);
+    const chunks: Buffer[] = [];
+    let size = 0;
+    connection.setTimeout(REQUEST_MS, () => connection.destroy());
+    connection.on('error', () => connection.destroy());
+    connection.on('close', () => this.connections.delete(connection));
+    connection.on('data', (chunk) => {
+      size += chunk.length;
+      chunks.push(chunk);
+      if (size > MAX_REQUEST_BYTES) connection.destroy();
+    });
+    connection.on('end', () => connection.end(this.answer(Buffer.concat(chunks).toString('utf8'))));
+  }
+
+  private answer(request: string): string {
+    const attributes = new Map(
+      request.split('\n').map((line) => {
+        const end = line.indexOf('=');
+        return [line.slice(0, end), line.slice(end + 1)];
+      }),
+    );
+    // What git remembers and forgets is ours already.
+    if (attributes.get('action') !== 'get' || this.requests >= MAX_REQUESTS) return '';
+    this.requests += 1;
+    const origin = `${attributes.get('protocol') ?? ''}://${(attributes.get('host') ?? '').toLowerCase()}`;
+    const path = plainPath(attributes.get('path') ?? '');
+    const access = this.accesses.find((known) => known.origin === origin && known.path === path);
+    this.onRequest({ url: access?.url ?? `${origin}/${path}`, granted: access !== undefined });
+    return access?.answer ?? '';
+  }
+}
+
+/** Origins of the URLs whose requests the server answers. */
+export const credentialOrigins = (repositories: readonly RepositoryRef[]): string[] => [
+  ...new Set(accessesOf(repositories).map(({ origin }) => origin)),
+];
+
+function accessesOf(repositories: readonly RepositoryRef[]): Access[] {
+  return repositories.flatMap(({ url, credential }) => {
+    if (!credential || !/^https?:/i.test(url) || !URL.canParse(url)) return [];
+    const { origin, pathname } = new URL(url);
+    const { username = DEFAULT_USERNAME, password } = credential;
+    const lines = [`username=${username}`, `password=${password.trimEnd()}`];
+    // It could add attributes.
+    if (lines.some((line) => /[\r\n\0]/.test(line))) return [];
+    return [{ origin, path: plainPath(pathname), url, answer: `${lines.join('\n')}\n` }];
+  });
+}
+
+/** Both with and without `.git` are the same repository, and so is its storage of large files. */
+const plainPath = (path: string): string =>
+  path
+    .replace(/^\/+|\/+$/g, '')
+    .replace(/\/info\/lfs(?:\/.*)?$/, '')
+    .replace(/\.git$/, '');
+
+/** By a descriptor of the directory, because paths of sockets have at most 107 bytes. */
+async function listen(server: Server, socket: string): Promise<void> {
+  const directory = openSync(dirname(socket), constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW);
+  server.once('close', () => closeSync(directory));
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(join('/proc/self/fd', String(directory), basename(socket)), resolve);
+  });
+}

@@ -1,0 +1,70 @@
+import { chownSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { configSection } from '#platform/git';
+import { makeDirectorySync } from '#platform/kernel';
+import type { Assignment, GitPerson, RunnerHandover } from '#execution/runner-protocol';
+
+/** Adds the person who asked for the run to the commits of the agent, but not to those of others that it applies again. */
+const HOOK = `#!/bin/sh
+directory=$(git rev-parse --git-dir) || exit 0
+[ "$2" = merge ] || [ -e "$directory/CHERRY_PICK_HEAD" ] ||
+  [ -d "$directory/rebase-merge" ] || [ -d "$directory/rebase-apply" ] && exit 0
+person=$(git config --get headrace.coAuthor) || exit 0
+exec git interpret-trailers --in-place --if-exists addIfDifferent --trailer "Co-authored-by: $person" "$1"
+`;
+
+/**
+ * What git in the workspace reads as the configuration of the machine (`GIT_CONFIG_SYSTEM`): every other configuration takes
+ * precedence. It contains no credential.
+ */
+export class GitDirectory {
+  readonly config = join(this.path, 'config');
+  /** For repositories that the runner clones: it has the hook. */
+  readonly template = join(this.path, 'template');
+  readonly socket = join(this.path, 'credentials.sock');
+
+  constructor(
+    readonly path: string,
+    private readonly runAs: RunnerHandover['run_as'],
+  ) {}
+
+  /** `servers`: origins of URLs for which git asks the credential server. */
+  create(git: Assignment['git'], servers: readonly string[]): void {
+    const hooks = join(this.template, 'hooks');
+    for (const directory of [this.path, this.template, hooks]) {
+      makeDirectorySync(directory);
+      this.assignOwner(directory);
+    }
+    this.write(join(hooks, 'prepare-commit-msg'), HOOK, 0o700);
+    this.write(this.config, this.configuration(git, servers), 0o600);
+  }
+
+  private configuration(git: Assignment['git'], servers: readonly string[]): string {
+    return [
+      configSection('include', { path: '/etc/gitconfig' }),
+      ...(git ? [configSection('user', { ...git.author })] : []),
+      ...(git?.co_author ? [configSection('headrace', { coAuthor: identityText(git.co_author) })] : []),
+      ...servers.map((server) =>
+        // The client of git's own credential cache: it speaks to a socket, and exists wherever git does.
+        configSection(
+          'credential',
+          { useHttpPath: 'true', helper: `cache --socket=${shellQuoted(this.socket)}` },
+          server,
+        ),
+      ),
+    ].join('');
+  }
+
+  private write(path: string, content: string, mode: number): void {
+    writeFileSync(path, content, { mode });
+    this.assignOwner(path);
+  }
+
+  private assignOwner(path: string): void {
+    if (this.runAs) chownSync(path, this.runAs.uid, this.runAs.gid);
+  }
+}
+
+const identityText = ({ name, email }: GitPerson): string => `${name.replaceAll(/[<>\r\n]/g, '').trim()} <${email}>`;
+
+const shellQuoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;

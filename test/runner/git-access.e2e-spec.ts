@@ -1,0 +1,233 @@
+import { execFileSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { chmod, mkdtemp } from 'node:fs/promises';
+import { createConnection } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { GitCredentialRequested } from '#execution/runner-protocol';
+import { GitFixture, GitServer } from '#testing';
+import { fence, isRoot, prompt, RunnerProcess, type StartOptions } from './runner-process.js';
+
+const PASSWORD = `t0ken/${randomBytes(15).toString('base64')}`;
+const GIT = {
+  author: { name: 'Release agent', email: 'noreply@headrace.example' },
+  co_author: { name: 'Ada <"Admin">', email: 'ada@example.com' },
+};
+const runners: RunnerProcess[] = [];
+let root: string;
+let server: GitServer;
+
+beforeAll(async () => {
+  root = await mkdtemp(join(tmpdir(), 'headrace-git-access-'));
+  await chmod(root, 0o711);
+  server = await GitServer.start({ root: join(root, 'served'), login: { username: 'bot', password: PASSWORD } });
+});
+afterAll(async () => {
+  await server.stop();
+  rmSync(root, { recursive: true, force: true });
+});
+beforeEach(() => {
+  for (const name of ['app', 'other']) {
+    rmSync(join(root, name), { recursive: true, force: true });
+    rmSync(served(name), { recursive: true, force: true });
+    const fixture = new GitFixture(join(root, name));
+    fixture.commit({ 'readme.txt': `${name}\n` }, 'Add a text');
+    fixture.publish(served(name));
+  }
+});
+afterEach(async () => {
+  await Promise.all(runners.splice(0).map((runner) => runner.dispose()));
+});
+
+const served = (name: string): string => join(root, 'served', 'acme', `${name}.git`);
+const urlOf = (name: string): string => `${server.url}/acme/${name}.git`;
+const repository = () => ({
+  url: urlOf('app'),
+  directory: 'app',
+  credential: { username: 'bot', password: PASSWORD },
+});
+/** What the repository on the server has: its own users and settings do not matter. */
+const onServer = (...args: string[]): string =>
+  execFileSync('git', ['-c', 'safe.directory=*', '-C', served('app'), ...args], { encoding: 'utf8' }).trim();
+
+async function start({ assignment, ...rest }: StartOptions = {}): Promise<RunnerProcess> {
+  const runner = await RunnerProcess.start({
+    assignment: { git: GIT, repositories: [repository()], ...assignment },
+    ...rest,
+  });
+  runners.push(runner);
+  return runner;
+}
+
+const outputs = ({ plane }: RunnerProcess): string[] =>
+  plane.calls().map(({ output }) => (output as { output: string }).output);
+const requested = ({ plane }: RunnerProcess): GitCredentialRequested[] =>
+  plane.data<GitCredentialRequested>('git_credential_requested');
+const sent = ({ plane, logged }: RunnerProcess): string =>
+  [logged, ...plane.requests.map(({ body }) => body.toString('latin1'))].join('\n');
+
+/** Contents of all files; links are not followed. */
+const filesBelow = (directory: string): string[] =>
+  readdirSync(directory, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => readFileSync(join(entry.parentPath, entry.name), 'latin1'));
+/** Arguments and variables of the processes of the execution. */
+const processesOf = (runner: RunnerProcess): string[] =>
+  runner
+    .marked()
+    .flatMap((pid) => ['cmdline', 'environ'].map((name) => readFileSync(`/proc/${pid}/${name}`, 'latin1')));
+
+/** A command that prints whether git gets a password for the URL. */
+const fill = (url: string): string => {
+  const [, protocol, host, path] = /^(\w+):\/\/([^/]*)\/(.*)$/.exec(url) ?? [];
+  return `printf '%s\\n' protocol=${protocol} host=${host} path=${path} | git credential fill 2> /dev/null | grep -c ^password=`;
+};
+
+describe('git in the workspace', () => {
+  it.each([['the runner’s own user', false], ...(isRoot ? [['a separate user', true] as const] : [])] as const)(
+    'commits and pushes with nothing of the credential in files, settings or variables, as %s',
+    async (_name, ownUser) => {
+      const runner = await start({
+        ownUser,
+        assignment: {
+          prompt: prompt(
+            fence(
+              'sh',
+              'git switch --quiet --create fix; echo done > fix.txt; git add .; git commit --quiet -m "Fix it"',
+            ),
+            fence('sh', 'git push --quiet origin fix 2>&1; echo pushed'),
+            fence('sh', 'git fetch --quiet origin && git status --short --branch'),
+            fence('sh', 'env; git config --list --show-origin'),
+          ),
+        },
+      });
+      await runner.plane.untilEvent('turn_ended');
+      const [, pushed, fetched, found] = outputs(runner);
+      expect([pushed, fetched]).toEqual(['pushed\n', '## fix\n']);
+      expect(found).toContain('user.name=Release agent');
+      // `***` would be the redaction of the runner.
+      expect(found).not.toContain('***');
+      expect(onServer('log', '-1', '--format=%an <%ae>, %cn <%ce>%n%B', 'fix')).toBe(
+        [
+          'Release agent <noreply@headrace.example>, Release agent <noreply@headrace.example>',
+          'Fix it',
+          '',
+          'Co-authored-by: Ada "Admin" <ada@example.com>',
+        ].join('\n'),
+      );
+      expect(requested(runner)).toEqual([
+        { url: urlOf('app'), granted: true },
+        { url: urlOf('app'), granted: true },
+      ]);
+      const contents = [...filesBelow(runner.handover.workspace_dir), ...processesOf(runner)];
+      expect(contents.length).toBeGreaterThan(20);
+      expect(contents.filter((content) => content.includes(PASSWORD))).toEqual([]);
+      expect(sent(runner)).not.toContain(PASSWORD);
+      expect(await runner.close()).toBe(0);
+    },
+  );
+
+  it('gets the credential for the repositories of the run only, and records each request', async () => {
+    const asked = [
+      urlOf('app'),
+      urlOf('app').replace(/\.git$/, ''),
+      `${urlOf('app')}/info/lfs`,
+      urlOf('other'),
+      `${urlOf('app')}/../other.git`,
+      `${server.url}/`,
+      urlOf('app').replace('http:', 'https:'),
+      'http://127.0.0.1:1/acme/app.git',
+    ];
+    const runner = await start({
+      assignment: {
+        prompt: prompt(fence('sh', asked.map(fill).join('; ')), fence('sh', `git ls-remote ${urlOf('other')}`)),
+      },
+    });
+    await runner.plane.untilEvent('turn_ended');
+    const [answers, refused] = outputs(runner);
+    expect(answers).toBe('1\n1\n1\n0\n0\n0\n0\n0\n');
+    expect(refused).toContain('could not read Username');
+    // git asks this server about its own addresses only.
+    expect(requested(runner)).toEqual([
+      ...asked.slice(0, 3).map(() => ({ url: urlOf('app'), granted: true })),
+      { url: urlOf('other').replace(/\.git$/, ''), granted: false },
+      { url: `${urlOf('app')}/../other`, granted: false },
+      { url: `${server.url}/`, granted: false },
+      { url: urlOf('other').replace(/\.git$/, ''), granted: false },
+    ]);
+  });
+
+  it('gets no credential from another execution, and none when its own has ended', async () => {
+    const first = await start({ ownUser: isRoot, assignment: { prompt: fence('sh', fill(urlOf('app'))) } });
+    await first.plane.untilEvent('turn_ended');
+    expect(outputs(first)).toEqual(['1\n']);
+    const socket = join(first.handover.workspace_dir, 'git', 'credentials.sock');
+    expect(statSync(socket).mode & 0o777).toBe(0o600);
+    expect(statSync(first.handover.workspace_dir).mode & 0o777).toBe(0o700);
+    const ask = `printf 'protocol=http\\nhost=${new URL(server.url).host}\\npath=acme/app.git\\n' | git credential-cache --socket='${socket}' get 2>&1 | grep -c ^password=`;
+    const second = await start({
+      ownUser: isRoot,
+      assignment: { repositories: [], prompt: fence('sh', `${ask}; ${fill(urlOf('app'))}`) },
+    });
+    await second.plane.untilEvent('turn_ended');
+    // Without root both executions have the same user, who could read the memory of each of them.
+    expect(outputs(second)).toEqual([isRoot ? '0\n0\n' : '1\n0\n']);
+    // A connection that was made before the end gets nothing after it.
+    const early = createConnection(socket);
+    await new Promise((resolve) => early.once('connect', resolve));
+    const received: Buffer[] = [];
+    early.on('data', (chunk) => received.push(chunk));
+    const ended = new Promise((resolve) => early.once('close', resolve));
+    expect(await first.close()).toBe(0);
+    early.end('action=get\nprotocol=http\n');
+    await ended;
+    expect(received).toEqual([]);
+    expect(existsSync(socket)).toBe(false);
+  });
+
+  it('adds the person who asked once to commits of the agent, and to none of others', async () => {
+    const runner = await start({
+      assignment: {
+        environment: {
+          uid: 'e'.repeat(22),
+          setup_commands: ['git config --global user.name "Own name"'],
+          env: {},
+        },
+        prompt: prompt(
+          fence('sh', 'echo 1 > one; git add .; git commit --quiet -m One; git commit --quiet --amend -m One'),
+          fence(
+            'sh',
+            'git switch --quiet --create theirs origin/main; echo 2 > two; git add .; git commit --quiet --no-verify -m Two --author "Bob <bob@example.com>"; git commit --quiet --amend --allow-empty -m Two --trailer "Reviewed-by: Eve"; git -c core.hooksPath=/dev/null commit --quiet --amend -m Two; git switch --quiet main; git cherry-pick theirs > /dev/null; git revert --no-edit HEAD > /dev/null',
+          ),
+          fence('sh', 'git log -3 --format="%an|%s|%(trailers:key=Co-authored-by,valueonly,separator=%x2C)"'),
+          // A repository that the agent makes, as tests of a project do.
+          fence(
+            'sh',
+            'git init --quiet ../new; cd ../new; git commit --quiet --allow-empty -m New; git log --format=%B',
+          ),
+        ),
+      },
+    });
+    await runner.plane.untilEvent('turn_ended');
+    expect(outputs(runner).slice(-2)).toEqual([
+      'Own name|Revert "Two"|Ada "Admin" <ada@example.com>\nBob|Two|\nOwn name|One|Ada "Admin" <ada@example.com>\n',
+      'New\n\n',
+    ]);
+  });
+
+  it('has the settings of its user in a directory of that user', async () => {
+    const home = join(root, 'home');
+    const work = join(root, 'app');
+    mkdirSync(home, { recursive: true });
+    const runner = await start({
+      handover: { in_place: { work_dir: work, home_dir: home } },
+      assignment: {
+        prompt: fence('sh', 'echo "${GIT_CONFIG_SYSTEM:-none}"; git config user.name; ls .git/hooks | grep -v sample'),
+      },
+    });
+    await runner.plane.untilEvent('turn_ended');
+    expect(outputs(runner)).toEqual(['none\n']);
+  });
+});
