@@ -282,6 +282,7 @@ describe.skipIf(NO_BROWSER !== null)('the console', { timeout: 60_000 }, () => {
     await console.go('inbox');
     const request = page.getByRole('region', { name: 'Permission request' });
     await request.getByText('Push to main').waitFor();
+    await request.getByText('“Always” allows ').waitFor();
     // The request says more than the blocked run.
     expect(await page.getByRole('region', { name: 'Blocked run' }).count()).toBe(0);
     await request.getByRole('link', { name: 'Link to this request' }).click();

@@ -77,6 +77,10 @@ describe('a session of a browser', () => {
     expect((await send(200, 'GET /agent/runs', { cookie: pair })).body).toMatchObject({ runs: [] });
   });
 
+  it('needs a small body', async () => {
+    await send(413, 'POST /sessions', { body: { token: 'x'.repeat(10_000) }, headers: CONSOLE });
+  });
+
   it('is also created by a token of a user', async () => {
     const { headers } = await send(201, 'POST /sessions', { headers: CONSOLE, body: { token: user.token } });
     const cookie = headers.get('set-cookie') ?? '';

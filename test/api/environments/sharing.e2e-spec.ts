@@ -81,6 +81,22 @@ describe('grants', () => {
     expect(await of(other)).not.toContain(uid);
   });
 
+  it('by an address that is not verified are for members of a team of the caller only', async () => {
+    const uid = await sharing.createEnvironment('team');
+    const grant = (status: number, { uid: user }: TestPrincipal) =>
+      ask(status, `POST /environments/${uid}/grants`, { user_email: `${user}@example.test` });
+    const [stranger, colleague] = await Promise.all([
+      api.identities.user({ [sharing.guestTeam]: 'member' }),
+      api.identities.user({ [sharing.guestTeam]: 'member', [fixture.team]: 'viewer' }),
+    ]);
+    await api.database.query('UPDATE headrace.users SET is_email_verified = false WHERE uid = ANY($1)', [
+      [stranger.uid, colleague.uid],
+    ]);
+    expect(pointersOf((await grant(400, stranger)).body)).toEqual(['/user_email']);
+    await grant(201, colleague);
+    await ask(201, `POST /environments/${uid}/grants`, { user_uid: stranger.uid });
+  });
+
   it('rejects invalid fields with 400 and their names', async () => {
     const uid = await sharing.createEnvironment('personal');
     const teams = await sharing.createEnvironment('team');

@@ -82,6 +82,27 @@ describe('listRunApprovals', () => {
 });
 
 describe('decideRunApproval', () => {
+  it('rejects the agent identity that executes the run, and accepts another service account', async () => {
+    const [identity, bot] = await Promise.all(
+      ['agent', 'bot'].map((name) => fixture.api.identities.serviceAccount(fixture.team, name)),
+    );
+    await fixture.database.query('UPDATE headrace.service_accounts SET is_agent_identity = true WHERE uid = $1', [
+      identity?.uid,
+    ]);
+    const { id, approvalIds } = await block();
+    await fixture.database.query(
+      `UPDATE headrace.runs SET executor_type = 'service_account', executor_uid = $2 WHERE id = $1`,
+      [id, identity?.uid],
+    );
+    for (const decision of ['allow', 'deny'])
+      expectProblem(
+        fixture.api,
+        await decide(403, id, approvalIds[0], { decision }, identity?.token),
+        'not_authorized',
+      );
+    await decide(200, id, approvalIds[0], { decision: 'allow' }, bot?.token);
+  });
+
   it.each([
     ['allow', 'allowed'],
     ['deny', 'denied'],

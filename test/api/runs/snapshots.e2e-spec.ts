@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -31,6 +31,7 @@ const started = async (): Promise<{ runId: string; runner: TestRunner }> => {
   await runner.startAgent();
   return { runId: body.run_id, runner };
 };
+const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
 const directory = (path: string): SnapshotEntry => ({ type: 'directory', path, mode: 0o700 });
 const fileOf = (path: string, text: string): SnapshotEntry => ({
   type: 'file',
@@ -368,6 +369,27 @@ describe('the changes and files of a run', () => {
         });
     for (const query of ['changes?from=nothing', 'changes?to=0', 'files?at=nothing', 'files?unknown=1'])
       expect((await get(400, query)).body).toMatchObject({ error_code: 'invalid_request' });
+  });
+
+  it('are answered in time when every line of many files has changed', async () => {
+    const { runId, runner } = await started();
+    const store = async (lineBreak: string): Promise<string> => {
+      const text = Array.from({ length: 5_000 }, (_, line) => `${line}${lineBreak}`).join('');
+      const packId = randomUUID();
+      await runner.call(204, `PUT snapshots/packs/${packId}`, {}, Buffer.from(`\0${text}`));
+      const files = Array.from({ length: 200 }, (_, file) => ({ ...fileOf(`work/${file}`, text), hash: sha256(text) }));
+      const manifest = manifestOf([packId], [directory('work'), ...files], files.length * text.length);
+      const { body } = await runner.call(200, 'PUT snapshots', { reason: 'turn', stored_bytes: '9' }, manifest);
+      await runner.report(['workspace_snapshot', body]);
+      return body.snapshot_id;
+    };
+    const query = `from=${await store('\n')}&to=${await store('\r\n')}`;
+    const { body } = await fixture.request(200, `GET /agent/runs/${runId}/changes?${query}`, {
+      token: fixture.member.token,
+    });
+    expect(body).toMatchObject({ truncated: true, files: { length: 200 } });
+    expect(body.files[0]).toMatchObject({ additions: 5_000, deletions: 5_000 });
+    expect(body.files[199]).not.toHaveProperty('diff');
   });
 });
 

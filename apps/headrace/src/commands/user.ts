@@ -9,6 +9,7 @@ import { apiCommand } from '../remote/connect.js';
 interface RemoteUser {
   readonly uid: string;
   readonly email: string;
+  readonly is_email_verified: boolean;
   readonly display_name: string;
   readonly disabled_at?: string;
 }
@@ -54,6 +55,9 @@ async function setDisabled(api: ApiClient, values: OutputValues, user: string, i
   printResult(values, changed, `User ${uid} is ${isDisabled ? 'disabled' : 'enabled'}.`);
 }
 
+const addressCell = ({ email, is_email_verified: isVerified }: RemoteUser): string =>
+  isVerified ? email : `${email} (not verified)`;
+
 /** Of the installation, or with `team` the members of one. */
 export const list = apiCommand({
   options: { team: text('uid', 'Only members of this team, which its members can list.') },
@@ -61,14 +65,14 @@ export const list = apiCommand({
     if (team === undefined) {
       const users = await allOf<ListedUser>(api, '/users', 'users');
       return printTable(values, users, ['UID', 'EMAIL', 'NAME', 'MEMBERSHIPS', 'CREATED', 'DISABLED'], (user) => [
-        ...[user.uid, user.email, user.display_name],
+        ...[user.uid, addressCell(user), user.display_name],
         user.memberships.map(({ team_uid: teamUid, role }) => `${role} of ${teamUid}`).join(', '),
         ...[timeCell(user.created_at), timeCell(user.disabled_at)],
       ]);
     }
     const members = await allOf<Member>(api, '/members', 'members', {}, team);
     printTable(values, members, ['UID', 'EMAIL', 'NAME', 'ROLE', 'SINCE', 'DISABLED'], (member) => [
-      ...[member.uid, member.email, member.display_name, member.role],
+      ...[member.uid, addressCell(member), member.display_name, member.role],
       ...[timeCell(member.member_since), timeCell(member.disabled_at)],
     ]);
   },

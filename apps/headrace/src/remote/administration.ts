@@ -23,6 +23,7 @@ export async function allOf<Item>(
 interface RemotePerson {
   readonly uid: string;
   readonly email?: string;
+  readonly is_email_verified?: boolean;
 }
 
 /** Users are addressed by UID or e-mail address. Only administrators of the installation find the address of another user. */
@@ -33,5 +34,9 @@ export async function findUser(api: ApiClient, wanted: string): Promise<string> 
   if (isWanted(self)) return self.uid;
   const found = (await allOf<RemotePerson>(api, '/users', 'users', { query: wanted })).find(isWanted);
   if (!found) throw new CommandError(`user ${wanted} not found; \`headrace user list\` shows the users.`);
+  if (found.is_email_verified === false)
+    throw new CommandError(
+      `the address ${wanted} is not verified: another person may have accepted the invitation to it. To address this user all the same, use the UID ${found.uid}.`,
+    );
   return found.uid;
 }

@@ -245,6 +245,8 @@ export interface PermissionSubject {
   value: string;
   /** Name of the tool, with a command or an address, where the agent reports it. */
   tool?: string;
+  /** Where the command is executed, where the agent reports it. */
+  directory?: string;
 }
 
 export interface PermissionDecided {

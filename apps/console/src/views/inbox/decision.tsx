@@ -1,6 +1,7 @@
 import type { Schemas } from '../../api/client';
 import { Action } from '../../components/basics';
 import { visibilityOf } from './approval-input';
+import { withoutHidden } from '../../format';
 import { type Approval, mayDecide } from './inbox';
 
 interface DecisionProps {
@@ -11,6 +12,24 @@ interface DecisionProps {
 }
 
 const UNSEEN = 'The input is too long to be shown, so that you cannot see what you allow. Allow it all the same?';
+
+/** What an answer for always covers, as docs/approvals.md defines it. */
+function scopeOf({ subject }: Approval): string {
+  const value = withoutHidden(subject?.value ?? '');
+  const by = subject?.tool === undefined ? '' : ` by the tool ${withoutHidden(subject.tool)}`;
+  switch (subject?.type) {
+    case 'command':
+      return `exactly this command${by}`;
+    case 'address':
+      return `every request to ${value}${by}`;
+    case 'tool':
+      return `every use of the tool ${value}, whatever its input`;
+    case 'kind':
+      return `every action of the kind ${value}, whatever its input`;
+    default:
+      return `every request with this title${by}, whatever its input`;
+  }
+}
 
 /** The answers to a permission request, for users who may give them. Only what is shown can be allowed without a question. */
 export function Decision({ approval, isComplete = false, decide }: DecisionProps) {
@@ -27,6 +46,7 @@ export function Decision({ approval, isComplete = false, decide }: DecisionProps
       <Action class="danger" run={() => decide('deny')}>
         Deny
       </Action>
+      {visible === 'all' && <span class="muted">“Always” allows {scopeOf(approval)}.</span>}
     </>
   );
 }

@@ -24,12 +24,14 @@ export function Members() {
     <>
       <Failure message={list.failure} />
       <Table label="Members" columns={['Name', 'E-mail address', 'Role', 'Since', '']}>
-        {list.items?.map(({ uid, display_name: name, email, role, member_since: since, disabled_at: disabled }) => (
+        {list.items?.map(({ uid, display_name: name, email, role, member_since: since, ...member }) => (
           <tr key={uid}>
             <td>
-              <strong>{name}</strong> {disabled !== undefined && <span class="failure">disabled</span>}
+              <strong>{name}</strong> {member.disabled_at !== undefined && <span class="failure">disabled</span>}
             </td>
-            <td>{email}</td>
+            <td>
+              {email} {!member.is_email_verified && <span class="muted">not verified</span>}
+            </td>
             <td>
               {mayManage(role) ? <RoleSelect name={name} role={role} set={(next) => setRole(uid, next)} /> : role}
             </td>

@@ -21,7 +21,16 @@ import {
 } from '#platform/auth';
 import { AuditLog } from '#platform/audit';
 import { Settings } from '#platform/config';
-import { limitReached, notFound, Operation, pathId, ProblemError, Public, SenderAddress } from '#platform/http';
+import {
+  BodyLimit,
+  limitReached,
+  notFound,
+  Operation,
+  pathId,
+  ProblemError,
+  Public,
+  SenderAddress,
+} from '#platform/http';
 import { PageCursors } from '#platform/kernel';
 import { BrowserSignIns } from './browser-sign-ins.js';
 import {
@@ -37,7 +46,7 @@ import { PageParameters } from './dto/principals.dto.js';
 import { SessionItem } from './dto/sessions.dto.js';
 import { pageOf } from './pages.js';
 import { presentSession } from './presenters.js';
-import { SignInLimit } from './sign-in-limit.js';
+import { PUBLIC_BODY_LIMIT, SignInLimit } from './sign-in-limit.js';
 
 const RESOURCE = 'invitation';
 const EXAMPLE_CODE = 'hi_0000000000000000000000000000000000000000000';
@@ -143,6 +152,7 @@ export class InvitationsController {
 
   @Post('lookup')
   @Public()
+  @BodyLimit(PUBLIC_BODY_LIMIT)
   @Operation({
     id: 'lookUpInvitation',
     summary: 'Get an invitation by its code',
@@ -162,6 +172,7 @@ export class InvitationsController {
 
   @Post('accept')
   @Public()
+  @BodyLimit(PUBLIC_BODY_LIMIT)
   @ConsoleHeader()
   @Operation({
     id: 'acceptInvitation',

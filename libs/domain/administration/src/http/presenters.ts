@@ -18,6 +18,7 @@ const time = (name: string, at: Date | null): Record<string, string> =>
 export const presentUser = (user: UserWithMemberships): UserItem => ({
   uid: user.uid,
   email: user.email,
+  is_email_verified: user.isEmailVerified,
   display_name: user.displayName,
   ...(user.photoUrl === null ? {} : { photo_url: user.photoUrl }),
   is_administrator: user.isAdministrator,
@@ -29,6 +30,7 @@ export const presentUser = (user: UserWithMemberships): UserItem => ({
 export const presentMember = (member: TeamMember): MemberItem => ({
   uid: member.uid,
   email: member.email,
+  is_email_verified: member.isEmailVerified,
   display_name: member.displayName,
   ...(member.photoUrl === null ? {} : { photo_url: member.photoUrl }),
   role: member.role,

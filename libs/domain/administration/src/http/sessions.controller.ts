@@ -18,7 +18,7 @@ import {
   UnauthorizedThrottle,
 } from '#platform/auth';
 import { Settings } from '#platform/config';
-import { forbidden, invalidInput, notFound, Operation, pathId, ProblemError, Public } from '#platform/http';
+import { BodyLimit, forbidden, invalidInput, notFound, Operation, pathId, ProblemError, Public } from '#platform/http';
 import { BrowserSignIns } from './browser-sign-ins.js';
 import {
   CreateLoginLinkRequest,
@@ -28,7 +28,7 @@ import {
   SessionItem,
 } from './dto/sessions.dto.js';
 import { presentSession } from './presenters.js';
-import { SignInLimit } from './sign-in-limit.js';
+import { PUBLIC_BODY_LIMIT, SignInLimit } from './sign-in-limit.js';
 
 const RESOURCE = 'session';
 
@@ -47,6 +47,7 @@ export class SessionsController {
 
   @Post('sessions')
   @Public()
+  @BodyLimit(PUBLIC_BODY_LIMIT)
   @ApiHeader({
     name: CONSOLE_HEADER,
     required: true,

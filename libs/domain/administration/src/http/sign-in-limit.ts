@@ -7,6 +7,8 @@ import { Clock } from '#platform/kernel';
 /** Each sign-in writes rows: far more than people behind one address need, and far less than a program can send. */
 export const MAX_SIGN_INS = 100;
 const WINDOW_MS = 60_000;
+/** Bytes of a request that needs no token. */
+export const PUBLIC_BODY_LIMIT = 8_192;
 
 /** Limits the requests by address that sign a browser in. They have no token, by which other requests are limited. */
 @Injectable()

@@ -14,6 +14,13 @@ export interface NamedGrantee {
   readonly team_uid?: string;
 }
 
+const UNKNOWN_GRANTEES = {
+  '/team_uid': 'must be an existing team of this installation',
+  '/user_uid': 'must be an existing user of this installation',
+  '/user_email':
+    'must be the address of a user of this installation; one that is not verified only for a member of your team, or by `user_uid`',
+} as const;
+
 /** Lets a person, or all members of a team, see an environment and have runs work in it. */
 @Injectable()
 export class EnvironmentGrantsService {
@@ -36,9 +43,8 @@ export class EnvironmentGrantsService {
     const pointer =
       named.team_uid !== undefined ? '/team_uid' : named.user_uid !== undefined ? '/user_uid' : '/user_email';
     const invalid = (detail: string) => ({ kind: 'invalid', issues: [{ pointer, detail }] }) as const;
-    const grantee = await this.resolve(named);
-    if (!grantee)
-      return invalid(`must be an existing ${pointer === '/team_uid' ? 'team' : 'user'} of this installation`);
+    const grantee = await this.resolve(caller, named);
+    if (!grantee) return invalid(UNKNOWN_GRANTEES[pointer]);
     const { teamUid, userUid } = environment;
     if (grantee.uid === (grantee.type === 'team' ? teamUid : userUid))
       return invalid('names the owner of the environment');
@@ -79,16 +85,17 @@ export class EnvironmentGrantsService {
     return (await this.grants.delete(uid, grantUid, grantee)) ? { revoked: true } : environment;
   }
 
-  private async resolve({
-    user_uid: userUid,
-    user_email: email,
-    team_uid: teamUid,
-  }: NamedGrantee): Promise<Grantee | null> {
+  private async resolve(
+    caller: Caller,
+    { user_uid: userUid, user_email: email, team_uid: teamUid }: NamedGrantee,
+  ): Promise<Grantee | null> {
     if (teamUid !== undefined)
       return isUid(teamUid) && (await this.principals.isTeam(teamUid)) ? { type: 'team', uid: teamUid } : null;
-    const uid = await this.principals.findUser(
-      userUid !== undefined ? { uid: userUid } : { email: email?.trim() ?? '' },
-    );
+    const teams = caller.principal.memberships.map((membership) => membership.teamUid);
+    const uid =
+      userUid !== undefined
+        ? await this.principals.findUser({ uid: userUid })
+        : await this.principals.findUserByAddress(email?.trim() ?? '', teams);
     return uid === null ? null : { type: 'user', uid };
   }
 }

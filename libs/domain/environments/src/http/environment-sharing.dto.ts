@@ -12,7 +12,12 @@ export class GrantEnvironmentRequest {
   })
   user_uid?: string;
 
-  @StringField({ blank: false, max: 320, optional: true, description: 'E-mail address of the user.' })
+  @StringField({
+    blank: false,
+    max: 320,
+    optional: true,
+    description: 'E-mail address of the user. It must be verified, or the user a member of a team of the caller.',
+  })
   user_email?: string;
 
   @StringField({

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
+import { setImmediate } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
-import { createTwoFilesPatch } from 'diff';
 import {
   changesBetween,
   type FileChange,
@@ -14,6 +14,7 @@ import type { Caller } from '#platform/auth';
 import { Settings } from '#platform/config';
 import { isUuid, type RejectionOf } from '#platform/kernel';
 import { SignedLinks } from '#platform/storage';
+import { unifiedDiff } from '../domain/unified-diff.js';
 import { RunsService } from './runs.service.js';
 import { archiveOf } from './snapshot-archive.js';
 
@@ -25,9 +26,9 @@ const MAX_DIFF_FILE_BYTES = 262_144;
 /** Of all diffs of a response. */
 const MAX_DIFF_BYTES = 1_048_576;
 export const MAX_LISTED_CHANGES = 1_000;
-const CONTEXT_LINES = 3;
-/** Time for one diff, in milliseconds: files without a common line take long. */
-const DIFF_TIMEOUT_MS = 2_000;
+/** Time to find short diffs, in milliseconds: of all files of a response, and of one file, during which nothing else is served. */
+const DIFFS_TIMEOUT_MS = 500;
+const DIFF_TIMEOUT_MS = 50;
 
 export interface ListedChange extends FileChange {
   readonly isBinary: boolean;
@@ -182,17 +183,22 @@ export class RunSnapshots {
     after: SnapshotReader,
   ): Promise<ListedChange[]> {
     let left = MAX_DIFF_BYTES;
+    let leftMs = DIFFS_TIMEOUT_MS;
     const listed: ListedChange[] = [];
     for (const change of changes) {
       const texts = await Promise.all([textOf(before, change.before), textOf(after, change.after)]);
       const isBinary = texts.includes('binary');
       const [old, current] = texts;
-      const diff =
-        left <= 0 || old === 'binary' || old === 'large' || current === 'binary' || current === 'large'
-          ? undefined
-          : diffOf(change, old?.text ?? '', current?.text ?? '');
-      left -= diff?.length ?? 0;
-      listed.push({ ...change, isBinary, ...(diff === undefined || left < 0 ? {} : { diff }) });
+      if (left <= 0 || old === 'binary' || old === 'large' || current === 'binary' || current === 'large') {
+        listed.push({ ...change, isBinary });
+        continue;
+      }
+      const startedAt = performance.now();
+      const diff = diffOf(change, old?.text ?? '', current?.text ?? '', Math.min(DIFF_TIMEOUT_MS, leftMs));
+      leftMs -= performance.now() - startedAt;
+      left -= diff.length;
+      listed.push({ ...change, isBinary, ...(left < 0 ? {} : { diff }) });
+      await setImmediate();
     }
     return listed;
   }
@@ -224,16 +230,7 @@ async function isBinaryFile(reader: SnapshotReader, file: SnapshotFile): Promise
   return false;
 }
 
-/** Undefined: it takes too long. */
-function diffOf({ before, after }: FileChange, old: string, current: string): string | undefined {
+function diffOf({ before, after }: FileChange, old: string, current: string, timeoutMs: number): string {
   const [from, to] = [before, after].map((entry) => entry?.path.slice('work/'.length));
-  return createTwoFilesPatch(
-    from === undefined ? '/dev/null' : `a/${from}`,
-    to === undefined ? '/dev/null' : `b/${to}`,
-    old,
-    current,
-    undefined,
-    undefined,
-    { context: CONTEXT_LINES, timeout: DIFF_TIMEOUT_MS },
-  );
+  return unifiedDiff({ from, to, old, current }, timeoutMs);
 }

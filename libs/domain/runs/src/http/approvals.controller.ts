@@ -68,7 +68,7 @@ export class ApprovalsController {
     summary: 'Decide a permission request',
     errors: [400, 403, 404, 409],
     description:
-      'The first answer counts; every later one is a 409. Only users who may use the environment of the run allow, or send a note. `allow_always` also answers what else waits in the run and is the same.',
+      'The first answer counts; every later one is a 409. Only users who may use the environment of the run allow, or send a note, and never the agent identity that executes it. `allow_always` also answers what else waits in the run and is the same.',
     request: { value: { decision: 'allow' } },
     success: { status: 200, description: 'The decided request.', type: ApprovalItem },
   })
@@ -81,6 +81,11 @@ export class ApprovalsController {
     const run = foundOrThrow(await this.runs.find(caller, runId));
     const { type, uid } = caller.principal;
     const { decision, note = null } = request;
+    if (caller.principal.isAgentIdentity === true && run.executor.uid === uid)
+      throw new ProblemError(
+        'not_authorized',
+        'The agent identity that executes a run cannot decide its permission requests.',
+      );
     const refused = decision === 'deny' && note === null ? null : await this.environment.refusal(caller, run);
     if (refused !== null) throw new ProblemError('not_authorized', refused);
     const result = await this.approvals.decide(runId, approvalId, decision, note, { type, uid });

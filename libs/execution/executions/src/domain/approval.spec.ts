@@ -12,5 +12,7 @@ describe('readRequest', () => {
     const start = 'echo '.repeat(2_000);
     expect(subjectOf(`${start}1`)).toEqual(subjectOf(`${start}1`));
     expect(subjectOf(`${start}1`)).not.toEqual(subjectOf(`${start}2`));
+    // A title that is written as the hash of another one.
+    expect(subjectOf(subjectOf(`${start}1`)?.value ?? '')).not.toEqual(subjectOf(`${start}1`));
   });
 });

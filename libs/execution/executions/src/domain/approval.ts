@@ -53,6 +53,7 @@ export interface ApprovalDecision {
 const APPROVAL_ID = /^[A-Za-z0-9._-]{1,128}$/;
 const MAX_TITLE_BYTES = 8_192;
 const MAX_SUBJECT_LENGTH = 2_048;
+const HASHED_TITLE = /^sha256:[0-9a-f]{64}$/;
 const MAX_OPTIONS = 32;
 const MAX_INPUT_BYTES = 131_072;
 
@@ -94,7 +95,9 @@ export function readRequest(
 
 /** An answer for always must not cover what only begins the same. */
 const subjectValue = (title: string): string =>
-  title.length <= MAX_SUBJECT_LENGTH ? title : `sha256:${createHash('sha256').update(title).digest('hex')}`;
+  title.length <= MAX_SUBJECT_LENGTH && !HASHED_TITLE.test(title)
+    ? title
+    : `sha256:${createHash('sha256').update(title).digest('hex')}`;
 
 /** Our runner has cut it before; lists show many of them. */
 function bounded(input: unknown): unknown {
@@ -110,9 +113,10 @@ function readOption(value: unknown): { option_id: string; name: string; kind: st
 }
 
 function readSubject(given: unknown): PermissionSubject | null {
-  const { type: word, value, tool } = fields(given);
+  const { type: word, value, tool, directory } = fields(given);
   const type = PERMISSION_SUBJECTS.find((known) => known === word);
   const isText = (text: unknown): text is string => typeof text === 'string' && text.length <= MAX_SUBJECT_LENGTH;
-  if (type === undefined || !isText(value) || (tool !== undefined && !isText(tool))) return null;
-  return { type, value, ...(tool === undefined ? {} : { tool }) };
+  const isOptionalText = (text: unknown): text is string | undefined => text === undefined || isText(text);
+  if (type === undefined || !isText(value) || !isOptionalText(tool) || !isOptionalText(directory)) return null;
+  return { type, value, ...(tool === undefined ? {} : { tool }), ...(directory === undefined ? {} : { directory }) };
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isSameSubject, subjectOf, type PermissionFacts } from './permissions.js';
+import { isSameSubject, permissionFacts, subjectOf, type PermissionFacts } from './permissions.js';
 
 const same = (text: string): string => text;
 const of = (facts: PermissionFacts, title = 'Title') => subjectOf(facts, title, same);
@@ -41,11 +41,35 @@ describe('the subject of a permission request', () => {
     expect(of({ commandLine: 'x'.repeat(100_000) + 'a' })).toEqual(one);
   });
 
+  it('differs from a value that looks like its cut form', () => {
+    const long = of({ commandLine: 'x'.repeat(100_000) });
+    const imitation = of({ commandLine: long.value });
+    expect(imitation.value.length).toBeLessThan(1_024);
+    expect(isSameSubject(long, imitation)).toBe(false);
+  });
+
+  it('differs for lists of words that differ, and has the directory of a command', () => {
+    const commands = [
+      ['sh', '-c', 'echo', 'hi; ls'],
+      ['sh', '-c', 'echo hi; ls'],
+      ['sh', '-c', "echo 'hi; ls"],
+    ];
+    const subjects = commands.map((command) => of(permissionFacts({ rawInput: { command, cwd: '/work' } })));
+    expect(subjects).toEqual(
+      ["sh -c echo 'hi; ls'", "sh -c 'echo hi; ls'", "sh -c 'echo '\\''hi; ls'"].map((value) => ({
+        type: 'command',
+        value,
+        directory: '/work',
+      })),
+    );
+  });
+
   it('is the same only when all fields are equal', () => {
     const push = { type: 'command', value: 'git push', tool: 'Bash' } as const;
     expect(isSameSubject(push, { ...push })).toBe(true);
     expect(isSameSubject(push, { ...push, value: 'git push -f' })).toBe(false);
     expect(isSameSubject(push, { ...push, tool: 'Shell' })).toBe(false);
+    expect(isSameSubject(push, { ...push, directory: '/tmp' })).toBe(false);
     expect(isSameSubject(push, { type: 'command', value: 'git push' })).toBe(false);
     expect(isSameSubject(push, { ...push, type: 'title' })).toBe(false);
   });

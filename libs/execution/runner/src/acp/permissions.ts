@@ -11,6 +11,7 @@ export interface PermissionFacts {
   readonly toolName?: string | undefined;
   readonly toolKind?: string | undefined;
   readonly commandLine?: string | undefined;
+  readonly directory?: string | undefined;
   readonly address?: string | undefined;
 }
 
@@ -60,6 +61,7 @@ export function permissionFacts(
     toolName: toolNameOf(call) ?? known.name,
     toolKind: text(call['kind']) ?? known.kind,
     commandLine: commandLine(input),
+    directory: text(input['cwd']) ?? text(input['workdir']) ?? text(input['directory']),
     address: text(input['url']),
   };
 }
@@ -73,8 +75,12 @@ function commandLine(input: Readonly<Record<string, unknown>>): string | undefin
   const command = input['command'] ?? input['cmd'];
   if (typeof command === 'string') return command;
   const words = items(command);
-  return words.length > 0 ? words.map(String).join(' ') : undefined;
+  return words.length > 0 ? words.map((word) => shellWord(String(word))).join(' ') : undefined;
 }
+
+/** Lists of words that differ make lines that differ. */
+const shellWord = (word: string): string =>
+  /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 
 const WANTED: Readonly<Record<Answer, readonly string[]>> = {
   allow: ['allow_once', 'allow_always'],
@@ -91,16 +97,18 @@ export function pickOption(options: readonly { optionId: string; kind: string }[
 /** Longer values are cut and followed by a hash of the whole, so that different values stay different. */
 const MAX_VALUE_LENGTH = 1_024;
 const KEPT_LENGTH = 256;
+const CUT_VALUE = /… \(sha256:[0-9a-f]{64}\)$/;
 /** Kinds that describe what happens; `other`, `think` and `switch_mode` may be anything. */
 const SPECIFIC_KINDS: readonly string[] = ['read', 'edit', 'delete', 'move', 'search', 'fetch', 'execute'];
 
 /** `redact` removes secret values, which must not leave the runner: commands that differ only in one are the same. */
 export function subjectOf(facts: PermissionFacts, title: string, redact: (text: string) => string): PermissionSubject {
-  const { toolName, toolKind, commandLine, address } = facts;
+  const { toolName, toolKind, commandLine, directory, address } = facts;
   const subject = (type: PermissionSubject['type'], value: string): PermissionSubject => ({
     type,
     value: bounded(redact(value)),
     tool: toolName === undefined || type === 'tool' ? undefined : bounded(redact(toolName)),
+    ...(directory !== undefined && type === 'command' && { directory: bounded(redact(directory)) }),
   });
   const command = commandLine?.trim();
   if (command !== undefined && command !== '') return subject('command', command);
@@ -115,11 +123,12 @@ export function subjectOf(facts: PermissionFacts, title: string, redact: (text: 
 }
 
 export function isSameSubject(a: PermissionSubject, b: PermissionSubject): boolean {
-  return a.type === b.type && a.value === b.value && a.tool === b.tool;
+  return a.type === b.type && a.value === b.value && a.tool === b.tool && a.directory === b.directory;
 }
 
 function bounded(value: string): string {
-  if (value.length <= MAX_VALUE_LENGTH) return value;
+  // A value that looks like a cut one must not be the same as the one that it looks like.
+  if (value.length <= MAX_VALUE_LENGTH && !CUT_VALUE.test(value)) return value;
   const hash = createHash('sha256').update(value).digest('hex');
   return `${value.slice(0, KEPT_LENGTH).replace(/[\ud800-\udbff]$/, '')}… (sha256:${hash})`;
 }

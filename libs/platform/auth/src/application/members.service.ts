@@ -7,6 +7,7 @@ import { AccessChanges } from './token-authenticator.js';
 export interface TeamMember {
   readonly uid: string;
   readonly email: string;
+  readonly isEmailVerified: boolean;
   readonly displayName: string;
   readonly photoUrl: string | null;
   readonly role: Role;
@@ -45,7 +46,7 @@ export class MembersService {
   /** By e-mail address, those after `afterEmail`. */
   list(teamUid: string, afterEmail: string | null, limit: number): Promise<TeamMember[]> {
     return this.database.query<TeamMember>(
-      `SELECT u.uid, u.email, u.display_name AS "displayName", u.photo_url AS "photoUrl", m.role,
+      `SELECT u.uid, u.email, u.is_email_verified AS "isEmailVerified", u.display_name AS "displayName", u.photo_url AS "photoUrl", m.role,
               u.disabled_at AS "disabledAt", m.created_at AS "memberSince"
          FROM headrace.memberships m JOIN headrace.users u ON u.uid = m.user_uid
         WHERE m.team_uid = $1 AND ($2::text IS NULL OR lower(u.email) > lower($2))

@@ -75,6 +75,19 @@ export class PrincipalDirectory {
     return row?.uid ?? null;
   }
 
+  /**
+   * The uid of the user to whom the address belongs, or null: it is verified, or the user is a member of one of the teams. A user who
+   * creates an invitation to an address can accept it, too.
+   */
+  async findUserByAddress(email: string, teamUids: readonly string[]): Promise<string | null> {
+    const [row] = await this.database.query<{ uid: string }>(
+      `SELECT u.uid FROM headrace.users u WHERE lower(u.email) = lower($1) AND (u.is_email_verified OR EXISTS (
+         SELECT 1 FROM headrace.memberships m WHERE m.user_uid = u.uid AND m.team_uid = ANY($2::text[])))`,
+      [email, teamUids],
+    );
+    return row?.uid ?? null;
+  }
+
   async isTeam(uid: string): Promise<boolean> {
     const rows = await this.database.query('SELECT 1 FROM headrace.teams WHERE uid = $1', [uid]);
     return rows.length > 0;

@@ -131,6 +131,21 @@ describe('a DTO', () => {
   });
 });
 
+describe('a body of very many unknown names', () => {
+  it('is refused in time, with a hint for each reported issue', () => {
+    const many = Object.fromEntries(Array.from({ length: 200_000 }, (_, index) => [`anythin_${index}`, 1]));
+    const startedAt = performance.now();
+    const found = issues(() => read({ id: 'x', anythng: 1, ...many, parts: [many] }));
+    // With a hint for each it takes tens of seconds.
+    expect(performance.now() - startedAt).toBeLessThan(5_000);
+    expect(found).toHaveLength(100);
+    expect((found as unknown[])[0]).toEqual({
+      pointer: '/anythng',
+      detail: 'is not a known field (did you mean `anything`?)',
+    });
+  });
+});
+
 describe('a query', () => {
   it('is converted by what its fields say', () => {
     expect({ ...(search({ limit: '20', refresh: 'false', state: 'QUEUED', metadata: { a: '1' } }) as Search) }).toEqual(

@@ -10,7 +10,7 @@ import { isStorableText, type Issue, issueSentence, isUid, isUuid, pointerOf } f
 import { requestStateOf } from '../edge/request-state.js';
 import { ProblemError } from '../problems/problem-error.js';
 import { below, fieldsOf, isPlainObject, type Source, wrong } from './field.js';
-import { checkDto, type DtoClass, isOptionalBody, readDto, unknownField } from './read-dto.js';
+import { checkDto, type DtoClass, type InputIssue, isOptionalBody, readDto, unknownField } from './read-dto.js';
 
 const NO_DTO: ReadonlySet<unknown> = new Set([undefined, Object, String, Number, Boolean, Array]);
 const MAX_REPORTED = 100;
@@ -56,9 +56,11 @@ export class QueryGuard implements CanActivate {
 }
 
 /** Throws a 400 with all issues, if there are any. */
-function rejectIssues(source: Source, issues: readonly Issue[]): void {
+function rejectIssues(source: Source, issues: readonly InputIssue[]): void {
   if (issues.length === 0) return;
-  const reported = issues.slice(0, MAX_REPORTED);
+  const reported = issues
+    .slice(0, MAX_REPORTED)
+    .map(({ pointer, detail, hint }) => ({ pointer, detail: detail + (hint?.() ?? '') }));
   const place = source === 'query' ? 'Query parameter ' : '';
   const sentences = reported.slice(0, 5).map((issue) => (issue.pointer === '' ? '' : place) + issueSentence(issue));
   if (issues.length > 5) sentences.push(`${issues.length - 5} more.`);

@@ -5,6 +5,8 @@ import { below, type Field, fieldsOf, type Source, wrong } from './field.js';
 
 export type DtoClass<T extends object = object> = new () => T;
 
+/** More than are ever reported: a body can have hundreds of thousands. */
+const MAX_UNKNOWN = 1_000;
 /** Unknown keys by instance: collected by `readDto`, reported by `checkDto`. */
 const unknownKeys = new WeakMap<object, string[]>();
 
@@ -20,7 +22,7 @@ export function readDto<T extends object>(dto: DtoClass<T>, raw: Record<string, 
   for (const key of Object.keys(raw)) {
     const field = fields.get(key);
     if (!field) {
-      unknown.push(key);
+      if (unknown.length < MAX_UNKNOWN) unknown.push(key);
       continue;
     }
     const value = field.kind.read(raw[key], source);
@@ -31,11 +33,11 @@ export function readDto<T extends object>(dto: DtoClass<T>, raw: Record<string, 
 }
 
 /** All issues of an instance that {@link readDto} created. */
-export function checkDto(instance: object): Issue[] {
+export function checkDto(instance: object): InputIssue[] {
   const dto = instance.constructor as DtoClass;
-  const issues = (unknownKeys.get(instance) ?? []).map((key) => unknownField(key, fieldsOf(dto).keys()));
+  const issues: InputIssue[] = (unknownKeys.get(instance) ?? []).map((key) => unknownField(key, fieldsOf(dto).keys()));
   for (const [key, field] of fieldsOf(dto))
-    issues.push(...below(key, checkField(field, (instance as Record<string, unknown>)[key])));
+    for (const issue of below(key, checkField(field, (instance as Record<string, unknown>)[key]))) issues.push(issue);
   return hasClassValidatorRules(dto) ? [...issues, ...classValidatorIssues(instance, issues)] : issues;
 }
 
@@ -44,11 +46,18 @@ function checkField({ kind, optional, nullable }: Field, value: unknown): Issue[
   return value === null && nullable ? [] : kind.check(value);
 }
 
+/** `hint`: completes the detail. It takes time to find, and most issues of a body with very many are not reported. */
+export interface InputIssue extends Issue {
+  readonly hint?: () => string;
+}
+
 /** The issue of an unknown body field or query parameter, with the known name that is closest to it. */
-export function unknownField(name: string, known: Iterable<string>): Issue {
-  const meant = closestName(name, [...known]);
-  const hint = meant === undefined ? '' : ` (did you mean \`${meant}\`?)`;
-  return { pointer: pointerOf(name), detail: `is not a known field${hint}` };
+export function unknownField(name: string, known: Iterable<string>): InputIssue {
+  const hint = (): string => {
+    const meant = closestName(name, [...known]);
+    return meant === undefined ? '' : ` (did you mean \`${meant}\`?)`;
+  };
+  return { pointer: pointerOf(name), detail: 'is not a known field', hint };
 }
 
 const load = createRequire(import.meta.url);

@@ -68,9 +68,13 @@ export class UserMembership {
   @EnumField(ROLES, { ...ROLE, description: 'Role on the team.' }) role: Role;
 }
 
+const VERIFIED =
+  'Whether the address belongs to the user. false: an invitation to it created the account, and another person may have accepted that.';
+
 export class UserItem {
   @StringField({ ...UID, description: 'UID of the user.' }) uid: string;
   @StringField({ description: 'E-mail address.' }) email: string;
+  @BooleanField({ description: VERIFIED }) is_email_verified: boolean;
   @StringField({ description: 'Name that is shown.' }) display_name: string;
   @StringField({ ...OPTIONAL, description: 'URL of a picture.' }) photo_url?: string;
   @BooleanField({ description: 'Whether the user administers the installation.' }) is_administrator: boolean;
@@ -95,6 +99,7 @@ export class SetMemberRequest {
 export class MemberItem {
   @StringField({ ...UID, description: 'UID of the user.' }) uid: string;
   @StringField({ description: 'E-mail address.' }) email: string;
+  @BooleanField({ description: VERIFIED }) is_email_verified: boolean;
   @StringField({ description: 'Name that is shown.' }) display_name: string;
   @StringField({ ...OPTIONAL, description: 'URL of a picture.' }) photo_url?: string;
   @EnumField(ROLES, { ...ROLE, description: 'Role on the team.' }) role: Role;

@@ -123,7 +123,7 @@ describe('messages of chat services', () => {
         ['Source', 'API'],
       ],
       links: [
-        { title: 'Fix it (github.com)', url: 'https://github.com/acme/shop/pull/8' },
+        { title: 'github.com: Fix it', url: 'https://github.com/acme/shop/pull/8' },
         { title: 'Run', url: DATA.session_link },
         { title: 'Trigger', url: DATA.trigger_url },
       ],
@@ -147,7 +147,7 @@ describe('messages of chat services', () => {
         { type: 'section', text: { text: `*<${DATA.session_link}|Fix the failing test>*` } },
         { type: 'section', text: { text: 'The test passes now.' } },
         { type: 'section', fields: [{ text: '*Duration*\n2 min 15 s' }, {}, {}, {}] },
-        { type: 'section', text: { text: '<https://github.com/acme/shop/pull/8|Fix it (github.com)>' } },
+        { type: 'section', text: { text: '<https://github.com/acme/shop/pull/8|github.com: Fix it>' } },
         {},
         {},
       ],
@@ -160,6 +160,18 @@ describe('messages of chat services', () => {
       type: 'message',
       attachments: [{ content: { body: [{ text: 'Run succeeded', color: 'Good' }, {}, {}, { type: 'FactSet' }] } }],
     });
+  });
+
+  it('name the host of a link to an artifact before a title that can be of any length', () => {
+    const url = `https://${'a.'.repeat(60)}attacker.example/x`;
+    const title = `https://github.com/acme/shop/pull/8 \u202E${'x'.repeat(500)}`;
+    const outcome = { ...OUTCOME, artifacts: [{ type: 'EXTERNAL_REFERENCE', title, url }] };
+    const said = chatMessageOf('run.succeeded', DATA, outcome);
+    for (const message of [slackMessage(said), discordMessage(said), teamsMessage(said)]) {
+      const text = JSON.stringify(message).replaceAll('\\\\', '');
+      expect(text).toMatch(/[|["]…[a.]{40,60}attacker\.example: https:\/\/github\.com/);
+      expect(text).not.toContain('\u202E');
+    }
   });
 
   it('keep the rules of each service for texts of strangers, which contain no link, no mention and no date', () => {

@@ -41,6 +41,8 @@ const OF_STATES: Readonly<Record<string, Presentation>> = {
 };
 
 const MAX_LINKS = 5;
+/** They can show a text in another order than it has. */
+const DIRECTION = /[\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]/g;
 /** Apart from those that text has. JSON needs six bytes for each, and no service shows them. */
 const CONTROL = /[^\P{Cc}\t\n\r]/gu;
 
@@ -98,8 +100,15 @@ function linksOf(data: Fields, outcome: RunOutcome | null): ChatMessage['links']
   ];
 }
 
-/** An agent chooses title and URL: the host says where the link leads. */
-const labelOf = (title: string, url: string): string => `${inOneLine(title)} (${new URL(url).host})`.trim();
+const MAX_HOST = 60;
+
+/** An agent chooses title and URL: the host says where the link leads, before a title that may be cut. */
+function labelOf(title: string, url: string): string {
+  const { host } = new URL(url);
+  // Its end says whose it is.
+  const shown = host.length > MAX_HOST ? `…${host.slice(-MAX_HOST)}` : host;
+  return title.trim() === '' ? shown : `${shown}: ${inOneLine(title)}`;
+}
 
 const isWebUrl = (text: string): boolean => /^https?:\/\//i.test(text) && URL.canParse(text);
 
@@ -117,7 +126,8 @@ const fieldsOf = (data: Fields, key: string): Fields => {
 const textOf = (data: Fields, key: string): string => (typeof data[key] === 'string' ? data[key] : '');
 
 /** For headings and labels of links. */
-export const inOneLine = (text: string): string => text.replace(CONTROL, '\uFFFD').replace(/\s+/g, ' ').trim();
+export const inOneLine = (text: string): string =>
+  text.replace(CONTROL, '\uFFFD').replace(DIRECTION, '\uFFFD').replace(/\s+/g, ' ').trim();
 
 /** At most `max` UTF-16 units of what `escape` makes of a text, and never a part of a character or of an escape. */
 export function cutEscaped(text: string, max: number, escape: (character: string) => string): string {

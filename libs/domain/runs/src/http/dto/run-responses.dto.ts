@@ -308,6 +308,7 @@ export class ApprovalSubject {
   })
   value: string;
   @StringField({ ...OPTIONAL, description: 'The tool, with a command or an address.' }) tool?: string;
+  @StringField({ ...OPTIONAL, description: 'Where the command is executed.' }) directory?: string;
 }
 
 export class ApprovalItem {
