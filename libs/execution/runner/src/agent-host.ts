@@ -43,7 +43,13 @@ export class AgentHost {
       isBusy: () => this.normalizer.hasOpenCalls || this.permissions.isWaiting,
       emit,
     });
-    this.permissions = new PermissionBroker(assignment, this.normalizer, (text) => redactor.text(text), emit);
+    this.permissions = new PermissionBroker(
+      assignment,
+      this.normalizer,
+      (text) => redactor.text(text),
+      handover.workspace_dir,
+      emit,
+    );
   }
 
   /** Starts the process and opens the session. Rejects with AgentFailure, or TerminatedError. */

@@ -42,6 +42,7 @@ export class PermissionBroker {
     private readonly rules: PermissionRules,
     private readonly normalizer: AcpNormalizer,
     private readonly redact: (text: string) => string,
+    private readonly workspaceDirectory: string,
     private readonly emit: (event: PlainEvent) => void,
   ) {
     this.remembered = [...(rules.permission_rules ?? [])];
@@ -57,7 +58,7 @@ export class PermissionBroker {
     const approvalId = newUuid();
     const wholeTitle = request.toolCall.title ?? known.title ?? 'Permission';
     const title = shrinkText(wholeTitle, 4_096);
-    const subject = subjectOf(facts, wholeTitle, this.redact);
+    const subject = subjectOf(facts, wholeTitle, this.redact, this.workspaceDirectory);
     const policy = this.isTurnCancelled ? 'cancel' : decideByPolicy(this.rules, facts);
     const rule = policy === 'ask' ? this.remembered.find((one) => isSameSubject(one.subject, subject)) : undefined;
     const resolution = rule ? 'allow' : policy;

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { isSameSubject, permissionFacts, subjectOf, type PermissionFacts } from './permissions.js';
 
 const same = (text: string): string => text;
-const of = (facts: PermissionFacts, title = 'Title') => subjectOf(facts, title, same);
+const of = (facts: PermissionFacts, title = 'Title') => subjectOf(facts, title, same, '/srv/1');
 
 describe('the subject of a permission request', () => {
   it.each<[string, PermissionFacts, object]>([
@@ -33,7 +33,12 @@ describe('the subject of a permission request', () => {
   });
 
   it('has no secrets and a limited length, and differs for different values', () => {
-    const redacted = subjectOf({ commandLine: 'curl -u me:hunter2' }, '', (text) => text.replace('hunter2', '***'));
+    const redacted = subjectOf(
+      { commandLine: 'curl -u me:hunter2' },
+      '',
+      (text) => text.replace('hunter2', '***'),
+      '/srv/1',
+    );
     expect(redacted.value).toBe('curl -u me:***');
     const [one, two] = ['a', 'b'].map((end) => of({ commandLine: 'x'.repeat(100_000) + end }));
     expect(one?.value.length).toBeLessThan(400);
@@ -62,6 +67,16 @@ describe('the subject of a permission request', () => {
         directory: '/work',
       })),
     );
+  });
+
+  it('has a directory of the workspace relative to it, which has another path in the next execution', () => {
+    const directories = ['/srv/1/work/app', '/srv/10/work', '/srv/1/../2', '/etc'];
+    expect(directories.map((directory) => of({ commandLine: 'ls', directory }).directory)).toEqual([
+      'work/app',
+      '/srv/10/work',
+      '/srv/2',
+      '/etc',
+    ]);
   });
 
   it('is the same only when all fields are equal', () => {

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { normalize } from 'node:path';
 import type { Assignment, PermissionSubject } from '#execution/runner-protocol';
 import { fields, items, text } from './fields.js';
 
@@ -101,14 +102,23 @@ const CUT_VALUE = /… \(sha256:[0-9a-f]{64}\)$/;
 /** Kinds that describe what happens; `other`, `think` and `switch_mode` may be anything. */
 const SPECIFIC_KINDS: readonly string[] = ['read', 'edit', 'delete', 'move', 'search', 'fetch', 'execute'];
 
-/** `redact` removes secret values, which must not leave the runner: commands that differ only in one are the same. */
-export function subjectOf(facts: PermissionFacts, title: string, redact: (text: string) => string): PermissionSubject {
+/**
+ * `redact` removes secret values, which must not leave the runner: commands that differ only in one are the same. A directory in the
+ * workspace is relative to it, because the workspace of the next execution is at another path.
+ */
+export function subjectOf(
+  facts: PermissionFacts,
+  title: string,
+  redact: (text: string) => string,
+  workspaceDirectory: string,
+): PermissionSubject {
   const { toolName, toolKind, commandLine, directory, address } = facts;
   const subject = (type: PermissionSubject['type'], value: string): PermissionSubject => ({
     type,
     value: bounded(redact(value)),
     tool: toolName === undefined || type === 'tool' ? undefined : bounded(redact(toolName)),
-    ...(directory !== undefined && type === 'command' && { directory: bounded(redact(directory)) }),
+    ...(directory !== undefined &&
+      type === 'command' && { directory: bounded(redact(shownDirectory(directory, workspaceDirectory))) }),
   });
   const command = commandLine?.trim();
   if (command !== undefined && command !== '') return subject('command', command);
@@ -120,6 +130,11 @@ export function subjectOf(facts: PermissionFacts, title: string, redact: (text: 
   return toolKind !== undefined && SPECIFIC_KINDS.includes(toolKind)
     ? subject('kind', toolKind)
     : subject('title', title);
+}
+
+function shownDirectory(directory: string, workspaceDirectory: string): string {
+  const path = normalize(directory);
+  return path.startsWith(`${workspaceDirectory}/`) ? path.slice(workspaceDirectory.length + 1) : path;
 }
 
 export function isSameSubject(a: PermissionSubject, b: PermissionSubject): boolean {
