@@ -217,6 +217,50 @@ describe('git in the workspace', () => {
     ]);
   });
 
+  it('leaves pushed branches and created pull requests among the artifacts', async () => {
+    const gh = `mkdir -p ~/bin; printf '#!/bin/sh\\necho ${server.url}/acme/app/pull/7\\n' > ~/bin/gh; chmod +x ~/bin/gh`;
+    const push = (branch: string) =>
+      `git switch --quiet --create ${branch}; echo ${branch} > file; git add .; git commit --quiet -m ${branch}; git push --quiet origin ${branch} 2>&1`;
+    const runner = await start({
+      ownUser: isRoot,
+      assignment: {
+        prompt: prompt(
+          fence(
+            'sh',
+            `${push('gone')}; git push --quiet origin :gone; ${push('unpushed')} --dry-run; git fetch --quiet; git update-ref -m 'update by push' refs/remotes/origin/forged HEAD`,
+          ),
+          fence('sh', `${push('fix/one')}; ${gh}; PATH=~/bin:$PATH; gh pr create --draft`),
+        ),
+      },
+    });
+    await runner.plane.untilEvent('turn_ended');
+    const references = () =>
+      runner.plane.artifacts.flatMap(({ reported, content }) => (content === undefined ? [reported] : []));
+    const branch = (name: string, verified = true) => ({
+      artifact_type: 'EXTERNAL_REFERENCE',
+      reference_type: 'branch',
+      url: `${server.url}/acme/app/tree/${name}`,
+      title: `Branch ${name} of acme/app`,
+      metadata: { repository: urlOf('app'), branch: name, commit: expect.stringMatching(/^[0-9a-f]{40}$/), verified },
+    });
+    expect(references()).toEqual([
+      expect.objectContaining(branch('fix/one')),
+      expect.objectContaining({
+        artifact_type: 'PULL_REQUEST',
+        url: `${server.url}/acme/app/pull/7`,
+        branch: 'fix/one',
+        status: 'draft',
+      }),
+    ]);
+    const [first] = references();
+    expect(onServer('rev-parse', 'fix/one')).toBe((first?.['metadata'] as { commit: string }).commit);
+    // The next turn reports what is new only.
+    runner.plane.say('f1', fence('sh', `${push('two')}; git commit --quiet --amend -m two; git push --quiet --force`));
+    await runner.plane.untilEvent('turn_ended', 2);
+    expect(references().slice(2)).toEqual([expect.objectContaining(branch('two'))]);
+    expect(onServer('rev-parse', 'two')).toBe((references()[2]?.['metadata'] as { commit: string }).commit);
+  });
+
   it('has the settings of its user in a directory of that user', async () => {
     const home = join(root, 'home');
     const work = join(root, 'app');

@@ -198,6 +198,31 @@ describe('an artifact that a runner uploads', () => {
     expect((await get(uid)).data).toEqual({ url: 'https://f.example/pr/9', branch: 'b', status: 'merged' });
   });
 
+  it('replaces the earlier one under the same uid when a run reports the same address again', async () => {
+    const { id, runner } = await runningRun();
+    const report = { artifact_type: 'PULL_REQUEST', url: 'https://f.example/pr/10', branch: 'b' };
+    const sent = await Promise.all(
+      ['open', 'draft', undefined].map((status, index) =>
+        post(runner, 200, { ...report, status, source_key: `${index}` }),
+      ),
+    );
+    const { body: last } = await post(runner, 200, { ...report, status: 'merged', source_key: 'last' });
+    expect(new Set([...sent, { body: last }].map(({ body }) => body.artifact_uid)).size).toBe(1);
+    // What is not reported again stays.
+    await post(runner, 200, { ...report, branch: 'c', source_key: 'moved' });
+    await post(runner, 200, { ...reference, url: report.url });
+    await post(runner, 200, { ...reference, url: report.url, reference_type: 'other', source_key: 'other' });
+    await post(runner, 200, { ...reference, url: `${report.url}#part`, title: 'Part', source_key: 'part' });
+    expect((await listedBy(id)).map(({ artifact_type: type, data }) => [type, data])).toEqual([
+      ['PULL_REQUEST', { url: report.url, branch: 'c', status: 'merged' }],
+      ['EXTERNAL_REFERENCE', { url: report.url, reference_type: 'ticket', title: 'Part' }],
+      ['EXTERNAL_REFERENCE', { url: report.url, reference_type: 'other' }],
+    ]);
+    const other = await runningRun();
+    await post(other.runner, 200, { ...report, source_key: 'last' });
+    expect(await listedBy(other.id)).toHaveLength(1);
+  });
+
   it('is downloaded as an attachment by a link that needs no token, until the link expires', async () => {
     const { runner } = await runningRun();
     const html = '<script>alert(1)</script>';
@@ -396,7 +421,12 @@ describe('an artifact that a runner uploads', () => {
     const outcomes = await Promise.all(
       ['a', 'b', 'c'].map((key) => {
         const line = `POST /runner/v1/executions/${runner.assignment.execution_id}/artifacts`;
-        const body = { lease_epoch: runner.assignment.lease_epoch, ...reference, source_key: key };
+        const body = {
+          lease_epoch: runner.assignment.lease_epoch,
+          ...reference,
+          url: `https://t.example/${key}`,
+          source_key: key,
+        };
         return requestAnyStatus(fixture.api, line, { token: runner.token, body });
       }),
     );

@@ -12,6 +12,7 @@ import type {
 import { AgentHost } from './agent-host.js';
 import type { ExecutionOptions } from './execution-options.js';
 import { ArtifactSync } from './artifacts/artifact-sync.js';
+import { RepositoryResults } from './artifacts/repository-results.js';
 import { Conversation, Inbox } from './conversation.js';
 import { CredentialServer, credentialOrigins } from './git/credential-server.js';
 import { findHarness, harnessIds, type Harness } from './harness/harnesses.js';
@@ -56,19 +57,23 @@ export class Execution {
   private workspaceRealPath: string | undefined;
   private transcripts: TranscriptSync | null = null;
   private artifacts: ArtifactSync | null = null;
+  private results: RepositoryResults | undefined;
   private snapshots: SnapshotSync | null = null;
   private credentials: CredentialServer | null = null;
   private setup: ManagedProcess | null = null;
   private isRetiring = false;
 
   constructor(private readonly options: ExecutionOptions) {
-    this.host = new AgentHost(options, (event) => this.conversation.emit(event));
+    this.host = new AgentHost(options, (event) => {
+      this.results?.observe(event, (callId) => this.host.normalizer.knownCall(callId).input);
+      this.conversation.emit(event);
+    });
     this.conversation = new Conversation({
       ...options,
       host: this.host,
       inbox: this.inbox,
       collectArtifacts: async () => {
-        await this.artifacts?.makeDiffs(options.termination.signal, this.snapshots?.revision);
+        await this.artifacts?.readRepositories(options.termination.signal, this.snapshots?.revision);
         await this.collectArtifacts(options.termination.signal);
       },
       onTurnBegin: () => this.snapshots?.startInterval(),
@@ -163,13 +168,17 @@ export class Execution {
     const transcripts = new TranscriptSync(plane, harness, workspace, log, redactor);
     this.transcripts = transcripts;
     const { resume } = assignment;
+    const cloned = ownsFiles(handover) ? repositories : [];
+    const environment = { HEADRACE_EXECUTION_MARKER: handover.marker };
+    this.results = new RepositoryResults({ repositories: cloned, workspace, git: handover.git, environment, log });
     this.artifacts = new ArtifactSync({
       plane,
       workspace,
       log,
       maxBytes: handover.limits.max_artifact_bytes,
-      repositories: ownsFiles(handover) ? assignment.repositories : [],
-      environment: { HEADRACE_EXECUTION_MARKER: handover.marker },
+      repositories: cloned,
+      results: this.results,
+      environment,
     });
     const files = new AttachmentFiles({ workspace, fetch: (id) => plane.getAttachment(id), retry });
     const attachments = await termination.race(files.place(assignment.attachments ?? []));
@@ -313,7 +322,8 @@ export class Execution {
     this.host.permissions.cancelAll();
     const isInTurn = this.conversation.openTurn !== null;
     await this.host.stop(this.conversation.openTurn, this.setup);
-    if (isInTurn && !this.options.termination.isFenced) await this.artifacts?.makeDiffs(this.lastArtifactsSignal());
+    if (isInTurn && !this.options.termination.isFenced)
+      await this.artifacts?.readRepositories(this.lastArtifactsSignal());
     const { killed, left } = await sweep(this.targets(), SWEEP_MS);
     this.credentials?.close();
     if (left > 0) log.error('some processes could not be killed', { left });

@@ -169,11 +169,11 @@ export class ArtifactsService {
     const { executionId, leaseEpoch, sourceKey } = source;
     const { maxRunArtifactBytes } = this.settings;
     const artifact = { ...reported, sourceKey };
-    const isStored =
+    const uid =
       diffUid === null
         ? await this.store.insert(runId, executionId, leaseEpoch, artifact, maxRunArtifactBytes)
         : await this.store.replace(runId, executionId, leaseEpoch, artifact, maxRunArtifactBytes, diffKey);
-    if (isStored) return this.renewed(source, artifact.uid);
+    if (uid !== null) return this.renewed(source, uid);
     const probe = await this.probe(source, artifact.type === 'DIFF' ? String(artifact.data['filepath']) : null);
     if (probe.kind !== 'new') return probe;
     if (probe.diffKey !== diffKey) return { kind: 'changed' };

@@ -20,6 +20,13 @@ const INSERT = statement('artifacts.insert')`
        FROM artifacts a WHERE a.run_id = r.id)
     ON CONFLICT DO NOTHING RETURNING uid`;
 
+/** What a run has reported of the same address before; its uid stays, and what is not reported again. */
+const UPDATE_REFERENCE = statement('artifacts.update-reference')`
+  UPDATE artifacts a SET execution_id = e.id, source_key = $3, data = a.data || $6::jsonb
+    FROM executions e WHERE ${LEASED} AND a.run_id = e.run_id AND a.artifact_type = $4 AND a.locator = $5
+     AND a.data->>'reference_type' IS NOT DISTINCT FROM $6::jsonb->>'reference_type'
+     AND NOT EXISTS (SELECT 1 FROM artifacts o WHERE o.run_id = a.run_id AND o.source_key = $3 AND o.uid <> a.uid) RETURNING a.uid`;
+
 /** The content of a DIFF that has changed; its uid stays. `$9`: the object that it replaces. */
 const REPLACE = statement('artifacts.replace')`
   UPDATE artifacts a SET execution_id = e.id, source_key = $3, data = $5::jsonb, object_key = $6, size_bytes = $7::bigint, created_at = headrace.now()
@@ -98,24 +105,33 @@ export class ArtifactsStore {
     return row ?? null;
   }
 
-  /** false: the lease is gone, the key is taken, or the run has all that it may have; {@link probe} tells which. */
+  /**
+   * Resolves to the uid, which is that of an earlier reference to the same address. Null: the lease is gone, the key is in use, or the
+   * run has as many artifacts as it may have; {@link probe} finds out which.
+   */
   async insert(
     runId: string,
     executionId: string,
     leaseEpoch: number,
     artifact: NewArtifact,
     maxRunBytes: number,
-  ): Promise<boolean> {
+  ): Promise<string | null> {
     const { uid, sourceKey, type, data, objectKey, locator, sizeBytes } = artifact;
+    const lease = [executionId, leaseEpoch, sourceKey];
+    const json = JSON.stringify(data);
     return this.database.transaction(async (tx) => {
       // Before the execution, as everywhere; see RunTransitions.
       await this.transitions.lock(tx, runId);
-      const described = [uid, type, JSON.stringify(data), objectKey, locator, sizeBytes];
-      return (await tx.query(INSERT, [executionId, leaseEpoch, sourceKey, ...described, maxRunBytes])).length > 0;
+      if (locator !== null) {
+        const [known] = await tx.query<{ uid: string }>(UPDATE_REFERENCE, [...lease, type, locator, json]);
+        if (known) return known.uid;
+      }
+      const described = [uid, type, json, objectKey, locator, sizeBytes];
+      return (await tx.query(INSERT, [...lease, ...described, maxRunBytes])).length > 0 ? uid : null;
     });
   }
 
-  /** As {@link insert}, for a DIFF that the run has already; false also when it has another object than `replacedKey` now. */
+  /** As {@link insert}, for a DIFF that the run has already; null also when it has another object than `replacedKey` now. */
   async replace(
     runId: string,
     executionId: string,
@@ -123,12 +139,12 @@ export class ArtifactsStore {
     { uid, sourceKey, data, objectKey, sizeBytes }: NewArtifact,
     maxRunBytes: number,
     replacedKey: string | null,
-  ): Promise<boolean> {
+  ): Promise<string | null> {
     const described = [sourceKey, uid, JSON.stringify(data), objectKey, sizeBytes];
     const values = [executionId, leaseEpoch, ...described, maxRunBytes, replacedKey];
     return this.database.transaction(async (tx) => {
       await this.transitions.lock(tx, runId);
-      return (await tx.query(REPLACE, values)).length > 0;
+      return (await tx.query(REPLACE, values)).length > 0 ? uid : null;
     });
   }
 

@@ -72,7 +72,7 @@ export function toolNameOf(call: Readonly<Record<string, unknown>>): string | un
   return text(call['name']) ?? text(fields(meta['claudeCode'])['toolName']) ?? text(meta['toolName']);
 }
 
-function commandLine(input: Readonly<Record<string, unknown>>): string | undefined {
+export function commandLine(input: Readonly<Record<string, unknown>>): string | undefined {
   const command = input['command'] ?? input['cmd'];
   if (typeof command === 'string') return command;
   const words = items(command);

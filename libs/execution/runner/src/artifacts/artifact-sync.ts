@@ -10,6 +10,7 @@ import type { Workspace } from '../workspace/workspace.js';
 import { findArtifacts, type FoundFile } from './artifact-finder.js';
 import { headingOf, type ArtifactProblem, type ListedReference } from './artifact-list.js';
 import { openOwnFile, UnreadableFile } from './own-file.js';
+import type { RepositoryResults } from './repository-results.js';
 import { DiffFailure, diffRepository, type RepositoryDiff } from './repository-diff.js';
 
 export interface ArtifactSyncOptions {
@@ -18,6 +19,7 @@ export interface ArtifactSyncOptions {
   readonly log: RunnerLog;
   /** Those that were cloned for the run. */
   readonly repositories?: readonly RepositoryRef[] | undefined;
+  readonly results?: RepositoryResults | undefined;
   /** Of the processes that make the diffs. */
   readonly environment: Readonly<Record<string, string>>;
   /** Of one file; default {@link MAX_ARTIFACT_BYTES}. */
@@ -51,13 +53,14 @@ export class ArtifactSync {
   constructor(private readonly options: ArtifactSyncOptions) {}
 
   /**
-   * Makes the diffs of all repositories, which {@link collect} uploads. `revision`: of the workspace; the diffs are not made again
-   * for the same one. Absent: it is not known. To be called before the last sweep of processes.
+   * Makes the diffs of all repositories and reads what was pushed, which {@link collect} uploads. `revision`: of the workspace; nothing
+   * is read again for the same one. Absent: it is not known. To be called before the last sweep of processes.
    */
-  async makeDiffs(signal: AbortSignal, revision?: number): Promise<void> {
+  async readRepositories(signal: AbortSignal, revision?: number): Promise<void> {
     const { repositories = [], workspace, maxBytes, environment, log } = this.options;
     if (revision !== undefined && revision === this.revision) return;
     this.revision = revision;
+    await this.options.results?.read(signal);
     for (const repository of repositories) {
       try {
         const diff = await diffRepository(repository, { workspace, maxBytes, environment, signal });
@@ -84,9 +87,12 @@ export class ArtifactSync {
     try {
       const found = await findArtifacts(workspace);
       problems.push(...found.problems);
+      const results = (await this.options.results?.references(signal)) ?? [];
+      // What the agent reports itself, it knows better.
+      const unlisted = results.filter(({ url }) => !found.references.some((listed) => listed.url === url));
       const entries = [
         ...found.files.map((file) => ({ artifact: file.filepath, submit: () => this.uploadFile(file, signal) })),
-        ...found.references.map((reference) => ({
+        ...[...found.references, ...unlisted].map((reference) => ({
           artifact: withoutCredentials(reference.url),
           submit: () => this.submitReference(reference, signal),
         })),

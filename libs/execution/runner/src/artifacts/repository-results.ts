@@ -1,0 +1,156 @@
+import { join } from 'node:path';
+import { currentBranch, GitFailure, listPushes, type PushedBranch, remoteBranches, type WorkTree } from '#platform/git';
+import type { RepositoryRef, RunnerHandover } from '#execution/runner-protocol';
+import type { PlainEvent } from '../protocol/outgoing-events.js';
+import { errorText, type RunnerLog } from '../runner-log.js';
+import type { Workspace } from '../workspace/workspace.js';
+import type { ListedReference } from './artifact-list.js';
+import { PullRequestFinder } from './pull-request-finder.js';
+import { pageOfBranch, pageOfRepository } from './web-address.js';
+
+export interface RepositoryResultsOptions {
+  /** Those that were cloned for the run. */
+  readonly repositories: readonly RepositoryRef[];
+  readonly workspace: Pick<Workspace, 'places' | 'runAs'>;
+  readonly git: RunnerHandover['git'];
+  readonly environment: Readonly<Record<string, string>>;
+  readonly log: RunnerLog;
+}
+
+/** A cloned repository with a page on the web, and what the run has made in it. */
+interface Result {
+  readonly repository: RepositoryRef;
+  readonly page: string;
+  pushed: readonly PushedBranch[];
+  /** By branch: the last commit that the remote repository was asked about. */
+  readonly checked: Map<string, string>;
+  /** Of the branches that the remote repository has, or that it could not be asked about. */
+  readonly references: Map<string, ListedReference>;
+}
+
+export const BRANCH_REFERENCE = 'branch';
+const HEAD_MS = 5_000;
+
+/** Branches that a run has pushed and pull requests that it has created, as references among its artifacts. */
+export class RepositoryResults {
+  private readonly results: readonly Result[];
+  private readonly pullRequests: PullRequestFinder;
+  /** By the URL of a pull request: the branch that was checked out when it was created. */
+  private readonly heads = new Map<string, Promise<string | null>>();
+
+  constructor(private readonly options: RepositoryResultsOptions) {
+    this.results = options.repositories.flatMap((repository) => {
+      const page = pageOfRepository(repository.url);
+      if (page === null) return [];
+      return [{ repository, page, pushed: [], checked: new Map(), references: new Map() }];
+    });
+    this.pullRequests = new PullRequestFinder(this.results.map(({ page }) => page));
+  }
+
+  /** `input`: of a tool call, as far as it is known. */
+  observe(event: PlainEvent, input: (toolCallId: string) => unknown): void {
+    this.pullRequests.observe(event, input);
+    for (const { url, branch } of this.pullRequests.found)
+      if (branch === undefined && !this.heads.has(url)) this.heads.set(url, this.readHead(url));
+  }
+
+  /** Reads the repositories in the workspace. To be called before the last sweep of processes: git starts programs of the agent. */
+  async read(signal: AbortSignal): Promise<void> {
+    for (const result of this.results) {
+      try {
+        result.pushed = await listPushes(this.treeOf(result, signal));
+      } catch (error) {
+        this.warn('the pushes of a repository could not be read', result, error);
+      }
+    }
+  }
+
+  /** All so far. Asks the remote repositories about branches that were pushed since the last call. */
+  async references(signal: AbortSignal): Promise<ListedReference[]> {
+    for (const result of this.results) await this.checkBranches(result, signal);
+    const branches = this.results.flatMap(({ references }) => [...references.values()]);
+    const pullRequests: ListedReference[] = [];
+    for (const { url, branch, status } of this.pullRequests.found) {
+      const head = branch ?? (await this.heads.get(url));
+      if (head) pullRequests.push({ artifact_type: 'PULL_REQUEST', url, branch: head, status });
+    }
+    return [...branches, ...pullRequests];
+  }
+
+  private async readHead(url: string): Promise<string | null> {
+    const result = this.results.find(({ page }) => url.toLowerCase().startsWith(`${page.toLowerCase()}/`));
+    if (!result) return null;
+    try {
+      return await currentBranch(this.treeOf(result, AbortSignal.timeout(HEAD_MS)));
+    } catch (error) {
+      // Nobody waits for it yet.
+      const fields = { repository: result.repository.url, error: errorText(error) };
+      this.options.log.warn('the branch of a pull request could not be read', fields);
+      return null;
+    }
+  }
+
+  private treeOf({ repository }: Result, signal: AbortSignal): WorkTree {
+    const { workspace, environment } = this.options;
+    return {
+      directory: join(workspace.places.work, repository.directory),
+      runAs: workspace.runAs,
+      environment,
+      signal,
+    };
+  }
+
+  private async checkBranches(result: Result, signal: AbortSignal): Promise<void> {
+    const { repository, pushed, checked } = result;
+    const fresh = pushed.filter(({ branch, commit }) => checked.get(branch) !== commit);
+    if (fresh.length === 0) return;
+    const found = await this.askRemote(result, fresh, signal);
+    if (signal.aborted) return;
+    for (const { branch, commit } of fresh) {
+      checked.set(branch, commit);
+      // Somebody may have deleted it meanwhile.
+      if (found !== null && !found.has(branch)) result.references.delete(branch);
+      else result.references.set(branch, referenceOf(result, branch, commit, found !== null));
+    }
+    this.options.log.info('branches were pushed', { repository: repository.url, branches: fresh.length });
+  }
+
+  /** Null: it does not answer. */
+  private async askRemote(
+    result: Result,
+    pushed: readonly PushedBranch[],
+    signal: AbortSignal,
+  ): Promise<ReadonlyMap<string, string> | null> {
+    const { git, environment } = this.options;
+    const hosts = git?.hosts && { allowPrivate: git.hosts.allow_private, trustedUrls: git.hosts.trusted_urls };
+    const branches = pushed.map(({ branch }) => branch);
+    try {
+      return await remoteBranches(result.repository, branches, { ...(hosts && { hosts }), environment, signal });
+    } catch (error) {
+      this.warn('the pushed branches could not be verified', result, error);
+      return null;
+    }
+  }
+
+  private warn(message: string, { repository }: Result, error: unknown): void {
+    if (!(error instanceof GitFailure)) throw error;
+    if (error.reason !== 'aborted')
+      this.options.log.warn(message, { repository: repository.url, error: error.message });
+  }
+}
+
+function referenceOf(
+  { repository, page }: Result,
+  branch: string,
+  commit: string,
+  isVerified: boolean,
+): ListedReference {
+  const name = new URL(page).pathname.slice(1);
+  return {
+    artifact_type: 'EXTERNAL_REFERENCE',
+    reference_type: BRANCH_REFERENCE,
+    url: pageOfBranch(page, branch),
+    title: `Branch ${branch} of ${name}`,
+    metadata: { repository: repository.url, branch, commit, verified: isVerified },
+  };
+}
