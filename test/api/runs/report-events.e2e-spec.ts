@@ -33,6 +33,37 @@ describe('an event of a runner', () => {
     expect(fixture.api.log.text).not.toContain('swordfish');
   });
 
+  it('changes the run by texts of limited length, whatever their length in the log', async () => {
+    const { runId, runner } = await working();
+    const long = 'x'.repeat(50_000);
+    await runner.report(
+      ['session_started', { session_id: long, resumed: false }],
+      ['agent_waiting', { message: long, detail: long }],
+    );
+    const statusOf = async () =>
+      (await fixture.request(200, `GET /agent/runs/${runId}`, { token: fixture.member.token })).body.status_message;
+    expect((await statusOf()).message).toHaveLength(16_384);
+    const options = Array.from({ length: 32 }, (_, index) => ({
+      option_id: index === 0 ? long : `${index}`,
+      name: long,
+      kind: 'allow_once',
+    }));
+    await runner.report(
+      ['turn_started', { turn_id: 't', prompt: 'Go.' }],
+      ['permission_requested', { approval_id: 'a', tool_call_id: long, title: 'Write', options, ask: true }],
+    );
+    const { body } = await fixture.request(200, `GET /agent/runs/${runId}/approvals`, { token: fixture.member.token });
+    expect(body.approvals[0].options).toHaveLength(31);
+    expect(JSON.stringify(body).length).toBeLessThan(25_000);
+    await runner.report(['turn_ended', { turn_id: 't', stop_reason: 'error', message: long, detail: long }]);
+    expect(JSON.stringify(await statusOf()).length).toBeLessThan(34_000);
+    const [row] = await fixture.database.query<{ length: number }>(
+      'SELECT length(session_id) FROM runs WHERE id = $1',
+      [runId],
+    );
+    expect(row?.length).toBe(512);
+  });
+
   it('does not count usage beyond what JSON can say', async () => {
     const { runId, runner } = await working();
     for (const total of [1e308, 1e308, 5]) await runner.report(['usage', { total_tokens: total, cost_usd: total }]);

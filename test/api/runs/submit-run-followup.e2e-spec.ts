@@ -175,6 +175,14 @@ describe('concurrent follow-ups', () => {
     await fixture.database.query('UPDATE run_followups SET consumed_at = headrace.now() WHERE run_id = $1', [id]);
     await followUp(200, id, { message: 'z' });
   });
+
+  it('are limited to 4 MiB of messages together, but for one message', async () => {
+    const { id } = await build({ state: 'INPROGRESS' });
+    const message = 'x'.repeat(1_000_000);
+    for (let count = 0; count < 4; count += 1) await followUp(200, id, { message });
+    expectProblem(fixture.api, await followUp(409, id, { message }), 'conflict');
+    await followUp(200, id, { message: 'A short one.' });
+  });
 });
 
 describe('invalid input', () => {

@@ -247,6 +247,8 @@ export interface PermissionSubject {
   tool?: string;
   /** Where the command is executed, where the agent reports it. */
   directory?: string;
+  /** Of what the input of the command contains beside it, as far as it can change what the command does. */
+  input_sha256?: string;
 }
 
 export interface PermissionDecided {

@@ -1,9 +1,13 @@
+import { setImmediate } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
 
 const decompress = promisify(gunzip);
 /** Of a decoded manifest. */
 const MAX_MANIFEST_TEXT_BYTES = 256 * 1_048_576;
+const MAX_LINE_BYTES = 4 * 1_048_576;
+/** That are parsed at once. */
+const SLICE_BYTES = 262_144;
 
 /**
  * A snapshot of a workspace: a manifest, which names every entry, and packs, which contain the content of files. A pack belongs
@@ -105,26 +109,30 @@ export const encodeEntry = (entry: SnapshotEntry): string => JSON.stringify(entr
 export const encodeManifestLines = (header: SnapshotHeader, lines: readonly string[]): Buffer =>
   Buffer.from([JSON.stringify(header), ...lines].join('\n'), 'utf8');
 
-/** Reads a gzipped manifest. Rejects as {@link parseManifest} throws. */
+/** Reads a gzipped manifest. Rejects as {@link parseManifest} does. */
 export async function decodeManifest(gzipped: Uint8Array, limits: SnapshotLimits): Promise<SnapshotManifest> {
   const text = await decompress(gzipped, { maxOutputLength: MAX_MANIFEST_TEXT_BYTES }).catch(() => null);
   if (text === null) throw new SnapshotManifestError('The list of the files cannot be decompressed.');
-  return parseManifest(text.toString('utf8'), limits);
+  return parseManifest(text, limits);
 }
 
-/** Reads a decoded manifest. Throws SnapshotManifestError for anything that could reach outside the workspace. */
-export function parseManifest(text: string, limits: SnapshotLimits): SnapshotManifest {
-  const [first = '', ...lines] = text.split('\n');
-  const header = parseHeader(first);
-  if (header.entries !== lines.length)
-    throw new SnapshotManifestError('The number of entries is not that of the header.');
+/**
+ * Reads a decoded manifest, in slices between which other work continues. Rejects with SnapshotManifestError for anything that could
+ * reach outside the workspace.
+ */
+export async function parseManifest(text: Buffer, limits: SnapshotLimits): Promise<SnapshotManifest> {
+  const lines = linesOf(text);
+  const header = parseHeader(lines.next().value ?? '');
   if (header.entries > limits.max_entries)
     throw new SnapshotManifestError(`The snapshot has ${header.entries} entries; the limit is ${limits.max_entries}.`);
   const directories = new Set<string>(['']);
   const paths = new Set<string>();
+  const entries: SnapshotEntry[] = [];
   let bytes = 0;
-  const entries = lines.map((line, index) => {
-    const entry = parseEntry(line, index + 2, header.packs.length);
+  let sliceBytes = 0;
+  for (const line of lines) {
+    if (entries.length >= header.entries) throw wrongCount();
+    const entry = parseEntry(line, entries.length + 2, header.packs.length);
     const where = JSON.stringify(entry.path.slice(0, 200));
     const fault = pathFault(entry.path);
     if (fault !== null) throw new SnapshotManifestError(`The path ${where} ${fault}.`);
@@ -136,10 +144,28 @@ export function parseManifest(text: string, limits: SnapshotLimits): SnapshotMan
     if (entry.type === 'file') bytes += entry.size;
     if (bytes > limits.max_bytes)
       throw new SnapshotManifestError(`The files of the snapshot are larger than ${limits.max_bytes} bytes.`);
-    return entry;
-  });
+    entries.push(entry);
+    sliceBytes += line.length;
+    if (sliceBytes < SLICE_BYTES) continue;
+    sliceBytes = 0;
+    await setImmediate();
+  }
+  if (entries.length !== header.entries) throw wrongCount();
   if (bytes !== header.bytes) throw new SnapshotManifestError('The size of the files is not that of the header.');
   return { header, entries };
+}
+
+const wrongCount = (): SnapshotManifestError =>
+  new SnapshotManifestError('The number of entries is not that of the header.');
+
+function* linesOf(text: Buffer): Generator<string, undefined> {
+  for (let start = 0; start <= text.length;) {
+    const next = text.indexOf(0x0a, start);
+    const end = next < 0 ? text.length : next;
+    if (end - start > MAX_LINE_BYTES) throw new SnapshotManifestError('A line of the manifest is too long.');
+    yield text.toString('utf8', start, end);
+    start = end + 1;
+  }
 }
 
 export const SNAPSHOT_PACK_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
@@ -151,6 +177,8 @@ const isTextList = (value: unknown): value is string[] =>
   value.every((text) => typeof text === 'string' && text.length <= MAX_TEXT);
 const isAbsolute = (value: unknown): value is string =>
   typeof value === 'string' && value.startsWith('/') && value.length <= MAX_PATH && !value.includes('\0');
+/** Of the parts of a file on average: each costs the decoding of a block. */
+const MIN_EXTENT_BYTES = 65_536;
 const HASH = /^[0-9a-f]{64}$/;
 const MAX_PATH = 4096;
 const MAX_NAME = 255;
@@ -188,6 +216,7 @@ function parseEntry(line: string, number: number, packs: number): SnapshotEntry 
     typeof hash !== 'string' ||
     !HASH.test(hash) ||
     !Array.isArray(content) ||
+    content.length > size / MIN_EXTENT_BYTES + 2 ||
     !content.every((extent) => isExtent(extent, packs))
   )
     throw invalid();
@@ -199,7 +228,7 @@ function parseEntry(line: string, number: number, packs: number): SnapshotEntry 
 function isExtent(value: unknown, packs: number): boolean {
   if (!Array.isArray(value) || value.length !== 5 || !value.every(isCount)) return false;
   const [pack = 0, , stored = 0, from = 0, length = 0] = value;
-  return pack < packs && stored > 0 && stored <= 2 * MAX_BLOCK_BYTES && from + length <= MAX_BLOCK_BYTES;
+  return pack < packs && length > 0 && stored > 0 && stored <= 2 * MAX_BLOCK_BYTES && from + length <= MAX_BLOCK_BYTES;
 }
 
 function fieldsOf(line: string, number: number): Record<string, unknown> {

@@ -6,14 +6,13 @@ import type { EventName, JsonObject, Step } from './conversation.js';
 import {
   type CallState,
   EMPTY_PROJECTION,
-  type Entry,
   type ProjectionState,
   type LifecycleItem,
   type StepState,
 } from './projection-state.js';
 import { isObject, listField, textField } from './json-fields.js';
 import { renderStep } from './render-step.js';
-import { StepTree } from './step-tree.js';
+import { type EventEntry, StepTree } from './step-tree.js';
 import { firstLine, summariseJson } from './summarise.js';
 
 /**
@@ -161,9 +160,9 @@ export class RunEventProjection implements ConversationProjection<StepState> {
   private replacePlan(event: RunEvent, data: JsonObject, at: string): void {
     const step = this.tree.stepFor(event, at, parentOf(data));
     const plan = { entries: planEntries(data) };
-    const known = step.entries.find((entry) => entry.kind === 'event' && entry.name === 'plan');
-    if (known?.kind === 'event') known.data = plan;
-    else step.entries.push({ kind: 'event', at, role: 'assistant', name: 'plan', data: plan });
+    const known = this.tree.planOf(step);
+    if (known) known.data = plan;
+    else this.addEvent(step, { kind: 'event', at, role: 'assistant', name: 'plan', data: plan });
   }
 
   private requestPermission(event: RunEvent, data: JsonObject, at: string): void {
@@ -218,7 +217,12 @@ export class RunEventProjection implements ConversationProjection<StepState> {
     data: JsonObject,
     at: string,
   ): void {
-    step.entries.push({ kind: 'event', at, role, name, data: shown(data) } satisfies Entry);
+    this.addEvent(step, { kind: 'event', at, role, name, data: shown(data) });
+  }
+
+  private addEvent(step: StepState, entry: EventEntry): void {
+    step.entries.push(entry);
+    this.tree.indexEvent(entry, step);
   }
 }
 

@@ -11,7 +11,7 @@ interface Place {
   turn: StepState;
 }
 
-type EventEntry = Extract<Entry, { kind: 'event' }>;
+export type EventEntry = Extract<Entry, { kind: 'event' }>;
 
 /** The indexes are built from the steps alone, so that a stored state behaves like one in memory. */
 export class StepTree {
@@ -20,13 +20,21 @@ export class StepTree {
   /** Steps of agents started in the last turn, by the call that started them. */
   private readonly agents = new Map<string, StepState>();
 
+  private readonly plans = new Map<StepState, EventEntry>();
+  /** Steps of the last turn with a request of the approval. */
+  private readonly asking = new Map<string, StepState[]>();
+
   /** Index of the first step that may differ from the steps given at the start. */
   changedFrom: number;
 
   constructor(readonly steps: StepState[]) {
     // A step with a successor changes only by late events; the last one may always grow.
     this.changedFrom = Math.max(0, steps.length - 1);
-    for (const step of steps) this.index(step, step, step === steps.at(-1));
+    const lastTurn = steps.findLast((step) => step.kind === 'turn');
+    for (const step of steps) {
+      if (step === lastTurn) this.asking.clear();
+      this.index(step, step, step === steps.at(-1));
+    }
   }
 
   openTurn(): StepState | undefined {
@@ -104,16 +112,24 @@ export class StepTree {
   findApproval(approvalId: string): { entry: EventEntry; step: StepState } | undefined {
     const turn = this.steps.findLast((step) => step.kind === 'turn');
     if (turn) this.touch(turn);
-    const pending = turn ? [turn] : [];
-    for (let step = pending.pop(); step; step = pending.pop()) {
-      const entry = step.entries.findLast(
-        (item): item is EventEntry =>
-          item.kind === 'event' && item.name === 'permission_request' && item.data.approval_id === approvalId,
-      );
-      if (entry) return { entry, step };
-      pending.push(...step.steps);
-    }
-    return undefined;
+    const asking = this.asking.get(approvalId) ?? [];
+    // Which one of several is decided by the steps alone, so that a stored state gives the same.
+    const step = asking.length > 1 && turn ? firstOf(turn, asking) : asking[0];
+    const entry = step?.entries.findLast((item) => isRequestOf(item, approvalId));
+    return step && entry && { entry, step };
+  }
+
+  planOf(step: StepState): EventEntry | undefined {
+    return this.plans.get(step);
+  }
+
+  /** To be called when the entry is added to the step. */
+  indexEvent(entry: EventEntry, step: StepState): void {
+    if (entry.name === 'plan') this.plans.set(step, entry);
+    if (entry.name !== 'permission_request') return;
+    const id = String(entry.data['approval_id']);
+    const asking = this.asking.get(id) ?? [];
+    if (!asking.includes(step)) this.asking.set(id, [...asking, step]);
   }
 
   /** Ends a step: what is still open in it gets `outcome`. */
@@ -147,6 +163,7 @@ export class StepTree {
     const last = this.steps.at(-1);
     if (last) this.close(last, step.started_at, last.completed_at === undefined ? 'failed' : 'completed');
     this.steps.push(step);
+    if (step.kind === 'turn') this.asking.clear();
     this.agents.clear();
     return step;
   }
@@ -154,12 +171,26 @@ export class StepTree {
   private index(step: StepState, turn: StepState, isLast: boolean): void {
     for (const entry of step.entries) {
       if (entry.kind === 'call') this.calls.set(entry.call.id, { call: entry.call, step, turn });
+      if (entry.kind === 'event') this.indexEvent(entry, step);
     }
     for (const child of step.steps) {
       if (isLast) this.agents.set(child.id, child);
       this.index(child, turn, isLast);
     }
   }
+}
+
+const isRequestOf = (entry: Entry, approvalId: string): entry is EventEntry =>
+  entry.kind === 'event' && entry.name === 'permission_request' && entry.data['approval_id'] === approvalId;
+
+/** The first of the wanted steps: a step before those below it, and of those the last one first. */
+function firstOf(turn: StepState, wanted: readonly StepState[]): StepState | undefined {
+  const pending = [turn];
+  for (let step = pending.pop(); step; step = pending.pop()) {
+    if (wanted.includes(step)) return step;
+    for (const child of step.steps) pending.push(child);
+  }
+  return undefined;
 }
 
 function newStep(id: string, kind: StepState['kind'], depth: number, event: RunEvent, at: string): StepState {

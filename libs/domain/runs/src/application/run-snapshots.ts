@@ -26,8 +26,8 @@ const MAX_DIFF_FILE_BYTES = 262_144;
 /** Of all diffs of a response. */
 const MAX_DIFF_BYTES = 1_048_576;
 export const MAX_LISTED_CHANGES = 1_000;
-/** Time to find short diffs, in milliseconds: of all files of a response, and of one file, during which nothing else is served. */
-const DIFFS_TIMEOUT_MS = 500;
+/** Time to read and compare all files of a response, and to find a short diff of one, during which nothing else is served, in milliseconds. */
+const DIFFS_TIMEOUT_MS = 2_000;
 const DIFF_TIMEOUT_MS = 50;
 
 export interface ListedChange extends FileChange {
@@ -183,19 +183,22 @@ export class RunSnapshots {
     after: SnapshotReader,
   ): Promise<ListedChange[]> {
     let left = MAX_DIFF_BYTES;
-    let leftMs = DIFFS_TIMEOUT_MS;
+    const end = performance.now() + DIFFS_TIMEOUT_MS;
     const listed: ListedChange[] = [];
     for (const change of changes) {
+      const leftMs = end - performance.now();
+      if (left <= 0 || leftMs <= 0) {
+        listed.push({ ...change, isBinary: false });
+        continue;
+      }
       const texts = await Promise.all([textOf(before, change.before), textOf(after, change.after)]);
       const isBinary = texts.includes('binary');
       const [old, current] = texts;
-      if (left <= 0 || old === 'binary' || old === 'large' || current === 'binary' || current === 'large') {
+      if (old === 'binary' || old === 'large' || current === 'binary' || current === 'large') {
         listed.push({ ...change, isBinary });
         continue;
       }
-      const startedAt = performance.now();
       const diff = diffOf(change, old?.text ?? '', current?.text ?? '', Math.min(DIFF_TIMEOUT_MS, leftMs));
-      leftMs -= performance.now() - startedAt;
       left -= diff.length;
       listed.push({ ...change, isBinary, ...(left < 0 ? {} : { diff }) });
       await setImmediate();

@@ -54,6 +54,8 @@ export interface FollowupInput {
 
 /** Follow-ups that may wait for one run. More of them indicate a client in an endless loop. */
 export const MAX_PENDING_FOLLOWUPS = 100;
+/** Of their messages together: every reader of the run reads them. */
+export const MAX_PENDING_BYTES = 4_194_304;
 
 /** Accepts a message for a run; where it goes is {@link routeFollowup}'s decision, taken under the run's lock. */
 @Injectable()
@@ -104,7 +106,10 @@ export class SubmitFollowup {
       if (isExternal && decision.outcome !== 'handoff_execution') return { kind: 'in_progress' };
       const reason = this.mayHaveReachedLimit(lookup.run) ? await this.reachedLimit(tx, runId) : null;
       if (reason !== null) return { kind: 'over_budget', reason };
-      if ((await this.followups.countPending(tx, runId, MAX_PENDING_FOLLOWUPS)) >= MAX_PENDING_FOLLOWUPS)
+      const pending = await this.followups.measurePending(tx, runId, MAX_PENDING_FOLLOWUPS);
+      const bytes = pending.bytes + Buffer.byteLength(message);
+      // One is accepted, however long it is.
+      if (pending.count >= MAX_PENDING_FOLLOWUPS || (pending.count > 0 && bytes > MAX_PENDING_BYTES))
         return { kind: 'too_many' };
       if (isExternal && execution) return { kind: await this.closeSession(tx, execution) };
       const id = newUuid();

@@ -7,6 +7,7 @@ import { MAX_BYTES_OF_RUN, MAX_FILES_OF_RUN } from '../application/followup-atta
 import { RunConversations } from '../application/run-conversations.js';
 import {
   type FollowupInput,
+  MAX_PENDING_BYTES,
   MAX_PENDING_FOLLOWUPS,
   SubmitFollowup,
   type SubmitFollowupResult,
@@ -133,9 +134,11 @@ function refusalOf(refused: Exclude<SubmitFollowupResult, { kind: 'accepted' }>)
         detail: `must leave the run with at most ${MAX_FILES_OF_RUN} files and ${MAX_BYTES_OF_RUN} bytes together`,
       });
     case 'too_many':
-      return new ProblemError('conflict', `${MAX_PENDING_FOLLOWUPS} follow-ups already wait for this run.`, {
-        retryAfterSeconds: 5,
-      });
+      return new ProblemError(
+        'conflict',
+        `At most ${MAX_PENDING_FOLLOWUPS} follow-ups with ${MAX_PENDING_BYTES} bytes together wait for a run.`,
+        { retryAfterSeconds: 5 },
+      );
     case 'in_progress':
       return new ProblemError('invalid_request', 'The run has not ended: wait for its end, or cancel it.');
     case 'no_snapshot':

@@ -81,10 +81,10 @@ const submittedPromptSql = (cut: (text: string) => string): string => `coalesce(
 const listed = (text: string): string => `left(${text}, 2048)`;
 export const LIST_PROMPT = `${listed('r.prompt')} AS prompt, ${submittedPromptSql(listed)}`;
 /**
- * Bytes of what may be large in a listed run: configuration, prompt and submitted prompt, artifacts. The prompt's length is known without
+ * Bytes of what may be large in a listed run: configuration, message, prompt and submitted prompt, artifacts. The prompt's length is known without
  * reading it; of UTF-8, 2,048 characters have at most four times as many bytes.
  */
-export const LISTED_BYTES = `octet_length(r.config::text) + least(octet_length(r.prompt), 8192)
+export const LISTED_BYTES = `octet_length(r.config::text) + coalesce(octet_length(r.status_message::text), 0) + least(octet_length(r.prompt), 8192)
   + least(coalesce(octet_length(r.submitted_prompt), 0), 8192)
   + coalesce((SELECT sum(octet_length(a.data::text)) FROM ${newestArtifacts(MAX_LISTED_ARTIFACTS)} a), 0)`;
 

@@ -1,12 +1,11 @@
 import type { RunnerEvent } from '#execution/runner-protocol';
+import { truncateUtf8 } from '#platform/kernel';
 import type { Queryable } from '#platform/persistence';
+import { MAX_MESSAGE_BYTES } from '../domain/turn-outcome.js';
 import type { RunUsage } from '../domain/run.js';
 import type { Execution } from '../persistence/executions.store.js';
 import type { NewRunEvent } from '../domain/run.js';
 import type { LockedRun } from '../persistence/run-transitions.store.js';
-
-/** Of a message about a run that a runner or a worker reports. */
-export const MAX_MESSAGE_BYTES = 16_384;
 
 export interface EventContext {
   readonly tx: Queryable;
@@ -35,6 +34,8 @@ export function textOf(data: object, key: string): string {
   const value = (data as Record<string, unknown>)[key];
   return typeof value === 'string' ? value : '';
 }
+
+export const messageOf = (data: object, key: string): string => truncateUtf8(textOf(data, key), MAX_MESSAGE_BYTES).text;
 
 const USAGE_KEYS = ['input_tokens', 'output_tokens', 'total_tokens', 'cost_usd'] as const;
 

@@ -7,7 +7,7 @@ import { HOSTED_POOL } from '../domain/run.js';
 import { type Execution, ExecutionsStore } from '../persistence/executions.store.js';
 import { RunTransitions } from '../persistence/run-transitions.store.js';
 import { AssignmentSource } from './assignment-source.js';
-import { MAX_MESSAGE_BYTES } from './event-context.js';
+import { MAX_MESSAGE_BYTES } from '../domain/turn-outcome.js';
 import { type Ending, ExecutionFinalizer } from './execution-finalizer.js';
 import { PLACE_RUNS_TASK } from './tasks.js';
 

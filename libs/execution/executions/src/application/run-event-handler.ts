@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { RunnerEvent, TurnEnded } from '#execution/runner-protocol';
 import { Settings } from '#platform/config';
-import { newUuid, truncateUtf8 } from '#platform/kernel';
+import { newUuid } from '#platform/kernel';
 import { STOP_FENCE_MS } from '../domain/lease.js';
 import type { OutputQuota } from '../domain/output-quota.js';
 import { HOSTED_POOL, type StatusMessage } from '../domain/run.js';
@@ -10,9 +10,11 @@ import { type Execution, ExecutionsStore } from '../persistence/executions.store
 import { FollowupsStore } from '../persistence/followups.store.js';
 import { RunTransitions } from '../persistence/run-transitions.store.js';
 import { ApprovalsService } from './approvals.service.js';
-import { type EventContext, MAX_MESSAGE_BYTES, textOf, toStored, usageOf } from './event-context.js';
+import { type EventContext, messageOf, textOf, toStored, usageOf } from './event-context.js';
 import { RunLimitEnforcer } from './run-limit-enforcer.js';
 import { TurnInterrupter } from './turn-interrupter.js';
+
+const MAX_SESSION_ID_LENGTH = 512;
 
 /** In a debug window an event changes the execution only: the run stays FAILED as its set-up has left it. */
 @Injectable()
@@ -35,7 +37,7 @@ export class RunEventHandler {
     switch (event.kind) {
       case 'session_started':
         return this.transitions.startSession(tx, run.id, {
-          sessionId: textOf(stored.data, 'session_id'),
+          sessionId: textOf(stored.data, 'session_id').slice(0, MAX_SESSION_ID_LENGTH),
           newConversationId: newUuid(),
           isResumed: event.data['resumed'] === true,
           isDebug,
@@ -53,8 +55,8 @@ export class RunEventHandler {
       case 'agent_waiting':
         if (isDebug) return;
         return this.transitions.setStatus(tx, run.id, {
-          message: textOf(event.data, 'message') || 'The agent makes no progress.',
-          ...(textOf(event.data, 'detail') === '' ? {} : { detail: textOf(event.data, 'detail') }),
+          message: messageOf(event.data, 'message') || 'The agent makes no progress.',
+          ...(messageOf(event.data, 'detail') === '' ? {} : { detail: messageOf(event.data, 'detail') }),
         });
       case 'agent_resumed':
         return isDebug ? undefined : this.transitions.setStatus(tx, run.id, null);
@@ -136,7 +138,7 @@ export class RunEventHandler {
   private async openDebugWindow(context: EventContext, data: Record<string, unknown>): Promise<void> {
     const { tx, run, execution, log } = context;
     if (execution.phase !== 'claimed') return;
-    const message = truncateUtf8(textOf(data, 'message') || 'The set-up failed.', MAX_MESSAGE_BYTES).text;
+    const message = messageOf(data, 'message') || 'The set-up failed.';
     const status: StatusMessage = { message, error_code: 'environment_setup_failed', retryable: false };
     if (!(await this.transitions.apply(tx, run.id, 'fail', status))) return;
     log.push({ kind: 'run_failed', data: { ...status } });

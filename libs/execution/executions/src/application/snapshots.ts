@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream';
+import { LRUCache } from 'lru-cache';
 import { Injectable, Logger } from '@nestjs/common';
 import {
   decodeManifest,
@@ -23,6 +24,7 @@ import { type PackLocation, SnapshotsStore } from '../persistence/snapshots.stor
 import { RunTail } from './run-tail.js';
 
 const PAGE_EVENTS = 1000;
+const KEPT_MS = 10_000;
 
 export interface ReportedSnapshot {
   readonly reason: SnapshotReason;
@@ -44,6 +46,15 @@ export type StoreSnapshotResult =
 @Injectable()
 export class Snapshots {
   private readonly logger = new Logger(Snapshots.name);
+
+  /** What was read last, by the key of its object: a page of a run reads the same repeatedly, and a large one takes seconds. */
+  private readonly manifests = new LRUCache<string, Promise<SnapshotManifest | null>>({
+    max: 2,
+    ttl: KEPT_MS,
+    ttlAutopurge: true,
+  });
+  /** One after the other: each needs the processor and memory. */
+  private reading: Promise<unknown> = Promise.resolve();
 
   constructor(
     private readonly objects: SnapshotObjects,
@@ -144,9 +155,16 @@ export class Snapshots {
   }
 
   /** Null: it is not stored any more. Rejects with SnapshotManifestError, or SnapshotDamagedError. */
-  async read(manifest: PackLocation): Promise<SnapshotManifest | null> {
-    const stored = await this.objects.get(manifest);
-    return stored && decodeManifest(stored, this.limits);
+  async read(location: PackLocation): Promise<SnapshotManifest | null> {
+    const known = this.manifests.get(location.objectKey);
+    if (known) return known;
+    const reading = this.reading.then(async () => {
+      const stored = await this.objects.get(location);
+      return stored && decodeManifest(stored, this.limits);
+    });
+    this.manifests.set(location.objectKey, reading);
+    this.reading = reading.catch(() => this.manifests.delete(location.objectKey));
+    return reading;
   }
 
   /** Resolves with the keys of the objects to which nothing refers any more. */

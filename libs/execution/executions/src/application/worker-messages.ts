@@ -10,7 +10,7 @@ import { type LockedRun, RunTransitions } from '../persistence/run-transitions.s
 import { WorkerExecutionsStore } from '../persistence/worker-executions.store.js';
 import { FollowupsStore } from '../persistence/followups.store.js';
 import { RunLogStore } from '../persistence/run-log.store.js';
-import { MAX_MESSAGE_BYTES } from './event-context.js';
+import { MAX_MESSAGE_BYTES } from '../domain/turn-outcome.js';
 import { AssignmentSource } from './assignment-source.js';
 import { ExecutionFinalizer } from './execution-finalizer.js';
 

@@ -53,6 +53,9 @@ export interface ApprovalDecision {
 const APPROVAL_ID = /^[A-Za-z0-9._-]{1,128}$/;
 const MAX_TITLE_BYTES = 8_192;
 const MAX_SUBJECT_LENGTH = 2_048;
+const MAX_ID_LENGTH = 256;
+const MAX_OPTION_NAME_BYTES = 512;
+const HASH = /^[0-9a-f]{64}$/;
 const HASHED_TITLE = /^sha256:[0-9a-f]{64}$/;
 const MAX_OPTIONS = 32;
 const MAX_INPUT_BYTES = 131_072;
@@ -84,7 +87,7 @@ export function readRequest(
   const title = truncateUtf8(whole, MAX_TITLE_BYTES).text;
   return {
     approval_id: id,
-    ...(typeof callId === 'string' ? { tool_call_id: callId } : {}),
+    ...(typeof callId === 'string' && callId.length <= MAX_ID_LENGTH ? { tool_call_id: callId } : {}),
     title,
     ...(input === undefined ? {} : { input: bounded(input) }),
     options: (Array.isArray(options) ? options : []).slice(0, MAX_OPTIONS).flatMap(readOption),
@@ -107,16 +110,23 @@ function bounded(input: unknown): unknown {
 
 function readOption(value: unknown): { option_id: string; name: string; kind: string }[] {
   const { option_id: id, name, kind } = fields(value);
-  return typeof id === 'string' && typeof name === 'string' && typeof kind === 'string'
-    ? [{ option_id: id, name, kind }]
-    : [];
+  const isShort = (text: unknown): text is string => typeof text === 'string' && text.length <= MAX_ID_LENGTH;
+  if (!isShort(id) || typeof name !== 'string' || !isShort(kind)) return [];
+  return [{ option_id: id, name: truncateUtf8(name, MAX_OPTION_NAME_BYTES).text, kind }];
 }
 
 function readSubject(given: unknown): PermissionSubject | null {
-  const { type: word, value, tool, directory } = fields(given);
+  const { type: word, value, tool, directory, input_sha256: inputHash } = fields(given);
   const type = PERMISSION_SUBJECTS.find((known) => known === word);
   const isText = (text: unknown): text is string => typeof text === 'string' && text.length <= MAX_SUBJECT_LENGTH;
   const isOptionalText = (text: unknown): text is string | undefined => text === undefined || isText(text);
   if (type === undefined || !isText(value) || !isOptionalText(tool) || !isOptionalText(directory)) return null;
-  return { type, value, ...(tool === undefined ? {} : { tool }), ...(directory === undefined ? {} : { directory }) };
+  if (inputHash !== undefined && !(typeof inputHash === 'string' && HASH.test(inputHash))) return null;
+  return {
+    type,
+    value,
+    ...(tool === undefined ? {} : { tool }),
+    ...(directory === undefined ? {} : { directory }),
+    ...(inputHash === undefined ? {} : { input_sha256: inputHash }),
+  };
 }

@@ -7,6 +7,8 @@ const ENDED: readonly unknown[] = ['completed', 'failed'];
 /** A runner leaves out what it drops and does not count what it keeps: it reaches its own limit first. */
 const MARGIN = 1.25;
 const MIN_MARGIN_BYTES = 1_048_576;
+/** What each event costs beside its data, to store it and to show it: very many small ones cost more than a few large ones. */
+const EVENT_BYTES = 500;
 const MAX_KEPT_BYTES = 4096;
 const MAX_KEPT_TEXT_BYTES = 1024;
 
@@ -34,7 +36,7 @@ export class OutputQuota {
   admit({ kind, data }: NewRunEvent): NewRunEvent[] {
     const wasWithin = this.used <= this.limit;
     const bytes = jsonBytes(data);
-    this.used += bytes;
+    this.used += bytes + EVENT_BYTES;
     if (this.used <= this.limit) return [{ kind, data }];
     if (this.used > 2 * this.limit && !wasWithin && kind !== 'workspace_snapshot') return [];
     const truncated: NewRunEvent[] = wasWithin

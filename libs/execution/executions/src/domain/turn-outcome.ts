@@ -1,6 +1,9 @@
-import { isUuid } from '#platform/kernel';
+import { isUuid, truncateUtf8 } from '#platform/kernel';
 import { AGENT_FAILURE_CODES, type RunnerEvent, STOP_REASONS, type TurnEnded } from '#execution/runner-protocol';
 import type { StatusMessage } from './run.js';
+
+/** Bytes of a message about a run that a runner or a worker reports. */
+export const MAX_MESSAGE_BYTES = 16_384;
 
 export interface EventFault {
   readonly field: string;
@@ -62,10 +65,10 @@ function failed(
   usual: string,
 ): StatusMessage {
   return {
-    message: typeof message === 'string' ? message : usual,
+    message: typeof message === 'string' ? truncateUtf8(message, MAX_MESSAGE_BYTES).text : usual,
     error_code: AGENT_FAILURE_CODES.find((known) => known === code) ?? 'agent_process_failed',
     retryable: retryable === true,
-    ...(typeof detail === 'string' && detail !== '' ? { detail } : {}),
+    ...(typeof detail === 'string' && detail !== '' ? { detail: truncateUtf8(detail, MAX_MESSAGE_BYTES).text } : {}),
   };
 }
 

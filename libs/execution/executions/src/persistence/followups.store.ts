@@ -22,8 +22,9 @@ const CONSUME = statement('followups.consume')`
   UPDATE run_followups SET consumed_at = headrace.now(), execution_id = $3 WHERE id = $1 AND run_id = $2 AND consumed_at IS NULL`;
 const DROP_PENDING = statement('followups.drop-pending')`
   UPDATE run_followups SET consumed_at = headrace.now() WHERE run_id = $1 AND consumed_at IS NULL`;
-const COUNT_PENDING = statement('followups.count-pending')`
-  SELECT count(*)::int AS pending FROM (SELECT 1 FROM run_followups WHERE run_id = $1 AND consumed_at IS NULL LIMIT $2) p`;
+const MEASURE_PENDING = statement('followups.measure-pending')`
+  SELECT count(*)::int AS count, coalesce(sum(bytes), 0)::int AS bytes
+    FROM (SELECT octet_length(message) AS bytes FROM run_followups WHERE run_id = $1 AND consumed_at IS NULL LIMIT $2) p`;
 
 const ADOPT = statement('debug-sessions.adopt')`UPDATE run_followups SET debug_execution_id = $2
    WHERE run_id = $1 AND consumed_at IS NULL AND debug_execution_id IS NOT NULL RETURNING id`;
@@ -49,13 +50,13 @@ export class FollowupsStore {
   }
 
   async hasPending(tx: Queryable, runId: string): Promise<boolean> {
-    return (await this.countPending(tx, runId, 1)) > 0;
+    return (await this.measurePending(tx, runId, 1)).count > 0;
   }
 
-  /** Counts to `limit` at most. The caller holds the run's lock, so the count holds until it commits. */
-  async countPending(tx: Queryable, runId: string, limit: number): Promise<number> {
-    const [row] = await tx.query<{ pending: number }>(COUNT_PENDING, [runId, limit]);
-    return row?.pending ?? 0;
+  /** Number and bytes of `limit` messages at most. The caller holds the run's lock, so they hold until it commits. */
+  async measurePending(tx: Queryable, runId: string, limit: number): Promise<{ count: number; bytes: number }> {
+    const [row] = await tx.query<{ count: number; bytes: number }>(MEASURE_PENDING, [runId, limit]);
+    return row ?? { count: 0, bytes: 0 };
   }
 
   /** Whether messages for an earlier debug session of the run, which was lost, now wait for this one. */

@@ -70,13 +70,29 @@ describe('the subject of a permission request', () => {
   });
 
   it('has a directory of the workspace relative to it, which has another path in the next execution', () => {
-    const directories = ['/srv/1/work/app', '/srv/10/work', '/srv/1/../2', '/etc'];
+    const directories = ['/srv/1/work/app', '/srv/10/work', '/srv/1/../2', '/etc', 'work/app'];
     expect(directories.map((directory) => of({ commandLine: 'ls', directory }).directory)).toEqual([
       'work/app',
       '/srv/10/work',
       '/srv/2',
       '/etc',
+      './work/app',
     ]);
+  });
+
+  it('has a hash of the input of a command that is more than the command', () => {
+    const subject = (kind: string | undefined, rawInput: object) => of(permissionFacts({ kind, rawInput }));
+    const [one, two] = ['a.txt', 'b.txt'].map((path) => subject('edit', { command: 'create', path, file_text: 'x' }));
+    expect(one).toEqual({ type: 'command', value: 'create', input_sha256: expect.stringMatching(/^[0-9a-f]{64}$/) });
+    expect(two).not.toEqual(one);
+    expect(subject('edit', { file_text: 'x', path: 'a.txt', command: 'create' })).toEqual(one);
+    const shell = { command: 'ls', cwd: '/etc', description: 'List files', timeout: 5 };
+    expect(subject('execute', shell)).toEqual({ type: 'command', value: 'ls', directory: '/etc' });
+    expect(subject('execute', { ...shell, host: 'production' })).toHaveProperty('input_sha256');
+  });
+
+  it.each(['file:///etc/passwd', 'data:,x', 's3://bucket/key'])('is the whole address of %s', (address) => {
+    expect(of({ toolKind: 'fetch', address })).toEqual({ type: 'address', value: address });
   });
 
   it('is the same only when all fields are equal', () => {

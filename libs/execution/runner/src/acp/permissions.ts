@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { normalize } from 'node:path';
+import { isAbsolute, normalize } from 'node:path';
 import type { Assignment, PermissionSubject } from '#execution/runner-protocol';
 import { fields, items, text } from './fields.js';
 
@@ -13,6 +13,8 @@ export interface PermissionFacts {
   readonly toolKind?: string | undefined;
   readonly commandLine?: string | undefined;
   readonly directory?: string | undefined;
+  /** What the input of a command contains beside it that can change what it does. */
+  readonly otherInput?: Readonly<Record<string, unknown>> | undefined;
   readonly address?: string | undefined;
 }
 
@@ -51,6 +53,15 @@ export function matchesEntry(entry: string, { toolName, toolKind, commandLine }:
   return (rest === '' || /^\s/.test(rest)) && !SHELL_OPERATORS.test(rest);
 }
 
+const COMMANDS = ['command', 'cmd'];
+const DIRECTORIES = ['cwd', 'workdir', 'directory'];
+/** Fields that shells report with a command, and that do not change what it does. */
+const DESCRIPTIVE = [
+  ...COMMANDS,
+  ...DIRECTORIES,
+  ...['description', 'timeout', 'timeout_ms', 'reason', 'justification', 'parsed_cmd', 'call_id', 'turn_id'],
+];
+
 /** @param known what updates before the request have reported of its call: agents need not repeat it. */
 export function permissionFacts(
   toolCall: unknown,
@@ -58,12 +69,16 @@ export function permissionFacts(
 ): PermissionFacts {
   const call = fields(toolCall);
   const input = fields(call['rawInput'] ?? known.input);
+  const toolKind = text(call['kind']) ?? known.kind;
+  const ignored = toolKind === undefined || toolKind === 'execute' ? DESCRIPTIVE : COMMANDS;
+  const others = Object.entries(input).filter(([name, value]) => !ignored.includes(name) && value !== undefined);
   return {
     toolName: toolNameOf(call) ?? known.name,
-    toolKind: text(call['kind']) ?? known.kind,
+    toolKind,
     commandLine: commandLine(input),
-    directory: text(input['cwd']) ?? text(input['workdir']) ?? text(input['directory']),
+    directory: DIRECTORIES.map((name) => text(input[name])).find((path) => path !== undefined),
     address: text(input['url']),
+    otherInput: others.length === 0 ? undefined : Object.fromEntries(others.sort(([a], [b]) => (a < b ? -1 : 1))),
   };
 }
 
@@ -112,18 +127,23 @@ export function subjectOf(
   redact: (text: string) => string,
   workspaceDirectory: string,
 ): PermissionSubject {
-  const { toolName, toolKind, commandLine, directory, address } = facts;
+  const { toolName, toolKind, commandLine, directory, address, otherInput } = facts;
   const subject = (type: PermissionSubject['type'], value: string): PermissionSubject => ({
     type,
     value: bounded(redact(value)),
     tool: toolName === undefined || type === 'tool' ? undefined : bounded(redact(toolName)),
-    ...(directory !== undefined &&
-      type === 'command' && { directory: bounded(redact(shownDirectory(directory, workspaceDirectory))) }),
+    ...(type === 'command' && {
+      ...(directory !== undefined && { directory: bounded(redact(shownDirectory(directory, workspaceDirectory))) }),
+      ...(otherInput !== undefined && { input_sha256: hashOf(JSON.stringify(otherInput)) }),
+    }),
   });
   const command = commandLine?.trim();
   if (command !== undefined && command !== '') return subject('command', command);
-  if (toolKind === 'fetch' && address !== undefined && URL.canParse(address))
-    return subject('address', new URL(address).origin);
+  if (toolKind === 'fetch' && address !== undefined && URL.canParse(address)) {
+    const { origin } = new URL(address);
+    // Of most schemes but http.
+    return subject('address', origin === 'null' ? address : origin);
+  }
   // A tool that runs commands without reporting which could run any.
   if (toolKind === 'execute') return subject('title', title);
   if (toolName !== undefined && toolName !== '') return subject('tool', toolName);
@@ -134,16 +154,19 @@ export function subjectOf(
 
 function shownDirectory(directory: string, workspaceDirectory: string): string {
   const path = normalize(directory);
+  if (!isAbsolute(path)) return `./${path}`;
   return path.startsWith(`${workspaceDirectory}/`) ? path.slice(workspaceDirectory.length + 1) : path;
 }
 
 export function isSameSubject(a: PermissionSubject, b: PermissionSubject): boolean {
-  return a.type === b.type && a.value === b.value && a.tool === b.tool && a.directory === b.directory;
+  const names = ['type', 'value', 'tool', 'directory', 'input_sha256'] as const;
+  return names.every((name) => a[name] === b[name]);
 }
+
+const hashOf = (value: string): string => createHash('sha256').update(value).digest('hex');
 
 function bounded(value: string): string {
   // A value that looks like a cut one must not be the same as the one that it looks like.
   if (value.length <= MAX_VALUE_LENGTH && !CUT_VALUE.test(value)) return value;
-  const hash = createHash('sha256').update(value).digest('hex');
-  return `${value.slice(0, KEPT_LENGTH).replace(/[\ud800-\udbff]$/, '')}… (sha256:${hash})`;
+  return `${value.slice(0, KEPT_LENGTH).replace(/[\ud800-\udbff]$/, '')}… (sha256:${hashOf(value)})`;
 }

@@ -51,7 +51,7 @@ class Objects {
   async restore(root: string): Promise<readonly string[]> {
     const { problems } = await restoreWorkspace({
       places: placesIn(root),
-      manifest: parseManifest(gunzipSync(this.manifest).toString('utf8'), LIMITS),
+      manifest: await parseManifest(gunzipSync(this.manifest), LIMITS),
       getPack: (packId) => Promise.resolve(this.packs.get(packId) ?? null),
       signal: new AbortController().signal,
     });

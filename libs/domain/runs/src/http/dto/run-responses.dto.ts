@@ -309,6 +309,12 @@ export class ApprovalSubject {
   value: string;
   @StringField({ ...OPTIONAL, description: 'The tool, with a command or an address.' }) tool?: string;
   @StringField({ ...OPTIONAL, description: 'Where the command is executed.' }) directory?: string;
+  @StringField({
+    ...OPTIONAL,
+    description:
+      'SHA-256 of what the input of the command contains beside it, as far as it can change what the command does.',
+  })
+  input_sha256?: string;
 }
 
 export class ApprovalItem {
