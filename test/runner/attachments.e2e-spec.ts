@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { AttachmentRef, HarnessDefinition, TurnStarted } from '#execution/runner-protocol';
 import type { ControlPlaneDouble } from '#testing';
-import { fence, isRoot, prompt, RunnerProcess, type StartOptions } from './runner-process.js';
+import { fence, isRoot, prompt, RunnerProcess, type StartOptions, withToolNotice } from './runner-process.js';
 
 const runners: RunnerProcess[] = [];
 const start = async (options: StartOptions = {}): Promise<RunnerProcess> => {
@@ -88,7 +88,7 @@ describe('the files of a run', () => {
     await plane.untilEvent('turn_ended');
     const directory = `file://${join(runner.work, '../tmp/attachments')}`;
     expect(reported(plane)).toEqual([
-      { type: 'text', text: 'Look.' },
+      { type: 'text', text: withToolNotice('Look.') },
       { type: 'resource', resource: { uri: `${directory}/my%20notes.md`, mimeType: 'text/markdown', text: NOTES } },
       { type: 'image', mimeType: 'image/png', data: 'iVBORw==', uri: `${directory}/dot.png` },
     ]);
@@ -122,7 +122,9 @@ describe('the files of a run', () => {
       expect(reported(plane).map(({ type }) => type)).toEqual(
         forgetful ? ['text', 'resource_link', 'resource_link'] : ['text'],
       );
-      expect(reported(plane)[0]).toMatchObject({ text: forgetful ? 'Base.\n\nContinue.' : 'Continue.' });
+      expect(reported(plane)[0]).toMatchObject({
+        text: forgetful ? `Base.\n\n${withToolNotice('Continue.')}` : 'Continue.',
+      });
     }
   });
 
@@ -179,7 +181,7 @@ describe('the files of a run', () => {
     });
     await runner.plane.untilEvent('turn_ended');
     expect(reported(runner.plane)).toMatchObject([
-      { type: 'text', text: 'Look.' },
+      { type: 'text', text: withToolNotice('Look.') },
       { type: 'resource_link', name: 'my notes.md' },
       { type: 'resource_link', name: 'dot.png' },
     ]);
@@ -339,7 +341,9 @@ describe('a new run that continues a conversation', () => {
     const { plane } = runner;
     await plane.untilEvent('turn_ended');
     expect(plane.uploads).toMatchObject([{ format: 'echo', sessionId: 'echo-0001' }]);
-    expect(plane.uploads[0]?.bytes.toString()).toBe('{"prompt":[{"type":"text","text":"Hello."}]}\n');
+    expect(plane.uploads[0]?.bytes.toString()).toBe(
+      `${JSON.stringify({ prompt: [{ type: 'text', text: withToolNotice('Hello.') }] })}\n`,
+    );
     // After the upload: it is available when the end of the turn is visible.
     const calls = plane.requests.map(({ call, body }) => (body.includes('turn_ended') ? 'turn_ended' : call));
     expect(calls.indexOf('PUT /transcript')).toBeLessThan(calls.indexOf('turn_ended'));

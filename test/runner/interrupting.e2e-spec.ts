@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Assignment, PermissionRequested, TurnEnded, TurnStarted } from '#execution/runner-protocol';
-import { fence, prompt, RunnerProcess, type StartOptions } from './runner-process.js';
+import { fence, prompt, RunnerProcess, type StartOptions, withToolNotice } from './runner-process.js';
 
 const AGENT = fileURLToPath(new URL('../support/scripted-agent.mjs', import.meta.url));
 
@@ -222,7 +222,7 @@ describe('an interrupt before the agent has its prompt', () => {
     expect(plane.said).toBe('');
     plane.say(FOLLOW_UP, 'Second.');
     await plane.untilEvent('turn_ended', 2);
-    expect(JSON.parse(plane.said)).toEqual([{ type: 'text', text: 'Base.\n\nFirst.\n\nSecond.' }]);
+    expect(JSON.parse(plane.said)).toEqual([{ type: 'text', text: `Base.\n\n${withToolNotice('First.\n\nSecond.')}` }]);
   });
 
   it('keeps the files of a message that the agent did not get', async () => {

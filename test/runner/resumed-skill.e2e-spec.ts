@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { afterEach, expect, it } from 'vitest';
 import type { TurnStarted } from '#execution/runner-protocol';
-import { RunnerProcess } from './runner-process.js';
+import { RunnerProcess, withToolNotice } from './runner-process.js';
 
 const runners: RunnerProcess[] = [];
 afterEach(async () => {
@@ -37,7 +37,7 @@ it.each([true, false])(
     expect(plane.data<TurnStarted>('turn_started').map(({ prompt }) => prompt)).toEqual(['Continue.', 'And continue.']);
     const reported = plane.data<{ text: string }>('message_chunk').map(({ text }) => JSON.parse(text) as unknown);
     expect(reported).toEqual([
-      [{ type: 'text', text: skill ? 'The skill.\n\nContinue.' : 'Continue.' }],
+      [{ type: 'text', text: skill ? `The skill.\n\n${withToolNotice('Continue.')}` : 'Continue.' }],
       [{ type: 'text', text: 'And continue.' }],
     ]);
   },

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Assignment, RunnerHandover } from '#execution/runner-protocol';
 import { ControlPlaneDouble } from '#testing';
+import { TOOL_NOTICE } from '../../libs/execution/runner/src/tools/run-tools.js';
 
 export const isRoot = process.getuid?.() === 0;
 export const mainProgram = fileURLToPath(new URL('../../dist/headrace.js', import.meta.url));
@@ -134,4 +135,6 @@ export function pidsWith(condition: (pid: number) => boolean): number[] {
 }
 
 export const fence = (info: string, body = ''): string => `\`\`\`${info}\n${body === '' ? '' : `${body}\n`}\`\`\``;
+/** The first prompt of a session, as the agent gets it. */
+export const withToolNotice = (text: string): string => `${TOOL_NOTICE}\n\n${text}`;
 export const prompt = (...blocks: string[]): string => blocks.join('\n\n');

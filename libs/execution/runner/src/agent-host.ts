@@ -1,5 +1,5 @@
 import { RequestError, type McpServer } from '@agentclientprotocol/sdk';
-import type { SessionStarted } from '#execution/runner-protocol';
+import type { Assignment, SessionStarted } from '#execution/runner-protocol';
 import { AgentSession, mcpServersFor } from './acp/agent-session.js';
 import { AcpNormalizer } from './acp/normalizer.js';
 import { PermissionBroker } from './acp/permission-broker.js';
@@ -58,6 +58,7 @@ export class AgentHost {
     context: LaunchContext,
     transcriptPlaced: boolean,
     onProcess: (pid: number) => void,
+    tools: McpServers = {},
   ): Promise<SessionStarted> {
     const startedAt = performance.now();
     const agent = await launchHarness(harness, context);
@@ -81,6 +82,7 @@ export class AgentHost {
       harness,
       cwd: context.workspace.work,
       transcriptPlaced,
+      tools,
       ask: (what, answer) => this.ask(what, answer, STARTUP_MS),
     });
     this.normalMode = session.currentMode;
@@ -153,18 +155,25 @@ export class AgentHost {
   }
 }
 
+type McpServers = Assignment['mcp_servers'];
+
 interface OpenSessionOptions extends Pick<ExecutionOptions, 'assignment' | 'log'> {
   readonly session: AgentSession;
   readonly harness: Harness;
   readonly cwd: string;
   readonly transcriptPlaced: boolean;
+  /** Servers beside those of the run, which take precedence. */
+  readonly tools: McpServers;
   readonly ask: <T>(what: string, answer: Promise<T>) => Promise<T>;
 }
 
 export async function openSession(options: OpenSessionOptions): Promise<SessionStarted> {
-  const { session, assignment, cwd, ask, log } = options;
+  const { session, assignment, cwd, ask, log, tools } = options;
   await ask('initialize', session.initialize());
-  const mcp = mcpServersFor(assignment.mcp_servers, session.capabilities.mcpCapabilities?.http === true);
+  const mcp = mcpServersFor(
+    { ...tools, ...assignment.mcp_servers },
+    session.capabilities.mcpCapabilities?.http === true,
+  );
   const warnings: string[] = [];
   if (mcp.unsupported.length > 0)
     warnings.push(`The agent does not support MCP servers over HTTP; not available: ${mcp.unsupported.join(', ')}.`);

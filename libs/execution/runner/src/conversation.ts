@@ -41,6 +41,8 @@ export interface ConversationStart {
   readonly files: AttachmentFiles;
   /** What the agent has to know about the workspace before its first prompt. */
   readonly notice: string;
+  /** What it reads about the tools of the run at the beginning of its session; empty: it has none. */
+  readonly toolNotice: string;
 }
 
 const STOP_REASONS: readonly string[] = ['end_turn', 'refusal', 'max_tokens', 'max_turn_requests'];
@@ -134,10 +136,11 @@ export class Conversation {
 
   /** Runs until the execution is terminated (TerminatedError), the agent fails (AgentFailure), or exits while it is idle. */
   async run(session: AgentSession, start: ConversationStart): Promise<ExecutionEnd> {
-    const { harnessId, isNew, attachments, notice } = start;
+    const { harnessId, isNew, attachments, notice, toolNotice } = start;
     const { prompt: first, mode, base_prompt: basePrompt } = this.options.assignment;
     const debugging = this.debugging === 'waiting' ? null : this.debugging;
-    const base = isNew && basePrompt !== null && basePrompt !== '' ? `${basePrompt}\n\n` : '';
+    const parts = [basePrompt ?? '', toolNotice].filter((part) => part !== '');
+    const base = isNew ? parts.map((part) => `${part}\n\n`).join('') : '';
     const prefix = `${notice}${debugging?.preamble ?? base}`;
     const files = debugging === null && (first !== null || isNew) ? attachments : [];
     let prompt: Prompt | null =

@@ -1,4 +1,5 @@
 import { realpathSync } from 'node:fs';
+import { join } from 'node:path';
 import { processStart } from '#platform/kernel';
 import type {
   Assignment,
@@ -37,6 +38,9 @@ import { SnapshotSync } from './snapshot/snapshot-sync.js';
 import { isTransient, retryTransient } from './transient.js';
 import { AttachmentFiles } from './workspace/attachments.js';
 import { watchDisk, makeHomeDirectories, Workspace } from './workspace/workspace.js';
+import { runTools, TOOL_NOTICE } from './tools/run-tools.js';
+import { TOOL_SERVER, toolConnection } from './tools/tool-connection.js';
+import { ToolServer } from './tools/tool-server.js';
 import { TranscriptSync } from './workspace/transcript-sync.js';
 
 const SWEEP_MS = 30_000;
@@ -60,6 +64,7 @@ export class Execution {
   private results: RepositoryResults | undefined;
   private snapshots: SnapshotSync | null = null;
   private credentials: CredentialServer | null = null;
+  private tools: ToolServer | null = null;
   private setup: ManagedProcess | null = null;
   private isRetiring = false;
 
@@ -116,7 +121,7 @@ export class Execution {
 
   /** SIGKILL to everything, now, synchronously. */
   killNow(): void {
-    this.credentials?.close();
+    this.closeServers();
     killMatching(this.targets());
   }
 
@@ -194,7 +199,8 @@ export class Execution {
       await this.conversation.openDebugWindow(retained);
     }
     if (termination.ending) throw new TerminatedError();
-    const started = await this.startAgent(harness, context, transcriptPlaced);
+    const tools = await this.startToolServer(context, this.artifacts);
+    const started = await this.startAgent(harness, context, transcriptPlaced, tools);
     outbox.push('session_started', started);
     // Without repositories and set-up the workspace is empty.
     if (restored === null && isPrepared(assignment))
@@ -210,6 +216,8 @@ export class Execution {
       isNew,
       files,
       attachments,
+      // The built-in agent does what blocks say.
+      toolNotice: TOOL_SERVER in tools && !harness.isBuiltin ? TOOL_NOTICE : '',
       notice: `${await this.earlierConversation(started.resumed)}${restored?.notice ?? ''}`,
     });
   }
@@ -227,9 +235,10 @@ export class Execution {
     harness: Harness,
     context: LaunchContext,
     transcriptPlaced: boolean,
+    tools: Assignment['mcp_servers'],
   ): Promise<SessionStarted> {
     try {
-      return await this.host.start(harness, context, transcriptPlaced, (pid) => this.groups.push(pid));
+      return await this.host.start(harness, context, transcriptPlaced, (pid) => this.groups.push(pid), tools);
     } catch (error) {
       if (error instanceof AgentFailure) this.conversation.failDebugWindow();
       throw error;
@@ -267,6 +276,32 @@ export class Execution {
         if (!termination.isFenced) outbox.push('git_credential_requested', request);
       },
     });
+  }
+
+  /** The server with the tools of the run, as the agent starts it; none when the user of the agent cannot. */
+  private async startToolServer(
+    { workspace, ...context }: LaunchContext,
+    artifacts: ArtifactSync,
+  ): Promise<Assignment['mcp_servers']> {
+    const { assignment, termination, log } = this.options;
+    // A server that the run names itself takes precedence.
+    if (TOOL_SERVER in assignment.mcp_servers) return {};
+    const { root, runAs } = workspace;
+    const socket = join(root, 'tools.sock');
+    const path = executionEnvironment({ workspace, ...context })['PATH'] ?? '';
+    const connection = toolConnection(socket, path, runAs);
+    if (connection === null) {
+      log.warn('the tools of the run are not available: the user of the agent can execute no Node.js');
+      return {};
+    }
+    const options = { artifacts, emit: this.conversation.emit.bind(this.conversation), signal: termination.signal };
+    this.tools = await ToolServer.start({ socket, runAs, tools: () => runTools(options), log });
+    return { [TOOL_SERVER]: connection };
+  }
+
+  private closeServers(): void {
+    this.credentials?.close();
+    this.tools?.close();
   }
 
   private limitDisk(workspace: Workspace): void {
@@ -325,7 +360,7 @@ export class Execution {
     if (isInTurn && !this.options.termination.isFenced)
       await this.artifacts?.readRepositories(this.lastArtifactsSignal());
     const { killed, left } = await sweep(this.targets(), SWEEP_MS);
-    this.credentials?.close();
+    this.closeServers();
     if (left > 0) log.error('some processes could not be killed', { left });
     else log.info('all processes have ended', { swept: killed });
   }

@@ -27,10 +27,7 @@ type FoundArtifacts = Omit<ArtifactList, 'files'> & { readonly files: readonly F
 /** The current artifacts: the entries of the list, and every file in the directory that the list does not name. */
 export async function findArtifacts(workspace: Workspace): Promise<FoundArtifacts> {
   const list = await readList(workspace);
-  const listed = list.files.map((entry): FoundFile => {
-    const path = resolve(workspace.work, entry.path);
-    return { ...entry, path, filepath: shownPath(workspace, path), mime_type: entry.mime_type ?? mimeOf(entry) };
-  });
+  const listed = list.files.map((entry) => locateFile(workspace, entry));
   const named = new Set(listed.map(({ path }) => path));
   const dropped = await walk(workspace.artifacts, workspace.root);
   return {
@@ -46,6 +43,12 @@ export async function findArtifacts(workspace: Workspace): Promise<FoundArtifact
     references: list.references,
     problems: [...list.problems, ...dropped.problems],
   };
+}
+
+/** `path` of the entry: absolute, or relative to the working directory. */
+export function locateFile(workspace: Workspace, entry: ListedFile): FoundFile {
+  const path = resolve(workspace.work, entry.path);
+  return { ...entry, path, filepath: shownPath(workspace, path), mime_type: entry.mime_type ?? mimeOf(entry) };
 }
 
 const mimeOf = ({ artifact_type: type, path }: Pick<ListedFile, 'artifact_type' | 'path'>): string =>

@@ -62,6 +62,11 @@ const WRONG_STATUS = `has a \`status\` that is none of ${PULL_REQUEST_STATUSES.j
 function readLine(line: string): ListedFile | ListedReference | string {
   const value = parseJson(line);
   if (value === undefined) return 'is not JSON';
+  return readEntry(value);
+}
+
+/** A string says why it is no artifact. */
+export function readEntry(value: unknown): ListedFile | ListedReference | string {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return 'is not a JSON object';
   // JSON.parse accepts any depth, but the code that walks the value afterwards is recursive.
   if (isDeeperThan(value, MAX_LINE_DEPTH)) return `nests deeper than ${MAX_LINE_DEPTH} levels`;

@@ -7,8 +7,8 @@ import { LeaseLostError, NoResponseError, type ControlPlane } from '../protocol/
 import { errorText, type RunnerLog } from '../runner-log.js';
 import { retry } from '../retry.js';
 import type { Workspace } from '../workspace/workspace.js';
-import { findArtifacts, type FoundFile } from './artifact-finder.js';
-import { headingOf, type ArtifactProblem, type ListedReference } from './artifact-list.js';
+import { findArtifacts, type FoundFile, locateFile } from './artifact-finder.js';
+import { headingOf, type ArtifactProblem, type ListedFile, type ListedReference } from './artifact-list.js';
 import { openOwnFile, UnreadableFile } from './own-file.js';
 import type { RepositoryResults } from './repository-results.js';
 import { DiffFailure, diffRepository, type RepositoryDiff } from './repository-diff.js';
@@ -43,6 +43,8 @@ export class ArtifactSync {
   /** State of each file at its last upload, so that large ones are not read after every turn. */
   private readonly versions = new Map<string, string>();
   private readonly reported = new Set<string>();
+  /** Paths of files that the agent has reported with a tool. */
+  private readonly described = new Set<string>();
   /** Key of the last diff of each repository, by its directory. */
   private readonly diffs = new Map<string, string>();
   /** By the directory of the repository: made and not uploaded yet. */
@@ -91,7 +93,9 @@ export class ArtifactSync {
       // What the agent reports itself, it knows better.
       const unlisted = results.filter(({ url }) => !found.references.some((listed) => listed.url === url));
       const entries = [
-        ...found.files.map((file) => ({ artifact: file.filepath, submit: () => this.uploadFile(file, signal) })),
+        ...found.files
+          .filter(({ path }) => !this.described.has(path))
+          .map((file) => ({ artifact: file.filepath, submit: () => this.uploadFile(file, signal) })),
         ...[...found.references, ...unlisted].map((reference) => ({
           artifact: withoutCredentials(reference.url),
           submit: () => this.submitReference(reference, signal),
@@ -117,6 +121,16 @@ export class ArtifactSync {
         });
     }
     return this.newProblems(problems);
+  }
+
+  /** Uploads one artifact at once. Resolves to why it was rejected, or null. Rejects with NoResponseError or LeaseLostError. */
+  async report(entry: ListedFile | ListedReference, signal: AbortSignal): Promise<string | null> {
+    if (!('path' in entry)) return this.submitReference(entry, signal);
+    const file = locateFile(this.options.workspace, entry);
+    const problem = await this.isolateFailure(file.filepath, () => this.uploadFile(file, signal));
+    // With this description, and not again without it.
+    if (problem === null) this.described.add(file.path);
+    return problem;
   }
 
   /** An unexpected failure of one entry must not prevent the upload of the others. */

@@ -1,8 +1,7 @@
-import { chmodSync, chownSync, closeSync, constants, openSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
-import { basename, dirname, join } from 'node:path';
 import { DEFAULT_USERNAME } from '#platform/git';
 import type { GitCredentialRequested, RepositoryRef } from '#execution/runner-protocol';
+import { listenAt } from '../process/listen-at.js';
 import type { RunAs } from '../workspace/workspace.js';
 
 interface CredentialServerOptions {
@@ -54,10 +53,7 @@ export class CredentialServer {
     server.maxConnections = MAX_CONNECTIONS;
     const started = new CredentialServer(server, accesses, onRequest);
     server.on('connection', (connection) => started.serve(connection));
-    await listen(server, socket);
-    if (runAs) chownSync(socket, runAs.uid, runAs.gid);
-    chmodSync(socket, 0o600);
-    server.unref();
+    await listenAt(server, socket, runAs);
     return started;
   }
 
@@ -123,13 +119,3 @@ const plainPath = (path: string): string =>
     .replace(/^\/+|\/+$/g, '')
     .replace(/\/info\/lfs(?:\/.*)?$/, '')
     .replace(/\.git$/, '');
-
-/** By a descriptor of the directory, because paths of sockets have at most 107 bytes. */
-async function listen(server: Server, socket: string): Promise<void> {
-  const directory = openSync(dirname(socket), constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW);
-  server.once('close', () => closeSync(directory));
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(join('/proc/self/fd', String(directory), basename(socket)), resolve);
-  });
-}

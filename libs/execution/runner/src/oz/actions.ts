@@ -1,13 +1,14 @@
 import { rm } from 'node:fs/promises';
 import { basename, relative } from 'node:path';
-import type { ToolCallContent, ToolKind } from '@agentclientprotocol/sdk';
+import type { McpServer, ToolCallContent, ToolKind } from '@agentclientprotocol/sdk';
 import { errorText } from '../runner-log.js';
 import { submit, FileProblem, insidePath, readText, searchFiles, writeText } from './files.js';
 import type { Instruction } from './instructions.js';
+import { callTool } from './mcp-tools.js';
 import { artifactName, commandTitle } from './report.js';
 import { runShell } from './shell.js';
 
-const ACTIONS = ['command', 'write', 'append', 'replace', 'delete', 'read', 'search', 'artifact'] as const;
+const ACTIONS = ['command', 'write', 'append', 'replace', 'delete', 'read', 'search', 'artifact', 'tool'] as const;
 export type Action = Extract<Instruction, { type: (typeof ACTIONS)[number] }>;
 
 export function isAction(instruction: Instruction): instruction is Action {
@@ -34,6 +35,10 @@ export function describeAction(action: Action, cwd: string): ActionCall {
       const url = 'url' in action.artifact ? action.artifact.url : undefined;
       const title = `Submit artifact: ${artifactName(action.artifact)}`;
       return { name: 'submit_artifact', title, kind: 'other', rawInput: { type, path, url }, path };
+    }
+    case 'tool': {
+      const { server, name, input } = action;
+      return { name: `mcp__${server}__${name}`, title: `Use the tool ${name}`, kind: 'other', rawInput: input };
     }
     case 'search': {
       const { pattern, path } = action;
@@ -74,8 +79,10 @@ export async function executeAction(
   cwd: string,
   onOutput: (output: string) => void,
   signal: AbortSignal,
+  servers: readonly McpServer[],
 ): Promise<ActionResult> {
   try {
+    if (action.type === 'tool') return await useTool(action, servers, signal);
     return action.type === 'command'
       ? await executeCommand(action.script, cwd, onOutput, signal)
       : await executeFileAction(action, cwd, signal);
@@ -83,6 +90,15 @@ export async function executeAction(
     const message = errorText(error);
     return { succeeded: false, content: [textContent(message)], rawOutput: { error: message }, note: message };
   }
+}
+
+async function useTool(
+  action: Extract<Action, { type: 'tool' }>,
+  servers: readonly McpServer[],
+  signal: AbortSignal,
+): Promise<ActionResult> {
+  const { succeeded, text } = await callTool(servers, action, signal);
+  return { succeeded, content: [textContent(text)], rawOutput: { text }, note: text };
 }
 
 async function executeCommand(
@@ -102,7 +118,7 @@ async function executeCommand(
 }
 
 async function executeFileAction(
-  action: Exclude<Action, { type: 'command' }>,
+  action: Exclude<Action, { type: 'command' | 'tool' }>,
   cwd: string,
   signal: AbortSignal,
 ): Promise<ActionResult> {

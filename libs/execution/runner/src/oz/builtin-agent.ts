@@ -8,6 +8,7 @@ import {
   PROTOCOL_VERSION,
   RequestError,
   type AgentContext,
+  type McpServer,
 } from '@agentclientprotocol/sdk';
 import { SystemClock } from '#platform/kernel';
 import { dropPrivileges } from './drop-privileges.js';
@@ -17,6 +18,7 @@ import { Turn } from './turn.js';
 
 interface OpenSession {
   readonly cwd: string;
+  readonly servers: readonly McpServer[];
   readonly file: SessionFile;
   turn: AbortController | null;
 }
@@ -53,15 +55,15 @@ function createAgent(sessions: Map<string, OpenSession>): ReturnType<typeof agen
       agentCapabilities: { loadSession: true, sessionCapabilities: { close: {} } },
       authMethods: [],
     }))
-    .onRequest(methods.agent.session.new, ({ params: { cwd } }) => {
+    .onRequest(methods.agent.session.new, ({ params: { cwd, mcpServers: servers } }) => {
       const sessionId = randomUUID();
-      sessions.set(sessionId, { cwd, file: SessionFile.create(homedir(), sessionId, cwd, now), turn: null });
+      sessions.set(sessionId, { cwd, servers, file: SessionFile.create(homedir(), sessionId, cwd, now), turn: null });
       return { sessionId };
     })
-    .onRequest(methods.agent.session.load, async ({ params: { sessionId, cwd }, client }) => {
+    .onRequest(methods.agent.session.load, async ({ params: { sessionId, cwd, mcpServers: servers }, client }) => {
       const file = SessionFile.open(homedir(), sessionId, now);
       if (!file) throw RequestError.resourceNotFound(sessionId);
-      sessions.set(sessionId, { cwd, file, turn: null });
+      sessions.set(sessionId, { cwd, servers, file, turn: null });
       await replay(file, sessionId, client);
     })
     .onRequest(methods.agent.session.prompt, async ({ params: { sessionId, prompt }, client }) => {
@@ -72,9 +74,17 @@ function createAgent(sessions: Map<string, OpenSession>): ReturnType<typeof agen
       session.turn = controller;
       const text = prompt.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('\n\n');
       try {
-        const { cwd, file } = session;
+        const { cwd, servers, file } = session;
         return {
-          stopReason: await new Turn({ sessionId, cwd, prompt: text, file, client, signal: controller.signal }).run(),
+          stopReason: await new Turn({
+            sessionId,
+            cwd,
+            servers,
+            prompt: text,
+            file,
+            client,
+            signal: controller.signal,
+          }).run(),
         };
       } finally {
         session.turn = null;

@@ -1,5 +1,6 @@
 import { PULL_REQUEST_STATUSES } from '#execution/runner-protocol';
 import { parseJson } from '#platform/kernel';
+import { TOOL_SERVER } from '../tools/tool-connection.js';
 import { isPullRequestStatus, type ListedFile, type ListedReference } from '../artifacts/artifact-list.js';
 
 /** An instruction for the built-in agent; `docs/builtin-agent.md` documents them. */
@@ -10,6 +11,12 @@ export type Instruction =
   | { readonly type: 'delete' | 'read'; readonly path: string }
   | { readonly type: 'search'; readonly pattern: string; readonly path: string }
   | { readonly type: 'artifact'; readonly artifact: ListedFile | ListedReference | WrittenPlan }
+  | {
+      readonly type: 'tool';
+      readonly server: string;
+      readonly name: string;
+      readonly input: Readonly<Record<string, unknown>>;
+    }
   | { readonly type: 'plan'; readonly entries: readonly string[] }
   | { readonly type: 'think'; readonly text: string }
   | { readonly type: 'ask'; readonly title: string }
@@ -121,6 +128,13 @@ const BUILDERS: Readonly<Record<string, Builder>> = {
   artifact: ({ attributes, body }) => {
     const artifact = readArtifact(attributes, body);
     return typeof artifact === 'string' ? artifact : { type: 'artifact', artifact };
+  },
+  tool: ({ attributes, rest, body }) => {
+    const name = attributes['name'] ?? rest;
+    const input = body.trim() === '' ? {} : jsonObject(body);
+    if (name === '') return 'the `tool` block has no name (`tool name=NAME`)';
+    if (input === null) return 'the `tool` block needs a JSON object as its text, or nothing';
+    return { type: 'tool', server: attributes['server'] ?? TOOL_SERVER, name, input };
   },
   plan: ({ body }) => {
     const entries = body

@@ -70,6 +70,8 @@ export function describe(instruction: Instruction): string | null {
       return `search for "${instruction.pattern}"`;
     case 'artifact':
       return `artifact ${artifactName(instruction.artifact)}`;
+    case 'tool':
+      return `tool ${instruction.name}`;
     case 'plan':
     case 'think':
     case 'ask':

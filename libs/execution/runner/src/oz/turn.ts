@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import {
   methods,
   type AgentContext,
+  type McpServer,
   type SessionUpdate,
   type StopReason,
   type ToolKind,
@@ -20,6 +21,8 @@ export interface TurnOptions {
   readonly file: SessionFile;
   readonly client: AgentContext;
   readonly signal: AbortSignal;
+  /** MCP servers of the session. */
+  readonly servers: readonly McpServer[];
 }
 
 export class Turn {
@@ -99,7 +102,7 @@ export class Turn {
   }
 
   private async act(action: Action): Promise<StopReason | null> {
-    const { cwd, signal } = this.options;
+    const { cwd, signal, servers } = this.options;
     const toolCallId = `call_${randomUUID()}`;
     const { path, ...call } = describeAction(action, cwd);
     const locations = path === undefined ? undefined : [{ path }];
@@ -120,7 +123,7 @@ export class Turn {
     const onOutput = (output: string): void => {
       void this.send({ sessionUpdate: 'tool_call_update', toolCallId, content: [textContent(output)] }, false);
     };
-    const result = await executeAction(action, cwd, onOutput, signal);
+    const result = await executeAction(action, cwd, onOutput, signal, servers);
     const { content, rawOutput } = result;
     await this.send({
       sessionUpdate: 'tool_call_update',

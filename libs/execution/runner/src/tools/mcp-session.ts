@@ -1,0 +1,45 @@
+import type { Socket } from 'node:net';
+import { Transform } from 'node:stream';
+import { McpServer } from '@modelcontextprotocol/server';
+import { serveStdio, StdioServerTransport } from '@modelcontextprotocol/server/stdio';
+import { errorText, type RunnerLog } from '../runner-log.js';
+import type { RunTool } from './run-tools.js';
+
+const VERSION = '0.1.0';
+const MAX_MESSAGE_BYTES = 4 * 1_048_576;
+
+/** One session of an agent, over its connection. */
+export function serveTools(connection: Socket, tools: readonly RunTool[], log: RunnerLog): void {
+  const factory = (): McpServer => {
+    const server = new McpServer({ name: 'headrace', version: VERSION }, { capabilities: { tools: {} } });
+    for (const { name, title, description, input, execute } of tools)
+      server.registerTool(name, { title, description, inputSchema: input }, async (given) => {
+        try {
+          const result = await execute(given);
+          log.info('a tool of the run was used', { tool: name, is_error: result.isError === true });
+          return { content: [{ type: 'text', text: result.text }], isError: result.isError === true };
+        } catch (error) {
+          log.warn('a tool of the run has failed', { tool: name, error: errorText(error) });
+          return { content: [{ type: 'text', text: 'The tool has failed. Try again later.' }], isError: true };
+        }
+      });
+    return server;
+  };
+  serveStdio(factory, {
+    transport: new StdioServerTransport(connection.pipe(messagesOf(connection)), connection),
+    onerror: (error) => log.warn('a session of the tools has failed', { error: errorText(error) }),
+  });
+}
+
+/** Ends the connection when a message is too long: the library keeps an incomplete one in memory, however long it is. */
+function messagesOf(connection: Socket): Transform {
+  let size = 0;
+  return new Transform({
+    transform: (chunk: Buffer, _encoding, done) => {
+      const end = chunk.lastIndexOf(0x0a);
+      size = end < 0 ? size + chunk.length : chunk.length - end - 1;
+      if (size > MAX_MESSAGE_BYTES) connection.destroy();
+      done(null, chunk);
+    },
+  });
+}

@@ -1,0 +1,163 @@
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { Client } from '@modelcontextprotocol/client';
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
+import { afterEach, describe, expect, it } from 'vitest';
+import { fence, isRoot, prompt, RunnerProcess, type StartOptions } from './runner-process.js';
+
+const runners: RunnerProcess[] = [];
+const clients: Client[] = [];
+afterEach(async () => {
+  await Promise.all(clients.splice(0).map((client) => client.close()));
+  await Promise.all(runners.splice(0).map((runner) => runner.dispose()));
+});
+
+const start = async (options: StartOptions): Promise<RunnerProcess> => {
+  const runner = await RunnerProcess.start(options);
+  runners.push(runner);
+  return runner;
+};
+
+const tool = (name: string, input: object): string => fence(`tool name=${name}`, JSON.stringify(input));
+const calls = ({ plane }: RunnerProcess) =>
+  plane.calls().map(({ tool_name: name, status, output }) => [name, status, (output as { text: string }).text]);
+
+interface Server {
+  readonly name: string;
+  readonly command: string;
+  readonly args: string[];
+}
+
+/** An agent that keeps the MCP servers of its session in a file, and repeats its prompt. */
+const WATCHER = `
+const { writeFileSync } = require('node:fs');
+const send = (message) => process.stdout.write(JSON.stringify({ jsonrpc: '2.0', ...message }) + '\\n');
+require('node:readline').createInterface({ input: process.stdin }).on('line', (line) => {
+  const { id, method, params } = JSON.parse(line);
+  if (id === undefined) return;
+  if (method === 'session/new') writeFileSync('servers.json', JSON.stringify(params.mcpServers));
+  if (method === 'session/prompt')
+    send({ method: 'session/update', params: { sessionId: 's', update: { sessionUpdate: 'agent_message_chunk', content: params.prompt[0] } } });
+  send({ id, result: { initialize: { protocolVersion: 1, agentCapabilities: {} }, 'session/new': { sessionId: 's' }, 'session/prompt': { stopReason: 'end_turn' } }[method] });
+});`;
+const WATCHERS = { watcher: { command: 'node', args: ['-e', WATCHER], install_hint: 'it is a test' } };
+
+async function watched(options: StartOptions): Promise<{ runner: RunnerProcess; servers: Server[] }> {
+  const runner = await start({
+    ...options,
+    assignment: { harness: { type: 'watcher' }, prompt: 'Go.', ...options.assignment },
+    handover: { harnesses: WATCHERS },
+  });
+  await runner.plane.untilEvent('turn_ended');
+  return { runner, servers: JSON.parse(readFileSync(join(runner.work, 'servers.json'), 'utf8')) as Server[] };
+}
+
+/** As the agent starts the server. */
+async function connect({ command, args }: Server): Promise<Client> {
+  const client = new Client({ name: 'test', version: '1' });
+  clients.push(client);
+  await client.connect(new StdioClientTransport({ command, args }));
+  return client;
+}
+const use = async (client: Client, name: string, input: Record<string, unknown>): Promise<[string, boolean]> => {
+  const { content, isError } = await client.callTool({ name, arguments: input });
+  return [content.map((block) => (block.type === 'text' ? block.text : '')).join(''), isError === true];
+};
+
+describe('the tools of a run', () => {
+  it.each([['the runner’s own user', false], ...(isRoot ? [['a separate user', true] as const] : [])] as const)(
+    'are used by blocks of the built-in agent, as %s',
+    async (_name, ownUser) => {
+      const file = { artifact_type: 'FILE', path: 'out.txt', title: 'The result' };
+      const request = {
+        artifact_type: 'PULL_REQUEST',
+        url: 'https://forge.example/pr/1',
+        branch: 'fix',
+        status: 'draft',
+      };
+      const runner = await start({
+        ownUser,
+        assignment: {
+          prompt: prompt(
+            fence('write path=out.txt', 'done'),
+            tool('update_plan_status', { entries: [{ content: 'Test it', status: 'in_progress' }] }),
+            tool('report_artifact', file),
+            tool('report_artifact', request),
+            tool('report_artifact', { artifact_type: 'FILE', path: '/etc/passwd' }),
+            tool('report_artifact', { artifact_type: 'PULL_REQUEST', url: 'https://forge.example/pr/1' }),
+            tool('report_artifact', { artifact_type: 'NONSENSE' }),
+            tool('nothing', {}),
+          ),
+        },
+      });
+      await runner.plane.untilEvent('turn_ended');
+      const name = 'mcp__headrace__report_artifact';
+      expect(calls(runner).slice(1)).toEqual([
+        ['mcp__headrace__update_plan_status', 'completed', 'The plan was updated.'],
+        [name, 'completed', 'The artifact was added.'],
+        [name, 'completed', 'The artifact was added.'],
+        [name, 'failed', expect.stringContaining('The artifact ')],
+        [name, 'failed', 'The artifact needs `url` and `branch`.'],
+        [name, 'failed', expect.stringContaining('artifact_type')],
+        ['mcp__headrace__nothing', 'failed', expect.stringContaining('nothing')],
+      ]);
+      expect(runner.plane.data('plan')).toEqual([{ entries: [{ content: 'Test it', status: 'in_progress' }] }]);
+      expect(
+        runner.plane.artifacts.map(({ reported, content }) => ({ ...reported, content: content?.toString() })),
+      ).toEqual([
+        expect.objectContaining({ artifact_type: 'FILE', filepath: 'out.txt', title: 'The result', content: 'done\n' }),
+        expect.objectContaining(request),
+      ]);
+      expect(await runner.close()).toBe(0);
+    },
+  );
+
+  it('are offered to every agent, which reads about them before its first prompt', async () => {
+    const { runner, servers } = await watched({ assignment: { base_prompt: 'Be careful.' } });
+    expect(runner.plane.said).toMatch(/^Be careful\.\n\nTools of the MCP server `headrace`[^]*\n\nGo\.$/);
+    expect(runner.plane.data('turn_started')).toEqual([expect.objectContaining({ prompt: 'Go.' })]);
+    const [server] = servers;
+    if (!server) throw new Error('The session has no server.');
+    const client = await connect(server);
+    const { tools } = await client.listTools();
+    expect(tools.map(({ name }) => name)).toEqual(['report_artifact', 'update_plan_status']);
+    for (const { description, inputSchema } of tools) {
+      expect(description).toMatch(/^[A-Z].*\.$/);
+      expect(inputSchema).toMatchObject({ type: 'object', properties: expect.any(Object) });
+    }
+    const link = { artifact_type: 'EXTERNAL_REFERENCE', url: 'https://t.example/1', reference_type: 'ticket' };
+    // The control plane says why.
+    expect(await use(client, 'report_artifact', link)).toEqual(['The artifact was added.', false]);
+    runner.plane.fail('POST /artifacts', 400);
+    expect(await use(client, 'report_artifact', { ...link, title: 'Again' })).toEqual([
+      expect.stringContaining('The artifact '),
+      true,
+    ]);
+    const second = await connect(server);
+    expect(await use(second, 'update_plan_status', { entries: [] })).toEqual([expect.any(String), true]);
+    runner.plane.say('f1', 'Continue.');
+    await runner.plane.untilEvent('turn_ended', 2);
+    expect(runner.plane.said.match(/Tools of the MCP server/g)).toHaveLength(1);
+  });
+
+  it('belong to their execution, and end with it', async () => {
+    const { runner, servers } = await watched({ ownUser: isRoot });
+    const socket = join(runner.handover.workspace_dir, 'tools.sock');
+    expect(statSync(socket).mode & 0o777).toBe(0o600);
+    expect(statSync(socket).uid).toBe(isRoot ? runner.handover.run_as?.uid : process.getuid?.());
+    const [server] = servers;
+    if (!server) throw new Error('The session has no server.');
+    const client = await connect(server);
+    const isClosed = new Promise<void>((resolve) => (client.onclose = resolve));
+    expect(await runner.close()).toBe(0);
+    await isClosed;
+    expect(existsSync(socket)).toBe(false);
+    await expect(connect(server)).rejects.toThrow();
+  });
+
+  it('are replaced by a server of the run with the same name, of which the agent reads nothing', async () => {
+    const { runner, servers } = await watched({ assignment: { mcp_servers: { headrace: { command: 'own' } } } });
+    expect(servers).toEqual([{ name: 'headrace', command: 'own', args: [], env: [] }]);
+    expect(runner.plane.said).toBe('Go.');
+  });
+});
