@@ -6,7 +6,7 @@ import { createConnection } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { GitCredentialRequested } from '#execution/runner-protocol';
+import type { GitCredentialRequested, RepositoryRef, TurnEnded } from '#execution/runner-protocol';
 import { GitFixture, GitServer } from '#testing';
 import { fence, isRoot, prompt, RunnerProcess, type StartOptions } from './runner-process.js';
 
@@ -15,6 +15,7 @@ const GIT = {
   author: { name: 'Release agent', email: 'noreply@headrace.example' },
   co_author: { name: 'Ada <"Admin">', email: 'ada@example.com' },
 };
+const GIT_LIMITS = { clone_timeout_seconds: 60, max_repository_bytes: 50_000_000 };
 const runners: RunnerProcess[] = [];
 let root: string;
 let server: GitServer;
@@ -259,6 +260,26 @@ describe('git in the workspace', () => {
     await runner.plane.untilEvent('turn_ended', 2);
     expect(references().slice(2)).toEqual([expect.objectContaining(branch('two'))]);
     expect(onServer('rev-parse', 'two')).toBe((references()[2]?.['metadata'] as { commit: string }).commit);
+  });
+
+  it('says at the end of a turn what was not pushed, when it can push', async () => {
+    const changes = 'echo 1 > one; git add one; git commit --quiet -m One; echo 2 > two; echo changed > readme.txt';
+    const [able, unable] = await Promise.all(
+      [repository(), { ...repository(), credential: undefined, url: join(root, 'app') }].map((one) =>
+        start({
+          assignment: { repositories: [one as RepositoryRef], prompt: fence('sh', changes) },
+          handover: { git: { ...GIT_LIMITS, local_roots: [root] } },
+        }),
+      ),
+    );
+    const ends = async (runner: RunnerProcess | undefined, count = 1) => {
+      await runner?.plane.untilEvent('turn_ended', count);
+      return runner?.plane.data<TurnEnded>('turn_ended').at(-1);
+    };
+    expect((await ends(able))?.notice).toBe('Changes were not pushed: app (1 commit, 2 changed files).');
+    expect(await ends(unable)).not.toHaveProperty('notice');
+    able?.plane.say('f1', fence('sh', 'git add .; git commit --quiet -m Two; git push --quiet origin HEAD:two'));
+    expect(await ends(able, 2)).not.toHaveProperty('notice');
   });
 
   it('has the settings of its user in a directory of that user', async () => {

@@ -64,6 +64,18 @@ describe('an event of a runner', () => {
     expect(row?.length).toBe(512);
   });
 
+  it('makes the notice of a turn the message of the run', async () => {
+    const { runId, runner } = await working();
+    const message = 'Changes were not pushed: app (1 commit).';
+    await runner.report(
+      ['turn_started', { turn_id: 't', prompt: 'Go.' }],
+      ['turn_ended', { turn_id: 't', stop_reason: 'end_turn', notice: message }],
+    );
+    const { body } = await fixture.request(200, `GET /agent/runs/${runId}`, { token: fixture.member.token });
+    expect(body).toMatchObject({ state: 'SUCCEEDED', status_message: { message } });
+    expect(body.status_message).not.toHaveProperty('error_code');
+  });
+
   it('does not count usage beyond what JSON can say', async () => {
     const { runId, runner } = await working();
     for (const total of [1e308, 1e308, 5]) await runner.report(['usage', { total_tokens: total, cost_usd: total }]);

@@ -293,6 +293,8 @@ export interface TurnEnded extends AgentFailureReport {
    * continues. `unanswered`: with `error`, the execution ends.
    */
   interrupt?: 'done' | 'unanswered';
+  /** With `end_turn`: what the user has to know about the result, a sentence. It becomes the message of the run. */
+  notice?: string;
 }
 
 /** An event as a runner sends it. */

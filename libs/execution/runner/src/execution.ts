@@ -81,6 +81,7 @@ export class Execution {
         await this.artifacts?.readRepositories(options.termination.signal, this.snapshots?.revision);
         await this.collectArtifacts(options.termination.signal);
       },
+      notice: () => this.results?.notice ?? null,
       onTurnBegin: () => this.snapshots?.startInterval(),
       onTurnEnd: async () => {
         this.snapshots?.stopInterval();

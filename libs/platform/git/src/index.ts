@@ -3,7 +3,14 @@ export { configSection } from './config-section.js';
 export { diffWorkTree, findStart, type WorkTree } from './diff-work-tree.js';
 export { listIgnored } from './list-ignored.js';
 export { DEFAULT_USERNAME } from './git-access.js';
-export { currentBranch, listPushes, type PushedBranch, remoteBranches } from './pushed-branches.js';
+export {
+  currentBranch,
+  listPushes,
+  type PushedBranch,
+  remoteBranches,
+  type UnpushedChanges,
+  unpushedChanges,
+} from './pushed-branches.js';
 export { withFileLock } from './file-lock.js';
 export { GitFailure } from './git-failure.js';
 export { directoryNames, parseGitUrl, refFault, repositoryUrl } from './git-location.js';

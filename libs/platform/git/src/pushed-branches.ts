@@ -42,6 +42,37 @@ export async function listPushes({ directory, ...process }: WorkTree): Promise<P
   return [...last].map(([branch, commit]) => ({ branch, commit }));
 }
 
+/** What the remote repositories do not have, as far as git in the working copy knows. */
+export interface UnpushedChanges {
+  readonly commits: number;
+  /** That differ from the last commit, or are new and not ignored. */
+  readonly files: number;
+}
+
+const MAX_STATUS_BYTES = 1_048_576;
+
+/** Rejects with a GitFailure, also when there are very many. */
+export async function unpushedChanges({ directory, ...process }: WorkTree): Promise<UnpushedChanges> {
+  const call = { cwd: directory, timeoutMs: TIMEOUT_MS, ...process };
+  const hasCommit = (await runGit({ ...call, args: ['rev-list', '--all', '--max-count=1'] })).stdout.length > 0;
+  const counted = hasCommit
+    ? await runGit({ ...call, args: ['rev-list', '--count', 'HEAD', '--not', '--remotes'] })
+    : { stdout: '0' };
+  const status = [
+    'status',
+    '--porcelain',
+    '-z',
+    '--no-renames',
+    '--untracked-files=normal',
+    '--ignore-submodules=dirty',
+  ];
+  const { stdout } = await runGit({ ...call, args: status, maxOutputBytes: MAX_STATUS_BYTES });
+  return {
+    commits: Number(counted.stdout.toString()),
+    files: stdout.toString('latin1').split('\0').length - 1,
+  };
+}
+
 /** The branch that is checked out; null: none. Rejects with a GitFailure. */
 export async function currentBranch({ directory, ...process }: WorkTree): Promise<string | null> {
   const args = ['symbolic-ref', '--quiet', '--short', 'HEAD'];

@@ -45,7 +45,9 @@ const REFUSALS = {
 export function turnOutcome(turn: Omit<TurnEnded, 'turn_id'>, isInterrupted = false): TurnOutcome {
   switch (turn.stop_reason) {
     case 'end_turn':
-      return { transition: 'succeed' };
+      return typeof turn.notice === 'string' && turn.notice !== ''
+        ? { transition: 'succeed', status: { message: truncateUtf8(turn.notice, MAX_MESSAGE_BYTES).text } }
+        : { transition: 'succeed' };
     case 'cancelled':
       return isInterrupted
         ? { transition: 'succeed', status: { message: 'The last turn was interrupted.' } }

@@ -1,5 +1,14 @@
 import { join } from 'node:path';
-import { currentBranch, GitFailure, listPushes, type PushedBranch, remoteBranches, type WorkTree } from '#platform/git';
+import {
+  currentBranch,
+  GitFailure,
+  listPushes,
+  type PushedBranch,
+  remoteBranches,
+  type UnpushedChanges,
+  unpushedChanges,
+  type WorkTree,
+} from '#platform/git';
 import type { RepositoryRef, RunnerHandover } from '#execution/runner-protocol';
 import type { PlainEvent } from '../protocol/outgoing-events.js';
 import { errorText, type RunnerLog } from '../runner-log.js';
@@ -22,6 +31,7 @@ interface Result {
   readonly repository: RepositoryRef;
   readonly page: string;
   pushed: readonly PushedBranch[];
+  unpushed: UnpushedChanges;
   /** By branch: the last commit that the remote repository was asked about. */
   readonly checked: Map<string, string>;
   /** Of the branches that the remote repository has, or that it could not be asked about. */
@@ -30,6 +40,7 @@ interface Result {
 
 export const BRANCH_REFERENCE = 'branch';
 const HEAD_MS = 5_000;
+const NONE: UnpushedChanges = { commits: 0, files: 0 };
 
 /** Branches that a run has pushed and pull requests that it has created, as references among its artifacts. */
 export class RepositoryResults {
@@ -42,7 +53,7 @@ export class RepositoryResults {
     this.results = options.repositories.flatMap((repository) => {
       const page = pageOfRepository(repository.url);
       if (page === null) return [];
-      return [{ repository, page, pushed: [], checked: new Map(), references: new Map() }];
+      return [{ repository, page, pushed: [], unpushed: NONE, checked: new Map(), references: new Map() }];
     });
     this.pullRequests = new PullRequestFinder(this.results.map(({ page }) => page));
   }
@@ -58,11 +69,22 @@ export class RepositoryResults {
   async read(signal: AbortSignal): Promise<void> {
     for (const result of this.results) {
       try {
-        result.pushed = await listPushes(this.treeOf(result, signal));
+        const tree = this.treeOf(result, signal);
+        result.pushed = await listPushes(tree);
+        result.unpushed = result.repository.credential ? await unpushedChanges(tree) : NONE;
       } catch (error) {
         this.warn('the pushes of a repository could not be read', result, error);
       }
     }
+  }
+
+  /** A sentence about changes that are in the workspace only, although git can push them; null: there are none. */
+  get notice(): string | null {
+    const parts = this.results.flatMap(({ repository, unpushed: { commits, files } }) => {
+      const counts = [...countOf(commits, 'commit'), ...countOf(files, 'changed file')];
+      return counts.length === 0 ? [] : [`${repository.directory} (${counts.join(', ')})`];
+    });
+    return parts.length === 0 ? null : `Changes were not pushed: ${parts.join('; ')}.`;
   }
 
   /** All so far. Asks the remote repositories about branches that were pushed since the last call. */
@@ -138,6 +160,11 @@ export class RepositoryResults {
       this.options.log.warn(message, { repository: repository.url, error: error.message });
   }
 }
+
+const countOf = (count: number, what: string): string[] => {
+  if (count === 0) return [];
+  return [`${count} ${what}${count === 1 ? '' : 's'}`];
+};
 
 function referenceOf(
   { repository, page }: Result,

@@ -68,7 +68,7 @@ export function chatMessageOf(type: string, given: Fields, outcome: RunOutcome |
 
 function bodyOf(state: string, data: Fields, outcome: RunOutcome | null): string {
   if (state === 'BLOCKED') return textOf(fieldsOf(data, 'approval'), 'title');
-  const reason = state === 'SUCCEEDED' ? '' : textOf(fieldsOf(data, 'status_message'), 'message');
+  const reason = textOf(fieldsOf(data, 'status_message'), 'message');
   return [reason, outcome?.result ?? ''].filter((part) => part.trim() !== '').join('\n\n');
 }
 
