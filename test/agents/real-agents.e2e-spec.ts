@@ -197,9 +197,15 @@ describe.skipIf(skipReason !== null)('real agents', { timeout: 120_000 }, () => 
 
     it('connects to the configured MCP servers and stops when its run is cancelled during a turn', async () => {
       const places = await McpPlaces.start();
+      const from = models.requests.length;
       try {
         const runId = await create(id, 'HANG', { mcp_servers: places.servers });
         await models.until(() => models.hanging > 0, 'a request of the agent to the model', 60_000);
+        const asked = models.requests.slice(from);
+        expect(asked.every(({ userText }) => userText.includes('report_artifact'))).toBe(true);
+        // Some agents offer the tools of MCP servers to the model only when it searches for them.
+        const offered = asked.flatMap(({ tools }) => tools.map(({ name }) => name)).join(' ');
+        expect(offered).toMatch(/headrace|tool_?search/i);
         await places.untilFound(['stdio', 'http']);
         await installation.waitFor(runId, ['INPROGRESS']);
         const answer = await installation.call('POST', `/agent/runs/${runId}/cancel`);
