@@ -15,7 +15,6 @@ const GIT = {
   author: { name: 'Release agent', email: 'noreply@headrace.example' },
   co_author: { name: 'Ada <"Admin">', email: 'ada@example.com' },
 };
-const GIT_LIMITS = { clone_timeout_seconds: 60, max_repository_bytes: 50_000_000 };
 const runners: RunnerProcess[] = [];
 let root: string;
 let server: GitServer;
@@ -53,9 +52,17 @@ const repository = () => ({
 const onServer = (...args: string[]): string =>
   execFileSync('git', ['-c', 'safe.directory=*', '-C', served('app'), ...args], { encoding: 'utf8' }).trim();
 
-async function start({ assignment, ...rest }: StartOptions = {}): Promise<RunnerProcess> {
+/** Not the temporary mirrors of a runner without such a directory, which another test looks for. */
+const mirrors = () => ({
+  mirrors_dir: join(root, 'mirrors'),
+  clone_timeout_seconds: 60,
+  max_repository_bytes: 50_000_000,
+});
+
+async function start({ assignment, handover, ...rest }: StartOptions = {}): Promise<RunnerProcess> {
   const runner = await RunnerProcess.start({
     assignment: { git: GIT, repositories: [repository()], ...assignment },
+    handover: { git: mirrors(), ...handover },
     ...rest,
   });
   runners.push(runner);
@@ -268,7 +275,7 @@ describe('git in the workspace', () => {
       [repository(), { ...repository(), credential: undefined, url: join(root, 'app') }].map((one) =>
         start({
           assignment: { repositories: [one as RepositoryRef], prompt: fence('sh', changes) },
-          handover: { git: { ...GIT_LIMITS, local_roots: [root] } },
+          handover: { git: { ...mirrors(), local_roots: [root] } },
         }),
       ),
     );
