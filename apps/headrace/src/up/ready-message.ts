@@ -1,3 +1,4 @@
+import { shellWord } from '#platform/kernel';
 import type { Connection } from './connection-file.js';
 
 const PROMPT = '```sh\necho "hello from the agent" > hello.txt\ncat hello.txt\n```';
@@ -26,12 +27,7 @@ export function readyMessage(connection: Connection, connectionFile: string, log
 
 /** Reads the token from the file, so that no shell history and no log contains it. */
 function createRunCommand({ base_url }: Connection, connectionFile: string): string {
-  const token = `$(sed -n 's/^  "token": "\\(.*\\)",$/\\1/p' ${quote(connectionFile)})`;
+  const token = `$(sed -n 's/^  "token": "\\(.*\\)",$/\\1/p' ${shellWord(connectionFile)})`;
   const body = JSON.stringify({ prompt: PROMPT });
-  return `curl -sS ${base_url}/agent/runs -H "Authorization: Bearer ${token}" -H 'Content-Type: application/json' -d ${quote(body)}`;
-}
-
-/** Quotes for a POSIX shell. */
-function quote(text: string): string {
-  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
+  return `curl -sS ${base_url}/agent/runs -H "Authorization: Bearer ${token}" -H 'Content-Type: application/json' -d ${shellWord(body)}`;
 }

@@ -25,7 +25,7 @@ interface ConversationOptions extends Pick<ExecutionOptions, 'assignment' | 'out
   readonly inbox: Inbox;
   readonly collectArtifacts: () => Promise<void>;
   /** What the user has to know about the result of the turn; null: nothing. */
-  readonly notice: () => string | null;
+  readonly resultNotice: () => string | null;
   readonly onTurnBegin: () => void;
   /** Before the end of the turn is reported. */
   readonly onTurnEnd: () => Promise<void>;
@@ -242,7 +242,7 @@ export class Conversation {
     await termination.race(transcripts.upload(session.id));
     await termination.race(this.options.onTurnEnd());
     await termination.race(this.options.collectArtifacts());
-    const notice = end.stop_reason === 'end_turn' ? this.options.notice() : null;
+    const notice = end.stop_reason === 'end_turn' ? this.options.resultNotice() : null;
     this.closeTurn(notice === null ? end : { ...end, notice });
     return null;
   }

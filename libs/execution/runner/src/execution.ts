@@ -15,7 +15,7 @@ import type { ExecutionOptions } from './execution-options.js';
 import { ArtifactSync } from './artifacts/artifact-sync.js';
 import { RepositoryResults } from './artifacts/repository-results.js';
 import { Conversation, Inbox } from './conversation.js';
-import { CredentialServer, credentialOrigins } from './git/credential-server.js';
+import { credentialOrigins, startCredentialServer } from './git/credential-server.js';
 import { findHarness, harnessIds, type Harness } from './harness/harnesses.js';
 import { AgentFailure } from './acp/model-failure.js';
 import { executionEnvironment, type LaunchContext } from './harness/launch.js';
@@ -30,8 +30,10 @@ import {
   type ExecutionEnd,
 } from './termination.js';
 import type { ManagedProcess } from './process/managed-process.js';
+import type { SocketServer } from './process/socket-server.js';
 import { killMatching, sweep, type SweepTargets } from './process/sweep.js';
 import { errorText } from './runner-log.js';
+import { gitHosts, marks } from './setup/clone-repositories.js';
 import { prepareWorkspace, startDirectory } from './setup/setup.js';
 import { settlesWithin } from './retry.js';
 import { SnapshotSync } from './snapshot/snapshot-sync.js';
@@ -40,7 +42,7 @@ import { AttachmentFiles } from './workspace/attachments.js';
 import { watchDisk, makeHomeDirectories, Workspace } from './workspace/workspace.js';
 import { runTools, TOOL_NOTICE } from './tools/run-tools.js';
 import { TOOL_SERVER, toolConnection } from './tools/tool-connection.js';
-import { ToolServer } from './tools/tool-server.js';
+import { startToolServer } from './tools/tool-server.js';
 import { TranscriptSync } from './workspace/transcript-sync.js';
 
 const SWEEP_MS = 30_000;
@@ -63,8 +65,8 @@ export class Execution {
   private artifacts: ArtifactSync | null = null;
   private results: RepositoryResults | undefined;
   private snapshots: SnapshotSync | null = null;
-  private credentials: CredentialServer | null = null;
-  private tools: ToolServer | null = null;
+  /** That processes of the agent reach over sockets. */
+  private readonly servers: SocketServer[] = [];
   private setup: ManagedProcess | null = null;
   private isRetiring = false;
 
@@ -81,7 +83,7 @@ export class Execution {
         await this.artifacts?.readRepositories(options.termination.signal, this.snapshots?.revision);
         await this.collectArtifacts(options.termination.signal);
       },
-      notice: () => this.results?.notice ?? null,
+      resultNotice: () => this.results?.notice ?? null,
       onTurnBegin: () => this.snapshots?.startInterval(),
       onTurnEnd: async () => {
         this.snapshots?.stopInterval();
@@ -122,7 +124,7 @@ export class Execution {
 
   /** SIGKILL to everything, now, synchronously. */
   killNow(): void {
-    this.closeServers();
+    for (const server of this.servers) server.close();
     killMatching(this.targets());
   }
 
@@ -167,7 +169,7 @@ export class Execution {
     this.workspace = workspace;
     this.workspaceRealPath = realpathSync.native(workspace.root);
     await retryTransient(() => workspace.git?.create(assignment.git, credentialOrigins(repositories)), retry);
-    await this.startCredentialServer(workspace, repositories);
+    await this.serveCredentials(workspace, repositories);
     await retryTransient(() => makeHomeDirectories(harness, workspace), retry);
     this.limitDisk(workspace);
     outbox.push('sandbox_ready', {});
@@ -175,8 +177,9 @@ export class Execution {
     this.transcripts = transcripts;
     const { resume } = assignment;
     const cloned = ownsFiles(handover) ? repositories : [];
-    const environment = { HEADRACE_EXECUTION_MARKER: handover.marker };
-    this.results = new RepositoryResults({ repositories: cloned, workspace, git: handover.git, environment, log });
+    const environment = marks(handover);
+    const hosts = gitHosts(handover);
+    this.results = new RepositoryResults({ repositories: cloned, workspace, hosts, environment, log });
     this.artifacts = new ArtifactSync({
       plane,
       workspace,
@@ -200,7 +203,7 @@ export class Execution {
       await this.conversation.openDebugWindow(retained);
     }
     if (termination.ending) throw new TerminatedError();
-    const tools = await this.startToolServer(context, this.artifacts);
+    const tools = await this.serveTools(context, this.artifacts);
     const started = await this.startAgent(harness, context, transcriptPlaced, tools);
     outbox.push('session_started', started);
     // Without repositories and set-up the workspace is empty.
@@ -262,13 +265,10 @@ export class Execution {
     if (commands) this.onCommands(commands);
   }
 
-  private async startCredentialServer(
-    { git, runAs }: Workspace,
-    repositories: readonly RepositoryRef[],
-  ): Promise<void> {
+  private async serveCredentials({ git, runAs }: Workspace, repositories: readonly RepositoryRef[]): Promise<void> {
     const { termination, outbox, log } = this.options;
     if (git === null) return;
-    this.credentials = await CredentialServer.start({
+    const server = await startCredentialServer({
       socket: git.socket,
       runAs,
       repositories,
@@ -277,32 +277,24 @@ export class Execution {
         if (!termination.isFenced) outbox.push('git_credential_requested', request);
       },
     });
+    if (server) this.servers.push(server);
   }
 
   /** The server with the tools of the run, as the agent starts it; none when the user of the agent cannot. */
-  private async startToolServer(
-    { workspace, ...context }: LaunchContext,
-    artifacts: ArtifactSync,
-  ): Promise<Assignment['mcp_servers']> {
+  private async serveTools(context: LaunchContext, artifacts: ArtifactSync): Promise<Assignment['mcp_servers']> {
     const { assignment, termination, log } = this.options;
     // A server that the run names itself takes precedence.
     if (TOOL_SERVER in assignment.mcp_servers) return {};
-    const { root, runAs } = workspace;
+    const { root, runAs } = context.workspace;
     const socket = join(root, 'tools.sock');
-    const path = executionEnvironment({ workspace, ...context })['PATH'] ?? '';
-    const connection = toolConnection(socket, path, runAs);
+    const connection = toolConnection(socket, () => executionEnvironment(context)['PATH'] ?? '', runAs);
     if (connection === null) {
       log.warn('the tools of the run are not available: the user of the agent can execute no Node.js');
       return {};
     }
     const options = { artifacts, emit: this.conversation.emit.bind(this.conversation), signal: termination.signal };
-    this.tools = await ToolServer.start({ socket, runAs, tools: () => runTools(options), log });
+    this.servers.push(await startToolServer({ socket, runAs, tools: runTools(options), log }));
     return { [TOOL_SERVER]: connection };
-  }
-
-  private closeServers(): void {
-    this.credentials?.close();
-    this.tools?.close();
   }
 
   private limitDisk(workspace: Workspace): void {
@@ -361,7 +353,7 @@ export class Execution {
     if (isInTurn && !this.options.termination.isFenced)
       await this.artifacts?.readRepositories(this.lastArtifactsSignal());
     const { killed, left } = await sweep(this.targets(), SWEEP_MS);
-    this.closeServers();
+    for (const server of this.servers) server.close();
     if (left > 0) log.error('some processes could not be killed', { left });
     else log.info('all processes have ended', { swept: killed });
   }

@@ -17,3 +17,4 @@ export { directoryNames, parseGitUrl, refFault, repositoryUrl } from './git-loca
 export { gitUrlFault } from './local-repository.js';
 export { type GitRepository, Mirror, type TreeEntry } from './mirror.js';
 export { MirrorCache } from './mirror-cache.js';
+export type { GitHosts } from './remote-host.js';

@@ -54,23 +54,19 @@ const MAX_STATUS_BYTES = 1_048_576;
 /** Rejects with a GitFailure, also when there are very many. */
 export async function unpushedChanges({ directory, ...process }: WorkTree): Promise<UnpushedChanges> {
   const call = { cwd: directory, timeoutMs: TIMEOUT_MS, ...process };
-  const hasCommit = (await runGit({ ...call, args: ['rev-list', '--all', '--max-count=1'] })).stdout.length > 0;
-  const counted = hasCommit
-    ? await runGit({ ...call, args: ['rev-list', '--count', 'HEAD', '--not', '--remotes'] })
-    : { stdout: '0' };
-  const status = [
-    'status',
-    '--porcelain',
-    '-z',
+  const options = [
+    '--porcelain=v2',
+    '--branch',
     '--no-renames',
     '--untracked-files=normal',
     '--ignore-submodules=dirty',
   ];
-  const { stdout } = await runGit({ ...call, args: status, maxOutputBytes: MAX_STATUS_BYTES });
-  return {
-    commits: Number(counted.stdout.toString()),
-    files: stdout.toString('latin1').split('\0').length - 1,
-  };
+  const { stdout } = await runGit({ ...call, args: ['status', '-z', ...options], maxOutputBytes: MAX_STATUS_BYTES });
+  const lines = stdout.toString('latin1').split('\0').slice(0, -1);
+  const counted = lines.includes('# branch.oid (initial)')
+    ? '0'
+    : (await runGit({ ...call, args: ['rev-list', '--count', 'HEAD', '--not', '--remotes'] })).stdout.toString();
+  return { commits: Number(counted), files: lines.filter((line) => !line.startsWith('# ')).length };
 }
 
 /** The branch that is checked out; null: none. Rejects with a GitFailure. */

@@ -1,7 +1,6 @@
 import type { RunnerEvent } from '#execution/runner-protocol';
-import { truncateUtf8 } from '#platform/kernel';
 import type { Queryable } from '#platform/persistence';
-import { MAX_MESSAGE_BYTES } from '../domain/turn-outcome.js';
+import { limitMessage } from '../domain/turn-outcome.js';
 import type { RunUsage } from '../domain/run.js';
 import type { Execution } from '../persistence/executions.store.js';
 import type { NewRunEvent } from '../domain/run.js';
@@ -35,7 +34,7 @@ export function textOf(data: object, key: string): string {
   return typeof value === 'string' ? value : '';
 }
 
-export const messageOf = (data: object, key: string): string => truncateUtf8(textOf(data, key), MAX_MESSAGE_BYTES).text;
+export const messageOf = (data: object, key: string): string => limitMessage(textOf(data, key));
 
 const USAGE_KEYS = ['input_tokens', 'output_tokens', 'total_tokens', 'cost_usd'] as const;
 

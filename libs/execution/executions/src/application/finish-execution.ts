@@ -1,13 +1,13 @@
 import { Injectable } from '@nestjs/common';
 import { BackgroundTasks } from '#platform/jobs';
-import { isErrorCode, toStorableText, truncateUtf8 } from '#platform/kernel';
+import { isErrorCode, toStorableText } from '#platform/kernel';
 import { Database, statement } from '#platform/persistence';
 import type { FinishRequest } from '#execution/runner-protocol';
 import { HOSTED_POOL } from '../domain/run.js';
 import { type Execution, ExecutionsStore } from '../persistence/executions.store.js';
 import { RunTransitions } from '../persistence/run-transitions.store.js';
 import { AssignmentSource } from './assignment-source.js';
-import { MAX_MESSAGE_BYTES } from '../domain/turn-outcome.js';
+import { limitMessage } from '../domain/turn-outcome.js';
 import { type Ending, ExecutionFinalizer } from './execution-finalizer.js';
 import { PLACE_RUNS_TASK } from './tasks.js';
 
@@ -105,4 +105,4 @@ function endingOf(request: Omit<FinishRequest, 'lease_epoch'>): Ending {
   }
 }
 
-const storable = (text: string): string => truncateUtf8(toStorableText(text).text, MAX_MESSAGE_BYTES).text;
+const storable = (text: string): string => limitMessage(toStorableText(text).text);

@@ -16,6 +16,14 @@ import { TurnInterrupter } from './turn-interrupter.js';
 
 const MAX_SESSION_ID_LENGTH = 512;
 
+function waitingStatus(data: object): StatusMessage {
+  const detail = messageOf(data, 'detail');
+  return {
+    message: messageOf(data, 'message') || 'The agent makes no progress.',
+    ...(detail === '' ? {} : { detail }),
+  };
+}
+
 /** In a debug window an event changes the execution only: the run stays FAILED as its set-up has left it. */
 @Injectable()
 export class RunEventHandler {
@@ -54,10 +62,7 @@ export class RunEventHandler {
         return;
       case 'agent_waiting':
         if (isDebug) return;
-        return this.transitions.setStatus(tx, run.id, {
-          message: messageOf(event.data, 'message') || 'The agent makes no progress.',
-          ...(messageOf(event.data, 'detail') === '' ? {} : { detail: messageOf(event.data, 'detail') }),
-        });
+        return this.transitions.setStatus(tx, run.id, waitingStatus(event.data));
       case 'agent_resumed':
         return isDebug ? undefined : this.transitions.setStatus(tx, run.id, null);
       case 'turn_started':

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { ERROR_CODES, type ErrorCode, isUuid, toStorableText, truncateUtf8 } from '#platform/kernel';
+import { ERROR_CODES, type ErrorCode, isUuid, toStorableText } from '#platform/kernel';
 import { Database, type Queryable } from '#platform/persistence';
 import type { TaskCompleted, TaskFailed } from '#execution/worker-protocol';
 import type { WorkerRef } from '#execution/worker-gateway';
@@ -10,7 +10,7 @@ import { type LockedRun, RunTransitions } from '../persistence/run-transitions.s
 import { WorkerExecutionsStore } from '../persistence/worker-executions.store.js';
 import { FollowupsStore } from '../persistence/followups.store.js';
 import { RunLogStore } from '../persistence/run-log.store.js';
-import { MAX_MESSAGE_BYTES } from '../domain/turn-outcome.js';
+import { limitMessage } from '../domain/turn-outcome.js';
 import { AssignmentSource } from './assignment-source.js';
 import { ExecutionFinalizer } from './execution-finalizer.js';
 
@@ -68,7 +68,7 @@ export class WorkerMessages {
     const code = workerFailureCode(data);
     let brokenSetUpOf: string | null = null;
     const reception = await this.finished(worker, data, isStoppedOnWorker(data), code, async (tx, run, execution) => {
-      const message = truncateUtf8(toStorableText(data.message).text, MAX_MESSAGE_BYTES).text;
+      const message = limitMessage(toStorableText(data.message).text);
       await this.endings.end(tx, run, execution, {
         kind: 'failed',
         reason: code,

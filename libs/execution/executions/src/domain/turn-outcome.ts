@@ -2,8 +2,10 @@ import { isUuid, truncateUtf8 } from '#platform/kernel';
 import { AGENT_FAILURE_CODES, type RunnerEvent, STOP_REASONS, type TurnEnded } from '#execution/runner-protocol';
 import type { StatusMessage } from './run.js';
 
-/** Bytes of a message about a run that a runner or a worker reports. */
-export const MAX_MESSAGE_BYTES = 16_384;
+const MAX_MESSAGE_BYTES = 16_384;
+
+/** A message about a run that a runner or a worker reports, in a length that lists of runs can show. */
+export const limitMessage = (message: string): string => truncateUtf8(message, MAX_MESSAGE_BYTES).text;
 
 export interface EventFault {
   readonly field: string;
@@ -46,7 +48,7 @@ export function turnOutcome(turn: Omit<TurnEnded, 'turn_id'>, isInterrupted = fa
   switch (turn.stop_reason) {
     case 'end_turn':
       return typeof turn.notice === 'string' && turn.notice !== ''
-        ? { transition: 'succeed', status: { message: truncateUtf8(turn.notice, MAX_MESSAGE_BYTES).text } }
+        ? { transition: 'succeed', status: { message: limitMessage(turn.notice) } }
         : { transition: 'succeed' };
     case 'cancelled':
       return isInterrupted
@@ -67,10 +69,10 @@ function failed(
   usual: string,
 ): StatusMessage {
   return {
-    message: typeof message === 'string' ? truncateUtf8(message, MAX_MESSAGE_BYTES).text : usual,
+    message: typeof message === 'string' ? limitMessage(message) : usual,
     error_code: AGENT_FAILURE_CODES.find((known) => known === code) ?? 'agent_process_failed',
     retryable: retryable === true,
-    ...(typeof detail === 'string' && detail !== '' ? { detail: truncateUtf8(detail, MAX_MESSAGE_BYTES).text } : {}),
+    ...(typeof detail === 'string' && detail !== '' ? { detail: limitMessage(detail) } : {}),
   };
 }
 

@@ -19,6 +19,7 @@ import {
 import type { Assignment, HarnessDefinition } from '#execution/runner-protocol';
 import type { ManagedProcess } from '../process/managed-process.js';
 import { fields, text } from './fields.js';
+import { VERSION } from '../version.js';
 
 export interface AgentSessionHandlers {
   /** A `session/update` of our session, in the order the agent sent it. */
@@ -27,8 +28,6 @@ export interface AgentSessionHandlers {
   readonly onReplay: (update: unknown) => void;
   readonly onPermission: (request: RequestPermissionRequest) => Promise<RequestPermissionResponse>;
 }
-
-const VERSION = '0.1.0';
 
 /** The client side of one ACP session over a process' standard streams. Requests reject when the agent rejects or exits. */
 export class AgentSession {

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { isAbsolute, normalize } from 'node:path';
+import { shellWord } from '#platform/kernel';
 import type { Assignment, PermissionSubject } from '#execution/runner-protocol';
 import { fields, items, text } from './fields.js';
 
@@ -91,12 +92,9 @@ export function commandLine(input: Readonly<Record<string, unknown>>): string | 
   const command = input['command'] ?? input['cmd'];
   if (typeof command === 'string') return command;
   const words = items(command);
+  // Lists of words that differ make lines that differ.
   return words.length > 0 ? words.map((word) => shellWord(String(word))).join(' ') : undefined;
 }
-
-/** Lists of words that differ make lines that differ. */
-const shellWord = (word: string): string =>
-  /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 
 const WANTED: Readonly<Record<Answer, readonly string[]>> = {
   allow: ['allow_once', 'allow_always'],

@@ -33,6 +33,11 @@ export class PullRequestFinder {
     return [...this.byUrl.values()];
   }
 
+  /** The page of the repository of a pull request. */
+  pageOf(url: string): string | undefined {
+    return this.pages.find((page) => url.toLowerCase().startsWith(`${page.toLowerCase()}/`));
+  }
+
   /** `input`: of the call, as far as it is known. */
   observe({ kind, data }: PlainEvent, input: (toolCallId: string) => unknown): void {
     if (kind !== 'tool_call' || this.pages.length === 0) return;
@@ -47,8 +52,7 @@ export class PullRequestFinder {
   }
 
   private note(url: string, command: string): void {
-    const isOfRun = this.pages.some((page) => url.toLowerCase().startsWith(`${page.toLowerCase()}/`));
-    if (!isOfRun || this.byUrl.size >= MAX_FOUND) return;
+    if (this.pageOf(url) === undefined || this.byUrl.size >= MAX_FOUND) return;
     // Options of a push have other meanings.
     const [, options = ''] = /\b(?:create|pull-request)\b(.*)/s.exec(command) ?? [];
     this.byUrl.set(url, { url, branch: HEAD.exec(options)?.[1], status: DRAFT.test(options) ? 'draft' : 'open' });

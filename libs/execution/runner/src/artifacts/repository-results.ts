@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import {
   currentBranch,
   GitFailure,
+  type GitHosts,
   listPushes,
   type PushedBranch,
   remoteBranches,
@@ -9,7 +10,7 @@ import {
   unpushedChanges,
   type WorkTree,
 } from '#platform/git';
-import type { RepositoryRef, RunnerHandover } from '#execution/runner-protocol';
+import type { RepositoryRef } from '#execution/runner-protocol';
 import type { PlainEvent } from '../protocol/outgoing-events.js';
 import { errorText, type RunnerLog } from '../runner-log.js';
 import type { Workspace } from '../workspace/workspace.js';
@@ -21,7 +22,7 @@ export interface RepositoryResultsOptions {
   /** Those that were cloned for the run. */
   readonly repositories: readonly RepositoryRef[];
   readonly workspace: Pick<Workspace, 'places' | 'runAs'>;
-  readonly git: RunnerHandover['git'];
+  readonly hosts: GitHosts | undefined;
   readonly environment: Readonly<Record<string, string>>;
   readonly log: RunnerLog;
 }
@@ -100,7 +101,8 @@ export class RepositoryResults {
   }
 
   private async readHead(url: string): Promise<string | null> {
-    const result = this.results.find(({ page }) => url.toLowerCase().startsWith(`${page.toLowerCase()}/`));
+    const wanted = this.pullRequests.pageOf(url);
+    const result = this.results.find(({ page }) => page === wanted);
     if (!result) return null;
     try {
       return await currentBranch(this.treeOf(result, AbortSignal.timeout(HEAD_MS)));
@@ -143,8 +145,7 @@ export class RepositoryResults {
     pushed: readonly PushedBranch[],
     signal: AbortSignal,
   ): Promise<ReadonlyMap<string, string> | null> {
-    const { git, environment } = this.options;
-    const hosts = git?.hosts && { allowPrivate: git.hosts.allow_private, trustedUrls: git.hosts.trusted_urls };
+    const { hosts, environment } = this.options;
     const branches = pushed.map(({ branch }) => branch);
     try {
       return await remoteBranches(result.repository, branches, { ...(hosts && { hosts }), environment, signal });

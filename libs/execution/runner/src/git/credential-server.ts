@@ -1,11 +1,9 @@
-import { createServer, type Server, type Socket } from 'node:net';
 import { DEFAULT_USERNAME } from '#platform/git';
 import type { GitCredentialRequested, RepositoryRef } from '#execution/runner-protocol';
-import { listenAt } from '../process/listen-at.js';
+import { SocketServer } from '../process/socket-server.js';
 import type { RunAs } from '../workspace/workspace.js';
 
 interface CredentialServerOptions {
-  /** A path in a directory of the agent's user. Its length is not limited. */
   readonly socket: string;
   readonly runAs: RunAs | undefined;
   readonly repositories: readonly RepositoryRef[];
@@ -26,59 +24,43 @@ const MAX_CONNECTIONS = 64;
 const MAX_REQUESTS = 2_000;
 
 /**
- * Answers git in the workspace with the credential of a repository of the run, as git's credential cache would: the request is
- * read to its end, and the answer is the attributes of the credential or nothing. Credentials exist in the memory of this
- * process only, and nobody gets one after `close`.
+ * Starts a server that answers git in the workspace with the credential of a repository of the run, as git's credential cache would:
+ * the request is read to its end, and the answer is the attributes of the credential or nothing. Credentials exist in the memory of
+ * this process only. Null: no repository has a credential for http.
  */
-export class CredentialServer {
-  private readonly connections = new Set<Socket>();
+export async function startCredentialServer(options: CredentialServerOptions): Promise<SocketServer | null> {
+  const { socket, runAs, repositories, onRequest } = options;
+  const accesses = accessesOf(repositories);
+  if (accesses.length === 0) return null;
+  const answers = new CredentialAnswers(accesses, onRequest);
+  return SocketServer.start({
+    socket,
+    runAs,
+    maxConnections: MAX_CONNECTIONS,
+    allowHalfOpen: true,
+    onConnection: (connection) => {
+      const chunks: Buffer[] = [];
+      let size = 0;
+      connection.setTimeout(REQUEST_MS, () => connection.destroy());
+      connection.on('data', (chunk) => {
+        size += chunk.length;
+        chunks.push(chunk);
+        if (size > MAX_REQUEST_BYTES) connection.destroy();
+      });
+      connection.on('end', () => connection.end(answers.to(Buffer.concat(chunks).toString('utf8'))));
+    },
+  });
+}
+
+class CredentialAnswers {
   private requests = 0;
 
-  private constructor(
-    private readonly server: Server,
+  constructor(
     private readonly accesses: readonly Access[],
     private readonly onRequest: CredentialServerOptions['onRequest'],
   ) {}
 
-  /** Null: no repository has a credential for http. */
-  static async start({
-    socket,
-    runAs,
-    repositories,
-    onRequest,
-  }: CredentialServerOptions): Promise<CredentialServer | null> {
-    const accesses = accessesOf(repositories);
-    if (accesses.length === 0) return null;
-    const server = createServer({ allowHalfOpen: true });
-    server.maxConnections = MAX_CONNECTIONS;
-    const started = new CredentialServer(server, accesses, onRequest);
-    server.on('connection', (connection) => started.serve(connection));
-    await listenAt(server, socket, runAs);
-    return started;
-  }
-
-  /** At once: also requests that have begun get no answer. */
-  close(): void {
-    this.server.close();
-    for (const connection of this.connections) connection.destroy();
-  }
-
-  private serve(connection: Socket): void {
-    this.connections.add(connection);
-    const chunks: Buffer[] = [];
-    let size = 0;
-    connection.setTimeout(REQUEST_MS, () => connection.destroy());
-    connection.on('error', () => connection.destroy());
-    connection.on('close', () => this.connections.delete(connection));
-    connection.on('data', (chunk) => {
-      size += chunk.length;
-      chunks.push(chunk);
-      if (size > MAX_REQUEST_BYTES) connection.destroy();
-    });
-    connection.on('end', () => connection.end(this.answer(Buffer.concat(chunks).toString('utf8'))));
-  }
-
-  private answer(request: string): string {
+  to(request: string): string {
     const attributes = new Map(
       request.split('\n').map((line) => {
         const end = line.indexOf('=');

@@ -1,7 +1,7 @@
 import { chownSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { configSection } from '#platform/git';
-import { makeDirectorySync } from '#platform/kernel';
+import { makeDirectorySync, shellWord } from '#platform/kernel';
 import type { Assignment, GitPerson, RunnerHandover } from '#execution/runner-protocol';
 
 /** Adds the person who asked for the run to the commits of the agent, but not to those of others that it applies again. */
@@ -48,7 +48,7 @@ export class GitDirectory {
         // The client of git's own credential cache: it speaks to a socket, and exists wherever git does.
         configSection(
           'credential',
-          { useHttpPath: 'true', helper: `cache --socket=${shellQuoted(this.socket)}` },
+          { useHttpPath: 'true', helper: `cache --socket=${shellWord(this.socket)}` },
           server,
         ),
       ),
@@ -66,5 +66,3 @@ export class GitDirectory {
 }
 
 const identityText = ({ name, email }: GitPerson): string => `${name.replaceAll(/[<>\r\n]/g, '').trim()} <${email}>`;
-
-const shellQuoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;

@@ -15,6 +15,7 @@ import { dropPrivileges } from './drop-privileges.js';
 import { SessionFile } from './session-file.js';
 import { killRunningCommands } from './shell.js';
 import { Turn } from './turn.js';
+import { VERSION } from '../version.js';
 
 interface OpenSession {
   readonly cwd: string;
@@ -23,7 +24,6 @@ interface OpenSession {
   turn: AbortController | null;
 }
 
-const VERSION = '0.1.0';
 const clock = new SystemClock();
 const now = (): Date => clock.now();
 

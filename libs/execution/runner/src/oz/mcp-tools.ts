@@ -1,5 +1,6 @@
 import type { McpServer } from '@agentclientprotocol/sdk';
 import { errorText } from '../runner-log.js';
+import { VERSION } from '../version.js';
 
 interface ToolCall {
   readonly server: string;
@@ -12,7 +13,6 @@ export interface ToolAnswer {
   readonly text: string;
 }
 
-const VERSION = '0.1.0';
 const TIMEOUT_MS = 60_000;
 
 /** Starts the server, calls one of its tools and ends the server. Does not reject: a failure is an answer. */

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { checkOut, GitFailure, type Mirror, MirrorCache } from '#platform/git';
+import { checkOut, GitFailure, type GitHosts, type Mirror, MirrorCache } from '#platform/git';
 import type { RepositoryRef, RunnerHandover, SetupCommandFinished } from '#execution/runner-protocol';
 import type { ExecutionOptions } from '../execution-options.js';
 import type { ManagedProcess } from '../process/managed-process.js';
@@ -74,12 +74,11 @@ function mirrorCache(directory: string, handover: RunnerHandover): MirrorCache {
     local_roots: localRoots = [],
     max_repository_bytes: maxBytes,
     max_mirrors_bytes: maxTotalBytes,
-    hosts,
   } = handover.git ?? {};
   return new MirrorCache({
     directory,
     localRoots,
-    hosts: hosts && { allowPrivate: hosts.allow_private, trustedUrls: hosts.trusted_urls },
+    hosts: gitHosts(handover),
     timeoutMs: timeoutOf(handover),
     environment: marks(handover),
     maxBytes,
@@ -87,10 +86,14 @@ function mirrorCache(directory: string, handover: RunnerHandover): MirrorCache {
   });
 }
 
+/** The servers that git of the runner may reach; undefined: all. */
+export const gitHosts = ({ git }: RunnerHandover): GitHosts | undefined =>
+  git?.hosts && { allowPrivate: git.hosts.allow_private, trustedUrls: git.hosts.trusted_urls };
+
 const timeoutOf = ({ git }: RunnerHandover): number => (git?.clone_timeout_seconds ?? DEFAULT_TIMEOUT_SECONDS) * 1000;
 
 /** The execution marker, so that a sweep finds processes that a killed runner has left. */
-const marks = ({ marker }: RunnerHandover): Record<string, string> => ({ HEADRACE_EXECUTION_MARKER: marker });
+export const marks = ({ marker }: RunnerHandover): Record<string, string> => ({ HEADRACE_EXECUTION_MARKER: marker });
 
 async function clone(
   index: number,

@@ -4,8 +4,8 @@ import { McpServer } from '@modelcontextprotocol/server';
 import { serveStdio, StdioServerTransport } from '@modelcontextprotocol/server/stdio';
 import { errorText, type RunnerLog } from '../runner-log.js';
 import type { RunTool } from './run-tools.js';
+import { VERSION } from '../version.js';
 
-const VERSION = '0.1.0';
 const MAX_MESSAGE_BYTES = 4 * 1_048_576;
 
 /** One session of an agent, over its connection. */

@@ -16,15 +16,16 @@ const PROGRAM = [
   'socket.pipe(process.stdout)',
 ].join(';');
 
-/** How an agent starts the MCP server with the tools of the run; null: its user can execute no Node.js. */
+/** How an agent starts the MCP server with the tools of the run; null: its user can execute no Node.js. `path`: `PATH` of the agent. */
 export function toolConnection(
   socket: string,
-  path: string,
+  path: () => string,
   runAs: RunnerHandover['run_as'],
 ): Assignment['mcp_servers'][string] | null {
-  const candidates = [process.execPath, findCommand('node', path)].filter((command) => command !== null);
-  const node = candidates.find((command) => runAs === undefined || isForEverybody(command));
-  return node === undefined ? null : { command: node, args: ['-e', PROGRAM, dirname(socket), basename(socket)] };
+  const isOwn = runAs === undefined || isForEverybody(process.execPath);
+  const node = isOwn ? process.execPath : findCommand('node', path());
+  if (node === null || !(isOwn || isForEverybody(node))) return null;
+  return { command: node, args: ['-e', PROGRAM, dirname(socket), basename(socket)] };
 }
 
 /** Whether any user can execute the file, by the permissions of the file and of the directories above it. */
