@@ -63,8 +63,8 @@ export interface Assignment {
   /** The run has a usage limit: cost is reported during the turn, not only at its end. */
   reports_usage_early?: boolean;
   environment: { uid: string; name?: string; setup_commands: string[]; env: Record<string, string> } | null;
-  /** Defaults of git in the workspace. `co_author`: the person who asked for the run. */
-  git?: { author: GitPerson; co_author?: GitPerson };
+  /** Defaults of git in the workspace. `co_author`: the person who asked for the run. `forges`: whose APIs the runner may call. */
+  git?: { author: GitPerson; co_author?: GitPerson; forges?: ForgeRef[] };
   /** Cloned before the first set-up command, reported in this order. Set-up and agent start in a single one. */
   repositories: RepositoryRef[];
   /** Environment variables of set-up commands and agent, whose values the runner redacts from all reports. */
@@ -101,6 +101,13 @@ export interface Assignment {
 export interface GitPerson {
   name: string;
   email: string;
+}
+
+export interface ForgeRef {
+  type: 'github' | 'gitlab';
+  /** Base URL of its repositories, without a slash at its end. */
+  url: string;
+  api_url: string;
 }
 
 export interface SnapshotOrder {

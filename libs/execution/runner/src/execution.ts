@@ -15,6 +15,7 @@ import type { ExecutionOptions } from './execution-options.js';
 import { ArtifactSync } from './artifacts/artifact-sync.js';
 import { RepositoryResults } from './artifacts/repository-results.js';
 import { Conversation, Inbox } from './conversation.js';
+import { PullRequests } from './forges/pull-requests.js';
 import { credentialOrigins, startCredentialServer } from './git/credential-server.js';
 import { findHarness, harnessIds, type Harness } from './harness/harnesses.js';
 import { AgentFailure } from './acp/model-failure.js';
@@ -40,7 +41,7 @@ import { SnapshotSync } from './snapshot/snapshot-sync.js';
 import { isTransient, retryTransient } from './transient.js';
 import { AttachmentFiles } from './workspace/attachments.js';
 import { watchDisk, makeHomeDirectories, Workspace } from './workspace/workspace.js';
-import { runTools, TOOL_NOTICE } from './tools/run-tools.js';
+import { runTools, toolNotice } from './tools/run-tools.js';
 import { TOOL_SERVER, toolConnection } from './tools/tool-connection.js';
 import { startToolServer } from './tools/tool-server.js';
 import { TranscriptSync } from './workspace/transcript-sync.js';
@@ -203,7 +204,9 @@ export class Execution {
       await this.conversation.openDebugWindow(retained);
     }
     if (termination.ending) throw new TerminatedError();
-    const tools = await this.serveTools(context, this.artifacts);
+    const { forges = [] } = assignment.git ?? {};
+    const pullRequests = new PullRequests({ repositories: cloned, forges, workspace, hosts, environment });
+    const tools = await this.serveTools(context, this.artifacts, pullRequests);
     const started = await this.startAgent(harness, context, transcriptPlaced, tools);
     outbox.push('session_started', started);
     // Without repositories and set-up the workspace is empty.
@@ -221,7 +224,7 @@ export class Execution {
       files,
       attachments,
       // The built-in agent does what blocks say.
-      toolNotice: TOOL_SERVER in tools && !harness.isBuiltin ? TOOL_NOTICE : '',
+      toolNotice: TOOL_SERVER in tools && !harness.isBuiltin ? toolNotice(pullRequests) : '',
       notice: `${await this.earlierConversation(started.resumed)}${restored?.notice ?? ''}`,
     });
   }
@@ -281,7 +284,11 @@ export class Execution {
   }
 
   /** The server with the tools of the run, as the agent starts it; none when the user of the agent cannot. */
-  private async serveTools(context: LaunchContext, artifacts: ArtifactSync): Promise<Assignment['mcp_servers']> {
+  private async serveTools(
+    context: LaunchContext,
+    artifacts: ArtifactSync,
+    pullRequests: PullRequests,
+  ): Promise<Assignment['mcp_servers']> {
     const { assignment, termination, log } = this.options;
     // A server that the run names itself takes precedence.
     if (TOOL_SERVER in assignment.mcp_servers) return {};
@@ -292,8 +299,9 @@ export class Execution {
       log.warn('the tools of the run are not available: the user of the agent can execute no Node.js');
       return {};
     }
-    const options = { artifacts, emit: this.conversation.emit.bind(this.conversation), signal: termination.signal };
-    this.servers.push(await startToolServer({ socket, runAs, tools: runTools(options), log }));
+    const emit = this.conversation.emit.bind(this.conversation);
+    const tools = runTools({ artifacts, pullRequests, emit, signal: termination.signal });
+    this.servers.push(await startToolServer({ socket, runAs, tools, log }));
     return { [TOOL_SERVER]: connection };
   }
 

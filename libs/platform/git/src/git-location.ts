@@ -116,3 +116,17 @@ export function directoryNames(urls: readonly string[]): string[] {
     return free;
   });
 }
+
+const GITHUB = 'https://github.com';
+
+/** URL of the REST API of GitHub, or of the server that replaces it. */
+export const githubApi = ({
+  githubUrl,
+  githubApiUrl,
+}: {
+  readonly githubUrl: string;
+  readonly githubApiUrl: string | undefined;
+}): string => {
+  if (githubApiUrl !== undefined) return githubApiUrl;
+  return githubUrl === GITHUB || !/^https?:/i.test(githubUrl) ? 'https://api.github.com' : `${githubUrl}/api/v3`;
+};

@@ -12,6 +12,7 @@ import {
 import type { Assignment, GitPerson, HarnessDefinition, SnapshotOrder } from '#execution/runner-protocol';
 import { Settings } from '#platform/config';
 import { Database, statement } from '#platform/persistence';
+import { forgesOf } from '../domain/forges.js';
 import { maskConfig } from '../domain/resolve-config.js';
 import type { Run } from '../domain/run.js';
 import { RunsStore } from '../persistence/runs.store.js';
@@ -116,6 +117,7 @@ export class RunAssignments extends AssignmentSource {
     return {
       author: { name: identityName ?? gitAuthorName, email },
       ...(gitCoAuthor && creator !== null && { co_author: creator }),
+      forges: forgesOf(this.settings),
     };
   }
 

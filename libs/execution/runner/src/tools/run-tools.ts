@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import { PULL_REQUEST_STATUSES } from '#execution/runner-protocol';
 import type { ArtifactSync } from '../artifacts/artifact-sync.js';
+import { ForgeError } from '../forges/forge-api.js';
+import type { PullRequests } from '../forges/pull-requests.js';
 import { readEntry } from '../artifacts/artifact-list.js';
 import { NoResponseError } from '../protocol/control-plane.js';
 import type { PlainEvent } from '../protocol/outgoing-events.js';
@@ -22,16 +24,22 @@ export interface RunTool {
 
 interface RunToolsOptions {
   readonly artifacts: ArtifactSync;
+  readonly pullRequests: PullRequests;
   readonly emit: (event: PlainEvent) => void;
   readonly signal: AbortSignal;
 }
 
-/** What an agent reads about its tools before its first prompt. */
 export const TOOL_NOTICE = [
   'Tools of the MCP server `headrace`, which show the people who asked for this run what you do:',
   '`report_artifact` adds a file, a plan, a pull request or a link to the results of the run;',
   '`update_plan_status` shows the steps of your plan and which of them are done.',
 ].join('\n');
+const PULL_REQUEST_NOTICE =
+  '`create_pull_request` creates a pull request or merge request for a branch that you have pushed.';
+
+/** What an agent reads about its tools before its first prompt. */
+export const toolNotice = ({ isPossible }: PullRequests): string =>
+  isPossible ? `${TOOL_NOTICE}\n${PULL_REQUEST_NOTICE}` : TOOL_NOTICE;
 
 const text = (description: string) => z.string().max(2_048).optional().describe(description);
 
@@ -63,8 +71,22 @@ const PLAN = z.object({
     .describe('All steps of the plan, in their order. They replace the earlier ones.'),
 });
 
-export function runTools({ artifacts, emit, signal }: RunToolsOptions): readonly RunTool[] {
-  return [
+const PULL_REQUEST = z.object({
+  title: z.string().trim().min(1).max(256),
+  body: z.string().max(65_536).default('').describe('Description in Markdown: what has changed and why.'),
+  branch: z.string().min(1).max(256).optional().describe('The pushed branch. Default: the branch that is checked out.'),
+  base: z
+    .string()
+    .min(1)
+    .max(256)
+    .optional()
+    .describe('The branch to merge into. Default: the default branch of the repository.'),
+  draft: z.boolean().default(false),
+  repository: text('Directory or URL of the repository. Required when the run has several.'),
+});
+
+export function runTools({ artifacts, pullRequests, emit, signal }: RunToolsOptions): readonly RunTool[] {
+  const tools: readonly RunTool[] = [
     {
       name: 'report_artifact',
       title: 'Report an artifact',
@@ -98,4 +120,35 @@ export function runTools({ artifacts, emit, signal }: RunToolsOptions): readonly
       },
     },
   ];
+  return pullRequests.isPossible ? [...tools, createPullRequest(pullRequests, artifacts, signal)] : tools;
+}
+
+function createPullRequest(pullRequests: PullRequests, artifacts: ArtifactSync, signal: AbortSignal): RunTool {
+  return {
+    name: 'create_pull_request',
+    title: 'Create a pull request',
+    description:
+      'Creates a pull request on GitHub or a merge request on GitLab for a branch that you have pushed. Returns the open one if the branch already has one.',
+    input: PULL_REQUEST,
+    execute: async (input) => {
+      try {
+        const { url, branch, status, isNew } = await pullRequests.create(PULL_REQUEST.parse(input), signal);
+        const problem = await artifacts.report({ artifact_type: 'PULL_REQUEST', url, branch, status }, signal);
+        const text = isNew
+          ? `The pull request was created: ${url}`
+          : `The branch already has an open pull request: ${url}`;
+        return {
+          text:
+            problem === null ? text : `${text}\nIt was not added to the results of the run: the artifact ${problem}.`,
+        };
+      } catch (error) {
+        if (error instanceof ForgeError) return { text: error.message, isError: true };
+        if (!(error instanceof NoResponseError)) throw error;
+        return {
+          text: 'The service does not respond. Use the tool again later: it finds the pull request.',
+          isError: true,
+        };
+      }
+    },
+  };
 }

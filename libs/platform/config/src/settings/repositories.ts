@@ -20,6 +20,12 @@ export const REPOSITORY_SETTINGS = {
     githubUrl: repositoryBase('https://github.com').describe(
       'Base URL from which github_repos of environments are cloned, as GITHUB_URL/owner/repo.git: GitHub, GitHub Enterprise Server, or a directory below GIT_LOCAL_ROOTS.',
     ),
+    githubApiUrl: publicOrigin().describe(
+      'API of GitHub, for pull requests and for GITHUB_SKILLS_SOURCE=api. Default: https://api.github.com; GITHUB_URL/api/v3 for another GITHUB_URL.',
+    ),
+    gitlabUrl: publicOrigin().describe(
+      'URL of the GitLab server on which agents create merge requests. Default: https://gitlab.com.',
+    ),
     gitLocalRoots: directories().describe(
       'Directories, comma-separated, whose repositories environments may name by path or file:// URL. Everybody who manages an environment can read all of them. Default: none.',
     ),
@@ -47,9 +53,6 @@ export const REPOSITORY_SETTINGS = {
     skillsCacheTtl: duration('5min', '0s', '24h').describe('How long the list of skills of a repository is cached.'),
     githubSkillsSource: literal('mirror', ['mirror', 'api']).describe(
       'How skills of repositories on GitHub are read: from a git mirror below HEADRACE_DATA_DIR, or by the API of GitHub.',
-    ),
-    githubApiUrl: publicOrigin().describe(
-      'API of GitHub, for GITHUB_SKILLS_SOURCE=api; of GitHub Enterprise Server https://HOST/api/v3. Default: https://api.github.com.',
     ),
     githubApiToken: optionalSecret().describe(
       'Token for the API of GitHub when an environment names no secret. It only raises the rate limit; private repositories are not read with it.',

@@ -1,13 +1,11 @@
 import { join } from 'node:path';
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { Settings } from '#platform/config';
-import { MirrorCache } from '#platform/git';
+import { githubApi, MirrorCache } from '#platform/git';
 import { Clock } from '#platform/kernel';
 import { SkillSources } from '../application/skill-sources.js';
 import { GithubSkillSource } from './github-skill-source.js';
 import { MirrorSkillSource } from './mirror-skill-source.js';
-
-const GITHUB_API = 'https://api.github.com';
 
 @Injectable()
 export class BuiltInSources implements OnModuleInit {
@@ -19,7 +17,7 @@ export class BuiltInSources implements OnModuleInit {
 
   onModuleInit(): void {
     const { dataDir, gitLocalRoots, gitCloneTimeout, gitMaxRepositoryBytes, gitMirrorsMaxBytes } = this.settings;
-    const { gitAllowPrivate, githubUrl, githubSkillsSource, githubApiUrl, githubApiToken } = this.settings;
+    const { gitAllowPrivate, githubUrl, githubSkillsSource, githubApiToken } = this.settings;
     const mirrors = new MirrorCache({
       directory: join(dataDir, 'mirrors'),
       localRoots: gitLocalRoots,
@@ -33,7 +31,7 @@ export class BuiltInSources implements OnModuleInit {
     if (githubSkillsSource === 'api')
       this.sources.register(
         new GithubSkillSource({
-          origin: githubApiUrl ?? GITHUB_API,
+          origin: githubApi(this.settings),
           ...(githubApiToken !== undefined && { token: githubApiToken }),
         }),
       );

@@ -1,0 +1,104 @@
+import { join } from 'node:path';
+import { currentBranch, GitFailure, type GitHosts, remoteBranches } from '#platform/git';
+import type { ForgeRef, RepositoryRef } from '#execution/runner-protocol';
+import type { Workspace } from '../workspace/workspace.js';
+import { ForgeError } from './forge-api.js';
+import { findForgeRepository } from './find-forge.js';
+import type { CreatedPullRequest, ForgeRepository, NewPullRequest } from './forge.js';
+
+export interface PullRequestsOptions {
+  /** Those that were cloned for the run. */
+  readonly repositories: readonly RepositoryRef[];
+  readonly forges: readonly ForgeRef[];
+  readonly workspace: Pick<Workspace, 'places' | 'runAs'>;
+  readonly hosts: GitHosts | undefined;
+  readonly environment: Readonly<Record<string, string>>;
+}
+
+export interface RequestedPullRequest extends Omit<NewPullRequest, 'branch'> {
+  /** Directory or URL of the repository. Default: the only one. */
+  readonly repository?: string;
+  /** Default: the branch that is checked out. */
+  readonly branch?: string;
+}
+
+interface Source {
+  readonly repository: RepositoryRef;
+  readonly remote: ForgeRepository;
+}
+
+/** Pull requests in the repositories of the run that are on a forge and have a credential for it. */
+export class PullRequests {
+  private readonly sources: readonly Source[];
+
+  constructor(private readonly options: PullRequestsOptions) {
+    this.sources = options.repositories.flatMap((repository) => {
+      const { url, credential } = repository;
+      if (!credential || !/^https?:/i.test(url)) return [];
+      const remote = findForgeRepository(options.forges, url, credential.password.trimEnd());
+      return remote ? [{ repository, remote }] : [];
+    });
+  }
+
+  get isPossible(): boolean {
+    return this.sources.length > 0;
+  }
+
+  /** Rejects with a ForgeError. */
+  async create(
+    { repository: wanted, branch: given, ...request }: RequestedPullRequest,
+    signal: AbortSignal,
+  ): Promise<CreatedPullRequest & { readonly branch: string }> {
+    const source = this.find(wanted);
+    const branch = given ?? (await this.branchOf(source, signal));
+    if (!(await this.isPushed(source, branch, signal)))
+      throw new ForgeError(
+        `The server does not have the branch ${branch}. Push it first: git push --set-upstream origin ${branch}`,
+      );
+    return { ...(await source.remote.createPullRequest({ ...request, branch }, signal)), branch };
+  }
+
+  private find(wanted: string | undefined): Source {
+    const found =
+      wanted === undefined
+        ? this.sources
+        : this.sources.filter(({ repository: { url, directory } }) =>
+            [directory, url, url.replace(/\.git$/, '')].includes(wanted.replace(/\/+$/, '')),
+          );
+    const [source, ...others] = found;
+    if (source && others.length === 0) return source;
+    const names = this.sources.map(({ repository }) => repository.directory).join(', ');
+    throw new ForgeError(
+      wanted === undefined
+        ? `The run has several repositories; set \`repository\` to one of: ${names}.`
+        : `\`repository\` must be one of: ${names}.`,
+    );
+  }
+
+  private async branchOf({ repository }: Source, signal: AbortSignal): Promise<string> {
+    const { workspace, environment } = this.options;
+    const directory = join(workspace.places.work, repository.directory);
+    const branch = await explain('The branch of the repository could not be read', () =>
+      currentBranch({ directory, runAs: workspace.runAs, environment, signal }),
+    );
+    if (branch === null) throw new ForgeError('No branch is checked out. Create one and push it first.');
+    return branch;
+  }
+
+  private async isPushed({ repository }: Source, branch: string, signal: AbortSignal): Promise<boolean> {
+    const { hosts, environment } = this.options;
+    const branches = await explain('The repository could not be asked for the branch', () =>
+      remoteBranches(repository, [branch], { ...(hosts && { hosts }), environment, signal }),
+    );
+    return branches.has(branch);
+  }
+}
+
+async function explain<Value>(what: string, work: () => Promise<Value>): Promise<Value> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof GitFailure) throw new ForgeError(`${what}: ${error.message}`);
+    throw error;
+  }
+}

@@ -1,0 +1,58 @@
+// Records the part of GitHub's OpenAPI description that the double of the tests checks, from the newest package
+// @octokit/openapi: `node scripts/record-github-schema.mjs`. Descriptions are left out, and examples of other operations.
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { inRoot } from './lib/paths.mjs';
+
+const FILE = inRoot('test/support/github-schema.json');
+const OPERATIONS = {
+  '/repos/{owner}/{repo}': ['get'],
+  '/repos/{owner}/{repo}/pulls': ['get', 'post'],
+};
+const PROSE = new Set(['description', 'externalDocs', 'summary', 'tags', 'x-github', 'headers']);
+
+const directory = mkdtempSync(join(tmpdir(), 'headrace-github-schema-'));
+try {
+  const [{ filename, version }] = JSON.parse(
+    execFileSync('npm', ['pack', '@octokit/openapi', '--json', '--silent'], { cwd: directory, encoding: 'utf8' }),
+  );
+  execFileSync('tar', ['xzf', filename, 'package/generated/api.github.com.json'], { cwd: directory });
+  const description = JSON.parse(readFileSync(join(directory, 'package/generated/api.github.com.json'), 'utf8'));
+  record(description, version);
+} finally {
+  rmSync(directory, { recursive: true });
+}
+
+function record({ paths, components }, version) {
+  const kept = { paths: {}, components: {} };
+  for (const [path, methods] of Object.entries(OPERATIONS))
+    kept.paths[path] = Object.fromEntries(methods.map((method) => [method, withoutProse(paths[path][method])]));
+  const queue = [kept.paths];
+  while (queue.length > 0) {
+    for (const [, kind, name] of JSON.stringify(queue.pop()).matchAll(/#\/components\/([\w-]+)\/([^"]+)/g)) {
+      kept.components[kind] ??= {};
+      if (name in kept.components[kind]) continue;
+      kept.components[kind][name] = kind === 'examples' ? components[kind][name] : withoutProse(components[kind][name]);
+      queue.push(kept.components[kind][name]);
+    }
+  }
+  writeFileSync(FILE, `${JSON.stringify({ version, ...kept })}\n`);
+  console.log(`Wrote ${Object.keys(kept.components.schemas).length} schemas of @octokit/openapi ${version}.`);
+}
+
+/** `properties` has names that other fields have, too. */
+function withoutProse(value, parent = '') {
+  if (Array.isArray(value)) return value.map((item) => withoutProse(item));
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(
+        ([key]) =>
+          parent === 'properties' ||
+          !(PROSE.has(key) || ((key === 'example' || key === 'examples') && 'type' in value)),
+      )
+      .map(([key, item]) => [key, withoutProse(item, key)]),
+  );
+}

@@ -1,0 +1,178 @@
+import { readFileSync } from 'node:fs';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { buffer } from 'node:stream/consumers';
+import { Ajv, type ValidateFunction } from 'ajv';
+
+interface Operation {
+  readonly parameters: readonly object[];
+  readonly requestBody?: { readonly content: { readonly 'application/json': { readonly schema: object } } };
+  readonly responses: Readonly<Record<string, object>>;
+}
+interface Description {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+  readonly components: {
+    readonly parameters: Readonly<Record<string, { readonly name: string; readonly in: string }>>;
+    readonly examples: Readonly<Record<string, { readonly value: unknown }>>;
+    readonly schemas: object;
+  };
+}
+type Json = Record<string, unknown>;
+
+const DESCRIPTION = JSON.parse(readFileSync(new URL('github-schema.json', import.meta.url), 'utf8')) as Description;
+const ID = 'https://github.invalid/description';
+/** The example of GitHub lacks a required field, too in the repositories that it was forked from. */
+const COMPLETED = { language: 'TypeScript', parent: undefined, source: undefined };
+const CREATED = 201;
+const INVALID = 422;
+
+export interface GithubPullRequest {
+  readonly number: number;
+  readonly title: string;
+  readonly body: string;
+  readonly head: string;
+  readonly base: string;
+  readonly draft: boolean;
+}
+
+/**
+ * The part of GitHub's REST API that creates pull requests, on a loopback port. Each request and each response is checked with GitHub's
+ * OpenAPI description; {@link violations} lists what does not conform.
+ */
+export class GithubApiDouble {
+  readonly violations: string[] = [];
+  readonly requests: string[] = [];
+  readonly pullRequests: GithubPullRequest[] = [];
+  /** Answers the next request instead. */
+  next: { readonly status: number; readonly body: unknown; readonly headers?: Record<string, string> } | null = null;
+  /** Called before a pull request is created. */
+  beforeCreate: (() => void) | null = null;
+  private readonly ajv = new Ajv({ strict: false, validateFormats: false });
+  private readonly compiled = new Map<string, ValidateFunction>();
+
+  private constructor(
+    private readonly server: Server,
+    private readonly token: string,
+    /** `owner/name`. */
+    private readonly repository: string,
+  ) {
+    this.ajv.addSchema(DESCRIPTION, ID);
+  }
+
+  static async start(token: string, repository: string): Promise<GithubApiDouble> {
+    const server = createServer();
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const double = new GithubApiDouble(server, token, repository);
+    server.on('request', (request: IncomingMessage, response: ServerResponse) => {
+      void double.answer(request, response);
+    });
+    return double;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}`;
+  }
+
+  addPullRequest(fields: Omit<GithubPullRequest, 'number'>): GithubPullRequest {
+    const created = { ...fields, number: this.pullRequests.length + 1 };
+    this.pullRequests.push(created);
+    return created;
+  }
+
+  async stop(): Promise<void> {
+    this.server.closeAllConnections();
+    await new Promise((resolve) => this.server.close(resolve));
+  }
+
+  private async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const text = (await buffer(request)).toString();
+    const forced = this.next;
+    this.next = null;
+    const { status, body, headers } = forced ?? this.respond(request, text);
+    response.writeHead(status, { 'content-type': 'application/json; charset=utf-8', ...headers });
+    response.end(JSON.stringify(body));
+  }
+
+  private respond({ method = '', url = '', headers }: IncomingMessage, text: string): NonNullable<typeof this.next> {
+    const { pathname, searchParams } = new URL(url, this.url);
+    this.requests.push(`${method} ${pathname}`);
+    if (headers.authorization !== `Bearer ${this.token}`) return { status: 401, body: { message: 'Bad credentials' } };
+    if (headers['user-agent'] === undefined) this.violations.push(`${method} ${pathname}: no User-Agent`);
+    if (!`${pathname}/`.startsWith(`/repos/${this.repository}/`))
+      return { status: 404, body: { message: 'Not Found' } };
+    const path = `/repos/{owner}/{repo}${pathname.slice(`/repos/${this.repository}`.length)}`;
+    const operation = DESCRIPTION.paths[path]?.[method.toLowerCase()];
+    if (!operation) {
+      this.violations.push(`${method} ${path}: GitHub has no such operation, or it is not recorded`);
+      return { status: 404, body: { message: 'Not Found' } };
+    }
+    const known = operation.parameters.map((parameter) => this.resolve(parameter).name);
+    for (const name of searchParams.keys())
+      if (!known.includes(name)) this.violations.push(`${method} ${path}: unknown parameter ${name}`);
+    const input = text === '' ? null : (JSON.parse(text) as Json);
+    const pointer = `/paths/${path.replaceAll('/', '~1')}/${method.toLowerCase()}`;
+    if (operation.requestBody)
+      this.check(`${pointer}/requestBody/content/application~1json/schema`, input, `${method} ${path}: request`);
+    const answer = this.result(method, path, searchParams, input);
+    if (answer.status < 400)
+      this.check(
+        `${pointer}/responses/${answer.status}/content/application~1json/schema`,
+        answer.body,
+        `${method} ${path}: response`,
+      );
+    return answer;
+  }
+
+  private result(method: string, path: string, query: URLSearchParams, input: Json | null) {
+    if (!path.endsWith('/pulls'))
+      return {
+        status: 200,
+        body: { ...exampleOf('full-repository-default-response'), ...COMPLETED, default_branch: 'main' },
+      };
+    const owner = this.repository.split('/')[0] ?? '';
+    if (method === 'GET') {
+      const [example] = exampleOf('pull-request-simple-items') as unknown as Json[];
+      const found = this.pullRequests.filter(
+        ({ head, base }) =>
+          query.get('head') === `${owner}:${head}` && (query.get('base') === null || query.get('base') === base),
+      );
+      return { status: 200, body: found.map((one) => ({ ...example, ...this.shown(one) })) };
+    }
+    const { title, body = '', head, base, draft = false } = input as unknown as GithubPullRequest;
+    this.beforeCreate?.();
+    if (this.pullRequests.some((one) => one.head === head && one.base === base))
+      return invalid({ message: `A pull request already exists for ${owner}:${head}.`, code: 'custom' });
+    if (head === base) return invalid({ message: `No commits between ${base} and ${head}`, code: 'custom' });
+    const created = this.addPullRequest({ title, body, head, base, draft });
+    return { status: CREATED, body: { ...exampleOf('pull-request'), ...this.shown(created) } };
+  }
+
+  private shown({ number, title, body, draft }: GithubPullRequest): Json {
+    return {
+      requested_teams: [],
+      number,
+      title,
+      body,
+      draft,
+      html_url: `${this.url}/${this.repository}/pull/${number}`,
+    };
+  }
+
+  private resolve(parameter: object): { readonly name: string } {
+    if (!('$ref' in parameter)) return parameter as { readonly name: string };
+    const name = String(parameter.$ref).split('/').at(-1) ?? '';
+    return DESCRIPTION.components.parameters[name] ?? { name };
+  }
+
+  private check(pointer: string, value: unknown, what: string): void {
+    let validate = this.compiled.get(pointer);
+    if (!validate) {
+      validate = this.ajv.compile({ $ref: `${ID}#${pointer.replaceAll('{', '%7B').replaceAll('}', '%7D')}` });
+      this.compiled.set(pointer, validate);
+    }
+    if (!validate(value)) this.violations.push(`${what}: ${this.ajv.errorsText(validate.errors)}`);
+  }
+}
+
+const exampleOf = (name: string): Json => (DESCRIPTION.components.examples[name]?.value ?? {}) as Json;
+const invalid = (error: Json) => ({ status: INVALID, body: { message: 'Validation Failed', errors: [error] } });
