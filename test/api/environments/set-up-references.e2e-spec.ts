@@ -132,7 +132,13 @@ describe('managed secrets', () => {
       body: { prompt: 'go', config: { environment_id: environment.body.uid } },
     });
     const { assignment } = await TestRunner.take(api, run.body.run_id);
-    expect(assignment.git).toEqual({ author: { name: 'Agents', email: 'agents@example.test' } });
+    expect(assignment.git).toEqual({
+      author: { name: 'Agents', email: 'agents@example.test' },
+      forges: [
+        { type: 'github', url: 'https://github.example.test', api_url: 'https://github.example.test/api/v3' },
+        { type: 'gitlab', url: 'https://gitlab.com', api_url: 'https://gitlab.com/api/v4' },
+      ],
+    });
     expect(assignment.secrets).toEqual({ DEPLOY_TOKEN: VALUE, npm_token: VALUE, _1st: VALUE });
     expect(assignment.repositories).toEqual([
       { url: 'https://github.example.test/acme/service.git', directory: 'service', credential: { password: VALUE } },
