@@ -1,11 +1,11 @@
 import type { PullRequestStatus } from '#execution/runner-protocol';
+import type { ForgeError } from './forge-api.js';
 
 export interface NewPullRequest {
   readonly title: string;
   readonly body: string;
   readonly branch: string;
-  /** Default: the default branch of the repository. */
-  readonly base?: string;
+  readonly base: string;
   readonly draft: boolean;
 }
 
@@ -14,15 +14,10 @@ export interface PullRequest {
   readonly status: PullRequestStatus;
 }
 
-export interface CreatedPullRequest extends PullRequest {
-  /** False: the branch has had an open pull request before. */
-  readonly isNew: boolean;
-}
-
 /** A repository on GitHub or GitLab, by its REST API. Methods reject with a ForgeError. */
 export interface ForgeRepository {
-  /** `GitHub` or `GitLab`. */
-  readonly forge: string;
-  /** Returns the open pull request of the branch if there is one already. */
-  createPullRequest(request: NewPullRequest, signal: AbortSignal): Promise<CreatedPullRequest>;
+  defaultBranch(signal: AbortSignal): Promise<string>;
+  findOpen(branch: string, base: string, signal: AbortSignal): Promise<PullRequest | null>;
+  /** A ForgeError that is returned: the server rejects the request, also because the branch has an open one. */
+  create(request: NewPullRequest, signal: AbortSignal): Promise<PullRequest | ForgeError>;
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { detailOf, ForgeApi, ForgeError } from './forge-api.js';
-import type { CreatedPullRequest, ForgeRepository, NewPullRequest, PullRequest } from './forge.js';
+import type { ForgeRepository, NewPullRequest, PullRequest } from './forge.js';
 
 const INVALID = 422;
 /** The newest version that GitHub Enterprise Server and GitHub have in common. */
@@ -10,7 +10,6 @@ const REPOSITORY = z.object({ default_branch: z.string() });
 const REQUEST = z.object({ html_url: z.string(), draft: z.boolean().default(false) });
 
 export class Github implements ForgeRepository {
-  readonly forge = 'GitHub';
   private readonly api: ForgeApi;
   private readonly path: string;
 
@@ -21,29 +20,24 @@ export class Github implements ForgeRepository {
     token: string,
   ) {
     const headers = { accept: 'application/vnd.github+json', 'x-github-api-version': API_VERSION };
-    this.api = new ForgeApi({ name: this.forge, url, token, headers });
+    this.api = new ForgeApi({ name: 'GitHub', url, token, headers });
     this.path = `/repos/${encodeURIComponent(owner)}/${encodeURIComponent(name)}`;
   }
 
-  async createPullRequest(request: NewPullRequest, signal: AbortSignal): Promise<CreatedPullRequest> {
-    const { title, body, branch, base = await this.defaultBranch(signal), draft } = request;
-    const existing = await this.findOpen(branch, base, signal);
-    if (existing) return { ...existing, isNew: false };
-    const input = { title, body, head: branch, base, draft };
+  async create(request: NewPullRequest, signal: AbortSignal): Promise<PullRequest | ForgeError> {
+    const { title, body, branch: head, base, draft } = request;
+    const input = { title, body, head, base, draft };
     const created = await this.api.post(`${this.path}/pulls`, input, [INVALID], signal);
-    if (created.status !== INVALID) return { ...this.read(created.body), isNew: true };
-    // Another request may have created it meanwhile.
-    const found = await this.findOpen(branch, base, signal);
-    if (found) return { ...found, isNew: false };
-    throw new ForgeError(`GitHub rejected the pull request (${INVALID}): ${detailOf(created.body)}`);
+    if (created.status !== INVALID) return this.read(created.body);
+    return new ForgeError(`GitHub rejected the pull request (${INVALID}): ${detailOf(created.body)}`);
   }
 
-  private async defaultBranch(signal: AbortSignal): Promise<string> {
+  async defaultBranch(signal: AbortSignal): Promise<string> {
     const { body } = await this.api.get(this.path, signal);
     return this.api.read(REPOSITORY, body).default_branch;
   }
 
-  private async findOpen(branch: string, base: string, signal: AbortSignal): Promise<PullRequest | null> {
+  async findOpen(branch: string, base: string, signal: AbortSignal): Promise<PullRequest | null> {
     const query = new URLSearchParams({ state: 'open', head: `${this.owner}:${branch}`, base, per_page: '1' });
     const { body } = await this.api.get(`${this.path}/pulls?${query.toString()}`, signal);
     const [first] = this.api.read(z.array(z.unknown()), body);

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { detailOf, ForgeApi, ForgeError } from './forge-api.js';
-import type { CreatedPullRequest, ForgeRepository, NewPullRequest, PullRequest } from './forge.js';
+import type { ForgeRepository, NewPullRequest, PullRequest } from './forge.js';
 
 const CONFLICT = 409;
 
@@ -8,40 +8,34 @@ const REPOSITORY = z.object({ default_branch: z.string() });
 const REQUEST = z.object({ web_url: z.string(), draft: z.boolean().default(false) });
 
 export class Gitlab implements ForgeRepository {
-  readonly forge = 'GitLab';
   private readonly api: ForgeApi;
   private readonly path: string;
 
   /** `project`: its path with all groups. */
   constructor(url: string, project: string, token: string) {
-    this.api = new ForgeApi({ name: this.forge, url, token });
+    this.api = new ForgeApi({ name: 'GitLab', url, token });
     this.path = `/projects/${encodeURIComponent(project)}`;
   }
 
-  async createPullRequest(request: NewPullRequest, signal: AbortSignal): Promise<CreatedPullRequest> {
-    const { title, body, branch, base = await this.defaultBranch(signal), draft } = request;
-    const existing = await this.findOpen(branch, base, signal);
-    if (existing) return { ...existing, isNew: false };
+  async create(request: NewPullRequest, signal: AbortSignal): Promise<PullRequest | ForgeError> {
+    const { title, body: description, branch, base, draft } = request;
     const input = {
       title: draft ? `Draft: ${title}` : title,
-      description: body,
+      description,
       source_branch: branch,
       target_branch: base,
     };
     const created = await this.api.post(`${this.path}/merge_requests`, input, [CONFLICT], signal);
-    if (created.status !== CONFLICT) return { ...this.read(created.body), isNew: true };
-    // Another request may have created it meanwhile.
-    const found = await this.findOpen(branch, base, signal);
-    if (found) return { ...found, isNew: false };
-    throw new ForgeError(`GitLab rejected the merge request (${CONFLICT}): ${detailOf(created.body)}`);
+    if (created.status !== CONFLICT) return this.read(created.body);
+    return new ForgeError(`GitLab rejected the merge request (${CONFLICT}): ${detailOf(created.body)}`);
   }
 
-  private async defaultBranch(signal: AbortSignal): Promise<string> {
+  async defaultBranch(signal: AbortSignal): Promise<string> {
     const { body } = await this.api.get(this.path, signal);
     return this.api.read(REPOSITORY, body).default_branch;
   }
 
-  private async findOpen(branch: string, base: string, signal: AbortSignal): Promise<PullRequest | null> {
+  async findOpen(branch: string, base: string, signal: AbortSignal): Promise<PullRequest | null> {
     const query = new URLSearchParams({ state: 'opened', source_branch: branch, target_branch: base, per_page: '1' });
     const { body } = await this.api.get(`${this.path}/merge_requests?${query.toString()}`, signal);
     const [first] = this.api.read(z.array(z.unknown()), body);

@@ -4,7 +4,7 @@ import type { ForgeRef, RepositoryRef } from '#execution/runner-protocol';
 import type { Workspace } from '../workspace/workspace.js';
 import { ForgeError } from './forge-api.js';
 import { findForgeRepository } from './find-forge.js';
-import type { CreatedPullRequest, ForgeRepository, NewPullRequest } from './forge.js';
+import type { ForgeRepository, NewPullRequest, PullRequest } from './forge.js';
 
 export interface PullRequestsOptions {
   /** Those that were cloned for the run. */
@@ -15,11 +15,19 @@ export interface PullRequestsOptions {
   readonly environment: Readonly<Record<string, string>>;
 }
 
-export interface RequestedPullRequest extends Omit<NewPullRequest, 'branch'> {
+export interface RequestedPullRequest extends Omit<NewPullRequest, 'branch' | 'base'> {
   /** Directory or URL of the repository. Default: the only one. */
   readonly repository?: string;
   /** Default: the branch that is checked out. */
   readonly branch?: string;
+  /** Default: the default branch of the repository. */
+  readonly base?: string;
+}
+
+export interface CreatedPullRequest extends PullRequest {
+  readonly branch: string;
+  /** False: the branch has had an open pull request before. */
+  readonly isNew: boolean;
 }
 
 interface Source {
@@ -46,16 +54,25 @@ export class PullRequests {
 
   /** Rejects with a ForgeError. */
   async create(
-    { repository: wanted, branch: given, ...request }: RequestedPullRequest,
+    { repository: wanted, branch: given, base: target, ...texts }: RequestedPullRequest,
     signal: AbortSignal,
-  ): Promise<CreatedPullRequest & { readonly branch: string }> {
+  ): Promise<CreatedPullRequest> {
     const source = this.find(wanted);
     const branch = given ?? (await this.branchOf(source, signal));
     if (!(await this.isPushed(source, branch, signal)))
       throw new ForgeError(
         `The server does not have the branch ${branch}. Push it first: git push --set-upstream origin ${branch}`,
       );
-    return { ...(await source.remote.createPullRequest({ ...request, branch }, signal)), branch };
+    const { remote } = source;
+    const base = target ?? (await remote.defaultBranch(signal));
+    const existing = await remote.findOpen(branch, base, signal);
+    if (existing) return { ...existing, branch, isNew: false };
+    const created = await remote.create({ ...texts, branch, base }, signal);
+    if (!(created instanceof ForgeError)) return { ...created, branch, isNew: true };
+    // Another request may have created it meanwhile.
+    const found = await remote.findOpen(branch, base, signal);
+    if (!found) throw created;
+    return { ...found, branch, isNew: false };
   }
 
   private find(wanted: string | undefined): Source {

@@ -1,4 +1,4 @@
-import { parseJson } from '#platform/kernel';
+import { isObject, parseJson } from '#platform/kernel';
 
 /**
  * The string or number at a path of own properties of a JSON value; null when it is missing or empty, or when JavaScript has
@@ -31,6 +31,3 @@ function define<T>(place: Record<string, unknown>, key: string, value: T): T {
   Object.defineProperty(place, key, { value, enumerable: true, configurable: true, writable: true });
   return value;
 }
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
