@@ -45,7 +45,12 @@ export class ConsolePage {
     const { body } = await installation.call('POST', '/login-links', {});
     await console.page.goto(body.url);
     await console.button('Sign in with this link').click();
-    await console.page.waitForURL(`${origin}/console/runs`);
+    await console.page.waitForURL(`${origin}/console/runs`).catch(async (cause: unknown) => {
+      const shown = await console.page.locator('body').innerText();
+      throw new Error(`The sign-in did not open the runs. Page: ${shown} Errors: ${console.errors.join('; ')}`, {
+        cause,
+      });
+    });
     return console;
   }
 
