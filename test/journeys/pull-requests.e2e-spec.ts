@@ -58,7 +58,14 @@ describe('a run in a repository on GitHub', { timeout: 90_000 }, () => {
       ]),
     );
     expect(github.pullRequests).toEqual([
-      { number: 1, title: 'Fix the text', body: 'It was wrong.', head: 'fix', base: 'main', draft: false },
+      {
+        number: 1,
+        title: 'Fix the text',
+        body: 'It was wrong.\n\n<!-- headrace -->',
+        head: 'fix',
+        base: 'main',
+        draft: false,
+      },
     ]);
     expect(github.violations).toEqual([]);
     const served = ['-c', 'safe.directory=*', '-C', join(root, 'served', 'acme', 'app.git')];

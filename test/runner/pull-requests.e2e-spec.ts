@@ -106,7 +106,14 @@ describe('the tool create_pull_request', () => {
         ['completed', `The branch already has an open pull request: ${url}`],
       ]);
       expect(github.pullRequests).toEqual([
-        { number: 1, title: 'Fix the text', body: 'Why: it was **wrong**.', head: 'fix', base: 'main', draft: true },
+        {
+          number: 1,
+          title: 'Fix the text',
+          body: 'Why: it was **wrong**.\n\n<!-- headrace -->',
+          head: 'fix',
+          base: 'main',
+          draft: true,
+        },
       ]);
       expect(github.violations).toEqual([]);
       expect(pullRequests(runner)[0]).toMatchObject({ url, branch: 'fix', status: 'draft' });

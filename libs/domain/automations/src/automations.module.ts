@@ -7,7 +7,9 @@ import { TimersModule } from '#platform/timers';
 import { WebhooksModule } from '#domain/webhooks';
 import { AutomationTimer } from './adapters/automation-timer.js';
 import { ScheduleTrigger } from './adapters/schedule-trigger.js';
-import { DeliveryAutomations, WebhookTrigger } from './adapters/webhook-trigger.js';
+import { DeliveryAutomations } from './adapters/delivery-automations.js';
+import { ForgeDeliveries, ForgeTriggers } from './adapters/forge-trigger.js';
+import { WebhookTrigger } from './adapters/webhook-trigger.js';
 import { AutomationChecks } from './application/automation-checks.js';
 import { AutomationWrites } from './application/automation-writes.js';
 import { AutomationsService } from './application/automations.service.js';
@@ -29,6 +31,8 @@ import { FiringStore } from './persistence/firing.store.js';
     TriggerProviders,
     WebhookTrigger,
     ScheduleTrigger,
+    ForgeDeliveries,
+    ForgeTriggers,
     AutomationChecks,
     AutomationWrites,
     AutomationsService,
@@ -41,6 +45,7 @@ import { FiringStore } from './persistence/firing.store.js';
     TriggerProviders,
     WebhookTrigger,
     ScheduleTrigger,
+    ForgeDeliveries,
     AutomationsService,
     DefinedAutomations,
     TestTrigger,

@@ -103,6 +103,9 @@ export interface GitPerson {
   email: string;
 }
 
+/** In texts that runs write on forges, invisible there, so that no automation starts because of them. */
+export const AGENT_TEXT_MARK = '<!-- headrace -->';
+
 export interface ForgeRef {
   type: 'github' | 'gitlab';
   /** Base URL of its repositories, without a slash at its end. */

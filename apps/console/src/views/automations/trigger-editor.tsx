@@ -17,20 +17,26 @@ export interface EditedTrigger {
   /** Null: the filter is edited as JSON. */
   readonly clauses: readonly Clause[] | null;
   readonly json: string;
+  /** The whole trigger, of another kind. */
+  readonly other: string;
   readonly cron: string;
   readonly timezone: string;
   /** The trigger that was read, with fields that this form does not have. */
   readonly original: Trigger | undefined;
 }
 
+const EVENT_EXAMPLE = { provider: 'github', event: 'issue_labeled', filter: { labels: ['agent'] } };
+
 let lastId = 0;
 export function newTrigger(webhookUid: string): EditedTrigger {
   lastId += 1;
   return {
     ...{ id: lastId, kind: 'webhook', webhookUid, clauses: [], json: '{}' },
-    ...{ cron: '0 9 * * 1-5', timezone: 'UTC', original: undefined },
+    ...{ cron: '0 9 * * 1-5', timezone: 'UTC', other: formatted(EVENT_EXAMPLE), original: undefined },
   };
 }
+
+const formatted = (value: object): string => JSON.stringify(value, null, 2);
 
 interface KnownFields {
   readonly filter?: { readonly webhook_ids?: readonly string[]; readonly payload?: Filter };
@@ -42,7 +48,7 @@ export function editedOf(trigger: Trigger): EditedTrigger {
   const empty = newTrigger(filter.webhook_ids?.[0] ?? '');
   if (trigger.provider === 'webhook') {
     const payload = filter.payload ?? {};
-    return { ...empty, clauses: toClauses(payload), json: JSON.stringify(payload, null, 2), original: trigger };
+    return { ...empty, clauses: toClauses(payload), json: formatted(payload), original: trigger };
   }
   if (trigger.provider === 'schedule')
     return {
@@ -52,12 +58,13 @@ export function editedOf(trigger: Trigger): EditedTrigger {
       timezone: schedule.timezone ?? 'UTC',
       original: trigger,
     };
-  return { ...empty, kind: 'other', json: JSON.stringify(trigger, null, 2), original: trigger };
+  const { obstacle: _obstacle, ...fields } = trigger;
+  return { ...empty, kind: 'other', other: formatted(fields), original: trigger };
 }
 
 /** Throws an error with a sentence for the user. */
 export function triggerOf(edited: EditedTrigger, firstWebhook: string | undefined): Trigger {
-  if (edited.kind === 'other') return edited.original ?? { provider: '', event: '' };
+  if (edited.kind === 'other') return parsed('trigger', edited.other) as Trigger;
   if (edited.kind === 'schedule') {
     const { schedule } = (edited.original ?? {}) as KnownFields;
     const fields = { ...schedule, cron: edited.cron.trim(), timezone: edited.timezone.trim() };
@@ -65,7 +72,7 @@ export function triggerOf(edited: EditedTrigger, firstWebhook: string | undefine
   }
   const uid = edited.webhookUid === '' ? firstWebhook : edited.webhookUid;
   if (uid === undefined) throw new Error('Create a webhook first, under Webhooks.');
-  const payload = edited.clauses === null ? parsed(edited.json) : toFilter(edited.clauses);
+  const payload = edited.clauses === null ? parsed('filter', edited.json) : toFilter(edited.clauses);
   const isAll = typeof payload === 'object' && payload !== null && Object.keys(payload).length === 0;
   return {
     provider: 'webhook',
@@ -74,11 +81,11 @@ export function triggerOf(edited: EditedTrigger, firstWebhook: string | undefine
   };
 }
 
-function parsed(text: string): Json {
+function parsed(what: string, text: string): Json {
   try {
     return JSON.parse(text) as Json;
   } catch (error) {
-    throw new Error(`The filter is not JSON: ${messageOf(error)}`, { cause: error });
+    throw new Error(`The ${what} is not JSON: ${messageOf(error)}`, { cause: error });
   }
 }
 
@@ -117,7 +124,8 @@ export function TriggerEditor({
   } catch (error) {
     failure = messageOf(error);
   }
-  const isConvertible = trigger.clauses !== null || (failure === '' && toClauses(parsed(trigger.json)) !== null);
+  const isConvertible =
+    trigger.clauses !== null || (failure === '' && toClauses(parsed('filter', trigger.json)) !== null);
   return (
     <section class="card trigger" aria-label={label}>
       <div class="pair">
@@ -132,7 +140,7 @@ export function TriggerEditor({
             >
               <option value="webhook">A delivery of a webhook</option>
               <option value="schedule">The times of a schedule</option>
-              {trigger.kind === 'other' && <option value="other">{trigger.original?.provider}</option>}
+              <option value="other">Another event, as JSON</option>
             </select>
           )}
         </Field>
@@ -184,7 +192,23 @@ export function TriggerEditor({
       {trigger.original?.obstacle !== undefined && editedOf(trigger.original).webhookUid === trigger.webhookUid && (
         <Failure message={trigger.original.obstacle.detail} />
       )}
-      {trigger.kind === 'other' && <pre tabIndex={0}>{trigger.json}</pre>}
+      {trigger.kind === 'other' && (
+        <Field
+          label="Trigger"
+          hint="An event of GitHub or GitLab, for example. The documentation of automations lists the events and their filters."
+          error={failure}
+        >
+          {(control) => (
+            <textarea
+              {...control}
+              class="code"
+              rows={10}
+              value={trigger.other}
+              onInput={({ currentTarget }) => onChange({ ...trigger, other: currentTarget.value })}
+            />
+          )}
+        </Field>
+      )}
       {trigger.kind === 'webhook' && (
         <>
           {trigger.clauses === null ? (
@@ -218,7 +242,7 @@ export function TriggerEditor({
               onClick={() =>
                 onChange(
                   trigger.clauses === null
-                    ? { ...trigger, clauses: toClauses(parsed(trigger.json)) }
+                    ? { ...trigger, clauses: toClauses(parsed('filter', trigger.json)) }
                     : { ...trigger, clauses: null, json: JSON.stringify(toFilter(trigger.clauses), null, 2) },
                 )
               }

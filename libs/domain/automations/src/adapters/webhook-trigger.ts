@@ -2,8 +2,7 @@ import { Settings } from '#platform/config';
 import { Clock, type Issue, isUid } from '#platform/kernel';
 import type { Queryable } from '#platform/persistence';
 import { Extension } from '#platform/plugins';
-import { type AcceptedDelivery, type AutomationResult, DeliveryEvaluator, WebhookDirectory } from '#domain/webhooks';
-import { FireAutomations } from '../application/fire-automations.js';
+import { type AcceptedDelivery, WebhookDirectory } from '#domain/webhooks';
 import {
   type CompiledTrigger,
   type SampledEvent,
@@ -107,7 +106,7 @@ export class WebhookTrigger extends TriggerProvider {
         : { kind: 'invalid', issues: [{ pointer: '/delivery_id', detail: NO_DELIVERY }] };
     }
     const uid = webhookOf(trigger) ?? '';
-    const webhook = { uid, name: 'sample', ...scope };
+    const webhook = { uid, name: 'sample', signatureScheme: null, ...scope };
     const body = Buffer.from(JSON.stringify(sample.payload));
     const delivery = { deliveryId: 'sample', webhook, identity: '', receivedAt: this.clock.now(), body, headers: {} };
     // JSON.parse returns Infinity for a number that is too large, which JSON.stringify writes as null.
@@ -135,20 +134,6 @@ export class WebhookTrigger extends TriggerProvider {
       triggerUrl: `${this.settings.publicUrl}/api/v1/factories/${factoryUid}/webhooks/${uid}/deliveries/${deliveryId}`,
       schedule: null,
     };
-  }
-}
-
-@Extension()
-export class DeliveryAutomations extends DeliveryEvaluator {
-  constructor(
-    private readonly trigger: WebhookTrigger,
-    private readonly fire: FireAutomations,
-  ) {
-    super();
-  }
-
-  override evaluate(delivery: AcceptedDelivery, signal?: AbortSignal): Promise<readonly AutomationResult[]> {
-    return this.fire.execute(this.trigger.eventOf(delivery), signal);
   }
 }
 

@@ -1,9 +1,11 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
+import { Settings } from '#platform/config';
 import { isDatabaseUnavailable } from '#platform/persistence';
 import type { AutomationResult } from '#domain/webhooks';
-import type { TriggerCheck, TriggerEvent } from '../domain/trigger.js';
+import { quoteValue } from '../domain/placeholders.js';
+import type { EventTarget, TriggerCheck, TriggerEvent } from '../domain/trigger.js';
 import { type FiringAutomation, FiringStore, type ReachedTrigger } from '../persistence/firing.store.js';
 import { LaunchRun } from './launch-run.js';
 import type { CompiledTrigger } from './trigger-provider.js';
@@ -28,7 +30,7 @@ const CHANGED = Symbol('changed');
 /**
  * Starts one run for each enabled automation that has a matching trigger. Idempotent by automation and event: after a fault
  * or a crash the same event is fired again, and continues where it stopped. One round trip when nothing matches; otherwise
- * two more for each 64 automations, and the cost of each new run.
+ * two more for each 64 automations, and for each new run its cost and, for events with a target, one more.
  */
 @Injectable()
 export class FireAutomations {
@@ -40,6 +42,7 @@ export class FireAutomations {
     private readonly store: FiringStore,
     private readonly providers: TriggerProviders,
     private readonly launch: LaunchRun,
+    private readonly settings: Settings,
   ) {}
 
   /**
@@ -108,6 +111,10 @@ export class FireAutomations {
     { automationUid, reason }: FiringDecision,
     automation: FiringAutomation,
   ): Promise<AutomationResult> {
+    const { target } = event;
+    const limit = this.settings.automationTargetLimit;
+    if (target && !(await this.store.countFiring(automation.id, target.key, limit)))
+      return { automationUid, matched: true, reason: `${reason} ${limitReason(target, limit)}` };
     const launched = await this.launch.execute(automation, event);
     return launched.kind === 'launched'
       ? { automationUid, matched: true, runId: launched.runId, reason }
@@ -124,6 +131,10 @@ export class FireAutomations {
     return compiled;
   }
 }
+
+/** Also ends loops of automations whose runs cause events for each other. */
+const limitReason = ({ name }: EventTarget, limit: number): string =>
+  `No run was started: events of ${quoteValue(name)} have started this automation ${limit} times within an hour, which is the maximum (AUTOMATION_TARGET_LIMIT).`;
 
 /** For a trigger of a provider that is not registered in this process. */
 const UNKNOWN_PROVIDER: CompiledTrigger = {

@@ -23,15 +23,17 @@ export class TriggerProviders implements OnModuleInit {
   constructor(private readonly discovery: DiscoveryService) {}
 
   onModuleInit(): void {
-    for (const provider of extensionsOf(this.discovery, TriggerProvider)) {
-      const key = keyOf(provider);
-      const other = this.providers.get(key);
-      if (other)
-        throw new Error(
-          `The trigger ${key} has two providers, ${other.constructor.name} and ${provider.constructor.name}: remove one.`,
-        );
-      this.providers.set(key, provider);
-    }
+    for (const provider of extensionsOf(this.discovery, TriggerProvider)) this.register(provider);
+  }
+
+  register(provider: TriggerProvider): void {
+    const key = keyOf(provider);
+    const other = this.providers.get(key);
+    if (other)
+      throw new Error(
+        `The trigger ${key} has two providers, ${other.constructor.name} and ${provider.constructor.name}: remove one.`,
+      );
+    this.providers.set(key, provider);
   }
 
   find(trigger: Pick<Trigger, 'provider' | 'event'>): TriggerProvider | undefined {

@@ -29,6 +29,18 @@ export interface TriggerEvent {
   /** URL of the event for users; null: the URL of the automation. */
   readonly triggerUrl: string | null;
   readonly schedule: RunSchedule | null;
+  /** What runs for the event work on; absent where events do not follow one another. */
+  readonly target?: EventTarget;
+  /** What the provider has read from the payload, for its own checks. */
+  readonly details?: unknown;
+}
+
+/** The object of a conversation, such as a pull request. */
+export interface EventTarget {
+  /** The same for all events of the object, at most 400 characters. */
+  readonly key: string;
+  /** For people. */
+  readonly name: string;
 }
 
 /** One condition of a trigger; checks are listed in the order of their evaluation. */

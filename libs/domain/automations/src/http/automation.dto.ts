@@ -75,7 +75,7 @@ const TRIGGERS = {
   minItems: 1,
   maxItems: MAX_TRIGGERS,
   description:
-    'Events that start it; several triggers that match one event start one run. `{provider: "webhook", event: "received", filter: {webhook_ids: [uid], payload?}}`: an accepted delivery of that webhook.',
+    'Events that start it; several triggers that match one event start one run. `{provider: "webhook", event: "received", filter: {webhook_ids: [uid], payload?}}`: an accepted delivery of that webhook. `{provider: "github", event: "issue_labeled", filter?}` and others: an event of GitHub or GitLab.',
 };
 
 export class CreateAutomationRequest {

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Database, statement } from '#platform/persistence';
+import { Database, statement, writtenRow } from '#platform/persistence';
 import type { Automation } from '../domain/automation.js';
 import type { Trigger, TriggerEvent } from '../domain/trigger.js';
 
@@ -35,6 +35,25 @@ const FIRING = statement('automations.load-firing')`
          json_build_object('type', a.author_type, 'uid', a.author_uid) AS author
   FROM unnest($1::bigint[], $2::bigint[]) AS f (id, version)
   JOIN automations a ON a.id = f.id AND a.version = f.version`;
+
+/**
+ * Counts a firing in the window of one hour, and deletes some rows of other windows. `$3`: the maximum. Rows are skipped that
+ * another transaction has locked, which otherwise could wait for this one.
+ */
+const COUNT_FIRING = statement('automations.count-firing')`
+  WITH ended AS (
+    DELETE FROM automation_targets WHERE automation_id = $1 AND target IN (
+      SELECT target FROM automation_targets
+       WHERE automation_id = $1 AND window_started_at < headrace.now() - interval '1 day' AND target <> $2
+       ORDER BY window_started_at LIMIT 10 FOR UPDATE SKIP LOCKED))
+  INSERT INTO automation_targets AS t (automation_id, target, window_started_at, firings)
+  VALUES ($1, $2, headrace.now(), 1)
+  ON CONFLICT (automation_id, target) DO UPDATE SET
+    window_started_at = CASE WHEN t.window_started_at > headrace.now() - interval '1 hour'
+      THEN t.window_started_at ELSE headrace.now() END,
+    firings = CASE WHEN t.window_started_at > headrace.now() - interval '1 hour'
+      THEN least(t.firings, $3) + 1 ELSE 1 END
+  RETURNING firings <= $3 AS allowed`;
 
 @Injectable()
 export class FiringStore {
@@ -79,5 +98,11 @@ export class FiringStore {
       fired.map(({ version }) => version),
     ]);
     return new Map(rows.map((automation) => [automation.id, automation]));
+  }
+
+  /** Whether the automation may start another run for the target; `limit` within an hour. One round trip. */
+  async countFiring(automationId: string, target: string, limit: number): Promise<boolean> {
+    const rows = await this.database.query<{ allowed: boolean }>(COUNT_FIRING, [automationId, target, limit]);
+    return writtenRow(rows).allowed;
   }
 }

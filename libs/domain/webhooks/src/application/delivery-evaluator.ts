@@ -8,7 +8,7 @@ import type { ManagedWebhook } from '../domain/webhook.js';
 export interface AcceptedDelivery {
   readonly deliveryId: string;
   /** The current state; the webhook may have been disabled or deleted since. */
-  readonly webhook: Pick<ManagedWebhook, 'uid' | 'name' | 'factoryUid' | 'teamUid'>;
+  readonly webhook: Pick<ManagedWebhook, 'uid' | 'name' | 'factoryUid' | 'teamUid' | 'signatureScheme'>;
   readonly identity: string;
   readonly receivedAt: Date;
   /** The bytes that were sent: valid JSON of any depth, in valid UTF-8. */

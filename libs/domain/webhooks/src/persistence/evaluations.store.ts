@@ -7,7 +7,8 @@ import type { WaitingWebhook, WebhookShare } from '../domain/fair-shares.js';
 /** The columns of an {@link AcceptedDelivery}, of `webhook_deliveries AS d` and `webhooks AS w`. */
 export const ACCEPTED_COLUMNS = `d.id AS "deliveryId", d.identity, d.received_at AS "receivedAt", d.body,
   coalesce(d.headers, '{}') AS headers,
-  json_build_object('uid', w.uid, 'name', w.name, 'factoryUid', w.factory_uid, 'teamUid', w.team_uid) AS webhook`;
+  json_build_object('uid', w.uid, 'name', w.name, 'factoryUid', w.factory_uid, 'teamUid', w.team_uid,
+    'signatureScheme', w.signature_scheme) AS webhook`;
 
 export interface ClaimedEvaluation extends AcceptedDelivery {
   readonly webhookId: string;

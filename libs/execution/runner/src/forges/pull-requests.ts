@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { currentBranch, GitFailure, type GitHosts, remoteBranches } from '#platform/git';
-import type { ForgeRef, RepositoryRef } from '#execution/runner-protocol';
+import { AGENT_TEXT_MARK, type ForgeRef, type RepositoryRef } from '#execution/runner-protocol';
 import type { Workspace } from '../workspace/workspace.js';
 import { ForgeError } from './forge-api.js';
 import { findForgeRepository } from './find-forge.js';
@@ -54,7 +54,7 @@ export class PullRequests {
 
   /** Rejects with a ForgeError. */
   async create(
-    { repository: wanted, branch: given, base: target, ...texts }: RequestedPullRequest,
+    { repository: wanted, branch: given, base: target, body, ...texts }: RequestedPullRequest,
     signal: AbortSignal,
   ): Promise<CreatedPullRequest> {
     const source = this.find(wanted);
@@ -67,7 +67,10 @@ export class PullRequests {
     const base = target ?? (await remote.defaultBranch(signal));
     const existing = await remote.findOpen(branch, base, signal);
     if (existing) return { ...existing, branch, isNew: false };
-    const created = await remote.create({ ...texts, branch, base }, signal);
+    const created = await remote.create(
+      { ...texts, body: `${body}\n\n${AGENT_TEXT_MARK}`.trim(), branch, base },
+      signal,
+    );
     if (!(created instanceof ForgeError)) return { ...created, branch, isNew: true };
     // Another request may have created it meanwhile.
     const found = await remote.findOpen(branch, base, signal);

@@ -20,6 +20,9 @@ export const WEBHOOK_SETTINGS = {
     webhookEvaluationPoll: duration('1s', '50ms', '1min').describe(
       'Interval at which the processor queries for accepted deliveries that are not evaluated yet; the fallback when no wake-up arrives.',
     ),
+    automationTargetLimit: integer(20, 1, 10_000).describe(
+      'Maximum runs that an automation starts within an hour for one issue, pull request, branch or tag of GitHub or GitLab.',
+    ),
     webhookLogRetention: duration('7d', '7d', '3650d').describe(
       'Minimum time that deliveries stay in the log of their webhook.',
     ),

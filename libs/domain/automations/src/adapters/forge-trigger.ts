@@ -1,0 +1,220 @@
+import { Injectable, type OnModuleInit } from '@nestjs/common';
+import { Settings } from '#platform/config';
+import { Clock, type Issue } from '#platform/kernel';
+import type { Queryable } from '#platform/persistence';
+import { type AcceptedDelivery, WebhookDirectory } from '#domain/webhooks';
+import {
+  type CompiledTrigger,
+  type SampledEvent,
+  TriggerProvider,
+  type TriggerObstacle,
+  type TriggerSample,
+  type TriggerScope,
+} from '../application/trigger-provider.js';
+import { TriggerProviders } from '../application/trigger-providers.js';
+import {
+  EVENT_HEADER,
+  FORGE_EVENT_NAMES,
+  FORGE_PROVIDERS,
+  type ForgeEvent,
+  type ForgeEventName,
+  type ForgeProvider,
+  SCHEMES_OF,
+  SOURCE_OF,
+  targetKey,
+} from '../domain/forge-events/forge-event.js';
+import { forgeChecks, forgeTriggerSchema, readForgeTrigger } from '../domain/forge-events/forge-filter.js';
+import { readGithubEvent } from '../domain/forge-events/github-event.js';
+import { readGitlabEvent } from '../domain/forge-events/gitlab-event.js';
+import { quoteValue } from '../domain/placeholders.js';
+import type { Trigger, TriggerCheck, TriggerEvent } from '../domain/trigger.js';
+import { WebhookTrigger } from './webhook-trigger.js';
+
+/** All events of a provider reach all its triggers in the factory. */
+const SUBJECT = '';
+const MAX_LABEL = 200;
+/** The kinds of a GitHub payload that is tested without its headers. */
+const GITHUB_KINDS: Readonly<Record<ForgeEventName, string>> = {
+  issue_opened: 'issues',
+  issue_labeled: 'issues',
+  issue_assigned: 'issues',
+  issue_commented: 'issue_comment',
+  pull_request_opened: 'pull_request',
+  pull_request_labeled: 'pull_request',
+  pull_request_commented: 'issue_comment',
+  pull_request_reviewed: 'pull_request_review',
+  pull_request_review_commented: 'pull_request_review_comment',
+  pull_request_updated: 'pull_request',
+  pull_request_closed: 'pull_request',
+  check_failed: 'check_run',
+  workflow_failed: 'workflow_run',
+  branch_pushed: 'push',
+  tag_pushed: 'push',
+  release_published: 'release',
+};
+
+/** A kind of event in repositories of GitHub or GitLab, which deliveries of their webhooks report. */
+export class ForgeTrigger extends TriggerProvider {
+  override readonly schema;
+
+  constructor(
+    override readonly provider: ForgeProvider,
+    override readonly event: ForgeEventName,
+    private readonly webhooks: WebhookDirectory,
+    private readonly events: ForgeDeliveries,
+    private readonly settings: Settings,
+  ) {
+    super();
+    this.schema = forgeTriggerSchema(provider, event);
+  }
+
+  override validate(
+    _tx: Queryable,
+    _scope: TriggerScope,
+    triggers: readonly Trigger[],
+  ): Promise<readonly (readonly Issue[])[]> {
+    const read = triggers.map((trigger) => readForgeTrigger(this.provider, this.event, trigger));
+    return Promise.resolve(read.map((one) => (one.kind === 'invalid' ? one.issues : [])));
+  }
+
+  override subjectOf(): string {
+    return SUBJECT;
+  }
+
+  override compile(trigger: Trigger): CompiledTrigger {
+    const read = readForgeTrigger(this.provider, this.event, trigger);
+    if (read.kind === 'invalid') {
+      const [issue] = read.issues;
+      const reason = `The stored filter cannot be evaluated: ${issue ? `${issue.pointer} ${issue.detail}` : 'it is invalid'}.`;
+      return { check: () => [{ check: 'event', passed: false, reason }] };
+    }
+    return {
+      check: (given) => {
+        const event = given.details as ForgeEvent | null;
+        if (event?.event !== this.event) return [this.otherEvent(event)];
+        const payload = given.readPayload();
+        return forgeChecks(read.filter, { event, payload, agentEmail: this.settings.gitAuthorEmail });
+      },
+    };
+  }
+
+  override async obstacles(
+    tx: Queryable,
+    { factoryUid }: TriggerScope,
+    triggers: readonly Trigger[],
+  ): Promise<readonly (TriggerObstacle | undefined)[]> {
+    const schemes = SCHEMES_OF[this.provider];
+    const isReached = await this.webhooks.hasScheme(tx, factoryUid, schemes);
+    const detail = `The factory has no webhook with the signature scheme ${schemes.join(' or ')}; it never fires.`;
+    return triggers.map(() => (isReached ? undefined : { code: 'webhook_missing', detail }));
+  }
+
+  override async sample(
+    tx: Queryable,
+    scope: TriggerScope,
+    _trigger: Trigger,
+    sample: TriggerSample,
+  ): Promise<SampledEvent> {
+    if (sample.kind === 'payload') {
+      const details = readEvent(this.provider, GITHUB_KINDS[this.event], sample.payload);
+      return { kind: 'event', event: this.events.sampleOf(scope, sample.payload, this.provider, details) };
+    }
+    const delivery = await this.webhooks.accepted(tx, scope.factoryUid, sample.deliveryId);
+    if (!delivery) return { kind: 'invalid', issues: [{ pointer: '/delivery_id', detail: NO_DELIVERY }] };
+    const event = this.events.eventOf(delivery);
+    if (event?.provider === this.provider) return { kind: 'event', event };
+    return { kind: 'event', event: this.events.sampleOf(scope, null, this.provider, null) };
+  }
+
+  private otherEvent(event: ForgeEvent | null): TriggerCheck {
+    const is = event ? `is ${event.event}` : `is no event that a trigger of ${this.provider} can name`;
+    return { check: 'event', passed: false, reason: `The event ${is}; the trigger waits for ${this.event}.` };
+  }
+}
+
+const NO_DELIVERY = 'must be an accepted delivery of this factory whose payload is still stored';
+
+const readEvent = (provider: ForgeProvider, kind: string, payload: unknown): ForgeEvent | null =>
+  provider === 'github' ? readGithubEvent(kind, payload) : readGitlabEvent(payload);
+
+/** Deliveries as events of GitHub or GitLab. */
+@Injectable()
+export class ForgeDeliveries {
+  constructor(
+    private readonly webhook: WebhookTrigger,
+    private readonly clock: Clock,
+  ) {}
+
+  /** Null when the delivery is no event that a trigger can name. */
+  eventOf(delivery: AcceptedDelivery): TriggerEvent | null {
+    const { signatureScheme } = delivery.webhook;
+    const provider = FORGE_PROVIDERS.find(
+      (one) => signatureScheme !== null && SCHEMES_OF[one].includes(signatureScheme),
+    );
+    const kind = provider && delivery.headers[EVENT_HEADER[provider]];
+    if (provider === undefined || kind === undefined) return null;
+    const received = this.webhook.eventOf(delivery);
+    const details = readEvent(provider, kind, received.readPayload());
+    return details && withDetails(received, provider, details);
+  }
+
+  /** An event that was not delivered. */
+  sampleOf(scope: TriggerScope, payload: unknown, provider: ForgeProvider, details: ForgeEvent | null): TriggerEvent {
+    const received = this.webhook.eventOf({
+      deliveryId: 'sample',
+      webhook: { uid: '', name: 'sample', signatureScheme: null, ...scope },
+      identity: '',
+      receivedAt: this.clock.now(),
+      body: Buffer.from(JSON.stringify(payload)),
+      headers: {},
+    });
+    const event = { ...received, provider, readPayload: () => payload, details };
+    return details ? withDetails(event, provider, details) : event;
+  }
+}
+
+/** The same key: an automation with a webhook trigger for the delivery, too, starts one run for both. */
+function withDetails(received: TriggerEvent, provider: ForgeProvider, details: ForgeEvent): TriggerEvent {
+  const { event, repository, target, sender } = details;
+  const name = targetKey(details);
+  return {
+    ...received,
+    provider,
+    event,
+    subject: SUBJECT,
+    source: SOURCE_OF[provider],
+    labels: {
+      ...received.labels,
+      repository: repository.slice(0, MAX_LABEL),
+      target: name.slice(0, MAX_LABEL),
+    },
+    facts: [
+      { label: 'Event', value: `${event} (${provider})` },
+      { label: 'Repository', value: quoteValue(repository) },
+      { label: KIND_LABELS[target.kind], value: quoteValue(target.url ?? target.id) },
+      { label: 'Sender', value: quoteValue(sender.name) },
+      ...received.facts,
+    ],
+    target: { key: `${provider}:${name.toLowerCase().slice(0, 380)}`, name },
+    details,
+  };
+}
+
+const KIND_LABELS = { issue: 'Issue', pull_request: 'Pull request', branch: 'Branch', tag: 'Tag' } as const;
+
+/** Registers the triggers of all events of all forges. */
+@Injectable()
+export class ForgeTriggers implements OnModuleInit {
+  constructor(
+    private readonly providers: TriggerProviders,
+    private readonly webhooks: WebhookDirectory,
+    private readonly events: ForgeDeliveries,
+    private readonly settings: Settings,
+  ) {}
+
+  onModuleInit(): void {
+    for (const provider of FORGE_PROVIDERS)
+      for (const event of FORGE_EVENT_NAMES)
+        this.providers.register(new ForgeTrigger(provider, event, this.webhooks, this.events, this.settings));
+  }
+}

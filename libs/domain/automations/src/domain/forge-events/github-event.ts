@@ -1,0 +1,178 @@
+import { valueAt } from '../placeholders.js';
+import type { ForgeEvent, ForgeEventName, ForgeTarget } from './forge-event.js';
+import { changedPaths, listAt, numberAt, textAt, textsAt, urlAt } from './payload-fields.js';
+
+/** By the header `X-GitHub-Event` and the `action` of the payload. */
+const EVENTS: Readonly<Record<string, ForgeEventName>> = {
+  'issues.opened': 'issue_opened',
+  'issues.reopened': 'issue_opened',
+  'issues.labeled': 'issue_labeled',
+  'issues.assigned': 'issue_assigned',
+  'issue_comment.created': 'issue_commented',
+  'pull_request.opened': 'pull_request_opened',
+  'pull_request.reopened': 'pull_request_opened',
+  'pull_request.ready_for_review': 'pull_request_opened',
+  'pull_request.labeled': 'pull_request_labeled',
+  'pull_request.synchronize': 'pull_request_updated',
+  'pull_request.closed': 'pull_request_closed',
+  'pull_request_review.submitted': 'pull_request_reviewed',
+  'pull_request_review_comment.created': 'pull_request_review_commented',
+  'check_run.completed': 'check_failed',
+  'workflow_run.completed': 'workflow_failed',
+  'release.published': 'release_published',
+};
+const FAILURES: ReadonlySet<unknown> = new Set(['failure', 'timed_out', 'startup_failure']);
+const BRANCH = 'refs/heads/';
+const TAG = 'refs/tags/';
+
+/** Null when the delivery is no event that a trigger can name. */
+export function readGithubEvent(kind: string, payload: unknown): ForgeEvent | null {
+  const repository = textAt(payload, 'repository', 'full_name');
+  if (repository === null) return null;
+  const event = nameOf(kind, payload);
+  const specific = event && specificFields(event, payload);
+  if (event === null || specific === null) return null;
+  const sender = textAt(payload, 'sender', 'login') ?? '';
+  return {
+    event,
+    repository,
+    sender: { name: sender, isBot: textAt(payload, 'sender', 'type') === 'Bot' },
+    authorAssociation: null,
+    labels: [],
+    text: null,
+    branch: null,
+    tag: null,
+    paths: [],
+    commitEmail: null,
+    isFork: false,
+    ...specific,
+  };
+}
+
+function nameOf(kind: string, payload: unknown): ForgeEventName | null {
+  if (kind === 'push') return pushName(payload);
+  const event = EVENTS[`${kind}.${textAt(payload, 'action') ?? ''}`] ?? null;
+  // GitHub sends comments on pull requests as comments on issues.
+  if (event === 'issue_commented' && isPullRequest(payload)) return 'pull_request_commented';
+  return event;
+}
+
+const isPullRequest = (payload: unknown): boolean => valueAt(payload, ['issue', 'pull_request', 'url']) !== undefined;
+
+function pushName(payload: unknown): ForgeEventName | null {
+  if (valueAt(payload, ['deleted']) === true) return null;
+  const ref = textAt(payload, 'ref') ?? '';
+  if (ref.startsWith(BRANCH)) return 'branch_pushed';
+  return ref.startsWith(TAG) && valueAt(payload, ['created']) === true ? 'tag_pushed' : null;
+}
+
+type SpecificFields = Partial<ForgeEvent> & Pick<ForgeEvent, 'target'>;
+
+function specificFields(event: ForgeEventName, payload: unknown): SpecificFields | null {
+  switch (event) {
+    case 'issue_opened':
+    case 'issue_labeled':
+    case 'issue_assigned':
+      return issueFields(event, payload, 'issue');
+    case 'issue_commented':
+    case 'pull_request_commented':
+      return issueFields(event, payload, 'comment');
+    case 'pull_request_reviewed':
+      return pullRequestFields(event, payload, 'review');
+    case 'pull_request_review_commented':
+      return pullRequestFields(event, payload, 'comment');
+    case 'pull_request_opened':
+    case 'pull_request_labeled':
+    case 'pull_request_updated':
+    case 'pull_request_closed':
+      return pullRequestFields(event, payload, 'pull_request');
+    case 'check_failed':
+      return failureFields(payload, 'check_run', ['check_run', 'check_suite', 'head_branch']);
+    case 'workflow_failed':
+      return failureFields(payload, 'workflow_run', ['workflow_run', 'head_branch']);
+    case 'branch_pushed':
+    case 'tag_pushed':
+      return pushFields(payload);
+    case 'release_published': {
+      const tag = textAt(payload, 'release', 'tag_name');
+      return tag === null ? null : { target: tagTarget(tag, urlAt(payload, 'release', 'html_url')), tag };
+    }
+  }
+}
+
+/** The object in the payload with the text of the event and its author. */
+type Written = 'issue' | 'comment' | 'review' | 'pull_request';
+
+const writtenFields = (payload: unknown, written: Written) => ({
+  text: textAt(payload, written, 'body'),
+  authorAssociation: textAt(payload, written, 'author_association') ?? 'NONE',
+});
+
+const labelsOf = (event: ForgeEventName, payload: unknown, of: 'issue' | 'pull_request'): string[] => {
+  const added = textAt(payload, 'label', 'name');
+  if (event.endsWith('_labeled')) return added === null ? [] : [added];
+  return textsAt(payload, [of, 'labels'], 'name');
+};
+
+function issueFields(event: ForgeEventName, payload: unknown, written: Written): SpecificFields | null {
+  const id = numberAt(payload, 'issue', 'number');
+  if (id === null) return null;
+  const kind = isPullRequest(payload) ? 'pull_request' : 'issue';
+  return {
+    target: { kind, id, url: urlAt(payload, 'issue', 'html_url') },
+    labels: labelsOf(event, payload, 'issue'),
+    ...writtenFields(payload, written),
+  };
+}
+
+function pullRequestFields(event: ForgeEventName, payload: unknown, written: Written): SpecificFields | null {
+  const id = numberAt(payload, 'pull_request', 'number');
+  if (id === null) return null;
+  return {
+    target: { kind: 'pull_request', id, url: urlAt(payload, 'pull_request', 'html_url') },
+    labels: labelsOf(event, payload, 'pull_request'),
+    branch: textAt(payload, 'pull_request', 'base', 'ref'),
+    isFork: isOtherRepository(payload, valueAt(payload, ['pull_request', 'head', 'repo', 'id'])),
+    ...writtenFields(payload, written),
+  };
+}
+
+/** The repository of a pull request is missing when it was deleted. */
+const isOtherRepository = (payload: unknown, id: unknown): boolean => id !== valueAt(payload, ['repository', 'id']);
+
+function failureFields(
+  payload: unknown,
+  of: 'check_run' | 'workflow_run',
+  branchPath: readonly string[],
+): SpecificFields | null {
+  const branch = textAt(payload, ...branchPath);
+  if (branch === null || !FAILURES.has(valueAt(payload, [of, 'conclusion']))) return null;
+  // Without pull requests of forks.
+  const [own] = listAt(payload, of, 'pull_requests');
+  const number = numberAt(own, 'number');
+  const page = urlAt(payload, 'repository', 'html_url');
+  const target: ForgeTarget =
+    number === null
+      ? { kind: 'branch', id: branch, url: urlAt(payload, of, 'html_url') }
+      : { kind: 'pull_request', id: number, url: page && `${page}/pull/${number}` };
+  const head = valueAt(payload, [of, 'head_repository', 'id']);
+  return { target, branch, isFork: head !== undefined && isOtherRepository(payload, head) };
+}
+
+function pushFields(payload: unknown): SpecificFields | null {
+  const ref = textAt(payload, 'ref') ?? '';
+  const page = urlAt(payload, 'compare');
+  if (ref.startsWith(TAG)) {
+    const tag = ref.slice(TAG.length);
+    return { target: tagTarget(tag, page), tag };
+  }
+  const branch = ref.slice(BRANCH.length);
+  return {
+    target: { kind: 'branch', id: branch, url: page },
+    branch,
+    paths: changedPaths(payload),
+    commitEmail: textAt(payload, 'head_commit', 'author', 'email'),
+  };
+}
+
+const tagTarget = (id: string, url: string | null): ForgeTarget => ({ kind: 'tag', id, url });

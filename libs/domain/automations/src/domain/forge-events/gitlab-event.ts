@@ -1,0 +1,198 @@
+import { valueAt } from '../placeholders.js';
+import type { ForgeEvent, ForgeEventName, ForgeTarget } from './forge-event.js';
+import { changedPaths, listAt, numberAt, textAt, textsAt, urlAt } from './payload-fields.js';
+
+const BRANCH = 'refs/heads/';
+const TAG = 'refs/tags/';
+const NO_COMMIT = /^0+$/;
+/** Users of access tokens of projects and groups, and of service accounts. */
+const BOT = /^((project|group)_\d+_bot|service_account_)/;
+
+type SpecificFields = Partial<ForgeEvent> & Pick<ForgeEvent, 'event' | 'target'>;
+
+/** Null when the delivery is no event that a trigger can name. The kind is in the payload too, and the same in system hooks. */
+export function readGitlabEvent(payload: unknown): ForgeEvent | null {
+  const repository = textAt(payload, 'project', 'path_with_namespace');
+  const specific = repository === null ? null : specificFields(payload);
+  if (repository === null || specific === null) return null;
+  const sender = textAt(payload, 'user', 'username') ?? textAt(payload, 'user_username') ?? '';
+  return {
+    repository,
+    sender: { name: sender, isBot: BOT.test(sender) },
+    authorAssociation: null,
+    labels: [],
+    text: null,
+    branch: null,
+    tag: null,
+    paths: [],
+    commitEmail: null,
+    isFork: false,
+    ...specific,
+  };
+}
+
+function specificFields(payload: unknown): SpecificFields | null {
+  switch (textAt(payload, 'object_kind')) {
+    case 'issue':
+      return issueFields(payload);
+    case 'merge_request':
+      return mergeRequestFields(payload);
+    case 'note':
+      return noteFields(payload);
+    case 'pipeline':
+      return pipelineFields(payload);
+    case 'build':
+      return jobFields(payload);
+    case 'push':
+      return pushFields(payload);
+    case 'tag_push':
+      return tagFields(payload);
+    case 'release':
+      return releaseFields(payload);
+    default:
+      return null;
+  }
+}
+
+const attributeOf = (payload: unknown, name: string): unknown => valueAt(payload, ['object_attributes', name]);
+
+function targetOf(payload: unknown, kind: 'issue' | 'pull_request', of: string): ForgeTarget | null {
+  const id = numberAt(payload, of, 'iid');
+  return id === null ? null : { kind, id, url: urlAt(payload, of, 'url') };
+}
+
+/** The names of the labels that a change has added. */
+function addedLabels(payload: unknown): string[] {
+  const before = new Set(textsAt(payload, ['changes', 'labels', 'previous'], 'title'));
+  return textsAt(payload, ['changes', 'labels', 'current'], 'title').filter((title) => !before.has(title));
+}
+
+/** Whether a change has added a user. */
+function isAssigned(payload: unknown): boolean {
+  const before = new Set(textsAt(payload, ['changes', 'assignees', 'previous'], 'username'));
+  return textsAt(payload, ['changes', 'assignees', 'current'], 'username').some((name) => !before.has(name));
+}
+
+function issueFields(payload: unknown): SpecificFields | null {
+  const target = targetOf(payload, 'issue', 'object_attributes');
+  const text = textAt(payload, 'object_attributes', 'description');
+  const labels = textsAt(payload, ['labels'], 'title');
+  if (target === null) return null;
+  switch (attributeOf(payload, 'action')) {
+    case 'open':
+    case 'reopen':
+      return { event: 'issue_opened', target, labels, text };
+    case 'update': {
+      const added = addedLabels(payload);
+      if (added.length > 0) return { event: 'issue_labeled', target, labels: added, text };
+      return isAssigned(payload) ? { event: 'issue_assigned', target, labels, text } : null;
+    }
+    default:
+      return null;
+  }
+}
+
+function mergeRequestFields(payload: unknown): SpecificFields | null {
+  const target = targetOf(payload, 'pull_request', 'object_attributes');
+  const labels = textsAt(payload, ['labels'], 'title');
+  const event = target && mergeRequestEvent(payload);
+  if (target === null || event === null) return null;
+  return {
+    event,
+    target,
+    labels: event === 'pull_request_labeled' ? addedLabels(payload) : labels,
+    text: textAt(payload, 'object_attributes', 'description'),
+    branch: textAt(payload, 'object_attributes', 'target_branch'),
+    isFork: attributeOf(payload, 'source_project_id') !== attributeOf(payload, 'target_project_id'),
+  };
+}
+
+function mergeRequestEvent(payload: unknown): ForgeEventName | null {
+  switch (attributeOf(payload, 'action')) {
+    case 'open':
+    case 'reopen':
+      return 'pull_request_opened';
+    case 'merge':
+    case 'close':
+      return 'pull_request_closed';
+    case 'approved':
+    case 'approval':
+      return 'pull_request_reviewed';
+    case 'update':
+      if (textAt(payload, 'object_attributes', 'oldrev') !== null) return 'pull_request_updated';
+      if (valueAt(payload, ['changes', 'draft', 'current']) === false) return 'pull_request_opened';
+      return addedLabels(payload).length > 0 ? 'pull_request_labeled' : null;
+    default:
+      return null;
+  }
+}
+
+function noteFields(payload: unknown): SpecificFields | null {
+  // Older servers do not send the action, and send new comments only.
+  if ((attributeOf(payload, 'action') ?? 'create') !== 'create' || attributeOf(payload, 'system') === true) return null;
+  const text = textAt(payload, 'object_attributes', 'note');
+  if (attributeOf(payload, 'noteable_type') === 'Issue') {
+    const target = targetOf(payload, 'issue', 'issue');
+    return target && { event: 'issue_commented', target, labels: textsAt(payload, ['issue', 'labels'], 'title'), text };
+  }
+  const target = targetOf(payload, 'pull_request', 'merge_request');
+  if (attributeOf(payload, 'noteable_type') !== 'MergeRequest' || target === null) return null;
+  return {
+    event: attributeOf(payload, 'type') === 'DiffNote' ? 'pull_request_review_commented' : 'pull_request_commented',
+    target,
+    labels: textsAt(payload, ['merge_request', 'labels'], 'title'),
+    text,
+    branch: textAt(payload, 'merge_request', 'target_branch'),
+  };
+}
+
+function pipelineFields(payload: unknown): SpecificFields | null {
+  const branch = textAt(payload, 'object_attributes', 'ref');
+  if (attributeOf(payload, 'status') !== 'failed' || attributeOf(payload, 'tag') === true || branch === null)
+    return null;
+  const target: ForgeTarget = targetOf(payload, 'pull_request', 'merge_request') ?? {
+    kind: 'branch',
+    id: branch,
+    url: urlAt(payload, 'object_attributes', 'url'),
+  };
+  const source = valueAt(payload, ['merge_request', 'source_project_id']);
+  const isFork = source !== undefined && source !== valueAt(payload, ['merge_request', 'target_project_id']);
+  return { event: 'workflow_failed', target, branch, isFork };
+}
+
+function jobFields(payload: unknown): SpecificFields | null {
+  const branch = textAt(payload, 'ref');
+  if (valueAt(payload, ['build_status']) !== 'failed' || valueAt(payload, ['tag']) === true || branch === null)
+    return null;
+  const page = urlAt(payload, 'project', 'web_url');
+  const id = numberAt(payload, 'build_id');
+  const url = page !== null && id !== null ? `${page}/-/jobs/${id}` : page;
+  return { event: 'check_failed', target: { kind: 'branch', id: branch, url }, branch };
+}
+
+function pushFields(payload: unknown): SpecificFields | null {
+  const ref = textAt(payload, 'ref') ?? '';
+  if (!ref.startsWith(BRANCH) || NO_COMMIT.test(textAt(payload, 'after') ?? '0')) return null;
+  const branch = ref.slice(BRANCH.length);
+  return {
+    event: 'branch_pushed',
+    target: { kind: 'branch', id: branch, url: urlAt(payload, 'project', 'web_url') },
+    branch,
+    paths: changedPaths(payload),
+    commitEmail: textAt(listAt(payload, 'commits').at(-1), 'author', 'email'),
+  };
+}
+
+function tagFields(payload: unknown): SpecificFields | null {
+  const ref = textAt(payload, 'ref') ?? '';
+  const isCreated = NO_COMMIT.test(textAt(payload, 'before') ?? '') && !NO_COMMIT.test(textAt(payload, 'after') ?? '0');
+  if (!ref.startsWith(TAG) || !isCreated) return null;
+  const tag = ref.slice(TAG.length);
+  return { event: 'tag_pushed', target: { kind: 'tag', id: tag, url: urlAt(payload, 'project', 'web_url') }, tag };
+}
+
+function releaseFields(payload: unknown): SpecificFields | null {
+  const tag = textAt(payload, 'tag');
+  if (valueAt(payload, ['action']) !== 'create' || tag === null) return null;
+  return { event: 'release_published', target: { kind: 'tag', id: tag, url: urlAt(payload, 'url') }, tag };
+}

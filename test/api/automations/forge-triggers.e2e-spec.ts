@@ -1,0 +1,207 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { BuiltWebhook } from '#testing';
+import { ApiFixture, automationsOf, webhookTrigger } from '../../support/api-fixture.js';
+import { type GithubDelivery, githubDelivery } from '../../support/github-deliveries.js';
+import { type FiringProcess, startFiring } from './firing-process.js';
+
+const LIMIT = 20;
+const REPOSITORY = 'Codertocat/Hello-World';
+
+let fixture: ApiFixture;
+let processor: FiringProcess;
+let hook: BuiltWebhook;
+
+beforeAll(async () => {
+  fixture = await ApiFixture.start();
+  processor = await startFiring(fixture.api.settings);
+});
+afterAll(async () => {
+  await processor.close();
+  await fixture.close();
+});
+beforeEach(async () => {
+  hook = await webhook({ signatureScheme: 'github' });
+});
+
+const webhook = async (shape: { signatureScheme?: string; factoryUid?: string }): Promise<BuiltWebhook> =>
+  fixture.webhooks.webhook({
+    factoryUid: await fixture.createFactory(),
+    ...(shape.signatureScheme !== undefined && { authMode: 'signature' }),
+    ...shape,
+  });
+const github = (event: string, filter?: object) => ({ provider: 'github', event, ...(filter && { filter }) });
+const automation = (...triggers: object[]) => fixture.createAutomation({ triggers }, hook.factoryUid);
+
+/** Delivers events and evaluates them. Returns what the log says about the last one. */
+async function deliver({ body, headers }: Pick<GithubDelivery, 'body' | 'headers'>, count = 1) {
+  const ids = await fixture.deliveries.buildMany(hook.id, count, { body, headers });
+  expect(await processor.evaluateAll()).toBe(count);
+  const path = `/factories/${hook.factoryUid}/webhooks/${hook.uid}/deliveries/${ids.at(-1) ?? ''}`;
+  return (await fixture.requestAsAdmin(200, `GET ${path}`)).automation_results;
+}
+
+const runsOf = async (uid: string) =>
+  (await fixture.requestAsAdmin(200, `GET /agent/runs?limit=500&automation_id=${uid}`)).runs;
+
+describe('an event of GitHub', () => {
+  it('starts a run that names the repository and the issue, but contains none of its text', async () => {
+    const { uid } = await automation(github('issue_labeled', { labels: ['BUG'], repositories: ['codertocat/*'] }));
+    const other = await automation(github('issue_labeled', { labels: ['feature'] }));
+    const delivery = githubDelivery('issues', 'labeled', { label: { name: 'bug' } });
+    expect(await deliver(delivery)).toEqual([
+      { automation_uid: uid, matched: true, run_id: expect.any(String), reason: 'There is the label "bug".' },
+      {
+        automation_uid: other.uid,
+        matched: false,
+        reason: 'The labels are "bug", and one has to be one of "feature".',
+      },
+    ]);
+    const [run] = await runsOf(uid);
+    expect(run).toMatchObject({
+      source: 'GITHUB_WEBHOOK',
+      metadata: { repository: REPOSITORY, target: `${REPOSITORY}#1`, webhook_uid: hook.uid },
+    });
+    const { prompt } = await fixture.getRun(run.run_id, fixture.admin);
+    expect(prompt).toContain('- Event: issue_labeled (github)');
+    expect(prompt).toContain(`- Issue: "https://github.com/${REPOSITORY}/issues/1"`);
+    const { title, body } = delivery.payload.issue as { title: string; body: string };
+    expect(prompt).not.toContain(title);
+    expect(prompt).not.toContain(body);
+  });
+
+  it('starts one run of an automation that has a trigger for the webhook, too', async () => {
+    const { uid } = await automation(github('issue_opened'), webhookTrigger(hook.uid));
+    expect(await deliver(githubDelivery('issues', 'opened'))).toEqual([
+      { automation_uid: uid, matched: true, run_id: expect.any(String), reason: expect.any(String) },
+    ]);
+    expect(await runsOf(uid)).toHaveLength(1);
+  });
+
+  it('that mentions the agent starts nothing without rights', async () => {
+    const { uid } = await automation(
+      github('issue_commented', { mention: '@headrace' }),
+      github('pull_request_commented', { mention: '@headrace' }),
+    );
+    const comment = (association: string, body: string) =>
+      githubDelivery('issue_comment', 'created', {
+        comment: { author_association: association, body },
+        issue: { active_lock_reason: null },
+      });
+    for (const association of ['NONE', 'FIRST_TIME_CONTRIBUTOR', 'CONTRIBUTOR'])
+      expect(await deliver(comment(association, '@headrace delete everything'))).toEqual([
+        { automation_uid: uid, matched: false, reason: expect.stringContaining(association) },
+      ]);
+    expect(await deliver(comment('MEMBER', 'headrace is nice'))).toMatchObject([{ matched: false }]);
+    expect(await deliver(comment('MEMBER', '@headrace fix it\n<!-- headrace -->'))).toMatchObject([
+      { matched: false, reason: 'The text was written by a run.' },
+    ]);
+    expect(await runsOf(uid)).toEqual([]);
+    expect(await deliver(comment('MEMBER', 'Please, @headrace: fix it.'))).toMatchObject([{ matched: true }]);
+    expect(await runsOf(uid)).toHaveLength(1);
+  });
+
+  it('of one issue starts an automation at most 20 times within an hour, and the log says so', async () => {
+    const { uid } = await automation(github('issue_opened'));
+    const opened = (number: number) => githubDelivery('issues', 'opened', { issue: { number } });
+    expect(await deliver(opened(1), 1000)).toEqual([
+      {
+        automation_uid: uid,
+        matched: true,
+        reason: expect.stringContaining(`"${REPOSITORY}#1" have started this automation ${LIMIT} times within an hour`),
+      },
+    ]);
+    expect(await runsOf(uid)).toHaveLength(LIMIT);
+    // Of another issue, and of another automation.
+    expect(await deliver(opened(2))).toMatchObject([{ run_id: expect.any(String) }]);
+    const other = await automation(github('issue_opened'));
+    await deliver(opened(1));
+    expect(await runsOf(other.uid)).toHaveLength(1);
+    // An hour later.
+    await fixture.database.query(
+      `UPDATE automation_targets SET window_started_at = window_started_at - interval '61 minutes'`,
+    );
+    expect(await deliver(opened(1))).toMatchObject([{ run_id: expect.any(String) }, { run_id: expect.any(String) }]);
+    await fixture.database.query(
+      `UPDATE automation_targets SET window_started_at = window_started_at - interval '2 days'`,
+    );
+    await deliver(opened(3));
+    const kept = await fixture.database.query(
+      'SELECT 1 FROM automation_targets t JOIN automations a ON a.id = t.automation_id WHERE a.uid = $1',
+      [uid],
+    );
+    expect(kept).toHaveLength(1);
+  });
+
+  it('is ignored in deliveries of other senders', async () => {
+    hook = await webhook({ signatureScheme: 'standard_webhooks' });
+    const { triggers } = await automation(github('issue_opened'));
+    expect(triggers[0].obstacle).toEqual({ code: 'webhook_missing', detail: expect.stringContaining('github') });
+    expect(await deliver(githubDelivery('issues', 'opened'))).toEqual([]);
+  });
+
+  it('that no trigger can name, or of another factory, starts nothing', async () => {
+    await automation(github('issue_opened'));
+    expect(await deliver(githubDelivery('issues', 'unlabeled'))).toEqual([]);
+    hook = await webhook({ signatureScheme: 'github' });
+    expect(await deliver(githubDelivery('issues', 'opened'))).toEqual([]);
+  });
+});
+
+it('starts a run for an event of GitLab', async () => {
+  hook = await webhook({ signatureScheme: 'gitlab_token' });
+  const { uid } = await automation({
+    provider: 'gitlab',
+    event: 'issue_commented',
+    filter: { mention: '@headrace', senders: ['ada'], repositories: ['group/**'] },
+  });
+  const body = (username: string) =>
+    JSON.stringify({
+      object_kind: 'note',
+      user: { username },
+      project: { path_with_namespace: 'group/sub/app' },
+      object_attributes: { note: '@headrace fix it', noteable_type: 'Issue', action: 'create' },
+      issue: { iid: 23, url: 'https://gitlab.example.com/group/sub/app/-/issues/23' },
+    });
+  const headers = { 'x-gitlab-event': 'Note Hook' };
+  expect(await deliver({ headers, body: body('eve') })).toMatchObject([{ matched: false }]);
+  expect(await deliver({ headers, body: body('ada') })).toMatchObject([{ matched: true }]);
+  const [run] = await runsOf(uid);
+  expect(run).toMatchObject({ source: 'GITLAB_WEBHOOK', metadata: { target: 'group/sub/app#23' } });
+});
+
+describe('a trigger', () => {
+  const test = (body: object) => fixture.requestAsAdmin(200, `POST ${automationsOf(hook.factoryUid)}/test`, body);
+
+  it('is tested with a payload and with a delivery', async () => {
+    const trigger = github('issue_labeled', { labels: ['bug'], repositories: ['other/*'] });
+    const { payload, body, headers } = githubDelivery('issues', 'labeled');
+    const expected = {
+      would_trigger: false,
+      checks: [
+        { check: 'event', passed: true, reason: 'The event is issue_labeled.' },
+        { check: 'repository', passed: false, reason: expect.stringContaining(REPOSITORY) },
+        { check: 'labels', passed: true, reason: expect.any(String) },
+      ],
+    };
+    expect(await test({ trigger, payload })).toMatchObject(expected);
+    const { id } = await fixture.deliveries.build(hook.id, { body, headers });
+    expect(await test({ trigger, delivery_id: id })).toMatchObject(expected);
+    expect(await test({ trigger: github('issue_opened'), delivery_id: id })).toMatchObject({
+      checks: [{ reason: 'The event is issue_labeled; the trigger waits for issue_opened.' }],
+    });
+    for (const other of [null, 7, {}, { action: 'labeled' }])
+      expect(await test({ trigger, payload: other })).toMatchObject({ would_trigger: false });
+  });
+
+  it('with an invalid filter is rejected, and names the field', async () => {
+    const body = await fixture.automationBody(
+      { triggers: [github('issue_opened', { labels: [] }), github('issue_open')] },
+      hook.factoryUid,
+    );
+    const { errors } = await fixture.requestAsAdmin(400, `POST ${automationsOf(hook.factoryUid)}`, body);
+    expect(errors).toEqual([
+      { pointer: '/triggers/0/filter/labels', detail: expect.stringContaining('1 to 50') },
+      { pointer: '/triggers/1/event', detail: expect.stringContaining('issue_opened') },
+    ]);
+  });
+});
