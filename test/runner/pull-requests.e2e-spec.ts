@@ -138,7 +138,7 @@ describe('the tool create_pull_request', () => {
       ['completed', `The branch already has an open pull request: ${url}`],
     ]);
     expect(gitlab.mergeRequests).toEqual([
-      { iid: 1, title: 'Draft: Fix it', description: '', source_branch: 'fix', target_branch: 'main' },
+      { iid: 1, title: 'Draft: Fix it', description: '<!-- headrace -->', source_branch: 'fix', target_branch: 'main' },
     ]);
     expect(pullRequests(runner)[0]).toMatchObject({ url, branch: 'fix', status: 'draft' });
   });

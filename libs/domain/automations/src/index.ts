@@ -1,4 +1,10 @@
 export { DefinedAutomations } from './application/defined-automations.js';
+export {
+  type AutomationConcurrency,
+  CONCURRENCY_POLICIES,
+  MAX_CONCURRENCY_KEY,
+  MAX_FOLLOWUPS,
+} from './domain/concurrency.js';
 export { FireAutomations } from './application/fire-automations.js';
 export {
   type CompiledTrigger,

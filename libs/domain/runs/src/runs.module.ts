@@ -8,6 +8,7 @@ import { StorageModule } from '#platform/storage';
 import { ApprovalInbox } from './application/approval-inbox.js';
 import { ArtifactsService } from './application/artifacts.service.js';
 import { Attachments } from './application/attachments.js';
+import { ConcurrentRuns } from './application/concurrent-runs.js';
 import { ConfigSecrets } from './application/config-secrets.js';
 import { CreateRun } from './application/create-run.js';
 import { FollowupAttachments } from './application/followup-attachments.js';
@@ -41,6 +42,7 @@ import { RunsController } from './http/runs.controller.js';
 import { UploadsController } from './http/uploads.controller.js';
 import { RunsWork } from './jobs/runs-work.js';
 import { ArtifactsStore } from './persistence/artifacts.store.js';
+import { ConcurrencyStore } from './persistence/concurrency.store.js';
 import { RetentionStore } from './persistence/retention.store.js';
 import { RunInserts } from './persistence/run-inserts.js';
 import { RunLists } from './persistence/run-lists.js';
@@ -78,6 +80,8 @@ const EXPORTED = [
     RunsStore,
     ArtifactsStore,
     RetentionStore,
+    ConcurrencyStore,
+    ConcurrentRuns,
     RunReferences,
     RunSkills,
     RerunRun,

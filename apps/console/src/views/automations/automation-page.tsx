@@ -148,6 +148,7 @@ function Editor({ factoryUid, automation, onSaved }: EditorProps) {
     const [firstWebhook] = (webhooks.data ?? (await readWebhooks())).webhooks;
     const config = configOf(data, automation?.agent_config);
     const identity = textOf(data, 'identity');
+    const concurrency = concurrencyOf(data, automation?.concurrency);
     return {
       name: name.trim(),
       enabled: automation?.enabled ?? fields.value.enabled,
@@ -155,6 +156,7 @@ function Editor({ factoryUid, automation, onSaved }: EditorProps) {
       triggers: triggers.value.map((one) => triggerOf(one, firstWebhook?.uid)),
       ...(config !== undefined && { agent_config: config }),
       ...(identity !== '' && { agent_identity_uid: identity }),
+      ...(concurrency && { concurrency }),
     };
   };
   const save = async (data: FormData): Promise<void> => {
@@ -306,6 +308,36 @@ function Editor({ factoryUid, automation, onSaved }: EditorProps) {
           </select>
         )}
       </Field>
+      <Field
+        label="When a run for the same issue, pull request or key exists"
+        hint="Continue needs an event of GitHub or GitLab."
+        pointer="/concurrency/policy"
+      >
+        {(control) => (
+          <select {...control} name="policy">
+            {POLICIES.map(([policy, label]) => (
+              <option value={policy} key={policy} selected={policy === (automation?.concurrency?.policy ?? 'allow')}>
+                {label}
+              </option>
+            ))}
+          </select>
+        )}
+      </Field>
     </Form>
   );
+}
+
+const POLICIES = [
+  ['allow', 'Start another run'],
+  ['skip', 'Start no run while it is active'],
+  ['supersede', 'Cancel it, and start another run'],
+  ['continue', 'Send it a follow-up'],
+] as const;
+
+/** The key and the limit, which this form does not have, stay. Absent: the default. */
+function concurrencyOf(data: FormData, before: Automation['concurrency']): Request['concurrency'] {
+  const policy = POLICIES.map(([name]) => name).find((name) => name === textOf(data, 'policy')) ?? 'allow';
+  if (before === undefined && policy === 'allow') return undefined;
+  const { max_followups: limit, ...kept } = before ?? {};
+  return { ...kept, policy, ...(policy === 'continue' && limit !== undefined && { max_followups: limit }) };
 }

@@ -55,7 +55,7 @@ export function requestOf({
   triggers,
   ...rest
 }: Automation): Schemas['ReplaceAutomationRequest'] {
-  const { agent_config: config, agent_identity_uid: identity } = rest;
+  const { agent_config: config, agent_identity_uid: identity, concurrency } = rest;
   return {
     name,
     enabled,
@@ -63,6 +63,7 @@ export function requestOf({
     triggers,
     ...(config !== undefined && { agent_config: config }),
     ...(identity !== undefined && { agent_identity_uid: identity }),
+    ...(concurrency !== undefined && { concurrency }),
   };
 }
 

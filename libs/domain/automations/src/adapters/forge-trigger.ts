@@ -195,7 +195,7 @@ function withDetails(received: TriggerEvent, provider: ForgeProvider, details: F
       { label: 'Sender', value: quoteValue(sender.name) },
       ...received.facts,
     ],
-    target: { key: `${provider}:${name.toLowerCase().slice(0, 380)}`, name },
+    target: { key: `${provider}:${name.toLowerCase().slice(0, 380)}`, name, url: target.url },
     details,
   };
 }

@@ -55,9 +55,12 @@ export class AutomationChecks {
       // The same as for references that do not exist, when nothing else is wrong.
       return { kind: found.every(({ isAccess }) => isAccess) ? 'not_accessible' : 'invalid', issues };
     }
-    const { name, enabled, prompt } = requested;
+    const { name, enabled, prompt, concurrency } = requested;
     const triggers = requested.triggers as readonly Trigger[];
-    return { kind: 'valid', fields: { name, enabled, prompt, agentConfig: config, agentIdentityUid, triggers } };
+    return {
+      kind: 'valid',
+      fields: { name, enabled, prompt, agentConfig: config, agentIdentityUid, concurrency, triggers },
+    };
   }
 
   private async checkConfig(

@@ -28,7 +28,7 @@ export interface FiringDecision extends ReachedTrigger {
 const CHANGED = Symbol('changed');
 
 /**
- * Starts one run for each enabled automation that has a matching trigger. Idempotent by automation and event: after a fault
+ * Starts or continues one run for each enabled automation that has a matching trigger. Idempotent by automation and event: after a fault
  * or a crash the same event is fired again, and continues where it stopped. One round trip when nothing matches; otherwise
  * two more for each 64 automations, and for each new run its cost and, for events with a target, one more.
  */
@@ -116,9 +116,14 @@ export class FireAutomations {
     if (target && !(await this.store.countFiring(automation.id, target.key, limit)))
       return { automationUid, matched: true, reason: `${reason} ${limitReason(target, limit)}` };
     const launched = await this.launch.execute(automation, event);
-    return launched.kind === 'launched'
-      ? { automationUid, matched: true, runId: launched.runId, reason }
-      : { automationUid, matched: true, reason: `${reason} No run was started: ${launched.reason}` };
+    switch (launched.kind) {
+      case 'launched':
+        return { automationUid, matched: true, runId: launched.runId, reason };
+      case 'continued':
+        return { automationUid, matched: true, runId: launched.runId, reason: `${reason} The run was continued.` };
+      case 'refused':
+        return { automationUid, matched: true, reason: `${reason} No run was started: ${launched.reason}` };
+    }
   }
 
   /** Cached by version: a version of an automation never changes. */

@@ -1,9 +1,22 @@
 import { randomBytes } from 'node:crypto';
+import { basename } from 'node:path';
+import { Readable } from 'node:stream';
 import { Injectable } from '@nestjs/common';
-import { TeamDirectory } from '#platform/auth';
+import { type Caller, TeamDirectory } from '#platform/auth';
 import { Settings } from '#platform/config';
-import { ConfigSecrets, CreateRun, type CreateRunResult, launchRefusal } from '#domain/runs';
+import { newUuid } from '#platform/kernel';
+import {
+  ArtifactsService,
+  type ConcurrencyPolicy,
+  ConfigSecrets,
+  CreateRun,
+  type CreateRunResult,
+  FollowupAttachments,
+  launchRefusal,
+  SubmitFollowup,
+} from '#domain/runs';
 import { FIRING_SKILL_WAIT_MS } from '#domain/schedules';
+import { concurrencyKey } from '../domain/concurrency.js';
 import { envelope, PAYLOAD_FILE } from '../domain/envelope.js';
 import { secretsOf } from '../domain/automation.js';
 import type { TriggerEvent } from '../domain/trigger.js';
@@ -11,34 +24,71 @@ import type { FiringAutomation } from '../persistence/firing.store.js';
 
 export type LaunchResult =
   | { readonly kind: 'launched'; readonly runId: string }
+  /** A run got the event as a follow-up. */
+  | { readonly kind: 'continued'; readonly runId: string }
   | { readonly kind: 'refused'; readonly reason: string };
 
-/** Starts the run of an automation for an event, or returns the run that was started for it before. */
+/** Starts or continues the run of an automation for an event, or returns the run for which that was done before. */
 @Injectable()
 export class LaunchRun {
   constructor(
     private readonly createRun: CreateRun,
+    private readonly followups: SubmitFollowup,
+    private readonly attachments: FollowupAttachments,
+    private readonly artifacts: ArtifactsService,
     private readonly teams: TeamDirectory,
     private readonly secrets: ConfigSecrets,
     private readonly settings: Settings,
   ) {}
 
-  /** Runs that the event has started before, by the uid of their automation. One round trip. */
+  /** Runs that the event has started or continued before, by the uid of their automation. One round trip, two with a target. */
   async findStarted(uids: readonly string[], event: TriggerEvent): Promise<ReadonlyMap<string, string>> {
     const keys = new Map(uids.map((uid) => [launchKey(uid, event), uid]));
     const runs = new Map<string, string>();
-    for (const [key, runId] of await this.createRun.findLaunched([...keys.keys()]))
-      runs.set(keys.get(key) ?? '', runId);
+    const known = [...keys.keys()];
+    const found = await Promise.all([
+      this.createRun.findLaunched(known),
+      // Only these continue runs.
+      ...(event.target ? [this.followups.findLaunched(known)] : []),
+    ]);
+    for (const launched of found) for (const [key, runId] of launched) runs.set(keys.get(key) ?? '', runId);
     return runs;
   }
 
   /** Throws only for faults: a configuration that the run may not use is a result, which no retry would change. */
   async execute(automation: FiringAutomation, event: TriggerEvent): Promise<LaunchResult> {
+    const author = await this.teams.authorOf(automation.author, event.teamUid);
+    const { concurrency } = automation;
+    if (concurrency === null && event.target === undefined)
+      return launchResult(await this.createRun.execute(author, this.commandOf(automation, event)));
+    const isContinuing = concurrency?.policy === 'continue' && event.target !== undefined;
+    if (isContinuing) {
+      const creator = await this.creatorOf(event);
+      const continued = creator === null ? null : await this.continue(author, creator, automation, event);
+      if (continued) return continued;
+    }
+    const policy =
+      concurrency === null || (concurrency.policy === 'continue' && !isContinuing) ? 'allow' : concurrency.policy;
+    const created = await this.create(author, automation, event, policy);
+    if (created.kind !== 'concurrent') return launchResult(created);
+    if (policy === 'skip') return { kind: 'refused', reason: `The run ${created.runId} for the same key is active.` };
+    const continued = await this.continue(author, created.runId, automation, event);
+    if (continued) return continued;
+    const replaced = await this.create(author, automation, event, 'allow');
+    if (replaced.kind === 'concurrent') throw new Error('A run that is allowed beside others was prevented by one.');
+    return launchResult(replaced);
+  }
+
+  private create(author: Caller, automation: FiringAutomation, event: TriggerEvent, policy: ConcurrencyPolicy) {
+    const key = concurrencyKey(automation, event);
+    return this.createRun.executeConcurrent(author, this.commandOf(automation, event), { key, policy });
+  }
+
+  private commandOf(automation: FiringAutomation, event: TriggerEvent) {
     const { uid, name, agentConfig, agentIdentityUid } = automation;
     const mark = randomBytes(12).toString('hex');
-    const prompt = envelope({ automation: { name, uid }, prompt: automation.prompt, event, mark });
-    const result = await this.createRun.execute(await this.teams.authorOf(automation.author, event.teamUid), {
-      prompt,
+    return {
+      prompt: envelope({ automation: { name, uid }, prompt: automation.prompt, event, mark }),
       submittedPrompt: automation.prompt,
       // Text from outside never becomes part of the instructions of a skill.
       skillArguments: automation.prompt,
@@ -51,18 +101,63 @@ export class LaunchRun {
       ...(agentConfig !== null && { config: this.secrets.open(secretsOf(uid), agentConfig) }),
       ...(agentIdentityUid !== null && { agentIdentityUid }),
       ...(event.payload !== null && {
-        attachments: [{ fileName: PAYLOAD_FILE, mimeType: 'application/json', content: event.payload }],
+        attachments: [{ fileName: PAYLOAD_FILE, mimeType: PAYLOAD_TYPE, content: event.payload }],
       }),
       triggerUrl:
         event.triggerUrl ?? `${this.settings.publicUrl}/api/v1/factories/${event.factoryUid}/automations/${uid}`,
       ...(event.schedule !== null && { schedule: event.schedule }),
       // The timer is locked during this time.
       ...(event.source === 'SCHEDULED_AGENT' && { skillWaitMs: FIRING_SKILL_WAIT_MS }),
+    };
+  }
+
+  /** The run that has created the pull request of the event, whichever automation or person has started it. */
+  private async creatorOf({ target, teamUid }: TriggerEvent): Promise<string | null> {
+    return target?.url == null ? null : this.artifacts.runOfPullRequest(teamUid, target.url);
+  }
+
+  /** Null when the run cannot be continued. */
+  private async continue(
+    author: Caller,
+    runId: string,
+    automation: FiringAutomation,
+    event: TriggerEvent,
+  ): Promise<LaunchResult | null> {
+    const { uid, name, concurrency } = automation;
+    const limit = concurrency?.maxFollowups ?? null;
+    if (limit !== null && (await this.followups.countLaunched(runId, `automation/${uid}/`)) >= limit)
+      return {
+        kind: 'refused',
+        reason: `The run ${runId} has got ${limit} follow-ups, the maximum of the automation.`,
+      };
+    const id = event.labels.delivery_id?.slice(0, 8) ?? newUuid();
+    const payloadFile = `${basename(PAYLOAD_FILE, '.json')}-${id}.json`;
+    const attached = event.payload === null ? [] : await this.attach(runId, payloadFile, event.payload);
+    const mark = randomBytes(12).toString('hex');
+    const result = await this.followups.execute(author, runId, {
+      message: envelope({ automation: { name, uid }, prompt: automation.prompt, event, payloadFile, mark }),
+      mode: null,
+      attachments: attached,
+      launchKey: launchKey(uid, event),
     });
-    return launchResult(result);
+    switch (result.kind) {
+      case 'accepted':
+        return { kind: 'continued', runId };
+      case 'too_many':
+        return { kind: 'refused', reason: `The run ${runId} already has too many messages that wait.` };
+      default:
+        return null;
+    }
+  }
+
+  private async attach(runId: string, fileName: string, content: Buffer): Promise<readonly { readonly id: string }[]> {
+    const prepared = await this.attachments.prepare(runId, [{ fileName, mimeType: PAYLOAD_TYPE }]);
+    for (const { id } of prepared) await this.attachments.upload(id, Readable.from([content]));
+    return prepared;
   }
 }
 
+const PAYLOAD_TYPE = 'application/json';
 const launchKey = (uid: string, event: TriggerEvent): string => `automation/${uid}/${event.key}`;
 
 function launchResult(result: CreateRunResult): LaunchResult {

@@ -1,6 +1,7 @@
 import type { Issue } from '#platform/kernel';
 import { type AgentConfig, agentConfigColumn, type PrincipalRef } from '#domain/runs';
 import type { Trigger } from './trigger.js';
+import { type AutomationConcurrency, concurrencyIssues } from './concurrency.js';
 import { readPrompt } from './placeholders.js';
 
 /** `definition`: from the files of the factory, whose next apply overwrites other changes. */
@@ -15,6 +16,8 @@ export interface AutomationFields {
   /** As in the request; defaults are resolved when a run is created. */
   readonly agentConfig: AgentConfig | null;
   readonly agentIdentityUid: string | null;
+  /** Null: an event always starts a run. */
+  readonly concurrency: AutomationConcurrency | null;
   readonly triggers: readonly Trigger[];
 }
 
@@ -55,7 +58,7 @@ export interface RequestedAutomation extends Omit<AutomationFields, 'agentConfig
 }
 
 /** The rules that need no lookup. */
-export function plainIssues({ name, prompt, triggers }: RequestedAutomation): Issue[] {
+export function plainIssues({ name, prompt, triggers, concurrency }: RequestedAutomation): Issue[] {
   const read = readPrompt(prompt);
   const triggersBytes = Buffer.byteLength(JSON.stringify(triggers));
   const rules: readonly (readonly [isBroken: boolean, pointer: string, detail: string])[] = [
@@ -68,5 +71,6 @@ export function plainIssues({ name, prompt, triggers }: RequestedAutomation): Is
     [triggers.length > MAX_TRIGGERS, '/triggers', `must not exceed ${MAX_TRIGGERS} entries`],
     [triggersBytes > MAX_TRIGGERS_BYTES, '/triggers', `must not exceed ${MAX_TRIGGERS_BYTES} bytes as JSON in total`],
   ];
-  return rules.flatMap(([isBroken, pointer, detail]) => (isBroken ? [{ pointer, detail }] : []));
+  const issues = rules.flatMap(([isBroken, pointer, detail]) => (isBroken ? [{ pointer, detail }] : []));
+  return [...issues, ...concurrencyIssues(concurrency, triggers)];
 }

@@ -41,6 +41,8 @@ export interface EventTarget {
   readonly key: string;
   /** For people. */
   readonly name: string;
+  /** Of its page; null when there is none. A run that has created it has an artifact with this address. */
+  readonly url: string | null;
 }
 
 /** One condition of a trigger; checks are listed in the order of their evaluation. */

@@ -37,7 +37,7 @@ export const presentTest = ({ wouldTrigger, checks }: TriggerTest): TestTriggerR
 });
 
 export function presentAutomation({ automation, obstacles }: AutomationView): AutomationItem {
-  const { agentConfig, agentIdentityUid } = automation;
+  const { agentConfig, agentIdentityUid, concurrency } = automation;
   return {
     uid: automation.uid,
     name: automation.name,
@@ -45,6 +45,13 @@ export function presentAutomation({ automation, obstacles }: AutomationView): Au
     prompt: automation.prompt,
     ...(agentConfig !== null && { agent_config: maskConfig(agentConfig) }),
     ...(agentIdentityUid !== null && { agent_identity_uid: agentIdentityUid }),
+    ...(concurrency !== null && {
+      concurrency: {
+        policy: concurrency.policy,
+        ...(concurrency.key !== null && { key: concurrency.key }),
+        ...(concurrency.maxFollowups !== null && { max_followups: concurrency.maxFollowups }),
+      },
+    }),
     triggers: automation.triggers.map((trigger) => {
       const obstacle = obstacles.get(trigger);
       return { ...trigger, ...(obstacle && { obstacle: { ...obstacle } }) };
@@ -57,13 +64,16 @@ export function presentAutomation({ automation, obstacles }: AutomationView): Au
 
 /** Absent and null are the same. */
 export function toRequestedAutomation(body: CreateAutomationRequest): RequestedAutomation {
-  const { name, enabled, prompt, agent_config: config, agent_identity_uid: identity, triggers } = body;
+  const { name, enabled, prompt, agent_config: config, agent_identity_uid: identity, concurrency, triggers } = body;
   return {
     name,
     enabled,
     prompt,
     agentConfig: config ? plain(config) : null,
     agentIdentityUid: identity ?? null,
+    concurrency: concurrency
+      ? { policy: concurrency.policy, key: concurrency.key ?? null, maxFollowups: concurrency.max_followups ?? null }
+      : null,
     triggers: triggers.map(withoutObstacle),
   };
 }

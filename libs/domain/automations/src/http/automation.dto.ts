@@ -21,6 +21,7 @@ import {
   MAX_PROMPT_BYTES,
   MAX_TRIGGERS,
 } from '../domain/automation.js';
+import { CONCURRENCY_POLICIES, MAX_CONCURRENCY_KEY, MAX_FOLLOWUPS } from '../domain/concurrency.js';
 import type { Trigger } from '../domain/trigger.js';
 
 const OPTIONAL = { optional: true } as const;
@@ -78,12 +79,43 @@ const TRIGGERS = {
     'Events that start it; several triggers that match one event start one run. `{provider: "webhook", event: "received", filter: {webhook_ids: [uid], payload?}}`: an accepted delivery of that webhook. `{provider: "github", event: "issue_labeled", filter?}` and others: an event of GitHub or GitLab.',
 };
 
+export class AutomationConcurrencyItem {
+  @EnumField(CONCURRENCY_POLICIES, {
+    name: 'ConcurrencyPolicy',
+    description:
+      'What happens to the newest run of the key. `allow`: nothing, another run starts. `skip`: no run starts while it is active. `supersede`: it is cancelled, and another run starts. `continue`: it gets a follow-up in place of another run.',
+  })
+  policy: (typeof CONCURRENCY_POLICIES)[number];
+  @StringField({
+    ...OPTIONAL,
+    blank: false,
+    max: MAX_CONCURRENCY_KEY,
+    description:
+      'Text with placeholders such as `{{ payload.issue.number }}`. Default: the issue, pull request, branch or tag of the event, which all automations of the factory share; for other events, the automation.',
+  })
+  key?: string;
+  @IntegerField({
+    ...OPTIONAL,
+    min: 1,
+    max: MAX_FOLLOWUPS,
+    description: 'With `continue`: how many follow-ups the automation sends to one run. Default: any number.',
+  })
+  max_followups?: number;
+}
+
+const CONCURRENCY = {
+  ...OPTIONAL,
+  nullable: true,
+  description: 'What happens when an event matches while a run for the same key exists. Default: another run starts.',
+} as const;
+
 export class CreateAutomationRequest {
   @StringField(NAME) name: string;
   @BooleanField({ description: 'Whether the automation starts runs.' }) enabled: boolean;
   @StringField(PROMPT) prompt: string;
   @ObjectField(() => AmbientAgentConfig, CONFIG) agent_config?: AmbientAgentConfig | null;
   @StringField(IDENTITY) agent_identity_uid?: string | null;
+  @ObjectField(() => AutomationConcurrencyItem, CONCURRENCY) concurrency?: AutomationConcurrencyItem | null;
   @ArrayField(trigger, TRIGGERS) triggers: Trigger[];
 }
 
@@ -103,6 +135,8 @@ export class AutomationItem {
   agent_config?: AmbientAgentConfig;
   @StringField({ ...OPTIONAL, description: 'UID of the agent identity that executes the runs.' })
   agent_identity_uid?: string;
+  @ObjectField(() => AutomationConcurrencyItem, { ...OPTIONAL, description: 'Absent: another run starts.' })
+  concurrency?: AutomationConcurrencyItem;
   @ArrayField(trigger, { description: 'Events that start a run.' }) triggers: Trigger[];
   @EnumField(AUTOMATION_SOURCES, {
     name: 'AutomationSource',

@@ -1,14 +1,19 @@
 import { FactoryQuota } from '#domain/factories';
 import type { PrincipalRef } from '#domain/runs';
 import { type Automation, type AutomationFields, MAX_AUTOMATIONS } from '../domain/automation.js';
+import type { AutomationConcurrency } from '../domain/concurrency.js';
 import type { Trigger } from '../domain/trigger.js';
 import { Injectable } from '@nestjs/common';
 import { Database, type Queryable, writtenRow, statement } from '#platform/persistence';
 
+/** Of `automations AS a`, where the column is as on the wire. */
+export const CONCURRENCY = `CASE WHEN a.concurrency IS NOT NULL THEN jsonb_build_object('policy', a.concurrency->'policy',
+  'key', a.concurrency->'key', 'maxFollowups', a.concurrency->'max_followups') END AS concurrency`;
+
 /** Of `automations AS a`. `env` and `headers` of MCP servers are encrypted. */
 const columns = (prompt = 'a.prompt'): string =>
   `a.id, a.uid, a.factory_uid AS "factoryUid", a.team_uid AS "teamUid", a.name, a.enabled, ${prompt} AS prompt,
-  a.agent_config AS "agentConfig", a.agent_identity_uid AS "agentIdentityUid", a.source,
+  a.agent_config AS "agentConfig", a.agent_identity_uid AS "agentIdentityUid", ${CONCURRENCY}, a.source,
   json_build_object('type', a.author_type, 'uid', a.author_uid) AS author,
   a.version::int AS version, a.created_at AS "createdAt", a.updated_at AS "updatedAt",
   (SELECT coalesce(jsonb_agg(t.trigger ORDER BY t.position), '[]') FROM automation_triggers t
@@ -46,11 +51,11 @@ const NEXT_PAGE = statement('automations.list-after')`${pageWhere(' AND (a.name,
 const DEFINED = `FROM automations a WHERE a.factory_uid = $1 AND a.source = 'definition' ORDER BY a.name, a.uid`;
 const INSERT = statement('automations.insert')`
   INSERT INTO automations (uid, factory_uid, team_uid, source, name, enabled, prompt, agent_config,
-    agent_identity_uid, author_type, author_uid)
-  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) RETURNING id`;
+    agent_identity_uid, concurrency, author_type, author_uid)
+  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) RETURNING id`;
 const UPDATE = statement('automations.update')`
   UPDATE automations SET name = $2, enabled = $3, prompt = $4, agent_config = $5, agent_identity_uid = $6,
-    author_type = $7, author_uid = $8, version = version + 1, updated_at = headrace.now()
+    concurrency = $7, author_type = $8, author_uid = $9, version = version + 1, updated_at = headrace.now()
   WHERE id = $1`;
 const INSERT_TRIGGERS = statement('automations.insert-triggers')`
   INSERT INTO automation_triggers (automation_id, position, factory_uid, provider, event, subject, trigger)
@@ -135,12 +140,19 @@ export class AutomationsStore {
   }
 }
 
+const storedConcurrency = ({ policy, key, maxFollowups }: AutomationConcurrency) => ({
+  policy,
+  ...(key !== null && { key }),
+  ...(maxFollowups !== null && { max_followups: maxFollowups }),
+});
+
 const valuesOf = (automation: WrittenAutomation): unknown[] => [
   automation.name,
   automation.enabled,
   automation.prompt,
   automation.agentConfig && JSON.stringify(automation.agentConfig),
   automation.agentIdentityUid,
+  automation.concurrency && JSON.stringify(storedConcurrency(automation.concurrency)),
   automation.author.type,
   automation.author.uid,
 ];

@@ -1,3 +1,4 @@
+import type { AutomationConcurrency } from '#domain/automations';
 import type { WebhookSettings } from '#domain/webhooks';
 
 /** A file of a definition; `path` relative to its root, with `/`, as in `webhooks/ci.yaml`. */
@@ -45,6 +46,7 @@ export interface AutomationSpec extends AgentSettings {
   readonly enabled: boolean;
   /** Name of an agent of this definition. */
   readonly agent: string | null;
+  readonly concurrency?: AutomationConcurrency;
   /** As on the wire of `POST /automations`. */
   readonly triggers: readonly Readonly<Record<string, unknown>>[];
   readonly prompt: string;

@@ -57,6 +57,7 @@ const toAutomation = (spec: AutomationSpec, defaults: AgentSettings): DesiredAut
     enabled: spec.enabled,
     prompt: spec.prompt,
     agentConfig: toAgentConfig(spec.agent === null ? withDefaults(defaults, spec) : settingsOf(spec)),
+    concurrency: spec.concurrency ?? null,
     triggers: spec.triggers as readonly Trigger[],
   },
 });

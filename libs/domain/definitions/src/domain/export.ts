@@ -45,9 +45,18 @@ const agentSpec = ({ name, identity }: PresentAgent): AgentSpec => ({
 /** An automation without an agent inherits the defaults; otherwise the agent does. */
 function automationSpecs(present: PresentState): AutomationSpec[] {
   const agents = new Set(present.agents.map(({ name }) => name));
-  return present.automations.map(({ name, enabled, prompt, agentConfig, agentIdentityUid, triggers }) => {
+  return present.automations.map((automation) => {
+    const { name, enabled, prompt, agentConfig, agentIdentityUid, concurrency, triggers } = automation;
     const named = agentOf(present, agentIdentityUid);
     const agent = named !== null && agents.has(named) ? named : null;
-    return { ...fromAgentConfig(agentConfig), name, enabled, prompt, agent, triggers };
+    return {
+      ...fromAgentConfig(agentConfig),
+      name,
+      enabled,
+      prompt,
+      agent,
+      ...(concurrency && { concurrency }),
+      triggers,
+    };
   });
 }

@@ -64,6 +64,7 @@ export function automationShape({ fields, agent }: DesiredAutomation): Shape {
     enabled: fields.enabled,
     prompt: fields.prompt,
     triggers: fields.triggers,
+    ...(fields.concurrency !== null && { concurrency: fields.concurrency }),
     agent,
     model: model_id,
     environmentId: environment_id,

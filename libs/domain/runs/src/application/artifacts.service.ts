@@ -1,13 +1,14 @@
 import { Injectable } from '@nestjs/common';
 import type { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
-import { ExecutionsStore, slotKeys } from '#execution/executions';
+import { ExecutionsStore, slotKey, slotKeys } from '#execution/executions';
 import { MAX_PLAN_BYTES } from '#execution/runner-protocol';
 import { type Caller, isAllowed } from '#platform/auth';
 import { Settings } from '#platform/config';
 import { Clock, newUid, type RejectionOf } from '#platform/kernel';
 import { ObjectStore, ObjectTooLargeError } from '#platform/storage';
 import {
+  canonicalUrl,
   contentData,
   type ContentReport,
   fileNameOf,
@@ -87,6 +88,13 @@ export class ArtifactsService {
   /** Null also for runs of others: the one statement over the caller's own owners reveals nothing of them. */
   async runByReference(caller: Caller, locator: string): Promise<string | null> {
     return this.store.runByLocator(locator, slotKeys(readableBy(caller)));
+  }
+
+  /** The newest run of the team that has reported the pull request. One round trip. */
+  async runOfPullRequest(teamUid: string, url: string): Promise<string | null> {
+    const canonical = canonicalUrl(url);
+    if (canonical.kind === 'refused') return null;
+    return this.store.runOfPullRequest(canonical.url, slotKey({ teamUid, userUid: null }));
   }
 
   /** A runner has uploaded the content of an artifact. Rejects with ObjectTooLargeError; the rest of `body` is then unread. */

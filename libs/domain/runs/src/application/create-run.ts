@@ -37,6 +37,7 @@ import {
   type ScopedClaim,
 } from '../persistence/run-inserts.js';
 import { Attachments } from './attachments.js';
+import { type ConcurrentRun, ConcurrentRuns, type RunConcurrency } from './concurrent-runs.js';
 import { ConfigSecrets } from './config-secrets.js';
 import { PersonalRunPolicy } from './personal-run-policy.js';
 import { type ReferenceRefusal, type RequestedReferences, RunReferences } from './run-references.js';
@@ -113,12 +114,33 @@ export class CreateRun {
     private readonly secrets: ConfigSecrets,
     private readonly tasks: BackgroundTasks,
     private readonly personalRuns: PersonalRunPolicy,
+    private readonly concurrent: ConcurrentRuns,
     settings: Settings,
   ) {
     this.tokens = new ExecutionTokens(settings.secretsKey ?? '');
   }
 
-  async execute(caller: Caller, command: CreateRunCommand): Promise<CreateRunResult> {
+  execute(caller: Caller, command: CreateRunCommand): Promise<CreateRunResult> {
+    return this.create(caller, command, (run, claim) => this.inserts.insert(run, claim));
+  }
+
+  /**
+   * A run that is not to be active together with others of its owner, and not an external one. `concurrent`: another run
+   * prevents it.
+   */
+  executeConcurrent(
+    caller: Caller,
+    command: Omit<CreateRunCommand, 'external'>,
+    concurrency: RunConcurrency,
+  ): Promise<CreateRunResult | ConcurrentRun> {
+    return this.create(caller, command, (run, claim) => this.concurrent.insert(run, claim, concurrency));
+  }
+
+  private async create<Result extends ConcurrentRun>(
+    caller: Caller,
+    command: CreateRunCommand,
+    insert: (run: NewRun, claim: ScopedClaim | null) => Promise<Result>,
+  ): Promise<CreateRunResult | Result> {
     // 1. Who owns the run, and whether the caller may create it.
     const owner = command.owner ?? ownerFor(caller, command.team);
     if (owner === null)
@@ -212,7 +234,7 @@ export class CreateRun {
       }),
       attachments: await this.attachments.prepare(id, attachments),
     };
-    const result = await this.inserts.insert(run, claim);
+    const result = await insert(run, claim);
     // At capacity the next slot that is released wakes the placement.
     if (result.kind === 'created' && result.runId === id && !result.atCapacity && command.external === undefined)
       this.tasks.wake(PLACE_RUNS_TASK);

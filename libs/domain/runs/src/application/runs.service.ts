@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import {
   ExecutionsStore,
   isEnded,
+  type PrincipalRef,
   RUN_STATE_MACHINE,
   RunLogStore,
   type RunState,
@@ -14,7 +15,7 @@ import {
 import { type Caller, allowedTeams, isAllowed, type Permission } from '#platform/auth';
 import { Settings } from '#platform/config';
 import { isUuid, PageCursors, type RejectionOf } from '#platform/kernel';
-import { Database } from '#platform/persistence';
+import { Database, type Queryable } from '#platform/persistence';
 import { isCancellableKind, type Run } from '../domain/run.js';
 import { projectTimeline } from '../domain/timeline.js';
 import { type ReadableScope, RunsStore } from '../persistence/runs.store.js';
@@ -80,20 +81,29 @@ export class RunsService {
   async cancel(caller: Caller, runId: string): Promise<CancelRunResult> {
     const lookup = await this.find(caller, runId);
     if (lookup.kind !== 'found') return lookup;
-    const cancellable = isCancellableKind(lookup.run, this.settings.selfHostedCancel);
     const { type, uid } = caller.principal;
-    return this.database.transaction(async (tx): Promise<CancelRunResult> => {
-      const run = await this.transitions.lock(tx, runId);
-      if (!run) return { kind: 'not_found' };
-      const execution = await this.executions.lockLive(tx, runId);
-      if (isEnded(run.state, execution !== null)) return { kind: 'gone', state: run.state };
-      if ('refuse' in RUN_STATE_MACHINE.apply(run.state, 'cancel')) return { kind: 'busy' };
-      // Only the worker could end an adopted execution, and the worker may not know it.
-      if (!cancellable && execution?.is_adopted !== true) return { kind: 'not_supported' };
-      const events = await this.stopper.cancel(tx, runId, execution?.id ?? null, 'Cancelled.', { type, uid });
-      await this.log.append(tx, runId, execution?.id ?? null, events);
-      return { kind: 'cancelled', runId };
-    });
+    return this.database.transaction((tx) => this.cancelIn(tx, runId, lookup.run, { type, uid }, 'Cancelled.'));
+  }
+
+  /** Within the transaction of the caller, who has checked the permission. `kind`: of the run. */
+  async cancelIn(
+    tx: Queryable,
+    runId: string,
+    kind: Parameters<typeof isCancellableKind>[0],
+    principal: PrincipalRef,
+    message: string,
+  ): Promise<CancelRunResult> {
+    const run = await this.transitions.lock(tx, runId);
+    if (!run) return { kind: 'not_found' };
+    const execution = await this.executions.lockLive(tx, runId);
+    if (isEnded(run.state, execution !== null)) return { kind: 'gone', state: run.state };
+    if ('refuse' in RUN_STATE_MACHINE.apply(run.state, 'cancel')) return { kind: 'busy' };
+    // Only the worker could end an adopted execution, and the worker may not know it.
+    if (!isCancellableKind(kind, this.settings.selfHostedCancel) && execution?.is_adopted !== true)
+      return { kind: 'not_supported' };
+    const events = await this.stopper.cancel(tx, runId, execution?.id ?? null, message, principal);
+    await this.log.append(tx, runId, execution?.id ?? null, events);
+    return { kind: 'cancelled', runId };
   }
 
   /** The agent is asked to end its turn; the run and its session continue as after any turn. */

@@ -50,6 +50,8 @@ export interface FollowupInput {
   readonly attachments: readonly AttachmentChoice[];
   /** The caller executes it, on another machine. */
   readonly isExternal?: boolean;
+  /** Names what the service sends it for by itself, as that of a run. The caller has looked for it with {@link SubmitFollowup.findLaunched}. */
+  readonly launchKey?: string;
 }
 
 /** Follow-ups that may wait for one run. More of them indicate a client in an endless loop. */
@@ -83,7 +85,7 @@ export class SubmitFollowup {
   async execute(
     caller: Caller,
     runId: string,
-    { message, mode, attachments, isExternal = false }: FollowupInput,
+    { message, mode, attachments, isExternal = false, launchKey }: FollowupInput,
   ): Promise<SubmitFollowupResult> {
     const lookup = await this.runs.find(caller, runId);
     if (lookup.kind !== 'found') return lookup;
@@ -127,6 +129,7 @@ export class SubmitFollowup {
         outcome: decision.outcome,
         author,
         debugExecutionId: debugged?.id ?? null,
+        launchKey: launchKey ?? null,
       });
       await this.log.append(tx, runId, execution?.id ?? null, [
         { kind: 'followup_received', data: { followup_id: id, outcome: decision.outcome, author } },
@@ -147,6 +150,16 @@ export class SubmitFollowup {
     if (!isExternal && result.kind === 'accepted' && result.outcome === 'handoff_execution')
       this.tasks.wake(PLACE_RUNS_TASK);
     return result;
+  }
+
+  /** Runs that got a follow-up under these launch keys, by key. One round trip. */
+  findLaunched(keys: readonly string[]): Promise<ReadonlyMap<string, string>> {
+    return this.followups.findLaunched(this.database, keys);
+  }
+
+  /** The follow-ups of a run whose launch key begins with `prefix`. One round trip. */
+  countLaunched(runId: string, prefix: string): Promise<number> {
+    return this.followups.countLaunched(this.database, runId, prefix);
   }
 
   /**

@@ -51,6 +51,9 @@ const SOURCE_LINKS = statement('artifacts.source-links')`
        GROUP BY 1 ORDER BY min(a.created_at), 1 LIMIT ${MAX_SOURCE_PULL_REQUESTS}) AS "pullRequestUrls" FROM top`;
 
 /** One probe per owner that the caller stands for: what others own is not even looked at, so it costs no time either. */
+const RUN_OF_PULL_REQUEST = statement('artifacts.run-of-pull-request')`
+  SELECT run_id FROM artifacts WHERE md5(locator) = md5($1) AND slot_key = $2 AND locator = $1
+    AND artifact_type = 'PULL_REQUEST' ORDER BY run_created_at DESC, run_id DESC LIMIT 1`;
 const RUN_BY_LOCATOR = statement('artifacts.run-by-locator')`
   SELECT found.run_id FROM unnest($2::text[]) AS owner (slot_key) CROSS JOIN LATERAL (
       SELECT a.run_id, a.run_created_at FROM artifacts a
@@ -161,6 +164,11 @@ export class ArtifactsStore {
   async sourceLinks(runId: string): Promise<SourceLinks | null> {
     const [row] = await this.database.query<SourceLinks>(SOURCE_LINKS, [runId]);
     return row ?? null;
+  }
+
+  async runOfPullRequest(locator: string, slotKey: string): Promise<string | null> {
+    const [row] = await this.database.query<{ run_id: string }>(RUN_OF_PULL_REQUEST, [locator, slotKey]);
+    return row?.run_id ?? null;
   }
 
   async runByLocator(locator: string, slotKeys: readonly string[]): Promise<string | null> {

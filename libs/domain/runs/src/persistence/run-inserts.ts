@@ -9,7 +9,7 @@ import {
   RunTransitions,
   SnapshotsStore,
 } from '#execution/executions';
-import { Database, GroupedStatement, statement } from '#platform/persistence';
+import { Database, GroupedStatement, type Queryable, statement } from '#platform/persistence';
 import { keepDiscarded } from '#platform/storage';
 import type { NewAttachment } from '../domain/attachment.js';
 import type { SubmittedInput } from '../domain/submitted-input.js';
@@ -133,7 +133,7 @@ export interface CreatedRun {
   readonly state: RunState;
   readonly atCapacity: boolean;
 }
-type KeyedRun = CreatedRun | { readonly kind: 'key_reused' };
+export type KeyedRun = CreatedRun | { readonly kind: 'key_reused' };
 
 /** Runs and their first events in one statement and one round trip. `$1`: a JSON array, one object a run. */
 const INSERT = statement('runs.create-group')`
@@ -226,20 +226,22 @@ export class RunInserts {
   }
 
   /** A run that does not exist without further rows. */
-  private async insertAlone(run: NewRun, claim: ScopedClaim | null): Promise<Inserted> {
-    return this.database.transaction(async (tx) => {
-      const rows = claim
-        ? await tx.query<{ at_capacity: boolean | null }>(INSERT_ONCE, insertOnceValues([{ run, claim }]))
-        : await tx.query<{ at_capacity: boolean | null }>(INSERT, [toJson([run])]);
-      const [row] = rows;
-      if (!row) return null;
-      if (run.snapshot !== null && !(await this.snapshots.adopt(tx, run.snapshot, run.id)))
-        throw new SnapshotGoneError();
-      if (run.pool !== EXTERNAL_POOL) return { atCapacity: row.at_capacity ?? false };
-      await this.transitions.apply(tx, run.id, 'offer');
-      await this.executions.offerExternal(tx, run.id, { type: run.creator_type, uid: run.creator_uid });
-      return { atCapacity: false };
-    });
+  private insertAlone(run: NewRun, claim: ScopedClaim | null): Promise<Inserted> {
+    return this.database.transaction((tx) => this.insertIn(tx, run, claim));
+  }
+
+  /** Within the transaction of the caller. Rejects with SnapshotGoneError. */
+  async insertIn(tx: Queryable, run: NewRun, claim: ScopedClaim | null): Promise<Inserted> {
+    const rows = claim
+      ? await tx.query<{ at_capacity: boolean | null }>(INSERT_ONCE, insertOnceValues([{ run, claim }]))
+      : await tx.query<{ at_capacity: boolean | null }>(INSERT, [toJson([run])]);
+    const [row] = rows;
+    if (!row) return null;
+    if (run.snapshot !== null && !(await this.snapshots.adopt(tx, run.snapshot, run.id))) throw new SnapshotGoneError();
+    if (run.pool !== EXTERNAL_POOL) return { atCapacity: row.at_capacity ?? false };
+    await this.transitions.apply(tx, run.id, 'offer');
+    await this.executions.offerExternal(tx, run.id, { type: run.creator_type, uid: run.creator_uid });
+    return { atCapacity: false };
   }
 
   async executionOf(runId: string): Promise<string> {

@@ -13,11 +13,17 @@ export interface NewFollowup {
   readonly author: PrincipalRef;
   /** The debug session that it is meant for; null: the run. */
   readonly debugExecutionId: string | null;
+  /** Unique; null: a person has sent it. */
+  readonly launchKey: string | null;
 }
 
 const INSERT = statement('followups.insert')`
-  INSERT INTO run_followups (id, run_id, message, mode, outcome, author_type, author_uid, debug_execution_id, created_at)
-  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, headrace.now())`;
+  INSERT INTO run_followups (id, run_id, message, mode, outcome, author_type, author_uid, debug_execution_id, launch_key, created_at)
+  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, headrace.now())`;
+const FIND_LAUNCHED = statement('followups.find-launched')`
+  SELECT launch_key AS key, run_id FROM run_followups WHERE launch_key = ANY($1::text[])`;
+const COUNT_LAUNCHED = statement('followups.count-launched')`
+  SELECT count(*)::int AS count FROM run_followups WHERE run_id = $1 AND starts_with(launch_key, $2)`;
 const CONSUME = statement('followups.consume')`
   UPDATE run_followups SET consumed_at = headrace.now(), execution_id = $3 WHERE id = $1 AND run_id = $2 AND consumed_at IS NULL`;
 const DROP_PENDING = statement('followups.drop-pending')`
@@ -36,8 +42,21 @@ const REROUTE = statement('debug-sessions.reroute')`UPDATE run_followups SET rer
 @Injectable()
 export class FollowupsStore {
   async insert(tx: Queryable, followup: NewFollowup): Promise<void> {
-    const { id, runId, message, mode, outcome, author, debugExecutionId } = followup;
-    await tx.query(INSERT, [id, runId, message, mode, outcome, author.type, author.uid, debugExecutionId]);
+    const { id, runId, message, mode, outcome, author, debugExecutionId, launchKey } = followup;
+    const values = [id, runId, message, mode, outcome, author.type, author.uid, debugExecutionId, launchKey];
+    await tx.query(INSERT, values);
+  }
+
+  /** Run ids by launch key; a key without a follow-up is absent. */
+  async findLaunched(queryable: Queryable, keys: readonly string[]): Promise<ReadonlyMap<string, string>> {
+    const rows = await queryable.query<{ key: string; run_id: string }>(FIND_LAUNCHED, [keys]);
+    return new Map(rows.map((row) => [row.key, row.run_id]));
+  }
+
+  /** The follow-ups of a run whose launch key begins with `prefix`. */
+  async countLaunched(queryable: Queryable, runId: string, prefix: string): Promise<number> {
+    const [row] = await queryable.query<{ count: number }>(COUNT_LAUNCHED, [runId, prefix]);
+    return row?.count ?? 0;
   }
 
   async consume(tx: Queryable, followupId: string, runId: string, executionId: string): Promise<void> {

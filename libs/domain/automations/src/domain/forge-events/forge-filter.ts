@@ -4,7 +4,6 @@ import { evaluatePayloadFilter } from '../payload-filter/evaluate.js';
 import { isObject, type PayloadFilter } from '../payload-filter/filter.js';
 import { parsePayloadFilter } from '../payload-filter/parse.js';
 import { preview, previewList } from '../payload-filter/preview.js';
-import { PAYLOAD_FILTER_SCHEMA } from '../payload-filter/schema.js';
 import type { Trigger, TriggerCheck } from '../trigger.js';
 import { definitionOf, type ForgeEvent, type ForgeEventName, type ForgeProvider } from './forge-event.js';
 import { matchesGlob, MAX_WILDCARDS, wildcardsIn } from './glob.js';
@@ -77,7 +76,9 @@ const needsSenders = (provider: ForgeProvider, event: ForgeEventName): boolean =
   provider === 'gitlab' && definitionOf(event).isOpenToAll === true;
 
 function schemaOf(name: string): object {
-  if (name === 'payload') return PAYLOAD_FILTER_SCHEMA;
+  // Without its parts: the schema of a definition contains that of each event, and would need seconds to be compiled.
+  if (name === 'payload')
+    return { type: 'object', description: 'A payload filter, as in a trigger for a webhook. Default: no condition.' };
   if (name === 'bots') return { type: 'boolean', default: false, description: 'Whether bots start the automation.' };
   if (name === 'mention')
     return {

@@ -1,3 +1,4 @@
+import type { AutomationConcurrency } from '#domain/automations';
 import type {
   AgentSettings,
   AgentSpec,
@@ -21,7 +22,9 @@ type FactoryValue = Partial<Omit<FactorySpec, 'name' | 'agentDefaults'>> & {
 type WebhookValue = Partial<WebhookSpec> & Pick<WebhookSpec, 'secretName'>;
 type AutomationValue = SettingsValue &
   Partial<Pick<AutomationSpec, 'enabled' | 'agent'>> &
-  Pick<AutomationSpec, 'triggers'>;
+  Pick<AutomationSpec, 'triggers'> & {
+    readonly concurrency?: Pick<AutomationConcurrency, 'policy'> & Partial<AutomationConcurrency>;
+  };
 type AgentValue = SettingsValue & Partial<Pick<AgentSpec, 'description' | 'skills'>>;
 
 const WEBHOOK_DEFAULTS = { authMode: 'token', signatureScheme: null, deliveryIdHeader: null, enabled: true } as const;
@@ -45,8 +48,10 @@ export class DefinitionBuilder {
         return;
       case 'automation': {
         const automation = value as AutomationValue;
-        const { enabled = true, agent = null, triggers } = automation;
-        this.automations.push({ name: place.name, enabled, agent, triggers, prompt, ...settings(automation) });
+        const { enabled = true, agent = null, triggers, concurrency: given } = automation;
+        const concurrency = given && { key: null, maxFollowups: null, ...given };
+        const own = { name: place.name, enabled, agent, ...(concurrency && { concurrency }), triggers, prompt };
+        this.automations.push({ ...own, ...settings(automation) });
         return;
       }
       case 'agent': {

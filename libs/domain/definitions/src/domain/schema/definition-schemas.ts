@@ -1,3 +1,4 @@
+import { CONCURRENCY_POLICIES, MAX_CONCURRENCY_KEY, MAX_FOLLOWUPS } from '#domain/automations';
 import { SECRET_NAME, SECRET_NAME_RULE } from '#platform/secrets';
 import type { ResourceKind } from '../definition.js';
 
@@ -136,6 +137,30 @@ const webhook = ({ authModes = AUTH_MODES }: KnownParts): object => ({
   else: { properties: { signatureScheme: { not: {}, errorMessage: 'goes with `authMode: signature` only' } } },
 });
 
+const CONCURRENCY = {
+  type: 'object',
+  description: 'What happens when an event matches while a run for the same key exists.',
+  properties: {
+    policy: {
+      type: 'string',
+      enum: CONCURRENCY_POLICIES,
+      description: 'Start another run, start none while it is active, cancel it, or send it a follow-up.',
+    },
+    key: text(
+      MAX_CONCURRENCY_KEY,
+      'Text with placeholders. Default: the issue, pull request, branch or tag of the event.',
+    ),
+    maxFollowups: {
+      type: 'integer',
+      minimum: 1,
+      maximum: MAX_FOLLOWUPS,
+      description: 'How many follow-ups the automation sends to one run, with the policy `continue`.',
+    },
+  },
+  required: ['policy'],
+  additionalProperties: false,
+};
+
 const automation = (known: KnownParts): object => ({
   title: 'automations/<name>/automation.md',
   description: 'What starts runs, and with which settings; the prompt follows the front matter.',
@@ -148,6 +173,7 @@ const automation = (known: KnownParts): object => ({
       items: triggerSchema(known.triggers),
       description: 'What starts it, each by itself.',
     },
+    concurrency: CONCURRENCY,
     ...AGENT_SETTINGS,
   },
   required: ['triggers'],

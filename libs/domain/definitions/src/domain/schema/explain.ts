@@ -63,6 +63,10 @@ export function explain(error: ErrorObject): SchemaFault | undefined {
         : undefined;
     case 'maxLength':
       return error.propertyName === undefined ? value(`must not exceed ${limit} characters`) : undefined;
+    case 'minimum':
+      return value(`must be at least ${limit}`);
+    case 'maximum':
+      return value(`must not exceed ${limit}`);
     case 'minItems':
     case 'minProperties':
       return value(`must have at least ${counted(error.keyword, limit)}`);

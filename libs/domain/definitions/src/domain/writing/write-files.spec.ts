@@ -1,3 +1,4 @@
+import type { AutomationConcurrency } from '#domain/automations';
 import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -75,18 +76,24 @@ const webhookSpec: fc.Arbitrary<WebhookSpec> = record({
   deliveryIdHeader: fc.option(text(128)),
   enabled: fc.boolean(),
 }).map(({ scheme, ...spec }) => ({ ...spec, signatureScheme: spec.authMode === 'signature' ? scheme : null }));
+const concurrency: fc.Arbitrary<AutomationConcurrency> = record({
+  policy: fc.constantFrom('allow', 'skip', 'supersede', 'continue'),
+  key: fc.option(text(100)),
+  maxFollowups: fc.option(fc.integer({ min: 1, max: 1000 })),
+});
 const automationSpec: fc.Arbitrary<AutomationSpec> = fc
   .tuple(
     record({
       name,
       enabled: fc.boolean(),
       agent: fc.constantFrom(null, 'foreman'),
+      concurrency: fc.option(concurrency),
       triggers: fc.array(trigger, { minLength: 1, maxLength: 3 }),
       prompt: hostile().filter((prompt) => prompt.trim() !== ''),
     }),
     settings,
   )
-  .map(([spec, own]) => ({ ...spec, ...own }));
+  .map(([{ concurrency: chosen, ...spec }, own]) => ({ ...spec, ...(chosen && { concurrency: chosen }), ...own }));
 const agentSpec: fc.Arbitrary<AgentSpec> = fc
   .tuple(record({ name: fc.constant('foreman'), description: fc.option(text(2000)), prompt: hostile() }), settings)
   .map(([spec, own]) => ({ ...spec, ...own }));

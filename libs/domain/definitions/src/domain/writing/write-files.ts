@@ -43,7 +43,7 @@ export function writeWebhook(spec: WebhookSpec): DefinitionFile {
 
 /** As {@link writeFactory}. Without an agent, it leaves out what the factory's `defaults` say too. */
 export function writeAutomation(spec: AutomationSpec, defaults: AgentSettings = {}): DefinitionFile {
-  const { name, enabled, agent, triggers, prompt } = spec;
+  const { name, enabled, agent, concurrency, triggers, prompt } = spec;
   return {
     path: resourcePath('automation', name),
     content: withFrontMatter(
@@ -51,6 +51,13 @@ export function writeAutomation(spec: AutomationSpec, defaults: AgentSettings = 
         ...(!enabled && { enabled }),
         ...(agent !== null && { agent }),
         ...settingsIn(agent === null ? own(spec, defaults) : spec),
+        ...(concurrency !== undefined && {
+          concurrency: {
+            policy: concurrency.policy,
+            ...(concurrency.key !== null && { key: concurrency.key }),
+            ...(concurrency.maxFollowups !== null && { maxFollowups: concurrency.maxFollowups }),
+          },
+        }),
         triggers: triggers.map(({ provider, event, ...fields }) => ({ provider, event, ...fields })),
       },
       prompt,

@@ -1,0 +1,70 @@
+import { Injectable } from '@nestjs/common';
+import { isEnded, type PrincipalRef } from '#execution/executions';
+import { Database } from '#platform/persistence';
+import { ConcurrencyStore } from '../persistence/concurrency.store.js';
+import { type KeyedRun, type NewRun, RunInserts, type ScopedClaim } from '../persistence/run-inserts.js';
+import { RunsService } from './runs.service.js';
+
+/**
+ * What happens to the newest run with the same key. `allow`: nothing. `skip`: no run is created while it is active.
+ * `supersede`: it is cancelled. `continue`: no run is created; the caller sends it a message.
+ */
+export type ConcurrencyPolicy = 'allow' | 'skip' | 'supersede' | 'continue';
+
+export interface RunConcurrency {
+  /** Unique among the runs of the owner, at most 500 characters. */
+  readonly key: string;
+  readonly policy: ConcurrencyPolicy;
+}
+
+export type ConcurrentRun = KeyedRun | { readonly kind: 'concurrent'; readonly runId: string };
+
+const MAX_ATTEMPTS = 5;
+/** Another transaction has created the first run of the key. */
+class HolderChangedError extends Error {}
+
+/** Creates runs that are not to be active together with others. */
+@Injectable()
+export class ConcurrentRuns {
+  constructor(
+    private readonly database: Database,
+    private readonly keys: ConcurrencyStore,
+    private readonly inserts: RunInserts,
+    private readonly runs: RunsService,
+  ) {}
+
+  async insert(run: NewRun, claim: ScopedClaim | null, concurrency: RunConcurrency): Promise<ConcurrentRun> {
+    for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {
+      try {
+        const result = await this.attempt(run, claim, concurrency);
+        if (result) return result;
+      } catch (error) {
+        if (!(error instanceof HolderChangedError)) throw error;
+      }
+    }
+    throw new Error(`The run with the concurrency key ${concurrency.key} changed during each of the attempts.`);
+  }
+
+  /** Null when the claim was used before; it is read after the transaction, which is committed by then. */
+  private async attempt(
+    run: NewRun,
+    claim: ScopedClaim | null,
+    { key, policy }: RunConcurrency,
+  ): Promise<ConcurrentRun | null> {
+    const result = await this.database.transaction(async (tx): Promise<ConcurrentRun | null> => {
+      const before = await this.keys.lock(tx, run.slot_key, key);
+      if (before !== null && policy === 'continue') return { kind: 'concurrent', runId: before };
+      const holder = before === null || policy === 'allow' ? null : await this.keys.read(tx, before);
+      const isActive = holder !== null && !isEnded(holder.state, holder.hasLiveExecution);
+      if (before !== null && policy === 'skip' && isActive) return { kind: 'concurrent', runId: before };
+      const inserted = await this.inserts.insertIn(tx, run, claim);
+      if (!inserted) return null;
+      if (!(await this.keys.hold(tx, run.slot_key, key, run.id, before))) throw new HolderChangedError();
+      const principal: PrincipalRef = { type: run.creator_type, uid: run.creator_uid };
+      if (before !== null && policy === 'supersede' && isActive)
+        await this.runs.cancelIn(tx, before, holder, principal, `Cancelled: the run ${run.id} replaces it.`);
+      return { kind: 'created', runId: run.id, state: 'QUEUED', ...inserted };
+    });
+    return result ?? (claim && (await this.inserts.find(claim)));
+  }
+}
