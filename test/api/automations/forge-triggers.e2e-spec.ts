@@ -132,6 +132,32 @@ describe('an event of GitHub', () => {
     expect(kept).toHaveLength(1);
   });
 
+  it('about a pull request updates the artifacts of the team', async () => {
+    const url = 'https://github.com/codertocat/hello-world/pull/2';
+    const build = (team: string, by = fixture.member) => fixture.runs.build({ by, team, state: 'SUCCEEDED' });
+    const [own, other] = [await build(fixture.team), await build(fixture.otherTeam, fixture.stranger)];
+    await fixture.database.query(
+      `INSERT INTO artifacts (uid, run_id, slot_key, source_key, artifact_type, data, locator, run_created_at, created_at)
+       SELECT left(md5(id::text), 22), id, slot_key, 'pr', 'PULL_REQUEST', '{"url": "x", "branch": "b", "status": "open"}', $2, created_at, created_at
+         FROM runs WHERE id = ANY($1::uuid[])`,
+      [[own.id, other.id], url],
+    );
+    const statuses = async () => {
+      const [mine, theirs] = await Promise.all([fixture.getRun(own.id), fixture.getRun(other.id, fixture.stranger)]);
+      return [mine.artifacts[0].data.status, theirs.artifacts[0].data.status];
+    };
+    const pullRequest = (action: string, changes: object) =>
+      githubDelivery('pull_request', action, { pull_request: { html_url: url, auto_merge: null, ...changes } });
+    const closed = { state: 'closed', closed_at: '2026-11-27T10:00:00Z', merge_commit_sha: null };
+    await deliver(pullRequest('closed', { ...closed, merged: true, updated_at: '2026-11-27T10:00:00Z' }));
+    expect(await statuses()).toEqual(['merged', 'open']);
+    // Delivered late.
+    await deliver(pullRequest('closed', { ...closed, merged: false, updated_at: '2026-11-27T09:00:00Z' }));
+    expect(await statuses()).toEqual(['merged', 'open']);
+    await deliver(pullRequest('reopened', { state: 'open', draft: true, updated_at: '2026-11-27T11:00:00Z' }));
+    expect(await statuses()).toEqual(['draft', 'open']);
+  });
+
   it('is ignored in deliveries of other senders', async () => {
     hook = await webhook({ signatureScheme: 'standard_webhooks' });
     const { triggers } = await automation(github('issue_opened'));

@@ -6,6 +6,7 @@ import { RunsModule } from '#domain/runs';
 import { TimersModule } from '#platform/timers';
 import { WebhooksModule } from '#domain/webhooks';
 import { AutomationTimer } from './adapters/automation-timer.js';
+import { PullRequestStates } from './adapters/pull-request-states.js';
 import { ScheduleTrigger } from './adapters/schedule-trigger.js';
 import { DeliveryAutomations } from './adapters/delivery-automations.js';
 import { ForgeDeliveries, ForgeTriggers } from './adapters/forge-trigger.js';
@@ -60,6 +61,6 @@ export class AutomationsHttpModule {}
 /** For the processor: deliveries and due times start automations. */
 @Module({
   imports: [WebhooksModule, TimersModule, FactoriesModule, AutomationsModule],
-  providers: [DeliveryAutomations, AutomationTimer],
+  providers: [DeliveryAutomations, PullRequestStates, AutomationTimer],
 })
 export class AutomationsJobsModule {}

@@ -13,6 +13,7 @@ export {
   type LaunchRefusal,
   launchRefusal,
 } from './application/create-run.js';
+export type { PullRequestStatus } from '#execution/runner-protocol';
 export { projectTimeline, type TimelineEvent } from './domain/timeline.js';
 export { maskConfig } from './domain/resolve-config.js';
 export type { Metadata } from './domain/run-filters.js';

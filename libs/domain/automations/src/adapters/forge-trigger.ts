@@ -26,6 +26,7 @@ import {
 import { forgeChecks, forgeTriggerSchema, readForgeTrigger } from '../domain/forge-events/forge-filter.js';
 import { readGithubEvent } from '../domain/forge-events/github-event.js';
 import { readGitlabEvent } from '../domain/forge-events/gitlab-event.js';
+import { type PullRequestState, readPullRequestState } from '../domain/forge-events/pull-request-state.js';
 import { quoteValue } from '../domain/placeholders.js';
 import type { Trigger, TriggerCheck, TriggerEvent } from '../domain/trigger.js';
 import { WebhookTrigger } from './webhook-trigger.js';
@@ -137,6 +138,13 @@ const NO_DELIVERY = 'must be an accepted delivery of this factory whose payload 
 const readEvent = (provider: ForgeProvider, kind: string, payload: unknown): ForgeEvent | null =>
   provider === 'github' ? readGithubEvent(kind, payload) : readGitlabEvent(payload);
 
+/** The forge that has sent the delivery, and the kind that it has named. */
+function sentBy({ webhook: { signatureScheme }, headers }: AcceptedDelivery) {
+  const provider = FORGE_PROVIDERS.find((one) => signatureScheme !== null && SCHEMES_OF[one].includes(signatureScheme));
+  const kind = provider && headers[EVENT_HEADER[provider]];
+  return provider === undefined || kind === undefined ? null : { provider, kind };
+}
+
 /** Deliveries as events of GitHub or GitLab. */
 @Injectable()
 export class ForgeDeliveries {
@@ -147,15 +155,17 @@ export class ForgeDeliveries {
 
   /** Null when the delivery is no event that a trigger can name. */
   eventOf(delivery: AcceptedDelivery): TriggerEvent | null {
-    const { signatureScheme } = delivery.webhook;
-    const provider = FORGE_PROVIDERS.find(
-      (one) => signatureScheme !== null && SCHEMES_OF[one].includes(signatureScheme),
-    );
-    const kind = provider && delivery.headers[EVENT_HEADER[provider]];
-    if (provider === undefined || kind === undefined) return null;
+    const sent = sentBy(delivery);
+    if (sent === null) return null;
     const received = this.webhook.eventOf(delivery);
-    const details = readEvent(provider, kind, received.readPayload());
-    return details && withDetails(received, provider, details);
+    const details = readEvent(sent.provider, sent.kind, received.readPayload());
+    return details && withDetails(received, sent.provider, details);
+  }
+
+  /** The state of the pull request that the delivery is about. */
+  pullRequestOf(delivery: AcceptedDelivery): PullRequestState | null {
+    const sent = sentBy(delivery);
+    return sent && readPullRequestState(sent.provider, sent.kind, this.webhook.eventOf(delivery).readPayload());
   }
 
   /** An event that was not delivered. */

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { ExecutionsStore, slotKey, slotKeys } from '#execution/executions';
-import { MAX_PLAN_BYTES } from '#execution/runner-protocol';
+import { MAX_PLAN_BYTES, type PullRequestStatus } from '#execution/runner-protocol';
 import { type Caller, isAllowed } from '#platform/auth';
 import { Settings } from '#platform/config';
 import { Clock, newUid, type RejectionOf } from '#platform/kernel';
@@ -95,6 +95,16 @@ export class ArtifactsService {
     const canonical = canonicalUrl(url);
     if (canonical.kind === 'refused') return null;
     return this.store.runOfPullRequest(canonical.url, slotKey({ teamUid, userUid: null }));
+  }
+
+  /** The server has reported the state of a pull request; older reports are ignored. One round trip. */
+  async updatePullRequests(
+    teamUid: string,
+    { url, status, updatedAt }: { readonly url: string; readonly status: PullRequestStatus; readonly updatedAt: Date },
+  ): Promise<void> {
+    const canonical = canonicalUrl(url);
+    if (canonical.kind === 'refused') return;
+    await this.store.updatePullRequests(canonical.url, slotKey({ teamUid, userUid: null }), status, updatedAt);
   }
 
   /** A runner has uploaded the content of an artifact. Rejects with ObjectTooLargeError; the rest of `body` is then unread. */

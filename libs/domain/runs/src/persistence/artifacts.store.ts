@@ -20,9 +20,9 @@ const INSERT = statement('artifacts.insert')`
        FROM artifacts a WHERE a.run_id = r.id)
     ON CONFLICT DO NOTHING RETURNING uid`;
 
-/** What a run has reported of the same address before; its uid stays, and what is not reported again. */
+/** What a run has reported of the same address before; its uid stays, what is not reported again, and the status that the server has reported. */
 const UPDATE_REFERENCE = statement('artifacts.update-reference')`
-  UPDATE artifacts a SET execution_id = e.id, source_key = $3, data = a.data || $6::jsonb
+  UPDATE artifacts a SET execution_id = e.id, source_key = $3, data = a.data || CASE WHEN a.status_at IS NULL THEN $6::jsonb ELSE $6::jsonb - 'status' END
     FROM executions e WHERE ${LEASED} AND a.run_id = e.run_id AND a.artifact_type = $4 AND a.locator = $5
      AND a.data->>'reference_type' IS NOT DISTINCT FROM $6::jsonb->>'reference_type'
      AND NOT EXISTS (SELECT 1 FROM artifacts o WHERE o.run_id = a.run_id AND o.source_key = $3 AND o.uid <> a.uid) RETURNING a.uid`;
@@ -50,10 +50,15 @@ const SOURCE_LINKS = statement('artifacts.source-links')`
          SELECT f.run_id FROM run_facets f WHERE f.tokens @> ARRAY[headrace.run_token(top.slot_key, 'ancestor_run_id', top.id::text)]))
        GROUP BY 1 ORDER BY min(a.created_at), 1 LIMIT ${MAX_SOURCE_PULL_REQUESTS}) AS "pullRequestUrls" FROM top`;
 
-/** One probe per owner that the caller stands for: what others own is not even looked at, so it costs no time either. */
+/** `$4`: the time of the server. */
+const UPDATE_PULL_REQUESTS = statement('artifacts.update-pull-requests')`
+  UPDATE artifacts SET data = data || jsonb_build_object('status', $3::text), status_at = $4
+   WHERE md5(locator) = md5($1) AND slot_key = $2 AND locator = $1 AND artifact_type = 'PULL_REQUEST'
+     AND (status_at IS NULL OR status_at <= $4)`;
 const RUN_OF_PULL_REQUEST = statement('artifacts.run-of-pull-request')`
   SELECT run_id FROM artifacts WHERE md5(locator) = md5($1) AND slot_key = $2 AND locator = $1
     AND artifact_type = 'PULL_REQUEST' ORDER BY run_created_at DESC, run_id DESC LIMIT 1`;
+/** One probe per owner that the caller stands for: what others own is not even looked at, so it costs no time either. */
 const RUN_BY_LOCATOR = statement('artifacts.run-by-locator')`
   SELECT found.run_id FROM unnest($2::text[]) AS owner (slot_key) CROSS JOIN LATERAL (
       SELECT a.run_id, a.run_created_at FROM artifacts a
@@ -164,6 +169,10 @@ export class ArtifactsStore {
   async sourceLinks(runId: string): Promise<SourceLinks | null> {
     const [row] = await this.database.query<SourceLinks>(SOURCE_LINKS, [runId]);
     return row ?? null;
+  }
+
+  async updatePullRequests(locator: string, slotKey: string, status: string, updatedAt: Date): Promise<void> {
+    await this.database.query(UPDATE_PULL_REQUESTS, [locator, slotKey, status, updatedAt]);
   }
 
   async runOfPullRequest(locator: string, slotKey: string): Promise<string | null> {
