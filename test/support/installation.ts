@@ -94,7 +94,7 @@ export class Program {
 export class Installation {
   private constructor(
     readonly dataDir: string,
-    private readonly environment: Record<string, string>,
+    readonly environment: Record<string, string>,
   ) {}
 
   static async create(settings: Record<string, string> = {}): Promise<Installation> {

@@ -1,0 +1,177 @@
+import { execFileSync } from 'node:child_process';
+import { randomBytes, randomUUID } from 'node:crypto';
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { until } from '#testing';
+import { GitFixture } from '../../libs/testing/src/git/git-fixture.js';
+import { GitServer } from '../../libs/testing/src/git/git-server.js';
+import { type GithubDelivery, githubDelivery, signedHeaders } from '../support/github-deliveries.js';
+import { Installation, type Program } from '../support/installation.js';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const TOKEN = `token-${randomBytes(15).toString('base64url')}`;
+const BLOCK = /^```(sh|yaml|markdown)(?: file=(\S+))?\n([\s\S]*?)^```$/gm;
+
+let directory: string;
+let git: GitServer;
+let installation: Installation;
+let server: Program;
+
+beforeAll(async () => {
+  directory = mkdtempSync(join(tmpdir(), 'headrace-recipes-'));
+  chmodSync(directory, 0o711);
+  const fixture = new GitFixture(join(directory, 'service'));
+  fixture.commit({ 'readme.txt': 'service\n' }, 'Add a text');
+  fixture.publish(join(directory, 'served', 'acme', 'service.git'));
+  git = await GitServer.start({
+    root: join(directory, 'served'),
+    login: { username: 'x-access-token', password: TOKEN },
+  });
+  installation = await Installation.create({ GITHUB_URL: git.url });
+  server = await installation.up();
+});
+afterAll(async () => {
+  expect(await server.stop('SIGINT')).toBe(0);
+  await git.stop();
+  installation.remove();
+  rmSync(directory, { recursive: true, force: true });
+});
+
+/** The working directory of a page. */
+function placeOf(page: string): string {
+  const place = join(directory, page);
+  mkdirSync(place, { recursive: true });
+  return place;
+}
+
+/** Writes the files of the page, and executes its commands in their order. Returns what they print. */
+function follow(page: string, changes: Readonly<Record<string, string>>): string {
+  const place = placeOf(page);
+  const text = readFileSync(join(ROOT, 'docs/recipes', page), 'utf8');
+  const commands: string[] = [];
+  for (const [, kind, file, content = ''] of text.matchAll(BLOCK)) {
+    if (file === undefined) {
+      expect(kind).toBe('sh');
+      commands.push(content);
+      continue;
+    }
+    const changed = Object.entries(changes).reduce((whole, [from, to]) => whole.replaceAll(from, to), content);
+    mkdirSync(dirname(join(place, file)), { recursive: true });
+    writeFileSync(join(place, file), changed);
+  }
+  const { base_url: baseUrl, token, team_uid: team } = installation.connection;
+  const script = `set -e\nexec 2>&1\nheadrace() { node ${join(ROOT, 'bin/headrace.mjs')} "$@"; }\n${commands.join('\n')}`;
+  const env = {
+    ...process.env,
+    ...installation.environment,
+    ...{ HEADRACE_URL: new URL(baseUrl).origin, HEADRACE_TOKEN: token, TEAM: team },
+  };
+  return execFileSync('bash', ['-c', script], { cwd: place, env, encoding: 'utf8' });
+}
+
+describe('a recipe', { timeout: 120_000 }, () => {
+  it('makes pull requests of issues on GitHub', async () => {
+    const page = 'github-pull-requests.md';
+    writeFileSync(join(placeOf(page), 'github-token.txt'), TOKEN);
+    const url = urlIn(follow(page, { 'harness: claude': 'harness: oz' }));
+    const secret = readFileSync(join(placeOf(page), 'github-webhook.txt'), 'utf8').trim();
+    const deliver = (delivery: GithubDelivery) =>
+      post(url, signedHeaders(delivery, randomUUID(), secret), delivery.body);
+    const repository = { full_name: 'acme/service', name: 'service' };
+    const commented = (association: string) =>
+      githubDelivery('issue_comment', 'created', {
+        repository,
+        issue: { active_lock_reason: null },
+        comment: { author_association: association, body: '@headrace please use another word' },
+      });
+
+    await deliver(githubDelivery('issues', 'labeled', { repository, label: { name: 'other' } }));
+    await deliver(githubDelivery('issues', 'labeled', { repository, label: { name: 'agent' } }));
+    const runId = await firstRun('GITHUB_WEBHOOK', 'acme/service#1');
+    await deliver(commented('NONE'));
+    await deliver(commented('MEMBER'));
+    await until(async () => (await turnsOf(runId)) > 0, 30_000);
+    // Of a branch that no run has created.
+    await deliver(
+      githubDelivery('workflow_run', 'completed', {
+        repository: { ...repository, is_template: false },
+        workflow_run: { conclusion: 'failure', head_branch: 'main', pull_requests: [] },
+      }),
+    );
+    await expectOnly(runId, 'GITHUB_WEBHOOK', url);
+  });
+
+  it('makes merge requests of issues on GitLab', async () => {
+    const page = 'gitlab-merge-requests.md';
+    writeFileSync(join(placeOf(page), 'gitlab-token.txt'), TOKEN);
+    const changes = {
+      'harness: claude': 'harness: oz',
+      'https://gitlab.com/group/': `${git.url}/acme/`,
+      'project.git': 'service.git',
+      oauth2: 'x-access-token',
+    };
+    const url = urlIn(follow(page, changes));
+    const secret = readFileSync(join(placeOf(page), 'gitlab-webhook.txt'), 'utf8').trim();
+    const deliver = (kind: string, payload: object) => {
+      const body = JSON.stringify({ project: { path_with_namespace: 'group/project' }, ...payload });
+      const headers = { 'x-gitlab-event': kind, 'x-gitlab-token': secret, 'x-gitlab-event-uuid': randomUUID() };
+      return post(url, { 'content-type': 'application/json', ...headers }, body);
+    };
+    const comment = (username: string) => ({
+      object_kind: 'note',
+      user: { username },
+      object_attributes: { note: '@headrace please use another word', noteable_type: 'Issue', action: 'create' },
+      issue: { iid: 7 },
+    });
+
+    await deliver('Issue Hook', {
+      object_kind: 'issue',
+      user: { username: 'ada' },
+      object_attributes: { iid: 7, action: 'update' },
+      changes: { labels: { previous: [], current: [{ title: 'agent' }] } },
+    });
+    const runId = await firstRun('GITLAB_WEBHOOK', 'group/project#7');
+    await deliver('Note Hook', comment('eve'));
+    await deliver('Note Hook', comment('ada'));
+    await until(async () => (await turnsOf(runId)) > 0, 30_000);
+    await deliver('Pipeline Hook', { object_kind: 'pipeline', object_attributes: { status: 'failed', ref: 'main' } });
+    await expectOnly(runId, 'GITLAB_WEBHOOK', url);
+  });
+});
+
+const urlIn = (printed: string): string => /http\S+\/webhooks\/w\/\w+/.exec(printed)?.[0] ?? '';
+
+async function post(url: string, headers: Readonly<Record<string, string>>, body: string): Promise<void> {
+  const response = await fetch(url, { method: 'POST', headers, body });
+  expect([response.status, await response.text()]).toEqual([202, expect.any(String)]);
+}
+
+const runsFrom = async (source: string) => (await installation.call('GET', `/agent/runs?source=${source}`)).body.runs;
+
+async function firstRun(source: string, target: string): Promise<string> {
+  await until(async () => (await runsFrom(source)).length === 1, 30_000);
+  const [{ run_id: runId }] = await runsFrom(source);
+  const run = await installation.waitFor(runId, ['SUCCEEDED', 'FAILED', 'ERROR'], 60_000);
+  expect(run).toMatchObject({ state: 'SUCCEEDED', title: 'fix-issue', metadata: { target } });
+  return runId;
+}
+
+async function turnsOf(runId: string): Promise<number> {
+  const { events } = (await installation.call('GET', `/agent/runs/${runId}/timeline`)).body;
+  return events.filter(({ event_type: type }: { event_type: string }) => type === 'followup_received').length;
+}
+
+/** All deliveries are evaluated, and the run got one follow-up. */
+async function expectOnly(runId: string, source: string, url: string): Promise<void> {
+  const path = `/factories/${installation.connection.factory_uid}/webhooks/${url.split('/').at(-1)}/deliveries`;
+  const results = async () => {
+    const { deliveries } = (await installation.call('GET', path)).body;
+    return deliveries.map(({ automation_results: evaluated }: { automation_results?: object[] }) => evaluated);
+  };
+  await until(async () => (await results()).every((evaluated: object[] | undefined) => evaluated), 30_000);
+  await installation.waitFor(runId, ['SUCCEEDED'], 60_000);
+  expect([await turnsOf(runId), (await runsFrom(source)).length]).toEqual([1, 1]);
+}
