@@ -66,6 +66,58 @@ const cancelledRun = async (): Promise<string> => {
 const idOf = ({ headers }: Received) => headers['webhook-id'];
 const typesOf = (received: readonly Received[]) => received.map(({ body }) => JSON.parse(body).type as string);
 
+describe('a filter', () => {
+  const reported = async (runId: string): Promise<boolean> => {
+    await cancel(runId);
+    await deliverDue(fixture.api);
+    return receiver.take().some(({ body }) => JSON.parse(body).data.run_id === runId);
+  };
+  const [schedule, automation] = ['a-schedule', 'an-automation'];
+  const ofSchedule = async (): Promise<string> => {
+    const runId = await createRun();
+    await fixture.database.query(
+      `UPDATE runs SET schedule = jsonb_build_object('schedule_id', $2::text) WHERE id = $1`,
+      [runId, schedule],
+    );
+    return runId;
+  };
+
+  it('selects runs of schedules and automations', async () => {
+    await put({ filter: { schedule_ids: [schedule], automation_ids: [automation] } });
+    expect(await reported(await createRun())).toBe(false);
+    expect(await reported(await createRun({ metadata: { automation_id: 'another' } }))).toBe(false);
+    expect(await reported(await createRun({ metadata: { automation_id: automation } }))).toBe(true);
+    expect(await reported(await ofSchedule())).toBe(true);
+    await put({ filter: { automation_ids: [automation] } });
+    expect(await reported(await ofSchedule())).toBe(false);
+    await put({ filter: null });
+    expect(await shown()).not.toHaveProperty('filter');
+    expect(await reported(await createRun())).toBe(true);
+  });
+
+  it('selects runs by what they have made', async () => {
+    await put({ filter: { artifact_types: ['PULL_REQUEST', 'PLAN'] } });
+    expect((await put({ name: 'renamed' })).filter).toEqual({ artifact_types: ['PULL_REQUEST', 'PLAN'] });
+    const artifacts = new ArtifactBuilder(fixture.api.database);
+    const [none, other, wanted] = [await createRun(), await createRun(), await createRun()];
+    await artifacts.build(other, { type: 'EXTERNAL_REFERENCE' });
+    await artifacts.build(wanted, { type: 'PULL_REQUEST' });
+    expect([await reported(none), await reported(other), await reported(wanted)]).toEqual([false, false, true]);
+  });
+
+  it.each([
+    [{ schedule_ids: [] }, '/filter/schedule_ids'],
+    [{ artifact_types: ['VIDEO'] }, '/filter/artifact_types/0'],
+    [{ state: 'FAILED' }, '/filter/state'],
+  ])('%j is rejected', async (filter, pointer) => {
+    const { body } = await fixture.request(400, `PUT ${NOTIFICATION_WEBHOOKS}/${hook.uid}`, {
+      token: admin.token,
+      body: { filter },
+    });
+    expect(pointersOf(body)).toEqual([pointer]);
+  });
+});
+
 describe('a message', () => {
   it('is signed by Standard Webhooks and contains the result of the run', async () => {
     const runId = await createRun({ title: 'Tidy up', metadata: { ticket: 'T-1' } });

@@ -15,6 +15,7 @@ export {
 } from './application/create-run.js';
 export type { PullRequestStatus } from '#execution/runner-protocol';
 export { projectTimeline, type TimelineEvent } from './domain/timeline.js';
+export { ARTIFACT_TYPES, type ArtifactType } from './domain/artifact.js';
 export { maskConfig } from './domain/resolve-config.js';
 export type { Metadata } from './domain/run-filters.js';
 export { type AgentConfig, type PrincipalRef, type RunOwner, type RunState, slotKey } from '#execution/executions';

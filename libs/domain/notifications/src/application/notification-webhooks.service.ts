@@ -79,7 +79,8 @@ export class NotificationWebhooksService {
       const stored = await this.store.lock(tx, uid);
       if (!stored) return { kind: 'not_found' as const };
       const { name = stored.name, url = stored.url, format = stored.format, enabled = stored.enabled } = changes;
-      const fields = { name, url, format, enabled, events: sortedEvents(changes.events ?? stored.events) };
+      const { filter = stored.filter } = changes;
+      const fields = { name, url, format, enabled, filter, events: sortedEvents(changes.events ?? stored.events) };
       const resetsFailures = url !== stored.url || (enabled && !stored.enabled);
       const webhook = await this.store.update(tx, uid, fields, resetsFailures);
       if (!enabled) await this.deliveries.dropPending(tx, uid);

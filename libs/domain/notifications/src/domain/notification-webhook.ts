@@ -1,3 +1,4 @@
+import type { ArtifactType } from '#domain/runs';
 import type { NotificationFormat } from './formats/notification-format.js';
 
 /** The events of a subscription. `run.state_changed` includes all others, and those of future versions. */
@@ -23,11 +24,20 @@ export const MAX_WEBHOOKS = 20;
 /** After a rotation messages are also signed with the previous secret for this time. */
 export const PREVIOUS_SECRET_MS = 24 * 3_600_000;
 
+/** Runs that are reported, as on the wire: from one of the schedules or automations, and with an artifact of one of the types. */
+export interface NotificationFilter {
+  readonly schedule_ids?: readonly string[];
+  readonly automation_ids?: readonly string[];
+  readonly artifact_types?: readonly ArtifactType[];
+}
+
 export interface NotificationWebhookFields {
   readonly name: string;
   readonly url: string;
   readonly format: NotificationFormat;
   readonly events: readonly NotificationEvent[];
+  /** Null: all runs of the team. */
+  readonly filter: NotificationFilter | null;
   readonly enabled: boolean;
 }
 

@@ -1,8 +1,12 @@
 import { ProblemError, type ResourceProblems } from '#platform/http';
 import { MASKED } from '#platform/kernel';
 import type { StoredNotification } from '../domain/notification-delivery.js';
-import type { NotificationWebhook } from '../domain/notification-webhook.js';
-import type { NotificationDelivery, NotificationWebhookItem } from './notification-webhook.dto.js';
+import type { NotificationFilter, NotificationWebhook } from '../domain/notification-webhook.js';
+import type {
+  NotificationDelivery,
+  NotificationFilterItem,
+  NotificationWebhookItem,
+} from './notification-webhook.dto.js';
 
 export const NOTIFICATION_WEBHOOK: ResourceProblems<{ readonly kind: 'test_pending' }> = {
   noun: 'notification webhook',
@@ -16,18 +20,27 @@ export function presentWebhook(
   mayManage: boolean,
   secret = MASKED,
 ): NotificationWebhookItem {
-  const { uid, name, url, format, events, enabled, disabledReason, createdAt, updatedAt } = webhook;
+  const { uid, name, url, format, events, filter, enabled, disabledReason, createdAt, updatedAt } = webhook;
   return {
     uid,
     name,
     url: mayManage ? url : `${new URL(url).origin}/${MASKED}`,
     format,
     events: [...events],
+    ...(filter !== null && { filter: shownFilter(filter) }),
     enabled,
     ...(disabledReason !== null && { disabled_reason: disabledReason }),
     secret,
     created_at: createdAt.toISOString(),
     updated_at: updatedAt.toISOString(),
+  };
+}
+
+function shownFilter({ schedule_ids, automation_ids, artifact_types }: NotificationFilter): NotificationFilterItem {
+  return {
+    ...(schedule_ids && { schedule_ids: [...schedule_ids] }),
+    ...(automation_ids && { automation_ids: [...automation_ids] }),
+    ...(artifact_types && { artifact_types: [...artifact_types] }),
   };
 }
 

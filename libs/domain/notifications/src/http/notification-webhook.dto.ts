@@ -9,7 +9,9 @@ import {
   oneOf,
   PageInfo,
   StringField,
+  text,
 } from '#platform/http';
+import { ARTIFACT_TYPES, type ArtifactType } from '#domain/runs';
 import { NOTIFICATION_STATUSES, type NotificationStatus } from '../domain/notification-delivery.js';
 import { NOTIFICATION_FORMATS, type NotificationFormat } from '../domain/formats/notification-format.js';
 import { DEFAULT_EVENTS, NOTIFICATION_EVENTS, type NotificationEvent } from '../domain/notification-webhook.js';
@@ -30,6 +32,34 @@ const TARGET = {
   example: 'https://hooks.example.com/headrace',
 };
 
+const IDS = { ...OPTIONAL, minItems: 1, maxItems: 50 };
+
+export class NotificationFilterItem {
+  @ArrayField(text({ max: 64, blank: false }), {
+    ...IDS,
+    description: 'Runs of one of these schedules, or of `automation_ids`.',
+  })
+  schedule_ids?: string[];
+  @ArrayField(text({ max: 64, blank: false }), {
+    ...IDS,
+    description: 'Runs of one of these automations, or of `schedule_ids`.',
+  })
+  automation_ids?: string[];
+  @ArrayField(oneOf(ARTIFACT_TYPES, 'ArtifactType'), {
+    ...OPTIONAL,
+    minItems: 1,
+    maxItems: ARTIFACT_TYPES.length,
+    description: 'Runs that have an artifact of one of these types at the time of the event.',
+  })
+  artifact_types?: ArtifactType[];
+}
+
+const FILTER = {
+  ...OPTIONAL,
+  nullable: true,
+  description: 'Runs that are reported. Default: all runs of the team.',
+} as const;
+
 export class CreateNotificationWebhookRequest {
   @StringField(NAME) name: string;
   @StringField(TARGET) url: string;
@@ -45,6 +75,7 @@ export class CreateNotificationWebhookRequest {
     description: `Events that are delivered. \`run.state_changed\` includes all others, and those of future versions. Default: ${DEFAULT_EVENTS.join(', ')}.`,
   })
   events?: NotificationEvent[];
+  @ObjectField(() => NotificationFilterItem, FILTER) filter?: NotificationFilterItem | null;
   @BooleanField({ ...OPTIONAL, description: 'Default: true.' }) enabled?: boolean;
 }
 
@@ -54,6 +85,11 @@ export class UpdateNotificationWebhookRequest {
   @EnumField(NOTIFICATION_FORMATS, { ...OPTIONAL, ...FORMAT }) format?: NotificationFormat;
   @ArrayField(EVENT, { ...OPTIONAL, ...EVENTS, description: 'Events that are delivered.' })
   events?: NotificationEvent[];
+  @ObjectField(() => NotificationFilterItem, {
+    ...FILTER,
+    description: 'Runs that are reported; null: all runs of the team.',
+  })
+  filter?: NotificationFilterItem | null;
   @BooleanField({
     ...OPTIONAL,
     description: 'Whether notifications are sent. true also resets `disabled_reason` and the count of failures.',
@@ -68,6 +104,11 @@ export class NotificationWebhookItem {
   url: string;
   @EnumField(NOTIFICATION_FORMATS, FORMAT) format: NotificationFormat;
   @ArrayField(EVENT, { description: 'Events that are delivered.' }) events: NotificationEvent[];
+  @ObjectField(() => NotificationFilterItem, {
+    ...OPTIONAL,
+    description: 'Runs that are reported. Absent: all runs of the team.',
+  })
+  filter?: NotificationFilterItem;
   @BooleanField({ description: 'Whether notifications are sent.' }) enabled: boolean;
   @StringField({ ...OPTIONAL, description: 'Why the service has disabled the webhook.' }) disabled_reason?: string;
   @StringField({

@@ -60,8 +60,8 @@ export class NotificationWebhooksController {
     @CurrentCaller() caller: Caller,
     @Body() body: CreateNotificationWebhookRequest,
   ): Promise<NotificationWebhookItem> {
-    const { name, url, format, events = [...DEFAULT_EVENTS], enabled = true } = body;
-    const fields = { name, url, events, enabled, ...(format !== undefined && { format }) };
+    const { name, url, format, events = [...DEFAULT_EVENTS], filter = null, enabled = true } = body;
+    const fields = { name, url, events, filter, enabled, ...(format !== undefined && { format }) };
     const result = await this.webhooks.create(caller, fields);
     const { webhook, secret } = unwrap(result, NOTIFICATION_WEBHOOK);
     return presentWebhook(webhook, true, secret);

@@ -73,7 +73,11 @@ SELECT w.uid, r.id, CASE WHEN notice.type = ANY(w.events) THEN notice.type ELSE 
  JOIN notification_webhooks w ON w.team_uid = r.team_uid
  JOIN unnest($2::text[], $3::text[], $5::jsonb[]) WITH ORDINALITY AS notice (type, state, approval, place)
    ON w.events && ARRAY[notice.type, '${ANY_CHANGE}']
-WHERE r.id = $1 AND w.enabled
+WHERE r.id = $1 AND w.enabled AND (w.filter IS NULL OR (
+    (NOT w.filter ?| ARRAY['schedule_ids', 'automation_ids']
+      OR w.filter->'schedule_ids' ? (r.schedule->>'schedule_id') OR w.filter->'automation_ids' ? (r.metadata->>'automation_id'))
+    AND (NOT w.filter ? 'artifact_types'
+      OR EXISTS (SELECT 1 FROM artifacts a WHERE a.run_id = r.id AND w.filter->'artifact_types' ? a.artifact_type))))
 ORDER BY notice.place
 FOR KEY SHARE OF w
 RETURNING 1`;

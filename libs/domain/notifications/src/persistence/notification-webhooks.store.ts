@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Database, type Queryable, writtenRow } from '#platform/persistence';
 import type { NotificationWebhook, NotificationWebhookFields } from '../domain/notification-webhook.js';
 
-const COLUMNS = `uid, team_uid AS "teamUid", name, url, format, events, enabled, disabled_reason AS "disabledReason",
+const COLUMNS = `uid, team_uid AS "teamUid", name, url, format, events, filter, enabled, disabled_reason AS "disabledReason",
   created_at AS "createdAt", updated_at AS "updatedAt"`;
 const MAX_LISTED = 1000;
 const FIND = `SELECT ${COLUMNS} FROM notification_webhooks WHERE uid = $1`;
@@ -28,13 +28,13 @@ export class NotificationWebhooksStore {
     tx: Queryable,
     uid: string,
     teamUid: string,
-    { name, url, format, events, enabled }: NotificationWebhookFields,
+    { name, url, format, events, filter, enabled }: NotificationWebhookFields,
     sealedSecret: string,
   ): Promise<NotificationWebhook> {
     const rows = await tx.query<NotificationWebhook>(
-      `INSERT INTO notification_webhooks (uid, team_uid, name, url, events, enabled, secret, format)
-       VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING ${COLUMNS}`,
-      [uid, teamUid, name, url, events, enabled, sealedSecret, format],
+      `INSERT INTO notification_webhooks (uid, team_uid, name, url, events, enabled, secret, format, filter)
+       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) RETURNING ${COLUMNS}`,
+      [uid, teamUid, name, url, events, enabled, sealedSecret, format, filter && JSON.stringify(filter)],
     );
     return writtenRow(rows);
   }
@@ -49,17 +49,17 @@ export class NotificationWebhooksStore {
   async update(
     tx: Queryable,
     uid: string,
-    { name, url, format, events, enabled }: NotificationWebhookFields,
+    { name, url, format, events, filter, enabled }: NotificationWebhookFields,
     forgetFailures: boolean,
   ): Promise<NotificationWebhook> {
     const rows = await tx.query<NotificationWebhook>(
-      `UPDATE notification_webhooks SET name = $2, url = $3, events = $4, enabled = $5, format = $7,
+      `UPDATE notification_webhooks SET name = $2, url = $3, events = $4, enabled = $5, format = $7, filter = $8,
          disabled_reason = CASE WHEN $5 THEN NULL ELSE disabled_reason END,
          failures = CASE WHEN $6 THEN 0 ELSE failures END,
          failing_since = CASE WHEN $6 THEN NULL ELSE failing_since END,
          updated_at = headrace.now()
        WHERE uid = $1 RETURNING ${COLUMNS}`,
-      [uid, name, url, events, enabled, forgetFailures, format],
+      [uid, name, url, events, enabled, forgetFailures, format, filter && JSON.stringify(filter)],
     );
     return writtenRow(rows);
   }
