@@ -8,7 +8,9 @@ import { inRoot } from './lib/paths.mjs';
 
 const FILE = inRoot('test/support/github-schema.json');
 const OPERATIONS = {
+  '/app/installations/{installation_id}/access_tokens': ['post'],
   '/repos/{owner}/{repo}': ['get'],
+  '/repos/{owner}/{repo}/installation': ['get'],
   '/repos/{owner}/{repo}/pulls': ['get', 'post'],
 };
 const PROSE = new Set(['description', 'externalDocs', 'summary', 'tags', 'x-github', 'headers']);

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { randomBytes, randomUUID } from 'node:crypto';
+import { generateKeyPairSync, randomBytes, randomUUID } from 'node:crypto';
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -24,8 +24,14 @@ beforeAll(async () => {
   const fixture = new GitFixture(join(root, 'app'));
   fixture.commit({ 'readme.txt': 'app\n' }, 'Add a text');
   fixture.publish(join(root, 'served', 'acme', 'app.git'));
-  git = await GitServer.start({ root: join(root, 'served'), login: { username: 'x-access-token', password: TOKEN } });
   github = await GithubApiDouble.start(TOKEN, 'acme/app');
+  const login = {
+    username: 'x-access-token',
+    get password() {
+      return github.token;
+    },
+  };
+  git = await GitServer.start({ root: join(root, 'served'), login });
   installation = await Installation.create({ GITHUB_URL: git.url, GITHUB_API_URL: github.url });
   server = await installation.up();
 });
@@ -80,6 +86,96 @@ describe('a run in a repository on GitHub', { timeout: 90_000 }, () => {
       ['', '/timeline', '/conversation'].map((path) => installation.call('GET', `/agent/runs/${runId}${path}`)),
     );
     expect(JSON.stringify(answers.map(({ body }) => body))).not.toContain(TOKEN);
+  });
+
+  it('uses tokens of a GitHub App, whose private key never leaves the service', async () => {
+    const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+    // GitHub creates keys in this format.
+    const key = privateKey.export({ type: 'pkcs1', format: 'pem' }).toString();
+    const other = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey;
+    github.app = {
+      id: 4711,
+      publicKey,
+      permissions: { contents: 'write', metadata: 'read', pull_requests: 'write', issues: 'write' },
+      isInstalled: false,
+      // The runner needs another token for each use.
+      tokenMs: 240_000,
+    };
+    const before = github.requests.length;
+    const environmentOf = async (name: string, value: string): Promise<string> => {
+      expect((await installation.call('PUT', `/secrets/${name}`, { value })).status).toBeLessThan(300);
+      const config = { name, github_repos: [{ owner: 'acme', repo: 'app', secret_name: name, github_app_id: 4711 }] };
+      const { status, body } = await installation.call('POST', '/environments', { config });
+      expect(status).toBeLessThan(300);
+      return body.uid as string;
+    };
+    const run = async (environmentId: string, prompt: string) => {
+      const runId = await installation.createRun(prompt, { config: { environment_id: environmentId } });
+      return installation.waitFor(runId, ['SUCCEEDED', 'FAILED', 'ERROR'], 60_000);
+    };
+    const messageOf = async (environmentId: string): Promise<string> => {
+      const { state, status_message: message } = await run(environmentId, 'Begin.');
+      expect(state).toBe('FAILED');
+      return JSON.stringify(message);
+    };
+    const environmentId = await environmentOf('app-key', key);
+    expect(await messageOf(environmentId)).toContain('The GitHub App 4711 is not installed on acme/app');
+    github.app.isInstalled = true;
+    const wrong = await environmentOf('other-key', other.export({ type: 'pkcs8', format: 'pem' }).toString());
+    expect(await messageOf(wrong)).toContain('GitHub does not accept the private key for the GitHub App 4711 (401)');
+    const none = await environmentOf('no-key', 'not-a-private-key');
+    expect(await messageOf(none)).toContain('is not a private key of an App');
+    github.next = {
+      status: 403,
+      body: { message: 'You have exceeded a secondary rate limit.' },
+      headers: { 'retry-after': '1' },
+    };
+    const limited = await messageOf(environmentId);
+    expect(limited).toMatch(/GitHub limits the requests of the App until \d{4}-.*Z/);
+    const limitedUntil = Date.parse(/until (\S+Z)/.exec(limited)?.[1] ?? '');
+    await until(() => Date.now() > limitedUntil);
+
+    const lookups = () => github.requests.slice(before).filter((one) => one.endsWith('/installation')).length;
+    const failed = lookups();
+    const place = `protocol=http\\nhost=${new URL(git.url).host}\\npath=acme/app.git\\n`;
+    const succeeded = await run(
+      environmentId,
+      [
+        '```sh\ngit switch --quiet --create by-app && echo app > app.txt && git add . && git commit --quiet -m "Add it" && git push --quiet origin by-app\n```',
+        `\`\`\`tool name=create_pull_request\n${JSON.stringify({ title: 'Add it' })}\n\`\`\``,
+        `\`\`\`sh\nprintf '${place}' | git credential fill | grep ^password=\n\`\`\``,
+        '```sh\necho files: $(grep -rlE "gh[s]_|PRIVATE [K]EY" "$PWD/../.." "$HOME" 2> /dev/null); echo variables: $(cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline 2> /dev/null | grep -caE "gh[s]_|PRIVATE [K]EY"); git config --list | grep -c "gh[s]_"\n```',
+      ].join('\n'),
+    );
+    expect(succeeded).toMatchObject({ state: 'SUCCEEDED' });
+    expect(github.pullRequests.at(-1)).toMatchObject({ title: 'Add it', head: 'by-app' });
+    expect(github.violations).toEqual([]);
+    expect(lookups() - failed).toBe(1);
+    // For the assignment, the clone, the push, the tool and the credential that the agent prints.
+    expect(github.appTokens.length).toBeGreaterThanOrEqual(5);
+
+    const answers = await Promise.all(
+      ['', '/timeline', '/conversation'].map((path) =>
+        installation.call('GET', `/agent/runs/${succeeded.run_id}${path}`),
+      ),
+    );
+    const shown = JSON.stringify(answers.map(({ body }) => body));
+    expect(shown).toContain('password=***');
+    expect(shown).toMatch(/files:\\+n/);
+    expect(shown).toMatch(/variables: 0\\+n0\\+n/);
+    const keyLines = key.split('\n').filter((line) => line !== '' && !line.startsWith('-----'));
+    for (const secret of [...github.appTokens, ...keyLines])
+      for (const text of [shown, server.text]) expect(text).not.toContain(secret);
+
+    // A token with enough time is used for all runs.
+    github.app.tokenMs = 3_600_000;
+    const minted = github.appTokens.length;
+    for (const name of ['first', 'second'])
+      expect(await run(environmentId, `\`\`\`sh\ngit push --quiet origin HEAD:${name}\n\`\`\``)).toMatchObject({
+        state: 'SUCCEEDED',
+      });
+    expect(github.appTokens.length - minted).toBe(1);
+    expect(lookups() - failed).toBe(1);
   });
 
   it('starts for a labelled issue, continues after a review, and knows that the pull request was merged', async () => {

@@ -1,3 +1,4 @@
+import { type KeyObject, randomBytes, verify } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -23,6 +24,8 @@ const DESCRIPTION = JSON.parse(readFileSync(new URL('github-schema.json', import
 const ID = 'https://github.invalid/description';
 /** The example of GitHub lacks a required field, too in the repositories that it was forked from. */
 const COMPLETED = { language: 'TypeScript', parent: undefined, source: undefined };
+const INSTALLATION_ID = 5;
+const MAX_APP_SECONDS = 600;
 const CREATED = 201;
 const INVALID = 422;
 
@@ -45,6 +48,15 @@ export class GithubApiDouble {
   readonly pullRequests: GithubPullRequest[] = [];
   /** Answers the next request instead. */
   next: { readonly status: number; readonly body: unknown; readonly headers?: Record<string, string> } | null = null;
+  /** A GitHub App: each of its tokens replaces {@link token}. */
+  app: {
+    readonly id: number;
+    readonly publicKey: KeyObject;
+    readonly permissions: Json;
+    isInstalled: boolean;
+    tokenMs: number;
+  } | null = null;
+  readonly appTokens: string[] = [];
   /** Called before a pull request is created. */
   beforeCreate: (() => void) | null = null;
   private readonly ajv = new Ajv({ strict: false, validateFormats: false });
@@ -52,7 +64,8 @@ export class GithubApiDouble {
 
   private constructor(
     private readonly server: Server,
-    private readonly token: string,
+    /** The one that is accepted. */
+    public token: string,
     /** `owner/name`. */
     private readonly repository: string,
   ) {
@@ -96,11 +109,19 @@ export class GithubApiDouble {
   private respond({ method = '', url = '', headers }: IncomingMessage, text: string): NonNullable<typeof this.next> {
     const { pathname, searchParams } = new URL(url, this.url);
     this.requests.push(`${method} ${pathname}`);
-    if (headers.authorization !== `Bearer ${this.token}`) return { status: 401, body: { message: 'Bad credentials' } };
+    const isOfApp = pathname.startsWith('/app/') || pathname.endsWith('/installation');
+    const isAuthorized = isOfApp
+      ? this.isSigned(headers.authorization)
+      : headers.authorization === `Bearer ${this.token}`;
+    if (!isAuthorized) return { status: 401, body: { message: 'Bad credentials' } };
     if (headers['user-agent'] === undefined) this.violations.push(`${method} ${pathname}: no User-Agent`);
-    if (!`${pathname}/`.startsWith(`/repos/${this.repository}/`))
+    const ofInstallation = pathname === `/app/installations/${INSTALLATION_ID}/access_tokens`;
+    if (isOfApp && this.app?.isInstalled !== true) return { status: 404, body: { message: 'Not Found' } };
+    if (!ofInstallation && !`${pathname}/`.startsWith(`/repos/${this.repository}/`))
       return { status: 404, body: { message: 'Not Found' } };
-    const path = `/repos/{owner}/{repo}${pathname.slice(`/repos/${this.repository}`.length)}`;
+    const path = ofInstallation
+      ? '/app/installations/{installation_id}/access_tokens'
+      : `/repos/{owner}/{repo}${pathname.slice(`/repos/${this.repository}`.length)}`;
     const operation = DESCRIPTION.paths[path]?.[method.toLowerCase()];
     if (!operation) {
       this.violations.push(`${method} ${path}: GitHub has no such operation, or it is not recorded`);
@@ -124,6 +145,12 @@ export class GithubApiDouble {
   }
 
   private result(method: string, path: string, query: URLSearchParams, input: Json | null) {
+    if (path.endsWith('/installation'))
+      return {
+        status: 200,
+        body: { ...exampleOf('installation'), id: INSTALLATION_ID, permissions: this.app?.permissions },
+      };
+    if (path.endsWith('/access_tokens')) return this.createToken(input ?? {});
     if (!path.endsWith('/pulls'))
       return {
         status: 200,
@@ -145,6 +172,32 @@ export class GithubApiDouble {
     if (head === base) return invalid({ message: `No commits between ${base} and ${head}`, code: 'custom' });
     const created = this.addPullRequest({ title, body, head, base, draft });
     return { status: CREATED, body: { ...exampleOf('pull-request'), ...this.shown(created) } };
+  }
+
+  /** A token for the repository, as GitHub creates it. */
+  private createToken({ permissions, repositories }: Json) {
+    const [, name] = this.repository.split('/');
+    const { permissions: granted = {}, tokenMs = 0 } = this.app ?? {};
+    const isGranted = Object.entries(permissions as Json).every(
+      ([key, level]) => granted[key] === level || granted[key] === 'write',
+    );
+    if (!isGranted || JSON.stringify(repositories) !== JSON.stringify([name]))
+      return invalid({ message: 'The permissions requested are not granted to this installation.', code: 'custom' });
+    this.token = `ghs_${randomBytes(18).toString('hex')}`;
+    this.appTokens.push(this.token);
+    const expires_at = new Date(Date.now() + tokenMs).toISOString();
+    const { repositories: _, ...example } = exampleOf('installation-token');
+    return { status: CREATED, body: { ...example, token: this.token, expires_at, permissions } };
+  }
+
+  /** By the private key of the App, and as short as GitHub requires it. */
+  private isSigned(authorization = ''): boolean {
+    const [header = '', payload = '', signature = ''] = authorization.replace(/^bearer /i, '').split('.');
+    if (!this.app || !verify('sha256', Buffer.from(`${header}.${payload}`), this.app.publicKey, bytesOf(signature)))
+      return false;
+    const { iss, iat, exp } = JSON.parse(bytesOf(payload).toString()) as { iss: unknown; iat: number; exp: number };
+    const now = Date.now() / 1000;
+    return String(iss) === String(this.app.id) && iat <= now && exp > now && exp - now <= MAX_APP_SECONDS;
   }
 
   private shown({ number, title, body, draft }: GithubPullRequest): Json {
@@ -174,5 +227,6 @@ export class GithubApiDouble {
   }
 }
 
+const bytesOf = (text: string): Buffer => Buffer.from(text, 'base64url');
 const exampleOf = (name: string): Json => (DESCRIPTION.components.examples[name]?.value ?? {}) as Json;
 const invalid = (error: Json) => ({ status: INVALID, body: { message: 'Validation Failed', errors: [error] } });

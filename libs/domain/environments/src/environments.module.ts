@@ -5,6 +5,7 @@ import { EnvironmentLinksService } from './application/environment-links.service
 import { EnvironmentReferences } from './application/environment-references.js';
 import { EnvironmentSetUp } from './application/environment-set-up.js';
 import { EnvironmentsService } from './application/environments.service.js';
+import { GithubAppTokens } from './application/github-app-tokens.js';
 import { LastRuns } from './application/last-runs.js';
 import { EnvironmentPresenter } from './http/environment-presenter.js';
 import { EnvironmentSharingController, SharedPageController } from './http/environment-sharing.controller.js';
@@ -15,7 +16,7 @@ import { EnvironmentsStore } from './persistence/environments.store.js';
 
 const STORES = [EnvironmentsStore, EnvironmentGrantsStore, EnvironmentLinksStore];
 const SERVICES = [EnvironmentsService, EnvironmentGrantsService, EnvironmentLinksService];
-const FOR_OTHER_LIBRARIES = [EnvironmentDirectory, EnvironmentSetUp, LastRuns];
+const FOR_OTHER_LIBRARIES = [EnvironmentDirectory, EnvironmentSetUp, GithubAppTokens, LastRuns];
 
 @Module({
   providers: [...STORES, ...SERVICES, ...FOR_OTHER_LIBRARIES, EnvironmentReferences],

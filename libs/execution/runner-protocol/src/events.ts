@@ -141,11 +141,15 @@ export interface SessionStarted {
   warnings?: string[];
 }
 
-/** git in the workspace has asked for the credential of a repository. */
+/**
+ * git in the workspace has asked for the credential of a repository. `message`: why the credential of a repository of the run could
+ * not be replaced after its expiry.
+ */
 export interface GitCredentialRequested {
   url: string;
   /** false: the run has no credential for it. */
   granted: boolean;
+  message?: string;
 }
 
 /** Why the agent makes no progress, such as a rate limit of its model. `detail`: output of the agent. */

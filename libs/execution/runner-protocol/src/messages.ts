@@ -18,6 +18,7 @@ import type { PermissionSubject } from './events.js';
  * | `PUT /snapshots?lease_epoch&reason&stored_bytes&pack_id&pack_bytes` | the last pack (`pack_bytes`, at most MAX_INLINE_PACK_BYTES, may be 0), then a gzipped manifest, whose other packs are stored | 200 WorkspaceSnapshot; 400; 412; 413 |
  * | `GET /snapshots/{snapshot_id}?lease_epoch` | | 200 the gzipped manifest; 404; 412 |
  * | `GET /snapshots/packs/{pack_id}?lease_epoch` | | 200 raw bytes of the pack; 404; 412 |
+ * | `POST /repository-credential` | {lease_epoch, url} | 200 RepositoryCredentialAnswer; 412 |
  * | `GET /conversation-summary?lease_epoch` | | 200 ConversationSummaryAnswer; 412 |
  * | `POST /artifacts` | ArtifactReference | 200 ArtifactAck; 400 rejected; 412 |
  * | `POST /finish` | FinishRequest | 200 {}; idempotent by (execution, epoch); 412 |
@@ -147,8 +148,22 @@ export interface RepositoryRef {
   /** Name of its directory in the working directory. */
   directory: string;
   /** For git only: to clone, and for requests of git in the workspace while the execution lives. */
-  credential?: { username?: string; password: string };
+  credential?: RepositoryCredential;
 }
+
+/**
+ * `expires_at`: the runner asks for another one with `POST /repository-credential` before this time. `identity`: what stays the
+ * same in all of them.
+ */
+export interface RepositoryCredential {
+  username?: string;
+  password: string;
+  expires_at?: string;
+  identity?: string;
+}
+
+/** Of `POST /repository-credential`. `problem`: why there is none, for the owner of the run. */
+export type RepositoryCredentialAnswer = { credential: RepositoryCredential } | { problem: string };
 
 export interface AttachmentRef {
   attachment_id: string;

@@ -16,6 +16,7 @@ import { ArtifactSync } from './artifacts/artifact-sync.js';
 import { RepositoryResults } from './artifacts/repository-results.js';
 import { Conversation, Inbox } from './conversation.js';
 import { PullRequests } from './forges/pull-requests.js';
+import { RepositoryCredentials } from './git/repository-credentials.js';
 import { credentialOrigins, startCredentialServer } from './git/credential-server.js';
 import { findHarness, harnessIds, type Harness } from './harness/harnesses.js';
 import { AgentFailure } from './acp/model-failure.js';
@@ -68,10 +69,12 @@ export class Execution {
   private snapshots: SnapshotSync | null = null;
   /** That processes of the agent reach over sockets. */
   private readonly servers: SocketServer[] = [];
+  private readonly credentials: RepositoryCredentials;
   private setup: ManagedProcess | null = null;
   private isRetiring = false;
 
   constructor(private readonly options: ExecutionOptions) {
+    this.credentials = new RepositoryCredentials(options);
     this.host = new AgentHost(options, (event) => {
       this.results?.observe(event, (callId) => this.host.normalizer.knownCall(callId).input);
       this.conversation.emit(event);
@@ -180,7 +183,8 @@ export class Execution {
     const cloned = ownsFiles(handover) ? repositories : [];
     const environment = marks(handover);
     const hosts = gitHosts(handover);
-    this.results = new RepositoryResults({ repositories: cloned, workspace, hosts, environment, log });
+    const { credentials } = this;
+    this.results = new RepositoryResults({ repositories: cloned, credentials, workspace, hosts, environment, log });
     this.artifacts = new ArtifactSync({
       plane,
       workspace,
@@ -205,7 +209,7 @@ export class Execution {
     }
     if (termination.ending) throw new TerminatedError();
     const { forges = [] } = assignment.git ?? {};
-    const pullRequests = new PullRequests({ repositories: cloned, forges, workspace, hosts, environment });
+    const pullRequests = new PullRequests({ repositories: cloned, credentials, forges, workspace, hosts, environment });
     const tools = await this.serveTools(context, this.artifacts, pullRequests);
     const started = await this.startAgent(harness, context, transcriptPlaced, tools);
     outbox.push('session_started', started);
@@ -275,6 +279,7 @@ export class Execution {
       socket: git.socket,
       runAs,
       repositories,
+      credentials: this.credentials,
       onRequest: (request) => {
         log.info('git has asked for a credential', { ...request });
         if (!termination.isFenced) outbox.push('git_credential_requested', request);
@@ -340,6 +345,7 @@ export class Execution {
       ...this.options,
       isRestored,
       workspace: context.workspace,
+      credentials: this.credentials,
       env: executionEnvironment(context),
       onProcess: (process) => {
         this.setup = process;

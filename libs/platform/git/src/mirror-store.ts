@@ -34,7 +34,7 @@ export class MirrorStore {
       throw error;
     });
     const hash = createHash('sha256').update(await this.salt);
-    for (const part of [url, credential?.username ?? '', credential?.password ?? '']) {
+    for (const part of [url, credential?.username ?? '', ...secretPartsOf(credential)]) {
       hash.update(`${Buffer.byteLength(part)}:`).update(part);
     }
     return join(this.directory, `${hash.digest('hex').slice(0, 40)}${SUFFIX}`);
@@ -196,3 +196,7 @@ export async function withinSize<T>(
     clearInterval(timer);
   }
 }
+
+/** Of different number, so that no password equals an identity. */
+const secretPartsOf = (credential: GitRepository['credential']): string[] =>
+  credential?.identity === undefined ? [credential?.password ?? ''] : ['', credential.identity];

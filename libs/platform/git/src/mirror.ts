@@ -13,6 +13,8 @@ export interface GitCredential {
   readonly username?: string;
   /** A password, a token, or for ssh a private key. */
   readonly password: string;
+  /** Of a password that changes: it names the mirror instead of the password. */
+  readonly identity?: string | undefined;
 }
 
 export interface GitRepository {

@@ -4,7 +4,7 @@ import { gitUrlFault, parseGitUrl, refFault } from '#platform/git';
 import { type Issue, notAccessible, prefixIssues, type RejectionOf } from '#platform/kernel';
 import { Database } from '#platform/persistence';
 import { ManagedSecrets } from '#platform/secrets';
-import type { EnvironmentConfig } from '../domain/environment.js';
+import type { EnvironmentConfig, GithubRepository } from '../domain/environment.js';
 import { reservedNameIssues, variableIssues } from '../domain/secret-variables.js';
 
 const NO_TEAM = 'must not be given: a personal environment has no managed secrets, they belong to teams';
@@ -39,8 +39,10 @@ export class EnvironmentReferences {
     return { kind: 'not_accessible', issues: unknown.map(({ pointer }) => ({ pointer: `/config${pointer}`, detail })) };
   }
 
-  private async repositoryIssues({ git_repos = [] }: EnvironmentConfig): Promise<Issue[]> {
-    const issues: Issue[] = [];
+  private async repositoryIssues({ git_repos = [], github_repos = [] }: EnvironmentConfig): Promise<Issue[]> {
+    const issues = github_repos.flatMap((repository, index) =>
+      this.appIssues(repository).map((detail) => ({ pointer: `/github_repos/${index}/github_app_id`, detail })),
+    );
     for (const [index, { url, ref, secret_name: secretName }] of git_repos.entries()) {
       const urlRule = await gitUrlFault(url, this.settings.gitLocalRoots);
       if (urlRule !== null) issues.push({ pointer: `/git_repos/${index}/url`, detail: urlRule });
@@ -50,6 +52,13 @@ export class EnvironmentReferences {
       if (rule !== null) issues.push({ pointer: `/git_repos/${index}/ref`, detail: rule });
     }
     return issues;
+  }
+
+  private appIssues({ github_app_id: appId, secret_name: secretName, username }: GithubRepository): string[] {
+    if (appId === undefined) return [];
+    if (secretName === undefined) return ['needs `secret_name`, the private key of the App'];
+    if (username !== undefined) return ['must not be given with `username`'];
+    return /^https?:/i.test(this.settings.githubUrl) ? [] : ['has no meaning: GITHUB_URL is a directory'];
   }
 }
 

@@ -5,6 +5,7 @@ import { Database, type Queryable } from '#platform/persistence';
 import type { RepositoryRef } from '#execution/runner-protocol';
 import { ManagedSecrets, SealBrokenError, type SecretUse } from '#platform/secrets';
 import type { Environment, RepositoryLogin } from '../domain/environment.js';
+import { GithubAppError, type GithubAppRepository, GithubAppTokens } from './github-app-tokens.js';
 import { variableIssues, variableOf } from '../domain/secret-variables.js';
 
 export type SetUp =
@@ -14,6 +15,24 @@ export type SetUp =
 
 /** The system passes about two million bytes to a process, some of which the runner needs. */
 const MAX_VARIABLE_BYTES = 1_000_000;
+
+export type RepositoryCredentialResult =
+  | { readonly kind: 'ready'; readonly credential: NonNullable<RepositoryRef['credential']> }
+  | { readonly kind: 'impossible'; readonly message: string };
+
+/** A repository with its secret in clear. `app`: the secret is a private key, which no runner gets. */
+interface OpenedRepository {
+  readonly repository: RepositoryRef;
+  readonly app?: GithubAppRepository & { readonly identity: string };
+}
+
+type AskedRepository = RepositoryLogin & {
+  readonly url: string;
+  readonly ref?: string;
+  readonly app?: Pick<GithubAppRepository, 'appId' | 'owner' | 'repo'>;
+};
+
+const NO_CREDENTIAL = 'The environment of the run has no credential for the repository any more.';
 
 class MissingSecretError extends Error {}
 
@@ -45,6 +64,7 @@ export class EnvironmentSetUp {
     private readonly settings: Settings,
     private readonly database: Database,
     private readonly managed: ManagedSecrets,
+    private readonly appTokens: GithubAppTokens,
   ) {}
 
   /** `holders`: the run and the agent identity that executes it. Their secrets win over variables of the environment. */
@@ -55,10 +75,10 @@ export class EnvironmentSetUp {
         const secrets: Record<string, string> = {};
         for (const holder of [...(environment ? [namesOf(environment)] : []), ...holders])
           Object.assign(secrets, await this.secretsOf(holder, tx));
-        const repositories = environment ? await this.repositoriesOf(environment, tx) : [];
+        const opened = environment ? await this.repositoriesOf(environment, tx) : [];
         for (const { teamUid, secrets: named } of used(environment, holders))
           if (teamUid !== null) await this.managed.recordUse(tx, teamUid, named, use);
-        return { repositories, secrets };
+        return { opened, secrets };
       });
       const variables = Object.entries({ ...env, ...resolved.secrets });
       const bytes = variables.reduce(
@@ -69,48 +89,96 @@ export class EnvironmentSetUp {
         return impossible(
           `Variables and secrets of the environment, the agent identity and the run have ${bytes} bytes; the limit is ${MAX_VARIABLE_BYTES} bytes.`,
         );
-      return { kind: 'ready', ...resolved };
+      // Not in the transaction: GitHub may respond slowly.
+      const repositories = await Promise.all(resolved.opened.map((one) => this.withToken(one)));
+      return { kind: 'ready', repositories, secrets: resolved.secrets };
     } catch (error) {
-      if (error instanceof MissingSecretError) return impossible(error.message);
+      if (error instanceof MissingSecretError || error instanceof GithubAppError) return impossible(error.message);
       throw error;
     }
   }
 
-  private async repositoriesOf(environment: Environment, tx: Queryable): Promise<RepositoryRef[]> {
+  /** A credential for the rest of an execution whose first one expires. */
+  async credentialOf(environment: Environment, url: string, use: SecretUse): Promise<RepositoryCredentialResult> {
+    try {
+      const opened = await this.database.transaction(async (tx) => {
+        const found = (await this.repositoriesOf(environment, tx, url))[0];
+        const { teamUid } = environment;
+        if (found?.secretName !== undefined && teamUid !== null)
+          await this.managed.recordUse(tx, teamUid, [found.secretName], use);
+        return found;
+      });
+      const credential = opened && (await this.withToken(opened)).credential;
+      return credential ? { kind: 'ready', credential } : { kind: 'impossible', message: NO_CREDENTIAL };
+    } catch (error) {
+      if (error instanceof MissingSecretError || error instanceof GithubAppError)
+        return { kind: 'impossible', message: error.message };
+      throw error;
+    }
+  }
+
+  private async withToken({ repository, app }: OpenedRepository): Promise<RepositoryRef> {
+    if (!app) return repository;
+    const { token: password, expiresAt } = await this.appTokens.mint(app, 'runs');
+    return {
+      ...repository,
+      credential: { password, expires_at: expiresAt.toISOString(), identity: app.identity },
+    };
+  }
+
+  /** `only`: the URL of the one that is needed. */
+  private async repositoriesOf(
+    environment: Environment,
+    tx: Queryable,
+    only?: string,
+  ): Promise<(OpenedRepository & { readonly secretName: string | undefined })[]> {
     const { github_repos = [], git_repos = [] } = environment.config;
-    const asked: readonly ({ url: string; ref?: string } & RepositoryLogin)[] = [
-      ...github_repos.map(({ owner, repo, ...rest }) => ({
+    const asked: readonly AskedRepository[] = [
+      ...github_repos.map(({ github_app_id: appId, ...rest }) => ({
         ...rest,
-        url: repositoryUrl(this.settings, { owner, repo }),
+        url: repositoryUrl(this.settings, rest),
+        ...(appId !== undefined && { app: { appId, owner: rest.owner, repo: rest.repo } }),
       })),
       ...git_repos,
     ];
     const directories = directoryNames(asked.map(({ url }) => url));
-    const repositories: RepositoryRef[] = [];
-    for (const [index, { url, ref, secret_name: secretName, username }] of asked.entries()) {
-      const password = secretName === undefined ? undefined : await this.valueOf(namesOf(environment), secretName, tx);
-      repositories.push({
+    const opened = [];
+    for (const [index, { url, ref, secret_name: secretName, username, app }] of asked.entries()) {
+      if (only !== undefined && only !== url) continue;
+      const secret = secretName === undefined ? undefined : await this.secretOf(namesOf(environment), secretName, tx);
+      const repository = {
         url,
         ...(ref !== undefined && { ref }),
         directory: directories[index] ?? 'repository',
-        ...(password !== undefined && { credential: { password, ...(username !== undefined && { username }) } }),
-      });
+      };
+      if (secret === undefined) opened.push({ repository, secretName });
+      else if (app) {
+        const identity = JSON.stringify([environment.teamUid, secretName, secret.version, app.appId]);
+        opened.push({ repository, secretName, app: { ...app, privateKey: secret.value, identity } });
+      } else {
+        const credential = { password: secret.value, ...(username !== undefined && { username }) };
+        opened.push({ repository: { ...repository, credential }, secretName });
+      }
     }
-    return repositories;
+    return opened;
   }
 
   private async secretsOf(holder: SecretNames, tx: Queryable): Promise<Record<string, string>> {
     const [issue] = variableIssues({ env: holder.env, secrets: holder.secrets.map((name) => ({ name })) });
     if (issue) throw new MissingSecretError(`A secret of the ${holder.kind} ${issue.detail}.`);
     const values: Record<string, string> = {};
-    for (const name of holder.secrets) values[variableOf(name)] = await this.valueOf(holder, name, tx);
+    for (const name of holder.secrets) values[variableOf(name)] = (await this.secretOf(holder, name, tx)).value;
     return values;
   }
 
-  private async valueOf({ kind, uid, teamUid }: SecretNames, name: string, tx: Queryable): Promise<string> {
+  private async secretOf(
+    { kind, uid, teamUid }: SecretNames,
+    name: string,
+    tx: Queryable,
+  ): Promise<{ readonly value: string; readonly version: number }> {
     try {
       const found = teamUid === null ? null : await this.managed.readForRun(tx, teamUid, name);
-      if (found) return found.value;
+      if (found) return found;
     } catch (error) {
       if (!(error instanceof SealBrokenError)) throw error;
       this.logger.error(`The managed secret ${name}, which ${kind} ${uid} names, does not open: ${error.message}`);

@@ -7,12 +7,19 @@ export interface RepositoryLogin {
   username?: string;
 }
 
+/** `github_app_id`: the secret is the private key of this GitHub App. */
+export interface GithubRepository extends RepositoryLogin {
+  owner: string;
+  repo: string;
+  github_app_id?: number;
+}
+
 /** As on the wire (contract: `EnvironmentConfig`). `env` values are kept as given and masked wherever they are shown. */
 export interface EnvironmentConfig {
   name?: string;
   description?: string | null;
   docker_image?: string;
-  github_repos?: ({ owner: string; repo: string } & RepositoryLogin)[];
+  github_repos?: GithubRepository[];
   setup_commands?: string[];
   git_repos?: ({ url: string; ref?: string } & RepositoryLogin)[];
   env?: Record<string, string>;

@@ -62,6 +62,15 @@ export class GithubRepo extends RepositoryLoginFields {
     description: 'Name of the repository.',
   })
   repo: string;
+
+  @IntegerField({
+    min: 1,
+    max: Number.MAX_SAFE_INTEGER,
+    optional: true,
+    description:
+      'ID of a GitHub App that is installed on the repository. `secret_name` is then its private key, with which the service requests access tokens.',
+  })
+  github_app_id?: number;
 }
 
 export class GitRepo extends RepositoryLoginFields {

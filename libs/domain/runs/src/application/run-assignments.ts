@@ -9,7 +9,13 @@ import {
   type McpServerConfig,
   type OfferDescription,
 } from '#execution/executions';
-import type { Assignment, GitPerson, HarnessDefinition, SnapshotOrder } from '#execution/runner-protocol';
+import type {
+  Assignment,
+  GitPerson,
+  HarnessDefinition,
+  RepositoryCredentialAnswer,
+  SnapshotOrder,
+} from '#execution/runner-protocol';
 import { Settings } from '#platform/config';
 import { Database, statement } from '#platform/persistence';
 import { forgesOf } from '../domain/forges.js';
@@ -110,6 +116,23 @@ export class RunAssignments extends AssignmentSource {
       }),
     };
     return { kind: 'ready', assignment };
+  }
+
+  /** Checks as a claim does that the run may still use its environment. */
+  override async repositoryCredential(
+    runId: string,
+    executionId: string,
+    url: string,
+  ): Promise<RepositoryCredentialAnswer> {
+    const found = await this.queries.findForAssignment(runId);
+    if (!found) return { problem: NO_ENVIRONMENT };
+    const { run } = found;
+    const { environment_id: uid } = run.config;
+    const environment = uid === undefined ? null : await this.findEnvironment(run, uid);
+    if (environment === null) return { problem: NO_ENVIRONMENT };
+    const use = { actor: run.executor, details: { run_id: run.id, execution_id: executionId } };
+    const result = await this.setUps.credentialOf(environment, url, use);
+    return result.kind === 'ready' ? { credential: result.credential } : { problem: result.message };
   }
 
   private authorsOf(identityName: string | null, creator: GitPerson | null): Assignment['git'] {

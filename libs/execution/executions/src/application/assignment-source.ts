@@ -1,4 +1,4 @@
-import type { Assignment, HarnessDefinition } from '#execution/runner-protocol';
+import type { Assignment, HarnessDefinition, RepositoryCredentialAnswer } from '#execution/runner-protocol';
 import type { ErrorCode } from '#platform/kernel';
 import type { AgentConfig } from '../domain/run.js';
 
@@ -22,6 +22,9 @@ export abstract class AssignmentSource {
   abstract get harnesses(): Record<string, HarnessDefinition>;
 
   abstract build(runId: string, executionId: string, leaseEpoch: number): Promise<BuiltAssignment>;
+
+  /** Another credential for a repository of a run whose first one expires. */
+  abstract repositoryCredential(runId: string, executionId: string, url: string): Promise<RepositoryCredentialAnswer>;
 
   /** @param secretsOfTeam the team whose secrets go with the offer; null: none do. */
   abstract describeOffer(config: AgentConfig, secretsOfTeam: string | null): Promise<OfferDescription>;

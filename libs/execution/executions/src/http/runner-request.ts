@@ -116,6 +116,10 @@ export class FinishRequestBody extends LeaseParameters {
   @IntegerField({ ...OPTIONAL, min: 0, max: 255 }) exit_code?: number;
 }
 
+export class RepositoryCredentialBody extends LeaseParameters {
+  @StringField({ blank: false, max: 4096 }) url: string;
+}
+
 export class CommandsParameters extends LeaseParameters {
   @IntegerField({ min: 0 }) version: number;
   @IntegerField({ ...OPTIONAL, min: 0, max: 60 }) wait?: number;

@@ -16,8 +16,15 @@ import { ApiExcludeController } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { Settings } from '#platform/config';
 import { ProblemError, RunnerProtocol, Shutdown, StreamedBody, sendStream } from '#platform/http';
-import { type Assignment, type BatchAck, type HeartbeatAck, RUNNER_PROTOCOL_VERSION } from '#execution/runner-protocol';
+import {
+  type Assignment,
+  type BatchAck,
+  type HeartbeatAck,
+  type RepositoryCredentialAnswer,
+  RUNNER_PROTOCOL_VERSION,
+} from '#execution/runner-protocol';
 import { limited } from '#platform/storage';
+import { AssignmentSource } from '../application/assignment-source.js';
 import { ClaimExecution } from '../application/claim-execution.js';
 import { FinishExecution } from '../application/finish-execution.js';
 import { ReadCommands } from '../application/read-commands.js';
@@ -33,6 +40,7 @@ import {
   ExecutionTokenGuard,
   FinishRequestBody,
   LeaseParameters,
+  RepositoryCredentialBody,
   SanitizeBody,
   TranscriptParameters,
 } from './runner-request.js';
@@ -56,6 +64,7 @@ export class RunnerController {
     private readonly readCommands: ReadCommands,
     private readonly transcripts: Transcripts,
     private readonly executions: ExecutionsStore,
+    private readonly assignments: AssignmentSource,
     private readonly shutdown: Shutdown,
     private readonly settings: Settings,
   ) {}
@@ -105,6 +114,18 @@ export class RunnerController {
   async finish(@Param('executionId') executionId: string, @Body() body: FinishRequestBody): Promise<object> {
     if ((await this.finishExecution.execute(executionId, body)) === 'lease_lost') throw leaseLost();
     return {};
+  }
+
+  @Post('repository-credential')
+  @HttpCode(200)
+  @RunnerProtocol()
+  async repositoryCredential(
+    @Param('executionId') executionId: string,
+    @Body() body: RepositoryCredentialBody,
+  ): Promise<RepositoryCredentialAnswer> {
+    const runId = await this.executions.renewOfRun(executionId, body.lease_epoch);
+    if (runId === null) throw leaseLost();
+    return this.assignments.repositoryCredential(runId, executionId, body.url);
   }
 
   @Get('commands')

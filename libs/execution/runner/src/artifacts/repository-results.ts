@@ -11,6 +11,7 @@ import {
   type WorkTree,
 } from '#platform/git';
 import type { RepositoryRef } from '#execution/runner-protocol';
+import type { RepositoryCredentials } from '../git/repository-credentials.js';
 import type { PlainEvent } from '../protocol/outgoing-events.js';
 import { errorText, type RunnerLog } from '../runner-log.js';
 import type { Workspace } from '../workspace/workspace.js';
@@ -21,6 +22,7 @@ import { pageOfBranch, pageOfRepository } from './web-address.js';
 export interface RepositoryResultsOptions {
   /** Those that were cloned for the run. */
   readonly repositories: readonly RepositoryRef[];
+  readonly credentials: RepositoryCredentials;
   readonly workspace: Pick<Workspace, 'places' | 'runAs'>;
   readonly hosts: GitHosts | undefined;
   readonly environment: Readonly<Record<string, string>>;
@@ -145,10 +147,11 @@ export class RepositoryResults {
     pushed: readonly PushedBranch[],
     signal: AbortSignal,
   ): Promise<ReadonlyMap<string, string> | null> {
-    const { hosts, environment } = this.options;
+    const { hosts, environment, credentials } = this.options;
     const branches = pushed.map(({ branch }) => branch);
     try {
-      return await remoteBranches(result.repository, branches, { ...(hosts && { hosts }), environment, signal });
+      const repository = await credentials.refresh(result.repository);
+      return await remoteBranches(repository, branches, { ...(hosts && { hosts }), environment, signal });
     } catch (error) {
       this.warn('the pushed branches could not be verified', result, error);
       return null;

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { currentBranch, GitFailure, type GitHosts, remoteBranches } from '#platform/git';
 import { AGENT_TEXT_MARK, type ForgeRef, type RepositoryRef } from '#execution/runner-protocol';
 import type { Workspace } from '../workspace/workspace.js';
+import type { RepositoryCredentials } from '../git/repository-credentials.js';
 import { ForgeError } from './forge-api.js';
 import { findForgeRepository } from './find-forge.js';
 import type { ForgeRepository, NewPullRequest, PullRequest } from './forge.js';
@@ -9,6 +10,7 @@ import type { ForgeRepository, NewPullRequest, PullRequest } from './forge.js';
 export interface PullRequestsOptions {
   /** Those that were cloned for the run. */
   readonly repositories: readonly RepositoryRef[];
+  readonly credentials: RepositoryCredentials;
   readonly forges: readonly ForgeRef[];
   readonly workspace: Pick<Workspace, 'places' | 'runAs'>;
   readonly hosts: GitHosts | undefined;
@@ -37,15 +39,11 @@ interface Source {
 
 /** Pull requests in the repositories of the run that are on a forge and have a credential for it. */
 export class PullRequests {
-  private readonly sources: readonly Source[];
+  /** Repositories that are on a forge and have a credential. */
+  private readonly sources: readonly RepositoryRef[];
 
   constructor(private readonly options: PullRequestsOptions) {
-    this.sources = options.repositories.flatMap((repository) => {
-      const { url, credential } = repository;
-      if (!credential || !/^https?:/i.test(url)) return [];
-      const remote = findForgeRepository(options.forges, url, credential.password.trimEnd());
-      return remote ? [{ repository, remote }] : [];
-    });
+    this.sources = options.repositories.filter((repository) => this.remoteOf(repository) !== null);
   }
 
   get isPossible(): boolean {
@@ -57,7 +55,7 @@ export class PullRequests {
     { repository: wanted, branch: given, base: target, body, ...texts }: RequestedPullRequest,
     signal: AbortSignal,
   ): Promise<CreatedPullRequest> {
-    const source = this.find(wanted);
+    const source = await this.open(this.find(wanted));
     const branch = given ?? (await this.branchOf(source, signal));
     if (!(await this.isPushed(source, branch, signal)))
       throw new ForgeError(
@@ -78,21 +76,33 @@ export class PullRequests {
     return { ...found, branch, isNew: false };
   }
 
-  private find(wanted: string | undefined): Source {
+  private find(wanted: string | undefined): RepositoryRef {
     const found =
       wanted === undefined
         ? this.sources
-        : this.sources.filter(({ repository: { url, directory } }) =>
+        : this.sources.filter(({ url, directory }) =>
             [directory, url, url.replace(/\.git$/, '')].includes(wanted.replace(/\/+$/, '')),
           );
     const [source, ...others] = found;
     if (source && others.length === 0) return source;
-    const names = this.sources.map(({ repository }) => repository.directory).join(', ');
+    const names = this.sources.map(({ directory }) => directory).join(', ');
     throw new ForgeError(
       wanted === undefined
         ? `The run has several repositories; set \`repository\` to one of: ${names}.`
         : `\`repository\` must be one of: ${names}.`,
     );
+  }
+
+  private remoteOf({ url, credential }: RepositoryRef): ForgeRepository | null {
+    if (!credential || !/^https?:/i.test(url)) return null;
+    return findForgeRepository(this.options.forges, url, credential.password.trimEnd());
+  }
+
+  private async open(found: RepositoryRef): Promise<Source> {
+    const repository = await explain('The server cannot be asked', () => this.options.credentials.refresh(found));
+    const remote = this.remoteOf(repository);
+    if (!remote) throw new ForgeError('The repository has no credential any more.');
+    return { repository, remote };
   }
 
   private async branchOf({ repository }: Source, signal: AbortSignal): Promise<string> {

@@ -1,5 +1,6 @@
-import { DEFAULT_USERNAME } from '#platform/git';
+import { DEFAULT_USERNAME, GitFailure } from '#platform/git';
 import type { GitCredentialRequested, RepositoryRef } from '#execution/runner-protocol';
+import type { RepositoryCredentials } from './repository-credentials.js';
 import { SocketServer } from '../process/socket-server.js';
 import type { RunAs } from '../workspace/workspace.js';
 
@@ -7,14 +8,14 @@ interface CredentialServerOptions {
   readonly socket: string;
   readonly runAs: RunAs | undefined;
   readonly repositories: readonly RepositoryRef[];
+  readonly credentials: RepositoryCredentials;
   readonly onRequest: (request: GitCredentialRequested) => void;
 }
 
 interface Access {
   readonly origin: string;
   readonly path: string;
-  readonly url: string;
-  readonly answer: string;
+  readonly repository: RepositoryRef;
 }
 
 const MAX_REQUEST_BYTES = 16_384;
@@ -29,10 +30,10 @@ const MAX_REQUESTS = 2_000;
  * this process only. Null: no repository has a credential for http.
  */
 export async function startCredentialServer(options: CredentialServerOptions): Promise<SocketServer | null> {
-  const { socket, runAs, repositories, onRequest } = options;
+  const { socket, runAs, repositories, credentials, onRequest } = options;
   const accesses = accessesOf(repositories);
   if (accesses.length === 0) return null;
-  const answers = new CredentialAnswers(accesses, onRequest);
+  const answers = new CredentialAnswers(accesses, credentials, onRequest);
   return SocketServer.start({
     socket,
     runAs,
@@ -47,7 +48,12 @@ export async function startCredentialServer(options: CredentialServerOptions): P
         chunks.push(chunk);
         if (size > MAX_REQUEST_BYTES) connection.destroy();
       });
-      connection.on('end', () => connection.end(answers.to(Buffer.concat(chunks).toString('utf8'))));
+      connection.on('end', () => {
+        // A new credential may take longer.
+        connection.setTimeout(0);
+        const end = (answer: string): void => void (connection.destroyed || connection.end(answer));
+        answers.to(Buffer.concat(chunks).toString('utf8')).then(end, (error: Error) => connection.destroy(error));
+      });
     },
   });
 }
@@ -57,10 +63,11 @@ class CredentialAnswers {
 
   constructor(
     private readonly accesses: readonly Access[],
+    private readonly credentials: RepositoryCredentials,
     private readonly onRequest: CredentialServerOptions['onRequest'],
   ) {}
 
-  to(request: string): string {
+  async to(request: string): Promise<string> {
     const attributes = new Map(
       request.split('\n').map((line) => {
         const end = line.indexOf('=');
@@ -73,8 +80,20 @@ class CredentialAnswers {
     const origin = `${attributes.get('protocol') ?? ''}://${(attributes.get('host') ?? '').toLowerCase()}`;
     const path = plainPath(attributes.get('path') ?? '');
     const access = this.accesses.find((known) => known.origin === origin && known.path === path);
-    this.onRequest({ url: access?.url ?? `${origin}/${path}`, granted: access !== undefined });
-    return access?.answer ?? '';
+    if (!access) {
+      this.onRequest({ url: `${origin}/${path}`, granted: false });
+      return '';
+    }
+    const { url } = access.repository;
+    try {
+      const answer = answerOf(await this.credentials.refresh(access.repository));
+      this.onRequest({ url, granted: true });
+      return answer ?? '';
+    } catch (error) {
+      if (!(error instanceof GitFailure)) throw error;
+      this.onRequest({ url, granted: false, message: error.message });
+      return '';
+    }
   }
 }
 
@@ -84,15 +103,22 @@ export const credentialOrigins = (repositories: readonly RepositoryRef[]): strin
 ];
 
 function accessesOf(repositories: readonly RepositoryRef[]): Access[] {
-  return repositories.flatMap(({ url, credential }) => {
-    if (!credential || !/^https?:/i.test(url) || !URL.canParse(url)) return [];
+  return repositories.flatMap((repository) => {
+    const { url } = repository;
+    if (!/^https?:/i.test(url) || !URL.canParse(url) || answerOf(repository) === null) return [];
     const { origin, pathname } = new URL(url);
-    const { username = DEFAULT_USERNAME, password } = credential;
-    const lines = [`username=${username}`, `password=${password.trimEnd()}`];
-    // It could add attributes.
-    if (lines.some((line) => /[\r\n\0]/.test(line))) return [];
-    return [{ origin, path: plainPath(pathname), url, answer: `${lines.join('\n')}\n` }];
+    return [{ origin, path: plainPath(pathname), repository }];
   });
+}
+
+/** Null: there is no credential that git can read. */
+function answerOf({ credential }: RepositoryRef): string | null {
+  if (!credential) return null;
+  const { username = DEFAULT_USERNAME, password } = credential;
+  const lines = [`username=${username}`, `password=${password.trimEnd()}`];
+  // It could add attributes.
+  if (lines.some((line) => /[\r\n\0]/.test(line))) return null;
+  return `${lines.join('\n')}\n`;
 }
 
 /** Both with and without `.git` are the same repository, and so is its storage of large files. */

@@ -6,6 +6,7 @@ import type {
   Assignment,
   BatchAck,
   HeartbeatAck,
+  RepositoryCredentialAnswer,
   Commands,
   ConversationSummaryAnswer,
   FinishRequest,
@@ -149,6 +150,11 @@ export class ControlPlane {
     const response = await this.call({ method: 'GET', path, timeoutMs: REQUEST_MS, acceptedStatuses: [404] });
     // A control plane of an earlier version has no summary.
     return response.status === 404 ? '' : json<ConversationSummaryAnswer>(response).text;
+  }
+
+  async repositoryCredential(url: string): Promise<RepositoryCredentialAnswer> {
+    const body = this.withEpoch({ url });
+    return json(await this.call({ method: 'POST', path: '/repository-credential', body, timeoutMs: REQUEST_MS }));
   }
 
   /** @param content the bytes, once per call. */

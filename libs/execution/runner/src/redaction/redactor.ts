@@ -11,12 +11,24 @@ const MIN_LENGTH = 6;
  * secret in other ways.
  */
 export class Redactor {
-  private readonly needles: readonly string[];
-  private readonly byteNeedles: readonly string[];
-  private readonly wrapped: WrappedNeedles;
+  private readonly secrets = new Set<string>();
+  private needles: readonly string[] = [];
+  private byteNeedles: readonly string[] = [];
+  private wrapped = new WrappedNeedles([]);
 
   constructor(secrets: Iterable<string>) {
-    const values = [...new Set([...secrets].flatMap(valuesOf))];
+    for (const secret of secrets) this.secrets.add(secret);
+    this.prepare();
+  }
+
+  /** A value that was not known at the beginning. It is redacted in everything that is reported from now on. */
+  add(secret: string): void {
+    this.secrets.add(secret);
+    this.prepare();
+  }
+
+  private prepare(): void {
+    const values = [...new Set([...this.secrets].flatMap(valuesOf))];
     const digits = values.flatMap(digitForms);
     const forms = new Set([...values.flatMap(textForms), ...digits].filter((form) => form.length >= MIN_LENGTH));
     // The longest first: one may be a part of another.

@@ -4,11 +4,13 @@ import { join } from 'node:path';
 import { checkOut, GitFailure, type GitHosts, type Mirror, MirrorCache } from '#platform/git';
 import type { RepositoryRef, RunnerHandover, SetupCommandFinished } from '#execution/runner-protocol';
 import type { ExecutionOptions } from '../execution-options.js';
+import type { RepositoryCredentials } from '../git/repository-credentials.js';
 import type { ManagedProcess } from '../process/managed-process.js';
 import type { Workspace } from '../workspace/workspace.js';
 
 export interface PrepareOptions extends Pick<ExecutionOptions, 'handover' | 'assignment' | 'redactor'> {
   readonly workspace: Workspace;
+  readonly credentials: RepositoryCredentials;
   /** The workspace has the files of a snapshot. */
   readonly isRestored: boolean;
   /** Environment of the set-up commands; git gets none of it. */
@@ -99,7 +101,7 @@ async function clone(
   index: number,
   repository: RepositoryRef,
   cache: MirrorCache,
-  { handover, workspace }: PrepareOptions,
+  { handover, workspace, credentials }: PrepareOptions,
   signal: AbortSignal,
 ): Promise<SetupCommandFinished> {
   const startedAt = performance.now();
@@ -111,7 +113,7 @@ async function clone(
     output: output.endsWith('\n') ? output : `${output}\n`,
   });
   try {
-    const { url, ref, directory, credential } = repository;
+    const { url, ref, directory, credential } = await credentials.refresh(repository);
     if (!DIRECTORY.test(directory)) throw new GitFailure('invalid', 'The directory name is invalid.');
     const options = { ref, signal };
     const mirror = await mirrorOf(cache, { url, credential }, options);

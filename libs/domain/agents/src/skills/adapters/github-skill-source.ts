@@ -44,6 +44,7 @@ export class GithubSkillSource extends SkillSource {
   ): Promise<SourceReading> {
     const opened = credential && (await credential.open());
     if (opened === null) return SECRET_NOT_FOUND;
+    if (opened && 'kind' in opened) return opened;
     const api = new GithubApi(this.options.origin, opened?.password ?? this.options.token, signal);
     const place = `/repos/${encodeURIComponent(owner)}/${encodeURIComponent(name)}`;
     try {

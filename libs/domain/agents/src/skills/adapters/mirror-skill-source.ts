@@ -29,6 +29,7 @@ export class MirrorSkillSource extends SkillSource {
   ): Promise<SourceReading> {
     const opened = credential && (await credential.open());
     if (opened === null) return SECRET_NOT_FOUND;
+    if (opened && 'kind' in opened) return opened;
     const repository = { url, ...(opened && { credential: opened }) };
     for (let attempt = 1; ; attempt += 1) {
       try {

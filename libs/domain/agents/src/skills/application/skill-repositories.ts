@@ -1,11 +1,24 @@
 import { Injectable } from '@nestjs/common';
-import { type Environment, EnvironmentDirectory } from '#domain/environments';
+import {
+  type Environment,
+  EnvironmentDirectory,
+  GithubAppError,
+  type GithubAppRepository,
+  GithubAppTokens,
+} from '#domain/environments';
 import type { Caller } from '#platform/auth';
 import { Settings } from '#platform/config';
 import { repositoryUrl } from '#platform/git';
 import { Database } from '#platform/persistence';
 import { ManagedSecrets } from '#platform/secrets';
-import { keyOf, type SkillCredential, type SkillRepository } from './skill-sources.js';
+import {
+  keyOf,
+  type SkillCredential,
+  type SkillLogin,
+  type SkillRepository,
+  type Unreadable,
+  unreadable,
+} from './skill-sources.js';
 import { repositoryNameOf } from '../domain/skill-spec.js';
 
 interface NamedEnvironment {
@@ -23,6 +36,7 @@ export interface EnvironmentRepository {
 interface Login {
   readonly secret_name?: string;
   readonly username?: string;
+  readonly github_app_id?: number;
 }
 interface Use {
   readonly environment: Environment;
@@ -37,6 +51,7 @@ export class SkillRepositories {
     private readonly secrets: ManagedSecrets,
     private readonly database: Database,
     private readonly settings: Settings,
+    private readonly appTokens: GithubAppTokens,
   ) {}
 
   /**
@@ -65,7 +80,7 @@ export class SkillRepositories {
     const versions = await this.versionsOf(uses);
     const found = new Map<string, EnvironmentRepository & { environments: NamedEnvironment[] }>();
     for (const { environment, repository, login } of uses) {
-      const credential = this.credentialOf(environment, login, versions);
+      const credential = this.credentialOf(environment, repository, login, versions);
       const readFor = environment.teamUid ?? environment.userUid;
       // Public repositories share one key, so that the first caller to name one does not delay the others.
       const isPublic = repository.isGithub && !credential;
@@ -130,15 +145,25 @@ export class SkillRepositories {
     return found;
   }
 
+  private async tokenOf(app: GithubAppRepository, identity: string): Promise<SkillLogin | Unreadable> {
+    try {
+      return { password: (await this.appTokens.mint(app, 'skills')).token, identity };
+    } catch (error) {
+      if (error instanceof GithubAppError) return unreadable(error.message, error.isTemporary);
+      throw error;
+    }
+  }
+
   /** Only by secrets of the environment's own team; one that is gone opens nothing. */
   private credentialOf(
     { teamUid }: Environment,
-    { secret_name: name, username }: Login,
+    { owner, name: repo }: Use['repository'],
+    { secret_name: name, username, github_app_id: appId }: Login,
     versions: ReadonlyMap<string, number>,
   ): SkillCredential | undefined {
     if (name === undefined) return undefined;
     const version = teamUid === null ? undefined : versions.get(`${teamUid}/${name}`);
-    const identity = JSON.stringify([teamUid, name, username ?? null, version ?? null]);
+    const identity = JSON.stringify([teamUid, name, username ?? null, version ?? null, appId ?? null]);
     if (teamUid === null || version === undefined) return { identity, open: () => Promise.resolve(null) };
     return {
       identity,
@@ -146,6 +171,10 @@ export class SkillRepositories {
         const secret = await this.secrets.readForRun(this.database, teamUid, name);
         if (secret?.version !== version) return null;
         await this.secrets.recordUse(this.database, teamUid, [name], READ_SKILLS);
+        if (appId !== undefined) {
+          const app = { appId, privateKey: secret.value, owner, repo };
+          return this.tokenOf(app, identity);
+        }
         return { password: secret.value, ...(username !== undefined && { username }) };
       },
     };

@@ -6,7 +6,14 @@ export interface SkillCredential {
   /** Changes with the secret's value, and holds nothing of it. */
   readonly identity: string;
   /** In clear, when it is needed; null: it is gone. */
-  open(): Promise<{ readonly username?: string; readonly password: string } | null>;
+  open(): Promise<SkillLogin | Unreadable | null>;
+}
+
+export interface SkillLogin {
+  readonly username?: string;
+  readonly password: string;
+  /** Of a password that changes. */
+  readonly identity?: string;
 }
 
 export interface SkillRepository {

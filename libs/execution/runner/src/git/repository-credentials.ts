@@ -1,0 +1,52 @@
+import { GitFailure } from '#platform/git';
+import type { RepositoryCredential, RepositoryRef } from '#execution/runner-protocol';
+import type { ControlPlane } from '../protocol/control-plane.js';
+import type { Redactor } from '../redaction/redactor.js';
+import { errorText, type RunnerLog } from '../runner-log.js';
+
+export interface RepositoryCredentialsOptions {
+  readonly plane: Pick<ControlPlane, 'repositoryCredential'>;
+  readonly redactor: Redactor;
+  readonly log: RunnerLog;
+}
+
+/** Time that a request of git needs at most until the server checks its credential. */
+const MIN_LEFT_MS = 300_000;
+
+/** The credentials of the repositories of a run. Those that expire are replaced when they are needed. */
+export class RepositoryCredentials {
+  /** By URL; the assignment has the first ones. */
+  private readonly newer = new Map<string, RepositoryCredential>();
+  private readonly pending = new Map<string, Promise<RepositoryCredential>>();
+
+  constructor(private readonly options: RepositoryCredentialsOptions) {}
+
+  /** The repository with a credential that is valid now. Rejects with a GitFailure. */
+  async refresh(repository: RepositoryRef): Promise<RepositoryRef> {
+    const { url } = repository;
+    const credential = this.newer.get(url) ?? repository.credential;
+    if (!credential || isFresh(credential)) return credential ? { ...repository, credential } : repository;
+    const running = this.pending.get(url);
+    if (running) return { ...repository, credential: await running };
+    const request = this.request(url).finally(() => this.pending.delete(url));
+    this.pending.set(url, request);
+    return { ...repository, credential: await request };
+  }
+
+  private async request(url: string): Promise<RepositoryCredential> {
+    const { plane, redactor, log } = this.options;
+    const answer = await plane.repositoryCredential(url).catch((error: unknown) => {
+      log.warn('a credential could not be replaced', { url, error: errorText(error) });
+      throw new GitFailure('unavailable', 'The credential has expired, and the service does not provide another one.');
+    });
+    if ('problem' in answer) throw new GitFailure('unavailable', answer.problem);
+    const { credential } = answer;
+    // Before anything can print it.
+    redactor.add(credential.password);
+    this.newer.set(url, credential);
+    return credential;
+  }
+}
+
+const isFresh = ({ expires_at: end }: RepositoryCredential): boolean =>
+  end === undefined || Date.parse(end) - Date.now() > MIN_LEFT_MS;
