@@ -143,8 +143,9 @@ describe('a run in a repository on GitHub', { timeout: 90_000 }, () => {
       [
         '```sh\ngit switch --quiet --create by-app && echo app > app.txt && git add . && git commit --quiet -m "Add it" && git push --quiet origin by-app\n```',
         `\`\`\`tool name=create_pull_request\n${JSON.stringify({ title: 'Add it' })}\n\`\`\``,
+        '```sh\necho files: $(grep -rlE "gh[s]_|PRIVATE [K]EY" "$PWD/../.." "$HOME" 2> /dev/null); echo variables: $(cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline 2> /dev/null | grep -caE "gh[s]_|PRIVATE [K]EY"); git config --list | grep -c "gh[s]_"; true\n```',
+        // Last: what the agent prints is in its own session file.
         `\`\`\`sh\nprintf '${place}' | git credential fill | grep ^password=\n\`\`\``,
-        '```sh\necho files: $(grep -rlE "gh[s]_|PRIVATE [K]EY" "$PWD/../.." "$HOME" 2> /dev/null); echo variables: $(cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline 2> /dev/null | grep -caE "gh[s]_|PRIVATE [K]EY"); git config --list | grep -c "gh[s]_"\n```',
       ].join('\n'),
     );
     expect(succeeded).toMatchObject({ state: 'SUCCEEDED' });

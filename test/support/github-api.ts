@@ -20,7 +20,10 @@ interface Description {
 }
 type Json = Record<string, unknown>;
 
-const DESCRIPTION = JSON.parse(readFileSync(new URL('github-schema.json', import.meta.url), 'utf8')) as Description;
+const DESCRIPTION = JSON.parse(
+  readFileSync(new URL('github-schema.json', import.meta.url), 'utf8'),
+  nullableWithType,
+) as Description;
 const ID = 'https://github.invalid/description';
 /** The example of GitHub lacks a required field, too in the repositories that it was forked from. */
 const COMPLETED = { language: 'TypeScript', parent: undefined, source: undefined };
@@ -225,6 +228,13 @@ export class GithubApiDouble {
     }
     if (!validate(value)) this.violations.push(`${what}: ${this.ajv.errorsText(validate.errors)}`);
   }
+}
+
+/** Ajv knows `nullable` beside a type only. */
+function nullableWithType(_key: string, value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || !('nullable' in value) || 'type' in value) return value;
+  const { nullable, ...rest } = value;
+  return nullable === true ? { anyOf: [{ type: 'null' }, rest] } : value;
 }
 
 const bytesOf = (text: string): Buffer => Buffer.from(text, 'base64url');

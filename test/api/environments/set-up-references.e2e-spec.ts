@@ -114,6 +114,16 @@ describe('managed secrets', () => {
     await change(200, { secrets: [{ name: 'DEPLOY_TOKEN' }] });
   });
 
+  it.each([
+    [{}, 'needs `secret_name`'],
+    [{ secret_name: 'DEPLOY_TOKEN', username: 'me' }, 'must not be given with `username`'],
+  ])('with a GitHub App are rejected with 400: %j', async (login, detail) => {
+    const repository = { owner: 'acme', repo: 'service', github_app_id: 1, ...login };
+    expect(await refused(400, { github_repos: [repository] })).toEqual([
+      ['/config/github_repos/0/github_app_id', expect.stringContaining(detail)],
+    ]);
+  });
+
   it('reach the runner in its claim with the repositories, and are not logged', async () => {
     const config = {
       env: { PLAIN: 'yes' },
@@ -131,7 +141,8 @@ describe('managed secrets', () => {
       token,
       body: { prompt: 'go', config: { environment_id: environment.body.uid } },
     });
-    const { assignment } = await TestRunner.take(api, run.body.run_id);
+    const runner = await TestRunner.take(api, run.body.run_id);
+    const { assignment } = runner;
     expect(assignment.git).toEqual({
       author: { name: 'Agents', email: 'agents@example.test' },
       forges: [

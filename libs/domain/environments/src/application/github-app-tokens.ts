@@ -143,12 +143,12 @@ export class GithubAppTokens {
       import('@octokit/request'),
     ]);
     const request = base.defaults({ baseUrl: githubApi(this.settings), headers: { 'user-agent': 'headrace' } });
-    const { hook } = createAppAuth({ appId, privateKey: normalized(privateKey, appId), request, log: SILENT });
+    const auth = createAppAuth({ appId, privateKey: normalized(privateKey, appId), request, log: SILENT });
     return async (route, parameters) => {
       try {
         const signal = AbortSignal.timeout(TIMEOUT_MS);
         // The hook signs the request with the private key, and repeats it if the clocks differ.
-        return await hook(request, route, { ...parameters, request: { signal } });
+        return await auth.hook(request, route, { ...parameters, request: { signal } });
       } catch (error) {
         const failure = failureOf(error, `${owner}/${repo}`, appId, this.clock.now());
         if (failure.limitedUntil) this.limits.set(app, failure.limitedUntil);
