@@ -150,6 +150,14 @@ describe('managed secrets', () => {
         { type: 'gitlab', url: 'https://gitlab.com', api_url: 'https://gitlab.com/api/v4' },
       ],
     });
+    const ask = (status: number, url: string, lease_epoch = assignment.lease_epoch) =>
+      runner.call(status, 'POST repository-credential', {}, { lease_epoch, url });
+    const [first] = assignment.repositories;
+    expect((await ask(200, first?.url ?? '')).body).toEqual({ credential: { password: VALUE } });
+    expect((await ask(200, 'https://github.example.test/acme/other.git')).body).toEqual({
+      problem: expect.stringContaining('no credential'),
+    });
+    await ask(412, first?.url ?? '', assignment.lease_epoch + 1);
     expect(assignment.secrets).toEqual({ DEPLOY_TOKEN: VALUE, npm_token: VALUE, _1st: VALUE });
     expect(assignment.repositories).toEqual([
       { url: 'https://github.example.test/acme/service.git', directory: 'service', credential: { password: VALUE } },
