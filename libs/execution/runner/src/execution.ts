@@ -42,6 +42,7 @@ import { SnapshotSync } from './snapshot/snapshot-sync.js';
 import { isTransient, retryTransient } from './transient.js';
 import { AttachmentFiles } from './workspace/attachments.js';
 import { watchDisk, makeHomeDirectories, Workspace } from './workspace/workspace.js';
+import type { RunTool } from './tools/run-tool.js';
 import { runTools, toolNotice } from './tools/run-tools.js';
 import { TOOL_SERVER, toolConnection } from './tools/tool-connection.js';
 import { startToolServer } from './tools/tool-server.js';
@@ -210,8 +211,15 @@ export class Execution {
     if (termination.ending) throw new TerminatedError();
     const { forges = [] } = assignment.git ?? {};
     const pullRequests = new PullRequests({ repositories: cloned, credentials, forges, workspace, hosts, environment });
-    const tools = await this.serveTools(context, this.artifacts, pullRequests);
-    const started = await this.startAgent(harness, context, transcriptPlaced, tools);
+    const tools = runTools({
+      artifacts: this.artifacts,
+      pullRequests,
+      attachments,
+      emit: (event) => this.conversation.emit(event),
+      signal: termination.signal,
+    });
+    const servers = await this.serveTools(context, tools);
+    const started = await this.startAgent(harness, context, transcriptPlaced, servers);
     outbox.push('session_started', started);
     // Without repositories and set-up the workspace is empty.
     if (restored === null && isPrepared(assignment))
@@ -228,7 +236,7 @@ export class Execution {
       files,
       attachments,
       // The built-in agent does what blocks say.
-      toolNotice: TOOL_SERVER in tools && !harness.isBuiltin ? toolNotice(pullRequests) : '',
+      toolNotice: TOOL_SERVER in servers && !harness.isBuiltin ? toolNotice(tools) : '',
       notice: `${await this.earlierConversation(started.resumed)}${restored?.notice ?? ''}`,
     });
   }
@@ -289,12 +297,8 @@ export class Execution {
   }
 
   /** The server with the tools of the run, as the agent starts it; none when the user of the agent cannot. */
-  private async serveTools(
-    context: LaunchContext,
-    artifacts: ArtifactSync,
-    pullRequests: PullRequests,
-  ): Promise<Assignment['mcp_servers']> {
-    const { assignment, termination, log } = this.options;
+  private async serveTools(context: LaunchContext, tools: readonly RunTool[]): Promise<Assignment['mcp_servers']> {
+    const { assignment, log } = this.options;
     // A server that the run names itself takes precedence.
     if (TOOL_SERVER in assignment.mcp_servers) return {};
     const { root, runAs } = context.workspace;
@@ -304,8 +308,6 @@ export class Execution {
       log.warn('the tools of the run are not available: the user of the agent can execute no Node.js');
       return {};
     }
-    const emit = this.conversation.emit.bind(this.conversation);
-    const tools = runTools({ artifacts, pullRequests, emit, signal: termination.signal });
     this.servers.push(await startToolServer({ socket, runAs, tools, log }));
     return { [TOOL_SERVER]: connection };
   }

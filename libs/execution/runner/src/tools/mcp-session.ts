@@ -3,7 +3,7 @@ import { Transform } from 'node:stream';
 import { McpServer } from '@modelcontextprotocol/server';
 import { serveStdio, StdioServerTransport } from '@modelcontextprotocol/server/stdio';
 import { errorText, type RunnerLog } from '../runner-log.js';
-import type { RunTool } from './run-tools.js';
+import type { RunTool } from './run-tool.js';
 import { VERSION } from '../version.js';
 
 const MAX_MESSAGE_BYTES = 4 * 1_048_576;

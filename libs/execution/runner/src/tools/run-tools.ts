@@ -6,25 +6,15 @@ import type { PullRequests } from '../forges/pull-requests.js';
 import { readEntry } from '../artifacts/artifact-list.js';
 import { NoResponseError } from '../protocol/control-plane.js';
 import type { PlainEvent } from '../protocol/outgoing-events.js';
-
-export interface ToolResult {
-  readonly text: string;
-  readonly isError?: boolean;
-}
-
-/** A tool that the agent of a run can use. */
-export interface RunTool {
-  readonly name: string;
-  readonly title: string;
-  /** For the agent. */
-  readonly description: string;
-  readonly input: z.ZodObject;
-  readonly execute: (input: unknown) => Promise<ToolResult>;
-}
+import type { PlacedAttachment } from '../workspace/attachments.js';
+import { getEventPayload } from './event-payload.js';
+import type { RunTool } from './run-tool.js';
 
 interface RunToolsOptions {
   readonly artifacts: ArtifactSync;
   readonly pullRequests: PullRequests;
+  /** Files that the run was created with. */
+  readonly attachments: readonly PlacedAttachment[];
   readonly emit: (event: PlainEvent) => void;
   readonly signal: AbortSignal;
 }
@@ -34,12 +24,16 @@ export const TOOL_NOTICE = [
   '`report_artifact` adds a file, a plan, a pull request or a link to the results of the run;',
   '`update_plan_status` shows the steps of your plan and which of them are done.',
 ].join('\n');
-const PULL_REQUEST_NOTICE =
-  '`create_pull_request` creates a pull request or merge request for a branch that you have pushed.';
+/** Sentences about tools that only some runs have. */
+const NOTICES: Readonly<Record<string, string>> = {
+  create_pull_request:
+    '`create_pull_request` creates a pull request or merge request for a branch that you have pushed.',
+  get_event_payload: '`get_event_payload` returns the payload of the event that started the run, or a part of it.',
+};
 
 /** What an agent reads about its tools before its first prompt. */
-export const toolNotice = ({ isPossible }: PullRequests): string =>
-  isPossible ? `${TOOL_NOTICE}\n${PULL_REQUEST_NOTICE}` : TOOL_NOTICE;
+export const toolNotice = (tools: readonly RunTool[]): string =>
+  [TOOL_NOTICE, ...tools.flatMap(({ name }) => NOTICES[name] ?? [])].join('\n');
 
 const text = (description: string) => z.string().max(2_048).optional().describe(description);
 
@@ -85,8 +79,10 @@ const PULL_REQUEST = z.object({
   repository: text('Directory or URL of the repository. Required when the run has several.'),
 });
 
-export function runTools({ artifacts, pullRequests, emit, signal }: RunToolsOptions): readonly RunTool[] {
-  const tools: readonly RunTool[] = [
+export function runTools(options: RunToolsOptions): readonly RunTool[] {
+  const { artifacts, pullRequests, attachments, emit, signal } = options;
+  const payload = getEventPayload(attachments);
+  return [
     {
       name: 'report_artifact',
       title: 'Report an artifact',
@@ -119,8 +115,9 @@ export function runTools({ artifacts, pullRequests, emit, signal }: RunToolsOpti
         return Promise.resolve({ text: 'The plan was updated.' });
       },
     },
+    ...(pullRequests.isPossible ? [createPullRequest(pullRequests, artifacts, signal)] : []),
+    ...(payload === null ? [] : [payload]),
   ];
-  return pullRequests.isPossible ? [...tools, createPullRequest(pullRequests, artifacts, signal)] : tools;
 }
 
 function createPullRequest(pullRequests: PullRequests, artifacts: ArtifactSync, signal: AbortSignal): RunTool {
