@@ -88,6 +88,62 @@ describe('a run in a repository on GitHub', { timeout: 90_000 }, () => {
     expect(JSON.stringify(answers.map(({ body }) => body))).not.toContain(TOKEN);
   });
 
+  it('starts for a labelled issue, continues after a review, and knows that the pull request was merged', async () => {
+    expect((await installation.call('PUT', '/secrets/github-token', { value: TOKEN })).status).toBeLessThan(300);
+    const config = { name: 'team', github_repos: [{ owner: 'acme', repo: 'app', secret_name: 'github-token' }] };
+    const { uid: environment } = await created('/environments', { config, team: true });
+    const factory = `/factories/${installation.connection.factory_uid}`;
+    const secret = randomBytes(20).toString('hex');
+    const signature = { auth_mode: 'signature', signature_scheme: 'github', secret };
+    const { ingress_url: ingress } = await created(`${factory}/webhooks`, { name: 'github', ...signature });
+    const agent = { enabled: true, agent_config: { environment_id: environment } };
+    const { uid: fixer } = await created(`${factory}/automations`, {
+      ...agent,
+      name: 'fix',
+      prompt: [
+        '```sh\ngit switch --quiet --create issue-1 && echo fixed > issue.txt && git add . && git commit --quiet -m "Fix the issue" && git push --quiet origin issue-1\n```',
+        '```tool name=create_pull_request\n{"title":"Fix the issue"}\n```',
+      ].join('\n'),
+      triggers: [{ provider: 'github', event: 'issue_labeled', filter: { labels: ['agent'] } }],
+    });
+    await created(`${factory}/automations`, {
+      ...agent,
+      name: 'revise',
+      prompt:
+        '```sh\necho revised > issue.txt && git commit --quiet -am "Revise the fix" && git push --quiet origin issue-1\n```',
+      triggers: [{ provider: 'github', event: 'pull_request_reviewed' }],
+      concurrency: { policy: 'continue' },
+    });
+    const deliver = async (delivery: GithubDelivery): Promise<void> => {
+      const headers = signedHeaders(delivery, randomUUID(), secret);
+      const response = await fetch(ingress as string, { method: 'POST', headers, body: delivery.body });
+      expect([response.status, await response.text()]).toEqual([202, expect.stringContaining('delivery_id')]);
+    };
+    const repository = { full_name: 'acme/app', name: 'app' };
+
+    await deliver(githubDelivery('issues', 'labeled', { repository, label: { name: 'agent' } }));
+    const listed = async () => (await installation.call('GET', `/agent/runs?automation_id=${fixer}`)).body.runs;
+    await until(async () => (await listed()).length === 1, 30_000);
+    const [{ run_id: runId }] = await listed();
+    const first = await installation.waitFor(runId, ['SUCCEEDED', 'FAILED', 'ERROR'], 60_000);
+    expect(first, JSON.stringify(first.status_message)).toMatchObject({ state: 'SUCCEEDED', source: 'GITHUB_WEBHOOK' });
+    const url = pullRequestOf(first).data.url;
+    expect(url).toMatch(/\/acme\/app\/pull\/\d+$/);
+
+    const reviewed = { repository, pull_request: { html_url: url, draft: false } };
+    await deliver(githubDelivery('pull_request_review', 'submitted', reviewed));
+    await until(() => commitsOf('issue-1')[0] === 'Revise the fix', 60_000);
+    expect(commitsOf('issue-1')).toEqual(['Revise the fix', 'Fix the issue', 'Add a text']);
+    expect((await installation.waitFor(runId, ['SUCCEEDED'], 60_000)).run_id).toBe(runId);
+    expect(await listed()).toHaveLength(1);
+
+    const at = '2100-01-01T00:00:00Z';
+    const merged = { html_url: url, state: 'closed', merged: true, merged_at: at, closed_at: at, updated_at: at };
+    await deliver(githubDelivery('pull_request', 'closed', { repository, pull_request: merged }));
+    await until(async () => pullRequestOf(await installation.run(runId)).data.status === 'merged', 30_000);
+    expect(github.violations).toEqual([]);
+  });
+
   it('uses tokens of a GitHub App, whose private key never leaves the service', async () => {
     const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
     // GitHub creates keys in this format.
@@ -177,62 +233,6 @@ describe('a run in a repository on GitHub', { timeout: 90_000 }, () => {
       });
     expect(github.appTokens.length - minted).toBe(1);
     expect(lookups() - failed).toBe(1);
-  });
-
-  it('starts for a labelled issue, continues after a review, and knows that the pull request was merged', async () => {
-    expect((await installation.call('PUT', '/secrets/github-token', { value: TOKEN })).status).toBeLessThan(300);
-    const config = { name: 'team', github_repos: [{ owner: 'acme', repo: 'app', secret_name: 'github-token' }] };
-    const { uid: environment } = await created('/environments', { config, team: true });
-    const factory = `/factories/${installation.connection.factory_uid}`;
-    const secret = randomBytes(20).toString('hex');
-    const signature = { auth_mode: 'signature', signature_scheme: 'github', secret };
-    const { ingress_url: ingress } = await created(`${factory}/webhooks`, { name: 'github', ...signature });
-    const agent = { enabled: true, agent_config: { environment_id: environment } };
-    const { uid: fixer } = await created(`${factory}/automations`, {
-      ...agent,
-      name: 'fix',
-      prompt: [
-        '```sh\ngit switch --quiet --create issue-1 && echo fixed > issue.txt && git add . && git commit --quiet -m "Fix the issue" && git push --quiet origin issue-1\n```',
-        '```tool name=create_pull_request\n{"title":"Fix the issue"}\n```',
-      ].join('\n'),
-      triggers: [{ provider: 'github', event: 'issue_labeled', filter: { labels: ['agent'] } }],
-    });
-    await created(`${factory}/automations`, {
-      ...agent,
-      name: 'revise',
-      prompt:
-        '```sh\necho revised > issue.txt && git commit --quiet -am "Revise the fix" && git push --quiet origin issue-1\n```',
-      triggers: [{ provider: 'github', event: 'pull_request_reviewed' }],
-      concurrency: { policy: 'continue' },
-    });
-    const deliver = async (delivery: GithubDelivery): Promise<void> => {
-      const headers = signedHeaders(delivery, randomUUID(), secret);
-      const response = await fetch(ingress as string, { method: 'POST', headers, body: delivery.body });
-      expect([response.status, await response.text()]).toEqual([202, expect.stringContaining('delivery_id')]);
-    };
-    const repository = { full_name: 'acme/app', name: 'app' };
-
-    await deliver(githubDelivery('issues', 'labeled', { repository, label: { name: 'agent' } }));
-    const listed = async () => (await installation.call('GET', `/agent/runs?automation_id=${fixer}`)).body.runs;
-    await until(async () => (await listed()).length === 1, 30_000);
-    const [{ run_id: runId }] = await listed();
-    const first = await installation.waitFor(runId, ['SUCCEEDED', 'FAILED', 'ERROR'], 60_000);
-    expect(first).toMatchObject({ state: 'SUCCEEDED', source: 'GITHUB_WEBHOOK' });
-    const url = pullRequestOf(first).data.url;
-    expect(url).toMatch(/\/acme\/app\/pull\/\d+$/);
-
-    const reviewed = { repository, pull_request: { html_url: url, draft: false } };
-    await deliver(githubDelivery('pull_request_review', 'submitted', reviewed));
-    await until(() => commitsOf('issue-1')[0] === 'Revise the fix', 60_000);
-    expect(commitsOf('issue-1')).toEqual(['Revise the fix', 'Fix the issue', 'Add a text']);
-    expect((await installation.waitFor(runId, ['SUCCEEDED'], 60_000)).run_id).toBe(runId);
-    expect(await listed()).toHaveLength(1);
-
-    const at = '2100-01-01T00:00:00Z';
-    const merged = { html_url: url, state: 'closed', merged: true, merged_at: at, closed_at: at, updated_at: at };
-    await deliver(githubDelivery('pull_request', 'closed', { repository, pull_request: merged }));
-    await until(async () => pullRequestOf(await installation.run(runId)).data.status === 'merged', 30_000);
-    expect(github.violations).toEqual([]);
   });
 
   // eslint-disable-next-line @typescript-eslint/no-explicit-any
