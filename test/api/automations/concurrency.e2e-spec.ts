@@ -79,7 +79,7 @@ describe('the policy continue', () => {
     expect(await runsOf(reply)).toEqual([]);
     const [followup] = await followupsOf(runId);
     expect(followup?.message).toContain('Answer [payload value 1].');
-    expect(followup?.files).toEqual([expect.stringMatching(/^event-payload-[0-9a-f]{8}\.json$/)]);
+    expect(followup?.files).toEqual([expect.stringMatching(/^event-payload-[0-9a-f]{12}\.json$/)]);
     expect(followup?.message).toContain(`The attached file ${followup?.files[0]} is the request`);
     expect(await followupsOf(other)).toEqual([]);
   });

@@ -100,6 +100,19 @@ describe('an event of GitHub', () => {
     expect(await runsOf(uid)).toHaveLength(1);
   });
 
+  it('of a label that a template adds to the issue of a stranger starts nothing', async () => {
+    const { uid } = await automation(github('issue_labeled', { labels: ['bug'] }));
+    const labeled = (sender: string) =>
+      githubDelivery('issues', 'labeled', {
+        label: { name: 'bug' },
+        issue: { author_association: 'NONE', user: { login: 'eve' } },
+        sender: { login: sender },
+      });
+    expect(await deliver(labeled('eve'))).toMatchObject([{ matched: false, reason: expect.stringContaining('NONE') }]);
+    expect(await deliver(labeled('maintainer'))).toMatchObject([{ matched: true }]);
+    expect(await runsOf(uid)).toHaveLength(1);
+  });
+
   it('of one issue starts an automation at most 20 times within an hour, and the log says so', async () => {
     const { uid } = await automation(github('issue_opened'));
     const opened = (number: number) => githubDelivery('issues', 'opened', { issue: { number } });
@@ -206,6 +219,7 @@ describe('a trigger', () => {
       checks: [
         { check: 'event', passed: true, reason: 'The event is issue_labeled.' },
         { check: 'repository', passed: false, reason: expect.stringContaining(REPOSITORY) },
+        { check: 'author', passed: true, reason: 'The author has the association OWNER.' },
         { check: 'labels', passed: true, reason: expect.any(String) },
       ],
     };

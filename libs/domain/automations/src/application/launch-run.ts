@@ -130,7 +130,7 @@ export class LaunchRun {
         kind: 'refused',
         reason: `The run ${runId} has got ${limit} follow-ups, the maximum of the automation.`,
       };
-    const id = event.labels.delivery_id?.slice(0, 8) ?? newUuid();
+    const id = event.labels.delivery_id?.slice(-12) ?? newUuid();
     const payloadFile = `${basename(PAYLOAD_FILE, '.json')}-${id}.json`;
     const attached = event.payload === null ? [] : await this.attach(runId, payloadFile, event.payload);
     const mark = randomBytes(12).toString('hex');

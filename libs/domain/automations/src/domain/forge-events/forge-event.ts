@@ -21,8 +21,8 @@ export const FORGE_EVENTS = {
     filters: ['labels', 'mention', 'author_associations'],
     isOpenToAll: true,
   },
-  issue_labeled: { description: 'A label was added to an issue.', filters: ['labels'] },
-  issue_assigned: { description: 'An issue was assigned to a user.', filters: ['labels'] },
+  issue_labeled: { description: 'A label was added to an issue.', filters: ['labels', 'author_associations'] },
+  issue_assigned: { description: 'An issue was assigned to a user.', filters: ['labels', 'author_associations'] },
   issue_commented: {
     description: 'A comment was written on an issue.',
     filters: ['labels', 'mention', 'author_associations'],
@@ -101,7 +101,7 @@ export interface ForgeEvent {
   readonly repository: string;
   readonly target: ForgeTarget;
   readonly sender: { readonly name: string; readonly isBot: boolean };
-  /** Of the author of `text` with the repository, as GitHub names it; null where the forge does not say. */
+  /** Of the author of `text` with the repository, as GitHub names it; null where the forge does not say, or only people with rights can cause the event. */
   readonly authorAssociation: string | null;
   /** The added label of a `…_labeled` event, otherwise all labels of the target. */
   readonly labels: readonly string[];

@@ -255,9 +255,9 @@ function senderCheck(senders: readonly string[] | null, name: string): TriggerCh
 }
 
 function associationCheck(allowed: readonly string[] | null, given: string | null): TriggerCheck | null {
-  if (allowed === null) return null;
-  const author = `The author has the association ${given ?? 'NONE'}`;
-  return allowed.includes(given ?? 'NONE')
+  if (allowed === null || given === null) return null;
+  const author = `The author has the association ${given}`;
+  return allowed.includes(given)
     ? { check: 'author', passed: true, reason: `${author}.` }
     : failed('author', `${author}, which is none of ${allowed.join(', ')}.`);
 }

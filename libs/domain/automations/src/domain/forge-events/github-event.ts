@@ -118,10 +118,15 @@ function issueFields(event: ForgeEventName, payload: unknown, written: Written):
   const id = numberAt(payload, 'issue', 'number');
   if (id === null) return null;
   const kind = isPullRequest(payload) ? 'pull_request' : 'issue';
+  const { text, authorAssociation } = writtenFields(payload, written);
+  // Only people with rights label and assign issues of others; of their author, a template of the repository does it.
+  const isOfAuthor = textAt(payload, 'sender', 'login') === textAt(payload, 'issue', 'user', 'login');
+  const needsRights = event === 'issue_labeled' || event === 'issue_assigned';
   return {
     target: { kind, id, url: urlAt(payload, 'issue', 'html_url') },
     labels: labelsOf(event, payload, 'issue'),
-    ...writtenFields(payload, written),
+    text,
+    authorAssociation: needsRights && !isOfAuthor ? null : authorAssociation,
   };
 }
 
