@@ -118,6 +118,18 @@ export interface ForgeEvent {
   readonly isFork: boolean;
 }
 
+/** The fields that most events do not have. */
+export const WITHOUT_DETAILS = {
+  authorAssociation: null,
+  labels: [],
+  text: null,
+  branch: null,
+  tag: null,
+  paths: [],
+  commitEmail: null,
+  isFork: false,
+} as const satisfies Partial<ForgeEvent>;
+
 /** The object that an event belongs to. */
 export interface ForgeTarget {
   readonly kind: 'issue' | 'pull_request' | 'branch' | 'tag';

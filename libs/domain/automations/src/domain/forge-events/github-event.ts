@@ -1,5 +1,5 @@
 import { valueAt } from '../placeholders.js';
-import type { ForgeEvent, ForgeEventName, ForgeTarget } from './forge-event.js';
+import { type ForgeEvent, type ForgeEventName, type ForgeTarget, WITHOUT_DETAILS } from './forge-event.js';
 import { changedPaths, listAt, numberAt, textAt, textsAt, urlAt } from './payload-fields.js';
 
 /** By the header `X-GitHub-Event` and the `action` of the payload. */
@@ -37,14 +37,7 @@ export function readGithubEvent(kind: string, payload: unknown): ForgeEvent | nu
     event,
     repository,
     sender: { name: sender, isBot: textAt(payload, 'sender', 'type') === 'Bot' },
-    authorAssociation: null,
-    labels: [],
-    text: null,
-    branch: null,
-    tag: null,
-    paths: [],
-    commitEmail: null,
-    isFork: false,
+    ...WITHOUT_DETAILS,
     ...specific,
   };
 }

@@ -1,5 +1,5 @@
 import { valueAt } from '../placeholders.js';
-import type { ForgeEvent, ForgeEventName, ForgeTarget } from './forge-event.js';
+import { type ForgeEvent, type ForgeEventName, type ForgeTarget, WITHOUT_DETAILS } from './forge-event.js';
 import { changedPaths, listAt, numberAt, textAt, textsAt, urlAt } from './payload-fields.js';
 
 const BRANCH = 'refs/heads/';
@@ -19,14 +19,7 @@ export function readGitlabEvent(payload: unknown): ForgeEvent | null {
   return {
     repository,
     sender: { name: sender, isBot: BOT.test(sender) },
-    authorAssociation: null,
-    labels: [],
-    text: null,
-    branch: null,
-    tag: null,
-    paths: [],
-    commitEmail: null,
-    isFork: false,
+    ...WITHOUT_DETAILS,
     ...specific,
   };
 }
