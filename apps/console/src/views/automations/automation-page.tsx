@@ -310,7 +310,7 @@ function Editor({ factoryUid, automation, onSaved }: EditorProps) {
       </Field>
       <Field
         label="When a run for the same issue, pull request or key exists"
-        hint="Continue needs an event of GitHub or GitLab."
+        hint="A follow-up needs an event of GitHub or GitLab."
         pointer="/concurrency/policy"
       >
         {(control) => (
