@@ -182,14 +182,15 @@ describe.skipIf(NO_BROWSER !== null)('the page of a run', { timeout: 60_000 }, (
       .getByLabel('Attachments')
       .setInputFiles({ name: 'notes <b>.txt', mimeType: 'text/plain', buffer: Buffer.from('from the browser') });
     await page.getByRole('button', { name: 'Remove notes <b>.txt' }).waitFor();
-    await page
-      .getByLabel('Message to the agent')
-      .fill(sh('find / -name "notes*" -path "*attach*" 2>/dev/null | head -1'));
+    await page.getByLabel('Message to the agent').fill(sh('cat "$HEADRACE_ATTACHMENTS_DIR"/notes*'));
     const clipboard = () => page.evaluate<string>('navigator.clipboard.readText()');
     await console.button('Copy as curl').click();
     await until(async () => (await clipboard()).includes(`/agent/runs/${runId}/followups`), 5_000, 'the request');
     await console.button('Send').click();
     await page.getByText('Attachments').last().waitFor();
+    const answer = page.locator('[data-action=run_command][data-state=completed]').nth(1);
+    await answer.locator('summary').click();
+    await answer.locator('pre', { hasText: 'from the browser' }).waitFor();
     await until(async () => (await installation.run(runId)).state === 'SUCCEEDED', 20_000, 'the end of the turn');
     await console.button('As curl').click();
     await until(async () => (await clipboard()).includes('"title":"files"'), 5_000, 'the request that creates it');
