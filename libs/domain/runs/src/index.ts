@@ -1,5 +1,5 @@
 export { RunConversations } from './application/run-conversations.js';
-export type { ConcurrencyPolicy, RunConcurrency } from './application/concurrent-runs.js';
+export type { ConcurrencyPolicy } from './application/concurrent-runs.js';
 export { RunsService } from './application/runs.service.js';
 export { RepairFacets } from './application/repair-facets.js';
 export { PruneRuns, RunDataOwner, RunDataOwners } from './application/prune-runs.js';
@@ -20,7 +20,7 @@ export { maskConfig } from './domain/resolve-config.js';
 export type { Metadata } from './domain/run-filters.js';
 export { type AgentConfig, type PrincipalRef, type RunOwner, type RunState, slotKey } from '#execution/executions';
 export { type Run, RUN_MODES, type RunMode, type RunSchedule, type RunSourceType } from './domain/run.js';
-export { MAX_PENDING_FOLLOWUPS, SubmitFollowup, type SubmitFollowupResult } from './application/submit-followup.js';
+export { SubmitFollowup } from './application/submit-followup.js';
 export { FollowupAttachments } from './application/followup-attachments.js';
 export { ArtifactsService } from './application/artifacts.service.js';
 export { IDEMPOTENCY_KEY, idempotencyClaim, IdempotencyKeyHeader, readAgentConfig } from './http/run-request-input.js';

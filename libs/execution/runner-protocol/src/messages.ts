@@ -104,6 +104,9 @@ export interface GitPerson {
   email: string;
 }
 
+/** The attachment with the payload of the event that has started the run. */
+export const EVENT_PAYLOAD_FILE = 'event-payload.json';
+
 /** In texts that runs write on forges, invisible there, so that no automation starts because of them. */
 export const AGENT_TEXT_MARK = '<!-- headrace -->';
 

@@ -9,7 +9,7 @@ export class SingleFlight<T> {
   private readonly flights = new Map<string, Flight<T>>();
 
   /** `stopped`: what a caller's promise rejects with as soon as its own signal aborts. */
-  constructor(private readonly stopped: () => Error) {}
+  constructor(private readonly stopped: () => Error = () => new Error('The work was stopped.')) {}
 
   async run(key: string, signal: AbortSignal | undefined, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     if (signal?.aborted) throw this.stopped();

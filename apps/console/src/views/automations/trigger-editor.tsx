@@ -243,7 +243,7 @@ export function TriggerEditor({
                 onChange(
                   trigger.clauses === null
                     ? { ...trigger, clauses: toClauses(parsed('filter', trigger.json)) }
-                    : { ...trigger, clauses: null, json: JSON.stringify(toFilter(trigger.clauses), null, 2) },
+                    : { ...trigger, clauses: null, json: formatted(toFilter(trigger.clauses)) },
                 )
               }
             >

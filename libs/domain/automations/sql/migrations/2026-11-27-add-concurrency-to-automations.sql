@@ -1,2 +1,2 @@
--- As on the wire: policy, key, max_followups. Null: an event always starts a run.
+-- policy, key, maxFollowups. Null: an event always starts a run.
 ALTER TABLE headrace.automations ADD COLUMN concurrency jsonb;

@@ -16,8 +16,9 @@ export class DeliveryAutomations extends DeliveryEvaluator {
   }
 
   override async evaluate(delivery: AcceptedDelivery, signal?: AbortSignal): Promise<readonly AutomationResult[]> {
-    const results = await this.fire.execute(this.webhook.eventOf(delivery), signal);
-    const event = this.forges.eventOf(delivery);
+    const received = this.webhook.eventOf(delivery);
+    const results = await this.fire.execute(received, signal);
+    const event = this.forges.eventOf(delivery, received);
     if (event === null) return results;
     const ofEvent = await this.fire.execute(event, signal);
     // One result for each automation; one that has started a run wins.

@@ -24,35 +24,16 @@ import {
   targetKey,
 } from '../domain/forge-events/forge-event.js';
 import { forgeChecks, forgeTriggerSchema, readForgeTrigger } from '../domain/forge-events/forge-filter.js';
-import { readGithubEvent } from '../domain/forge-events/github-event.js';
+import { githubKindOf, readGithubEvent } from '../domain/forge-events/github-event.js';
 import { readGitlabEvent } from '../domain/forge-events/gitlab-event.js';
 import { type PullRequestState, readPullRequestState } from '../domain/forge-events/pull-request-state.js';
 import { quoteValue } from '../domain/placeholders.js';
-import type { Trigger, TriggerCheck, TriggerEvent } from '../domain/trigger.js';
-import { WebhookTrigger } from './webhook-trigger.js';
+import { invalidFilterReason, type Trigger, type TriggerCheck, type TriggerEvent } from '../domain/trigger.js';
+import { NO_DELIVERY, WebhookTrigger } from './webhook-trigger.js';
 
 /** All events of a provider reach all its triggers in the factory. */
 const SUBJECT = '';
 const MAX_LABEL = 200;
-/** The kinds of a GitHub payload that is tested without its headers. */
-const GITHUB_KINDS: Readonly<Record<ForgeEventName, string>> = {
-  issue_opened: 'issues',
-  issue_labeled: 'issues',
-  issue_assigned: 'issues',
-  issue_commented: 'issue_comment',
-  pull_request_opened: 'pull_request',
-  pull_request_labeled: 'pull_request',
-  pull_request_commented: 'issue_comment',
-  pull_request_reviewed: 'pull_request_review',
-  pull_request_review_commented: 'pull_request_review_comment',
-  pull_request_updated: 'pull_request',
-  pull_request_closed: 'pull_request',
-  check_failed: 'check_run',
-  workflow_failed: 'workflow_run',
-  branch_pushed: 'push',
-  tag_pushed: 'push',
-  release_published: 'release',
-};
 
 /** A kind of event in repositories of GitHub or GitLab, which deliveries of their webhooks report. */
 export class ForgeTrigger extends TriggerProvider {
@@ -85,8 +66,7 @@ export class ForgeTrigger extends TriggerProvider {
   override compile(trigger: Trigger): CompiledTrigger {
     const read = readForgeTrigger(this.provider, this.event, trigger);
     if (read.kind === 'invalid') {
-      const [issue] = read.issues;
-      const reason = `The stored filter cannot be evaluated: ${issue ? `${issue.pointer} ${issue.detail}` : 'it is invalid'}.`;
+      const reason = invalidFilterReason(read.issues);
       return { check: () => [{ check: 'event', passed: false, reason }] };
     }
     return {
@@ -117,7 +97,7 @@ export class ForgeTrigger extends TriggerProvider {
     sample: TriggerSample,
   ): Promise<SampledEvent> {
     if (sample.kind === 'payload') {
-      const details = readEvent(this.provider, GITHUB_KINDS[this.event], sample.payload);
+      const details = readEvent(this.provider, githubKindOf(this.event), sample.payload);
       return { kind: 'event', event: this.events.sampleOf(scope, sample.payload, this.provider, details) };
     }
     const delivery = await this.webhooks.accepted(tx, scope.factoryUid, sample.deliveryId);
@@ -132,8 +112,6 @@ export class ForgeTrigger extends TriggerProvider {
     return { check: 'event', passed: false, reason: `The event ${is}; the trigger waits for ${this.event}.` };
   }
 }
-
-const NO_DELIVERY = 'must be an accepted delivery of this factory whose payload is still stored';
 
 const readEvent = (provider: ForgeProvider, kind: string, payload: unknown): ForgeEvent | null =>
   provider === 'github' ? readGithubEvent(kind, payload) : readGitlabEvent(payload);
@@ -153,11 +131,10 @@ export class ForgeDeliveries {
     private readonly clock: Clock,
   ) {}
 
-  /** Null when the delivery is no event that a trigger can name. */
-  eventOf(delivery: AcceptedDelivery): TriggerEvent | null {
+  /** Null when the delivery is no event that a trigger can name. `received`: the delivery as an event of its webhook. */
+  eventOf(delivery: AcceptedDelivery, received = this.webhook.eventOf(delivery)): TriggerEvent | null {
     const sent = sentBy(delivery);
     if (sent === null) return null;
-    const received = this.webhook.eventOf(delivery);
     const details = readEvent(sent.provider, sent.kind, received.readPayload());
     return details && withDetails(received, sent.provider, details);
   }

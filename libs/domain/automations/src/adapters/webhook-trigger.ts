@@ -15,14 +15,14 @@ import { evaluatePayloadFilter } from '../domain/payload-filter/evaluate.js';
 import { parsePayloadFilter, type ParsedFilter } from '../domain/payload-filter/parse.js';
 import { PAYLOAD_FILTER_SCHEMA } from '../domain/payload-filter/schema.js';
 import { quoteValue } from '../domain/placeholders.js';
-import type { Trigger, TriggerCheck, TriggerEvent } from '../domain/trigger.js';
+import { invalidFilterReason, type Trigger, type TriggerCheck, type TriggerEvent } from '../domain/trigger.js';
 import { readWebhookTrigger, webhookOf } from '../domain/webhook-trigger.js';
 
 const DELETED: TriggerObstacle = {
   code: 'webhook_deleted',
   detail: 'The webhook that this trigger selects has been deleted; it never fires.',
 };
-const NO_DELIVERY = 'must be an accepted delivery of this factory whose payload is still stored';
+export const NO_DELIVERY = 'must be an accepted delivery of this factory whose payload is still stored';
 
 @Extension()
 export class WebhookTrigger extends TriggerProvider {
@@ -151,9 +151,7 @@ function checksOf(webhookUid: string | undefined, filter: ParsedFilter, event: T
 
 function payloadCheck(filter: ParsedFilter, event: TriggerEvent): TriggerCheck {
   if (filter.kind === 'invalid') {
-    const [issue] = filter.issues;
-    const reason = `The stored filter cannot be evaluated: ${issue ? `${issue.pointer} ${issue.detail}` : 'it is invalid'}.`;
-    return { check: 'payload', passed: false, reason };
+    return { check: 'payload', passed: false, reason: invalidFilterReason(filter.issues) };
   }
   const { matched, reason } = evaluatePayloadFilter(filter.filter, event.readPayload());
   return { check: 'payload', passed: matched, reason };

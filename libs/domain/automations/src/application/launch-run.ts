@@ -16,8 +16,9 @@ import {
   SubmitFollowup,
 } from '#domain/runs';
 import { FIRING_SKILL_WAIT_MS } from '#domain/schedules';
+import { EVENT_PAYLOAD_FILE } from '#execution/runner-protocol';
 import { concurrencyKey } from '../domain/concurrency.js';
-import { envelope, PAYLOAD_FILE } from '../domain/envelope.js';
+import { envelope } from '../domain/envelope.js';
 import { secretsOf } from '../domain/automation.js';
 import type { TriggerEvent } from '../domain/trigger.js';
 import type { FiringAutomation } from '../persistence/firing.store.js';
@@ -61,19 +62,22 @@ export class LaunchRun {
     const { concurrency } = automation;
     if (concurrency === null && event.target === undefined)
       return launchResult(await this.createRun.execute(author, this.commandOf(automation, event)));
-    const isContinuing = concurrency?.policy === 'continue' && event.target !== undefined;
-    if (isContinuing) {
-      const creator = await this.creatorOf(event);
-      const continued = creator === null ? null : await this.continue(author, creator, automation, event);
-      if (continued) return continued;
-    }
-    const policy =
-      concurrency === null || (concurrency.policy === 'continue' && !isContinuing) ? 'allow' : concurrency.policy;
+    const { policy = 'allow' } = concurrency ?? {};
+    // Events without a target always start a run.
+    if (policy === 'continue' && event.target === undefined) return this.createAllowed(author, automation, event);
+    const creator = policy === 'continue' ? await this.creatorOf(event) : null;
+    const ofCreator = creator === null ? null : await this.continue(author, creator, automation, event);
+    if (ofCreator) return ofCreator;
     const created = await this.create(author, automation, event, policy);
     if (created.kind !== 'concurrent') return launchResult(created);
-    if (policy === 'skip') return { kind: 'refused', reason: `The run ${created.runId} for the same key is active.` };
-    const continued = await this.continue(author, created.runId, automation, event);
-    if (continued) return continued;
+    const { runId } = created;
+    if (policy === 'skip') return { kind: 'refused', reason: `The run ${runId} for the same key is active.` };
+    const continued = runId === creator ? null : await this.continue(author, runId, automation, event);
+    return continued ?? this.createAllowed(author, automation, event);
+  }
+
+  /** In place of a run that cannot be continued. */
+  private async createAllowed(author: Caller, automation: FiringAutomation, event: TriggerEvent) {
     const replaced = await this.create(author, automation, event, 'allow');
     if (replaced.kind === 'concurrent') throw new Error('A run that is allowed beside others was prevented by one.');
     return launchResult(replaced);
@@ -101,7 +105,7 @@ export class LaunchRun {
       ...(agentConfig !== null && { config: this.secrets.open(secretsOf(uid), agentConfig) }),
       ...(agentIdentityUid !== null && { agentIdentityUid }),
       ...(event.payload !== null && {
-        attachments: [{ fileName: PAYLOAD_FILE, mimeType: PAYLOAD_TYPE, content: event.payload }],
+        attachments: [{ fileName: EVENT_PAYLOAD_FILE, mimeType: PAYLOAD_TYPE, content: event.payload }],
       }),
       triggerUrl:
         event.triggerUrl ?? `${this.settings.publicUrl}/api/v1/factories/${event.factoryUid}/automations/${uid}`,
@@ -131,7 +135,7 @@ export class LaunchRun {
         reason: `The run ${runId} has got ${limit} follow-ups, the maximum of the automation.`,
       };
     const id = event.labels.delivery_id?.slice(-12) ?? newUuid();
-    const payloadFile = `${basename(PAYLOAD_FILE, '.json')}-${id}.json`;
+    const payloadFile = `${basename(EVENT_PAYLOAD_FILE, '.json')}-${id}.json`;
     const attached = event.payload === null ? [] : await this.attach(runId, payloadFile, event.payload);
     const mark = randomBytes(12).toString('hex');
     const result = await this.followups.execute(author, runId, {

@@ -1,13 +1,12 @@
 import { type PayloadReference, quoteValue, readPrompt, valueAt } from './placeholders.js';
 import type { TriggerEvent } from './trigger.js';
-
-export const PAYLOAD_FILE = 'event-payload.json';
+import { EVENT_PAYLOAD_FILE } from '#execution/runner-protocol';
 
 export interface EnvelopedPrompt {
   readonly automation: { readonly name: string; readonly uid: string };
   readonly prompt: string;
   readonly event: Pick<TriggerEvent, 'facts' | 'occurredAt' | 'payload' | 'readPayload'>;
-  /** Name of the attached payload. Default: {@link PAYLOAD_FILE}. */
+  /** Name of the attached payload. Default: {@link EVENT_PAYLOAD_FILE}. */
   readonly payloadFile?: string;
   /** Unpredictable for the sender of the payload. */
   readonly mark: string;
@@ -18,7 +17,13 @@ export interface EnvelopedPrompt {
  * only between the two marks, quoted, where the text declares that they are not instructions. A placeholder in the prompt
  * becomes a number that refers to a value there.
  */
-export function envelope({ automation, prompt, event, payloadFile = PAYLOAD_FILE, mark }: EnvelopedPrompt): string {
+export function envelope({
+  automation,
+  prompt,
+  event,
+  payloadFile = EVENT_PAYLOAD_FILE,
+  mark,
+}: EnvelopedPrompt): string {
   const references: PayloadReference[] = [];
   const text = withNumbers(prompt, references);
   const lines = [

@@ -1,3 +1,4 @@
+import type { Issue } from '#platform/kernel';
 import type { Metadata, RunSchedule, RunSourceType } from '#domain/runs';
 
 /** A trigger as on the wire: provider, event, and the fields of the provider. */
@@ -52,4 +53,9 @@ export interface TriggerCheck {
   readonly passed: boolean;
   /** One sentence with the clause and the value that decided the result. */
   readonly reason: string;
+}
+
+/** The reason of the failed check of a stored trigger whose filter is not valid any more. */
+export function invalidFilterReason([issue]: readonly Issue[]): string {
+  return `The stored filter cannot be evaluated: ${issue ? `${issue.pointer} ${issue.detail}` : 'it is invalid'}.`;
 }

@@ -1,19 +1,14 @@
 import { FactoryQuota } from '#domain/factories';
 import type { PrincipalRef } from '#domain/runs';
 import { type Automation, type AutomationFields, MAX_AUTOMATIONS } from '../domain/automation.js';
-import type { AutomationConcurrency } from '../domain/concurrency.js';
 import type { Trigger } from '../domain/trigger.js';
 import { Injectable } from '@nestjs/common';
 import { Database, type Queryable, writtenRow, statement } from '#platform/persistence';
 
-/** Of `automations AS a`, where the column is as on the wire. */
-export const CONCURRENCY = `CASE WHEN a.concurrency IS NOT NULL THEN jsonb_build_object('policy', a.concurrency->'policy',
-  'key', a.concurrency->'key', 'maxFollowups', a.concurrency->'max_followups') END AS concurrency`;
-
 /** Of `automations AS a`. `env` and `headers` of MCP servers are encrypted. */
 const columns = (prompt = 'a.prompt'): string =>
   `a.id, a.uid, a.factory_uid AS "factoryUid", a.team_uid AS "teamUid", a.name, a.enabled, ${prompt} AS prompt,
-  a.agent_config AS "agentConfig", a.agent_identity_uid AS "agentIdentityUid", ${CONCURRENCY}, a.source,
+  a.agent_config AS "agentConfig", a.agent_identity_uid AS "agentIdentityUid", a.concurrency, a.source,
   json_build_object('type', a.author_type, 'uid', a.author_uid) AS author,
   a.version::int AS version, a.created_at AS "createdAt", a.updated_at AS "updatedAt",
   (SELECT coalesce(jsonb_agg(t.trigger ORDER BY t.position), '[]') FROM automation_triggers t
@@ -140,19 +135,13 @@ export class AutomationsStore {
   }
 }
 
-const storedConcurrency = ({ policy, key, maxFollowups }: AutomationConcurrency) => ({
-  policy,
-  ...(key !== null && { key }),
-  ...(maxFollowups !== null && { max_followups: maxFollowups }),
-});
-
 const valuesOf = (automation: WrittenAutomation): unknown[] => [
   automation.name,
   automation.enabled,
   automation.prompt,
   automation.agentConfig && JSON.stringify(automation.agentConfig),
   automation.agentIdentityUid,
-  automation.concurrency && JSON.stringify(storedConcurrency(automation.concurrency)),
+  automation.concurrency && JSON.stringify(automation.concurrency),
   automation.author.type,
   automation.author.uid,
 ];

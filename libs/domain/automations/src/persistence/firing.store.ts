@@ -1,7 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Database, statement, writtenRow } from '#platform/persistence';
 import type { Automation } from '../domain/automation.js';
-import { CONCURRENCY } from './automations.store.js';
 import type { Trigger, TriggerEvent } from '../domain/trigger.js';
 
 /** A trigger that an event reaches, without the fields that are only needed when it matches. */
@@ -32,7 +31,7 @@ const REACHED = statement('automations.find-reached')`
 const MAX_CACHED = 50_000;
 
 const FIRING = statement('automations.load-firing')`
-  SELECT a.id, a.uid, a.name, a.prompt, a.agent_config AS "agentConfig", a.agent_identity_uid AS "agentIdentityUid", ${CONCURRENCY},
+  SELECT a.id, a.uid, a.name, a.prompt, a.agent_config AS "agentConfig", a.agent_identity_uid AS "agentIdentityUid", a.concurrency,
          json_build_object('type', a.author_type, 'uid', a.author_uid) AS author
   FROM unnest($1::bigint[], $2::bigint[]) AS f (id, version)
   JOIN automations a ON a.id = f.id AND a.version = f.version`;

@@ -93,8 +93,7 @@ export class EnvironmentSetUp {
       const repositories = await Promise.all(resolved.opened.map((one) => this.withToken(one)));
       return { kind: 'ready', repositories, secrets: resolved.secrets };
     } catch (error) {
-      if (error instanceof MissingSecretError || error instanceof GithubAppError) return impossible(error.message);
-      throw error;
+      return reasonOf(error);
     }
   }
 
@@ -109,11 +108,9 @@ export class EnvironmentSetUp {
         return found;
       });
       const credential = opened && (await this.withToken(opened)).credential;
-      return credential ? { kind: 'ready', credential } : { kind: 'impossible', message: NO_CREDENTIAL };
+      return credential ? { kind: 'ready', credential } : impossible(NO_CREDENTIAL);
     } catch (error) {
-      if (error instanceof MissingSecretError || error instanceof GithubAppError)
-        return { kind: 'impossible', message: error.message };
-      throw error;
+      return reasonOf(error);
     }
   }
 
@@ -207,4 +204,10 @@ function used(
   }));
 }
 
-const impossible = (message: string): SetUp => ({ kind: 'impossible', message });
+const impossible = (message: string) => ({ kind: 'impossible' as const, message });
+
+/** Throws what is no reason for the owner of the run. */
+function reasonOf(error: unknown) {
+  if (error instanceof MissingSecretError || error instanceof GithubAppError) return impossible(error.message);
+  throw error;
+}

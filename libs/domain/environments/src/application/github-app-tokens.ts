@@ -3,7 +3,7 @@ import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { Settings } from '#platform/config';
 import { githubApi } from '#platform/git';
-import { Clock } from '#platform/kernel';
+import { Clock, SingleFlight } from '#platform/kernel';
 
 export interface GithubAppRepository {
   readonly appId: number;
@@ -63,7 +63,7 @@ const SECONDARY_LIMIT_MS = 60_000;
 export class GithubAppTokens {
   private readonly installations = new LRUCache<string, AppInstallation>({ max: MAX_ENTRIES, ttl: INSTALLATION_MS });
   private readonly tokens = new LRUCache<string, InstallationToken>({ max: MAX_ENTRIES });
-  private readonly pending = new Map<string, Promise<InstallationToken>>();
+  private readonly minting = new SingleFlight<InstallationToken>();
   /** By App: until when GitHub rejects its requests. */
   private readonly limits = new LRUCache<string, Date>({ max: MAX_ENTRIES });
 
@@ -77,13 +77,11 @@ export class GithubAppTokens {
     const key = keyOf(repository, use);
     const known = this.tokens.get(key);
     if (known && known.expiresAt.getTime() - this.clock.now().getTime() > MIN_LEFT_MS) return known;
-    const running = this.pending.get(key);
-    if (running) return running;
-    const minting = this.request(repository, use).finally(() => this.pending.delete(key));
-    this.pending.set(key, minting);
-    const token = await minting;
-    this.tokens.set(key, token);
-    return token;
+    return this.minting.run(key, undefined, async () => {
+      const token = await this.request(repository, use);
+      this.tokens.set(key, token);
+      return token;
+    });
   }
 
   private async request(repository: GithubAppRepository, use: TokenUse): Promise<InstallationToken> {

@@ -1,4 +1,5 @@
 import { GitFailure } from '#platform/git';
+import { SingleFlight } from '#platform/kernel';
 import type { RepositoryCredential, RepositoryRef } from '#execution/runner-protocol';
 import type { ControlPlane } from '../protocol/control-plane.js';
 import type { Redactor } from '../redaction/redactor.js';
@@ -17,7 +18,7 @@ const MIN_LEFT_MS = 300_000;
 export class RepositoryCredentials {
   /** By URL; the assignment has the first ones. */
   private readonly newer = new Map<string, RepositoryCredential>();
-  private readonly pending = new Map<string, Promise<RepositoryCredential>>();
+  private readonly requests = new SingleFlight<RepositoryCredential>();
 
   constructor(private readonly options: RepositoryCredentialsOptions) {}
 
@@ -26,11 +27,7 @@ export class RepositoryCredentials {
     const { url } = repository;
     const credential = this.newer.get(url) ?? repository.credential;
     if (!credential || isFresh(credential)) return credential ? { ...repository, credential } : repository;
-    const running = this.pending.get(url);
-    if (running) return { ...repository, credential: await running };
-    const request = this.request(url).finally(() => this.pending.delete(url));
-    this.pending.set(url, request);
-    return { ...repository, credential: await request };
+    return { ...repository, credential: await this.requests.run(url, undefined, () => this.request(url)) };
   }
 
   private async request(url: string): Promise<RepositoryCredential> {

@@ -1,11 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
 import { isDeeperThan, parseJson, truncateUtf8, valueAt } from '#platform/kernel';
+import { EVENT_PAYLOAD_FILE } from '#execution/runner-protocol';
 import type { PlacedAttachment } from '../workspace/attachments.js';
 import type { RunTool, ToolResult } from './run-tool.js';
 
-/** The attachment with which automations start a run. */
-const PAYLOAD_FILE = 'event-payload.json';
 const MAX_BYTES = 32_768;
 /** JSON.stringify is recursive. */
 const MAX_DEPTH = 512;
@@ -21,7 +20,7 @@ const INPUT = z.object({
 
 /** Null for a run without a payload. */
 export function getEventPayload(attachments: readonly PlacedAttachment[]): RunTool | null {
-  const payload = attachments.find(({ ref }) => ref.file_name === PAYLOAD_FILE);
+  const payload = attachments.find(({ ref }) => ref.file_name === EVENT_PAYLOAD_FILE);
   if (payload === undefined) return null;
   return {
     name: 'get_event_payload',

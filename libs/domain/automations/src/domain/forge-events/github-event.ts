@@ -25,6 +25,13 @@ const FAILURES: ReadonlySet<unknown> = new Set(['failure', 'timed_out', 'startup
 const BRANCH = 'refs/heads/';
 const TAG = 'refs/tags/';
 
+/** The header with which GitHub sends an event. */
+export function githubKindOf(event: ForgeEventName): string {
+  if (event === 'pull_request_commented') return 'issue_comment';
+  const [key = 'push'] = Object.keys(EVENTS).filter((known) => EVENTS[known] === event);
+  return key.split('.')[0] ?? key;
+}
+
 /** Null when the delivery is no event that a trigger can name. */
 export function readGithubEvent(kind: string, payload: unknown): ForgeEvent | null {
   const repository = textAt(payload, 'repository', 'full_name');
