@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { LaunchRun } from '../../../libs/domain/automations/src/application/launch-run.js';
 import { SubmitFollowup } from '#domain/runs';
-import type { BuiltWebhook } from '#testing';
+import type { BuiltRun, BuiltWebhook, RunShape } from '#testing';
 import { ApiFixture, automationsOf, webhookTrigger } from '../../support/api-fixture.js';
 import { githubDelivery } from '../../support/github-deliveries.js';
 import { type FiringProcess, startFiring } from './firing-process.js';
@@ -37,7 +38,7 @@ const onPullRequest = (url: string) =>
   githubDelivery('pull_request_review', 'submitted', { pull_request: { html_url: url, draft: false } });
 
 /** Evaluates a delivery. Returns the results of its automations. */
-async function deliver(delivery: { body: string; headers?: Readonly<Record<string, string>> }) {
+async function deliver(delivery: { body: string; headers?: Readonly<Record<string, string>>; receivedAt?: Date }) {
   const { id } = await fixture.deliveries.build(hook.id, delivery);
   await processor.evaluateAll();
   return resultsOf(id);
@@ -49,6 +50,16 @@ const runIdOf = async (delivery: Parameters<typeof deliver>[0]): Promise<string>
 const runsOf = async ({ uid }: { uid: string }) =>
   (await fixture.requestAsAdmin(200, `GET /agent/runs?limit=500&automation_id=${uid}`)).runs;
 const stateOf = async (runId: string) => (await fixture.getRun(runId, fixture.admin)).state;
+/** A run of the team that has reported a pull request. */
+async function creatorOf(url: string, shape: Partial<RunShape>): Promise<BuiltRun> {
+  const run = await fixture.runs.build({ by: fixture.member, team: fixture.team, ...shape });
+  await fixture.database.query(
+    `INSERT INTO artifacts (uid, run_id, slot_key, source_key, artifact_type, data, locator, run_created_at, created_at)
+     SELECT left(md5(id::text), 22), id, slot_key, 'pr', 'PULL_REQUEST', '{}', $2, created_at, created_at FROM runs WHERE id = $1`,
+    [run.id, url],
+  );
+  return run;
+}
 const followupsOf = (runId: string): Promise<{ message: string; files: string[] }[]> =>
   fixture.database.query(
     `SELECT f.message, array_agg(a.file_name) FILTER (WHERE a.id IS NOT NULL) AS files FROM run_followups f
@@ -86,12 +97,7 @@ describe('the policy continue', () => {
 
   it('sends a review to the run that has created the pull request', async () => {
     const url = 'https://github.com/codertocat/hello-world/pull/2';
-    const creator = await fixture.runs.build({ by: fixture.member, team: fixture.team, state: 'INPROGRESS' });
-    await fixture.database.query(
-      `INSERT INTO artifacts (uid, run_id, slot_key, source_key, artifact_type, data, locator, run_created_at, created_at)
-       SELECT 'artifact-of-a-pull-request', id, slot_key, 'pr', 'PULL_REQUEST', '{}', $2, created_at, created_at FROM runs WHERE id = $1`,
-      [creator.id, url],
-    );
+    const creator = await creatorOf(url, { state: 'INPROGRESS' });
     await automation({ triggers: [github('pull_request_reviewed')], concurrency: { policy: 'continue' } });
     expect(await deliver(onPullRequest(url))).toMatchObject([{ run_id: creator.id }]);
     expect(await followupsOf(creator.id)).toHaveLength(1);
@@ -109,6 +115,52 @@ describe('the policy continue', () => {
     expect(second).not.toBe(first);
     expect(await runIdOf(commented())).toBe(second);
     expect(await runsOf({ uid })).toHaveLength(2);
+  });
+
+  it.each([
+    [
+      'has reached a limit',
+      { state: 'SUCCEEDED', config: { max_tokens: 1 }, columns: { usage: '{"total_tokens": 5}' } },
+    ],
+    ['has been cancelled', { state: 'CANCELLED', conversation: true }],
+  ] as const)('does not continue a run that %s', async (_what, shape) => {
+    const url = `https://github.com/codertocat/hello-world/pull/${shape.state === 'CANCELLED' ? 4 : 3}`;
+    const creator = await creatorOf(url, shape);
+    const { uid } = await automation({
+      triggers: [github('pull_request_reviewed')],
+      concurrency: { policy: 'continue' },
+    });
+    const [result] = await deliver(onPullRequest(url));
+    expect(await followupsOf(creator.id)).toEqual([]);
+    // Another run in place of one that has reached its limit would have that limit again.
+    if (shape.state === 'CANCELLED') expect(await runsOf({ uid })).toHaveLength(1);
+    else expect(result).toEqual({ automation_uid: uid, matched: true, reason: expect.stringContaining('max_tokens') });
+  });
+
+  it('is not prevented by a trigger for the webhook in the same automation', async () => {
+    const { uid } = await automation({
+      triggers: [webhookTrigger(hook.uid), github('issue_commented')],
+      concurrency: { policy: 'continue' },
+    });
+    const first = await runIdOf(commented());
+    expect(await deliver(commented())).toEqual([expect.objectContaining({ automation_uid: uid, run_id: first })]);
+    expect(await runsOf({ uid })).toHaveLength(1);
+  });
+
+  it('sends no follow-up for an event whose run was created by an attempt that had not ended', async () => {
+    await automation({ triggers: [github('issue_commented')], concurrency: { policy: 'continue' } });
+    const { id } = await fixture.deliveries.build(hook.id, commented());
+    await processor.evaluateAll();
+    const [{ run_id: runId }] = await resultsOf(id);
+    // The second attempt has looked for the run before the first one created it.
+    vi.spyOn(processor.get(LaunchRun), 'findStarted').mockResolvedValueOnce(new Map());
+    await fixture.database.query(
+      'UPDATE webhook_deliveries SET evaluated_at = NULL, results = NULL, evaluate_at = headrace.now() WHERE id = $1',
+      [id],
+    );
+    await processor.evaluateAll();
+    expect(await resultsOf(id)).toMatchObject([{ run_id: runId }]);
+    expect(await followupsOf(runId)).toEqual([]);
   });
 
   it('stops at the maximum of follow-ups', async () => {
@@ -179,6 +231,17 @@ describe('the policy skip', () => {
     await fixture.requestAsAdmin(200, `POST /agent/runs/${first}/cancel`);
     expect(await runIdOf(body('main'))).not.toBe(first);
   });
+
+  it('of one automation does not prevent the run of another one for the same issue', async () => {
+    for (const name of ['triage', 'fix'])
+      await automation({ name, triggers: [github('issue_opened')], concurrency: { policy: 'skip' } });
+    const started = await deliver(opened());
+    expect(new Set(started.map(({ run_id: runId }: { run_id?: string }) => runId)).size).toBe(2);
+    expect(await deliver(opened())).toEqual([
+      expect.objectContaining({ reason: expect.stringContaining('is active') }),
+      expect.objectContaining({ reason: expect.stringContaining('is active') }),
+    ]);
+  });
 });
 
 describe('the policy supersede', () => {
@@ -190,6 +253,23 @@ describe('the policy supersede', () => {
     expect(await stateOf(first)).toBe('CANCELLED');
     expect((await fixture.getRun(first, fixture.admin)).status_message.message).toContain(second);
     expect([await stateOf(second), await stateOf(other)]).toEqual(['QUEUED', 'QUEUED']);
+  });
+
+  it('does not cancel the run for a newer event', async () => {
+    await automation({ triggers: [github('issue_opened')], concurrency: { policy: 'supersede' } });
+    const newer = await runIdOf(opened());
+    const receivedAt = new Date(Date.now() - 60_000);
+    expect(await deliver({ ...opened(), receivedAt })).toEqual([
+      expect.objectContaining({ reason: expect.stringContaining(`The run ${newer} is for a newer event`) }),
+    ]);
+    expect(await stateOf(newer)).toBe('QUEUED');
+  });
+
+  it('is found by an automation that continues the run for the issue', async () => {
+    await automation({ name: 'fix', triggers: [github('issue_opened')], concurrency: { policy: 'supersede' } });
+    await automation({ name: 'reply', triggers: [github('issue_commented')], concurrency: { policy: 'continue' } });
+    const runId = await runIdOf(opened());
+    expect(await deliver(commented())).toMatchObject([{ run_id: runId }]);
   });
 });
 

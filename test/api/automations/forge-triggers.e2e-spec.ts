@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { LaunchRun } from '../../../libs/domain/automations/src/application/launch-run.js';
 import type { BuiltWebhook } from '#testing';
 import { ApiFixture, automationsOf, webhookTrigger } from '../../support/api-fixture.js';
 import { type GithubDelivery, githubDelivery } from '../../support/github-deliveries.js';
@@ -42,6 +43,16 @@ async function deliver({ body, headers }: Pick<GithubDelivery, 'body' | 'headers
 
 const runsOf = async (uid: string) =>
   (await fixture.requestAsAdmin(200, `GET /agent/runs?limit=500&automation_id=${uid}`)).runs;
+
+/** The counted firings of an automation, by what they are counted for. */
+async function countersOf(uid: string): Promise<Record<string, number>> {
+  const rows = await fixture.database.query<{ kind: string; firings: number }>(
+    `SELECT substring(target FROM '^(all-day:|all:|day:)') AS kind, sum(firings)::int AS firings
+       FROM automation_targets t JOIN automations a ON a.id = t.automation_id WHERE a.uid = $1 GROUP BY 1`,
+    [uid],
+  );
+  return Object.fromEntries(rows.map(({ kind, firings }) => [kind ?? '', firings]));
+}
 
 describe('an event of GitHub', () => {
   it('starts a run that names the repository and the issue, but contains none of its text', async () => {
@@ -130,19 +141,75 @@ describe('an event of GitHub', () => {
     await deliver(opened(1));
     expect(await runsOf(other.uid)).toHaveLength(1);
     // An hour later.
-    await fixture.database.query(
-      `UPDATE automation_targets SET window_started_at = window_started_at - interval '61 minutes'`,
-    );
+    const endWindows = (age: string) =>
+      fixture.database.query('UPDATE automation_targets SET window_ends_at = headrace.now() - $1::interval', [age]);
+    await endWindows('1 minute');
     expect(await deliver(opened(1))).toMatchObject([{ run_id: expect.any(String) }, { run_id: expect.any(String) }]);
-    await fixture.database.query(
-      `UPDATE automation_targets SET window_started_at = window_started_at - interval '2 days'`,
-    );
+    await endWindows('2 days');
     await deliver(opened(3));
-    const kept = await fixture.database.query(
-      'SELECT 1 FROM automation_targets t JOIN automations a ON a.id = t.automation_id WHERE a.uid = $1',
-      [uid],
-    );
-    expect(kept).toHaveLength(1);
+    expect(await countersOf(uid)).toEqual({ 'all:': 1, 'all-day:': 1, '': 1, 'day:': 1 });
+  });
+
+  it('is limited within a day, and for all issues of a repository', async () => {
+    const { uid } = await automation(github('issue_opened'));
+    const opened = (number: number) => githubDelivery('issues', 'opened', { issue: { number } });
+    await deliver(opened(1), 30);
+    // What was refused is not counted.
+    expect(await countersOf(uid)).toEqual({ 'all:': LIMIT, 'all-day:': LIMIT, '': LIMIT, 'day:': LIMIT });
+    const reach = (kind: string, firings: number) =>
+      fixture.database.query(
+        `UPDATE automation_targets SET firings = CASE WHEN target LIKE $1 || 'github:%' THEN $2 ELSE 0 END`,
+        [kind, firings],
+      );
+    const refused = async (number: number) => (await deliver(opened(number)))[0].reason;
+    await reach('day:', 100);
+    expect(await refused(1)).toContain(`"${REPOSITORY}#1" have started this automation 100 times within a day`);
+    await reach('all:', 100);
+    expect(await refused(2)).toContain(`"${REPOSITORY}" have started this automation 100 times within an hour`);
+    await reach('all-day:', 500);
+    expect(await refused(2)).toContain(`"${REPOSITORY}" have started this automation 500 times within a day`);
+    await reach('all-day:', 499);
+    expect(await deliver(opened(2))).toMatchObject([{ run_id: expect.any(String) }]);
+  });
+
+  it('of a pull request that its author closes starts nothing without rights', async () => {
+    const { uid } = await automation(github('pull_request_closed'));
+    const closed = (sender: string) =>
+      githubDelivery('pull_request', 'closed', {
+        pull_request: { author_association: 'NONE', user: { login: 'eve' }, auto_merge: null },
+        sender: { login: sender },
+      });
+    expect(await deliver(closed('eve'))).toEqual([
+      { automation_uid: uid, matched: false, reason: expect.stringContaining('NONE') },
+    ]);
+    expect(await deliver(closed('maintainer'))).toMatchObject([{ matched: true }]);
+  });
+
+  it('that a person causes on the pull request of a run starts another run', async () => {
+    await automation(github('pull_request_labeled'), github('pull_request_opened'));
+    const of = (action: string) =>
+      githubDelivery('pull_request', action, {
+        pull_request: { body: 'Fix.\n<!-- headrace -->', author_association: 'OWNER', auto_merge: null },
+      });
+    expect(await deliver(of('opened'))).toMatchObject([{ matched: false, reason: expect.stringContaining('a run') }]);
+    expect(await deliver(of('labeled'))).toMatchObject([{ matched: true }]);
+  });
+
+  it('is evaluated for the other triggers when a run cannot be started', async () => {
+    const broken = await automation(github('issue_opened'), webhookTrigger(hook.uid));
+    const other = await automation(webhookTrigger(hook.uid));
+    const launch = processor.get(LaunchRun);
+    const spy = vi.spyOn(launch, 'execute').mockRejectedValueOnce(new Error('The run cannot be started.'));
+    const { body, headers } = githubDelivery('issues', 'opened');
+    const { id } = await fixture.deliveries.build(hook.id, { body, headers });
+    await processor.evaluateAll();
+    spy.mockRestore();
+    expect(await runsOf(other.uid)).toHaveLength(1);
+    expect(await runsOf(broken.uid)).toEqual([]);
+    expect(await countersOf(broken.uid)).toEqual({ 'all:': 0, 'all-day:': 0, '': 0, 'day:': 0 });
+    await fixture.database.query('UPDATE webhook_deliveries SET evaluate_at = headrace.now() WHERE id = $1', [id]);
+    await processor.evaluateAll();
+    expect([await runsOf(broken.uid), await runsOf(other.uid)]).toEqual([[expect.anything()], [expect.anything()]]);
   });
 
   it('about a pull request updates the artifacts of the team', async () => {
@@ -208,6 +275,24 @@ it('starts a run for an event of GitLab', async () => {
   expect(run).toMatchObject({ source: 'GITLAB_WEBHOOK', metadata: { target: 'group/sub/app#23' } });
 });
 
+it('starts runs for each change that one delivery of GitLab has', async () => {
+  hook = await webhook({ signatureScheme: 'gitlab_token' });
+  const labeled = await automation({ provider: 'gitlab', event: 'issue_labeled', filter: { labels: ['agent'] } });
+  const assigned = await automation({ provider: 'gitlab', event: 'issue_assigned' });
+  const body = JSON.stringify({
+    object_kind: 'issue',
+    user: { id: 1, username: 'ada' },
+    project: { path_with_namespace: 'group/app', web_url: 'https://gitlab.example.com/group/app' },
+    object_attributes: { iid: 5, action: 'update', author_id: 2 },
+    changes: {
+      labels: { previous: [], current: [{ title: 'agent' }] },
+      assignees: { previous: [], current: [{ username: 'bob' }] },
+    },
+  });
+  await deliver({ headers: { 'x-gitlab-event': 'Issue Hook' }, body });
+  expect([await runsOf(labeled.uid), await runsOf(assigned.uid)]).toEqual([[expect.anything()], [expect.anything()]]);
+});
+
 describe('a trigger', () => {
   const test = (body: object) => fixture.requestAsAdmin(200, `POST ${automationsOf(hook.factoryUid)}/test`, body);
 
@@ -219,7 +304,7 @@ describe('a trigger', () => {
       checks: [
         { check: 'event', passed: true, reason: 'The event is issue_labeled.' },
         { check: 'repository', passed: false, reason: expect.stringContaining(REPOSITORY) },
-        { check: 'author', passed: true, reason: 'The author has the association OWNER.' },
+        { check: 'sender_rights', passed: true, reason: 'The sender has the association "OWNER".' },
         { check: 'labels', passed: true, reason: expect.any(String) },
       ],
     };

@@ -106,6 +106,9 @@ export interface GitPerson {
 
 /** The attachment with the payload of the event that has started the run. */
 export const EVENT_PAYLOAD_FILE = 'event-payload.json';
+/** That of an event which has continued the run. */
+export const nextEventPayloadFile = (id: string): string => `event-payload-${id}.json`;
+export const isEventPayloadFile = (name: string): boolean => /^event-payload(-[\w-]+)?\.json$/.test(name);
 
 /** In texts that runs write on forges, invisible there, so that no automation starts because of them. */
 export const AGENT_TEXT_MARK = '<!-- headrace -->';

@@ -214,7 +214,7 @@ export class Execution {
     const tools = runTools({
       artifacts: this.artifacts,
       pullRequests,
-      attachments,
+      files,
       emit: (event) => this.conversation.emit(event),
       signal: termination.signal,
     });

@@ -15,16 +15,9 @@ export class DeliveryAutomations extends DeliveryEvaluator {
     super();
   }
 
-  override async evaluate(delivery: AcceptedDelivery, signal?: AbortSignal): Promise<readonly AutomationResult[]> {
+  override evaluate(delivery: AcceptedDelivery, signal?: AbortSignal): Promise<readonly AutomationResult[]> {
     const received = this.webhook.eventOf(delivery);
-    const results = await this.fire.execute(received, signal);
-    const event = this.forges.eventOf(delivery, received);
-    if (event === null) return results;
-    const ofEvent = await this.fire.execute(event, signal);
-    // One result for each automation; one that has started a run wins.
-    const merged = new Map(results.map((result) => [result.automationUid, result]));
-    for (const result of ofEvent)
-      if (merged.get(result.automationUid)?.matched !== true) merged.set(result.automationUid, result);
-    return [...merged.values()];
+    // Events in a repository come first: only they can continue a run.
+    return this.fire.executeAll([...this.forges.eventsOf(delivery, received), received], signal);
   }
 }

@@ -20,12 +20,14 @@ import {
   type ForgeEventName,
   type ForgeProvider,
   SCHEMES_OF,
+  repositoryKey,
   SOURCE_OF,
   targetKey,
+  targetName,
 } from '../domain/forge-events/forge-event.js';
 import { forgeChecks, forgeTriggerSchema, readForgeTrigger } from '../domain/forge-events/forge-filter.js';
 import { githubKindOf, readGithubEvent } from '../domain/forge-events/github-event.js';
-import { readGitlabEvent } from '../domain/forge-events/gitlab-event.js';
+import { readGitlabEvents } from '../domain/forge-events/gitlab-event.js';
 import { type PullRequestState, readPullRequestState } from '../domain/forge-events/pull-request-state.js';
 import { quoteValue } from '../domain/placeholders.js';
 import { invalidFilterReason, type Trigger, type TriggerCheck, type TriggerEvent } from '../domain/trigger.js';
@@ -97,13 +99,15 @@ export class ForgeTrigger extends TriggerProvider {
     sample: TriggerSample,
   ): Promise<SampledEvent> {
     if (sample.kind === 'payload') {
-      const details = readEvent(this.provider, githubKindOf(this.event), sample.payload);
+      const events = readEvents(this.provider, githubKindOf(this.event), sample.payload);
+      const details = events.find(({ event }) => event === this.event) ?? events[0] ?? null;
       return { kind: 'event', event: this.events.sampleOf(scope, sample.payload, this.provider, details) };
     }
     const delivery = await this.webhooks.accepted(tx, scope.factoryUid, sample.deliveryId);
     if (!delivery) return { kind: 'invalid', issues: [{ pointer: '/delivery_id', detail: NO_DELIVERY }] };
-    const event = this.events.eventOf(delivery);
-    if (event?.provider === this.provider) return { kind: 'event', event };
+    const events = this.events.eventsOf(delivery).filter(({ provider }) => provider === this.provider);
+    const event = events.find((one) => one.event === this.event) ?? events[0];
+    if (event) return { kind: 'event', event };
     return { kind: 'event', event: this.events.sampleOf(scope, null, this.provider, null) };
   }
 
@@ -113,8 +117,11 @@ export class ForgeTrigger extends TriggerProvider {
   }
 }
 
-const readEvent = (provider: ForgeProvider, kind: string, payload: unknown): ForgeEvent | null =>
-  provider === 'github' ? readGithubEvent(kind, payload) : readGitlabEvent(payload);
+function readEvents(provider: ForgeProvider, kind: string, payload: unknown): readonly ForgeEvent[] {
+  if (provider === 'gitlab') return readGitlabEvents(payload);
+  const event = readGithubEvent(kind, payload);
+  return event ? [event] : [];
+}
 
 /** The forge that has sent the delivery, and the kind that it has named. */
 function sentBy({ webhook: { signatureScheme }, headers }: AcceptedDelivery) {
@@ -131,12 +138,12 @@ export class ForgeDeliveries {
     private readonly clock: Clock,
   ) {}
 
-  /** Null when the delivery is no event that a trigger can name. `received`: the delivery as an event of its webhook. */
-  eventOf(delivery: AcceptedDelivery, received = this.webhook.eventOf(delivery)): TriggerEvent | null {
+  /** Without those that no trigger can name. `received`: the delivery as an event of its webhook. */
+  eventsOf(delivery: AcceptedDelivery, received = this.webhook.eventOf(delivery)): readonly TriggerEvent[] {
     const sent = sentBy(delivery);
-    if (sent === null) return null;
-    const details = readEvent(sent.provider, sent.kind, received.readPayload());
-    return details && withDetails(received, sent.provider, details);
+    if (sent === null) return [];
+    const events = readEvents(sent.provider, sent.kind, received.readPayload());
+    return events.map((details) => withDetails(received, sent.provider, details));
   }
 
   /** The state of the pull request that the delivery is about. */
@@ -163,7 +170,7 @@ export class ForgeDeliveries {
 /** The same key: an automation with a webhook trigger for the delivery, too, starts one run for both. */
 function withDetails(received: TriggerEvent, provider: ForgeProvider, details: ForgeEvent): TriggerEvent {
   const { event, repository, target, sender } = details;
-  const name = targetKey(details);
+  const name = targetName(provider, details);
   return {
     ...received,
     provider,
@@ -182,7 +189,12 @@ function withDetails(received: TriggerEvent, provider: ForgeProvider, details: F
       { label: 'Sender', value: quoteValue(sender.name) },
       ...received.facts,
     ],
-    target: { key: `${provider}:${name.toLowerCase().slice(0, 380)}`, name, url: target.url },
+    target: {
+      key: targetKey(provider, details),
+      name,
+      container: { key: repositoryKey(provider, details), name: repository },
+      url: target.url,
+    },
     details,
   };
 }

@@ -4,10 +4,10 @@ import { LRUCache } from 'lru-cache';
 import { Settings } from '#platform/config';
 import { isDatabaseUnavailable } from '#platform/persistence';
 import type { AutomationResult } from '#domain/webhooks';
-import { quoteValue } from '../domain/placeholders.js';
-import type { EventTarget, TriggerCheck, TriggerEvent } from '../domain/trigger.js';
+import { firingLimits, limitReason } from '../domain/firing-limits.js';
+import type { TriggerCheck, TriggerEvent } from '../domain/trigger.js';
 import { type FiringAutomation, FiringStore, type ReachedTrigger } from '../persistence/firing.store.js';
-import { LaunchRun } from './launch-run.js';
+import { LaunchRun, type LaunchResult } from './launch-run.js';
 import type { CompiledTrigger } from './trigger-provider.js';
 import { TriggerProviders } from './trigger-providers.js';
 
@@ -16,6 +16,8 @@ const CONCURRENT_LAUNCHES = 8;
 const LOADED_AUTOMATIONS = 64;
 const MAX_ATTEMPTS = 5;
 const MAX_COMPILED = 10_000;
+/** Characters. */
+const MAX_REASON = 1_000;
 /** Evaluation yields to other work of the process after this time: 40,000 triggers may read 256 KB each. */
 const TURN_MS = 20;
 
@@ -27,10 +29,19 @@ export interface FiringDecision extends ReachedTrigger {
 /** An automation was saved, disabled or deleted between steps 1 and 3, which have to see the same version. */
 const CHANGED = Symbol('changed');
 
+interface Fired {
+  /** Of each automation that the event has reached and that has not failed, in a fixed order. */
+  readonly results: readonly AutomationResult[];
+  /** With a matching trigger, also those that have failed. */
+  readonly matched: readonly string[];
+  readonly faults: readonly unknown[];
+}
+
 /**
  * Starts or continues one run for each enabled automation that has a matching trigger. Idempotent by automation and event: after a fault
  * or a crash the same event is fired again, and continues where it stopped. One round trip when nothing matches; otherwise
- * two more for each 64 automations, and for each new run its cost and, for events with a target, one more.
+ * two more for each 64 automations, and for each new run its cost and, for events with a target, one more; two when nothing is
+ * started.
  */
 @Injectable()
 export class FireAutomations {
@@ -49,20 +60,44 @@ export class FireAutomations {
    * The result of each automation that the event has reached, in a fixed order. Throws only for faults, and the reason of
    * `signal`, after which nothing more is started.
    */
-  async execute(event: TriggerEvent, signal?: AbortSignal): Promise<readonly AutomationResult[]> {
+  execute(event: TriggerEvent, signal?: AbortSignal): Promise<readonly AutomationResult[]> {
+    return this.executeAll([event], signal);
+  }
+
+  /** Several events with one key: an automation starts one run for them, by the first one that one of its triggers matches. */
+  async executeAll(events: readonly TriggerEvent[], signal?: AbortSignal): Promise<readonly AutomationResult[]> {
+    const results = new Map<string, AutomationResult>();
+    const matched = new Set<string>();
+    const faults: unknown[] = [];
+    for (const event of events) {
+      const fired = await this.fire(event, matched, signal);
+      for (const uid of fired.matched) matched.add(uid);
+      faults.push(...fired.faults);
+      for (const result of fired.results) results.set(result.automationUid, combined(results, result));
+    }
+    if (faults.length > 0) throw faults[0];
+    return [...results.values()];
+  }
+
+  private async fire(
+    event: TriggerEvent,
+    except: ReadonlySet<string>,
+    signal: AbortSignal | undefined,
+  ): Promise<Fired> {
     for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {
-      const results = await this.attempt(event, signal);
-      if (results !== CHANGED) return results;
+      const fired = await this.attempt(event, except, signal);
+      if (fired !== CHANGED) return fired;
     }
     throw new Error(`The automations of ${event.provider} ${event.subject} changed during each of the attempts.`);
   }
 
   private async attempt(
     event: TriggerEvent,
+    except: ReadonlySet<string>,
     signal: AbortSignal | undefined,
-  ): Promise<readonly AutomationResult[] | typeof CHANGED> {
+  ): Promise<Fired | typeof CHANGED> {
     // 1. Find the triggers that the event reaches.
-    const reached = await this.store.reached(event);
+    const reached = (await this.store.reached(event)).filter(({ automationUid }) => !except.has(automationUid));
 
     // 2. Evaluate their filters: one decision for each automation.
     const decisions = await decideFiring(reached, (one) => this.compile(one).check(event), signal);
@@ -98,12 +133,16 @@ export class FireAutomations {
         if (faults.some(isDatabaseUnavailable)) throw faults.find(isDatabaseUnavailable);
       }
     }
-    if (faults.length > 0) throw faults[0];
 
     // 5. Report every automation, in the order of the decisions.
-    return decisions.map(
-      ({ automationUid, reason }) => results.get(automationUid) ?? { automationUid, matched: false, reason },
-    );
+    return {
+      results: decisions.flatMap(({ automationUid, matched: isMatched, reason }) => {
+        const result = results.get(automationUid);
+        return result ?? (isMatched ? [] : { automationUid, matched: false, reason });
+      }),
+      matched: matched.map(({ automationUid }) => automationUid),
+      faults,
+    };
   }
 
   private async start(
@@ -111,11 +150,7 @@ export class FireAutomations {
     { automationUid, reason }: FiringDecision,
     automation: FiringAutomation,
   ): Promise<AutomationResult> {
-    const { target } = event;
-    const limit = this.settings.automationTargetLimit;
-    if (target && !(await this.store.countFiring(automation.id, target.key, limit)))
-      return { automationUid, matched: true, reason: `${reason} ${limitReason(target, limit)}` };
-    const launched = await this.launch.execute(automation, event);
+    const launched = await this.launchWithin(automation, event);
     switch (launched.kind) {
       case 'launched':
         return { automationUid, matched: true, runId: launched.runId, reason };
@@ -123,6 +158,23 @@ export class FireAutomations {
         return { automationUid, matched: true, runId: launched.runId, reason: `${reason} The run was continued.` };
       case 'refused':
         return { automationUid, matched: true, reason: `${reason} No run was started: ${launched.reason}` };
+    }
+  }
+
+  /** Events of one target start the automation a limited number of times; what starts nothing is not counted. */
+  private async launchWithin(automation: FiringAutomation, event: TriggerEvent): Promise<LaunchResult> {
+    if (!event.target) return this.launch.execute(automation, event);
+    const limits = firingLimits(event.target, this.settings.automationTargetLimit);
+    const counts = await this.store.countFiring(automation.id, limits);
+    let hasStarted = false;
+    try {
+      const reached = limits.find(({ key, maximum }) => (counts.get(key) ?? 0) > maximum);
+      if (reached) return { kind: 'refused', reason: limitReason(reached) };
+      const launched = await this.launch.execute(automation, event);
+      hasStarted = launched.kind !== 'refused';
+      return launched;
+    } finally {
+      if (!hasStarted) await this.store.uncountFiring(automation.id, limits);
     }
   }
 
@@ -137,9 +189,14 @@ export class FireAutomations {
   }
 }
 
-/** Also ends loops of automations whose runs cause events for each other. */
-const limitReason = ({ name }: EventTarget, limit: number): string =>
-  `No run was started: events of ${quoteValue(name)} have started this automation ${limit} times within an hour, which is the maximum (AUTOMATION_TARGET_LIMIT).`;
+/** With the reasons of the events before. */
+function combined(results: ReadonlyMap<string, AutomationResult>, result: AutomationResult): AutomationResult {
+  const known = results.get(result.automationUid);
+  if (known === undefined || result.matched) return result;
+  return { ...result, reason: joinedReasons(known.reason, result.reason) };
+}
+
+const joinedReasons = (first: string, second: string): string => `${first} ${second}`.slice(0, MAX_REASON);
 
 /** For a trigger of a provider that is not registered in this process. */
 const UNKNOWN_PROVIDER: CompiledTrigger = {
@@ -169,7 +226,7 @@ export async function decideFiring(
       : { ...one, matched: false, reason: 'The automation is disabled.' };
     if (!known || decision.matched) decisions.set(one.automationId, decision);
     else if (one.enabled)
-      decisions.set(one.automationId, { ...known, reason: `${known.reason} ${decision.reason}`.slice(0, 1000) });
+      decisions.set(one.automationId, { ...known, reason: joinedReasons(known.reason, decision.reason) });
   }
   return [...decisions.values()];
 }

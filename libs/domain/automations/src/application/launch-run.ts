@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import { basename } from 'node:path';
 import { Readable } from 'node:stream';
 import { Injectable } from '@nestjs/common';
 import { type Caller, TeamDirectory } from '#platform/auth';
@@ -16,8 +15,8 @@ import {
   SubmitFollowup,
 } from '#domain/runs';
 import { FIRING_SKILL_WAIT_MS } from '#domain/schedules';
-import { EVENT_PAYLOAD_FILE } from '#execution/runner-protocol';
-import { concurrencyKey } from '../domain/concurrency.js';
+import { EVENT_PAYLOAD_FILE, nextEventPayloadFile } from '#execution/runner-protocol';
+import { concurrencyKeys } from '../domain/concurrency.js';
 import { envelope } from '../domain/envelope.js';
 import { secretsOf } from '../domain/automation.js';
 import type { TriggerEvent } from '../domain/trigger.js';
@@ -72,6 +71,7 @@ export class LaunchRun {
     if (created.kind !== 'concurrent') return launchResult(created);
     const { runId } = created;
     if (policy === 'skip') return { kind: 'refused', reason: `The run ${runId} for the same key is active.` };
+    if (policy === 'supersede') return { kind: 'refused', reason: `The run ${runId} is for a newer event.` };
     const continued = runId === creator ? null : await this.continue(author, runId, automation, event);
     return continued ?? this.createAllowed(author, automation, event);
   }
@@ -84,8 +84,9 @@ export class LaunchRun {
   }
 
   private create(author: Caller, automation: FiringAutomation, event: TriggerEvent, policy: ConcurrencyPolicy) {
-    const key = concurrencyKey(automation, event);
-    return this.createRun.executeConcurrent(author, this.commandOf(automation, event), { key, policy });
+    const keys = concurrencyKeys(automation, event);
+    const concurrency = { ...keys, policy, eventAt: event.occurredAt };
+    return this.createRun.executeConcurrent(author, this.commandOf(automation, event), concurrency);
   }
 
   private commandOf(automation: FiringAutomation, event: TriggerEvent) {
@@ -135,7 +136,7 @@ export class LaunchRun {
         reason: `The run ${runId} has got ${limit} follow-ups, the maximum of the automation.`,
       };
     const id = event.labels.delivery_id?.slice(-12) ?? newUuid();
-    const payloadFile = `${basename(EVENT_PAYLOAD_FILE, '.json')}-${id}.json`;
+    const payloadFile = nextEventPayloadFile(id);
     const attached = event.payload === null ? [] : await this.attach(runId, payloadFile, event.payload);
     const mark = randomBytes(12).toString('hex');
     const result = await this.followups.execute(author, runId, {
@@ -147,10 +148,19 @@ export class LaunchRun {
     switch (result.kind) {
       case 'accepted':
         return { kind: 'continued', runId };
+      case 'not_found':
+      case 'nothing_to_continue':
+        return null;
       case 'too_many':
         return { kind: 'refused', reason: `The run ${runId} already has too many messages that wait.` };
+      case 'over_budget':
+        return { kind: 'refused', reason: `The run ${runId} cannot be continued: ${result.reason}` };
+      case 'not_authorized':
+        return { kind: 'refused', reason: `The run ${runId} cannot be continued: ${result.detail}` };
+      case 'forbidden':
+        return { kind: 'refused', reason: `The author of the automation may not continue the run ${runId}.` };
       default:
-        return null;
+        throw new Error(`The run ${runId} did not get the event: ${result.kind}.`);
     }
   }
 

@@ -53,12 +53,23 @@ interface Keyed {
   readonly concurrency: AutomationConcurrency | null;
 }
 
-/** The key of the run for an event, unique in the team. Automations of a factory share the key of a target. */
-export function concurrencyKey({ uid, concurrency }: Keyed, event: TriggerEvent): string {
-  if (concurrency?.key != null)
-    return `automation/${uid}/${shortened(withValues(concurrency.key, event.readPayload()))}`;
-  return event.target ? `factory/${event.factoryUid}/${shortened(event.target.key)}` : `automation/${uid}`;
+export interface ConcurrencyKeys {
+  /** The policy of the automation compares the runs with this key. */
+  readonly key: string;
+  /** Of the target, which all automations of a factory share: `continue` finds the newest run for it. Null: the same, or no target. */
+  readonly sharedKey: string | null;
 }
+
+/** The keys of the run for an event, unique in the team. */
+export function concurrencyKeys({ uid, concurrency }: Keyed, event: TriggerEvent): ConcurrencyKeys {
+  const { policy = 'allow', key = null } = concurrency ?? {};
+  const ofTarget = event.target ? `factory/${event.factoryUid}/${shortened(event.target.key)}` : null;
+  if (key !== null) return { key: ownKey(uid, withValues(key, event.readPayload())), sharedKey: ofTarget };
+  if (ofTarget !== null && (policy === 'allow' || policy === 'continue')) return { key: ofTarget, sharedKey: null };
+  return { key: ownKey(uid, event.target?.key ?? ''), sharedKey: ofTarget };
+}
+
+const ownKey = (uid: string, text: string): string => `automation/${uid}/${shortened(text)}`;
 
 const shortened = (text: string): string =>
   text.length <= MAX_PLAIN_KEY ? text : createHash('sha256').update(text).digest('hex');

@@ -6,24 +6,20 @@ export interface EnvelopedPrompt {
   readonly automation: { readonly name: string; readonly uid: string };
   readonly prompt: string;
   readonly event: Pick<TriggerEvent, 'facts' | 'occurredAt' | 'payload' | 'readPayload'>;
-  /** Name of the attached payload. Default: {@link EVENT_PAYLOAD_FILE}. */
+  /** Of a message to a run that exists: the name of the attached payload. Default: {@link EVENT_PAYLOAD_FILE}, of a new run. */
   readonly payloadFile?: string;
   /** Unpredictable for the sender of the payload. */
   readonly mark: string;
 }
 
 /**
- * The prompt of a run that an event has started: the prompt of the automation, then the event. Values from outside occur
- * only between the two marks, quoted, where the text declares that they are not instructions. A placeholder in the prompt
+ * The prompt of a run that an event has started, or the message to one that it continues: the prompt of the automation, then the
+ * event with its facts, quoted. Other values from outside occur only between the two marks, quoted, where the text declares
+ * that they are not instructions. A placeholder in the prompt
  * becomes a number that refers to a value there.
  */
-export function envelope({
-  automation,
-  prompt,
-  event,
-  payloadFile = EVENT_PAYLOAD_FILE,
-  mark,
-}: EnvelopedPrompt): string {
+export function envelope({ automation, prompt, event, payloadFile, mark }: EnvelopedPrompt): string {
+  const start = payloadFile === undefined ? 'This run was started' : 'This message was sent';
   const references: PayloadReference[] = [];
   const text = withNumbers(prompt, references);
   const lines = [
@@ -31,12 +27,12 @@ export function envelope({
     '',
     '---',
     '',
-    `This run was started by the automation ${quoteValue(automation.name)} (${automation.uid}).`,
+    `${start} by the automation ${quoteValue(automation.name)} (${automation.uid}).`,
     '',
     ...event.facts.map(({ label, value }) => `- ${label}: ${value}`),
     `- Time: ${event.occurredAt.toISOString()}`,
   ];
-  if (event.payload !== null) lines.push('', ...aboutPayload(payloadFile));
+  if (event.payload !== null) lines.push('', ...aboutPayload(payloadFile ?? EVENT_PAYLOAD_FILE));
   if (references.length > 0) lines.push('', ...quotations(references, event.readPayload(), mark));
   return `${lines.join('\n')}\n`;
 }

@@ -42,6 +42,8 @@ export interface EventTarget {
   readonly key: string;
   /** For people. */
   readonly name: string;
+  /** What contains the object, such as a repository; the same fields. */
+  readonly container: { readonly key: string; readonly name: string };
   /** Of its page; null when there is none. A run that has created it has an artifact with this address. */
   readonly url: string | null;
 }

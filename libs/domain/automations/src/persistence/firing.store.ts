@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Database, statement, writtenRow } from '#platform/persistence';
+import { Database, statement } from '#platform/persistence';
 import type { Automation } from '../domain/automation.js';
 import type { Trigger, TriggerEvent } from '../domain/trigger.js';
 
@@ -36,24 +36,33 @@ const FIRING = statement('automations.load-firing')`
   FROM unnest($1::bigint[], $2::bigint[]) AS f (id, version)
   JOIN automations a ON a.id = f.id AND a.version = f.version`;
 
+export interface FiringCounter {
+  readonly key: string;
+  readonly windowSeconds: number;
+}
+
 /**
- * Counts a firing in the window of one hour, and deletes some rows of other windows. `$3`: the maximum. Rows are skipped that
- * another transaction has locked, which otherwise could wait for this one.
+ * Counts a firing in the windows of `$2`, and deletes some rows of other windows. Rows are skipped that another transaction has
+ * locked; the others are locked in one order.
  */
 const COUNT_FIRING = statement('automations.count-firing')`
   WITH ended AS (
     DELETE FROM automation_targets WHERE automation_id = $1 AND target IN (
       SELECT target FROM automation_targets
-       WHERE automation_id = $1 AND window_started_at < headrace.now() - interval '1 day' AND target <> $2
-       ORDER BY window_started_at LIMIT 10 FOR UPDATE SKIP LOCKED))
-  INSERT INTO automation_targets AS t (automation_id, target, window_started_at, firings)
-  VALUES ($1, $2, headrace.now(), 1)
+       WHERE automation_id = $1 AND window_ends_at < headrace.now() - interval '1 day' AND target <> ALL ($2)
+       ORDER BY window_ends_at LIMIT 10 FOR UPDATE SKIP LOCKED))
+  INSERT INTO automation_targets AS t (automation_id, target, window_ends_at, firings)
+  SELECT $1, c.target, headrace.now() + make_interval(secs => c.seconds), 1
+    FROM unnest($2::text[], $3::int[]) AS c (target, seconds) ORDER BY c.target
   ON CONFLICT (automation_id, target) DO UPDATE SET
-    window_started_at = CASE WHEN t.window_started_at > headrace.now() - interval '1 hour'
-      THEN t.window_started_at ELSE headrace.now() END,
-    firings = CASE WHEN t.window_started_at > headrace.now() - interval '1 hour'
-      THEN least(t.firings, $3) + 1 ELSE 1 END
-  RETURNING firings <= $3 AS allowed`;
+    window_ends_at = CASE WHEN t.window_ends_at > headrace.now() THEN t.window_ends_at ELSE EXCLUDED.window_ends_at END,
+    firings = CASE WHEN t.window_ends_at > headrace.now() THEN t.firings + 1 ELSE 1 END
+  RETURNING target, firings`;
+const UNCOUNT_FIRING = statement('automations.uncount-firing')`
+  UPDATE automation_targets t SET firings = greatest(t.firings - 1, 0)
+    FROM (SELECT target FROM automation_targets WHERE automation_id = $1 AND target = ANY ($2)
+           ORDER BY target FOR UPDATE) AS locked
+   WHERE t.automation_id = $1 AND t.target = locked.target`;
 
 @Injectable()
 export class FiringStore {
@@ -100,9 +109,18 @@ export class FiringStore {
     return new Map(rows.map((automation) => [automation.id, automation]));
   }
 
-  /** Whether the automation may start another run for the target; `limit` within an hour. One round trip. */
-  async countFiring(automationId: string, target: string, limit: number): Promise<boolean> {
-    const rows = await this.database.query<{ allowed: boolean }>(COUNT_FIRING, [automationId, target, limit]);
-    return writtenRow(rows).allowed;
+  /** How often the automation has started in the current windows, with this time; by key. One round trip. */
+  async countFiring(automationId: string, counters: readonly FiringCounter[]): Promise<ReadonlyMap<string, number>> {
+    const rows = await this.database.query<{ target: string; firings: number }>(COUNT_FIRING, [
+      automationId,
+      counters.map(({ key }) => key),
+      counters.map(({ windowSeconds }) => windowSeconds),
+    ]);
+    return new Map(rows.map(({ target, firings }) => [target, firings]));
+  }
+
+  /** For a counted firing that has started nothing. One round trip. */
+  async uncountFiring(automationId: string, counters: readonly FiringCounter[]): Promise<void> {
+    await this.database.query(UNCOUNT_FIRING, [automationId, counters.map(({ key }) => key)]);
   }
 }

@@ -7,7 +7,8 @@ import { RunsService } from './runs.service.js';
 
 /**
  * What happens to the newest run with the same key. `allow`: nothing. `skip`: no run is created while it is active.
- * `supersede`: it is cancelled. `continue`: no run is created; the caller sends it a message.
+ * `supersede`: it is cancelled, or no run is created if it is for a newer event. `continue`: no run is created; the caller
+ * sends it a message.
  */
 export type ConcurrencyPolicy = 'allow' | 'skip' | 'supersede' | 'continue';
 
@@ -15,6 +16,10 @@ export interface RunConcurrency {
   /** Unique among the runs of the owner, at most 500 characters. */
   readonly key: string;
   readonly policy: ConcurrencyPolicy;
+  /** Another key that the run holds without a policy. */
+  readonly sharedKey: string | null;
+  /** When that happened which the run is for. */
+  readonly eventAt: Date;
 }
 
 export type ConcurrentRun = KeyedRun | { readonly kind: 'concurrent'; readonly runId: string };
@@ -49,20 +54,25 @@ export class ConcurrentRuns {
   private async attempt(
     run: NewRun,
     claim: ScopedClaim | null,
-    { key, policy }: RunConcurrency,
+    { key, policy, sharedKey, eventAt }: RunConcurrency,
   ): Promise<ConcurrentRun | null> {
     const result = await this.database.transaction(async (tx): Promise<ConcurrentRun | null> => {
       const before = await this.keys.lock(tx, run.slot_key, key);
-      if (before !== null && policy === 'continue') return { kind: 'concurrent', runId: before };
-      const holder = before === null || policy === 'allow' ? null : await this.keys.read(tx, before);
+      // An earlier attempt for the same event may have ended after the caller had looked for its run.
+      if (before !== null && claim && (await this.inserts.find(claim, tx))) return null;
+      if (before !== null && policy === 'continue') return { kind: 'concurrent', runId: before.runId };
+      const holder = before === null || policy === 'allow' ? null : await this.keys.read(tx, before.runId);
       const isActive = holder !== null && !isEnded(holder.state, holder.hasLiveExecution);
-      if (before !== null && policy === 'skip' && isActive) return { kind: 'concurrent', runId: before };
+      if (before !== null && (policy === 'skip' ? isActive : policy === 'supersede' && before.eventAt > eventAt))
+        return { kind: 'concurrent', runId: before.runId };
       const inserted = await this.inserts.insertIn(tx, run, claim);
       if (!inserted) return null;
-      if (!(await this.keys.hold(tx, run.slot_key, key, run.id, before))) throw new HolderChangedError();
+      const keyed = { runId: run.id, eventAt };
+      if (!(await this.keys.hold(tx, run.slot_key, key, keyed, before?.runId ?? null))) throw new HolderChangedError();
+      if (sharedKey !== null) await this.keys.holdAsNewest(tx, run.slot_key, sharedKey, keyed);
       const principal: PrincipalRef = { type: run.creator_type, uid: run.creator_uid };
       if (before !== null && policy === 'supersede' && isActive)
-        await this.runs.cancelIn(tx, before, holder, principal, `Cancelled: the run ${run.id} replaces it.`);
+        await this.runs.cancelIn(tx, before.runId, holder, principal, `Cancelled: the run ${run.id} replaces it.`);
       return { kind: 'created', runId: run.id, state: 'QUEUED', ...inserted };
     });
     return result ?? (claim && (await this.inserts.find(claim)));

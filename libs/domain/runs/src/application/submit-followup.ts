@@ -105,6 +105,9 @@ export class SubmitFollowup {
         isMessageEmpty: message.trim() === '' && attachments.length === 0,
       });
       if ('refuse' in decision) return { kind: decision.refuse };
+      const debugged = decision.outcome === 'live_session' && execution?.phase === 'debug' ? execution : null;
+      // What a person has cancelled or examines is not for messages of the service.
+      if (launchKey !== undefined && (run.state === 'CANCELLED' || debugged)) return { kind: 'nothing_to_continue' };
       if (isExternal && decision.outcome !== 'handoff_execution') return { kind: 'in_progress' };
       const reason = this.mayHaveReachedLimit(lookup.run) ? await this.reachedLimit(tx, runId) : null;
       if (reason !== null) return { kind: 'over_budget', reason };
@@ -120,7 +123,6 @@ export class SubmitFollowup {
         if (result.kind !== 'attached') return result;
       }
       const author = { type: caller.principal.type, uid: caller.principal.uid } as const;
-      const debugged = decision.outcome === 'live_session' && execution?.phase === 'debug' ? execution : null;
       await this.followups.insert(tx, {
         id,
         runId,

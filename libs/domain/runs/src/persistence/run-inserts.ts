@@ -255,11 +255,8 @@ export class RunInserts {
     return new Map(rows.map((row) => [row.key, row.run_id]));
   }
 
-  async find({ scope, key, requestHash }: ScopedClaim): Promise<KeyedRun | null> {
-    const [known] = await this.database.query<{ request_hash: Buffer; run_id: string; state: RunState }>(FIND_KEY, [
-      scope,
-      key,
-    ]);
+  async find({ scope, key, requestHash }: ScopedClaim, tx: Queryable = this.database): Promise<KeyedRun | null> {
+    const [known] = await tx.query<{ request_hash: Buffer; run_id: string; state: RunState }>(FIND_KEY, [scope, key]);
     if (!known) return null;
     if (!known.request_hash.equals(requestHash)) return { kind: 'key_reused' };
     return { kind: 'created', runId: known.run_id, state: known.state, atCapacity: false };

@@ -46,7 +46,16 @@ export class DeliveryEvaluators implements OnModuleInit {
   /** All results, in the order of registration. Rejects when one evaluator does; then all are called again. */
   async evaluate(delivery: AcceptedDelivery, signal?: AbortSignal): Promise<readonly AutomationResult[]> {
     const results: AutomationResult[] = [];
-    for (const evaluator of this.evaluators) results.push(...(await evaluator.evaluate(delivery, signal)));
+    const faults: unknown[] = [];
+    for (const evaluator of this.evaluators) {
+      try {
+        results.push(...(await evaluator.evaluate(delivery, signal)));
+      } catch (error) {
+        // A permanent fault of one evaluator does not prevent the others.
+        faults.push(error);
+      }
+    }
+    if (faults.length > 0) throw faults[0];
     return results;
   }
 }

@@ -6,15 +6,14 @@ import type { PullRequests } from '../forges/pull-requests.js';
 import { readEntry } from '../artifacts/artifact-list.js';
 import { NoResponseError } from '../protocol/control-plane.js';
 import type { PlainEvent } from '../protocol/outgoing-events.js';
-import type { PlacedAttachment } from '../workspace/attachments.js';
+import type { AttachmentFiles } from '../workspace/attachments.js';
 import { getEventPayload } from './event-payload.js';
 import type { RunTool } from './run-tool.js';
 
 interface RunToolsOptions {
   readonly artifacts: ArtifactSync;
   readonly pullRequests: PullRequests;
-  /** Files that the run was created with. */
-  readonly attachments: readonly PlacedAttachment[];
+  readonly files: AttachmentFiles;
   readonly emit: (event: PlainEvent) => void;
   readonly signal: AbortSignal;
 }
@@ -80,8 +79,8 @@ const PULL_REQUEST = z.object({
 });
 
 export function runTools(options: RunToolsOptions): readonly RunTool[] {
-  const { artifacts, pullRequests, attachments, emit, signal } = options;
-  const payload = getEventPayload(attachments);
+  const { artifacts, pullRequests, files, emit, signal } = options;
+  const payload = getEventPayload(files);
   return [
     {
       name: 'report_artifact',

@@ -1,5 +1,5 @@
 import { basename, join, relative } from 'node:path';
-import type { AttachmentRef } from '#execution/runner-protocol';
+import { type AttachmentRef, isEventPayloadFile } from '#execution/runner-protocol';
 import { writeFileBelow } from '../snapshot/open-directory.js';
 import { isTransient, type TransientOptions, retryTransient } from '../transient.js';
 import { errorText } from '../runner-log.js';
@@ -22,6 +22,12 @@ interface AttachmentFilesOptions {
 export class AttachmentFiles {
   /** Ids of attachments. */
   private readonly placed = new Set<string>();
+  private newestEventPayload: PlacedAttachment | null = null;
+
+  /** Of the event that has started the run or, last, continued it. */
+  get eventPayload(): PlacedAttachment | null {
+    return this.newestEventPayload;
+  }
 
   constructor(private readonly options: AttachmentFilesOptions) {}
 
@@ -72,7 +78,9 @@ export class AttachmentFiles {
     const path = join(workspace.attachments, checkedFileName(ref.file_name));
     const bytes = await retryTransient(() => fetch(ref.attachment_id), retry);
     if (bytes === null) throw new Error(`The attachment ${ref.file_name} of the run is not stored any more.`);
-    return { ref, path, bytes };
+    const file = { ref, path, bytes };
+    if (isEventPayloadFile(ref.file_name)) this.newestEventPayload = file;
+    return file;
   }
 }
 

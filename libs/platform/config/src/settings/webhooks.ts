@@ -21,7 +21,7 @@ export const WEBHOOK_SETTINGS = {
       'Interval at which the processor queries for accepted deliveries that are not evaluated yet; the fallback when no wake-up arrives.',
     ),
     automationTargetLimit: integer(20, 1, 10_000).describe(
-      'Maximum runs that an automation starts within an hour for one issue, pull request, branch or tag of GitHub or GitLab.',
+      'Maximum runs that an automation starts or continues within an hour for one issue, pull request, branch or tag of GitHub or GitLab; five times as many for one repository, and five times each within a day.',
     ),
     webhookLogRetention: duration('7d', '7d', '3650d').describe(
       'Minimum time that deliveries stay in the log of their webhook.',

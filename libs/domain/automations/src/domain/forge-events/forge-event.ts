@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { RunSourceType } from '#domain/runs';
 
 export const FORGE_PROVIDERS = ['github', 'gitlab'] as const;
@@ -9,7 +10,7 @@ export type EventFilter = 'labels' | 'branches' | 'tags' | 'paths' | 'mention' |
 interface EventDefinition {
   readonly description: string;
   readonly filters: readonly EventFilter[];
-  /** Everybody who can read the repository can cause it, so only people with rights start runs by default. */
+  /** Mostly caused by people about whose rights GitLab says nothing. */
   readonly isOpenToAll?: true;
   /** Programs cause it, in place of people. */
   readonly isOfPrograms?: true;
@@ -33,7 +34,10 @@ export const FORGE_EVENTS = {
     filters: ['labels', 'branches', 'mention', 'author_associations'],
     isOpenToAll: true,
   },
-  pull_request_labeled: { description: 'A label was added to a pull request.', filters: ['labels', 'branches'] },
+  pull_request_labeled: {
+    description: 'A label was added to a pull request.',
+    filters: ['labels', 'branches', 'author_associations'],
+  },
   pull_request_commented: {
     description: 'A comment was written on a pull request, but not on a line of it.',
     filters: ['labels', 'mention', 'author_associations'],
@@ -42,7 +46,6 @@ export const FORGE_EVENTS = {
   pull_request_reviewed: {
     description: 'A review of a pull request was submitted; on GitLab, a merge request was approved.',
     filters: ['labels', 'branches', 'mention', 'author_associations'],
-    isOpenToAll: true,
   },
   pull_request_review_commented: {
     description: 'A comment was written on a line of a pull request.',
@@ -52,14 +55,14 @@ export const FORGE_EVENTS = {
   pull_request_updated: {
     description: 'Commits were pushed to the branch of a pull request.',
     filters: ['labels', 'branches', 'author_associations'],
-    isOpenToAll: true,
   },
   pull_request_closed: {
     description: 'A pull request was merged, or closed without a merge.',
-    filters: ['labels', 'branches'],
+    filters: ['labels', 'branches', 'author_associations'],
   },
   check_failed: {
-    description: 'A check run (GitHub) or a job (GitLab) has failed.',
+    description:
+      'A check run (GitHub) or a job (GitLab) has failed. For a workflow of GitHub Actions without a pull request use workflow_failed.',
     filters: ['branches'],
     isOfPrograms: true,
   },
@@ -97,16 +100,23 @@ export const SCHEMES_OF: Readonly<Record<ForgeProvider, readonly string[]>> = {
 /** What has happened in a repository, in the same form for all forges. */
 export interface ForgeEvent {
   readonly event: ForgeEventName;
+  /** Of the page of the repository, such as `github.com`; empty when the payload has none. */
+  readonly host: string;
   /** `acme/service`; on GitLab with all its groups. */
   readonly repository: string;
   readonly target: ForgeTarget;
   readonly sender: { readonly name: string; readonly isBot: boolean };
-  /** Of the author of `text` with the repository, as GitHub names it; null where the forge does not say, or only people with rights can cause the event. */
-  readonly authorAssociation: string | null;
+  /**
+   * Of the sender with the repository, as GitHub names it; {@link UNKNOWN_ASSOCIATION} where the forge does not say. Null when
+   * only people with rights can cause the event.
+   */
+  readonly association: string | null;
   /** The added label of a `…_labeled` event, otherwise all labels of the target. */
   readonly labels: readonly string[];
   /** Of the comment or the review, or the description of what was opened. */
   readonly text: string | null;
+  /** A run has written what this event is about; not that it has written something before. */
+  readonly isOfRun: boolean;
   /** Of a pull request the branch to merge into, otherwise the branch of the commits. */
   readonly branch: string | null;
   readonly tag: string | null;
@@ -114,20 +124,21 @@ export interface ForgeEvent {
   readonly paths: readonly string[];
   /** E-mail address of the author of the last pushed commit. */
   readonly commitEmail: string | null;
-  /** The code is of a repository of somebody else. */
-  readonly isFork: boolean;
+  /** Why the event of a program starts nothing: somebody without rights can be behind it. */
+  readonly refusal: string | null;
 }
 
 /** The fields that most events do not have. */
 export const WITHOUT_DETAILS = {
-  authorAssociation: null,
+  association: null,
   labels: [],
   text: null,
+  isOfRun: false,
   branch: null,
   tag: null,
   paths: [],
   commitEmail: null,
-  isFork: false,
+  refusal: null,
 } as const satisfies Partial<ForgeEvent>;
 
 /** The object that an event belongs to. */
@@ -139,8 +150,28 @@ export interface ForgeTarget {
   readonly url: string | null;
 }
 
-/** `acme/service#12`, `acme/service@main`; the same for all events of the object. */
-export function targetKey({ repository, target }: Pick<ForgeEvent, 'repository' | 'target'>): string {
-  const isNumbered = target.kind === 'issue' || target.kind === 'pull_request';
-  return `${repository}${isNumbered ? '#' : '@'}${target.id}`;
+export const UNKNOWN_ASSOCIATION = 'UNKNOWN';
+export const FORK_REFUSAL = 'The code is from a fork of the repository.';
+const MAX_KEY = 380;
+const TARGET_MARKS = {
+  github: { issue: '#', pull_request: '#', branch: '@', tag: '@' },
+  gitlab: { issue: '#', pull_request: '!', branch: '@', tag: '@' },
+} as const;
+
+/** `acme/service#12`, `acme/service@main`; as the forge writes it. */
+export function targetName(provider: ForgeProvider, { repository, target }: ForgeEvent): string {
+  return `${repository}${TARGET_MARKS[provider][target.kind]}${target.id}`;
 }
+
+/** The same for all events of the repository. */
+export function repositoryKey(provider: ForgeProvider, { host, repository }: ForgeEvent): string {
+  return shortened(`${provider}:${host}:${repository.toLowerCase()}`);
+}
+
+/** The same for all events of the object, and no other one of any server. */
+export function targetKey(provider: ForgeProvider, event: ForgeEvent): string {
+  return shortened(`${repositoryKey(provider, event)}:${event.target.kind}:${event.target.id}`);
+}
+
+const shortened = (text: string): string =>
+  text.length <= MAX_KEY ? text : createHash('sha256').update(text).digest('hex');

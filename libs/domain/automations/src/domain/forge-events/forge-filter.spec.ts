@@ -4,17 +4,19 @@ import { forgeChecks, readForgeTrigger } from './forge-filter.js';
 
 const EVENT: ForgeEvent = {
   event: 'issue_commented',
+  host: 'github.com',
   repository: 'Acme/Service',
   target: { kind: 'issue', id: '12', url: null },
   sender: { name: 'Ada', isBot: false },
-  authorAssociation: 'MEMBER',
+  association: 'MEMBER',
   labels: ['bug', 'Agent'],
   text: 'Please look at this, @headrace.',
+  isOfRun: false,
   branch: 'main',
   tag: null,
   paths: ['src/a.ts', 'docs/b.md'],
   commitEmail: null,
-  isFork: false,
+  refusal: null,
 };
 
 const read = (filter: unknown, event: ForgeEventName = 'issue_commented', provider: ForgeProvider = 'github') =>
@@ -38,11 +40,11 @@ describe('a filter', () => {
     ['another repository', { repositories: ['other/*', 'acme/service-2'] }, {}, ['repository']],
     ['the sender', { senders: ['ada'] }, {}, []],
     ['another sender', { senders: ['bob'] }, {}, ['sender']],
-    ['everybody', { senders: ['*'] }, { authorAssociation: 'NONE' }, []],
-    ['the default, for somebody without rights', {}, { authorAssociation: 'NONE' }, ['author']],
-    ['the default, for a contributor', {}, { authorAssociation: 'CONTRIBUTOR' }, ['author']],
-    ['an association', { author_associations: ['NONE'] }, { authorAssociation: 'NONE' }, []],
-    ['sender and association', { senders: ['ada'], author_associations: ['OWNER'] }, {}, ['author']],
+    ['everybody', { senders: ['*'] }, { association: 'NONE' }, []],
+    ['the default, for somebody without rights', {}, { association: 'NONE' }, ['sender_rights']],
+    ['the default, for a contributor', {}, { association: 'CONTRIBUTOR' }, ['sender_rights']],
+    ['an association', { author_associations: ['NONE'] }, { association: 'NONE' }, []],
+    ['sender and association', { senders: ['ada'], author_associations: ['OWNER'] }, {}, ['sender_rights']],
     ['the default, for a bot', {}, { sender: { name: 'x[bot]', isBot: true } }, ['sender']],
     ['bots', { bots: true }, { sender: { name: 'x[bot]', isBot: true } }, []],
     ['a label', { labels: ['agent'] }, {}, []],
@@ -54,16 +56,23 @@ describe('a filter', () => {
     ['a mention, without text', { mention: '@headrace' }, { text: null }, ['mention']],
     ['the payload', { payload: { action: ['created'] } }, {}, []],
     ['another payload', { payload: { action: ['deleted'] } }, {}, ['payload']],
-    ['text of a run', {}, { text: 'Done.\n<!-- headrace -->' }, ['own']],
+    ['text of a run', {}, { isOfRun: true }, ['own']],
     ['a branch', { branches: ['release/**', 'main'] }, { event: 'pull_request_opened' }, []],
     ['another branch', { branches: ['release/**'] }, { event: 'pull_request_opened' }, ['branch']],
     ['no branch', { branches: ['**'] }, { event: 'pull_request_opened', branch: null }, ['branch']],
     ['a path', { paths: ['docs/**'] }, { event: 'branch_pushed' }, []],
     ['another path', { paths: ['docs/*.txt'] }, { event: 'branch_pushed' }, ['paths']],
     ['a commit of a run', {}, { event: 'branch_pushed', commitEmail: 'Agent@example.com' }, ['own']],
-    ['a failure in a fork', {}, { event: 'workflow_failed', isFork: true }, ['fork']],
+    ['a failure in a fork', {}, { event: 'workflow_failed', refusal: 'It is from a fork.' }, ['cause']],
+    ['the default, without an association', {}, { association: 'UNKNOWN' }, ['sender_rights']],
+    ['the default, for an event that needs rights', {}, { association: null }, []],
+    [
+      'the default, for who closes a pull request',
+      {},
+      { event: 'pull_request_closed', association: 'NONE' },
+      ['sender_rights'],
+    ],
     ['a failure, which a bot reports', {}, { event: 'check_failed', sender: { name: 'x', isBot: true } }, []],
-    ['a pull request of a fork', {}, { event: 'pull_request_opened', isFork: true }, []],
   ])('by %s', (_what, filter, changes, expected) => {
     expect(failures(filter, changes)).toEqual(expected);
   });
@@ -75,6 +84,7 @@ describe('a filter', () => {
     [{ repositories: 'a/b' }, '/filter/repositories'],
     [{ repositories: [' '] }, '/filter/repositories/0'],
     [{ repositories: ['a/b', '*'.padEnd(60, '/*')] }, '/filter/repositories/1'],
+    [{ repositories: Array.from({ length: 50 }, () => '*/*/*') }, '/filter/repositories'],
     [{ author_associations: ['owner'] }, '/filter/author_associations/0'],
     [{ mention: 'two words' }, '/filter/mention'],
     [{ bots: 'yes' }, '/filter/bots'],
@@ -97,6 +107,7 @@ describe('a filter', () => {
     ]);
     expect(read({ senders: ['*'] }, 'issue_commented', 'gitlab').kind).toBe('valid');
     expect(read(undefined, 'issue_labeled', 'gitlab').kind).toBe('valid');
+    expect(read(undefined, 'pull_request_closed', 'gitlab').kind).toBe('valid');
     expect(read({ senders: ['*'], author_associations: ['OWNER'] }, 'issue_opened', 'gitlab').kind).toBe('invalid');
   });
 });

@@ -1,12 +1,17 @@
 import { closestName, type Issue, pointerOf, prefixIssues, type RejectionOf } from '#platform/kernel';
-import { AGENT_TEXT_MARK } from '#execution/runner-protocol';
 import { evaluatePayloadFilter } from '../payload-filter/evaluate.js';
 import { isObject, type PayloadFilter } from '../payload-filter/filter.js';
 import { parsePayloadFilter } from '../payload-filter/parse.js';
 import { preview, previewList } from '../payload-filter/preview.js';
 import type { Trigger, TriggerCheck } from '../trigger.js';
-import { definitionOf, type ForgeEvent, type ForgeEventName, type ForgeProvider } from './forge-event.js';
-import { matchesGlob, MAX_WILDCARDS, wildcardsIn } from './glob.js';
+import {
+  definitionOf,
+  type ForgeEvent,
+  type ForgeEventName,
+  type ForgeProvider,
+  UNKNOWN_ASSOCIATION,
+} from './forge-event.js';
+import { matchesGlob, MAX_ALL_WILDCARDS, MAX_WILDCARDS, wildcardsIn } from './glob.js';
 
 const MAX_VALUES = 50;
 const MAX_VALUE = 255;
@@ -50,7 +55,7 @@ const LISTS: Readonly<Record<string, ListField>> = {
   },
   senders: {
     description:
-      'Names of the users whose actions start the automation; `*` is everybody. Required on GitLab for events that everybody can cause.',
+      'Names of the users whose actions start the automation, whatever their rights; `*` is everybody. Required on GitLab for issues and merge requests that are opened, and for comments.',
   },
   labels: { description: 'The added label, or a label of the issue or pull request, is one of these. Default: any.' },
   branches: {
@@ -60,7 +65,7 @@ const LISTS: Readonly<Record<string, ListField>> = {
   tags: { description: 'Patterns of tags. Default: all.', isPattern: true },
   paths: { description: 'A changed file matches one of these patterns. Default: any.', isPattern: true },
   author_associations: {
-    description: `Relation of the author to the repository. Default, without \`senders\`: ${WITH_RIGHTS.join(', ')}.`,
+    description: `Relation of the sender to the repository, where the event is open to people without rights. Default, without \`senders\`: ${WITH_RIGHTS.join(', ')}.`,
     values: ASSOCIATIONS,
   },
 };
@@ -140,7 +145,7 @@ export function readForgeTrigger(provider: ForgeProvider, event: ForgeEventName,
     repositories: list('repositories'),
     senders,
     authorAssociations:
-      list('author_associations') ?? (names.includes('author_associations') && senders === null ? WITH_RIGHTS : null),
+      list('author_associations') ?? (definitionOf(event).isOfPrograms || senders !== null ? null : WITH_RIGHTS),
     bots: bots === true,
     labels: list('labels'),
     branches: list('branches'),
@@ -159,14 +164,19 @@ function listIssue(value: unknown, field: ListField | undefined): Issue | null {
   if (value === undefined) return null;
   if (!Array.isArray(value) || value.length === 0 || value.length > MAX_VALUES)
     return { pointer: '', detail: `must be an array of 1 to ${MAX_VALUES} texts` };
+  let wildcards = 0;
   for (const [index, item] of (value as readonly unknown[]).entries()) {
     const pointer = `/${index}`;
     if (typeof item !== 'string' || item.trim() === '' || item.length > MAX_VALUE)
       return { pointer, detail: `must be text of 1 to ${MAX_VALUE} characters` };
     if (field?.values && !field.values.includes(item))
       return { pointer, detail: `must be one of ${field.values.join(', ')}` };
-    if (field?.isPattern && wildcardsIn(item) > MAX_WILDCARDS)
-      return { pointer, detail: `must not have more than ${MAX_WILDCARDS} wildcards` };
+    if (!field?.isPattern) continue;
+    const own = wildcardsIn(item);
+    wildcards += own;
+    if (own > MAX_WILDCARDS) return { pointer, detail: `must not have more than ${MAX_WILDCARDS} wildcards` };
+    if (wildcards > MAX_ALL_WILDCARDS)
+      return { pointer: '', detail: `must not have more than ${MAX_ALL_WILDCARDS} wildcards in all patterns` };
   }
   return null;
 }
@@ -183,9 +193,7 @@ export function forgeChecks(filter: ForgeFilter, { event, payload, agentEmail }:
   const { sender } = event;
   const checks: (TriggerCheck | null)[] = [
     ownCheck(event, agentEmail),
-    event.isFork && definitionOf(event.event).isOfPrograms === true
-      ? failed('fork', 'The code is from a fork of the repository.')
-      : null,
+    event.refusal === null ? null : failed('cause', event.refusal),
     patternCheck('repository', filter.repositories, [event.repository.toLowerCase()], {
       subject: `The repository ${preview(event.repository)}`,
       isFolded: true,
@@ -194,7 +202,7 @@ export function forgeChecks(filter: ForgeFilter, { event, payload, agentEmail }:
       ? null
       : failed('sender', `The sender ${preview(sender.name)} is a bot, and bots is false.`),
     senderCheck(filter.senders, sender.name),
-    associationCheck(filter.authorAssociations, event.authorAssociation),
+    associationCheck(filter.authorAssociations, event),
     labelsCheck(filter.labels, event.labels),
     patternCheck('branch', filter.branches, event.branch === null ? [] : [event.branch], {
       subject: event.branch === null ? 'The event has no branch, which' : `The branch ${preview(event.branch)}`,
@@ -216,8 +224,8 @@ export function forgeChecks(filter: ForgeFilter, { event, payload, agentEmail }:
 const failed = (check: string, reason: string): TriggerCheck => ({ check, passed: false, reason });
 
 /** What agents write has a mark, and what they commit has their address: an automation never starts by its own work. */
-function ownCheck({ text, commitEmail }: ForgeEvent, agentEmail: string): TriggerCheck | null {
-  if (text?.includes(AGENT_TEXT_MARK)) return failed('own', 'The text was written by a run.');
+function ownCheck({ isOfRun, commitEmail }: ForgeEvent, agentEmail: string): TriggerCheck | null {
+  if (isOfRun) return failed('own', 'The text was written by a run.');
   if (commitEmail !== null && commitEmail.toLowerCase() === agentEmail.toLowerCase())
     return failed('own', 'The last commit was made by a run.');
   return null;
@@ -254,12 +262,17 @@ function senderCheck(senders: readonly string[] | null, name: string): TriggerCh
     : failed('sender', `The sender ${preview(name)} is none of ${previewList(new Set(senders))}.`);
 }
 
-function associationCheck(allowed: readonly string[] | null, given: string | null): TriggerCheck | null {
-  if (allowed === null || given === null) return null;
-  const author = `The author has the association ${given}`;
-  return allowed.includes(given)
-    ? { check: 'author', passed: true, reason: `${author}.` }
-    : failed('author', `${author}, which is none of ${allowed.join(', ')}.`);
+function associationCheck(allowed: readonly string[] | null, { association, sender }: ForgeEvent): TriggerCheck | null {
+  if (allowed === null || association === null) return null;
+  if (association === UNKNOWN_ASSOCIATION)
+    return failed(
+      'sender_rights',
+      `The event does not say whether the sender ${preview(sender.name)} has rights: \`senders\` can name the users.`,
+    );
+  const relation = `The sender has the association ${preview(association)}`;
+  return allowed.includes(association)
+    ? { check: 'sender_rights', passed: true, reason: `${relation}.` }
+    : failed('sender_rights', `${relation}, which is none of ${allowed.join(', ')}.`);
 }
 
 function labelsCheck(wanted: readonly string[] | null, labels: readonly string[]): TriggerCheck | null {

@@ -1,6 +1,13 @@
-import { valueAt } from '../placeholders.js';
-import { type ForgeEvent, type ForgeEventName, type ForgeTarget, WITHOUT_DETAILS } from './forge-event.js';
-import { changedPaths, listAt, numberAt, textAt, textsAt, urlAt } from './payload-fields.js';
+import { quoteValue, valueAt } from '../placeholders.js';
+import {
+  type ForgeEvent,
+  type ForgeEventName,
+  type ForgeTarget,
+  FORK_REFUSAL,
+  UNKNOWN_ASSOCIATION,
+  WITHOUT_DETAILS,
+} from './forge-event.js';
+import { changedPaths, hostAt, isMarked, listAt, numberAt, textAt, textsAt, urlAt } from './payload-fields.js';
 
 /** By the header `X-GitHub-Event` and the `action` of the payload. */
 const EVENTS: Readonly<Record<string, ForgeEventName>> = {
@@ -21,6 +28,17 @@ const EVENTS: Readonly<Record<string, ForgeEventName>> = {
   'workflow_run.completed': 'workflow_failed',
   'release.published': 'release_published',
 };
+/** What only people with rights can cause; comments, for example, start workflows for everybody. */
+const TRUSTED_WORKFLOW_EVENTS = [
+  'push',
+  'pull_request',
+  'merge_group',
+  'schedule',
+  'workflow_dispatch',
+  'repository_dispatch',
+  'release',
+  'deployment',
+];
 const FAILURES: ReadonlySet<unknown> = new Set(['failure', 'timed_out', 'startup_failure']);
 const BRANCH = 'refs/heads/';
 const TAG = 'refs/tags/';
@@ -42,6 +60,7 @@ export function readGithubEvent(kind: string, payload: unknown): ForgeEvent | nu
   const sender = textAt(payload, 'sender', 'login') ?? '';
   return {
     event,
+    host: hostAt(payload, 'repository', 'html_url'),
     repository,
     sender: { name: sender, isBot: textAt(payload, 'sender', 'type') === 'Bot' },
     ...WITHOUT_DETAILS,
@@ -73,19 +92,20 @@ function specificFields(event: ForgeEventName, payload: unknown): SpecificFields
     case 'issue_opened':
     case 'issue_labeled':
     case 'issue_assigned':
-      return issueFields(event, payload, 'issue');
+      return issueFields(event, payload, changeOf(event, payload, 'issue'));
     case 'issue_commented':
     case 'pull_request_commented':
-      return issueFields(event, payload, 'comment');
+      return issueFields(event, payload, writingOf(payload, 'comment'));
     case 'pull_request_reviewed':
-      return pullRequestFields(event, payload, 'review');
+      return pullRequestFields(event, payload, writingOf(payload, 'review'));
     case 'pull_request_review_commented':
-      return pullRequestFields(event, payload, 'comment');
+      return pullRequestFields(event, payload, writingOf(payload, 'comment'));
     case 'pull_request_opened':
     case 'pull_request_labeled':
-    case 'pull_request_updated':
     case 'pull_request_closed':
-      return pullRequestFields(event, payload, 'pull_request');
+      return pullRequestFields(event, payload, changeOf(event, payload, 'pull_request'));
+    case 'pull_request_updated':
+      return pullRequestFields(event, payload, pushOf(event, payload));
     case 'check_failed':
       return failureFields(payload, 'check_run', ['check_run', 'check_suite', 'head_branch']);
     case 'workflow_failed':
@@ -100,13 +120,42 @@ function specificFields(event: ForgeEventName, payload: unknown): SpecificFields
   }
 }
 
-/** The object in the payload with the text of the event and its author. */
-type Written = 'issue' | 'comment' | 'review' | 'pull_request';
+/** Who has caused an event, and what that person has written. */
+type Cause = Pick<ForgeEvent, 'association' | 'text' | 'isOfRun'>;
 
-const writtenFields = (payload: unknown, written: Written) => ({
-  text: textAt(payload, written, 'body'),
-  authorAssociation: textAt(payload, written, 'author_association') ?? 'NONE',
-});
+const associationIn = (payload: unknown, of: 'issue' | 'comment' | 'review' | 'pull_request'): string =>
+  textAt(payload, of, 'author_association') ?? UNKNOWN_ASSOCIATION;
+
+/** A comment or a review, whose author is the sender. */
+function writingOf(payload: unknown, of: 'comment' | 'review'): Cause {
+  const text = textAt(payload, of, 'body');
+  return { text, association: associationIn(payload, of), isOfRun: isMarked(text) };
+}
+
+/** Something was opened or changed. Only people with rights change what others have opened. */
+function changeOf(event: ForgeEventName, payload: unknown, of: 'issue' | 'pull_request'): Cause {
+  const text = event.endsWith('_opened') ? textAt(payload, of, 'body') : null;
+  return {
+    text,
+    // A template of the repository adds labels for everybody who opens an issue.
+    association: isOfAuthor(payload, of) ? associationIn(payload, of) : null,
+    isOfRun: textAt(payload, 'action') === 'opened' && isMarked(text),
+  };
+}
+
+const isOfAuthor = (payload: unknown, of: 'issue' | 'pull_request'): boolean =>
+  textAt(payload, 'sender', 'login') === textAt(payload, of, 'user', 'login');
+
+/** Commits for a pull request. The owner of a fork lets anybody push to it, also to the branch of somebody with rights here. */
+function pushOf(event: ForgeEventName, payload: unknown): Cause {
+  const change = changeOf(event, payload, 'pull_request');
+  // The repository is missing when it was deleted.
+  const isFork = isOtherRepository(payload, valueAt(payload, ['pull_request', 'head', 'repo', 'id']));
+  if (!isFork) return { ...change, association: null };
+  return { ...change, association: change.association ?? UNKNOWN_ASSOCIATION };
+}
+
+const isOtherRepository = (payload: unknown, id: unknown): boolean => id !== valueAt(payload, ['repository', 'id']);
 
 const labelsOf = (event: ForgeEventName, payload: unknown, of: 'issue' | 'pull_request'): string[] => {
   const added = textAt(payload, 'label', 'name');
@@ -114,36 +163,27 @@ const labelsOf = (event: ForgeEventName, payload: unknown, of: 'issue' | 'pull_r
   return textsAt(payload, [of, 'labels'], 'name');
 };
 
-function issueFields(event: ForgeEventName, payload: unknown, written: Written): SpecificFields | null {
+function issueFields(event: ForgeEventName, payload: unknown, cause: Cause): SpecificFields | null {
   const id = numberAt(payload, 'issue', 'number');
   if (id === null) return null;
   const kind = isPullRequest(payload) ? 'pull_request' : 'issue';
-  const { text, authorAssociation } = writtenFields(payload, written);
-  // Only people with rights label and assign issues of others; of their author, a template of the repository does it.
-  const isOfAuthor = textAt(payload, 'sender', 'login') === textAt(payload, 'issue', 'user', 'login');
-  const needsRights = event === 'issue_labeled' || event === 'issue_assigned';
   return {
     target: { kind, id, url: urlAt(payload, 'issue', 'html_url') },
     labels: labelsOf(event, payload, 'issue'),
-    text,
-    authorAssociation: needsRights && !isOfAuthor ? null : authorAssociation,
+    ...cause,
   };
 }
 
-function pullRequestFields(event: ForgeEventName, payload: unknown, written: Written): SpecificFields | null {
+function pullRequestFields(event: ForgeEventName, payload: unknown, cause: Cause): SpecificFields | null {
   const id = numberAt(payload, 'pull_request', 'number');
   if (id === null) return null;
   return {
     target: { kind: 'pull_request', id, url: urlAt(payload, 'pull_request', 'html_url') },
     labels: labelsOf(event, payload, 'pull_request'),
     branch: textAt(payload, 'pull_request', 'base', 'ref'),
-    isFork: isOtherRepository(payload, valueAt(payload, ['pull_request', 'head', 'repo', 'id'])),
-    ...writtenFields(payload, written),
+    ...cause,
   };
 }
-
-/** The repository of a pull request is missing when it was deleted. */
-const isOtherRepository = (payload: unknown, id: unknown): boolean => id !== valueAt(payload, ['repository', 'id']);
 
 function failureFields(
   payload: unknown,
@@ -160,8 +200,21 @@ function failureFields(
     number === null
       ? { kind: 'branch', id: branch, url: urlAt(payload, of, 'html_url') }
       : { kind: 'pull_request', id: number, url: page && `${page}/pull/${number}` };
+  return { target, branch, refusal: refusalOf(payload, of, number !== null) };
+}
+
+/** Null when only people with rights can be behind a failure. */
+function refusalOf(payload: unknown, of: 'check_run' | 'workflow_run', hasPullRequest: boolean): string | null {
+  if (of === 'check_run') {
+    // A check run does not say which event has started its workflow.
+    if (hasPullRequest || textAt(payload, of, 'app', 'slug') !== 'github-actions') return null;
+    return 'The check is of a workflow without a pull request, which everybody may have started: use workflow_failed.';
+  }
   const head = valueAt(payload, [of, 'head_repository', 'id']);
-  return { target, branch, isFork: head !== undefined && isOtherRepository(payload, head) };
+  if (head !== undefined && isOtherRepository(payload, head)) return FORK_REFUSAL;
+  const started = textAt(payload, of, 'event') ?? '';
+  if (TRUSTED_WORKFLOW_EVENTS.includes(started)) return null;
+  return `The workflow was started by the event ${quoteValue(started)}, which everybody may have caused.`;
 }
 
 function pushFields(payload: unknown): SpecificFields | null {

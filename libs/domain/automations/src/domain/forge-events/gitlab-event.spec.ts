@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { readGitlabEvent } from './gitlab-event.js';
+import { readGitlabEvents } from './gitlab-event.js';
 
 const ZEROS = '0'.repeat(40);
 const SHA = 'da1560886d4f094c3e6c9ef40349f7d38b5d27d7';
@@ -8,7 +8,7 @@ const WEB = 'https://gitlab.example.com/group/sub/app';
 /** The fields of GitLab's documented payloads that are read. */
 const payload = (kind: string, fields: object) => ({
   object_kind: kind,
-  user: { username: 'ada' },
+  user: { id: 5, username: 'ada' },
   project: { path_with_namespace: 'group/sub/app', web_url: WEB },
   ...fields,
 });
@@ -57,8 +57,7 @@ describe('a payload of GitLab', () => {
       {},
     ],
     ['issue_commented', note({ noteable_type: 'Issue', action: 'create' }, ON_ISSUE), { text: 'Why?' }],
-    ['pull_request_opened', mergeRequest({ action: 'open' }), { target: MERGE_REQUEST, branch: 'main', isFork: false }],
-    ['pull_request_opened', mergeRequest({ action: 'open', source_project_id: 2 }), { isFork: true }],
+    ['pull_request_opened', mergeRequest({ action: 'open' }), { target: MERGE_REQUEST, branch: 'main' }],
     [
       'pull_request_opened',
       mergeRequest({ action: 'update' }, { changes: { draft: { previous: true, current: false } } }),
@@ -106,12 +105,15 @@ describe('a payload of GitLab', () => {
       { tag: 'v1' },
     ],
   ])('is %s', (event, given, expected) => {
-    expect(readGitlabEvent(given)).toMatchObject({
-      event,
-      repository: 'group/sub/app',
-      sender: { name: 'ada', isBot: false },
-      ...expected,
-    });
+    expect(readGitlabEvents(given)).toMatchObject([
+      {
+        event,
+        host: 'gitlab.example.com',
+        repository: 'group/sub/app',
+        sender: { name: 'ada', isBot: false },
+        ...expected,
+      },
+    ]);
   });
 
   it.each([
@@ -130,11 +132,46 @@ describe('a payload of GitLab', () => {
     ['a deleted tag', payload('tag_push', { ref: 'refs/tags/v1', before: SHA, after: ZEROS })],
     ['no object', null],
   ])('is no event with %s', (_what, given) => {
-    expect(readGitlabEvent(given)).toBeNull();
+    expect(readGitlabEvents(given)).toEqual([]);
   });
 
   it('of the user of an access token is from a bot', () => {
     const given = { ...issue({ action: 'open' }), user: { username: 'project_12_bot_3fa9' } };
-    expect(readGitlabEvent(given)?.sender.isBot).toBe(true);
+    expect(readGitlabEvents(given)[0]?.sender.isBot).toBe(true);
+  });
+
+  it('with several changes is several events', () => {
+    const labels = { previous: [], current: [{ title: 'agent' }] };
+    const assignees = { previous: [], current: [{ username: 'ada' }] };
+    const names = (given: unknown) => readGitlabEvents(given).map(({ event }) => event);
+    expect(names(issue({ action: 'update' }, { changes: { labels, assignees } }))).toEqual([
+      'issue_labeled',
+      'issue_assigned',
+    ]);
+    const changes = { labels, draft: { previous: true, current: false } };
+    expect(names(mergeRequest({ action: 'update', oldrev: SHA }, { changes }))).toEqual([
+      'pull_request_updated',
+      'pull_request_opened',
+      'pull_request_labeled',
+    ]);
+  });
+
+  it.each([
+    ['open', { author_id: 5 }, 'UNKNOWN'],
+    ['reopen', { author_id: 6 }, null],
+    ['close', { author_id: 5 }, 'UNKNOWN'],
+    ['close', { author_id: 6 }, null],
+    ['merge', { author_id: 5 }, null],
+    ['approved', { author_id: 6 }, null],
+    ['update', { oldrev: SHA }, null],
+    ['update', { oldrev: SHA, source_project_id: 2 }, 'UNKNOWN'],
+  ])('that says %s, with %j, has the association %s of the sender', (action, attributes, expected) => {
+    expect(readGitlabEvents(mergeRequest({ action, ...attributes }))[0]?.association).toBe(expected);
+  });
+
+  it('of a pipeline in a fork starts nothing', () => {
+    const merge_request = { ...ON_MERGE_REQUEST.merge_request, source_project_id: 2, target_project_id: 1 };
+    const given = payload('pipeline', { object_attributes: { status: 'failed', ref: 'fix' }, merge_request });
+    expect(readGitlabEvents(given)[0]?.refusal).toContain('fork');
   });
 });

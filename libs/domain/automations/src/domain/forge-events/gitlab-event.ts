@@ -1,6 +1,13 @@
 import { valueAt } from '../placeholders.js';
-import { type ForgeEvent, type ForgeEventName, type ForgeTarget, WITHOUT_DETAILS } from './forge-event.js';
-import { changedPaths, listAt, numberAt, textAt, textsAt, urlAt } from './payload-fields.js';
+import {
+  type ForgeEvent,
+  type ForgeEventName,
+  type ForgeTarget,
+  FORK_REFUSAL,
+  UNKNOWN_ASSOCIATION,
+  WITHOUT_DETAILS,
+} from './forge-event.js';
+import { changedPaths, hostAt, isMarked, listAt, numberAt, textAt, textsAt, urlAt } from './payload-fields.js';
 
 const BRANCH = 'refs/heads/';
 const TAG = 'refs/tags/';
@@ -10,26 +17,36 @@ const BOT = /^((project|group)_\d+_bot|service_account_)/;
 
 type SpecificFields = Partial<ForgeEvent> & Pick<ForgeEvent, 'event' | 'target'>;
 
-/** Null when the delivery is no event that a trigger can name. The kind is in the payload too, and the same in system hooks. */
-export function readGitlabEvent(payload: unknown): ForgeEvent | null {
+/**
+ * The events of a delivery that a trigger can name: a change can be several. The kind is in the payload too, and the same in
+ * system hooks.
+ */
+export function readGitlabEvents(payload: unknown): readonly ForgeEvent[] {
   const repository = textAt(payload, 'project', 'path_with_namespace');
-  const specific = repository === null ? null : specificFields(payload);
-  if (repository === null || specific === null) return null;
+  if (repository === null) return [];
   const sender = textAt(payload, 'user', 'username') ?? textAt(payload, 'user_username') ?? '';
-  return {
+  const common = {
+    host: hostAt(payload, 'project', 'web_url'),
     repository,
     sender: { name: sender, isBot: BOT.test(sender) },
     ...WITHOUT_DETAILS,
-    ...specific,
   };
+  return specificFields(payload).flatMap((specific) => (specific === null ? [] : [{ ...common, ...specific }]));
 }
 
-function specificFields(payload: unknown): SpecificFields | null {
+function specificFields(payload: unknown): readonly (SpecificFields | null)[] {
   switch (textAt(payload, 'object_kind')) {
     case 'issue':
       return issueFields(payload);
     case 'merge_request':
       return mergeRequestFields(payload);
+    default:
+      return [otherFields(payload)];
+  }
+}
+
+function otherFields(payload: unknown): SpecificFields | null {
+  switch (textAt(payload, 'object_kind')) {
     case 'note':
       return noteFields(payload);
     case 'pipeline':
@@ -66,57 +83,81 @@ function isAssigned(payload: unknown): boolean {
   return textsAt(payload, ['changes', 'assignees', 'current'], 'username').some((name) => !before.has(name));
 }
 
-function issueFields(payload: unknown): SpecificFields | null {
-  const target = targetOf(payload, 'issue', 'object_attributes');
+/** GitLab sends no roles. Only people with rights change what others have opened, and labels and assignees at all. */
+const associationOf = (payload: unknown): string | null =>
+  valueAt(payload, ['user', 'id']) === attributeOf(payload, 'author_id') ? UNKNOWN_ASSOCIATION : null;
+
+/** What was opened or reopened. */
+function openedFields(payload: unknown) {
   const text = textAt(payload, 'object_attributes', 'description');
+  const isOfRun = attributeOf(payload, 'action') === 'open' && isMarked(text);
+  return { text, isOfRun, association: associationOf(payload) };
+}
+
+function issueFields(payload: unknown): readonly SpecificFields[] {
+  const target = targetOf(payload, 'issue', 'object_attributes');
+  if (target === null) return [];
   const labels = textsAt(payload, ['labels'], 'title');
-  if (target === null) return null;
   switch (attributeOf(payload, 'action')) {
     case 'open':
     case 'reopen':
-      return { event: 'issue_opened', target, labels, text };
+      return [{ event: 'issue_opened', target, labels, ...openedFields(payload) }];
     case 'update': {
       const added = addedLabels(payload);
-      if (added.length > 0) return { event: 'issue_labeled', target, labels: added, text };
-      return isAssigned(payload) ? { event: 'issue_assigned', target, labels, text } : null;
+      return [
+        ...(added.length > 0 ? [{ event: 'issue_labeled', target, labels: added } as const] : []),
+        ...(isAssigned(payload) ? [{ event: 'issue_assigned', target, labels } as const] : []),
+      ];
     }
     default:
-      return null;
+      return [];
   }
 }
 
-function mergeRequestFields(payload: unknown): SpecificFields | null {
+function mergeRequestFields(payload: unknown): readonly SpecificFields[] {
   const target = targetOf(payload, 'pull_request', 'object_attributes');
+  if (target === null) return [];
+  const branch = textAt(payload, 'object_attributes', 'target_branch');
   const labels = textsAt(payload, ['labels'], 'title');
-  const event = target && mergeRequestEvent(payload);
-  if (target === null || event === null) return null;
-  return {
-    event,
-    target,
-    labels: event === 'pull_request_labeled' ? addedLabels(payload) : labels,
-    text: textAt(payload, 'object_attributes', 'description'),
-    branch: textAt(payload, 'object_attributes', 'target_branch'),
-    isFork: attributeOf(payload, 'source_project_id') !== attributeOf(payload, 'target_project_id'),
-  };
+  const isFork = attributeOf(payload, 'source_project_id') !== attributeOf(payload, 'target_project_id');
+  return mergeRequestEvents(payload).map((event): SpecificFields => {
+    const common = { event, target, branch };
+    switch (event) {
+      case 'pull_request_opened':
+        return { ...common, labels, ...openedFields(payload) };
+      case 'pull_request_labeled':
+        return { ...common, labels: addedLabels(payload) };
+      case 'pull_request_updated':
+        return { ...common, labels, association: isFork ? UNKNOWN_ASSOCIATION : null };
+      case 'pull_request_closed': {
+        const isMerged = attributeOf(payload, 'action') === 'merge';
+        return { ...common, labels, association: isMerged ? null : associationOf(payload) };
+      }
+      default:
+        return { ...common, labels };
+    }
+  });
 }
 
-function mergeRequestEvent(payload: unknown): ForgeEventName | null {
+function mergeRequestEvents(payload: unknown): readonly ForgeEventName[] {
   switch (attributeOf(payload, 'action')) {
     case 'open':
     case 'reopen':
-      return 'pull_request_opened';
+      return ['pull_request_opened'];
     case 'merge':
     case 'close':
-      return 'pull_request_closed';
+      return ['pull_request_closed'];
     case 'approved':
     case 'approval':
-      return 'pull_request_reviewed';
+      return ['pull_request_reviewed'];
     case 'update':
-      if (textAt(payload, 'object_attributes', 'oldrev') !== null) return 'pull_request_updated';
-      if (valueAt(payload, ['changes', 'draft', 'current']) === false) return 'pull_request_opened';
-      return addedLabels(payload).length > 0 ? 'pull_request_labeled' : null;
+      return [
+        ...(textAt(payload, 'object_attributes', 'oldrev') === null ? [] : (['pull_request_updated'] as const)),
+        ...(valueAt(payload, ['changes', 'draft', 'current']) === false ? (['pull_request_opened'] as const) : []),
+        ...(addedLabels(payload).length > 0 ? (['pull_request_labeled'] as const) : []),
+      ];
     default:
-      return null;
+      return [];
   }
 }
 
@@ -124,9 +165,12 @@ function noteFields(payload: unknown): SpecificFields | null {
   // Older servers do not send the action, and send new comments only.
   if ((attributeOf(payload, 'action') ?? 'create') !== 'create' || attributeOf(payload, 'system') === true) return null;
   const text = textAt(payload, 'object_attributes', 'note');
+  const cause = { text, isOfRun: isMarked(text), association: UNKNOWN_ASSOCIATION };
   if (attributeOf(payload, 'noteable_type') === 'Issue') {
     const target = targetOf(payload, 'issue', 'issue');
-    return target && { event: 'issue_commented', target, labels: textsAt(payload, ['issue', 'labels'], 'title'), text };
+    return (
+      target && { event: 'issue_commented', target, labels: textsAt(payload, ['issue', 'labels'], 'title'), ...cause }
+    );
   }
   const target = targetOf(payload, 'pull_request', 'merge_request');
   if (attributeOf(payload, 'noteable_type') !== 'MergeRequest' || target === null) return null;
@@ -134,7 +178,7 @@ function noteFields(payload: unknown): SpecificFields | null {
     event: attributeOf(payload, 'type') === 'DiffNote' ? 'pull_request_review_commented' : 'pull_request_commented',
     target,
     labels: textsAt(payload, ['merge_request', 'labels'], 'title'),
-    text,
+    ...cause,
     branch: textAt(payload, 'merge_request', 'target_branch'),
   };
 }
@@ -150,7 +194,7 @@ function pipelineFields(payload: unknown): SpecificFields | null {
   };
   const source = valueAt(payload, ['merge_request', 'source_project_id']);
   const isFork = source !== undefined && source !== valueAt(payload, ['merge_request', 'target_project_id']);
-  return { event: 'workflow_failed', target, branch, isFork };
+  return { event: 'workflow_failed', target, branch, refusal: isFork ? FORK_REFUSAL : null };
 }
 
 function jobFields(payload: unknown): SpecificFields | null {

@@ -1,3 +1,4 @@
+import { AGENT_TEXT_MARK } from '#execution/runner-protocol';
 import { valueAt } from '../placeholders.js';
 
 type Path = readonly (string | number)[];
@@ -38,3 +39,12 @@ export function changedPaths(payload: unknown): string[] {
   );
   return [...new Set(changed.filter((path) => typeof path === 'string'))];
 }
+
+/** Empty unless the value is an address on the web. */
+export function hostAt(payload: unknown, ...path: Path): string {
+  const url = urlAt(payload, ...path);
+  return url === null ? '' : new URL(url).host;
+}
+
+/** Whether a run has written the text. */
+export const isMarked = (text: string | null): boolean => text?.includes(AGENT_TEXT_MARK) === true;
