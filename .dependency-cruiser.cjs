@@ -28,8 +28,9 @@ const domain = {
   runs: ['environments', 'agents', 'factories'],
   conversations: ['runs'],
   schedules: ['environments', 'agents', 'runs'],
-  automations: ['factories', 'environments', 'agents', 'runs', 'webhooks', 'schedules'],
+  automations: ['factories', 'environments', 'agents', 'runs', 'webhooks', 'schedules', 'answers'],
   notifications: ['runs'],
+  answers: ['environments', 'runs', 'notifications'],
   definitions: ['factories', 'environments', 'agents', 'webhooks', 'runs', 'automations', 'schedules'],
 };
 const any = (layer, names) => `^libs/${layer}/(${names.join('|')})/`;

@@ -10,8 +10,18 @@ const FILE = inRoot('test/support/github-schema.json');
 const OPERATIONS = {
   '/app/installations/{installation_id}/access_tokens': ['post'],
   '/repos/{owner}/{repo}': ['get'],
+  '/repos/{owner}/{repo}/check-runs': ['post'],
+  '/repos/{owner}/{repo}/check-runs/{check_run_id}': ['patch'],
+  '/repos/{owner}/{repo}/commits/{ref}/check-runs': ['get'],
   '/repos/{owner}/{repo}/installation': ['get'],
+  '/repos/{owner}/{repo}/issues/comments/{comment_id}': ['patch'],
+  '/repos/{owner}/{repo}/issues/comments/{comment_id}/reactions': ['post'],
+  '/repos/{owner}/{repo}/issues/{issue_number}/comments': ['get', 'post'],
+  '/repos/{owner}/{repo}/issues/{issue_number}/reactions': ['post'],
   '/repos/{owner}/{repo}/pulls': ['get', 'post'],
+  '/repos/{owner}/{repo}/pulls/comments/{comment_id}/reactions': ['post'],
+  '/repos/{owner}/{repo}/pulls/{pull_number}': ['get'],
+  '/repos/{owner}/{repo}/statuses/{sha}': ['post'],
 };
 const PROSE = new Set(['description', 'externalDocs', 'summary', 'tags', 'x-github', 'headers']);
 

@@ -4,6 +4,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { Ajv, type ValidateFunction } from 'ajv';
+import { GithubAnswersDouble } from './github-answers-double.js';
 
 interface Operation {
   readonly parameters: readonly object[];
@@ -51,6 +52,8 @@ export class GithubApiDouble {
   readonly pullRequests: GithubPullRequest[] = [];
   /** Answers the next request instead. */
   next: { readonly status: number; readonly body: unknown; readonly headers?: Record<string, string> } | null = null;
+  /** Only a request with this method and path is answered with {@link next}. */
+  nextOf = /^/;
   /** A GitHub App: each of its tokens replaces {@link token}. */
   app: {
     readonly id: number;
@@ -60,6 +63,10 @@ export class GithubApiDouble {
     tokenMs: number;
   } | null = null;
   readonly appTokens: string[] = [];
+  /** Comments, reactions, check runs and statuses. */
+  readonly answers = new GithubAnswersDouble(exampleOf);
+  /** The head commit of a branch. */
+  headOf: (branch: string) => string = () => 'ce587453ced02b1526dfb4cb910479d431683101';
   /** Called before a pull request is created. */
   beforeCreate: (() => void) | null = null;
   private readonly ajv = new Ajv({ strict: false, validateFormats: false });
@@ -102,8 +109,9 @@ export class GithubApiDouble {
 
   private async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const text = (await buffer(request)).toString();
-    const forced = this.next;
-    this.next = null;
+    const isForced = this.next !== null && this.nextOf.test(`${request.method ?? ''} ${request.url ?? ''}`);
+    const forced = isForced ? this.next : null;
+    if (isForced) this.next = null;
     const { status, body, headers } = forced ?? this.respond(request, text);
     response.writeHead(status, { 'content-type': 'application/json; charset=utf-8', ...headers });
     response.end(JSON.stringify(body));
@@ -113,9 +121,9 @@ export class GithubApiDouble {
     const { pathname, searchParams } = new URL(url, this.url);
     this.requests.push(`${method} ${pathname}`);
     const isOfApp = pathname.startsWith('/app/') || pathname.endsWith('/installation');
-    const isAuthorized = isOfApp
-      ? this.isSigned(headers.authorization)
-      : headers.authorization === `Bearer ${this.token}`;
+    const bearer = headers.authorization?.replace(/^Bearer /, '') ?? '';
+    const isByApp = this.appTokens.includes(bearer);
+    const isAuthorized = isOfApp ? this.isSigned(headers.authorization) : isByApp || bearer === this.token;
     if (!isAuthorized) return { status: 401, body: { message: 'Bad credentials' } };
     if (headers['user-agent'] === undefined) this.violations.push(`${method} ${pathname}: no User-Agent`);
     const ofInstallation = pathname === `/app/installations/${INSTALLATION_ID}/access_tokens`;
@@ -124,7 +132,7 @@ export class GithubApiDouble {
       return { status: 404, body: { message: 'Not Found' } };
     const path = ofInstallation
       ? '/app/installations/{installation_id}/access_tokens'
-      : `/repos/{owner}/{repo}${pathname.slice(`/repos/${this.repository}`.length)}`;
+      : templateOf(`/repos/{owner}/{repo}${pathname.slice(`/repos/${this.repository}`.length)}`);
     const operation = DESCRIPTION.paths[path]?.[method.toLowerCase()];
     if (!operation) {
       this.violations.push(`${method} ${path}: GitHub has no such operation, or it is not recorded`);
@@ -137,7 +145,9 @@ export class GithubApiDouble {
     const pointer = `/paths/${path.replaceAll('/', '~1')}/${method.toLowerCase()}`;
     if (operation.requestBody)
       this.check(`${pointer}/requestBody/content/application~1json/schema`, input, `${method} ${path}: request`);
-    const answer = this.result(method, path, searchParams, input);
+    const answer =
+      this.answers.respond(method, path, pathname.split('/'), searchParams, input, isByApp) ??
+      this.result(method, path, searchParams, input, pathname);
     if (answer.status < 400)
       this.check(
         `${pointer}/responses/${answer.status}/content/application~1json/schema`,
@@ -147,13 +157,22 @@ export class GithubApiDouble {
     return answer;
   }
 
-  private result(method: string, path: string, query: URLSearchParams, input: Json | null) {
+  private result(method: string, path: string, query: URLSearchParams, input: Json | null, pathname: string) {
     if (path.endsWith('/installation'))
       return {
         status: 200,
         body: { ...exampleOf('installation'), id: INSTALLATION_ID, permissions: this.app?.permissions },
       };
     if (path.endsWith('/access_tokens')) return this.createToken(input ?? {});
+    if (path.endsWith('/{pull_number}')) {
+      const found = this.pullRequests.find(({ number }) => String(number) === pathname.split('/').at(-1));
+      if (!found) return { status: 404, body: { message: 'Not Found' } };
+      const { head, ...example } = exampleOf('pull-request');
+      return {
+        status: 200,
+        body: { ...example, ...this.shown(found), head: { ...(head as Json), sha: this.headOf(found.head) } },
+      };
+    }
     if (!path.endsWith('/pulls'))
       return {
         status: 200,
@@ -230,11 +249,26 @@ export class GithubApiDouble {
   }
 }
 
-/** Ajv knows `nullable` beside a type only. */
+/** Ajv knows `nullable` beside a type only, and needs null in the list of values. */
 function nullableWithType(_key: string, value: unknown): unknown {
+  if (isNullableEnum(value)) return { ...value, enum: [...value.enum, null] };
   if (typeof value !== 'object' || value === null || !('nullable' in value) || 'type' in value) return value;
   const { nullable, ...rest } = value;
   return nullable === true ? { anyOf: [{ type: 'null' }, rest] } : value;
+}
+
+/** The path in the description, of which only the longest is not a template. */
+function templateOf(path: string): string {
+  if (path in DESCRIPTION.paths) return path;
+  const matches = (template: string) =>
+    new RegExp(`^${template.replaceAll(/\{(owner|repo)\}/g, '\\{$1\\}').replaceAll(/(?<!\\)\{\w+\}/g, '[^/]+')}$`).test(
+      path,
+    );
+  return Object.keys(DESCRIPTION.paths).find(matches) ?? path;
+}
+
+function isNullableEnum(value: unknown): value is { readonly enum: readonly unknown[] } {
+  return typeof value === 'object' && value !== null && 'nullable' in value && 'type' in value && 'enum' in value;
 }
 
 const bytesOf = (text: string): Buffer => Buffer.from(text, 'base64url');

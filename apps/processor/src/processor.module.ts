@@ -1,5 +1,6 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { AgentsJobsModule } from '#domain/agents';
+import { AnswersJobsModule } from '#domain/answers';
 import { AutomationsJobsModule } from '#domain/automations';
 import type { Settings } from '#platform/config';
 import { ConversationsModule } from '#domain/conversations';
@@ -37,6 +38,7 @@ export class ProcessorModule {
         TimersJobsModule,
         SchedulesJobsModule,
         AutomationsJobsModule,
+        AnswersJobsModule,
         FactorySkillsModule,
       ],
     };

@@ -39,6 +39,7 @@ const LIBRARIES = [
   'domain/automations',
   'domain/definitions',
   'domain/notifications',
+  'domain/answers',
 ];
 
 export const migrationSources = (): MigrationSource[] =>

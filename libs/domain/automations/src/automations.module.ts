@@ -1,5 +1,6 @@
 import { Module } from '@nestjs/common';
 import { AgentsModule } from '#domain/agents';
+import { AnswersModule } from '#domain/answers';
 import { AuthModule } from '#platform/auth';
 import { FactoriesModule } from '#domain/factories';
 import { RunsModule } from '#domain/runs';
@@ -25,7 +26,7 @@ import { FiringStore } from './persistence/firing.store.js';
 
 /** Automations, their kinds of triggers, and the firing of events. A library with another kind of trigger imports it. */
 @Module({
-  imports: [AuthModule, AgentsModule, FactoriesModule, RunsModule, WebhooksModule, TimersModule],
+  imports: [AuthModule, AgentsModule, AnswersModule, FactoriesModule, RunsModule, WebhooksModule, TimersModule],
   providers: [
     AutomationsStore,
     FiringStore,

@@ -1,6 +1,11 @@
 export { EnvironmentDirectory } from './application/environment-directory.js';
 export { EnvironmentSetUp, type SecretNames } from './application/environment-set-up.js';
-export { GithubAppError, type GithubAppRepository, GithubAppTokens } from './application/github-app-tokens.js';
+export {
+  GithubAppError,
+  type GithubAppRepository,
+  GithubAppTokens,
+  rateLimitEnd,
+} from './application/github-app-tokens.js';
 export { LastRuns, LastRunSource } from './application/last-runs.js';
 export type { Environment, EnvironmentConfig, LastRun } from './domain/environment.js';
 export { shownConfig } from './domain/masked-config.js';

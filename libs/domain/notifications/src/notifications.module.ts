@@ -31,7 +31,7 @@ import { RunOutcomesStore } from './persistence/run-outcomes.store.js';
     NotificationWebhooksService,
     DeliverNotifications,
   ],
-  exports: [NotificationDeliveriesStore, NotificationWebhooksService, DeliverNotifications],
+  exports: [RunOutcomesStore, NotificationDeliveriesStore, NotificationWebhooksService, DeliverNotifications],
 })
 export class NotificationsModule {}
 

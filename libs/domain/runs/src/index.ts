@@ -1,5 +1,6 @@
 export { RunConversations } from './application/run-conversations.js';
 export type { ConcurrencyPolicy } from './application/concurrent-runs.js';
+export { forgesOf } from './domain/forges.js';
 export { RunsService } from './application/runs.service.js';
 export { RepairFacets } from './application/repair-facets.js';
 export { PruneRuns, RunDataOwner, RunDataOwners } from './application/prune-runs.js';

@@ -29,6 +29,7 @@ export const LIFECYCLE_KINDS = [
   'run_failed', // (server)
   'run_errored', // (server)
   'followup_received', // (server)
+  'answer_failed', // (server) {provider, target, parts, message}: not written on the issue or pull request
   'permission_decided', // PermissionDecided; by the server for people and time-outs, by the runner for policies
   'sandbox_shutdown', // (server) {reason}
 ] as const;

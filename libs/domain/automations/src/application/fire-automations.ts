@@ -3,8 +3,10 @@ import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { Settings } from '#platform/config';
 import { isDatabaseUnavailable } from '#platform/persistence';
+import { ANSWER_PARTS, RunAnswers } from '#domain/answers';
 import type { AutomationResult } from '#domain/webhooks';
 import { firingLimits, limitReason } from '../domain/firing-limits.js';
+import { answerPlaceOf } from '../domain/forge-events/answer-place.js';
 import type { TriggerCheck, TriggerEvent } from '../domain/trigger.js';
 import { type FiringAutomation, FiringStore, type ReachedTrigger } from '../persistence/firing.store.js';
 import { LaunchRun, type LaunchResult } from './launch-run.js';
@@ -53,6 +55,7 @@ export class FireAutomations {
     private readonly store: FiringStore,
     private readonly providers: TriggerProviders,
     private readonly launch: LaunchRun,
+    private readonly answers: RunAnswers,
     private readonly settings: Settings,
   ) {}
 
@@ -132,9 +135,12 @@ export class FireAutomations {
         // Without the database no other run would start either.
         if (faults.some(isDatabaseUnavailable)) throw faults.find(isDatabaseUnavailable);
       }
+
+      // 5. Show the runs at the issue or pull request of the event, also those that an earlier attempt has started.
+      await this.showRuns(event, automations.values(), results);
     }
 
-    // 5. Report every automation, in the order of the decisions.
+    // 6. Report every automation, in the order of the decisions.
     return {
       results: decisions.flatMap(({ automationUid, matched: isMatched, reason }) => {
         const result = results.get(automationUid);
@@ -176,6 +182,20 @@ export class FireAutomations {
     } finally {
       if (!hasStarted) await this.store.uncountFiring(automation.id, limits);
     }
+  }
+
+  private async showRuns(
+    event: TriggerEvent,
+    automations: Iterable<FiringAutomation>,
+    results: ReadonlyMap<string, AutomationResult>,
+  ): Promise<void> {
+    const place = answerPlaceOf(event);
+    if (place === null) return;
+    const runs = [...automations].flatMap(({ uid }) => {
+      const runId = results.get(uid)?.runId;
+      return runId === undefined ? [] : [{ runId, parts: ANSWER_PARTS }];
+    });
+    await this.answers.record(runs, place.target, place.reaction);
   }
 
   /** Cached by version: a version of an automation never changes. */

@@ -80,6 +80,7 @@ export class RunEventProjection implements ConversationProjection<StepState> {
       case 'usage':
       case 'workspace_snapshot':
       case 'git_credential_requested':
+      case 'answer_failed':
         return;
       case 'run_created':
       case 'run_claimed':

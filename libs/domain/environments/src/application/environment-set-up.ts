@@ -5,7 +5,7 @@ import { Database, type Queryable } from '#platform/persistence';
 import type { RepositoryRef } from '#execution/runner-protocol';
 import { ManagedSecrets, SealBrokenError, type SecretUse } from '#platform/secrets';
 import type { Environment, RepositoryLogin } from '../domain/environment.js';
-import { GithubAppError, type GithubAppRepository, GithubAppTokens } from './github-app-tokens.js';
+import { GithubAppError, type GithubAppRepository, GithubAppTokens, type TokenUse } from './github-app-tokens.js';
 import { variableIssues, variableOf } from '../domain/secret-variables.js';
 
 export type SetUp =
@@ -18,7 +18,8 @@ const MAX_VARIABLE_BYTES = 1_000_000;
 
 export type RepositoryCredentialResult =
   | { readonly kind: 'ready'; readonly credential: NonNullable<RepositoryRef['credential']> }
-  | { readonly kind: 'impossible'; readonly message: string };
+  /** `isTemporary`: GitHub has not answered, or limits requests. */
+  | { readonly kind: 'impossible'; readonly message: string; readonly isTemporary?: boolean };
 
 /** A repository with its secret in clear. `app`: the secret is a private key, which no runner gets. */
 interface OpenedRepository {
@@ -97,8 +98,23 @@ export class EnvironmentSetUp {
     }
   }
 
-  /** A credential for the rest of an execution whose first one expires. */
-  async credentialOf(environment: Environment, url: string, use: SecretUse): Promise<RepositoryCredentialResult> {
+  /** The URL of the repository with this page, if the environment has a credential for its HTTP API; null: it has none. */
+  repositoryWithLogin({ config }: Environment, page: string): string | null {
+    const { github_repos = [], git_repos = [] } = config;
+    const named = [...github_repos.map((one) => ({ ...one, url: repositoryUrl(this.settings, one) })), ...git_repos];
+    const found = named.find(
+      ({ url, secret_name: secret }) => secret !== undefined && pageOf(url) === page.toLowerCase(),
+    );
+    return found?.url ?? null;
+  }
+
+  /** A credential for the rest of an execution whose first one expires, or for what the service does itself. */
+  async credentialOf(
+    environment: Environment,
+    url: string,
+    use: SecretUse,
+    tokenUse: TokenUse = 'runs',
+  ): Promise<RepositoryCredentialResult> {
     try {
       const opened = await this.database.transaction(async (tx) => {
         const found = (await this.repositoriesOf(environment, tx, url))[0];
@@ -107,16 +123,16 @@ export class EnvironmentSetUp {
           await this.managed.recordUse(tx, teamUid, [found.secretName], use);
         return found;
       });
-      const credential = opened && (await this.withToken(opened)).credential;
+      const credential = opened && (await this.withToken(opened, tokenUse)).credential;
       return credential ? { kind: 'ready', credential } : impossible(NO_CREDENTIAL);
     } catch (error) {
       return reasonOf(error);
     }
   }
 
-  private async withToken({ repository, app }: OpenedRepository): Promise<RepositoryRef> {
+  private async withToken({ repository, app }: OpenedRepository, use: TokenUse = 'runs'): Promise<RepositoryRef> {
     if (!app) return repository;
-    const { token: password, expiresAt } = await this.appTokens.mint(app, 'runs');
+    const { token: password, expiresAt } = await this.appTokens.mint(app, use);
     return {
       ...repository,
       credential: { password, expires_at: expiresAt.toISOString(), identity: app.identity },
@@ -204,10 +220,20 @@ function used(
   }));
 }
 
+/** Of an HTTP URL; other ones have no credential for the API. */
+const pageOf = (url: string): string | null =>
+  /^https?:/i.test(url)
+    ? url
+        .replace(/\/+$/, '')
+        .replace(/\.git$/, '')
+        .toLowerCase()
+    : null;
+
 const impossible = (message: string) => ({ kind: 'impossible' as const, message });
 
 /** Throws what is no reason for the owner of the run. */
 function reasonOf(error: unknown) {
-  if (error instanceof MissingSecretError || error instanceof GithubAppError) return impossible(error.message);
+  if (error instanceof MissingSecretError) return impossible(error.message);
+  if (error instanceof GithubAppError) return { ...impossible(error.message), isTemporary: error.isTemporary };
   throw error;
 }

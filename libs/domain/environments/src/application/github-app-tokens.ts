@@ -19,7 +19,7 @@ export interface InstallationToken {
 }
 
 /** What a token may do, as far as the installation of the App may do it. */
-export type TokenUse = 'runs' | 'skills';
+export type TokenUse = 'runs' | 'skills' | 'answers';
 
 /** The message is for the owner of a run and contains nothing of the private key or a token. */
 export class GithubAppError extends Error {
@@ -47,6 +47,7 @@ const PERMISSIONS: Readonly<Record<TokenUse, Readonly<Record<string, 'read' | 'w
   // GitHub rejects pushes that change workflows without the permission `workflows`.
   runs: { contents: 'write', metadata: 'read', pull_requests: 'write', workflows: 'write' },
   skills: { contents: 'read', metadata: 'read' },
+  answers: { checks: 'write', issues: 'write', metadata: 'read', pull_requests: 'write' },
 };
 const MAX_ENTRIES = 2_000;
 const INSTALLATION_MS = 3_600_000;
@@ -120,7 +121,7 @@ export class GithubAppTokens {
     use: TokenUse,
   ): Promise<InstallationToken> {
     const permissions = grantedOf(PERMISSIONS[use], installation.permissions);
-    if (permissions['contents'] === undefined)
+    if (use !== 'answers' && permissions['contents'] === undefined)
       throw new GithubAppError(
         `The installation of the GitHub App ${appId} on ${owner}/${repo} lacks the permission \`contents\`.`,
         false,
@@ -202,7 +203,7 @@ function failureOf(error: unknown, repository: string, appId: number, now: Date)
   const { status, response } = error as HttpFailure;
   if (!response)
     return { error: new GithubAppError(`GitHub does not respond; a token of the App ${appId} is needed.`, true) };
-  const limitedUntil = limitOf(status, response, now);
+  const limitedUntil = rateLimitEnd(status, response, now);
   if (limitedUntil) return { error: limited(limitedUntil), limitedUntil };
   const permanent = (message: string): Failure => ({ error: new GithubAppError(message, false) });
   if (status === 401)
@@ -221,8 +222,12 @@ function failureOf(error: unknown, repository: string, appId: number, now: Date)
   };
 }
 
-/** Until when GitHub limits requests; null: it does not. */
-function limitOf(status: number, { headers, data }: NonNullable<HttpFailure['response']>, now: Date): Date | null {
+/** Until when GitHub limits requests, by a response with an error; null: it does not. */
+export function rateLimitEnd(
+  status: number,
+  { headers, data }: NonNullable<HttpFailure['response']>,
+  now: Date,
+): Date | null {
   if (status !== 403 && status !== 429) return null;
   const after = Number(headers['retry-after']);
   if (after > 0) return new Date(now.getTime() + after * SECOND_MS);

@@ -17,7 +17,7 @@ const FIND = statement('notifications.find-run-outcome')`
      ORDER BY e.seq DESC LIMIT 1
   )
   SELECT r.busy_ms::float8 AS "runTimeMs", (r.usage->>'cost_usd')::float8 AS "costUsd",
-    (SELECT left(string_agg(e.data->>'text', '' ORDER BY e.seq), ${READ_RESULT_LENGTH}) FROM run_events e, last
+    (SELECT left(string_agg(e.data->>'text', '' ORDER BY e.seq), $3) FROM run_events e, last
       WHERE e.run_id = $1 AND e.seq <= last.seq AND e.seq > $2::bigint - ${MAX_EVENTS} AND e.kind = 'message_chunk' AND e.data->>'message_id' = last.id) AS result,
     (SELECT coalesce(json_agg(json_build_object('type', a.artifact_type,
         'title', coalesce(a.data->>'title', a.data->>'filename'), 'url', CASE WHEN a.artifact_type IN ('PULL_REQUEST', 'EXTERNAL_REFERENCE') THEN a.data->>'url' END) ORDER BY a.created_at DESC, a.uid), '[]')
@@ -30,8 +30,8 @@ export class RunOutcomesStore {
   constructor(private readonly database: Database) {}
 
   /** Null when the run does not exist any more. One round trip. */
-  async find(runId: string, seq: string): Promise<RunOutcome | null> {
-    const [row] = await this.database.query<RunOutcome>(FIND, [runId, seq]);
+  async find(runId: string, seq: string, maxResult = READ_RESULT_LENGTH): Promise<RunOutcome | null> {
+    const [row] = await this.database.query<RunOutcome>(FIND, [runId, seq, maxResult]);
     return row ?? null;
   }
 }

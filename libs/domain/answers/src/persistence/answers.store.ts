@@ -1,0 +1,159 @@
+import { Injectable } from '@nestjs/common';
+import { Database, type Queryable, statement } from '#platform/persistence';
+import type { RunState } from '#domain/runs';
+import type {
+  AnsweredPullRequest,
+  AnswerPart,
+  AnswerTarget,
+  ClaimedAnswer,
+  ReactionSubject,
+} from '../domain/answer.js';
+
+/** Also for an event that is evaluated again: nothing is added that is there already. */
+const RECORD = statement('run-answers.record')`
+  INSERT INTO run_answers AS a (run_id, provider, repository, target_kind, target_number, parts, reactions)
+  SELECT o.run_id, $3, $4, $5, $6, ARRAY(SELECT jsonb_array_elements_text(o.parts)),
+      CASE WHEN o.parts ? 'reaction' THEN $7::text[] ELSE '{}' END
+    FROM unnest($1::uuid[], $2::jsonb[]) AS o (run_id, parts) ORDER BY o.run_id
+  ON CONFLICT ON CONSTRAINT ux_run_answers__target DO UPDATE SET
+    parts = ARRAY(SELECT DISTINCT unnest(a.parts || EXCLUDED.parts)),
+    reactions = ARRAY(SELECT DISTINCT unnest(a.reactions || EXCLUDED.reactions)),
+    changes = a.changes + 1`;
+
+const CLAIM = statement('run-answers.claim')`
+  WITH mine AS (
+    SELECT id FROM run_answers WHERE changes > answered_changes AND next_attempt_at <= headrace.now()
+     ORDER BY next_attempt_at LIMIT $1 FOR UPDATE SKIP LOCKED)
+  UPDATE run_answers a SET attempts = a.attempts + 1, lease = a.lease + 1,
+      next_attempt_at = headrace.now() + $2 * interval '1 millisecond'
+    FROM mine WHERE a.id = mine.id
+  RETURNING a.id, a.run_id AS "runId", a.provider, a.repository, a.target_kind AS kind, a.target_number AS number,
+    a.lease, a.attempts, a.changes, ARRAY(SELECT unnest(a.parts) EXCEPT SELECT unnest(a.refused)) AS parts, a.reactions,
+    a.mark, a.created_at AS "createdAt", a.comment_id AS "commentId", a.comment_hash AS "commentHash",
+    a.check_id AS "checkId", a.check_sha AS "checkSha", a.check_hash AS "checkHash"`;
+
+/** `$2`: the lease; without it another process has claimed the row. */
+const HELD = 'id = $1 AND lease = $2';
+const STORE_COMMENT = statement('run-answers.store-comment')`
+  UPDATE run_answers SET comment_id = $3, comment_hash = $4 WHERE ${HELD} RETURNING 1`;
+const STORE_CHECK = statement('run-answers.store-check')`
+  UPDATE run_answers SET check_id = $3, check_sha = $4, check_hash = $5 WHERE ${HELD} RETURNING 1`;
+const STORE_REACTIONS = statement('run-answers.store-reactions')`
+  UPDATE run_answers SET reactions = ARRAY(SELECT unnest(reactions) EXCEPT SELECT unnest($3::text[]))
+   WHERE ${HELD} RETURNING 1`;
+const REFUSE = statement('run-answers.refuse')`
+  UPDATE run_answers SET refused = ARRAY(SELECT DISTINCT unnest(refused || $3::text[])) WHERE ${HELD} RETURNING 1`;
+/** `$3`: the changes that the answer shows; later ones make the row due again. */
+const FINISH = statement('run-answers.finish')`
+  UPDATE run_answers SET answered_changes = $3, attempts = 0,
+    next_attempt_at = headrace.now() + $4 * interval '1 millisecond' WHERE ${HELD}`;
+const RETRY = statement('run-answers.retry')`
+  UPDATE run_answers SET attempts = $3, next_attempt_at = headrace.now() + $4 * interval '1 millisecond' WHERE ${HELD}`;
+
+const READ_RUN = statement('run-answers.read-run')`
+  SELECT r.id, r.title, r.state, r.status_message->>'message' AS "statusMessage", r.team_uid AS "teamUid",
+    r.owner_user_uid AS "userUid", r.creator_uid AS "creatorUid", r.environment_id AS "environmentUid",
+    (SELECT json_build_object('id', a.id, 'title', a.title) FROM approvals a
+      WHERE a.run_id = r.id AND a.state = 'pending' ORDER BY a.requested_at, a.id LIMIT 1) AS approval,
+    (SELECT coalesce(json_agg(json_build_object('url', a.data->>'url', 'status', a.data->>'status') ORDER BY a.created_at, a.uid), '[]')
+       FROM artifacts a WHERE a.run_id = r.id AND a.artifact_type = 'PULL_REQUEST' AND a.data->>'url' IS NOT NULL) AS "pullRequests",
+    ARRAY(SELECT a.target_number::text FROM run_answers a
+      WHERE a.run_id = r.id AND a.provider = $2 AND a.repository = $3 AND a.target_kind = 'pull_request') AS "answeredNumbers",
+    coalesce((SELECT h.last_seq FROM run_heads h WHERE h.run_id = r.id), 1) AS seq
+  FROM runs r WHERE r.id = $1`;
+
+export interface ReadRun {
+  readonly id: string;
+  readonly title: string;
+  readonly state: RunState;
+  readonly statusMessage: string | null;
+  readonly teamUid: string | null;
+  readonly userUid: string | null;
+  readonly creatorUid: string;
+  readonly environmentUid: string | null;
+  readonly approval: { readonly id: string; readonly title: string } | null;
+  readonly pullRequests: readonly AnsweredPullRequest[];
+  /** The pull requests of the repository of the answer that have an answer of their own. */
+  readonly answeredNumbers: readonly string[];
+  /** Position of the last event. */
+  readonly seq: string;
+}
+
+export interface RecordedRun {
+  readonly runId: string;
+  readonly parts: readonly AnswerPart[];
+}
+
+/** Another process has claimed the answer meanwhile, or the run was deleted. */
+export class LeaseLostError extends Error {}
+
+type Held = Pick<ClaimedAnswer, 'id' | 'lease'>;
+
+@Injectable()
+export class AnswersStore {
+  constructor(private readonly database: Database) {}
+
+  /** One round trip. */
+  async record(
+    runs: readonly RecordedRun[],
+    { provider, repository, kind, number }: AnswerTarget,
+    reaction: ReactionSubject | null,
+  ): Promise<void> {
+    await this.database.query(RECORD, [
+      runs.map(({ runId }) => runId),
+      runs.map(({ parts }) => JSON.stringify(parts)),
+      provider,
+      repository,
+      kind,
+      number,
+      reaction === null ? [] : [reaction],
+    ]);
+  }
+
+  /** A lease of `leaseMs` for each. */
+  claim(limit: number, leaseMs: number): Promise<ClaimedAnswer[]> {
+    return this.database.query(CLAIM, [limit, leaseMs]);
+  }
+
+  async readRun({ runId, provider, repository }: ClaimedAnswer): Promise<ReadRun | null> {
+    const [run] = await this.database.query<ReadRun>(READ_RUN, [runId, provider, repository]);
+    return run ?? null;
+  }
+
+  /** This method and the next three reject with a LeaseLostError. */
+  async storeComment(held: Held, id: string, hash: string): Promise<void> {
+    await this.write(STORE_COMMENT, held, [id, hash]);
+  }
+
+  async storeCheck(held: Held, id: string | null, sha: string, hash: string): Promise<void> {
+    await this.write(STORE_CHECK, held, [id, sha, hash]);
+  }
+
+  async storeReactions(held: Held, added: readonly ReactionSubject[]): Promise<void> {
+    await this.write(STORE_REACTIONS, held, [added]);
+  }
+
+  /** From now on these parts are not written. */
+  async refuse(tx: Queryable, held: Held, parts: readonly AnswerPart[]): Promise<void> {
+    await this.write(REFUSE, held, [parts], tx);
+  }
+
+  /** Without effect when another process has claimed the answer. */
+  async finish({ id, lease }: Held, changes: string, pauseMs: number): Promise<void> {
+    await this.database.query(FINISH, [id, lease, changes, pauseMs]);
+  }
+
+  /** Without effect when another process has claimed the answer. */
+  async retry({ id, lease }: Held, attempts: number, waitMs: number): Promise<void> {
+    await this.database.query(RETRY, [id, lease, attempts, waitMs]);
+  }
+
+  private async write(
+    text: Parameters<Database['query']>[0],
+    { id, lease }: Held,
+    values: readonly unknown[],
+    queryable: Queryable = this.database,
+  ): Promise<void> {
+    if ((await queryable.query(text, [id, lease, ...values])).length === 0) throw new LeaseLostError();
+  }
+}

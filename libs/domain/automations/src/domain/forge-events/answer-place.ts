@@ -1,0 +1,42 @@
+import type { AnswerTarget, ReactionSubject } from '#domain/answers';
+import type { TriggerEvent } from '../trigger.js';
+import type { ForgeEvent } from './forge-event.js';
+import { numberAt } from './payload-fields.js';
+
+export interface AnswerPlace {
+  readonly target: AnswerTarget;
+  /** Null: the forge has no reactions to what has caused the event, or no person has. */
+  readonly reaction: ReactionSubject | null;
+}
+
+/** Where runs for an event show what they do; null: the event is not of an issue or pull request. */
+export function answerPlaceOf(received: TriggerEvent): AnswerPlace | null {
+  const { provider, details } = received;
+  if (provider !== 'github' && provider !== 'gitlab') return null;
+  const { event, repository, target } = details as ForgeEvent;
+  const { kind, id: number } = target;
+  if (kind !== 'issue' && kind !== 'pull_request') return null;
+  return {
+    target: { provider, repository, kind, number },
+    reaction: reactionOf(event, numberAt(received.readPayload(), ...COMMENT_ID[provider])),
+  };
+}
+
+const COMMENT_ID = { github: ['comment', 'id'], gitlab: ['object_attributes', 'id'] } as const;
+
+function reactionOf(event: ForgeEvent['event'], commentId: string | null): ReactionSubject | null {
+  switch (event) {
+    case 'issue_commented':
+    case 'pull_request_commented':
+      return commentId === null ? null : `comment/${commentId}`;
+    case 'pull_request_review_commented':
+      return commentId === null ? null : `review_comment/${commentId}`;
+    // A review has no reactions.
+    case 'pull_request_reviewed':
+    case 'check_failed':
+    case 'workflow_failed':
+      return null;
+    default:
+      return 'target';
+  }
+}
