@@ -205,11 +205,13 @@ export class GithubApiDouble {
     );
     if (!isGranted || JSON.stringify(repositories) !== JSON.stringify([name]))
       return invalid({ message: 'The permissions requested are not granted to this installation.', code: 'custom' });
-    this.token = `ghs_${randomBytes(18).toString('hex')}`;
-    this.appTokens.push(this.token);
+    const token = `ghs_${randomBytes(18).toString('hex')}`;
+    this.appTokens.push(token);
+    // Only these can be used for git.
+    if ('contents' in (permissions as Json)) this.token = token;
     const expires_at = new Date(Date.now() + tokenMs).toISOString();
     const { repositories: _, ...example } = exampleOf('installation-token');
-    return { status: CREATED, body: { ...example, token: this.token, expires_at, permissions } };
+    return { status: CREATED, body: { ...example, token, expires_at, permissions } };
   }
 
   /** By the private key of the App, and as short as GitHub requires it. */

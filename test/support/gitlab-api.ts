@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, request as open, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 
@@ -10,9 +10,33 @@ interface MergeRequest {
   readonly target_branch: string;
 }
 
-/** The part of GitLab's REST API that creates merge requests, on a loopback port. */
+interface Note {
+  readonly id: number;
+  /** `issues/7`, `merge_requests/1`. */
+  readonly of: string;
+  body: string;
+}
+
+type Json = Record<string, unknown>;
+interface Answer {
+  readonly status: number;
+  readonly body: unknown;
+}
+const NOT_FOUND: Answer = { status: 404, body: { message: '404 Not found' } };
+
+/** The part of GitLab's REST API that creates and answers merge requests, on a loopback port. */
 export class GitlabApiDouble {
   readonly mergeRequests: MergeRequest[] = [];
+  readonly notes: Note[] = [];
+  /** `issues/7`, `issues/7/notes/5`. */
+  readonly emoji: string[] = [];
+  /** Of commits, in the order of their creation; one that is reported again is changed. */
+  readonly statuses: { readonly sha: string; readonly name: string; state: string; target_url: string }[] = [];
+  /** The head commit of a branch. */
+  headOf: (branch: string) => string = () => 'ce587453ced02b1526dfb4cb910479d431683101';
+  /** The server of the repositories, which has the same address. */
+  gitUrl: string | null = null;
+  private lastId = 100;
 
   private constructor(
     private readonly server: Server,
@@ -41,18 +65,33 @@ export class GitlabApiDouble {
   }
 
   private async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (this.gitUrl !== null && request.url?.startsWith('/api/') !== true)
+      return this.forward(this.gitUrl, request, response);
     const text = (await buffer(request)).toString();
     const { status, body } = this.respond(request, text);
     response.writeHead(status, { 'content-type': 'application/json' });
     response.end(JSON.stringify(body));
   }
 
-  private respond({ method, url = '', headers }: IncomingMessage, text: string): { status: number; body: unknown } {
+  private forward(to: string, request: IncomingMessage, response: ServerResponse): void {
+    const { method, headers, url = '' } = request;
+    const forwarded = open(new URL(url, to), { method, headers }, (answer) => {
+      response.writeHead(answer.statusCode ?? 502, answer.headers);
+      answer.pipe(response);
+    });
+    forwarded.on('error', () => response.destroy());
+    request.pipe(forwarded);
+  }
+
+  private respond({ method = '', url = '', headers }: IncomingMessage, text: string): Answer {
     if (headers.authorization !== `Bearer ${this.token}`) return { status: 401, body: { message: '401 Unauthorized' } };
     const { pathname, searchParams: query } = new URL(url, this.url);
     const path = `/api/v4/projects/${encodeURIComponent(this.project)}`;
     if (method === 'GET' && pathname === path)
       return { status: 200, body: { id: 1, path_with_namespace: this.project, default_branch: 'main' } };
+    const rest = pathname.startsWith(`${path}/`) ? pathname.slice(path.length + 1) : '';
+    const answered = this.respondToAnswer(method, rest, text === '' ? {} : (JSON.parse(text) as Json));
+    if (answered) return answered;
     if (pathname !== `${path}/merge_requests`) return { status: 404, body: { message: '404 Project Not Found' } };
     if (method === 'GET') {
       const found = this.mergeRequests.filter(
@@ -71,8 +110,54 @@ export class GitlabApiDouble {
     return { status: 201, body: this.shown(created) };
   }
 
+  /** Null: another operation. `path`: below the project. */
+  private respondToAnswer(method: string, path: string, input: Json): Answer | null {
+    const [kind = '', id = '', part, noteId, last] = path.split('/');
+    if (method === 'POST' && kind === 'statuses') return this.setStatus(id, input);
+    if (method === 'GET' && kind === 'merge_requests' && id !== '' && part === undefined) {
+      const found = this.mergeRequests.find(({ iid }) => String(iid) === id);
+      return found ? { status: 200, body: { ...this.shown(found), sha: this.headOf(found.source_branch) } } : NOT_FOUND;
+    }
+    if (part === 'award_emoji' || last === 'award_emoji') return this.award(path.replace('/award_emoji', ''));
+    if (part !== 'notes') return null;
+    const of = `${kind}/${id}`;
+    const body = String(input['body']);
+    if (noteId !== undefined) {
+      const note = this.notes.find((one) => one.of === of && String(one.id) === noteId);
+      if (!note) return NOT_FOUND;
+      note.body = body;
+      return { status: 200, body: shownNote(note) };
+    }
+    if (method === 'GET') {
+      const found = this.notes.filter((one) => one.of === of);
+      return { status: 200, body: found.reverse().map(shownNote) };
+    }
+    const note = { id: (this.lastId += 1), of, body };
+    this.notes.push(note);
+    return { status: 201, body: shownNote(note) };
+  }
+
+  private award(subject: string): Answer {
+    if (this.emoji.includes(subject))
+      return { status: 404, body: { message: '404 Award Emoji Name has already been taken Not Found' } };
+    this.emoji.push(subject);
+    return { status: 201, body: { id: (this.lastId += 1), name: 'eyes' } };
+  }
+
+  private setStatus(sha: string, input: Json): Answer {
+    const given = input as { name: string; state: string; target_url: string };
+    const known = this.statuses.find((one) => one.sha === sha && one.name === given.name);
+    if (known?.state === given.state)
+      return { status: 400, body: { message: { state: [`Cannot transition status via :${given.state}`] } } };
+    if (known) Object.assign(known, given);
+    else this.statuses.push({ sha, ...given });
+    return { status: 201, body: { id: 1, sha, status: given.state } };
+  }
+
   private shown(request: MergeRequest): object {
     const page = `${this.url}/${this.project}/-/merge_requests/${request.iid}`;
     return { ...request, state: 'opened', draft: request.title.startsWith('Draft: '), web_url: page };
   }
 }
+
+const shownNote = ({ id, body }: Note): Json => ({ id, body, created_at: new Date().toISOString(), system: false });

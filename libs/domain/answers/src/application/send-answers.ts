@@ -17,7 +17,7 @@ const LEASE_MS = 90_000;
 /** Less than the lease, so that no other process writes at the same time. */
 const ATTEMPT_MS = 60_000;
 /** Between two edits: the newest state is written, and not each one. */
-const PAUSE_MS = 5_000;
+const PAUSE_MS = 3_000;
 /** The clock of the forge may differ from that of the database. */
 const CLOCK_TOLERANCE_MS = 3_600_000;
 
