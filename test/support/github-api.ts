@@ -69,7 +69,12 @@ export class GithubApiDouble {
   headOf: (branch: string) => string = () => 'ce587453ced02b1526dfb4cb910479d431683101';
   /** Called before a pull request is created. */
   beforeCreate: (() => void) | null = null;
-  private readonly ajv = new Ajv({ strict: false, validateFormats: false });
+  private readonly ajv = new Ajv({
+    strict: false,
+    validateFormats: false,
+    inlineRefs: false,
+    code: { optimize: false },
+  });
   private readonly compiled = new Map<string, ValidateFunction>();
 
   private constructor(

@@ -423,6 +423,41 @@ describe('a pull request', () => {
   });
 });
 
+it('an automation can leave out parts of its answers', async () => {
+  const { uid } = await automation('pull_request_opened', byToken, { answers: { comment: false } });
+  const path = `/factories/${hook.factoryUid}/automations/${uid}`;
+  const { answers } = await fixture.requestAsAdmin(200, `GET ${path}`);
+  expect(answers).toEqual({ comment: false, check: true, reaction: true });
+  await deliver(
+    githubDelivery('pull_request', 'opened', { pull_request: { author_association: 'MEMBER', number: 2 } }),
+  );
+  await send(0);
+  const written = () => [
+    github.answers.comments.length,
+    github.answers.statuses.length,
+    github.answers.reactions.length,
+  ];
+  expect(written()).toEqual([0, 1, 1]);
+  const {
+    source: _,
+    created_at: _created,
+    updated_at: _updated,
+    uid: _uid,
+    ...body
+  } = await fixture.requestAsAdmin(200, `GET ${path}`);
+  await fixture.requestAsAdmin(200, `PUT ${path}`, {
+    ...body,
+    answers: { comment: false, check: false, reaction: false },
+  });
+  await deliver(
+    githubDelivery('pull_request', 'opened', { pull_request: { author_association: 'MEMBER', number: 2 } }),
+  );
+  expect(await send()).toBe(0);
+  expect(written()).toEqual([0, 1, 1]);
+  const { answers: all } = await fixture.requestAsAdmin(200, `PUT ${path}`, { ...body, answers: null });
+  expect(all).toBeUndefined();
+});
+
 it('events of branches are answered nowhere', async () => {
   await automation('branch_pushed', byToken);
   const [runId] = await deliver(

@@ -27,6 +27,7 @@ async function fields(factory: string, changes: Partial<AutomationFields> = {}):
     prompt: 'Go.',
     agentConfig: null,
     agentIdentityUid: null,
+    answers: null,
     concurrency: null,
     triggers: [trigger],
     ...changes,

@@ -1,3 +1,4 @@
+export { type AutomationAnswers, automationAnswers } from './domain/answers.js';
 export { DefinedAutomations } from './application/defined-automations.js';
 export {
   type AutomationConcurrency,

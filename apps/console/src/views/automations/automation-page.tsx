@@ -157,6 +157,8 @@ function Editor({ factoryUid, automation, onSaved }: EditorProps) {
       ...(config !== undefined && { agent_config: config }),
       ...(identity !== '' && { agent_identity_uid: identity }),
       ...(concurrency && { concurrency }),
+      // This form does not have it.
+      ...(automation?.answers && { answers: automation.answers }),
     };
   };
   const save = async (data: FormData): Promise<void> => {

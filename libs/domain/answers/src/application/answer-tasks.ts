@@ -3,11 +3,10 @@ import { defineTask } from '#platform/jobs';
 export const SEND_ANSWERS_TASK = defineTask({
   library: 'answers',
   process: 'processor',
-  queue: { name: 'answers', options: { concurrency: 1, runRetryDelay: 500 } },
   name: 'send-answers',
   scope: 'process',
   period: { text: '`NOTIFY_POLL`', of: ({ notifyPoll }) => notifyPoll },
   description:
     'Writes comments, checks and reactions on issues and pull requests, 16 at a time. The queue is `run_answers`.',
-  wakeUp: { by: 'an event of GitHub or GitLab starts or continues a run', coalesceMs: 50 },
+  wakeUp: { by: 'an attempt ends' },
 });

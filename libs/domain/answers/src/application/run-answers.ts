@@ -1,16 +1,11 @@
 import { Injectable } from '@nestjs/common';
-import { BackgroundTasks } from '#platform/jobs';
 import type { AnswerPart, AnswerTarget, ReactionSubject } from '../domain/answer.js';
 import { AnswersStore, type RecordedRun } from '../persistence/answers.store.js';
-import { SEND_ANSWERS_TASK } from './answer-tasks.js';
 
 /** For the library that starts runs for events. */
 @Injectable()
 export class RunAnswers {
-  constructor(
-    private readonly store: AnswersStore,
-    private readonly tasks: BackgroundTasks,
-  ) {}
+  constructor(private readonly store: AnswersStore) {}
 
   /**
    * From now on the issue or pull request shows what these runs do. `reaction`: what the event is acknowledged at. Idempotent; one
@@ -23,6 +18,5 @@ export class RunAnswers {
     const answered = [...parts].flatMap(([runId, own]) => (own.length > 0 ? [{ runId, parts: own }] : []));
     if (answered.length === 0) return;
     await this.store.record(answered, target, reaction);
-    this.tasks.wake(SEND_ANSWERS_TASK);
   }
 }

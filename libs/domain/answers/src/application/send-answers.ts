@@ -175,7 +175,7 @@ function pullRequestOf(
   if (kind === 'pull_request') return number;
   const path = new RegExp(`^https?://[^/]+/${escaped(repository)}/(?:-/)?(?:pull|merge_requests)/(\\d+)$`, 'i');
   const created = pullRequests.flatMap(({ url }) => path.exec(url)?.[1] ?? []).at(-1) ?? null;
-  // It has a check of its own.
+  // It has a separate answer with a check.
   return created !== null && answeredNumbers.includes(created) ? null : created;
 }
 

@@ -73,7 +73,7 @@ export interface ReadRun {
   readonly environmentUid: string | null;
   readonly approval: { readonly id: string; readonly title: string } | null;
   readonly pullRequests: readonly AnsweredPullRequest[];
-  /** The pull requests of the repository of the answer that have an answer of their own. */
+  /** The pull requests of the repository of the answer that have a separate answer. */
   readonly answeredNumbers: readonly string[];
   /** Position of the last event. */
   readonly seq: string;

@@ -3,8 +3,9 @@ import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { Settings } from '#platform/config';
 import { isDatabaseUnavailable } from '#platform/persistence';
-import { ANSWER_PARTS, RunAnswers } from '#domain/answers';
+import { RunAnswers } from '#domain/answers';
 import type { AutomationResult } from '#domain/webhooks';
+import { partsOf } from '../domain/answers.js';
 import { firingLimits, limitReason } from '../domain/firing-limits.js';
 import { answerPlaceOf } from '../domain/forge-events/answer-place.js';
 import type { TriggerCheck, TriggerEvent } from '../domain/trigger.js';
@@ -191,9 +192,9 @@ export class FireAutomations {
   ): Promise<void> {
     const place = answerPlaceOf(event);
     if (place === null) return;
-    const runs = [...automations].flatMap(({ uid }) => {
+    const runs = [...automations].flatMap(({ uid, answers }) => {
       const runId = results.get(uid)?.runId;
-      return runId === undefined ? [] : [{ runId, parts: ANSWER_PARTS }];
+      return runId === undefined ? [] : [{ runId, parts: partsOf(answers) }];
     });
     await this.answers.record(runs, place.target, place.reaction);
   }

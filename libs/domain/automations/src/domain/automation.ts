@@ -1,6 +1,7 @@
 import type { Issue } from '#platform/kernel';
 import { type AgentConfig, agentConfigColumn, type PrincipalRef } from '#domain/runs';
 import type { Trigger } from './trigger.js';
+import type { AutomationAnswers } from './answers.js';
 import { type AutomationConcurrency, concurrencyIssues } from './concurrency.js';
 import { readPrompt } from './placeholders.js';
 
@@ -18,6 +19,8 @@ export interface AutomationFields {
   readonly agentIdentityUid: string | null;
   /** Null: an event always starts a run. */
   readonly concurrency: AutomationConcurrency | null;
+  /** Null: all parts. */
+  readonly answers: AutomationAnswers | null;
   readonly triggers: readonly Trigger[];
 }
 

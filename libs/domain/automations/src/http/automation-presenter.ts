@@ -9,6 +9,7 @@ import {
 } from './automation.dto.js';
 import { invalidInput, ProblemError, type ResourceProblems, tooLarge } from '#platform/http';
 import type { TriggerSample } from '../application/trigger-provider.js';
+import { automationAnswers } from '../domain/answers.js';
 import type { RequestedAutomation } from '../domain/automation.js';
 import type { TriggerTest } from '../application/test-trigger.js';
 
@@ -37,7 +38,7 @@ export const presentTest = ({ wouldTrigger, checks }: TriggerTest): TestTriggerR
 });
 
 export function presentAutomation({ automation, obstacles }: AutomationView): AutomationItem {
-  const { agentConfig, agentIdentityUid, concurrency } = automation;
+  const { agentConfig, agentIdentityUid, answers, concurrency } = automation;
   return {
     uid: automation.uid,
     name: automation.name,
@@ -52,6 +53,7 @@ export function presentAutomation({ automation, obstacles }: AutomationView): Au
         ...(concurrency.maxFollowups !== null && { max_followups: concurrency.maxFollowups }),
       },
     }),
+    ...(answers !== null && { answers: { ...answers } }),
     triggers: automation.triggers.map((trigger) => {
       const obstacle = obstacles.get(trigger);
       return { ...trigger, ...(obstacle && { obstacle: { ...obstacle } }) };
@@ -74,6 +76,7 @@ export function toRequestedAutomation(body: CreateAutomationRequest): RequestedA
     concurrency: concurrency
       ? { policy: concurrency.policy, key: concurrency.key ?? null, maxFollowups: concurrency.max_followups ?? null }
       : null,
+    answers: automationAnswers(body.answers),
     triggers: triggers.map(withoutObstacle),
   };
 }

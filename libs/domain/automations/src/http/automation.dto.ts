@@ -103,6 +103,24 @@ export class AutomationConcurrencyItem {
   max_followups?: number;
 }
 
+const PART = { ...OPTIONAL, default: true } as const;
+
+export class AutomationAnswersItem {
+  @BooleanField({ ...PART, description: 'One comment for each run, edited in place.' }) comment?: boolean;
+  @BooleanField({
+    ...PART,
+    description: 'A check run or a commit status on the head of the pull request.',
+  })
+  check?: boolean;
+  @BooleanField({ ...PART, description: 'A reaction to what has caused the event.' }) reaction?: boolean;
+}
+
+const ANSWERS = {
+  ...OPTIONAL,
+  nullable: true,
+  description: 'What runs show at the issue or pull request of their event. Default: everything.',
+} as const;
+
 const CONCURRENCY = {
   ...OPTIONAL,
   nullable: true,
@@ -116,6 +134,7 @@ export class CreateAutomationRequest {
   @ObjectField(() => AmbientAgentConfig, CONFIG) agent_config?: AmbientAgentConfig | null;
   @StringField(IDENTITY) agent_identity_uid?: string | null;
   @ObjectField(() => AutomationConcurrencyItem, CONCURRENCY) concurrency?: AutomationConcurrencyItem | null;
+  @ObjectField(() => AutomationAnswersItem, ANSWERS) answers?: AutomationAnswersItem | null;
   @ArrayField(trigger, TRIGGERS) triggers: Trigger[];
 }
 
@@ -137,6 +156,8 @@ export class AutomationItem {
   agent_identity_uid?: string;
   @ObjectField(() => AutomationConcurrencyItem, { ...OPTIONAL, description: 'Absent: another run starts.' })
   concurrency?: AutomationConcurrencyItem;
+  @ObjectField(() => AutomationAnswersItem, { ...OPTIONAL, description: 'Absent: everything.' })
+  answers?: AutomationAnswersItem;
   @ArrayField(trigger, { description: 'Events that start a run.' }) triggers: Trigger[];
   @EnumField(AUTOMATION_SOURCES, {
     name: 'AutomationSource',

@@ -1,4 +1,4 @@
-import type { AutomationConcurrency } from '#domain/automations';
+import type { AutomationAnswers, AutomationConcurrency } from '#domain/automations';
 import type { WebhookSettings } from '#domain/webhooks';
 
 /** A file of a definition; `path` relative to its root, with `/`, as in `webhooks/ci.yaml`. */
@@ -47,6 +47,7 @@ export interface AutomationSpec extends AgentSettings {
   /** Name of an agent of this definition. */
   readonly agent: string | null;
   readonly concurrency?: AutomationConcurrency;
+  readonly answers?: AutomationAnswers;
   /** As on the wire of `POST /automations`. */
   readonly triggers: readonly Readonly<Record<string, unknown>>[];
   readonly prompt: string;

@@ -58,6 +58,7 @@ const toAutomation = (spec: AutomationSpec, defaults: AgentSettings): DesiredAut
     prompt: spec.prompt,
     agentConfig: toAgentConfig(spec.agent === null ? withDefaults(defaults, spec) : settingsOf(spec)),
     concurrency: spec.concurrency ?? null,
+    answers: spec.answers ?? null,
     triggers: spec.triggers as readonly Trigger[],
   },
 });

@@ -46,7 +46,7 @@ const agentSpec = ({ name, identity }: PresentAgent): AgentSpec => ({
 function automationSpecs(present: PresentState): AutomationSpec[] {
   const agents = new Set(present.agents.map(({ name }) => name));
   return present.automations.map((automation) => {
-    const { name, enabled, prompt, agentConfig, agentIdentityUid, concurrency, triggers } = automation;
+    const { name, enabled, prompt, agentConfig, agentIdentityUid, concurrency, answers, triggers } = automation;
     const named = agentOf(present, agentIdentityUid);
     const agent = named !== null && agents.has(named) ? named : null;
     return {
@@ -56,6 +56,7 @@ function automationSpecs(present: PresentState): AutomationSpec[] {
       prompt,
       agent,
       ...(concurrency && { concurrency }),
+      ...(answers && { answers }),
       triggers,
     };
   });

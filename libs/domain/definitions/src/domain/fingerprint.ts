@@ -65,6 +65,7 @@ export function automationShape({ fields, agent }: DesiredAutomation): Shape {
     prompt: fields.prompt,
     triggers: fields.triggers,
     ...(fields.concurrency !== null && { concurrency: fields.concurrency }),
+    ...(fields.answers !== null && { answers: fields.answers }),
     agent,
     model: model_id,
     environmentId: environment_id,

@@ -1,4 +1,4 @@
-import type { AutomationConcurrency } from '#domain/automations';
+import { type AutomationAnswers, automationAnswers, type AutomationConcurrency } from '#domain/automations';
 import type {
   AgentSettings,
   AgentSpec,
@@ -24,6 +24,7 @@ type AutomationValue = SettingsValue &
   Partial<Pick<AutomationSpec, 'enabled' | 'agent'>> &
   Pick<AutomationSpec, 'triggers'> & {
     readonly concurrency?: Pick<AutomationConcurrency, 'policy'> & Partial<AutomationConcurrency>;
+    readonly answers?: Partial<AutomationAnswers>;
   };
 type AgentValue = SettingsValue & Partial<Pick<AgentSpec, 'description' | 'skills'>>;
 
@@ -50,7 +51,9 @@ export class DefinitionBuilder {
         const automation = value as AutomationValue;
         const { enabled = true, agent = null, triggers, concurrency: given } = automation;
         const concurrency = given && { key: null, maxFollowups: null, ...given };
-        const own = { name: place.name, enabled, agent, ...(concurrency && { concurrency }), triggers, prompt };
+        const answers = automationAnswers(automation.answers);
+        const chosen = { ...(concurrency && { concurrency }), ...(answers && { answers }) };
+        const own = { name: place.name, enabled, agent, ...chosen, triggers, prompt };
         this.automations.push({ ...own, ...settings(automation) });
         return;
       }

@@ -161,6 +161,18 @@ const CONCURRENCY = {
   additionalProperties: false,
 };
 
+const part = (description: string): object => ({ type: 'boolean', default: true, description });
+const ANSWERS = {
+  type: 'object',
+  description: 'What runs show at the issue or pull request of their event on GitHub or GitLab.',
+  properties: {
+    comment: part('One comment for each run, edited in place.'),
+    check: part('A check run or a commit status on the head of the pull request.'),
+    reaction: part('A reaction to what has caused the event.'),
+  },
+  additionalProperties: false,
+};
+
 const automation = (known: KnownParts): object => ({
   title: 'automations/<name>/automation.md',
   description: 'What starts runs, and with which settings; the prompt follows the front matter.',
@@ -174,6 +186,7 @@ const automation = (known: KnownParts): object => ({
       description: 'What starts it, each by itself.',
     },
     concurrency: CONCURRENCY,
+    answers: ANSWERS,
     ...AGENT_SETTINGS,
   },
   required: ['triggers'],

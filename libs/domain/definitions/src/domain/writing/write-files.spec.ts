@@ -1,4 +1,4 @@
-import type { AutomationConcurrency } from '#domain/automations';
+import type { AutomationAnswers, AutomationConcurrency } from '#domain/automations';
 import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -81,6 +81,11 @@ const concurrency: fc.Arbitrary<AutomationConcurrency> = record({
   key: fc.option(text(100)),
   maxFollowups: fc.option(fc.integer({ min: 1, max: 1000 })),
 });
+const answers: fc.Arbitrary<AutomationAnswers> = record({
+  comment: fc.boolean(),
+  check: fc.boolean(),
+  reaction: fc.boolean(),
+}).filter((parts) => Object.values(parts).includes(false));
 const automationSpec: fc.Arbitrary<AutomationSpec> = fc
   .tuple(
     record({
@@ -88,12 +93,18 @@ const automationSpec: fc.Arbitrary<AutomationSpec> = fc
       enabled: fc.boolean(),
       agent: fc.constantFrom(null, 'foreman'),
       concurrency: fc.option(concurrency),
+      answers: fc.option(answers),
       triggers: fc.array(trigger, { minLength: 1, maxLength: 3 }),
       prompt: hostile().filter((prompt) => prompt.trim() !== ''),
     }),
     settings,
   )
-  .map(([{ concurrency: chosen, ...spec }, own]) => ({ ...spec, ...(chosen && { concurrency: chosen }), ...own }));
+  .map(([{ concurrency: chosen, answers: shown, ...spec }, own]) => ({
+    ...spec,
+    ...(chosen && { concurrency: chosen }),
+    ...(shown && { answers: shown }),
+    ...own,
+  }));
 const agentSpec: fc.Arbitrary<AgentSpec> = fc
   .tuple(record({ name: fc.constant('foreman'), description: fc.option(text(2000)), prompt: hostile() }), settings)
   .map(([spec, own]) => ({ ...spec, ...own }));

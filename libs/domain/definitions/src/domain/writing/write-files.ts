@@ -43,7 +43,7 @@ export function writeWebhook(spec: WebhookSpec): DefinitionFile {
 
 /** As {@link writeFactory}. Without an agent, it leaves out what the factory's `defaults` say too. */
 export function writeAutomation(spec: AutomationSpec, defaults: AgentSettings = {}): DefinitionFile {
-  const { name, enabled, agent, concurrency, triggers, prompt } = spec;
+  const { name, enabled, agent, concurrency, answers, triggers, prompt } = spec;
   return {
     path: resourcePath('automation', name),
     content: withFrontMatter(
@@ -57,6 +57,9 @@ export function writeAutomation(spec: AutomationSpec, defaults: AgentSettings = 
             ...(concurrency.key !== null && { key: concurrency.key }),
             ...(concurrency.maxFollowups !== null && { maxFollowups: concurrency.maxFollowups }),
           },
+        }),
+        ...(answers !== undefined && {
+          answers: Object.fromEntries(Object.entries(answers).filter(([, isOn]) => !isOn)),
         }),
         triggers: triggers.map(({ provider, event, ...fields }) => ({ provider, event, ...fields })),
       },
