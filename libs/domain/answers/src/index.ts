@@ -1,4 +1,4 @@
 export { AnswersJobsModule, AnswersModule } from './answers.module.js';
 export { RunAnswers } from './application/run-answers.js';
 export { SendAnswers } from './application/send-answers.js';
-export { ANSWER_PARTS, type AnswerPart, type AnswerTarget, type ReactionSubject } from './domain/answer.js';
+export type { AnswerPart, AnswerTarget, ReactionSubject } from './domain/answer.js';

@@ -112,6 +112,8 @@ export const isEventPayloadFile = (name: string): boolean => /^event-payload(-[\
 
 /** In texts that runs write on forges, invisible there, so that no automation starts because of them. */
 export const AGENT_TEXT_MARK = '<!-- headrace -->';
+/** Of checks that runs have on forges, so that no automation starts because one of them has failed. */
+export const CHECK_NAME_PREFIX = 'headrace: ';
 
 export interface ForgeRef {
   type: 'github' | 'gitlab';

@@ -14,11 +14,12 @@ const MAX_TEXT = 1_000_000;
 const NOTE = z.object({ id: z.number(), body: z.string(), created_at: z.string() });
 const MERGE_REQUEST = z.object({ sha: z.string() });
 
+/** Statuses are part of the pipeline: one that has failed would fail it, and start automations for failed pipelines. */
 const STATUS_STATES = {
   queued: 'pending',
   in_progress: 'running',
   success: 'success',
-  failure: 'failed',
+  failure: 'canceled',
   cancelled: 'canceled',
 } as const;
 

@@ -94,7 +94,7 @@ export class SendAnswers {
   private async shownOf(run: ReadRun, maxText: number): Promise<AnsweredRun> {
     const hasEnded = (ENDED_STATES as readonly string[]).includes(run.state);
     const outcome = hasEnded ? await this.outcomes.find(run.id, run.seq, maxText) : null;
-    return { ...run, hasEnded, result: outcome?.result ?? null };
+    return { ...run, result: outcome?.result ?? null };
   }
 
   private async react({ answer, forge }: Answering): Promise<void> {

@@ -1,5 +1,5 @@
 import { maskSecrets } from '#platform/kernel';
-import { AGENT_TEXT_MARK } from '#execution/runner-protocol';
+import { AGENT_TEXT_MARK, CHECK_NAME_PREFIX } from '#execution/runner-protocol';
 import { type AnsweredPullRequest, type AnsweredRun, type CheckUpdate, checkStateOf, STATE_TEXTS } from './answer.js';
 import { plainLine, quotation, unformattedLine } from './untrusted-markdown.js';
 
@@ -61,7 +61,7 @@ function requestLine({ url, status }: AnsweredPullRequest): string | null {
 export function checkOf(run: AnsweredRun, options: TextOptions): CheckUpdate {
   const { title } = maskSecrets({ title: run.title }) as { title: string };
   return {
-    name: `headrace: ${unformattedLine(title, MAX_STATUS - 20)}`,
+    name: `${CHECK_NAME_PREFIX}${unformattedLine(title, MAX_STATUS - 20)}`,
     state: checkStateOf(run.state),
     url: `${options.publicUrl}/runs/${run.id}`,
     title: STATE_TEXTS[run.state].heading,

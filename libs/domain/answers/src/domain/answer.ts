@@ -52,7 +52,6 @@ export interface AnsweredRun {
   readonly approval: { readonly id: string; readonly title: string } | null;
   /** The newest one last. */
   readonly pullRequests: readonly AnsweredPullRequest[];
-  readonly hasEnded: boolean;
   /** The last message of the agent; null: none, or the run has not ended. */
   readonly result: string | null;
 }

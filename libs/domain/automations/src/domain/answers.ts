@@ -1,4 +1,4 @@
-import { ANSWER_PARTS, type AnswerPart } from '#domain/answers';
+import type { AnswerPart } from '#domain/answers';
 
 /** What runs show at the issue or pull request of their event. */
 export type AutomationAnswers = Readonly<Record<AnswerPart, boolean>>;
@@ -9,5 +9,7 @@ export function automationAnswers(given: Partial<AutomationAnswers> | null | und
   return comment && check && reaction ? null : { comment, check, reaction };
 }
 
+const PARTS = ['comment', 'check', 'reaction'] as const satisfies readonly AnswerPart[];
+
 export const partsOf = (answers: AutomationAnswers | null): readonly AnswerPart[] =>
-  ANSWER_PARTS.filter((part) => answers?.[part] ?? true);
+  PARTS.filter((part) => answers?.[part] ?? true);

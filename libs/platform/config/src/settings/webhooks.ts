@@ -39,7 +39,7 @@ export const WEBHOOK_SETTINGS = {
     ),
     notifyAllowHttp: boolean(false).describe('Allows notifications to http:// addresses, which are not encrypted.'),
     notifyPoll: duration('1s', '50ms', '1min').describe(
-      'Interval at which the processor queries for due notifications; the fallback when no wake-up arrives.',
+      'Interval at which the processor queries for due notifications, the fallback when no wake-up arrives, and for due answers on issues and pull requests.',
     ),
     notifyTimeout: duration('10s', '50ms', '1min').describe(
       'Maximum duration of one attempt to deliver a notification, from the DNS query to the response.',

@@ -179,3 +179,13 @@ it('has a key for each object of each server', () => {
   expect(keys.every((key) => key.length <= 400)).toBe(true);
   expect(targetKey('github', { ...event, repository: event.repository.toUpperCase() })).toBe(keys[0]);
 });
+
+it('reads no failure of the check of a run', () => {
+  const [example] = githubExamples('check_run').filter(({ action }) => action === 'completed');
+  const failed = (name: string) => ({
+    ...example,
+    check_run: { ...(example?.check_run as object), name, conclusion: 'failure' },
+  });
+  expect(readGithubEvent('check_run', failed('test'))).toMatchObject({ event: 'check_failed' });
+  expect(readGithubEvent('check_run', failed('headrace: fix'))).toBeNull();
+});

@@ -1,3 +1,4 @@
+import { CHECK_NAME_PREFIX } from '#execution/runner-protocol';
 import { quoteValue, valueAt } from '../placeholders.js';
 import {
   type ForgeEvent,
@@ -107,6 +108,8 @@ function specificFields(event: ForgeEventName, payload: unknown): SpecificFields
     case 'pull_request_updated':
       return pullRequestFields(event, payload, pushOf(event, payload));
     case 'check_failed':
+      // A run that has failed is no reason for another one.
+      if (textAt(payload, 'check_run', 'name')?.startsWith(CHECK_NAME_PREFIX) === true) return null;
       return failureFields(payload, 'check_run', ['check_run', 'check_suite', 'head_branch']);
     case 'workflow_failed':
       return failureFields(payload, 'workflow_run', ['workflow_run', 'head_branch']);
