@@ -195,6 +195,37 @@ describe.skipIf(NO_BROWSER !== null)('the console', { timeout: 60_000 }, () => {
     console.expectQuiet();
   });
 
+  it('answers questions of agents, by an option at the run and by a text in the inbox', async () => {
+    const ask = (input: object): Promise<string> =>
+      installation.createRun(`\`\`\`tool name=ask_person\n${JSON.stringify(input)}\n\`\`\``);
+    const first = await ask({ question: 'Which database?', options: ['PostgreSQL', 'SQLite'] });
+    const console = await open();
+    const { page } = console;
+    await console.go(`runs/${first}`);
+    const question = page.getByRole('region', { name: 'Question', exact: true });
+    await question.getByText('Which database?').waitFor();
+    await question.getByRole('button', { name: 'Answer' }).click();
+    await question.getByRole('alert').getByText('is required without `text`').waitFor();
+    await question.getByRole('radio', { name: 'SQLite' }).check();
+    await question.getByRole('button', { name: 'Answer' }).click();
+    await console.state('SUCCEEDED').waitFor();
+    await page.getByText('Question answered, by user: SQLite').waitFor();
+    await page.getByText('Option: SQLite').first().waitFor();
+    await until(async () => (await question.count()) === 0, 10_000, 'the end of the question');
+
+    const second = await ask({ question: 'Which version?' });
+    await page.getByRole('link', { name: /^Inbox/ }).click();
+    await question.getByText('the agent continues without an answer').waitFor();
+    await question.getByLabel('Text').fill('Version 18.');
+    await question.getByRole('button', { name: 'Answer' }).click();
+    await page.getByRole('status').filter({ hasText: 'Answered: Which version?. Show the run' }).waitFor();
+    const [approval] = (await installation.call('GET', `/agent/runs/${second}/approvals`)).body.approvals;
+    await console.go(`inbox?item=${second}/${approval.approval_id}`);
+    await question.getByText(/^Answered by .+: Version 18\.$/).waitFor();
+    console.expectRejected(400);
+    console.expectQuiet();
+  });
+
   it('keeps what it shows while the server restarts, and continues without a duplicate', async () => {
     const console = await open();
     const { page } = console;

@@ -90,6 +90,7 @@ describe('a decision with allow_always', () => {
 
 describe('the policy of a run', () => {
   const questions = ask(PUSH, STATUS, EDIT);
+  const person = { title: 'Ask', kind: 'other', name: 'mcp__headrace__ask_person', input: {} };
   it.each<[string, Partial<Assignment>, string[]]>([
     ['allow', { permission_policy: 'allow' }, ['allow', 'allow', 'allow']],
     ['deny', { permission_policy: 'deny' }, ['deny', 'deny', 'deny']],
@@ -101,6 +102,11 @@ describe('the policy of a run', () => {
     ['allow_list, by a tool’s name', { permission_allow_list: ['Edit'] }, ['deny', 'deny', 'allow']],
     ['allow_list, by a kind', { permission_allow_list: ['execute'] }, ['allow', 'allow', 'deny']],
     ['allow_list, of nothing', { permission_allow_list: [] }, ['deny', 'deny', 'deny']],
+    [
+      'deny, except the use of ask_person,',
+      { permission_policy: 'deny', prompt: JSON.stringify(ask(PUSH, person)) },
+      ['deny', 'allow'],
+    ],
   ])('%s decides without a user by the reported call', async (_name, assignment, decisions) => {
     const plane = await start(questions, { permission_policy: 'allow_list', interactive: false, ...assignment });
     await plane.untilEvent('turn_ended');

@@ -1,8 +1,9 @@
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { afterEach, describe, expect, it } from 'vitest';
+import type { PermissionRequested, TurnStarted } from '#execution/runner-protocol';
 import { fence, isRoot, prompt, RunnerProcess, type StartOptions } from './runner-process.js';
 
 const runners: RunnerProcess[] = [];
@@ -28,27 +29,38 @@ interface Server {
   readonly args: string[];
 }
 
-/** An agent that keeps the MCP servers of its session in a file, and repeats its prompt. */
+/**
+ * An agent that keeps the MCP servers of its session in a file, and repeats its prompt. After `Wait.` its turn lasts until it is
+ * cancelled, or until there is a file `end`.
+ */
 const WATCHER = `
-const { writeFileSync } = require('node:fs');
+const { existsSync, rmSync, watch, writeFileSync } = require('node:fs');
 const send = (message) => process.stdout.write(JSON.stringify({ jsonrpc: '2.0', ...message }) + '\\n');
+let open;
+const end = (stopReason) => { if (open !== undefined) send({ id: open, result: { stopReason } }); open = undefined; };
+watch('.', () => { if (existsSync('end')) { rmSync('end'); end('end_turn'); } });
 require('node:readline').createInterface({ input: process.stdin }).on('line', (line) => {
   const { id, method, params } = JSON.parse(line);
+  if (method === 'session/cancel') end('cancelled');
   if (id === undefined) return;
   if (method === 'session/new') writeFileSync('servers.json', JSON.stringify(params.mcpServers));
-  if (method === 'session/prompt')
-    send({ method: 'session/update', params: { sessionId: 's', update: { sessionUpdate: 'agent_message_chunk', content: params.prompt[0] } } });
-  send({ id, result: { initialize: { protocolVersion: 1, agentCapabilities: {} }, 'session/new': { sessionId: 's' }, 'session/prompt': { stopReason: 'end_turn' } }[method] });
+  if (method !== 'session/prompt') return send({ id, result: { initialize: { protocolVersion: 1, agentCapabilities: {} }, 'session/new': { sessionId: 's' } }[method] });
+  send({ method: 'session/update', params: { sessionId: 's', update: { sessionUpdate: 'agent_message_chunk', content: params.prompt[0] } } });
+  open = id;
+  if (!params.prompt[0].text.endsWith('Wait.')) end('end_turn');
 });`;
 const WATCHERS = { watcher: { command: 'node', args: ['-e', WATCHER], install_hint: 'it is a test' } };
 
-async function watched(options: StartOptions): Promise<{ runner: RunnerProcess; servers: Server[] }> {
+async function watched(
+  options: StartOptions,
+  ready: 'turn_ended' | 'message_chunk' = 'turn_ended',
+): Promise<{ runner: RunnerProcess; servers: Server[] }> {
   const runner = await start({
     ...options,
     assignment: { harness: { type: 'watcher' }, prompt: 'Go.', ...options.assignment },
     handover: { harnesses: WATCHERS },
   });
-  await runner.plane.untilEvent('turn_ended');
+  await runner.plane.untilEvent(ready);
   return { runner, servers: JSON.parse(readFileSync(join(runner.work, 'servers.json'), 'utf8')) as Server[] };
 }
 
@@ -120,7 +132,7 @@ describe('the tools of a run', () => {
     if (!server) throw new Error('The session has no server.');
     const client = await connect(server);
     const { tools } = await client.listTools();
-    expect(tools.map(({ name }) => name)).toEqual(['report_artifact', 'update_plan_status']);
+    expect(tools.map(({ name }) => name)).toEqual(['report_artifact', 'update_plan_status', 'ask_person']);
     for (const { description, inputSchema } of tools) {
       expect(description).toMatch(/^[A-Z].*\.$/);
       expect(inputSchema).toMatchObject({ type: 'object', properties: expect.any(Object) });
@@ -181,6 +193,89 @@ describe('the tools of a run', () => {
     expect(await get('/issue/missing')).toEqual(['The payload has no value at this pointer.', true]);
     expect(await get('/__proto__')).toEqual(['The payload has no value at this pointer.', true]);
     expect(await get('issue')).toEqual([expect.stringContaining('pointer'), true]);
+  });
+
+  it('ask a person during a turn, with a question that ends with the call, the interrupt or the turn', async () => {
+    const policy = { permission_policy: 'deny' } as const;
+    const { runner, servers } = await watched({ assignment: { ...policy, prompt: 'Wait.' } }, 'message_chunk');
+    const { plane } = runner;
+    const [server] = servers;
+    if (!server) throw new Error('The session has no server.');
+    const client = await connect(server);
+    const requests = () => plane.data<PermissionRequested>('permission_requested');
+    const ask = async (input: object, count: number) => {
+      const result = use(client, 'ask_person', { question: 'Which one?', ...input });
+      await plane.untilEvent('permission_requested', count);
+      return { result, id: requests().at(-1)?.approval_id ?? '' };
+    };
+    const first = await ask({ options: ['One', 'Two'], allow_text: false }, 1);
+    expect(requests()).toEqual([
+      {
+        approval_id: first.id,
+        kind: 'question',
+        title: 'Which one?',
+        options: [
+          { option_id: '1', name: 'One', kind: 'answer' },
+          { option_id: '2', name: 'Two', kind: 'answer' },
+        ],
+        allow_text: false,
+        ask: true,
+      },
+    ]);
+    const second = await ask({}, 2);
+    plane.answerQuestion(second.id, { text: 'The third.' });
+    plane.answerQuestion(first.id, { option_id: '2', option: 'Two' });
+    expect(await first.result).toEqual(['Mia Member (user) has answered.\nOption: Two', false]);
+    expect(await second.result).toEqual(['Mia Member (user) has answered.\nText: The third.', false]);
+    const denied = await ask({}, 3);
+    plane.decide(denied.id, 'deny', 'Nobody answered in time.');
+    expect(await denied.result).toEqual(['No answer: Nobody answered in time.', true]);
+
+    const wrong: [object, string][] = [
+      [{ question: ' ' }, 'question'],
+      [{ options: ['One'] }, 'options'],
+      [{ options: ['One', 'One'] }, 'options'],
+      [{ allow_text: false }, 'allow_text'],
+    ];
+    for (const [input, field] of wrong)
+      expect(await use(client, 'ask_person', { question: 'Which one?', ...input })).toEqual([
+        expect.stringContaining(field),
+        true,
+      ]);
+
+    const leaving = await connect(server);
+    const unheard = use(leaving, 'ask_person', { question: 'Does anybody wait?' });
+    unheard.catch(() => undefined);
+    await plane.untilEvent('permission_requested', 4);
+    await leaving.close();
+    await expect(unheard).rejects.toThrow();
+    // The same question continues.
+    const again = use(client, 'ask_person', { question: 'Does anybody wait?' });
+    plane.answerQuestion(requests()[3]?.approval_id ?? '', { text: 'Yes.' });
+    expect(await again).toEqual(['Mia Member (user) has answered.\nText: Yes.', false]);
+    expect(requests()).toHaveLength(4);
+
+    const interrupted = await ask({}, 5);
+    plane.interrupt(plane.data<TurnStarted>('turn_started')[0]?.turn_id ?? '', 30, [
+      { approval_id: interrupted.id, decision: 'deny' },
+    ]);
+    const withdrawn = ['The question was withdrawn before it was answered.', true];
+    expect(await interrupted.result).toEqual(withdrawn);
+    await plane.untilEvent('turn_ended');
+    expect(await use(client, 'ask_person', { question: 'After the turn?' })).toEqual([
+      'A question can only be asked during a turn.',
+      true,
+    ]);
+    expect(plane.events('permission_decided')).toHaveLength(0);
+    plane.say('f1', 'Wait.');
+    await plane.untilEvent('message_chunk', 2);
+    const late = await ask({}, 6);
+    writeFileSync(join(runner.work, 'end'), '');
+    expect(await late.result).toEqual(withdrawn);
+    await plane.untilEvent('turn_ended', 2);
+    expect(plane.data('permission_decided')).toEqual([
+      { approval_id: late.id, kind: 'question', decision: 'deny', by: 'cancel', title: 'Which one?' },
+    ]);
   });
 
   it('belong to their execution, and end with it', async () => {

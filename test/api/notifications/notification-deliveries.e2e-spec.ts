@@ -269,6 +269,14 @@ describe('a message', () => {
         },
       ],
     ]);
+    const question = { approval_id: 'a3', kind: 'question', title: 'Which one?', options: [], ask: true };
+    await runner.report(['permission_requested', question]);
+    await deliverDue(fixture.api);
+    expect(JSON.parse(receiver.take()[0]?.body ?? '').data.approval).toMatchObject({
+      approval_id: 'a3',
+      kind: 'question',
+      title: 'Which one?',
+    });
     await cancel(runId);
     await deliverDue(fixture.api);
     expect(JSON.parse(receiver.take()[0]?.body ?? '').data).not.toHaveProperty('approval');

@@ -118,7 +118,7 @@ describe('authorization', () => {
 
 describe('invalid parameters', () => {
   it.each([
-    ['state=waiting', '/state', 'must be one of pending, allowed, denied'],
+    ['state=waiting', '/state', 'must be one of pending, allowed, denied, answered'],
     ['limit=0', '/limit', 'must be an integer between 1 and 100'],
     ['limit=101', '/limit', 'must be an integer between 1 and 100'],
     ['cursor=abc', '/cursor', 'is not a cursor of this list'],

@@ -51,6 +51,7 @@ describe('listRunApprovals', () => {
     expect(approval).toEqual({
       approval_id: approvalIds[0],
       run_id: id,
+      kind: 'permission',
       title: 'Run `make deploy`',
       input: { command: 'make deploy' },
       options: [
@@ -300,7 +301,7 @@ describe('a permission request of a runner', () => {
 describe('invalid input', () => {
   it.each<[unknown, string, string]>([
     [{}, '/decision', 'is required'],
-    [{ decision: 'maybe' }, '/decision', 'must be one of allow, allow_always, deny'],
+    [{ decision: 'maybe' }, '/decision', 'must be one of allow, allow_always, deny, answer'],
     [{ decision: 'allow', note: 7 }, '/note', 'must be a string'],
     [{ decision: 'allow', note: 'a\0' }, '/note', 'must not contain NUL characters or lone surrogates'],
     [{ decision: 'allow', note: 'n'.repeat(4097) }, '/note', 'must not exceed 4096 characters'],

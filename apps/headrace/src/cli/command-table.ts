@@ -85,9 +85,10 @@ export const COMMANDS: readonly CommandEntry[] = [
     'environment redeem': ['redeem', 'Redeem an environment link and print the UID of the environment'],
   }),
   ...group('api', () => import('../commands/approval.js'), {
-    'approval list': ['list', 'List pending permission requests'],
+    'approval list': ['list', 'List pending permission requests and questions'],
     'approval allow': ['allow', 'Allow a permission request; --always: the same kind for the rest of the run'],
     'approval deny': ['deny', 'Deny a permission request, with a reason'],
+    'approval answer': ['answer', 'Answer a question of an agent'],
   }),
   ...group('api', () => import('../commands/token.js'), {
     'token create': ['create', 'Create a token and print it; it is returned only once'],

@@ -4,8 +4,11 @@ import { type RemoteValues, TEAM_FILTER } from '../cli/shared-options.js';
 import type { ApiClient, Page } from '../remote/api-client.js';
 import { apiCommand } from '../remote/connect.js';
 
-const DECIDE_OPTIONS = {
+const RUN_OPTION = {
   run: text('id', 'Run of the request. Required if several runs have a request with this id.'),
+};
+const DECIDE_OPTIONS = {
+  ...RUN_OPTION,
   note: text('text', 'Reason that the agent receives.'),
 };
 const MAX_PAGES = 20;
@@ -15,6 +18,8 @@ interface RemoteApproval {
   readonly run_id: string;
   readonly run_title?: string;
   readonly title: string;
+  readonly kind: string;
+  readonly options: readonly { readonly option_id: string; readonly name: string }[];
   readonly requested_at: string;
   readonly expires_at: string;
 }
@@ -24,7 +29,7 @@ export const list = apiCommand({
   run: async (api, values) => {
     const { approvals, isComplete } = await pending(api, values.team);
     printTable(values, approvals, ['APPROVAL', 'RUN', 'RUN TITLE', 'ASKS', 'ASKED', 'DENIED AT'], (approval) => [
-      ...[approval.approval_id, approval.run_id, approval.run_title ?? null, approval.title],
+      ...[approval.approval_id, approval.run_id, approval.run_title ?? null, asksFor(approval)],
       ...[timeCell(approval.requested_at), timeCell(approval.expires_at)],
     ]);
     if (!isComplete) process.stderr.write('There are more requests; these are the newest.\n');
@@ -43,17 +48,41 @@ export const deny = apiCommand({
   run: (api, values, id) => decide(api, id, 'deny', values),
 });
 
-async function decide(
+export const answer = apiCommand({
+  argument: 'approval-id',
+  options: {
+    ...RUN_OPTION,
+    option: text('option', 'Number of an option, as `headrace approval list` shows it.'),
+    text: text('text', 'Text of the answer, if the question accepts one.'),
+  },
+  run: (api, { option, text: answered, ...values }, id) =>
+    send(api, id, { decision: 'answer', option_id: option, text: answered }, values),
+});
+
+/** A question with its options. */
+function asksFor({ kind, title, options }: RemoteApproval): string {
+  if (kind !== 'question' || options.length === 0) return title;
+  return `${title} [${options.map(({ option_id: id, name }) => `${id}: ${name}`).join(', ')}]`;
+}
+
+const decide = (
   api: ApiClient,
   id: string,
   decision: 'allow' | 'allow_always' | 'deny',
-  { run, note, ...output }: OptionValues<typeof DECIDE_OPTIONS> & RemoteValues,
+  { note, ...values }: OptionValues<typeof DECIDE_OPTIONS> & RemoteValues,
+): Promise<void> => send(api, id, { decision, note }, values);
+
+async function send(
+  api: ApiClient,
+  id: string,
+  body: Readonly<Record<string, string | undefined>>,
+  { run, ...output }: OptionValues<typeof RUN_OPTION> & RemoteValues,
 ): Promise<void> {
   if (run?.trim() === '') throw new UsageError('--run is empty');
   const runId = run ?? (await runOf(api, id));
   const path = `/agent/runs/${encodeURIComponent(runId)}/approvals/${encodeURIComponent(id)}`;
-  const answer = await api.post<{ state: string }>(path, { decision, note });
-  printResult(output, answer, answer.state);
+  const decided = await api.post<{ state: string }>(path, body);
+  printResult(output, decided, decided.state);
 }
 
 /** The runner of each run numbers its requests, so two runs may have a request with the same id. */

@@ -229,12 +229,21 @@ export interface Usage {
   cost_usd?: number;
 }
 
+/** `question`: the agent asks a person by the tool `ask_person`. No policy and no rule answers it. */
+export const APPROVAL_KINDS = ['permission', 'question'] as const;
+export type ApprovalKind = (typeof APPROVAL_KINDS)[number];
+
 export interface PermissionRequested {
   approval_id: string;
+  /** Default: `permission`. */
+  kind?: ApprovalKind;
   tool_call_id?: string;
+  /** Of a question: its text. */
   title: string;
   input?: unknown;
   options: { option_id: string; name: string; kind: string }[];
+  /** Of a question: it may be answered with a text. */
+  allow_text?: boolean;
   /** true: a person is asked and the run is BLOCKED until the answer. false: policy or rule decides; `permission_decided` follows. */
   ask: boolean;
   /** Subject of the request, for "allow always"; default: the title. */
@@ -256,9 +265,22 @@ export interface PermissionSubject {
   input_sha256?: string;
 }
 
+/** The answer to a question: an option, a text, or both. */
+export interface QuestionAnswer {
+  option_id?: string;
+  /** The text of the option. */
+  option?: string;
+  text?: string;
+}
+
 export interface PermissionDecided {
   approval_id: string;
-  decision: 'allow' | 'deny';
+  /** Default: `permission`. */
+  kind?: ApprovalKind;
+  /** Questions are answered, or denied if they get no answer. */
+  decision: 'allow' | 'deny' | 'answer';
+  /** With the decision `answer`. */
+  answer?: QuestionAnswer;
   by: 'policy' | 'rule' | 'user' | 'timeout' | 'cancel';
   /** The decision applies for the rest of the run. */
   always?: boolean;

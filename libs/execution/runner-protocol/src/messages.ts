@@ -1,4 +1,4 @@
-import type { PermissionSubject } from './events.js';
+import type { PermissionSubject, QuestionAnswer } from './events.js';
 
 /**
  * The runner protocol, version 1: HTTP from the runner to the control plane, under
@@ -205,8 +205,18 @@ export interface Commands {
    * debug agent; after `setup_failed` a runner accepts no others.
    */
   prompts: { followup_id: string; message: string; mode?: string; debug?: boolean; attachments?: AttachmentRef[] }[];
-  /** `always`: requests with the same subject are decided alike for the rest of the run. */
-  decisions: { approval_id: string; decision: 'allow' | 'deny'; always?: boolean; note?: string }[];
+  /**
+   * `always`: requests with the same subject are decided alike for the rest of the run. `answer`, and who has given it: of
+   * a question with the decision `answer`.
+   */
+  decisions: {
+    approval_id: string;
+    decision: 'allow' | 'deny' | 'answer';
+    always?: boolean;
+    note?: string;
+    answer?: QuestionAnswer;
+    answered_by?: { type: string; name?: string };
+  }[];
   /** Present while a user has interrupted the open turn. A runner that does not support it ignores it. */
   interrupt?: InterruptOrder;
 }

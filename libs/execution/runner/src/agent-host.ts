@@ -13,6 +13,8 @@ import { type ManagedProcess, TailBuffer } from './process/managed-process.js';
 import type { PlainEvent } from './protocol/outgoing-events.js';
 import { settlesWithin } from './retry.js';
 import { AgentFailure } from './acp/model-failure.js';
+import { ASK_PERSON } from './tools/ask-person.js';
+import { TOOL_SERVER } from './tools/tool-connection.js';
 import { errorText } from './runner-log.js';
 
 const STARTUP_MS = 120_000;
@@ -49,6 +51,8 @@ export class AgentHost {
       (text) => redactor.text(text),
       handover.workspace_dir,
       emit,
+      // A server of the run with this name replaces ours.
+      TOOL_SERVER in assignment.mcp_servers ? null : `mcp__${TOOL_SERVER}__${ASK_PERSON}`,
     );
   }
 

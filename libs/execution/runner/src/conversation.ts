@@ -228,6 +228,7 @@ export class Conversation {
       .ask('the turn', Promise.race([answer.catch((error: unknown) => answerOfInterrupted(turn, error)), expired]))
       .finally(() => host.watch.stop());
     turn.stage = 'answered';
+    host.permissions.endTurn();
     // Any answer to a cancel ends the turn: not every agent uses the stop reason that the protocol requires.
     const end = turn.isInterrupted ? INTERRUPTED : turnEnd(response.stopReason, host.normalizer.hasDenied);
     const usage = host.normalizer.turnUsage(response);

@@ -216,6 +216,7 @@ export class Execution {
       pullRequests,
       files,
       emit: (event) => this.conversation.emit(event),
+      ask: (question, signal) => this.host.permissions.ask(question, signal),
       signal: termination.signal,
     });
     const servers = await this.serveTools(context, tools);

@@ -138,6 +138,15 @@ export class ControlPlaneDouble {
     this.changed();
   }
 
+  answerQuestion(approvalId: string, answer: Commands['decisions'][number]['answer']): void {
+    const answeredBy = { type: 'user', name: 'Mia Member' };
+    this.decisions = [
+      ...this.decisions,
+      { approval_id: approvalId, decision: 'answer', ...(answer && { answer }), answered_by: answeredBy },
+    ];
+    this.changed();
+  }
+
   /** Repeated in every response from now on, as by the control plane. `decisions`: made with the interrupt. */
   interrupt(turnId: string, timeoutSeconds = 30, decisions: Commands['decisions'] = []): void {
     this.order = { turn_id: turnId, timeout_seconds: timeoutSeconds };

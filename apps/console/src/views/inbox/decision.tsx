@@ -1,14 +1,14 @@
-import type { Schemas } from '../../api/client';
 import { Action } from '../../components/basics';
 import { visibilityOf } from './approval-input';
 import { withoutHidden } from '../../format';
-import { type Approval, mayDecide } from './inbox';
+import { Answer } from './answer';
+import { type Approval, type DecisionBody, mayDecide } from './inbox';
 
 interface DecisionProps {
   readonly approval: Approval;
   /** Whether all of the input is shown, however long it is. */
   readonly isComplete?: boolean;
-  readonly decide: (decision: Schemas['ApprovalDecision']) => Promise<void>;
+  readonly decide: (body: DecisionBody) => Promise<void>;
 }
 
 const UNSEEN = 'The input is too long to be shown, so that you cannot see what you allow. Allow it all the same?';
@@ -31,19 +31,24 @@ function scopeOf({ subject }: Approval): string {
   }
 }
 
-/** The answers to a permission request, for users who may give them. Only what is shown can be allowed without a question. */
+/** The answers to a permission request or a question, for users who may give them. Only what is shown can be allowed without a question. */
 export function Decision({ approval, isComplete = false, decide }: DecisionProps) {
   if (!mayDecide()) return null;
+  if (approval.kind === 'question') return <Answer question={approval} decide={decide} />;
   const visible = visibilityOf(approval, isComplete);
   return (
     <>
       {visible !== 'beginning' && (
-        <Action class="primary" {...(visible === 'nothing' && { confirm: UNSEEN })} run={() => decide('allow')}>
+        <Action
+          class="primary"
+          {...(visible === 'nothing' && { confirm: UNSEEN })}
+          run={() => decide({ decision: 'allow' })}
+        >
           Allow
         </Action>
       )}
-      {visible === 'all' && <Action run={() => decide('allow_always')}>Always allow in this run</Action>}
-      <Action class="danger" run={() => decide('deny')}>
+      {visible === 'all' && <Action run={() => decide({ decision: 'allow_always' })}>Always allow in this run</Action>}
+      <Action class="danger" run={() => decide({ decision: 'deny' })}>
         Deny
       </Action>
       {visible === 'all' && <span class="muted">“Always” allows {scopeOf(approval)}.</span>}

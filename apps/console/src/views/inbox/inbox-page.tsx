@@ -11,14 +11,17 @@ import { Decision } from './decision';
 import {
   type Approval,
   decide,
+  type DecisionBody,
   dismiss,
   itemOf,
+  nameOf,
   pending,
   pendingFailure,
   type Problem,
   problems,
   problemsFailure,
   refreshInbox,
+  withoutAnswer,
 } from './inbox';
 
 export function InboxPage() {
@@ -42,7 +45,7 @@ export function InboxPage() {
 
 function Everything() {
   const approvals = pending.value;
-  const last = useSignal<{ readonly approval: Approval; readonly decision: Schemas['ApprovalDecision'] } | null>(null);
+  const last = useSignal<{ readonly approval: Approval; readonly decision: DecisionBody['decision'] } | null>(null);
   const others = problems.value;
   return (
     <>
@@ -54,15 +57,15 @@ function Everything() {
       {approvals?.length === 0 && others?.length === 0 && problemsFailure.value === '' && (
         <Empty title="Nothing waits for you">
           <p>
-            Permission requests of agents appear here, of all your runs, and what needs a person to continue: blocked
-            runs, failed schedules, disabled webhooks and runs whose worker was lost. A run asks for permission if “Ask
-            a person” is selected in its form.
+            Permission requests and questions of agents appear here, of all your runs, and what needs a person to
+            continue: blocked runs, failed schedules, disabled webhooks and runs whose worker was lost. A run asks for
+            permission if “Ask a person” is selected in its form.
           </p>
         </Empty>
       )}
       {last.value !== null && (
         <p role="status">
-          {last.value.decision === 'deny' ? 'Denied' : 'Allowed'}: {withoutHidden(last.value.approval.title)}.{' '}
+          {DONE[last.value.decision]}: {withoutHidden(last.value.approval.title)}.{' '}
           <Link to={`runs/${last.value.approval.run_id}`}>Show the run</Link>
         </p>
       )}
@@ -86,27 +89,34 @@ function Everything() {
 
 interface RequestProps {
   readonly approval: Approval;
-  readonly onDecided: (decision: Schemas['ApprovalDecision']) => void;
+  readonly onDecided: (decision: DecisionBody['decision']) => void;
 }
+
+const DONE: Readonly<Record<DecisionBody['decision'], string>> = {
+  allow: 'Allowed',
+  allow_always: 'Allowed',
+  deny: 'Denied',
+  answer: 'Answered',
+};
 
 function Request({ approval, onDecided }: RequestProps) {
   return (
-    <section class="card approval" aria-label="Permission request">
+    <section class="card approval" aria-label={nameOf(approval)}>
       <div>
         <strong>{withoutHidden(approval.title)}</strong>
         <div class="muted">
           <Link to={`runs/${approval.run_id}`}>{approval.run_title ?? 'Run'}</Link> · asked{' '}
-          <Time at={approval.requested_at} /> · if nobody answers, denied <Time at={approval.expires_at} /> ·{' '}
-          <Link to={`inbox?item=${itemOf(approval)}`}>Link to this request</Link>
+          <Time at={approval.requested_at} /> · if nobody answers, {withoutAnswer(approval)}{' '}
+          <Time at={approval.expires_at} /> · <Link to={`inbox?item=${itemOf(approval)}`}>Link to this request</Link>
         </div>
       </div>
       <ApprovalInput approval={approval} />
       <div class="actions">
         <Decision
           approval={approval}
-          decide={async (decision) => {
-            await decide(approval, decision);
-            onDecided(decision);
+          decide={async (body) => {
+            await decide(approval, body);
+            onDecided(body.decision);
           }}
         />
       </div>
@@ -144,7 +154,10 @@ const RESULT: Readonly<Record<Schemas['ApprovalState'], string>> = {
   pending: 'Waiting',
   allowed: 'Allowed',
   denied: 'Denied',
+  answered: 'Answered',
 };
+const answerText = ({ option, text }: Schemas['ApprovalAnswer']): string =>
+  [option, text].flatMap((part) => (part === undefined ? [] : [withoutHidden(part)])).join(': ');
 const VIA: Readonly<Record<string, string>> = {
   rule: 'by a rule of the run',
   timeout: 'because nobody answered in time',
@@ -168,7 +181,7 @@ function Item({ item }: { readonly item: string }) {
       <Failure message={found.failure} />
       {found.data !== undefined && approval === undefined && <Empty title="The run has no such request" />}
       {approval !== undefined && (
-        <section class="card approval" aria-label="Permission request">
+        <section class="card approval" aria-label={nameOf(approval)}>
           <div>
             <strong>{withoutHidden(approval.title)}</strong>
             <div class="muted">
@@ -181,9 +194,9 @@ function Item({ item }: { readonly item: string }) {
               <Decision
                 approval={approval}
                 isComplete
-                decide={async (decision) => {
+                decide={async (body) => {
                   try {
-                    await decide(approval, decision);
+                    await decide(approval, body);
                   } finally {
                     await found.reload();
                   }
@@ -200,6 +213,7 @@ function Item({ item }: { readonly item: string }) {
                   </>
                 )}
                 {approval.note !== undefined && `: ${approval.note}`}
+                {approval.answer !== undefined && `: ${answerText(approval.answer)}`}
               </p>
             )}
           </div>

@@ -5,6 +5,7 @@ import { may, principal, team } from '../../session';
 import { notifyBrowser, notifies } from './browser-notifications';
 
 export type Approval = Schemas['ApprovalItem'];
+export type DecisionBody = Schemas['ApprovalDecisionRequest'];
 
 /** Something that does not continue by itself, and where a person repairs it. */
 export interface Problem {
@@ -26,7 +27,7 @@ const PROBLEMS_REFRESH_MS = 30_000;
 const LOST_WINDOW_MS = 86_400_000;
 const DISMISSED_KEY = 'headrace-dismissed';
 
-/** Permission requests of all runs of the user that wait for a decision. Undefined: they are not known yet. */
+/** Permission requests and questions of all runs of the user that wait for a decision. Undefined: they are not known yet. */
 export const pending = signal<readonly Approval[] | undefined>(undefined);
 /** By the part that reads them. A part that was never read is absent. */
 const parts = signal<ReadonlyMap<string, readonly Problem[]>>(new Map());
@@ -232,15 +233,22 @@ async function webhooks(): Promise<Problem[]> {
 /** Another person may have decided it: the list is read again in any case. */
 export async function decide(
   { run_id: runId, approval_id: approvalId }: Pick<Approval, 'run_id' | 'approval_id'>,
-  decision: Schemas['ApprovalDecision'],
+  body: DecisionBody,
 ): Promise<void> {
   const params = { path: { runId, approvalId } };
   try {
-    await content(api.POST('/agent/runs/{runId}/approvals/{approvalId}', { params, body: { decision } }));
+    await content(api.POST('/agent/runs/{runId}/approvals/{approvalId}', { params, body }));
   } finally {
     await refreshInbox({ withProblems: true });
   }
 }
+
+/** For people. */
+export const nameOf = ({ kind }: Approval): string => (kind === 'question' ? 'Question' : 'Permission request');
+
+/** What happens at the time when it expires. */
+export const withoutAnswer = ({ kind }: Approval): string =>
+  kind === 'question' ? 'the agent continues without an answer' : 'it is denied';
 
 export const mayDecide = (): boolean => may('runs:write');
 

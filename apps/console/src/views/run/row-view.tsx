@@ -270,6 +270,16 @@ const textIn = (data: Readonly<Record<string, unknown>>, ...names: readonly stri
   return '';
 };
 
+function decisionText({ kind, decision }: Readonly<Record<string, unknown>>): string {
+  if (kind === 'question') return decision === 'answer' ? 'Question answered' : 'Question ended without an answer';
+  return `Permission ${decision === 'allow' ? 'granted' : 'denied'}`;
+}
+
+function answerParts(answer: unknown): string[] {
+  const parts = typeof answer === 'object' && answer !== null ? (answer as Readonly<Record<string, unknown>>) : {};
+  return [textIn(parts, 'option'), textIn(parts, 'text')];
+}
+
 function EventEntry({ row, context }: { readonly row: EventRow; readonly context: RowContext }) {
   const { name, data } = row;
   switch (name) {
@@ -304,15 +314,22 @@ function EventEntry({ row, context }: { readonly row: EventRow; readonly context
     case 'permission_request':
       return (
         <p class="note">
-          The agent asks for permission: <bdi>{textIn(data, 'title')}</bdi>
+          {data['kind'] === 'question' ? 'The agent asks' : 'The agent asks for permission'}:{' '}
+          <bdi>{textIn(data, 'title')}</bdi>
         </p>
       );
     case 'permission_decision':
       return (
         <p class="note">
-          Permission {data['decision'] === 'allow' ? 'granted' : 'denied'}, by {textIn(data, 'by') || 'unknown'}
-          {textIn(data, 'note') !== '' && ': '}
-          <bdi>{textIn(data, 'note')}</bdi>
+          {decisionText(data)}, by {textIn(data, 'by') || 'unknown'}
+          {[textIn(data, 'note'), ...answerParts(data['answer'])]
+            .filter((part) => part !== '')
+            .map((part) => (
+              <>
+                {': '}
+                <bdi>{part}</bdi>
+              </>
+            ))}
         </p>
       );
     case 'turn_ended':

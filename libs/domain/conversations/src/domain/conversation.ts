@@ -76,8 +76,8 @@ export const EVENT_NAMES = [
   'attachments', // {attachments: [{file_name, mime_type, size_bytes}]}, in the user's message
   'thinking', // {text}
   'plan', // {entries}
-  'permission_request', // {approval_id, title, action_id?, options?}
-  'permission_decision', // {approval_id, decision, by, title?, note?, principal?}
+  'permission_request', // {approval_id, title, kind?, action_id?, options?, allow_text?}
+  'permission_decision', // {approval_id, decision, by, kind?, title?, note?, answer?, principal?}
   'mode_changed', // {mode}
   'output_truncated', // what the runner left out
   'turn_ended', // {stop_reason, message?}, unless the turn simply ended

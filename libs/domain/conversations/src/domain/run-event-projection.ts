@@ -172,9 +172,11 @@ export class RunEventProjection implements ConversationProjection<StepState> {
     const options = listField(data, 'options');
     const request = {
       approval_id: textField(data, 'approval_id') ?? '',
+      ...kindOf(data),
       title: textField(data, 'title') ?? '',
       ...(callId !== undefined && { action_id: callId }),
       ...(options.length > 0 && { options }),
+      ...(data['allow_text'] === true && { allow_text: true }),
     };
     this.appendEvent(step, 'system', 'permission_request', request, at);
   }
@@ -182,11 +184,15 @@ export class RunEventProjection implements ConversationProjection<StepState> {
   private decidePermission(event: RunEvent, data: JsonObject, at: string): void {
     const approvalId = textField(data, 'approval_id');
     const asked = approvalId === undefined ? undefined : this.tree.findApproval(approvalId);
-    const { decision, by, title, note, principal } = data;
+    const { decision, by, title, note, principal, answer } = data;
     const callId = textField(asked?.entry.data, 'action_id');
     const call = callId === undefined ? undefined : this.tree.call(callId, event);
     if (decision === 'deny' && call) call.denied = true;
-    const details = Object.entries({ approval_id: approvalId ?? '', decision, by, title, note, principal });
+    const details = Object.entries({
+      approval_id: approvalId ?? '',
+      ...kindOf(data),
+      ...{ decision, by, title, note, answer, principal },
+    });
     const known = Object.fromEntries(details.filter(([, value]) => value !== undefined && value !== null));
     this.appendEvent(asked?.step ?? this.tree.lastStep(event, at), 'system', 'permission_decision', known, at);
   }
@@ -226,6 +232,9 @@ export class RunEventProjection implements ConversationProjection<StepState> {
     this.tree.indexEvent(entry, step);
   }
 }
+
+/** Permission requests have none. */
+const kindOf = (data: JsonObject): JsonObject => (data['kind'] === 'question' ? { kind: 'question' } : {});
 
 const parentOf = (data: JsonObject): string | undefined => textField(data, 'parent_tool_call_id');
 /** Enough for a set-up command and its output, which the runner has truncated. */

@@ -63,7 +63,7 @@ class EventBlock extends BlockFields {
   @JsonField({
     ...OBJECT,
     description:
-      'Data of the event, by its name: attachments {attachments: [{file_name, mime_type, size_bytes}]}, thinking {text}, plan {entries}, permission_request {approval_id, title, action_id?, options?}, permission_decision {approval_id, decision, by, note?, principal?}, ' +
+      'Data of the event, by its name: attachments {attachments: [{file_name, mime_type, size_bytes}]}, thinking {text}, plan {entries}, permission_request {approval_id, title, kind?, action_id?, options?, allow_text?}, permission_decision {approval_id, decision, by, kind?, note?, answer?, principal?}, ' +
       'turn_ended {stop_reason, message?}, lifecycle {events: [{event_type, occurred_at, payload?}]}.',
   })
   data: object;

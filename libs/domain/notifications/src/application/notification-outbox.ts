@@ -44,11 +44,12 @@ export class NotificationOutbox extends RunStateListener {
 
 /** The title is text of the agent, so credentials in it are masked. Other fields are not shown. */
 const shown = (
-  { approval_id, title, expires_at }: NonNullable<RunChange['approval']>,
+  { approval_id, kind, title, expires_at }: NonNullable<RunChange['approval']>,
   runId: string,
   publicUrl: string,
 ) => ({
   approval_id,
+  ...(kind === 'question' && { kind }),
   title: maskSecrets(title),
   expires_at,
   link: `${publicUrl}/console/inbox?item=${runId}/${approval_id}`,

@@ -20,8 +20,10 @@ class NotificationParty {
 }
 
 class NotificationApproval {
-  @StringField({ description: 'UUID of the permission request.' }) approval_id: string;
-  @StringField({ description: 'Title that the agent gave to the request.' }) title: string;
+  @StringField({ description: 'UUID of the permission request or question.' }) approval_id: string;
+  @EnumField(['question'], { ...OPTIONAL, description: 'Present for a question of the agent to a person.' })
+  kind?: 'question';
+  @StringField({ description: 'Title that the agent gave to the request, or the text of the question.' }) title: string;
   @DateTimeField({ description: 'Time at which the request is denied without an answer.' }) expires_at: string;
   @StringField({ description: 'Page of the console that shows exactly this request. It authorizes nobody.' })
   link: string;
@@ -66,7 +68,7 @@ class NotificationRun {
   @ObjectField(() => NotificationParty, { description: 'Who executes the run.' }) executor: NotificationParty;
   @ObjectField(() => NotificationApproval, {
     ...OPTIONAL,
-    description: 'The permission request that the run waits for; in `run.blocked` only.',
+    description: 'The permission request or question that the run waits for; in `run.blocked` only.',
   })
   approval?: NotificationApproval;
   @ObjectField(() => NotificationParty, { description: 'The team that owns the run.' }) scope: NotificationParty;
@@ -95,7 +97,7 @@ const SUMMARIES: Readonly<Record<NotificationEvent, string>> = {
   'run.failed': 'A run failed because of its agent or its set-up',
   'run.errored': 'A run failed because of the platform',
   'run.cancelled': 'A run was cancelled',
-  'run.blocked': 'A run waits for the answer to a permission request',
+  'run.blocked': 'A run waits for the answer to a permission request or a question',
 };
 
 /** Messages that notification webhooks receive, for the section `webhooks` of the OpenAPI document. */

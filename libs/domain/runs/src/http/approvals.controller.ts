@@ -1,7 +1,7 @@
 import { Body, Controller, Get, Param, Post, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { Audited, Authorize, type Caller, CurrentCaller } from '#platform/auth';
-import { invalidCursor, Operation, pageInfo, pathId, ProblemError } from '#platform/http';
+import { invalidCursor, invalidInput, Operation, pageInfo, pathId, ProblemError } from '#platform/http';
 import { ApprovalInbox } from '../application/approval-inbox.js';
 import { ApprovalsService } from '#execution/executions';
 import { RunEnvironmentPolicy } from '../application/run-environment-policy.js';
@@ -29,10 +29,10 @@ export class ApprovalsController {
   @Authorize('runs:read')
   @Operation({
     id: 'listApprovals',
-    summary: 'List permission requests of all runs',
+    summary: 'List permission requests and questions of all runs',
     errors: [400, 403],
     team: true,
-    description: 'Permission requests of runs. With `state=pending` those that can be answered now.',
+    description: 'Permission requests and questions of runs. With `state=pending` those that can be answered now.',
     success: { status: 200, description: 'One page.', type: ApprovalInboxResponse },
   })
   async listOfAll(
@@ -49,7 +49,7 @@ export class ApprovalsController {
   @Authorize('runs:read', 'run')
   @Operation({
     id: 'listRunApprovals',
-    summary: 'List permission requests of a run',
+    summary: 'List permission requests and questions of a run',
     description:
       'All of the run, over all its executions. `rules` are the answers `allow_always`: what is the same is allowed for the rest of the run, without another question.',
     success: { status: 200, description: 'Pending and decided requests, oldest first.', type: ListApprovalsResponse },
@@ -65,10 +65,10 @@ export class ApprovalsController {
   @Audited('approval.decided', { values: ['decision'] })
   @Operation({
     id: 'decideRunApproval',
-    summary: 'Decide a permission request',
+    summary: 'Decide a permission request, or answer a question',
     errors: [400, 403, 404, 409],
     description:
-      'The first answer counts; every later one is a 409. Only users who may use the environment of the run allow, or send a note, and never the agent identity that executes it. `allow_always` also answers what else waits in the run and is the same.',
+      'The first answer counts; every later one is a 409. Only users who may use the environment of the run allow, or send a note, and never the agent identity that executes it. `allow_always` also answers what else waits in the run and is the same. A question of the agent is answered with `answer`, under the same conditions as a permission request is allowed.',
     request: { value: { decision: 'allow' } },
     success: { status: 200, description: 'The decided request.', type: ApprovalItem },
   })
@@ -80,7 +80,7 @@ export class ApprovalsController {
   ): Promise<ApprovalItem> {
     const run = foundOrThrow(await this.runs.find(caller, runId));
     const { type, uid } = caller.principal;
-    const { decision, note = null } = request;
+    const { decision, note = null, option_id: optionId = null, text = null } = request;
     if (caller.principal.isAgentIdentity === true && run.executor.uid === uid)
       throw new ProblemError(
         'not_authorized',
@@ -88,18 +88,20 @@ export class ApprovalsController {
       );
     const refused = decision === 'deny' && note === null ? null : await this.environment.refusal(caller, run);
     if (refused !== null) throw new ProblemError('not_authorized', refused);
-    const result = await this.approvals.decide(runId, approvalId, decision, note, { type, uid });
+    const result = await this.approvals.decide(runId, approvalId, { decision, note, optionId, text }, { type, uid });
     if (result.kind === 'not_found')
       throw new ProblemError('resource_not_found', 'The run has no permission request with this id.');
-    if (result.kind === 'too_late') throw new ProblemError('conflict', tooLate(result.approval.state));
+    if (result.kind === 'invalid') throw invalidInput(result.issues);
     const [item] = await this.presenter.approvals([result.approval]);
     if (!item) throw new Error('A decided approval could not be presented.');
+    if (result.kind === 'too_late') throw new ProblemError('conflict', tooLate(item));
     return item;
   }
 }
 
-function tooLate(state: ApprovalItem['state']): string {
-  return state === 'pending'
-    ? 'The run does not wait for an answer any more.'
-    : `The request was decided before: it is ${state}.`;
+function tooLate({ kind, state, decided_by: by }: ApprovalItem): string {
+  if (state === 'pending') return 'The run does not wait for an answer any more.';
+  if (kind === 'permission') return `The request was decided before: it is ${state}.`;
+  const person = by?.display_name === undefined ? '' : ` by ${by.display_name}`;
+  return `The question was decided before: it is ${state}${person}.`;
 }

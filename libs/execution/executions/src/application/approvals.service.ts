@@ -4,8 +4,10 @@ import { Database, type Queryable } from '#platform/persistence';
 import {
   type Approval,
   type ApprovalDecision,
-  type ApprovalDecisionWord,
+  answerOf,
   decidedEvent,
+  type GivenDecision,
+  issuesOf,
   readRequest,
 } from '../domain/approval.js';
 import type { PrincipalRef } from '../domain/run.js';
@@ -17,7 +19,7 @@ import { type EventContext, textOf } from './event-context.js';
 
 export type DecideResult =
   | { readonly kind: 'decided'; readonly approval: Approval }
-  | RejectionOf<'not_found'>
+  | RejectionOf<'not_found' | 'invalid'>
   | { readonly kind: 'too_late'; readonly approval: Approval };
 
 const WITHDRAWN: ApprovalDecision = { state: 'denied', via: 'cancel', by: null, note: null };
@@ -54,11 +56,17 @@ export class ApprovalsService {
     // A request that arrives after the cancel is not shown to anybody; the runner withdraws it with the turn.
     if (!isDebug && !isNewlyBlocked && (await this.transitions.lock(tx, run.id))?.state !== 'BLOCKED') return;
     // The request may have been sent before the answer `allow_always` to an equal one reached the runner.
-    const ruleId = await this.approvals.ruleFor(tx, run.id, request.subject);
+    const { subject } = request;
+    const ruleId = subject === null ? null : await this.approvals.ruleFor(tx, run.id, subject);
     const approval = await this.approvals.request(tx, run.id, execution.id, request, ruleId);
     if (approval?.state === 'pending') {
-      const { title, expires_at: expires } = approval;
-      const blockedBy = { approval_id: approval.id, title, expires_at: expires.toISOString() };
+      const { kind, title, expires_at: expires } = approval;
+      const blockedBy = {
+        approval_id: approval.id,
+        ...(kind === 'question' && { kind }),
+        title,
+        expires_at: expires.toISOString(),
+      };
       if (!isDebug) log.push({ kind: 'run_blocked', data: blockedBy });
       return;
     }
@@ -81,48 +89,55 @@ export class ApprovalsService {
   }
 
   /** A person answers. The caller's permission on the run has been checked. */
-  async decide(
-    runId: string,
-    approvalId: string,
-    decision: ApprovalDecisionWord,
-    note: string | null,
-    by: PrincipalRef,
-  ): Promise<DecideResult> {
-    return this.apply(runId, approvalId, {
-      state: decision === 'deny' ? 'denied' : 'allowed',
-      always: decision === 'allow_always',
-      via: 'user',
-      by,
-      note,
+  async decide(runId: string, approvalId: string, given: GivenDecision, by: PrincipalRef): Promise<DecideResult> {
+    return this.database.transaction(async (tx) => {
+      const run = await this.transitions.lock(tx, runId);
+      const approval = await this.approvals.find(tx, runId, approvalId);
+      if (!approval) return { kind: 'not_found' };
+      // Requests of a cancelled run stay pending until its runner has stopped; a person's answer comes too late then.
+      const isInTime =
+        approval.state === 'pending' &&
+        (run?.state === 'BLOCKED' || (run?.state === 'FAILED' && (await this.isDebugged(tx, runId))));
+      if (!isInTime) return { kind: 'too_late', approval };
+      const issues = issuesOf(approval, given);
+      if (issues.length > 0) return { kind: 'invalid', issues };
+      const { decision, note } = given;
+      return this.apply(tx, approval, {
+        state: decision === 'answer' ? 'answered' : decision === 'deny' ? 'denied' : 'allowed',
+        ...(decision === 'answer' && { answer: answerOf(approval, given) }),
+        always: decision === 'allow_always',
+        via: 'user',
+        by,
+        note,
+      });
     });
   }
 
   async expire(runId: string, approvalId: string): Promise<void> {
-    await this.apply(runId, approvalId, EXPIRED);
+    await this.database.transaction(async (tx) => {
+      await this.transitions.lock(tx, runId);
+      const approval = await this.approvals.find(tx, runId, approvalId);
+      if (approval) await this.apply(tx, approval, EXPIRED);
+    });
   }
 
-  private async apply(runId: string, approvalId: string, decision: ApprovalDecision): Promise<DecideResult> {
-    return this.database.transaction(async (tx) => {
-      const run = await this.transitions.lock(tx, runId);
-      // Requests of a cancelled run stay pending until its runner has stopped; a person's answer comes too late then.
-      const isInTime =
-        decision.via !== 'user' ||
-        run?.state === 'BLOCKED' ||
-        (run?.state === 'FAILED' && (await this.isDebugged(tx, runId)));
-      const approval = isInTime ? await this.approvals.decide(tx, runId, approvalId, decision) : null;
-      if (!approval) {
-        const known = await this.approvals.find(tx, runId, approvalId);
-        return known ? { kind: 'too_late', approval: known } : { kind: 'not_found' };
-      }
-      const same = approval.always ? await this.approvals.allowSame(tx, approval) : [];
-      await this.executions.command(tx, approval.execution_id);
-      if (!(await this.approvals.hasPending(tx, runId))) await this.transitions.apply(tx, runId, 'unblock');
-      await this.log.append(tx, runId, approval.execution_id, [
-        decidedEvent(approval, decision),
-        ...same.map((other) => decidedEvent(other, BY_RULE)),
-      ]);
-      return { kind: 'decided', approval };
-    });
+  /** The caller holds the lock of the run. */
+  private async apply(
+    tx: Queryable,
+    before: Approval,
+    decision: ApprovalDecision,
+  ): Promise<Exclude<DecideResult, RejectionOf<'not_found' | 'invalid'>>> {
+    const { run_id: runId, id, execution_id: executionId } = before;
+    const approval = await this.approvals.decide(tx, runId, id, decision);
+    if (!approval) return { kind: 'too_late', approval: before };
+    const same = approval.always ? await this.approvals.allowSame(tx, approval) : [];
+    await this.executions.command(tx, executionId);
+    if (!(await this.approvals.hasPending(tx, runId))) await this.transitions.apply(tx, runId, 'unblock');
+    await this.log.append(tx, runId, executionId, [
+      decidedEvent(approval, decision),
+      ...same.map((other) => decidedEvent(other, BY_RULE)),
+    ]);
+    return { kind: 'decided', approval };
   }
 
   /** The agent of a debug window asks without blocking its run, which has failed. */

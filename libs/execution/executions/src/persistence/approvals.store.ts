@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { Settings } from '#platform/config';
 import { Database, type Queryable, statement } from '#platform/persistence';
-import type { PermissionRequested, PermissionSubject } from '#execution/runner-protocol';
-import type { Approval, ApprovalDecision } from '../domain/approval.js';
+import type { PermissionSubject } from '#execution/runner-protocol';
+import type { Approval, ApprovalDecision, ReadRequest } from '../domain/approval.js';
 
 const MAX_RULES = 1_000;
 /** Inputs beyond it are left out of the list of a run: of the oldest requests, those that wait last. */
@@ -13,6 +13,7 @@ const MAX_RULE_INPUT_BYTES = 4096;
 export const approvalColumns = (table: string, isShown: string): string =>
   `${[
     ...['id', 'run_id', 'execution_id', 'tool_call_id', 'title', 'options', 'subject', 'state', 'always', 'rule_id'],
+    ...['kind', 'allow_text', 'answer'],
     ...['decided_via', 'decided_by_type', 'decided_by_uid', 'note', 'requested_at', 'expires_at', 'decided_at'],
   ]
     .map((column) => `${table}.${column}`)
@@ -22,11 +23,11 @@ export const approvalColumns = (table: string, isShown: string): string =>
 /** `$9`: the rule that allows it at once, or null: it waits, for as long as the run's configuration or the setting says. */
 const INSERT = statement('approvals.insert')`
   INSERT INTO approvals (run_id, id, execution_id, tool_call_id, title, input, options, requested_at, expires_at,
-    rule_id, subject, state, decided_via, decided_at)
+    rule_id, subject, state, decided_via, decided_at, kind, allow_text)
   SELECT r.id, $2, $3, $4, $5, $6::jsonb, $7::jsonb, headrace.now(),
     headrace.now() + coalesce((r.config->>'approval_timeout_minutes')::numeric * 60000, $8::numeric)::float8 * interval '1 millisecond',
     $9::text, $10::jsonb, CASE WHEN $9::text IS NULL THEN 'pending' ELSE 'allowed' END,
-    CASE WHEN $9::text IS NOT NULL THEN 'rule' END, CASE WHEN $9::text IS NOT NULL THEN headrace.now() END
+    CASE WHEN $9::text IS NOT NULL THEN 'rule' END, CASE WHEN $9::text IS NOT NULL THEN headrace.now() END, $11, $12
    FROM runs r WHERE r.id = $1
   ON CONFLICT (run_id, id) DO NOTHING RETURNING *`;
 const LIST = statement('approvals.list')`
@@ -36,7 +37,7 @@ const LIST = statement('approvals.list')`
    ORDER BY a.requested_at, a.id`;
 const FIND = statement('approvals.find')`SELECT * FROM approvals WHERE run_id = $1 AND id = $2`;
 const DECIDE = statement('approvals.decide')`
-  UPDATE approvals SET state = $3, decided_via = $4, decided_by_type = $5, decided_by_uid = $6, note = $7, always = $8, decided_at = headrace.now()
+  UPDATE approvals SET state = $3, decided_via = $4, decided_by_type = $5, decided_by_uid = $6, note = $7, always = $8, answer = $9::jsonb, decided_at = headrace.now()
   WHERE run_id = $1 AND id = $2 AND state = 'pending' RETURNING *`;
 const ALLOW_SAME = statement('approvals.allow-same')`
   UPDATE approvals SET state = 'allowed', decided_via = 'rule', rule_id = $2, decided_at = headrace.now()
@@ -63,7 +64,7 @@ export class ApprovalsStore {
     tx: Queryable,
     runId: string,
     executionId: string,
-    request: PermissionRequested & { subject: PermissionSubject },
+    request: ReadRequest,
     ruleId: string | null = null,
   ): Promise<Approval | null> {
     const [row] = await tx.query<Approval>(INSERT, [
@@ -76,7 +77,9 @@ export class ApprovalsStore {
       JSON.stringify(request.options),
       this.settings.approvalTimeout,
       ruleId,
-      JSON.stringify(request.subject),
+      request.subject === null ? null : JSON.stringify(request.subject),
+      request.kind,
+      request.allow_text,
     ]);
     return row ?? null;
   }
@@ -92,7 +95,7 @@ export class ApprovalsStore {
 
   /** The decided approval, or null when it was not pending any more. */
   async decide(tx: Queryable, runId: string, approvalId: string, decision: ApprovalDecision): Promise<Approval | null> {
-    const { state, via, by, note, always } = decision;
+    const { state, via, by, note, always, answer } = decision;
     const [row] = await tx.query<Approval>(DECIDE, [
       runId,
       approvalId,
@@ -102,6 +105,7 @@ export class ApprovalsStore {
       by?.uid ?? null,
       note,
       always ?? false,
+      answer === undefined ? null : JSON.stringify(answer),
     ]);
     return row ?? null;
   }

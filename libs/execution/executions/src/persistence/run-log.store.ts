@@ -3,7 +3,7 @@ import { DiscoveryService } from '@nestjs/core';
 import { ExtensionPoint } from '#platform/kernel';
 import { type Queryable, statement } from '#platform/persistence';
 import { extensionsOf } from '#platform/plugins';
-import type { RunEventKind } from '#execution/runner-protocol';
+import type { ApprovalKind, RunEventKind } from '#execution/runner-protocol';
 import type { NewRunEvent } from '../domain/run.js';
 import type { RunState } from '../domain/run-state.js';
 
@@ -27,7 +27,14 @@ const RESTING: Readonly<Partial<Record<RunEventKind, RunState>>> = {
 export interface RunChange {
   readonly state: RunState;
   /** BLOCKED: the question that it waits for; one more may come while it waits. `expires_at`: RFC 3339. */
-  readonly approval?: { readonly approval_id: string; readonly title: string; readonly expires_at: string };
+  readonly approval?: {
+    readonly approval_id: string;
+    /** Absent: a permission request. */
+    readonly kind?: ApprovalKind;
+    /** Of a question: its text. */
+    readonly title: string;
+    readonly expires_at: string;
+  };
 }
 
 /**

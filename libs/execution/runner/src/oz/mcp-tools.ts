@@ -13,6 +13,7 @@ export interface ToolAnswer {
   readonly text: string;
 }
 
+/** Without progress: servers report it while a tool waits for a person. */
 const TIMEOUT_MS = 60_000;
 
 /** Starts the server, calls one of its tools and ends the server. Does not reject: a failure is an answer. */
@@ -33,7 +34,8 @@ export async function callTool(
   try {
     const env = Object.fromEntries((server.env ?? []).map((variable) => [variable.name, variable.value]));
     await client.connect(new StdioClientTransport({ command: server.command, args: server.args, env }));
-    const result = await client.callTool({ name, arguments: input }, { timeout: TIMEOUT_MS, signal });
+    const options = { timeout: TIMEOUT_MS, resetTimeoutOnProgress: true, onprogress: () => undefined, signal };
+    const result = await client.callTool({ name, arguments: input }, options);
     const texts = result.content.flatMap((block) => (block.type === 'text' ? [block.text] : []));
     return { succeeded: result.isError !== true, text: texts.join('\n') };
   } catch (error) {

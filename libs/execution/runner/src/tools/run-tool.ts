@@ -12,5 +12,6 @@ export interface RunTool {
   /** For the agent. */
   readonly description: string;
   readonly input: z.ZodObject;
-  readonly execute: (input: unknown) => Promise<ToolResult>;
+  /** `signal`: the agent does not wait for the result any more. */
+  readonly execute: (input: unknown, signal: AbortSignal) => Promise<ToolResult>;
 }

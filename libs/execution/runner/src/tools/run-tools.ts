@@ -7,6 +7,7 @@ import { readEntry } from '../artifacts/artifact-list.js';
 import { NoResponseError } from '../protocol/control-plane.js';
 import type { PlainEvent } from '../protocol/outgoing-events.js';
 import type { AttachmentFiles } from '../workspace/attachments.js';
+import { askPerson, type AskPerson } from './ask-person.js';
 import { getEventPayload } from './event-payload.js';
 import type { RunTool } from './run-tool.js';
 
@@ -15,13 +16,15 @@ interface RunToolsOptions {
   readonly pullRequests: PullRequests;
   readonly files: AttachmentFiles;
   readonly emit: (event: PlainEvent) => void;
+  readonly ask: AskPerson;
   readonly signal: AbortSignal;
 }
 
 export const TOOL_NOTICE = [
   'Tools of the MCP server `headrace`, which show the people who asked for this run what you do:',
   '`report_artifact` adds a file, a plan, a pull request or a link to the results of the run;',
-  '`update_plan_status` shows the steps of your plan and which of them are done.',
+  '`update_plan_status` shows the steps of your plan and which of them are done;',
+  '`ask_person` asks them a question and waits for the answer.',
 ].join('\n');
 /** Sentences about tools that only some runs have. */
 const NOTICES: Readonly<Record<string, string>> = {
@@ -79,7 +82,7 @@ const PULL_REQUEST = z.object({
 });
 
 export function runTools(options: RunToolsOptions): readonly RunTool[] {
-  const { artifacts, pullRequests, files, emit, signal } = options;
+  const { artifacts, pullRequests, files, emit, ask, signal } = options;
   const payload = getEventPayload(files);
   return [
     {
@@ -114,6 +117,7 @@ export function runTools(options: RunToolsOptions): readonly RunTool[] {
         return Promise.resolve({ text: 'The plan was updated.' });
       },
     },
+    askPerson(ask),
     ...(pullRequests.isPossible ? [createPullRequest(pullRequests, artifacts, signal)] : []),
     ...(payload === null ? [] : [payload]),
   ];

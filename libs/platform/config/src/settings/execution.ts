@@ -48,7 +48,7 @@ export const EXECUTION_SETTINGS = {
       'Interval at which the queue is checked; the fallback when no wake-up arrives.',
     ),
     approvalTimeout: duration('30min', '1s', '7d').describe(
-      'How long a permission request waits for a decision before it is denied.',
+      'How long a permission request or a question waits for a person before it is denied.',
     ),
     cancelEscalationDelay: duration('2s', '100ms', '1min').describe(
       'Time between the steps that stop a cancelled run: cancel request to the agent, SIGTERM, SIGKILL.',

@@ -137,6 +137,9 @@ describe('messages of chat services', () => {
     const blocked = chatMessageOf('run.blocked', BLOCKED, OUTCOME);
     expect(blocked).toMatchObject({ heading: 'Run waits for a decision', tone: 'waiting', text: 'git push' });
     expect(blocked.links[0]).toEqual({ title: 'Decide', url: BLOCKED.approval.link });
+    const question = { ...BLOCKED, approval: { ...BLOCKED.approval, kind: 'question' } };
+    const asked = chatMessageOf('run.blocked', question, OUTCOME);
+    expect([asked.heading, asked.links[0]?.title]).toEqual(['Run asks a question', 'Answer']);
   });
 
   it('have the shape of each service', () => {

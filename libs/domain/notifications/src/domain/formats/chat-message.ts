@@ -40,6 +40,8 @@ const OF_STATES: Readonly<Record<string, Presentation>> = {
   BLOCKED: { heading: 'Run waits for a decision', tone: 'waiting' },
 };
 
+const QUESTION: Presentation = { heading: 'Run asks a question', tone: 'waiting' };
+
 const MAX_LINKS = 5;
 /** They can show a text in another order than it has. */
 const DIRECTION = /[\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]/g;
@@ -54,7 +56,9 @@ export function chatMessageOf(type: string, given: Fields, outcome: RunOutcome |
     return { heading: 'Test message', tone: 'neutral', title, url: null, text: '', facts: [], links: [] };
   }
   const state = textOf(data, 'state');
-  const presentation = OF_STATES[state] ?? { heading: `Run is ${state}`, tone: 'neutral' };
+  const presentation = isQuestion(data)
+    ? QUESTION
+    : (OF_STATES[state] ?? { heading: `Run is ${state}`, tone: 'neutral' });
   const runId = textOf(data, 'run_id');
   return {
     ...presentation,
@@ -65,6 +69,8 @@ export function chatMessageOf(type: string, given: Fields, outcome: RunOutcome |
     links: linksOf(data, outcome),
   };
 }
+
+const isQuestion = (data: Fields): boolean => textOf(fieldsOf(data, 'approval'), 'kind') === 'question';
 
 function bodyOf(state: string, data: Fields, outcome: RunOutcome | null): string {
   if (state === 'BLOCKED') return textOf(fieldsOf(data, 'approval'), 'title');
@@ -93,7 +99,7 @@ function linksOf(data: Fields, outcome: RunOutcome | null): ChatMessage['links']
       : [{ title: labelOf(title ?? (type === 'PULL_REQUEST' ? 'Pull request' : ''), url), url }],
   );
   return [
-    ...(approval === '' ? [] : [{ title: 'Decide', url: approval }]),
+    ...(approval === '' ? [] : [{ title: isQuestion(data) ? 'Answer' : 'Decide', url: approval }]),
     ...made.slice(0, MAX_LINKS),
     { title: 'Run', url: textOf(data, 'session_link') },
     ...(isWebUrl(trigger) ? [{ title: 'Trigger', url: trigger }] : []),

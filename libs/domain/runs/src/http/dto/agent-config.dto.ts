@@ -170,7 +170,7 @@ export class AmbientAgentConfig {
     min: 1,
     max: 10_080,
     description:
-      'Minutes that a permission request waits for a person before it is denied. Default: as the service is set up.',
+      'Minutes that a permission request or a question waits for a person before it is denied. Default: as the service is set up.',
   })
   approval_timeout_minutes?: number;
   @IntegerField({

@@ -151,10 +151,25 @@ export class TimelineParameters {
 export class ApprovalDecisionRequest {
   @EnumField(APPROVAL_DECISIONS, {
     name: 'ApprovalDecision',
-    description: '`allow_always`: this request, and for the rest of the run all that have the same `subject`.',
+    description:
+      '`allow_always`: this request, and for the rest of the run all that have the same `subject`. `answer`: the answer to a question, with `option_id`, `text` or both. A question that is denied gets no answer.',
   })
   decision: ApprovalDecisionWord;
   @StringField({ ...OPTIONAL, max: 4096, description: 'Sent to the agent and kept in the timeline.' }) note?: string;
+  @StringField({
+    ...OPTIONAL,
+    blank: false,
+    max: 256,
+    description: 'ID of one of the `options` of a question. Only with the decision `answer`.',
+  })
+  option_id?: string;
+  @StringField({
+    ...OPTIONAL,
+    blank: false,
+    max: 10_000,
+    description: 'Text of an answer, if the question has `allow_text`. Only with the decision `answer`.',
+  })
+  text?: string;
 }
 
 export class ListApprovalsParameters {

@@ -22,6 +22,8 @@ import {
 } from '../../domain/run.js';
 import { APPROVAL_STATES, type ApprovalState, DECISION_MAKERS, RUN_STATES, type RunState } from '#execution/executions';
 import {
+  APPROVAL_KINDS,
+  type ApprovalKind,
   LIFECYCLE_KINDS,
   type LifecycleKind,
   PERMISSION_SUBJECTS,
@@ -297,6 +299,12 @@ export class ApprovalOption {
   @StringField({ description: 'Kind of answer, such as `allow_once` or `reject_once`.' }) kind: string;
 }
 
+export class ApprovalAnswer {
+  @StringField({ ...OPTIONAL, description: 'ID of the option.' }) option_id?: string;
+  @StringField({ ...OPTIONAL, description: 'Text of the option.' }) option?: string;
+  @StringField({ ...OPTIONAL, description: 'Text of the answer.' }) text?: string;
+}
+
 export class ApprovalSubject {
   @EnumField(PERMISSION_SUBJECTS, {
     name: 'ApprovalSubjectType',
@@ -322,17 +330,28 @@ export class ApprovalItem {
   @StringField({ description: 'ID of the run.' }) run_id: string;
   @StringField({ ...OPTIONAL, description: 'Title of the run. Present in lists over all runs.' }) run_title?: string;
   @StringField({ ...OPTIONAL, description: 'ID of the tool call that waits for the decision.' }) tool_call_id?: string;
-  @StringField({ description: 'The action for which the agent requests permission.' }) title: string;
+  @EnumField(APPROVAL_KINDS, {
+    name: 'ApprovalKind',
+    description: '`question`: the agent asks a person by the tool `ask_person` and waits for the answer.',
+  })
+  kind: ApprovalKind;
+  @StringField({ description: 'The action for which the agent requests permission, or the text of a question.' })
+  title: string;
   @JsonField({ ...OPTIONAL, description: 'The arguments of the action, as the agent reports them.' }) input?: unknown;
   @ArrayField(object(() => ApprovalOption), { description: 'The answers that the agent accepts.' })
   options: ApprovalOption[];
+  @BooleanField({ ...OPTIONAL, description: 'Of a question: whether a text may be the answer.' }) allow_text?: boolean;
   @ObjectField(() => ApprovalSubject, {
     ...OPTIONAL,
     description: 'What it is about: requests with the same subject are of the same kind.',
   })
   subject?: ApprovalSubject;
-  @EnumField(APPROVAL_STATES, { name: 'ApprovalState', description: 'State of the permission request.' })
+  @EnumField(APPROVAL_STATES, {
+    name: 'ApprovalState',
+    description: 'State of the permission request, or of the question.',
+  })
   state: ApprovalState;
+  @ObjectField(() => ApprovalAnswer, { ...OPTIONAL, description: 'The answer to a question.' }) answer?: ApprovalAnswer;
   @BooleanField({ ...OPTIONAL, description: 'true: allowed for the rest of the run, a rule.' }) always?: boolean;
   @StringField({ ...OPTIONAL, description: 'Id of the approval that is the rule. Present when decided_via is `rule`.' })
   rule_id?: string;
