@@ -65,7 +65,7 @@ export class ApprovalsController {
   @Audited('approval.decided', { values: ['decision'] })
   @Operation({
     id: 'decideRunApproval',
-    summary: 'Decide a permission request, or answer a question',
+    summary: 'Decide a permission request or a question',
     errors: [400, 403, 404, 409],
     description:
       'The first answer counts; every later one is a 409. Only users who may use the environment of the run allow, or send a note, and never the agent identity that executes it. `allow_always` also answers what else waits in the run and is the same. A question of the agent is answered with `answer`, under the same conditions as a permission request is allowed.',
