@@ -129,6 +129,15 @@ describe('a run of a team in an environment of its creator', () => {
     for (const decision of ['allow', 'allow_always']) await decide(403, member, { decision });
     await decide(403, member, { decision: 'deny', note: 'Print them in another way.' });
     await decide(200, member, { decision: 'deny' });
+    const question = { approval_id: 'a2', kind: 'question', title: 'What now?', options: [], ask: true };
+    await runner.report(['permission_requested', question]);
+    const answer = (status: number, by: TestPrincipal) =>
+      api.request(status, `POST /agent/runs/${runId}/approvals/a2`, {
+        token: by.token,
+        body: { decision: 'answer', text: 'Print the variables.' },
+      });
+    await answer(403, member);
+    await answer(200, owner);
   });
 
   it('fails at its next execution when the creator has left the team', async () => {
