@@ -34,7 +34,7 @@ export type Row = RowFields &
 /** Of the lifecycle, the conversation shows what a reader of it has to know. */
 const IN_CONVERSATION: ReadonlySet<string> = new Set([
   ...['setup_command_finished', 'run_failed', 'run_errored', 'run_cancelled', 'run_interrupted', 'interrupt_failed'],
-  ...['workspace_snapshot_failed', 'agent_waiting'],
+  ...['workspace_snapshot_failed', 'agent_waiting', 'answer_failed'],
 ]);
 /** They come after messages of the same millisecond. */
 const CLOSING = /^(?:run_(?!created|claimed)|workspace_snapshot|sandbox_shutdown|agent_waiting)/;
