@@ -209,6 +209,19 @@ describe('the policy continue', () => {
     expect(runs).toHaveLength(1);
     expect(await followupsOf(runs[0].run_id)).toHaveLength(ids.length - 1);
   });
+
+  it('starts one run in place of one that cannot be continued, for events that arrive together', async () => {
+    const { uid } = await automation({ triggers: [github('issue_commented')], concurrency: { policy: 'continue' } });
+    const first = await runIdOf(commented());
+    await fixture.requestAsAdmin(200, `POST /agent/runs/${first}/cancel`);
+    const second = await startFiring(fixture.api.settings);
+    await fixture.deliveries.buildMany(hook.id, 8, commented());
+    await Promise.all([processor.evaluateAll(), second.evaluateAll()]);
+    await second.close();
+    const [newest, ...others] = await runsOf({ uid });
+    expect(others).toEqual([expect.objectContaining({ run_id: first })]);
+    expect(await followupsOf(newest.run_id)).toHaveLength(7);
+  });
 });
 
 describe('the policy skip', () => {

@@ -106,9 +106,9 @@ export interface GitPerson {
 
 /** The attachment with the payload of the event that has started the run. */
 export const EVENT_PAYLOAD_FILE = 'event-payload.json';
-/** That of an event which has continued the run. */
+/** That of an event which has continued the run. `id`: 12 hexadecimal digits. */
 export const nextEventPayloadFile = (id: string): string => `event-payload-${id}.json`;
-export const isEventPayloadFile = (name: string): boolean => /^event-payload(-[\w-]+)?\.json$/.test(name);
+export const isEventPayloadFile = (name: string): boolean => /^event-payload(-[0-9a-f]{12})?\.json$/.test(name);
 
 /** In texts that runs write on forges, invisible there, so that no automation starts because of them. */
 export const AGENT_TEXT_MARK = '<!-- headrace -->';

@@ -172,16 +172,18 @@ export class FireAutomations {
   private async launchWithin(automation: FiringAutomation, event: TriggerEvent): Promise<LaunchResult> {
     if (!event.target) return this.launch.execute(automation, event);
     const limits = firingLimits(event.target, this.settings.automationTargetLimit);
-    const counts = await this.store.countFiring(automation.id, limits);
+    const counted = await this.store.countFiring(automation.id, limits);
     let hasStarted = false;
     try {
-      const reached = limits.find(({ key, maximum }) => (counts.get(key) ?? 0) > maximum);
+      const reached = limits.find(({ key, maximum }) =>
+        counted.some(({ target, firings }) => target === key && firings > maximum),
+      );
       if (reached) return { kind: 'refused', reason: limitReason(reached) };
       const launched = await this.launch.execute(automation, event);
       hasStarted = launched.kind !== 'refused';
       return launched;
     } finally {
-      if (!hasStarted) await this.store.uncountFiring(automation.id, limits);
+      if (!hasStarted) await this.store.uncountFiring(automation.id, counted);
     }
   }
 

@@ -61,31 +61,37 @@ export class LaunchRun {
     const { concurrency } = automation;
     if (concurrency === null && event.target === undefined)
       return launchResult(await this.createRun.execute(author, this.commandOf(automation, event)));
-    const { policy = 'allow' } = concurrency ?? {};
     // Events without a target always start a run.
-    if (policy === 'continue' && event.target === undefined) return this.createAllowed(author, automation, event);
-    const creator = policy === 'continue' ? await this.creatorOf(event) : null;
-    const ofCreator = creator === null ? null : await this.continue(author, creator, automation, event);
-    if (ofCreator) return ofCreator;
-    const created = await this.create(author, automation, event, policy);
-    if (created.kind !== 'concurrent') return launchResult(created);
-    const { runId } = created;
-    if (policy === 'skip') return { kind: 'refused', reason: `The run ${runId} for the same key is active.` };
-    if (policy === 'supersede') return { kind: 'refused', reason: `The run ${runId} is for a newer event.` };
-    const continued = runId === creator ? null : await this.continue(author, runId, automation, event);
-    return continued ?? this.createAllowed(author, automation, event);
+    const isContinuing = concurrency?.policy === 'continue' && event.target !== undefined;
+    const policy = concurrency?.policy === 'continue' && !isContinuing ? 'allow' : (concurrency?.policy ?? 'allow');
+    let replaced = isContinuing ? await this.creatorOf(event) : null;
+    if (replaced !== null) {
+      const continued = await this.continue(author, replaced, automation, event);
+      if (continued) return continued;
+    }
+    for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {
+      const created = await this.create(author, automation, event, policy, replaced);
+      if (created.kind !== 'concurrent') return launchResult(created);
+      const { runId } = created;
+      if (policy === 'skip') return { kind: 'refused', reason: `The run ${runId} for the same key is active.` };
+      if (policy === 'supersede') return { kind: 'refused', reason: `The run ${runId} is for a newer event.` };
+      const continued = await this.continue(author, runId, automation, event);
+      if (continued) return continued;
+      // Another event may replace it at the same time; then the run for that one is continued.
+      replaced = runId;
+    }
+    throw new Error(`None of ${MAX_ATTEMPTS} runs that replaced each other could be continued.`);
   }
 
-  /** In place of a run that cannot be continued. */
-  private async createAllowed(author: Caller, automation: FiringAutomation, event: TriggerEvent) {
-    const replaced = await this.create(author, automation, event, 'allow');
-    if (replaced.kind === 'concurrent') throw new Error('A run that is allowed beside others was prevented by one.');
-    return launchResult(replaced);
-  }
-
-  private create(author: Caller, automation: FiringAutomation, event: TriggerEvent, policy: ConcurrencyPolicy) {
+  private create(
+    author: Caller,
+    automation: FiringAutomation,
+    event: TriggerEvent,
+    policy: ConcurrencyPolicy,
+    replaces: string | null,
+  ) {
     const keys = concurrencyKeys(automation, event);
-    const concurrency = { ...keys, policy, eventAt: event.occurredAt };
+    const concurrency = { ...keys, policy, replaces, eventAt: event.occurredAt };
     return this.createRun.executeConcurrent(author, this.commandOf(automation, event), concurrency);
   }
 
@@ -135,7 +141,7 @@ export class LaunchRun {
         kind: 'refused',
         reason: `The run ${runId} has got ${limit} follow-ups, the maximum of the automation.`,
       };
-    const id = event.labels.delivery_id?.slice(-12) ?? newUuid();
+    const id = (event.labels.delivery_id ?? newUuid()).slice(-12);
     const payloadFile = nextEventPayloadFile(id);
     const attached = event.payload === null ? [] : await this.attach(runId, payloadFile, event.payload);
     const mark = randomBytes(12).toString('hex');
@@ -150,6 +156,8 @@ export class LaunchRun {
         return { kind: 'continued', runId };
       case 'not_found':
       case 'nothing_to_continue':
+        return null;
+      case 'too_many_files':
         return null;
       case 'too_many':
         return { kind: 'refused', reason: `The run ${runId} already has too many messages that wait.` };
@@ -172,6 +180,7 @@ export class LaunchRun {
 }
 
 const PAYLOAD_TYPE = 'application/json';
+const MAX_ATTEMPTS = 5;
 const launchKey = (uid: string, event: TriggerEvent): string => `automation/${uid}/${event.key}`;
 
 function launchResult(result: CreateRunResult): LaunchResult {

@@ -41,6 +41,14 @@ export interface FiringCounter {
   readonly windowSeconds: number;
 }
 
+export interface CountedFiring {
+  /** The key of the counter. */
+  readonly target: string;
+  readonly firings: number;
+  /** Microseconds are significant. */
+  readonly windowEndsAt: string;
+}
+
 /**
  * Counts a firing in the windows of `$2`, and deletes some rows of other windows. Rows are skipped that another transaction has
  * locked; the others are locked in one order.
@@ -57,12 +65,13 @@ const COUNT_FIRING = statement('automations.count-firing')`
   ON CONFLICT (automation_id, target) DO UPDATE SET
     window_ends_at = CASE WHEN t.window_ends_at > headrace.now() THEN t.window_ends_at ELSE EXCLUDED.window_ends_at END,
     firings = CASE WHEN t.window_ends_at > headrace.now() THEN t.firings + 1 ELSE 1 END
-  RETURNING target, firings`;
+  RETURNING target, firings, window_ends_at::text AS "windowEndsAt"`;
 const UNCOUNT_FIRING = statement('automations.uncount-firing')`
   UPDATE automation_targets t SET firings = greatest(t.firings - 1, 0)
-    FROM (SELECT target FROM automation_targets WHERE automation_id = $1 AND target = ANY ($2)
-           ORDER BY target FOR UPDATE) AS locked
-   WHERE t.automation_id = $1 AND t.target = locked.target`;
+    FROM (SELECT o.target, o.window_ends_at FROM automation_targets o
+            JOIN unnest($2::text[], $3::timestamptz[]) AS c (target, window_ends_at) USING (target, window_ends_at)
+           WHERE o.automation_id = $1 ORDER BY o.target FOR UPDATE OF o) AS counted
+   WHERE t.automation_id = $1 AND t.target = counted.target AND t.window_ends_at = counted.window_ends_at`;
 
 @Injectable()
 export class FiringStore {
@@ -109,18 +118,21 @@ export class FiringStore {
     return new Map(rows.map((automation) => [automation.id, automation]));
   }
 
-  /** How often the automation has started in the current windows, with this time; by key. One round trip. */
-  async countFiring(automationId: string, counters: readonly FiringCounter[]): Promise<ReadonlyMap<string, number>> {
-    const rows = await this.database.query<{ target: string; firings: number }>(COUNT_FIRING, [
+  /** How often the automation has started in the current windows, with this time. One round trip. */
+  async countFiring(automationId: string, counters: readonly FiringCounter[]): Promise<readonly CountedFiring[]> {
+    return this.database.query<CountedFiring>(COUNT_FIRING, [
       automationId,
       counters.map(({ key }) => key),
       counters.map(({ windowSeconds }) => windowSeconds),
     ]);
-    return new Map(rows.map(({ target, firings }) => [target, firings]));
   }
 
-  /** For a counted firing that has started nothing. One round trip. */
-  async uncountFiring(automationId: string, counters: readonly FiringCounter[]): Promise<void> {
-    await this.database.query(UNCOUNT_FIRING, [automationId, counters.map(({ key }) => key)]);
+  /** For a counted firing that has started nothing; windows that have ended since are not changed. One round trip. */
+  async uncountFiring(automationId: string, counted: readonly CountedFiring[]): Promise<void> {
+    await this.database.query(UNCOUNT_FIRING, [
+      automationId,
+      counted.map(({ target }) => target),
+      counted.map(({ windowEndsAt }) => windowEndsAt),
+    ]);
   }
 }

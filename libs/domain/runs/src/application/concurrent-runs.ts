@@ -20,6 +20,8 @@ export interface RunConcurrency {
   readonly sharedKey: string | null;
   /** When that happened which the run is for. */
   readonly eventAt: Date;
+  /** With `continue`: the run that cannot be continued, which this one replaces while it still is the newest. */
+  readonly replaces?: string | null;
 }
 
 export type ConcurrentRun = KeyedRun | { readonly kind: 'concurrent'; readonly runId: string };
@@ -54,21 +56,24 @@ export class ConcurrentRuns {
   private async attempt(
     run: NewRun,
     claim: ScopedClaim | null,
-    { key, policy, sharedKey, eventAt }: RunConcurrency,
+    { key, policy, sharedKey, eventAt, replaces = null }: RunConcurrency,
   ): Promise<ConcurrentRun | null> {
     const result = await this.database.transaction(async (tx): Promise<ConcurrentRun | null> => {
-      const before = await this.keys.lock(tx, run.slot_key, key);
+      const keyed = { runId: run.id, eventAt };
+      const before = policy === 'allow' ? null : await this.keys.lock(tx, run.slot_key, key);
       // An earlier attempt for the same event may have ended after the caller had looked for its run.
       if (before !== null && claim && (await this.inserts.find(claim, tx))) return null;
-      if (before !== null && policy === 'continue') return { kind: 'concurrent', runId: before.runId };
-      const holder = before === null || policy === 'allow' ? null : await this.keys.read(tx, before.runId);
+      if (before !== null && policy === 'continue' && before.runId !== replaces)
+        return { kind: 'concurrent', runId: before.runId };
+      const holder = before === null ? null : await this.keys.read(tx, before.runId);
       const isActive = holder !== null && !isEnded(holder.state, holder.hasLiveExecution);
       if (before !== null && (policy === 'skip' ? isActive : policy === 'supersede' && before.eventAt > eventAt))
         return { kind: 'concurrent', runId: before.runId };
       const inserted = await this.inserts.insertIn(tx, run, claim);
       if (!inserted) return null;
-      const keyed = { runId: run.id, eventAt };
-      if (!(await this.keys.hold(tx, run.slot_key, key, keyed, before?.runId ?? null))) throw new HolderChangedError();
+      if (policy === 'allow') await this.keys.holdAsNewest(tx, run.slot_key, key, keyed);
+      else if (!(await this.keys.hold(tx, run.slot_key, key, keyed, before?.runId ?? null)))
+        throw new HolderChangedError();
       if (sharedKey !== null) await this.keys.holdAsNewest(tx, run.slot_key, sharedKey, keyed);
       const principal: PrincipalRef = { type: run.creator_type, uid: run.creator_uid };
       if (before !== null && policy === 'supersede' && isActive)

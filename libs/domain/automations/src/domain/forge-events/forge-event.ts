@@ -62,7 +62,7 @@ export const FORGE_EVENTS = {
   },
   check_failed: {
     description:
-      'A check run (GitHub) or a job (GitLab) has failed. For a workflow of GitHub Actions without a pull request use workflow_failed.',
+      'A check run (GitHub) or a job (GitLab) has failed. For workflows of GitHub Actions use workflow_failed.',
     filters: ['branches'],
     isOfPrograms: true,
   },

@@ -90,6 +90,7 @@ it('reads the failure of a workflow, for its pull request when it has one, and w
     refusal: null,
   });
   expect(failed({ head_repository: { id: 1 } })?.refusal).toContain('fork');
+  expect(failed({ head_repository: null })?.refusal).toContain('fork');
   expect(failed({ event: 'issue_comment' })?.refusal).toContain('"issue_comment"');
   expect(failed({ conclusion: 'success' })).toBeNull();
 });
@@ -123,7 +124,10 @@ describe('the rights of the sender', () => {
     ['pull_request', 'labeled', AUTHOR, { pull_request: pullRequest(FORK) }, 'NONE'],
     ['pull_request', 'labeled', OTHER, { pull_request: pullRequest(FORK) }, null],
     ['pull_request', 'closed', AUTHOR, { pull_request: pullRequest(FORK) }, 'NONE'],
-    ['pull_request', 'closed', OTHER, { pull_request: pullRequest(FORK) }, null],
+    ['pull_request', 'closed', OTHER, { pull_request: pullRequest(FORK) }, 'UNKNOWN'],
+    ['pull_request', 'closed', OTHER, { pull_request: pullRequest(OWN) }, null],
+    ['pull_request', 'closed', AUTHOR, { pull_request: pullRequest(OWN) }, 'NONE'],
+    ['pull_request', 'closed', AUTHOR, { pull_request: { ...pullRequest(FORK), merged: true } }, null],
     ['pull_request', 'synchronize', OTHER, { pull_request: pullRequest(OWN) }, null],
     ['pull_request', 'synchronize', AUTHOR, { pull_request: pullRequest(FORK) }, 'NONE'],
     ['pull_request', 'synchronize', OTHER, { pull_request: pullRequest(FORK) }, 'UNKNOWN'],
@@ -150,7 +154,7 @@ it('knows text of a run only in what the event is about', () => {
     expect(read(action)).toMatchObject({ isOfRun: false });
 });
 
-it('refuses a check of a workflow without a pull request, which does not say who has started it', () => {
+it('refuses a check of a workflow, which does not say who has started it', () => {
   const [example] = githubExamples('check_run').filter(({ action }) => action === 'completed');
   const failed = (changes: object) =>
     readGithubEvent('check_run', {
@@ -159,7 +163,6 @@ it('refuses a check of a workflow without a pull request, which does not say who
     });
   expect(failed({ app: { slug: 'other' } })?.refusal).toBeNull();
   expect(failed({ app: { slug: 'github-actions' } })?.refusal).toContain('workflow_failed');
-  expect(failed({ app: { slug: 'github-actions' }, pull_requests: [{ number: 7 }] })?.refusal).toBeNull();
 });
 
 it('has a key for each object of each server', () => {

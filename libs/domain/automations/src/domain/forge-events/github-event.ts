@@ -103,10 +103,11 @@ function specificFields(event: ForgeEventName, payload: unknown): SpecificFields
       return pullRequestFields(event, payload, writingOf(payload, 'comment'));
     case 'pull_request_opened':
     case 'pull_request_labeled':
-    case 'pull_request_closed':
       return pullRequestFields(event, payload, changeOf(event, payload, 'pull_request'));
     case 'pull_request_updated':
       return pullRequestFields(event, payload, pushOf(event, payload));
+    case 'pull_request_closed':
+      return pullRequestFields(event, payload, closeOf(event, payload));
     case 'check_failed':
       // A run that has failed is no reason for another one.
       if (textAt(payload, 'check_run', 'name')?.startsWith(CHECK_NAME_PREFIX) === true) return null;
@@ -152,11 +153,20 @@ const isOfAuthor = (payload: unknown, of: 'issue' | 'pull_request'): boolean =>
 /** Commits for a pull request. The owner of a fork lets anybody push to it, also to the branch of somebody with rights here. */
 function pushOf(event: ForgeEventName, payload: unknown): Cause {
   const change = changeOf(event, payload, 'pull_request');
-  // The repository is missing when it was deleted.
-  const isFork = isOtherRepository(payload, valueAt(payload, ['pull_request', 'head', 'repo', 'id']));
-  if (!isFork) return { ...change, association: null };
+  if (!isOfFork(payload)) return { ...change, association: null };
   return { ...change, association: change.association ?? UNKNOWN_ASSOCIATION };
 }
+
+/** A pull request is also closed when the owner of the fork deletes the branch. */
+function closeOf(event: ForgeEventName, payload: unknown): Cause {
+  const change = changeOf(event, payload, 'pull_request');
+  if (valueAt(payload, ['pull_request', 'merged']) === true) return { ...change, association: null };
+  return isOfFork(payload) ? { ...change, association: change.association ?? UNKNOWN_ASSOCIATION } : change;
+}
+
+/** The repository is missing when it was deleted. */
+const isOfFork = (payload: unknown): boolean =>
+  isOtherRepository(payload, valueAt(payload, ['pull_request', 'head', 'repo', 'id']));
 
 const isOtherRepository = (payload: unknown, id: unknown): boolean => id !== valueAt(payload, ['repository', 'id']);
 
@@ -203,18 +213,18 @@ function failureFields(
     number === null
       ? { kind: 'branch', id: branch, url: urlAt(payload, of, 'html_url') }
       : { kind: 'pull_request', id: number, url: page && `${page}/pull/${number}` };
-  return { target, branch, refusal: refusalOf(payload, of, number !== null) };
+  return { target, branch, refusal: refusalOf(payload, of) };
 }
 
 /** Null when only people with rights can be behind a failure. */
-function refusalOf(payload: unknown, of: 'check_run' | 'workflow_run', hasPullRequest: boolean): string | null {
+function refusalOf(payload: unknown, of: 'check_run' | 'workflow_run'): string | null {
   if (of === 'check_run') {
-    // A check run does not say which event has started its workflow.
-    if (hasPullRequest || textAt(payload, of, 'app', 'slug') !== 'github-actions') return null;
-    return 'The check is of a workflow without a pull request, which everybody may have started: use workflow_failed.';
+    // It does not say which event has started its workflow, and its pull requests are those with the same branch.
+    if (textAt(payload, of, 'app', 'slug') !== 'github-actions') return null;
+    return 'The check is of a workflow, which everybody may have started: use workflow_failed.';
   }
-  const head = valueAt(payload, [of, 'head_repository', 'id']);
-  if (head !== undefined && isOtherRepository(payload, head)) return FORK_REFUSAL;
+  // The repository is missing when it was deleted.
+  if (isOtherRepository(payload, valueAt(payload, [of, 'head_repository', 'id']))) return FORK_REFUSAL;
   const started = textAt(payload, of, 'event') ?? '';
   if (TRUSTED_WORKFLOW_EVENTS.includes(started)) return null;
   return `The workflow was started by the event ${quoteValue(started)}, which everybody may have caused.`;

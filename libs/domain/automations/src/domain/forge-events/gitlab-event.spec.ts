@@ -163,6 +163,7 @@ describe('a payload of GitLab', () => {
     ['close', { author_id: 6 }, null],
     ['merge', { author_id: 5 }, null],
     ['approved', { author_id: 6 }, null],
+    ['approved', { author_id: 5 }, 'UNKNOWN'],
     ['update', { oldrev: SHA }, null],
     ['update', { oldrev: SHA, source_project_id: 2 }, 'UNKNOWN'],
   ])('that says %s, with %j, has the association %s of the sender', (action, attributes, expected) => {

@@ -129,6 +129,8 @@ function mergeRequestFields(payload: unknown): readonly SpecificFields[] {
         return { ...common, labels: addedLabels(payload) };
       case 'pull_request_updated':
         return { ...common, labels, association: isFork ? UNKNOWN_ASSOCIATION : null };
+      case 'pull_request_reviewed':
+        return { ...common, labels, association: associationOf(payload) };
       case 'pull_request_closed': {
         const isMerged = attributeOf(payload, 'action') === 'merge';
         return { ...common, labels, association: isMerged ? null : associationOf(payload) };

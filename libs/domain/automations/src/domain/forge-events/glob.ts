@@ -15,32 +15,41 @@ export const wildcardsIn = (pattern: string): number => pattern.match(/\*+|\?/g)
  * for a text from outside.
  */
 export function matchesGlob(text: string, pattern: string): boolean {
-  if (text.length > MAX_TEXT) return false;
-  // The positions in the text that the tokens so far can end at.
-  let ends: ReadonlySet<number> = new Set([0]);
+  const { length } = text;
+  if (length > MAX_TEXT) return false;
+  // 1 at the positions in the text that the tokens so far can end at.
+  let starts = new Uint8Array(length + 1);
+  starts[0] = 1;
   for (const token of pattern.match(TOKEN) ?? []) {
-    ends = new Set(endsAfter(token, text, ends));
-    if (ends.size === 0) return false;
+    const ends = new Uint8Array(length + 1);
+    if (!token.startsWith('*')) markFixed(token, text, starts, ends);
+    else if (token === '**/') markDirectories(text, starts, ends);
+    else markAny(text, starts, ends, token === '*');
+    starts = ends;
   }
-  return ends.has(text.length);
+  return starts[length] === 1;
 }
 
-function* endsAfter(token: string, text: string, starts: ReadonlySet<number>): Generator<number> {
-  if (!token.startsWith('*')) {
-    for (const start of starts)
-      if (token === '?' ? start < text.length && text[start] !== '/' : text.startsWith(token, start))
-        yield start + token.length;
-    return;
-  }
-  if (token === '**/') yield* starts;
+function markFixed(token: string, text: string, starts: Uint8Array, ends: Uint8Array): void {
+  for (let at = 0; at + token.length <= text.length; at += 1)
+    if (starts[at] === 1 && (token === '?' ? text[at] !== '/' : text.startsWith(token, at)))
+      ends[at + token.length] = 1;
+}
+
+function markAny(text: string, starts: Uint8Array, ends: Uint8Array, isInDirectory: boolean): void {
   let isInside = false;
-  let first = text.length;
-  for (const start of starts) first = Math.min(first, start);
-  for (let at = first; at <= text.length; at += 1) {
-    if (token === '*' && at > 0 && text[at - 1] === '/') isInside = false;
-    // After the directories that `**/` stands for.
-    if (token === '**/' && isInside && text[at - 1] === '/') yield at;
-    isInside ||= starts.has(at);
-    if (token !== '**/' && isInside) yield at;
+  for (let at = 0; at <= text.length; at += 1) {
+    if (isInDirectory && at > 0 && text[at - 1] === '/') isInside = false;
+    if (starts[at] === 1) isInside = true;
+    if (isInside) ends[at] = 1;
+  }
+}
+
+/** Any directories, each with its `/`, or none. */
+function markDirectories(text: string, starts: Uint8Array, ends: Uint8Array): void {
+  let isInside = false;
+  for (let at = 0; at <= text.length; at += 1) {
+    if (starts[at] === 1 || (isInside && text[at - 1] === '/')) ends[at] = 1;
+    if (starts[at] === 1) isInside = true;
   }
 }
