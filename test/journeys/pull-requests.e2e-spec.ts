@@ -140,7 +140,7 @@ describe('a run in a repository on GitHub', { timeout: 90_000 }, () => {
       const response = await fetch(ingress as string, { method: 'POST', headers, body: delivery.body });
       expect([response.status, await response.text()]).toEqual([202, expect.stringContaining('delivery_id')]);
     };
-    const repository = { full_name: 'acme/app', name: 'app' };
+    const repository = { full_name: 'acme/app', name: 'app', html_url: `${git.url}/acme/app` };
 
     await deliver(githubDelivery('issues', 'labeled', { repository, label: { name: 'agent' } }));
     const listed = async () => (await installation.call('GET', `/agent/runs?automation_id=${fixer}`)).body.runs;
@@ -212,7 +212,7 @@ describe('a run in a repository on GitHub', { timeout: 90_000 }, () => {
     const deliver = async (kind: string, payload: object): Promise<void> => {
       const headers = { 'x-gitlab-event': kind, 'x-gitlab-token': secret, 'x-gitlab-event-uuid': randomUUID() };
       const body = JSON.stringify({
-        project: { path_with_namespace: 'acme/app' },
+        project: { path_with_namespace: 'acme/app', web_url: `${gitlab.url}/acme/app` },
         user: { username: 'ada' },
         ...payload,
       });

@@ -74,7 +74,7 @@ export async function startFiringApp(environment) {
       after(fire.store, 'load', () => reached('automations_loaded'));
       before(fire.launch, 'execute', () => reached('before_launch'));
       after(fire.launch, 'execute', () => reached('launched'));
-      after(fire, 'execute', (results) => results.some(({ matched }) => matched) && reached('all_launched'));
+      after(fire, 'executeAll', (results) => results.some(({ matched }) => matched) && reached('all_launched'));
       app.get(TimerSteps, { strict: false }).reached = reached;
     },
     /** Ends the process at a named step: `step:nth`, or nowhere. */

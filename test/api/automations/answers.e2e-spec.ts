@@ -306,15 +306,90 @@ describe('the comment of a run', () => {
   });
 });
 
+describe('the text of a comment', () => {
+  it('has only the state when somebody else has continued the run', async () => {
+    const runId = await started();
+    await fixture.database.query('UPDATE runs SET conversation_id = gen_random_uuid() WHERE id = $1', [runId]);
+    await says(runId, 'For the issue.');
+    await move(runId, 'SUCCEEDED');
+    await send();
+    expect(commentOf(runId)).toContain('> For the issue.');
+    await fixture.requestAsAdmin(200, `POST /agent/runs/${runId}/followups`, { message: 'List the customers.' });
+    await says(runId, 'A secret.');
+    await move(runId, 'SUCCEEDED', 'Another secret.');
+    await send();
+    expect(commentOf(runId)).toContain('**has succeeded**');
+    expect(commentOf(runId)).toContain('It was continued elsewhere');
+    expect(commentOf(runId)).not.toContain('secret');
+  });
+
+  it('follows decisions while the run waits for another one', async () => {
+    const run = await fixture.runs.build({
+      by: fixture.member,
+      team: fixture.team,
+      state: 'BLOCKED',
+      approvals: 2,
+      config: { environment_id: byToken },
+      columns: { source: 'GITHUB_WEBHOOK' },
+    });
+    await fixture.database.query(
+      `INSERT INTO run_answers (run_id, provider, repository, target_kind, target_number, parts)
+       VALUES ($1, 'github', $2, 'issue', 1, '{comment}')`,
+      [run.id, REPOSITORY],
+    );
+    await send(0);
+    const decided = () => /item=[^/]+\/([0-9a-f-]{36})/.exec(commentOf(run.id))?.[1];
+    const first = decided();
+    await fixture.database.query(
+      `UPDATE approvals SET state = 'allowed', decided_via = 'user', decided_at = headrace.now(),
+         decided_by_type = 'user', decided_by_uid = $2 WHERE id = $1`,
+      [first, fixture.admin.uid],
+    );
+    expect(await send()).toBe(1);
+    expect(decided()).not.toBe(first);
+    expect(run.approvalIds).toEqual(expect.arrayContaining([first, decided()]));
+  });
+});
+
+it('an event of another server is not answered', async () => {
+  await automation('issue_opened', byToken);
+  const repository = { html_url: `https://github.example.com/${REPOSITORY}` };
+  const [runId] = await deliver(githubDelivery('issues', 'opened', { repository }));
+  expect(runId).toBeDefined();
+  expect(await send(0)).toBe(0);
+});
+
 describe('a pull request', () => {
   const number = 2;
   const opened = () =>
     githubDelivery('pull_request', 'opened', { pull_request: { author_association: 'MEMBER', number } });
 
-  it('has a check run on its head commit, which follows the run and new commits', async () => {
+  const url = `https://github.com/${REPOSITORY}/pull/${number}`;
+  /** The run has reported the pull request. */
+  const create = (runId: string) =>
+    fixture.database.query(
+      `INSERT INTO artifacts (uid, run_id, slot_key, source_key, artifact_type, data, locator, run_created_at, created_at)
+       SELECT left(md5(r.id::text), 22), r.id, r.slot_key, 'pr', 'PULL_REQUEST', jsonb_build_object('url', $2::text, 'branch', 'changes', 'status', 'open'),
+         $2, r.created_at, headrace.now() FROM runs r WHERE r.id = $1`,
+      [runId, url],
+    );
+
+  it('has a check run only on the commit with which the run began, unless the run has created the pull request', async () => {
     await automation('pull_request_opened', byApp);
     github.headOf = () => 'a'.repeat(40);
     const [runId = ''] = await deliver(opened());
+    await send(0);
+    github.headOf = () => 'b'.repeat(40);
+    await move(runId, 'SUCCEEDED');
+    await send();
+    expect(github.answers.checkRuns).toMatchObject([{ head_sha: 'a'.repeat(40), conclusion: 'success' }]);
+  });
+
+  it('has a check run on its head commit, which follows the run and what it pushes', async () => {
+    await automation('pull_request_opened', byApp);
+    github.headOf = () => 'a'.repeat(40);
+    const [runId = ''] = await deliver(opened());
+    await create(runId);
     await send(0);
     const { checkRuns } = github.answers;
     const details = {
@@ -367,13 +442,7 @@ describe('a pull request', () => {
     await automation('issue_opened', byApp);
     await automation('pull_request_commented', byApp, { name: 'answer', concurrency: { policy: 'continue' } });
     const [runId = ''] = await deliver(githubDelivery('issues', 'opened'));
-    const url = `https://github.com/${REPOSITORY}/pull/${number}`;
-    await fixture.database.query(
-      `INSERT INTO artifacts (uid, run_id, slot_key, source_key, artifact_type, data, locator, run_created_at, created_at)
-       SELECT 'pr-' || r.id, r.id, r.slot_key, 'pr', 'PULL_REQUEST', jsonb_build_object('url', $2::text, 'branch', 'changes', 'status', 'open'),
-         $2, r.created_at, headrace.now() FROM runs r WHERE r.id = $1`,
-      [runId, url],
-    );
+    await create(runId);
     await fixture.database.query('UPDATE runs SET conversation_id = gen_random_uuid() WHERE id = $1', [runId]);
     await move(runId, 'SUCCEEDED');
     await send();

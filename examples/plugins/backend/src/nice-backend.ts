@@ -24,7 +24,8 @@ import {
   type TaskHandle,
 } from 'headrace/plugin';
 
-const NICENESS = 10;
+/** Runners get less time than the service, but never so little that their leases end. */
+const NICENESS = 2;
 const POLL_MS = 200;
 
 /** What is known of an execution after this process has ended. The marker finds its processes. */

@@ -7,6 +7,8 @@ CREATE TABLE headrace.run_answers (
   repository text NOT NULL,
   target_kind text NOT NULL CONSTRAINT ck_run_answers__target_kind CHECK (target_kind IN ('issue', 'pull_request')),
   target_number bigint NOT NULL,
+  -- Of the events that have started or continued the run for the target: what the run does for another reason is not shown.
+  launch_keys text[] NOT NULL DEFAULT '{}',
   -- comment, check, reaction; without those in `refused` they are written.
   parts text[] NOT NULL,
   refused text[] NOT NULL DEFAULT '{}',
@@ -24,7 +26,7 @@ CREATE TABLE headrace.run_answers (
   attempts int NOT NULL DEFAULT 0,
   lease bigint NOT NULL DEFAULT 0,
   next_attempt_at timestamptz NOT NULL DEFAULT headrace.now(),
-  created_at timestamptz NOT NULL DEFAULT headrace.now(),
-  CONSTRAINT ux_run_answers__target UNIQUE (run_id, provider, repository, target_kind, target_number)
+  created_at timestamptz NOT NULL DEFAULT headrace.now()
 );
+CREATE UNIQUE INDEX ux_run_answers__target ON headrace.run_answers (run_id, provider, lower(repository), target_kind, target_number);
 CREATE INDEX ix_run_answers__due ON headrace.run_answers (next_attempt_at) WHERE changes > answered_changes;

@@ -11,6 +11,8 @@ export interface ForgeAddress {
   readonly apiUrl: string;
   readonly token: string;
   readonly headers: Readonly<Record<string, string>>;
+  /** A later token may be valid where this one is not. */
+  readonly isTokenReplaced: boolean;
 }
 
 export interface ForgeResponse {
@@ -26,6 +28,7 @@ interface HttpFailure {
 const TIMEOUT_MS = 10_000;
 const MAX_CREDENTIALS = 2_000;
 const MAX_DETAIL = 300;
+const UNAUTHORIZED = 401;
 
 /** The REST API of a forge, with one credential. */
 export interface ForgeConnection {
@@ -54,7 +57,7 @@ export class ForgeConnections {
   }
 
   private async send(
-    { name, apiUrl, token, headers }: ForgeAddress,
+    { name, apiUrl, token, headers, isTokenReplaced }: ForgeAddress,
     route: string,
     parameters: Readonly<Record<string, unknown>>,
     expected: readonly number[],
@@ -81,6 +84,8 @@ export class ForgeConnections {
         throw limited(name, until);
       }
       if (expected.includes(status)) return { status, data: response.data };
+      if (status === UNAUTHORIZED && isTokenReplaced)
+        throw new AnswerFailure('temporary', `${name} rejected the token of the App (${status}).`);
       if (status >= 500) throw new AnswerFailure('temporary', `${name} has failed (${status}).`);
       throw new AnswerFailure('refused', `${name} rejected the request (${status}): ${detailOf(response.data)}`);
     }

@@ -35,10 +35,14 @@ export class OpenForge {
     if (result.kind === 'impossible')
       throw new AnswerFailure(result.isTemporary === true ? 'temporary' : 'refused', result.message);
     const { password, identity } = result.credential;
+    const isApp = identity !== undefined;
     const connect = (name: string, headers: Readonly<Record<string, string>>) =>
-      this.connections.open({ name, apiUrl: forge.api_url, token: password.trimEnd(), headers }, signal);
+      this.connections.open(
+        { name, apiUrl: forge.api_url, token: password.trimEnd(), headers, isTokenReplaced: isApp },
+        signal,
+      );
     return provider === 'github'
-      ? new GithubAnswers(connect('GitHub', GITHUB_HEADERS), answer, identity !== undefined)
+      ? new GithubAnswers(connect('GitHub', GITHUB_HEADERS), answer, isApp)
       : new GitlabAnswers(connect('GitLab', GITLAB_HEADERS), answer);
   }
 }

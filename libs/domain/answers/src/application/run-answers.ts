@@ -1,22 +1,45 @@
 import { Injectable } from '@nestjs/common';
-import type { AnswerPart, AnswerTarget, ReactionSubject } from '../domain/answer.js';
+import { Settings } from '#platform/config';
+import { forgesOf } from '#domain/runs';
+import type { AnswerTarget, ReactionSubject } from '../domain/answer.js';
 import { AnswersStore, type RecordedRun } from '../persistence/answers.store.js';
+
+interface ServerAddress {
+  /** Of the page of the repository; empty when the event has none. */
+  readonly host: string;
+}
 
 /** For the library that starts runs for events. */
 @Injectable()
 export class RunAnswers {
-  constructor(private readonly store: AnswersStore) {}
+  constructor(
+    private readonly store: AnswersStore,
+    private readonly settings: Settings,
+  ) {}
 
   /**
-   * From now on the issue or pull request shows what these runs do. `reaction`: what the event is acknowledged at. Idempotent; one
+   * From now on the issue or pull request shows what these runs do, if the service has access to its server. `reaction`: what the event is acknowledged at. Idempotent; one
    * round trip.
    */
-  async record(runs: readonly RecordedRun[], target: AnswerTarget, reaction: ReactionSubject | null): Promise<void> {
+  async record(
+    runs: readonly RecordedRun[],
+    target: AnswerTarget & ServerAddress,
+    reaction: ReactionSubject | null,
+  ): Promise<void> {
+    const forge = forgesOf(this.settings).find(({ type }) => type === target.provider);
+    // Another server can have a repository with the same name.
+    if (forge && new URL(forge.url).host !== target.host) return;
     // Two automations may have continued one run.
-    const parts = new Map<string, AnswerPart[]>();
-    for (const run of runs) parts.set(run.runId, [...new Set([...(parts.get(run.runId) ?? []), ...run.parts])]);
-    const answered = [...parts].flatMap(([runId, own]) => (own.length > 0 ? [{ runId, parts: own }] : []));
-    if (answered.length === 0) return;
-    await this.store.record(answered, target, reaction);
+    const byRun = new Map<string, RecordedRun>();
+    for (const run of runs) {
+      const known = byRun.get(run.runId);
+      byRun.set(run.runId, {
+        runId: run.runId,
+        parts: [...new Set([...(known?.parts ?? []), ...run.parts])],
+        launchKeys: [...(known?.launchKeys ?? []), ...run.launchKeys],
+      });
+    }
+    const answered = [...byRun.values()].filter(({ parts }) => parts.length > 0);
+    if (answered.length > 0) await this.store.record(answered, target, reaction);
   }
 }

@@ -4,10 +4,18 @@ import { Settings } from '#platform/config';
 import { Clock } from '#platform/kernel';
 import { Database } from '#platform/persistence';
 import { RunOutcomesStore } from '#domain/notifications';
+import type { RunSourceType } from '#domain/runs';
 import { ENDED_STATES, RunLogStore, RunTransitions } from '#execution/executions';
 import { checkOf, commentOf, markOf } from '../domain/answer-text.js';
 import { AnswerFailure } from '../domain/answer-failure.js';
-import { type AnsweredRun, ANSWER_PARTS, type AnswerPart, type ClaimedAnswer, isFinal } from '../domain/answer.js';
+import {
+  type AnsweredRun,
+  ANSWER_PARTS,
+  type AnswerPart,
+  type CheckUpdate,
+  type ClaimedAnswer,
+  isFinal,
+} from '../domain/answer.js';
 import { delayAfter, MAX_ATTEMPTS } from '../domain/retry-delay.js';
 import type { ForgeAnswers } from '../adapters/forge-answers.js';
 import { AnswersStore, LeaseLostError, type ReadRun } from '../persistence/answers.store.js';
@@ -18,6 +26,9 @@ const LEASE_MS = 90_000;
 const ATTEMPT_MS = 60_000;
 /** Between two edits: the newest state is written, and not each one. */
 const PAUSE_MS = 3_000;
+/** For a limit that has ended by this clock. */
+const CLOCK_DIFFERENCE_MS = 60_000;
+const FORGE_SOURCES: readonly RunSourceType[] = ['GITHUB_WEBHOOK', 'GITLAB_WEBHOOK'];
 /** The clock of the forge may differ from that of the database. */
 const CLOCK_TOLERANCE_MS = 3_600_000;
 
@@ -60,8 +71,19 @@ export class SendAnswers {
       await this.store.finish(answer, answer.changes, PAUSE_MS);
     } catch (error) {
       if (error instanceof LeaseLostError || signal.aborted) return;
-      if (!(error instanceof AnswerFailure)) throw error;
-      await this.handle(answer, error);
+      const failure =
+        error instanceof AnswerFailure ? error : new AnswerFailure('temporary', 'The service has failed.');
+      // Of a fault the lease is the pause, until the last attempt.
+      if (failure === error || answer.attempts >= MAX_ATTEMPTS) await this.handleHeld(answer, failure);
+      if (failure !== error) throw error;
+    }
+  }
+
+  private async handleHeld(answer: ClaimedAnswer, failure: AnswerFailure): Promise<void> {
+    try {
+      await this.handle(answer, failure);
+    } catch (error) {
+      if (!(error instanceof LeaseLostError)) throw error;
     }
   }
 
@@ -92,9 +114,13 @@ export class SendAnswers {
   }
 
   private async shownOf(run: ReadRun, maxText: number): Promise<AnsweredRun> {
+    const isOfEvents = FORGE_SOURCES.includes(run.source);
+    const isForEvent = run.isLastInputOfEvent ?? isOfEvents;
+    const title = isOfEvents ? run.title : null;
+    if (!isForEvent) return { ...run, title, isForEvent, statusMessage: null, approval: null, result: null };
     const hasEnded = (ENDED_STATES as readonly string[]).includes(run.state);
     const outcome = hasEnded ? await this.outcomes.find(run.id, run.seq, maxText) : null;
-    return { ...run, result: outcome?.result ?? null };
+    return { ...run, title, isForEvent, result: outcome?.result ?? null };
   }
 
   private async react({ answer, forge }: Answering): Promise<void> {
@@ -116,18 +142,30 @@ export class SendAnswers {
     await this.store.storeComment(answer, known, hash);
   }
 
-  private async check({ answer, run, shown, forge }: Answering): Promise<void> {
-    const pullRequest = pullRequestOf(answer, run);
-    if (pullRequest === null) return;
+  private async check(answering: Answering): Promise<void> {
+    const { answer, run, shown, forge } = answering;
+    const found = pullRequestOf(answer, run);
+    if (found === null) return;
+    const { number: pullRequest, isOfRun } = found;
     const { checkSha: known } = answer;
     const update = checkOf(shown, { publicUrl: this.settings.publicUrl, max: forge.maxText });
     const hash = hashOf(JSON.stringify([pullRequest, update]));
     if (answer.checkHash === hash) return;
-    // While the run works, its check stays at the commit with which it began; its result is for the newest one, too.
-    const head = known === null || isFinal(update) ? await forge.headOf(pullRequest) : known;
-    for (const sha of known === null || known === head ? [head] : [known, head]) {
-      const written = await forge.writeCheck(shown.id, sha, sha === known ? answer.checkId : null, update);
-      if (sha === head) await this.store.storeCheck(answer, written.id, sha, hash);
+    // The check stays at the commit with which the run began. Its result is also for what the run has pushed, but not for commits
+    // of others, which it may not have seen.
+    const head = known === null || (isFinal(update) && isOfRun) ? await forge.headOf(pullRequest) : known;
+    if (known !== null && known !== head) await this.endCheck(answering, known, update);
+    const written = await forge.writeCheck(shown.id, head, head === known ? answer.checkId : null, update);
+    await this.store.storeCheck(answer, written.id, head, hash);
+  }
+
+  /** Of a commit that is no longer the head: it may be gone. */
+  private async endCheck({ answer, shown, forge }: Answering, sha: string, update: CheckUpdate): Promise<void> {
+    try {
+      await forge.writeCheck(shown.id, sha, answer.checkId, update);
+    } catch (error) {
+      if (!isRefusal(error)) throw error;
+      this.logger.log(`The check of the run ${shown.id} stays at the commit ${sha}: ${error.message}`);
     }
   }
 
@@ -135,8 +173,8 @@ export class SendAnswers {
     const { attempts, runId } = answer;
     if (kind === 'limited' && until !== null) {
       this.logger.log(`An answer of the run ${runId} waits: ${message}`);
-      const waitMs = Math.max(PAUSE_MS, until.getTime() - this.clock.now().getTime());
-      return this.store.retry(answer, attempts - 1, waitMs);
+      const waitMs = until.getTime() - this.clock.now().getTime();
+      return this.store.retry(answer, attempts - 1, waitMs > 0 ? Math.max(PAUSE_MS, waitMs) : CLOCK_DIFFERENCE_MS);
     }
     if (attempts < MAX_ATTEMPTS) return this.store.retry(answer, attempts, delayAfter(attempts, Math.random()));
     await this.refuse(answer, answer.parts, message);
@@ -169,14 +207,17 @@ const hashOf = (text: string): string => createHash('sha256').update(text).diges
 
 /** The pull request whose head has the check: the one of the event, or the newest one that the run has created in the repository. */
 function pullRequestOf(
-  { kind, number, repository }: ClaimedAnswer,
+  { kind, number, repository, checkSha }: ClaimedAnswer,
   { pullRequests, answeredNumbers }: ReadRun,
-): string | null {
-  if (kind === 'pull_request') return number;
+): { readonly number: string; readonly isOfRun: boolean } | null {
   const path = new RegExp(`^https?://[^/]+/${escaped(repository)}/(?:-/)?(?:pull|merge_requests)/(\\d+)$`, 'i');
-  const created = pullRequests.flatMap(({ url }) => path.exec(url)?.[1] ?? []).at(-1) ?? null;
-  // It has a separate answer with a check.
-  return created !== null && answeredNumbers.includes(created) ? null : created;
+  const created = pullRequests.flatMap(({ url }) => path.exec(url)?.[1] ?? []);
+  if (kind === 'pull_request') return { number, isOfRun: created.includes(number) };
+  const newest = created.at(-1);
+  if (newest === undefined) return null;
+  if (!answeredNumbers.includes(newest)) return { number: newest, isOfRun: true };
+  // Another answer has the checks of the pull request; here only the one ends that was begun here.
+  return checkSha === null ? null : { number: newest, isOfRun: false };
 }
 
 const escaped = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');

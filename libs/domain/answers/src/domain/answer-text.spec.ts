@@ -7,6 +7,7 @@ const OPTIONS = { publicUrl: 'https://runs.example.com', max: 65_536 };
 const RUN: AnsweredRun = {
   id: '01900000-0000-7000-8000-000000000001',
   title: 'fix',
+  isForEvent: true,
   state: 'INPROGRESS',
   statusMessage: null,
   approval: null,

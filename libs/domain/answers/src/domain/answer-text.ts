@@ -34,6 +34,7 @@ export function summaryOf(given: AnsweredRun, { publicUrl, max }: TextOptions): 
   const text = [
     `The run [${titleOf(run)}](${page}) **${STATE_TEXTS[run.state].sentence}**.`,
     ...(requests.length > 0 ? [requests.join('\n')] : []),
+    ...(run.isForEvent ? [] : ['It was continued elsewhere; the page of the run has more.']),
     ...(run.statusMessage === null ? [] : [quotation(run.statusMessage.slice(0, MAX_REASON))]),
     ...(run.approval === null || run.state !== 'BLOCKED'
       ? []
@@ -50,7 +51,7 @@ export function summaryOf(given: AnsweredRun, { publicUrl, max }: TextOptions): 
   return `${text}\n\n${cut}…\n\nThe text is cut here; the [run](${page}) has all of it.`;
 }
 
-const titleOf = ({ id, title }: AnsweredRun): string => plainLine(title, MAX_TITLE) || id;
+const titleOf = ({ id, title }: AnsweredRun): string => plainLine(title ?? '', MAX_TITLE) || id;
 
 function requestLine({ url, status }: AnsweredPullRequest): string | null {
   // An address that ends a link early, or has other formatting, is not one of a forge.
@@ -59,7 +60,7 @@ function requestLine({ url, status }: AnsweredPullRequest): string | null {
 }
 
 export function checkOf(run: AnsweredRun, options: TextOptions): CheckUpdate {
-  const { title } = maskSecrets({ title: run.title }) as { title: string };
+  const { title } = maskSecrets({ title: run.title ?? run.id }) as { title: string };
   return {
     name: `${CHECK_NAME_PREFIX}${unformattedLine(title, MAX_STATUS - 20)}`,
     state: checkStateOf(run.state),

@@ -45,7 +45,10 @@ export interface AnsweredPullRequest {
 /** What answers show of a run. */
 export interface AnsweredRun {
   readonly id: string;
-  readonly title: string;
+  /** Null: of somebody who did not write it for the issue or pull request. */
+  readonly title: string | null;
+  /** What the run does now is for an event that its answers show; otherwise they have its state only. */
+  readonly isForEvent: boolean;
   readonly state: RunState;
   readonly statusMessage: string | null;
   /** The oldest request that waits for a person. */

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Database, type Queryable, statement } from '#platform/persistence';
-import type { RunState } from '#domain/runs';
+import type { RunSourceType, RunState } from '#domain/runs';
 import type {
   AnsweredPullRequest,
   AnswerPart,
@@ -9,13 +9,21 @@ import type {
   ReactionSubject,
 } from '../domain/answer.js';
 
-/** Also for an event that is evaluated again: nothing is added that is there already. */
+/** Events of one run and target; more of them at the same time are shown as something else that the run does. */
+const MAX_LAUNCH_KEYS = 50;
+/**
+ * Also for an event that is evaluated again: nothing is added that is there already. The locks wait for transactions that change a
+ * run and have not seen its row; a run that was deleted is left out.
+ */
 const RECORD = statement('run-answers.record')`
-  INSERT INTO run_answers AS a (run_id, provider, repository, target_kind, target_number, parts, reactions)
-  SELECT o.run_id, $3, $4, $5, $6, ARRAY(SELECT jsonb_array_elements_text(o.parts)),
-      CASE WHEN o.parts ? 'reaction' THEN $7::text[] ELSE '{}' END
-    FROM unnest($1::uuid[], $2::jsonb[]) AS o (run_id, parts) ORDER BY o.run_id
-  ON CONFLICT ON CONSTRAINT ux_run_answers__target DO UPDATE SET
+  WITH locked AS MATERIALIZED (SELECT id FROM runs WHERE id = ANY ($1) ORDER BY id FOR SHARE)
+  INSERT INTO run_answers AS a (run_id, provider, repository, target_kind, target_number, parts, reactions, launch_keys)
+  SELECT o.run_id, $4, $5, $6, $7, ARRAY(SELECT jsonb_array_elements_text(o.parts)),
+      CASE WHEN o.parts ? 'reaction' THEN $8::text[] ELSE '{}' END, ARRAY(SELECT jsonb_array_elements_text(o.launch_keys))
+    FROM unnest($1::uuid[], $2::jsonb[], $3::jsonb[]) AS o (run_id, parts, launch_keys)
+    JOIN locked ON locked.id = o.run_id ORDER BY o.run_id
+  ON CONFLICT (run_id, provider, lower(repository), target_kind, target_number) DO UPDATE SET
+    launch_keys = (a.launch_keys || EXCLUDED.launch_keys)[greatest(1, cardinality(a.launch_keys || EXCLUDED.launch_keys) - ${MAX_LAUNCH_KEYS - 1}):],
     parts = ARRAY(SELECT DISTINCT unnest(a.parts || EXCLUDED.parts)),
     reactions = ARRAY(SELECT DISTINCT unnest(a.reactions || EXCLUDED.reactions)),
     changes = a.changes + 1`;
@@ -51,20 +59,26 @@ const RETRY = statement('run-answers.retry')`
   UPDATE run_answers SET attempts = $3, next_attempt_at = headrace.now() + $4 * interval '1 millisecond' WHERE ${HELD}`;
 
 const READ_RUN = statement('run-answers.read-run')`
-  SELECT r.id, r.title, r.state, r.status_message->>'message' AS "statusMessage", r.team_uid AS "teamUid",
+  SELECT r.id, r.title, r.source, r.state, r.status_message->>'message' AS "statusMessage", r.team_uid AS "teamUid",
     r.owner_user_uid AS "userUid", r.creator_uid AS "creatorUid", r.environment_id AS "environmentUid",
     (SELECT json_build_object('id', a.id, 'title', a.title) FROM approvals a
       WHERE a.run_id = r.id AND a.state = 'pending' ORDER BY a.requested_at, a.id LIMIT 1) AS approval,
     (SELECT coalesce(json_agg(json_build_object('url', a.data->>'url', 'status', a.data->>'status') ORDER BY a.created_at, a.uid), '[]')
        FROM artifacts a WHERE a.run_id = r.id AND a.artifact_type = 'PULL_REQUEST' AND a.data->>'url' IS NOT NULL) AS "pullRequests",
     ARRAY(SELECT a.target_number::text FROM run_answers a
-      WHERE a.run_id = r.id AND a.provider = $2 AND a.repository = $3 AND a.target_kind = 'pull_request') AS "answeredNumbers",
+      WHERE a.run_id = r.id AND a.provider = $2 AND lower(a.repository) = lower($3) AND a.target_kind = 'pull_request'
+        AND 'check' = ANY (a.parts) AND 'check' <> ALL (a.refused)) AS "answeredNumbers",
+    (SELECT coalesce(EXISTS (SELECT 1 FROM run_answers a WHERE a.run_id = r.id AND f.launch_key = ANY (a.launch_keys)), false)
+       FROM run_followups f WHERE f.run_id = r.id ORDER BY f.position DESC LIMIT 1) AS "isLastInputOfEvent",
     coalesce((SELECT h.last_seq FROM run_heads h WHERE h.run_id = r.id), 1) AS seq
   FROM runs r WHERE r.id = $1`;
 
 export interface ReadRun {
   readonly id: string;
   readonly title: string;
+  readonly source: RunSourceType;
+  /** The last follow-up is for an event that the answers of the run show; null: there is none. */
+  readonly isLastInputOfEvent: boolean | null;
   readonly state: RunState;
   readonly statusMessage: string | null;
   readonly teamUid: string | null;
@@ -82,6 +96,8 @@ export interface ReadRun {
 export interface RecordedRun {
   readonly runId: string;
   readonly parts: readonly AnswerPart[];
+  /** Of what the event has started or sent. */
+  readonly launchKeys: readonly string[];
 }
 
 /** Another process has claimed the answer meanwhile, or the run was deleted. */
@@ -102,6 +118,7 @@ export class AnswersStore {
     await this.database.query(RECORD, [
       runs.map(({ runId }) => runId),
       runs.map(({ parts }) => JSON.stringify(parts)),
+      runs.map(({ launchKeys }) => JSON.stringify(launchKeys)),
       provider,
       repository,
       kind,

@@ -10,7 +10,7 @@ import { firingLimits, limitReason } from '../domain/firing-limits.js';
 import { answerPlaceOf } from '../domain/forge-events/answer-place.js';
 import type { TriggerCheck, TriggerEvent } from '../domain/trigger.js';
 import { type FiringAutomation, FiringStore, type ReachedTrigger } from '../persistence/firing.store.js';
-import { LaunchRun, type LaunchResult } from './launch-run.js';
+import { launchKey, LaunchRun, type LaunchResult } from './launch-run.js';
 import type { CompiledTrigger } from './trigger-provider.js';
 import { TriggerProviders } from './trigger-providers.js';
 
@@ -196,7 +196,7 @@ export class FireAutomations {
     if (place === null) return;
     const runs = [...automations].flatMap(({ uid, answers }) => {
       const runId = results.get(uid)?.runId;
-      return runId === undefined ? [] : [{ runId, parts: partsOf(answers) }];
+      return runId === undefined ? [] : [{ runId, parts: partsOf(answers), launchKeys: [launchKey(uid, event)] }];
     });
     await this.answers.record(runs, place.target, place.reaction);
   }

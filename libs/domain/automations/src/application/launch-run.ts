@@ -181,7 +181,8 @@ export class LaunchRun {
 
 const PAYLOAD_TYPE = 'application/json';
 const MAX_ATTEMPTS = 5;
-const launchKey = (uid: string, event: TriggerEvent): string => `automation/${uid}/${event.key}`;
+/** Permanent key of the run or follow-up of an automation for an event. */
+export const launchKey = (uid: string, event: TriggerEvent): string => `automation/${uid}/${event.key}`;
 
 function launchResult(result: CreateRunResult): LaunchResult {
   if (result.kind === 'created') return { kind: 'launched', runId: result.runId };

@@ -72,6 +72,20 @@ describe('a question that its agent has stopped waiting for', () => {
       data: { approval_id: id(), kind: 'question', decision: 'deny', by: 'cancel' },
     });
     expect(broker.isWaiting).toBe(false);
+    void askAgain();
+    expect(events.at(-1)?.kind).toBe('permission_requested');
+  });
+
+  it('does not count any more after that', async () => {
+    for (let number = 1; number <= 10; number += 1) {
+      const leaving = new AbortController();
+      const asked = broker.ask({ ...QUESTION, text: String(number) }, leaving.signal);
+      leaving.abort();
+      await asked;
+    }
+    await vi.advanceTimersByTimeAsync(120_000);
+    void askAgain();
+    expect(events.at(-1)).toMatchObject({ kind: 'permission_requested', data: { title: QUESTION.text } });
   });
 
   it('is withdrawn with the turn, and so are all others', async () => {

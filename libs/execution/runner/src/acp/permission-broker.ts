@@ -53,7 +53,8 @@ const ABANDONED_MS = 120_000;
 
 interface OpenQuestion {
   readonly result: Promise<QuestionResult>;
-  readonly withdraw: () => void;
+  /** False: it was decided before. */
+  readonly withdraw: () => boolean;
   /** Calls of the agent that wait for the result. */
   waiting: number;
   timer: NodeJS.Timeout | undefined;
@@ -153,7 +154,11 @@ export class PermissionBroker {
       this.questions.delete(key);
       return result;
     }
-    if (open.waiting === 0) open.timer = setTimeout(open.withdraw, ABANDONED_MS).unref();
+    if (open.waiting === 0)
+      open.timer = setTimeout(() => {
+        // An answer that has arrived meanwhile stays for the next call.
+        if (open.withdraw()) this.questions.delete(key);
+      }, ABANDONED_MS).unref();
     return { kind: 'withdrawn' };
   }
 
@@ -183,7 +188,12 @@ export class PermissionBroker {
       resolve({ kind: 'withdrawn' });
     };
     this.waiting.set(approvalId, { subject: null, settle });
-    return { result, withdraw: () => settle({ decision: 'cancel' }), waiting: 0, timer: undefined };
+    const withdraw = (): boolean => {
+      const isOpen = this.waiting.has(approvalId);
+      settle({ decision: 'cancel' });
+      return isOpen;
+    };
+    return { result, withdraw, waiting: 0, timer: undefined };
   }
 
   /** Applies decisions of people or of the timeout; the control plane has recorded them already. */

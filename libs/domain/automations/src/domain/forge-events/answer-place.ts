@@ -1,10 +1,11 @@
 import type { AnswerTarget, ReactionSubject } from '#domain/answers';
+import { valueAt } from '../placeholders.js';
 import type { TriggerEvent } from '../trigger.js';
 import type { ForgeEvent } from './forge-event.js';
 import { numberAt } from './payload-fields.js';
 
 export interface AnswerPlace {
-  readonly target: AnswerTarget;
+  readonly target: AnswerTarget & { readonly host: string };
   /** Null: the forge has no reactions to what has caused the event, or no person has. */
   readonly reaction: ReactionSubject | null;
 }
@@ -13,14 +14,20 @@ export interface AnswerPlace {
 export function answerPlaceOf(received: TriggerEvent): AnswerPlace | null {
   const { provider, details } = received;
   if (provider !== 'github' && provider !== 'gitlab') return null;
-  const { event, repository, target } = details as ForgeEvent;
+  const { event, host, repository, target } = details as ForgeEvent;
+  // Members only can read the comment, and others could read the answer.
+  if (isConfidential(received.readPayload())) return null;
   const { kind, id: number } = target;
   if (kind !== 'issue' && kind !== 'pull_request') return null;
   return {
-    target: { provider, repository, kind, number },
+    target: { provider, host, repository, kind, number },
     reaction: reactionOf(event, numberAt(received.readPayload(), ...COMMENT_ID[provider])),
   };
 }
+
+const isConfidential = (payload: unknown): boolean =>
+  valueAt(payload, ['event_type']) === 'confidential_note' ||
+  valueAt(payload, ['object_attributes', 'internal']) === true;
 
 const COMMENT_ID = { github: ['comment', 'id'], gitlab: ['object_attributes', 'id'] } as const;
 
