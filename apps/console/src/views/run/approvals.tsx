@@ -37,7 +37,7 @@ export function Approvals({ runId, revision }: { readonly runId: string; readonl
           <div class="actions">
             <Decision approval={approval} decide={(body) => answer(approval.approval_id, body)} />
             <span class="muted">
-              If nobody answers, {withoutAnswer(approval)} <Time at={approval.expires_at} />.
+              If nobody answers, {withoutAnswer(approval)} <Time at={approval.expires_at} />
             </span>
           </div>
         </section>
