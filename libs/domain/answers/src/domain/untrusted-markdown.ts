@@ -26,14 +26,11 @@ export function quotation(text: string): string {
 }
 
 /** Text of a stranger within a line, without any formatting. */
-export function plainLine(text: string, max: number): string {
-  const line = readable(text).replace(/\s+/g, ' ').trim();
-  const cut = line.length > max ? `${line.slice(0, max - 1).replace(/[\uD800-\uDBFF]$/, '')}…` : line;
-  return cut.replace(SYNTAX, '\\$&').replaceAll('@', `@${ZERO_WIDTH}`);
-}
+export const plainLine = (text: string, max: number): string =>
+  unformattedLine(text, max).replace(SYNTAX, '\\$&').replaceAll('@', `@${ZERO_WIDTH}`);
 
 /** For fields that are no Markdown. */
-export const unformattedLine = (text: string, max: number): string => {
+export function unformattedLine(text: string, max: number): string {
   const line = readable(text).replace(/\s+/g, ' ').trim();
   return line.length > max ? `${line.slice(0, max - 1).replace(/[\uD800-\uDBFF]$/, '')}…` : line;
-};
+}

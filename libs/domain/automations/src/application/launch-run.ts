@@ -61,10 +61,10 @@ export class LaunchRun {
     const { concurrency } = automation;
     if (concurrency === null && event.target === undefined)
       return launchResult(await this.createRun.execute(author, this.commandOf(automation, event)));
+    const { policy: chosen = 'allow' } = concurrency ?? {};
     // Events without a target always start a run.
-    const isContinuing = concurrency?.policy === 'continue' && event.target !== undefined;
-    const policy = concurrency?.policy === 'continue' && !isContinuing ? 'allow' : (concurrency?.policy ?? 'allow');
-    let replaced = isContinuing ? await this.creatorOf(event) : null;
+    const policy = chosen === 'continue' && event.target === undefined ? 'allow' : chosen;
+    let replaced = policy === 'continue' ? await this.creatorOf(event) : null;
     if (replaced !== null) {
       const continued = await this.continue(author, replaced, automation, event);
       if (continued) return continued;
@@ -156,7 +156,6 @@ export class LaunchRun {
         return { kind: 'continued', runId };
       case 'not_found':
       case 'nothing_to_continue':
-        return null;
       case 'too_many_files':
         return null;
       case 'too_many':

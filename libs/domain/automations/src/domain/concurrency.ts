@@ -1,8 +1,8 @@
-import { createHash } from 'node:crypto';
 import { type Issue, prefixIssues } from '#platform/kernel';
 import type { ConcurrencyPolicy } from '#domain/runs';
 import { FORGE_PROVIDERS } from './forge-events/forge-event.js';
 import { readPrompt, valueAt } from './placeholders.js';
+import { shortKey } from './short-key.js';
 import type { TriggerEvent } from './trigger.js';
 
 export const CONCURRENCY_POLICIES = [
@@ -63,16 +63,13 @@ export interface ConcurrencyKeys {
 /** The keys of the run for an event, unique in the team. */
 export function concurrencyKeys({ uid, concurrency }: Keyed, event: TriggerEvent): ConcurrencyKeys {
   const { policy = 'allow', key = null } = concurrency ?? {};
-  const ofTarget = event.target ? `factory/${event.factoryUid}/${shortened(event.target.key)}` : null;
+  const ofTarget = event.target ? `factory/${event.factoryUid}/${shortKey(event.target.key, MAX_PLAIN_KEY)}` : null;
   if (key !== null) return { key: ownKey(uid, withValues(key, event.readPayload())), sharedKey: ofTarget };
   if (ofTarget !== null && (policy === 'allow' || policy === 'continue')) return { key: ofTarget, sharedKey: null };
   return { key: ownKey(uid, event.target?.key ?? ''), sharedKey: ofTarget };
 }
 
-const ownKey = (uid: string, text: string): string => `automation/${uid}/${shortened(text)}`;
-
-const shortened = (text: string): string =>
-  text.length <= MAX_PLAIN_KEY ? text : createHash('sha256').update(text).digest('hex');
+const ownKey = (uid: string, text: string): string => `automation/${uid}/${shortKey(text, MAX_PLAIN_KEY)}`;
 
 /** A missing value and one that is no text, number or boolean become an empty text. */
 function withValues(key: string, payload: unknown): string {

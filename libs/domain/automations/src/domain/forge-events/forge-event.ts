@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto';
 import type { RunSourceType } from '#domain/runs';
+import { shortKey } from '../short-key.js';
 
 export const FORGE_PROVIDERS = ['github', 'gitlab'] as const;
 export type ForgeProvider = (typeof FORGE_PROVIDERS)[number];
@@ -165,13 +165,10 @@ export function targetName(provider: ForgeProvider, { repository, target }: Forg
 
 /** The same for all events of the repository. */
 export function repositoryKey(provider: ForgeProvider, { host, repository }: ForgeEvent): string {
-  return shortened(`${provider}:${host}:${repository.toLowerCase()}`);
+  return shortKey(`${provider}:${host}:${repository.toLowerCase()}`, MAX_KEY);
 }
 
 /** The same for all events of the object, and no other one of any server. */
 export function targetKey(provider: ForgeProvider, event: ForgeEvent): string {
-  return shortened(`${repositoryKey(provider, event)}:${event.target.kind}:${event.target.id}`);
+  return shortKey(`${repositoryKey(provider, event)}:${event.target.kind}:${event.target.id}`, MAX_KEY);
 }
-
-const shortened = (text: string): string =>
-  text.length <= MAX_KEY ? text : createHash('sha256').update(text).digest('hex');

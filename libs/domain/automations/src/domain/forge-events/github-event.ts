@@ -154,15 +154,21 @@ const isOfAuthor = (payload: unknown, of: 'issue' | 'pull_request'): boolean =>
 function pushOf(event: ForgeEventName, payload: unknown): Cause {
   const change = changeOf(event, payload, 'pull_request');
   if (!isOfFork(payload)) return { ...change, association: null };
-  return { ...change, association: change.association ?? UNKNOWN_ASSOCIATION };
+  return withFork(change);
 }
 
 /** A pull request is also closed when the owner of the fork deletes the branch. */
 function closeOf(event: ForgeEventName, payload: unknown): Cause {
   const change = changeOf(event, payload, 'pull_request');
   if (valueAt(payload, ['pull_request', 'merged']) === true) return { ...change, association: null };
-  return isOfFork(payload) ? { ...change, association: change.association ?? UNKNOWN_ASSOCIATION } : change;
+  return isOfFork(payload) ? withFork(change) : change;
 }
+
+/** Somebody else than the author can be without rights here, and have them in the fork. */
+const withFork = (change: Cause): Cause => ({
+  ...change,
+  association: change.association ?? UNKNOWN_ASSOCIATION,
+});
 
 /** The repository is missing when it was deleted. */
 const isOfFork = (payload: unknown): boolean =>
