@@ -1,5 +1,12 @@
 export { RunConversations } from './application/run-conversations.js';
-export type { ConcurrencyPolicy } from './application/concurrent-runs.js';
+export {
+  type Concurrent,
+  type ConcurrencyPolicy,
+  continueOrCreate,
+  DEFAULT_DELAY_SECONDS,
+  MAX_DELAY_SECONDS,
+  MAX_DELAYS,
+} from './application/concurrent-runs.js';
 export { forgesOf } from './domain/forges.js';
 export { RunsService } from './application/runs.service.js';
 export { RepairFacets } from './application/repair-facets.js';

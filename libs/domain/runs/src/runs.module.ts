@@ -10,6 +10,7 @@ import { ArtifactsService } from './application/artifacts.service.js';
 import { Attachments } from './application/attachments.js';
 import { ConcurrentRuns } from './application/concurrent-runs.js';
 import { ConfigSecrets } from './application/config-secrets.js';
+import { CreateKeyedRun } from './application/create-keyed-run.js';
 import { CreateRun } from './application/create-run.js';
 import { FollowupAttachments } from './application/followup-attachments.js';
 import { ForkRun } from './application/fork-run.js';
@@ -82,6 +83,7 @@ const EXPORTED = [
     RetentionStore,
     ConcurrencyStore,
     ConcurrentRuns,
+    CreateKeyedRun,
     RunReferences,
     RunSkills,
     RerunRun,
@@ -89,7 +91,7 @@ const EXPORTED = [
     LastRunsOfCaller,
     { provide: AssignmentSource, useClass: RunAssignments },
   ],
-  exports: [...EXPORTED, RerunRun, AssignmentSource, ExecutionsModule],
+  exports: [...EXPORTED, ConcurrentRuns, CreateKeyedRun, RerunRun, AssignmentSource, ExecutionsModule],
 })
 export class RunsModule {}
 

@@ -14,6 +14,7 @@ export * from './process-identity.js';
 export * from './public-addresses.js';
 export * from './rejection.js';
 export * from './shell-word.js';
+export * from './short-key.js';
 export * from './single-flight.js';
 export * from './state-machine.js';
 export * from './text.js';

@@ -334,12 +334,19 @@ const POLICIES = [
   ['skip', 'Start no run while it is active'],
   ['supersede', 'Cancel it, and start another run'],
   ['continue', 'Send it a follow-up'],
+  ['queue', 'Start another run when it has ended'],
+  ['debounce', 'Start another run when no more events follow'],
 ] as const;
 
-/** The key and the limit, which this form does not have, stay. Absent: the default. */
+/** The key, the limit and the delay, which this form does not have, stay. Absent: the default. */
 function concurrencyOf(data: FormData, before: Automation['concurrency']): Request['concurrency'] {
   const policy = POLICIES.map(([name]) => name).find((name) => name === textOf(data, 'policy')) ?? 'allow';
   if (before === undefined && policy === 'allow') return undefined;
-  const { max_followups: limit, ...kept } = before ?? {};
-  return { ...kept, policy, ...(policy === 'continue' && limit !== undefined && { max_followups: limit }) };
+  const { max_followups: limit, delay_seconds: delay, ...kept } = before ?? {};
+  return {
+    ...kept,
+    policy,
+    ...(policy === 'continue' && limit !== undefined && { max_followups: limit }),
+    ...(policy === 'debounce' && delay !== undefined && { delay_seconds: delay }),
+  };
 }

@@ -88,6 +88,8 @@ export class SendAnswers {
   }
 
   private async write(answer: ClaimedAnswer, run: ReadRun, signal: AbortSignal): Promise<void> {
+    const parts = answer.parts.filter((part) => part === 'reaction' || isShown(answer, run));
+    if (parts.length === 0) return;
     const end = AbortSignal.any([signal, AbortSignal.timeout(ATTEMPT_MS)]);
     let answering: Answering;
     try {
@@ -95,7 +97,7 @@ export class SendAnswers {
       answering = { answer, run, forge, shown: await this.shownOf(run, forge.maxText) };
     } catch (error) {
       if (!isRefusal(error)) throw error;
-      return this.refuse(answer, answer.parts, error.message);
+      return this.refuse(answer, parts, error.message);
     }
     const writers: readonly (readonly [AnswerPart, () => Promise<void>])[] = [
       ['reaction', () => this.react(answering)],
@@ -103,7 +105,7 @@ export class SendAnswers {
       ['check', () => this.check(answering)],
     ];
     for (const [part, write] of writers) {
-      if (!answer.parts.includes(part)) continue;
+      if (!parts.includes(part)) continue;
       try {
         await write();
       } catch (error) {
@@ -199,6 +201,10 @@ export class SendAnswers {
     });
   }
 }
+
+/** A run that waits for later events may be replaced, and then it was nothing that a reader has to know. */
+const isShown = ({ commentId, checkSha }: ClaimedAnswer, { state, hasStarted, isDelayed }: ReadRun): boolean =>
+  !isDelayed && (commentId !== null || checkSha !== null || hasStarted || state !== 'CANCELLED');
 
 const isRefusal = (error: unknown): error is AnswerFailure =>
   error instanceof AnswerFailure && error.kind === 'refused';

@@ -70,6 +70,8 @@ const READ_RUN = statement('run-answers.read-run')`
         AND 'check' = ANY (a.parts) AND 'check' <> ALL (a.refused)) AS "answeredNumbers",
     (SELECT coalesce(EXISTS (SELECT 1 FROM run_answers a WHERE a.run_id = r.id AND f.launch_key = ANY (a.launch_keys)), false)
        FROM run_followups f WHERE f.run_id = r.id ORDER BY f.position DESC LIMIT 1) AS "isLastInputOfEvent",
+    r.started_at IS NOT NULL AS "hasStarted",
+    r.is_held AND EXISTS (SELECT 1 FROM concurrency_queue q WHERE q.run_id = r.id AND q.start_at > headrace.now()) AS "isDelayed",
     coalesce((SELECT h.last_seq FROM run_heads h WHERE h.run_id = r.id), 1) AS seq
   FROM runs r WHERE r.id = $1`;
 
@@ -89,6 +91,9 @@ export interface ReadRun {
   readonly pullRequests: readonly AnsweredPullRequest[];
   /** The pull requests of the repository of the answer that have a separate answer. */
   readonly answeredNumbers: readonly string[];
+  readonly hasStarted: boolean;
+  /** It waits for later events, which replace it. */
+  readonly isDelayed: boolean;
   /** Position of the last event. */
   readonly seq: string;
 }

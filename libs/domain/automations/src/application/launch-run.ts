@@ -1,13 +1,15 @@
 import { randomBytes } from 'node:crypto';
-import { Readable } from 'node:stream';
 import { Injectable } from '@nestjs/common';
 import { type Caller, TeamDirectory } from '#platform/auth';
 import { Settings } from '#platform/config';
 import { newUuid } from '#platform/kernel';
 import {
   ArtifactsService,
+  type Concurrent,
   type ConcurrencyPolicy,
   ConfigSecrets,
+  continueOrCreate,
+  DEFAULT_DELAY_SECONDS,
   CreateRun,
   type CreateRunResult,
   FollowupAttachments,
@@ -64,23 +66,21 @@ export class LaunchRun {
     const { policy: chosen = 'allow' } = concurrency ?? {};
     // Events without a target always start a run.
     const policy = chosen === 'continue' && event.target === undefined ? 'allow' : chosen;
-    let replaced = policy === 'continue' ? await this.creatorOf(event) : null;
-    if (replaced !== null) {
-      const continued = await this.continue(author, replaced, automation, event);
-      if (continued) return continued;
+    const create = async (replaces: string | null): Promise<LaunchResult | Concurrent> => {
+      const created = await this.create(author, automation, event, policy, replaces);
+      return created.kind === 'concurrent' ? created : launchResult(created);
+    };
+    if (policy === 'continue') {
+      const creator = await this.creatorOf(event);
+      const continueRun = (runId: string): Promise<LaunchResult | null> =>
+        this.continue(author, runId, automation, event);
+      const continued = creator === null ? null : await continueRun(creator);
+      return continued ?? continueOrCreate(creator, create, continueRun);
     }
-    for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {
-      const created = await this.create(author, automation, event, policy, replaced);
-      if (created.kind !== 'concurrent') return launchResult(created);
-      const { runId } = created;
-      if (policy === 'skip') return { kind: 'refused', reason: `The run ${runId} for the same key is active.` };
-      if (policy === 'supersede') return { kind: 'refused', reason: `The run ${runId} is for a newer event.` };
-      const continued = await this.continue(author, runId, automation, event);
-      if (continued) return continued;
-      // Another event may replace it at the same time; then the run for that one is continued.
-      replaced = runId;
-    }
-    throw new Error(`None of ${MAX_ATTEMPTS} runs that replaced each other could be continued.`);
+    const launched = await create(null);
+    if (launched.kind !== 'concurrent') return launched;
+    const why = policy === 'skip' ? 'for the same key is active' : 'is for a newer event';
+    return { kind: 'refused', reason: `The run ${launched.runId} ${why}.` };
   }
 
   private create(
@@ -91,7 +91,8 @@ export class LaunchRun {
     replaces: string | null,
   ) {
     const keys = concurrencyKeys(automation, event);
-    const concurrency = { ...keys, policy, replaces, eventAt: event.occurredAt };
+    const delayMs = 1000 * (automation.concurrency?.delaySeconds ?? DEFAULT_DELAY_SECONDS);
+    const concurrency = { ...keys, policy, replaces, eventAt: event.occurredAt, delayMs };
     return this.createRun.executeConcurrent(author, this.commandOf(automation, event), concurrency);
   }
 
@@ -143,12 +144,13 @@ export class LaunchRun {
       };
     const id = (event.labels.delivery_id ?? newUuid()).slice(-12);
     const payloadFile = nextEventPayloadFile(id);
-    const attached = event.payload === null ? [] : await this.attach(runId, payloadFile, event.payload);
+    const files =
+      event.payload === null ? [] : [{ fileName: payloadFile, mimeType: PAYLOAD_TYPE, content: event.payload }];
     const mark = randomBytes(12).toString('hex');
     const result = await this.followups.execute(author, runId, {
       message: envelope({ automation: { name, uid }, prompt: automation.prompt, event, payloadFile, mark }),
       mode: null,
-      attachments: attached,
+      attachments: await this.attachments.store(runId, files),
       launchKey: launchKey(uid, event),
     });
     switch (result.kind) {
@@ -170,16 +172,9 @@ export class LaunchRun {
         throw new Error(`The run ${runId} did not get the event: ${result.kind}.`);
     }
   }
-
-  private async attach(runId: string, fileName: string, content: Buffer): Promise<readonly { readonly id: string }[]> {
-    const prepared = await this.attachments.prepare(runId, [{ fileName, mimeType: PAYLOAD_TYPE }]);
-    for (const { id } of prepared) await this.attachments.upload(id, Readable.from([content]));
-    return prepared;
-  }
 }
 
 const PAYLOAD_TYPE = 'application/json';
-const MAX_ATTEMPTS = 5;
 /** Permanent key of the run or follow-up of an automation for an event. */
 export const launchKey = (uid: string, event: TriggerEvent): string => `automation/${uid}/${event.key}`;
 

@@ -1,8 +1,7 @@
-import { type Issue, prefixIssues } from '#platform/kernel';
+import { type Issue, prefixIssues, shortKey } from '#platform/kernel';
 import type { ConcurrencyPolicy } from '#domain/runs';
 import { FORGE_PROVIDERS } from './forge-events/forge-event.js';
 import { readPrompt, valueAt } from './placeholders.js';
-import { shortKey } from './short-key.js';
 import type { TriggerEvent } from './trigger.js';
 
 export const CONCURRENCY_POLICIES = [
@@ -10,6 +9,8 @@ export const CONCURRENCY_POLICIES = [
   'skip',
   'supersede',
   'continue',
+  'queue',
+  'debounce',
 ] as const satisfies readonly ConcurrencyPolicy[];
 /** Characters. */
 export const MAX_CONCURRENCY_KEY = 500;
@@ -23,6 +24,8 @@ export interface AutomationConcurrency {
   readonly key: string | null;
   /** How many follow-ups the automation sends to one run. Null: any number. */
   readonly maxFollowups: number | null;
+  /** With `debounce`. Default: `DEFAULT_DELAY_SECONDS`. */
+  readonly delaySeconds?: number;
 }
 
 export function concurrencyIssues(
@@ -30,13 +33,15 @@ export function concurrencyIssues(
   triggers: readonly unknown[],
 ): readonly Issue[] {
   if (concurrency === null) return [];
-  const { policy, key, maxFollowups } = concurrency;
+  const { policy, key, maxFollowups, delaySeconds } = concurrency;
   const issues: Issue[] = [];
   const read = key === null ? null : readPrompt(key);
   if (key?.trim() === '') issues.push({ pointer: '/key', detail: 'must not be blank' });
   if (read?.kind === 'invalid') issues.push({ pointer: '/key', detail: read.detail });
   if (maxFollowups !== null && policy !== 'continue')
     issues.push({ pointer: '/max_followups', detail: 'is allowed with the policy continue only' });
+  if (delaySeconds !== undefined && policy !== 'debounce')
+    issues.push({ pointer: '/delay_seconds', detail: 'is allowed with the policy debounce only' });
   if (policy === 'continue' && !triggers.some(isOfForge))
     issues.push({
       pointer: '/policy',

@@ -51,6 +51,7 @@ export function presentAutomation({ automation, obstacles }: AutomationView): Au
         policy: concurrency.policy,
         ...(concurrency.key !== null && { key: concurrency.key }),
         ...(concurrency.maxFollowups !== null && { max_followups: concurrency.maxFollowups }),
+        ...(concurrency.delaySeconds !== undefined && { delay_seconds: concurrency.delaySeconds }),
       },
     }),
     ...(answers !== null && { answers: { ...answers } }),
@@ -74,7 +75,12 @@ export function toRequestedAutomation(body: CreateAutomationRequest): RequestedA
     agentConfig: config ? plain(config) : null,
     agentIdentityUid: identity ?? null,
     concurrency: concurrency
-      ? { policy: concurrency.policy, key: concurrency.key ?? null, maxFollowups: concurrency.max_followups ?? null }
+      ? {
+          policy: concurrency.policy,
+          key: concurrency.key ?? null,
+          maxFollowups: concurrency.max_followups ?? null,
+          ...(concurrency.delay_seconds !== undefined && { delaySeconds: concurrency.delay_seconds }),
+        }
       : null,
     answers: automationAnswers(body.answers),
     triggers: triggers.map(withoutObstacle),

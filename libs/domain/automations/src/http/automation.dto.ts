@@ -21,6 +21,7 @@ import {
   MAX_PROMPT_BYTES,
   MAX_TRIGGERS,
 } from '../domain/automation.js';
+import { DEFAULT_DELAY_SECONDS, MAX_DELAY_SECONDS, MAX_DELAYS } from '#domain/runs';
 import { CONCURRENCY_POLICIES, MAX_CONCURRENCY_KEY, MAX_FOLLOWUPS } from '../domain/concurrency.js';
 import type { Trigger } from '../domain/trigger.js';
 
@@ -83,7 +84,7 @@ export class AutomationConcurrencyItem {
   @EnumField(CONCURRENCY_POLICIES, {
     name: 'ConcurrencyPolicy',
     description:
-      'What happens to the newest run of the key. `allow`: nothing, another run starts. `skip`: no run starts while it is active. `supersede`: it is cancelled, and another run starts. `continue`: it gets a follow-up in place of another run.',
+      'What happens to the newest run of the key. `allow`: nothing, another run starts. `skip`: no run starts while it is active. `supersede`: it is cancelled, and another run starts. `continue`: it gets a follow-up in place of another run. `queue`: another run starts when it has ended. `debounce`: so it does, and only after `delay_seconds` without another event; of the runs that wait, the newest one stays.',
   })
   policy: (typeof CONCURRENCY_POLICIES)[number];
   @StringField({
@@ -101,6 +102,13 @@ export class AutomationConcurrencyItem {
     description: 'With `continue`: how many follow-ups the automation sends to one run. Default: any number.',
   })
   max_followups?: number;
+  @IntegerField({
+    ...OPTIONAL,
+    min: 1,
+    max: MAX_DELAY_SECONDS,
+    description: `With \`debounce\`: seconds; default ${DEFAULT_DELAY_SECONDS}. Events that do not stop delay the run for ${MAX_DELAYS} times as long at most.`,
+  })
+  delay_seconds?: number;
 }
 
 const PART = { ...OPTIONAL, default: true } as const;

@@ -1,10 +1,10 @@
 import { Injectable } from '@nestjs/common';
-import type { Readable } from 'node:stream';
+import { Readable } from 'node:stream';
 import { Settings } from '#platform/config';
 import { newUuid } from '#platform/kernel';
 import { Database, type Queryable, statement } from '#platform/persistence';
 import { discardNamed, keepDiscarded, ObjectDisposal, ObjectStore, SignedLinks } from '#platform/storage';
-import { MAX_ATTACHMENT_BYTES, uniqueNames } from '../domain/attachment.js';
+import { type AttachmentInput, MAX_ATTACHMENT_BYTES, uniqueNames } from '../domain/attachment.js';
 
 /** Files that are prepared for a run and not sent with a follow-up: more of them replace the oldest. */
 export const MAX_PREPARED = 50;
@@ -83,6 +83,15 @@ export class FollowupAttachments {
     const [names, types] = [files.map(({ fileName }) => fileName), files.map(({ mimeType }) => mimeType)];
     await this.database.query(PREPARE, [runId, ids, names, types, this.disposal.delayMs]);
     return ids.map((id) => ({ id, uploadUrl: this.uploadUrl(id) }));
+  }
+
+  /** Prepares and stores files whose content is at hand, for a follow-up that is sent next. */
+  async store(runId: string, files: readonly AttachmentInput[]): Promise<readonly AttachmentChoice[]> {
+    if (files.length === 0) return [];
+    const prepared = await this.prepare(runId, files);
+    for (const [index, { content }] of files.entries())
+      await this.upload(prepared[index]?.id ?? '', Readable.from([content]));
+    return prepared.map(({ id }) => ({ id }));
   }
 
   /** Repeated uploads replace the content until the file is sent. Rejects with ObjectTooLargeError. */

@@ -85,11 +85,11 @@ export class RunsService {
     return this.database.transaction((tx) => this.cancelIn(tx, runId, lookup.run, { type, uid }, 'Cancelled.'));
   }
 
-  /** Within the transaction of the caller, who has checked the permission. `kind`: of the run. */
+  /** Within the transaction of the caller, who has checked the permission. `kind`: of the run; null: it is held, so no worker has it. */
   async cancelIn(
     tx: Queryable,
     runId: string,
-    kind: Parameters<typeof isCancellableKind>[0],
+    kind: Parameters<typeof isCancellableKind>[0] | null,
     principal: PrincipalRef,
     message: string,
   ): Promise<CancelRunResult> {
@@ -99,8 +99,8 @@ export class RunsService {
     if (isEnded(run.state, execution !== null)) return { kind: 'gone', state: run.state };
     if ('refuse' in RUN_STATE_MACHINE.apply(run.state, 'cancel')) return { kind: 'busy' };
     // Only the worker could end an adopted execution, and the worker may not know it.
-    if (!isCancellableKind(kind, this.settings.selfHostedCancel) && execution?.is_adopted !== true)
-      return { kind: 'not_supported' };
+    const isCancellable = kind === null || isCancellableKind(kind, this.settings.selfHostedCancel);
+    if (!isCancellable && execution?.is_adopted !== true) return { kind: 'not_supported' };
     const events = await this.stopper.cancel(tx, runId, execution?.id ?? null, message, principal);
     await this.log.append(tx, runId, execution?.id ?? null, events);
     return { kind: 'cancelled', runId };

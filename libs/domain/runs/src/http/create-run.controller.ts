@@ -3,6 +3,7 @@ import { ApiBody, ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
 import { BodyLimit, MIB, Operation, pathId, ProblemError, rejectionProblem } from '#platform/http';
+import { CreateKeyedRun } from '../application/create-keyed-run.js';
 import { CreateRun } from '../application/create-run.js';
 import { RerunRun } from '../application/rerun-run.js';
 import type { CreatedRun } from '../persistence/run-inserts.js';
@@ -13,12 +14,13 @@ import {
   RunAgentRequest,
 } from './dto/run-requests.dto.js';
 import { RerunRunResponse, RunAgentResponse } from './dto/run-responses.dto.js';
-import { createRunRefusal, refuseOversized, RUN } from './problems.js';
+import { createRunRefusal, followupRefusal, refuseOversized, RUN } from './problems.js';
 import {
   IDEMPOTENCY_KEY,
   idempotencyClaim,
   IdempotencyKeyHeader,
   toAgentConfig,
+  toConcurrency,
   toCreateRunCommand,
 } from './run-request-input.js';
 
@@ -28,6 +30,9 @@ const RUN_EXAMPLE = { value: { prompt: 'Fix the failing test.' } };
 /** When `/agent/run` was superseded: 2026-01-01, as RFC 9745 writes a date. */
 const DEPRECATED_SINCE = '@1767225600';
 
+type ShownRun = Pick<CreatedRun, 'runId' | 'state'> & Partial<Pick<CreatedRun, 'atCapacity'>>;
+const CONCURRENT_RETRY_SECONDS = 30;
+
 const CreatesRun = (): MethodDecorator =>
   applyDecorators(BodyLimit(20 * MIB), Authorize('runs:write', 'run'), IdempotencyKeyHeader());
 
@@ -36,6 +41,7 @@ const CreatesRun = (): MethodDecorator =>
 export class CreateRunController {
   constructor(
     private readonly createRun: CreateRun,
+    private readonly createKeyedRun: CreateKeyedRun,
     private readonly rerunRun: RerunRun,
   ) {}
 
@@ -159,17 +165,35 @@ export class CreateRunController {
 
   private async run(caller: Caller, request: RunAgentRequest, key: string | undefined): Promise<RunAgentResponse> {
     refuseOversized('prompt', request.prompt);
-    const result = await this.createRun.execute(caller, {
+    const command = {
       ...toCreateRunCommand(request),
       source: request.parent_run_id === undefined ? 'API' : 'ORCHESTRATION',
       idempotency: idempotencyClaim(key, request),
-    });
-    if (result.kind !== 'created') throw createRunRefusal(result);
-    return toResponse(result);
+    } as const;
+    const concurrency = toConcurrency(request.concurrency);
+    const result = await (concurrency === null
+      ? this.createRun.execute(caller, command)
+      : this.createKeyedRun.execute(caller, command, concurrency));
+    switch (result.kind) {
+      case 'created':
+        return toResponse(result);
+      case 'continued':
+        return { ...toResponse(result), continued: true };
+      case 'not_continued':
+        throw followupRefusal(result.reason);
+      case 'concurrent':
+        throw new ProblemError(
+          'conflict',
+          `The run ${result.runId} with the same concurrency key ${request.concurrency?.policy === 'skip' ? 'is active' : 'is for a newer request'}.`,
+          { retryAfterSeconds: CONCURRENT_RETRY_SECONDS },
+        );
+      default:
+        throw createRunRefusal(result);
+    }
   }
 }
 
-const toResponse = ({ runId, state, atCapacity }: CreatedRun): RunAgentResponse => ({
+const toResponse = ({ runId, state, atCapacity = false }: ShownRun): RunAgentResponse => ({
   run_id: runId,
   task_id: runId,
   state,

@@ -1,24 +1,16 @@
 import { Body, Controller, Param, Post } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
-import { invalidInput, Operation, pathId, ProblemError, rejectionProblem, tooLarge, unwrap } from '#platform/http';
-import type { Issue } from '#platform/kernel';
-import { MAX_BYTES_OF_RUN, MAX_FILES_OF_RUN } from '../application/followup-attachments.js';
+import { Operation, pathId, unwrap } from '#platform/http';
 import { RunConversations } from '../application/run-conversations.js';
-import {
-  type FollowupInput,
-  MAX_PENDING_BYTES,
-  MAX_PENDING_FOLLOWUPS,
-  SubmitFollowup,
-  type SubmitFollowupResult,
-} from '../application/submit-followup.js';
+import { type FollowupInput, SubmitFollowup } from '../application/submit-followup.js';
 import { RunFollowupRequest } from './dto/run-requests.dto.js';
 import {
   ConversationFollowupResponse,
   RegisterExternalFollowupResponse,
   RunFollowupResponse,
 } from './dto/run-responses.dto.js';
-import { CONVERSATION, refuseFileNames, refuseOversized, RUN, unknownAttachment } from './problems.js';
+import { CONVERSATION, followupRefusal, refuseFileNames, refuseOversized } from './problems.js';
 
 @Controller('agent')
 export class FollowupsController {
@@ -69,7 +61,7 @@ export class FollowupsController {
     @Body() request: RunFollowupRequest,
   ): Promise<RegisterExternalFollowupResponse> {
     const result = await this.submitFollowup.register(caller, runId, toInput(request));
-    if (result.kind !== 'accepted') throw refusalOf(result);
+    if (result.kind !== 'accepted') throw followupRefusal(result);
     const { followupId, outcome, executionId, token } = result;
     return { followup_id: followupId, outcome, run_id: runId, execution_id: executionId, token };
   }
@@ -97,7 +89,7 @@ export class FollowupsController {
 
   private async submit(caller: Caller, runId: string, request: RunFollowupRequest): Promise<RunFollowupResponse> {
     const result = await this.submitFollowup.execute(caller, runId, toInput(request));
-    if (result.kind !== 'accepted') throw refusalOf(result);
+    if (result.kind !== 'accepted') throw followupRefusal(result);
     return { followup_id: result.followupId, outcome: result.outcome };
   }
 }
@@ -112,48 +104,3 @@ function toInput({ message = '', mode, attachments = [] }: RunFollowupRequest): 
   const chosen = attachments.map(({ attachment_id: id, file_name: fileName }) => ({ id: id.toLowerCase(), fileName }));
   return { message, mode: mode ?? null, attachments: chosen };
 }
-
-function refusalOf(refused: Exclude<SubmitFollowupResult, { kind: 'accepted' }>): ProblemError {
-  switch (refused.kind) {
-    case 'not_found':
-    case 'forbidden':
-      return rejectionProblem(refused, RUN);
-    case 'over_budget':
-      return new ProblemError('budget_exceeded', `${refused.reason} It cannot be continued; start another run.`);
-    case 'empty_message':
-      return invalidInput([EMPTY_MESSAGE]);
-    case 'not_authorized':
-      return new ProblemError('not_authorized', refused.detail);
-    case 'nothing_to_continue':
-      return new ProblemError('invalid_request', 'The run has no open session and no conversation to continue from.');
-    case 'unknown_attachment':
-      return unknownAttachment(`/attachments/${refused.index}`);
-    case 'too_many_files':
-      return tooLarge({
-        pointer: '/attachments',
-        detail: `must leave the run with at most ${MAX_FILES_OF_RUN} files and ${MAX_BYTES_OF_RUN} bytes together`,
-      });
-    case 'too_many':
-      return new ProblemError(
-        'conflict',
-        `At most ${MAX_PENDING_FOLLOWUPS} follow-ups with ${MAX_PENDING_BYTES} bytes together wait for a run.`,
-        { retryAfterSeconds: 5 },
-      );
-    case 'in_progress':
-      return new ProblemError('invalid_request', 'The run has not ended: wait for its end, or cancel it.');
-    case 'no_snapshot':
-      return new ProblemError(
-        'invalid_request',
-        'The run has no stored snapshot, so there are no files to continue with. Register another run in its conversation.',
-      );
-    case 'session_closing':
-      return new ProblemError('conflict', 'The session of the run is being closed: send the request again.', {
-        retryAfterSeconds: 1,
-      });
-  }
-}
-
-const EMPTY_MESSAGE: Issue = {
-  pointer: '/message',
-  detail: 'must not be empty unless the run continues from its saved conversation',
-};

@@ -1,6 +1,8 @@
 import { invalidInput, ProblemError, rejectionProblem, type ResourceWords, tooLarge, unwrap } from '#platform/http';
 import { type Issue, issueSentence } from '#platform/kernel';
 import type { CreateRunResult } from '../application/create-run.js';
+import { MAX_BYTES_OF_RUN, MAX_FILES_OF_RUN } from '../application/followup-attachments.js';
+import { MAX_PENDING_BYTES, MAX_PENDING_FOLLOWUPS, type SubmitFollowupResult } from '../application/submit-followup.js';
 import type { InterruptRunResult, RunLookup } from '../application/runs.service.js';
 import { FILE_NAME_RULE, isFileName } from '../domain/attachment.js';
 import type { Run } from '../domain/run.js';
@@ -58,6 +60,51 @@ export function createRunRefusal(refused: Exclude<CreateRunResult, { kind: 'crea
       return new ProblemError('idempotency_key_reused', 'This `Idempotency-Key` was used with another request body.');
   }
 }
+
+export function followupRefusal(refused: Exclude<SubmitFollowupResult, { kind: 'accepted' }>): ProblemError {
+  switch (refused.kind) {
+    case 'not_found':
+    case 'forbidden':
+      return rejectionProblem(refused, RUN);
+    case 'over_budget':
+      return new ProblemError('budget_exceeded', `${refused.reason} It cannot be continued; start another run.`);
+    case 'empty_message':
+      return invalidInput([EMPTY_MESSAGE]);
+    case 'not_authorized':
+      return new ProblemError('not_authorized', refused.detail);
+    case 'nothing_to_continue':
+      return new ProblemError('invalid_request', 'The run has no open session and no conversation to continue from.');
+    case 'unknown_attachment':
+      return unknownAttachment(`/attachments/${refused.index}`);
+    case 'too_many_files':
+      return tooLarge({
+        pointer: '/attachments',
+        detail: `must leave the run with at most ${MAX_FILES_OF_RUN} files and ${MAX_BYTES_OF_RUN} bytes together`,
+      });
+    case 'too_many':
+      return new ProblemError(
+        'conflict',
+        `At most ${MAX_PENDING_FOLLOWUPS} follow-ups with ${MAX_PENDING_BYTES} bytes together wait for a run.`,
+        { retryAfterSeconds: 5 },
+      );
+    case 'in_progress':
+      return new ProblemError('invalid_request', 'The run has not ended: wait for its end, or cancel it.');
+    case 'no_snapshot':
+      return new ProblemError(
+        'invalid_request',
+        'The run has no stored snapshot, so there are no files to continue with. Register another run in its conversation.',
+      );
+    case 'session_closing':
+      return new ProblemError('conflict', 'The session of the run is being closed: send the request again.', {
+        retryAfterSeconds: 1,
+      });
+  }
+}
+
+const EMPTY_MESSAGE: Issue = {
+  pointer: '/message',
+  detail: 'must not be empty unless the run continues from its saved conversation',
+};
 
 export function interruptRefusal(refused: Exclude<InterruptRunResult, { kind: 'requested' }>): ProblemError {
   switch (refused.kind) {

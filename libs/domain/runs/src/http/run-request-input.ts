@@ -6,11 +6,13 @@ import type { AgentConfig } from '#execution/executions';
 import { workerHostFault } from '#execution/worker-protocol';
 import { invalidInput, object, ProblemError, unwrap } from '#platform/http';
 import { canonicalJson, type Issue, prefixIssues } from '#platform/kernel';
+import { DEFAULT_DELAY_SECONDS } from '../application/concurrent-runs.js';
+import type { RequestedConcurrency } from '../application/create-keyed-run.js';
 import type { CreateRunCommand } from '../application/create-run.js';
 import { checkAttachments } from '../domain/attachment.js';
 import type { IdempotencyClaim } from '../persistence/run-inserts.js';
 import { AmbientAgentConfig, type ListedMcpServer } from './dto/agent-config.dto.js';
-import type { RunAgentRequest } from './dto/run-requests.dto.js';
+import type { RunConcurrency, RunInput } from './dto/run-requests.dto.js';
 import { RUN } from './problems.js';
 
 /** The configuration of a request to create a run. Throws a 400 that names each place that breaks a rule. */
@@ -75,7 +77,7 @@ function stored({ mcp_servers: servers, ...config }: AmbientAgentConfig): AgentC
   return JSON.parse(JSON.stringify({ ...config, mcp_servers: named })) as AgentConfig;
 }
 
-export function toCreateRunCommand(request: RunAgentRequest): Omit<CreateRunCommand, 'source' | 'idempotency'> {
+export function toCreateRunCommand(request: RunInput): Omit<CreateRunCommand, 'source' | 'idempotency'> {
   const { prompt, title, mode, skill, team, interactive, metadata } = request;
   return {
     prompt,
@@ -91,6 +93,15 @@ export function toCreateRunCommand(request: RunAgentRequest): Omit<CreateRunComm
     conversationId: request.conversation_id,
     parentRunId: request.parent_run_id,
   };
+}
+
+/** Null: the request has none. Throws a 400. */
+export function toConcurrency(requested: RunConcurrency | undefined): RequestedConcurrency | null {
+  if (!requested) return null;
+  const { key, policy, delay_seconds: delay } = requested;
+  if (delay !== undefined && policy !== 'debounce')
+    throw invalidInput([{ pointer: '/concurrency/delay_seconds', detail: 'is allowed with the policy debounce only' }]);
+  return { key, policy, delayMs: 1000 * (delay ?? DEFAULT_DELAY_SECONDS) };
 }
 
 export const IDEMPOTENCY_KEY = 'Idempotency-Key';

@@ -4,6 +4,7 @@ import { BackgroundTasks, defineTask, type PeriodicTask } from '#platform/jobs';
 import { Clock } from '#platform/kernel';
 import { Database } from '#platform/persistence';
 import { ExecutionWork } from '#execution/executions';
+import { ConcurrentRuns } from '../application/concurrent-runs.js';
 import { RepairFacets } from '../application/repair-facets.js';
 import { PruneRuns } from '../application/prune-runs.js';
 
@@ -41,6 +42,16 @@ const ENSURE_PARTITIONS_TASK = defineTask({
   description: 'Creates the partitions of the event log for the next three months.',
 });
 
+const RELEASE_HELD_RUNS_TASK = defineTask({
+  library: 'runs',
+  process: 'processor',
+  scope: 'process',
+  name: 'release-held-runs',
+  period: 1000,
+  description:
+    'Lets runs be placed that have waited for earlier runs with the same concurrency key, or for later events.',
+});
+
 /** However long an evaluation or a schedule was interrupted, it does not start a second time what it has started. */
 const LAUNCH_KEY_TTL_MS = 30 * 24 * HOUR_MS;
 /** Pruning ends after this time so that the other tasks of the queue can run; the next run continues where it ended. */
@@ -54,6 +65,7 @@ export class RunsWork {
   constructor(
     tasks: BackgroundTasks,
     repairFacets: RepairFacets,
+    concurrent: ConcurrentRuns,
     private readonly executions: ExecutionWork,
     private readonly database: Database,
     private readonly settings: Settings,
@@ -66,6 +78,7 @@ export class RunsWork {
         await database.query(`SELECT headrace.ensure_run_event_partitions(3)`);
       }),
       tasks.implement(PRUNE_RUNS_TASK, (signal) => this.pruneRuns(signal)),
+      tasks.implement(RELEASE_HELD_RUNS_TASK, (signal) => concurrent.releaseHeld(signal)),
       tasks.implement(REPAIR_FACETS_TASK, async (signal) => {
         await repairFacets.run(signal);
       }),

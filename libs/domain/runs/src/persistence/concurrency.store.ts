@@ -32,6 +32,43 @@ const HOLD_AS_NEWEST = statement('concurrency-keys.hold-as-newest')`
   ON CONFLICT (slot_key, key) DO UPDATE SET run_id = EXCLUDED.run_id, event_at = EXCLUDED.event_at
    WHERE k.event_at <= EXCLUDED.event_at`;
 
+/** The rows are in the order of `$3`, which has earlier runs first. */
+const ENQUEUE = statement('concurrency-queue.insert')`
+  INSERT INTO concurrency_queue (slot_key, key, run_id, start_at, held_since)
+  SELECT $1, $2, q.run_id, CASE WHEN q.run_id = $4 THEN t.start_at END, CASE WHEN q.run_id = $4 THEN t.held_since END
+    FROM unnest($3::uuid[]) WITH ORDINALITY AS q (run_id, nth)
+    LEFT JOIN LATERAL (SELECT s.held_since, least(headrace.now() + $5::float8 * interval '1 millisecond',
+        s.held_since + $7::float8 * interval '1 millisecond') AS start_at
+      FROM (SELECT coalesce($6::timestamptz, headrace.now()) AS held_since) s) t ON $5::float8 IS NOT NULL
+   ORDER BY q.nth
+  ON CONFLICT (run_id) DO NOTHING`;
+/** Apart from the insertion: a run that the same transaction cancels is not active. */
+const HOLD_RUN = statement('concurrency-queue.hold-run')`
+  UPDATE runs SET is_held = true WHERE id = $3 AND ($4 OR EXISTS (
+    SELECT 1 FROM concurrency_queue q JOIN runs r ON r.id = q.run_id
+     WHERE q.slot_key = $1 AND q.key = $2 AND q.run_id <> $3 AND is_run_active(r.id, r.state)))`;
+const LOCK_RUN = statement('concurrency-queue.lock-run')`SELECT 1 FROM runs WHERE id = $1 FOR NO KEY UPDATE`;
+const FIND_DELAYED = statement('concurrency-queue.find-delayed')`
+  SELECT q.held_since AS "heldSince" FROM concurrency_queue q JOIN runs r ON r.id = q.run_id
+   WHERE q.run_id = $1 AND q.held_since IS NOT NULL AND r.is_held AND r.state = 'QUEUED'`;
+const RELEASE = statement('concurrency-queue.release')`
+  SELECT p_slot_key AS "slotKey", p_key AS key, released FROM headrace.release_held_runs($1, $2, $3)`;
+
+/** How long a run waits for later events that replace it. Milliseconds. */
+export interface RunDelay {
+  readonly delayMs: number;
+  /** From the first run that was replaced. */
+  readonly maxDelayMs: number;
+  /** When that one was created; null: it is this one. */
+  readonly since: Date | null;
+}
+
+/** A position among the keys of the queue. */
+export interface QueuePosition {
+  readonly slotKey: string;
+  readonly key: string;
+}
+
 @Injectable()
 export class ConcurrencyStore {
   /** The newest run. Until the transaction ends no other one of the key is created; without one only {@link hold} decides. */
@@ -59,5 +96,45 @@ export class ConcurrencyStore {
   /** Beside the key of {@link hold}, and after it: unless a run for a newer event holds the key. */
   async holdAsNewest(tx: Queryable, slotKey: string, key: string, { runId, eventAt }: KeyedEvent): Promise<void> {
     await tx.query(HOLD_AS_NEWEST, [slotKey, key, runId, eventAt]);
+  }
+
+  /**
+   * Within the transaction that has created `runId` and holds the key: it is held while an earlier run of the key is active, and
+   * until its delay has passed. `before`: a run that may not be in the queue because it was created without it.
+   */
+  async enqueue(
+    tx: Queryable,
+    { slotKey, key }: QueuePosition,
+    runId: string,
+    { before, delay }: { readonly before: string | null; readonly delay: RunDelay | null },
+  ): Promise<void> {
+    const runs = before === null ? [runId] : [before, runId];
+    const { delayMs = null, since = null, maxDelayMs = null } = delay ?? {};
+    await tx.query(ENQUEUE, [slotKey, key, runs, runId, delayMs, since, maxDelayMs]);
+    await tx.query(HOLD_RUN, [slotKey, key, runId, delay !== null]);
+  }
+
+  /** Whether the run still waits for later events, and since when; it cannot be released until the transaction ends. */
+  async lockDelayed(tx: Queryable, runId: string): Promise<{ readonly heldSince: Date } | null> {
+    await tx.query(LOCK_RUN, [runId]);
+    const [delayed] = await tx.query<{ heldSince: Date }>(FIND_DELAYED, [runId]);
+    return delayed ?? null;
+  }
+
+  /** Visits up to `max` keys after `position`. `next`: null when there are no more keys. */
+  async release(
+    tx: Queryable,
+    position: QueuePosition,
+    max: number,
+  ): Promise<{ readonly released: number; readonly next: QueuePosition | null }> {
+    const row = writtenRow(
+      await tx.query<{ slotKey: string | null; key: string | null; released: number }>(RELEASE, [
+        position.slotKey,
+        position.key,
+        max,
+      ]),
+    );
+    const { slotKey, key, released } = row;
+    return { released, next: slotKey === null || key === null ? null : { slotKey, key } };
   }
 }

@@ -7,8 +7,8 @@ BEGIN
 END $$;
 
 CREATE OR REPLACE TRIGGER tr_runs__queued_for_worker AFTER INSERT ON headrace.runs FOR EACH ROW
-  WHEN (NEW.state = 'QUEUED' AND NEW.team_uid IS NOT NULL AND starts_with(NEW.pool, 'worker:'))
+  WHEN (NEW.state = 'QUEUED' AND NOT NEW.is_held AND NEW.team_uid IS NOT NULL AND starts_with(NEW.pool, 'worker:'))
   EXECUTE FUNCTION headrace.notify_worker_run();
-CREATE OR REPLACE TRIGGER tr_runs__requeued_for_worker AFTER UPDATE OF state, pool ON headrace.runs FOR EACH ROW
-  WHEN (NEW.state = 'QUEUED' AND NEW.team_uid IS NOT NULL AND starts_with(NEW.pool, 'worker:'))
+CREATE OR REPLACE TRIGGER tr_runs__requeued_for_worker AFTER UPDATE OF state, pool, is_held ON headrace.runs FOR EACH ROW
+  WHEN (NEW.state = 'QUEUED' AND NOT NEW.is_held AND NEW.team_uid IS NOT NULL AND starts_with(NEW.pool, 'worker:'))
   EXECUTE FUNCTION headrace.notify_worker_run();

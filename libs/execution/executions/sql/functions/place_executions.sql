@@ -62,7 +62,7 @@ BEGIN
       v_is_known := false;
     ELSE
       CONTINUE WHEN NOT EXISTS (
-        SELECT 1 FROM headrace.runs r WHERE r.state = 'QUEUED' AND r.pool = target.pool AND r.slot_key = target.slot_key);
+        SELECT 1 FROM headrace.runs r WHERE r.state = 'QUEUED' AND NOT r.is_held AND r.pool = target.pool AND r.slot_key = target.slot_key);
       -- One caller at a time places on a host, so that no connection is offered more than its capacity.
       PERFORM pg_advisory_xact_lock(hashtextextended(target.pool || ' ' || target.slot_key, 0));
       SELECT array_agg(c.connection_id), array_agg(c.live), array_agg(c.capacity), array_agg(c.says_full), bool_and(c.is_known)
@@ -83,7 +83,7 @@ BEGIN
       EXIT WHEN NOT FOUND;
       slot_key := v_owners[v_owner];
       SELECT r.id, r.config->>'idle_timeout_minutes' AS idle_minutes INTO candidate FROM headrace.runs r
-       WHERE r.state = 'QUEUED' AND r.pool = target.pool AND r.slot_key = v_owners[v_owner]
+       WHERE r.state = 'QUEUED' AND NOT r.is_held AND r.pool = target.pool AND r.slot_key = v_owners[v_owner]
          -- OFFSET keeps this a probe for each row that is read: a join would be planned for all runs of the owner.
          AND NOT EXISTS (SELECT 1 FROM headrace.executions e WHERE e.run_id = r.id AND e.ended_at IS NULL OFFSET 0)
        ORDER BY r.queued_at LIMIT 1 FOR NO KEY UPDATE OF r SKIP LOCKED;

@@ -9,7 +9,7 @@ RETURNS TABLE (slot_key text, nth int, used int, capacity int, turn bigint) LANG
     SELECT coalesce(following.slot_key, ''), w.wrapped OR following.slot_key IS NULL, w.nth + 1
       FROM walk w LEFT JOIN LATERAL (
         SELECT r.slot_key FROM headrace.runs r
-         WHERE r.state = 'QUEUED' AND r.pool = p_pool AND r.slot_key > w.slot_key ORDER BY r.slot_key LIMIT 1) following ON true
+         WHERE r.state = 'QUEUED' AND NOT r.is_held AND r.pool = p_pool AND r.slot_key > w.slot_key ORDER BY r.slot_key LIMIT 1) following ON true
      WHERE w.nth < p_max AND (NOT w.wrapped OR following.slot_key <= p_after)
   )
   SELECT w.slot_key, w.nth, coalesce(s.used, 0), coalesce(t.max_concurrent_runs, p_owner_capacity), coalesce(s.turn, 0)

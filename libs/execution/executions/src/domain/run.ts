@@ -88,7 +88,10 @@ export interface StatusMessage {
 export type WaitingReason =
   | { readonly kind: 'previous_execution_stopping' | 'no_worker_for_personal_run' }
   | { readonly kind: 'no_worker_connected' | 'workers_busy'; readonly worker_host: string }
-  | { readonly kind: 'owner_limit' | 'pool_full'; readonly limit: number };
+  | { readonly kind: 'owner_limit' | 'pool_full'; readonly limit: number }
+  /** The run is held, see `concurrency_queue`. */
+  | { readonly kind: 'earlier_run'; readonly run_id: string | null }
+  | { readonly kind: 'delayed'; readonly start_at: string };
 
 /** An execution whose set-up failed stays for a debug agent; see docs/debug-window.md. */
 export interface DebugWindow {
@@ -116,6 +119,12 @@ function sentence(reason: WaitingReason, owner: Pick<RunOwner, 'teamUid'>): stri
       return reason.limit === 1
         ? 'The only slot for hosted runs is in use.'
         : `All ${reason.limit} slots for hosted runs are in use.`;
+    case 'earlier_run':
+      return reason.run_id === null
+        ? 'The run with the same concurrency key before it has just ended.'
+        : `The run ${reason.run_id} with the same concurrency key has not ended.`;
+    case 'delayed':
+      return `It starts after ${new Date(reason.start_at).toISOString()} unless a later event replaces it.`;
   }
 }
 

@@ -42,6 +42,12 @@ export const EXTERNAL_USER = `nullif(coalesce(e.user_uid,
  * next placement. Derived when the run is read, a few index probes; nothing is written for it.
  */
 export const WAITING_REASON = `CASE WHEN r.state <> 'QUEUED' THEN NULL
+  WHEN r.is_held THEN (
+    SELECT CASE WHEN q.start_at > headrace.now() THEN json_build_object('kind', 'delayed', 'start_at', q.start_at)
+                ELSE json_build_object('kind', 'earlier_run', 'run_id', (
+                  SELECT b.run_id FROM concurrency_queue b
+                   WHERE b.slot_key = q.slot_key AND b.key = q.key AND b.position < q.position ORDER BY b.position LIMIT 1)) END
+      FROM concurrency_queue q WHERE q.run_id = r.id)
   WHEN e.id IS NOT NULL THEN json_build_object('kind', 'previous_execution_stopping')
   WHEN r.pool = '${HOSTED_POOL}' THEN (
     SELECT CASE WHEN o.used >= l.owner_limit THEN json_build_object('kind', 'owner_limit', 'limit', l.owner_limit)

@@ -1,5 +1,5 @@
 import type { RunSourceType } from '#domain/runs';
-import { shortKey } from '../short-key.js';
+import { shortKey } from '#platform/kernel';
 
 export const FORGE_PROVIDERS = ['github', 'gitlab'] as const;
 export type ForgeProvider = (typeof FORGE_PROVIDERS)[number];

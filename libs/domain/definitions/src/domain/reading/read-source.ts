@@ -66,6 +66,7 @@ const WIRE_NAMES: readonly (readonly [wire: RegExp, file: string])[] = [
   [/^\/agent_config.*/, ''],
   [/^\/agent_identity_uid/, '/agent'],
   [/^\/concurrency\/max_followups/, '/concurrency/maxFollowups'],
+  [/^\/concurrency\/delay_seconds/, '/concurrency/delaySeconds'],
 ];
 
 /** The pointer into the file of an automation for a pointer into its representation in the API. */

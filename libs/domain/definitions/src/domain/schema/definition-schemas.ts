@@ -1,4 +1,5 @@
 import { CONCURRENCY_POLICIES, MAX_CONCURRENCY_KEY, MAX_FOLLOWUPS } from '#domain/automations';
+import { DEFAULT_DELAY_SECONDS, MAX_DELAY_SECONDS } from '#domain/runs';
 import { SECRET_NAME, SECRET_NAME_RULE } from '#platform/secrets';
 import type { ResourceKind } from '../definition.js';
 
@@ -144,7 +145,8 @@ const CONCURRENCY = {
     policy: {
       type: 'string',
       enum: CONCURRENCY_POLICIES,
-      description: 'Start another run, start none while it is active, cancel it, or send it a follow-up.',
+      description:
+        'Start another run at once, start none while it is active, cancel it, send it a follow-up, start another run when it has ended, or only after a time without events.',
     },
     key: text(
       MAX_CONCURRENCY_KEY,
@@ -155,6 +157,13 @@ const CONCURRENCY = {
       minimum: 1,
       maximum: MAX_FOLLOWUPS,
       description: 'How many follow-ups the automation sends to one run, with the policy `continue`.',
+    },
+    delaySeconds: {
+      type: 'integer',
+      minimum: 1,
+      maximum: MAX_DELAY_SECONDS,
+      default: DEFAULT_DELAY_SECONDS,
+      description: 'The time without events, with the policy `debounce`.',
     },
   },
   required: ['policy'],

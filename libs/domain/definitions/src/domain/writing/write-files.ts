@@ -56,6 +56,7 @@ export function writeAutomation(spec: AutomationSpec, defaults: AgentSettings = 
             policy: concurrency.policy,
             ...(concurrency.key !== null && { key: concurrency.key }),
             ...(concurrency.maxFollowups !== null && { maxFollowups: concurrency.maxFollowups }),
+            ...(concurrency.delaySeconds !== undefined && { delaySeconds: concurrency.delaySeconds }),
           },
         }),
         ...(answers !== undefined && {

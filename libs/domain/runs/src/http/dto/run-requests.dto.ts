@@ -17,6 +17,8 @@ import {
   StringField,
   text,
 } from '#platform/http';
+import { DEFAULT_DELAY_SECONDS, MAX_DELAY_SECONDS, MAX_DELAYS } from '../../application/concurrent-runs.js';
+import { REQUEST_POLICIES } from '../../application/create-keyed-run.js';
 import { EXECUTION_LOCATIONS, RUN_MODES, type RunExecutionLocation, type RunMode } from '../../domain/run.js';
 import type { Metadata, RunFilters } from '../../domain/run-filters.js';
 import { LIST_FILTERS, RUN_SORTS, type RunSort } from '../../persistence/run-list-filters.js';
@@ -36,11 +38,34 @@ export class AttachmentInput {
 /** Bytes of UTF-8 that a prompt may have; more is a 413. */
 export const MAX_PROMPT_BYTES = 1_048_576;
 
+export class RunConcurrency {
+  @StringField({
+    blank: false,
+    max: 500,
+    description: 'Names what the runs are for, such as a ticket. Not shared with automations.',
+    example: 'ticket-417',
+  })
+  key: string;
+  @EnumField(REQUEST_POLICIES, {
+    name: 'RunConcurrencyPolicy',
+    description:
+      '`skip`: 409 while the newest run is active. `supersede`: it is cancelled. `continue`: it gets the prompt, the mode and the attachments as a follow-up, and the response has its ID; a run is created only if it cannot be continued. `queue`: the new run starts when the earlier ones have ended. `debounce`: so it does, and only after `delay_seconds`; a newer run that is created before replaces it.',
+  })
+  policy: (typeof REQUEST_POLICIES)[number];
+  @IntegerField({
+    ...OPTIONAL,
+    min: 1,
+    max: MAX_DELAY_SECONDS,
+    description: `With \`debounce\`: seconds; default ${DEFAULT_DELAY_SECONDS}. Newer runs delay the first one for ${MAX_DELAYS} times as long at most.`,
+  })
+  delay_seconds?: number;
+}
+
 /**
  * Defaults of body fields stand in their descriptions: client generators take a schema's `default` for a promise that the
  * field is there, and would ask for it in every request.
  */
-export class RunAgentRequest {
+export class RunInput {
   @StringField({
     blank: false,
     description: 'What the agent is to do; at most 1 MiB of UTF-8.',
@@ -93,6 +118,14 @@ export class RunAgentRequest {
     description: 'Immutable labels.',
   })
   metadata?: Record<string, string>;
+}
+
+export class RunAgentRequest extends RunInput {
+  @ObjectField(() => RunConcurrency, {
+    ...OPTIONAL,
+    description: 'What happens to the newest run of the same owner with the same key.',
+  })
+  concurrency?: RunConcurrency;
 }
 
 /** Absent fields are those of the source. */
@@ -184,7 +217,7 @@ export class ListApprovalsParameters {
 export const EXTERNAL_SOURCES = ['CLI', 'LOCAL', 'GITHUB_ACTION'] as const;
 export type ExternalSource = (typeof EXTERNAL_SOURCES)[number];
 
-export class RegisterExternalRunRequest extends RunAgentRequest {
+export class RegisterExternalRunRequest extends RunInput {
   @EnumField(EXTERNAL_SOURCES, {
     ...OPTIONAL,
     name: 'ExternalRunSource',

@@ -43,6 +43,11 @@ export class CreatedRun {
 export class RunAgentResponse extends CreatedRun {
   @BooleanField({ ...OPTIONAL, description: 'true: all slots are taken, the run waits for one.' })
   at_capacity?: boolean;
+  @BooleanField({
+    ...OPTIONAL,
+    description: 'true: no run was created; this run got the prompt as a follow-up (`concurrency`).',
+  })
+  continued?: boolean;
 }
 
 export class RerunRunResponse extends RunAgentResponse {

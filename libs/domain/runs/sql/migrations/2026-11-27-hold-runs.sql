@@ -1,0 +1,17 @@
+-- A held run is QUEUED but is not placed: an earlier run of its concurrency key is active, or later events may replace it.
+ALTER TABLE headrace.runs ADD COLUMN is_held boolean NOT NULL DEFAULT false;
+DROP INDEX headrace.ix_runs__queue;
+CREATE INDEX ix_runs__queue ON headrace.runs (pool, slot_key, queued_at) WHERE state = 'QUEUED' AND NOT is_held;
+
+-- The runs of a key that are executed one after the other, until they have ended. Only the first one is not held.
+CREATE TABLE headrace.concurrency_queue (
+  slot_key text NOT NULL,
+  key text NOT NULL,
+  position bigint GENERATED ALWAYS AS IDENTITY,
+  run_id uuid NOT NULL UNIQUE REFERENCES headrace.runs (id) ON DELETE CASCADE,
+  -- Not before this time. Null: as soon as it is the first one.
+  start_at timestamptz,
+  -- When the first of the runs was created that replaced each other, this one included.
+  held_since timestamptz,
+  PRIMARY KEY (slot_key, key, position)
+);
