@@ -27,6 +27,10 @@ beforeAll(async () => {
   const fixture = new GitFixture(join(root, 'app'));
   fixture.commit({ 'readme.txt': 'app\n' }, 'Add a text');
   fixture.publish(join(root, 'served', 'acme', 'app.git'));
+  const other = new GitFixture(join(root, 'other'));
+  other.commit({ 'readme.txt': 'other\n' }, 'Add a text');
+  other.git('branch', 'draft');
+  other.publish(join(root, 'served', 'acme', 'other.git'));
   github = await GithubApiDouble.start(TOKEN, 'acme/app');
   const login = {
     username: 'x-access-token',
@@ -95,6 +99,25 @@ describe('a run in a repository on GitHub', { timeout: 90_000 }, () => {
       ['', '/timeline', '/conversation'].map((path) => installation.call('GET', `/agent/runs/${runId}${path}`)),
     );
     expect(JSON.stringify(answers.map(({ body }) => body))).not.toContain(TOKEN);
+  });
+
+  it('works in the repository that the run names, with the credential of the pattern, and in no other one', async () => {
+    const repositories = [{ owner: 'acme', repo: '*', secret_name: 'github-token' }];
+    const config = { name: 'any', github_repos: repositories };
+    const { body: environment } = await installation.call('POST', '/environments', { config });
+    const prompt =
+      '```sh\ngit branch --show-current && cat readme.txt && echo more > more.txt && git add . && git commit --quiet -m More && git push --quiet origin HEAD && ' +
+      `! git ls-remote ${git.url}/acme/app.git\n\`\`\``;
+    const repository = { url: `${git.url}/acme/other`, ref: 'draft' };
+    const runId = await installation.createRun(prompt, {
+      config: { environment_id: environment.uid as string, repository },
+    });
+    const run = await installation.waitFor(runId, ['SUCCEEDED', 'FAILED', 'ERROR'], 60_000);
+    expect(run, JSON.stringify(run.status_message)).toMatchObject({ state: 'SUCCEEDED' });
+    const { body } = await installation.call('GET', `/agent/runs/${runId}/conversation`);
+    expect(JSON.stringify(body)).toContain('draft\\nother');
+    const served = ['-c', 'safe.directory=*', '-C', join(root, 'served', 'acme', 'other.git')];
+    expect(execFileSync('git', [...served, 'log', '-1', '--format=%s', 'draft'], { encoding: 'utf8' })).toBe('More\n');
   });
 
   it('starts for a labelled issue, continues after a review, and knows that the pull request was merged', async () => {

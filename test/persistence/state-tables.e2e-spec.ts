@@ -45,7 +45,7 @@ describe('database functions', () => {
         WHERE n.nspname = 'headrace' ORDER BY p.proname`,
     );
     const changes = functions.filter(({ source }) =>
-      /UPDATE (headrace\.)?(runs|executions)\b[^;]*\bSET\b[^;]*\b(state|phase)\s*=|INSERT INTO (headrace\.)?(runs|executions)\b/i.test(
+      /UPDATE (headrace\.)?(runs|executions)\b[^;]*\bSET\b(?:(?!\bWHERE\b)[^;])*\b(state|phase)\s*=|INSERT INTO (headrace\.)?(runs|executions)\b/i.test(
         source,
       ),
     );

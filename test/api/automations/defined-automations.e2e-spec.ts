@@ -28,6 +28,7 @@ async function fields(factory: string, changes: Partial<AutomationFields> = {}):
     agentConfig: null,
     agentIdentityUid: null,
     answers: null,
+    eventRepository: false,
     concurrency: null,
     triggers: [trigger],
     ...changes,

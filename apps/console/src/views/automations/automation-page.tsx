@@ -159,6 +159,7 @@ function Editor({ factoryUid, automation, onSaved }: EditorProps) {
       ...(concurrency && { concurrency }),
       // This form does not have it.
       ...(automation?.answers && { answers: automation.answers }),
+      ...(automation?.event_repository === true && { event_repository: true }),
     };
   };
   const save = async (data: FormData): Promise<void> => {

@@ -25,7 +25,7 @@ function repositoriesOf(text: string, before: Config): Pick<Config, 'github_repo
   const github: Schemas['GithubRepo'][] = [];
   const git: Schemas['GitRepo'][] = [];
   for (const line of lines(text)) {
-    const [, owner, repo] = /^([A-Za-z0-9-]{1,39})\/([A-Za-z0-9._-]{1,100})$/.exec(line) ?? [];
+    const [, owner, repo] = /^([A-Za-z0-9-]{1,39})\/([A-Za-z0-9._-]{1,100}|\*)$/.exec(line) ?? [];
     if (owner !== undefined && repo !== undefined) {
       const known = before.github_repos?.find((other) => other.owner === owner && other.repo === repo);
       github.push({ ...known, owner, repo });

@@ -26,7 +26,8 @@ export class OpenForge {
     const forge = forgesOf(this.settings).find(({ type }) => type === provider);
     if (!forge) throw new AnswerFailure('refused', 'The installation has a directory in place of GitHub.');
     const { environmentUid: uid, teamUid, userUid, creatorUid } = run;
-    const environment = uid === null ? null : await this.environments.findForRun(uid, { teamUid, userUid, creatorUid });
+    const usable = uid === null ? null : await this.environments.findForRun(uid, { teamUid, userUid, creatorUid });
+    const environment = usable && this.setUps.forRepository(usable, run.repository ?? undefined);
     const page = `${forge.url}/${repository}`;
     const found = environment && this.setUps.repositoryWithLogin(environment, page);
     if (!found) throw new AnswerFailure('refused', `The environment of the run names no credential for ${page}.`);

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Database, type Queryable, statement } from '#platform/persistence';
+import type { RunRepository } from '#domain/environments';
 import type { RunSourceType, RunState } from '#domain/runs';
 import type {
   AnsweredPullRequest,
@@ -60,7 +61,7 @@ const RETRY = statement('run-answers.retry')`
 
 const READ_RUN = statement('run-answers.read-run')`
   SELECT r.id, r.title, r.source, r.state, r.status_message->>'message' AS "statusMessage", r.team_uid AS "teamUid",
-    r.owner_user_uid AS "userUid", r.creator_uid AS "creatorUid", r.environment_id AS "environmentUid",
+    r.owner_user_uid AS "userUid", r.creator_uid AS "creatorUid", r.environment_id AS "environmentUid", r.config->'repository' AS repository,
     (SELECT json_build_object('id', a.id, 'title', a.title) FROM approvals a
       WHERE a.run_id = r.id AND a.state = 'pending' ORDER BY a.requested_at, a.id LIMIT 1) AS approval,
     (SELECT coalesce(json_agg(json_build_object('url', a.data->>'url', 'status', a.data->>'status') ORDER BY a.created_at, a.uid), '[]')
@@ -87,6 +88,8 @@ export interface ReadRun {
   readonly userUid: string | null;
   readonly creatorUid: string;
   readonly environmentUid: string | null;
+  /** That the run names. */
+  readonly repository: RunRepository | null;
   readonly approval: { readonly id: string; readonly title: string } | null;
   readonly pullRequests: readonly AnsweredPullRequest[];
   /** The pull requests of the repository of the answer that have a separate answer. */

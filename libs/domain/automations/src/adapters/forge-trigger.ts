@@ -19,6 +19,7 @@ import {
   type ForgeEvent,
   type ForgeEventName,
   type ForgeProvider,
+  refOf,
   SCHEMES_OF,
   repositoryKey,
   SOURCE_OF,
@@ -28,6 +29,7 @@ import {
 import { forgeChecks, forgeTriggerSchema, readForgeTrigger } from '../domain/forge-events/forge-filter.js';
 import { githubKindOf, readGithubEvent } from '../domain/forge-events/github-event.js';
 import { readGitlabEvents } from '../domain/forge-events/gitlab-event.js';
+import { urlAt } from '../domain/forge-events/payload-fields.js';
 import { type PullRequestState, readPullRequestState } from '../domain/forge-events/pull-request-state.js';
 import { quoteValue } from '../domain/placeholders.js';
 import { invalidFilterReason, type Trigger, type TriggerCheck, type TriggerEvent } from '../domain/trigger.js';
@@ -171,6 +173,8 @@ export class ForgeDeliveries {
 function withDetails(received: TriggerEvent, provider: ForgeProvider, details: ForgeEvent): TriggerEvent {
   const { event, repository, target, sender } = details;
   const name = targetName(provider, details);
+  const page = urlAt(received.readPayload(), ...REPOSITORY_PAGE[provider]);
+  const ref = refOf(details);
   return {
     ...received,
     provider,
@@ -189,6 +193,7 @@ function withDetails(received: TriggerEvent, provider: ForgeProvider, details: F
       { label: 'Sender', value: quoteValue(sender.name) },
       ...received.facts,
     ],
+    ...(page !== null && { repository: { url: `${page}.git`, ...(ref !== undefined && { ref }) } }),
     target: {
       key: targetKey(provider, details),
       name,
@@ -199,6 +204,7 @@ function withDetails(received: TriggerEvent, provider: ForgeProvider, details: F
   };
 }
 
+const REPOSITORY_PAGE = { github: ['repository', 'html_url'], gitlab: ['project', 'web_url'] } as const;
 const KIND_LABELS = { issue: 'Issue', pull_request: 'Pull request', branch: 'Branch', tag: 'Tag' } as const;
 
 /** Registers the triggers of all events of all forges. */

@@ -55,11 +55,21 @@ export class AutomationChecks {
       // The same as for references that do not exist, when nothing else is wrong.
       return { kind: found.every(({ isAccess }) => isAccess) ? 'not_accessible' : 'invalid', issues };
     }
-    const { name, enabled, prompt, concurrency, answers } = requested;
+    const { name, enabled, prompt, concurrency, answers, eventRepository } = requested;
     const triggers = requested.triggers as readonly Trigger[];
     return {
       kind: 'valid',
-      fields: { name, enabled, prompt, agentConfig: config, agentIdentityUid, concurrency, answers, triggers },
+      fields: {
+        name,
+        enabled,
+        prompt,
+        agentConfig: config,
+        agentIdentityUid,
+        concurrency,
+        answers,
+        eventRepository,
+        triggers,
+      },
     };
   }
 

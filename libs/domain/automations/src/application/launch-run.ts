@@ -99,6 +99,7 @@ export class LaunchRun {
   private commandOf(automation: FiringAutomation, event: TriggerEvent) {
     const { uid, name, agentConfig, agentIdentityUid } = automation;
     const mark = randomBytes(12).toString('hex');
+    const repository = automation.eventRepository ? event.repository : undefined;
     return {
       prompt: envelope({ automation: { name, uid }, prompt: automation.prompt, event, mark }),
       submittedPrompt: automation.prompt,
@@ -110,7 +111,12 @@ export class LaunchRun {
       automaticMetadata: { ...event.labels, automation_id: uid, factory_uid: event.factoryUid },
       launchKey: launchKey(uid, event),
       idempotency: null,
-      ...(agentConfig !== null && { config: this.secrets.open(secretsOf(uid), agentConfig) }),
+      ...((agentConfig !== null || repository !== undefined) && {
+        config: {
+          ...(agentConfig !== null && this.secrets.open(secretsOf(uid), agentConfig)),
+          ...(repository !== undefined && { repository }),
+        },
+      }),
       ...(agentIdentityUid !== null && { agentIdentityUid }),
       ...(event.payload !== null && {
         attachments: [{ fileName: EVENT_PAYLOAD_FILE, mimeType: PAYLOAD_TYPE, content: event.payload }],

@@ -21,6 +21,8 @@ export interface AutomationFields {
   readonly concurrency: AutomationConcurrency | null;
   /** Null: all parts. */
   readonly answers: AutomationAnswers | null;
+  /** Runs name the repository of their event. */
+  readonly eventRepository: boolean;
   readonly triggers: readonly Trigger[];
 }
 

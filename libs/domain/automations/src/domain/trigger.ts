@@ -32,6 +32,8 @@ export interface TriggerEvent {
   readonly schedule: RunSchedule | null;
   /** What runs for the event work on; absent where events do not follow one another. */
   readonly target?: EventTarget;
+  /** In which the event has happened, with the branch or tag that it is about; absent without one. */
+  readonly repository?: { readonly url: string; readonly ref?: string };
   /** What the provider has read from the payload, for its own checks. */
   readonly details?: unknown;
 }

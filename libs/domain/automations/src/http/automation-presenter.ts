@@ -55,6 +55,7 @@ export function presentAutomation({ automation, obstacles }: AutomationView): Au
       },
     }),
     ...(answers !== null && { answers: { ...answers } }),
+    ...(automation.eventRepository && { event_repository: true }),
     triggers: automation.triggers.map((trigger) => {
       const obstacle = obstacles.get(trigger);
       return { ...trigger, ...(obstacle && { obstacle: { ...obstacle } }) };
@@ -83,6 +84,7 @@ export function toRequestedAutomation(body: CreateAutomationRequest): RequestedA
         }
       : null,
     answers: automationAnswers(body.answers),
+    eventRepository: body.event_repository ?? false,
     triggers: triggers.map(withoutObstacle),
   };
 }

@@ -129,6 +129,12 @@ const ANSWERS = {
   description: 'What runs show at the issue or pull request of their event. Default: everything.',
 } as const;
 
+const EVENT_REPOSITORY = {
+  ...OPTIONAL,
+  description:
+    'Whether runs work in the repository and on the branch of their event, as with `repository` of a configuration. Default: false.',
+} as const;
+
 const CONCURRENCY = {
   ...OPTIONAL,
   nullable: true,
@@ -143,6 +149,7 @@ export class CreateAutomationRequest {
   @StringField(IDENTITY) agent_identity_uid?: string | null;
   @ObjectField(() => AutomationConcurrencyItem, CONCURRENCY) concurrency?: AutomationConcurrencyItem | null;
   @ObjectField(() => AutomationAnswersItem, ANSWERS) answers?: AutomationAnswersItem | null;
+  @BooleanField(EVENT_REPOSITORY) event_repository?: boolean;
   @ArrayField(trigger, TRIGGERS) triggers: Trigger[];
 }
 
@@ -166,6 +173,7 @@ export class AutomationItem {
   concurrency?: AutomationConcurrencyItem;
   @ObjectField(() => AutomationAnswersItem, { ...OPTIONAL, description: 'Absent: everything.' })
   answers?: AutomationAnswersItem;
+  @BooleanField(EVENT_REPOSITORY) event_repository?: boolean;
   @ArrayField(trigger, { description: 'Events that start a run.' }) triggers: Trigger[];
   @EnumField(AUTOMATION_SOURCES, {
     name: 'AutomationSource',

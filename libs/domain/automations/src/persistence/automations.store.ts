@@ -8,7 +8,8 @@ import { Database, type Queryable, writtenRow, statement } from '#platform/persi
 /** Of `automations AS a`. `env` and `headers` of MCP servers are encrypted. */
 const columns = (prompt = 'a.prompt'): string =>
   `a.id, a.uid, a.factory_uid AS "factoryUid", a.team_uid AS "teamUid", a.name, a.enabled, ${prompt} AS prompt,
-  a.agent_config AS "agentConfig", a.agent_identity_uid AS "agentIdentityUid", a.concurrency, a.answers, a.source,
+  a.agent_config AS "agentConfig", a.agent_identity_uid AS "agentIdentityUid", a.concurrency, a.answers,
+  a.event_repository AS "eventRepository", a.source,
   json_build_object('type', a.author_type, 'uid', a.author_uid) AS author,
   a.version::int AS version, a.created_at AS "createdAt", a.updated_at AS "updatedAt",
   (SELECT coalesce(jsonb_agg(t.trigger ORDER BY t.position), '[]') FROM automation_triggers t
@@ -46,11 +47,11 @@ const NEXT_PAGE = statement('automations.list-after')`${pageWhere(' AND (a.name,
 const DEFINED = `FROM automations a WHERE a.factory_uid = $1 AND a.source = 'definition' ORDER BY a.name, a.uid`;
 const INSERT = statement('automations.insert')`
   INSERT INTO automations (uid, factory_uid, team_uid, source, name, enabled, prompt, agent_config,
-    agent_identity_uid, concurrency, answers, author_type, author_uid)
-  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) RETURNING id`;
+    agent_identity_uid, concurrency, answers, event_repository, author_type, author_uid)
+  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) RETURNING id`;
 const UPDATE = statement('automations.update')`
   UPDATE automations SET name = $2, enabled = $3, prompt = $4, agent_config = $5, agent_identity_uid = $6,
-    concurrency = $7, answers = $8, author_type = $9, author_uid = $10, version = version + 1, updated_at = headrace.now()
+    concurrency = $7, answers = $8, event_repository = $9, author_type = $10, author_uid = $11, version = version + 1, updated_at = headrace.now()
   WHERE id = $1`;
 const INSERT_TRIGGERS = statement('automations.insert-triggers')`
   INSERT INTO automation_triggers (automation_id, position, factory_uid, provider, event, subject, trigger)
@@ -143,6 +144,7 @@ const valuesOf = (automation: WrittenAutomation): unknown[] => [
   automation.agentIdentityUid,
   automation.concurrency && JSON.stringify(automation.concurrency),
   automation.answers && JSON.stringify(automation.answers),
+  automation.eventRepository,
   automation.author.type,
   automation.author.uid,
 ];

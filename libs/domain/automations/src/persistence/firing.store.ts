@@ -15,7 +15,16 @@ export interface ReachedTrigger {
 
 export type FiringAutomation = Pick<
   Automation,
-  'id' | 'uid' | 'name' | 'prompt' | 'agentConfig' | 'agentIdentityUid' | 'concurrency' | 'answers' | 'author'
+  | 'id'
+  | 'uid'
+  | 'name'
+  | 'prompt'
+  | 'agentConfig'
+  | 'agentIdentityUid'
+  | 'concurrency'
+  | 'answers'
+  | 'eventRepository'
+  | 'author'
 >;
 
 /** Without the columns of a trigger when there is none, or when the stamp has not changed. */
@@ -32,6 +41,7 @@ const MAX_CACHED = 50_000;
 
 const FIRING = statement('automations.load-firing')`
   SELECT a.id, a.uid, a.name, a.prompt, a.agent_config AS "agentConfig", a.agent_identity_uid AS "agentIdentityUid", a.concurrency, a.answers,
+         a.event_repository AS "eventRepository",
          json_build_object('type', a.author_type, 'uid', a.author_uid) AS author
   FROM unnest($1::bigint[], $2::bigint[]) AS f (id, version)
   JOIN automations a ON a.id = f.id AND a.version = f.version`;

@@ -48,6 +48,7 @@ export interface AutomationSpec extends AgentSettings {
   readonly agent: string | null;
   readonly concurrency?: AutomationConcurrency;
   readonly answers?: AutomationAnswers;
+  readonly eventRepository?: true;
   /** As on the wire of `POST /automations`. */
   readonly triggers: readonly Readonly<Record<string, unknown>>[];
   readonly prompt: string;

@@ -59,6 +59,7 @@ const toAutomation = (spec: AutomationSpec, defaults: AgentSettings): DesiredAut
     agentConfig: toAgentConfig(spec.agent === null ? withDefaults(defaults, spec) : settingsOf(spec)),
     concurrency: spec.concurrency ?? null,
     answers: spec.answers ?? null,
+    eventRepository: spec.eventRepository ?? false,
     triggers: spec.triggers as readonly Trigger[],
   },
 });

@@ -46,7 +46,8 @@ const agentSpec = ({ name, identity }: PresentAgent): AgentSpec => ({
 function automationSpecs(present: PresentState): AutomationSpec[] {
   const agents = new Set(present.agents.map(({ name }) => name));
   return present.automations.map((automation) => {
-    const { name, enabled, prompt, agentConfig, agentIdentityUid, concurrency, answers, triggers } = automation;
+    const { name, enabled, prompt, agentConfig, agentIdentityUid, concurrency, answers, triggers, eventRepository } =
+      automation;
     const named = agentOf(present, agentIdentityUid);
     const agent = named !== null && agents.has(named) ? named : null;
     return {
@@ -57,6 +58,7 @@ function automationSpecs(present: PresentState): AutomationSpec[] {
       agent,
       ...(concurrency && { concurrency }),
       ...(answers && { answers }),
+      ...(eventRepository && { eventRepository }),
       triggers,
     };
   });

@@ -66,6 +66,7 @@ export function automationShape({ fields, agent }: DesiredAutomation): Shape {
     triggers: fields.triggers,
     ...(fields.concurrency !== null && { concurrency: fields.concurrency }),
     ...(fields.answers !== null && { answers: fields.answers }),
+    ...(fields.eventRepository && { eventRepository: true }),
     agent,
     model: model_id,
     environmentId: environment_id,

@@ -6,6 +6,7 @@ import type { RepositoryRef } from '#execution/runner-protocol';
 import { ManagedSecrets, SealBrokenError, type SecretUse } from '#platform/secrets';
 import type { Environment, RepositoryLogin } from '../domain/environment.js';
 import { GithubAppError, type GithubAppRepository, GithubAppTokens, type TokenUse } from './github-app-tokens.js';
+import { type RunRepository, withRepository } from '../domain/run-repository.js';
 import { variableIssues, variableOf } from '../domain/secret-variables.js';
 
 export type SetUp =
@@ -68,7 +69,13 @@ export class EnvironmentSetUp {
     private readonly appTokens: GithubAppTokens,
   ) {}
 
-  /** `holders`: the run and the agent identity that executes it. Their secrets win over variables of the environment. */
+  /** The environment for a run that names this repository; null: it does not allow it. */
+  forRepository(environment: Environment, repository: RunRepository | undefined): Environment | null {
+    const config = withRepository(environment.config, repository, this.settings.githubUrl);
+    return config && { ...environment, config };
+  }
+
+  /** `environment`: of {@link forRepository}. `holders`: the run and the agent identity that executes it. Their secrets win over variables of the environment. */
   async of(environment: Environment | null, holders: readonly SecretNames[], use: SecretUse): Promise<SetUp> {
     try {
       const env = environment?.config.env ?? {};

@@ -10,7 +10,10 @@ export interface RepositoryLogin {
 /** `github_app_id`: the secret is the private key of this GitHub App. */
 export interface GithubRepository extends RepositoryLogin {
   owner: string;
+  /** `*`: any repository of the owner, see `withRepository`. */
   repo: string;
+  /** Of a run that names the repository. */
+  ref?: string;
   github_app_id?: number;
 }
 

@@ -57,9 +57,9 @@ export class GithubRepo extends RepositoryLoginFields {
   })
   owner: string;
   @StringField({
-    pattern: /^(?!\.{1,2}$)[A-Za-z0-9._-]{1,100}$/,
-    says: 'the name of a repository',
-    description: 'Name of the repository.',
+    pattern: /^(?:(?!\.{1,2}$)[A-Za-z0-9._-]{1,100}|\*)$/,
+    says: 'the name of a repository, or *',
+    description: 'Name of the repository; `*`: any repository of the owner that a run names.',
   })
   repo: string;
 
@@ -79,7 +79,7 @@ export class GitRepo extends RepositoryLoginFields {
     pattern: /^(?:(?:https?|ssh|git|file):\/\/\S+|[\w.-]+@[\w.-]+:\S+|\/\S+)$/,
     says: 'a git URL that begins with https://, ssh://, git:// or file://, user@host:path, or an absolute path below GIT_LOCAL_ROOTS',
     example: 'https://git.example.com/team/service.git',
-    description: 'Address of the repository.',
+    description: 'Address of the repository; with `/*` at its end any repository below it that a run names.',
   })
   url: string;
 

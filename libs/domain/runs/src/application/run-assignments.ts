@@ -60,8 +60,10 @@ export class RunAssignments extends AssignmentSource {
     const { snapshotId, lacksLastTurn, attachments, identityName, creatorAsAuthor } = found;
     if (!(await this.personalRuns.mayBegin(run.owner, found.externalUserUid))) return NOT_ALLOWED;
     const environmentUid = run.config.environment_id;
-    const environment = environmentUid === undefined ? null : await this.findEnvironment(run, environmentUid);
-    if (environmentUid !== undefined && environment === null) return impossible(NO_ENVIRONMENT);
+    const usable = environmentUid === undefined ? null : await this.findEnvironment(run, environmentUid);
+    if (environmentUid !== undefined && usable === null) return impossible(NO_ENVIRONMENT);
+    const environment = usable && this.setUps.forRepository(usable, run.config.repository);
+    if (usable !== null && environment === null) return impossible(NO_REPOSITORY);
     const identity = await this.findIdentity(run);
     const holders = [identity, secretsOfRun(run)].filter((holder) => holder !== null);
     const use = { actor: run.executor, details: { run_id: run.id, execution_id: executionId } };
@@ -128,8 +130,10 @@ export class RunAssignments extends AssignmentSource {
     if (!found) return { problem: NO_ENVIRONMENT };
     const { run } = found;
     const { environment_id: uid } = run.config;
-    const environment = uid === undefined ? null : await this.findEnvironment(run, uid);
-    if (environment === null) return { problem: NO_ENVIRONMENT };
+    const usable = uid === undefined ? null : await this.findEnvironment(run, uid);
+    if (usable === null) return { problem: NO_ENVIRONMENT };
+    const environment = this.setUps.forRepository(usable, run.config.repository);
+    if (environment === null) return { problem: NO_REPOSITORY };
     const use = { actor: run.executor, details: { run_id: run.id, execution_id: executionId } };
     const result = await this.setUps.credentialOf(environment, url, use);
     return result.kind === 'ready' ? { credential: result.credential } : { problem: result.message };
@@ -234,6 +238,7 @@ function secretsOfRun({ id, owner: { teamUid }, config: { secrets = [] } }: Run)
 
 const NO_ENVIRONMENT =
   'The environment of the run does not exist any more, or the owner of the run may no longer use it: sharing it has ended, or their role on its team has changed.';
+const NO_REPOSITORY = 'The environment of the run no longer allows the repository that the run names.';
 const NOT_ALLOWED: BuiltAssignment = {
   kind: 'impossible',
   errorCode: 'not_authorized',

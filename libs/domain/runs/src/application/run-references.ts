@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { AgentDirectory, type AgentIdentity } from '#domain/agents';
-import { EnvironmentDirectory } from '#domain/environments';
+import { EnvironmentDirectory, EnvironmentSetUp } from '#domain/environments';
 import type { Caller } from '#platform/auth';
 import { Settings } from '#platform/config';
 import { type Issue, issueSentences, notAccessible, pointerOf, prefixIssues } from '#platform/kernel';
@@ -22,6 +22,7 @@ export class ConfigReferences {
   constructor(
     private readonly agents: AgentDirectory,
     private readonly environments: EnvironmentDirectory,
+    private readonly setUps: EnvironmentSetUp,
     private readonly database: Database,
     private readonly secrets: ManagedSecrets,
   ) {}
@@ -50,8 +51,18 @@ export class ConfigReferences {
     for (const [name, { warp_id: uid }] of Object.entries(servers))
       if (uid !== undefined && knownServers?.has(uid) !== true)
         issues.push({ pointer: pointerOf('mcp_servers', name, 'warp_id'), detail: notAccessible('an MCP server') });
-    if (environmentUid !== undefined && !(await this.environments.findUsable(environmentUid, use, queryable)))
+    const environment =
+      environmentUid === undefined ? null : await this.environments.findUsable(environmentUid, use, queryable);
+    if (environmentUid !== undefined && environment === null)
       issues.push({ pointer: '/environment_id', detail: notAccessible('an environment') });
+    else if (
+      config.repository !== undefined &&
+      !(environment && this.setUps.forRepository(environment, config.repository))
+    )
+      issues.push({
+        pointer: '/repository/url',
+        detail: 'must be a repository that the environment of the run allows',
+      });
     return issues;
   }
 }

@@ -5,6 +5,7 @@ import { variableIssues } from '#domain/environments';
 import type { AgentConfig } from '#execution/executions';
 import { workerHostFault } from '#execution/worker-protocol';
 import { invalidInput, object, ProblemError, unwrap } from '#platform/http';
+import { refFault } from '#platform/git';
 import { canonicalJson, type Issue, prefixIssues } from '#platform/kernel';
 import { DEFAULT_DELAY_SECONDS } from '../application/concurrent-runs.js';
 import type { RequestedConcurrency } from '../application/create-keyed-run.js';
@@ -44,6 +45,8 @@ function furtherIssues(config: AmbientAgentConfig): Issue[] {
   const issues: Issue[] = [];
   const hostFault = config.worker_host === undefined ? null : workerHostFault(config.worker_host);
   if (hostFault !== null) issues.push({ pointer: '/worker_host', detail: hostFault });
+  const refRule = config.repository?.ref === undefined ? null : refFault(config.repository.ref);
+  if (refRule !== null) issues.push({ pointer: '/repository/ref', detail: refRule });
   if (config.skill_spec !== undefined && config.skills !== undefined) {
     issues.push({ pointer: '/skills', detail: 'must not be given together with skill_spec' });
   }

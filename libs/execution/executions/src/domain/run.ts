@@ -49,6 +49,8 @@ export interface AgentConfig {
   model_id?: string;
   base_prompt?: string;
   environment_id?: string;
+  /** One that the environment allows; the workspace has it. */
+  repository?: { url: string; ref?: string };
   worker_host?: string;
   skill_spec?: string;
   skills?: string[];

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import {
   type Environment,
   EnvironmentDirectory,
+  EnvironmentSetUp,
   GithubAppError,
   type GithubAppRepository,
   GithubAppTokens,
@@ -48,6 +49,7 @@ interface Use {
 export class SkillRepositories {
   constructor(
     private readonly environments: EnvironmentDirectory,
+    private readonly setUps: EnvironmentSetUp,
     private readonly secrets: ManagedSecrets,
     private readonly database: Database,
     private readonly settings: Settings,
@@ -106,7 +108,7 @@ export class SkillRepositories {
   }
 
   private usesOf(environment: Environment): Use[] {
-    const { github_repos = [], git_repos = [] } = environment.config;
+    const { github_repos = [], git_repos = [] } = this.setUps.forRepository(environment, undefined)?.config ?? {};
     return [
       ...github_repos.map(({ owner, repo, ...login }) => ({
         environment,

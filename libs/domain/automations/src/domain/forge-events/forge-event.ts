@@ -119,6 +119,8 @@ export interface ForgeEvent {
   readonly isOfRun: boolean;
   /** Of a pull request the branch to merge into, otherwise the branch of the commits. */
   readonly branch: string | null;
+  /** Of a pull request, in the same repository. */
+  readonly headBranch: string | null;
   readonly tag: string | null;
   /** The changed files, of a push only. */
   readonly paths: readonly string[];
@@ -135,6 +137,7 @@ export const WITHOUT_DETAILS = {
   text: null,
   isOfRun: false,
   branch: null,
+  headBranch: null,
   tag: null,
   paths: [],
   commitEmail: null,
@@ -171,4 +174,11 @@ export function repositoryKey(provider: ForgeProvider, { host, repository }: For
 /** The same for all events of the object, and no other one of any server. */
 export function targetKey(provider: ForgeProvider, event: ForgeEvent): string {
   return shortKey(`${repositoryKey(provider, event)}:${event.target.kind}:${event.target.id}`, MAX_KEY);
+}
+
+/** The branch or tag on which a run for the event works; undefined: the default branch. */
+export function refOf({ event, branch, headBranch, tag }: ForgeEvent): string | undefined {
+  // The branch of a pull request is often deleted with it.
+  if (event === 'pull_request_closed') return branch ?? undefined;
+  return tag ?? headBranch ?? branch ?? undefined;
 }

@@ -13,6 +13,7 @@ const EVENT: ForgeEvent = {
   text: 'Please look at this, @headrace.',
   isOfRun: false,
   branch: 'main',
+  headBranch: null,
   tag: null,
   paths: ['src/a.ts', 'docs/b.md'],
   commitEmail: null,

@@ -200,6 +200,7 @@ function pullRequestFields(event: ForgeEventName, payload: unknown, cause: Cause
     target: { kind: 'pull_request', id, url: urlAt(payload, 'pull_request', 'html_url') },
     labels: labelsOf(event, payload, 'pull_request'),
     branch: textAt(payload, 'pull_request', 'base', 'ref'),
+    headBranch: isOfFork(payload) ? null : textAt(payload, 'pull_request', 'head', 'ref'),
     ...cause,
   };
 }

@@ -121,7 +121,8 @@ function mergeRequestFields(payload: unknown): readonly SpecificFields[] {
   const labels = textsAt(payload, ['labels'], 'title');
   const isFork = attributeOf(payload, 'source_project_id') !== attributeOf(payload, 'target_project_id');
   return mergeRequestEvents(payload).map((event): SpecificFields => {
-    const common = { event, target, branch };
+    const headBranch = isFork ? null : textAt(payload, 'object_attributes', 'source_branch');
+    const common = { event, target, branch, headBranch };
     switch (event) {
       case 'pull_request_opened':
         return { ...common, labels, ...openedFields(payload) };
@@ -182,6 +183,7 @@ function noteFields(payload: unknown): SpecificFields | null {
     labels: textsAt(payload, ['merge_request', 'labels'], 'title'),
     ...cause,
     branch: textAt(payload, 'merge_request', 'target_branch'),
+    headBranch: isOfFork(payload) ? null : textAt(payload, 'merge_request', 'source_branch'),
   };
 }
 
@@ -194,9 +196,13 @@ function pipelineFields(payload: unknown): SpecificFields | null {
     id: branch,
     url: urlAt(payload, 'object_attributes', 'url'),
   };
+  return { event: 'workflow_failed', target, branch, refusal: isOfFork(payload) ? FORK_REFUSAL : null };
+}
+
+/** The merge request of a comment or of a pipeline, which may have none. */
+function isOfFork(payload: unknown): boolean {
   const source = valueAt(payload, ['merge_request', 'source_project_id']);
-  const isFork = source !== undefined && source !== valueAt(payload, ['merge_request', 'target_project_id']);
-  return { event: 'workflow_failed', target, branch, refusal: isFork ? FORK_REFUSAL : null };
+  return source !== undefined && source !== valueAt(payload, ['merge_request', 'target_project_id']);
 }
 
 function jobFields(payload: unknown): SpecificFields | null {

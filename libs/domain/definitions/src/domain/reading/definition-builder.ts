@@ -25,6 +25,7 @@ type AutomationValue = SettingsValue &
   Pick<AutomationSpec, 'triggers'> & {
     readonly concurrency?: Pick<AutomationConcurrency, 'policy'> & Partial<AutomationConcurrency>;
     readonly answers?: Partial<AutomationAnswers>;
+    readonly eventRepository?: boolean;
   };
 type AgentValue = SettingsValue & Partial<Pick<AgentSpec, 'description' | 'skills'>>;
 
@@ -52,7 +53,12 @@ export class DefinitionBuilder {
         const { enabled = true, agent = null, triggers, concurrency: given } = automation;
         const concurrency = given && { key: null, maxFollowups: null, ...given };
         const answers = automationAnswers(automation.answers);
-        const chosen = { ...(concurrency && { concurrency }), ...(answers && { answers }) };
+        const { eventRepository = false } = automation;
+        const chosen = {
+          ...(concurrency && { concurrency }),
+          ...(answers && { answers }),
+          ...(eventRepository && { eventRepository }),
+        };
         const own = { name: place.name, enabled, agent, ...chosen, triggers, prompt };
         this.automations.push({ ...own, ...settings(automation) });
         return;

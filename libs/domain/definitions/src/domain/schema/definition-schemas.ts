@@ -196,6 +196,11 @@ const automation = (known: KnownParts): object => ({
     },
     concurrency: CONCURRENCY,
     answers: ANSWERS,
+    eventRepository: {
+      type: 'boolean',
+      default: false,
+      description: 'Whether runs work in the repository and on the branch of their event.',
+    },
     ...AGENT_SETTINGS,
   },
   required: ['triggers'],

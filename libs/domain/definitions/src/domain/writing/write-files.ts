@@ -62,6 +62,7 @@ export function writeAutomation(spec: AutomationSpec, defaults: AgentSettings = 
         ...(answers !== undefined && {
           answers: Object.fromEntries(Object.entries(answers).filter(([, isOn]) => !isOn)),
         }),
+        ...(spec.eventRepository === true && { eventRepository: true }),
         triggers: triggers.map(({ provider, event, ...fields }) => ({ provider, event, ...fields })),
       },
       prompt,

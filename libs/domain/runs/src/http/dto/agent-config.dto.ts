@@ -16,6 +16,7 @@ import {
   StringField,
   text,
 } from '#platform/http';
+import { ApiSchema } from '@nestjs/swagger';
 
 const OPTIONAL = { optional: true } as const;
 const NO_EFFECT = 'Validated, stored and returned; has no effect yet.';
@@ -69,6 +70,25 @@ const MCP_SERVERS: Kind = {
 };
 
 /** Configuration of the agent; unknown keys are refused by name. */
+@ApiSchema({ name: 'RunRepository' })
+export class RunRepositoryDto {
+  @StringField({
+    max: 2048,
+    pattern: /^https?:\/\/[^\s/?#@]+\/[\w./-]+$/i,
+    says: 'an http URL without user, password and query',
+    description: 'Address of the repository, with or without `.git`.',
+    example: 'https://github.com/acme/service',
+  })
+  url: string;
+  @StringField({
+    ...OPTIONAL,
+    max: 255,
+    blank: false,
+    description: 'Branch, tag or commit; default: that of the environment, or the default branch.',
+  })
+  ref?: string;
+}
+
 export class AmbientAgentConfig {
   @StringField({
     ...OPTIONAL,
@@ -86,6 +106,12 @@ export class AmbientAgentConfig {
     description: 'UID of the environment in which the run is prepared.',
   })
   environment_id?: string;
+  @ObjectField(() => RunRepositoryDto, {
+    ...OPTIONAL,
+    description:
+      'A repository for the workspace: an entry of the environment, or one that a pattern there (`*`) contains.',
+  })
+  repository?: RunRepositoryDto;
   @StringField({ ...OPTIONAL, blank: false, max: 256, description: NO_EFFECT }) runner_id?: string;
   @StringField({
     ...OPTIONAL,
