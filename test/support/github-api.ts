@@ -67,6 +67,8 @@ export class GithubApiDouble {
   readonly answers = new GithubAnswersDouble(exampleOf);
   /** The head commit of a branch. */
   headOf: (branch: string) => string = () => 'ce587453ced02b1526dfb4cb910479d431683101';
+  /** Called when a request with this line has had its effect; it gets no response. Once. */
+  interrupt: { readonly line: RegExp; readonly call: () => void } | null = null;
   /** Called before a pull request is created. */
   beforeCreate: (() => void) | null = null;
   private readonly ajv = new Ajv({
@@ -118,6 +120,13 @@ export class GithubApiDouble {
     const forced = isForced ? this.next : null;
     if (isForced) this.next = null;
     const { status, body, headers } = forced ?? this.respond(request, text);
+    const { interrupt } = this;
+    if (interrupt?.line.test(`${request.method ?? ''} ${request.url ?? ''}`)) {
+      this.interrupt = null;
+      interrupt.call();
+      response.destroy();
+      return;
+    }
     response.writeHead(status, { 'content-type': 'application/json; charset=utf-8', ...headers });
     response.end(JSON.stringify(body));
   }

@@ -13,6 +13,8 @@ export interface GitServerOptions {
 export class GitServer {
   /** Paths asked for, in order. */
   readonly asked: string[] = [];
+  /** Called when a request with this line has arrived. Once. */
+  interrupt: { readonly line: RegExp; readonly call: () => void } | null = null;
   /** Answers are held back until {@link release}. */
   private gate: { promise: Promise<void>; open: () => void } | null = null;
 
@@ -61,6 +63,11 @@ export class GitServer {
       return;
     }
     this.asked.push(`${request.method ?? ''} ${url.pathname}${url.search}`);
+    const { interrupt } = this;
+    if (interrupt?.line.test(`${request.method ?? ''} ${request.url ?? ''}`)) {
+      this.interrupt = null;
+      interrupt.call();
+    }
     await this.gate?.promise;
     const child = spawn('git', ['http-backend'], {
       env: {

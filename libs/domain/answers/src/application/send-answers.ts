@@ -21,9 +21,10 @@ import type { ForgeAnswers } from '../adapters/forge-answers.js';
 import { AnswersStore, LeaseLostError, type ReadRun } from '../persistence/answers.store.js';
 import { OpenForge } from './open-forge.js';
 
-const LEASE_MS = 90_000;
+/** After a crash nothing is written for this time. */
+const LEASE_MS = 30_000;
 /** Less than the lease, so that no other process writes at the same time. */
-const ATTEMPT_MS = 60_000;
+const ATTEMPT_MS = 20_000;
 /** Between two edits: the newest state is written, and not each one. */
 const PAUSE_MS = 3_000;
 /** For a limit that has ended by this clock. */
