@@ -1,9 +1,10 @@
-import { generateKeyPairSync, randomBytes } from 'node:crypto';
+import { generateKeyPairSync, randomBytes, randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { GitServer } from '../../libs/testing/src/git/git-server.js';
 import { until } from '#testing';
 import { ForgeFixture } from '../support/forge-fixture.js';
 import type { GithubApiDouble } from '../support/github-api.js';
+import { githubDelivery, signedHeaders } from '../support/github-deliveries.js';
 import { Installation, type Program } from '../support/installation.js';
 import { GithubIssueJourney, GitlabIssueJourney } from '../support/issue-journey.js';
 
@@ -129,6 +130,52 @@ describe('a run in a repository on GitHub', { timeout: 90_000 }, () => {
     await journey.requestChanges();
     await journey.expectRevision();
     expect(forges.commitsOf('issue-7')).toEqual(['Change it', 'Solve it', 'Add a text']);
+  });
+
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any
+  async function created(path: string, body: object): Promise<any> {
+    const answer = await installation.call('POST', path, body);
+    expect(answer, JSON.stringify(answer.body)).toMatchObject({ status: 201 });
+    return answer.body;
+  }
+
+  it('adds a comment to the issue when its agent asks for it', async () => {
+    github.app = null;
+    github.token = TOKEN;
+    const config = { name: 'comments', github_repos: [{ owner: 'acme', repo: 'app', secret_name: 'github-token' }] };
+    const { uid: environment } = await created('/environments', { config, team: true });
+    const factory = `/factories/${installation.connection.factory_uid}`;
+    const secret = randomBytes(20).toString('hex');
+    const signature = { auth_mode: 'signature', signature_scheme: 'github', secret };
+    const { ingress_url: ingress } = await created(`${factory}/webhooks`, { name: 'comments', ...signature });
+    const { uid } = await created(`${factory}/automations`, {
+      enabled: true,
+      agent_config: { environment_id: environment },
+      name: 'comment',
+      prompt: '```tool name=comment_on_source\n{"text":"I have read it, @ada."}\n```',
+      triggers: [{ provider: 'github', event: 'issue_labeled', filter: { labels: ['comment'] } }],
+    });
+    const repository = { full_name: 'acme/app', name: 'app', html_url: `${git.url}/acme/app` };
+    const delivery = githubDelivery('issues', 'labeled', {
+      repository,
+      label: { name: 'comment' },
+      issue: { number: 3 },
+    });
+    const headers = signedHeaders(delivery, randomUUID(), secret);
+    expect((await fetch(ingress as string, { method: 'POST', headers, body: delivery.body })).status).toBe(202);
+    const listed = async () => (await installation.call('GET', `/agent/runs?automation_id=${uid}`)).body.runs;
+    await until(async () => (await listed()).length === 1, 30_000);
+    const [{ run_id: runId }] = await listed();
+    expect(await installation.waitFor(runId, ['SUCCEEDED', 'FAILED', 'ERROR'], 60_000)).toMatchObject({
+      state: 'SUCCEEDED',
+    });
+    const { body: shown } = await installation.call('GET', `/agent/runs/${runId}/conversation`);
+    expect(JSON.stringify(shown)).toContain('The comment was added to the issue acme/app#3.');
+    const bodies = () => github.answers.comments.filter(({ number }) => number === 3).map(({ body }) => body);
+    await until(() => bodies().some((body) => body.includes('**has succeeded**')), 30_000);
+    expect(bodies()).toHaveLength(2);
+    expect(bodies().filter((body) => body.includes('> I have read it, @\u200Bada.\n\n[Run '))).toHaveLength(1);
+    expect(github.violations).toEqual([]);
   });
 
   it('uses tokens of a GitHub App, whose private key never leaves the service', async () => {

@@ -2,7 +2,7 @@ import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { PermissionRequested, TurnStarted } from '#execution/runner-protocol';
 import { fence, isRoot, prompt, RunnerProcess, type StartOptions } from './runner-process.js';
 
@@ -276,6 +276,104 @@ describe('the tools of a run', () => {
     expect(plane.data('permission_decided')).toEqual([
       { approval_id: late.id, kind: 'question', decision: 'deny', by: 'cancel', title: 'Which one?' },
     ]);
+  });
+
+  it('start runs once for a repeated use, and never send a secret of the run', async () => {
+    const { runner, servers } = await watched({
+      assignment: { child_runs: true, secrets: { KEY: 'a-secret-of-the-run' } },
+    });
+    const { plane } = runner;
+    expect(plane.said).toContain('`start_run` starts another run');
+    expect(plane.said).not.toContain('comment_on_source');
+    const [server] = servers;
+    if (!server) throw new Error('The session has no server.');
+    const client = await connect(server);
+    const names = (await client.listTools()).tools.map(({ name }) => name);
+    expect(names.slice(-3)).toEqual(['start_run', 'get_run', 'wait_for_runs']);
+    const requests: Record<string, unknown>[] = [];
+    let release: (answer: object) => void = () => undefined;
+    plane.responses.set('POST /runs', (body) => {
+      requests.push(body);
+      return new Promise((resolve) => (release = resolve));
+    });
+    const run = { run_id: '01900000-0000-7000-8000-000000000009', state: 'QUEUED', title: 'Test' };
+    plane.fail('POST /runs', 503);
+    const input = { prompt: 'Test it with a-secret-of-the-run.', title: 'Test' };
+    const leaving = await connect(server);
+    const unheard = use(leaving, 'start_run', input);
+    unheard.catch(() => undefined);
+    await vi.waitFor(() => expect(requests).toHaveLength(1), 10_000);
+    await leaving.close();
+    const again = use(client, 'start_run', input);
+    release(run);
+    expect(await again).toEqual([expect.stringContaining(run.run_id), false]);
+    expect(requests).toEqual([expect.objectContaining({ title: 'Test' })]);
+    const sent = plane.requests
+      .filter(({ call }) => call === 'POST /runs')
+      .map(({ body }) => JSON.parse(body.toString()));
+    expect(new Set(sent.map(({ key }) => key)).size).toBe(1);
+    expect(sent).toHaveLength(2);
+    expect(JSON.stringify(sent)).not.toContain('a-secret-of-the-run');
+    // Another use with the same input is another run.
+    const third = use(client, 'start_run', input);
+    await vi.waitFor(() => expect(requests).toHaveLength(2), 10_000);
+    release({ problem: 'The limit is 1.' });
+    expect(await third).toEqual(['The run was not started. The limit is 1.', true]);
+    expect(requests[1]?.['key']).not.toBe(requests[0]?.['key']);
+    for (const [wrong, field] of [
+      [{ prompt: ' ' }, 'prompt'],
+      [{ prompt: 'x', title: '' }, 'title'],
+    ] as const)
+      expect(await use(client, 'start_run', wrong)).toEqual([expect.stringContaining(field), true]);
+  });
+
+  it('wait for runs until they have ended or the turn is interrupted', async () => {
+    const ids = ['1', '2'].map((digit) => `01900000-0000-7000-8000-00000000000${digit}`);
+    const { runner, servers } = await watched({ assignment: { prompt: 'Wait.', child_runs: true } }, 'message_chunk');
+    const { plane } = runner;
+    const [server] = servers;
+    if (!server) throw new Error('The session has no server.');
+    const client = await connect(server);
+    const waits: Record<string, unknown>[] = [];
+    const answers: object[] = [
+      { is_over: false, run_ids: ids },
+      {
+        is_over: true,
+        run_ids: ids,
+        runs: ids.map((id) => ({
+          run_id: id,
+          title: 'Test',
+          state: 'SUCCEEDED',
+          has_ended: true,
+          result: `${id}: ${'x'.repeat(15_000)}`,
+          artifacts: [],
+        })),
+      },
+    ];
+    let isWaiting: (() => void) | undefined;
+    plane.responses.set('POST /runs/wait', (body) => {
+      waits.push(body);
+      const answer = body['mode'] === 'abandon' ? { is_over: true, run_ids: [], runs: [] } : answers.shift();
+      return answer ?? new Promise(() => isWaiting?.());
+    });
+    plane.fail('POST /runs/wait', 503);
+    const [text, isError] = await use(client, 'wait_for_runs', {});
+    expect(isError).toBe(false);
+    expect(text).toMatch(
+      /^2 of 2 runs have ended\.\nBetween the two marks[^\n]*\n<untrusted-results (\w{16})>[^]*<\/untrusted-results \1>\nResults are cut after 12288 bytes: /,
+    );
+    expect(Buffer.byteLength(text)).toBeLessThan(33_500);
+    expect(waits).toMatchObject([
+      { run_ids: [], active: true, mode: 'wait', wait: 25 },
+      { run_ids: ids, active: false, mode: 'wait', wait: 25 },
+    ]);
+    const waiting = new Promise<void>((resolve) => (isWaiting = resolve));
+    const interrupted = use(client, 'wait_for_runs', { run_ids: ids });
+    await waiting;
+    plane.interrupt(plane.data<TurnStarted>('turn_started')[0]?.turn_id ?? '');
+    expect(await interrupted).toEqual(['The wait was interrupted. The runs continue.', true]);
+    expect(waits.at(-1)).toMatchObject({ mode: 'abandon', wait: 0 });
+    await plane.untilEvent('turn_ended');
   });
 
   it('belong to their execution, and end with it', async () => {

@@ -1,6 +1,7 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { AdministrationHttpModule } from '#domain/administration';
 import { AgentsHttpModule } from '#domain/agents';
+import { AnswersHttpModule } from '#domain/answers';
 import { AuthHttpModule } from '#platform/auth';
 import { AutomationsHttpModule } from '#domain/automations';
 import type { Settings } from '#platform/config';
@@ -45,6 +46,7 @@ export class ApiModule {
         NotificationsHttpModule,
         WebhooksHttpModule,
         SchedulesHttpModule,
+        AnswersHttpModule,
         AutomationsHttpModule,
         DefinitionsHttpModule,
       ],

@@ -1,3 +1,4 @@
+export { CancelChildRuns } from './application/cancel-child-runs.js';
 export { RunConversations } from './application/run-conversations.js';
 export {
   type Concurrent,

@@ -8,6 +8,8 @@ import { StorageModule } from '#platform/storage';
 import { ApprovalInbox } from './application/approval-inbox.js';
 import { ArtifactsService } from './application/artifacts.service.js';
 import { Attachments } from './application/attachments.js';
+import { CancelChildRuns } from './application/cancel-child-runs.js';
+import { ChildRuns } from './application/child-runs.js';
 import { ConcurrentRuns } from './application/concurrent-runs.js';
 import { ConfigSecrets } from './application/config-secrets.js';
 import { CreateKeyedRun } from './application/create-keyed-run.js';
@@ -38,11 +40,13 @@ import { FollowupAttachmentsController } from './http/followup-attachments.contr
 import { FollowupsController } from './http/followups.controller.js';
 import { RunPresenter } from './http/run-presenter.js';
 import { RunnerFilesController } from './http/runner-files.controller.js';
+import { RunnerRunsController } from './http/runner-runs.controller.js';
 import { RunSnapshotsController } from './http/run-snapshots.controller.js';
 import { RunsController } from './http/runs.controller.js';
 import { UploadsController } from './http/uploads.controller.js';
 import { RunsWork } from './jobs/runs-work.js';
 import { ArtifactsStore } from './persistence/artifacts.store.js';
+import { ChildRunsStore } from './persistence/child-runs.store.js';
 import { ConcurrencyStore } from './persistence/concurrency.store.js';
 import { RetentionStore } from './persistence/retention.store.js';
 import { RunInserts } from './persistence/run-inserts.js';
@@ -76,6 +80,8 @@ const EXPORTED = [
   imports: [AgentsModule, AuthModule, EnvironmentsModule, ExecutionsModule, SecretsModule, StorageModule],
   providers: [
     ...EXPORTED,
+    CancelChildRuns,
+    ChildRunsStore,
     RunInserts,
     RunLists,
     RunsStore,
@@ -91,7 +97,17 @@ const EXPORTED = [
     LastRunsOfCaller,
     { provide: AssignmentSource, useClass: RunAssignments },
   ],
-  exports: [...EXPORTED, ConcurrentRuns, CreateKeyedRun, RerunRun, AssignmentSource, ExecutionsModule],
+  exports: [
+    ...EXPORTED,
+    CancelChildRuns,
+    ChildRunsStore,
+    ConcurrentRuns,
+    CreateKeyedRun,
+    RunsStore,
+    RerunRun,
+    AssignmentSource,
+    ExecutionsModule,
+  ],
 })
 export class RunsModule {}
 
@@ -99,7 +115,7 @@ export class RunsModule {}
 export class RunsJobsModule {}
 
 @Module({
-  imports: [RunsModule, AuthModule, ExecutionsHttpModule],
+  imports: [AgentsModule, RunsModule, AuthModule, ExecutionsHttpModule],
   controllers: [
     CreateRunController,
     ForkRunController,
@@ -112,7 +128,8 @@ export class RunsJobsModule {}
     ApprovalsController,
     ArtifactsController,
     RunnerFilesController,
+    RunnerRunsController,
   ],
-  providers: [RunPresenter],
+  providers: [ChildRuns, RunPresenter],
 })
 export class RunsHttpModule {}

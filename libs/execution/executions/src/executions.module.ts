@@ -18,6 +18,7 @@ import { RunEventHandler } from './application/run-event-handler.js';
 import { RunLimitEnforcer } from './application/run-limit-enforcer.js';
 import { RunStopper } from './application/run-stopper.js';
 import { RunTail } from './application/run-tail.js';
+import { RunWaits } from './application/run-waits.js';
 import { RunWorkerTasks } from './application/run-worker-tasks.js';
 import { SnapshotFiles } from './application/snapshot-files.js';
 import { Snapshots } from './application/snapshots.js';
@@ -37,6 +38,7 @@ import { PlacementStore } from './persistence/placement.store.js';
 import { RunLimitsStore } from './persistence/run-limits.store.js';
 import { RunLogStore, RunStateListeners } from './persistence/run-log.store.js';
 import { RunTransitions } from './persistence/run-transitions.store.js';
+import { RunWaitsStore } from './persistence/run-waits.store.js';
 import { SnapshotsStore } from './persistence/snapshots.store.js';
 import { WorkerExecutionsStore } from './persistence/worker-executions.store.js';
 import { WorkerOffersStore } from './persistence/worker-offers.store.js';
@@ -81,13 +83,15 @@ export class ExecutionsModule {}
     ReadCommands,
     ReportEvents,
     RunEventHandler,
+    RunWaits,
+    RunWaitsStore,
     WorkerExecutionsStore,
     WorkerOffersStore,
     WorkerMessages,
     WorkerPlacement,
     { provide: WorkerTasks, useClass: RunWorkerTasks },
   ],
-  exports: [WorkerTasks],
+  exports: [RunWaits, WorkerTasks],
 })
 export class ExecutionsHttpModule {}
 

@@ -3,6 +3,7 @@ export { AssignmentSource, type BuiltAssignment, type OfferDescription } from '.
 export { ExecutionWork } from './application/execution-work.js';
 export { FinishExecution } from './application/finish-execution.js';
 export { type RunHead, RunTail } from './application/run-tail.js';
+export { RunWaits } from './application/run-waits.js';
 export { RunStopper } from './application/run-stopper.js';
 export { type InterruptOutcome, TurnInterrupter } from './application/turn-interrupter.js';
 export { PLACE_RUNS_TASK } from './application/tasks.js';
@@ -61,4 +62,5 @@ export {
   attachmentRefs,
 } from './persistence/run-status-sql.js';
 export { SnapshotsStore, type StoredSnapshot } from './persistence/snapshots.store.js';
+export { lastMessage } from './persistence/last-message-sql.js';
 export { RunTransitions } from './persistence/run-transitions.store.js';

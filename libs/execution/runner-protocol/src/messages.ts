@@ -20,10 +20,15 @@ import type { PermissionSubject, QuestionAnswer } from './events.js';
  * | `GET /snapshots/packs/{pack_id}?lease_epoch` | | 200 raw bytes of the pack; 404; 412 |
  * | `POST /repository-credential` | {lease_epoch, url} | 200 RepositoryCredentialAnswer; 412 |
  * | `GET /conversation-summary?lease_epoch` | | 200 ConversationSummaryAnswer; 412 |
+ * | `POST /runs` | StartRunRequest | 200 StartRunAnswer; 400, 413 rejected; 412 |
+ * | `GET /runs/{run_id}?lease_epoch` | | 200 ChildRunAnswer; 412 |
+ * | `POST /runs/wait` | WaitForRunsRequest | 200 WaitForRunsAnswer, within `wait` seconds; 400; 412 |
+ * | `POST /comments` | CommentRequest | 200 CommentAnswer, within `wait` seconds; 400; 412 |
+ * | `GET /comments?lease_epoch` | | 200 CommentTargetAnswer; 412 |
  * | `POST /artifacts` | ArtifactReference | 200 ArtifactAck; 400 rejected; 412 |
  * | `POST /finish` | FinishRequest | 200 {}; idempotent by (execution, epoch); 412 |
  *
- * Every answer renews the lease except those of `/commands` and `/attachments`. 412 means: stop the agent at once, upload nothing.
+ * Every answer renews the lease except those of `/commands`, `/attachments`, `POST /runs`, `/runs/wait` and `POST /comments`. 412 means: stop the agent at once, upload nothing.
  * 5xx, 408, 429 and broken connections are retried with back-off until the runner's own fence.
  */
 export const RUNNER_PROTOCOL_VERSION = 1;
@@ -97,6 +102,78 @@ export interface Assignment {
   attachments: AttachmentRef[];
   /** Present when the runner takes snapshots of the workspace. */
   snapshots?: SnapshotOrder;
+  /** The agent may start runs. */
+  child_runs?: true;
+  /** An issue or pull request has started the run: `GET /comments` says whether the agent may comment on it. */
+  has_source?: true;
+}
+
+/** `key`: a repeated key of the execution returns the run that was started with it. */
+export interface StartRunRequest extends LeaseRef {
+  key: string;
+  prompt: string;
+  title?: string;
+  agent_identity_uid?: string;
+  environment_id?: string;
+  model_id?: string;
+  harness?: string;
+}
+
+/** `problem`: why the run was not started, a sentence for the agent. */
+export type StartRunAnswer = { run_id: string; state: string; title: string } | { problem: string };
+
+export interface ChildRun {
+  run_id: string;
+  title: string;
+  state: string;
+  /** Only a message would continue it. */
+  has_ended: boolean;
+  status_message?: string;
+  /** The last message of its agent, at most MAX_CHILD_RESULT characters. */
+  result?: string;
+  /** The newest ones, at most MAX_CHILD_ARTIFACTS. */
+  artifacts: { artifact_type: string; title?: string; url?: string; status?: string }[];
+}
+export const MAX_CHILD_RESULT = 16_000;
+export const MAX_CHILD_ARTIFACTS = 20;
+/** Runs of one `POST /runs/wait`. */
+export const MAX_AWAITED_RUNS = 100;
+
+export type ChildRunAnswer = { run: ChildRun } | { problem: string };
+
+/** `end`: the wait ends, whatever the runs do. `abandon`: the agent continues already. */
+export const RUN_WAIT_MODES = ['wait', 'end', 'abandon'] as const;
+
+/** `active`: also the runs that this run has started and that have not ended. `wait`: seconds. */
+export interface WaitForRunsRequest extends LeaseRef {
+  run_ids: string[];
+  active?: boolean;
+  mode: (typeof RUN_WAIT_MODES)[number];
+  wait: number;
+}
+
+/**
+ * `is_over`: the agent may continue, and `runs` are present. Otherwise the request is repeated with `run_ids`; until then the execution
+ * has no slot.
+ */
+export type WaitForRunsAnswer =
+  | { is_over: true; run_ids: string[]; runs: ChildRun[] }
+  | { is_over: false; run_ids: string[] }
+  | { problem: string };
+
+/** `key`: a repeated key of the execution is the same comment. `wait`: seconds. */
+export interface CommentRequest extends LeaseRef {
+  key: string;
+  text: string;
+  wait: number;
+}
+
+/** `pending`: it is written later, and the request may be repeated. */
+export type CommentAnswer = { state: 'written' | 'pending'; target: string } | { problem: string };
+
+/** Null: the run cannot comment. */
+export interface CommentTargetAnswer {
+  target: string | null;
 }
 
 export interface GitPerson {

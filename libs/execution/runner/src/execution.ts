@@ -34,6 +34,7 @@ import {
 import type { ManagedProcess } from './process/managed-process.js';
 import type { SocketServer } from './process/socket-server.js';
 import { killMatching, sweep, type SweepTargets } from './process/sweep.js';
+import type { PlainEvent } from './protocol/outgoing-events.js';
 import { errorText } from './runner-log.js';
 import { gitHosts, marks } from './setup/clone-repositories.js';
 import { prepareWorkspace, startDirectory } from './setup/setup.js';
@@ -43,7 +44,8 @@ import { isTransient, retryTransient } from './transient.js';
 import { AttachmentFiles } from './workspace/attachments.js';
 import { watchDisk, makeHomeDirectories, Workspace } from './workspace/workspace.js';
 import type { RunTool } from './tools/run-tool.js';
-import { runTools, toolNotice } from './tools/run-tools.js';
+import { offeredTools } from './tools/offered-tools.js';
+import { toolNotice } from './tools/run-tools.js';
 import { TOOL_SERVER, toolConnection } from './tools/tool-connection.js';
 import { startToolServer } from './tools/tool-server.js';
 import { TranscriptSync } from './workspace/transcript-sync.js';
@@ -211,14 +213,10 @@ export class Execution {
     if (termination.ending) throw new TerminatedError();
     const { forges = [] } = assignment.git ?? {};
     const pullRequests = new PullRequests({ repositories: cloned, credentials, forges, workspace, hosts, environment });
-    const tools = runTools({
-      artifacts: this.artifacts,
-      pullRequests,
-      files,
-      emit: (event) => this.conversation.emit(event),
-      ask: (question, signal) => this.host.permissions.ask(question, signal),
-      signal: termination.signal,
-    });
+    const emit = (event: PlainEvent): void => this.conversation.emit(event);
+    const { permissions } = this.host;
+    const results = { artifacts: this.artifacts, pullRequests, files, permissions, emit };
+    const tools = await termination.race(offeredTools(this.options, results));
     const servers = await this.serveTools(context, tools);
     const started = await this.startAgent(harness, context, transcriptPlaced, servers);
     outbox.push('session_started', started);

@@ -51,6 +51,8 @@ export class ControlPlaneDouble {
   storedTranscript: Buffer | null = null;
   /** By attachment id. */
   readonly storedAttachments = new Map<string, Buffer>();
+  /** Responses to further calls (`POST /runs`), by the call; each gets the body of the request. */
+  readonly responses = new Map<string, (body: Record<string, unknown>) => unknown>();
   private readonly stored: RunnerEvent[] = [];
   private desired: Desired = 'run';
   private prompts: Commands['prompts'] = [];
@@ -273,8 +275,10 @@ export class ControlPlaneDouble {
       case 'POST /finish':
         this.finished = JSON.parse(body.toString()) as FinishRequest;
         return [200, {}];
-      default:
-        return [404, null];
+      default: {
+        const respond = this.responses.get(call);
+        return respond ? [200, await respond(body.length === 0 ? {} : JSON.parse(body.toString()))] : [404, null];
+      }
     }
   }
 

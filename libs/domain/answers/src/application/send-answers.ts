@@ -6,6 +6,7 @@ import { Database } from '#platform/persistence';
 import { RunOutcomesStore } from '#domain/notifications';
 import type { RunSourceType } from '#domain/runs';
 import { ENDED_STATES, RunLogStore, RunTransitions } from '#execution/executions';
+import { ATTEMPT_MS, CLOCK_TOLERANCE_MS, LEASE_MS, limitPause, PAUSE_MS } from '../domain/attempt.js';
 import { checkOf, commentOf, markOf } from '../domain/answer-text.js';
 import { AnswerFailure } from '../domain/answer-failure.js';
 import {
@@ -21,17 +22,7 @@ import type { ForgeAnswers } from '../adapters/forge-answers.js';
 import { AnswersStore, LeaseLostError, type ReadRun } from '../persistence/answers.store.js';
 import { OpenForge } from './open-forge.js';
 
-/** After a crash nothing is written for this time. */
-const LEASE_MS = 30_000;
-/** Less than the lease, so that no other process writes at the same time. */
-const ATTEMPT_MS = 20_000;
-/** Between two edits: the newest state is written, and not each one. */
-const PAUSE_MS = 3_000;
-/** For a limit that has ended by this clock. */
-const CLOCK_DIFFERENCE_MS = 60_000;
 const FORGE_SOURCES: readonly RunSourceType[] = ['GITHUB_WEBHOOK', 'GITLAB_WEBHOOK'];
-/** The clock of the forge may differ from that of the database. */
-const CLOCK_TOLERANCE_MS = 3_600_000;
 
 interface Answering {
   readonly answer: ClaimedAnswer;
@@ -176,8 +167,7 @@ export class SendAnswers {
     const { attempts, runId } = answer;
     if (kind === 'limited' && until !== null) {
       this.logger.log(`An answer of the run ${runId} waits: ${message}`);
-      const waitMs = until.getTime() - this.clock.now().getTime();
-      return this.store.retry(answer, attempts - 1, waitMs > 0 ? Math.max(PAUSE_MS, waitMs) : CLOCK_DIFFERENCE_MS);
+      return this.store.retry(answer, attempts - 1, limitPause(until, this.clock.now()));
     }
     if (attempts < MAX_ATTEMPTS) return this.store.retry(answer, attempts, delayAfter(attempts, Math.random()));
     await this.refuse(answer, answer.parts, message);

@@ -26,6 +26,17 @@ interface TextOptions {
 export const commentOf = (run: AnsweredRun, mark: string, options: TextOptions): string =>
   `${AGENT_TEXT_MARK}${markOf(run.id, mark)}\n\n${summaryOf(run, options)}`;
 
+/** A comment that the agent of the run has asked for, with its mark. */
+export function requestedCommentOf(runId: string, mark: string, body: string, { publicUrl, max }: TextOptions): string {
+  const { text } = maskSecrets({ text: body }) as { text: string };
+  const head = `${AGENT_TEXT_MARK}${markOf(runId, mark)}\n\n`;
+  const foot = `\n\n[Run ${runId}](${publicUrl}/runs/${runId})`;
+  const quoted = quotation(text);
+  const free = max - head.length - foot.length - 1;
+  // Quoting can double a text; its length is limited before.
+  return `${head}${quoted.length <= free ? quoted : `${quoted.slice(0, free).replace(/[\uD800-\uDBFF]$/, '')}…`}${foot}`;
+}
+
 /** What the run does, in Markdown. Everything that an agent or another stranger has written is quoted. */
 export function summaryOf(given: AnsweredRun, { publicUrl, max }: TextOptions): string {
   const run = maskSecrets(given) as AnsweredRun;

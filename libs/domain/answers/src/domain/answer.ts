@@ -6,6 +6,11 @@ export type AnswerPart = (typeof ANSWER_PARTS)[number];
 
 export const REACTION = 'eyes';
 
+/** Comments that the agent of one run can ask for. */
+export const MAX_COMMENTS = 10;
+/** Characters. */
+export const MAX_COMMENT_TEXT = 10_000;
+
 /** The issue or pull request that a run works on. */
 export interface AnswerTarget {
   readonly provider: 'github' | 'gitlab';

@@ -140,7 +140,11 @@ export class AnswersStore {
     return this.database.query(CLAIM, [limit, leaseMs]);
   }
 
-  async readRun({ runId, provider, repository }: ClaimedAnswer): Promise<ReadRun | null> {
+  async readRun({
+    runId,
+    provider,
+    repository,
+  }: Pick<ClaimedAnswer, 'runId' | 'provider' | 'repository'>): Promise<ReadRun | null> {
     const [run] = await this.database.query<ReadRun>(READ_RUN, [runId, provider, repository]);
     return run ?? null;
   }

@@ -1,24 +1,16 @@
 import { Injectable } from '@nestjs/common';
+import { lastMessage } from '#execution/executions';
 import { Database, statement } from '#platform/persistence';
 import type { RunOutcome } from '../domain/formats/chat-message.js';
 
 /** A credential that the end cuts could not be recognised: it is beyond what is sent. */
 const READ_RESULT_LENGTH = 12_500;
-/** The result is looked for in so many events at the end of the log, whatever else a runner has reported. */
-const MAX_EVENTS = 2_000;
 const MAX_ARTIFACTS = 20;
 
-/** `$2`: a position of the log. Other events may be between the chunks of a message. */
+/** `$2`: a position of the log. */
 const FIND = statement('notifications.find-run-outcome')`
-  WITH last AS (
-    SELECT e.seq, e.data->>'message_id' AS id FROM run_events e
-     WHERE e.run_id = $1 AND e.seq <= $2 AND e.seq > $2::bigint - ${MAX_EVENTS}
-       AND e.kind = 'message_chunk' AND e.data->>'parent_tool_call_id' IS NULL
-     ORDER BY e.seq DESC LIMIT 1
-  )
   SELECT r.busy_ms::float8 AS "runTimeMs", (r.usage->>'cost_usd')::float8 AS "costUsd",
-    (SELECT left(string_agg(e.data->>'text', '' ORDER BY e.seq), $3) FROM run_events e, last
-      WHERE e.run_id = $1 AND e.seq <= last.seq AND e.seq > $2::bigint - ${MAX_EVENTS} AND e.kind = 'message_chunk' AND e.data->>'message_id' = last.id) AS result,
+    ${lastMessage('$1', '$2::bigint', '$3')} AS result,
     (SELECT coalesce(json_agg(json_build_object('type', a.artifact_type,
         'title', coalesce(a.data->>'title', a.data->>'filename'), 'url', CASE WHEN a.artifact_type IN ('PULL_REQUEST', 'EXTERNAL_REFERENCE') THEN a.data->>'url' END) ORDER BY a.created_at DESC, a.uid), '[]')
        FROM (SELECT * FROM artifacts WHERE run_id = $1 ORDER BY created_at DESC, uid LIMIT ${MAX_ARTIFACTS}) a) AS artifacts

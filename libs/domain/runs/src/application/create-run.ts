@@ -27,6 +27,7 @@ import {
   titleFromPrompt,
 } from '../domain/run.js';
 import { recordSubmitted } from '../domain/submitted-input.js';
+import { type ChildRunResult, ChildRunsStore, type ParentExecution } from '../persistence/child-runs.store.js';
 import {
   type CreatedRun,
   type IdempotencyClaim,
@@ -64,6 +65,8 @@ export interface CreateRunCommand extends RequestedReferences {
   readonly config?: AgentConfig;
   readonly attachments?: readonly AttachmentInput[];
   readonly source: RunSourceType;
+  /** The agent of the parent run starts it. */
+  readonly isStartedByRun?: boolean;
   /** Labels that the platform stamps; the request's and the parent's win. */
   readonly automaticMetadata?: Metadata;
   readonly schedule?: RunSchedule;
@@ -115,6 +118,7 @@ export class CreateRun {
     private readonly tasks: BackgroundTasks,
     private readonly personalRuns: PersonalRunPolicy,
     private readonly concurrent: ConcurrentRuns,
+    private readonly children: ChildRunsStore,
     settings: Settings,
   ) {
     this.tokens = new ExecutionTokens(settings.secretsKey ?? '');
@@ -136,7 +140,18 @@ export class CreateRun {
     return this.create(caller, command, (run, claim) => this.concurrent.insert(run, claim, concurrency));
   }
 
-  private async create<Result extends ConcurrentRun>(
+  /** A run that the agent of its parent starts. `limited`: a limit of the parent, or it works no more. */
+  executeChild(
+    caller: Caller,
+    command: Omit<CreateRunCommand, 'external'>,
+    parent: ParentExecution,
+  ): Promise<CreateRunResult | ChildRunResult> {
+    return this.create(caller, { ...command, isStartedByRun: true }, (run, claim) =>
+      this.children.insert(run, claim, parent),
+    );
+  }
+
+  private async create<Result extends ConcurrentRun | ChildRunResult>(
     caller: Caller,
     command: CreateRunCommand,
     insert: (run: NewRun, claim: ScopedClaim | null) => Promise<Result>,
@@ -218,6 +233,7 @@ export class CreateRun {
       metadata,
       parent_run_id: parent?.id ?? null,
       ancestor_run_ids: parent ? [...parent.ancestorRunIds, parent.id] : [],
+      started_by_run: command.isStartedByRun === true,
       conversation_id: continued?.conversationId ?? null,
       session_id: continued?.sessionId ?? command.fork?.sessionId ?? null,
       transcript,

@@ -20,7 +20,7 @@ import { Settings } from '#platform/config';
 import { Database, statement } from '#platform/persistence';
 import { forgesOf } from '../domain/forges.js';
 import { maskConfig } from '../domain/resolve-config.js';
-import type { Run } from '../domain/run.js';
+import type { Run, RunSourceType } from '../domain/run.js';
 import { RunsStore } from '../persistence/runs.store.js';
 import { HarnessSecrets } from './harness-secrets.js';
 import { ConfigSecrets } from './config-secrets.js';
@@ -111,6 +111,10 @@ export class RunAssignments extends AssignmentSource {
           : null,
       ...(retention != null && { failure_session_retention_minutes: retention }),
       attachments: [...attachments],
+      ...(this.settings.maxChildRuns > 0 && run.ancestorRunIds.length < this.settings.maxRunDepth
+        ? { child_runs: true as const }
+        : {}),
+      ...(FORGE_SOURCES.includes(run.source) ? { has_source: true as const } : {}),
       ...this.snapshotOrder(snapshotId, {
         isFork: run.forkedFromRunId !== null && !promptTaken,
         lacksLastTurn,
@@ -227,6 +231,9 @@ export class RunAssignments extends AssignmentSource {
     );
   }
 }
+
+/** Of runs that an issue or pull request has started. */
+const FORGE_SOURCES: readonly RunSourceType[] = ['GITHUB_WEBHOOK', 'GITLAB_WEBHOOK'];
 
 const OFFER = { actor: { type: 'system' }, details: { purpose: 'offer to a self-hosted worker' } } as const;
 

@@ -5,6 +5,7 @@ import { Clock } from '#platform/kernel';
 import { Database } from '#platform/persistence';
 import { ExecutionWork } from '#execution/executions';
 import { ConcurrentRuns } from '../application/concurrent-runs.js';
+import { CancelChildRuns } from '../application/cancel-child-runs.js';
 import { RepairFacets } from '../application/repair-facets.js';
 import { PruneRuns } from '../application/prune-runs.js';
 
@@ -34,6 +35,14 @@ const REPAIR_FACETS_TASK = defineTask({
   name: 'repair-run-facets',
   period: 5 * MINUTE_MS,
   description: 'Completes runs that a process of an older version has created.',
+});
+const CANCEL_CHILD_RUNS_TASK = defineTask({
+  library: 'runs',
+  process: 'processor',
+  scope: 'process',
+  name: 'cancel-child-runs',
+  period: 2_000,
+  description: 'Cancels the runs that agents of cancelled runs have started.',
 });
 const ENSURE_PARTITIONS_TASK = defineTask({
   ...COMMON,
@@ -66,6 +75,7 @@ export class RunsWork {
     tasks: BackgroundTasks,
     repairFacets: RepairFacets,
     concurrent: ConcurrentRuns,
+    cancelChildRuns: CancelChildRuns,
     private readonly executions: ExecutionWork,
     private readonly database: Database,
     private readonly settings: Settings,
@@ -79,6 +89,7 @@ export class RunsWork {
       }),
       tasks.implement(PRUNE_RUNS_TASK, (signal) => this.pruneRuns(signal)),
       tasks.implement(RELEASE_HELD_RUNS_TASK, (signal) => concurrent.releaseHeld(signal)),
+      tasks.implement(CANCEL_CHILD_RUNS_TASK, (signal) => cancelChildRuns.run(signal)),
       tasks.implement(REPAIR_FACETS_TASK, async (signal) => {
         await repairFacets.run(signal);
       }),

@@ -44,6 +44,7 @@ const INPUT_COLUMNS = {
   metadata: column<Readonly<Record<string, string>> | null>('jsonb'),
   parent_run_id: column<string | null>('uuid'),
   ancestor_run_ids: column<readonly string[]>('uuid[]'),
+  started_by_run: column<boolean>('boolean'),
   /** These three are of the run whose conversation the new one continues; the transcript is a copy. */
   conversation_id: column<string | null>('uuid'),
   session_id: column<string | null>('text'),

@@ -23,6 +23,6 @@ BEGIN
     UPDATE headrace.slot_pools SET used = used - 1 WHERE key = 'pool:' || v_pool;
     RETURN false;
   END IF;
-  UPDATE headrace.executions SET slot_held = true WHERE id = p_execution;
+  UPDATE headrace.executions SET slot_held = true, slot_wanted_at = NULL WHERE id = p_execution;
   RETURN true;
 END $$;

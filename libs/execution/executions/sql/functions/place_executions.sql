@@ -43,6 +43,7 @@ BEGIN
     IF v_is_shared THEN
       SELECT s.owner_cursor INTO v_after FROM headrace.slot_pools s WHERE s.key = 'pool:' || pool AND s.used < s.capacity;
       CONTINUE WHEN NOT FOUND;
+      PERFORM headrace.admit_sessions(pool, 'started', p_max, p_owner_capacity);
       PERFORM headrace.admit_sessions(pool, 'debug', p_max, p_owner_capacity);
       PERFORM headrace.admit_sessions(pool, 'idle', p_max, p_owner_capacity);
       SELECT max(o.nth), max(o.slot_key) FILTER (WHERE o.nth = c_owners_a_call),

@@ -8,7 +8,9 @@ import { COMMANDS_CHANNEL } from '../domain/lease.js';
 import { ExecutionsStore } from '../persistence/executions.store.js';
 import { attachmentRefs } from '../persistence/run-status-sql.js';
 
-const SNAPSHOT = statement('executions.commands')`SELECT e.slot_held AS "slotHeld", json_strip_nulls(json_build_object(
+const SNAPSHOT = statement(
+  'executions.commands',
+)`SELECT e.slot_held OR e.phase = 'started' AS "mayContinue", json_strip_nulls(json_build_object(
     'version', e.command_version, 'desired', e.desired, 'desired_reason', e.desired_reason,
     'interrupt', CASE WHEN e.interrupt_expires_at > headrace.now()
       THEN json_build_object('turn_id', e.interrupt_turn_id, 'timeout_seconds', $3::float8 / 1000) END,
@@ -34,7 +36,10 @@ const SLOT_RETRY_MS = 500;
 /** Emitted when anything may have been missed, because the connection was lost. */
 const MISSED = '';
 
-/** Waits without holding a connection. An idle session gets its next prompt only with a slot. */
+/**
+ * Waits without holding a connection. An idle session gets its next prompt only with a slot; one that waits for other runs has none
+ * and gets its prompts, which are for the time after its turn.
+ */
 @Injectable()
 export class ReadCommands implements OnModuleInit, OnModuleDestroy {
   /** Events are ids of executions. */
@@ -71,18 +76,18 @@ export class ReadCommands implements OnModuleInit, OnModuleDestroy {
       // Before the database is read, so that no notification is missed.
       this.notifications.on(executionId, wake).on(MISSED, wake);
       try {
-        const [row] = await this.database.query<{ commands: Commands; slotHeld: boolean }>(SNAPSHOT, [
+        const [row] = await this.database.query<{ commands: Commands; mayContinue: boolean }>(SNAPSHOT, [
           executionId,
           leaseEpoch,
           this.settings.interruptTimeout,
         ]);
         if (!row) return 'lease_lost';
-        const { commands, slotHeld } = row;
+        const { commands, mayContinue } = row;
         const isNew = commands.version > knownVersion;
         const waitsForSlot =
           isNew &&
           commands.prompts.length > 0 &&
-          !slotHeld &&
+          !mayContinue &&
           commands.desired === 'run' &&
           !(await this.executions.acquireSlot(executionId));
         if (isNew && !waitsForSlot) return commands;

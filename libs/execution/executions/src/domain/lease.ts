@@ -1,5 +1,7 @@
 /** Notifications that something waits for a runner; the payload is the execution's id. */
 export const COMMANDS_CHANNEL = 'headrace_commands';
+/** A run with a parent has ended; the payload is its id. See notify_child_run_end.sql. */
+export const RUN_ENDS_CHANNEL = 'headrace_run_ends';
 
 /** A run of a self-hosted worker waits: `<team uid> <worker host>`. */
 export const WORKER_RUNS_CHANNEL = 'headrace_worker_runs';

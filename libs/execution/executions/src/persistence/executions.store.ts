@@ -103,16 +103,20 @@ const BUSY = statement('executions.busy')`
 const ALLOW_DEBUG = statement('executions.allow-debug')`
   UPDATE executions SET debug_window_ms = $2 WHERE id = $1 AND ended_at IS NULL`;
 
-/** Adds the turn's time to the run. `$2`: the session rests. */
+/**
+ * Adds the turn's time to the run. `$2`: the session rests. Otherwise another turn begins: an interrupted wait for runs has left the
+ * execution without a slot, and it gets the next one.
+ */
 const PAUSE = statement('executions.pause')`
   WITH before AS (SELECT id, run_id, busy_since FROM executions WHERE id = $1),
-  paused AS (UPDATE executions SET busy_since = NULL, ceiling_at = NULL,
+  paused AS (UPDATE executions SET busy_since = NULL, ceiling_at = NULL, awaits_runs_since = NULL,
+      slot_wanted_at = CASE WHEN $2 THEN NULL WHEN awaits_runs_since IS NOT NULL AND NOT slot_held THEN coalesce(slot_wanted_at, headrace.now()) ELSE slot_wanted_at END,
       phase = CASE WHEN $2 AND ${phaseGuard('rest')} THEN ${phaseAfter('rest')} ELSE phase END, idle_since = CASE WHEN $2 THEN headrace.now() ELSE idle_since END WHERE id = $1)
   UPDATE runs SET busy_ms = busy_ms + greatest(0, extract(epoch FROM headrace.now() - before.busy_since) * 1000)::bigint
     FROM before WHERE runs.id = before.run_id AND before.busy_since IS NOT NULL`;
 
 const END = statement('executions.end')`
-  UPDATE executions SET phase = ${phaseAfter('end')}, ended_at = headrace.now(), end_reason = $2, exit_code = $3 WHERE id = $1 AND ended_at IS NULL AND ${phaseGuard('end')} RETURNING id`;
+  UPDATE executions SET phase = ${phaseAfter('end')}, ended_at = headrace.now(), end_reason = $2, exit_code = $3, awaits_runs_since = NULL, slot_wanted_at = NULL WHERE id = $1 AND ended_at IS NULL AND ${phaseGuard('end')} RETURNING id`;
 
 const RELEASE = statement('executions.release-slot')`SELECT release_slot($1) AS released`;
 const ACQUIRE = statement('executions.acquire-slot')`SELECT acquire_slot($1, $2) AS acquired`;
@@ -238,8 +242,8 @@ export class ExecutionsStore {
     return row?.released ?? false;
   }
 
-  async acquireSlot(executionId: string): Promise<boolean> {
-    const [row] = await this.database.query<{ acquired: boolean }>(ACQUIRE, [
+  async acquireSlot(executionId: string, queryable: Queryable = this.database): Promise<boolean> {
+    const [row] = await queryable.query<{ acquired: boolean }>(ACQUIRE, [
       executionId,
       this.settings.maxConcurrentRunsPerTeam,
     ]);

@@ -76,6 +76,7 @@ export class PermissionBroker {
   /** The turn is cancelled, and the agent has not answered yet. */
   private isTurnCancelled = false;
   private isInTurn = false;
+  private turn = new AbortController();
 
   constructor(
     private readonly rules: PermissionRules,
@@ -87,6 +88,11 @@ export class PermissionBroker {
     private readonly freeTool: string | null = null,
   ) {
     this.remembered = [...(rules.permission_rules ?? [])];
+  }
+
+  /** Aborts when the turn ends or is cancelled. */
+  get turnSignal(): AbortSignal {
+    return this.turn.signal;
   }
 
   get isWaiting(): boolean {
@@ -214,11 +220,13 @@ export class PermissionBroker {
   startTurn(): void {
     this.isTurnCancelled = false;
     this.isInTurn = true;
+    this.turn = new AbortController();
   }
 
   /** Nobody waits for the answers any more: the agent has answered its prompt. */
   endTurn(): void {
     this.isInTurn = false;
+    this.turn.abort();
     for (const { withdraw, timer } of this.questions.values()) {
       clearTimeout(timer);
       withdraw();
@@ -229,6 +237,7 @@ export class PermissionBroker {
   /** The Agent Client Protocol requires this answer to all requests of a cancelled turn. `decided`: by the control plane. */
   cancelTurn(decided: Commands['decisions']): void {
     this.isTurnCancelled = true;
+    this.turn.abort();
     const recorded = new Set(decided.map(({ approval_id: id }) => id));
     for (const [id, { settle }] of this.waiting) settle({ decision: 'cancel', isRecorded: recorded.has(id) });
   }

@@ -1,6 +1,14 @@
 import type { Readable } from 'node:stream';
 import type {
   ArtifactAck,
+  ChildRunAnswer,
+  CommentAnswer,
+  CommentRequest,
+  CommentTargetAnswer,
+  StartRunAnswer,
+  StartRunRequest,
+  WaitForRunsAnswer,
+  WaitForRunsRequest,
   ArtifactContentQuery,
   ArtifactReference,
   Assignment,
@@ -62,6 +70,7 @@ const REQUEST_MS = 10_000;
 const UPLOAD_MS = 60_000;
 /** An invalid artifact is a fault of the agent: the execution continues. */
 const ARTIFACT_REJECTED = [400, 413];
+const TOOL_REJECTED = [400, 413];
 /** Statuses that end an execution: its token ends with it, so an unknown token or execution means the same as 412. */
 const LEASE_LOST = [401, 403, 404, 410, 412];
 
@@ -157,6 +166,50 @@ export class ControlPlane {
     return json(await this.call({ method: 'POST', path: '/repository-credential', body, timeoutMs: REQUEST_MS }));
   }
 
+  startRun(request: Omit<StartRunRequest, 'lease_epoch'>): Promise<StartRunAnswer> {
+    // Skills of an agent identity are looked up meanwhile.
+    return this.toolCall('POST', '/runs', request, UPLOAD_MS);
+  }
+
+  async childRun(runId: string): Promise<ChildRunAnswer> {
+    const path = this.pathOf(`/runs/${encodeURIComponent(runId)}`);
+    return json<ChildRunAnswer>(await this.call({ method: 'GET', path, timeoutMs: REQUEST_MS }));
+  }
+
+  waitForRuns(request: Omit<WaitForRunsRequest, 'lease_epoch'>, signal: AbortSignal): Promise<WaitForRunsAnswer> {
+    return this.toolCall('POST', '/runs/wait', request, request.wait * 1000 + REQUEST_MS, signal);
+  }
+
+  comment(request: Omit<CommentRequest, 'lease_epoch'>): Promise<CommentAnswer> {
+    return this.toolCall('POST', '/comments', request, request.wait * 1000 + REQUEST_MS);
+  }
+
+  /** Null: the agent cannot comment. */
+  async commentTarget(): Promise<string | null> {
+    const path = this.pathOf('/comments');
+    return json<CommentTargetAnswer>(await this.call({ method: 'GET', path, timeoutMs: REQUEST_MS })).target;
+  }
+
+  /** The lease was renewed when the request arrived, and not when it was answered. An invalid request is a fault of the agent. */
+  private async toolCall<Answer>(
+    method: 'POST',
+    path: string,
+    body: object,
+    timeoutMs: number,
+    signal?: AbortSignal,
+  ): Promise<Answer | { problem: string }> {
+    const response = await this.call({
+      method,
+      path,
+      body: this.withEpoch(body),
+      timeoutMs,
+      renews: false,
+      acceptedStatuses: TOOL_REJECTED,
+      signal,
+    });
+    return isOk(response) ? json<Answer>(response) : { problem: problemOf(response) };
+  }
+
   /** @param content the bytes, once per call. */
   putArtifact(
     artifact: Omit<ArtifactContentQuery, 'lease_epoch'>,
@@ -179,9 +232,7 @@ export class ControlPlane {
       json<ArtifactAck>(response);
       return null;
     }
-    // A proxy may have responded without a problem document.
-    const { detail } = fields(parseJson(response.body.toString('utf8')));
-    return text(detail) ?? `was rejected with status ${response.status}`;
+    return problemOf(response);
   }
 
   async finish(request: Omit<FinishRequest, 'lease_epoch'>): Promise<void> {
@@ -234,6 +285,12 @@ export class ControlPlane {
     if (status >= 500 || status === 408 || status === 429) throw new NoResponseError(message);
     throw new RejectedError(message);
   }
+}
+
+/** A proxy may have responded without a problem document. */
+function problemOf({ status, body }: HttpResponse): string {
+  const { detail } = fields(parseJson(body.toString('utf8')));
+  return text(detail) ?? `was rejected with status ${status}`;
 }
 
 const isOk = ({ status }: HttpResponse): boolean => status >= 200 && status < 300;

@@ -8,15 +8,20 @@ import { NoResponseError } from '../protocol/control-plane.js';
 import type { PlainEvent } from '../protocol/outgoing-events.js';
 import type { AttachmentFiles } from '../workspace/attachments.js';
 import { askPerson, type AskPerson } from './ask-person.js';
+import type { ChildRunTools } from './child-runs.js';
 import { getEventPayload } from './event-payload.js';
 import type { RunTool } from './run-tool.js';
 
-interface RunToolsOptions {
+export interface RunToolsOptions {
   readonly artifacts: ArtifactSync;
   readonly pullRequests: PullRequests;
   readonly files: AttachmentFiles;
   readonly emit: (event: PlainEvent) => void;
   readonly ask: AskPerson;
+  /** Null: the run can start none. */
+  readonly children: ChildRunTools | null;
+  /** Null: no issue or pull request has started the run, or it has no credential for it. */
+  readonly comment: RunTool | null;
   readonly signal: AbortSignal;
 }
 
@@ -30,6 +35,9 @@ export const TOOL_NOTICE = [
 const NOTICES: Readonly<Record<string, string>> = {
   create_pull_request:
     '`create_pull_request` creates a pull request or merge request for a branch that you have pushed.',
+  start_run:
+    '`start_run` starts another run with its own agent, `wait_for_runs` waits for such runs and returns their results, and `get_run` returns one.',
+  comment_on_source: '`comment_on_source` adds a comment to the issue or pull request that has started the run.',
   get_event_payload: '`get_event_payload` returns the payload of the event that started the run, or a part of it.',
 };
 
@@ -82,7 +90,7 @@ const PULL_REQUEST = z.object({
 });
 
 export function runTools(options: RunToolsOptions): readonly RunTool[] {
-  const { artifacts, pullRequests, files, emit, ask, signal } = options;
+  const { artifacts, pullRequests, files, emit, ask, children, comment, signal } = options;
   const payload = getEventPayload(files);
   return [
     {
@@ -120,6 +128,8 @@ export function runTools(options: RunToolsOptions): readonly RunTool[] {
     askPerson(ask),
     ...(pullRequests.isPossible ? [createPullRequest(pullRequests, artifacts, signal)] : []),
     ...(payload === null ? [] : [payload]),
+    ...(children?.tools ?? []),
+    ...(comment === null ? [] : [comment]),
   ];
 }
 

@@ -2,8 +2,9 @@ import { performance } from 'node:perf_hooks';
 import { LRUCache } from 'lru-cache';
 import { Injectable } from '@nestjs/common';
 import { Database, statement } from '#platform/persistence';
-import type { Membership, PrincipalType } from '../domain/principal.js';
-import { membershipsSql } from '../persistence/token-queries.js';
+import type { Caller, Membership, PrincipalType } from '../domain/principal.js';
+import { SERVICE_ACCOUNT_ROLE } from '../domain/roles.js';
+import { membershipsSql, teamSettingsSql } from '../persistence/token-queries.js';
 
 export interface PrincipalRef {
   readonly type: PrincipalType;
@@ -25,6 +26,10 @@ FROM (SELECT 'user' AS type, uid, display_name AS name, email, photo_url FROM he
 const MEMBERSHIPS = statement('auth_memberships_of_user')`
   SELECT coalesce(${membershipsSql('u.uid')}, '[]') AS memberships
 FROM headrace.users u WHERE u.uid = $1 AND u.disabled_at IS NULL`;
+
+const MEMBERSHIPS_OF_ACCOUNT = statement('auth_memberships_of_service_account')`
+  SELECT json_build_array(json_build_object('teamUid', t.uid, 'role', '${SERVICE_ACCOUNT_ROLE}', 'team', ${teamSettingsSql('t')})) AS memberships
+FROM headrace.service_accounts s JOIN headrace.teams t ON t.uid = s.team_uid WHERE s.uid = $1 AND s.disabled_at IS NULL`;
 
 const FRESH_MS = 5_000;
 const MAX_CACHED = 5_000;
@@ -97,6 +102,17 @@ export class PrincipalDirectory {
   async membershipsOf(userUid: string): Promise<readonly Membership[] | null> {
     const [row] = await this.database.query<{ memberships: Membership[] }>(MEMBERSHIPS, [userUid]);
     return row?.memberships ?? null;
+  }
+
+  /** A principal as a caller with the rights of now, for what an agent does for them; null: unknown or disabled. */
+  async callerNow(ref: PrincipalRef, teamUid: string | null): Promise<Caller | null> {
+    const found =
+      ref.type === 'user'
+        ? await this.membershipsOf(ref.uid)
+        : (await this.database.query<{ memberships: Membership[] }>(MEMBERSHIPS_OF_ACCOUNT, [ref.uid]))[0]?.memberships;
+    if (!found) return null;
+    const principal = { ...ref, displayName: '', memberships: found, tokenUid: '' };
+    return { principal, permission: 'runs:write', teamUid, teamUids: teamUid === null ? [] : [teamUid] };
   }
 }
 

@@ -61,6 +61,15 @@ export const EXECUTION_SETTINGS = {
     ),
     setupCommandTimeout: duration('10min', '1s', '6h').describe('Maximum duration of one set-up command.'),
     maxRunDepth: integer(5, 1, 32).describe('Maximum number of ancestors of a run (the chain of parent_run_id).'),
+    maxChildRuns: integer(20, 0, 10_000).describe(
+      'Maximum number of runs that the agent of one run starts with the tool `start_run`; 0: agents have no such tool.',
+    ),
+    maxActiveChildRuns: integer(10, 1, 10_000).describe(
+      'Maximum number of runs that the agent of one run has started and that have not ended.',
+    ),
+    maxDescendantRuns: integer(100, 1, 100_000).describe(
+      'Maximum number of runs below one run that has no parent, over all levels, that agents start.',
+    ),
     maxWorkspaceBytes: integer(10 * 1024 * MIB, MIB, Number.MAX_SAFE_INTEGER).describe(
       'Maximum size of a workspace on disk, in bytes; measured periodically.',
     ),

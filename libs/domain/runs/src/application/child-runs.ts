@@ -1,0 +1,173 @@
+import { Injectable } from '@nestjs/common';
+import { AgentDirectory } from '#domain/agents';
+import { type AgentConfig, ExecutionsStore, RunWaits } from '#execution/executions';
+import {
+  type ChildRunAnswer,
+  MAX_AWAITED_RUNS,
+  type StartRunAnswer,
+  type StartRunRequest,
+  type WaitForRunsAnswer,
+  type WaitForRunsRequest,
+} from '#execution/runner-protocol';
+import { type Caller, PrincipalDirectory } from '#platform/auth';
+import { Settings } from '#platform/config';
+import { isUuid } from '#platform/kernel';
+import { childConfig, isEventSource } from '../domain/child-config.js';
+import type { Run } from '../domain/run.js';
+import { restoreSubmitted, withoutSkills } from '../domain/submitted-input.js';
+import { ChildRunsStore } from '../persistence/child-runs.store.js';
+import { RunsStore } from '../persistence/runs.store.js';
+import { ConfigSecrets } from './config-secrets.js';
+import { CreateRun, launchRefusal } from './create-run.js';
+
+type Started = Omit<StartRunRequest, 'lease_epoch'>;
+type Wait = Omit<WaitForRunsRequest, 'lease_epoch'>;
+
+const UNKNOWN = 'No run with this id was started by this run.';
+const RIGHTS_ENDED =
+  'The principal that has created this run may no longer create such runs: the account was disabled, or its role has changed.';
+const CHOICE_REFUSED =
+  'A run that an event from outside has started, or one that is below such a run, can start only runs with its own environment and agent identity.';
+
+/**
+ * Runs that agents start, for the tools of their run. They have the owner, the creator and the agent identity of the run, and are created
+ * with the rights that its creator has at this moment. An agent sees only what its run, or a run below it, has started.
+ */
+@Injectable()
+export class ChildRuns {
+  constructor(
+    private readonly executions: ExecutionsStore,
+    private readonly runs: RunsStore,
+    private readonly store: ChildRunsStore,
+    private readonly createRun: CreateRun,
+    private readonly agents: AgentDirectory,
+    private readonly principals: PrincipalDirectory,
+    private readonly secrets: ConfigSecrets,
+    private readonly waits: RunWaits,
+    private readonly settings: Settings,
+  ) {}
+
+  async start(executionId: string, leaseEpoch: number, request: Started): Promise<StartRunAnswer | 'lease_lost'> {
+    const runId = await this.executions.renewOfRun(executionId, leaseEpoch);
+    const run = runId === null ? null : await this.runs.find(runId);
+    if (!run) return 'lease_lost';
+    // 1. A repeated request gets its first answer, whatever has changed since.
+    const launchKey = `run/${executionId}/${request.key}`;
+    const known = (await this.createRun.findLaunched([launchKey])).get(launchKey);
+    if (known !== undefined) return this.started(run, known);
+    // 2. Whose rights apply, and what they do not decide.
+    const caller = await this.principals.callerNow(run.creator, run.owner.teamUid);
+    if (!caller) return { problem: RIGHTS_ENDED };
+    const depth = run.ancestorRunIds.length + 1;
+    const { maxRunDepth } = this.settings;
+    if (depth > maxRunDepth)
+      return {
+        problem: `This run is ${depth - 1} levels below the first run, and the limit (MAX_RUN_DEPTH) is ${maxRunDepth}.`,
+      };
+    const own = await this.ownIdentity(run);
+    const identity = request.agent_identity_uid ?? own;
+    if (this.choosesOther(run, request, own) && (await this.isFromOutside(run))) return { problem: CHOICE_REFUSED };
+    // 3. The run, as it is created by its creator.
+    return this.create(run, caller, request, { launchKey, identity, executionId, leaseEpoch, isOwn: identity === own });
+  }
+
+  /** Null in place of a run that is not below the run of the execution. */
+  async get(executionId: string, leaseEpoch: number, wanted: string): Promise<ChildRunAnswer | 'lease_lost'> {
+    const runId = await this.executions.renewOfRun(executionId, leaseEpoch);
+    if (runId === null) return 'lease_lost';
+    const [run] = isUuid(wanted) ? await this.store.read(runId, [wanted]) : [];
+    return run ? { run } : { problem: UNKNOWN };
+  }
+
+  async wait(
+    executionId: string,
+    leaseEpoch: number,
+    { run_ids: given, active: withActive = false, mode, wait }: Wait,
+    abort: AbortSignal,
+  ): Promise<WaitForRunsAnswer | 'lease_lost'> {
+    const runId = await this.executions.renewOfRun(executionId, leaseEpoch);
+    if (runId === null) return 'lease_lost';
+    const found = await this.store.startedBelow(runId, given);
+    const unknown = given.filter((id) => !found.has(id));
+    if (unknown.length > 0) return { problem: `${UNKNOWN} (${unknown.join(', ')})` };
+    const active = withActive ? await this.store.findActive(runId, MAX_AWAITED_RUNS) : [];
+    const runIds = [...new Set([...given, ...active])].slice(0, MAX_AWAITED_RUNS);
+    const result = await this.waits.wait({ executionId, leaseEpoch, runIds, mode, waitMs: wait * 1000 }, abort);
+    if (result === 'lease_lost') return result;
+    if (result === 'waiting') return { is_over: false, run_ids: runIds };
+    return { is_over: true, run_ids: runIds, runs: await this.store.read(runId, runIds) };
+  }
+
+  private async create(
+    run: Run,
+    caller: Caller,
+    request: Started,
+    context: {
+      readonly launchKey: string;
+      readonly identity: string | undefined;
+      readonly isOwn: boolean;
+      readonly executionId: string;
+      readonly leaseEpoch: number;
+    },
+  ): Promise<StartRunAnswer> {
+    const { launchKey, identity, isOwn, executionId, leaseEpoch } = context;
+    const { prompt, title, environment_id: environmentId, harness, model_id: modelId } = request;
+    const choice = { hasOtherIdentity: !isOwn, environmentId, harness, modelId };
+    const result = await this.createRun.executeChild(
+      caller,
+      {
+        owner: run.owner,
+        prompt,
+        ...(title !== undefined && { title }),
+        ...(identity !== undefined && { agentIdentityUid: identity }),
+        config: childConfig(run, await this.submittedConfig(run), choice),
+        interactive: run.interactive,
+        parentRunId: run.id,
+        source: 'ORCHESTRATION',
+        idempotency: null,
+        launchKey,
+      },
+      { runId: run.id, executionId, leaseEpoch },
+    );
+    if (result.kind === 'created') return this.started(run, result.runId);
+    if (result.kind === 'limited') return { problem: result.detail };
+    if (result.kind === 'not_authorized' && !('errors' in result && result.errors)) return { problem: RIGHTS_ENDED };
+    return { problem: sentence(launchRefusal(result).reason) };
+  }
+
+  private async started(run: Run, childId: string): Promise<StartRunAnswer> {
+    const [child] = await this.store.read(run.id, [childId]);
+    return child ? { run_id: child.run_id, state: child.state, title: child.title } : { problem: UNKNOWN };
+  }
+
+  /** As it was submitted: what the identity and the team have added is added again, as it is now. */
+  private async submittedConfig(run: Run): Promise<AgentConfig> {
+    const stored = this.secrets.openForRun(run.id, run.config);
+    const submitted = await this.runs.findSubmitted(run.id);
+    return submitted === null ? withoutSkills(stored) : restoreSubmitted(stored, submitted);
+  }
+
+  /** The agent identity that executes the run; undefined: another principal does. */
+  private async ownIdentity({ executor, owner: { teamUid } }: Run): Promise<string | undefined> {
+    if (executor.type !== 'service_account' || teamUid === null) return undefined;
+    return (await this.agents.findIdentity(executor.uid, teamUid))?.uid;
+  }
+
+  private choosesOther({ config }: Run, request: Started, own: string | undefined): boolean {
+    const { agent_identity_uid: identity, environment_id: environmentId } = request;
+    return (
+      (identity !== undefined && identity !== own) ||
+      (environmentId !== undefined && environmentId !== config.environment_id)
+    );
+  }
+
+  /** A run above that was deleted may have been one. */
+  private async isFromOutside({ source, ancestorRunIds }: Run): Promise<boolean> {
+    if (isEventSource(source)) return true;
+    if (ancestorRunIds.length === 0) return false;
+    const sources = await this.store.sourcesOf(ancestorRunIds);
+    return sources.length < ancestorRunIds.length || sources.some(isEventSource);
+  }
+}
+
+const sentence = (text: string): string => (/[.!?]$/.test(text) ? text : `${text}.`);
