@@ -1,16 +1,18 @@
-import { execFileSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { until } from '#testing';
 import { GitFixture } from '../../libs/testing/src/git/git-fixture.js';
 import { GitServer } from '../../libs/testing/src/git/git-server.js';
 import { type GithubDelivery, githubDelivery, signedHeaders } from '../support/github-deliveries.js';
-import { Installation, type Program } from '../support/installation.js';
+import { answersIn, Installation, type Program } from '../support/installation.js';
 
+const execute = promisify(execFile);
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const TOKEN = `token-${randomBytes(15).toString('base64url')}`;
 const BLOCK = /^```(sh|yaml|markdown)(?: file=(\S+))?\n([\s\S]*?)^```$/gm;
@@ -25,7 +27,8 @@ beforeAll(async () => {
   chmodSync(directory, 0o711);
   const fixture = new GitFixture(join(directory, 'service'));
   fixture.commit({ 'readme.txt': 'service\n' }, 'Add a text');
-  fixture.publish(join(directory, 'served', 'acme', 'service.git'));
+  for (const name of ['service', 'website', 'manual'])
+    fixture.publish(join(directory, 'served', 'acme', `${name}.git`));
   git = await GitServer.start({
     root: join(directory, 'served'),
     login: { username: 'x-access-token', password: TOKEN },
@@ -48,17 +51,17 @@ function placeOf(page: string): string {
 }
 
 /** Writes the files of the page, and executes its commands in their order. Returns what they print. */
-function follow(page: string, changes: Readonly<Record<string, string>>): string {
+async function follow(page: string, changes: Readonly<Record<string, string>>): Promise<string> {
   const place = placeOf(page);
   const text = readFileSync(join(ROOT, 'docs/recipes', page), 'utf8');
   const commands: string[] = [];
   for (const [, kind, file, content = ''] of text.matchAll(BLOCK)) {
+    const changed = Object.entries(changes).reduce((whole, [from, to]) => whole.replaceAll(from, to), content);
     if (file === undefined) {
       expect(kind).toBe('sh');
-      commands.push(content);
+      commands.push(changed);
       continue;
     }
-    const changed = Object.entries(changes).reduce((whole, [from, to]) => whole.replaceAll(from, to), content);
     mkdirSync(dirname(join(place, file)), { recursive: true });
     writeFileSync(join(place, file), changed);
   }
@@ -69,14 +72,16 @@ function follow(page: string, changes: Readonly<Record<string, string>>): string
     ...installation.environment,
     ...{ HEADRACE_URL: new URL(baseUrl).origin, HEADRACE_TOKEN: token, TEAM: team },
   };
-  return execFileSync('bash', ['-c', script], { cwd: place, env, encoding: 'utf8' });
+  // Not synchronously: agents clone from the server of this process.
+  const { stdout } = await execute('bash', ['-c', script], { cwd: place, env });
+  return stdout;
 }
 
 describe('a recipe', { timeout: 120_000 }, () => {
   it('makes pull requests of issues on GitHub', async () => {
     const page = 'github-pull-requests.md';
     writeFileSync(join(placeOf(page), 'github-token.txt'), TOKEN);
-    const url = urlIn(follow(page, { 'harness: claude': 'harness: oz' }));
+    const url = urlIn(await follow(page, { 'harness: claude': 'harness: oz' }));
     const secret = readFileSync(join(placeOf(page), 'github-webhook.txt'), 'utf8').trim();
     const deliver = (delivery: GithubDelivery) =>
       post(url, signedHeaders(delivery, randomUUID(), secret), delivery.body);
@@ -104,6 +109,32 @@ describe('a recipe', { timeout: 120_000 }, () => {
     await expectOnly(runId, 'GITHUB_WEBHOOK', url);
   });
 
+  it('starts a run for each of several repositories, and joins their results', async () => {
+    const page = 'fan-out.md';
+    writeFileSync(join(placeOf(page), 'github-token.txt'), TOKEN);
+    const child = '```sh\\nbasename $(git remote get-url origin); cat readme.txt\\n```';
+    const block = (name: string, input: string): string => `printf '%s\\n' '\`\`\`tool name=${name}' ${input} '\`\`\`'`;
+    // What an agent with a model makes of the prompt.
+    const printed = await follow(page, {
+      'echo "- acme/$repository: environment_id $ENVIRONMENT"': block(
+        'start_run',
+        `'{"prompt":"${child}","environment_id":"'$ENVIRONMENT'"}'`,
+      ),
+      'RUN=$(': `${block('wait_for_runs', '')} >> prompt.md\nRUN=$(`,
+      '--harness claude': '--harness oz',
+    });
+    expect(printed).toContain('SUCCEEDED');
+    const { runs } = (await installation.call('GET', '/agent/runs?q=Replace+formatDate')).body;
+    const [run] = runs;
+    expect(run).toMatchObject({ title: 'Replace formatDate', state: 'SUCCEEDED' });
+    const below = (await installation.call('GET', `/agent/runs?ancestor_run_id=${run.run_id}`)).body.runs;
+    expect(below).toHaveLength(3);
+    const { body } = await installation.call('GET', `/agent/runs/${run.run_id}/conversation`);
+    const said = answersIn(body);
+    expect(said).toContain('3 of 3 runs have ended.');
+    for (const name of ['service', 'website', 'manual']) expect(said).toContain(`${name}.git`);
+  });
+
   it('makes merge requests of issues on GitLab', async () => {
     const page = 'gitlab-merge-requests.md';
     writeFileSync(join(placeOf(page), 'gitlab-token.txt'), TOKEN);
@@ -113,7 +144,7 @@ describe('a recipe', { timeout: 120_000 }, () => {
       'project.git': 'service.git',
       oauth2: 'x-access-token',
     };
-    const url = urlIn(follow(page, changes));
+    const url = urlIn(await follow(page, changes));
     const secret = readFileSync(join(placeOf(page), 'gitlab-webhook.txt'), 'utf8').trim();
     const deliver = (kind: string, payload: object) => {
       const body = JSON.stringify({ project: { path_with_namespace: 'group/project' }, ...payload });
