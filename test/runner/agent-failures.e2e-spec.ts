@@ -44,7 +44,8 @@ describe('a turn that has failed', () => {
   const RATE_LIMITED = {
     error_code: 'rate_limited',
     retryable: true,
-    message: `The model provider limits the rate of requests: ${LIMIT}.`,
+    message: 'The model provider limits the rate of requests.',
+    detail: LIMIT,
   };
   const TRACE = `boom\n    at run (file:///opt/agent/dist/index.js:10:3)\n    at async /opt/agent/dist/main.js:1:1\n`;
 
@@ -69,7 +70,8 @@ describe('a turn that has failed', () => {
       {
         error_code: 'external_authentication_required',
         retryable: false,
-        message: 'The model provider requires valid credentials: Incorrect API key provided.',
+        message: 'The model provider requires valid credentials.',
+        detail: 'Incorrect API key provided.',
       },
     ],
     [
@@ -78,13 +80,23 @@ describe('a turn that has failed', () => {
       {
         error_code: 'agent_process_failed',
         retryable: true,
-        message: 'The model provider reported an error: 500 It broke.',
+        message: 'The model provider reported an error.',
+        detail: '500 It broke',
       },
     ],
     [
       'by the end of its process, with a stack trace',
       [{ stderr: TRACE }, { exit: 3 }],
-      { message: 'The agent process ended during the turn (exit code 3).', detail: 'boom', exit_code: 3 },
+      { message: 'The agent crashed: its process ended during the turn (exit code 3).', detail: 'boom', exit_code: 3 },
+    ],
+    [
+      'by a signal, while a child holds the streams of the process',
+      [{ orphan: true }],
+      {
+        message: 'The agent crashed: its process ended during the turn (signal SIGKILL).',
+        retryable: true,
+        exit_code: 137,
+      },
     ],
   ])('%s fails the run with a code and a readable message', async (_name, steps, report) => {
     const { plane, exited } = await start(steps);
@@ -139,6 +151,37 @@ describe('an agent that makes no progress', () => {
     expect(plane.data<AgentWaiting>('agent_waiting')).toEqual([
       { message: 'The agent reconnects to its model provider (attempt 3 of 5).' },
     ]);
+  });
+
+  it('is reported with the time of the next attempt', async () => {
+    const { message } = retry.notify.params;
+    const params = { message: { ...message, retry_delay_ms: 34_070 } };
+    const { plane } = await start([{ notify: { ...retry.notify, params } }, { say: 'Done.' }]);
+    await plane.untilEvent('turn_ended');
+    expect(plane.data<AgentWaiting>('agent_waiting')).toEqual([
+      {
+        message: 'The agent waits for the rate limit of its model provider (attempt 2 of 10, next attempt in 35 s).',
+      },
+    ]);
+  });
+
+  it('is reported by a line of its log, and named when the time is over', async () => {
+    const line = 'level=ERROR message="stream error" error.error="AI_APICallError: Rate limit reached."\n';
+    const { plane, exited } = await start([{ stderr: line }, { hang: true }], { progressTimeoutSeconds: 2 });
+    expect(await exited).toBe(0);
+    expect(plane.data<AgentWaiting>('agent_waiting')).toEqual([
+      {
+        message: 'The agent waits for the rate limit of its model provider.',
+        detail: 'AI_APICallError: Rate limit reached.',
+      },
+    ]);
+    expect(plane.finished).toMatchObject({
+      outcome: 'failed',
+      error_code: 'rate_limited',
+      retryable: true,
+      message:
+        'The model provider limits the rate of requests. The agent made no progress for 2 s (AGENT_PROGRESS_TIMEOUT).',
+    });
   });
 
   it('fails the run after the timeout', async () => {

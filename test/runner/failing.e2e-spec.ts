@@ -97,7 +97,7 @@ describe('the agent', () => {
     const { plane } = runner;
     expect(plane.data<TurnEnded>('turn_ended')).toMatchObject([{ stop_reason: 'error' }]);
     expect(plane.finished).toMatchObject({ outcome: 'failed', error_code: 'agent_process_failed', exit_code: 1 });
-    expect(plane.finished?.message).toBe('The agent process ended during the turn (exit code 1).');
+    expect(plane.finished?.message).toBe('The agent crashed: its process ended during the turn (exit code 1).');
     expect(plane.finished?.detail).toContain('out of ideas');
     const { message, detail } = plane.finished ?? {};
     expect(plane.data<TurnEnded>('turn_ended')[0]).toMatchObject({ message, detail });

@@ -8,9 +8,10 @@
 //   {"run": "command"}   runs it in its working directory, and says its output
 //   {"fail": {"code", "message", "data"}}   answers the prompt with this error; {"answer": {…}} with these fields
 //   {"stderr": "text"} and {"exit": 3}      write to standard error, and end the process
+//   {"orphan": true}                        is killed, while a child of it holds its streams
 // SCRIPTED_MODES, such as "auto,default", names the modes of its session; the first is the current one. {"mode": true} says the current one.
 // {"meta": true} says the _meta of session/new.
-import { execSync } from 'node:child_process';
+import { execSync, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 
 const send = (message) => process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
@@ -63,6 +64,10 @@ async function turn(sessionId, prompt) {
     if (step.notify !== undefined) send(step.notify);
     if (step.stderr !== undefined) process.stderr.write(step.stderr);
     if (step.exit !== undefined) process.exit(step.exit);
+    if (step.orphan) {
+      spawn('sleep', ['600'], { stdio: 'inherit' });
+      process.kill(process.pid, 'SIGKILL');
+    }
     if (step.fail !== undefined) throw step.fail;
     if (step.answer !== undefined) answer = { ...answer, ...step.answer };
     if (step.hang) await new Promise(() => undefined);

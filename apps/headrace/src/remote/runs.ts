@@ -10,7 +10,7 @@ export interface RemoteRun {
   readonly session_link?: string;
   readonly source?: string;
   readonly rerun_of?: string;
-  readonly status_message?: { readonly message: string; readonly error_code?: string };
+  readonly status_message?: { readonly message: string; readonly error_code?: string; readonly detail?: string };
   readonly creator?: { readonly display_name?: string; readonly email?: string };
   readonly agent_config?: {
     readonly model_id?: string;
@@ -38,6 +38,7 @@ export function renderRun(run: RemoteRun): string {
     ['Title', run.title],
     ['State', run.state],
     ['Message', status && [status.message, status.error_code && `(${status.error_code})`].filter(Boolean).join(' ')],
+    ['Detail', status?.detail?.split('\n', 1)[0]],
     ['Page', run.session_link],
     ['Source', run.source],
     ['Creator', run.creator?.display_name ?? run.creator?.email],

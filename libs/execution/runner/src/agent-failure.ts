@@ -53,7 +53,7 @@ export class TurnOutput {
 }
 
 const STDERR_SHOWN = 2_000;
-const EXIT_WAIT_MS = 1_000;
+export const EXIT_WAIT_MS = 1_000;
 export const AUTH_REQUIRED = -32_000;
 const GENERIC = /^(?:internal error)?$/i;
 
@@ -67,8 +67,13 @@ export async function explainFailure(
   if (error instanceof RequestError) return explainRequestError(what, error, stderr);
   if (await agent.exitsWithin(EXIT_WAIT_MS)) {
     const exit = await agent.exited;
-    const message = `The agent process ended during ${what} (${describeExit(exit)}).`;
-    return new AgentFailure(message, { exitCode: exitCodeOf(exit), ...detailFor(message, lastOutput(stderr())) });
+    const message = `The agent crashed: its process ended during ${what} (${describeExit(exit)}).`;
+    return new AgentFailure(message, {
+      // From outside, such as by a kernel without memory; with an exit code the agent has found a reason.
+      retryable: exit.signal !== null,
+      exitCode: exitCodeOf(exit),
+      ...detailFor(message, lastOutput(stderr())),
+    });
   }
   const message = `The agent failed during ${what}: ${errorText(error)}.`;
   return new AgentFailure(message, detailFor(message, lastOutput(stderr())));

@@ -3,8 +3,8 @@ import type { Assignment, SessionStarted } from '#execution/runner-protocol';
 import { AgentSession, mcpServersFor } from './acp/agent-session.js';
 import { AcpNormalizer } from './acp/normalizer.js';
 import { PermissionBroker } from './acp/permission-broker.js';
-import { retryInNotification, retryInUpdate, type RetryNotice, ProgressWatch } from './progress-watch.js';
-import { AUTH_REQUIRED, TurnOutput, explainFailure } from './agent-failure.js';
+import { retryInLog, retryInNotification, retryInUpdate, type RetryNotice, ProgressWatch } from './progress-watch.js';
+import { AUTH_REQUIRED, EXIT_WAIT_MS, TurnOutput, explainFailure } from './agent-failure.js';
 import type { Harness } from './harness/harnesses.js';
 import { launchHarness, type LaunchContext, sessionMeta, requestedModel, usesPlaceholder } from './harness/launch.js';
 import type { ExecutionOptions } from './execution-options.js';
@@ -30,6 +30,7 @@ export class AgentHost {
   readonly watch: ProgressWatch;
   readonly output = new TurnOutput();
   private readonly stderr = new TailBuffer(STDERR_BYTES);
+  private logLine = '';
   process: ManagedProcess | null = null;
   session: AgentSession | null = null;
   private normalMode: string | undefined;
@@ -68,7 +69,10 @@ export class AgentHost {
     const agent = await launchHarness(harness, context);
     this.process = agent;
     onProcess(agent.pid);
-    agent.stderr.on('data', (chunk: Buffer) => this.stderr.append(chunk));
+    agent.stderr.on('data', (chunk: Buffer) => {
+      this.stderr.append(chunk);
+      this.readLog(chunk.toString());
+    });
     const session = new AgentSession(
       agent,
       {
@@ -137,8 +141,27 @@ export class AgentHost {
     this.normalizer.update(update).forEach(this.emit);
   }
 
+  /** Of an incomplete line only the end is kept: an agent may write without limit. */
+  private readLog(text: string): void {
+    const lines = `${this.logLine}${text}`.split('\n');
+    this.logLine = (lines.pop() ?? '').slice(-STDERR_BYTES);
+    for (const line of lines) this.recordRetry(retryInLog(line));
+  }
+
   private recordRetry(notice: RetryNotice | null): void {
     if (notice) this.watch.retry(notice);
+  }
+
+  /** Rejects with AgentFailure when the process of the agent has ended, or does so within a second. */
+  async failIfExited(what: string): Promise<void> {
+    const { process: agent } = this;
+    if (agent && (await agent.exitsWithin(EXIT_WAIT_MS)))
+      throw await this.explain(what, new Error('no process'), agent);
+  }
+
+  private explain(what: string, error: unknown, agent: ManagedProcess): Promise<AgentFailure> {
+    // Redacted before it is cut to length: a truncated secret value would not be recognised.
+    return explainFailure(what, error, agent, () => this.options.redactor.text(this.stderr.toString()));
   }
 
   /** Waits for an answer of the agent. Rejects with AgentFailure when there will be none, or TerminatedError. */
@@ -149,14 +172,19 @@ export class AgentHost {
     try {
       const isLate = timeoutMs !== undefined && !(await settlesWithin(answer, timeoutMs, termination.signal));
       if (isLate && !termination.ending) throw new Error(`no response within ${timeoutMs / 1000} s`);
-      return await termination.race(answer);
+      return await termination.race(Promise.race([answer, lostAnswer(agent, answer)]));
     } catch (error) {
       if (termination.ending) throw new TerminatedError();
-      // Redacted before it is cut to length: a truncated secret value would not be recognised.
-      const stderr = (): string => this.options.redactor.text(this.stderr.toString());
-      throw await termination.race(explainFailure(what, error, agent, stderr));
+      throw await termination.race(this.explain(what, error, agent));
     }
   }
+}
+
+/** Rejects when the process ends without the answer. Its children may hold the streams of a process that was killed. */
+async function lostAnswer(agent: ManagedProcess, answer: Promise<unknown>): Promise<never> {
+  await agent.exited;
+  await settlesWithin(answer, EXIT_WAIT_MS);
+  throw new Error('The process of the agent has ended.');
 }
 
 type McpServers = Assignment['mcp_servers'];

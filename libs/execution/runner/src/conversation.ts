@@ -229,6 +229,9 @@ export class Conversation {
       .finally(() => host.watch.stop());
     turn.stage = 'answered';
     host.permissions.endTurn();
+    // The child of an agent that was killed may answer for it.
+    if (response.stopReason === 'cancelled' && !turn.isInterrupted)
+      await termination.race(host.failIfExited('the turn'));
     // Any answer to a cancel ends the turn: not every agent uses the stop reason that the protocol requires.
     const end = turn.isInterrupted ? INTERRUPTED : turnEnd(response.stopReason, host.normalizer.hasDenied);
     const usage = host.normalizer.turnUsage(response);

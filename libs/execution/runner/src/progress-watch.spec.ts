@@ -38,7 +38,8 @@ it('fails a turn whose requests are repeated for too long, with the code of thei
   expect(events).toHaveLength(1);
   expect(failures).toEqual([expect.any(AgentFailure)]);
   expect(failures[0]).toMatchObject({
-    message: 'The model provider limits the rate of requests: no progress for 120 s.',
+    message:
+      'The model provider limits the rate of requests. The agent made no progress for 2 min (AGENT_PROGRESS_TIMEOUT).',
     report: { error_code: 'rate_limited', retryable: true },
   });
 });

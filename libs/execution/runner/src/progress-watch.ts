@@ -1,7 +1,9 @@
 import type { AgentWaiting } from '#execution/runner-protocol';
 import {
   AgentFailure,
+  duration,
   modelFailure,
+  repeatedFailure,
   type FailureKind,
   describeWaiting,
   failureKind,
@@ -75,7 +77,7 @@ export class ProgressWatch {
     }
     if (idleMs >= this.noticeMs && this.shown === null)
       this.show({
-        message: `The agent has reported nothing for ${seconds(this.noticeMs)}; it may be waiting for its model provider.`,
+        message: `The agent has reported nothing for ${duration(this.noticeMs)}; it may be waiting for its model provider.`,
       });
     return null;
   }
@@ -87,15 +89,14 @@ export class ProgressWatch {
   }
 
   private failure(): AgentFailure {
-    const kind: FailureKind = this.lastRetry?.kind ?? 'other';
-    const time = seconds(this.options.timeoutMs);
+    const time = duration(this.options.timeoutMs);
+    const { kind, detail = '' } = this.lastRetry ?? {};
+    if (kind !== undefined && kind !== 'other') return repeatedFailure(kind, detail, time);
     const opening = `The agent made no progress for ${time} (AGENT_PROGRESS_TIMEOUT)`;
-    const { message, report } = modelFailure(kind, kind === 'other' ? '' : `no progress for ${time}`, opening);
+    const { message, report } = modelFailure('other', '', opening);
     return new AgentFailure(message, { ...report, retryable: true });
   }
 }
-
-const seconds = (ms: number): string => `${Math.round(ms / 1000)} s`;
 
 export interface RetryNotice {
   readonly kind: FailureKind;
@@ -107,17 +108,39 @@ export interface RetryNotice {
 export function retryInUpdate(update: unknown): RetryNotice | null {
   const failure = sessionFailureIn(fields(update)['_meta']);
   if (failure === null || failure.severity === 'error' || failure.isAdvice) return null;
-  const [, attempt, attempts] = /\b(\d+)(?:\/| of )(\d+)\b/.exec(failure.title) ?? [];
-  const counted = attempt === undefined ? undefined : `attempt ${attempt} of ${attempts}`;
-  return { kind: failure.kind, ...describeWaiting(failure.kind, counted === undefined ? failure.title : '', counted) };
+  const [, count, attempts] = /\b(\d+)(?:\/| of )(\d+)\b/.exec(failure.title) ?? [];
+  const attempt = count === undefined ? undefined : `attempt ${count} of ${attempts}`;
+  return {
+    kind: failure.kind,
+    ...describeWaiting(failure.kind, attempt === undefined ? failure.title : '', { attempt }),
+  };
 }
 
 /** From a vendor-specific notification: `api_retry` of Claude Code, which `session_meta` enables. */
 export function retryInNotification(method: unknown, params: unknown): RetryNotice | null {
   if (method !== '_claude/sdkMessage') return null;
-  const { subtype, attempt, max_retries: attempts, error_status: status, error } = fields(fields(params)['message']);
+  const message = fields(fields(params)['message']);
+  const { subtype, attempt: count, max_retries: attempts, error_status: status, error } = message;
   if (subtype !== 'api_retry') return null;
   const known = number(status);
   const kind = vendorKind(error) ?? (known === undefined ? 'connection' : failureKind(text(error) ?? '', known));
-  return { kind, ...describeWaiting(kind, '', `attempt ${String(attempt)} of ${String(attempts)}`) };
+  const attempt = `attempt ${String(count)} of ${String(attempts)}`;
+  return { kind, ...describeWaiting(kind, '', { attempt, delayMs: number(message['retry_delay_ms']) }) };
+}
+
+/** Agents that repeat requests of these kinds; after the others they end the turn. */
+const REPEATED: readonly FailureKind[] = ['rate_limit', 'credits', 'connection', 'provider_error'];
+/** A failed request to the model in the log of OpenCode, and a repeated one of Qwen Code in its unattended mode. */
+const LOGGED_FAILURE = /\bmessage="stream error".*\berror\.error="((?:[^"\\]|\\.)*)"/;
+const LOGGED_WAIT = /^\[qwen-code\] (Waiting for API capacity\.\.\. attempt (\d+), retry in \d+s)/;
+
+/** From a line that the agent logs, where it reports repeated requests in no other way. */
+export function retryInLog(line: string): RetryNotice | null {
+  const [, wait, count] = LOGGED_WAIT.exec(line) ?? [];
+  if (wait !== undefined)
+    return { kind: 'rate_limit', ...describeWaiting('rate_limit', wait, { attempt: `attempt ${count}` }) };
+  const output = LOGGED_FAILURE.exec(line)?.[1];
+  if (output === undefined) return null;
+  const kind = failureKind(output);
+  return REPEATED.includes(kind) ? { kind, ...describeWaiting(kind, output) } : null;
 }

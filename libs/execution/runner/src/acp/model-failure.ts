@@ -2,7 +2,7 @@ import { parseJson } from '#platform/kernel';
 import type { AgentFailureCode, AgentFailureReport } from '#execution/runner-protocol';
 import { fields, items, number, text } from './fields.js';
 
-/** Failures between an agent and its model. `other`: not known to concern the model. */
+/** Failures between an agent and its model. `other`: not known to concern the model. `crash`: of the program behind an adapter. */
 export type FailureKind =
   | 'rate_limit'
   | 'credentials'
@@ -10,6 +10,7 @@ export type FailureKind =
   | 'unknown_model'
   | 'connection'
   | 'provider_error'
+  | 'crash'
   | 'other';
 
 interface KindFacts {
@@ -45,6 +46,7 @@ const KINDS: Readonly<Record<FailureKind, KindFacts>> = {
     retryable: true,
   },
   provider_error: { sentence: 'The model provider reported an error', retryable: true },
+  crash: { sentence: 'The agent crashed', retryable: true },
   other: { sentence: 'The agent could not finish the turn', waiting: 'The agent repeats a request', retryable: false },
 };
 
@@ -60,16 +62,25 @@ export class AgentFailure extends Error {
 }
 
 /** Providers answer it with the status of a rate limit. */
-const NO_CREDITS = /insufficient[_ ]quota|credit balance|out of credits|no credits/i;
+const NO_CREDITS =
+  /insufficient[_ ]quota|credit balance|out of credits|no credits|credits are depleted|plan and billing|budget has been exceeded|exceeded ?budget|(?:over|crossed) budget/i;
+/** Some describe a limit of requests per minute or day in the words of an empty account, and say when it ends. */
+const LIMIT_WITH_END = /\b(?:try again|retry|reset(?:s)?) (?:in|after|at)\b|rate[- ]?limit/i;
 
 const BY_TEXT: readonly (readonly [RegExp, FailureKind])[] = [
+  // Adapters describe the end of their program so.
+  [
+    /connection to (?:claude|codex) was lost|\bprocess (?:died|crashed|exited unexpectedly|terminated by signal)/i,
+    'crash',
+  ],
   [/rate.?limit|too many requests|overloaded|quota|resource.exhausted/i, 'rate_limit'],
   [/unauthori[sz]ed|authenticat|api[- _]?key|credential/i, 'credentials'],
   [/\bmodel\b.{0,120}(?:not found|not exist|unknown|not supported)|(?:unknown|no such) model/i, 'unknown_model'],
   [
-    /E(?:CONN|NOTFOUND|AI_AGAIN|TIMEDOUT|PIPE)|socket|fetch failed|terminated|disconnect|connection|timed? ?out/i,
+    /E(?:CONN|NOTFOUND|AI_AGAIN|TIMEDOUT|PIPE)|socket|fetch failed|terminated|disconnect|connection|(?:cannot|could not|unable to) connect|timed? ?out/i,
     'connection',
   ],
+  [/server(?: had an?)? error|service unavailable|bad gateway/i, 'provider_error'],
 ];
 
 /** An HTTP status where vendors write it: at the beginning, in parentheses, or behind the word. */
@@ -85,7 +96,7 @@ const byStatus = (status: number): FailureKind | undefined => {
 
 /** @param status HTTP status of the provider's answer, where the agent reports it as a number. */
 export function failureKind(message: string, status?: number): FailureKind {
-  if (NO_CREDITS.test(message)) return 'credits';
+  if (NO_CREDITS.test(message) && !LIMIT_WITH_END.test(message)) return 'credits';
   const reported = status ?? number(Number(STATUS.exec(message)?.[1] ?? Number.NaN));
   const known = reported === undefined ? undefined : byStatus(reported);
   if (known !== undefined) return known;
@@ -122,9 +133,12 @@ export function sessionFailureIn(meta: unknown): SessionFailure | null {
   const title = text(failure['title']);
   if (title === undefined) return null;
   const category = text(failure['category']);
+  const isRepeated = failure['severity'] !== 'error';
   return {
-    severity: failure['severity'] === 'error' ? 'error' : 'warning',
-    kind: kindOfCategory(category, items(failure['actions']), title),
+    severity: isRepeated ? 'warning' : 'error',
+    // The agent repeats the request: its account has credits.
+    kind:
+      isRepeated && category === 'limit' ? 'rate_limit' : kindOfCategory(category, items(failure['actions']), title),
     title: [title, text(failure['details'])].filter(Boolean).join('\n'),
     isAdvice: category === 'unknown' || category === undefined,
   };
@@ -145,23 +159,67 @@ const MAX_SENTENCE = 300;
 const MAX_DETAIL = 4_000;
 const EMPTY_WORDS = /^(?:internal error|authentication required|error)?[.:]?$/i;
 
-/** `opening` replaces the sentence of a failure that is not known to concern the model. */
+/**
+ * A sentence that says what happened, with the words of the vendor as its detail. Only a failure that is not known to concern the
+ * model is described by them alone: `opening` is what it begins with.
+ */
 export function modelFailure(kind: FailureKind, output: string, opening = KINDS.other.sentence): AgentFailure {
   const { sentence, code = 'agent_process_failed', retryable } = KINDS[kind];
   const shown = vendorMessage(output);
-  const message = sentenceOf(kind === 'other' ? opening : sentence, shown);
+  const again = kind === 'rate_limit' ? retryDelayMs(output) : undefined;
+  const known = again === undefined ? `${sentence}.` : `${sentence}. It accepts them again in ${duration(again)}.`;
+  const message = kind === 'other' ? sentenceOf(opening, shown) : known;
   return new AgentFailure(message, { error_code: code, retryable, ...detailFor(message, shown) });
 }
 
-/** What the run shows while the agent repeats a request that failed. `attempt`: such as "attempt 2 of 10". */
+/** The agent has repeated a request of the turn until its time was over. */
+export function repeatedFailure(kind: FailureKind, detail: string, time: string): AgentFailure {
+  const { sentence, code = 'agent_process_failed', retryable } = KINDS[kind];
+  const message = `${sentence}. The agent made no progress for ${time} (AGENT_PROGRESS_TIMEOUT).`;
+  return new AgentFailure(message, { error_code: code, retryable, ...detailFor(message, detail) });
+}
+
+export interface RetryFacts {
+  /** Such as "attempt 2 of 10". */
+  readonly attempt?: string | undefined;
+  /** The time until the agent sends the request again. */
+  readonly delayMs?: number | undefined;
+}
+
+/** Shorter waits are over before anybody has read of them. */
+const MIN_SHOWN_DELAY_MS = 2_000;
+
+/** What the run shows while the agent repeats a request that failed. */
 export function describeWaiting(
   kind: FailureKind,
   output: string,
-  attempt?: string,
+  { attempt, delayMs = retryDelayMs(output) }: RetryFacts = {},
 ): { message: string; detail?: string } {
   const { sentence, waiting = `${sentence}; the agent repeats the request` } = KINDS[kind];
-  const message = `${waiting}${attempt === undefined ? '' : ` (${attempt})`}.`;
+  const isLong = delayMs !== undefined && delayMs >= MIN_SHOWN_DELAY_MS;
+  const facts = [attempt, isLong ? `next attempt in ${duration(delayMs)}` : undefined].filter(Boolean).join(', ');
+  const message = `${waiting}${facts === '' ? '' : ` (${facts})`}.`;
   return { message, ...detailFor(message, vendorMessage(output)) };
+}
+
+const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
+const DELAY =
+  /\b(?:try again|retry|retrying|resets?) (?:in|after) (?:about )?(\d+(?:\.\d+)?) ?(ms|milliseconds?|s|sec|seconds?|m|min|minutes?|h|hours?)\b/i;
+
+/** "Please retry in 34.07s", "try again in 20 minutes". */
+function retryDelayMs(output: string): number | undefined {
+  const [, count, unit = ''] = DELAY.exec(output) ?? [];
+  if (count === undefined) return undefined;
+  const isMilliseconds = /^m(?:s|illi)/i.test(unit);
+  return Number(count) * (UNITS[isMilliseconds ? 'ms' : (unit[0] ?? 's').toLowerCase()] ?? 1_000);
+}
+
+/** In the largest unit of which there are at least two. */
+export function duration(ms: number): string {
+  const seconds = Math.ceil(ms / 1_000);
+  if (seconds < 120) return `${seconds} s`;
+  const minutes = Math.ceil(seconds / 60);
+  return minutes < 120 ? `${minutes} min` : `${Math.ceil(minutes / 60)} h`;
 }
 
 /** `detail`, where it adds information to the message. */

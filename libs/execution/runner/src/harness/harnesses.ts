@@ -75,7 +75,8 @@ export const STANDARD_HARNESSES: Readonly<Record<string, HarnessDefinition>> = {
   opencode: {
     command: 'opencode',
     args: ['acp'],
-    env: { OPENCODE_DISABLE_AUTOUPDATE: '1' },
+    // It reports failed requests that it repeats in its log only.
+    env: { OPENCODE_DISABLE_AUTOUPDATE: '1', OPENCODE_PRINT_LOGS: '1', OPENCODE_LOG_LEVEL: 'ERROR' },
     // Its database has the absolute path of each session.
     state_paths: ['{home}/.local/share/opencode', '{home}/.local/state/opencode'],
     // The most common of its many providers; for another set `auth_variable` in the file that HARNESSES_FILE names.
