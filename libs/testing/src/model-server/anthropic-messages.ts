@@ -1,4 +1,4 @@
-import { asArray, asObject, asText, textOf } from './json.js';
+import { asArray, asObject, asText, textOf, type JsonObject } from './json.js';
 import { ANSWER_TOKENS, event, type ModelDialect, type AnswerStep } from './model-dialect.js';
 
 const stopReason = (step: AnswerStep): string => (step.kind === 'tool' ? 'tool_use' : 'end_turn');
@@ -22,15 +22,19 @@ export const anthropicMessages: ModelDialect = {
   asks: (path) => path.endsWith('/v1/messages'),
   read(body) {
     const messages = asArray(body['messages']).map(asObject);
-    const last = asArray(messages.at(-1)?.['content']).map(asObject);
-    const user = messages.findLast(({ role, content }) => role === 'user' && textOf(content) !== '');
+    const resultsIn = ({ content }: JsonObject): number =>
+      asArray(content).filter((part) => asObject(part)['type'] === 'tool_result').length;
+    // Agents add reminders to the results of tools.
+    const at = messages.findLastIndex(
+      (message) => message['role'] === 'user' && textOf(message['content']) !== '' && resultsIn(message) === 0,
+    );
     return {
       model: asText(body['model']),
       tools: asArray(body['tools'])
         .map(asObject)
         .map(({ name, input_schema: schema }) => ({ name: asText(name), schema: asObject(schema) })),
-      userText: textOf(user?.['content']),
-      isAfterTool: last.some(({ type }) => type === 'tool_result'),
+      userText: textOf(messages[at]?.['content']),
+      toolResults: messages.slice(at + 1).reduce((sum, message) => sum + resultsIn(message), 0),
       isStream: body['stream'] === true,
     };
   },
@@ -58,6 +62,12 @@ export const anthropicMessages: ModelDialect = {
     ].join('');
   },
   error: (_status, type, message) => ({ type: 'error', error: { type, message } }),
+  quota: {
+    status: 400,
+    type: 'invalid_request_error',
+    message:
+      'Your credit balance is too low to access the Anthropic API. Please go to Plans & Billing to upgrade or purchase credits.',
+  },
   whole: (step, model, id) => ({
     ...head(model, id),
     content: [block(step, id)],

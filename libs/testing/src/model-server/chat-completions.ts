@@ -20,13 +20,14 @@ export const chatCompletions: ModelDialect = {
   asks: (path) => path.endsWith('/chat/completions'),
   read(body) {
     const messages = asArray(body['messages']).map(asObject);
+    const user = messages.findLastIndex(({ role }) => role === 'user');
     return {
       model: asText(body['model']),
       tools: asArray(body['tools'])
         .map((tool) => asObject(asObject(tool)['function']))
         .map(({ name, parameters }) => ({ name: asText(name), schema: asObject(parameters) })),
-      userText: textOf(messages.findLast(({ role }) => role === 'user')?.['content']),
-      isAfterTool: messages.at(-1)?.['role'] === 'tool',
+      userText: textOf(messages[user]?.['content']),
+      toolResults: messages.slice(user + 1).filter(({ role }) => role === 'tool').length,
       isStream: body['stream'] === true,
     };
   },

@@ -21,8 +21,8 @@ export const geminiContents: ModelDialect = {
   asks: (path) => /:(?:streamG|g)enerateContent$/.test(path),
   read(body, path) {
     const contents = asArray(body['contents']).map(asObject);
-    const parts = asArray(contents.at(-1)?.['parts']).map(asObject);
-    const user = contents.findLast(({ role, parts: own }) => role === 'user' && textOf(own) !== '');
+    const user = contents.findLastIndex(({ role, parts }) => role === 'user' && textOf(parts) !== '');
+    const later = contents.slice(user + 1).flatMap(({ parts }) => asArray(parts));
     return {
       model: /models\/([^/:]+):/.exec(path)?.[1] ?? '',
       tools: asArray(body['tools'])
@@ -32,8 +32,8 @@ export const geminiContents: ModelDialect = {
           name: asText(name),
           schema: asObject(parameters ?? schema),
         })),
-      userText: textOf(user?.['parts']),
-      isAfterTool: parts.some((part) => 'functionResponse' in part),
+      userText: textOf(contents[user]?.['parts']),
+      toolResults: later.filter((part) => 'functionResponse' in asObject(part)).length,
       isStream: path.includes(':stream'),
     };
   },

@@ -1,10 +1,11 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { anthropicMessages } from './anthropic-messages.js';
+import { bedrockMessages, vertexMessages } from './anthropic-in-clouds.js';
 import { chatCompletions } from './chat-completions.js';
 import { geminiContents } from './gemini-contents.js';
 import { asObject, type JsonObject } from './json.js';
-import type { ModelDialect, ModelRequest } from './model-dialect.js';
+import type { ModelDialect, ModelRequest, ModelStep } from './model-dialect.js';
 import { failing, followInstructions } from './model-script.js';
 import { openaiResponses } from './openai-responses.js';
 
@@ -14,7 +15,32 @@ const ERROR_TYPES: Readonly<Record<number, string>> = {
   429: 'rate_limit_error',
 };
 
-const DIALECTS: readonly ModelDialect[] = [anthropicMessages, openaiResponses, chatCompletions, geminiContents];
+const OPENAI_QUOTA = {
+  status: 429,
+  type: 'insufficient_quota',
+  message: 'You exceeded your current quota, please check your plan and billing details.',
+};
+/** As LiteLLM answers for a virtual key whose budget is spent, in all dialects. */
+const GATEWAY_BUDGET: JsonObject = {
+  error: {
+    message: 'Budget has been exceeded! Current cost: 26.075, Max budget: 0.25',
+    type: 'budget_exceeded',
+    param: null,
+    code: '400',
+  },
+};
+const openaiError = (_status: number, code: string, message: string): JsonObject => ({
+  error: { type: code, code, message },
+});
+
+const DIALECTS: readonly ModelDialect[] = [
+  anthropicMessages,
+  bedrockMessages,
+  vertexMessages,
+  openaiResponses,
+  chatCompletions,
+  geminiContents,
+];
 
 export interface SeenModelRequest extends ModelRequest {
   readonly path: string;
@@ -103,16 +129,22 @@ export class ModelServer {
     const request: SeenModelRequest = { ...given, ...dialect.read(parsed(given.body), given.path) };
     this.requests.push(request);
     const isKnown = JSON.stringify(given.headers).includes(this.key);
-    const step = isKnown ? followInstructions(request) : failing('401');
+    const step = isKnown ? this.stepFor(request) : failing('401');
     const id = String(this.requests.length);
     if (step.kind === 'cut') return void response.destroy();
-    if (step.kind === 'fail') {
-      const type = ERROR_TYPES[step.status] ?? 'server_error';
-      const { error = (_status, code, message) => ({ error: { type: code, code, message } }) } = dialect;
-      return json(response, step.status, error(step.status, type, step.message));
+    if (step.kind === 'budget') return json(response, 400, GATEWAY_BUDGET);
+    if (step.kind === 'fail' || step.kind === 'quota') {
+      const { error = openaiError, quota = OPENAI_QUOTA } = dialect;
+      const { status, message } = step.kind === 'quota' ? quota : step;
+      const type = step.kind === 'quota' ? quota.type : (ERROR_TYPES[status] ?? 'server_error');
+      const retryAfter = step.kind === 'fail' ? step.retryAfter : undefined;
+      if (retryAfter !== undefined) response.setHeader('retry-after', retryAfter);
+      return json(response, status, error(status, type, message));
     }
+    if (step.kind === 'midway') return this.cutMidway(dialect, request, response);
     if (!request.isStream && step.kind !== 'hang') return json(response, 200, dialect.whole(step, request.model, id));
-    response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' });
+    const type = dialect.streamType ?? 'text/event-stream';
+    response.writeHead(200, { 'content-type': type, 'cache-control': 'no-cache' });
     const text = dialect.stream(step, request.model, id);
     if (step.kind !== 'hang') return void response.end(text);
     response.write(text);
@@ -123,8 +155,27 @@ export class ModelServer {
     });
   }
 
+  /** Some agents continue an answer that was cut with another message than the one that asked for it. */
+  private stepFor(request: SeenModelRequest): ModelStep {
+    const isMidway = request.tools.length > 0 && /FAIL: midway\b/.test(request.body);
+    return isMidway ? failing('midway') : followInstructions(request);
+  }
+
+  /** The client has the beginning of the answer, and then no connection. */
+  private cutMidway(dialect: ModelDialect, { model, isStream }: SeenModelRequest, response: ServerResponse): void {
+    const step = { kind: 'text', text: 'This answer has a beginning and no end.' } as const;
+    const text = isStream ? dialect.stream(step, model, 'cut') : JSON.stringify(dialect.whole(step, model, 'cut'));
+    // Up to the text, which is before the middle of every dialect's stream but the one that has a single event.
+    if (typeof text !== 'string') return void response.destroy();
+    const end = text.indexOf(step.text) + step.text.length;
+    response.writeHead(200, { 'content-type': isStream ? 'text/event-stream' : 'application/json' });
+    const whole = text.indexOf('\n\n', end) + 2;
+    const isSingle = whole === text.length || whole === 1;
+    response.write(text.slice(0, isSingle ? end : whole), () => response.destroy());
+  }
+
   private answerOther(path: string, response: ServerResponse): void {
-    if (/count_?tokens/i.test(path)) return json(response, 200, { input_tokens: 10, totalTokens: 10 });
+    if (/count[_-]?tokens/i.test(path)) return json(response, 200, { input_tokens: 10, totalTokens: 10 });
     if (path.endsWith('/models')) return json(response, 200, { object: 'list', data: [], models: [] });
     this.unknownPaths.push(path);
     json(response, 404, { error: { type: 'not_found_error', message: `There is nothing at ${path}.` } });

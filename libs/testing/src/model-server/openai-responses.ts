@@ -42,7 +42,7 @@ export const openaiResponses: ModelDialect = {
         .map(asObject)
         .map(({ name, parameters }) => ({ name: asText(name), schema: asObject(parameters) })),
       userText: textOf(items[last]?.['content']),
-      isAfterTool: items.slice(last + 1).some(({ type }) => asText(type).endsWith('_output')),
+      toolResults: items.slice(last + 1).filter(({ type }) => asText(type).endsWith('_output')).length,
       isStream: body['stream'] === true,
     };
   },
