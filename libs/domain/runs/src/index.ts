@@ -29,6 +29,15 @@ export { maskConfig } from './domain/resolve-config.js';
 export type { Metadata } from './domain/run-filters.js';
 export { type AgentConfig, type PrincipalRef, type RunOwner, type RunState, slotKey } from '#execution/executions';
 export { type Run, RUN_MODES, type RunMode, type RunSchedule, type RunSourceType } from './domain/run.js';
+export {
+  type ChannelDecision,
+  type ChannelObstacle,
+  type DecisionSubject,
+  type SignedDecisionResult,
+  SignedDecisions,
+} from './application/signed-decisions.js';
+export { alreadyDecided, type DecisionOutcome } from './domain/decision-outcome.js';
+export type { DecisionChannel, DecisionChannelType, DecisionChoice, SignedDecision } from './domain/decision-token.js';
 export { SubmitFollowup } from './application/submit-followup.js';
 export { FollowupAttachments } from './application/followup-attachments.js';
 export { ArtifactsService } from './application/artifacts.service.js';

@@ -30,6 +30,7 @@ import { ConfigReferences, RunReferences } from './application/run-references.js
 import { RunSnapshots } from './application/run-snapshots.js';
 import { RunSkills } from './application/run-skills.js';
 import { RunsService } from './application/runs.service.js';
+import { SignedDecisions } from './application/signed-decisions.js';
 import { SubmitFollowup } from './application/submit-followup.js';
 import { ApprovalsController } from './http/approvals.controller.js';
 import { ArchivesController } from './http/archives.controller.js';
@@ -69,6 +70,7 @@ const EXPORTED = [
   Attachments,
   FollowupAttachments,
   RunConversations,
+  SignedDecisions,
   PruneRuns,
   RepairFacets,
   RunDataOwners,

@@ -17,7 +17,10 @@ export {
   APPROVAL_STATES,
   type ApprovalDecisionWord,
   type ApprovalState,
+  CHANNEL_DECIDERS,
+  type ChannelDecider,
   DECISION_MAKERS,
+  type GivenDecision,
 } from './domain/approval.js';
 export { changesBetween, FILE_CHANGES, type FileChange } from './domain/snapshot-changes.js';
 export { EXECUTION_PHASE_MACHINE, EXECUTION_PHASES } from './domain/execution-phase.js';

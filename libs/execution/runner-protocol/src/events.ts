@@ -281,14 +281,16 @@ export interface PermissionDecided {
   decision: 'allow' | 'deny' | 'answer';
   /** With the decision `answer`. */
   answer?: QuestionAnswer;
-  by: 'policy' | 'rule' | 'user' | 'timeout' | 'cancel';
+  /** `channel`: a signed decision in a message. */
+  by: 'policy' | 'rule' | 'user' | 'timeout' | 'cancel' | 'channel';
   /** The decision applies for the rest of the run. */
   always?: boolean;
   /** With `by: 'rule'`: the approval that created the rule. */
   rule_id?: string;
   note?: string;
   title?: string;
-  principal?: { type: string; uid: string };
+  /** `name`: with `by: 'channel'`. */
+  principal?: { type: string; uid: string; name?: string };
 }
 
 /** Neither the fault of the platform nor of the environment. All but the first come from the agent's model provider. */

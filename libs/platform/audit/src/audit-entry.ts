@@ -3,9 +3,21 @@ import { createHash } from 'node:crypto';
 /** The chain of entries that belong to no team. */
 export const INSTALLATION_CHAIN = 'installation';
 
+/**
+ * `command_line`: a command of the server, next to the database. `system`: the installation itself. `notification_webhook` and
+ * `chat_user`: a signed decision in a message, with which no user has authenticated.
+ */
+export const AUDIT_ACTORS = [
+  'user',
+  'service_account',
+  'command_line',
+  'system',
+  'notification_webhook',
+  'chat_user',
+] as const;
+
 export interface AuditActor {
-  /** `command_line`: a command of the server, next to the database. `system`: the installation itself. */
-  readonly type: 'user' | 'service_account' | 'command_line' | 'system';
+  readonly type: (typeof AUDIT_ACTORS)[number];
   readonly uid?: string;
   readonly name?: string;
   /** Token or browser session that was used. */

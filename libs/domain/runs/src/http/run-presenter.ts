@@ -38,7 +38,7 @@ export class RunPresenter {
 
   async approvals(approvals: readonly (Approval & { readonly run_title?: string })[]): Promise<ApprovalItem[]> {
     const deciders = approvals.flatMap(({ decided_by_type: type, decided_by_uid: uid }) =>
-      type && uid ? [{ type, uid }] : [],
+      uid !== null && (type === 'user' || type === 'service_account') ? [{ type, uid }] : [],
     );
     const principals = await this.directory.describe(deciders);
     return approvals.map((approval) => toApprovalItem(approval, principals));
@@ -128,7 +128,6 @@ const toRunArtifact = (artifact: Artifact): RunArtifact => ({
 });
 
 function toApprovalItem(approval: Approval & { run_title?: string }, principals: Principals): ApprovalItem {
-  const { decided_by_type: type, decided_by_uid: uid } = approval;
   return {
     approval_id: approval.id,
     run_id: approval.run_id,
@@ -145,10 +144,17 @@ function toApprovalItem(approval: Approval & { run_title?: string }, principals:
     ...(approval.always ? { always: true } : {}),
     ...(approval.rule_id === null ? {} : { rule_id: approval.rule_id }),
     ...(approval.decided_via === null ? {} : { decided_via: approval.decided_via }),
-    ...(type === null || uid === null ? {} : { decided_by: info({ type, uid }, principals) }),
+    ...deciderOf(approval, principals),
     ...(approval.note === null ? {} : { note: approval.note }),
     requested_at: approval.requested_at.toISOString(),
     expires_at: approval.expires_at.toISOString(),
     ...(approval.decided_at === null ? {} : { decided_at: approval.decided_at.toISOString() }),
   };
+}
+
+function deciderOf(approval: Approval, principals: Principals): Pick<ApprovalItem, 'decided_by'> {
+  const { decided_by_type: type, decided_by_uid: uid, decided_by_name: name } = approval;
+  if (type === null || uid === null) return {};
+  if (type === 'user' || type === 'service_account') return { decided_by: info({ type, uid }, principals) };
+  return { decided_by: { type, uid, ...(name !== null && { display_name: name }) } };
 }

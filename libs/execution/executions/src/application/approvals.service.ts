@@ -5,8 +5,11 @@ import {
   type Approval,
   type ApprovalDecision,
   answerOf,
+  type ChannelDecider,
+  type Decider,
   decidedEvent,
   type GivenDecision,
+  isChannel,
   issuesOf,
   readRequest,
 } from '../domain/approval.js';
@@ -88,28 +91,30 @@ export class ApprovalsService {
     log.push(...withdrawnEvents(await this.approvals.dropPending(tx, run.id, execution.id)));
   }
 
+  async find(runId: string, approvalId: string): Promise<Approval | null> {
+    return this.approvals.find(this.database, runId, approvalId);
+  }
+
   /** A person answers. The caller's permission on the run has been checked. */
   async decide(runId: string, approvalId: string, given: GivenDecision, by: PrincipalRef): Promise<DecideResult> {
+    return this.database.transaction((tx) => this.decideIn(tx, runId, approvalId, given, by));
+  }
+
+  /**
+   * A signed decision in a message. `isOpen` says whether the channel may still decide, after the lock of the run: what closes
+   * the channel must not be overtaken by a decision that waits for the lock.
+   */
+  async decideFromChannel(
+    runId: string,
+    approvalId: string,
+    given: GivenDecision,
+    by: ChannelDecider,
+    isOpen: (tx: Queryable) => Promise<boolean>,
+  ): Promise<DecideResult | { readonly kind: 'closed' }> {
     return this.database.transaction(async (tx) => {
-      const run = await this.transitions.lock(tx, runId);
-      const approval = await this.approvals.find(tx, runId, approvalId);
-      if (!approval) return { kind: 'not_found' };
-      // Requests of a cancelled run stay pending until its runner has stopped; a person's answer comes too late then.
-      const isInTime =
-        approval.state === 'pending' &&
-        (run?.state === 'BLOCKED' || (run?.state === 'FAILED' && (await this.isDebugged(tx, runId))));
-      if (!isInTime) return { kind: 'too_late', approval };
-      const issues = issuesOf(approval, given);
-      if (issues.length > 0) return { kind: 'invalid', issues };
-      const { decision, note } = given;
-      return this.apply(tx, approval, {
-        state: decision === 'answer' ? 'answered' : decision === 'deny' ? 'denied' : 'allowed',
-        ...(decision === 'answer' && { answer: answerOf(approval, given) }),
-        always: decision === 'allow_always',
-        via: 'user',
-        by,
-        note,
-      });
+      await this.transitions.lock(tx, runId);
+      if (!(await isOpen(tx))) return { kind: 'closed' };
+      return this.decideIn(tx, runId, approvalId, given, by);
     });
   }
 
@@ -118,6 +123,34 @@ export class ApprovalsService {
       await this.transitions.lock(tx, runId);
       const approval = await this.approvals.find(tx, runId, approvalId);
       if (approval) await this.apply(tx, approval, EXPIRED);
+    });
+  }
+
+  private async decideIn(
+    tx: Queryable,
+    runId: string,
+    approvalId: string,
+    given: GivenDecision,
+    by: Decider,
+  ): Promise<DecideResult> {
+    const run = await this.transitions.lock(tx, runId);
+    const approval = await this.approvals.find(tx, runId, approvalId);
+    if (!approval) return { kind: 'not_found' };
+    // Requests of a cancelled run stay pending until its runner has stopped; a person's answer comes too late then.
+    const isInTime =
+      approval.state === 'pending' &&
+      (run?.state === 'BLOCKED' || (run?.state === 'FAILED' && (await this.isDebugged(tx, runId))));
+    if (!isInTime) return { kind: 'too_late', approval };
+    const issues = issuesOf(approval, given);
+    if (issues.length > 0) return { kind: 'invalid', issues };
+    const { decision, note } = given;
+    return this.apply(tx, approval, {
+      state: decision === 'answer' ? 'answered' : decision === 'deny' ? 'denied' : 'allowed',
+      ...(decision === 'answer' && { answer: answerOf(approval, given) }),
+      always: decision === 'allow_always',
+      via: isChannel(by) ? 'channel' : 'user',
+      by,
+      note,
     });
   }
 

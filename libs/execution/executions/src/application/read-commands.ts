@@ -24,8 +24,8 @@ const SNAPSHOT = statement(
           CASE a.state WHEN 'allowed' THEN 'allow' WHEN 'answered' THEN 'answer' ELSE 'deny' END,
         'note', a.note, 'always', CASE WHEN a.always THEN true END, 'answer', a.answer,
         'answered_by', CASE WHEN a.answer IS NOT NULL THEN json_build_object('type', a.decided_by_type, 'name',
-          CASE a.decided_by_type WHEN 'user' THEN (SELECT u.display_name FROM users u WHERE u.uid = a.decided_by_uid)
-            ELSE (SELECT s.name FROM service_accounts s WHERE s.uid = a.decided_by_uid) END) END))
+          coalesce(a.decided_by_name, CASE a.decided_by_type WHEN 'user' THEN (SELECT u.display_name FROM users u WHERE u.uid = a.decided_by_uid)
+            ELSE (SELECT s.name FROM service_accounts s WHERE s.uid = a.decided_by_uid) END)) END))
       FROM approvals a WHERE a.run_id = e.run_id AND a.execution_id = e.id AND a.state <> 'pending'), '[]'))) AS commands
   FROM executions e WHERE e.id = $1 AND e.lease_epoch = $2 AND e.ended_at IS NULL AND (e.fence_at IS NULL OR e.fence_at > headrace.now())`;
 

@@ -11,11 +11,28 @@ import {
 } from '#execution/runner-protocol';
 import type { PrincipalRef } from './run.js';
 
+/** `notification_webhook`: a reader of its channel. `chat_user`: an account of a chat service. */
+export const CHANNEL_DECIDERS = ['notification_webhook', 'chat_user'] as const;
+/** Who decides by a signed decision in a message. */
+export interface ChannelDecider {
+  readonly type: (typeof CHANNEL_DECIDERS)[number];
+  readonly uid: string;
+  /** As it is now; the decision keeps it. */
+  readonly name: string;
+}
+export type Decider = PrincipalRef | ChannelDecider;
+
+export const isChannel = (decider: Decider): decider is ChannelDecider =>
+  CHANNEL_DECIDERS.some((type) => type === decider.type);
+
 /** `answered`: only of questions. A question without an answer is `denied`. */
 export const APPROVAL_STATES = ['pending', 'allowed', 'denied', 'answered'] as const;
 export type ApprovalState = (typeof APPROVAL_STATES)[number];
-/** `rule`: by an answer that was given for the rest of the run. `cancel`: nobody waits for an answer any more. */
-export const DECISION_MAKERS = ['user', 'rule', 'timeout', 'cancel'] as const;
+/**
+ * `rule`: by an answer that was given for the rest of the run. `cancel`: nobody waits for an answer any more. `channel`: by a
+ * signed decision in a message, for which no user has authenticated.
+ */
+export const DECISION_MAKERS = ['user', 'rule', 'timeout', 'cancel', 'channel'] as const;
 export type DecisionMaker = (typeof DECISION_MAKERS)[number];
 /** `allow_always`: this request, and the same kind of it for the rest of the run. `answer`: of a question. */
 export const APPROVAL_DECISIONS = ['allow', 'allow_always', 'deny', 'answer'] as const;
@@ -42,8 +59,10 @@ export interface Approval {
   /** The rule that has decided. */
   readonly rule_id: string | null;
   readonly decided_via: DecisionMaker | null;
-  readonly decided_by_type: PrincipalRef['type'] | null;
+  readonly decided_by_type: Decider['type'] | null;
   readonly decided_by_uid: string | null;
+  /** Only with `decided_via: channel`. */
+  readonly decided_by_name: string | null;
   readonly note: string | null;
   readonly requested_at: Date;
   readonly expires_at: Date;
@@ -63,7 +82,7 @@ export interface ApprovalDecision {
   readonly answer?: QuestionAnswer;
   readonly always?: boolean;
   readonly via: DecisionMaker;
-  readonly by: PrincipalRef | null;
+  readonly by: Decider | null;
   readonly note: string | null;
 }
 
@@ -93,7 +112,7 @@ export function decidedEvent(
     ...(approval.rule_id === null ? {} : { rule_id: approval.rule_id }),
     title: approval.title,
     ...(note === null ? {} : { note }),
-    ...(by === null ? {} : { principal: { type: by.type, uid: by.uid } }),
+    ...(by === null ? {} : { principal: { type: by.type, uid: by.uid, ...(isChannel(by) && { name: by.name }) } }),
   };
   return { kind: 'permission_decided', data };
 }

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Settings } from '#platform/config';
 import { Database, type Queryable, statement } from '#platform/persistence';
 import type { PermissionSubject } from '#execution/runner-protocol';
-import type { Approval, ApprovalDecision, ReadRequest } from '../domain/approval.js';
+import { type Approval, type ApprovalDecision, isChannel, type ReadRequest } from '../domain/approval.js';
 
 const MAX_RULES = 1_000;
 /** Inputs beyond it are left out of the list of a run: of the oldest requests, those that wait last. */
@@ -14,7 +14,8 @@ export const approvalColumns = (table: string, isShown: string): string =>
   `${[
     ...['id', 'run_id', 'execution_id', 'tool_call_id', 'title', 'options', 'subject', 'state', 'always', 'rule_id'],
     ...['kind', 'allow_text', 'answer'],
-    ...['decided_via', 'decided_by_type', 'decided_by_uid', 'note', 'requested_at', 'expires_at', 'decided_at'],
+    ...['decided_via', 'decided_by_type', 'decided_by_uid', 'decided_by_name', 'note'],
+    ...['requested_at', 'expires_at', 'decided_at'],
   ]
     .map((column) => `${table}.${column}`)
     .join(', ')}, CASE WHEN ${table}.input IS NULL OR ${isShown} THEN ${table}.input
@@ -37,7 +38,8 @@ const LIST = statement('approvals.list')`
    ORDER BY a.requested_at, a.id`;
 const FIND = statement('approvals.find')`SELECT * FROM approvals WHERE run_id = $1 AND id = $2`;
 const DECIDE = statement('approvals.decide')`
-  UPDATE approvals SET state = $3, decided_via = $4, decided_by_type = $5, decided_by_uid = $6, note = $7, always = $8, answer = $9::jsonb, decided_at = headrace.now()
+  UPDATE approvals SET state = $3, decided_via = $4, decided_by_type = $5, decided_by_uid = $6, note = $7, always = $8, answer = $9::jsonb,
+    decided_by_name = $10, decided_at = headrace.now()
   WHERE run_id = $1 AND id = $2 AND state = 'pending' RETURNING *`;
 const ALLOW_SAME = statement('approvals.allow-same')`
   UPDATE approvals SET state = 'allowed', decided_via = 'rule', rule_id = $2, decided_at = headrace.now()
@@ -106,6 +108,7 @@ export class ApprovalsStore {
       note,
       always ?? false,
       answer === undefined ? null : JSON.stringify(answer),
+      by && isChannel(by) ? by.name : null,
     ]);
     return row ?? null;
   }

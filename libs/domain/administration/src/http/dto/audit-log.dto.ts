@@ -1,3 +1,4 @@
+import { AUDIT_ACTORS } from '#platform/audit';
 import {
   ArrayField,
   DateTimeField,
@@ -13,7 +14,6 @@ import { PageParameters } from './principals.dto.js';
 
 const OPTIONAL = { optional: true } as const;
 export const SCOPES = ['team', 'installation'] as const;
-const ACTORS = ['user', 'service_account', 'command_line', 'system'] as const;
 
 const SCOPE = {
   ...OPTIONAL,
@@ -40,8 +40,11 @@ export class ListAuditLogParameters extends PageParameters {
 }
 
 export class AuditActorItem {
-  @EnumField(ACTORS, { description: '`command_line`: a command of the server. `system`: the installation itself.' })
-  type: (typeof ACTORS)[number];
+  @EnumField(AUDIT_ACTORS, {
+    description:
+      '`command_line`: a command of the server. `system`: the installation itself. `notification_webhook`, `chat_user`: a signed decision in a message.',
+  })
+  type: (typeof AUDIT_ACTORS)[number];
   @StringField({ ...OPTIONAL, description: 'UID of the principal.' }) uid?: string;
   @StringField({ ...OPTIONAL, description: 'Name of the principal at that time.' }) name?: string;
   @StringField({ ...OPTIONAL, description: 'UID of the token or session that was used.' }) token_uid?: string;

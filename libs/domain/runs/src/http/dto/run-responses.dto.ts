@@ -20,7 +20,14 @@ import {
   type RunExecutionLocation,
   type RunSourceType,
 } from '../../domain/run.js';
-import { APPROVAL_STATES, type ApprovalState, DECISION_MAKERS, RUN_STATES, type RunState } from '#execution/executions';
+import {
+  APPROVAL_STATES,
+  type ApprovalState,
+  CHANNEL_DECIDERS,
+  DECISION_MAKERS,
+  RUN_STATES,
+  type RunState,
+} from '#execution/executions';
 import {
   APPROVAL_KINDS,
   type ApprovalKind,
@@ -330,6 +337,24 @@ export class ApprovalSubject {
   input_sha256?: string;
 }
 
+const DECIDERS = ['user', 'service_account', ...CHANNEL_DECIDERS] as const;
+
+export class ApprovalDecider {
+  @EnumField(DECIDERS, {
+    ...OPTIONAL,
+    name: 'ApprovalDeciderType',
+    description:
+      '`notification_webhook`: somebody who has its messages. `chat_user`: an account of a chat service. Both decide by a signed decision in a message.',
+  })
+  type?: (typeof DECIDERS)[number];
+  @StringField({ ...OPTIONAL, description: 'UID of the principal, the notification webhook or the account.' })
+  uid?: string;
+  @StringField({ ...OPTIONAL, description: 'Name shown to people; of a channel the one at the time of the decision.' })
+  display_name?: string;
+  @StringField({ ...OPTIONAL, description: 'E-mail address of a user.' }) email?: string;
+  @StringField({ ...OPTIONAL, description: 'Address of a picture. Not set by this service.' }) photo_url?: string;
+}
+
 export class ApprovalItem {
   @StringField({ description: 'ID of the permission request.' }) approval_id: string;
   @StringField({ description: 'ID of the run.' }) run_id: string;
@@ -362,10 +387,11 @@ export class ApprovalItem {
   rule_id?: string;
   @EnumField(DECISION_MAKERS, {
     ...OPTIONAL,
-    description: 'Who decided. `rule`: an earlier `allow_always`. `cancel`: the turn ended before a decision.',
+    description:
+      'Who decided. `rule`: an earlier `allow_always`. `cancel`: the turn ended before a decision. `channel`: a signed decision in a message.',
   })
   decided_via?: string;
-  @ObjectField(() => PrincipalInfo, { ...OPTIONAL, description: 'Who decided.' }) decided_by?: PrincipalInfo;
+  @ObjectField(() => ApprovalDecider, { ...OPTIONAL, description: 'Who decided.' }) decided_by?: ApprovalDecider;
   @StringField({ ...OPTIONAL, description: 'Reason that was sent with the decision.' }) note?: string;
   @DateTimeField({ description: 'Time of the request.' }) requested_at: string;
   @DateTimeField({ description: 'Time at which the request is denied unless it was decided before.' })
