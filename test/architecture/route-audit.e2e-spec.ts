@@ -19,6 +19,8 @@ const UNDOCUMENTED: Readonly<Record<string, string>> = {
   'GET /api/v1/sign-in/openid': 'leads the browser to the OpenID provider',
   'GET /api/v1/sign-in/openid/callback': 'where the OpenID provider leads the browser',
   'POST /api/v1/oauth/device_authorization': 'RFC 8628, see docs/adr/0047',
+  'GET /decisions/:token': 'pages of signed decisions, which messages link to',
+  'POST /decisions/:token': 'pages of signed decisions, which messages link to',
   'POST /api/v1/oauth/token': 'RFC 8628, see docs/adr/0047',
   'GET /api/v1/selfhosted/worker/ws': 'a WebSocket, see docs/workers.md',
   'GET /archives/:runId/:snapshotId': 'signed links, handed out by other operations',

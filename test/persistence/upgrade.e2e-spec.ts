@@ -47,6 +47,7 @@ const ADDED_FIELDS: ReadonlySet<string> = new Set([
   'factory_uid',
   'sequence',
   'format',
+  'decisions',
 ]);
 const withoutAddedFields = (body: unknown): unknown =>
   JSON.parse(

@@ -1,5 +1,6 @@
 export * from './artifact-builder.js';
 export * from './chance.js';
+export * from './chat-rules.js';
 export * from './conversation-projection.js';
 export * from './published/index.js';
 export * from './published/run-event-arbitrary.js';

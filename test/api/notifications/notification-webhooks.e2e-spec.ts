@@ -42,6 +42,7 @@ describe('createNotificationWebhook', () => {
       format: 'json',
       events: ENDED_OR_BLOCKED,
       enabled: true,
+      decisions: false,
       secret: expect.stringMatching(/^whsec_[A-Za-z0-9+/]{43}=$/),
       created_at: expect.stringMatching(/Z$/),
       updated_at: body.created_at,

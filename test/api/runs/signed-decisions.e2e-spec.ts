@@ -26,7 +26,7 @@ async function signedFor(runId: string, approvalId: string | undefined, choice: 
   const expiresAt = new Date((await now()) + lifeMs);
   const token = decisions.sign({ channel: CHANNEL, runId, approvalId: approvalId ?? '', choice, expiresAt });
   const decision = decisions.verify(token, 'chat_app');
-  if (!decision) throw new Error('A token of its own was rejected.');
+  if (!decision) throw new Error('A token that was just signed was rejected.');
   return decision;
 }
 const decide = (decision: SignedDecision, change: object = {}) =>

@@ -1,12 +1,14 @@
 import { Module } from '@nestjs/common';
-import { AuthModule } from '#platform/auth';
+import { AuthHttpModule, AuthModule } from '#platform/auth';
 import { RunsModule } from '#domain/runs';
 import { SecretsModule } from '#platform/secrets';
 import { HostResolver, NotificationSender } from './adapters/notification-sender.js';
 import { AddressGuard, TargetRules } from './adapters/target-rules.js';
 import { DeliverNotifications } from './application/deliver-notifications.js';
+import { NotificationDecisions } from './application/notification-decisions.js';
 import { NotificationOutbox } from './application/notification-outbox.js';
 import { NotificationWebhooksService } from './application/notification-webhooks.service.js';
+import { DecisionPagesController } from './http/decision-pages.controller.js';
 import { NotificationWebhooksController } from './http/notification-webhooks.controller.js';
 import { NotificationSending } from './jobs/notification-sending.js';
 import { NotificationDeliveriesStore } from './persistence/notification-deliveries.store.js';
@@ -29,13 +31,23 @@ import { RunOutcomesStore } from './persistence/run-outcomes.store.js';
     NotificationSender,
     NotificationOutbox,
     NotificationWebhooksService,
+    NotificationDecisions,
     DeliverNotifications,
   ],
-  exports: [RunOutcomesStore, NotificationDeliveriesStore, NotificationWebhooksService, DeliverNotifications],
+  exports: [
+    NotificationDecisions,
+    RunOutcomesStore,
+    NotificationDeliveriesStore,
+    NotificationWebhooksService,
+    DeliverNotifications,
+  ],
 })
 export class NotificationsModule {}
 
-@Module({ imports: [NotificationsModule], controllers: [NotificationWebhooksController] })
+@Module({
+  imports: [NotificationsModule, AuthHttpModule],
+  controllers: [NotificationWebhooksController, DecisionPagesController],
+})
 export class NotificationsHttpModule {}
 
 /** For the processor: sends messages and prunes finished deliveries. */

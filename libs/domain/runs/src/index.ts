@@ -33,6 +33,7 @@ export {
   type ChannelDecision,
   type ChannelObstacle,
   type DecisionSubject,
+  MAX_SHOWN_INPUT_BYTES,
   type SignedDecisionResult,
   SignedDecisions,
 } from './application/signed-decisions.js';

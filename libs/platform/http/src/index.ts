@@ -3,6 +3,7 @@ export { configureHttp, finishHttp, httpAdapter, RequestAuthenticator, serveHttp
 export { headerText, requestStateOf, type RequestState } from './edge/request-state.js';
 export { Listener, type ListenerOptions } from './edge/listener.js';
 export { PageFiles } from './edge/page-files.js';
+export { readForm } from './edge/read-form.js';
 export { Readiness, type ReadinessReport } from './edge/readiness.js';
 export { RejectionDelay } from './edge/rejection-delay.js';
 export { API_PREFIX, type Route, RouteTable } from './edge/route-table.js';

@@ -94,7 +94,7 @@ interface RowProps {
 }
 
 function Row({ webhook, reload, onSecret }: RowProps) {
-  const { uid, name, url, format, events, enabled, disabled_reason: reason } = webhook;
+  const { uid, name, url, format, events, enabled, decisions, disabled_reason: reason } = webhook;
   const params = { path: { uid } };
   const isLogged = query.value.get('log') === uid;
   return (
@@ -108,7 +108,10 @@ function Row({ webhook, reload, onSecret }: RowProps) {
       </td>
       <td class="untrusted">
         {url}
-        <div class="muted">{FORMATS[format]}</div>
+        <div class="muted">
+          {FORMATS[format]}
+          {decisions && ', with buttons that decide'}
+        </div>
       </td>
       <td>
         {events.map((event) => (
@@ -242,6 +245,7 @@ function Edit({ webhook, onClose, onSaved }: EditProps) {
       url: textOf(data, 'url').trim(),
       ...(format !== '' && { format }),
       events: EVENTS.map(([event]) => event).filter((event) => data.get(event) !== null),
+      decisions: data.get('decisions') !== null,
     };
     await onSaved(
       await content(
@@ -301,6 +305,12 @@ function Edit({ webhook, onClose, onSaved }: EditProps) {
             {label}
           </label>
         ))}
+      </FieldGroup>
+      <FieldGroup label="Buttons in Slack, Discord and Microsoft Teams" pointer="/decisions">
+        <label class="check">
+          <input type="checkbox" name="decisions" defaultChecked={webhook?.decisions ?? false} />
+          Messages have buttons that decide. Everybody who can read them can decide, without signing in.
+        </label>
       </FieldGroup>
     </DialogForm>
   );

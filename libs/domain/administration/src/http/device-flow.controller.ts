@@ -4,7 +4,7 @@ import type { Request, Response } from 'express';
 import { AttemptLimit, auditSource, DeviceAuthorizationsService, UnauthorizedThrottle } from '#platform/auth';
 import { AuditLog } from '#platform/audit';
 import { Settings } from '#platform/config';
-import { Public, SenderAddress, senderOf, StreamedBody } from '#platform/http';
+import { Public, readForm, SenderAddress, senderOf, StreamedBody } from '#platform/http';
 import { Clock, isStorableText } from '#platform/kernel';
 
 const GRANT_TYPE = 'urn:ietf:params:oauth:grant-type:device_code';
@@ -110,24 +110,19 @@ const secondsBetween = (from: Date, to: Date): number =>
 
 async function answer(request: Request, response: Response, work: (form: Form) => Promise<object>): Promise<void> {
   try {
-    response.status(HttpStatus.OK).json(await work(await readForm(request)));
+    response.status(HttpStatus.OK).json(await work(await formOf(request)));
   } catch (error) {
     if (!(error instanceof FlowError)) throw error;
     response.status(error.status).json({ error: error.code, error_description: error.description });
   }
 }
 
-async function readForm(request: Request): Promise<Form> {
-  if (request.is('application/x-www-form-urlencoded') === false)
+async function formOf(request: Request): Promise<Form> {
+  const form = await readForm(request, MAX_BODY_BYTES);
+  if (form === 'unsupported_media_type')
     throw new FlowError('invalid_request', 'The body must be application/x-www-form-urlencoded.');
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    size += chunk.length;
-    if (size > MAX_BODY_BYTES) throw new FlowError('invalid_request', 'The body is too large.');
-    chunks.push(chunk);
-  }
-  return new URLSearchParams(Buffer.concat(chunks).toString('utf8'));
+  if (form === 'payload_too_large') throw new FlowError('invalid_request', 'The body is too large.');
+  return form;
 }
 
 /** A parameter must not be repeated (RFC 6749, section 3.2). */

@@ -11,12 +11,14 @@ import {
 } from '../domain/notification-delivery.js';
 import { TEST_TYPE } from '../domain/notification-webhook.js';
 import { FAILURES_TO_DISABLE, waitAfter } from '../domain/retry-schedule.js';
-import type { RunOutcome } from '../domain/formats/chat-message.js';
+import type { DecisionButton, RunOutcome } from '../domain/formats/chat-message.js';
+import { withComponents } from '../domain/formats/discord.js';
 import { NotificationSender, type SendResult } from '../adapters/notification-sender.js';
 import { NOTIFICATION_SECRET } from '../persistence/encrypted-columns.js';
 import { NotificationDeliveriesStore } from '../persistence/notification-deliveries.store.js';
 import { NotificationWebhooksStore } from '../persistence/notification-webhooks.store.js';
 import { RunOutcomesStore } from '../persistence/run-outcomes.store.js';
+import { NotificationDecisions } from './notification-decisions.js';
 
 /** In addition to the timeout of an attempt: the time to record its result. */
 const LEASE_MARGIN_MS = 30_000;
@@ -40,6 +42,7 @@ export class DeliverNotifications {
     private readonly deliveries: NotificationDeliveriesStore,
     private readonly webhooks: NotificationWebhooksStore,
     private readonly outcomes: RunOutcomesStore,
+    private readonly decisions: NotificationDecisions,
     private readonly box: SecretBox,
     private readonly sender: NotificationSender,
     private readonly clock: Clock,
@@ -58,7 +61,8 @@ export class DeliverNotifications {
       return;
     }
     const begun = performance.now();
-    const result = await this.send(delivery, messageOf(delivery, await this.outcomeOf(delivery)), signal);
+    const [outcome, buttons] = await Promise.all([this.outcomeOf(delivery), this.buttonsOf(delivery)]);
+    const result = await this.send(delivery, messageOf(delivery, outcome, buttons), buttons.length > 0, signal);
     if (result.kind === 'aborted') return;
     const record: AttemptRecord = {
       at: this.clock.now().toISOString(),
@@ -81,8 +85,25 @@ export class DeliverNotifications {
     }
   }
 
-  private send(delivery: ClaimedNotification, body: string, signal: AbortSignal): Promise<SendResult> {
-    const { webhookUid, messageId, url } = delivery;
+  /** The message has a link to the console in any case. */
+  private async buttonsOf(delivery: ClaimedNotification): Promise<DecisionButton[]> {
+    if (!delivery.decisions || delivery.format === 'json' || delivery.data['state'] !== 'BLOCKED') return [];
+    try {
+      return await this.decisions.buttonsOf(delivery);
+    } catch (error) {
+      this.logger.warn(`The buttons were left out of message ${delivery.messageId}: ${String(error)}`);
+      return [];
+    }
+  }
+
+  private send(
+    delivery: ClaimedNotification,
+    body: string,
+    hasButtons: boolean,
+    signal: AbortSignal,
+  ): Promise<SendResult> {
+    const { webhookUid, messageId, format } = delivery;
+    const url = hasButtons && format === 'discord' ? withComponents(delivery.url) : delivery.url;
     const secrets = delivery.secrets.map((sealed) =>
       this.box.openColumn(NOTIFICATION_SECRET, { uid: webhookUid }, sealed),
     );

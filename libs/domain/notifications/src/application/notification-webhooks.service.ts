@@ -57,12 +57,14 @@ export class NotificationWebhooksService {
     if (teamUid === null) return { kind: 'team_required' as const };
     const target = this.rules.check(fields.url);
     if (target.kind === 'invalid') return target;
+    const { format = formatOf(fields.url) } = fields;
+    const invalid = decisionsIssue(format, fields.decisions, 'decisions');
+    if (invalid) return invalid;
     const [uid, secret] = [newUid(), newSecret()];
     return this.database.transaction(async (tx) => {
       if (!(await isBelowTeamLimit(tx, 'notification_webhooks', teamUid, MAX_WEBHOOKS)))
         return { kind: 'limit_reached' as const, limit: MAX_WEBHOOKS };
       const sealed = this.box.sealColumn(NOTIFICATION_SECRET, { uid }, secret);
-      const { format = formatOf(fields.url) } = fields;
       const sorted = { ...fields, format, events: sortedEvents(fields.events) };
       const webhook = await this.store.insert(tx, uid, teamUid, sorted, sealed);
       return { kind: 'created' as const, webhook, secret };
@@ -79,8 +81,18 @@ export class NotificationWebhooksService {
       const stored = await this.store.lock(tx, uid);
       if (!stored) return { kind: 'not_found' as const };
       const { name = stored.name, url = stored.url, format = stored.format, enabled = stored.enabled } = changes;
-      const { filter = stored.filter } = changes;
-      const fields = { name, url, format, enabled, filter, events: sortedEvents(changes.events ?? stored.events) };
+      const { filter = stored.filter, decisions = stored.decisions } = changes;
+      const invalid = decisionsIssue(format, decisions, changes.decisions === true ? 'decisions' : 'format');
+      if (invalid) return invalid;
+      const fields = {
+        name,
+        url,
+        format,
+        enabled,
+        filter,
+        decisions,
+        events: sortedEvents(changes.events ?? stored.events),
+      };
       const resetsFailures = url !== stored.url || (enabled && !stored.enabled);
       const webhook = await this.store.update(tx, uid, fields, resetsFailures);
       if (!enabled) await this.deliveries.dropPending(tx, uid);
@@ -125,4 +137,16 @@ export class NotificationWebhooksService {
     const page = this.cursors.page(rows, limit, uid, ({ id }) => [id]);
     return { kind: 'page' as const, webhook: lookup.webhook, ...page };
   }
+}
+
+/** Only messages of chat services have buttons. `field`: the one that the request changes. */
+function decisionsIssue(
+  format: NotificationFormat,
+  decisions: boolean,
+  field: 'decisions' | 'format',
+): RejectionOf<'invalid'> | null {
+  if (!decisions || format !== 'json') return null;
+  const detail =
+    field === 'decisions' ? 'must be false with the format json' : 'must be slack, discord or teams with `decisions`';
+  return { kind: 'invalid', issues: [{ pointer: `/${field}`, detail }] };
 }

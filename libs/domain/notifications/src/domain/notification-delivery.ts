@@ -1,6 +1,6 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { maskSecrets } from '#platform/kernel';
-import { chatMessageOf, type RunOutcome } from './formats/chat-message.js';
+import { chatMessageOf, type DecisionButton, type RunOutcome } from './formats/chat-message.js';
 import { discordMessage } from './formats/discord.js';
 import type { NotificationFormat } from './formats/notification-format.js';
 import { slackMessage } from './formats/slack.js';
@@ -51,19 +51,26 @@ export interface ClaimedNotification {
   readonly url: string;
   readonly format: NotificationFormat;
   readonly enabled: boolean;
+  readonly teamUid: string;
+  readonly decisions: boolean;
+  readonly decisionsRevision: number;
   /** Encrypted; the newest first. */
   readonly secrets: readonly string[];
 }
 
 const MAX_RESULT_LENGTH = 12_000;
 
-/** The body of a request. `found`: null for a test, for a run that waits, and when the run does not exist any more. */
+/**
+ * The body of a request. `found`: null for a test, for a run that waits, and when the run does not exist any more. `buttons`: of a
+ * message about a run that waits; not in JSON.
+ */
 export function messageOf(
   { type, createdAt, data, format }: Pick<ClaimedNotification, 'type' | 'createdAt' | 'data' | 'format'>,
   found: RunOutcome | null,
+  buttons: readonly DecisionButton[] = [],
 ): string {
   const outcome = found && shown(found);
-  if (format !== 'json') return JSON.stringify(CHATS[format](chatMessageOf(type, data, outcome)));
+  if (format !== 'json') return JSON.stringify(CHATS[format](chatMessageOf(type, data, outcome, buttons)));
   const result = outcome?.result ?? null;
   const artifacts = outcome?.artifacts.map((artifact) => ({
     artifact_type: artifact.type,

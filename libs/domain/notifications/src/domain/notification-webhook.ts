@@ -39,6 +39,8 @@ export interface NotificationWebhookFields {
   /** Null: all runs of the team. */
   readonly filter: NotificationFilter | null;
   readonly enabled: boolean;
+  /** Its messages have buttons that decide what a run waits for. */
+  readonly decisions: boolean;
 }
 
 export interface NotificationWebhook extends NotificationWebhookFields {
@@ -46,6 +48,8 @@ export interface NotificationWebhook extends NotificationWebhookFields {
   readonly teamUid: string;
   /** Why the service has disabled it; null when it is enabled or a user has disabled it. */
   readonly disabledReason: string | null;
+  /** Another one when signed decisions of earlier messages are not valid any more. */
+  readonly decisionsRevision: number;
   readonly createdAt: Date;
   readonly updatedAt: Date;
 }

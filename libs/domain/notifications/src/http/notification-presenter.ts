@@ -20,7 +20,7 @@ export function presentWebhook(
   mayManage: boolean,
   secret = MASKED,
 ): NotificationWebhookItem {
-  const { uid, name, url, format, events, filter, enabled, disabledReason, createdAt, updatedAt } = webhook;
+  const { uid, name, url, format, events, filter, enabled, decisions, disabledReason, createdAt, updatedAt } = webhook;
   return {
     uid,
     name,
@@ -29,6 +29,7 @@ export function presentWebhook(
     events: [...events],
     ...(filter !== null && { filter: shownFilter(filter) }),
     enabled,
+    decisions,
     ...(disabledReason !== null && { disabled_reason: disabledReason }),
     secret,
     created_at: createdAt.toISOString(),

@@ -32,6 +32,11 @@ const TARGET = {
   example: 'https://hooks.example.com/headrace',
 };
 
+const DECISIONS = {
+  description:
+    'Messages about a run that waits have buttons that decide, for the formats slack, discord and teams. Everybody who can read the messages can decide: the buttons ask for no sign-in.',
+};
+
 const IDS = { ...OPTIONAL, minItems: 1, maxItems: 50 };
 
 export class NotificationFilterItem {
@@ -77,6 +82,7 @@ export class CreateNotificationWebhookRequest {
   events?: NotificationEvent[];
   @ObjectField(() => NotificationFilterItem, FILTER) filter?: NotificationFilterItem | null;
   @BooleanField({ ...OPTIONAL, description: 'Default: true.' }) enabled?: boolean;
+  @BooleanField({ ...OPTIONAL, description: `${DECISIONS.description} Default: false.` }) decisions?: boolean;
 }
 
 export class UpdateNotificationWebhookRequest {
@@ -95,6 +101,11 @@ export class UpdateNotificationWebhookRequest {
     description: 'Whether notifications are sent. true also resets `disabled_reason` and the count of failures.',
   })
   enabled?: boolean;
+  @BooleanField({
+    ...OPTIONAL,
+    description: `${DECISIONS.description} Buttons of earlier messages are not valid any more when this, \`enabled\` or \`url\` changes.`,
+  })
+  decisions?: boolean;
 }
 
 export class NotificationWebhookItem {
@@ -110,6 +121,7 @@ export class NotificationWebhookItem {
   })
   filter?: NotificationFilterItem;
   @BooleanField({ description: 'Whether notifications are sent.' }) enabled: boolean;
+  @BooleanField(DECISIONS) decisions: boolean;
   @StringField({ ...OPTIONAL, description: 'Why the service has disabled the webhook.' }) disabled_reason?: string;
   @StringField({
     description:

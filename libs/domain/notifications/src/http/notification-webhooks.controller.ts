@@ -45,7 +45,7 @@ export class NotificationWebhooksController {
 
   @Post()
   @Authorize('notifications:manage')
-  @Audited('notification_webhook.created', { values: ['format', 'events', 'enabled'] })
+  @Audited('notification_webhook.created', { values: ['format', 'events', 'enabled', 'decisions'] })
   @Operation({
     id: 'createNotificationWebhook',
     summary: 'Create a notification webhook',
@@ -61,7 +61,8 @@ export class NotificationWebhooksController {
     @Body() body: CreateNotificationWebhookRequest,
   ): Promise<NotificationWebhookItem> {
     const { name, url, format, events = [...DEFAULT_EVENTS], filter = null, enabled = true } = body;
-    const fields = { name, url, events, filter, enabled, ...(format !== undefined && { format }) };
+    const { decisions = false } = body;
+    const fields = { name, url, events, filter, enabled, decisions, ...(format !== undefined && { format }) };
     const result = await this.webhooks.create(caller, fields);
     const { webhook, secret } = unwrap(result, NOTIFICATION_WEBHOOK);
     return presentWebhook(webhook, true, secret);
@@ -81,11 +82,12 @@ export class NotificationWebhooksController {
 
   @Put(':uid')
   @Authorize('notifications:manage', RESOURCE)
-  @Audited('notification_webhook.updated', { values: ['format', 'events', 'enabled'] })
+  @Audited('notification_webhook.updated', { values: ['format', 'events', 'enabled', 'decisions'] })
   @Operation({
     id: 'updateNotificationWebhook',
     summary: 'Update a notification webhook',
-    description: 'Omitted fields keep their values. Disabling drops the pending messages.',
+    description:
+      'Omitted fields keep their values. Disabling drops the pending messages. Buttons of earlier messages are not valid any more when `decisions`, `enabled` or `url` changes.',
     request: { value: { events: ['run.failed'] } },
     success: { status: 200, description: 'The updated webhook.', type: NotificationWebhookItem },
   })
@@ -156,7 +158,7 @@ export class NotificationWebhooksController {
     id: 'rotateNotificationWebhookSecret',
     summary: 'Rotate a notification webhook secret',
     description:
-      'The secret is returned only once. For 24 hours messages carry a second signature, with the previous secret.',
+      'The secret is returned only once. For 24 hours messages carry a second signature, with the previous secret. Buttons of earlier messages are not valid any more.',
     success: { status: 200, description: 'The webhook, with its new secret.', type: NotificationWebhookItem },
   })
   async rotateNotificationWebhookSecret(

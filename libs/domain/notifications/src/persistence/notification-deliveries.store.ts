@@ -32,6 +32,7 @@ UPDATE notification_deliveries d
   FROM mine, notification_webhooks w WHERE d.id = mine.id AND w.uid = d.webhook_uid
 RETURNING d.id, d.message_id AS "messageId", d.attempts AS attempt, d.type, d.data, d.created_at AS "createdAt",
   d.run_id AS "runId", d.run_seq AS "runSeq", d.webhook_uid AS "webhookUid", w.url, w.format, w.enabled,
+  w.team_uid AS "teamUid", w.decisions, w.decisions_revision AS "decisionsRevision",
   array_remove(ARRAY[w.secret, CASE WHEN w.previous_secret_until > headrace.now() THEN w.previous_secret END], NULL) AS secrets`;
 
 const FINISH = statement('notifications.finish')`

@@ -4,7 +4,7 @@ import { type Approval, ApprovalsService, type ChannelDecider, type GivenDecisio
 import { type AuditEvent, AuditLog, type AuditSource } from '#platform/audit';
 import { PrincipalDirectory } from '#platform/auth';
 import { Settings } from '#platform/config';
-import { Clock, type Issue, isUuid } from '#platform/kernel';
+import { Clock, type Issue, isStorableText, isUuid, maskSecrets } from '#platform/kernel';
 import type { Queryable } from '#platform/persistence';
 import { type DecisionOutcome, outcomeOf } from '../domain/decision-outcome.js';
 import {
@@ -13,7 +13,7 @@ import {
   DecisionTokens,
   type SignedDecision,
 } from '../domain/decision-token.js';
-import type { Run } from '../domain/run.js';
+import { MAX_ANSWER_LENGTH, type Run } from '../domain/run.js';
 import { RunsStore } from '../persistence/runs.store.js';
 
 export interface DecisionSubject {
@@ -26,15 +26,21 @@ export interface ChannelDecision {
   readonly decidedBy: ChannelDecider;
   /** The team of the channel: it decides about runs of this team only. */
   readonly teamUid: string;
-  /** Of a choice `text`. */
+  /** Of a choice `text`; line breaks are `\n`. */
   readonly text?: string;
   /** Whether tokens of this channel and revision are still accepted; in the transaction of the decision, with its row locked. */
   readonly isOpen: (tx: Queryable) => Promise<boolean>;
   readonly source: AuditSource;
 }
 
-/** Why a request of the run cannot be decided in this way from a channel. */
-export type ChannelObstacle = 'environment';
+/**
+ * Why a request cannot be decided in this way from a channel. `environment`: that of the run is not one of the team. `input`: no
+ * page shows all of what would be allowed.
+ */
+export type ChannelObstacle = 'environment' | 'input';
+
+/** A page shows inputs up to this size. */
+export const MAX_SHOWN_INPUT_BYTES = 32_768;
 
 export type SignedDecisionResult =
   | { readonly kind: 'decided'; readonly approval: Approval; readonly outcome: DecisionOutcome }
@@ -54,7 +60,7 @@ export type SignedDecisionResult =
 @Injectable()
 export class SignedDecisions {
   private readonly logger = new Logger(SignedDecisions.name);
-  private readonly tokens: DecisionTokens | null;
+  private readonly tokens: DecisionTokens;
 
   constructor(
     private readonly runs: RunsStore,
@@ -65,22 +71,25 @@ export class SignedDecisions {
     private readonly clock: Clock,
     { secretsKey, secretsKeyPrevious }: Settings,
   ) {
-    this.tokens = secretsKey === undefined ? null : new DecisionTokens(secretsKey, secretsKeyPrevious);
+    if (secretsKey === undefined) throw new Error('SECRETS_KEY is required: it signs decisions.');
+    this.tokens = new DecisionTokens(secretsKey, secretsKeyPrevious);
   }
 
   sign(decision: SignedDecision): string {
-    if (this.tokens === null) throw new Error('SECRETS_KEY is required: it signs decisions.');
     return this.tokens.sign(decision);
   }
 
   /** Null: forged, or of another kind of channel. */
   verify(token: string, channel: DecisionChannelType): SignedDecision | null {
-    const decision = this.tokens?.verify(token) ?? null;
+    const decision = this.tokens.verify(token);
     return decision?.channel.type === channel ? decision : null;
   }
 
   /** What the token is about, or null: it was deleted, or belongs to another team than the channel. */
-  async find({ runId, approvalId }: SignedDecision, teamUid: string): Promise<DecisionSubject | null> {
+  async find(
+    { runId, approvalId }: Pick<SignedDecision, 'runId' | 'approvalId'>,
+    teamUid: string,
+  ): Promise<DecisionSubject | null> {
     const run = isUuid(runId) ? await this.runs.find(runId) : null;
     if (run?.owner.teamUid !== teamUid) return null;
     const approval = await this.approvals.find(runId, approvalId);
@@ -88,10 +97,12 @@ export class SignedDecisions {
   }
 
   /** Null: it can be decided in this way. Who denies says nothing to the agent, and needs no right on the environment. */
-  async obstacle({ config, owner }: Run, choice: DecisionChoice): Promise<ChannelObstacle | null> {
-    const { environment_id: uid } = config;
-    if (choice.kind === 'deny' || uid === undefined) return null;
-    const usable = await this.environments.findUsable(uid, { teamUid: owner.teamUid, caller: null });
+  async obstacle({ run, approval }: DecisionSubject, choice: DecisionChoice): Promise<ChannelObstacle | null> {
+    if (choice.kind === 'deny') return null;
+    if (choice.kind === 'allow' && !isShown(approval.input)) return 'input';
+    const { environment_id: uid } = run.config;
+    if (uid === undefined) return null;
+    const usable = await this.environments.findUsable(uid, { teamUid: run.owner.teamUid, caller: null });
     return usable === null ? 'environment' : null;
   }
 
@@ -111,12 +122,14 @@ export class SignedDecisions {
     const { runId, approvalId, choice } = decision;
     const subject = await this.find(decision, channel.teamUid);
     if (!subject) return { kind: 'not_valid' };
-    const { run, approval } = subject;
+    const { approval } = subject;
     if (approval.state === 'pending') {
       if (this.isExpired(decision)) return { kind: 'expired' };
-      const reason = await this.obstacle(run, choice);
+      const reason = await this.obstacle(subject, choice);
       if (reason !== null) return { kind: 'not_allowed', reason };
     }
+    const issues = choice.kind === 'text' ? issuesOfText(channel.text ?? '') : [];
+    if (approval.state === 'pending' && issues.length > 0) return { kind: 'invalid', issues };
     const given = givenBy(choice, approval, channel.text);
     const { decidedBy, isOpen } = channel;
     const result = await this.approvals.decideFromChannel(runId, approvalId, given, decidedBy, isOpen);
@@ -155,6 +168,22 @@ export class SignedDecisions {
       throw error;
     }
   }
+}
+
+/** The runner leaves out inputs that are too large for a report. A page without a sign-in masks credentials. */
+function isShown(input: unknown): boolean {
+  if (input === null || input === undefined) return true;
+  const text = JSON.stringify(input);
+  const isLeftOut = typeof input === 'object' && 'truncated' in input && input.truncated === true;
+  return !isLeftOut && Buffer.byteLength(text) <= MAX_SHOWN_INPUT_BYTES && JSON.stringify(maskSecrets(input)) === text;
+}
+
+/** As the API requires it of an answer. */
+function issuesOfText(text: string): Issue[] {
+  const issue = (detail: string): Issue[] => [{ pointer: '/text', detail }];
+  if (text.trim() === '') return issue('must not be blank');
+  if (text.length > MAX_ANSWER_LENGTH) return issue(`must not exceed ${MAX_ANSWER_LENGTH} characters`);
+  return isStorableText(text) ? [] : issue('must not contain NUL characters or lone surrogates');
 }
 
 function givenBy(choice: DecisionChoice, { options }: Approval, text: string | undefined): GivenDecision {

@@ -2,6 +2,7 @@ import type { Approval } from '#execution/executions';
 
 /** How a request was decided, for people. */
 export interface DecisionOutcome {
+  readonly state: Approval['state'];
   /** `allowed`, `denied` or `answered: Blue`. Texts may come from an agent or a person: the reader escapes them. */
   readonly decision: string;
   /** The name of a person or channel, or what has decided instead. */
@@ -23,6 +24,7 @@ export function outcomeOf(
 ): DecisionOutcome {
   const words = [answer?.option, answer?.text].filter((part) => part !== undefined && part !== '').join(': ');
   return {
+    state,
     decision: state === 'answered' && words !== '' ? `${state}: ${words}` : state,
     by: channel ?? person ?? WITHOUT_PERSON[via ?? ''] ?? 'a user',
     at,

@@ -40,6 +40,9 @@ export type RunSourceType = (typeof RUN_SOURCE_TYPES)[number];
 export const EXECUTION_LOCATIONS = ['LOCAL', 'REMOTE'] as const;
 export type RunExecutionLocation = (typeof EXECUTION_LOCATIONS)[number];
 
+/** UTF-16 units of a text that answers a question. */
+export const MAX_ANSWER_LENGTH = 10_000;
+
 export const RUN_MODES = ['normal', 'plan', 'orchestrate'] as const;
 export type RunMode = (typeof RUN_MODES)[number];
 

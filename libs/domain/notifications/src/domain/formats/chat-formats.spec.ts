@@ -1,19 +1,12 @@
-import { createRequire } from 'node:module';
+import type { RESTPostAPIWebhookWithTokenJSONBody } from 'discord-api-types/v10';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { chatMessageOf, type RunOutcome } from './chat-message.js';
-import { discordMessage } from './discord.js';
+import { discordViolations, type SlackBlock, slackViolations, teamsViolations } from '#testing';
+import { type ChatMessage, chatMessageOf, type DecisionButton, type RunOutcome } from './chat-message.js';
+import { discordMessage, withComponents } from './discord.js';
 import { formatOf } from './notification-format.js';
 import { slackMessage } from './slack.js';
 import { teamsMessage } from './teams.js';
-
-interface CardModule {
-  AdaptiveCard: new () => { parse(card: object, context: object): void };
-  SerializationContext: new (version: object) => { eventCount: number; getEventAt(index: number): { message: string } };
-  Versions: { v1_4: object };
-}
-/** Microsoft's own reader of cards. */
-const cards = createRequire(import.meta.url)('adaptivecards/dist/adaptivecards.js') as CardModule;
 
 const DATA = {
   run_id: '01936f0e-7c6b-7a3e-9a53-0d3f5f7f1a11',
@@ -46,65 +39,32 @@ const textsIn = (value: unknown): string[] =>
       ? Object.values(value).flatMap(textsIn)
       : [];
 
-interface SlackBlock {
-  type: string;
-  text?: { type: string; text: string };
-  fields?: { text: string }[];
-}
-function expectSlackRules(message: object): void {
-  const { text, blocks } = message as { text: string; blocks: SlackBlock[] };
-  expect(text.length).toBeGreaterThan(0);
-  expect(blocks.length).toBeLessThanOrEqual(50);
-  for (const { type, text: body, fields = [] } of blocks) {
-    if (body) {
-      expect(body.text.length).toBeGreaterThan(0);
-      expect(body.text.length).toBeLessThanOrEqual(type === 'header' ? 150 : 3000);
-    }
-    expect(fields.length).toBeLessThanOrEqual(10);
-    for (const field of fields) expect(field.text.length).toBeLessThanOrEqual(2000);
-  }
+/** The compiler compares the payloads with the types that the services publish. */
+function expectRules(message: ChatMessage): void {
+  const slack: { text: string; blocks: SlackBlock[] } = slackMessage(message);
+  const discord: RESTPostAPIWebhookWithTokenJSONBody = discordMessage(message);
+  expect(slackViolations(slack)).toEqual([]);
+  expect(discordViolations(discord)).toEqual([]);
+  expect(teamsViolations(teamsMessage(message))).toEqual([]);
 }
 
-interface Embed {
-  title: string;
-  url?: string;
-  description?: string;
-  fields: { name: string; value: string }[];
-}
-function expectDiscordRules(message: object): void {
-  const {
-    content,
-    embeds,
-    allowed_mentions: mentions,
-  } = message as {
-    content: string;
-    embeds: [Embed];
-    allowed_mentions: object;
-  };
-  expect(mentions).toEqual({ parse: [] });
-  const [{ title, description = '', fields }] = embeds;
-  expect(title.length).toBeLessThanOrEqual(256);
-  expect(description.length).toBeLessThanOrEqual(4096);
-  expect(fields.length).toBeLessThanOrEqual(25);
-  for (const { name, value } of fields) {
-    expect(name.length).toBeGreaterThan(0);
-    expect(name.length).toBeLessThanOrEqual(256);
-    expect(value.length).toBeGreaterThan(0);
-    expect(value.length).toBeLessThanOrEqual(1024);
-  }
-  expect(
-    [content, title, description, ...fields.flatMap(({ name, value }) => [name, value])].join('').length,
-  ).toBeLessThanOrEqual(6000);
-}
-
-function expectTeamsRules(message: object): void {
-  expect(Buffer.byteLength(JSON.stringify(message))).toBeLessThanOrEqual(28_000);
-  const { attachments } = message as { attachments: [{ contentType: string; content: object }] };
-  expect(attachments[0].contentType).toBe('application/vnd.microsoft.card.adaptive');
-  const context = new cards.SerializationContext(cards.Versions.v1_4);
-  new cards.AdaptiveCard().parse(attachments[0].content, context);
-  expect(Array.from({ length: context.eventCount }, (_, index) => context.getEventAt(index).message)).toEqual([]);
-}
+const hostile = fc.oneof(
+  fc.string({ unit: 'grapheme', maxLength: 300 }),
+  fc.constantFrom(
+    '<!channel> <@U1> <https://attacker.example|click>',
+    '@everyone [click](https://attacker.example) <@1> \\[x](y)',
+    '&<>'.repeat(5000),
+    '[]'.repeat(9000),
+    '😀'.repeat(9000),
+    '\n',
+    '',
+    '"\\'.repeat(9000),
+    '\u0001'.repeat(9000),
+    '\u200b\u2060\ufeff'.repeat(50),
+    '\u202eallow\u202c',
+    'half \ud83d of a pair',
+  ),
+);
 
 describe('messages of chat services', () => {
   const message = chatMessageOf('run.succeeded', DATA, OUTCOME);
@@ -127,6 +87,7 @@ describe('messages of chat services', () => {
         { title: 'Run', url: DATA.session_link },
         { title: 'Trigger', url: DATA.trigger_url },
       ],
+      buttons: [],
     });
   });
 
@@ -178,20 +139,6 @@ describe('messages of chat services', () => {
   });
 
   it('keep the rules of each service for texts of strangers, which contain no link, no mention and no date', () => {
-    const hostile = fc.oneof(
-      fc.string({ unit: 'grapheme', maxLength: 300 }),
-      fc.constantFrom(
-        '<!channel> <@U1> <https://attacker.example|click>',
-        '@everyone [click](https://attacker.example) <@1> \\[x](y)',
-        '&<>'.repeat(5000),
-        '[]'.repeat(9000),
-        '😀'.repeat(9000),
-        '\n',
-        '',
-        '"\\'.repeat(9000),
-        '\u0001'.repeat(9000),
-      ),
-    );
     const url = fc.constantFrom(
       'https://a.example/x|y>z',
       'https://a.example/(a)',
@@ -201,15 +148,129 @@ describe('messages of chat services', () => {
       fc.property(hostile, hostile, hostile, url, (title, result, label, address) => {
         const outcome = { ...OUTCOME, result, artifacts: [{ type: 'PULL_REQUEST', title: label, url: address }] };
         const said = chatMessageOf('run.failed', { ...FAILED, title, status_message: { message: result } }, outcome);
-        const [slack, discord, teams] = [slackMessage(said), discordMessage(said), teamsMessage(said)];
-        expectSlackRules(slack);
-        expectDiscordRules(discord);
-        expectTeamsRules(teams);
-        for (const text of textsIn(slack)) expect(text).not.toMatch(/<(?!https:\/\/(?:headrace|a|github)\.)/);
-        const [embed] = (discord as { embeds: [Embed] }).embeds;
-        for (const text of [embed.title, embed.description ?? '']) expect(text).not.toMatch(/(?<!\\)(?:\\\\)*[[<]/);
+        expectRules(said);
+        for (const text of textsIn(slackMessage(said)))
+          expect(text).not.toMatch(/<(?!https:\/\/(?:headrace|a|github)\.)/);
+        const [embed] = discordMessage(said).embeds;
+        for (const text of [embed?.title ?? '', embed?.description ?? ''])
+          expect(text).not.toMatch(/(?<!\\)(?:\\\\)*[[<]/);
       }),
       { numRuns: 300 },
+    );
+  });
+});
+
+describe('buttons that decide', () => {
+  const urlOf = (length: number): string => `https://headrace.example.com/decisions/${'A'.repeat(length - 39)}`;
+  const button = (label: string, tone: DecisionButton['tone'] = 'neutral'): DecisionButton => ({
+    label,
+    tone,
+    url: urlOf(220),
+  });
+  const PERMISSION = [button('Allow', 'good'), button('Deny', 'bad')];
+
+  it('are link buttons in the shape of each service', () => {
+    const message = chatMessageOf('run.blocked', BLOCKED, null, PERMISSION);
+    expectRules(message);
+    const [url] = PERMISSION.map((one) => one.url);
+    expect(slackMessage(message).blocks[3]).toEqual({
+      type: 'actions',
+      elements: [
+        {
+          type: 'button',
+          action_id: 'decision_0',
+          text: { type: 'plain_text', text: 'Allow', emoji: false },
+          url,
+          style: 'primary',
+        },
+        {
+          type: 'button',
+          action_id: 'decision_1',
+          text: { type: 'plain_text', text: 'Deny', emoji: false },
+          url,
+          style: 'danger',
+        },
+      ],
+    });
+    expect(discordMessage(message).components).toEqual([
+      {
+        type: 1,
+        components: [
+          { type: 2, style: 5, label: 'Allow', url },
+          { type: 2, style: 5, label: 'Deny', url },
+        ],
+      },
+    ]);
+    expect(teamsMessage(message)).toMatchObject({
+      attachments: [
+        {
+          content: {
+            body: [
+              {},
+              {},
+              {},
+              {
+                type: 'ActionSet',
+                actions: [
+                  { type: 'Action.OpenUrl', title: 'Allow', url, style: 'positive' },
+                  { type: 'Action.OpenUrl', title: 'Deny', url, style: 'destructive' },
+                ],
+              },
+              {},
+            ],
+          },
+        },
+      ],
+    });
+  });
+
+  it('are not in a message without a decision', () => {
+    const message = chatMessageOf('run.blocked', BLOCKED, null);
+    expect(slackMessage(message).blocks.filter(({ type }) => type === 'actions')).toEqual([]);
+    expect(discordMessage(message)).not.toHaveProperty('components');
+    expect(JSON.stringify(teamsMessage(message))).not.toContain('ActionSet');
+  });
+
+  it('are left out where their URL is longer than a service accepts', () => {
+    const long = { ...button('Allow'), url: urlOf(900) };
+    const message = chatMessageOf('run.blocked', BLOCKED, null, [long]);
+    expectRules(message);
+    expect(slackMessage(message).blocks.filter(({ type }) => type === 'actions')).toHaveLength(1);
+    expect(discordMessage(message)).not.toHaveProperty('components');
+  });
+
+  it('keep the rules of each service for options, titles and requests of strangers', () => {
+    const buttons = fc.array(
+      fc.record({
+        label: fc.tuple(hostile, fc.constant(' x')).map(([text, visible]) => text + visible),
+        tone: fc.constantFrom<DecisionButton['tone']>('neutral'),
+        url: fc.integer({ min: 60, max: 900 }).map(urlOf),
+      }),
+      { maxLength: 11 },
+    );
+    fc.assert(
+      fc.property(hostile, hostile, buttons, fc.boolean(), (title, request, options, isQuestion) => {
+        const approval = { ...BLOCKED.approval, title: request, ...(isQuestion && { kind: 'question' }) };
+        const data = { ...BLOCKED, title, approval, trigger_url: urlOf(990) };
+        const message = chatMessageOf('run.blocked', data, null, isQuestion ? options : PERMISSION);
+        expectRules(message);
+        for (const text of textsIn(slackMessage(message)))
+          expect(text).not.toMatch(/<(?!https:\/\/(?:headrace|a|github)\.)/);
+        for (const text of textsIn([slackMessage(message), discordMessage(message), teamsMessage(message)]))
+          expect(text.isWellFormed()).toBe(true);
+        const labels = textsIn([discordMessage(message), slackMessage(message), teamsMessage(message)]).join();
+        expect(labels).not.toMatch(/[\u202A-\u202E]/);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  it('need a parameter of the address at Discord', () => {
+    expect(withComponents('https://discord.com/api/webhooks/1/x')).toBe(
+      'https://discord.com/api/webhooks/1/x?with_components=true',
+    );
+    expect(withComponents('https://discord.com/api/webhooks/1/x?thread_id=7')).toBe(
+      'https://discord.com/api/webhooks/1/x?thread_id=7&with_components=true',
     );
   });
 });

@@ -12,6 +12,15 @@ export interface ChatMessage {
   readonly text: string;
   readonly facts: readonly (readonly [name: string, value: string])[];
   readonly links: readonly { readonly title: string; readonly url: string }[];
+  readonly buttons: readonly DecisionButton[];
+}
+
+/** A link to a page that decides what the run waits for. */
+export interface DecisionButton {
+  /** In one line. An option of a question is a text of the agent. */
+  readonly label: string;
+  readonly url: string;
+  readonly tone: 'good' | 'bad' | 'neutral';
 }
 
 /** What a run has made until a position of its log. */
@@ -49,11 +58,16 @@ const DIRECTION = /[\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]/g;
 const CONTROL = /[^\P{Cc}\t\n\r]/gu;
 
 /** `given`: of the message in JSON. */
-export function chatMessageOf(type: string, given: Fields, outcome: RunOutcome | null): ChatMessage {
+export function chatMessageOf(
+  type: string,
+  given: Fields,
+  outcome: RunOutcome | null,
+  buttons: readonly DecisionButton[] = [],
+): ChatMessage {
   const data = maskSecrets(given) as Fields;
   if (type === TEST_TYPE) {
     const title = `Notifications of the webhook ${textOf(data, 'webhook_name')} arrive here.`;
-    return { heading: 'Test message', tone: 'neutral', title, url: null, text: '', facts: [], links: [] };
+    return { heading: 'Test message', tone: 'neutral', title, url: null, text: '', facts: [], links: [], buttons: [] };
   }
   const state = textOf(data, 'state');
   const presentation = isQuestion(data)
@@ -64,16 +78,18 @@ export function chatMessageOf(type: string, given: Fields, outcome: RunOutcome |
     ...presentation,
     title: inOneLine(textOf(data, 'title')) || runId,
     url: textOf(data, 'session_link'),
-    text: bodyOf(state, data, outcome).replace(CONTROL, '\uFFFD'),
+    text: bodyOf(state, data, outcome).toWellFormed().replace(CONTROL, '\uFFFD'),
     facts: factsOf(data, outcome),
     links: linksOf(data, outcome),
+    buttons,
   };
 }
 
 const isQuestion = (data: Fields): boolean => textOf(fieldsOf(data, 'approval'), 'kind') === 'question';
 
 function bodyOf(state: string, data: Fields, outcome: RunOutcome | null): string {
-  if (state === 'BLOCKED') return textOf(fieldsOf(data, 'approval'), 'title');
+  // A person decides by this text.
+  if (state === 'BLOCKED') return textOf(fieldsOf(data, 'approval'), 'title').replace(DIRECTION, '\uFFFD');
   const reason = textOf(fieldsOf(data, 'status_message'), 'message');
   return [reason, outcome?.result ?? ''].filter((part) => part.trim() !== '').join('\n\n');
 }
@@ -133,7 +149,7 @@ const textOf = (data: Fields, key: string): string => (typeof data[key] === 'str
 
 /** For headings and labels of links. */
 export const inOneLine = (text: string): string =>
-  text.replace(CONTROL, '\uFFFD').replace(DIRECTION, '\uFFFD').replace(/\s+/g, ' ').trim();
+  text.toWellFormed().replace(CONTROL, '\uFFFD').replace(DIRECTION, '\uFFFD').replace(/\s+/g, ' ').trim();
 
 /** At most `max` UTF-16 units of what `escape` makes of a text, and never a part of a character or of an escape. */
 export function cutEscaped(text: string, max: number, escape: (character: string) => string): string {

@@ -19,7 +19,13 @@ import {
 } from '#platform/http';
 import { DEFAULT_DELAY_SECONDS, MAX_DELAY_SECONDS, MAX_DELAYS } from '../../application/concurrent-runs.js';
 import { REQUEST_POLICIES } from '../../application/create-keyed-run.js';
-import { EXECUTION_LOCATIONS, RUN_MODES, type RunExecutionLocation, type RunMode } from '../../domain/run.js';
+import {
+  EXECUTION_LOCATIONS,
+  MAX_ANSWER_LENGTH,
+  RUN_MODES,
+  type RunExecutionLocation,
+  type RunMode,
+} from '../../domain/run.js';
 import type { Metadata, RunFilters } from '../../domain/run-filters.js';
 import { LIST_FILTERS, RUN_SORTS, type RunSort } from '../../persistence/run-list-filters.js';
 import type { SortOrder } from '../../persistence/run-list-parts.js';
@@ -199,7 +205,7 @@ export class ApprovalDecisionRequest {
   @StringField({
     ...OPTIONAL,
     blank: false,
-    max: 10_000,
+    max: MAX_ANSWER_LENGTH,
     description: 'Text of an answer, if the question has `allow_text`. Only with the decision `answer`.',
   })
   text?: string;
