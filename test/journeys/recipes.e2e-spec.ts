@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { randomBytes, randomUUID } from 'node:crypto';
+import { createHmac, randomBytes, randomUUID } from 'node:crypto';
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -11,6 +11,8 @@ import { GitFixture } from '../../libs/testing/src/git/git-fixture.js';
 import { GitServer } from '../../libs/testing/src/git/git-server.js';
 import { type GithubDelivery, githubDelivery, signedHeaders } from '../support/github-deliveries.js';
 import { answersIn, Installation, type Program } from '../support/installation.js';
+import { SlackApiDouble } from '../support/slack-api.js';
+import { BOT, CHANNEL, mention, message } from '../support/slack-deliveries.js';
 
 const execute = promisify(execFile);
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -21,6 +23,7 @@ let directory: string;
 let git: GitServer;
 let installation: Installation;
 let server: Program;
+let slack: SlackApiDouble;
 
 beforeAll(async () => {
   directory = mkdtempSync(join(tmpdir(), 'headrace-recipes-'));
@@ -33,12 +36,14 @@ beforeAll(async () => {
     root: join(directory, 'served'),
     login: { username: 'x-access-token', password: TOKEN },
   });
-  installation = await Installation.create({ GITHUB_URL: git.url });
+  slack = await SlackApiDouble.start(TOKEN, [CHANNEL]);
+  installation = await Installation.create({ GITHUB_URL: git.url, SLACK_API_URL: slack.url });
   server = await installation.up();
 });
 afterAll(async () => {
   expect(await server.stop('SIGINT')).toBe(0);
   await git.stop();
+  await slack.stop();
   installation.remove();
   rmSync(directory, { recursive: true, force: true });
 });
@@ -171,6 +176,45 @@ describe('a recipe', { timeout: 120_000 }, () => {
     await deliver('Pipeline Hook', { object_kind: 'pipeline', object_attributes: { status: 'failed', ref: 'main' } });
     await expectOnly(runId, 'GITLAB_WEBHOOK', url);
   });
+
+  it('makes runs of threads in Slack', async () => {
+    const page = 'slack-threads.md';
+    const secret = randomBytes(16).toString('hex');
+    writeFileSync(join(placeOf(page), 'slack-signing.txt'), secret);
+    writeFileSync(join(placeOf(page), 'slack-token.txt'), TOKEN);
+    const printed = await follow(page, { 'harness: claude': 'harness: oz' });
+    const url = urlIn(printed);
+    // In the manifest, for events and for buttons.
+    expect(printed.split(`request_url: ${url}`)).toHaveLength(3);
+    const send = (payload: object) => {
+      const body = JSON.stringify(payload);
+      const time = String(Math.floor(Date.now() / 1000));
+      const signature = `v0=${createHmac('sha256', secret).update(`v0:${time}:${body}`).digest('hex')}`;
+      const signed = { 'x-slack-request-timestamp': time, 'x-slack-signature': signature };
+      return fetch(url, { method: 'POST', headers: { 'content-type': 'application/json', ...signed }, body });
+    };
+    const verified = await send({
+      token: 'Jhj5dZrVaK7ZwHHjRyZWjbDl',
+      challenge: '3eZbrw1aB',
+      type: 'url_verification',
+    });
+    expect([verified.status, await verified.text()]).toEqual([200, '3eZbrw1aB']);
+
+    const thread = '1515449522.000016';
+    await send(message({ text: 'Nobody is asked.', thread_ts: thread }));
+    expect((await send(mention({ text: `<@${BOT}> hello`, ts: thread }))).status).toBe(202);
+    await until(async () => (await runsFrom('SLACK')).length === 1, 30_000);
+    const [{ run_id: runId }] = await runsFrom('SLACK');
+    await installation.waitFor(runId, ['SUCCEEDED'], 60_000);
+    const shows = (text: string) => JSON.stringify(slack.messages[0]?.blocks ?? '').includes(text);
+    await until(() => Promise.resolve(shows('has succeeded') && slack.reactions.length === 2), 30_000);
+    await send(message({ text: 'And now?', thread_ts: thread, ts: '1515449530.000020' }));
+    await until(async () => (await turnsOf(runId)) === 1, 30_000);
+    await expectOnly(runId, 'SLACK', url);
+    await until(() => Promise.resolve(slack.reactions.includes('1515449530.000020 white_check_mark')), 30_000);
+    expect(slack.messages).toMatchObject([{ channel: CHANNEL, thread_ts: thread }]);
+    expect(slack.violations).toEqual([]);
+  });
 });
 
 const urlIn = (printed: string): string => /http\S+\/webhooks\/w\/\w+/.exec(printed)?.[0] ?? '';
@@ -200,7 +244,9 @@ async function expectOnly(runId: string, source: string, url: string): Promise<v
   const path = `/factories/${installation.connection.factory_uid}/webhooks/${url.split('/').at(-1)}/deliveries`;
   const results = async () => {
     const { deliveries } = (await installation.call('GET', path)).body;
-    return deliveries.map(({ automation_results: evaluated }: { automation_results?: object[] }) => evaluated);
+    return (deliveries as { outcome?: string; automation_results?: object[] }[])
+      .filter(({ outcome }) => outcome === 'Accepted')
+      .map(({ automation_results: evaluated }) => evaluated);
   };
   await until(async () => (await results()).every((evaluated: object[] | undefined) => evaluated), 30_000);
   await installation.waitFor(runId, ['SUCCEEDED'], 60_000);

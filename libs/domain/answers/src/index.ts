@@ -1,4 +1,6 @@
 export { AnswersHttpModule, AnswersJobsModule, AnswersModule } from './answers.module.js';
+export { AnsweredThreads } from './application/answered-threads.js';
+export { SlackResponses } from './adapters/slack-responses.js';
 export { RunAnswers } from './application/run-answers.js';
 export { SendAnswers } from './application/send-answers.js';
 export { SendComments } from './application/send-comments.js';

@@ -11,6 +11,8 @@ import { PullRequestStates } from './adapters/pull-request-states.js';
 import { ScheduleTrigger } from './adapters/schedule-trigger.js';
 import { DeliveryAutomations } from './adapters/delivery-automations.js';
 import { ForgeDeliveries, ForgeTriggers } from './adapters/forge-trigger.js';
+import { SlackInteractions } from './adapters/slack-interactions.js';
+import { SlackDeliveries, SlackTriggers } from './adapters/slack-trigger.js';
 import { WebhookTrigger } from './adapters/webhook-trigger.js';
 import { AutomationChecks } from './application/automation-checks.js';
 import { AutomationWrites } from './application/automation-writes.js';
@@ -35,6 +37,8 @@ import { FiringStore } from './persistence/firing.store.js';
     ScheduleTrigger,
     ForgeDeliveries,
     ForgeTriggers,
+    SlackDeliveries,
+    SlackTriggers,
     AutomationChecks,
     AutomationWrites,
     AutomationsService,
@@ -48,6 +52,8 @@ import { FiringStore } from './persistence/firing.store.js';
     WebhookTrigger,
     ScheduleTrigger,
     ForgeDeliveries,
+    SlackDeliveries,
+    AutomationsStore,
     AutomationsService,
     DefinedAutomations,
     TestTrigger,
@@ -61,7 +67,7 @@ export class AutomationsHttpModule {}
 
 /** For the processor: deliveries and due times start automations. */
 @Module({
-  imports: [WebhooksModule, TimersModule, FactoriesModule, AutomationsModule],
-  providers: [DeliveryAutomations, PullRequestStates, AutomationTimer],
+  imports: [WebhooksModule, TimersModule, FactoriesModule, RunsModule, AnswersModule, AutomationsModule],
+  providers: [DeliveryAutomations, PullRequestStates, SlackInteractions, AutomationTimer],
 })
 export class AutomationsJobsModule {}

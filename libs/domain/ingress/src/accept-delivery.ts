@@ -49,29 +49,31 @@ export class AcceptDelivery {
   async accept(request: IngressRequest, webhook: IngressWebhook, id: string): Promise<IngressAnswer | null> {
     if (request.handshake) return this.captureSecret(request, webhook);
     const incoming = request.toRequest();
-    const { body } = incoming;
     const scheme = webhook.schemeId === null ? null : this.schemes.find(webhook.schemeId);
     const isJson = request.json() !== undefined;
+    const ofForm = isJson || !scheme?.formField ? null : request.jsonInForm(scheme.formField);
+    // Of a form, the JSON in it is stored; identity and signature are those of the form.
+    const body = ofForm ?? incoming.body;
     const handshake = isJson ? (scheme?.handshake(incoming, webhook.secret ?? '') ?? null) : null;
     const item = {
       id,
       source_ip: request.sourceIp,
       headers: storedHeaders(request.headers),
       trace_id: request.traceId,
-      size: body.length,
+      size: incoming.body.length,
     };
     const sources = { deliveryIdHeader: webhook.deliveryIdHeader, scheme };
     const result = await this.writer.accept(
-      isJson && !handshake
+      (isJson || ofForm !== null) && !handshake
         ? { webhook, body, ...identified(item, incoming, sources) }
         : { webhook, body, keys: [], item: { ...item, outcome: handshake ? 'H' : 'J' } },
     );
     switch (result.kind) {
       case 'accepted':
         this.tasks.wake(EVALUATE_DELIVERIES_TASK);
-        return { kind: 'recorded', outcome: 'accepted', deliveryId: result.deliveryId };
+        return { kind: 'recorded', outcome: 'accepted', deliveryId: result.deliveryId, isForm: ofForm !== null };
       case 'duplicate':
-        return { kind: 'recorded', outcome: 'duplicate', deliveryId: result.deliveryId };
+        return { kind: 'recorded', outcome: 'duplicate', deliveryId: result.deliveryId, isForm: ofForm !== null };
       case 'limited':
         return rateLimited('rate_limited', result.retryMs);
       case 'counted':

@@ -26,7 +26,13 @@ export interface RejectionAnswer {
 
 export type IngressAnswer =
   | RejectionAnswer
-  | { readonly kind: 'recorded'; readonly deliveryId: string; readonly outcome: 'accepted' | 'duplicate' }
+  | {
+      readonly kind: 'recorded';
+      readonly deliveryId: string;
+      readonly outcome: 'accepted' | 'duplicate';
+      /** Senders of forms show or reject what a response contains. */
+      readonly isForm: boolean;
+    }
   | { readonly kind: 'handshake'; readonly answer: HandshakeAnswer }
   /** The sender closed the connection before its request was complete. */
   | { readonly kind: 'disconnected' };

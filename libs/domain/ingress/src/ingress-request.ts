@@ -6,6 +6,8 @@ import type { IngressWebhook } from './ingress-webhooks.js';
 /** Exactly `/webhooks/w/<uid>` or `/webhooks/w/<uid>/<token>`, with an optional query. Nothing is decoded. */
 const ADDRESS = /^\/webhooks\/w\/([A-Za-z0-9]{22})(?:\/([^/?#]+))?(?:\?|$)/;
 
+const FORM_TYPE = /^application\/x-www-form-urlencoded(?:;|$)/i;
+
 const NOT_PARSED = Symbol('not parsed');
 
 /** One request in the pipeline, and what the steps so far have found out about it. */
@@ -75,6 +77,14 @@ export class IngressRequest {
   json(): unknown {
     if (this.parsed === NOT_PARSED) this.parsed = this.body ? parseJson(this.body) : undefined;
     return this.parsed;
+  }
+
+  /** The JSON in a field of a form, exactly as it was sent; null when the body is no such form. */
+  jsonInForm(field: string): Buffer | null {
+    if (this.body === null || !FORM_TYPE.test(this.incoming.headers['content-type'] ?? '')) return null;
+    const values = new URLSearchParams(this.body.toString('utf8')).getAll(field);
+    const json = values.length === 1 ? Buffer.from(values[0] ?? '') : null;
+    return json !== null && parseJson(json) !== undefined ? json : null;
   }
 
   toRequest(): IncomingRequest {

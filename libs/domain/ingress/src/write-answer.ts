@@ -53,7 +53,8 @@ export function writeAnswer(response: ServerResponse, publicUrl: string, answer:
       writeProblem(response, publicUrl, answer.code, answer.detail, answer.headers);
       return;
     case 'recorded':
-      send(response, 202, 'application/json', JSON.stringify({ delivery_id: answer.deliveryId }));
+      if (answer.isForm) send(response, 200, null, '');
+      else send(response, 202, 'application/json', JSON.stringify({ delivery_id: answer.deliveryId }));
       return;
     case 'handshake': {
       const { status, headers = {}, body = '', contentType } = answer.answer;

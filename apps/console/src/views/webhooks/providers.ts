@@ -55,7 +55,7 @@ const STEPS: Readonly<Record<string, readonly string[]>> = {
   slack: [
     'In the app, copy the Signing Secret from Basic Information, and set it as the secret of this webhook.',
     'Under Event Subscriptions, enable events and enter the address as Request URL. Slack checks it at once.',
-    'Slash commands and buttons send forms and are answered with 400. Only events are supported.',
+    'For buttons, enter the same address under Interactivity & Shortcuts. Slash commands are answered with 400.',
   ],
   linear: [
     'In the workspace, open Settings, API, and create a webhook with the address.',

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { AnswerFailure } from '../domain/answer-failure.js';
-import { type CheckUpdate, isFinal, REACTION, type ReactionSubject } from '../domain/answer.js';
-import type { AnswerPlace, ForgeAnswers, WrittenCheck } from './forge-answers.js';
+import { commentOf, markOf } from '../domain/answer-text.js';
+import { type AnsweredRun, type CheckUpdate, isFinal, REACTION, type ReactionSubject } from '../domain/answer.js';
+import type { AnswerPlace, CheckedAnswers, WrittenCheck } from './forge-answers.js';
 import type { ForgeConnection } from './forge-connection.js';
 
 export const GITHUB_HEADERS = {
@@ -28,8 +29,9 @@ const STATUS_STATES = {
   cancelled: 'error',
 } as const;
 
-export class GithubAnswers implements ForgeAnswers {
+export class GithubAnswers implements CheckedAnswers {
   readonly maxText = MAX_TEXT;
+  readonly reactsToEnd = false;
   private readonly place: { readonly owner: string; readonly repo: string };
   private readonly number: number;
 
@@ -38,6 +40,7 @@ export class GithubAnswers implements ForgeAnswers {
     private readonly connection: ForgeConnection,
     { repository, number }: AnswerPlace,
     private readonly isApp: boolean,
+    private readonly publicUrl: string,
   ) {
     const [owner = '', repo = ''] = repository.split('/');
     this.place = { owner, repo };
@@ -59,7 +62,12 @@ export class GithubAnswers implements ForgeAnswers {
     }
   }
 
-  async findComment(mark: string, after: Date): Promise<string | null> {
+  contentOf(run: AnsweredRun, mark: string): string {
+    return commentOf(run, mark, { publicUrl: this.publicUrl, max: this.maxText });
+  }
+
+  async findComment(runId: string, mark: string, after: Date): Promise<string | null> {
+    const text = markOf(runId, mark);
     for (let page = 1; ; page += 1) {
       const { data } = await this.send('GET /repos/{owner}/{repo}/issues/{issue_number}/comments', {
         issue_number: this.number,
@@ -69,7 +77,7 @@ export class GithubAnswers implements ForgeAnswers {
       });
       // In the order of their creation.
       const comments = read(z.array(COMMENT), data);
-      const found = comments.find(({ body }) => body?.includes(mark));
+      const found = comments.find(({ body }) => body?.includes(text));
       if (found) return String(found.id);
       if (comments.length < PAGE_SIZE) return null;
     }

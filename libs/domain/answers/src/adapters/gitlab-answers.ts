@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { AnswerFailure } from '../domain/answer-failure.js';
-import { type CheckUpdate, REACTION, type ReactionSubject } from '../domain/answer.js';
-import type { AnswerPlace, ForgeAnswers, WrittenCheck } from './forge-answers.js';
+import { commentOf, markOf } from '../domain/answer-text.js';
+import { type AnsweredRun, type CheckUpdate, REACTION, type ReactionSubject } from '../domain/answer.js';
+import type { AnswerPlace, CheckedAnswers, WrittenCheck } from './forge-answers.js';
 import { detailOf, type ForgeConnection } from './forge-connection.js';
 import { read } from './github-answers.js';
 
@@ -23,13 +24,15 @@ const STATUS_STATES = {
   cancelled: 'canceled',
 } as const;
 
-export class GitlabAnswers implements ForgeAnswers {
+export class GitlabAnswers implements CheckedAnswers {
   readonly maxText = MAX_TEXT;
+  readonly reactsToEnd = false;
   private readonly path: string;
 
   constructor(
     private readonly connection: ForgeConnection,
     private readonly place: AnswerPlace,
+    private readonly publicUrl: string,
   ) {
     const { kind, number } = place;
     this.path = `/projects/{project}/${kind === 'issue' ? 'issues' : 'merge_requests'}/${number}`;
@@ -44,7 +47,12 @@ export class GitlabAnswers implements ForgeAnswers {
     ]);
   }
 
-  async findComment(mark: string, after: Date): Promise<string | null> {
+  contentOf(run: AnsweredRun, mark: string): string {
+    return commentOf(run, mark, { publicUrl: this.publicUrl, max: this.maxText });
+  }
+
+  async findComment(runId: string, mark: string, after: Date): Promise<string | null> {
+    const text = markOf(runId, mark);
     let found: string | null = null;
     for (let page = 1; ; page += 1) {
       const { data } = await this.send(`GET ${this.path}/notes`, {
@@ -55,7 +63,7 @@ export class GitlabAnswers implements ForgeAnswers {
       });
       const notes = read(z.array(NOTE), data);
       // The newest ones first; the oldest one with the mark is that of the run.
-      for (const { id, body } of notes) if (body.includes(mark)) found = String(id);
+      for (const { id, body } of notes) if (body.includes(text)) found = String(id);
       const isBefore = notes.some(({ created_at: at }) => Date.parse(at) < after.getTime());
       if (isBefore || notes.length < PAGE_SIZE) return found;
     }

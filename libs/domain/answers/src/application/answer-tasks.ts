@@ -7,7 +7,7 @@ export const SEND_ANSWERS_TASK = defineTask({
   scope: 'process',
   period: { text: '`NOTIFY_POLL`', of: ({ notifyPoll }) => notifyPoll },
   description:
-    'Writes comments, checks and reactions on issues and pull requests, 16 at a time. The queue is `run_answers`.',
+    'Writes comments, checks and reactions on issues and pull requests, and messages in threads, 16 at a time. The queue is `run_answers`.',
   wakeUp: { by: 'an attempt ends' },
 });
 

@@ -4,7 +4,7 @@ import { EnvironmentDirectory, EnvironmentSetUp } from '#domain/environments';
 import { forgesOf } from '#domain/runs';
 import { AnswerFailure } from '../domain/answer-failure.js';
 import type { AnswerTarget } from '../domain/answer.js';
-import type { ForgeAnswers } from '../adapters/forge-answers.js';
+import type { CheckedAnswers } from '../adapters/forge-answers.js';
 import { ForgeConnections } from '../adapters/forge-connection.js';
 import { GITHUB_HEADERS, GithubAnswers } from '../adapters/github-answers.js';
 import { GITLAB_HEADERS, GitlabAnswers } from '../adapters/gitlab-answers.js';
@@ -31,7 +31,7 @@ export class OpenForge {
   }
 
   /** Rejects with an AnswerFailure. */
-  async open(answer: AnswerTarget, run: EnvironmentUse, signal: AbortSignal): Promise<ForgeAnswers> {
+  async open(answer: AnswerTarget, run: EnvironmentUse, signal: AbortSignal): Promise<CheckedAnswers> {
     const { provider, repository } = answer;
     const forge = this.forgeOf(provider);
     if (!forge) throw new AnswerFailure('refused', 'The installation has a directory in place of GitHub.');
@@ -50,9 +50,10 @@ export class OpenForge {
         { name, apiUrl: forge.api_url, token: password.trimEnd(), headers, isTokenReplaced: isApp },
         signal,
       );
+    const { publicUrl } = this.settings;
     return provider === 'github'
-      ? new GithubAnswers(connect('GitHub', GITHUB_HEADERS), answer, isApp)
-      : new GitlabAnswers(connect('GitLab', GITLAB_HEADERS), answer);
+      ? new GithubAnswers(connect('GitHub', GITHUB_HEADERS), answer, isApp, publicUrl)
+      : new GitlabAnswers(connect('GitLab', GITLAB_HEADERS), answer, publicUrl);
   }
 
   private forgeOf(provider: AnswerTarget['provider']) {

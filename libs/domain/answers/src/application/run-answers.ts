@@ -18,7 +18,7 @@ export class RunAnswers {
   ) {}
 
   /**
-   * From now on the issue or pull request shows what these runs do, if the service has access to its server. `reaction`: what the event is acknowledged at. Idempotent; one
+   * From now on the issue, pull request or thread shows what these runs do, if the service has access to its server. `reaction`: what the event is acknowledged at. Idempotent; one
    * round trip.
    */
   async record(
@@ -34,7 +34,7 @@ export class RunAnswers {
     for (const run of runs) {
       const known = byRun.get(run.runId);
       byRun.set(run.runId, {
-        runId: run.runId,
+        ...run,
         parts: [...new Set([...(known?.parts ?? []), ...run.parts])],
         launchKeys: [...(known?.launchKeys ?? []), ...run.launchKeys],
       });

@@ -7,7 +7,7 @@ import { RunOutcomesStore } from '#domain/notifications';
 import type { RunSourceType } from '#domain/runs';
 import { ENDED_STATES, RunLogStore, RunTransitions } from '#execution/executions';
 import { ATTEMPT_MS, CLOCK_TOLERANCE_MS, LEASE_MS, limitPause, PAUSE_MS } from '../domain/attempt.js';
-import { checkOf, commentOf, markOf } from '../domain/answer-text.js';
+import { checkOf } from '../domain/answer-text.js';
 import { AnswerFailure } from '../domain/answer-failure.js';
 import {
   type AnsweredRun,
@@ -16,23 +16,31 @@ import {
   type CheckUpdate,
   type ClaimedAnswer,
   isFinal,
+  threadOfNumber,
 } from '../domain/answer.js';
 import { delayAfter, MAX_ATTEMPTS } from '../domain/retry-delay.js';
-import type { ForgeAnswers } from '../adapters/forge-answers.js';
+import type { CheckedAnswers, ForgeAnswers } from '../adapters/forge-answers.js';
 import { AnswersStore, LeaseLostError, type ReadRun } from '../persistence/answers.store.js';
 import { OpenForge } from './open-forge.js';
+import { OpenSlack } from './open-slack.js';
 
-const FORGE_SOURCES: readonly RunSourceType[] = ['GITHUB_WEBHOOK', 'GITLAB_WEBHOOK'];
+const EVENT_SOURCES: readonly RunSourceType[] = ['GITHUB_WEBHOOK', 'GITLAB_WEBHOOK', 'SLACK'];
+
+const ENDED: readonly string[] = ENDED_STATES;
+/** Of a run that works for somebody else. */
+const NOTHING_SHOWN = { statusMessage: null, approval: null, chatDecision: null, result: null } as const;
 
 interface Answering {
   readonly answer: ClaimedAnswer;
   readonly run: ReadRun;
   readonly shown: AnsweredRun;
   readonly forge: ForgeAnswers;
+  /** Null: a thread has no checks. */
+  readonly checks: CheckedAnswers | null;
 }
 
 /**
- * Writes what runs do on the issues and pull requests that they work on. One comment and one check of each run: what was created
+ * Writes what runs do on the issues and pull requests, and in the threads, that they work on. One comment and one check of each run: what was created
  * before a crash, and not stored, is found by its mark.
  */
 @Injectable()
@@ -43,6 +51,7 @@ export class SendAnswers {
     private readonly database: Database,
     private readonly store: AnswersStore,
     private readonly forges: OpenForge,
+    private readonly slack: OpenSlack,
     private readonly outcomes: RunOutcomesStore,
     private readonly transitions: RunTransitions,
     private readonly log: RunLogStore,
@@ -85,8 +94,9 @@ export class SendAnswers {
     const end = AbortSignal.any([signal, AbortSignal.timeout(ATTEMPT_MS)]);
     let answering: Answering;
     try {
-      const forge = await this.forges.open(answer, run, end);
-      answering = { answer, run, forge, shown: await this.shownOf(run, forge.maxText) };
+      const checks = answer.provider === 'slack' ? null : await this.forges.open(answer, run, end);
+      const forge = checks ?? (await this.slack.open(answer, run, end));
+      answering = { answer, run, forge, checks, shown: await this.shownOf(run, forge.maxText) };
     } catch (error) {
       if (!isRefusal(error)) throw error;
       return this.refuse(answer, parts, error.message);
@@ -108,27 +118,34 @@ export class SendAnswers {
   }
 
   private async shownOf(run: ReadRun, maxText: number): Promise<AnsweredRun> {
-    const isOfEvents = FORGE_SOURCES.includes(run.source);
+    const isOfEvents = EVENT_SOURCES.includes(run.source);
     const isForEvent = run.isLastInputOfEvent ?? isOfEvents;
     const title = isOfEvents ? run.title : null;
-    if (!isForEvent) return { ...run, title, isForEvent, statusMessage: null, approval: null, result: null };
-    const hasEnded = (ENDED_STATES as readonly string[]).includes(run.state);
+    if (!isForEvent) return { ...run, ...NOTHING_SHOWN, title, isForEvent };
+    const hasEnded = ENDED.includes(run.state);
     const outcome = hasEnded ? await this.outcomes.find(run.id, run.seq, maxText) : null;
     return { ...run, title, isForEvent, result: outcome?.result ?? null };
   }
 
-  private async react({ answer, forge }: Answering): Promise<void> {
-    if (answer.reactions.length === 0) return;
-    for (const subject of answer.reactions) await forge.react(subject);
-    await this.store.storeReactions(answer, answer.reactions);
+  private async react({ answer, forge, shown }: Answering): Promise<void> {
+    const { reactions } = answer;
+    const received = forge.reactsToEnd ? reactions : [];
+    if (reactions.length > 0) {
+      for (const subject of reactions) await forge.react(subject, 'received');
+      await this.store.storeReactions(answer, reactions, received);
+    }
+    const waiting = [...new Set([...answer.acknowledged, ...received])];
+    if (waiting.length === 0 || !shown.isForEvent || !ENDED.includes(shown.state)) return;
+    for (const subject of waiting) await forge.react(subject, shown.state === 'SUCCEEDED' ? 'succeeded' : 'failed');
+    await this.store.endReactions(answer, waiting);
   }
 
   private async comment({ answer, shown, forge }: Answering): Promise<void> {
-    const text = commentOf(shown, answer.mark, { publicUrl: this.settings.publicUrl, max: forge.maxText });
+    const text = forge.contentOf(shown, answer.mark);
     const hash = hashOf(text);
     if (answer.commentHash === hash) return;
     const after = new Date(answer.createdAt.getTime() - CLOCK_TOLERANCE_MS);
-    const known = answer.commentId ?? (await forge.findComment(markOf(shown.id, answer.mark), after));
+    const known = answer.commentId ?? (await forge.findComment(shown.id, answer.mark, after));
     if (known === null) return this.store.storeComment(answer, await forge.createComment(text), hash);
     // Somebody does not want it, so it is not created again.
     if (!(await forge.updateComment(known, text)))
@@ -137,9 +154,9 @@ export class SendAnswers {
   }
 
   private async check(answering: Answering): Promise<void> {
-    const { answer, run, shown, forge } = answering;
+    const { answer, run, shown, checks: forge } = answering;
     const found = pullRequestOf(answer, run);
-    if (found === null) return;
+    if (found === null || forge === null) return;
     const { number: pullRequest, isOfRun } = found;
     const { checkSha: known } = answer;
     const update = checkOf(shown, { publicUrl: this.settings.publicUrl, max: forge.maxText });
@@ -148,13 +165,18 @@ export class SendAnswers {
     // The check stays at the commit with which the run began. Its result is also for what the run has pushed, but not for commits
     // of others, which it may not have seen.
     const head = known === null || (isFinal(update) && isOfRun) ? await forge.headOf(pullRequest) : known;
-    if (known !== null && known !== head) await this.endCheck(answering, known, update);
+    if (known !== null && known !== head) await this.endCheck(answering, forge, known, update);
     const written = await forge.writeCheck(shown.id, head, head === known ? answer.checkId : null, update);
     await this.store.storeCheck(answer, written.id, head, hash);
   }
 
   /** Of a commit that is no longer the head: it may be gone. */
-  private async endCheck({ answer, shown, forge }: Answering, sha: string, update: CheckUpdate): Promise<void> {
+  private async endCheck(
+    { answer, shown }: Answering,
+    forge: CheckedAnswers,
+    sha: string,
+    update: CheckUpdate,
+  ): Promise<void> {
     try {
       await forge.writeCheck(shown.id, sha, answer.checkId, update);
     } catch (error) {
@@ -176,15 +198,15 @@ export class SendAnswers {
 
   /** Ends these parts, and says so once in the timeline of the run. */
   private async refuse(answer: ClaimedAnswer, parts: readonly AnswerPart[], message: string): Promise<void> {
-    const { runId, provider, repository, number } = answer;
-    this.logger.warn(`The run ${runId} is not shown at ${repository}#${number} (${parts.join(', ')}): ${message}`);
+    const { runId, provider } = answer;
+    this.logger.warn(`The run ${runId} is not shown at ${placeOf(answer)} (${parts.join(', ')}): ${message}`);
     await this.database.transaction(async (tx) => {
       // Before the answer, as in all transactions that change a run.
       await this.transitions.lock(tx, runId);
       await this.store.refuse(tx, answer, parts);
       const data = {
         provider,
-        target: `${repository}#${number}`,
+        target: `${placeOf(answer)}`,
         parts: ANSWER_PARTS.filter((one) => parts.includes(one)),
         message,
       };
@@ -196,6 +218,10 @@ export class SendAnswers {
 /** A run that waits for later events may be replaced, and then it was nothing that a reader has to know. */
 const isShown = ({ commentId, checkSha }: ClaimedAnswer, { state, hasStarted, isDelayed }: ReadRun): boolean =>
   !isDelayed && (commentId !== null || checkSha !== null || hasStarted || state !== 'CANCELLED');
+
+/** For people. */
+const placeOf = ({ provider, repository, number }: ClaimedAnswer): string =>
+  provider === 'slack' ? `${repository}/${threadOfNumber(number)}` : `${repository}#${number}`;
 
 const isRefusal = (error: unknown): error is AnswerFailure =>
   error instanceof AnswerFailure && error.kind === 'refused';

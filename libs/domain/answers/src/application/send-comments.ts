@@ -5,7 +5,7 @@ import { Database } from '#platform/persistence';
 import { RunLogStore, RunTransitions } from '#execution/executions';
 import { ATTEMPT_MS, CLOCK_TOLERANCE_MS, LEASE_MS, limitPause } from '../domain/attempt.js';
 import { AnswerFailure } from '../domain/answer-failure.js';
-import { markOf, requestedCommentOf } from '../domain/answer-text.js';
+import { requestedCommentOf } from '../domain/answer-text.js';
 import { delayAfter, MAX_ATTEMPTS } from '../domain/retry-delay.js';
 import { AnswersStore, LeaseLostError } from '../persistence/answers.store.js';
 import { type ClaimedComment, CommentsStore } from '../persistence/comments.store.js';
@@ -51,7 +51,7 @@ export class SendComments {
     if (!run) return;
     const forge = await this.forges.open(comment, run, signal);
     const after = new Date(createdAt.getTime() - CLOCK_TOLERANCE_MS);
-    const known = attempts === 1 ? null : await forge.findComment(markOf(runId, mark), after);
+    const known = attempts === 1 ? null : await forge.findComment(runId, mark, after);
     const options = { publicUrl: this.settings.publicUrl, max: forge.maxText };
     const id = known ?? (await forge.createComment(requestedCommentOf(runId, mark, body, options)));
     await this.store.written(comment, id);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { AnsweredRun } from './answer.js';
+import type { AnsweredRun, PendingApproval } from './answer.js';
 import { checkOf, commentOf, summaryOf } from './answer-text.js';
 import { plainLine, quotation } from './untrusted-markdown.js';
 
@@ -11,6 +11,7 @@ const RUN: AnsweredRun = {
   state: 'INPROGRESS',
   statusMessage: null,
   approval: null,
+  chatDecision: null,
   pullRequests: [],
   result: null,
 };
@@ -49,7 +50,7 @@ describe('the comment of a run', () => {
   });
 
   it('names what the run waits for, and its pull requests', () => {
-    const approval = { id: 'a/1', title: 'Run `rm -rf`?' };
+    const approval = { id: 'a/1', title: 'Run `rm -rf`?' } as PendingApproval;
     const pullRequests = [
       { url: 'https://github.com/acme/app/pull/3', status: 'draft' },
       { url: 'https://github.com/acme/app/pull/4) @octocat', status: null },

@@ -1,6 +1,6 @@
 import type { RunState } from '#domain/runs';
 
-/** `comment`: one on the issue or pull request. `check`: on the head commit of the pull request. `reaction`: the receipt. */
+/** `comment`: one on the issue or pull request, or a message in the thread. `check`: on the head commit of the pull request. `reaction`: the receipt. */
 export const ANSWER_PARTS = ['comment', 'check', 'reaction'] as const;
 export type AnswerPart = (typeof ANSWER_PARTS)[number];
 
@@ -11,17 +11,31 @@ export const MAX_COMMENTS = 10;
 /** Characters. */
 export const MAX_COMMENT_TEXT = 10_000;
 
-/** The issue or pull request that a run works on. */
+/** The issue, pull request or thread that a run works on. */
 export interface AnswerTarget {
-  readonly provider: 'github' | 'gitlab';
-  /** `acme/service`; on GitLab with all its groups. */
+  readonly provider: 'github' | 'gitlab' | 'slack';
+  /** `acme/service`; on GitLab with all its groups; in Slack workspace and channel, `T061EG9R6/C024BE91L`. */
   readonly repository: string;
-  readonly kind: 'issue' | 'pull_request';
+  readonly kind: 'issue' | 'pull_request' | 'thread';
+  /** Of a thread: {@link numberOfThread}. */
   readonly number: string;
 }
 
-/** `target`, `comment/12` or `review_comment/12`: what a reaction is added to. */
-export type ReactionSubject = 'target' | `${'comment' | 'review_comment'}/${string}`;
+/** The id of the first message of a thread, such as `1355517523.000005`, as a number. */
+export const numberOfThread = (ts: string): string => String(BigInt(ts.replace('.', '')));
+export const threadOfNumber = (number: string): string => `${number.slice(0, -6)}.${number.slice(-6)}`;
+
+/** `target`, `comment/12`, `review_comment/12` or `message/1355517523.000005`: what a reaction is added to. */
+export type ReactionSubject = 'target' | `${'comment' | 'review_comment' | 'message'}/${string}`;
+
+/** Of a thread: the settings of the automation that has started or continued the run last. */
+export interface AnswerChat {
+  /** The managed secret with the token. */
+  readonly secretName: string;
+  readonly automationUid: string;
+  /** Whether the message has buttons that decide. */
+  readonly decisions: boolean;
+}
 
 /** A row that this process has leased. */
 export interface ClaimedAnswer extends AnswerTarget {
@@ -33,6 +47,9 @@ export interface ClaimedAnswer extends AnswerTarget {
   readonly changes: string;
   readonly parts: readonly AnswerPart[];
   readonly reactions: readonly ReactionSubject[];
+  /** What has got the receipt, and gets another reaction when the run has ended. */
+  readonly acknowledged: readonly ReactionSubject[];
+  readonly chat: AnswerChat | null;
   readonly mark: string;
   readonly createdAt: Date;
   readonly commentId: string | null;
@@ -40,6 +57,25 @@ export interface ClaimedAnswer extends AnswerTarget {
   readonly checkId: string | null;
   readonly checkSha: string | null;
   readonly checkHash: string | null;
+}
+
+export interface PendingApproval {
+  readonly id: string;
+  readonly kind: 'permission' | 'question';
+  readonly title: string;
+  /** What would be allowed. */
+  readonly input: unknown;
+  readonly options: readonly { readonly name: string }[];
+  readonly allowsText: boolean;
+  readonly expiresAt: Date;
+}
+
+export interface ChatDecision {
+  readonly state: 'allowed' | 'denied' | 'answered';
+  /** The option of an answer. */
+  readonly option: string | null;
+  /** Workspace and user, `T061EG9R6/U061F7AUR`. */
+  readonly by: string;
 }
 
 export interface AnsweredPullRequest {
@@ -57,7 +93,9 @@ export interface AnsweredRun {
   readonly state: RunState;
   readonly statusMessage: string | null;
   /** The oldest request that waits for a person. */
-  readonly approval: { readonly id: string; readonly title: string } | null;
+  readonly approval: PendingApproval | null;
+  /** The last decision that a user of a chat service has made. */
+  readonly chatDecision: ChatDecision | null;
   /** The newest one last. */
   readonly pullRequests: readonly AnsweredPullRequest[];
   /** The last message of the agent; null: none, or the run has not ended. */

@@ -3,10 +3,13 @@ import { Database, type Queryable, statement } from '#platform/persistence';
 import type { RunRepository } from '#domain/environments';
 import type { RunSourceType, RunState } from '#domain/runs';
 import type {
+  AnswerChat,
   AnsweredPullRequest,
   AnswerPart,
   AnswerTarget,
+  ChatDecision,
   ClaimedAnswer,
+  PendingApproval,
   ReactionSubject,
 } from '../domain/answer.js';
 
@@ -18,15 +21,18 @@ const MAX_LAUNCH_KEYS = 50;
  */
 const RECORD = statement('run-answers.record')`
   WITH locked AS MATERIALIZED (SELECT id FROM runs WHERE id = ANY ($1) ORDER BY id FOR SHARE)
-  INSERT INTO run_answers AS a (run_id, provider, repository, target_kind, target_number, parts, reactions, launch_keys)
+  INSERT INTO run_answers AS a (run_id, provider, repository, target_kind, target_number, parts, reactions, launch_keys,
+      secret_name, automation_uid, decisions)
   SELECT o.run_id, $4, $5, $6, $7, ARRAY(SELECT jsonb_array_elements_text(o.parts)),
-      CASE WHEN o.parts ? 'reaction' THEN $8::text[] ELSE '{}' END, ARRAY(SELECT jsonb_array_elements_text(o.launch_keys))
-    FROM unnest($1::uuid[], $2::jsonb[], $3::jsonb[]) AS o (run_id, parts, launch_keys)
+      CASE WHEN o.parts ? 'reaction' THEN $8::text[] ELSE '{}' END, ARRAY(SELECT jsonb_array_elements_text(o.launch_keys)),
+      o.chat->>'secretName', o.chat->>'automationUid', coalesce((o.chat->>'decisions')::boolean, false)
+    FROM unnest($1::uuid[], $2::jsonb[], $3::jsonb[], $9::jsonb[]) AS o (run_id, parts, launch_keys, chat)
     JOIN locked ON locked.id = o.run_id ORDER BY o.run_id
   ON CONFLICT (run_id, provider, lower(repository), target_kind, target_number) DO UPDATE SET
     launch_keys = (a.launch_keys || EXCLUDED.launch_keys)[greatest(1, cardinality(a.launch_keys || EXCLUDED.launch_keys) - ${MAX_LAUNCH_KEYS - 1}):],
     parts = ARRAY(SELECT DISTINCT unnest(a.parts || EXCLUDED.parts)),
     reactions = ARRAY(SELECT DISTINCT unnest(a.reactions || EXCLUDED.reactions)),
+    secret_name = EXCLUDED.secret_name, automation_uid = EXCLUDED.automation_uid, decisions = EXCLUDED.decisions,
     changes = a.changes + 1`;
 
 const CLAIM = statement('run-answers.claim')`
@@ -37,7 +43,8 @@ const CLAIM = statement('run-answers.claim')`
       next_attempt_at = headrace.now() + $2 * interval '1 millisecond'
     FROM mine WHERE a.id = mine.id
   RETURNING a.id, a.run_id AS "runId", a.provider, a.repository, a.target_kind AS kind, a.target_number AS number,
-    a.lease, a.attempts, a.changes, ARRAY(SELECT unnest(a.parts) EXCEPT SELECT unnest(a.refused)) AS parts, a.reactions,
+    a.lease, a.attempts, a.changes, ARRAY(SELECT unnest(a.parts) EXCEPT SELECT unnest(a.refused)) AS parts, a.reactions, a.acknowledged,
+    CASE WHEN a.secret_name IS NOT NULL THEN json_build_object('secretName', a.secret_name, 'automationUid', a.automation_uid, 'decisions', a.decisions) END AS chat,
     a.mark, a.created_at AS "createdAt", a.comment_id AS "commentId", a.comment_hash AS "commentHash",
     a.check_id AS "checkId", a.check_sha AS "checkSha", a.check_hash AS "checkHash"`;
 
@@ -48,7 +55,11 @@ const STORE_COMMENT = statement('run-answers.store-comment')`
 const STORE_CHECK = statement('run-answers.store-check')`
   UPDATE run_answers SET check_id = $3, check_sha = $4, check_hash = $5 WHERE ${HELD} RETURNING 1`;
 const STORE_REACTIONS = statement('run-answers.store-reactions')`
-  UPDATE run_answers SET reactions = ARRAY(SELECT unnest(reactions) EXCEPT SELECT unnest($3::text[]))
+  UPDATE run_answers SET reactions = ARRAY(SELECT unnest(reactions) EXCEPT SELECT unnest($3::text[])),
+    acknowledged = ARRAY(SELECT DISTINCT unnest(acknowledged || $4::text[]))
+   WHERE ${HELD} RETURNING 1`;
+const END_REACTIONS = statement('run-answers.end-reactions')`
+  UPDATE run_answers SET acknowledged = ARRAY(SELECT unnest(acknowledged) EXCEPT SELECT unnest($3::text[]))
    WHERE ${HELD} RETURNING 1`;
 const REFUSE = statement('run-answers.refuse')`
   UPDATE run_answers SET refused = ARRAY(SELECT DISTINCT unnest(refused || $3::text[])) WHERE ${HELD} RETURNING 1`;
@@ -62,8 +73,11 @@ const RETRY = statement('run-answers.retry')`
 const READ_RUN = statement('run-answers.read-run')`
   SELECT r.id, r.title, r.source, r.state, r.status_message->>'message' AS "statusMessage", r.team_uid AS "teamUid",
     r.owner_user_uid AS "userUid", r.creator_uid AS "creatorUid", r.environment_id AS "environmentUid", r.config->'repository' AS repository,
-    (SELECT json_build_object('id', a.id, 'title', a.title) FROM approvals a
+    (SELECT json_build_object('id', a.id, 'kind', a.kind, 'title', a.title, 'input', a.input, 'options', a.options,
+        'allowsText', a.allow_text, 'expiresAt', a.expires_at) FROM approvals a
       WHERE a.run_id = r.id AND a.state = 'pending' ORDER BY a.requested_at, a.id LIMIT 1) AS approval,
+    (SELECT json_build_object('state', a.state, 'option', a.answer->>'option', 'by', a.decided_by_uid) FROM approvals a
+      WHERE a.run_id = r.id AND a.decided_by_type = 'chat_user' ORDER BY a.decided_at DESC, a.id LIMIT 1) AS "chatDecision",
     (SELECT coalesce(json_agg(json_build_object('url', a.data->>'url', 'status', a.data->>'status') ORDER BY a.created_at, a.uid), '[]')
        FROM artifacts a WHERE a.run_id = r.id AND a.artifact_type = 'PULL_REQUEST' AND a.data->>'url' IS NOT NULL) AS "pullRequests",
     ARRAY(SELECT a.target_number::text FROM run_answers a
@@ -75,6 +89,10 @@ const READ_RUN = statement('run-answers.read-run')`
     r.is_held AND EXISTS (SELECT 1 FROM concurrency_queue q WHERE q.run_id = r.id AND q.start_at > headrace.now()) AS "isDelayed",
     coalesce((SELECT h.last_seq FROM run_heads h WHERE h.run_id = r.id), 1) AS seq
   FROM runs r WHERE r.id = $1`;
+
+const IS_SHOWN_AT = statement('run-answers.is-shown-at')`
+  SELECT 1 FROM run_answers
+   WHERE run_id = $1 AND provider = $2 AND lower(repository) = lower($3) AND target_kind = $4 AND target_number = $5`;
 
 export interface ReadRun {
   readonly id: string;
@@ -90,7 +108,8 @@ export interface ReadRun {
   readonly environmentUid: string | null;
   /** That the run names. */
   readonly repository: RunRepository | null;
-  readonly approval: { readonly id: string; readonly title: string } | null;
+  readonly approval: PendingApproval | null;
+  readonly chatDecision: ChatDecision | null;
   readonly pullRequests: readonly AnsweredPullRequest[];
   /** The pull requests of the repository of the answer that have a separate answer. */
   readonly answeredNumbers: readonly string[];
@@ -106,6 +125,8 @@ export interface RecordedRun {
   readonly parts: readonly AnswerPart[];
   /** Of what the event has started or sent. */
   readonly launchKeys: readonly string[];
+  /** Of a thread. */
+  readonly chat?: AnswerChat;
 }
 
 /** Another process has claimed the answer meanwhile, or the run was deleted. */
@@ -132,6 +153,7 @@ export class AnswersStore {
       kind,
       number,
       reaction === null ? [] : [reaction],
+      runs.map(({ chat }) => (chat ? JSON.stringify(chat) : null)),
     ]);
   }
 
@@ -146,10 +168,17 @@ export class AnswersStore {
     repository,
   }: Pick<ClaimedAnswer, 'runId' | 'provider' | 'repository'>): Promise<ReadRun | null> {
     const [run] = await this.database.query<ReadRun>(READ_RUN, [runId, provider, repository]);
-    return run ?? null;
+    if (!run) return null;
+    const { approval } = run;
+    return approval === null ? run : { ...run, approval: { ...approval, expiresAt: new Date(approval.expiresAt) } };
   }
 
-  /** This method and the next three reject with a LeaseLostError. */
+  /** Whether the run is shown there. One round trip. */
+  async isShownAt(runId: string, { provider, repository, kind, number }: AnswerTarget): Promise<boolean> {
+    return (await this.database.query(IS_SHOWN_AT, [runId, provider, repository, kind, number])).length > 0;
+  }
+
+  /** This method and the next four reject with a LeaseLostError. */
   async storeComment(held: Held, id: string, hash: string): Promise<void> {
     await this.write(STORE_COMMENT, held, [id, hash]);
   }
@@ -158,8 +187,17 @@ export class AnswersStore {
     await this.write(STORE_CHECK, held, [id, sha, hash]);
   }
 
-  async storeReactions(held: Held, added: readonly ReactionSubject[]): Promise<void> {
-    await this.write(STORE_REACTIONS, held, [added]);
+  /** `acknowledged`: those that get another reaction when the run has ended. */
+  async storeReactions(
+    held: Held,
+    added: readonly ReactionSubject[],
+    acknowledged: readonly ReactionSubject[],
+  ): Promise<void> {
+    await this.write(STORE_REACTIONS, held, [added, acknowledged]);
+  }
+
+  async endReactions(held: Held, ended: readonly ReactionSubject[]): Promise<void> {
+    await this.write(END_REACTIONS, held, [ended]);
   }
 
   /** From now on these parts are not written. */

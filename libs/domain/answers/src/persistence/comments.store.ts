@@ -32,7 +32,7 @@ export interface ClaimedComment extends AnswerTarget {
 const TARGET = 'a.provider, a.repository, a.target_kind AS kind, a.target_number AS number';
 const FIND_TARGET = statement('run-comments.find-target')`
   SELECT a.id AS "answerId", ${TARGET} FROM run_answers a
-   WHERE a.run_id = $1 AND 'comment' = ANY (a.parts) AND 'comment' <> ALL (a.refused) ORDER BY a.id LIMIT 1`;
+   WHERE a.run_id = $1 AND a.provider <> 'slack' AND 'comment' = ANY (a.parts) AND 'comment' <> ALL (a.refused) ORDER BY a.id LIMIT 1`;
 const SHOWN = 'id, state, problem';
 const FIND = statement('run-comments.find')`SELECT ${SHOWN} FROM run_comments WHERE run_id = $1 AND key = $2`;
 const READ = statement('run-comments.read')`SELECT ${SHOWN} FROM run_comments WHERE id = $1`;

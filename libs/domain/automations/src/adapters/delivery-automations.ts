@@ -2,22 +2,25 @@ import { Extension } from '#platform/plugins';
 import { type AcceptedDelivery, type AutomationResult, DeliveryEvaluator } from '#domain/webhooks';
 import { FireAutomations } from '../application/fire-automations.js';
 import { ForgeDeliveries } from './forge-trigger.js';
+import { SlackDeliveries } from './slack-trigger.js';
 import { WebhookTrigger } from './webhook-trigger.js';
 
-/** Deliveries start automations with a trigger for their webhook, and those with a trigger for the event in a repository. */
+/** Deliveries start automations with a trigger for their webhook, and those with one for the event in a repository or in Slack. */
 @Extension()
 export class DeliveryAutomations extends DeliveryEvaluator {
   constructor(
     private readonly webhook: WebhookTrigger,
     private readonly forges: ForgeDeliveries,
+    private readonly slack: SlackDeliveries,
     private readonly fire: FireAutomations,
   ) {
     super();
   }
 
-  override evaluate(delivery: AcceptedDelivery, signal?: AbortSignal): Promise<readonly AutomationResult[]> {
+  override async evaluate(delivery: AcceptedDelivery, signal?: AbortSignal): Promise<readonly AutomationResult[]> {
     const received = this.webhook.eventOf(delivery);
-    // Events in a repository come first: only they can continue a run.
-    return this.fire.executeAll([...this.forges.eventsOf(delivery, received), received], signal);
+    const ofSlack = await this.slack.eventsOf(delivery, received);
+    // Events in a repository or a thread come first: only they can continue a run.
+    return this.fire.executeAll([...this.forges.eventsOf(delivery, received), ...ofSlack, received], signal);
   }
 }

@@ -7,7 +7,7 @@ import { RunAnswers } from '#domain/answers';
 import type { AutomationResult } from '#domain/webhooks';
 import { partsOf } from '../domain/answers.js';
 import { firingLimits, limitReason } from '../domain/firing-limits.js';
-import { answerPlaceOf } from '../domain/forge-events/answer-place.js';
+import { answerPlaceOf } from '../domain/answer-place.js';
 import type { TriggerCheck, TriggerEvent } from '../domain/trigger.js';
 import { type FiringAutomation, FiringStore, type ReachedTrigger } from '../persistence/firing.store.js';
 import { launchKey, LaunchRun, type LaunchResult } from './launch-run.js';
@@ -137,7 +137,7 @@ export class FireAutomations {
         if (faults.some(isDatabaseUnavailable)) throw faults.find(isDatabaseUnavailable);
       }
 
-      // 5. Show the runs at the issue or pull request of the event, also those that an earlier attempt has started.
+      // 5. Show the runs at the issue, pull request or thread of the event, also those that an earlier attempt has started.
       await this.showRuns(event, automations.values(), results);
     }
 
@@ -196,7 +196,13 @@ export class FireAutomations {
     if (place === null) return;
     const runs = [...automations].flatMap(({ uid, answers }) => {
       const runId = results.get(uid)?.runId;
-      return runId === undefined ? [] : [{ runId, parts: partsOf(answers), launchKeys: [launchKey(uid, event)] }];
+      if (runId === undefined) return [];
+      const run = { runId, parts: partsOf(answers), launchKeys: [launchKey(uid, event)] };
+      if (place.target.provider !== 'slack') return [run];
+      // Without a token there is no place for an answer.
+      if (answers?.secretName === undefined) return [];
+      const { secretName, decisions = false } = answers;
+      return [{ ...run, chat: { secretName, automationUid: uid, decisions } }];
     });
     await this.answers.record(runs, place.target, place.reaction);
   }

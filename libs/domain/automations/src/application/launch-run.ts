@@ -63,7 +63,7 @@ export class LaunchRun {
     const { concurrency } = automation;
     if (concurrency === null && event.target === undefined)
       return launchResult(await this.createRun.execute(author, this.commandOf(automation, event)));
-    const { policy: chosen = 'allow' } = concurrency ?? {};
+    const { policy: chosen = event.target?.defaultPolicy ?? 'allow' } = concurrency ?? {};
     // Events without a target always start a run.
     const policy = chosen === 'continue' && event.target === undefined ? 'allow' : chosen;
     const create = async (replaces: string | null): Promise<LaunchResult | Concurrent> => {

@@ -1,7 +1,7 @@
 import type { Issue } from '#platform/kernel';
 import { type AgentConfig, agentConfigColumn, type PrincipalRef } from '#domain/runs';
 import type { Trigger } from './trigger.js';
-import type { AutomationAnswers } from './answers.js';
+import { answersIssues, type AutomationAnswers } from './answers.js';
 import { type AutomationConcurrency, concurrencyIssues } from './concurrency.js';
 import { readPrompt } from './placeholders.js';
 
@@ -63,7 +63,7 @@ export interface RequestedAutomation extends Omit<AutomationFields, 'agentConfig
 }
 
 /** The rules that need no lookup. */
-export function plainIssues({ name, prompt, triggers, concurrency }: RequestedAutomation): Issue[] {
+export function plainIssues({ name, prompt, triggers, concurrency, answers }: RequestedAutomation): Issue[] {
   const read = readPrompt(prompt);
   const triggersBytes = Buffer.byteLength(JSON.stringify(triggers));
   const rules: readonly (readonly [isBroken: boolean, pointer: string, detail: string])[] = [
@@ -77,5 +77,5 @@ export function plainIssues({ name, prompt, triggers, concurrency }: RequestedAu
     [triggersBytes > MAX_TRIGGERS_BYTES, '/triggers', `must not exceed ${MAX_TRIGGERS_BYTES} bytes as JSON in total`],
   ];
   const issues = rules.flatMap(([isBroken, pointer, detail]) => (isBroken ? [{ pointer, detail }] : []));
-  return [...issues, ...concurrencyIssues(concurrency, triggers)];
+  return [...issues, ...concurrencyIssues(concurrency, triggers), ...answersIssues(answers)];
 }

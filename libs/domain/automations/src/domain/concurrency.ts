@@ -1,6 +1,7 @@
 import { type Issue, prefixIssues, shortKey } from '#platform/kernel';
 import type { ConcurrencyPolicy } from '#domain/runs';
 import { FORGE_PROVIDERS } from './forge-events/forge-event.js';
+import { SLACK } from './slack-events/slack-event.js';
 import { readPrompt, valueAt } from './placeholders.js';
 import type { TriggerEvent } from './trigger.js';
 
@@ -42,16 +43,19 @@ export function concurrencyIssues(
     issues.push({ pointer: '/max_followups', detail: 'is allowed with the policy continue only' });
   if (delaySeconds !== undefined && policy !== 'debounce')
     issues.push({ pointer: '/delay_seconds', detail: 'is allowed with the policy debounce only' });
-  if (policy === 'continue' && !triggers.some(isOfForge))
+  if (policy === 'continue' && !triggers.some(hasTarget))
     issues.push({
       pointer: '/policy',
-      detail: `continue needs a trigger of ${FORGE_PROVIDERS.join(' or ')}: other events always start a run`,
+      detail: `continue needs a trigger of ${WITH_TARGETS.join(', ')}: other events always start a run`,
     });
   return prefixIssues('/concurrency', issues);
 }
 
-const isOfForge = (trigger: unknown): boolean =>
-  (FORGE_PROVIDERS as readonly unknown[]).includes((trigger as { provider?: unknown } | null)?.provider);
+/** Providers whose events have a target. */
+const WITH_TARGETS: readonly unknown[] = [...FORGE_PROVIDERS, SLACK];
+
+const hasTarget = (trigger: unknown): boolean =>
+  WITH_TARGETS.includes((trigger as { provider?: unknown } | null)?.provider);
 
 interface Keyed {
   readonly uid: string;
@@ -65,10 +69,14 @@ export interface ConcurrencyKeys {
   readonly sharedKey: string | null;
 }
 
+/** The key that runs for events of a target hold, whichever automation of the factory has started them. */
+export const sharedKeyOf = (factoryUid: string, targetKey: string): string =>
+  `factory/${factoryUid}/${shortKey(targetKey, MAX_PLAIN_KEY)}`;
+
 /** The keys of the run for an event, unique in the team. */
 export function concurrencyKeys({ uid, concurrency }: Keyed, event: TriggerEvent): ConcurrencyKeys {
-  const { policy = 'allow', key = null } = concurrency ?? {};
-  const ofTarget = event.target ? `factory/${event.factoryUid}/${shortKey(event.target.key, MAX_PLAIN_KEY)}` : null;
+  const { policy = event.target?.defaultPolicy ?? 'allow', key = null } = concurrency ?? {};
+  const ofTarget = event.target ? sharedKeyOf(event.factoryUid, event.target.key) : null;
   if (key !== null) return { key: ownKey(uid, withValues(key, event.readPayload())), sharedKey: ofTarget };
   if (ofTarget !== null && (policy === 'allow' || policy === 'continue')) return { key: ofTarget, sharedKey: null };
   return { key: ownKey(uid, event.target?.key ?? ''), sharedKey: ofTarget };

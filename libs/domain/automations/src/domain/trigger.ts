@@ -1,5 +1,5 @@
 import type { Issue } from '#platform/kernel';
-import type { Metadata, RunSchedule, RunSourceType } from '#domain/runs';
+import type { ConcurrencyPolicy, Metadata, RunSchedule, RunSourceType } from '#domain/runs';
 
 /** A trigger as on the wire: provider, event, and the fields of the provider. */
 export interface Trigger {
@@ -48,6 +48,8 @@ export interface EventTarget {
   readonly container: { readonly key: string; readonly name: string };
   /** Of its page; null when there is none. A run that has created it has an artifact with this address. */
   readonly url: string | null;
+  /** What happens to the newest run for the object when the automation does not say it. Default: `allow`. */
+  readonly defaultPolicy?: ConcurrencyPolicy;
 }
 
 /** One condition of a trigger; checks are listed in the order of their evaluation. */

@@ -9,7 +9,7 @@ import {
 } from './automation.dto.js';
 import { invalidInput, ProblemError, type ResourceProblems, tooLarge } from '#platform/http';
 import type { TriggerSample } from '../application/trigger-provider.js';
-import { automationAnswers } from '../domain/answers.js';
+import { type AutomationAnswers, automationAnswers } from '../domain/answers.js';
 import type { RequestedAutomation } from '../domain/automation.js';
 import type { TriggerTest } from '../application/test-trigger.js';
 
@@ -54,7 +54,7 @@ export function presentAutomation({ automation, obstacles }: AutomationView): Au
         ...(concurrency.delaySeconds !== undefined && { delay_seconds: concurrency.delaySeconds }),
       },
     }),
-    ...(answers !== null && { answers: { ...answers } }),
+    ...(answers !== null && { answers: presentAnswers(answers) }),
     ...(automation.eventRepository && { event_repository: true }),
     triggers: automation.triggers.map((trigger) => {
       const obstacle = obstacles.get(trigger);
@@ -65,6 +65,14 @@ export function presentAutomation({ automation, obstacles }: AutomationView): Au
     updated_at: automation.updatedAt.toISOString(),
   };
 }
+
+const presentAnswers = ({ comment, check, reaction, secretName, decisions }: AutomationAnswers) => ({
+  comment,
+  check,
+  reaction,
+  ...(secretName !== undefined && { secret_name: secretName }),
+  ...(decisions && { decisions }),
+});
 
 /** Absent and null are the same. */
 export function toRequestedAutomation(body: CreateAutomationRequest): RequestedAutomation {
@@ -83,7 +91,7 @@ export function toRequestedAutomation(body: CreateAutomationRequest): RequestedA
           ...(concurrency.delay_seconds !== undefined && { delaySeconds: concurrency.delay_seconds }),
         }
       : null,
-    answers: automationAnswers(body.answers),
+    answers: automationAnswers(body.answers && { ...body.answers, secretName: body.answers.secret_name }),
     eventRepository: body.event_repository ?? false,
     triggers: triggers.map(withoutObstacle),
   };

@@ -14,6 +14,7 @@ import {
   StringField,
 } from '#platform/http';
 import { AmbientAgentConfig } from '#domain/runs';
+import { SECRET_NAME, SECRET_NAME_RULE } from '#platform/secrets';
 import {
   AUTOMATION_SOURCES,
   type AutomationSource,
@@ -77,7 +78,7 @@ const TRIGGERS = {
   minItems: 1,
   maxItems: MAX_TRIGGERS,
   description:
-    'Events that start it; several triggers that match one event start one run. `{provider: "webhook", event: "received", filter: {webhook_ids: [uid], payload?}}`: an accepted delivery of that webhook. `{provider: "github", event: "issue_labeled", filter?}` and others: an event of GitHub or GitLab.',
+    'Events that start it; several triggers that match one event start one run. `{provider: "webhook", event: "received", filter: {webhook_ids: [uid], payload?}}`: an accepted delivery of that webhook. `{provider: "github", event: "issue_labeled", filter?}` and others: an event of GitHub or GitLab. `{provider: "slack", event: "mention", filter?}` and others: a message in Slack.',
 };
 
 export class AutomationConcurrencyItem {
@@ -92,7 +93,7 @@ export class AutomationConcurrencyItem {
     blank: false,
     max: MAX_CONCURRENCY_KEY,
     description:
-      'Text with placeholders such as `{{ payload.issue.number }}`. Default: the issue, pull request, branch or tag of the event, which all automations of the factory share; for other events, the automation.',
+      'Text with placeholders such as `{{ payload.issue.number }}`. Default: the issue, pull request, branch, tag or thread of the event, which all automations of the factory share; for other events, the automation.',
   })
   key?: string;
   @IntegerField({
@@ -114,19 +115,35 @@ export class AutomationConcurrencyItem {
 const PART = { ...OPTIONAL, default: true } as const;
 
 export class AutomationAnswersItem {
-  @BooleanField({ ...PART, description: 'One comment for each run, edited in place.' }) comment?: boolean;
+  @BooleanField({ ...PART, description: 'One comment or message for each run, edited in place.' }) comment?: boolean;
   @BooleanField({
     ...PART,
     description: 'A check run or a commit status on the head of the pull request.',
   })
   check?: boolean;
   @BooleanField({ ...PART, description: 'A reaction to what has caused the event.' }) reaction?: boolean;
+  @StringField({
+    ...OPTIONAL,
+    pattern: SECRET_NAME,
+    says: SECRET_NAME_RULE,
+    description: 'Managed secret of the team with the bot token for answers in Slack. Without it Slack shows none.',
+    example: 'slack-bot',
+  })
+  secret_name?: string;
+  @BooleanField({
+    ...OPTIONAL,
+    default: false,
+    description:
+      'Buttons in Slack decide permission requests and questions of the run. Everybody in the channel can press them.',
+  })
+  decisions?: boolean;
 }
 
 const ANSWERS = {
   ...OPTIONAL,
   nullable: true,
-  description: 'What runs show at the issue or pull request of their event. Default: everything.',
+  description:
+    'What runs show at the issue, pull request or thread of their event. Default: everything; nothing in Slack.',
 } as const;
 
 const EVENT_REPOSITORY = {
@@ -138,7 +155,8 @@ const EVENT_REPOSITORY = {
 const CONCURRENCY = {
   ...OPTIONAL,
   nullable: true,
-  description: 'What happens when an event matches while a run for the same key exists. Default: another run starts.',
+  description:
+    'What happens when an event matches while a run for the same key exists. Default: another run starts; for messages of Slack, the run of the thread is continued.',
 } as const;
 
 export class CreateAutomationRequest {

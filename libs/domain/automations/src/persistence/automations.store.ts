@@ -30,6 +30,10 @@ const oneWhere = (lock: string): string =>
 const FIND = statement('automations.find')`${oneWhere('')}`;
 const LOCK = statement('automations.lock')`${oneWhere('FOR NO KEY UPDATE OF a')}`;
 
+const LOCK_DECISIONS = statement('automations.lock-decisions')`
+  SELECT coalesce((answers->>'decisions')::boolean, false) AS "isOpen" FROM automations
+   WHERE factory_uid = $1 AND uid = $2 FOR SHARE`;
+
 /** A page ends before its configurations and triggers exceed this size, with at least one automation. */
 const MAX_PAGE_BYTES = 8 * 1024 * 1024;
 /** `found`: the number of rows before the page was cut to its size. */
@@ -82,6 +86,12 @@ export class AutomationsStore {
   async lock(tx: Queryable, factoryUid: string, uid: string): Promise<Automation | null> {
     const [automation] = await tx.query<Automation>(LOCK, [factoryUid, uid]);
     return automation ?? null;
+  }
+
+  /** Whether buttons in messages decide for its runs. It does not change until the transaction ends. */
+  async lockDecisions(tx: Queryable, factoryUid: string, uid: string): Promise<boolean> {
+    const [row] = await tx.query<{ isOpen: boolean }>(LOCK_DECISIONS, [factoryUid, uid]);
+    return row?.isOpen === true;
   }
 
   /** By name, with truncated prompts; at most `limit`, and fewer when they are large. */

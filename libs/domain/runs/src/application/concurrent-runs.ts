@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { isEnded, PLACE_RUNS_TASK, type PrincipalRef } from '#execution/executions';
+import { isEnded, PLACE_RUNS_TASK, type PrincipalRef, slotKey } from '#execution/executions';
 import { BackgroundTasks } from '#platform/jobs';
 import { Database } from '#platform/persistence';
 import { ConcurrencyStore, type QueuePosition } from '../persistence/concurrency.store.js';
@@ -80,6 +80,11 @@ export class ConcurrentRuns {
     private readonly runs: RunsService,
     private readonly tasks: BackgroundTasks,
   ) {}
+
+  /** Whether a run of the team was created with the key. One round trip. */
+  hasRun(teamUid: string, key: string): Promise<boolean> {
+    return this.keys.exists(this.database, slotKey({ teamUid, userUid: null }), key);
+  }
 
   async insert(run: NewRun, claim: ScopedClaim | null, concurrency: RunConcurrency): Promise<ConcurrentRun> {
     for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {

@@ -268,6 +268,11 @@ export class CreateRun {
     return { ...result, executionId, token: this.tokens.mint(executionId) };
   }
 
+  /** Whether a run of the team was created with this key of {@link executeConcurrent}. One round trip. */
+  hasRunWith(teamUid: string, concurrencyKey: string): Promise<boolean> {
+    return this.concurrent.hasRun(teamUid, concurrencyKey);
+  }
+
   /** Ids of the runs that were started under these launch keys, by key; a key without a run is absent. One round trip. */
   findLaunched(keys: readonly string[]): Promise<ReadonlyMap<string, string>> {
     return this.inserts.findLaunched(keys);

@@ -32,6 +32,8 @@ const HOLD_AS_NEWEST = statement('concurrency-keys.hold-as-newest')`
   ON CONFLICT (slot_key, key) DO UPDATE SET run_id = EXCLUDED.run_id, event_at = EXCLUDED.event_at
    WHERE k.event_at <= EXCLUDED.event_at`;
 
+const EXISTS = statement('concurrency-keys.exists')`
+  SELECT EXISTS (SELECT 1 FROM concurrency_keys WHERE slot_key = $1 AND key = $2) AS found`;
 /** The rows are in the order of `$3`, which has earlier runs first. */
 const ENQUEUE = statement('concurrency-queue.insert')`
   INSERT INTO concurrency_queue (slot_key, key, run_id, start_at, held_since)
@@ -75,6 +77,12 @@ export class ConcurrencyStore {
   async lock(tx: Queryable, slotKey: string, key: string): Promise<KeyedEvent | null> {
     const [row] = await tx.query<KeyedEvent>(LOCK, [slotKey, key]);
     return row ?? null;
+  }
+
+  /** Whether a run was created with the key and is not deleted. One round trip. */
+  async exists(queryable: Queryable, slotKey: string, key: string): Promise<boolean> {
+    const [row] = await queryable.query<{ found: boolean }>(EXISTS, [slotKey, key]);
+    return row?.found === true;
   }
 
   /** After {@link lock}, in the same transaction. */

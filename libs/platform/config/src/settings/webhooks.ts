@@ -1,4 +1,4 @@
-import { addressRanges, boolean, duration, integer, settingGroup } from '../setting-kinds.js';
+import { addressRanges, boolean, duration, integer, publicOrigin, settingGroup } from '../setting-kinds.js';
 
 export const WEBHOOK_SETTINGS = {
   ...settingGroup('Webhooks', {
@@ -21,7 +21,7 @@ export const WEBHOOK_SETTINGS = {
       'Interval at which the processor queries for accepted deliveries that are not evaluated yet; the fallback when no wake-up arrives.',
     ),
     automationTargetLimit: integer(20, 1, 10_000).describe(
-      'Maximum runs that an automation starts or continues within an hour for one issue, pull request, branch or tag of GitHub or GitLab; five times as many for one repository, and five times each within a day.',
+      'Maximum runs that an automation starts or continues within an hour for one issue, pull request, branch or tag of GitHub or GitLab, or one thread of Slack; five times as many for one repository or channel, and five times each within a day.',
     ),
     webhookLogRetention: duration('7d', '7d', '3650d').describe(
       'Minimum time that deliveries stay in the log of their webhook.',
@@ -39,13 +39,16 @@ export const WEBHOOK_SETTINGS = {
     ),
     notifyAllowHttp: boolean(false).describe('Allows notifications to http:// addresses, which are not encrypted.'),
     notifyPoll: duration('1s', '50ms', '1min').describe(
-      'Interval at which the processor queries for due notifications, the fallback when no wake-up arrives, and for due answers on issues and pull requests.',
+      'Interval at which the processor queries for due notifications, the fallback when no wake-up arrives, and for due answers on issues, pull requests and threads.',
     ),
     notifyTimeout: duration('10s', '50ms', '1min').describe(
       'Maximum duration of one attempt to deliver a notification, from the DNS query to the response.',
     ),
     notifyDisableAfter: duration('5d', '1min', '90d').describe(
       'A notification webhook that has accepted nothing for this long, in at least ten attempts, is disabled.',
+    ),
+    slackApiUrl: publicOrigin().describe(
+      'Web API of Slack, for answers in threads. Responses to clicks on buttons go to its origin, or to the same host with the prefix hooks. Default: https://slack.com/api.',
     ),
     notifyLogRetention: duration('30d', '1h', '3650d').describe(
       'How long ended deliveries of notifications stay in the log.',

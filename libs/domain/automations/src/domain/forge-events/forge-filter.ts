@@ -11,10 +11,8 @@ import {
   type ForgeProvider,
   UNKNOWN_ASSOCIATION,
 } from './forge-event.js';
-import { matchesGlob, MAX_ALL_WILDCARDS, MAX_WILDCARDS, wildcardsIn } from './glob.js';
+import { failed, type ListField, listIssue, MAX_VALUE, MAX_VALUES, patternCheck } from '../event-filter.js';
 
-const MAX_VALUES = 50;
-const MAX_VALUE = 255;
 const ASSOCIATIONS = [
   'OWNER',
   'MEMBER',
@@ -40,12 +38,6 @@ export interface ForgeFilter {
   readonly paths: readonly string[] | null;
   readonly mention: string | null;
   readonly payload: PayloadFilter;
-}
-
-interface ListField {
-  readonly description: string;
-  readonly isPattern?: true;
-  readonly values?: readonly string[];
 }
 
 const LISTS: Readonly<Record<string, ListField>> = {
@@ -160,27 +152,6 @@ export function readForgeTrigger(provider: ForgeProvider, event: ForgeEventName,
 const isText = (value: unknown): boolean =>
   typeof value === 'string' && value !== '' && value.length <= MAX_VALUE && !/\s/.test(value);
 
-function listIssue(value: unknown, field: ListField | undefined): Issue | null {
-  if (value === undefined) return null;
-  if (!Array.isArray(value) || value.length === 0 || value.length > MAX_VALUES)
-    return { pointer: '', detail: `must be an array of 1 to ${MAX_VALUES} texts` };
-  let wildcards = 0;
-  for (const [index, item] of (value as readonly unknown[]).entries()) {
-    const pointer = `/${index}`;
-    if (typeof item !== 'string' || item.trim() === '' || item.length > MAX_VALUE)
-      return { pointer, detail: `must be text of 1 to ${MAX_VALUE} characters` };
-    if (field?.values && !field.values.includes(item))
-      return { pointer, detail: `must be one of ${field.values.join(', ')}` };
-    if (!field?.isPattern) continue;
-    const own = wildcardsIn(item);
-    wildcards += own;
-    if (own > MAX_WILDCARDS) return { pointer, detail: `must not have more than ${MAX_WILDCARDS} wildcards` };
-    if (wildcards > MAX_ALL_WILDCARDS)
-      return { pointer: '', detail: `must not have more than ${MAX_ALL_WILDCARDS} wildcards in all patterns` };
-  }
-  return null;
-}
-
 interface CheckedEvent {
   readonly event: ForgeEvent;
   readonly payload: unknown;
@@ -221,34 +192,12 @@ export function forgeChecks(filter: ForgeFilter, { event, payload, agentEmail }:
   ];
 }
 
-const failed = (check: string, reason: string): TriggerCheck => ({ check, passed: false, reason });
-
 /** What agents write has a mark, and what they commit has their address: an automation never starts by its own work. */
 function ownCheck({ isOfRun, commitEmail }: ForgeEvent, agentEmail: string): TriggerCheck | null {
   if (isOfRun) return failed('own', 'The text was written by a run.');
   if (commitEmail !== null && commitEmail.toLowerCase() === agentEmail.toLowerCase())
     return failed('own', 'The last commit was made by a run.');
   return null;
-}
-
-interface PatternSubject {
-  readonly subject: string;
-  readonly isFolded?: true;
-}
-
-function patternCheck(
-  check: string,
-  patterns: readonly string[] | null,
-  values: readonly string[],
-  { subject, isFolded }: PatternSubject,
-): TriggerCheck | null {
-  if (patterns === null) return null;
-  const folded = isFolded ? patterns.map((pattern) => pattern.toLowerCase()) : patterns;
-  for (const value of values)
-    for (const [index, pattern] of folded.entries())
-      if (matchesGlob(value, pattern))
-        return { check, passed: true, reason: `${preview(value)} matches ${preview(patterns[index])}.` };
-  return failed(check, `${subject} matches none of ${previewList(new Set(patterns))}.`);
 }
 
 const has = (values: readonly string[], wanted: string): boolean =>

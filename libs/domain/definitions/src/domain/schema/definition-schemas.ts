@@ -173,11 +173,21 @@ const CONCURRENCY = {
 const part = (description: string): object => ({ type: 'boolean', default: true, description });
 const ANSWERS = {
   type: 'object',
-  description: 'What runs show at the issue or pull request of their event on GitHub or GitLab.',
+  description: 'What runs show at the issue, pull request or thread of their event.',
   properties: {
-    comment: part('One comment for each run, edited in place.'),
+    comment: part('One comment or message for each run, edited in place.'),
     check: part('A check run or a commit status on the head of the pull request.'),
     reaction: part('A reaction to what has caused the event.'),
+    secretName: {
+      type: 'string',
+      pattern: SECRET_NAME.source,
+      description: 'Managed secret of the team with the bot token for answers in Slack. Without it Slack shows none.',
+    },
+    decisions: {
+      type: 'boolean',
+      default: false,
+      description: 'Buttons in Slack decide requests of the run. Everybody in the channel can press them.',
+    },
   },
   additionalProperties: false,
 };

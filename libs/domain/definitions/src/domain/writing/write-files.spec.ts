@@ -85,7 +85,15 @@ const answers: fc.Arbitrary<AutomationAnswers> = record({
   comment: fc.boolean(),
   check: fc.boolean(),
   reaction: fc.boolean(),
-}).filter((parts) => Object.values(parts).includes(false));
+  secretName: fc.option(fc.stringMatching(/^[A-Za-z0-9][A-Za-z0-9._-]{0,20}$/), { nil: undefined }),
+  decisions: fc.constantFrom(true as const, undefined),
+})
+  .map(({ secretName, decisions, ...parts }) => ({
+    ...parts,
+    ...(secretName && { secretName }),
+    ...(decisions && { decisions }),
+  }))
+  .filter((parts) => Object.values(parts).includes(false) || Object.keys(parts).length > 3);
 const automationSpec: fc.Arbitrary<AutomationSpec> = fc
   .tuple(
     record({

@@ -60,7 +60,10 @@ export function writeAutomation(spec: AutomationSpec, defaults: AgentSettings = 
           },
         }),
         ...(answers !== undefined && {
-          answers: Object.fromEntries(Object.entries(answers).filter(([, isOn]) => !isOn)),
+          // Parts are on and decisions are off unless the file says otherwise.
+          answers: Object.fromEntries(
+            Object.entries(answers).filter(([name, value]) => !value || name === 'secretName' || name === 'decisions'),
+          ),
         }),
         ...(spec.eventRepository === true && { eventRepository: true }),
         triggers: triggers.map(({ provider, event, ...fields }) => ({ provider, event, ...fields })),

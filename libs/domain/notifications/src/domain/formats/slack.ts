@@ -6,7 +6,7 @@ const MAX = { header: 150, section: 3000, field: 2000, fields: 10, buttons: 25, 
 const ESCAPES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;' };
 /** Without these characters a text contains no link, no mention and no date of the markup. */
 const escape = (character: string): string => ESCAPES[character] ?? character;
-const escaped = (text: string, max: number): string => cutEscaped(text, max, escape);
+export const escaped = (text: string, max: number): string => cutEscaped(text, max, escape);
 
 interface Plain {
   readonly type: 'plain_text';
@@ -43,7 +43,7 @@ const section = (text: string): Block => ({ type: 'section', text: markup(text) 
 const MAX_LABEL = 200;
 const MAX_URL = 2000;
 
-function link(title: string, url: string): string {
+export function link(title: string, url: string): string {
   const label = escaped(inOneLine(title), MAX_LABEL);
   const address = escaped(new URL(url).href.replaceAll('|', '%7C'), MAX_URL);
   return address.endsWith('…') ? label : `<${address}|${label}>`;

@@ -44,6 +44,11 @@ export interface SchemeMetadata {
   readonly deliveryIdHeaders?: readonly string[];
   /** The keys from the root of the body to the delivery id, for senders without such a header. */
   readonly deliveryIdPath?: readonly string[];
+  /**
+   * For senders that also send forms with JSON in this field, such as clicks on buttons. They are answered with 200 and no body:
+   * Slack shows an error for other responses.
+   */
+  readonly formField?: string;
   /** For senders that accept a secret from the receiver. */
   readonly generateSecret?: () => string;
   readonly handshake?: (request: IncomingRequest, secret: string) => HandshakeAnswer | null;
@@ -62,6 +67,7 @@ export abstract class SignatureScheme {
   readonly documentationUrl: string;
   readonly deliveryIdHeaders: readonly string[];
   readonly deliveryIdPath: readonly string[] | null;
+  readonly formField: string | null;
   /** The first request contains the secret: the webhook waits for it. */
   readonly hasSecretInHandshake: boolean;
   /** Headers of signature or time, in lower case: they cannot be the delivery id header of a webhook. */
@@ -73,6 +79,7 @@ export abstract class SignatureScheme {
     this.documentationUrl = metadata.documentationUrl;
     this.deliveryIdHeaders = metadata.deliveryIdHeaders ?? [];
     this.deliveryIdPath = metadata.deliveryIdPath ?? null;
+    this.formField = metadata.formField ?? null;
     this.hasSecretInHandshake = metadata.extractSecret !== undefined;
   }
 

@@ -104,6 +104,7 @@ export const handshakeSchemes: readonly SchemeRow[] = [
     content: 'v0:{timestamp}:{body}',
     time: { unit: 's' },
     deliveryIdPath: ['event_id'],
+    formField: 'payload',
     handshake: slackHandshake,
   },
   {

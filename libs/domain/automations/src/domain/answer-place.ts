@@ -1,8 +1,9 @@
 import type { AnswerTarget, ReactionSubject } from '#domain/answers';
-import { valueAt } from '../placeholders.js';
-import type { TriggerEvent } from '../trigger.js';
-import type { ForgeEvent } from './forge-event.js';
-import { numberAt } from './payload-fields.js';
+import type { ForgeEvent } from './forge-events/forge-event.js';
+import { numberAt } from './forge-events/payload-fields.js';
+import { valueAt } from './placeholders.js';
+import { SLACK, type SlackEvent } from './slack-events/slack-event.js';
+import type { TriggerEvent } from './trigger.js';
 
 export interface AnswerPlace {
   readonly target: AnswerTarget & { readonly host: string };
@@ -10,9 +11,10 @@ export interface AnswerPlace {
   readonly reaction: ReactionSubject | null;
 }
 
-/** Where runs for an event show what they do; null: the event is not of an issue or pull request. */
+/** Where runs for an event show what they do; null: the event is not of an issue, pull request or thread. */
 export function answerPlaceOf(received: TriggerEvent): AnswerPlace | null {
   const { provider, details } = received;
+  if (provider === SLACK) return placeInSlack(details as SlackEvent);
   if (provider !== 'github' && provider !== 'gitlab') return null;
   const { event, host, repository, target } = details as ForgeEvent;
   // Members only can read the comment, and others could read the answer.
@@ -24,6 +26,17 @@ export function answerPlaceOf(received: TriggerEvent): AnswerPlace | null {
     reaction: reactionOf(event, numberAt(received.readPayload(), ...COMMENT_ID[provider])),
   };
 }
+
+const placeInSlack = ({ team, channel, threadTs, ts }: SlackEvent): AnswerPlace => ({
+  target: {
+    provider: SLACK,
+    host: '',
+    repository: `${team}/${channel}`,
+    kind: 'thread',
+    number: threadTs.replace('.', ''),
+  },
+  reaction: `message/${ts}`,
+});
 
 const isConfidential = (payload: unknown): boolean =>
   valueAt(payload, ['event_type']) === 'confidential_note' ||

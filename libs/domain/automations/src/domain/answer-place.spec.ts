@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { TriggerEvent } from '../trigger.js';
+import type { TriggerEvent } from './trigger.js';
 import { answerPlaceOf } from './answer-place.js';
-import { readGitlabEvents } from './gitlab-event.js';
+import { readGitlabEvents } from './forge-events/gitlab-event.js';
 
 const note = (attributes: object, fields: object = {}) => {
   const payload = {

@@ -1,0 +1,83 @@
+import type { AppMentionEvent, GenericMessageEvent } from '@slack/types';
+
+export const TEAM = 'T061EG9R6';
+export const CHANNEL = 'C024BE91L';
+export const BOT = 'U0LAN0Z89';
+const APP = 'A0PNCHHK2';
+
+let lastEvent = 0;
+
+/**
+ * A callback of the Events API, with the fields of the examples in https://docs.slack.dev/apis/events-api and
+ * …/reference/events/app_mention.
+ */
+export function slackCallback(event: object, envelope: object = {}) {
+  lastEvent += 1;
+  return {
+    token: 'ZZZZZZWSxiZZZ2yIvs3peJ',
+    team_id: TEAM,
+    context_team_id: TEAM,
+    api_app_id: APP,
+    event: { team: TEAM, user: 'U061F7AUR', channel: CHANNEL, event_ts: '1515449522.000016', ...event },
+    type: 'event_callback',
+    event_id: `Ev0LAN${String(lastEvent).padStart(6, '0')}`,
+    event_time: 1515449522016,
+    authorizations: [{ enterprise_id: null, team_id: TEAM, user_id: BOT, is_bot: true, is_enterprise_install: false }],
+    is_ext_shared_channel: false,
+    event_context: '4-eyJldCI6ImFwcF9tZW50aW9uIn0',
+    ...envelope,
+  };
+}
+
+export const mention = (fields: Partial<AppMentionEvent> & object = {}, envelope: object = {}) =>
+  slackCallback(
+    { type: 'app_mention', text: `<@${BOT}> is it everything a river should be?`, ts: '1515449522.000016', ...fields },
+    envelope,
+  );
+
+export const message = (fields: Partial<GenericMessageEvent> & object = {}, envelope: object = {}) =>
+  slackCallback(
+    { type: 'message', channel_type: 'channel', text: 'Hello world', ts: '1515449530.000020', ...fields },
+    envelope,
+  );
+
+/** https://docs.slack.dev/reference/interaction-payloads/block_actions-payload */
+export function blockActions(fields: {
+  readonly value: string;
+  readonly messageTs: string;
+  readonly threadTs: string;
+  readonly responseUrl: string;
+  readonly user?: string;
+  readonly team?: string;
+}) {
+  const { value, messageTs, threadTs, responseUrl, user = 'U061F7AUR', team = TEAM } = fields;
+  lastEvent += 1;
+  return {
+    type: 'block_actions',
+    user: { id: user, username: 'ann', name: 'ann', team_id: team },
+    api_app_id: APP,
+    token: 'Shh_its_a_seekrit',
+    container: {
+      type: 'message',
+      message_ts: messageTs,
+      channel_id: CHANNEL,
+      is_ephemeral: false,
+      thread_ts: threadTs,
+    },
+    trigger_id: `12466734323.${lastEvent}`,
+    team: { id: TEAM, domain: 'example' },
+    channel: { id: CHANNEL, name: 'general' },
+    message: { bot_id: 'B0LAN0Z89', type: 'message', text: 'A run', user: BOT, ts: messageTs, thread_ts: threadTs },
+    response_url: responseUrl,
+    actions: [
+      {
+        action_id: 'headrace_allow',
+        block_id: '=qXel',
+        text: { type: 'plain_text', text: 'Allow', emoji: false },
+        value,
+        type: 'button',
+        action_ts: `1548426417.${String(lastEvent).padStart(6, '0')}`,
+      },
+    ],
+  };
+}
