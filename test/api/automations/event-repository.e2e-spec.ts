@@ -102,6 +102,23 @@ describe('the repository of an event', () => {
     expect(result).not.toHaveProperty('run_id');
   });
 
+  it('is not one whose address and name differ, because filters compare the name', async () => {
+    await automation('issue_opened');
+    const repository = { ...named('service'), html_url: 'https://github.com/codertocat/secret' };
+    expect(await repositoryOf(githubDelivery('issues', 'opened', { repository }))).toBeUndefined();
+  });
+
+  it('starts nothing for a branch whose name git would read as an option, and the log says so', async () => {
+    await automation('branch_pushed');
+    const push = githubDelivery('push', null, {
+      created: false,
+      deleted: false,
+      ref: 'refs/heads/--upload-pack=x',
+      repository: named('service'),
+    });
+    expect((await deliver(push)).reason).toContain('`config.repository.ref`');
+  });
+
   it('is not used without the field', async () => {
     await automation('issue_opened', { event_repository: false });
     expect(await repositoryOf(githubDelivery('issues', 'opened', { repository: named('service') }))).toBeUndefined();
@@ -170,6 +187,9 @@ describe('a pattern of an environment', () => {
   it.each([
     [{ github_repos: [{ owner: 'acme', repo: 'a*' }] }, '/config/github_repos/0/repo'],
     [{ git_repos: [{ url: 'git@github.com:acme/*' }] }, '/config/git_repos/0/url'],
+    [{ git_repos: [{ url: 'https://github.com/acme/*/' }] }, '/config/git_repos/0/url'],
+    [{ git_repos: [{ url: 'https://github.com/*/x' }] }, '/config/git_repos/0/url'],
+    [{ git_repos: [{ url: 'https://github.com/acme/*.git' }] }, '/config/git_repos/0/url'],
   ])('%j is rejected', async (config, pointer) => {
     const body = { config: { name: 'any', ...config }, team: true };
     const { errors } = await fixture.requestAsAdmin(400, 'POST /environments', body);

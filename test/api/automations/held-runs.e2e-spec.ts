@@ -70,6 +70,25 @@ const wait = (seconds: number) =>
   );
 const cancel = (runId: string) => fixture.requestAsAdmin(200, `POST /agent/runs/${runId}/cancel`);
 
+it('a key with many cancelled runs does not delay the runs of other keys', async () => {
+  const first = await fixture.runs.build({ by: fixture.member, team: fixture.team });
+  await fixture.database.query(
+    `INSERT INTO concurrency_queue (slot_key, key, run_id) SELECT slot_key, 'a', id FROM runs WHERE id = $1`,
+    [first.id],
+  );
+  for (let run = 0; run < 300; run += 1) {
+    const { id } = await fixture.runs.build({ by: fixture.member, team: fixture.team, columns: { is_held: true } });
+    await fixture.database.query(
+      `INSERT INTO concurrency_queue (slot_key, key, run_id) SELECT slot_key, 'a', id FROM runs WHERE id = $1`,
+      [id],
+    );
+    await fixture.database.query(`UPDATE runs SET state = 'CANCELLED' WHERE id = $1`, [id]);
+  }
+  // They have left the queue, also when a process of an older version cancels them.
+  expect(await fixture.database.query('SELECT run_id FROM concurrency_queue')).toEqual([{ run_id: first.id }]);
+  expect(await fixture.database.query('SELECT count(*)::int FROM runs WHERE is_held')).toEqual([{ count: 0 }]);
+});
+
 describe('the policy queue', () => {
   it('starts the runs of a key one after the other, in the order of their events', async () => {
     await automation({ policy: 'queue' });
@@ -161,6 +180,54 @@ describe('the policy queue', () => {
     );
     await release();
     expect(await fixture.database.query('SELECT count(*)::int FROM runs WHERE is_held')).toEqual([{ count: 0 }]);
+  });
+});
+
+describe('policies that are mixed under one key', () => {
+  const KEY = 'ticket';
+  const create = async (policy: string, status = 200) => {
+    const body = { prompt: 'Work.', team: true, concurrency: { key: KEY, policy } };
+    return (await fixture.requestAsAdmin(status, 'POST /agent/runs', body)).run_id as string;
+  };
+
+  it('supersede cancels all active runs, and the new one waits until their agents have stopped', async () => {
+    const first = await create('queue');
+    expect(await place()).toEqual([first]);
+    const second = await create('queue');
+    await fixture.database.query(`UPDATE runs SET state = 'CLAIMED' WHERE id = $1`, [first]);
+    const third = await create('supersede');
+    expect(await statesOf([first, second, third])).toEqual(['CANCELLED', 'CANCELLED', 'QUEUED']);
+    expect(await place()).toEqual([]);
+    await end(first, 'CANCELLED');
+    expect(await place()).toEqual([third]);
+  });
+
+  it('skip is rejected while any run is active', async () => {
+    const first = await create('queue');
+    expect(await place()).toEqual([first]);
+    await cancel(await create('queue'));
+    await create('skip', 409);
+    await end(first);
+    expect(await statesOf([await create('skip')])).toEqual(['QUEUED']);
+  });
+
+  it('a run that replaces one which cannot be continued waits for the active one', async () => {
+    const first = await create('queue');
+    expect(await place()).toEqual([first]);
+    await cancel(await create('queue'));
+    const third = await create('continue');
+    expect(await place()).toEqual([]);
+    await end(first);
+    expect(await place()).toEqual([third]);
+  });
+
+  it('requests that arrive together are never older than each other', async () => {
+    for (const policy of ['supersede', 'debounce']) {
+      const runs = await Promise.all(Array.from({ length: 20 }, () => create(policy)));
+      const states = await statesOf(runs);
+      expect(states.filter((state) => state === 'QUEUED')).toHaveLength(1);
+      await cancel(runs[states.indexOf('QUEUED')] ?? '');
+    }
   });
 });
 

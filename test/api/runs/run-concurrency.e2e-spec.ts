@@ -77,6 +77,21 @@ describe('a run with a concurrency key', () => {
       Array.from({ length: 5 }, () => first.run_id),
     );
     expect(await followupsOf(first.run_id)).toHaveLength(1);
+    await create(concurrency, { key, status: 422, fields: { prompt: 'Another.' } });
+    expect(await followupsOf(first.run_id)).toHaveLength(1);
+  });
+
+  it('stores no files at a run that the caller may not continue', async () => {
+    const environment = await fixture.request(201, 'POST /environments', {
+      token: fixture.member.token,
+      body: { config: { name: 'own' }, team: false },
+    });
+    const concurrency = { key: newUuid(), policy: 'continue' };
+    const config = { environment_id: environment.body.uid };
+    const { run_id: runId } = await create(concurrency, { by: fixture.member.token, fields: { config } });
+    const attachments = [{ file_name: 'a.txt', mime_type: 'text/plain', data: 'YQ==' }];
+    await create(concurrency, { status: 403, fields: { attachments } });
+    expect(await fixture.database.query('SELECT 1 FROM run_attachments WHERE run_id = $1', [runId])).toEqual([]);
   });
 
   it('returns the run of a repeated request, with each policy', async () => {

@@ -173,7 +173,9 @@ export class ForgeDeliveries {
 function withDetails(received: TriggerEvent, provider: ForgeProvider, details: ForgeEvent): TriggerEvent {
   const { event, repository, target, sender } = details;
   const name = targetName(provider, details);
-  const page = urlAt(received.readPayload(), ...REPOSITORY_PAGE[provider]);
+  const address = urlAt(received.readPayload(), ...REPOSITORY_PAGE[provider]);
+  // Filters compare the name.
+  const page = address?.toLowerCase().endsWith(`/${repository.toLowerCase()}`) === true ? address : null;
   const ref = refOf(details);
   return {
     ...received,

@@ -12,7 +12,6 @@ import {
   DEFAULT_DELAY_SECONDS,
   CreateRun,
   type CreateRunResult,
-  FollowupAttachments,
   launchRefusal,
   SubmitFollowup,
 } from '#domain/runs';
@@ -36,7 +35,6 @@ export class LaunchRun {
   constructor(
     private readonly createRun: CreateRun,
     private readonly followups: SubmitFollowup,
-    private readonly attachments: FollowupAttachments,
     private readonly artifacts: ArtifactsService,
     private readonly teams: TeamDirectory,
     private readonly secrets: ConfigSecrets,
@@ -156,7 +154,8 @@ export class LaunchRun {
     const result = await this.followups.execute(author, runId, {
       message: envelope({ automation: { name, uid }, prompt: automation.prompt, event, payloadFile, mark }),
       mode: null,
-      attachments: await this.attachments.store(runId, files),
+      attachments: [],
+      files,
       launchKey: launchKey(uid, event),
     });
     switch (result.kind) {

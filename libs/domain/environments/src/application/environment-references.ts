@@ -5,7 +5,7 @@ import { type Issue, notAccessible, prefixIssues, type RejectionOf } from '#plat
 import { Database } from '#platform/persistence';
 import { ManagedSecrets } from '#platform/secrets';
 import type { EnvironmentConfig, GithubRepository } from '../domain/environment.js';
-import { isPattern } from '../domain/run-repository.js';
+import { ANY_REPOSITORY } from '../domain/run-repository.js';
 import { reservedNameIssues, variableIssues } from '../domain/secret-variables.js';
 
 const NO_TEAM = 'must not be given: a personal environment has no managed secrets, they belong to teams';
@@ -46,10 +46,10 @@ export class EnvironmentReferences {
     );
     for (const [index, { url, ref, secret_name: secretName }] of git_repos.entries()) {
       const urlRule = await gitUrlFault(url, this.settings.gitLocalRoots);
-      if (isPattern(url) && !/^https?:/i.test(url))
+      if (url.includes(ANY_REPOSITORY) && !/^https?:\/\/[^*]+\/\*$/i.test(url))
         issues.push({
           pointer: `/git_repos/${index}/url`,
-          detail: 'must begin with https:// or http:// if it ends with *',
+          detail: 'may have * only as its last part, after https:// or http://',
         });
       else if (urlRule !== null) issues.push({ pointer: `/git_repos/${index}/url`, detail: urlRule });
       else if (secretName !== undefined && !takesCredential(url))

@@ -39,6 +39,9 @@ describe('the repository of a run', () => {
     const url = 'https://gitlab.example.com/acme/tools/cli.git';
     expect(apply(groups, url)).toEqual({ github_repos: [], git_repos: [{ url, username: 'bot', ...LOGIN }] });
     expect(apply(groups, 'https://gitlab.example.com/acmeo/cli')).toBeNull();
+    // Another group, on a server that distinguishes case.
+    expect(apply(groups, 'https://GitLab.example.com/Acme/cli')).toBeNull();
+    expect(apply(groups, 'https://GitLab.example.com/acme/cli')).not.toBeNull();
   });
 
   it('is the entry with its name before a pattern, and other entries stay', () => {
@@ -55,6 +58,17 @@ describe('the repository of a run', () => {
       github_repos: [{ owner: 'Acme', repo: 'service', ref: 'v2', ...LOGIN }],
       git_repos: [{ url: 'https://git.example.com/library.git' }],
     });
+  });
+
+  it('has the credential of the longest pattern that contains it', () => {
+    const nested = {
+      git_repos: [
+        { url: 'https://git.example.com/*', secret_name: 'all' },
+        { url: 'https://git.example.com/acme/*', secret_name: 'acme' },
+      ],
+    };
+    expect(apply(nested, 'https://git.example.com/acme/x')?.git_repos).toMatchObject([{ secret_name: 'acme' }]);
+    expect(apply(nested, 'https://git.example.com/other/x')?.git_repos).toMatchObject([{ secret_name: 'all' }]);
   });
 
   it('is none without a name: patterns are left out', () => {

@@ -13,8 +13,8 @@ export const ANY_REPOSITORY = '*';
 export const isPattern = (url: string): boolean => url.endsWith(`/${ANY_REPOSITORY}`);
 
 /**
- * The configuration for a run: the entry of the repository that it names, or else the pattern that contains it, has its name and
- * ref; other patterns are left out. Null: no entry allows the repository. `githubUrl`: where `github_repos` are.
+ * The configuration for a run: the entry of the repository that it names, or else the longest pattern that contains it, has its name
+ * and ref; other patterns are left out. Null: no entry allows the repository. `githubUrl`: where `github_repos` are.
  */
 export function withRepository(
   config: EnvironmentConfig,
@@ -22,14 +22,17 @@ export function withRepository(
   githubUrl: string,
 ): EnvironmentConfig | null {
   const { github_repos: github = [], git_repos: git = [], ...rest } = config;
-  const [base, page] = [githubUrl.replace(/\/+$/, ''), named && pageOf(named.url)];
+  const base = githubUrl.replace(/\/+$/, '');
   const entries = [
     ...github.map((entry) => ({ of: 'github' as const, entry, url: `${base}/${entry.owner}/${entry.repo}` })),
     ...git.map((entry) => ({ of: 'git' as const, entry, url: entry.url })),
   ];
   const chosen =
-    entries.find(({ url }) => !isPattern(url) && pageOf(url) === page) ??
-    entries.find(({ of, url }) => isPattern(url) && page !== undefined && isBelow(page, url, of === 'git'));
+    named &&
+    (entries.find(({ of, url }) => !isPattern(url) && pageOf(url, of) === pageOf(named.url, of)) ??
+      entries
+        .filter(({ of, url }) => isPattern(url) && isBelow(named.url, url, of))
+        .sort((a, b) => b.url.length - a.url.length)[0]);
   if (named !== undefined && chosen === undefined) return null;
   const kept = entries.filter((one) => one === chosen || !isPattern(one.url));
   const ref = named?.ref === undefined ? {} : { ref: named.ref };
@@ -48,13 +51,18 @@ export function withRepository(
 }
 
 const cleaned = (url: string): string => url.replace(/\/+$/, '').replace(/\.git$/i, '');
-const pageOf = (url: string): string => cleaned(url).toLowerCase();
 const nameIn = (url: string): string => cleaned(url).slice(cleaned(url).lastIndexOf('/') + 1);
 
-/** `hasGroups`: they may contain groups. */
-function isBelow(page: string, pattern: string, hasGroups: boolean): boolean {
-  const base = pattern.slice(0, -ANY_REPOSITORY.length).toLowerCase();
-  const rest = page.startsWith(base) ? page.slice(base.length) : '';
-  const names = rest.split('/');
-  return (hasGroups || names.length === 1) && names.every((name) => /^(?!\.{1,2}$)[\w.-]+$/.test(name));
+/** GitHub ignores the case of names; other servers may not. */
+function pageOf(url: string, of: 'github' | 'git'): string {
+  const page = cleaned(url);
+  return of === 'github' ? page.toLowerCase() : page.replace(/^[a-z+]+:\/\/[^/]*/i, (host) => host.toLowerCase());
+}
+
+/** Groups may contain groups; accounts of GitHub contain repositories only. */
+function isBelow(url: string, pattern: string, of: 'github' | 'git'): boolean {
+  const base = `${pageOf(pattern.slice(0, -ANY_REPOSITORY.length), of)}/`;
+  const page = pageOf(url, of);
+  const names = page.startsWith(base) ? page.slice(base.length).split('/') : [''];
+  return (of === 'git' || names.length === 1) && names.every((name) => /^(?!\.{1,2}$)[\w.-]+$/.test(name));
 }

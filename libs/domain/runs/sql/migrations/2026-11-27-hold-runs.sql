@@ -1,7 +1,5 @@
 -- A held run is QUEUED but is not placed: an earlier run of its concurrency key is active, or later events may replace it.
 ALTER TABLE headrace.runs ADD COLUMN is_held boolean NOT NULL DEFAULT false;
-DROP INDEX headrace.ix_runs__queue;
-CREATE INDEX ix_runs__queue ON headrace.runs (pool, slot_key, queued_at) WHERE state = 'QUEUED' AND NOT is_held;
 
 -- The runs of a key that are executed one after the other, until they have ended. Only the first one is not held.
 CREATE TABLE headrace.concurrency_queue (

@@ -1,16 +1,23 @@
 import { Injectable } from '@nestjs/common';
-import { isEnded, PLACE_RUNS_TASK, type PrincipalRef, slotKey } from '#execution/executions';
+import { PLACE_RUNS_TASK, type PrincipalRef, slotKey } from '#execution/executions';
 import { BackgroundTasks } from '#platform/jobs';
-import { Database } from '#platform/persistence';
-import { ConcurrencyStore, type QueuePosition } from '../persistence/concurrency.store.js';
+import { Clock } from '#platform/kernel';
+import { Database, type Queryable } from '#platform/persistence';
+import {
+  type ActiveRun,
+  ConcurrencyStore,
+  type KeyedEvent,
+  type QueuePosition,
+  type RunDelay,
+} from '../persistence/concurrency.store.js';
 import { type KeyedRun, type NewRun, RunInserts, type ScopedClaim } from '../persistence/run-inserts.js';
 import { RunsService } from './runs.service.js';
 
 /**
- * What happens to the newest run with the same key. `allow`: nothing. `skip`: no run is created while it is active.
- * `supersede`: it is cancelled, or no run is created if it is for a newer event. `continue`: no run is created; the caller
- * sends it a message. `queue`: the new run waits until all earlier ones have ended. `debounce`: so it does, and for `delayMs`;
- * a newer one that is created meanwhile replaces it.
+ * What happens to the other runs with the same key. `allow`: nothing. `skip`: no run is created while one is active.
+ * `supersede`: the active ones are cancelled, or no run is created if the newest one is for a newer event. `continue`: no run is
+ * created; the caller sends the newest one a message. `queue`: nothing. `debounce`: a newer run that is created within `delayMs`
+ * replaces the new one. With each policy but `allow` the new run waits until the others have ended.
  */
 export type ConcurrencyPolicy = 'allow' | 'skip' | 'supersede' | 'continue' | 'queue' | 'debounce';
 
@@ -20,8 +27,8 @@ export interface RunConcurrency {
   readonly policy: ConcurrencyPolicy;
   /** Another key that the run holds without a policy. */
   readonly sharedKey: string | null;
-  /** When that happened which the run is for. */
-  readonly eventAt: Date;
+  /** When that happened which the run is for. Null: now, and after all other runs of the key. */
+  readonly eventAt: Date | null;
   /** With `continue`: the run that cannot be continued, which this one replaces while it still is the newest. */
   readonly replaces?: string | null;
   /** With `debounce`. Milliseconds. */
@@ -41,8 +48,17 @@ export const MAX_DELAYS = 10;
 export const DEFAULT_DELAY_SECONDS = 60;
 /** A day. */
 export const MAX_DELAY_SECONDS = 86_400;
+interface Others {
+  readonly kind: 'decided';
+  readonly replaced: readonly ActiveRun[];
+  /** When the first of the runs was created that replaced each other. */
+  readonly heldSince: Date | null;
+}
+const NO_OTHERS: Others = { kind: 'decided', replaced: [], heldSince: null };
+/** More of them wait until they are the first ones of the queue. */
+const MAX_REPLACED = 1000;
 /** Keys that are visited in one round trip. */
-const RELEASED_KEYS = 500;
+const RELEASED_KEYS = 200;
 const FIRST: QueuePosition = { slotKey: '', key: '' };
 /** Another transaction has created the first run of the key. */
 class HolderChangedError extends Error {}
@@ -70,6 +86,10 @@ export async function continueOrCreate<Result extends { readonly kind: string }>
 
 const isConcurrent = (result: { readonly kind: string }): result is Concurrent => result.kind === 'concurrent';
 
+function delayOf({ policy, delayMs = 0 }: RunConcurrency, since: Date | null): RunDelay | null {
+  return policy === 'debounce' ? { delayMs, maxDelayMs: MAX_DELAYS * delayMs, since } : null;
+}
+
 /** Creates runs that are not to be active together with others. */
 @Injectable()
 export class ConcurrentRuns {
@@ -79,6 +99,7 @@ export class ConcurrentRuns {
     private readonly inserts: RunInserts,
     private readonly runs: RunsService,
     private readonly tasks: BackgroundTasks,
+    private readonly clock: Clock,
   ) {}
 
   /** Whether a run of the team was created with the key. One round trip. */
@@ -102,47 +123,76 @@ export class ConcurrentRuns {
   private async attempt(
     run: NewRun,
     claim: ScopedClaim | null,
-    { key, policy, sharedKey, eventAt, replaces = null, delayMs = 0 }: RunConcurrency,
+    concurrency: RunConcurrency,
   ): Promise<ConcurrentRun | null> {
+    const { key, policy, sharedKey } = concurrency;
+    const place = { slotKey: run.slot_key, key };
     const result = await this.database.transaction(async (tx): Promise<ConcurrentRun | null> => {
-      const keyed = { runId: run.id, eventAt };
       const before = policy === 'allow' ? null : await this.keys.lock(tx, run.slot_key, key);
       // An earlier attempt for the same event may have ended after the caller had looked for its run.
       if (before !== null && claim && (await this.inserts.find(claim, tx))) return null;
-      if (before !== null && policy === 'continue' && before.runId !== replaces)
-        return { kind: 'concurrent', runId: before.runId };
-      const holder = before === null ? null : await this.keys.read(tx, before.runId);
-      const isActive = holder !== null && !isEnded(holder.state, holder.hasLiveExecution);
-      const delayed = before !== null && policy === 'debounce' ? await this.keys.lockDelayed(tx, before.runId) : null;
-      const isReplaced = policy === 'supersede' || delayed !== null;
-      if (before !== null && (policy === 'skip' ? isActive : isReplaced && before.eventAt > eventAt))
-        return { kind: 'concurrent', runId: before.runId };
+      const now = this.clock.now();
+      // Requests have the order in which they get the lock, whatever the clocks of their processes say.
+      const eventAt = concurrency.eventAt ?? (before !== null && before.eventAt > now ? before.eventAt : now);
+      const others = before === null ? NO_OTHERS : await this.decide(tx, place, before, { ...concurrency, eventAt });
+      if (others.kind === 'concurrent') return others;
       const inserted = await this.inserts.insertIn(tx, run, claim);
       if (!inserted) return null;
+      const keyed = { runId: run.id, eventAt };
       if (policy === 'allow') await this.keys.holdAsNewest(tx, run.slot_key, key, keyed);
       else if (!(await this.keys.hold(tx, run.slot_key, key, keyed, before?.runId ?? null)))
         throw new HolderChangedError();
       if (sharedKey !== null) await this.keys.holdAsNewest(tx, run.slot_key, sharedKey, keyed);
       const principal: PrincipalRef = { type: run.creator_type, uid: run.creator_uid };
-      if (before !== null && isReplaced && isActive)
+      for (const { runId, isHeld, ...kind } of others.replaced)
+        // No worker has a run that is held.
         await this.runs.cancelIn(
           tx,
-          before.runId,
-          delayed === null ? holder : null,
+          runId,
+          isHeld ? null : kind,
           principal,
           `Cancelled: the run ${run.id} replaces it.`,
         );
-      if (policy === 'queue' || policy === 'debounce')
-        await this.keys.enqueue(tx, { slotKey: run.slot_key, key }, run.id, {
+      if (policy !== 'allow')
+        await this.keys.enqueue(tx, place, run.id, {
           before: before?.runId ?? null,
-          delay:
-            policy === 'queue'
-              ? null
-              : { delayMs, maxDelayMs: MAX_DELAYS * delayMs, since: delayed?.heldSince ?? null },
+          delay: delayOf(concurrency, others.heldSince),
         });
       return { kind: 'created', runId: run.id, state: 'QUEUED', ...inserted };
     });
     return result ?? (claim && (await this.inserts.find(claim)));
+  }
+
+  /** What happens to the other runs of the key. `before`: the newest one, which is locked. */
+  private async decide(
+    tx: Queryable,
+    place: QueuePosition,
+    before: KeyedEvent,
+    { policy, eventAt, replaces = null }: RunConcurrency & { readonly eventAt: Date },
+  ): Promise<Concurrent | Others> {
+    const concurrent: Concurrent = { kind: 'concurrent', runId: before.runId };
+    const isOlder = before.eventAt > eventAt;
+    switch (policy) {
+      case 'continue':
+        return before.runId === replaces ? NO_OTHERS : concurrent;
+      case 'skip': {
+        const [active] = await this.keys.findActive(tx, place, before.runId, 1);
+        return active ? { kind: 'concurrent', runId: active.runId } : NO_OTHERS;
+      }
+      case 'supersede':
+        if (isOlder) return concurrent;
+        return { ...NO_OTHERS, replaced: await this.keys.findActive(tx, place, before.runId, MAX_REPLACED) };
+      case 'debounce': {
+        const delayed = await this.keys.lockDelayed(tx, before.runId);
+        if (delayed === null) return NO_OTHERS;
+        if (isOlder) return concurrent;
+        const [held] = await this.keys.findActive(tx, place, before.runId, 1);
+        return { ...NO_OTHERS, replaced: held ? [held] : [], heldSince: delayed.heldSince };
+      }
+      case 'allow':
+      case 'queue':
+        return NO_OTHERS;
+    }
   }
 
   /** Lets the runs be placed that have waited for earlier runs of their key or for later events. */

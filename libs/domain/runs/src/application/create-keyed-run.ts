@@ -1,11 +1,11 @@
+import { createHash } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { type Caller, ownerFor } from '#platform/auth';
-import { Clock, newUuid, shortKey } from '#platform/kernel';
-import { sqlState, UNIQUE_VIOLATION } from '#platform/persistence';
-import { type RunState, slotKey } from '#execution/executions';
+import { newUuid, shortKey } from '#platform/kernel';
+import type { RunState } from '#execution/executions';
+import { RunInserts, type ScopedClaim } from '../persistence/run-inserts.js';
 import { type ConcurrencyPolicy, continueOrCreate } from './concurrent-runs.js';
-import { CreateRun, type CreateRunCommand, type CreateRunResult } from './create-run.js';
-import { FollowupAttachments } from './followup-attachments.js';
+import { claimOf, CreateRun, type CreateRunCommand, type CreateRunResult } from './create-run.js';
 import { RunsService } from './runs.service.js';
 import { SubmitFollowup, type SubmitFollowupResult } from './submit-followup.js';
 
@@ -27,7 +27,7 @@ export interface RequestedConcurrency {
 
 export type CreateKeyedRunResult =
   | CreateRunResult
-  /** Another run of the key prevents a new one: it is active, or it is for a newer request. */
+  /** Another run of the key prevents a new one. */
   | { readonly kind: 'concurrent'; readonly runId: string }
   /** The run got the prompt as a follow-up. */
   | { readonly kind: 'continued'; readonly runId: string; readonly state: RunState }
@@ -45,9 +45,8 @@ export class CreateKeyedRun {
   constructor(
     private readonly createRun: CreateRun,
     private readonly followups: SubmitFollowup,
-    private readonly attachments: FollowupAttachments,
+    private readonly inserts: RunInserts,
     private readonly runs: RunsService,
-    private readonly clock: Clock,
   ) {}
 
   async execute(
@@ -60,16 +59,17 @@ export class CreateKeyedRun {
       sharedKey: null,
       policy,
       delayMs,
-      eventAt: this.clock.now(),
+      eventAt: null,
     };
     if (policy !== 'continue') return this.createRun.executeConcurrent(caller, command, concurrency);
-    const launchKey = launchKeyOf(caller, command);
-    const known = command.idempotency && (await this.findContinued(caller, launchKey));
+    const owner = ownerFor(caller, command.team);
+    const claim = owner && claimOf(caller, owner, command);
+    const known = claim && (await this.findContinued(caller, claim));
     if (known) return known;
     return continueOrCreate<CreateKeyedRunResult>(
       null,
       (replaces) => this.createRun.executeConcurrent(caller, command, { ...concurrency, replaces }),
-      (runId) => this.continue(caller, runId, command, launchKey),
+      (runId) => this.continue(caller, runId, command, claim),
     );
   }
 
@@ -77,34 +77,33 @@ export class CreateKeyedRun {
   private async continue(
     caller: Caller,
     runId: string,
-    { prompt, mode, attachments = [] }: CreateRunCommand,
-    launchKey: string,
+    { prompt, mode, attachments: files }: CreateRunCommand,
+    claim: ScopedClaim | null,
   ): Promise<CreateKeyedRunResult | null> {
-    const message = { message: prompt, mode: mode ?? null, launchKey };
-    try {
-      const files = await this.attachments.store(runId, attachments);
-      const sent = await this.followups.execute(caller, runId, { ...message, attachments: files });
-      if (sent.kind !== 'accepted')
-        return CANNOT_CONTINUE.includes(sent.kind) ? null : { kind: 'not_continued', runId, reason: sent };
-    } catch (error) {
-      // The same request was accepted at the same time.
-      if (sqlState(error) !== UNIQUE_VIOLATION) throw error;
-    }
-    return this.findContinued(caller, launchKey);
+    const launchKey = claim ? launchKeyOf(claim) : `request/${newUuid()}`;
+    const input = { message: prompt, mode: mode ?? null, attachments: [], files, claim, launchKey };
+    const sent = await this.followups.execute(caller, runId, input);
+    if (sent.kind === 'repeated')
+      return claim && ((await this.findContinued(caller, claim)) ?? this.inserts.find(claim));
+    if (sent.kind === 'accepted') return this.continued(caller, runId);
+    return CANNOT_CONTINUE.includes(sent.kind) ? null : { kind: 'not_continued', runId, reason: sent };
   }
 
-  private async findContinued(caller: Caller, launchKey: string): Promise<CreateKeyedRunResult | null> {
-    const runId = (await this.followups.findLaunched([launchKey])).get(launchKey);
-    const found = runId === undefined ? null : await this.runs.find(caller, runId);
-    return found?.kind === 'found' ? { kind: 'continued', runId: found.run.id, state: found.run.state } : null;
+  /** The answer to the same request before, if it was a follow-up. */
+  private async findContinued(caller: Caller, claim: ScopedClaim): Promise<CreateKeyedRunResult | null> {
+    const known = await this.inserts.find(claim);
+    if (known?.kind !== 'created') return null;
+    const launchKey = launchKeyOf(claim);
+    const continued = (await this.followups.findLaunched([launchKey])).get(launchKey);
+    return continued === undefined ? null : this.continued(caller, continued);
+  }
+
+  private async continued(caller: Caller, runId: string): Promise<CreateKeyedRunResult | null> {
+    const found = await this.runs.find(caller, runId);
+    return found.kind === 'found' ? { kind: 'continued', runId, state: found.run.state } : null;
   }
 }
 
-/** Of a follow-up in place of a run: a repeated request with the same idempotency key sends none again. */
-function launchKeyOf(caller: Caller, { idempotency, team }: CreateRunCommand): string {
-  const owner = ownerFor(caller, team);
-  const scope = owner === null ? '' : slotKey(owner);
-  return idempotency === null
-    ? `request/${newUuid()}`
-    : `request/${shortKey(`${scope}/${caller.principal.uid}/${idempotency.key}/${idempotency.requestHash.toString('hex')}`, 0)}`;
-}
+/** Of the follow-up that was sent for the request with this idempotency key. */
+const launchKeyOf = ({ scope, key }: ScopedClaim): string =>
+  `request/${createHash('sha256').update(`${scope}/${key}`).digest('hex')}`;

@@ -285,7 +285,7 @@ export class CreateRun {
 }
 
 /** A caller's key is one of theirs for this owner; what the service starts has a separate scope. */
-function claimOf({ principal }: Caller, owner: RunOwner, command: CreateRunCommand): ScopedClaim | null {
+export function claimOf({ principal }: Caller, owner: RunOwner, command: CreateRunCommand): ScopedClaim | null {
   const { idempotency, launchKey } = command;
   if (launchKey !== undefined) return launchClaim(launchKey);
   return idempotency && { ...idempotency, scope: `${slotKey(owner)}/${principal.uid}`, isLaunch: false };

@@ -40,6 +40,9 @@ const PREPARE = statement('attachments.prepare')`WITH prepared AS (
       OFFSET greatest(0, ${MAX_PREPARED} - cardinality($2::uuid[])) FOR UPDATE SKIP LOCKED)
     RETURNING object_key)
   ${discardNamed('SELECT object_key FROM replaced WHERE object_key IS NOT NULL', '$5')}`;
+const DISCARD = statement('attachments.discard')`WITH discarded AS (
+    DELETE FROM run_attachments WHERE id = ANY($1::uuid[]) AND position IS NULL RETURNING object_key)
+  ${discardNamed('SELECT object_key FROM discarded WHERE object_key IS NOT NULL', '$2')}`;
 const FIND_PREPARED = statement('attachments.find-prepared')`
   SELECT run_id AS "runId", mime_type AS "mimeType" FROM run_attachments WHERE id = $1 AND position IS NULL`;
 /** Only while the object is noted for deletion: later it may be deleted already. */
@@ -104,6 +107,11 @@ export class FollowupAttachments {
     const { sizeBytes } = await this.objects.put(key, content, options);
     const stored = await this.database.query(STORE_UPLOAD, [id, key, sizeBytes, this.disposal.delayMs]);
     return { kind: stored.length > 0 ? 'stored' : 'not_found' };
+  }
+
+  /** Prepared files that are not sent after all. */
+  async discard(choices: readonly AttachmentChoice[]): Promise<void> {
+    if (choices.length > 0) await this.database.query(DISCARD, [choices.map(({ id }) => id), this.disposal.delayMs]);
   }
 
   /** The caller holds the lock of the run. Names of files are unique in a run: they are files of one directory. */

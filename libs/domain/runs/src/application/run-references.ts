@@ -3,6 +3,7 @@ import { AgentDirectory, type AgentIdentity } from '#domain/agents';
 import { EnvironmentDirectory, EnvironmentSetUp } from '#domain/environments';
 import type { Caller } from '#platform/auth';
 import { Settings } from '#platform/config';
+import { refFault } from '#platform/git';
 import { type Issue, issueSentences, notAccessible, pointerOf, prefixIssues } from '#platform/kernel';
 import { Database, type Queryable } from '#platform/persistence';
 import { ManagedSecrets } from '#platform/secrets';
@@ -63,6 +64,8 @@ export class ConfigReferences {
         pointer: '/repository/url',
         detail: 'must be a repository that the environment of the run allows',
       });
+    const refRule = config.repository?.ref === undefined ? null : refFault(config.repository.ref);
+    if (refRule !== null) issues.push({ pointer: '/repository/ref', detail: refRule });
     return issues;
   }
 }

@@ -27,6 +27,11 @@ import { type AttachmentChoice, FollowupAttachments } from './followup-attachmen
 import { PersonalRunPolicy } from './personal-run-policy.js';
 import { RunEnvironmentPolicy } from './run-environment-policy.js';
 import { RunsService } from './runs.service.js';
+import type { AttachmentInput } from '../domain/attachment.js';
+import { RunInserts, type ScopedClaim } from '../persistence/run-inserts.js';
+
+/** Rolls the transaction back: the idempotency key was used before. */
+class RepeatedError extends Error {}
 
 export type SubmitFollowupResult =
   | {
@@ -42,12 +47,18 @@ export type SubmitFollowupResult =
   | { readonly kind: 'not_authorized'; readonly detail: string }
   | { readonly kind: 'empty_message' | 'nothing_to_continue' | 'too_many' | 'too_many_files' }
   | { readonly kind: 'unknown_attachment'; readonly index: number }
+  /** The idempotency key was used before. */
+  | { readonly kind: 'repeated' }
   | RejectionOf<'not_found' | 'forbidden'>;
 
 export interface FollowupInput {
   readonly message: string;
   readonly mode: RunMode | null;
   readonly attachments: readonly AttachmentChoice[];
+  /** Files that are not stored yet, beside `attachments`. */
+  readonly files?: readonly AttachmentInput[];
+  /** The idempotency key of the request, which is claimed with the follow-up. */
+  readonly claim?: ScopedClaim | null;
   /** The caller executes it, on another machine. */
   readonly isExternal?: boolean;
   /** Names what the service sends it for by itself, as that of a run. The caller has looked for it with {@link SubmitFollowup.findLaunched}. */
@@ -78,21 +89,39 @@ export class SubmitFollowup {
     private readonly attachments: FollowupAttachments,
     private readonly snapshots: SnapshotsStore,
     private readonly environment: RunEnvironmentPolicy,
+    private readonly inserts: RunInserts,
   ) {
     this.tokens = new ExecutionTokens(settings.secretsKey ?? '');
   }
 
-  async execute(
-    caller: Caller,
-    runId: string,
-    { message, mode, attachments, isExternal = false, launchKey }: FollowupInput,
-  ): Promise<SubmitFollowupResult> {
+  async execute(caller: Caller, runId: string, input: FollowupInput): Promise<SubmitFollowupResult> {
     const lookup = await this.runs.find(caller, runId);
     if (lookup.kind !== 'found') return lookup;
     const refused =
       this.personalRuns.refusal(caller, lookup.run.owner) ?? (await this.environment.refusal(caller, lookup.run));
     if (refused !== null) return { kind: 'not_authorized', detail: refused };
-    if (isExternal && (await this.snapshots.at(runId)) === null) return { kind: 'no_snapshot' };
+    if (input.isExternal === true && (await this.snapshots.at(runId)) === null) return { kind: 'no_snapshot' };
+    const stored = await this.attachments.store(runId, input.files ?? []);
+    let isSent = false;
+    try {
+      const attachments = [...input.attachments, ...stored];
+      const result = await this.submit(caller, lookup.run, { ...input, attachments });
+      isSent = result.kind === 'accepted';
+      return result;
+    } catch (error) {
+      if (error instanceof RepeatedError) return { kind: 'repeated' };
+      throw error;
+    } finally {
+      if (!isSent) await this.attachments.discard(stored);
+    }
+  }
+
+  private async submit(
+    caller: Caller,
+    found: Run,
+    { message, mode, attachments, isExternal = false, launchKey, claim = null }: FollowupInput,
+  ): Promise<SubmitFollowupResult> {
+    const { id: runId } = found;
     const result = await this.database.transaction(async (tx): Promise<SubmitFollowupResult> => {
       const run = await this.transitions.lock(tx, runId);
       if (!run) return { kind: 'not_found' };
@@ -109,7 +138,7 @@ export class SubmitFollowup {
       // What a person has cancelled or examines is not for messages of the service.
       if (launchKey !== undefined && (run.state === 'CANCELLED' || debugged)) return { kind: 'nothing_to_continue' };
       if (isExternal && decision.outcome !== 'handoff_execution') return { kind: 'in_progress' };
-      const reason = this.mayHaveReachedLimit(lookup.run) ? await this.reachedLimit(tx, runId) : null;
+      const reason = this.mayHaveReachedLimit(found) ? await this.reachedLimit(tx, runId) : null;
       if (reason !== null) return { kind: 'over_budget', reason };
       const pending = await this.followups.measurePending(tx, runId, MAX_PENDING_FOLLOWUPS);
       const bytes = pending.bytes + Buffer.byteLength(message);
@@ -122,6 +151,7 @@ export class SubmitFollowup {
         const result = await this.attachments.send(tx, runId, id, attachments);
         if (result.kind !== 'attached') return result;
       }
+      if (claim !== null && !(await this.inserts.claim(tx, claim, runId))) throw new RepeatedError();
       const author = { type: caller.principal.type, uid: caller.principal.uid } as const;
       await this.followups.insert(tx, {
         id,

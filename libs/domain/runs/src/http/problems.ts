@@ -87,6 +87,8 @@ export function followupRefusal(refused: Exclude<SubmitFollowupResult, { kind: '
         `At most ${MAX_PENDING_FOLLOWUPS} follow-ups with ${MAX_PENDING_BYTES} bytes together wait for a run.`,
         { retryAfterSeconds: 5 },
       );
+    case 'repeated':
+      return new ProblemError('conflict', 'The same request was accepted at the same time.', { retryAfterSeconds: 1 });
     case 'in_progress':
       return new ProblemError('invalid_request', 'The run has not ended: wait for its end, or cancel it.');
     case 'no_snapshot':

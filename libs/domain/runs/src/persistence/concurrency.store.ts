@@ -1,12 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import { type Queryable, statement, writtenRow } from '#platform/persistence';
-import type { RunState } from '#execution/executions';
 import type { Run } from '../domain/run.js';
 
-/** The newest run of a key, with what decides whether it can be cancelled. */
-export interface KeyHolder extends Pick<Run, 'source' | 'executionLocation' | 'config'> {
-  readonly state: RunState;
-  readonly hasLiveExecution: boolean;
+/** A run of a key that works or will, with what decides whether it can be cancelled. */
+export interface ActiveRun extends Pick<Run, 'source' | 'executionLocation' | 'config'> {
+  readonly runId: string;
+  readonly isHeld: boolean;
 }
 
 export interface KeyedEvent {
@@ -18,10 +17,12 @@ export interface KeyedEvent {
 const LOCK = statement('concurrency-keys.lock')`
   SELECT run_id AS "runId", event_at AS "eventAt" FROM concurrency_keys WHERE slot_key = $1 AND key = $2 FOR UPDATE`;
 /** Apart from the lock: a statement that waits for it does not see a run that was created meanwhile. */
-const READ = statement('concurrency-keys.read')`
-  SELECT r.state, r.source, r.execution_location AS "executionLocation", r.config,
-    EXISTS (SELECT 1 FROM executions e WHERE e.run_id = r.id AND e.ended_at IS NULL) AS "hasLiveExecution"
-  FROM runs r WHERE r.id = $1`;
+const FIND_ACTIVE = statement('concurrency-keys.find-active')`
+  SELECT r.id AS "runId", r.source, r.execution_location AS "executionLocation", r.config, r.is_held AS "isHeld"
+    FROM runs r LEFT JOIN concurrency_queue q ON q.run_id = r.id
+   WHERE is_run_active(r.id, r.state)
+     AND r.id IN (SELECT q.run_id FROM concurrency_queue q WHERE q.slot_key = $1 AND q.key = $2 UNION SELECT $3)
+   ORDER BY q.position DESC NULLS LAST LIMIT $4`;
 /** `$5`: the holder that was locked, or null. Another transaction may have inserted the first one meanwhile. */
 const HOLD = statement('concurrency-keys.hold')`
   INSERT INTO concurrency_keys AS k (slot_key, key, run_id, event_at) VALUES ($1, $2, $3, $4)
@@ -34,7 +35,7 @@ const HOLD_AS_NEWEST = statement('concurrency-keys.hold-as-newest')`
 
 const EXISTS = statement('concurrency-keys.exists')`
   SELECT EXISTS (SELECT 1 FROM concurrency_keys WHERE slot_key = $1 AND key = $2) AS found`;
-/** The rows are in the order of `$3`, which has earlier runs first. */
+/** The rows are in the order of `$3`, which has earlier runs first; those that have ended are left out. */
 const ENQUEUE = statement('concurrency-queue.insert')`
   INSERT INTO concurrency_queue (slot_key, key, run_id, start_at, held_since)
   SELECT $1, $2, q.run_id, CASE WHEN q.run_id = $4 THEN t.start_at END, CASE WHEN q.run_id = $4 THEN t.held_since END
@@ -42,6 +43,7 @@ const ENQUEUE = statement('concurrency-queue.insert')`
     LEFT JOIN LATERAL (SELECT s.held_since, least(headrace.now() + $5::float8 * interval '1 millisecond',
         s.held_since + $7::float8 * interval '1 millisecond') AS start_at
       FROM (SELECT coalesce($6::timestamptz, headrace.now()) AS held_since) s) t ON $5::float8 IS NOT NULL
+   WHERE q.run_id = $4 OR is_run_active(q.run_id, (SELECT r.state FROM runs r WHERE r.id = q.run_id))
    ORDER BY q.nth
   ON CONFLICT (run_id) DO NOTHING`;
 /** Apart from the insertion: a run that the same transaction cancels is not active. */
@@ -85,9 +87,9 @@ export class ConcurrencyStore {
     return row?.found === true;
   }
 
-  /** After {@link lock}, in the same transaction. */
-  async read(tx: Queryable, runId: string): Promise<KeyHolder> {
-    return writtenRow(await tx.query<KeyHolder>(READ, [runId]));
+  /** After {@link lock}, in the same transaction: the newest ones first. `newest`: of the key, which may not be in the queue. */
+  findActive(tx: Queryable, { slotKey, key }: QueuePosition, newest: string, limit: number): Promise<ActiveRun[]> {
+    return tx.query<ActiveRun>(FIND_ACTIVE, [slotKey, key, newest, limit]);
   }
 
   /** False: another transaction has created the first run of the key. */

@@ -164,6 +164,9 @@ const FIRST_EXECUTION = statement('executions.first-of-run')`
 
 const FIND_KEY = statement('runs.find-idempotency-key')`
   SELECT k.request_hash, k.run_id, r.state FROM idempotency_keys k JOIN runs r ON r.id = k.run_id WHERE k.scope = $1 AND k.key = $2`;
+const CLAIM = statement('runs.claim-idempotency-key')`
+  INSERT INTO idempotency_keys (scope, key, request_hash, is_launch, run_id, created_at) VALUES ($1, $2, $3, $4, $5, headrace.now())
+  ON CONFLICT (scope, key) DO NOTHING RETURNING 1`;
 const LAUNCH_SCOPE = 'launch';
 const FIND_LAUNCHED = statement('runs.find-launched')`
   SELECT key, run_id FROM idempotency_keys WHERE scope = $1 AND key = ANY($2::text[])`;
@@ -243,6 +246,11 @@ export class RunInserts {
     await this.transitions.apply(tx, run.id, 'offer');
     await this.executions.offerExternal(tx, run.id, { type: run.creator_type, uid: run.creator_uid });
     return { atCapacity: false };
+  }
+
+  /** For a request that continues a run. False: the key was used before. */
+  async claim(tx: Queryable, { scope, key, requestHash, isLaunch }: ScopedClaim, runId: string): Promise<boolean> {
+    return (await tx.query(CLAIM, [scope, key, requestHash, isLaunch, runId])).length > 0;
   }
 
   async executionOf(runId: string): Promise<string> {

@@ -32,7 +32,7 @@ const APPLY = statement('runs.apply-transition')`
     finished_at = CASE WHEN $7 THEN headrace.now() END,
     started_at = CASE WHEN $5 THEN coalesce(started_at, headrace.now()) ELSE started_at END,
     queued_at = CASE WHEN $2 = 'QUEUED' AND NOT (state = 'PENDING' AND starts_with(pool, 'worker:')) THEN headrace.now() ELSE queued_at END,
-    offers = CASE WHEN $6 THEN 0 ELSE offers END, is_held = false
+    offers = CASE WHEN $6 THEN 0 ELSE offers END
   WHERE id = $1 AND state = ANY($3) RETURNING id`;
 
 /** A follow-up to an external run that has ended hands it over: from now on it is placed like any other run. */

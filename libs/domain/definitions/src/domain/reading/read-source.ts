@@ -67,6 +67,7 @@ const WIRE_NAMES: readonly (readonly [wire: RegExp, file: string])[] = [
   [/^\/agent_identity_uid/, '/agent'],
   [/^\/concurrency\/max_followups/, '/concurrency/maxFollowups'],
   [/^\/concurrency\/delay_seconds/, '/concurrency/delaySeconds'],
+  [/^\/event_repository/, '/eventRepository'],
 ];
 
 /** The pointer into the file of an automation for a pointer into its representation in the API. */
