@@ -202,6 +202,19 @@ describe('policies that are mixed under one key', () => {
     expect(await place()).toEqual([third]);
   });
 
+  it('supersede cancels a run that a runner is about to claim, as soon as it has done so', async () => {
+    const first = await create('supersede');
+    expect(await place()).toEqual([first]);
+    const second = await create('supersede');
+    expect(await statesOf([first, second])).toEqual(['PENDING', 'QUEUED']);
+    expect(await place()).toEqual([]);
+    await fixture.database.query(`UPDATE runs SET state = 'CLAIMED' WHERE id = $1`, [first]);
+    expect(await place()).toEqual([]);
+    expect((await runOf(first)).status_message.message).toContain(second);
+    await end(first, 'CANCELLED');
+    expect(await place()).toEqual([second]);
+  });
+
   it('skip is rejected while any run is active', async () => {
     const first = await create('queue');
     expect(await place()).toEqual([first]);

@@ -11,5 +11,8 @@ CREATE TABLE headrace.concurrency_queue (
   start_at timestamptz,
   -- When the first of the runs was created that replaced each other, this one included.
   held_since timestamptz,
+  -- The run that replaces it: it is cancelled as soon as its state allows it.
+  replaced_by uuid,
   PRIMARY KEY (slot_key, key, position)
 );
+CREATE INDEX ix_concurrency_queue__replaced ON headrace.concurrency_queue (run_id) WHERE replaced_by IS NOT NULL;

@@ -144,23 +144,30 @@ export class ConcurrentRuns {
         throw new HolderChangedError();
       if (sharedKey !== null) await this.keys.holdAsNewest(tx, run.slot_key, sharedKey, keyed);
       const principal: PrincipalRef = { type: run.creator_type, uid: run.creator_uid };
-      for (const { runId, isHeld, ...kind } of others.replaced)
-        // No worker has a run that is held.
-        await this.runs.cancelIn(
-          tx,
-          runId,
-          isHeld ? null : kind,
-          principal,
-          `Cancelled: the run ${run.id} replaces it.`,
-        );
+      const isBusy = new Set<string>();
+      for (const replaced of others.replaced)
+        if (!(await this.cancel(tx, replaced, run.id, principal))) isBusy.add(replaced.runId);
       if (policy !== 'allow')
         await this.keys.enqueue(tx, place, run.id, {
           before: before?.runId ?? null,
           delay: delayOf(concurrency, others.heldSince),
         });
+      for (const runId of isBusy) await this.keys.replace(tx, runId, run.id);
       return { kind: 'created', runId: run.id, state: 'QUEUED', ...inserted };
     });
     return result ?? (claim && (await this.inserts.find(claim)));
+  }
+
+  /** False: its state does not allow it at this moment. */
+  private async cancel(
+    tx: Queryable,
+    { runId, isHeld, ...kind }: ActiveRun,
+    replacedBy: string,
+    principal: PrincipalRef,
+  ): Promise<boolean> {
+    // No worker has a run that is held.
+    const message = `Cancelled: the run ${replacedBy} replaces it.`;
+    return (await this.runs.cancelIn(tx, runId, isHeld ? null : kind, principal, message)).kind !== 'busy';
   }
 
   /** What happens to the other runs of the key. `before`: the newest one, which is locked. */
@@ -195,8 +202,10 @@ export class ConcurrentRuns {
     }
   }
 
-  /** Lets the runs be placed that have waited for earlier runs of their key or for later events. */
+  /** Cancels replaced runs, and lets the runs be placed that have waited for earlier runs of their key or for later events. */
   async releaseHeld(signal: AbortSignal): Promise<void> {
+    for (const { replacedBy, principal, ...replaced } of await this.keys.findReplaced(this.database, MAX_REPLACED))
+      if (!signal.aborted) await this.database.transaction((tx) => this.cancel(tx, replaced, replacedBy, principal));
     let released = 0;
     for (let next: QueuePosition | null = FIRST; next !== null && !signal.aborted;) {
       const position: QueuePosition = next;

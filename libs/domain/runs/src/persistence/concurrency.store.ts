@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { type Queryable, statement, writtenRow } from '#platform/persistence';
+import type { PrincipalRef } from '#execution/executions';
 import type { Run } from '../domain/run.js';
 
 /** A run of a key that works or will, with what decides whether it can be cancelled. */
@@ -55,8 +56,22 @@ const LOCK_RUN = statement('concurrency-queue.lock-run')`SELECT 1 FROM runs WHER
 const FIND_DELAYED = statement('concurrency-queue.find-delayed')`
   SELECT q.held_since AS "heldSince" FROM concurrency_queue q JOIN runs r ON r.id = q.run_id
    WHERE q.run_id = $1 AND q.held_since IS NOT NULL AND r.is_held AND r.state = 'QUEUED'`;
+const REPLACE = statement('concurrency-queue.replace')`
+  UPDATE concurrency_queue SET replaced_by = $2 WHERE run_id = $1`;
+/** The state PENDING is short, and nobody can cancel a run in it. */
+const FIND_REPLACED = statement('concurrency-queue.find-replaced')`
+  SELECT r.id AS "runId", r.source, r.execution_location AS "executionLocation", r.config, r.is_held AS "isHeld",
+    q.replaced_by AS "replacedBy", json_build_object('type', r.creator_type, 'uid', r.creator_uid) AS principal
+    FROM concurrency_queue q JOIN runs r ON r.id = q.run_id
+   WHERE q.replaced_by IS NOT NULL AND r.state IN ('QUEUED', 'CLAIMED', 'INPROGRESS', 'BLOCKED') LIMIT $1`;
 const RELEASE = statement('concurrency-queue.release')`
   SELECT p_slot_key AS "slotKey", p_key AS key, released FROM headrace.release_held_runs($1, $2, $3)`;
+
+/** A run that could not be cancelled when another one replaced it. */
+export interface ReplacedRun extends ActiveRun {
+  readonly replacedBy: string;
+  readonly principal: PrincipalRef;
+}
 
 /** How long a run waits for later events that replace it. Milliseconds. */
 export interface RunDelay {
@@ -122,6 +137,16 @@ export class ConcurrencyStore {
     const { delayMs = null, since = null, maxDelayMs = null } = delay ?? {};
     await tx.query(ENQUEUE, [slotKey, key, runs, runId, delayMs, since, maxDelayMs]);
     await tx.query(HOLD_RUN, [slotKey, key, runId, delay !== null]);
+  }
+
+  /** The run is cancelled later, see {@link findReplaced}. */
+  async replace(tx: Queryable, runId: string, replacedBy: string): Promise<void> {
+    await tx.query(REPLACE, [runId, replacedBy]);
+  }
+
+  /** Replaced runs that can be cancelled now. */
+  findReplaced(tx: Queryable, limit: number): Promise<ReplacedRun[]> {
+    return tx.query<ReplacedRun>(FIND_REPLACED, [limit]);
   }
 
   /** Whether the run still waits for later events, and since when; it cannot be released until the transaction ends. */
