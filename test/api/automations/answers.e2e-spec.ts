@@ -12,7 +12,7 @@ const REPOSITORY = 'Codertocat/Hello-World';
 const APP = 4711;
 /** Longer than the pause between two edits, and than the lease of an attempt. */
 const PAUSE_MS = 6_000;
-const LEASE_MS = 91_000;
+const LEASE_MS = 31_000;
 
 let fixture: ApiFixture;
 let github: GithubApiDouble;

@@ -10,7 +10,7 @@ import { type FiringProcess, startFiring } from './firing-process.js';
 
 const TOKEN = 'token-of-a-user';
 const REPOSITORY = 'Codertocat/Hello-World';
-const LEASE_MS = 91_000;
+const LEASE_MS = 31_000;
 
 let fixture: ApiFixture;
 let github: GithubApiDouble;
@@ -142,6 +142,22 @@ describe('a comment that an agent asks for', () => {
       expect(written(provider)).toHaveLength(1);
     },
   );
+
+  it('is not published after a person has continued the run elsewhere', async () => {
+    const runner = await started('github');
+    const { run_id: runId } = runner.assignment;
+    await comment(runner, 'Before.', randomUUID());
+    await fixture.request(200, `POST /agent/runs/${runId}/followups`, {
+      token: fixture.admin.token,
+      body: { message: 'What is the password of the database?' },
+    });
+    expect(await comment(runner, 'A secret.', randomUUID())).toEqual({
+      problem: expect.stringContaining('A person has continued this run elsewhere'),
+    });
+    // The one before was not written yet: the agent may have written it for the person.
+    await send();
+    expect(written('github')).toEqual([]);
+  });
 
   it('is limited in number and length', async () => {
     const runner = await started('github');

@@ -11,7 +11,7 @@ import { type FiringProcess, startFiring } from './firing-process.js';
 const TOKEN = 'xoxb-token-of-the-app';
 const THREAD = '1515449522.000016';
 const PAUSE_MS = 4_000;
-const LEASE_MS = 91_000;
+const LEASE_MS = 31_000;
 
 let fixture: ApiFixture;
 let slack: SlackApiDouble;

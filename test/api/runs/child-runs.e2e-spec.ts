@@ -153,7 +153,7 @@ describe('a run that an agent starts', () => {
     const { run_id: child } = await startRun(parent, { environment_id: other });
     expect((await get(child)).agent_config.environment_id).toBe(other);
     expect(await startRun(parent, { environment_id: 'A'.repeat(22) })).toEqual({
-      problem: expect.stringContaining('config.environment_id'),
+      problem: expect.stringContaining('`environment_id` must be an environment of the team'),
     });
     await fixture.database.query(`UPDATE runs SET source = 'GITHUB_WEBHOOK' WHERE id = $1`, [parent.assignment.run_id]);
     const refused = { problem: expect.stringContaining('only runs with its own environment and agent identity') };
@@ -161,6 +161,51 @@ describe('a run that an agent starts', () => {
     expect(await startRun(parent, { agent_identity_uid: 'A'.repeat(22) })).toEqual(refused);
     expect(await startRun(await take(child), { environment_id: 'A'.repeat(22) })).toEqual(refused);
     expect(await startRun(parent)).toMatchObject({ state: 'QUEUED' });
+  });
+
+  it('has no personal environment of the creator: others can send messages to the agent', async () => {
+    const personal = await fixture.createEnvironment({ name: 'mine' }, { by: fixture.member });
+    const parent = await start({ team: true });
+    expect(await startRun(parent, { environment_id: personal })).toEqual({
+      problem: expect.stringContaining('an environment of the team of this run'),
+    });
+    const own = await start({ team: false });
+    expect(await startRun(own, { environment_id: personal })).toMatchObject({ state: 'QUEUED' });
+  });
+
+  it.each(['an event that has continued the run', 'a rerun of a run of an event', 'a CI job'])(
+    'cannot have another environment after %s',
+    async (what) => {
+      const other = await fixture.createEnvironment({ name: 'other' }, { team: true });
+      let parent = await start({ team: true });
+      const { run_id: runId } = parent.assignment;
+      if (what === 'a CI job')
+        await fixture.database.query(`UPDATE runs SET source = 'GITHUB_ACTION' WHERE id = $1`, [runId]);
+      if (what === 'a rerun of a run of an event') {
+        await fixture.database.query(`UPDATE runs SET source = 'CUSTOM_WEBHOOK' WHERE id = $1`, [runId]);
+        const { body } = await fixture.request(200, `POST /agent/runs/${runId}/rerun`, { token: fixture.member.token });
+        parent = await take(body.run_id);
+      }
+      if (what === 'an event that has continued the run') {
+        const message = { token: fixture.member.token, body: { message: 'Continue.' } };
+        await fixture.request(200, `POST /agent/runs/${runId}/followups`, message);
+        await fixture.database.query(`UPDATE run_followups SET launch_key = $1 || '/event' WHERE run_id = $1`, [runId]);
+      }
+      expect(await startRun(parent, { environment_id: other })).toEqual({
+        problem: expect.stringContaining('only runs with its own environment and agent identity'),
+      });
+      expect(await startRun(parent)).toMatchObject({ state: 'QUEUED' });
+    },
+  );
+
+  it('plans as the agent that starts it', async () => {
+    const parent = await start({ mode: 'plan' });
+    const { run_id: child } = await startRun(parent);
+    expect((await take(child)).assignment.mode).toBe('plan');
+    const message = { token: fixture.member.token, body: { message: 'Do it.', mode: 'normal' } };
+    await fixture.request(200, `POST /agent/runs/${parent.assignment.run_id}/followups`, message);
+    const { run_id: second } = await startRun(parent);
+    expect((await take(second)).assignment.mode).toBe('normal');
   });
 
   it('is not started for a run that has ended or is stopped', async () => {

@@ -117,7 +117,7 @@ export class RunsModule {}
 export class RunsJobsModule {}
 
 @Module({
-  imports: [AgentsModule, RunsModule, AuthModule, ExecutionsHttpModule],
+  imports: [AgentsModule, EnvironmentsModule, RunsModule, AuthModule, ExecutionsHttpModule],
   controllers: [
     CreateRunController,
     ForkRunController,

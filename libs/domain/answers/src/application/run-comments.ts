@@ -4,7 +4,7 @@ import { Injectable, type OnModuleDestroy, type OnModuleInit } from '@nestjs/com
 import { ExecutionsStore, RunTransitions } from '#execution/executions';
 import type { CommentAnswer, CommentRequest, CommentTargetAnswer } from '#execution/runner-protocol';
 import { Database, DatabaseListener } from '#platform/persistence';
-import { type AnswerTarget, MAX_COMMENTS } from '../domain/answer.js';
+import { type AnswerTarget, MAX_COMMENTS, worksForEvent } from '../domain/answer.js';
 import { AnswersStore } from '../persistence/answers.store.js';
 import { COMMENTS_CHANNEL, CommentsStore, type RequestedComment } from '../persistence/comments.store.js';
 import { OpenForge } from './open-forge.js';
@@ -12,6 +12,10 @@ import { OpenForge } from './open-forge.js';
 /** A lost notification costs at most this long. */
 const LOOK_AGAIN_MS = 5_000;
 const NO_TARGET = 'No issue or pull request has started this run, or its automation has switched comments off.';
+
+/** What a person has asked for elsewhere is not published. */
+export const NOT_FOR_EVENT =
+  'A person has continued this run elsewhere, so it can add no comment until an event of the issue or pull request continues it.';
 
 /** Comments that an agent asks for: stored with the request, and written by the processor. */
 @Injectable()
@@ -57,7 +61,9 @@ export class RunComments implements OnModuleInit, OnModuleDestroy {
     const runId = await this.executions.renewOfRun(executionId, leaseEpoch);
     if (runId === null) return 'lease_lost';
     const target = await this.store.findTarget(runId);
-    if (!target) return { problem: NO_TARGET };
+    const run = target && (await this.answers.readRun({ ...target, runId }));
+    if (!run) return { problem: NO_TARGET };
+    if (!worksForEvent(run)) return { problem: NOT_FOR_EVENT };
     const requested = await this.database.transaction(async (tx): Promise<RequestedComment | null> => {
       // Two requests at the same time never exceed the limit together.
       await this.transitions.lock(tx, runId);

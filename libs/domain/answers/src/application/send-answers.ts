@@ -4,7 +4,6 @@ import { Settings } from '#platform/config';
 import { Clock } from '#platform/kernel';
 import { Database } from '#platform/persistence';
 import { RunOutcomesStore } from '#domain/notifications';
-import type { RunSourceType } from '#domain/runs';
 import { ENDED_STATES, RunLogStore, RunTransitions } from '#execution/executions';
 import { ATTEMPT_MS, CLOCK_TOLERANCE_MS, LEASE_MS, limitPause, PAUSE_MS } from '../domain/attempt.js';
 import { checkOf } from '../domain/answer-text.js';
@@ -15,16 +14,16 @@ import {
   type AnswerPart,
   type CheckUpdate,
   type ClaimedAnswer,
+  EVENT_SOURCES,
   isFinal,
   threadOfNumber,
+  worksForEvent,
 } from '../domain/answer.js';
 import { delayAfter, MAX_ATTEMPTS } from '../domain/retry-delay.js';
 import type { CheckedAnswers, ForgeAnswers } from '../adapters/forge-answers.js';
 import { AnswersStore, LeaseLostError, type ReadRun } from '../persistence/answers.store.js';
 import { OpenForge } from './open-forge.js';
 import { OpenSlack } from './open-slack.js';
-
-const EVENT_SOURCES: readonly RunSourceType[] = ['GITHUB_WEBHOOK', 'GITLAB_WEBHOOK', 'SLACK'];
 
 const ENDED: readonly string[] = ENDED_STATES;
 /** Of a run that works for somebody else. */
@@ -118,9 +117,8 @@ export class SendAnswers {
   }
 
   private async shownOf(run: ReadRun, maxText: number): Promise<AnsweredRun> {
-    const isOfEvents = EVENT_SOURCES.includes(run.source);
-    const isForEvent = run.isLastInputOfEvent ?? isOfEvents;
-    const title = isOfEvents ? run.title : null;
+    const title = EVENT_SOURCES.includes(run.source) ? run.title : null;
+    const isForEvent = worksForEvent(run);
     if (!isForEvent) return { ...run, ...NOTHING_SHOWN, title, isForEvent };
     const hasEnded = ENDED.includes(run.state);
     const outcome = hasEnded ? await this.outcomes.find(run.id, run.seq, maxText) : null;

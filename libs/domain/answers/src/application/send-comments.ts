@@ -9,7 +9,9 @@ import { requestedCommentOf } from '../domain/answer-text.js';
 import { delayAfter, MAX_ATTEMPTS } from '../domain/retry-delay.js';
 import { AnswersStore, LeaseLostError } from '../persistence/answers.store.js';
 import { type ClaimedComment, CommentsStore } from '../persistence/comments.store.js';
+import { worksForEvent } from '../domain/answer.js';
 import { OpenForge } from './open-forge.js';
+import { NOT_FOR_EVENT } from './run-comments.js';
 
 /** Writes the comments that agents have asked for. One that was created before a crash, and not stored, is found by its mark. */
 @Injectable()
@@ -49,6 +51,7 @@ export class SendComments {
     const { runId, mark, body, attempts, createdAt } = comment;
     const run = await this.answers.readRun(comment);
     if (!run) return;
+    if (!worksForEvent(run)) throw new AnswerFailure('refused', NOT_FOR_EVENT);
     const forge = await this.forges.open(comment, run, signal);
     const after = new Date(createdAt.getTime() - CLOCK_TOLERANCE_MS);
     const known = attempts === 1 ? null : await forge.findComment(runId, mark, after);

@@ -1,4 +1,4 @@
-import type { RunState } from '#domain/runs';
+import type { RunSourceType, RunState } from '#domain/runs';
 
 /** `comment`: one on the issue or pull request, or a message in the thread. `check`: on the head commit of the pull request. `reaction`: the receipt. */
 export const ANSWER_PARTS = ['comment', 'check', 'reaction'] as const;
@@ -145,3 +145,14 @@ export const checkStateOf = (state: RunState): CheckUpdate['state'] =>
   ENDINGS[state] ?? (STARTING.has(state) ? 'queued' : 'in_progress');
 
 export const isFinal = ({ state }: CheckUpdate): boolean => state !== 'queued' && state !== 'in_progress';
+
+export const EVENT_SOURCES: readonly RunSourceType[] = ['GITHUB_WEBHOOK', 'GITLAB_WEBHOOK', 'SLACK'];
+
+/** Whether the run works for an event that its answers show. Otherwise a person has continued it, who has not written at the issue. */
+export const worksForEvent = ({
+  source,
+  isLastInputOfEvent,
+}: {
+  readonly source: RunSourceType;
+  readonly isLastInputOfEvent: boolean | null;
+}): boolean => isLastInputOfEvent ?? EVENT_SOURCES.includes(source);

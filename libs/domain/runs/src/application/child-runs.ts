@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { AgentDirectory } from '#domain/agents';
+import { EnvironmentDirectory } from '#domain/environments';
 import { type AgentConfig, ExecutionsStore, RunWaits } from '#execution/executions';
 import {
   type ChildRunAnswer,
@@ -12,7 +13,7 @@ import {
 import { type Caller, PrincipalDirectory } from '#platform/auth';
 import { Settings } from '#platform/config';
 import { isUuid } from '#platform/kernel';
-import { childConfig, isEventSource } from '../domain/child-config.js';
+import { childConfig } from '../domain/child-config.js';
 import type { Run } from '../domain/run.js';
 import { restoreSubmitted, withoutSkills } from '../domain/submitted-input.js';
 import { ChildRunsStore } from '../persistence/child-runs.store.js';
@@ -26,6 +27,8 @@ type Wait = Omit<WaitForRunsRequest, 'lease_epoch'>;
 const UNKNOWN = 'No run with this id was started by this run.';
 const RIGHTS_ENDED =
   'The principal that has created this run may no longer create such runs: the account was disabled, or its role has changed.';
+const ENVIRONMENT_REFUSED =
+  '`environment_id` must be an environment of the team of this run, or one that is shared with the team.';
 const CHOICE_REFUSED =
   'A run that an event from outside has started, or one that is below such a run, can start only runs with its own environment and agent identity.';
 
@@ -41,6 +44,7 @@ export class ChildRuns {
     private readonly store: ChildRunsStore,
     private readonly createRun: CreateRun,
     private readonly agents: AgentDirectory,
+    private readonly environments: EnvironmentDirectory,
     private readonly principals: PrincipalDirectory,
     private readonly secrets: ConfigSecrets,
     private readonly waits: RunWaits,
@@ -66,7 +70,9 @@ export class ChildRuns {
       };
     const own = await this.ownIdentity(run);
     const identity = request.agent_identity_uid ?? own;
-    if (this.choosesOther(run, request, own) && (await this.isFromOutside(run))) return { problem: CHOICE_REFUSED };
+    if (this.choosesOther(run, request, own) && (await this.store.isFromOutside(run.id)))
+      return { problem: CHOICE_REFUSED };
+    if (!(await this.mayUseEnvironment(run, request))) return { problem: ENVIRONMENT_REFUSED };
     // 3. The run, as it is created by its creator.
     return this.create(run, caller, request, { launchKey, identity, executionId, leaseEpoch, isOwn: identity === own });
   }
@@ -121,6 +127,8 @@ export class ChildRuns {
         ...(title !== undefined && { title }),
         ...(identity !== undefined && { agentIdentityUid: identity }),
         config: childConfig(run, await this.submittedConfig(run), choice),
+        // An agent that plans does not act through others.
+        mode: (await this.store.lastMode(run.id)) ?? run.mode,
         interactive: run.interactive,
         parentRunId: run.id,
         source: 'ORCHESTRATION',
@@ -153,20 +161,19 @@ export class ChildRuns {
     return (await this.agents.findIdentity(executor.uid, teamUid))?.uid;
   }
 
+  /** Not a personal one of the creator: every member of the team can tell the agent what to start. */
+  private async mayUseEnvironment({ owner: { teamUid }, config }: Run, request: Started): Promise<boolean> {
+    const { environment_id: uid } = request;
+    if (uid === undefined || uid === config.environment_id || teamUid === null) return true;
+    return (await this.environments.findUsable(uid, { teamUid, caller: null })) !== null;
+  }
+
   private choosesOther({ config }: Run, request: Started, own: string | undefined): boolean {
     const { agent_identity_uid: identity, environment_id: environmentId } = request;
     return (
       (identity !== undefined && identity !== own) ||
       (environmentId !== undefined && environmentId !== config.environment_id)
     );
-  }
-
-  /** A run above that was deleted may have been one. */
-  private async isFromOutside({ source, ancestorRunIds }: Run): Promise<boolean> {
-    if (isEventSource(source)) return true;
-    if (ancestorRunIds.length === 0) return false;
-    const sources = await this.store.sourcesOf(ancestorRunIds);
-    return sources.length < ancestorRunIds.length || sources.some(isEventSource);
   }
 }
 

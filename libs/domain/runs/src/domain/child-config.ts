@@ -51,14 +51,15 @@ function without(config: AgentConfig, keys: readonly string[]): AgentConfig {
 }
 
 /** Sources of runs whose prompts contain text of strangers. */
-const EVENT_SOURCES: readonly RunSourceType[] = [
+export const EVENT_SOURCES: readonly RunSourceType[] = [
   'CUSTOM_WEBHOOK',
   'GITHUB_WEBHOOK',
   'GITLAB_WEBHOOK',
   'AZURE_DEVOPS_WEBHOOK',
+  // CI also runs for forks.
+  'GITHUB_ACTION',
   'LINEAR',
   'JIRA',
   'SLACK',
   'TEAMS',
 ];
-export const isEventSource = (source: RunSourceType): boolean => EVENT_SOURCES.includes(source);

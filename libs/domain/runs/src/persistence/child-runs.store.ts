@@ -3,7 +3,8 @@ import { ExecutionsStore, lastMessage, RunTransitions } from '#execution/executi
 import { type ChildRun, MAX_CHILD_ARTIFACTS, MAX_CHILD_RESULT } from '#execution/runner-protocol';
 import { Settings } from '#platform/config';
 import { Database, type Queryable, statement } from '#platform/persistence';
-import type { RunSourceType } from '../domain/run.js';
+import { EVENT_SOURCES } from '../domain/child-config.js';
+import type { RunMode } from '../domain/run.js';
 import { type KeyedRun, type NewRun, RunInserts, type ScopedClaim } from './run-inserts.js';
 
 /** The execution whose agent starts a run. */
@@ -14,6 +15,11 @@ export interface ParentExecution {
 }
 
 export type ChildRunResult = KeyedRun | { readonly kind: 'limited'; readonly detail: string };
+
+/** The runs above run `r`, and those whose input or files it has. */
+function usedBy(r: string): string {
+  return `array_remove(${r}.ancestor_run_ids || ARRAY[${r}.rerun_of, ${r}.forked_from_run_id], NULL)`;
+}
 
 const ACTIVE = `('QUEUED', 'PENDING', 'CLAIMED', 'INPROGRESS', 'BLOCKED')`;
 /** Of a run without a parent and all runs below it. Runs are only added under this lock, so that none is missed in the count. */
@@ -41,7 +47,22 @@ const ARE_BELOW = statement('child-runs.are-below')`
   SELECT c.id FROM runs c WHERE c.id = ANY ($2::uuid[]) AND ${STARTED_BELOW}`;
 const FIND_ACTIVE = statement('child-runs.find-active')`
   SELECT id FROM runs WHERE parent_run_id = $1 AND started_by_run AND state IN ${ACTIVE} ORDER BY created_at, id LIMIT $2`;
-const SOURCES = statement('child-runs.sources')`SELECT source FROM runs WHERE id = ANY ($1::uuid[])`;
+/**
+ * Whether text from outside can be part of what the agent of a run reads: of the run, of those above it, and of those whose input or
+ * files it has. One that was deleted may have been such a run. Follow-ups of events have a launch key.
+ */
+const IS_FROM_OUTSIDE = statement('child-runs.is-from-outside')`
+  WITH RECURSIVE s AS (
+    SELECT r.id, r.source, ${usedBy('r')} AS used FROM runs r WHERE r.id = $1
+    UNION
+    SELECT r.id, r.source, ${usedBy('r')} FROM s JOIN runs r ON r.id = ANY (s.used)
+  )
+  SELECT EXISTS (SELECT 1 FROM s WHERE s.source = ANY ($2::text[])
+      OR EXISTS (SELECT 1 FROM run_followups f WHERE f.run_id = s.id AND f.launch_key IS NOT NULL AND NOT starts_with(f.launch_key, 'request/'))
+      OR EXISTS (SELECT 1 FROM run_attachments a WHERE a.run_id = s.id AND starts_with(a.file_name, 'event-payload'))
+      OR EXISTS (SELECT 1 FROM unnest(s.used) u (id) WHERE NOT EXISTS (SELECT 1 FROM runs r WHERE r.id = u.id))) AS found`;
+const LAST_MODE = statement('child-runs.last-mode')`
+  SELECT mode FROM run_followups WHERE run_id = $1 AND mode IS NOT NULL ORDER BY position DESC LIMIT 1`;
 /** `$1`: also on self-hosted workers. */
 const ORPHANS = statement('child-runs.orphans')`
   SELECT c.id FROM runs c JOIN runs p ON p.id = c.parent_run_id
@@ -114,10 +135,16 @@ export class ChildRunsStore {
     return rows.map(({ id }) => id);
   }
 
-  /** Runs that were deleted are left out. */
-  async sourcesOf(runIds: readonly string[]): Promise<RunSourceType[]> {
-    const rows = await this.database.query<{ source: RunSourceType }>(SOURCES, [runIds]);
-    return rows.map(({ source }) => source);
+  /** Whether the prompts of the run, or of a run that it comes from, contain text of strangers. */
+  async isFromOutside(runId: string): Promise<boolean> {
+    const [row] = await this.database.query<{ found: boolean }>(IS_FROM_OUTSIDE, [runId, EVENT_SOURCES]);
+    return row?.found ?? true;
+  }
+
+  /** In which the newest message has started a turn; null: no message names one. */
+  async lastMode(runId: string): Promise<RunMode | null> {
+    const [row] = await this.database.query<{ mode: RunMode }>(LAST_MODE, [runId]);
+    return row?.mode ?? null;
   }
 
   /** Active runs whose parent was cancelled. */
