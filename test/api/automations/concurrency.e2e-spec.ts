@@ -176,6 +176,17 @@ describe('the policy continue', () => {
     expect(await followupsOf(runId)).toHaveLength(2);
   });
 
+  it('stops at the maximum for events that arrive together', async () => {
+    await automation({
+      triggers: [github('issue_commented')],
+      concurrency: { policy: 'continue', max_followups: 2 },
+    });
+    const runId = await runIdOf(commented());
+    await Promise.all(Array.from({ length: 6 }, () => fixture.deliveries.build(hook.id, commented())));
+    await processor.evaluateAll();
+    expect(await followupsOf(runId)).toHaveLength(2);
+  });
+
   it('sends one follow-up for an event that is evaluated again after a fault', async () => {
     const steady = await automation({
       name: 'a',

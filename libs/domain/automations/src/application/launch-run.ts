@@ -141,11 +141,6 @@ export class LaunchRun {
   ): Promise<LaunchResult | null> {
     const { uid, name, concurrency } = automation;
     const limit = concurrency?.maxFollowups ?? null;
-    if (limit !== null && (await this.followups.countLaunched(runId, `automation/${uid}/`)) >= limit)
-      return {
-        kind: 'refused',
-        reason: `The run ${runId} has got ${limit} follow-ups, the maximum of the automation.`,
-      };
     const id = (event.labels.delivery_id ?? newUuid()).slice(-12);
     const payloadFile = nextEventPayloadFile(id);
     const files =
@@ -157,6 +152,7 @@ export class LaunchRun {
       attachments: [],
       files,
       launchKey: launchKey(uid, event),
+      ...(limit !== null && { launchLimit: { prefix: `automation/${uid}/`, max: limit } }),
     });
     switch (result.kind) {
       case 'accepted':

@@ -63,6 +63,8 @@ export interface FollowupInput {
   readonly isExternal?: boolean;
   /** Names what the service sends it for by itself, as that of a run. The caller has looked for it with {@link SubmitFollowup.findLaunched}. */
   readonly launchKey?: string;
+  /** The run gets at most `max` follow-ups whose launch key begins with `prefix`. */
+  readonly launchLimit?: { readonly prefix: string; readonly max: number };
 }
 
 /** Follow-ups that may wait for one run. More of them indicate a client in an endless loop. */
@@ -119,12 +121,18 @@ export class SubmitFollowup {
   private async submit(
     caller: Caller,
     found: Run,
-    { message, mode, attachments, isExternal = false, launchKey, claim = null }: FollowupInput,
+    { message, mode, attachments, isExternal = false, launchKey, launchLimit, claim = null }: FollowupInput,
   ): Promise<SubmitFollowupResult> {
     const { id: runId } = found;
     const result = await this.database.transaction(async (tx): Promise<SubmitFollowupResult> => {
       const run = await this.transitions.lock(tx, runId);
       if (!run) return { kind: 'not_found' };
+      // Under the lock of the run: events that arrive together do not exceed the limit.
+      if (launchLimit && (await this.followups.countLaunched(tx, runId, launchLimit.prefix)) >= launchLimit.max)
+        return {
+          kind: 'over_budget',
+          reason: `It has got ${launchLimit.max} follow-ups, the maximum of the automation.`,
+        };
       const execution = await this.executions.lockLive(tx, runId);
       const decision = routeFollowup({
         state: run.state,
@@ -187,11 +195,6 @@ export class SubmitFollowup {
   /** Runs that got a follow-up under these launch keys, by key. One round trip. */
   findLaunched(keys: readonly string[]): Promise<ReadonlyMap<string, string>> {
     return this.followups.findLaunched(this.database, keys);
-  }
-
-  /** The follow-ups of a run whose launch key begins with `prefix`. One round trip. */
-  countLaunched(runId: string, prefix: string): Promise<number> {
-    return this.followups.countLaunched(this.database, runId, prefix);
   }
 
   /**
