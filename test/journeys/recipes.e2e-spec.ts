@@ -134,10 +134,16 @@ describe('a recipe', { timeout: 120_000 }, () => {
     expect(run).toMatchObject({ title: 'Replace formatDate', state: 'SUCCEEDED' });
     const below = (await installation.call('GET', `/agent/runs?ancestor_run_id=${run.run_id}`)).body.runs;
     expect(below).toHaveLength(3);
-    const { body } = await installation.call('GET', `/agent/runs/${run.run_id}/conversation`);
-    const said = answersIn(body);
+    const saidBy = async (runId: string): Promise<string> =>
+      answersIn((await installation.call('GET', `/agent/runs/${runId}/conversation`)).body);
+    const said = await saidBy(run.run_id);
     expect(said).toContain('3 of 3 runs have ended.');
-    for (const name of ['service', 'website', 'manual']) expect(said).toContain(`${name}.git`);
+    const children = await Promise.all(below.map(async ({ run_id: id }: { run_id: string }) => [id, await saidBy(id)]));
+    for (const name of ['service', 'website', 'manual']) {
+      const found = children.filter(([, text]) => text.includes(`${name}.git`));
+      expect(found).toHaveLength(1);
+      expect(said).toContain(found[0][0]);
+    }
   });
 
   it('makes merge requests of issues on GitLab', async () => {
