@@ -5,7 +5,6 @@ import type {
   Assignment,
   Commands,
   Desired,
-  RepositoryRef,
   RunnerHandover,
   SessionStarted,
   SetupFailed,
@@ -17,7 +16,7 @@ import { RepositoryResults } from './artifacts/repository-results.js';
 import { Conversation, Inbox } from './conversation.js';
 import { PullRequests } from './forges/pull-requests.js';
 import { RepositoryCredentials } from './git/repository-credentials.js';
-import { credentialOrigins, startCredentialServer } from './git/credential-server.js';
+import { startGitServices } from './git/git-services.js';
 import { findHarness, harnessIds, type Harness } from './harness/harnesses.js';
 import { AgentFailure } from './acp/model-failure.js';
 import { executionEnvironment, type LaunchContext } from './harness/launch.js';
@@ -32,7 +31,6 @@ import {
   type ExecutionEnd,
 } from './termination.js';
 import type { ManagedProcess } from './process/managed-process.js';
-import type { SocketServer } from './process/socket-server.js';
 import { killMatching, sweep, type SweepTargets } from './process/sweep.js';
 import type { PlainEvent } from './protocol/outgoing-events.js';
 import { errorText } from './runner-log.js';
@@ -71,7 +69,7 @@ export class Execution {
   private results: RepositoryResults | undefined;
   private snapshots: SnapshotSync | null = null;
   /** That processes of the agent reach over sockets. */
-  private readonly servers: SocketServer[] = [];
+  private readonly servers: { close(): void }[] = [];
   private readonly credentials: RepositoryCredentials;
   private setup: ManagedProcess | null = null;
   private isRetiring = false;
@@ -175,8 +173,8 @@ export class Execution {
     );
     this.workspace = workspace;
     this.workspaceRealPath = realpathSync.native(workspace.root);
-    await retryTransient(() => workspace.git?.create(assignment.git, credentialOrigins(repositories)), retry);
-    await this.serveCredentials(workspace, repositories);
+    const gitServers = await startGitServices({ ...this.options, workspace, credentials: this.credentials });
+    this.servers.push(...gitServers);
     await retryTransient(() => makeHomeDirectories(harness, workspace), retry);
     this.limitDisk(workspace);
     outbox.push('sandbox_ready', {});
@@ -277,22 +275,6 @@ export class Execution {
   private async pollCommands(): Promise<void> {
     const commands = await this.options.plane.commands(0, 0);
     if (commands) this.onCommands(commands);
-  }
-
-  private async serveCredentials({ git, runAs }: Workspace, repositories: readonly RepositoryRef[]): Promise<void> {
-    const { termination, outbox, log } = this.options;
-    if (git === null) return;
-    const server = await startCredentialServer({
-      socket: git.socket,
-      runAs,
-      repositories,
-      credentials: this.credentials,
-      onRequest: (request) => {
-        log.info('git has asked for a credential', { ...request });
-        if (!termination.isFenced) outbox.push('git_credential_requested', request);
-      },
-    });
-    if (server) this.servers.push(server);
   }
 
   /** The server with the tools of the run, as the agent starts it; none when the user of the agent cannot. */

@@ -1,6 +1,3 @@
-import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { FD_URL, fetchFromDirectory } from './fd-transport.js';
 import { GitFailure } from './git-failure.js';
 import { parseGitUrl, type RemoteLocation } from './git-location.js';
@@ -8,17 +5,19 @@ import { type GitResult, type GitCall, runGit } from './git-process.js';
 import { openLocalRepository } from './local-repository.js';
 import type { GitCredential, GitRepository } from './mirror.js';
 import { checkHost, type GitHosts } from './remote-host.js';
+import { withSshConfig } from './ssh-access.js';
 
 type AccessPart = Pick<GitCall, 'protocols' | 'config' | 'environment' | 'secretInput' | 'scrub'>;
 
 /** What GitHub expects beside a token. */
 export const DEFAULT_USERNAME = 'x-access-token';
+const SSH_COMMAND = `f() { command -v ssh > /dev/null || { echo 'fatal: The OpenSSH client (ssh) is not installed on this machine.' >&2; exit 127; }; exec ssh -F "$HEADRACE_SSH_CONFIG" "$@"; }; f`;
 /** Git calls it with `get`; what it prints is what lies in descriptor 3, which is there once. */
 const HELPER = '!f() { test "$1" = get && cat <&3; }; f';
 
 /**
  * Lets a call of git reach a remote repository with a credential. For http the credential goes through an inherited
- * descriptor, to that server only; for ssh it is a key in a directory that only we can read, for as long as the call takes.
+ * descriptor, to that server only; for ssh an agent in this process signs with it, for as long as the call takes.
  * `address`: where ssh connects to, whatever the name of the host resolves to.
  */
 async function withAccess<T>(
@@ -29,7 +28,15 @@ async function withAccess<T>(
 ): Promise<T> {
   const scrub = scrubber(credential);
   if (location.protocol === 'ssh')
-    return withSshKey(credential, address, (environment) => work({ protocols: ['ssh'], environment, scrub }));
+    return withSshConfig({ credential, address }, (config) => {
+      // Git hands the command to a shell, so the path is passed in a variable and not as text of the command.
+      const command = {
+        GIT_SSH_COMMAND: SSH_COMMAND,
+        GIT_SSH_VARIANT: 'ssh',
+        HEADRACE_SSH_CONFIG: config,
+      };
+      return work({ protocols: ['ssh'], environment: command, scrub });
+    });
   const protocols = location.protocol === 'http' ? ['http', 'https'] : [location.protocol];
   if (credential === undefined || location.protocol === 'git') return work({ protocols, scrub });
   const username = credential.username ?? DEFAULT_USERNAME;
@@ -42,48 +49,6 @@ async function withAccess<T>(
     scrub,
   });
 }
-
-/** Ssh without the keys, agents, settings and known hosts of the user of this process; a server is trusted when first seen. */
-async function withSshKey<T>(
-  credential: GitCredential | undefined,
-  address: string | null,
-  work: (environment: Record<string, string>) => Promise<T>,
-): Promise<T> {
-  const directory = await mkdtemp(join(tmpdir(), 'headrace-ssh-'));
-  try {
-    await chmod(directory, 0o700);
-    const key = join(directory, 'key');
-    if (credential) await writeFile(key, `${credential.password.trimEnd()}\n`, { mode: 0o600, flag: 'wx' });
-    const settings = {
-      BatchMode: 'yes',
-      IdentitiesOnly: 'yes',
-      IdentityAgent: 'none',
-      IdentityFile: credential ? quoted(key) : 'none',
-      PasswordAuthentication: 'no',
-      StrictHostKeyChecking: 'accept-new',
-      UserKnownHostsFile: quoted(join(directory, 'known_hosts')),
-      GlobalKnownHostsFile: '/dev/null',
-      PermitLocalCommand: 'no',
-      ProxyCommand: 'none',
-      ForwardAgent: 'no',
-      ...(address === null ? {} : { HostName: address }),
-    };
-    const config = join(directory, 'config');
-    const lines = Object.entries(settings).map(([name, value]) => `${name} ${value}\n`);
-    await writeFile(config, lines.join(''), { mode: 0o600, flag: 'wx' });
-    // Git hands this to a shell, so the path is passed in a variable and not as text of the command.
-    return await work({
-      GIT_SSH_COMMAND: 'ssh -F "$HEADRACE_SSH_CONFIG"',
-      GIT_SSH_VARIANT: 'ssh',
-      HEADRACE_SSH_CONFIG: config,
-    });
-  } finally {
-    await rm(directory, { recursive: true, force: true });
-  }
-}
-
-/** For ssh's own file: percent signs are its placeholders. */
-const quoted = (path: string): string => `"${path.replaceAll('%', '%%')}"`;
 
 /** Takes a credential out of text, also as git and curl may write it. */
 function scrubber(credential: GitCredential | undefined): (text: string) => string {

@@ -18,3 +18,4 @@ export { gitUrlFault } from './local-repository.js';
 export { type GitRepository, Mirror, type TreeEntry } from './mirror.js';
 export { MirrorCache } from './mirror-cache.js';
 export type { GitHosts } from './remote-host.js';
+export { runSshProgram, type SshPlace, sshPlaceOf } from './ssh-program.js';

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { configSection } from '#platform/git';
 import { makeDirectorySync, shellWord } from '#platform/kernel';
 import type { Assignment, GitPerson, RunnerHandover } from '#execution/runner-protocol';
+import { sshClient } from './ssh-client.js';
 
 /** Adds the person who asked for the run to the commits of the agent, but not to those of others that it applies again. */
 const HOOK = `#!/bin/sh
@@ -13,6 +14,16 @@ person=$(git config --get headrace.coAuthor) || exit 0
 exec git interpret-trailers --in-place --if-exists addIfDifferent --trailer "Co-authored-by: $person" "$1"
 `;
 
+const SSH_SOCKET = 'ssh.sock';
+
+/** What git in the workspace asks the runner for. */
+export interface GitServices {
+  /** Origins of URLs for which git asks the credential server. */
+  readonly origins: readonly string[];
+  /** The Node.js that connects git with the server for ssh; undefined: there is no such server. */
+  readonly sshNode?: string | undefined;
+}
+
 /**
  * What git in the workspace reads as the configuration of the machine (`GIT_CONFIG_SYSTEM`): every other configuration takes
  * precedence. It contains no credential.
@@ -22,29 +33,38 @@ export class GitDirectory {
   /** For repositories that the runner clones: it has the hook. */
   readonly template = join(this.path, 'template');
   readonly socket = join(this.path, 'credentials.sock');
+  readonly sshSocket = join(this.path, SSH_SOCKET);
+  private readonly sshClient = join(this.path, 'ssh-client.cjs');
 
   constructor(
     readonly path: string,
     private readonly runAs: RunnerHandover['run_as'],
   ) {}
 
-  /** `servers`: origins of URLs for which git asks the credential server. */
-  create(git: Assignment['git'], servers: readonly string[]): void {
+  create(git: Assignment['git'], services: GitServices): void {
     const hooks = join(this.template, 'hooks');
     for (const directory of [this.path, this.template, hooks]) {
       makeDirectorySync(directory);
       this.assignOwner(directory);
     }
     this.write(join(hooks, 'prepare-commit-msg'), HOOK, 0o700);
-    this.write(this.config, this.configuration(git, servers), 0o600);
+    if (services.sshNode !== undefined) this.write(this.sshClient, sshClient(SSH_SOCKET), 0o600);
+    this.write(this.config, this.configuration(git, services), 0o600);
   }
 
-  private configuration(git: Assignment['git'], servers: readonly string[]): string {
+  private configuration(git: Assignment['git'], { origins, sshNode }: GitServices): string {
     return [
       configSection('include', { path: '/etc/gitconfig' }),
       ...(git ? [configSection('user', { ...git.author })] : []),
       ...(git?.co_author ? [configSection('headrace', { coAuthor: identityText(git.co_author) })] : []),
-      ...servers.map((server) =>
+      ...(sshNode === undefined
+        ? []
+        : [
+            configSection('core', { sshCommand: `${shellWord(sshNode)} ${shellWord(this.sshClient)}` }),
+            // git would run it to find out.
+            configSection('ssh', { variant: 'ssh' }),
+          ]),
+      ...origins.map((server) =>
         // The client of git's own credential cache: it speaks to a socket, and exists wherever git does.
         configSection(
           'credential',

@@ -1,7 +1,6 @@
-import { statSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import type { Assignment, RunnerHandover } from '#execution/runner-protocol';
-import { findCommand } from '../process/child-environment.js';
+import { findNode } from '../process/node-program.js';
 
 /** Name of the MCP server with the tools of the run. */
 export const TOOL_SERVER = 'headrace';
@@ -22,21 +21,6 @@ export function toolConnection(
   path: () => string,
   runAs: RunnerHandover['run_as'],
 ): Assignment['mcp_servers'][string] | null {
-  const isOwn = runAs === undefined || isForEverybody(process.execPath);
-  const node = isOwn ? process.execPath : findCommand('node', path());
-  if (node === null || !(isOwn || isForEverybody(node))) return null;
-  return { command: node, args: ['-e', PROGRAM, dirname(socket), basename(socket)] };
-}
-
-/** Whether any user can execute the file, by the permissions of the file and of the directories above it. */
-function isForEverybody(path: string): boolean {
-  try {
-    if ((statSync(path).mode & 0o005) !== 0o005) return false;
-    for (let directory = dirname(path); ; directory = dirname(directory)) {
-      if ((statSync(directory).mode & 0o001) === 0) return false;
-      if (directory === dirname(directory)) return true;
-    }
-  } catch {
-    return false;
-  }
+  const node = findNode(path, runAs);
+  return node === null ? null : { command: node, args: ['-e', PROGRAM, dirname(socket), basename(socket)] };
 }

@@ -1,0 +1,81 @@
+import { createPrivateKey, type KeyObject, sign } from 'node:crypto';
+import { GitFailure } from './git-failure.js';
+
+/** A private key for SSH in the memory of this process. Buffers are as RFC 4253 and RFC 8332 define them. */
+export interface SshKey {
+  readonly publicKey: Buffer;
+  /** Flags of SIGN_REQUEST of the agent protocol. Null: the key cannot sign like that. */
+  sign(data: Buffer, flags: number): Buffer | null;
+}
+
+const RSA_SHA2_256 = 2;
+const RSA_SHA2_512 = 4;
+const CURVE_HASHES = new Map([
+  ['nistp256', 'sha256'],
+  ['nistp384', 'sha384'],
+  ['nistp521', 'sha512'],
+]);
+
+/** Reads a key in a format of OpenSSH or OpenSSL. Rejects with a GitFailure, also if it has a passphrase. */
+export async function readSshKey(text: string): Promise<SshKey> {
+  // Few executions need it.
+  const { default: sshpk } = await import('sshpk');
+  try {
+    const parsed = sshpk.parsePrivateKey(`${text.replaceAll('\r\n', '\n').trim()}\n`, 'auto');
+    const { type, curve = '' } = parsed;
+    const key = type === 'ed25519' ? ed25519Key(parsed.parts) : createPrivateKey(parsed.toString('pkcs8'));
+    return {
+      publicKey: parsed.toPublic().toBuffer('rfc4253'),
+      sign: (data, flags) => signatureOf(key, type, curve, data, flags),
+    };
+  } catch {
+    // Its own message could repeat a part of the key.
+    throw new GitFailure(
+      'authentication',
+      'The secret of the repository is not a private key for SSH, or the key has a passphrase.',
+    );
+  }
+}
+
+/** The form in which the library writes these keys is not the one that Node.js reads. */
+function ed25519Key(parts: readonly { readonly name: string; readonly data: Buffer }[]): KeyObject {
+  const part = (name: string): string => parts.find((one) => one.name === name)?.data.toString('base64url') ?? '';
+  return createPrivateKey({ key: { kty: 'OKP', crv: 'Ed25519', d: part('k'), x: part('A') }, format: 'jwk' });
+}
+
+function signatureOf(key: KeyObject, type: string, curve: string, data: Buffer, flags: number): Buffer | null {
+  switch (type) {
+    case 'ed25519':
+      return signature('ssh-ed25519', sign(null, data, key));
+    case 'rsa':
+      if ((flags & RSA_SHA2_512) !== 0) return signature('rsa-sha2-512', sign('sha512', data, key));
+      if ((flags & RSA_SHA2_256) !== 0) return signature('rsa-sha2-256', sign('sha256', data, key));
+      return signature('ssh-rsa', sign('sha1', data, key));
+    case 'ecdsa': {
+      const hash = CURVE_HASHES.get(curve);
+      if (hash === undefined) return null;
+      const numbers = sign(hash, data, { key, dsaEncoding: 'ieee-p1363' });
+      const half = numbers.length / 2;
+      const parts = [numbers.subarray(0, half), numbers.subarray(half)];
+      return signature(`ecdsa-sha2-${curve}`, Buffer.concat(parts.map((part) => sshString(positiveNumber(part)))));
+    }
+    default:
+      return null;
+  }
+}
+
+const signature = (algorithm: string, bytes: Buffer): Buffer =>
+  Buffer.concat([sshString(Buffer.from(algorithm)), sshString(bytes)]);
+
+export function sshString(bytes: Buffer): Buffer {
+  const length = Buffer.alloc(4);
+  length.writeUInt32BE(bytes.length);
+  return Buffer.concat([length, bytes]);
+}
+
+/** Without zeros at the beginning, except for one before a byte that would make the number negative. */
+function positiveNumber(bytes: Buffer): Buffer {
+  const first = bytes.findIndex((byte) => byte !== 0);
+  const rest = first === -1 ? Buffer.alloc(0) : bytes.subarray(first);
+  return (rest[0] ?? 0) >= 0x80 ? Buffer.concat([Buffer.from([0]), rest]) : rest;
+}
