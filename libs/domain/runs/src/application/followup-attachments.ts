@@ -88,7 +88,7 @@ export class FollowupAttachments {
     return ids.map((id) => ({ id, uploadUrl: this.uploadUrl(id) }));
   }
 
-  /** Prepares and stores files whose content is at hand, for a follow-up that is sent next. */
+  /** Prepares and stores files with their content, for a follow-up that is sent next. */
   async store(runId: string, files: readonly AttachmentInput[]): Promise<readonly AttachmentChoice[]> {
     if (files.length === 0) return [];
     const prepared = await this.prepare(runId, files);
