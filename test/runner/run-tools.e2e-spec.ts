@@ -320,6 +320,26 @@ describe('the tools of a run', () => {
     release({ problem: 'The limit is 1.' });
     expect(await third).toEqual(['The run was not started. The limit is 1.', true]);
     expect(requests[1]?.['key']).not.toBe(requests[0]?.['key']);
+    // So are uses at the same time, of which the agent leaves one.
+    plane.responses.set('POST /runs', (body) => {
+      requests.push(body);
+      return requests.length < 5
+        ? { ...run, run_id: `run-${requests.length}` }
+        : new Promise((done) => (release = done));
+    });
+    const equal = await Promise.all([input, input].map((each) => use(client, 'start_run', each)));
+    expect(equal.map(([text]) => /run-\d/.exec(text)?.[0]).toSorted()).toEqual(['run-3', 'run-4']);
+    const left = new AbortController();
+    const waiting = client.callTool({ name: 'start_run', arguments: input }, { signal: left.signal });
+    waiting.catch(() => undefined);
+    await vi.waitFor(() => expect(requests).toHaveLength(5), 10_000);
+    left.abort();
+    const repeated = use(client, 'start_run', input);
+    await expect(waiting).rejects.toThrow();
+    release({ ...run, run_id: 'run-5' });
+    expect(await repeated).toEqual([expect.stringContaining('run-5'), false]);
+    expect(new Set(requests.map(({ key }) => key)).size).toBe(5);
+    expect(requests).toHaveLength(5);
     for (const [wrong, field] of [
       [{ prompt: ' ' }, 'prompt'],
       [{ prompt: 'x', title: '' }, 'title'],
