@@ -42,6 +42,11 @@ const executionOf = async ({ assignment }: TestRunner) =>
       [assignment.execution_id],
     )
   )[0];
+const place = () =>
+  fixture.database.query(`SELECT * FROM place_executions(ARRAY['hosted'], ARRAY[NULL], 10, 1000, 60000, 'test')`);
+const act = (runId: string, action: 'cancel' | 'followups', body?: object) =>
+  fixture.request(200, `POST /agent/runs/${runId}/${action}`, { token: fixture.member.token, ...(body && { body }) });
+const cancelChildRuns = () => fixture.api.app.get(CancelChildRuns, { strict: false }).run(new AbortController().signal);
 async function end(runner: TestRunner, text = 'Done.'): Promise<void> {
   await runner.report(
     ['turn_started', { turn_id: 't', prompt: 'Go.' }],
@@ -219,11 +224,10 @@ describe('a run that an agent starts', () => {
     const other = await start({ parent_run_id: parent.assignment.run_id });
     const { run_id: child } = await startRun(parent);
     const { run_id: grandchild } = await startRun(await take(child));
-    const cancel = () => fixture.api.app.get(CancelChildRuns, { strict: false }).run(new AbortController().signal);
-    await cancel();
+    await cancelChildRuns();
     expect((await get(child)).state).toBe('INPROGRESS');
     await fixture.request(200, `POST /agent/runs/${parent.assignment.run_id}/cancel`, { token: fixture.member.token });
-    await cancel();
+    await cancelChildRuns();
     for (const id of [child, grandchild])
       expect(await get(id)).toMatchObject({
         state: 'CANCELLED',
@@ -231,6 +235,49 @@ describe('a run that an agent starts', () => {
       });
     // A person has started it.
     expect((await get(other.assignment.run_id)).state).toBe('INPROGRESS');
+  });
+
+  it('is not cancelled when a person continues it after the cancel of its parent', async () => {
+    const parent = await start();
+    const { run_id: ended } = await startRun(parent);
+    const { run_id: active } = await startRun(parent);
+    const runner = await take(ended);
+    await end(runner);
+    await runner.finish('closed');
+    await take(active);
+    // A follow-up from before the cancel changes nothing.
+    await act(active, 'followups', { message: 'And this.' });
+    await fixture.api.advanceClock(1000);
+    await act(parent.assignment.run_id, 'cancel');
+    await cancelChildRuns();
+    expect((await get(active)).state).toBe('CANCELLED');
+    for (const id of [ended, active]) {
+      await fixture.api.advanceClock(1000);
+      await act(id, 'followups', { message: 'Continue.' });
+      await cancelChildRuns();
+      expect((await get(id)).state).not.toBe('CANCELLED');
+    }
+  });
+
+  it('is cancelled also after many runs that cannot be cancelled yet', async () => {
+    const parentId = (await start()).assignment.run_id;
+    const body = { prompt: 'Go.', parent_run_id: parentId };
+    const create = async (): Promise<string> =>
+      (await fixture.request(200, 'POST /agent/runs', { token: fixture.member.token, body })).body.run_id;
+    const change = (ids: readonly string[], state: string) =>
+      fixture.database.query('UPDATE runs SET state = $2, started_by_run = true WHERE id = ANY ($1::uuid[])', [
+        ids,
+        state,
+      ]);
+    const offered: string[] = [];
+    for (let count = 0; count < 150; count += 1) offered.push(await create());
+    await change(offered, 'PENDING');
+    const last = await create();
+    await change([last], 'QUEUED');
+    await act(parentId, 'cancel');
+    await cancelChildRuns();
+    expect((await get(last)).state).toBe('CANCELLED');
+    await change(offered, 'SUCCEEDED');
   });
 
   it('is invalid with fields that break a rule', async () => {
@@ -344,8 +391,6 @@ describe('a wait for runs', () => {
     const runner = await take(child);
     await fixture.database.query(`UPDATE slot_pools SET capacity = used WHERE key = 'pool:hosted'`);
     await fixture.request(200, 'POST /agent/runs', { token: fixture.member.token, body: { prompt: 'Queued.' } });
-    const place = () =>
-      fixture.database.query(`SELECT * FROM place_executions(ARRAY['hosted'], ARRAY[NULL], 10, 1000, 60000, 'test')`);
     // The timeout of the agent: the run below continues, and there is no slot.
     expect(await waitFor(parent, [child], { mode: 'end' })).toEqual({ is_over: false, run_ids: [child] });
     expect(await executionOf(parent)).toMatchObject({ slot_held: false, waits: true, wants: true });
@@ -359,6 +404,53 @@ describe('a wait for runs', () => {
     });
     expect(await executionOf(parent)).toEqual({ slot_held: true, waits: false, wants: false, busy: true });
     await fixture.database.query(`UPDATE slot_pools SET capacity = 1000 WHERE key = 'pool:hosted'`);
+  });
+
+  it('leaves its slot to a run that is continued before the agent has continued', async () => {
+    const parent = await start();
+    const { run_id: child } = await startRun(parent);
+    await waitFor(parent, [child]);
+    const runner = await take(child);
+    const other = await start();
+    await end(runner);
+    await runner.finish('closed');
+    const limit = (capacity: string) =>
+      fixture.database.query(`UPDATE slot_pools SET capacity = ${capacity} WHERE key = 'pool:hosted'`);
+    const waiting = { is_over: false, run_ids: [child] };
+    const wanting = { slot_held: false, waits: true, wants: true, busy: false };
+    await limit('used');
+    expect(await waitFor(parent, [child])).toEqual(waiting);
+    expect(await executionOf(parent)).toEqual(wanting);
+    await act(child, 'followups', { message: 'One more thing.' });
+    await end(other);
+    await limit('used + 1');
+    await place();
+    expect(await executionOf(parent)).toEqual({ ...wanting, slot_held: true, wants: false });
+    expect(await waitFor(parent, [child])).toEqual(waiting);
+    expect(await executionOf(parent)).toEqual({ ...wanting, wants: false });
+    expect(await place()).toHaveLength(1);
+    expect(await executionOf(parent)).toMatchObject({ slot_held: false });
+    // The same before it has got one.
+    await limit('used');
+    await waitFor(parent, [child], { mode: 'end' });
+    expect(await executionOf(parent)).toEqual(wanting);
+    await waitFor(parent, [child]);
+    expect(await executionOf(parent)).toEqual({ ...wanting, wants: false });
+    await limit('1000');
+  });
+
+  it('is not shown any more in the next turn, also when the report of the turn arrives first', async () => {
+    const parent = await start();
+    const { run_id: child } = await startRun(parent);
+    await parent.report(['turn_started', { turn_id: 't', prompt: 'Go.' }]);
+    await waitFor(parent, [child]);
+    await act(parent.assignment.run_id, 'followups', { message: 'More.' });
+    await parent.report(['turn_ended', { turn_id: 't', stop_reason: 'end_turn' }]);
+    await waitFor(parent, [], { mode: 'abandon' });
+    await parent.report(['turn_started', { turn_id: 't2', prompt: 'More.' }]);
+    const run = await get(parent.assignment.run_id);
+    expect([run.state, run.status_message]).toEqual(['INPROGRESS', undefined]);
+    expect(await executionOf(parent)).toEqual({ slot_held: true, waits: false, wants: false, busy: true });
   });
 
   it('that is abandoned lets the agent continue, and ends with its turn', async () => {

@@ -23,7 +23,8 @@ export class CancelChildRuns {
   async run(signal: AbortSignal): Promise<void> {
     for (let hasCancelled = true; hasCancelled && !signal.aborted;) {
       hasCancelled = false;
-      for (const id of await this.store.findOrphans()) {
+      for await (const id of this.store.findOrphans()) {
+        if (signal.aborted) return;
         const run = await this.runs.find(id);
         if (!run) continue;
         const result = await this.database.transaction((tx) =>

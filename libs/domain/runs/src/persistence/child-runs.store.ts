@@ -63,10 +63,13 @@ const IS_FROM_OUTSIDE = statement('child-runs.is-from-outside')`
       OR EXISTS (SELECT 1 FROM unnest(s.used) u (id) WHERE NOT EXISTS (SELECT 1 FROM runs r WHERE r.id = u.id))) AS found`;
 const LAST_MODE = statement('child-runs.last-mode')`
   SELECT mode FROM run_followups WHERE run_id = $1 AND mode IS NOT NULL ORDER BY position DESC LIMIT 1`;
-/** `$1`: also on self-hosted workers. */
+const MAX_ORPHANS = 100;
+/** `$1`: also on self-hosted workers. `$2`: only those after it. A person may continue a run after the end of its parent. */
 const ORPHANS = statement('child-runs.orphans')`
   SELECT c.id FROM runs c JOIN runs p ON p.id = c.parent_run_id
-   WHERE c.started_by_run AND c.state IN ${ACTIVE} AND p.state = 'CANCELLED' AND ($1 OR c.pool = 'hosted') LIMIT 100`;
+   WHERE c.started_by_run AND c.state IN ${ACTIVE} AND p.state = 'CANCELLED' AND ($1 OR c.pool = 'hosted')
+     AND NOT EXISTS (SELECT 1 FROM run_followups f WHERE f.run_id = c.id AND f.created_at > p.finished_at)
+     AND ($2::uuid IS NULL OR c.id > $2) ORDER BY c.id LIMIT ${MAX_ORPHANS}`;
 
 /** Runs that agents of other runs have started. */
 @Injectable()
@@ -147,10 +150,14 @@ export class ChildRunsStore {
     return row?.mode ?? null;
   }
 
-  /** Active runs whose parent was cancelled. */
-  async findOrphans(): Promise<string[]> {
-    const rows = await this.database.query<{ id: string }>(ORPHANS, [this.settings.selfHostedCancel]);
-    return rows.map(({ id }) => id);
+  /** Active runs whose parent was cancelled and that nobody has continued since. Also finds runs after those that cannot be cancelled. */
+  async *findOrphans(): AsyncGenerator<string> {
+    for (let after: string | null = null; ;) {
+      const rows: { id: string }[] = await this.database.query(ORPHANS, [this.settings.selfHostedCancel, after]);
+      for (const { id } of rows) yield id;
+      if (rows.length < MAX_ORPHANS) return;
+      after = rows.at(-1)?.id ?? null;
+    }
   }
 }
 

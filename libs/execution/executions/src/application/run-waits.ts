@@ -81,6 +81,8 @@ export class RunWaits implements OnModuleInit, OnModuleDestroy {
         const isEnded = mode !== 'wait' || (await this.tail.unfinished(this.database, runIds)).size === 0;
         if (isEnded && (await this.end(executionId, execution.runId, mode))) return 'over';
         if (!isEnded && !execution.isWaiting) await this.begin(executionId, execution.runId, runIds.length);
+        else if (!isEnded && (execution.wantsSlot || execution.holdsSlot))
+          await this.continueWithoutSlot(executionId, execution.runId);
         const left = deadline - performance.now();
         if (left <= 0 || abort.aborted) return 'waiting';
         const signal = AbortSignal.any([notified.signal, abort]);
@@ -102,6 +104,20 @@ export class RunWaits implements OnModuleInit, OnModuleDestroy {
       if (!(await this.store.begin(tx, executionId))) return false;
       const what = count === 1 ? 'a run that it has started' : `${count} runs that it has started`;
       await this.transitions.setStatus(tx, runId, { message: `Waits for ${what}.` });
+      return this.executions.releaseSlot(tx, executionId);
+    });
+    if (hasFreed) this.tasks.wake(PLACE_RUNS_TASK);
+  }
+
+  /** A run has been continued after the wait for it was over. It may need the slot that this execution would have got. */
+  private async continueWithoutSlot(executionId: string, runId: string): Promise<void> {
+    const hasFreed = await this.database.transaction(async (tx) => {
+      await this.transitions.lock(tx, runId);
+      const execution = await this.executions.lock(tx, executionId);
+      if (execution?.phase !== 'started' || execution.desired === 'stop' || execution.desired === 'kill') return false;
+      const known = await this.store.read(executionId, execution.lease_epoch, tx);
+      if (known?.isWaiting !== true) return false;
+      await this.store.stopWantingSlot(tx, executionId);
       return this.executions.releaseSlot(tx, executionId);
     });
     if (hasFreed) this.tasks.wake(PLACE_RUNS_TASK);

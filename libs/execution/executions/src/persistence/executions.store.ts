@@ -103,17 +103,21 @@ const BUSY = statement('executions.busy')`
 const ALLOW_DEBUG = statement('executions.allow-debug')`
   UPDATE executions SET debug_window_ms = $2 WHERE id = $1 AND ended_at IS NULL`;
 
+/** The turn has ended during a wait for runs, which the status of the run names, and another turn begins. */
+const CONTINUES = `(before.was_waiting AND NOT $2 AND runs.state = 'INPROGRESS')`;
 /**
  * Adds the turn's time to the run. `$2`: the session rests. Otherwise another turn begins: an interrupted wait for runs has left the
  * execution without a slot, and it gets the next one.
  */
 const PAUSE = statement('executions.pause')`
-  WITH before AS (SELECT id, run_id, busy_since FROM executions WHERE id = $1),
+  WITH before AS (SELECT id, run_id, busy_since, awaits_runs_since IS NOT NULL AS was_waiting FROM executions WHERE id = $1),
   paused AS (UPDATE executions SET busy_since = NULL, ceiling_at = NULL, awaits_runs_since = NULL,
       slot_wanted_at = CASE WHEN $2 THEN NULL WHEN awaits_runs_since IS NOT NULL AND NOT slot_held THEN coalesce(slot_wanted_at, headrace.now()) ELSE slot_wanted_at END,
       phase = CASE WHEN $2 AND ${phaseGuard('rest')} THEN ${phaseAfter('rest')} ELSE phase END, idle_since = CASE WHEN $2 THEN headrace.now() ELSE idle_since END WHERE id = $1)
-  UPDATE runs SET busy_ms = busy_ms + greatest(0, extract(epoch FROM headrace.now() - before.busy_since) * 1000)::bigint
-    FROM before WHERE runs.id = before.run_id AND before.busy_since IS NOT NULL`;
+  UPDATE runs SET busy_ms = busy_ms + greatest(0, extract(epoch FROM headrace.now() - before.busy_since) * 1000)::bigint,
+      status_message = CASE WHEN ${CONTINUES} THEN NULL ELSE status_message END,
+      updated_at = CASE WHEN ${CONTINUES} THEN headrace.now() ELSE updated_at END
+    FROM before WHERE runs.id = before.run_id AND (before.busy_since IS NOT NULL OR ${CONTINUES})`;
 
 const END = statement('executions.end')`
   UPDATE executions SET phase = ${phaseAfter('end')}, ended_at = headrace.now(), end_reason = $2, exit_code = $3, awaits_runs_since = NULL, slot_wanted_at = NULL WHERE id = $1 AND ended_at IS NULL AND ${phaseGuard('end')} RETURNING id`;
