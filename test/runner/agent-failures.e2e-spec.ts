@@ -18,18 +18,20 @@ afterEach(async () => {
 });
 
 interface Options {
+  /** Of the harness. */
+  readonly name?: string;
   readonly assignment?: Partial<Assignment>;
   readonly harness?: Partial<HarnessDefinition>;
   readonly progressTimeoutSeconds?: number;
 }
 
 async function start(steps: readonly object[], options: Options = {}): Promise<RunnerProcess> {
-  const { assignment, harness, progressTimeoutSeconds: timeout } = options;
+  const { name = 'scripted', assignment, harness, progressTimeoutSeconds: timeout } = options;
   runner = await RunnerProcess.start({
-    assignment: { prompt: JSON.stringify(steps), harness: { type: 'scripted' }, ...assignment },
+    assignment: { prompt: JSON.stringify(steps), harness: { type: name }, ...assignment },
     handover: {
       harnesses: {
-        scripted: { command: process.execPath, args: [AGENT], install_hint: 'comes with the tests', ...harness },
+        [name]: { command: process.execPath, args: [AGENT], install_hint: 'comes with the tests', ...harness },
       },
     },
     ...(timeout === undefined ? {} : { limits: { agent_progress_timeout_seconds: timeout } }),
@@ -167,7 +169,10 @@ describe('an agent that makes no progress', () => {
 
   it('is reported by a line of its log, and named when the time is over', async () => {
     const line = 'level=ERROR message="stream error" error.error="AI_APICallError: Rate limit reached."\n';
-    const { plane, exited } = await start([{ stderr: line }, { hang: true }], { progressTimeoutSeconds: 2 });
+    const { plane, exited } = await start([{ stderr: line }, { hang: true }], {
+      name: 'opencode',
+      progressTimeoutSeconds: 2,
+    });
     expect(await exited).toBe(0);
     expect(plane.data<AgentWaiting>('agent_waiting')).toEqual([
       {

@@ -1,15 +1,9 @@
 import { RequestError } from '@agentclientprotocol/sdk';
 import { fields, text } from './acp/fields.js';
 import { chunkText } from './acp/content.js';
-import {
-  AgentFailure,
-  modelFailure,
-  detailFor,
-  failureKind,
-  sessionFailureIn,
-  vendorKind,
-  withoutInternals,
-} from './acp/model-failure.js';
+import { failureKind, vendorKind } from './acp/failure-kind.js';
+import { AgentFailure, modelFailure, detailFor, sessionFailureIn } from './acp/model-failure.js';
+import { withoutInternals } from './acp/shown-text.js';
 import { describeExit, exitCodeOf, type ManagedProcess } from './process/managed-process.js';
 import { errorText } from './runner-log.js';
 
@@ -17,7 +11,11 @@ const ACTIONS: readonly unknown[] = ['agent_thought_chunk', 'tool_call', 'tool_c
 const MAX_TEXT = 4_096;
 /** Beginnings of error texts of agents that report no typed failure. */
 const ERROR_TEXT =
-  /^(?:API Error: |unexpected status [45]\d\d\b|exceeded retry limit, last status: |stream disconnected before |Missing environment variable: )/m;
+  /^(?:API Error: |unexpected status [45]\d\d\b|exceeded retry limit, last status: |stream disconnected before |Missing environment variable: )/;
+/** Agents send them as text before the first answer of the model. */
+const WARNINGS = /^(?:Warning: [^\n]*(?:\n\s*|$))*/;
+/** A further sentence explains an error, which an agent does not do with its own. */
+const SECOND_SENTENCE = /[.!?]\s+\S/;
 
 /** Output of an agent in a turn, as far as it shows whether its model has responded. */
 export class TurnOutput {
@@ -45,11 +43,21 @@ export class TurnOutput {
     return !this.hasActed && this.text.trim() === '';
   }
 
-  /** The error, when it is the only output of the agent. */
+  /** The error, when it is the only output of the agent, or follows an unfinished answer. */
   get errorText(): string | undefined {
-    const at = this.hasActed ? -1 : this.text.search(ERROR_TEXT);
-    return at < 0 ? undefined : this.text.slice(at).trim();
+    if (this.hasActed) return undefined;
+    const text = this.text.trim().replace(WARNINGS, '');
+    if (ERROR_TEXT.test(text)) return text;
+    return this.text.length < MAX_TEXT ? errorAtEnd(text) : undefined;
   }
+}
+
+/** The last paragraph, when it is nothing but an error and the text before does not announce a quotation. */
+function errorAtEnd(text: string): string | undefined {
+  const start = text.lastIndexOf('\n\n');
+  const last = text.slice(start).trim();
+  const isError = start >= 0 && ERROR_TEXT.test(last) && !/\n/.test(last) && !SECOND_SENTENCE.test(last);
+  return isError && !text.slice(0, start).trimEnd().endsWith(':') ? last : undefined;
 }
 
 const STDERR_SHOWN = 2_000;

@@ -71,7 +71,7 @@ export class AgentHost {
     onProcess(agent.pid);
     agent.stderr.on('data', (chunk: Buffer) => {
       this.stderr.append(chunk);
-      this.readLog(chunk.toString());
+      this.readLog(harness.id, chunk.toString());
     });
     const session = new AgentSession(
       agent,
@@ -142,10 +142,10 @@ export class AgentHost {
   }
 
   /** Of an incomplete line only the end is kept: an agent may write without limit. */
-  private readLog(text: string): void {
+  private readLog(harness: string, text: string): void {
     const lines = `${this.logLine}${text}`.split('\n');
     this.logLine = (lines.pop() ?? '').slice(-STDERR_BYTES);
-    for (const line of lines) this.recordRetry(retryInLog(line));
+    for (const line of lines) this.recordRetry(retryInLog(harness, line));
   }
 
   private recordRetry(notice: RetryNotice | null): void {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { AgentFailure } from './acp/model-failure.js';
-import { ProgressWatch } from './progress-watch.js';
+import { ProgressWatch, retryInLog } from './progress-watch.js';
 import type { PlainEvent } from './protocol/outgoing-events.js';
 
 beforeEach(() => void vi.useFakeTimers());
@@ -61,3 +61,22 @@ it('reports nothing between turns', async () => {
   await vi.advanceTimersByTimeAsync(10_000);
   expect([...events, ...failures]).toEqual([]);
 });
+
+const FAILED = 'message="stream error" error.error="AI_APICallError: \\"Team\\": Rate limit reached."';
+
+it('reads the log of the agents that report repeated requests there, and of no other', () => {
+  expect(retryInLog('opencode', FAILED)).toMatchObject({ kind: 'rate_limit' });
+  expect(retryInLog('claude', FAILED)).toBeNull();
+  expect(retryInLog('qwen', FAILED)).toBeNull();
+  expect(retryInLog('opencode', 'error.error="Rate limit reached." message="stream error"')).toBeNull();
+});
+
+it.each(['message="stream error" ', 'message="stream error" error.error="', 'message="stream error" error.error="\\'])(
+  'reads long lines of repeated %j in a short time',
+  (part) => {
+    const line = part.repeat(Math.floor(4_000_000 / part.length));
+    const startedAt = process.cpuUsage();
+    retryInLog('opencode', line);
+    expect(process.cpuUsage(startedAt).user).toBeLessThan(200_000);
+  },
+);

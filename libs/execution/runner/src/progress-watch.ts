@@ -1,14 +1,12 @@
 import type { AgentWaiting } from '#execution/runner-protocol';
+import { type FailureKind, failureKind, vendorKind } from './acp/failure-kind.js';
 import {
   AgentFailure,
   duration,
   modelFailure,
   repeatedFailure,
-  type FailureKind,
   describeWaiting,
-  failureKind,
   sessionFailureIn,
-  vendorKind,
 } from './acp/model-failure.js';
 import type { PlainEvent } from './protocol/outgoing-events.js';
 import { fields, number, text } from './acp/fields.js';
@@ -130,17 +128,37 @@ export function retryInNotification(method: unknown, params: unknown): RetryNoti
 
 /** Agents that repeat requests of these kinds; after the others they end the turn. */
 const REPEATED: readonly FailureKind[] = ['rate_limit', 'credits', 'connection', 'provider_error'];
-/** A failed request to the model in the log of OpenCode, and a repeated one of Qwen Code in its unattended mode. */
-const LOGGED_FAILURE = /\bmessage="stream error".*\berror\.error="((?:[^"\\]|\\.)*)"/;
-const LOGGED_WAIT = /^\[qwen-code\] (Waiting for API capacity\.\.\. attempt (\d+), retry in \d+s)/;
+/** An agent may log lines without limit; what these readers look for is at the beginning. */
+const MAX_LOG_LINE = 8_192;
 
-/** From a line that the agent logs, where it reports repeated requests in no other way. */
-export function retryInLog(line: string): RetryNotice | null {
-  const [, wait, count] = LOGGED_WAIT.exec(line) ?? [];
-  if (wait !== undefined)
-    return { kind: 'rate_limit', ...describeWaiting('rate_limit', wait, { attempt: `attempt ${count}` }) };
-  const output = LOGGED_FAILURE.exec(line)?.[1];
-  if (output === undefined) return null;
+/** Where an agent reports repeated requests in no other way than by a line of its log. */
+const LOG_READERS: Readonly<Record<string, (line: string) => RetryNotice | null>> = {
+  opencode: failedRequest,
+  qwen: waitingForCapacity,
+};
+
+export function retryInLog(harness: string, line: string): RetryNotice | null {
+  const read = Object.hasOwn(LOG_READERS, harness) ? LOG_READERS[harness] : undefined;
+  return read?.(line.slice(0, MAX_LOG_LINE)) ?? null;
+}
+
+const STREAM_ERROR = 'message="stream error"';
+const ERROR_FIELD = ' error.error="';
+
+/** `message="stream error" … error.error="…"` */
+function failedRequest(line: string): RetryNotice | null {
+  const message = line.indexOf(STREAM_ERROR);
+  const field = message < 0 ? -1 : line.indexOf(ERROR_FIELD, message + STREAM_ERROR.length);
+  if (field < 0) return null;
+  const [output] = /^(?:[^"\\]|\\.)*/.exec(line.slice(field + ERROR_FIELD.length)) ?? [''];
   const kind = failureKind(output);
   return REPEATED.includes(kind) ? { kind, ...describeWaiting(kind, output) } : null;
+}
+
+/** In the unattended mode. */
+function waitingForCapacity(line: string): RetryNotice | null {
+  const [, wait, count] =
+    /^\[qwen-code\] (Waiting for API capacity\.\.\. attempt (\d+), retry in \d+s)/.exec(line) ?? [];
+  if (wait === undefined) return null;
+  return { kind: 'rate_limit', ...describeWaiting('rate_limit', wait, { attempt: `attempt ${count}` }) };
 }

@@ -1,17 +1,8 @@
 import { parseJson } from '#platform/kernel';
 import type { AgentFailureCode, AgentFailureReport } from '#execution/runner-protocol';
-import { fields, items, number, text } from './fields.js';
-
-/** Failures between an agent and its model. `other`: not known to concern the model. `crash`: of the program behind an adapter. */
-export type FailureKind =
-  | 'rate_limit'
-  | 'credentials'
-  | 'credits'
-  | 'unknown_model'
-  | 'connection'
-  | 'provider_error'
-  | 'crash'
-  | 'other';
+import { type FailureKind, failureKind, isOutsideModel } from './failure-kind.js';
+import { fields, items, text } from './fields.js';
+import { withoutInternals } from './shown-text.js';
 
 interface KindFacts {
   readonly sentence: string;
@@ -61,63 +52,6 @@ export class AgentFailure extends Error {
   }
 }
 
-/** Providers answer it with the status of a rate limit. */
-const NO_CREDITS =
-  /insufficient[_ ]quota|credit balance|out of credits|no credits|credits are depleted|plan and billing|budget has been exceeded|exceeded ?budget|(?:over|crossed) budget/i;
-/** Some describe a limit of requests per minute or day in the words of an empty account, and say when it ends. */
-const LIMIT_WITH_END = /\b(?:try again|retry|reset(?:s)?) (?:in|after|at)\b|rate[- ]?limit/i;
-
-const BY_TEXT: readonly (readonly [RegExp, FailureKind])[] = [
-  // Adapters describe the end of their program so.
-  [
-    /connection to (?:claude|codex) was lost|\bprocess (?:died|crashed|exited unexpectedly|terminated by signal)/i,
-    'crash',
-  ],
-  [/rate.?limit|too many requests|overloaded|quota|resource.exhausted/i, 'rate_limit'],
-  [/unauthori[sz]ed|authenticat|api[- _]?key|credential/i, 'credentials'],
-  [/\bmodel\b.{0,120}(?:not found|not exist|unknown|not supported)|(?:unknown|no such) model/i, 'unknown_model'],
-  [
-    /E(?:CONN|NOTFOUND|AI_AGAIN|TIMEDOUT|PIPE)|socket|fetch failed|terminated|disconnect|connection|(?:cannot|could not|unable to) connect|timed? ?out/i,
-    'connection',
-  ],
-  [/server(?: had an?)? error|service unavailable|bad gateway/i, 'provider_error'],
-];
-
-/** An HTTP status where vendors write it: at the beginning, in parentheses, or behind the word. */
-const STATUS = /(?:^|\(|\bstatus(?: code)?:? |\bHTTP |\berror:? )([45]\d\d)\b/i;
-
-const byStatus = (status: number): FailureKind | undefined => {
-  if (status === 401 || status === 403) return 'credentials';
-  if (status === 402) return 'credits';
-  if (status === 429 || status === 529) return 'rate_limit';
-  if (status === 404) return 'unknown_model';
-  return undefined;
-};
-
-/** @param status HTTP status of the provider's answer, where the agent reports it as a number. */
-export function failureKind(message: string, status?: number): FailureKind {
-  if (NO_CREDITS.test(message) && !LIMIT_WITH_END.test(message)) return 'credits';
-  const reported = status ?? number(Number(STATUS.exec(message)?.[1] ?? Number.NaN));
-  const known = reported === undefined ? undefined : byStatus(reported);
-  if (known !== undefined) return known;
-  const meant = BY_TEXT.find(([words]) => words.test(message))?.[1];
-  return meant ?? (reported !== undefined && reported >= 500 ? 'provider_error' : 'other');
-}
-
-/** Failure types of vendors. Types that are not listed are less precise than the message. */
-const VENDOR_KINDS: Readonly<Record<string, FailureKind>> = {
-  authentication_failed: 'credentials',
-  oauth_org_not_allowed: 'credentials',
-  rate_limit: 'rate_limit',
-  overloaded: 'rate_limit',
-  billing_error: 'credits',
-  account_on_hold: 'credits',
-  model_not_found: 'unknown_model',
-};
-
-export const vendorKind = (word: unknown): FailureKind | undefined =>
-  typeof word === 'string' && Object.hasOwn(VENDOR_KINDS, word) ? VENDOR_KINDS[word] : undefined;
-
 /** A failure that an agent reports with its type: `_meta.jetbrains.air.sessionFailure`. */
 export interface SessionFailure {
   readonly severity: 'error' | 'warning';
@@ -148,7 +82,7 @@ export function sessionFailureIn(meta: unknown): SessionFailure | null {
 function kindOfCategory(category: string | undefined, actions: readonly unknown[], title: string): FailureKind {
   if (category === 'access') return 'credentials';
   const byText = failureKind(title);
-  if (byText !== 'other') return byText;
+  if (byText !== 'other' || isOutsideModel(title)) return byText;
   if (category === 'limit')
     return actions.includes('retry') ? 'rate_limit' : actions.length === 0 ? 'credits' : 'other';
   if (category === 'connection') return 'connection';
@@ -234,27 +168,6 @@ function sentenceOf(opening: string, shown: string): string {
   const reason = line.length > MAX_SENTENCE ? `${line.slice(0, MAX_SENTENCE)}…` : line;
   if (EMPTY_WORDS.test(reason)) return `${opening}.`;
   return `${opening}: ${/[.!?…]$/.test(reason) ? reason : `${reason}.`}`;
-}
-
-const STACK_FRAME = /^\s*(?:at .*(?::\d+:\d+\)?|\((?:native|<anonymous>|index .*)\))|File ".*", line \d+.*)$/;
-/** `[session/create] phase=… durationMs=124`, `[perf] …`: what an agent logs about itself. Errors stay. */
-const DIAGNOSTIC = /^\[[a-z][\w/-]*\] /i;
-const ERROR_WORDS = /\b(?:error|fail|cannot|could not|denied|refused)/i;
-/** Absolute paths of at least two segments; those of a URL follow a host. */
-const PATH = /(?<![\w:/.])(?:file:\/\/)?(?:\/[\w.@+~-]+)+\/([\w.@+~-]+)/g;
-
-const COLOUR = /\u001b\[[0-9;]*m/g;
-
-/** The text without stack frames, absolute paths, terminal colours and diagnostics of the agent. */
-export function withoutInternals(output: string): string {
-  return output
-    .replace(COLOUR, '')
-    .split('\n')
-    .filter((line) => !STACK_FRAME.test(line) && (!DIAGNOSTIC.test(line) || ERROR_WORDS.test(line)))
-    .map((line) => line.replace(PATH, '$1').trimEnd())
-    .join('\n')
-    .replace(/\n{3,}/g, '\n\n')
-    .trim();
 }
 
 /** The message within what vendors report: JSON as providers answer it, also behind or within another message. */
