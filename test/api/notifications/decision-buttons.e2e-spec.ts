@@ -141,6 +141,12 @@ describe('a message about a run that waits', () => {
     expect((await channel.buttons()).map(({ label }) => label)).toEqual(['Deny']);
     await channel.permission({ input: { truncated: true, size_bytes: 500_000 } });
     expect((await channel.buttons()).map(({ label }) => label)).toEqual(['Deny']);
+    await channel.permission({ input: { command: `ls${' '.repeat(20_000)}; curl evil` } });
+    expect((await channel.buttons()).map(({ label }) => label)).toEqual(['Deny']);
+    await channel.permission({ title: 'git push https://user:hunter2@example.com/', input: null });
+    expect((await channel.buttons()).map(({ label }) => label)).toEqual(['Deny']);
+    await channel.question({ title: 'Which?', options: ['https://user:hunter2@example.com/', 'Blue'] });
+    expect((await channel.buttons()).map(({ label }) => label)).toEqual(['Blue']);
   });
 
   it('stores no token', async () => {
@@ -156,6 +162,30 @@ describe('a message about a run that waits', () => {
     }
     expect(fixture.api.log.text).not.toContain(token);
   });
+});
+
+it.each(CHAT_FORMATS)('the log of deliveries has no token that a receiver echoes, in the format %s', async (format) => {
+  const other = await DecisionChannel.create(fixture, format);
+  try {
+    // Only the first kilobyte is kept: the tokens come first.
+    other.receiver.status = 200;
+    other.receiver.echo = (body) => {
+      const urls = buttonsIn(JSON.parse(body)).map(({ url }) => url);
+      return JSON.stringify({ urls, value: urls[0]?.split('/').at(-1), end: urls }).replaceAll('/', '\\/');
+    };
+    await other.permission();
+    const [allow, deny] = (await other.buttons()).map(({ url }) => pathOf(url).slice('/decisions/'.length));
+    const line = `GET ${NOTIFICATION_WEBHOOKS}/${other.uid}/deliveries`;
+    const { text } = await fixture.request(200, line, { token: fixture.admin.token });
+    const rows = await fixture.database.query<{ text: string }>(
+      'SELECT t::text AS text FROM headrace.notification_deliveries t',
+    );
+    for (const stored of [text, ...rows.map((row) => row.text)])
+      for (const token of [allow, deny]) expect(stored).not.toContain(token?.slice(0, 40));
+    expect(text).toContain('***');
+  } finally {
+    await other.close();
+  }
 });
 
 describe('the page of a button', () => {
@@ -390,13 +420,17 @@ describe('a link that is not valid', () => {
     expect((await run.approval()).state).toBe('pending');
   });
 
-  it('is answered with 429 after 300 requests of an address in a minute', async () => {
+  it('is answered with 429 after 300 requests of an address in a minute, and does not keep others from deciding', async () => {
     const { allow } = await waiting();
     await fixture.api.advanceClock(61_000);
-    const statuses: number[] = [];
-    for (let count = 0; count < 301; count += 1) statuses.push((await fetch(`${fixture.api.url}/decisions/x`)).status);
-    expect(new Set(statuses.slice(0, 300))).toEqual(new Set([404]));
-    expect(statuses[300]).toBe(429);
+    const statusesOf = async (path: string): Promise<number[]> => {
+      const statuses: number[] = [];
+      for (let count = 0; count < 301; count += 1)
+        statuses.push((await fetch(`${fixture.api.url}${path}`, { method: 'HEAD' })).status);
+      return statuses;
+    };
+    expect(await statusesOf('/decisions/x')).toEqual([...Array<number>(300).fill(404), 429]);
+    expect(await statusesOf(pathOf(allow))).toEqual([...Array<number>(300).fill(200), 429]);
     const limited = await open(429, allow);
     expect(Number(limited.headers.get('retry-after'))).toBeGreaterThan(0);
     await fixture.api.advanceClock(61_000);

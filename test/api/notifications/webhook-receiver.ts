@@ -19,6 +19,8 @@ export class WebhookReceiver {
   status = 204;
   headers: Record<string, string> = {};
   body = '';
+  /** The body of the response to a message, instead of `body`. */
+  echo: ((received: string) => string) | null = null;
 
   private constructor(private readonly server: Server) {}
 
@@ -30,8 +32,9 @@ export class WebhookReceiver {
       request.on('data', (part: Buffer) => parts.push(part));
       request.on('end', () => {
         const { method = '', url = '', headers } = request;
-        receiver.received.push({ method, url, headers, body: Buffer.concat(parts).toString() });
-        response.writeHead(receiver.status, receiver.headers).end(receiver.body);
+        const body = Buffer.concat(parts).toString();
+        receiver.received.push({ method, url, headers, body });
+        response.writeHead(receiver.status, receiver.headers).end(receiver.echo?.(body) ?? receiver.body);
         for (const wake of receiver.waiting.splice(0)) wake();
       });
     });

@@ -166,7 +166,7 @@ describe('a signed decision about a question', () => {
     { option_id: '2', name: 'Red', kind: 'answer' },
   ];
 
-  async function ask(allowsText: boolean): Promise<{ runId: string; runner: TestRunner }> {
+  async function ask(allowsText: boolean, fields: object = {}): Promise<{ runId: string; runner: TestRunner }> {
     const { token } = fixture.member;
     const runId = (await fixture.request(200, 'POST /agent/runs', { token, body: { prompt: 'Go.', team: true } })).body
       .run_id;
@@ -175,7 +175,7 @@ describe('a signed decision about a question', () => {
     const question = { approval_id: 'q1', kind: 'question', title: 'Which?', options: OPTIONS, allow_text: allowsText };
     await runner.report(
       ['turn_started', { turn_id: 't1', prompt: 'Go.' }],
-      ['permission_requested', { ...question, ask: true }],
+      ['permission_requested', { ...question, ...fields, ask: true }],
     );
     return { runId, runner };
   }
@@ -203,6 +203,19 @@ describe('a signed decision about a question', () => {
     expect(await decide(text)).toMatchObject({ kind: 'invalid' });
     expect(await decide(text, { text: 'Green' })).toMatchObject({ kind: 'decided' });
     expect((await approval(runId)).answer).toEqual({ text: 'Green' });
+  });
+
+  it.each([
+    ['a title with a password', { title: 'Use https://user:hunter2@example.com/?' }],
+    ['a title with many empty lines', { title: `Which?${'\n \n'.repeat(5)}And also this.` }],
+    ['an option with many spaces', { options: [OPTIONS[0], { ...OPTIONS[1], name: `Red${'\u3164 '.repeat(100)}!` }] }],
+  ])('does not answer where the channel does not show all: %s', async (_name, fields) => {
+    const { runId } = await ask(true, fields);
+    expect(await decide(await signedFor(runId, 'q1', { kind: 'option', index: 1 }))).toEqual({
+      kind: 'not_allowed',
+      reason: 'input',
+    });
+    expect((await approval(runId)).state).toBe('pending');
   });
 
   it('does not answer with a text, an option that does not exist, or a permission', async () => {

@@ -33,11 +33,11 @@ export {
   type ChannelDecision,
   type ChannelObstacle,
   type DecisionSubject,
-  MAX_SHOWN_INPUT_BYTES,
   type SignedDecisionResult,
   SignedDecisions,
 } from './application/signed-decisions.js';
 export { alreadyDecided, type DecisionOutcome } from './domain/decision-outcome.js';
+export { MAX_SHOWN_INPUT_BYTES } from './domain/shown-request.js';
 export type { DecisionChannel, DecisionChannelType, DecisionChoice, SignedDecision } from './domain/decision-token.js';
 export { SubmitFollowup } from './application/submit-followup.js';
 export { FollowupAttachments } from './application/followup-attachments.js';

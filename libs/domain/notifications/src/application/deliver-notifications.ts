@@ -12,6 +12,7 @@ import {
 import { TEST_TYPE } from '../domain/notification-webhook.js';
 import { FAILURES_TO_DISABLE, waitAfter } from '../domain/retry-schedule.js';
 import type { DecisionButton, RunOutcome } from '../domain/formats/chat-message.js';
+import { withoutTokens } from '../domain/decision-links.js';
 import { withComponents } from '../domain/formats/discord.js';
 import { NotificationSender, type SendResult } from '../adapters/notification-sender.js';
 import { NOTIFICATION_SECRET } from '../persistence/encrypted-columns.js';
@@ -68,7 +69,7 @@ export class DeliverNotifications {
       at: this.clock.now().toISOString(),
       duration_ms: Math.round(performance.now() - begun),
       ...(result.kind === 'answered'
-        ? { response_status: result.status, response_body: result.body }
+        ? { response_status: result.status, response_body: withoutTokens(result.body, buttons) }
         : { error: result.reason }),
     };
     await this.database.transaction((tx) => this.record(tx, delivery, result, record));

@@ -51,12 +51,12 @@ export class NotificationDecisions {
       Math.min(subject.approval.expires_at.getTime(), this.clock.now().getTime() + MAX_LIFETIME_MS),
     );
     const offered = choicesOf(subject);
-    const [first] = offered;
-    if (first === undefined) return [];
-    // The same for every choice but `deny`, which has none.
-    const obstacle = await this.decisions.obstacle(subject, first.choice);
+    const possible = await this.decisions.possible(
+      subject,
+      offered.map(({ choice }) => choice),
+    );
     return offered.flatMap(({ choice, label, tone }) => {
-      if (obstacle !== null && choice.kind !== 'deny') return [];
+      if (!possible.has(choice)) return [];
       const token = this.decisions.sign({
         channel: { type: CHANNEL, uid, revision },
         ...{ runId, approvalId, choice, expiresAt },
@@ -65,10 +65,13 @@ export class NotificationDecisions {
     });
   }
 
-  /** Null: the token is forged, or its webhook decides no more. Nothing says which. */
-  async open(token: string): Promise<OpenedDecision | null> {
-    const decision = this.decisions.verify(token, CHANNEL);
-    if (!decision) return null;
+  /** Null: the token is forged. */
+  verify(token: string): SignedDecision | null {
+    return this.decisions.verify(token, CHANNEL);
+  }
+
+  /** Null: the webhook of the token decides no more, or the request is gone. */
+  async open(decision: SignedDecision): Promise<OpenedDecision | null> {
     const webhook = await this.webhooks.find(decision.channel.uid);
     const isOpen =
       webhook?.enabled === true &&

@@ -31,7 +31,9 @@ const NOT_VALID: Message = {
 @ApiExcludeController()
 @Controller('decisions')
 export class DecisionPagesController {
-  private readonly requests: AttemptLimit;
+  private readonly genuine: AttemptLimit;
+  /** Who sends forged tokens cannot keep the people behind the same address from deciding. */
+  private readonly forged: AttemptLimit;
 
   constructor(
     private readonly notifications: NotificationDecisions,
@@ -41,7 +43,8 @@ export class DecisionPagesController {
     private readonly settings: Settings,
     clock: Clock,
   ) {
-    this.requests = new AttemptLimit(MAX_REQUESTS, WINDOW_MS, clock);
+    this.genuine = new AttemptLimit(MAX_REQUESTS, WINDOW_MS, clock);
+    this.forged = new AttemptLimit(MAX_REQUESTS, WINDOW_MS, clock);
   }
 
   @Get(':token')
@@ -74,15 +77,17 @@ export class DecisionPagesController {
   /** Null: answered already. */
   private async open(token: string, request: Request, response: Response): Promise<OpenedDecision | null> {
     const sender = senderOf(this.addresses.of(request));
-    const wait = this.requests.waitSeconds(sender);
+    const decision = this.notifications.verify(token);
+    const limit = decision === null ? this.forged : this.genuine;
+    const wait = limit.waitSeconds(sender);
     if (wait > 0) {
       response.setHeader('Retry-After', String(wait));
       const text = `An address can open ${MAX_REQUESTS} of these pages in a minute. Try again later.`;
       sendPage(response, HttpStatus.TOO_MANY_REQUESTS, messagePage({ heading: 'Too many requests', text }));
       return null;
     }
-    this.requests.note(sender);
-    const opened = await this.notifications.open(token);
+    limit.note(sender);
+    const opened = decision && (await this.notifications.open(decision));
     if (opened) return opened;
     await this.throttle.wait(request);
     sendPage(response, HttpStatus.NOT_FOUND, messagePage(NOT_VALID));

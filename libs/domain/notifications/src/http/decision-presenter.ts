@@ -52,8 +52,8 @@ type Final = Exclude<SignedDecisionResult, { readonly kind: 'invalid' | 'not_val
 const HEADINGS: Readonly<Record<string, string>> = { allowed: 'Allowed', denied: 'Denied', answered: 'Answered' };
 const OBSTACLES: Readonly<Record<ChannelObstacle, string>> = {
   environment:
-    'The run works in an environment that is not one of the team. A person who may use it can allow the request in the console.',
-  input: 'This page cannot show all of the request. It can be allowed in the console.',
+    'The run works in an environment that is not one of the team. A person who may use it can decide in the console.',
+  input: 'This page cannot show all of the request. It can be decided in the console.',
 };
 
 /** `isExpired`: the token; then the answer to a question is not shown any more. */

@@ -4,7 +4,7 @@ import { type Approval, ApprovalsService, type ChannelDecider, type GivenDecisio
 import { type AuditEvent, AuditLog, type AuditSource } from '#platform/audit';
 import { PrincipalDirectory } from '#platform/auth';
 import { Settings } from '#platform/config';
-import { Clock, type Issue, isStorableText, isUuid, maskSecrets } from '#platform/kernel';
+import { Clock, type Issue, isStorableText, isUuid } from '#platform/kernel';
 import type { Queryable } from '#platform/persistence';
 import { type DecisionOutcome, outcomeOf } from '../domain/decision-outcome.js';
 import {
@@ -13,6 +13,7 @@ import {
   DecisionTokens,
   type SignedDecision,
 } from '../domain/decision-token.js';
+import { isShown } from '../domain/shown-request.js';
 import { MAX_ANSWER_LENGTH, type Run } from '../domain/run.js';
 import { RunsStore } from '../persistence/runs.store.js';
 
@@ -35,12 +36,9 @@ export interface ChannelDecision {
 
 /**
  * Why a request cannot be decided in this way from a channel. `environment`: that of the run is not one of the team. `input`: no
- * page shows all of what would be allowed.
+ * page shows all of what would be decided.
  */
 export type ChannelObstacle = 'environment' | 'input';
-
-/** A page shows inputs up to this size. */
-export const MAX_SHOWN_INPUT_BYTES = 32_768;
 
 export type SignedDecisionResult =
   | { readonly kind: 'decided'; readonly approval: Approval; readonly outcome: DecisionOutcome }
@@ -99,11 +97,22 @@ export class SignedDecisions {
   /** Null: it can be decided in this way. Who denies says nothing to the agent, and needs no right on the environment. */
   async obstacle({ run, approval }: DecisionSubject, choice: DecisionChoice): Promise<ChannelObstacle | null> {
     if (choice.kind === 'deny') return null;
-    if (choice.kind === 'allow' && !isShown(approval.input)) return 'input';
-    const { environment_id: uid } = run.config;
-    if (uid === undefined) return null;
-    const usable = await this.environments.findUsable(uid, { teamUid: run.owner.teamUid, caller: null });
-    return usable === null ? 'environment' : null;
+    if (!isShown(approval, choice)) return 'input';
+    return (await this.isUsable(run)) ? null : 'environment';
+  }
+
+  /** Those that can be decided from a channel. */
+  async possible(
+    { run, approval }: DecisionSubject,
+    choices: readonly DecisionChoice[],
+  ): Promise<ReadonlySet<DecisionChoice>> {
+    const shown = choices.filter((choice) => choice.kind === 'deny' || isShown(approval, choice));
+    const isUsable = shown.every(({ kind }) => kind === 'deny') || (await this.isUsable(run));
+    return new Set(isUsable ? shown : shown.filter(({ kind }) => kind === 'deny'));
+  }
+
+  private async isUsable({ config: { environment_id: uid }, owner: { teamUid } }: Run): Promise<boolean> {
+    return uid === undefined || (await this.environments.findUsable(uid, { teamUid, caller: null })) !== null;
   }
 
   isExpired({ expiresAt }: SignedDecision): boolean {
@@ -168,14 +177,6 @@ export class SignedDecisions {
       throw error;
     }
   }
-}
-
-/** The runner leaves out inputs that are too large for a report. A page without a sign-in masks credentials. */
-function isShown(input: unknown): boolean {
-  if (input === null || input === undefined) return true;
-  const text = JSON.stringify(input);
-  const isLeftOut = typeof input === 'object' && 'truncated' in input && input.truncated === true;
-  return !isLeftOut && Buffer.byteLength(text) <= MAX_SHOWN_INPUT_BYTES && JSON.stringify(maskSecrets(input)) === text;
 }
 
 /** As the API requires it of an answer. */
