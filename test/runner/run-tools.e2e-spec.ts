@@ -299,12 +299,14 @@ describe('the tools of a run', () => {
     const run = { run_id: '01900000-0000-7000-8000-000000000009', state: 'QUEUED', title: 'Test' };
     plane.fail('POST /runs', 503);
     const input = { prompt: 'Test it with a-secret-of-the-run.', title: 'Test' };
-    const leaving = await connect(server);
-    const unheard = use(leaving, 'start_run', input);
+    // The server reads from one connection that the agent leaves the use before it repeats it.
+    const leaving = new AbortController();
+    const unheard = client.callTool({ name: 'start_run', arguments: input }, { signal: leaving.signal });
     unheard.catch(() => undefined);
     await vi.waitFor(() => expect(requests).toHaveLength(1), 10_000);
-    await leaving.close();
+    leaving.abort();
     const again = use(client, 'start_run', input);
+    await expect(unheard).rejects.toThrow();
     release(run);
     expect(await again).toEqual([expect.stringContaining(run.run_id), false]);
     expect(requests).toEqual([expect.objectContaining({ title: 'Test' })]);
