@@ -111,7 +111,7 @@ export const benchSnapshot = async () => {
 
     const restored = join(directory, 'restored');
     const byTar = join(directory, 'by-tar');
-    const manifest = parseManifest(gunzipSync(store.manifest).toString('utf8'), limits);
+    const manifest = await parseManifest(gunzipSync(store.manifest), limits);
     const getPack = (packId) => readFile(join(objects, packId));
     const restore = await compare(
       'restore',
