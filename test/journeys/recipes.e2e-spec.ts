@@ -1,23 +1,18 @@
-import { execFile } from 'node:child_process';
 import { createHmac, randomBytes, randomUUID } from 'node:crypto';
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { until } from '#testing';
 import { GitFixture } from '../../libs/testing/src/git/git-fixture.js';
 import { GitServer } from '../../libs/testing/src/git/git-server.js';
 import { type GithubDelivery, githubDelivery, signedHeaders } from '../support/github-deliveries.js';
 import { answersIn, Installation, type Program } from '../support/installation.js';
+import { followRecipe } from '../support/recipe.js';
 import { SlackApiDouble } from '../support/slack-api.js';
 import { BOT, CHANNEL, mention, message } from '../support/slack-deliveries.js';
 
-const execute = promisify(execFile);
-const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const TOKEN = `token-${randomBytes(15).toString('base64url')}`;
-const BLOCK = /^```(sh|yaml|markdown)(?: file=(\S+))?\n([\s\S]*?)^```$/gm;
 
 let directory: string;
 let git: GitServer;
@@ -55,32 +50,8 @@ function placeOf(page: string): string {
   return place;
 }
 
-/** Writes the files of the page, and executes its commands in their order. Returns what they print. */
-async function follow(page: string, changes: Readonly<Record<string, string>>): Promise<string> {
-  const place = placeOf(page);
-  const text = readFileSync(join(ROOT, 'docs/recipes', page), 'utf8');
-  const commands: string[] = [];
-  for (const [, kind, file, content = ''] of text.matchAll(BLOCK)) {
-    const changed = Object.entries(changes).reduce((whole, [from, to]) => whole.replaceAll(from, to), content);
-    if (file === undefined) {
-      expect(kind).toBe('sh');
-      commands.push(changed);
-      continue;
-    }
-    mkdirSync(dirname(join(place, file)), { recursive: true });
-    writeFileSync(join(place, file), changed);
-  }
-  const { base_url: baseUrl, token, team_uid: team } = installation.connection;
-  const script = `set -e\nexec 2>&1\nheadrace() { node ${join(ROOT, 'bin/headrace.mjs')} "$@"; }\n${commands.join('\n')}`;
-  const env = {
-    ...process.env,
-    ...installation.environment,
-    ...{ HEADRACE_URL: new URL(baseUrl).origin, HEADRACE_TOKEN: token, TEAM: team },
-  };
-  // Not synchronously: agents clone from the server of this process.
-  const { stdout } = await execute('bash', ['-c', script], { cwd: place, env });
-  return stdout;
-}
+const follow = (page: string, changes: Readonly<Record<string, string>>): Promise<string> =>
+  followRecipe(page, placeOf(page), installation, changes);
 
 describe('a recipe', { timeout: 120_000 }, () => {
   it('makes pull requests of issues on GitHub', async () => {

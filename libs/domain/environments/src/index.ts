@@ -8,7 +8,7 @@ export {
 } from './application/github-app-tokens.js';
 export { LastRuns, LastRunSource } from './application/last-runs.js';
 export type { Environment, EnvironmentConfig, LastRun } from './domain/environment.js';
-export { isPattern, type RunRepository } from './domain/run-repository.js';
+export type { RunRepository } from './domain/run-repository.js';
 export { shownConfig } from './domain/masked-config.js';
 export { variableIssues } from './domain/secret-variables.js';
 export { EnvironmentsHttpModule, EnvironmentsModule } from './environments.module.js';

@@ -71,8 +71,7 @@ export class SendAnswers {
       await this.store.finish(answer, answer.changes, PAUSE_MS);
     } catch (error) {
       if (error instanceof LeaseLostError || signal.aborted) return;
-      const failure =
-        error instanceof AnswerFailure ? error : new AnswerFailure('temporary', 'The service has failed.');
+      const failure = AnswerFailure.of(error);
       // Of a fault the lease is the pause, until the last attempt.
       if (failure === error || answer.attempts >= MAX_ATTEMPTS) await this.handleHeld(answer, failure);
       if (failure !== error) throw error;

@@ -39,8 +39,7 @@ export class SendComments {
       await this.write(comment, AbortSignal.any([signal, AbortSignal.timeout(ATTEMPT_MS)]));
     } catch (error) {
       if (error instanceof LeaseLostError || signal.aborted) return;
-      const failure =
-        error instanceof AnswerFailure ? error : new AnswerFailure('temporary', 'The service has failed.');
+      const failure = AnswerFailure.of(error);
       // Of a fault the lease is the pause, until the last attempt.
       if (failure === error || comment.attempts >= MAX_ATTEMPTS) await this.handle(comment, failure);
       if (failure !== error) throw error;

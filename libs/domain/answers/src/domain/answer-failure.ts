@@ -11,4 +11,9 @@ export class AnswerFailure extends Error {
   ) {
     super(message);
   }
+
+  /** Of a fault of the service: an attempt later may succeed. */
+  static of(error: unknown): AnswerFailure {
+    return error instanceof AnswerFailure ? error : new AnswerFailure('temporary', 'The service has failed.');
+  }
 }

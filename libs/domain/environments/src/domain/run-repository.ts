@@ -10,7 +10,7 @@ export interface RunRepository {
 /** In place of the name of a repository: any repository of the account or group. */
 export const ANY_REPOSITORY = '*';
 
-export const isPattern = (url: string): boolean => url.endsWith(`/${ANY_REPOSITORY}`);
+const isPattern = (url: string): boolean => url.endsWith(`/${ANY_REPOSITORY}`);
 
 /**
  * The configuration for a run: the entry of the repository that it names, or else the longest pattern that contains it, has its name

@@ -8,6 +8,7 @@ import {
   ConcurrencyStore,
   type KeyedEvent,
   type QueuePosition,
+  type ReleaseStep,
   type RunDelay,
 } from '../persistence/concurrency.store.js';
 import { type KeyedRun, type NewRun, RunInserts, type ScopedClaim } from '../persistence/run-inserts.js';
@@ -208,8 +209,7 @@ export class ConcurrentRuns {
       if (!signal.aborted) await this.database.transaction((tx) => this.cancel(tx, replaced, replacedBy, principal));
     let released = 0;
     for (let next: QueuePosition | null = FIRST; next !== null && !signal.aborted;) {
-      const position: QueuePosition = next;
-      const step = await this.database.transaction((tx) => this.keys.release(tx, position, RELEASED_KEYS));
+      const step: ReleaseStep = await this.keys.release(this.database, next, RELEASED_KEYS);
       released += step.released;
       next = step.next;
     }

@@ -17,9 +17,11 @@ export interface KeyedEvent {
 
 const LOCK = statement('concurrency-keys.lock')`
   SELECT run_id AS "runId", event_at AS "eventAt" FROM concurrency_keys WHERE slot_key = $1 AND key = $2 FOR UPDATE`;
+/** Columns of {@link ActiveRun} of `runs AS r`. */
+const ACTIVE_RUN = `r.id AS "runId", r.source, r.execution_location AS "executionLocation", r.config, r.is_held AS "isHeld"`;
 /** Apart from the lock: a statement that waits for it does not see a run that was created meanwhile. */
 const FIND_ACTIVE = statement('concurrency-keys.find-active')`
-  SELECT r.id AS "runId", r.source, r.execution_location AS "executionLocation", r.config, r.is_held AS "isHeld"
+  SELECT ${ACTIVE_RUN}
     FROM runs r LEFT JOIN concurrency_queue q ON q.run_id = r.id
    WHERE is_run_active(r.id, r.state)
      AND r.id IN (SELECT q.run_id FROM concurrency_queue q WHERE q.slot_key = $1 AND q.key = $2 UNION SELECT $3)
@@ -60,7 +62,7 @@ const REPLACE = statement('concurrency-queue.replace')`
   UPDATE concurrency_queue SET replaced_by = $2 WHERE run_id = $1`;
 /** The state PENDING is short, and nobody can cancel a run in it. */
 const FIND_REPLACED = statement('concurrency-queue.find-replaced')`
-  SELECT r.id AS "runId", r.source, r.execution_location AS "executionLocation", r.config, r.is_held AS "isHeld",
+  SELECT ${ACTIVE_RUN},
     q.replaced_by AS "replacedBy", json_build_object('type', r.creator_type, 'uid', r.creator_uid) AS principal
     FROM concurrency_queue q JOIN runs r ON r.id = q.run_id
    WHERE q.replaced_by IS NOT NULL AND r.state IN ('QUEUED', 'CLAIMED', 'INPROGRESS', 'BLOCKED') LIMIT $1`;
@@ -86,6 +88,12 @@ export interface RunDelay {
 export interface QueuePosition {
   readonly slotKey: string;
   readonly key: string;
+}
+
+export interface ReleaseStep {
+  readonly released: number;
+  /** Null when there are no more keys. */
+  readonly next: QueuePosition | null;
 }
 
 @Injectable()
@@ -156,14 +164,10 @@ export class ConcurrencyStore {
     return delayed ?? null;
   }
 
-  /** Visits up to `max` keys after `position`. `next`: null when there are no more keys. */
-  async release(
-    tx: Queryable,
-    position: QueuePosition,
-    max: number,
-  ): Promise<{ readonly released: number; readonly next: QueuePosition | null }> {
+  /** Visits up to `max` keys after `position`, in one statement. */
+  async release(queryable: Queryable, position: QueuePosition, max: number): Promise<ReleaseStep> {
     const row = writtenRow(
-      await tx.query<{ slotKey: string | null; key: string | null; released: number }>(RELEASE, [
+      await queryable.query<{ slotKey: string | null; key: string | null; released: number }>(RELEASE, [
         position.slotKey,
         position.key,
         max,
