@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module';
 import type { ActionsBlock, HeaderBlock, SectionBlock } from '@slack/types';
 import { ButtonStyle, ComponentType, type RESTPostAPIWebhookWithTokenJSONBody } from 'discord-api-types/v10';
+import { parseUrl } from '#platform/kernel';
 
 /** The blocks of Block Kit that messages of notifications use. */
 export type SlackBlock = HeaderBlock | SectionBlock | ActionsBlock;
@@ -16,7 +17,7 @@ function violations(check: (expect: Check) => void): string[] {
 }
 
 const isBetween = (text: string, min: number, max: number): boolean => text.length >= min && text.length <= max;
-const isWebUrl = (url: string): boolean => /^https?:\/\/[^\s]+$/.test(url) && URL.canParse(url);
+const isWebUrl = (url: string): boolean => /^https?:\/\/[^\s]+$/.test(url) && parseUrl(url) !== null;
 
 /** Rules of https://docs.slack.dev/reference/block-kit that the message breaks. */
 export const slackViolations = (message: { readonly text: string; readonly blocks: readonly SlackBlock[] }): string[] =>

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { SignDelivery, type SignedRequest } from '#domain/webhooks';
 import { Settings } from '#platform/config';
-import { newUuid } from '#platform/kernel';
+import { newUuid, parseUrl } from '#platform/kernel';
 import { CommandError, parsed, requiredText, UsageError } from '../cli/command.js';
 import { readable } from '../cli/input.js';
 import { printResult } from '../cli/output.js';
@@ -74,7 +74,7 @@ function field(text: string, name: string): string | null {
 }
 
 function parseOrigin(value: string, option: string): string {
-  const url = URL.canParse(value) ? new URL(value) : null;
+  const url = parseUrl(value);
   if (!url || !/^https?:$/.test(url.protocol) || url.pathname !== '/' || url.search !== '' || url.username !== '')
     throw new UsageError(`${option} must be an origin such as http://127.0.0.1:3001`);
   return url.origin;

@@ -1,9 +1,10 @@
-import { MASKED } from '#platform/kernel';
+import { MASKED, parseUrl } from '#platform/kernel';
 
 /** Host and database of a URL. User, password and parameters may be secrets. */
 export function locationOf(url: string): string {
-  if (!URL.canParse(url)) return 'an invalid URL';
-  const { protocol, host, pathname } = new URL(url);
+  const parsed = parseUrl(url);
+  if (parsed === null) return 'an invalid URL';
+  const { protocol, host, pathname } = parsed;
   // The directory of a Unix socket is percent-encoded.
   return `${protocol}//${decoded(host)}${pathname === '/' ? '' : pathname}`;
 }
@@ -15,8 +16,7 @@ export class SecretMask {
 
   constructor(secrets: readonly (string | null | undefined)[], urls: readonly (string | undefined)[]) {
     const passwords = urls.flatMap((url) => {
-      if (url === undefined || !URL.canParse(url)) return [];
-      const { password } = new URL(url);
+      const password = parseUrl(url ?? '')?.password ?? '';
       return [password, decoded(password)];
     });
     this.secrets = [...secrets, ...passwords]

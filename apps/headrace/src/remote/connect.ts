@@ -1,6 +1,7 @@
 import { rmSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
+import { parseUrl } from '#platform/kernel';
 import { ensurePrivateDir, type Environment, parseSettings, readIfPresent, writePrivateFile } from '#platform/config';
 import { commandKind, CommandError, UsageError } from '../cli/command.js';
 import { readSecretFile } from '../cli/input.js';
@@ -50,7 +51,7 @@ export function assertToken(token: string): void {
 }
 
 export function parseBaseUrl(value: string, name = '--url'): string {
-  const url = URL.canParse(value) ? new URL(value) : null;
+  const url = parseUrl(value);
   const path = url?.pathname.replace(/\/$/, '');
   const isOrigin = url !== null && /^https?:$/.test(url.protocol) && (path === '' || path === API_PREFIX);
   if (!isOrigin || url.search !== '' || url.hash !== '' || url.username !== '' || url.password !== '')

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { findRenamedSettings } from '#platform/config';
-import { SystemClock } from '#platform/kernel';
+import { parseUrl, SystemClock } from '#platform/kernel';
 import { HarnessesFileError, jsonLinesLog, readHarnessesFile, RUNNER_EXIT, type RunnerLog } from '#execution/runner';
 import type { InPlace } from '#execution/runner-protocol';
 import { EXECUTION_ENV } from '#execution/worker-protocol';
@@ -64,7 +64,7 @@ export async function runTask(args: readonly string[]): Promise<number> {
 
 function baseUrl({ serverRootUrl }: ArgumentVector): string {
   const text = serverRootUrl === '' ? (process.env.WARP_SERVER_ROOT_URL ?? '') : serverRootUrl;
-  const url = URL.canParse(text) ? new URL(text) : null;
+  const url = parseUrl(text);
   if (url === null || !/^https?:$/.test(url.protocol))
     throw new InvalidInvocation('--server-root-url must be the http or https address of the server.');
   return `${url.origin}${url.pathname.replace(/\/+$/, '')}/api/v1`;

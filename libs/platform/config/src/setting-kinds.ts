@@ -1,7 +1,7 @@
 import { accessSync, constants } from 'node:fs';
 import { isIP } from 'node:net';
 import { isAbsolute, normalize, resolve } from 'node:path';
-import { parseDuration } from '#platform/kernel';
+import { parseDuration, parseUrl } from '#platform/kernel';
 
 /** The format of a setting. `parse` throws an Error whose message continues the name of the setting. */
 export class SettingKind<T> {
@@ -159,7 +159,7 @@ export const duration = (fallback: string, min: string, max: string): SettingKin
 /** An absolute URL of one of the protocols. The message never repeats the value, which may contain a password. */
 const url = (protocols: readonly string[]): SettingKind<string> =>
   kind(`URL (${protocols.join(' ')})`, '', (value) => {
-    if (!URL.canParse(value) || !protocols.includes(new URL(value).protocol)) {
+    if (!protocols.includes(parseUrl(value)?.protocol ?? '')) {
       throw new Error(`must be a URL that starts with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`);
     }
     return value.replace(/\/+$/, '');
@@ -189,9 +189,9 @@ export const engineAddress = (fallback: string): SettingKind<EngineAddress> =>
   kind('unix:///path or tcp://host:port', fallback, (value) => {
     const [, path] = /^unix:\/\/(\/.+)$/.exec(value) ?? [];
     if (path !== undefined) return { kind: 'socket', path };
-    if (!/^tcp:\/\/[^/@]+:\d+\/?$/.test(value) || !URL.canParse(value))
-      throw new Error('must be unix:///path of a socket, or tcp://host:port');
-    const { hostname, port } = new URL(value);
+    const parsed = /^tcp:\/\/[^/@]+:\d+\/?$/.test(value) ? parseUrl(value) : null;
+    if (parsed === null) throw new Error('must be unix:///path of a socket, or tcp://host:port');
+    const { hostname, port } = parsed;
     return { kind: 'tcp', host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) };
   });
 
@@ -212,9 +212,10 @@ export const repositoryBase = (fallback: string): SettingKind<string> =>
   kind('https://, http://, ssh:// or file:// URL, or absolute path', fallback, (value) => {
     const base = value.replace(/\/+$/, '');
     if (isAbsolute(base)) return base;
-    if (!/^(https?|ssh|file):\/\//i.test(base) || !URL.canParse(base))
+    const parsed = /^(https?|ssh|file):\/\//i.test(base) ? parseUrl(base) : null;
+    if (parsed === null)
       throw new Error('must be a URL that starts with https://, http://, ssh:// or file://, or an absolute path');
-    const { search, hash, password } = new URL(base);
+    const { search, hash, password } = parsed;
     if (search + hash + password !== '') throw new Error('must not contain a query, fragment or password');
     return base;
   });
@@ -292,9 +293,10 @@ export const isConfidential = ({ protocol, hostname }: URL): boolean =>
 export const openIdIssuer = (): SettingKind<string | undefined> =>
   kind('https URL; http for loopback only', '', (value) => {
     if (value === '') return undefined;
-    if (!URL.canParse(value) || !isConfidential(new URL(value)))
+    const parsed = parseUrl(value);
+    if (parsed === null || !isConfidential(parsed))
       throw new Error('must be an https URL, or an http URL of localhost, 127.0.0.1 or [::1]');
-    const { search, hash, username, password } = new URL(value);
+    const { search, hash, username, password } = parsed;
     if (search + hash + username + password !== '')
       throw new Error('must not contain a query, fragment, user or password');
     return value;

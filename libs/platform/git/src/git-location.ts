@@ -1,5 +1,6 @@
 import { normalize } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { parseUrl } from '#platform/kernel';
 
 /** Where a repository is. `url` is what a person gave, without a slash at its end; it never holds a password. */
 type GitLocation =
@@ -40,8 +41,9 @@ export function parseGitUrl(text: string): ParsedLocation {
 }
 
 function remote(url: string, protocol: 'https' | 'http' | 'ssh' | 'git'): ParsedLocation {
-  if (!URL.canParse(url)) return invalid(SHAPE);
-  const { hostname, username, password, pathname, search, hash } = new URL(url);
+  const parsed = parseUrl(url);
+  if (parsed === null) return invalid(SHAPE);
+  const { hostname, username, password, pathname, search, hash } = parsed;
   if (password !== '' || (username !== '' && protocol !== 'ssh'))
     return invalid('must not contain a user or password: name a managed secret in `secret_name` instead');
   if (!HOST.test(hostname) || !/^[A-Za-z0-9._-]*$/.test(username) || username.startsWith('-')) return invalid(SHAPE);

@@ -1,6 +1,6 @@
 import { lookup as resolveHost } from 'node:dns/promises';
 import { isIP } from 'node:net';
-import { PublicAddresses } from '#platform/kernel';
+import { parseUrl, PublicAddresses } from '#platform/kernel';
 import { GitFailure } from './git-failure.js';
 import type { RemoteLocation } from './git-location.js';
 
@@ -64,15 +64,15 @@ export async function checkHost(location: RemoteLocation, hosts: GitHosts): Prom
 }
 
 function hostOf({ url, protocol }: RemoteLocation): { host: string; port: number } {
-  const scp = URL.canParse(url) ? null : SCP_HOST.exec(url);
-  if (scp) return { host: scp[1] ?? '', port: PORTS.ssh };
-  const { hostname, port } = new URL(url);
+  const parsed = parseUrl(url);
+  if (parsed === null) return { host: SCP_HOST.exec(url)?.[1] ?? '', port: PORTS.ssh };
+  const { hostname, port } = parsed;
   return { host: hostname.replace(/^\[(.*)\]$/, '$1'), port: port === '' ? PORTS[protocol] : Number(port) };
 }
 
 function isTrusted(url: string, { trustedUrls = [] }: GitHosts): boolean {
   if (!/^https?:/i.test(url)) return false;
-  return trustedUrls.some((trusted) => URL.canParse(trusted) && new URL(trusted).origin === new URL(url).origin);
+  return trustedUrls.some((trusted) => parseUrl(trusted)?.origin === new URL(url).origin);
 }
 
 async function addressesOf(host: string, { lookup = systemLookup }: GitHosts): Promise<string[]> {

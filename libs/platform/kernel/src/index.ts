@@ -11,6 +11,7 @@ export * from './metrics-server.js';
 export * from './near-misses.js';
 export * from './installation.js';
 export * from './process-identity.js';
+export * from './parse-url.js';
 export * from './public-addresses.js';
 export * from './rejection.js';
 export * from './shell-word.js';

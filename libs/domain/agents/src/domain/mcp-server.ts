@@ -1,4 +1,4 @@
-import { type Issue, MASKED, pointerOf, prefixIssues } from '#platform/kernel';
+import { type Issue, MASKED, parseUrl, pointerOf, prefixIssues } from '#platform/kernel';
 
 /** How an agent reaches an MCP server: exactly one of `warp_id`, `command` and `url`. As on the wire. */
 export interface McpServerConfig {
@@ -74,9 +74,8 @@ export function serverIssues(servers: McpServers | readonly McpServerConfig[], a
 
 /** A URL is shown as it is; and clients of ours could not connect, as `fetch` refuses it. */
 function urlIssues(url: string | undefined): Issue[] {
-  if (url === undefined || !URL.canParse(url)) return [];
-  const { username, password } = new URL(url);
-  if (username === '' && password === '') return [];
+  const parsed = parseUrl(url ?? '');
+  if (parsed === null || (parsed.username === '' && parsed.password === '')) return [];
   return [{ pointer: '/url', detail: 'must not contain a user or password: send them in headers' }];
 }
 

@@ -1,5 +1,5 @@
 import { escapedForSlack, inOneLine, slackLink } from '#domain/notifications';
-import { maskSecrets } from '#platform/kernel';
+import { maskSecrets, parseUrl } from '#platform/kernel';
 import { type AnsweredRun, type ChatDecision, type PendingApproval, STATE_TEXTS } from '../domain/answer.js';
 
 /** Of Block Kit: https://docs.slack.dev/reference/block-kit/blocks and …/block-elements/button-element */
@@ -61,7 +61,7 @@ export function slackThreadMessage(given: AnsweredRun, { publicUrl, mark, sign }
   const title = inOneLine(run.title ?? '').slice(0, MAX_TITLE) || run.id;
   const { sentence } = STATE_TEXTS[run.state];
   const requests = run.pullRequests.slice(-MAX_PULL_REQUESTS).flatMap(({ url, status }) => {
-    if (!/^https?:\/\//i.test(url) || !URL.canParse(url)) return [];
+    if (!/^https?:\/\//i.test(url) || parseUrl(url) === null) return [];
     return [`• ${slackLink(url, url)}${status === null ? '' : ` (${escapedForSlack(inOneLine(status), MAX_TITLE)})`}`];
   });
   return {

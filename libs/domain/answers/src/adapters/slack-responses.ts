@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { parseUrl } from '#platform/kernel';
 import { Settings } from '#platform/config';
 import { slackApiOf } from './slack-connection.js';
 
@@ -30,8 +31,9 @@ export class SlackResponses {
 
   /** The origin of the API, or the same host with the prefix `hooks`: for slack.com it is hooks.slack.com. */
   private isOfSlack(address: string): boolean {
-    if (!URL.canParse(address)) return false;
-    const { origin, username, password } = new URL(address);
+    const url = parseUrl(address);
+    if (url === null) return false;
+    const { origin, username, password } = url;
     const api = new URL(slackApiOf(this.settings));
     const allowed = [api.origin, `${api.protocol}//hooks.${api.host}`];
     return allowed.includes(origin) && username === '' && password === '';

@@ -1,3 +1,4 @@
+import { parseUrl } from '#platform/kernel';
 /** What work is about, wherever it is tracked: `<source>:<id>`, such as `linear:ENG-42`. */
 export interface Ticket {
   readonly source: string;
@@ -23,7 +24,7 @@ export const ticketRef = ({ source, id }: Ticket): string => `${source}:${id}`;
 /** Why people cannot be sent to this address; null when they can. Completes "`ticket_url` …". */
 export function ticketUrlFault(text: string): string | null {
   // What a URL is read from may hold blanks and line breaks; what people are shown may not.
-  const url = !/[\s\p{C}]/u.test(text) && URL.canParse(text) ? new URL(text) : null;
+  const url = /[\s\p{C}]/u.test(text) ? null : parseUrl(text);
   if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:'))
     return 'must be an absolute http or https URL';
   if (url.username !== '' || url.password !== '') return 'must not hold a user name or password';

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Settings } from '#platform/config';
-import { PublicAddresses, type RejectionOf } from '#platform/kernel';
+import { parseUrl, PublicAddresses, type RejectionOf } from '#platform/kernel';
 import { isIP } from 'node:net';
 
 /** The addresses that notifications may be sent to: public ones, and those in NOTIFY_ALLOW_PRIVATE. */
@@ -32,12 +32,12 @@ export class TargetRules {
     if (url.length > MAX_URL) return invalid(`must not exceed ${MAX_URL} characters`);
     const schemes = this.settings.notifyAllowHttp ? ['https:', 'http:'] : ['https:'];
     // The URL parser would accept white space and backslashes, and read another URL than a person does.
-    const isPlain = /^[\x21-\x5b\x5d-\x7e]+$/.test(url) && /^https?:\/\/[^/]/i.test(url) && URL.canParse(url);
-    if (!isPlain || !schemes.includes(new URL(url).protocol)) {
+    const isPlain = /^[\x21-\x5b\x5d-\x7e]+$/.test(url) && /^https?:\/\/[^/]/i.test(url);
+    const target = isPlain ? parseUrl(url) : null;
+    if (target === null || !schemes.includes(target.protocol)) {
       const starts = schemes.map((scheme) => `${scheme}//`).join(' or ');
       return invalid(`must be an absolute URL that begins with ${starts}`);
     }
-    const target = new URL(url);
     if (target.username !== '' || target.password !== '') return invalid('must not contain a user or a password');
     if (target.hash !== '') return invalid('must not contain a fragment');
     if (target.port === '0') return invalid('must have a port between 1 and 65535');

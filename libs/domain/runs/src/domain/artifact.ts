@@ -1,3 +1,4 @@
+import { parseUrl } from '#platform/kernel';
 import type { PullRequestStatus } from '#execution/runner-protocol';
 
 export const ARTIFACT_TYPES = ['PLAN', 'PULL_REQUEST', 'SCREENSHOT', 'FILE', 'DIFF', 'EXTERNAL_REFERENCE'] as const;
@@ -132,7 +133,7 @@ const refused = (detail: string) => ({ kind: 'refused' as const, detail });
  */
 export function canonicalUrl(text: string) {
   if (text.length > MAX_LOCATOR_LENGTH) return refused(`must not exceed ${MAX_LOCATOR_LENGTH} characters`);
-  const url = URL.canParse(text) ? new URL(text) : null;
+  const url = parseUrl(text);
   if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:'))
     return refused('must be an absolute http or https URL');
   if (url.username !== '' || url.password !== '') return refused('must not hold a user name or password');

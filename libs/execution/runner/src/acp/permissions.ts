@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { isAbsolute, normalize } from 'node:path';
-import { shellWord } from '#platform/kernel';
+import { parseUrl, shellWord } from '#platform/kernel';
 import type { Assignment, PermissionSubject } from '#execution/runner-protocol';
 import { fields, items, text } from './fields.js';
 
@@ -137,11 +137,9 @@ export function subjectOf(
   });
   const command = commandLine?.trim();
   if (command !== undefined && command !== '') return subject('command', command);
-  if (toolKind === 'fetch' && address !== undefined && URL.canParse(address)) {
-    const { origin } = new URL(address);
-    // Of most schemes but http.
-    return subject('address', origin === 'null' ? address : origin);
-  }
+  const url = toolKind === 'fetch' ? parseUrl(address ?? '') : null;
+  // Most schemes but http have no origin.
+  if (url !== null) return subject('address', url.origin === 'null' ? url.href : url.origin);
   // A tool that runs commands without reporting which could run any.
   if (toolKind === 'execute') return subject('title', title);
   if (toolName !== undefined && toolName !== '') return subject('tool', toolName);

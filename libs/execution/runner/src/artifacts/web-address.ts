@@ -1,3 +1,4 @@
+import { parseUrl } from '#platform/kernel';
 /** Where services show a branch, by a part of their host name. */
 const BRANCH_PATHS: readonly (readonly [host: string, path: string])[] = [
   ['gitlab', '-/tree/'],
@@ -13,8 +14,9 @@ const SCP = /^[^@/]+@([^:/]+):(.+)$/;
 export function pageOfRepository(url: string): string | null {
   const [, scpHost, scpPath] = SCP.exec(url) ?? [];
   const text = scpHost === undefined ? url : `ssh://${scpHost}/${scpPath ?? ''}`;
-  if (!/^(?:https?|ssh|git):/i.test(text) || !URL.canParse(text)) return null;
-  const { protocol, host, hostname, pathname } = new URL(text);
+  const parsed = /^(?:https?|ssh|git):/i.test(text) ? parseUrl(text) : null;
+  if (parsed === null) return null;
+  const { protocol, host, hostname, pathname } = parsed;
   const isHttp = protocol === 'http:' || protocol === 'https:';
   const path = pathname.replace(/\/+$/, '').replace(/\.git$/, '');
   // The port is that of another protocol.

@@ -1,3 +1,4 @@
+import { parseUrl } from '#platform/kernel';
 import { DEFAULT_USERNAME, GitFailure } from '#platform/git';
 import type { GitCredentialRequested, RepositoryRef } from '#execution/runner-protocol';
 import type { RepositoryCredentials } from './repository-credentials.js';
@@ -105,8 +106,9 @@ export const credentialOrigins = (repositories: readonly RepositoryRef[]): strin
 function accessesOf(repositories: readonly RepositoryRef[]): Access[] {
   return repositories.flatMap((repository) => {
     const { url } = repository;
-    if (!/^https?:/i.test(url) || !URL.canParse(url) || answerOf(repository) === null) return [];
-    const { origin, pathname } = new URL(url);
+    const parsed = /^https?:/i.test(url) ? parseUrl(url) : null;
+    if (parsed === null || answerOf(repository) === null) return [];
+    const { origin, pathname } = parsed;
     return [{ origin, path: plainPath(pathname), repository }];
   });
 }

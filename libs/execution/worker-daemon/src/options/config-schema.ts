@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { z } from 'zod';
+import { parseUrl } from '#platform/kernel';
 import { LOG_LEVELS } from '#execution/runner';
 import { workerNameFault } from '#execution/worker-protocol';
 import { dockerKeys } from './docker-options.js';
@@ -15,8 +16,9 @@ const path = z.string().min(1);
 const url = (...protocols: string[]) =>
   z.string().refine(
     (value) => {
-      if (!URL.canParse(value)) return false;
-      const { protocol, username, password, hash } = new URL(value);
+      const parsed = parseUrl(value);
+      if (parsed === null) return false;
+      const { protocol, username, password, hash } = parsed;
       return protocols.includes(protocol) && username + password + hash === '';
     },
     `must be a URL that starts with ${protocols.join('// or ')}//, without user, password and fragment`,

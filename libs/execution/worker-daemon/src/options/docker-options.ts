@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { parseUrl } from '#platform/kernel';
 import type { DockerBackendOptions, EngineAddress } from '#execution/backends';
 import { durationField, integerField, numberField } from './fields.js';
 
@@ -12,8 +13,9 @@ const engineAddress = z
   .transform((value, context): EngineAddress => {
     const [, path] = /^unix:\/\/(\/.+)$/.exec(value) ?? [];
     if (path !== undefined) return { kind: 'socket', path };
-    if (/^tcp:\/\/[^/@]+:\d+\/?$/.test(value) && URL.canParse(value)) {
-      const { hostname, port } = new URL(value);
+    const parsed = /^tcp:\/\/[^/@]+:\d+\/?$/.test(value) ? parseUrl(value) : null;
+    if (parsed !== null) {
+      const { hostname, port } = parsed;
       return { kind: 'tcp', host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) };
     }
     context.addIssue({ code: 'custom', message: 'must be unix:///path of a socket, or tcp://host:port' });

@@ -1,3 +1,4 @@
+import { parseUrl } from '#platform/kernel';
 import { AGENT_TEXT_MARK } from '#execution/runner-protocol';
 import { valueAt } from '../placeholders.js';
 
@@ -27,9 +28,8 @@ export const textsAt = (payload: unknown, path: Path, key: string): string[] =>
 /** Null unless the value is an address on the web. */
 export function urlAt(payload: unknown, ...path: Path): string | null {
   const text = textAt(payload, ...path);
-  if (text === null || text.length > 2048 || !URL.canParse(text)) return null;
-  const url = new URL(text);
-  return url.protocol === 'https:' || url.protocol === 'http:' ? url.href : null;
+  const url = text === null || text.length > 2048 ? null : parseUrl(text);
+  return url?.protocol === 'https:' || url?.protocol === 'http:' ? url.href : null;
 }
 
 /** The files that the commits of a push have changed; GitHub and GitLab describe commits in the same way. */

@@ -1,4 +1,4 @@
-import { maskSecrets } from '#platform/kernel';
+import { maskSecrets, parseUrl } from '#platform/kernel';
 import { TEST_TYPE } from '../notification-webhook.js';
 
 /** What a message of a chat service says, before it has the shape of one. All texts may come from an agent or another stranger. */
@@ -132,7 +132,7 @@ function labelOf(title: string, url: string): string {
   return title.trim() === '' ? shown : `${shown}: ${inOneLine(title)}`;
 }
 
-const isWebUrl = (text: string): boolean => /^https?:\/\//i.test(text) && URL.canParse(text);
+const isWebUrl = (text: string): boolean => /^https?:\/\//i.test(text) && parseUrl(text) !== null;
 
 function durationOf(ms: number): string {
   const seconds = Math.round(ms / 1000);
