@@ -108,8 +108,11 @@ export interface MisspelledSetting {
 }
 
 /** The first letter is rarely wrong: `SSL_CERT_FILE` is not `TLS_CERT_FILE`. */
-const resembles = (given: string, name: string): boolean =>
-  editDistance(given, name) <= (given[0] === name[0] ? MAX_EDITS : 1);
+function resembles(given: string, name: string): boolean {
+  const edits = given[0] === name[0] ? MAX_EDITS : 1;
+  // Each edit changes the length by one at most; this comparison is cheap, and each start makes thousands of them.
+  return Math.abs(given.length - name.length) <= edits && editDistance(given, name) <= edits;
+}
 
 /** Variables whose name resembles a setting, such as `MAX_CONCURENT_RUNS`. */
 export function findMisspelledSettings(environment: Environment): MisspelledSetting[] {

@@ -31,7 +31,7 @@ function probe(maxProcesses: number): readonly string[] {
   return parts.flatMap(([name = '', option = '']) => {
     const program = findCommand(name, SYSTEM_PATH);
     if (program === null) return [];
-    const { status } = spawnSync(program, [option, process.execPath, '--version'], { stdio: 'ignore', timeout: 5000 });
+    const { status } = spawnSync(program, [option, '/bin/true'], { stdio: 'ignore', timeout: 5000 });
     return status === 0 ? [program, option] : [];
   });
 }
