@@ -32,15 +32,11 @@ const npm = (...args: string[]) => run('npm', args, { cwd: directory, maxBuffer:
 const install = (...packages: string[]) =>
   npm('install', '--prefer-offline', '--no-audit', '--no-fund', '--loglevel=error', ...packages);
 
-/** Returns the path of the package for `npm install`. */
-async function pack(source: string): Promise<string> {
-  const { stdout } = await run(
-    'npm',
-    ['pack', '--json', '--ignore-scripts', '--pack-destination', join(directory, 'packages')],
-    { cwd: source, maxBuffer: 16_777_216 },
-  );
-  const [{ filename } = { filename: '' }] = JSON.parse(stdout) as { filename: string }[];
-  return `./packages/${filename}`;
+/** Returns the paths of the packages for `npm install`. */
+async function pack(...sources: string[]): Promise<string[]> {
+  const packages = join(directory, 'packages');
+  const { stdout } = await npm('pack', '--json', '--ignore-scripts', '--pack-destination', packages, ...sources);
+  return (JSON.parse(stdout) as { filename: string }[]).map(({ filename }) => `./packages/${filename}`);
 }
 
 /** Npm removes what it has not installed. */
@@ -86,20 +82,20 @@ beforeAll(async () => {
   mkdirSync(join(directory, 'packages'));
   mkdirSync(join(directory, 'tests'));
   writeFileSync(join(directory, 'package.json'), '{"private":true,"type":"module"}');
-  await install(await pack(ROOT));
+  await install(...(await pack(ROOT)));
   linkTools();
-  const packages: string[] = [];
   for (const plugin of PLUGINS) {
     cpSync(join(EXAMPLES, plugin), join(directory, plugin), { recursive: true });
     await compile(plugin);
-    packages.push(await pack(join(directory, plugin)));
-    // The tests import the installed package, not its sources.
+  }
+  await install(...(await pack(...PLUGINS.map((plugin) => `./${plugin}`))));
+  linkTools();
+  // The tests import the installed packages, not their sources.
+  for (const plugin of PLUGINS) {
     const tests = join(directory, plugin, 'dist/test');
     for (const file of readdirSync(tests)) cpSync(join(tests, file), join(directory, 'tests', file));
     rmSync(join(directory, plugin), { recursive: true });
   }
-  await install(...packages);
-  linkTools();
 }, 180_000);
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
