@@ -289,7 +289,7 @@ export class Execution {
       log.warn('the tools of the run are not available: the user of the agent can execute no Node.js');
       return {};
     }
-    this.servers.push(await startToolServer({ socket, runAs, tools, log }));
+    this.servers.push(await startToolServer({ socket, tools, log }));
     return { [TOOL_SERVER]: connection };
   }
 

@@ -11,6 +11,7 @@ export const FD_URL = 'fd::3,4';
  */
 export async function fetchFromDirectory(gitDirectory: string, call: GitCall): Promise<GitResult> {
   const { signal, timeoutMs, environment } = call;
+  const asking = new GitProcess({ ...call, protocols: ['fd'], wired: true });
   const serving = new GitProcess({
     args: ['upload-pack', '--strict', '--', gitDirectory],
     ...SERVER_SIDE,
@@ -21,7 +22,6 @@ export async function fetchFromDirectory(gitDirectory: string, call: GitCall): P
   });
   const served = serving.finished();
   served.catch(() => undefined);
-  const asking = new GitProcess({ ...call, protocols: ['fd'], wired: true });
   serving.stdout?.pipe(asking.wire(3));
   if (serving.stdin) asking.wire(4).pipe(serving.stdin);
   try {

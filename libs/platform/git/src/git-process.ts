@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { constants } from 'node:os';
 import type { Duplex, Readable, Writable } from 'node:stream';
+import { inDirectoryOf } from '#platform/kernel';
 import { GitFailure, reasonOf } from './git-failure.js';
 
 export interface GitCall {
@@ -57,26 +58,10 @@ export class GitProcess {
   private stderr = Buffer.alloc(0);
   private fault: GitFailure | null = null;
 
+  /** Throws a GitFailure when the directory is not the user's. */
   constructor(private readonly call: GitCall) {
-    const { args, cwd, input, streamsInput, secretInput, wired, runAs } = call;
-    const third = secretInput !== undefined || wired ? (['pipe'] as const) : [];
-    this.child = spawn('git', [...args], {
-      cwd,
-      env: gitEnvironment({
-        protocols: call.protocols ?? [],
-        config: call.config ?? {},
-        extra: call.environment ?? {},
-      }),
-      detached: true,
-      stdio: [
-        input === undefined && streamsInput !== true ? 'ignore' : 'pipe',
-        'pipe',
-        'pipe',
-        ...third,
-        ...(wired ? (['pipe'] as const) : []),
-      ],
-      ...runAs,
-    });
+    const { input, secretInput } = call;
+    this.child = startGit(call);
     this.spawned = new Promise((resolve, reject) => {
       this.child.once('spawn', resolve);
       this.child.once('error', (error: NodeJS.ErrnoException) =>
@@ -163,7 +148,31 @@ export class GitProcess {
   }
 }
 
-export const runGit = (call: GitCall): Promise<GitResult> => collect(new GitProcess(call), call.maxOutputBytes);
+export const runGit = async (call: GitCall): Promise<GitResult> => collect(new GitProcess(call), call.maxOutputBytes);
+
+function startGit(call: GitCall): ChildProcess {
+  const { args, cwd, input, streamsInput, secretInput, wired, runAs } = call;
+  const third = secretInput !== undefined || wired ? (['pipe'] as const) : [];
+  const hasInput = input !== undefined || streamsInput === true;
+  const start = (directory: string): ChildProcess =>
+    spawn('git', [...args], {
+      cwd: directory,
+      env: gitEnvironment({
+        protocols: call.protocols ?? [],
+        config: call.config ?? {},
+        extra: call.environment ?? {},
+      }),
+      detached: true,
+      stdio: [hasInput ? 'pipe' : 'ignore', 'pipe', 'pipe', ...third, ...(wired ? (['pipe'] as const) : [])],
+      ...runAs,
+    });
+  if (!runAs) return start(cwd);
+  try {
+    return inDirectoryOf(runAs.uid, cwd, start);
+  } catch (error) {
+    throw new GitFailure('failed', `git could not be started: ${(error as Error).message}.`);
+  }
+}
 
 export async function collect(git: GitProcess, maxBytes = MIB): Promise<GitResult> {
   const chunks: Buffer[] = [];

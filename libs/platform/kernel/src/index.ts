@@ -1,4 +1,5 @@
 export * from './cursor.js';
+export * from './directory-of-user.js';
 export * from './error-codes.js';
 export * from './extension-point.js';
 export * from './front-matter.js';

@@ -3,11 +3,9 @@ import { DEFAULT_USERNAME, GitFailure } from '#platform/git';
 import type { GitCredentialRequested, RepositoryRef } from '#execution/runner-protocol';
 import type { RepositoryCredentials } from './repository-credentials.js';
 import { SocketServer } from '../process/socket-server.js';
-import type { RunAs } from '../workspace/workspace.js';
 
 interface CredentialServerOptions {
   readonly socket: string;
-  readonly runAs: RunAs | undefined;
   readonly repositories: readonly RepositoryRef[];
   readonly credentials: RepositoryCredentials;
   readonly onRequest: (request: GitCredentialRequested) => void;
@@ -31,13 +29,12 @@ const MAX_REQUESTS = 2_000;
  * this process only. Null: no repository has a credential for http.
  */
 export async function startCredentialServer(options: CredentialServerOptions): Promise<SocketServer | null> {
-  const { socket, runAs, repositories, credentials, onRequest } = options;
+  const { socket, repositories, credentials, onRequest } = options;
   const accesses = accessesOf(repositories);
   if (accesses.length === 0) return null;
   const answers = new CredentialAnswers(accesses, credentials, onRequest);
   return SocketServer.start({
     socket,
-    runAs,
     maxConnections: MAX_CONNECTIONS,
     allowHalfOpen: true,
     onConnection: (connection) => {

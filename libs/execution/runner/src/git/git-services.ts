@@ -20,7 +20,7 @@ interface GitServicesOptions extends Pick<
 /** Writes what git in the workspace reads, and starts the servers that give it access to the repositories of the run. */
 export async function startGitServices(options: GitServicesOptions): Promise<{ close(): void }[]> {
   const { workspace, credentials, handover, assignment, termination, outbox, log } = options;
-  const { git, runAs } = workspace;
+  const { git } = workspace;
   if (git === null) return [];
   const { repositories = [] } = assignment;
   const sshNode = findSshNode(repositories, options);
@@ -32,11 +32,11 @@ export async function startGitServices(options: GitServicesOptions): Promise<{ c
     log.info('git has asked for a credential', { ...request });
     if (!termination.isFenced) outbox.push('git_credential_requested', request);
   };
-  const place = { runAs, repositories, onRequest };
-  const access = { hosts: gitHosts(handover), environment: marks(handover), log };
+  const access = { repositories, onRequest };
+  const ssh = { hosts: gitHosts(handover), environment: marks(handover), log };
   const servers = [
-    await startCredentialServer({ ...place, socket: git.socket, credentials }),
-    sshNode === undefined ? null : await startSshServer({ ...place, ...access, socket: git.sshSocket }),
+    await startCredentialServer({ ...access, socket: git.socket, credentials }),
+    sshNode === undefined ? null : await startSshServer({ ...access, ...ssh, socket: git.sshSocket }),
   ];
   return servers.filter((server) => server !== null);
 }

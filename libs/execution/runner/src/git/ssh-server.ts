@@ -9,13 +9,11 @@ import { GitFailure, type GitHosts, runSshProgram, type SshPlace, sshPlaceOf } f
 import type { GitCredentialRequested, RepositoryRef } from '#execution/runner-protocol';
 import { SocketServer } from '../process/socket-server.js';
 import { errorText, type RunnerLog } from '../runner-log.js';
-import type { RunAs } from '../workspace/workspace.js';
 import { SSH_FRAMES } from './ssh-client.js';
 import { isSamePlace, isSameServer, plainPath, readSshCommand, type SshCommand } from './ssh-command.js';
 
 interface SshServerOptions {
   readonly socket: string;
-  readonly runAs: RunAs | undefined;
   readonly repositories: readonly RepositoryRef[];
   readonly hosts: GitHosts | undefined;
   /** Of the processes of ssh. */
@@ -41,7 +39,7 @@ const FAILED = 255;
  * repository, for the programs of git only. Null: no repository has a key.
  */
 export async function startSshServer(options: SshServerOptions): Promise<{ close(): void } | null> {
-  const { socket, runAs } = options;
+  const { socket } = options;
   const accesses = accessesOf(options.repositories);
   if (accesses.length === 0) return null;
   // Of this user: the agent cannot name another server as the known one.
@@ -50,7 +48,6 @@ export async function startSshServer(options: SshServerOptions): Promise<{ close
   const sessions = new SshSessions(options, accesses, join(directory, 'known_hosts'), ending.signal);
   const server = await SocketServer.start({
     socket,
-    runAs,
     maxConnections: MAX_CONNECTIONS,
     allowHalfOpen: true,
     onConnection: (connection) => void sessions.serve(connection),

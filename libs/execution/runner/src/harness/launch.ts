@@ -71,6 +71,7 @@ export async function launchHarness(harness: Harness, context: LaunchContext): P
       env: dropsPrivileges ? environmentBeforePrivilegeDrop(env, runAs) : env,
       stdin: 'pipe',
       runAs: harness.isBuiltin ? undefined : runAs,
+      laterUid: runAs?.uid,
     });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') throw notInstalled(harness);

@@ -1,6 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { constants } from 'node:os';
 import type { Readable, Writable } from 'node:stream';
+import { inDirectoryOf } from '#platform/kernel';
 import { settlesWithin } from '../retry.js';
 import { killTree } from './sweep.js';
 
@@ -17,6 +18,8 @@ interface ManagedProcessOptions {
   readonly env: NodeJS.ProcessEnv;
   readonly stdin: 'pipe' | 'ignore';
   readonly runAs?: { readonly uid: number; readonly gid: number } | undefined;
+  /** The user to whom the process changes itself. Default: that of `runAs`. */
+  readonly laterUid?: number | undefined;
 }
 
 /** A child process that leads its own process group and session, so that the whole group can be signalled. */
@@ -30,13 +33,10 @@ export class ManagedProcess {
 
   /** Rejects with the system's error (`ENOENT`, `EACCES` …) when the command cannot be started. */
   static async start(options: ManagedProcessOptions): Promise<ManagedProcess> {
-    const child = spawn(options.command, [...options.args], {
-      cwd: options.cwd,
-      env: options.env,
-      detached: true,
-      stdio: [options.stdin, 'pipe', 'pipe'],
-      ...options.runAs,
-    });
+    const { command, args, cwd, env, stdin, runAs, laterUid = runAs?.uid } = options;
+    const start = (directory: string): ChildProcess =>
+      spawn(command, [...args], { cwd: directory, env, detached: true, stdio: [stdin, 'pipe', 'pipe'], ...runAs });
+    const child = laterUid === undefined ? start(cwd) : inDirectoryOf(laterUid, cwd, start);
     const exited = new Promise<ProcessExit>((resolve) => {
       child.once('exit', (code, signal) => resolve({ code, signal }));
     });
@@ -47,7 +47,7 @@ export class ManagedProcess {
       child.once('error', reject);
     });
     child.on('error', () => undefined); // a signal that could not be sent: the caller waits for the exit
-    if (child.pid === undefined) throw new Error(`${options.command} was started without a process id.`);
+    if (child.pid === undefined) throw new Error(`${command} was started without a process id.`);
     return new ManagedProcess(child, child.pid, exited);
   }
 

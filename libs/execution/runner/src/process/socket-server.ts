@@ -1,17 +1,18 @@
-import { chmodSync, chownSync, closeSync, constants, openSync } from 'node:fs';
+import { closeSync, constants, openSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
 import { basename, dirname, join } from 'node:path';
-import type { RunnerHandover } from '#execution/runner-protocol';
 
 interface SocketServerOptions {
-  /** A path in a directory of the agent's user. Its length is not limited. */
+  /** A path in a directory that only the agent's user can enter. Its length is not limited. */
   readonly socket: string;
-  readonly runAs: RunnerHandover['run_as'];
   readonly maxConnections: number;
   readonly onConnection: (connection: Socket) => void;
   /** A connection stays open for the answer when the other side has sent all. Default: false. */
   readonly allowHalfOpen?: boolean;
 }
+
+/** Who connects to a socket has to be able to write it. */
+const WRITABLE = 0o111;
 
 /** Listens at a socket that only this user and the user of the agent can open. Nobody gets an answer after `close`. */
 export class SocketServer {
@@ -20,7 +21,7 @@ export class SocketServer {
   private constructor(private readonly server: Server) {}
 
   static async start(options: SocketServerOptions): Promise<SocketServer> {
-    const { socket, runAs, maxConnections, onConnection, allowHalfOpen = false } = options;
+    const { socket, maxConnections, onConnection, allowHalfOpen = false } = options;
     const server = createServer({ allowHalfOpen });
     server.maxConnections = maxConnections;
     const started = new SocketServer(server);
@@ -31,8 +32,6 @@ export class SocketServer {
       onConnection(connection);
     });
     await listen(server, socket);
-    if (runAs) chownSync(socket, runAs.uid, runAs.gid);
-    chmodSync(socket, 0o600);
     server.unref();
     return started;
   }
@@ -50,6 +49,13 @@ async function listen(server: Server, socket: string): Promise<void> {
   server.once('close', () => closeSync(directory));
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
-    server.listen(join('/proc/self/fd', String(directory), basename(socket)), resolve);
+    // The directory protects the socket. Its owner and mode are not changed afterwards: this process may be root, and the agent
+    // may have replaced the socket by a link to another file. The socket is created within `listen`.
+    const umask = process.umask(WRITABLE);
+    try {
+      server.listen(join('/proc/self/fd', String(directory), basename(socket)), resolve);
+    } finally {
+      process.umask(umask);
+    }
   });
 }

@@ -1,12 +1,10 @@
 import type { Socket } from 'node:net';
-import type { RunnerHandover } from '#execution/runner-protocol';
 import { SocketServer } from '../process/socket-server.js';
 import { errorText, type RunnerLog } from '../runner-log.js';
 import type { RunTool } from './run-tool.js';
 
 interface ToolServerOptions {
   readonly socket: string;
-  readonly runAs: RunnerHandover['run_as'];
   readonly tools: readonly RunTool[];
   readonly log: RunnerLog;
 }
