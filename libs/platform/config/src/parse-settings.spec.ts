@@ -175,6 +175,12 @@ describe('invalid settings', () => {
       'amqp://q',
       'QUEUE_URL must be a URL that starts with redis:// or rediss:// or postgres:// or postgresql://.',
     ],
+    ['HARNESSES_FILE', '/no/such/file.json', 'HARNESSES_FILE must be the path of a readable file.'],
+    [
+      'HARNESSES_FILE',
+      'no-such-file.json',
+      `HARNESSES_FILE must be the path of a readable file; a relative path begins at ${process.cwd()}.`,
+    ],
     ['LOG_LEVEL', 'verbose', 'LOG_LEVEL must be one of trace, debug, info, warn, error, fatal, silent.'],
     ['LEASE_TTL', '90', 'LEASE_TTL must be a number with a unit, such as 250ms, 90s, 10min or 24h.'],
     ['LEASE_TTL', '500ms', 'LEASE_TTL must be between 1s and 10min.'],

@@ -62,7 +62,9 @@ export const optionalFile = (): SettingKind<string> =>
       if (file !== '') accessSync(file, constants.R_OK);
       return file;
     } catch {
-      throw new Error('must be the path of a readable file');
+      // Without the value: somebody may have entered the secret itself.
+      const origin = isAbsolute(value) ? '' : `; a relative path begins at ${process.cwd()}`;
+      throw new Error(`must be the path of a readable file${origin}`);
     }
   });
 
