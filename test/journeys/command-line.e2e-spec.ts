@@ -80,6 +80,17 @@ describe('headrace commands over the API', { timeout: 60_000 }, () => {
     expect(events.some(({ event }) => event === 'conversation')).toBe(true);
   });
 
+  it('shows every line of the message of a failed run', async () => {
+    const config = { name: 'broken', setup_commands: ["printf 'the reason\\nhow to repair it\\n'; exit 3"] };
+    const { uid } = (await installation.call('POST', '/environments', { config })).body;
+    const followed = await headrace(1, 'run', 'create', '--prompt', sh('true'), '--environment', uid, '--follow');
+    expect(followed.output).toMatch(/^\[FAILED: Set-up command 1 .*\nthe reason\nhow to repair it\]$/m);
+    const shown = await headrace(0, 'run', 'get', runIdIn(followed.errors));
+    expect(shown.output).toMatch(
+      /^Message +Set-up command 1 .*\n +the reason\n +how to repair it \(environment_setup_failed\)$/m,
+    );
+  });
+
   it('cancels a run directly after its creation and rejects a second cancellation', async () => {
     const { output } = await headrace(0, 'run', 'create', '--prompt', sh('sleep 60'));
     const runId = output.trim();

@@ -37,7 +37,7 @@ export class RunPrinter extends LineWriter {
     const text = status === undefined ? state : `${state}: ${status.message}`;
     if (text === this.lastState) return;
     this.lastState = text;
-    this.line(`[${text}]`);
+    `[${text}]`.split('\n').forEach((line) => this.line(line));
   }
 
   timeline({ event_type: type, payload = {} }: TimelineEvent): void {

@@ -59,5 +59,11 @@ export function renderRun(run: RemoteRun): string {
     }),
   ];
   const width = Math.max(...facts.map(([name]) => name.length));
-  return facts.flatMap(([name, value]) => (value ? [`${name.padEnd(width)}  ${printable(value)}`] : [])).join('\n');
+  // Messages can have several lines. An indented line cannot be taken for another fact.
+  const shown = (value: string) =>
+    value
+      .split('\n')
+      .map(printable)
+      .join(`\n${' '.repeat(width + 2)}`);
+  return facts.flatMap(([name, value]) => (value ? [`${name.padEnd(width)}  ${shown(value)}`] : [])).join('\n');
 }
