@@ -66,6 +66,16 @@ it('resolves every relative link of every document', () => {
   expect(files.flatMap(brokenLinks)).toEqual([]);
 });
 
+it('has the separator of each table in a line of its own, without which no table is shown', () => {
+  const broken = tracked('*.md').flatMap((file) =>
+    withoutCode(readFileSync(join(ROOT, file), 'utf8'))
+      .split('\n')
+      .filter((line) => /^\|.*\| ?:?-{3,}/.test(line) && !/^[\s|:-]+$/.test(line))
+      .map((line) => `${file}: ${line.slice(0, 80)}`),
+  );
+  expect(broken).toEqual([]);
+});
+
 it('finds every path that a document or the README of a library names', () => {
   const files = tracked('README.md', 'ARCHITECTURE.md', 'AGENTS.md', 'docs/*.md', 'libs/**/README.md');
   expect(files.length).toBeGreaterThan(50);
