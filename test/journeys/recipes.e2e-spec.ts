@@ -8,7 +8,7 @@ import { GitFixture } from '../../libs/testing/src/git/git-fixture.js';
 import { GitServer } from '../../libs/testing/src/git/git-server.js';
 import { type GithubDelivery, githubDelivery, signedHeaders } from '../support/github-deliveries.js';
 import { answersIn, Installation, type Program } from '../support/installation.js';
-import { followRecipe } from '../support/recipe.js';
+import { followRecipe, recipeText } from '../support/recipe.js';
 import { SlackApiDouble } from '../support/slack-api.js';
 import { BOT, CHANNEL, mention, message } from '../support/slack-deliveries.js';
 
@@ -32,7 +32,12 @@ beforeAll(async () => {
     login: { username: 'x-access-token', password: TOKEN },
   });
   slack = await SlackApiDouble.start(TOKEN, [CHANNEL]);
-  installation = await Installation.create({ GITHUB_URL: git.url, SLACK_API_URL: slack.url });
+  // Nothing here starts the agent that it names: the file has to be valid.
+  const [, harnesses = ''] = /```json file=harnesses\.json\n([\s\S]*?)```/.exec(recipeText('README.md')) ?? [];
+  const harnessesFile = join(directory, 'harnesses.json');
+  writeFileSync(harnessesFile, harnesses);
+  const settings = { GITHUB_URL: git.url, SLACK_API_URL: slack.url, HARNESSES_FILE: harnessesFile };
+  installation = await Installation.create(settings);
   server = await installation.up();
 });
 afterAll(async () => {
@@ -57,10 +62,10 @@ describe('a recipe', { timeout: 120_000 }, () => {
   it('makes pull requests of issues on GitHub', async () => {
     const page = 'github-pull-requests.md';
     writeFileSync(join(placeOf(page), 'github-token.txt'), TOKEN);
-    const url = urlIn(await follow(page, { 'harness: claude': 'harness: oz' }));
+    const printed = await follow(page, { 'harness: claude': 'harness: oz' });
     const secret = readFileSync(join(placeOf(page), 'github-webhook.txt'), 'utf8').trim();
     const deliver = (delivery: GithubDelivery) =>
-      post(url, signedHeaders(delivery, randomUUID(), secret), delivery.body);
+      post(urlIn(printed), signedHeaders(delivery, randomUUID(), secret), delivery.body);
     const repository = { full_name: 'acme/service', name: 'service' };
     const commented = (association: string) =>
       githubDelivery('issue_comment', 'created', {
@@ -75,6 +80,12 @@ describe('a recipe', { timeout: 120_000 }, () => {
     await deliver(commented('NONE'));
     await deliver(commented('MEMBER'));
     await until(async () => (await turnsOf(runId)) > 0, 30_000);
+    // Of a pull request that no run has created, by a member: a review, and a comment on a line.
+    const pull_request = { number: 77, author_association: 'MEMBER' };
+    const review = { author_association: 'MEMBER', body: 'please use another word' };
+    await deliver(githubDelivery('pull_request_review', 'submitted', { repository, pull_request, review }));
+    const comment = { author_association: 'MEMBER', body: 'please use another word' };
+    await deliver(githubDelivery('pull_request_review_comment', 'created', { repository, pull_request, comment }));
     // Of a branch that no run has created.
     await deliver(
       githubDelivery('workflow_run', 'completed', {
@@ -82,7 +93,7 @@ describe('a recipe', { timeout: 120_000 }, () => {
         workflow_run: { conclusion: 'failure', head_branch: 'main', pull_requests: [] },
       }),
     );
-    await expectOnly(runId, 'GITHUB_WEBHOOK', url);
+    await expectOnly(runId, 'GITHUB_WEBHOOK', printed);
   });
 
   it('starts a run for each of several repositories, and joins their results', async () => {
@@ -126,12 +137,12 @@ describe('a recipe', { timeout: 120_000 }, () => {
       'project.git': 'service.git',
       oauth2: 'x-access-token',
     };
-    const url = urlIn(await follow(page, changes));
+    const printed = await follow(page, changes);
     const secret = readFileSync(join(placeOf(page), 'gitlab-webhook.txt'), 'utf8').trim();
     const deliver = (kind: string, payload: object) => {
       const body = JSON.stringify({ project: { path_with_namespace: 'group/project' }, ...payload });
       const headers = { 'x-gitlab-event': kind, 'x-gitlab-token': secret, 'x-gitlab-event-uuid': randomUUID() };
-      return post(url, { 'content-type': 'application/json', ...headers }, body);
+      return post(urlIn(printed), { 'content-type': 'application/json', ...headers }, body);
     };
     const comment = (username: string) => ({
       object_kind: 'note',
@@ -139,6 +150,17 @@ describe('a recipe', { timeout: 120_000 }, () => {
       object_attributes: { note: '@headrace please use another word', noteable_type: 'Issue', action: 'create' },
       issue: { iid: 7 },
     });
+    const onLine = {
+      object_kind: 'note',
+      user: { username: 'ada' },
+      object_attributes: {
+        note: 'please use another word',
+        noteable_type: 'MergeRequest',
+        type: 'DiffNote',
+        action: 'create',
+      },
+      merge_request: { iid: 8, url: `${git.url}/group/project/-/merge_requests/8` },
+    };
 
     await deliver('Issue Hook', {
       object_kind: 'issue',
@@ -150,8 +172,10 @@ describe('a recipe', { timeout: 120_000 }, () => {
     await deliver('Note Hook', comment('eve'));
     await deliver('Note Hook', comment('ada'));
     await until(async () => (await turnsOf(runId)) > 0, 30_000);
+    // Of a merge request that no run has created.
+    await deliver('Note Hook', onLine);
     await deliver('Pipeline Hook', { object_kind: 'pipeline', object_attributes: { status: 'failed', ref: 'main' } });
-    await expectOnly(runId, 'GITLAB_WEBHOOK', url);
+    await expectOnly(runId, 'GITLAB_WEBHOOK', printed);
   });
 
   it('makes runs of threads in Slack', async () => {
@@ -187,7 +211,7 @@ describe('a recipe', { timeout: 120_000 }, () => {
     await until(() => Promise.resolve(shows('has succeeded') && slack.reactions.length === 2), 30_000);
     await send(message({ text: 'And now?', thread_ts: thread, ts: '1515449530.000020' }));
     await until(async () => (await turnsOf(runId)) === 1, 30_000);
-    await expectOnly(runId, 'SLACK', url);
+    await expectOnly(runId, 'SLACK', printed);
     await until(() => Promise.resolve(slack.reactions.includes('1515449530.000020 white_check_mark')), 30_000);
     expect(slack.messages).toMatchObject([{ channel: CHANNEL, thread_ts: thread }]);
     expect(slack.violations).toEqual([]);
@@ -195,6 +219,8 @@ describe('a recipe', { timeout: 120_000 }, () => {
 });
 
 const urlIn = (printed: string): string => /http\S+\/webhooks\/w\/\w+/.exec(printed)?.[0] ?? '';
+/** The factory to which `apply` has applied the files of the page. */
+const factoryIn = (printed: string): string => /^Factory .*\((\w+)\), \d+ files/m.exec(printed)?.[1] ?? '';
 
 async function post(url: string, headers: Readonly<Record<string, string>>, body: string): Promise<void> {
   const response = await fetch(url, { method: 'POST', headers, body });
@@ -217,10 +243,12 @@ async function turnsOf(runId: string): Promise<number> {
 }
 
 /** All deliveries are evaluated, and the run got one follow-up. */
-async function expectOnly(runId: string, source: string, url: string): Promise<void> {
-  const path = `/factories/${installation.connection.factory_uid}/webhooks/${url.split('/').at(-1)}/deliveries`;
+async function expectOnly(runId: string, source: string, printed: string): Promise<void> {
+  const path = `/factories/${factoryIn(printed)}/webhooks/${urlIn(printed).split('/').at(-1)}/deliveries`;
   const results = async () => {
-    const { deliveries } = (await installation.call('GET', path)).body;
+    const { status, body } = await installation.call('GET', path);
+    expect([status, body]).toMatchObject([200, {}]);
+    const { deliveries } = body;
     return (deliveries as { outcome?: string; automation_results?: object[] }[])
       .filter(({ outcome }) => outcome === 'Accepted')
       .map(({ automation_results: evaluated }) => evaluated);

@@ -14,7 +14,8 @@ export const recipeText = (page: string): string => readFileSync(join(ROOT, 'doc
 
 /**
  * Writes the files of a page into a directory, and executes its commands there, in their order. `changes` are texts of the page and what
- * replaces them; each of them has to occur. Returns what the commands print.
+ * replaces them; each of them has to occur. Returns what the commands print. A page has to name each file in the text before its
+ * block: the name beside the kind of a block is not shown to readers.
  */
 export async function followRecipe(
   page: string,
@@ -27,21 +28,22 @@ export async function followRecipe(
   const text = recipeText(page);
   for (const from of Object.keys(changes)) expect(text).toContain(from);
   const commands: string[] = [];
-  for (const [, kind, file, content = ''] of text.matchAll(BLOCK)) {
+  for (const { 1: kind, 2: file, 3: content = '', index } of text.matchAll(BLOCK)) {
     if (file === undefined) {
       expect(kind).toBe('sh');
       commands.push(changed(content));
       continue;
     }
+    expect(text.slice(0, index).replaceAll(BLOCK, ''), page).toContain(`\`${file}\``);
     mkdirSync(dirname(join(place, file)), { recursive: true });
     writeFileSync(join(place, file), changed(content));
   }
-  const { base_url: baseUrl, token, team_uid: team } = installation.connection;
+  const { base_url: baseUrl, token, team_uid: team, factory_uid: factory } = installation.connection;
   const script = `set -e\nexec 2>&1\nheadrace() { node ${join(ROOT, 'bin/headrace.mjs')} "$@"; }\n${commands.join('\n')}`;
   const env = {
     ...process.env,
     ...installation.environment,
-    ...{ HEADRACE_URL: new URL(baseUrl).origin, HEADRACE_TOKEN: token, TEAM: team },
+    ...{ HEADRACE_URL: new URL(baseUrl).origin, HEADRACE_TOKEN: token, TEAM: team, FACTORY: factory },
   };
   // Not synchronously: agents clone from servers of this process.
   const { stdout } = await execute('bash', ['-c', script], { cwd: place, env }).catch((error: { stdout?: string }) => {
