@@ -172,7 +172,6 @@ describe('git in the workspace', () => {
     await first.plane.untilEvent('turn_ended');
     expect(outputs(first)).toEqual(['1\n']);
     const socket = join(first.handover.workspace_dir, 'git', 'credentials.sock');
-    expect(statSync(socket).mode & 0o777).toBe(0o600);
     expect(statSync(first.handover.workspace_dir).mode & 0o777).toBe(0o700);
     const ask = `printf 'protocol=http\\nhost=${new URL(server.url).host}\\npath=acme/app.git\\n' | git credential-cache --socket='${socket}' get 2>&1 | grep -c ^password=`;
     const second = await start({

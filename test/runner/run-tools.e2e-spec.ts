@@ -403,8 +403,9 @@ describe('the tools of a run', () => {
   it('belong to their execution, and end with it', async () => {
     const { runner, servers } = await watched({ ownUser: isRoot });
     const socket = join(runner.handover.workspace_dir, 'tools.sock');
-    expect(statSync(socket).mode & 0o777).toBe(0o600);
-    expect(statSync(socket).uid).toBe(isRoot ? runner.handover.run_as?.uid : process.getuid?.());
+    const directory = statSync(runner.handover.workspace_dir);
+    expect(directory.mode & 0o777).toBe(0o700);
+    expect(directory.uid).toBe(isRoot ? runner.handover.run_as?.uid : process.getuid?.());
     const [server] = servers;
     if (!server) throw new Error('The session has no server.');
     const client = await connect(server);

@@ -110,7 +110,7 @@ describe.skipIf(NO_SSHD !== null)(`git over SSH in the workspace ${NO_SSHD ?? ''
     const first = await start({ ownUser: isRoot, assignment: { repositories: [repository('app')], prompt: 'Hello' } });
     await first.plane.untilEvent('turn_ended');
     const socket = join(first.handover.workspace_dir, 'git', 'ssh.sock');
-    expect(statSync(socket).mode & 0o777).toBe(0o600);
+    expect(statSync(first.handover.workspace_dir).mode & 0o777).toBe(0o700);
     if (isRoot) {
       const connect = `require('node:net').connect(${JSON.stringify(socket)}).on('error', ({ code }) => console.log(code)).on('connect', () => process.exit())`;
       const second = await start({
