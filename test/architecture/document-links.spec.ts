@@ -66,7 +66,7 @@ it('resolves every relative link of every document', () => {
   expect(files.flatMap(brokenLinks)).toEqual([]);
 });
 
-it('has the separator of each table in a line of its own, without which no table is shown', () => {
+it('has the separator of each table in a separate line, without which no table is shown', () => {
   const broken = tracked('*.md').flatMap((file) =>
     withoutCode(readFileSync(join(ROOT, file), 'utf8'))
       .split('\n')
