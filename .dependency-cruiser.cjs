@@ -92,7 +92,7 @@ module.exports = {
       name: 'runner-shares-no-database',
       comment: 'A runner uses HTTP to talk to the API and has no other connection to the server.',
       severity: 'error',
-      from: { path: '^libs/execution/runner/' },
+      from: { path: '^libs/execution/runner/', pathNot: '\\.spec\\.ts$' },
       to: { path: '^libs/', pathNot: '^libs/(execution/(runner|runner-protocol)|platform/(kernel|git))/' },
     },
     {

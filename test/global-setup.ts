@@ -1,6 +1,6 @@
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseSettings } from '#platform/config';
 import type { TestProject } from 'vitest/node';
@@ -56,9 +56,13 @@ async function start(): Promise<Shared> {
 /** Programs that tests start dozens of times. In `dist`, since they import packages. */
 async function bundlePrograms(): Promise<string> {
   const directory = await mkdtemp(fileURLToPath(new URL('../dist/test-programs-', import.meta.url)));
-  const path = (name: string): string => fileURLToPath(new URL(`crash/${name}.mjs`, import.meta.url));
-  const names = ['firing-process', 'object-store-process', 'timer-process'];
-  await bundle(Object.fromEntries(names.map((name) => [name, path(name)])), directory);
+  const programs = (...paths: string[]): Record<string, string> =>
+    Object.fromEntries(
+      paths.map((path) => [basename(path), fileURLToPath(new URL(`${path}.mjs`, import.meta.url))] as const),
+    );
+  await bundle(programs('crash/firing-process', 'crash/object-store-process', 'crash/timer-process'), directory);
+  // One file without parts that it shares with others: it is copied to where agents can read it.
+  await bundle(programs('journeys/work-tree-process'), directory);
   return directory;
 }
 

@@ -30,3 +30,4 @@ export * from './git/git-server.js';
 export * from './skill-source-conformance.js';
 export * from './github-double.js';
 export * from './model-server/index.js';
+export * from './work-trees/index.js';

@@ -30,8 +30,8 @@ import type { RunAs } from '../workspace/workspace.js';
 import { DirectoryPath, NEW_FILE, OpenDirectory, type SnapshotPlaces, splitKey } from './open-directory.js';
 import { displayed } from './scan-workspace.js';
 
-/** `.git` of a worktree, and its counterpart in the repository. */
-const POINTER = /\/(\.git|\.git\/(modules\/.+\/)?worktrees\/[^/]+\/gitdir)$/;
+/** `.git` of a worktree, and its counterpart in the repository, which may be a bare one. */
+const POINTER = /\/(\.git|worktrees\/[^/]+\/gitdir)$/;
 const MAX_POINTER_BYTES = 8192;
 const OWNER_ONLY = 0o700;
 const CONCURRENT_PACKS = 4;
@@ -78,6 +78,9 @@ export async function restoreWorkspace(options: RestoreOptions): Promise<Restore
     restoration.close();
   }
 }
+
+/** Whether a restore may write another path into it. */
+export const isWorktreePointer = (key: string): boolean => POINTER.test(`/${key}`);
 
 /** It is created with its content, and not before. */
 const isWhole = ({ content }: SnapshotFile): boolean => content.length === 1;
@@ -258,7 +261,7 @@ class Restoration {
   /** Worktrees of git name each other by absolute paths. */
   private relocate(file: SnapshotFile): void {
     const key = keyOf(file);
-    if (this.moves.length === 0 || file.size > MAX_POINTER_BYTES || !POINTER.test(`/${key}`)) return;
+    if (this.moves.length === 0 || file.size > MAX_POINTER_BYTES || !isWorktreePointer(key)) return;
     const { directory, name } = this.parentOf(key);
     const fd = openSync(directory.of(name), constants.O_RDWR | constants.O_NOFOLLOW);
     try {

@@ -21,6 +21,7 @@ import type { RunAs } from '../workspace/workspace.js';
 import { ignoredPaths } from './ignore-rules.js';
 import { DirectoryPath, OpenDirectory, pathOfKey, type SnapshotPlaces, splitKey } from './open-directory.js';
 import { PackWriter, type Part } from './pack-writer.js';
+import { isWorktreePointer } from './restore-workspace.js';
 import {
   displayed,
   type ObjectDirectories,
@@ -135,6 +136,8 @@ export class WorkspaceSnapshots {
     for (const entry of scan.entries) {
       if (entry.type !== 'file') continue;
       const { key, version, size, mtime } = entry;
+      // It has the path of this workspace now, which may be as long as the one before.
+      if (isWorktreePointer(key)) continue;
       const same = stored.get(key);
       if (same && same.size === size && same.mtime === mtime) this.known.set(key, { version, content: same.known });
     }
