@@ -9,7 +9,7 @@ import {
   SnapshotsStore,
   type StoredSnapshot,
 } from '#execution/executions';
-import { type SnapshotEntry, type SnapshotFile } from '#execution/runner-protocol';
+import { SnapshotDamagedError, type SnapshotEntry, type SnapshotFile } from '#execution/runner-protocol';
 import type { Caller } from '#platform/auth';
 import { Settings } from '#platform/config';
 import { isUuid, type RejectionOf } from '#platform/kernel';
@@ -32,7 +32,7 @@ const DIFF_TIMEOUT_MS = 50;
 
 export interface ListedChange extends FileChange {
   readonly isBinary: boolean;
-  /** Absent for binary and large files, and beyond the limit of the response. */
+  /** Absent for binary, large and damaged files, and beyond the limit of the response. */
   readonly diff?: string;
 }
 
@@ -54,6 +54,7 @@ export type RunFileResult =
   | { readonly kind: 'file'; readonly name: string; readonly sizeBytes: number; readonly content: Readable }
   | { readonly kind: 'directory'; readonly snapshot: StoredSnapshot; readonly entries: readonly SnapshotEntry[] }
   | { readonly kind: 'no_such_path' }
+  | { readonly kind: 'damaged'; readonly message: string }
   | { readonly kind: 'no_snapshot'; readonly parameter: 'at' }
   | RejectionOf<'not_found' | 'forbidden'>;
 
@@ -120,8 +121,10 @@ export class RunSnapshots {
     const wanted = workPath(path);
     const entry = reader.manifest.entries.find((candidate) => candidate.path === wanted);
     if (entry?.type === 'file') {
+      const content = await unlessDamaged(() => startOf(reader.read(entry)));
+      if (content instanceof SnapshotDamagedError) return { kind: 'damaged', message: content.message };
       const name = wanted.slice(wanted.lastIndexOf('/') + 1);
-      return { kind: 'file', name, sizeBytes: entry.size, content: Readable.from(reader.read(entry)) };
+      return { kind: 'file', name, sizeBytes: entry.size, content: Readable.from(content) };
     }
     if (entry?.type !== 'directory') return { kind: 'no_such_path' };
     const isChild = (child: SnapshotEntry): boolean =>
@@ -194,7 +197,7 @@ export class RunSnapshots {
       const texts = await Promise.all([textOf(before, change.before), textOf(after, change.after)]);
       const isBinary = texts.includes('binary');
       const [old, current] = texts;
-      if (old === 'binary' || old === 'large' || current === 'binary' || current === 'large') {
+      if (typeof old === 'string' || typeof current === 'string') {
         listed.push({ ...change, isBinary });
         continue;
       }
@@ -217,14 +220,37 @@ function isBelow(change: FileChange, path: string | undefined): boolean {
   );
 }
 
-type Text = { readonly text: string } | 'binary' | 'large' | null;
+type Text = { readonly text: string } | 'binary' | 'large' | 'damaged' | null;
 
 async function textOf(reader: SnapshotReader | null, entry: FileChange['before']): Promise<Text> {
   if (entry === undefined || reader === null) return null;
   if (entry.type === 'link') return { text: `${entry.target}\n` };
+  const text = await unlessDamaged(() => textOfFile(reader, entry));
+  return text instanceof SnapshotDamagedError ? 'damaged' : text;
+}
+
+async function textOfFile(reader: SnapshotReader, entry: SnapshotFile): Promise<Text> {
   if (entry.size > MAX_DIFF_FILE_BYTES) return (await isBinaryFile(reader, entry)) ? 'binary' : 'large';
   const bytes = await reader.readWhole(entry);
   return bytes.includes(0) ? 'binary' : { text: bytes.toString('utf8') };
+}
+
+async function unlessDamaged<T>(read: () => Promise<T>): Promise<T | SnapshotDamagedError> {
+  try {
+    return await read();
+  } catch (error) {
+    if (error instanceof SnapshotDamagedError) return error;
+    throw error;
+  }
+}
+
+/** Resolves when the first block was read: afterwards a response has begun, and only its connection can show an error. */
+async function startOf(blocks: AsyncGenerator<Buffer>): Promise<AsyncGenerator<Buffer>> {
+  const first = await blocks.next();
+  return (async function* () {
+    if (first.done !== true) yield first.value;
+    yield* blocks;
+  })();
 }
 
 /** As git decides: a NUL byte near the beginning. */

@@ -84,6 +84,8 @@ export class RunSnapshotsController {
         return;
       case 'no_such_path':
         throw new ProblemError('resource_not_found', '`path`: the snapshot has no file or directory with this path.');
+      case 'damaged':
+        throw new ProblemError('resource_not_found', `\`path\`: ${result.message}`);
       case 'no_snapshot':
         throw noSnapshot('at', at);
       default:

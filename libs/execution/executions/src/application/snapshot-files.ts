@@ -1,11 +1,12 @@
 import { buffer } from 'node:stream/consumers';
-import { Injectable } from '@nestjs/common';
+import { Injectable, Logger } from '@nestjs/common';
 import {
   decodeBlock,
   partOf,
   SnapshotDamagedError,
   type SnapshotFile,
   type SnapshotManifest,
+  SnapshotManifestError,
 } from '#execution/runner-protocol';
 import { SnapshotObjects } from '../adapters/snapshot-objects.js';
 import { type StoredSnapshot, SnapshotsStore } from '../persistence/snapshots.store.js';
@@ -17,15 +18,21 @@ const KEPT_PACKS = 4;
 /** Reads files of snapshots. */
 @Injectable()
 export class SnapshotFiles {
+  private readonly logger = new Logger(SnapshotFiles.name);
+
   constructor(
     private readonly snapshots: Snapshots,
     private readonly store: SnapshotsStore,
     private readonly objects: SnapshotObjects,
   ) {}
 
-  /** Null: the snapshot is not stored any more. */
+  /** Null: the snapshot is not stored any more, or its list of files is damaged. */
   async open(snapshot: StoredSnapshot): Promise<SnapshotReader | null> {
-    const manifest = await this.snapshots.read(snapshot.manifest);
+    const manifest = await this.snapshots.read(snapshot.manifest).catch((error: unknown) => {
+      if (!(error instanceof SnapshotDamagedError) && !(error instanceof SnapshotManifestError)) throw error;
+      this.logger.error(`${snapshot.manifest.objectKey}: ${error.message}`);
+      return null;
+    });
     return manifest && new SnapshotReader(manifest, (packId) => this.pack(snapshot.runId, packId));
   }
 

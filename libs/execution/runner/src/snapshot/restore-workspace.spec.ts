@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import {
   existsSync,
   mkdirSync,
@@ -135,9 +136,12 @@ describe('writeFileBelow', () => {
 describe('scanWorkspace', () => {
   const scan = async (maxEntries = 1000) => scanWorkspace({ places: { work: join(root, 'work') }, maxEntries });
 
-  it('follows no links, and lists no pipes', async () => {
+  it('follows no links, and lists no pipes and devices', async () => {
     writeFileSync(join(outside, 'secret'), 'x');
     symlinkSync(outside, join(root, 'work/link'));
+    execFileSync('mkfifo', [join(root, 'work/pipe')]);
+    // Only root may create a device.
+    if (process.getuid?.() === 0) execFileSync('mknod', [join(root, 'work/zero'), 'c', '1', '5']);
     const { entries } = await scan();
     expect(entries.map(({ key }) => key)).toEqual(['work', 'work/link']);
   });

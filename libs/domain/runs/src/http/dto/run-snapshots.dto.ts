@@ -60,7 +60,10 @@ export class ListRunChangesResponse {
   from: SnapshotReference | null;
   @ObjectField(() => SnapshotReference, { description: 'The later snapshot.' }) to: SnapshotReference;
   @ArrayField(object(() => ChangedFile), { description: 'The changed files, by path.' }) files: ChangedFile[];
-  @BooleanField({ description: 'Whether files or diffs were left out because of a limit.' }) truncated: boolean;
+  @BooleanField({
+    description: 'Whether files or diffs were left out because of a limit, or because stored content is damaged.',
+  })
+  truncated: boolean;
 }
 
 export class RunDirectoryEntry {
