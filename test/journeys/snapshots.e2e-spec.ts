@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { GitFixture } from '#testing';
@@ -176,9 +176,18 @@ describe('a run whose session has ended', { timeout: 60_000 }, () => {
   });
 
   it('forks one step ten times, on two harnesses at once, and no fork has the changes of another', async () => {
-    const runId = await execute('mkdir d && echo base > d/file && echo kept > other');
+    const together = mkdtempSync(join(directory, 'together-'));
+    // Agents run as separate users.
+    chmodSync(together, 0o1777);
+    const runId = await execute('mkdir d && echo base > d/file && echo kept > other && chmod 755 other');
     const [step] = (await installation.call('GET', `/agent/runs/${runId}/conversation`)).body.steps.slice(-1);
-    const change = 'cat d/file other; echo changed >> d/file; sleep 0.2; wc -l < d/file';
+    // Each one waits until all have changed their files, then looks at them again.
+    const change = [
+      "find . -mindepth 1 -printf '%P %m\\n' | sort; cat d/file other",
+      'echo "changed by $$" >> d/file; echo $$ > "own $$"',
+      `mktemp -p '${together}' > /dev/null; until [ "$(ls '${together}' | wc -l)" -ge 10 ]; do sleep 0.1; done`,
+      'wc -l < d/file; ls | wc -l; tail -n 1 d/file | grep -c "by $$"',
+    ].join('\n');
     const forks = await Promise.all(
       [
         { prompt: sh(change) },
@@ -187,14 +196,30 @@ describe('a run whose session has ended', { timeout: 60_000 }, () => {
     );
     const ids = forks.flatMap(({ body }) => body.runs.map(({ run_id: id }: { run_id: string }) => id));
     expect(new Set(ids).size).toBe(10);
+    const costs: { readonly restoreMs: number; readonly snapshotMs: number; readonly bytes: number }[] = [];
     for (const id of ids) {
       expect(await installation.waitFor(id, ENDED)).toMatchObject({ state: 'SUCCEEDED', parent_run_id: runId });
-      expect(await conversationOf(id)).toContain(String.raw`base\nkept\n2`);
-      expect((await installation.call('GET', `/agent/runs/${id}/files?path=d/file`)).body).toBe('base\nchanged\n');
-      // Content is stored for the changed file and the session, not again for what the fork began with.
-      for (const { payload } of await timelineOf(id, 'workspace_snapshot'))
-        expect(payload.stored_bytes).toBeLessThan(20_000);
+      const conversation = await conversationOf(id);
+      expect(conversation).toContain(String.raw`d 700\nd/file 600\nother 755\nbase\nkept\n2\n3\n1`);
+      expect((await installation.call('GET', `/agent/runs/${id}/files?path=d/file`)).body).toMatch(
+        /^base\nchanged by \d+\n$/,
+      );
+      const [restored] = await timelineOf(id, 'workspace_restored');
+      const [snapshot] = await timelineOf(id, 'workspace_snapshot');
+      costs.push({
+        restoreMs: restored.payload.duration_ms,
+        snapshotMs: snapshot.payload.duration_ms,
+        bytes: snapshot.payload.stored_bytes,
+      });
     }
+    // Content is stored for the changed files and the session, not again for what the fork began with.
+    for (const cost of costs)
+      expect(cost).toEqual({
+        restoreMs: expect.any(Number),
+        snapshotMs: expect.any(Number),
+        bytes: expect.any(Number),
+      });
+    expect(Math.max(...costs.map(({ bytes }) => bytes))).toBeLessThan(20_000);
     expect((await installation.call('GET', `/agent/runs/${runId}/files?path=d/file`)).body).toBe('base\n');
   });
 

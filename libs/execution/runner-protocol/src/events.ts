@@ -104,6 +104,8 @@ export interface WorkspaceSnapshot {
   size_bytes: number;
   /** Sent for this snapshot. */
   stored_bytes: number;
+  /** From the start until it was stored; the runner adds it to the answer. Absent: an earlier runner. */
+  duration_ms?: number;
   /** What is missing in it, a sentence each. */
   problems?: readonly string[];
 }

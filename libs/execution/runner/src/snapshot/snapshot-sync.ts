@@ -54,6 +54,8 @@ export class SnapshotSync {
   private lastFailure = '';
   /** Snapshots that were not equal to the one before, or that were not stored. */
   private changes = 0;
+  /** When the current one was begun. */
+  private startedAt = 0;
   /** The last pack, when it is small: it is sent together with the manifest. */
   private held: SnapshotPack | null = null;
 
@@ -74,7 +76,7 @@ export class SnapshotSync {
           const { held: pack } = this;
           const stored = await this.upload(() => options.plane.putSnapshot(manifest, { reason, storedBytes, pack }));
           this.held = null;
-          options.outbox.push<WorkspaceSnapshot>('workspace_snapshot', stored);
+          options.outbox.push<WorkspaceSnapshot>('workspace_snapshot', { ...stored, duration_ms: this.durationMs });
           return stored.snapshot_id;
         },
       },
@@ -159,7 +161,7 @@ export class SnapshotSync {
   private async takeNow(reason: SnapshotReason): Promise<void> {
     const { termination, outbox, log } = this.options;
     if (termination.isFenced) return;
-    const startedAt = performance.now();
+    this.startedAt = performance.now();
     const paused = reason === 'interval' ? pauseMatching(this.options.targets(), MAX_PAUSE_MS) : null;
     try {
       const taken = await this.snapshots.create(reason, () => paused?.resume());
@@ -167,8 +169,8 @@ export class SnapshotSync {
       this.changes += 1;
       this.lastFailure = '';
       const { snapshotId, storedBytes } = taken;
-      const tookMs = Math.round(performance.now() - startedAt);
-      log.info('snapshot stored', { snapshot_id: snapshotId, reason, stored_bytes: storedBytes, took_ms: tookMs });
+      const data = { snapshot_id: snapshotId, reason, stored_bytes: storedBytes, took_ms: this.durationMs };
+      log.info('snapshot stored', data);
     } catch (error) {
       if (error instanceof LeaseLostError || termination.isFenced) throw error;
       this.changes += 1;
@@ -180,6 +182,10 @@ export class SnapshotSync {
     } finally {
       paused?.resume();
     }
+  }
+
+  private get durationMs(): number {
+    return Math.round(performance.now() - this.startedAt);
   }
 
   private async readManifest(snapshotId: string): Promise<SnapshotManifest> {
