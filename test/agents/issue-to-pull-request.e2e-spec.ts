@@ -80,7 +80,7 @@ describe.skipIf(skipReason !== null)('an issue that a real agent solves', { time
     await expectAgent(journey.runId);
   });
 
-  it('becomes a merge request on GitLab, and is revised after a comment by the same run', async () => {
+  it('becomes a merge request on GitLab, is revised after a comment by the same run, and is merged', async () => {
     const options = { installation, forges, agentConfig, turnMs: TURN_MS, prompts: prompts('issue-7', 'seven.txt') };
     const journey = new GitlabIssueJourney(options, TOKEN);
     await journey.prepare();
@@ -91,6 +91,7 @@ describe.skipIf(skipReason !== null)('an issue that a real agent solves', { time
     await journey.requestChanges();
     await journey.expectRevision();
     expect(forges.commitsOf('issue-7')).toEqual(['Revise the fix', 'Fix the issue', 'Add a text']);
+    await journey.merge();
     await expectAgent(journey.runId);
   });
 

@@ -38,6 +38,8 @@ const ANSWER_MS = 60_000;
 const GITHUB_ISSUE = 41;
 /** That of the repository, the fix, and its revision. */
 const COMMITS_AFTER_REVISION = 3;
+/** After all other states of the pull request. */
+const MERGED_AT = '2100-01-01T00:00:00Z';
 
 export function pullRequestOf({ artifacts }: RunWithArtifacts) {
   const found = artifacts.find(({ artifact_type: type }) => type === 'PULL_REQUEST');
@@ -62,6 +64,9 @@ export abstract class IssueJourney {
   abstract requestChanges(): Promise<void>;
   /** A second commit of the same run, with its answers. */
   abstract expectRevision(): Promise<void>;
+  protected abstract deliverMerge(): Promise<void>;
+  /** Of the pull request or merge request. */
+  protected abstract commentsAtRequest(): readonly string[];
 
   protected get given(): Endpoints {
     if (!this.endpoints) throw new Error('The journey is not prepared.');
@@ -77,6 +82,17 @@ export abstract class IssueJourney {
     expect(run.state, JSON.stringify(run.status_message)).toBe('SUCCEEDED');
     this.url = pullRequestOf(run).data.url;
     return run as Record<string, unknown>;
+  }
+
+  /** A person merges the pull request: the artifact and the answer say so. */
+  async merge(): Promise<void> {
+    const { installation } = this.options;
+    expect(pullRequestOf(await installation.run(this.runId)).data).toMatchObject({ url: this.url, status: 'open' });
+    await this.deliverMerge();
+    await until(async () => pullRequestOf(await installation.run(this.runId)).data.status === 'merged', ANSWER_MS);
+    await until(() => this.commentsAtRequest()[0]?.includes(`- ${this.url} (merged)`) === true, ANSWER_MS);
+    expect(this.commentsAtRequest()).toHaveLength(1);
+    expect(await this.runs()).toHaveLength(1);
   }
 
   /** Of the automation that fixes issues. */
@@ -181,14 +197,14 @@ export class GithubIssueJourney extends IssueJourney {
     expect([this.comments(GITHUB_ISSUE).length, this.comments(this.number).length]).toEqual([1, 1]);
   }
 
-  /** A person merges the pull request: the artifact and the answer say so. */
-  async merge(): Promise<void> {
-    const at = '2100-01-01T00:00:00Z';
+  protected async deliverMerge(): Promise<void> {
+    const at = MERGED_AT;
     const merged = { html_url: this.url, state: 'closed', merged: true, merged_at: at, closed_at: at, updated_at: at };
     await this.deliver('pull_request', 'closed', { pull_request: merged });
-    const { installation } = this.options;
-    await until(async () => pullRequestOf(await installation.run(this.runId)).data.status === 'merged', ANSWER_MS);
-    await until(() => this.comments(this.number)[0]?.includes(`- ${this.url} (merged)`) === true, ANSWER_MS);
+  }
+
+  protected commentsAtRequest(): readonly string[] {
+    return this.comments(this.number);
   }
 
   /** Of the pull request. */
@@ -269,6 +285,23 @@ export class GitlabIssueJourney extends IssueJourney {
     expect(statuses.map(({ sha }) => sha)).toEqual([this.start, forges.headOf(prompts.branch)]);
     expect([this.notes('issues/7').length, this.notes('merge_requests/1').length]).toEqual([1, 1]);
     expect(emoji).toEqual(['issues/7', 'merge_requests/1/notes/55']);
+  }
+
+  protected async deliverMerge(): Promise<void> {
+    await this.deliver('Merge Request Hook', {
+      object_kind: 'merge_request',
+      object_attributes: {
+        iid: 1,
+        action: 'merge',
+        state: 'merged',
+        url: this.url,
+        updated_at: MERGED_AT.replace('T', ' ').replace('Z', ' UTC'),
+      },
+    });
+  }
+
+  protected commentsAtRequest(): readonly string[] {
+    return this.notes('merge_requests/1');
   }
 
   private notes(of: string): string[] {
