@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, rmSync, statSync } from 'node:fs';
 import { chmod, mkdtemp } from 'node:fs/promises';
 import { createConnection } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { GitCredentialRequested, RepositoryRef, TurnEnded } from '#execution/runner-protocol';
 import { GitFixture, GitServer } from '#testing';
+import { filesBelow, placesWith, processesBelow } from '../support/secret-search.js';
 import { fence, isRoot, prompt, RunnerProcess, type StartOptions } from './runner-process.js';
 
 const PASSWORD = `t0ken/${randomBytes(15).toString('base64')}`;
@@ -76,17 +77,6 @@ const requested = ({ plane }: RunnerProcess): GitCredentialRequested[] =>
 const sent = ({ plane, logged }: RunnerProcess): string =>
   [logged, ...plane.requests.map(({ body }) => body.toString('latin1'))].join('\n');
 
-/** Contents of all files; links are not followed. */
-const filesBelow = (directory: string): string[] =>
-  readdirSync(directory, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map((entry) => readFileSync(join(entry.parentPath, entry.name), 'latin1'));
-/** Arguments and variables of the processes of the execution. */
-const processesOf = (runner: RunnerProcess): string[] =>
-  runner
-    .marked()
-    .flatMap((pid) => ['cmdline', 'environ'].map((name) => readFileSync(`/proc/${pid}/${name}`, 'latin1')));
-
 /** A command that prints whether git gets a password for the URL. */
 const fill = (url: string): string => {
   const [, protocol, host, path] = /^(\w+):\/\/([^/]*)\/(.*)$/.exec(url) ?? [];
@@ -129,10 +119,10 @@ describe('git in the workspace', () => {
         { url: urlOf('app'), granted: true },
         { url: urlOf('app'), granted: true },
       ]);
-      const contents = [...filesBelow(runner.handover.workspace_dir), ...processesOf(runner)];
-      expect(contents.length).toBeGreaterThan(20);
-      expect(contents.filter((content) => content.includes(PASSWORD))).toEqual([]);
-      expect(sent(runner)).not.toContain(PASSWORD);
+      const places = [...filesBelow(runner.handover.workspace_dir), ...processesBelow(runner.child.pid ?? 0)];
+      expect(places.length).toBeGreaterThan(20);
+      const reported = { name: 'what the runner has sent and logged', content: Buffer.from(sent(runner), 'latin1') };
+      expect(placesWith([PASSWORD], [...places, reported])).toEqual([]);
       expect(await runner.close()).toBe(0);
     },
   );

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { existsSync, rmSync, statSync } from 'node:fs';
 import { chmod, mkdtemp } from 'node:fs/promises';
 import { createConnection } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { GitCredentialRequested } from '#execution/runner-protocol';
 import { GitFixture } from '#testing';
+import { filesBelow, linesOf, placesWith, processesBelow } from '../support/secret-search.js';
 import { NO_SSHD, SshGitServer } from '../support/ssh-git-server.js';
 import { fence, isRoot, prompt, RunnerProcess, type StartOptions } from './runner-process.js';
 
@@ -70,8 +71,11 @@ describe.skipIf(NO_SSHD !== null)(`git over SSH in the workspace ${NO_SSHD ?? ''
       expect(requested(runner)).toEqual(
         ['app', 'app', 'library', 'library', 'library'].map((name) => ({ url: server.urlOf(name), granted: true })),
       );
-      expect(partsOfKeys([...filesBelow(runner.handover.workspace_dir), ...processesOf(runner)])).toEqual([]);
-      expect(partsOfKeys([runner.logged, ...runner.plane.requests.map(({ body }) => body.toString())])).toEqual([]);
+      const places = [...filesBelow(runner.handover.workspace_dir), ...processesBelow(runner.child.pid ?? 0)];
+      expect(places.length).toBeGreaterThan(20);
+      const sent = [runner.logged, ...runner.plane.requests.map(({ body }) => body.toString('latin1'))];
+      const reported = { name: 'what the runner has sent and logged', content: Buffer.from(sent.join('\n'), 'latin1') };
+      expect(placesWith([...keys.values()].flatMap(linesOf), [...places, reported])).toEqual([]);
       expect(await runner.close()).toBe(0);
     },
   );
@@ -158,21 +162,3 @@ const outputs = ({ plane }: RunnerProcess): string[] =>
   plane.calls().map(({ output }) => (output as { output: string }).output);
 const requested = ({ plane }: RunnerProcess): GitCredentialRequested[] =>
   plane.data<GitCredentialRequested>('git_credential_requested');
-
-/** Lines of private keys that occur in one of the texts. */
-const partsOfKeys = (texts: readonly string[]): string[] => {
-  expect(texts.length).toBeGreaterThan(0);
-  const lines = [...keys.values()].flatMap((key) => key.split('\n').slice(1, -2));
-  return lines.filter((line) => texts.some((text) => text.includes(line)));
-};
-
-/** Contents of all files; links are not followed. */
-const filesBelow = (directory: string): string[] =>
-  readdirSync(directory, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map((entry) => readFileSync(join(entry.parentPath, entry.name), 'latin1'));
-/** Arguments and variables of the processes of the execution. */
-const processesOf = (runner: RunnerProcess): string[] =>
-  runner
-    .marked()
-    .flatMap((pid) => ['cmdline', 'environ'].map((name) => readFileSync(`/proc/${pid}/${name}`, 'latin1')));

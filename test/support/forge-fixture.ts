@@ -13,7 +13,7 @@ export class ForgeFixture {
     private readonly root: string,
     readonly git: GitServer,
     readonly github: GithubApiDouble,
-    private readonly gitOfGitlab: GitServer,
+    readonly gitOfGitlab: GitServer,
     readonly gitlab: GitlabApiDouble,
   ) {}
 

@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -20,6 +20,11 @@ export interface Connection {
   service_account_token: string;
   team_uid: string;
   factory_uid: string;
+}
+
+export interface Account {
+  readonly uid: number;
+  readonly gid: number;
 }
 
 export interface Answer {
@@ -95,15 +100,18 @@ export class Installation {
   private constructor(
     readonly dataDir: string,
     readonly environment: Record<string, string>,
+    private readonly account: Account | null,
   ) {}
 
-  static async create(settings: Record<string, string> = {}): Promise<Installation> {
+  /** @param account of its processes; only root can name one. */
+  static async create(settings: Record<string, string> = {}, account: Account | null = null): Promise<Installation> {
     const dataDir = mkdtempSync(join(tmpdir(), 'headrace-test-'));
     // As root, PostgreSQL and agents have their own users: what is theirs stays below this directory when they may pass.
     chmodSync(dataDir, 0o711);
     const [port, ingressPort] = [await freePort(), await freePort()];
     if (settings.DATABASE_URL === undefined) await placeReadyDatabase(join(dataDir, 'data'), MAIN);
-    return new Installation(join(dataDir, 'data'), {
+    if (account) execFileSync('chown', ['-R', `${account.uid}:${account.gid}`, dataDir]);
+    const environment = {
       PATH: process.env.PATH ?? '',
       HOME: dataDir,
       LANG: 'C.UTF-8',
@@ -117,7 +125,8 @@ export class Installation {
       // Tests find the runner of an execution among the children of the processor.
       WARM_RUNNERS: '0',
       ...settings,
-    });
+    };
+    return new Installation(join(dataDir, 'data'), environment, account);
   }
 
   get connection(): Connection {
@@ -137,6 +146,7 @@ export class Installation {
       env: { ...this.environment, ...extra },
       stdio: ['ignore', 'pipe', 'pipe'],
       detached: true,
+      ...this.account,
     });
     return new Program(child, command);
   }

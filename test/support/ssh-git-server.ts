@@ -31,6 +31,8 @@ exit 1
 /** OpenSSH's own server with repositories `acme/NAME.git`, on a port of 127.0.0.1 that the system chooses. */
 export class SshGitServer {
   readonly user = userInfo().username;
+  /** Called when a client connects. */
+  onConnection: () => void = () => undefined;
   private readonly connections = new Set<Socket>();
   private readonly processes = new Set<number>();
 
@@ -98,6 +100,7 @@ export class SshGitServer {
   /** As inetd does: sshd cannot report a port that the system has chosen. */
   private serve(connection: Socket): void {
     this.connections.add(connection);
+    this.onConnection();
     const sshd = spawn(SSHD, ['-i', '-e', '-f', join(this.root, 'sshd_config')], {
       stdio: [connection, connection, 'ignore'],
     });

@@ -124,7 +124,7 @@ describe('managed secrets', () => {
     ]);
   });
 
-  it('reach the runner in its claim with the repositories, and are not logged', async () => {
+  it('reach the runner in its claim with the repositories until its end, and no other one, and are not logged', async () => {
     const config = {
       env: { PLAIN: 'yes' },
       secrets: [{ name: 'DEPLOY_TOKEN' }, { name: 'npm-token' }, { name: '1st' }],
@@ -181,5 +181,18 @@ describe('managed secrets', () => {
     );
     expect(rows.length).toBeGreaterThan(3);
     expect(JSON.stringify(rows)).not.toContain(VALUE);
+
+    // Another execution gets none with its own token, and its token is none of this one.
+    const { body: created } = await api.request(200, 'POST /agent/runs', { token, body: { prompt: 'go' } });
+    const other = await TestRunner.take(api, created.run_id);
+    const asked = (url = '') => ({ lease_epoch: other.assignment.lease_epoch, url });
+    expect((await other.call(200, 'POST repository-credential', {}, asked(first?.url))).body).toEqual({
+      problem: expect.stringContaining('environment of the run'),
+    });
+    const path = `/runner/v1/executions/${assignment.execution_id}/repository-credential`;
+    await api.request(401, `POST ${path}`, { token: other.token, body: asked(first?.url) });
+    await runner.startAgent();
+    await runner.finish();
+    await ask(412, first?.url ?? '');
   });
 });
