@@ -6,6 +6,8 @@ import { ApiFixture } from '../../support/api-fixture.js';
 import { GithubApiDouble } from '../../support/github-api.js';
 import { githubDelivery } from '../../support/github-deliveries.js';
 import { GitlabApiDouble } from '../../support/gitlab-api.js';
+import { SlackApiDouble } from '../../support/slack-api.js';
+import { CHANNEL, mention } from '../../support/slack-deliveries.js';
 import { type FiringProcess, startFiring } from './firing-process.js';
 
 const TOKEN = 'token-of-a-user';
@@ -15,14 +17,21 @@ const LEASE_MS = 31_000;
 let fixture: ApiFixture;
 let github: GithubApiDouble;
 let gitlab: GitlabApiDouble;
+let slack: SlackApiDouble;
 let processor: FiringProcess;
 let environment: string;
 
 beforeAll(async () => {
   github = await GithubApiDouble.start(TOKEN, REPOSITORY);
   gitlab = await GitlabApiDouble.start(TOKEN, 'group/project');
+  slack = await SlackApiDouble.start(TOKEN, [CHANNEL]);
   fixture = await ApiFixture.start({
-    settings: { githubApiUrl: github.url, gitlabUrl: gitlab.url, publicUrl: 'https://runs.example.com' },
+    settings: {
+      githubApiUrl: github.url,
+      gitlabUrl: gitlab.url,
+      slackApiUrl: slack.url,
+      publicUrl: 'https://runs.example.com',
+    },
   });
   processor = await startFiring(fixture.api.settings);
   await fixture.putSecret('token', TOKEN);
@@ -38,27 +47,37 @@ beforeAll(async () => {
 afterAll(async () => {
   await processor.close();
   await fixture.close();
-  await Promise.all([github.stop(), gitlab.stop()]);
+  await Promise.all([github.stop(), gitlab.stop(), slack.stop()]);
 });
 beforeEach(() => {
   github.answers.comments.length = 0;
   github.answers.forbidden = null;
   gitlab.notes.length = 0;
+  slack.messages.length = 0;
 });
 
-/** A run whose agent works, for an issue. */
-async function started(provider: 'github' | 'gitlab', fields: object = {}): Promise<TestRunner> {
+type Provider = 'github' | 'gitlab' | 'slack';
+const SCHEMES = { github: 'github', gitlab: 'gitlab_token', slack: 'slack' } as const;
+const TRIGGERS = {
+  github: { event: 'issue_opened' },
+  gitlab: { event: 'issue_opened', filter: { senders: ['ada'] } },
+  slack: { event: 'mention' },
+} as const;
+
+/** A run whose agent works, for an issue or a thread. */
+async function started(provider: Provider, fields: object = {}): Promise<TestRunner> {
   const factoryUid = await fixture.createFactory();
   const hook: BuiltWebhook = await fixture.webhooks.webhook({
     factoryUid,
     authMode: 'signature',
-    signatureScheme: provider === 'github' ? 'github' : 'gitlab_token',
+    signatureScheme: SCHEMES[provider],
   });
   await fixture.createAutomation(
     {
       name: 'fix',
-      triggers: [{ provider, event: 'issue_opened', ...(provider === 'gitlab' && { filter: { senders: ['ada'] } }) }],
+      triggers: [{ provider, ...TRIGGERS[provider] }],
       agent_config: { environment_id: environment },
+      ...(provider === 'slack' && { answers: { secret_name: 'token' } }),
       ...fields,
     },
     factoryUid,
@@ -69,10 +88,12 @@ async function started(provider: 'github' | 'gitlab', fields: object = {}): Prom
     project: { path_with_namespace: 'group/project', web_url: `${gitlab.url}/group/project` },
     object_attributes: { iid: 7, action: 'open' },
   };
-  const delivery =
-    provider === 'github'
-      ? githubDelivery('issues', 'opened')
-      : { body: JSON.stringify(payload), headers: { 'x-gitlab-event': 'Issue Hook' } };
+  const deliveries = {
+    github: () => githubDelivery('issues', 'opened'),
+    gitlab: () => ({ body: JSON.stringify(payload), headers: { 'x-gitlab-event': 'Issue Hook' } }),
+    slack: () => ({ body: JSON.stringify(mention()), headers: {} }),
+  };
+  const delivery = deliveries[provider]();
   const [id = ''] = await fixture.deliveries.buildMany(hook.id, 1, delivery);
   await processor.evaluateAll();
   const path = `/factories/${factoryUid}/webhooks/${hook.uid}/deliveries/${id}`;
@@ -94,8 +115,10 @@ const send = async (afterMs = 0): Promise<number> => {
   await Promise.all(due.map((one) => sender.send(one, new AbortController().signal)));
   return due.length;
 };
-const written = (provider: 'github' | 'gitlab'): string[] =>
-  (provider === 'github' ? github.answers.comments : gitlab.notes).map(({ body }) => body);
+const written = (provider: Provider): string[] =>
+  provider === 'slack'
+    ? slack.messages.map(({ blocks }) => JSON.stringify(blocks))
+    : (provider === 'github' ? github.answers.comments : gitlab.notes).map(({ body }) => body);
 
 describe('a comment that an agent asks for', () => {
   it.each([
@@ -123,7 +146,41 @@ describe('a comment that an agent asks for', () => {
     expect(github.violations).toEqual([]);
   });
 
-  it.each(['github', 'gitlab'] as const)(
+  it('is a message in the thread of Slack for each use', async () => {
+    const runner = await started('slack');
+    expect(runner.assignment.has_source).toBe(true);
+    const target = 'the thread in Slack';
+    expect(await targetOf(runner)).toEqual({ target });
+    const key = randomUUID();
+    const long = `${'0123456789'.repeat(700)} the end`;
+    await comment(runner, 'Read <!channel> & https://user:secret-word@example.com', key);
+    await comment(runner, long);
+    expect(await send()).toBe(2);
+    expect(await comment(runner, 'Read', key)).toEqual({ state: 'written', target });
+    expect(await send(LEASE_MS)).toBe(0);
+    const thread = { channel: CHANNEL, thread_ts: '1515449522.000016' };
+    expect(slack.messages).toMatchObject([thread, thread]);
+    const [first = '', second = ''] = written('slack').toSorted((a, b) => a.length - b.length);
+    expect(first).toContain('Read &lt;!channel&gt; &amp; ');
+    expect(first).not.toContain('secret-word');
+    expect(first).toContain(`<https://runs.example.com/runs/${runner.assignment.run_id}|Run `);
+    expect(second).toContain('has all of it');
+    expect(second).not.toContain('the end');
+    expect(slack.violations).toEqual([]);
+  });
+
+  it('is not offered in Slack without the secret of the automation', async () => {
+    const runner = await started('slack', { answers: { secret_name: 'missing' } });
+    expect(await targetOf(runner)).toEqual({ target: null });
+    const key = randomUUID();
+    await comment(runner, 'Done.', key);
+    await send();
+    expect(await comment(runner, 'Done.', key)).toEqual({
+      problem: 'The team has no secret `missing` with the token for Slack.',
+    });
+  });
+
+  it.each(['github', 'gitlab', 'slack'] as const)(
     'is found again on %s when the process ends before it has stored its id',
     async (provider) => {
       const runner = await started(provider);

@@ -39,6 +39,7 @@ import { CommentsStore } from './persistence/comments.store.js';
     AnsweredThreads,
     CommentsStore,
     OpenForge,
+    OpenSlack,
     SlackResponses,
     RunAnswers,
     SendAnswers,

@@ -104,7 +104,7 @@ export interface Assignment {
   snapshots?: SnapshotOrder;
   /** The agent may start runs. */
   child_runs?: true;
-  /** An issue or pull request has started the run: `GET /comments` says whether the agent may comment on it. */
+  /** An issue, pull request or thread has started the run: `GET /comments` says whether the agent may comment on it. */
   has_source?: true;
 }
 

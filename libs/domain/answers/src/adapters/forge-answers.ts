@@ -19,6 +19,8 @@ export interface ForgeAnswers {
   react(subject: ReactionSubject, kind: ReactionKind): Promise<void>;
   /** What the comment says, as the forge expects it. The same run results in the same text. */
   contentOf(run: AnsweredRun, mark: string): string;
+  /** A comment that the agent of the run has asked for. */
+  requestedContentOf(runId: string, mark: string, text: string): string;
   /** The oldest comment of the run with the mark that was written after this time. */
   findComment(runId: string, mark: string, after: Date): Promise<string | null>;
   /** Its id. */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { AnswerFailure } from '../domain/answer-failure.js';
-import { commentOf, markOf } from '../domain/answer-text.js';
+import { commentOf, markOf, requestedCommentOf } from '../domain/answer-text.js';
 import { type AnsweredRun, type CheckUpdate, isFinal, REACTION, type ReactionSubject } from '../domain/answer.js';
 import type { AnswerPlace, CheckedAnswers, WrittenCheck } from './forge-answers.js';
 import type { ForgeConnection } from './forge-connection.js';
@@ -64,6 +64,10 @@ export class GithubAnswers implements CheckedAnswers {
 
   contentOf(run: AnsweredRun, mark: string): string {
     return commentOf(run, mark, { publicUrl: this.publicUrl, max: this.maxText });
+  }
+
+  requestedContentOf(runId: string, mark: string, text: string): string {
+    return requestedCommentOf(runId, mark, text, { publicUrl: this.publicUrl, max: this.maxText });
   }
 
   async findComment(runId: string, mark: string, after: Date): Promise<string | null> {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { AnswerFailure } from '../domain/answer-failure.js';
 import { type AnsweredRun, type ReactionSubject, threadOfNumber } from '../domain/answer.js';
-import { METADATA_TYPE, type SlackThreadMessage } from './slack-message.js';
+import { METADATA_TYPE, requestedMessage, type SlackThreadMessage } from './slack-message.js';
 import type { AnswerPlace, ForgeAnswers, ReactionKind } from './forge-answers.js';
 import { read } from './github-answers.js';
 import type { SlackConnection } from './slack-connection.js';
@@ -32,6 +32,7 @@ export class SlackAnswers implements ForgeAnswers {
   constructor(
     private readonly connection: SlackConnection,
     { repository, number }: AnswerPlace,
+    private readonly publicUrl: string,
     private readonly messageOf: (run: AnsweredRun, mark: string) => SlackThreadMessage,
   ) {
     this.channel = repository.split('/')[1] ?? '';
@@ -49,6 +50,10 @@ export class SlackAnswers implements ForgeAnswers {
 
   contentOf(run: AnsweredRun, mark: string): string {
     return JSON.stringify(this.messageOf(run, mark));
+  }
+
+  requestedContentOf(runId: string, mark: string, text: string): string {
+    return JSON.stringify(requestedMessage(runId, mark, text, this.publicUrl));
   }
 
   async findComment(_runId: string, mark: string): Promise<string | null> {

@@ -76,12 +76,28 @@ export function slackThreadMessage(given: AnsweredRun, { publicUrl, mark, sign }
       ...decisionBlocks(run.chatDecision),
       ...resultBlocks(run.result, page),
     ],
-    unfurl_links: false,
-    unfurl_media: false,
-    metadata: { event_type: METADATA_TYPE, event_payload: { run_id: run.id, mark } },
+    ...NO_PREVIEWS,
+    metadata: metadataOf(run.id, mark),
   };
 }
 
+/** What the agent of a run has asked for. */
+export function requestedMessage(runId: string, mark: string, body: string, publicUrl: string): SlackThreadMessage {
+  const { text } = maskSecrets({ text: body }) as { text: string };
+  const page = `${publicUrl}/runs/${runId}`;
+  return {
+    text: escapedForSlack(inOneLine(text).slice(0, MAX_TITLE), MAX_TITLE * 5),
+    blocks: [...resultBlocks(text, page), { type: 'context', elements: [markup(slackLink(`Run ${runId}`, page))] }],
+    ...NO_PREVIEWS,
+    metadata: metadataOf(runId, mark),
+  };
+}
+
+const NO_PREVIEWS = { unfurl_links: false, unfurl_media: false } as const;
+const metadataOf = (runId: string, mark: string): SlackThreadMessage['metadata'] => ({
+  event_type: METADATA_TYPE,
+  event_payload: { run_id: runId, mark },
+});
 const markup = (text: string): Markup => ({ type: 'mrkdwn', text, verbatim: true });
 const section = (text: string): Block => ({ type: 'section', text: markup(text) });
 /** Of lines that have been escaped. */

@@ -6,9 +6,11 @@ import { ManagedSecrets, SealBrokenError } from '#platform/secrets';
 import { SlackAnswers } from '../adapters/slack-answers.js';
 import { SlackConnections } from '../adapters/slack-connection.js';
 import { AnswerFailure } from '../domain/answer-failure.js';
-import type { ClaimedAnswer } from '../domain/answer.js';
+import type { AnswerChat, AnswerTarget } from '../domain/answer.js';
 import { slackThreadMessage } from '../adapters/slack-message.js';
 import type { ReadRun } from '../persistence/answers.store.js';
+
+type AnsweredThread = AnswerTarget & { readonly chat: AnswerChat | null };
 
 /** Opens the thread of an answer with the token that the automation names. */
 @Injectable()
@@ -21,13 +23,19 @@ export class OpenSlack {
     private readonly connections: SlackConnections,
   ) {}
 
+  /** Whether the team has the secret that the automation names. */
+  async canOpen({ chat }: AnsweredThread, { teamUid }: Pick<ReadRun, 'teamUid'>): Promise<boolean> {
+    if (chat === null || teamUid === null) return false;
+    return (await this.secrets.versions(this.database, teamUid, [chat.secretName])).size > 0;
+  }
+
   /** Rejects with an AnswerFailure. */
-  async open(answer: ClaimedAnswer, run: ReadRun, signal: AbortSignal): Promise<SlackAnswers> {
+  async open(answer: AnsweredThread, run: ReadRun, signal: AbortSignal): Promise<SlackAnswers> {
     const { chat } = answer;
     if (chat === null || run.teamUid === null) throw new AnswerFailure('refused', 'The automation names no token.');
     const token = await this.tokenOf(run.teamUid, chat.secretName, run.id);
     const { publicUrl } = this.settings;
-    return new SlackAnswers(this.connections.open(token, signal), answer, (shown, mark) =>
+    return new SlackAnswers(this.connections.open(token, signal), answer, publicUrl, (shown, mark) =>
       slackThreadMessage(shown, {
         publicUrl,
         mark,

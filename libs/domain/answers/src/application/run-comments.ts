@@ -8,14 +8,15 @@ import { type AnswerTarget, MAX_COMMENTS, worksForEvent } from '../domain/answer
 import { AnswersStore } from '../persistence/answers.store.js';
 import { COMMENTS_CHANNEL, CommentsStore, type RequestedComment } from '../persistence/comments.store.js';
 import { OpenForge } from './open-forge.js';
+import { OpenSlack } from './open-slack.js';
 
 /** A lost notification costs at most this long. */
 const LOOK_AGAIN_MS = 5_000;
-const NO_TARGET = 'No issue or pull request has started this run, or its automation has switched comments off.';
+const NO_TARGET = 'No issue, pull request or thread has started this run, or its automation has switched comments off.';
 
 /** What a person has asked for elsewhere is not published. */
 export const NOT_FOR_EVENT =
-  'A person has continued this run elsewhere, so it can add no comment until an event of the issue or pull request continues it.';
+  'A person has continued this run elsewhere, so it can add no comment until an event of the issue, pull request or thread continues it.';
 
 /** Comments that an agent asks for: stored with the request, and written by the processor. */
 @Injectable()
@@ -29,6 +30,7 @@ export class RunComments implements OnModuleInit, OnModuleDestroy {
     private readonly store: CommentsStore,
     private readonly answers: AnswersStore,
     private readonly forges: OpenForge,
+    private readonly slack: OpenSlack,
     private readonly executions: ExecutionsStore,
     private readonly transitions: RunTransitions,
     private readonly listener: DatabaseListener,
@@ -42,13 +44,14 @@ export class RunComments implements OnModuleInit, OnModuleDestroy {
     this.unsubscribe();
   }
 
-  /** What the agent can comment on, in words; null: nothing, or the environment of the run has no credential for it. */
+  /** What the agent can comment on, in words; null: nothing, or there is no credential for it. */
   async target(executionId: string, leaseEpoch: number): Promise<CommentTargetAnswer | 'lease_lost'> {
     const runId = await this.executions.renewOfRun(executionId, leaseEpoch);
     if (runId === null) return 'lease_lost';
     const target = await this.store.findTarget(runId);
     const run = target && (await this.answers.readRun({ ...target, runId }));
-    return { target: run && (await this.forges.canOpen(target, run)) ? nameOf(target) : null };
+    const opener = target?.provider === 'slack' ? this.slack : this.forges;
+    return { target: run && (await opener.canOpen(target, run)) ? nameOf(target) : null };
   }
 
   /** Waits for the comment to be written; the request may be repeated. */
@@ -103,4 +106,6 @@ export class RunComments implements OnModuleInit, OnModuleDestroy {
 }
 
 const nameOf = ({ kind, repository, number }: AnswerTarget): string =>
-  `the ${kind === 'issue' ? 'issue' : 'pull request'} ${repository}#${number}`;
+  kind === 'thread'
+    ? 'the thread in Slack'
+    : `the ${kind === 'issue' ? 'issue' : 'pull request'} ${repository}#${number}`;

@@ -16,7 +16,7 @@ import {
   type ClaimedAnswer,
   EVENT_SOURCES,
   isFinal,
-  threadOfNumber,
+  placeOf,
   worksForEvent,
 } from '../domain/answer.js';
 import { delayAfter, MAX_ATTEMPTS } from '../domain/retry-delay.js';
@@ -215,10 +215,6 @@ export class SendAnswers {
 /** A run that waits for later events may be replaced, and then it was nothing that a reader has to know. */
 const isShown = ({ commentId, checkSha }: ClaimedAnswer, { state, hasStarted, isDelayed }: ReadRun): boolean =>
   !isDelayed && (commentId !== null || checkSha !== null || hasStarted || state !== 'CANCELLED');
-
-/** For people. */
-const placeOf = ({ provider, repository, number }: ClaimedAnswer): string =>
-  provider === 'slack' ? `${repository}/${threadOfNumber(number)}` : `${repository}#${number}`;
 
 const isRefusal = (error: unknown): error is AnswerFailure =>
   error instanceof AnswerFailure && error.kind === 'refused';

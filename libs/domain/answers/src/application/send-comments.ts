@@ -1,16 +1,15 @@
 import { Injectable, Logger } from '@nestjs/common';
-import { Settings } from '#platform/config';
 import { Clock } from '#platform/kernel';
 import { Database } from '#platform/persistence';
 import { RunLogStore, RunTransitions } from '#execution/executions';
 import { ATTEMPT_MS, CLOCK_TOLERANCE_MS, LEASE_MS, limitPause } from '../domain/attempt.js';
 import { AnswerFailure } from '../domain/answer-failure.js';
-import { requestedCommentOf } from '../domain/answer-text.js';
 import { delayAfter, MAX_ATTEMPTS } from '../domain/retry-delay.js';
 import { AnswersStore, LeaseLostError } from '../persistence/answers.store.js';
 import { type ClaimedComment, CommentsStore } from '../persistence/comments.store.js';
-import { worksForEvent } from '../domain/answer.js';
+import { placeOf, worksForEvent } from '../domain/answer.js';
 import { OpenForge } from './open-forge.js';
+import { OpenSlack } from './open-slack.js';
 import { NOT_FOR_EVENT } from './run-comments.js';
 
 /** Writes the comments that agents have asked for. One that was created before a crash, and not stored, is found by its mark. */
@@ -23,10 +22,10 @@ export class SendComments {
     private readonly store: CommentsStore,
     private readonly answers: AnswersStore,
     private readonly forges: OpenForge,
+    private readonly slack: OpenSlack,
     private readonly transitions: RunTransitions,
     private readonly log: RunLogStore,
     private readonly clock: Clock,
-    private readonly settings: Settings,
   ) {}
 
   /** Each must be passed to {@link send} immediately. */
@@ -51,11 +50,11 @@ export class SendComments {
     const run = await this.answers.readRun(comment);
     if (!run) return;
     if (!worksForEvent(run)) throw new AnswerFailure('refused', NOT_FOR_EVENT);
-    const forge = await this.forges.open(comment, run, signal);
+    const opener = comment.provider === 'slack' ? this.slack : this.forges;
+    const forge = await opener.open(comment, run, signal);
     const after = new Date(createdAt.getTime() - CLOCK_TOLERANCE_MS);
     const known = attempts === 1 ? null : await forge.findComment(runId, mark, after);
-    const options = { publicUrl: this.settings.publicUrl, max: forge.maxText };
-    const id = known ?? (await forge.createComment(requestedCommentOf(runId, mark, body, options)));
+    const id = known ?? (await forge.createComment(forge.requestedContentOf(runId, mark, body)));
     await this.store.written(comment, id);
   }
 
@@ -75,13 +74,13 @@ export class SendComments {
 
   /** The agent may not wait for it any more: the timeline of the run says so. */
   private async refuse(comment: ClaimedComment, message: string): Promise<void> {
-    const { runId, provider, repository, number } = comment;
-    this.logger.warn(`A comment of the run ${runId} is not added to ${repository}#${number}: ${message}`);
+    const { runId, provider } = comment;
+    this.logger.warn(`A comment of the run ${runId} is not added to ${placeOf(comment)}: ${message}`);
     await this.database.transaction(async (tx) => {
       // Before the comment, as in all transactions that change a run.
       await this.transitions.lock(tx, runId);
       await this.store.refused(tx, comment, message);
-      const data = { provider, target: `${repository}#${number}`, parts: ['requested_comment'], message };
+      const data = { provider, target: placeOf(comment), parts: ['requested_comment'], message };
       await this.log.append(tx, runId, null, [{ kind: 'answer_failed', data }]);
     });
   }

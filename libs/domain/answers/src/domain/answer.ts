@@ -25,6 +25,10 @@ export interface AnswerTarget {
 export const numberOfThread = (ts: string): string => String(BigInt(ts.replace('.', '')));
 export const threadOfNumber = (number: string): string => `${number.slice(0, -6)}.${number.slice(-6)}`;
 
+/** For people. */
+export const placeOf = ({ provider, repository, number }: AnswerTarget): string =>
+  provider === 'slack' ? `${repository}/${threadOfNumber(number)}` : `${repository}#${number}`;
+
 /** `target`, `comment/12`, `review_comment/12` or `message/1355517523.000005`: what a reaction is added to. */
 export type ReactionSubject = 'target' | `${'comment' | 'review_comment' | 'message'}/${string}`;
 

@@ -35,6 +35,10 @@ const RECORD = statement('run-answers.record')`
     secret_name = EXCLUDED.secret_name, automation_uid = EXCLUDED.automation_uid, decisions = EXCLUDED.decisions,
     changes = a.changes + 1`;
 
+/** Of a thread. */
+export const CHAT = `CASE WHEN a.secret_name IS NOT NULL
+    THEN json_build_object('secretName', a.secret_name, 'automationUid', a.automation_uid, 'decisions', a.decisions) END AS chat`;
+
 const CLAIM = statement('run-answers.claim')`
   WITH mine AS (
     SELECT id FROM run_answers WHERE changes > answered_changes AND next_attempt_at <= headrace.now()
@@ -44,7 +48,7 @@ const CLAIM = statement('run-answers.claim')`
     FROM mine WHERE a.id = mine.id
   RETURNING a.id, a.run_id AS "runId", a.provider, a.repository, a.target_kind AS kind, a.target_number AS number,
     a.lease, a.attempts, a.changes, ARRAY(SELECT unnest(a.parts) EXCEPT SELECT unnest(a.refused)) AS parts, a.reactions, a.acknowledged,
-    CASE WHEN a.secret_name IS NOT NULL THEN json_build_object('secretName', a.secret_name, 'automationUid', a.automation_uid, 'decisions', a.decisions) END AS chat,
+    ${CHAT},
     a.mark, a.created_at AS "createdAt", a.comment_id AS "commentId", a.comment_hash AS "commentHash",
     a.check_id AS "checkId", a.check_sha AS "checkSha", a.check_hash AS "checkHash"`;
 

@@ -1,14 +1,15 @@
 import { Injectable } from '@nestjs/common';
 import { Database, type Queryable, statement, writtenRow } from '#platform/persistence';
-import type { AnswerTarget } from '../domain/answer.js';
-import { LeaseLostError } from './answers.store.js';
+import type { AnswerChat, AnswerTarget } from '../domain/answer.js';
+import { CHAT, LeaseLostError } from './answers.store.js';
 
 /** Written or refused: the payload is the id of the comment. */
 export const COMMENTS_CHANNEL = 'headrace_run_comments';
 
-/** The issue or pull request whose event has started a run, if its comments are not switched off. */
+/** The issue, pull request or thread whose event has started a run, if its comments are not switched off. */
 export interface CommentTarget extends AnswerTarget {
   readonly answerId: string;
+  readonly chat: AnswerChat | null;
 }
 
 export interface RequestedComment {
@@ -24,15 +25,16 @@ export interface ClaimedComment extends AnswerTarget {
   readonly lease: string;
   /** Number of this attempt, from 1. */
   readonly attempts: number;
+  readonly chat: AnswerChat | null;
   readonly body: string;
   readonly mark: string;
   readonly createdAt: Date;
 }
 
-const TARGET = 'a.provider, a.repository, a.target_kind AS kind, a.target_number AS number';
+const TARGET = `a.provider, a.repository, a.target_kind AS kind, a.target_number AS number, ${CHAT}`;
 const FIND_TARGET = statement('run-comments.find-target')`
   SELECT a.id AS "answerId", ${TARGET} FROM run_answers a
-   WHERE a.run_id = $1 AND a.provider <> 'slack' AND 'comment' = ANY (a.parts) AND 'comment' <> ALL (a.refused) ORDER BY a.id LIMIT 1`;
+   WHERE a.run_id = $1 AND 'comment' = ANY (a.parts) AND 'comment' <> ALL (a.refused) ORDER BY a.id LIMIT 1`;
 const SHOWN = 'id, state, problem';
 const FIND = statement('run-comments.find')`SELECT ${SHOWN} FROM run_comments WHERE run_id = $1 AND key = $2`;
 const READ = statement('run-comments.read')`SELECT ${SHOWN} FROM run_comments WHERE id = $1`;

@@ -114,7 +114,7 @@ export class RunAssignments extends AssignmentSource {
       ...(this.settings.maxChildRuns > 0 && run.ancestorRunIds.length < this.settings.maxRunDepth
         ? { child_runs: true as const }
         : {}),
-      ...(FORGE_SOURCES.includes(run.source) ? { has_source: true as const } : {}),
+      ...(EVENT_SOURCES.includes(run.source) ? { has_source: true as const } : {}),
       ...this.snapshotOrder(snapshotId, {
         isFork: run.forkedFromRunId !== null && !promptTaken,
         lacksLastTurn,
@@ -232,8 +232,8 @@ export class RunAssignments extends AssignmentSource {
   }
 }
 
-/** Of runs that an issue or pull request has started. */
-const FORGE_SOURCES: readonly RunSourceType[] = ['GITHUB_WEBHOOK', 'GITLAB_WEBHOOK'];
+/** Of runs that an issue, pull request or thread has started. */
+const EVENT_SOURCES: readonly RunSourceType[] = ['GITHUB_WEBHOOK', 'GITLAB_WEBHOOK', 'SLACK'];
 
 const OFFER = { actor: { type: 'system' }, details: { purpose: 'offer to a self-hosted worker' } } as const;
 

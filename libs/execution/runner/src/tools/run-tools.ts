@@ -20,7 +20,7 @@ export interface RunToolsOptions {
   readonly ask: AskPerson;
   /** Null: the run can start none. */
   readonly children: ChildRunTools | null;
-  /** Null: no issue or pull request has started the run, or it has no credential for it. */
+  /** Null: no issue, pull request or thread has started the run, or there is no credential for it. */
   readonly comment: RunTool | null;
   readonly signal: AbortSignal;
 }
@@ -37,7 +37,8 @@ const NOTICES: Readonly<Record<string, string>> = {
     '`create_pull_request` creates a pull request or merge request for a branch that you have pushed.',
   start_run:
     '`start_run` starts another run with its own agent, `wait_for_runs` waits for such runs and returns their results, and `get_run` returns one.',
-  comment_on_source: '`comment_on_source` adds a comment to the issue or pull request that has started the run.',
+  comment_on_source:
+    '`comment_on_source` adds a comment to the issue, pull request or thread that has started the run.',
   get_event_payload: '`get_event_payload` returns the payload of the event that started the run, or a part of it.',
 };
 
