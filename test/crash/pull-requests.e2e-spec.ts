@@ -1,12 +1,15 @@
 import { generateKeyPairSync, randomBytes, randomUUID } from 'node:crypto';
+import { request } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ForgeFixture } from '../support/forge-fixture.js';
 import { githubDelivery, signedHeaders } from '../support/github-deliveries.js';
-import { descendants, Installation, processes, type Program, runnersOf, until } from '../support/installation.js';
+import { until } from '../support/installation.js';
+import { CRASH_SETUPS, type CrashSetup, type Victim } from './crash-setups.js';
 
-type Victim = 'server' | 'runner' | 'agent' | 'postgres';
 /** When the request has arrived at the forge, which executes it: the killed process does not know. */
-type Step = readonly [name: string, at: 'git' | 'api', line: RegExp];
+type Step = readonly [name: string, at: 'git' | 'api' | 'ingress', line: RegExp];
+type Kill = readonly [Step, Victim];
+type Cases = readonly (readonly Kill[])[];
 
 const CLONE: Step = ['the clone', 'git', /^POST .*git-upload-pack/];
 const PUSH: Step = ['the push', 'git', /^POST .*git-receive-pack/];
@@ -17,26 +20,42 @@ const EDIT: Step = ['the edit of the comment', 'api', /^PATCH .*\/issues\/commen
 const CHECK: Step = ['the creation of the check run', 'api', /^POST .*\/check-runs$/];
 const CHECK_END: Step = ['the edit of the check run', 'api', /^PATCH .*\/check-runs\//];
 const TOKEN: Step = ['the creation of a token of the App', 'api', /^POST .*\/access_tokens$/];
+/** The forge does not know whether it was accepted, and delivers it again. */
+const HALF: Step = ['a half of the delivery', 'ingress', /^/];
+const DELIVERY: Step = ['the delivery', 'ingress', /^/];
 
-const FEW: readonly (readonly [Step, Victim])[] = [
-  [PUSH, 'runner'],
-  [PULL_REQUEST, 'runner'],
-  [PULL_REQUEST, 'server'],
-  [COMMENT, 'server'],
-  [CHECK, 'server'],
-  [COMMENT, 'postgres'],
+const isLong = process.env.HEADRACE_TEST_LONG === '1';
+const one = (step: Step, ...victims: readonly Victim[]): Cases => victims.map((victim) => [[step, victim]]);
+const IN_CHAIN: readonly Kill[] = [
+  [DELIVERY, 'ingress'],
+  [PUSH, 'worker'],
+  [CHECK, 'processor'],
 ];
-const VICTIMS: readonly Victim[] = ['server', 'runner', 'agent', 'postgres'];
-const SERVER_VICTIMS = ['server', 'postgres'] as const;
-/** The first ones need tokens that end soon. */
-const ALL = [
-  ...SERVER_VICTIMS.map((victim) => [TOKEN, victim] as const),
-  ...[CLONE, PUSH, PULL_REQUEST].flatMap((step) => VICTIMS.map((victim) => [step, victim] as const)),
-  ...[REACTION, COMMENT, EDIT, CHECK, CHECK_END].flatMap((step) =>
-    SERVER_VICTIMS.map((victim) => [step, victim] as const),
-  ),
-];
-const CASES = process.env.HEADRACE_TEST_LONG === '1' ? ALL : FEW;
+/** Each case: what is killed during one run. */
+const CASES: Readonly<Record<keyof typeof CRASH_SETUPS, { readonly few: Cases; readonly all: Cases }>> = {
+  'one server': {
+    few: [...one(PULL_REQUEST, 'runner', 'server'), ...one(COMMENT, 'server', 'postgres')],
+    all: [
+      // The first ones need tokens that end soon.
+      ...one(TOKEN, 'server', 'postgres'),
+      ...[CLONE, PUSH, PULL_REQUEST].flatMap((step) => one(step, 'server', 'runner', 'agent', 'postgres')),
+      ...[REACTION, COMMENT, EDIT, CHECK, CHECK_END].flatMap((step) => one(step, 'server', 'postgres')),
+    ],
+  },
+  'separate processes': {
+    few: [IN_CHAIN],
+    all: [
+      ...one(TOKEN, 'api', 'processor', 'worker'),
+      IN_CHAIN,
+      ...one(HALF, 'ingress'),
+      ...one(DELIVERY, 'ingress', 'processor', 'api'),
+      ...[CLONE, PUSH, PULL_REQUEST].flatMap((step) =>
+        one(step, 'api', 'ingress', 'processor', 'worker', 'runner', 'agent'),
+      ),
+      ...[REACTION, COMMENT, EDIT, CHECK, CHECK_END].flatMap((step) => one(step, 'api', 'ingress', 'processor')),
+    ],
+  },
+};
 
 const ENDED = ['SUCCEEDED', 'FAILED', 'ERROR'];
 const PERMISSIONS = { checks: 'write', contents: 'write', issues: 'write', metadata: 'read', pull_requests: 'write' };
@@ -55,17 +74,19 @@ const FIX = [
 const REVISE =
   '```sh\ngit commit --quiet --allow-empty -m "Revise" && git push --quiet origin HEAD || echo "nothing to push to"\n```';
 
-describe('a run from an issue to a pull request', { timeout: 180_000 }, () => {
+describe.each([
+  ['one server', CASES['one server']],
+  ['separate processes', CASES['separate processes']],
+] as const)('a run from an issue to a pull request, with %s,', { timeout: 180_000 }, (name, { few, all }) => {
   let forges: ForgeFixture;
-  let installation: Installation;
-  let server: Program;
+  let setup: CrashSetup;
   let ingress: string;
   const secret = randomBytes(20).toString('hex');
 
   beforeAll(async () => {
     forges = await ForgeFixture.start(randomBytes(20).toString('hex'));
-    installation = await Installation.create(forges.settings);
-    server = await installation.up();
+    setup = await CRASH_SETUPS[name](forges.settings);
+    const { installation } = setup;
     const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
     const value = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
     expect((await installation.call('PUT', '/secrets/github-key', { value })).status).toBeLessThan(300);
@@ -76,7 +97,8 @@ describe('a run from an issue to a pull request', { timeout: 180_000 }, () => {
     const factory = `/factories/${installation.connection.factory_uid}`;
     const signature = { auth_mode: 'signature', signature_scheme: 'github', secret };
     ({ ingress_url: ingress } = await created(`${factory}/webhooks`, { name: 'github', ...signature }));
-    const agent = { enabled: true, agent_config: { environment_id: environment }, concurrency: { policy: 'continue' } };
+    const agentConfig = { environment_id: environment, ...setup.config };
+    const agent = { enabled: true, agent_config: agentConfig, concurrency: { policy: 'continue' } };
     const trigger = (event: string): object => ({ provider: 'github', event });
     await created(`${factory}/automations`, {
       ...agent,
@@ -92,50 +114,50 @@ describe('a run from an issue to a pull request', { timeout: 180_000 }, () => {
     });
   });
   afterAll(async () => {
-    expect(await server.stop('SIGTERM')).toBe(0);
+    await setup.close();
     await forges.stop();
-    installation.remove();
   });
 
   // eslint-disable-next-line @typescript-eslint/no-explicit-any
   async function created(path: string, body: object): Promise<any> {
-    const answer = await installation.call('POST', path, body);
+    const answer = await setup.installation.call('POST', path, body);
     expect(answer, JSON.stringify(answer.body)).toMatchObject({ status: 201 });
     return answer.body;
   }
-  async function deliver(kind: string, action: string, changes: object): Promise<void> {
+  /** As the forge does, which repeats what had no response. `killed`: during the first attempt. */
+  async function deliver(kind: string, action: string, changes: object, killed?: Kill): Promise<void> {
     const repository = { full_name: 'acme/app', name: 'app', html_url: `${forges.git.url}/acme/app` };
     const delivery = githubDelivery(kind, action, { repository, ...changes });
     const headers = signedHeaders(delivery, randomUUID(), secret);
+    if (killed) {
+      const [step, victim] = killed;
+      await interruptedPost({ url: ingress, headers, body: delivery.body }, step === HALF, () => setup.kill(victim));
+      await setup.restart(victim);
+    }
     const response = await fetch(ingress, { method: 'POST', headers, body: delivery.body });
     expect([response.status, await response.text()]).toEqual([202, expect.stringContaining('delivery_id')]);
   }
-  const kill = (victim: Victim): void => {
-    for (const pid of pidsOf(victim)) process.kill(pid, 'SIGKILL');
-  };
-  function pidsOf(victim: Victim): number[] {
-    const launcher = server.child.pid ?? 0;
-    const runners = runnersOf(launcher).map(({ pid }) => pid);
-    switch (victim) {
-      case 'server':
-        return [launcher];
-      case 'runner':
-        return runners;
-      case 'agent':
-        return runners.flatMap((pid) => descendants(pid).map((one) => one.pid));
-      case 'postgres':
-        return processes()
-          .filter(
-            ({ argv }) =>
-              argv[0]?.endsWith('/postgres') === true && argv.some((part) => part.includes(installation.dataDir)),
-          )
-          .map(({ pid }) => pid)
-          .slice(0, 1);
-    }
+  /** The first kill, and after each the next one. Returns what has been killed. */
+  function prepare(kills: readonly Kill[]): Victim[] {
+    const killed: Victim[] = [];
+    const prepareNext = (): void => {
+      const [next] = kills.slice(killed.length);
+      if (!next) return;
+      const [[, at, line], victim] = next;
+      const call = (): void => {
+        killed.push(victim);
+        setup.kill(victim);
+        prepareNext();
+      };
+      if (at === 'git') forges.git.interrupt = { line, call };
+      else forges.github.interrupt = { line, call };
+    };
+    prepareNext();
+    return killed;
   }
   /** Nothing while the server or the database is away. */
   const listed = async (): Promise<unknown[]> => {
-    const answer = await installation.call('GET', '/agent/runs?limit=100').catch(() => null);
+    const answer = await setup.installation.call('GET', '/agent/runs?limit=100').catch(() => null);
     return answer?.status === 200 ? (answer.body.runs as unknown[]) : [];
   };
   const runsFor = async (issue: number): Promise<string[]> =>
@@ -147,59 +169,75 @@ describe('a run from an issue to a pull request', { timeout: 180_000 }, () => {
   const shownState = (state: string): string => (state === 'SUCCEEDED' ? '**has succeeded**' : '**has failed');
   const pullRequestsOf = (branch: string) => forges.github.pullRequests.filter(({ head }) => head === branch);
 
-  it.each(CASES.map(([step, victim], index) => [step[0], victim, step, FIRST_ISSUE + index] as const))(
-    'after %s survives that kill -9 ends the %s',
-    async (_name, victim, step, issue) => {
-      const [, at, line] = step;
-      if (forges.github.app) forges.github.app.tokenMs = step === TOKEN ? SHORT_TOKEN_MS : 3_600_000;
-      let killed = false;
-      const interrupt = {
-        line,
-        call: () => {
-          killed = true;
-          kill(victim);
-        },
-      };
-      if (at === 'git') forges.git.interrupt = interrupt;
-      else forges.github.interrupt = interrupt;
-      await deliver('issues', 'labeled', { issue: { number: issue }, label: { name: 'agent' } });
-      await until(() => killed, TURN_MS, 'the step');
-      if (victim === 'server') {
-        await server.exited;
-        server = await installation.up();
-      }
-      await until(async () => (await runsFor(issue)).length > 0, TURN_MS, 'the run');
-      const [runId = '', ...others] = await runsFor(issue);
-      expect(others).toEqual([]);
-      const first = await installation.waitFor(runId, ENDED, TURN_MS);
-      if (first.state === 'ERROR') expect(first.status_message.error_code).toBe('infrastructure_timeout');
-      await until(
-        () => commentsAt(issue)[0]?.includes(shownState(first.state)) === true,
-        TURN_MS,
-        'the end in the comment',
-      );
-      expect(commentsAt(issue)).toHaveLength(1);
-      expect(pullRequestsOf(`issue-${issue}`).length).toBeLessThanOrEqual(1);
+  const chosen = isLong ? all : few;
+  it.each(
+    chosen.map((kills, index) => {
+      const title = kills.map(([[step], victim]) => `that kill -9 ends the ${victim} after ${step}`);
+      return [title.join(', '), kills, FIRST_ISSUE + index] as const;
+    }),
+  )('survives %s', async (_title, kills, issue) => {
+    const { github } = forges;
+    if (github.app) github.app.tokenMs = kills[0]?.[0] === TOKEN ? SHORT_TOKEN_MS : 3_600_000;
+    const duringDelivery = kills.find(([[, at]]) => at === 'ingress');
+    const later = kills.filter((kill) => kill !== duringDelivery);
+    const killed = prepare(later);
+    const labeled = { issue: { number: issue }, label: { name: 'agent' } };
+    await deliver('issues', 'labeled', labeled, duringDelivery);
+    for (const [index, [, victim]] of later.entries()) {
+      await until(() => killed.length > index, TURN_MS, 'the step');
+      await setup.restart(victim);
+    }
+    await until(async () => (await runsFor(issue)).length > 0, TURN_MS, 'the run');
+    const [runId = '', ...others] = await runsFor(issue);
+    expect(others).toEqual([]);
+    const first = await setup.installation.waitFor(runId, ENDED, TURN_MS);
+    if (first.state === 'ERROR') expect(first.status_message.error_code).toBe('infrastructure_timeout');
+    await until(
+      () => commentsAt(issue)[0]?.includes(shownState(first.state)) === true,
+      TURN_MS,
+      'the end in the comment',
+    );
+    expect(commentsAt(issue)).toHaveLength(1);
+    expect(pullRequestsOf(`issue-${issue}`).length).toBeLessThanOrEqual(1);
 
-      // A person answers: the same run continues, and its comment says how that has ended.
-      const number = pullRequestsOf(`issue-${issue}`)[0]?.number;
-      const comment = { comment: { author_association: 'OWNER' }, issue: { number: issue, active_lock_reason: null } };
-      await deliver('issue_comment', 'created', comment);
-      await until(
-        async () => (await installation.run(runId)).updated_at !== first.updated_at,
-        TURN_MS,
-        'the follow-up',
-      );
-      const second = await installation.waitFor(runId, ENDED, TURN_MS);
-      await until(() => commentsAt(issue)[0]?.includes(shownState(second.state)) === true, TURN_MS, 'the second end');
-      expect(await runsFor(issue)).toEqual([runId]);
-      expect(commentsAt(issue)).toHaveLength(1);
-      expect(pullRequestsOf(`issue-${issue}`)).toHaveLength(number === undefined ? 0 : 1);
-      const checks = forges.github.answers.checkRuns.filter(({ external_id: id }) => id === runId);
-      expect(new Set(checks.map(({ head_sha: sha }) => sha)).size).toBe(checks.length);
-      await until(() => checks.every(({ status }) => status === 'completed'), TURN_MS, 'the end of the checks');
-      expect(forges.github.answers.reactions.filter((one) => one === `issues/${issue}`)).toHaveLength(1);
-      expect(forges.github.violations).toEqual([]);
-    },
-  );
+    // A person answers: the same run continues, and its comment says how that has ended.
+    const number = pullRequestsOf(`issue-${issue}`)[0]?.number;
+    const comment = { comment: { author_association: 'OWNER' }, issue: { number: issue, active_lock_reason: null } };
+    await deliver('issue_comment', 'created', comment);
+    await until(
+      async () => (await setup.installation.run(runId)).updated_at !== first.updated_at,
+      TURN_MS,
+      'the follow-up',
+    );
+    const second = await setup.installation.waitFor(runId, ENDED, TURN_MS);
+    await until(() => commentsAt(issue)[0]?.includes(shownState(second.state)) === true, TURN_MS, 'the second end');
+    expect(await runsFor(issue)).toEqual([runId]);
+    expect(commentsAt(issue)).toHaveLength(1);
+    expect(pullRequestsOf(`issue-${issue}`)).toHaveLength(number === undefined ? 0 : 1);
+    const checks = forges.github.answers.checkRuns.filter(({ external_id: id }) => id === runId);
+    expect(new Set(checks.map(({ head_sha: sha }) => sha)).size).toBe(checks.length);
+    await until(() => checks.every(({ status }) => status === 'completed'), TURN_MS, 'the end of the checks');
+    expect(forges.github.answers.reactions.filter((one) => one === `issues/${issue}`)).toHaveLength(1);
+    expect(forges.github.violations).toEqual([]);
+  });
 });
+
+/** Resolves when the delivery has no response, or its response is lost. */
+function interruptedPost(
+  { url, headers, body }: { url: string; headers: Record<string, string>; body: string },
+  isHalf: boolean,
+  kill: () => void,
+): Promise<void> {
+  return new Promise((resolve) => {
+    const bytes = Buffer.from(body);
+    const sent = request(url, { method: 'POST', headers: { ...headers, 'content-length': bytes.length } });
+    sent.on('error', () => resolve());
+    sent.on('response', (response) => {
+      kill();
+      response.destroy();
+      resolve();
+    });
+    if (isHalf) sent.write(bytes.subarray(0, bytes.length / 2), kill);
+    else sent.end(bytes);
+  });
+}

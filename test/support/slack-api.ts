@@ -42,6 +42,8 @@ export class SlackApiDouble {
     readonly body: unknown;
     readonly headers?: Record<string, string>;
   } | null = null;
+  /** Called when a request with this method, and text that matches, has had its effect; it gets no response. Once. */
+  interrupt: { readonly method: string; readonly text: RegExp; readonly call: () => void } | null = null;
   private lastTs = 0;
 
   private constructor(
@@ -92,6 +94,13 @@ export class SlackApiDouble {
       body: answer,
       headers,
     } = answered ?? { status: 200, body: this.respond(method, input, authorization), headers: {} };
+    const { interrupt } = this;
+    if (interrupt?.method === method && interrupt.text.test(JSON.stringify(input))) {
+      this.interrupt = null;
+      interrupt.call();
+      response.destroy();
+      return;
+    }
     response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(answer));
   }
 

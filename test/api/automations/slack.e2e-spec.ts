@@ -1,11 +1,10 @@
-import { createHmac } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { ActionsBlock, Button } from '@slack/types';
 import { SendAnswers } from '#domain/answers';
 import { type BuiltWebhook, startTestIngress, type TestIngress } from '#testing';
 import { ApiFixture } from '../../support/api-fixture.js';
 import { SlackApiDouble } from '../../support/slack-api.js';
-import { blockActions, BOT, CHANNEL, mention, message, TEAM } from '../../support/slack-deliveries.js';
+import { blockActions, BOT, CHANNEL, mention, message, slackSignature, TEAM } from '../../support/slack-deliveries.js';
 import { type FiringProcess, startFiring } from './firing-process.js';
 
 const TOKEN = 'xoxb-token-of-the-app';
@@ -58,11 +57,9 @@ const automation = (events: readonly string[], fields: object = {}, filter?: obj
 
 /** Posts to the ingress as Slack does. */
 async function post(body: string, headers: Readonly<Record<string, string>>, secret = hook.secret) {
-  const time = String(Math.floor(Date.now() / 1000));
-  const signature = `v0=${createHmac('sha256', secret).update(`v0:${time}:${body}`).digest('hex')}`;
   const response = await fetch(ingress.url + hook.path, {
     method: 'POST',
-    headers: { 'x-slack-request-timestamp': time, 'x-slack-signature': signature, ...headers },
+    headers: { ...slackSignature(body, secret), ...headers },
     body,
   });
   return { status: response.status, text: await response.text() };
