@@ -102,6 +102,34 @@ describe('headrace webhook', () => {
     for (let time = 0; time < 2; time += 1) expect((await send(0, uid, path)).output).toMatch(/^202 [0-9a-f-]{36}\n$/);
   });
 
+  it.each([
+    ['github', 'issues', 'x-github-event'],
+    ['gitlab_token', 'Issue Hook', 'x-gitlab-event'],
+  ])('sends the kind of the event in the header of %s', async (scheme, event, header) => {
+    const { uid } = await create(
+      '--auth-mode',
+      'signature',
+      '--scheme',
+      scheme,
+      '--secret-file',
+      file('key', 'swordfish'),
+    );
+    const path = file('event.json', '{"object_kind":"issue"}');
+    const { output } = await send(0, uid, path, '--event', event);
+    const id = /^202 (\S+)\n$/.exec(output)?.[1];
+    const [stored] = await ingress.database.query<{ headers: Record<string, string> }>(
+      'SELECT headers FROM headrace.webhook_deliveries WHERE id = $1',
+      [id],
+    );
+    expect(stored?.headers).toMatchObject({ [header]: event });
+  });
+
+  it('rejects the kind of an event for a webhook whose sender names none', async () => {
+    const { uid } = await create();
+    const { errors } = await send(2, uid, file('event.json', '{}'), '--event', 'issues');
+    expect(errors).toContain('--event is for webhooks with a signature scheme of GitHub or GitLab');
+  });
+
   it('rotates a secret, and stores the first secret of a webhook without one', async () => {
     const { uid, secret } = await create();
     const { output: rotated } = await headrace(0, 'webhook', 'rotate', uid);
@@ -157,6 +185,7 @@ describe('headrace webhook', () => {
     [['send', 'x'], 2, '--webhook is missing'],
     [['send', 'x', '--webhook', 'x', '--url', 'ftp://x'], 2, '--url must be an origin'],
     [['send', 'x', '--webhook', 'x', '--delivery-id', 'two words'], 2, '--delivery-id must be'],
+    [['send', 'x', '--webhook', 'x', '--event', 'a\nb'], 2, '--event must be'],
   ])('rejects the arguments %j with exit code %i: %s', async (args, code, expectedError) => {
     const { errors: reported } = await headrace(code, 'webhook', ...args.map((arg) => (arg === 'F' ? factory : arg)));
     expect(reported).toContain(expectedError);

@@ -2,6 +2,7 @@ import { createHmac } from 'node:crypto';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { until } from '#testing';
+import { pageOfTrigger } from '../../libs/domain/notifications/src/domain/formats/trigger-page.js';
 import { NO_BROWSER, startBrowser } from '../support/browser.js';
 import { Installation, type Program } from '../support/installation.js';
 import { ConsolePage } from './console-page.js';
@@ -91,6 +92,11 @@ describe.skipIf(NO_BROWSER !== null)('webhooks and automations in the console', 
     await page.waitForURL(({ href }) => href !== first);
     await page.getByText('Redelivery of').waitFor();
     await page.getByText('It started a run.').waitFor();
+    // Chat messages about the run link this page.
+    const [{ run_id: runId }] = (await installation.call('GET', '/agent/runs?limit=1')).body.runs;
+    const { trigger_url: trigger } = await installation.run(runId);
+    await page.goto(pageOfTrigger(trigger, console.origin) ?? '');
+    await page.getByText('Redelivery of').waitFor();
     expect(await page.evaluate('window.attacked')).toBeUndefined();
     console.expectQuiet();
   });

@@ -1,4 +1,4 @@
-import { createHmac, randomBytes, randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,7 +10,7 @@ import { type GithubDelivery, githubDelivery, signedHeaders } from '../support/g
 import { answersIn, Installation, type Program } from '../support/installation.js';
 import { followRecipe, recipeText } from '../support/recipe.js';
 import { SlackApiDouble } from '../support/slack-api.js';
-import { BOT, CHANNEL, mention, message } from '../support/slack-deliveries.js';
+import { BOT, CHANNEL, mention, message, slackSignature } from '../support/slack-deliveries.js';
 
 const TOKEN = `token-${randomBytes(15).toString('base64url')}`;
 
@@ -189,10 +189,8 @@ describe('a recipe', { timeout: 120_000 }, () => {
     expect(printed.split(`request_url: ${url}`)).toHaveLength(3);
     const send = (payload: object) => {
       const body = JSON.stringify(payload);
-      const time = String(Math.floor(Date.now() / 1000));
-      const signature = `v0=${createHmac('sha256', secret).update(`v0:${time}:${body}`).digest('hex')}`;
-      const signed = { 'x-slack-request-timestamp': time, 'x-slack-signature': signature };
-      return fetch(url, { method: 'POST', headers: { 'content-type': 'application/json', ...signed }, body });
+      const headers = { 'content-type': 'application/json', ...slackSignature(body, secret) };
+      return fetch(url, { method: 'POST', headers, body });
     };
     const verified = await send({
       token: 'Jhj5dZrVaK7ZwHHjRyZWjbDl',

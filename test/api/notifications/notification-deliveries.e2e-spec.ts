@@ -181,6 +181,11 @@ describe('a message', () => {
   it.each(['slack', 'discord', 'teams'])('has the form of %s', async (format) => {
     await put({ format });
     const runId = await createRun({ title: 'Tidy <!channel> up' });
+    const { publicUrl } = fixture.api.settings;
+    await fixture.database.query('UPDATE runs SET trigger_url = $2 WHERE id = $1', [
+      runId,
+      `${publicUrl}/api/v1/factories/f1/webhooks/w1/deliveries/d1`,
+    ]);
     const runner = await TestRunner.take(fixture.api, runId);
     await runner.startAgent();
     await runner.report(
@@ -196,6 +201,8 @@ describe('a message', () => {
       { slack: 'blocks', discord: 'embeds', teams: 'attachments' }[format],
     );
     expect(result).toContain(`/runs/${runId}`);
+    expect(result).toMatch(/\/console\/webhooks\/w1\?factory=f1(&|&amp;)delivery=d1/);
+    expect(result).not.toContain('/api/v1/');
     expect(bodies.filter((body) => body.includes('Notifications of the webhook hook arrive here.'))).toHaveLength(1);
     if (format === 'slack') expect(result).toContain('Tidy &lt;!channel&gt; up');
   });

@@ -17,18 +17,27 @@ export const send = secretsCommand({
   options: {
     webhook: requiredText('uid', 'Webhook that receives the delivery.'),
     url: parsed('origin', 'Origin of the ingress, if it is not the public one.', parseOrigin),
+    event: parsed(
+      'kind',
+      'Kind of the event, for GitHub (`issues`) and GitLab (`Issue Hook`), which name it in a header.',
+      parseEvent,
+    ),
     'delivery-id': parsed('id', 'Delivery id of the sender. Default: a random one.', parseDeliveryId),
   },
   run: async (services, { webhook: webhookUid, ...values }, file) => {
     const deliveryId = values['delivery-id'] ?? newUuid();
     const body = readable(file, () => readFileSync(file));
     const origin = ingressOrigin(services.get(Settings));
-    const signed = await services.get(SignDelivery).execute({ webhookUid, body, deliveryId, origin });
+    const signed = await services
+      .get(SignDelivery)
+      .execute({ webhookUid, body, deliveryId, origin, event: values.event ?? null });
     switch (signed.kind) {
       case 'not_found':
         throw unknownWebhook(webhookUid);
       case 'no_secret':
         throw new CommandError('the webhook has no secret yet; set it with `headrace webhook rotate`.');
+      case 'no_event_header':
+        throw new UsageError('--event is for webhooks with a signature scheme of GitHub or GitLab');
       case 'not_signable':
         throw new CommandError(
           `the file cannot be signed for ${signed.scheme}: only the sender has the key, or the file is not a valid JSON object.`,
@@ -78,6 +87,12 @@ function parseOrigin(value: string, option: string): string {
   if (!url || !/^https?:$/.test(url.protocol) || url.pathname !== '/' || url.search !== '' || url.username !== '')
     throw new UsageError(`${option} must be an origin such as http://127.0.0.1:3001`);
   return url.origin;
+}
+
+function parseEvent(value: string, option: string): string {
+  if (!/^[A-Za-z][A-Za-z_ ]{0,63}$/.test(value))
+    throw new UsageError(`${option} must be the name of an event, such as issues or "Issue Hook"`);
+  return value;
 }
 
 function parseDeliveryId(value: string, option: string): string {

@@ -12,6 +12,8 @@ export interface DeliveryToSign {
   readonly webhookUid: string;
   readonly body: Buffer;
   readonly deliveryId: string;
+  /** The kind of the event; null: the sender does not name it in a header, or it is left out. */
+  readonly event: string | null;
   /** Public origin of the ingress. */
   readonly origin: string;
 }
@@ -20,6 +22,8 @@ type SignDeliveryResult =
   | ({ readonly kind: 'signed' } & SignedRequest)
   | { readonly kind: 'not_found' }
   | { readonly kind: 'no_secret' }
+  /** The sender names no event in a header. */
+  | { readonly kind: 'no_event_header' }
   /** Only the sender has the key, or the sender could not send this body. */
   | { readonly kind: 'not_signable'; readonly scheme: string };
 
@@ -43,6 +47,8 @@ export class SignDelivery {
     const { webhook } = found;
     const secret = this.secrets.open(webhook.uid, found.sealedSecret);
     const url = ingressUrl(delivery.origin, webhook, secret);
+    const eventHeader = this.schemes.find(webhook.signatureScheme ?? '')?.eventHeader ?? null;
+    if (delivery.event !== null && eventHeader === null) return { kind: 'no_event_header' };
     if (webhook.authMode === 'signature') return this.sign(webhook, secret, url, delivery);
     const { body, deliveryId } = delivery;
     const headers = {
@@ -57,14 +63,18 @@ export class SignDelivery {
     { signatureScheme, deliveryIdHeader }: ManagedWebhook,
     secret: string,
     url: string,
-    { body, deliveryId }: DeliveryToSign,
+    { body, deliveryId, event }: DeliveryToSign,
   ): SignDeliveryResult {
     const scheme = this.schemes.find(signatureScheme ?? '');
     const signed = scheme?.sign({ body, secret, now: this.clock.now(), url, deliveryId });
     if (!scheme || !signed) return { kind: 'not_signable', scheme: scheme?.label ?? signatureScheme ?? '' };
     // Without a header of the webhook or of the scheme, the header of the service is used.
     const header = deliveryIdHeader ?? (scheme.deliveryIdHeaders.length === 0 ? SERVICE_HEADER : null);
-    const headers = { ...(header !== null && { [header]: deliveryId }), ...signed.headers };
+    const headers = {
+      ...(header !== null && { [header]: deliveryId }),
+      ...(scheme.eventHeader !== null && event !== null && { [scheme.eventHeader]: event }),
+      ...signed.headers,
+    };
     return { kind: 'signed', url: signed.url, headers, body: signed.body };
   }
 }

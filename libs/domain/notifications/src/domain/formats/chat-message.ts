@@ -1,5 +1,6 @@
 import { maskSecrets, parseUrl } from '#platform/kernel';
 import { TEST_TYPE } from '../notification-webhook.js';
+import { pageOfTrigger } from './trigger-page.js';
 
 /** What a message of a chat service says, before it has the shape of one. All texts may come from an agent or another stranger. */
 export interface ChatMessage {
@@ -108,7 +109,9 @@ function factsOf(data: Fields, outcome: RunOutcome | null): (readonly [string, s
 
 function linksOf(data: Fields, outcome: RunOutcome | null): ChatMessage['links'] {
   const approval = textOf(fieldsOf(data, 'approval'), 'link');
-  const trigger = textOf(data, 'trigger_url');
+  const page = textOf(data, 'session_link');
+  const publicUrl = page.slice(0, -`/runs/${textOf(data, 'run_id')}`.length);
+  const trigger = pageOfTrigger(textOf(data, 'trigger_url'), publicUrl);
   const made = (outcome?.artifacts ?? []).flatMap(({ type, title, url }) =>
     url === null || !isWebUrl(url)
       ? []
@@ -117,8 +120,8 @@ function linksOf(data: Fields, outcome: RunOutcome | null): ChatMessage['links']
   return [
     ...(approval === '' ? [] : [{ title: isQuestion(data) ? 'Answer' : 'Decide', url: approval }]),
     ...made.slice(0, MAX_LINKS),
-    { title: 'Run', url: textOf(data, 'session_link') },
-    ...(isWebUrl(trigger) ? [{ title: 'Trigger', url: trigger }] : []),
+    { title: 'Run', url: page },
+    ...(trigger !== null && isWebUrl(trigger) ? [{ title: 'Trigger', url: trigger }] : []),
   ];
 }
 

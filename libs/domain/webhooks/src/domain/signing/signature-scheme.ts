@@ -42,6 +42,8 @@ export interface SchemeMetadata {
   readonly documentationUrl: string;
   /** The delivery id headers of the sender, in order of preference, in lower case. */
   readonly deliveryIdHeaders?: readonly string[];
+  /** The header, in lower case, in which the sender names the kind of an event that its body does not name. */
+  readonly eventHeader?: string;
   /** The keys from the root of the body to the delivery id, for senders without such a header. */
   readonly deliveryIdPath?: readonly string[];
   /**
@@ -66,6 +68,7 @@ export abstract class SignatureScheme {
   readonly label: string;
   readonly documentationUrl: string;
   readonly deliveryIdHeaders: readonly string[];
+  readonly eventHeader: string | null;
   readonly deliveryIdPath: readonly string[] | null;
   readonly formField: string | null;
   /** The first request contains the secret: the webhook waits for it. */
@@ -78,6 +81,7 @@ export abstract class SignatureScheme {
     this.label = metadata.label;
     this.documentationUrl = metadata.documentationUrl;
     this.deliveryIdHeaders = metadata.deliveryIdHeaders ?? [];
+    this.eventHeader = metadata.eventHeader ?? null;
     this.deliveryIdPath = metadata.deliveryIdPath ?? null;
     this.formField = metadata.formField ?? null;
     this.hasSecretInHandshake = metadata.extractSecret !== undefined;

@@ -54,6 +54,7 @@ export const SIGNATURE_SCHEMES: readonly SignatureScheme[] = [
     id: 'gitlab_token',
     label: 'GitLab (secret token)',
     documentationUrl: 'https://docs.gitlab.com/user/project/integrations/webhooks/',
+    eventHeader: 'x-gitlab-event',
     credential: { header: 'x-gitlab-token' },
     deliveryIdHeaders: ['idempotency-key'],
   }),

@@ -33,6 +33,7 @@ export const rawBodySchemes: readonly SchemeRow[] = [
     documentationUrl: 'https://docs.github.com/en/webhooks/using-webhooks/validating-webhook-deliveries',
     framings: [{ signature: { header: 'x-hub-signature-256', prefix: 'sha256=' } }],
     deliveryIdHeaders: ['x-github-delivery'],
+    eventHeader: 'x-github-event',
   },
   {
     id: 'grafana',

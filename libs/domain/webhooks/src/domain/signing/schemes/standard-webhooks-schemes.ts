@@ -78,6 +78,7 @@ export const standardWebhooksSchemes: readonly SchemeRow[] = [
     id: 'gitlab_signing',
     label: 'GitLab (signing token)',
     documentationUrl: 'https://docs.gitlab.com/user/project/integrations/webhooks/',
+    eventHeader: 'x-gitlab-event',
     ...signed(base64Key({ prefix: 'whsec_', minBytes: 32, maxBytes: 32 })),
     ...WEBHOOK,
   },
