@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { generateKeyPairSync, randomBytes, randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { GitServer } from '../../libs/testing/src/git/git-server.js';
@@ -8,6 +9,7 @@ import { githubDelivery, signedHeaders } from '../support/github-deliveries.js';
 import { Installation, type Program } from '../support/installation.js';
 import { GithubIssueJourney, GitlabIssueJourney } from '../support/issue-journey.js';
 
+const NO_GH = spawnSync('gh', ['--version']).error !== undefined;
 const TOKEN = `token-${randomBytes(15).toString('base64url')}`;
 let forges: ForgeFixture;
 let git: GitServer;
@@ -268,5 +270,41 @@ describe('a run in a repository on GitHub', { timeout: 90_000 }, () => {
       });
     expect(github.appTokens.length - minted).toBe(1);
     expect(lookups() - failed).toBe(1);
+  });
+
+  it.skipIf(NO_GH)('uses gh with tokens of a GitHub App', async () => {
+    const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+    const permissions = { contents: 'write', metadata: 'read', pull_requests: 'write', issues: 'write' };
+    github.app = { id: 4712, publicKey, permissions, isInstalled: true, tokenMs: 240_000 };
+    github.pages = git.url;
+    const value = privateKey.export({ type: 'pkcs1', format: 'pem' }).toString();
+    expect((await installation.call('PUT', '/secrets/gh-key', { value })).status).toBeLessThan(300);
+    const config = {
+      name: 'gh',
+      github_repos: [{ owner: 'acme', repo: 'app', secret_name: 'gh-key', github_app_id: 4712 }],
+    };
+    const { body: environment } = await installation.call('POST', '/environments', { config });
+    const prompt = [
+      '```sh\ngit switch --quiet --create by-gh && echo gh > gh.txt && git add . && git commit --quiet -m "Add gh" && git push --quiet origin by-gh\n```',
+      '```sh\ngh pr create --title "Add gh" --body "By gh." 2>&1\n```',
+      '```sh\ngh pr view --json title --jq .title; gh issue view 3 --json title --jq .title; gh api repos/acme/other 2>&1\n```',
+    ].join('\n');
+    const runId = await installation.createRun(prompt, { config: { environment_id: environment.uid as string } });
+    const run = await installation.waitFor(runId, ['SUCCEEDED', 'FAILED', 'ERROR'], 60_000);
+    expect(run).toMatchObject({ state: 'SUCCEEDED' });
+    const { number } = github.pullRequests.find(({ head }) => head === 'by-gh') ?? { number: 0 };
+    const url = `${git.url}/acme/app/pull/${number}`;
+    expect(run.artifacts).toContainEqual(
+      expect.objectContaining({ artifact_type: 'PULL_REQUEST', data: { url, branch: 'by-gh', status: 'open' } }),
+    );
+    const { body: shown } = await installation.call('GET', `/agent/runs/${runId}/conversation`);
+    expect(JSON.stringify(shown)).toContain('Add gh\\nThe text is wrong\\n');
+    expect(JSON.stringify(shown)).toContain('acme/other is not a repository of this run.');
+    const { body: timeline } = await installation.call('GET', `/agent/runs/${runId}/timeline`);
+    expect(JSON.stringify(timeline)).toContain('POST /graphql mutation PullRequestCreate');
+    for (const token of github.appTokens)
+      for (const text of [JSON.stringify([shown, timeline]), server.text]) expect(text).not.toContain(token);
+    expect(github.violations).toEqual([]);
+    github.pages = null;
   });
 });

@@ -53,12 +53,20 @@ export class GithubAnswersDouble {
     if (path.endsWith('/reactions')) return this.react(parts.slice(4, -1).join('/'), input);
     if (path.endsWith('/issues/{issue_number}/comments')) return this.ofIssue(method, Number(parts[5]), query, input);
     if (path.endsWith('/issues/comments/{comment_id}')) return this.edit(Number(parts[6]), input);
-    if (path.includes('/check-runs')) return isApp ? this.check(method, path, parts, query, input) : appNeeded();
+    if (path.includes('/check-runs') && !path.endsWith('/annotations'))
+      return isApp ? this.check(method, path, parts, query, input) : appNeeded();
     if (path.endsWith('/statuses/{sha}')) {
       this.statuses.push({ ...input, sha: parts[5] ?? '' });
       return { status: 201, body: { ...this.exampleOf('status'), ...input } };
     }
     return null;
+  }
+
+  add(number: number, body: string): GithubComment {
+    const comment = { id: (this.lastId += 1), number, body };
+    this.comments.push(comment);
+    this.writes += 1;
+    return comment;
   }
 
   private react(subject: string, input: Json | null): Answer {
@@ -68,12 +76,7 @@ export class GithubAnswersDouble {
   }
 
   private ofIssue(method: string, number: number, query: URLSearchParams, input: Json | null): Answer {
-    if (method === 'POST') {
-      const comment = { id: (this.lastId += 1), number, body: String(input?.['body']) };
-      this.comments.push(comment);
-      this.writes += 1;
-      return { status: 201, body: this.shown(comment) };
-    }
+    if (method === 'POST') return { status: 201, body: this.shown(this.add(number, String(input?.['body']))) };
     const page = Number(query.get('page') ?? 1);
     const size = Number(query.get('per_page') ?? 30);
     const found = this.comments.filter((one) => one.number === number).slice((page - 1) * size, page * size);

@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { Ajv, type ValidateFunction } from 'ajv';
 import { GithubAnswersDouble } from './github-answers-double.js';
+import { answerGraphql, type GithubPullRequest } from './github-graphql.js';
 
 interface Operation {
   readonly parameters: readonly object[];
@@ -28,23 +29,21 @@ const DESCRIPTION = JSON.parse(
 const ID = 'https://github.invalid/description';
 /** The example of GitHub lacks a required field, too in the repositories that it was forked from. */
 const COMPLETED = { language: 'TypeScript', parent: undefined, source: undefined };
+/** The example of GitHub lacks a required field. */
+const COMPLETED_JOB = { created_at: '2020-01-20T17:42:30Z' };
+const EXAMPLES = [
+  ['/workflows/{workflow_id}', 'workflow'],
+  ['/artifacts', 'artifact-paginated'],
+  ['/annotations', 'check-annotation-items'],
+] as const;
 const INSTALLATION_ID = 5;
 const MAX_APP_SECONDS = 600;
 const CREATED = 201;
 const INVALID = 422;
 
-export interface GithubPullRequest {
-  readonly number: number;
-  readonly title: string;
-  readonly body: string;
-  readonly head: string;
-  readonly base: string;
-  readonly draft: boolean;
-}
-
 /**
- * The part of GitHub's REST API that creates pull requests, on a loopback port. Each request and each response is checked with GitHub's
- * OpenAPI description; {@link violations} lists what does not conform.
+ * The part of GitHub's REST API that creates pull requests, and its GraphQL API, on a loopback port. Each request and each response of REST
+ * is checked with GitHub's OpenAPI description; {@link violations} lists what does not conform.
  */
 export class GithubApiDouble {
   readonly violations: string[] = [];
@@ -63,6 +62,12 @@ export class GithubApiDouble {
     tokenMs: number;
   } | null = null;
   readonly appTokens: string[] = [];
+  /** Other repositories, by their token. */
+  readonly otherTokens = new Map<string, string>();
+  /** Where the logs of jobs are. */
+  logs = 'http://127.0.0.1:1/logs';
+  /** Address of the pages of its repositories. Default: its own. */
+  pages: string | null = null;
   /** Comments, reactions, check runs and statuses. */
   readonly answers = new GithubAnswersDouble(exampleOf);
   /** The head commit of a branch. */
@@ -119,7 +124,8 @@ export class GithubApiDouble {
     const isForced = this.next !== null && this.nextOf.test(`${request.method ?? ''} ${request.url ?? ''}`);
     const forced = isForced ? this.next : null;
     if (isForced) this.next = null;
-    const { status, body, headers } = forced ?? this.respond(request, text);
+    const { status, body, headers } =
+      forced ?? (request.url === '/graphql' ? await this.respondGraphql(request, text) : this.respond(request, text));
     const { interrupt } = this;
     if (interrupt?.line.test(`${request.method ?? ''} ${request.url ?? ''}`)) {
       this.interrupt = null;
@@ -131,22 +137,43 @@ export class GithubApiDouble {
     response.end(JSON.stringify(body));
   }
 
+  private async respondGraphql({ headers }: IncomingMessage, text: string): Promise<NonNullable<typeof this.next>> {
+    const bearer = headers.authorization?.replace(/^(?:Bearer|token) /, '') ?? '';
+    const isOwn = bearer === this.token || this.appTokens.includes(bearer);
+    const repository = this.otherTokens.get(bearer) ?? (isOwn ? this.repository : undefined);
+    if (repository === undefined) return { status: 401, body: { message: 'Bad credentials' } };
+    this.requests.push(`POST /graphql ${/\b(?:query|mutation) \w+/.exec(text)?.[0] ?? ''}`);
+    const body = await answerGraphql(text, {
+      repository,
+      pages: this.pages ?? this.url,
+      pullRequests: this.pullRequests,
+      addPullRequest: (fields) => this.addPullRequest(fields),
+      addComment: (number, comment) => this.answers.add(number, comment),
+    });
+    if ('errors' in body) this.violations.push(`GraphQL: ${JSON.stringify(body.errors)}`);
+    return { status: 200, body };
+  }
+
   private respond({ method = '', url = '', headers }: IncomingMessage, text: string): NonNullable<typeof this.next> {
     const { pathname, searchParams } = new URL(url, this.url);
     this.requests.push(`${method} ${pathname}`);
     const isOfApp = pathname.startsWith('/app/') || pathname.endsWith('/installation');
-    const bearer = headers.authorization?.replace(/^Bearer /, '') ?? '';
+    const bearer = headers.authorization?.replace(/^(?:Bearer|token) /, '') ?? '';
     const isByApp = this.appTokens.includes(bearer);
-    const isAuthorized = isOfApp ? this.isSigned(headers.authorization) : isByApp || bearer === this.token;
+    const other = this.otherTokens.get(bearer);
+    const repository = other ?? this.repository;
+    const isAuthorized = isOfApp
+      ? this.isSigned(headers.authorization)
+      : isByApp || bearer === this.token || other !== undefined;
     if (!isAuthorized) return { status: 401, body: { message: 'Bad credentials' } };
     if (headers['user-agent'] === undefined) this.violations.push(`${method} ${pathname}: no User-Agent`);
     const ofInstallation = pathname === `/app/installations/${INSTALLATION_ID}/access_tokens`;
     if (isOfApp && this.app?.isInstalled !== true) return { status: 404, body: { message: 'Not Found' } };
-    if (!ofInstallation && !`${pathname}/`.startsWith(`/repos/${this.repository}/`))
+    if (!ofInstallation && !`${pathname}/`.startsWith(`/repos/${repository}/`))
       return { status: 404, body: { message: 'Not Found' } };
     const path = ofInstallation
       ? '/app/installations/{installation_id}/access_tokens'
-      : templateOf(`/repos/{owner}/{repo}${pathname.slice(`/repos/${this.repository}`.length)}`);
+      : templateOf(`/repos/{owner}/{repo}${pathname.slice(`/repos/${repository}`.length)}`);
     const operation = DESCRIPTION.paths[path]?.[method.toLowerCase()];
     if (!operation) {
       this.violations.push(`${method} ${path}: GitHub has no such operation, or it is not recorded`);
@@ -162,7 +189,7 @@ export class GithubApiDouble {
     const answer =
       this.answers.respond(method, path, pathname.split('/'), searchParams, input, isByApp) ??
       this.result(method, path, searchParams, input, pathname);
-    if (answer.status < 400)
+    if (answer.status < 300)
       this.check(
         `${pointer}/responses/${answer.status}/content/application~1json/schema`,
         answer.body,
@@ -177,6 +204,16 @@ export class GithubApiDouble {
         status: 200,
         body: { ...exampleOf('installation'), id: INSTALLATION_ID, permissions: this.app?.permissions },
       };
+    if (path.endsWith('/logs')) return { status: 302, body: null, headers: { location: this.logs } };
+    const example = EXAMPLES.find(([end]) => path.endsWith(end))?.[1];
+    if (path.endsWith('/{run_id}'))
+      // Where `gh` looks for the jobs.
+      return { status: 200, body: { ...exampleOf('workflow-run'), jobs_url: `${this.url}${pathname}/jobs` } };
+    if (path.endsWith('/{run_id}/jobs')) {
+      const { jobs, ...rest } = exampleOf('job-paginated') as { readonly jobs: readonly Json[] };
+      return { status: 200, body: { ...rest, jobs: jobs.map((job) => ({ ...job, ...COMPLETED_JOB })) } };
+    }
+    if (example !== undefined) return { status: 200, body: exampleOf(example) };
     if (path.endsWith('/access_tokens')) return this.createToken(input ?? {});
     if (path.endsWith('/{pull_number}')) {
       const found = this.pullRequests.find(({ number }) => String(number) === pathname.split('/').at(-1));
@@ -245,7 +282,7 @@ export class GithubApiDouble {
       title,
       body,
       draft,
-      html_url: `${this.url}/${this.repository}/pull/${number}`,
+      html_url: `${this.pages ?? this.url}/${this.repository}/pull/${number}`,
     };
   }
 

@@ -124,13 +124,32 @@ describe('managed secrets', () => {
     ]);
   });
 
+  it('with access to an API need a secret, and a known kind of access', async () => {
+    const repository = { owner: 'acme', repo: 'service', api_access: 'token' };
+    expect(
+      await refused(400, { github_repos: [repository], git_repos: [{ url: URL, api_access: 'repository' }] }),
+    ).toEqual([
+      ['/config/github_repos/0/api_access', 'needs `secret_name`'],
+      ['/config/git_repos/0/api_access', 'needs `secret_name`'],
+    ]);
+    expect(await refused(400, { git_repos: [{ url: URL, secret_name: 'DEPLOY_TOKEN', api_access: 'all' }] })).toEqual([
+      ['/config/git_repos/0/api_access', expect.stringContaining('repository, token')],
+    ]);
+  });
+
   it('reach the runner in its claim with the repositories until its end, and no other one, and are not logged', async () => {
     const config = {
       env: { PLAIN: 'yes' },
       secrets: [{ name: 'DEPLOY_TOKEN' }, { name: 'npm-token' }, { name: '1st' }],
-      github_repos: [{ owner: 'acme', repo: 'service', secret_name: 'DEPLOY_TOKEN' }],
+      github_repos: [{ owner: 'acme', repo: 'service', secret_name: 'DEPLOY_TOKEN', api_access: 'token' }],
       git_repos: [
-        { url: 'https://git.example.test/other/service.git', ref: 'v1', secret_name: 'npm-token', username: 'me' },
+        {
+          url: 'https://git.example.test/other/service.git',
+          ref: 'v1',
+          secret_name: 'npm-token',
+          username: 'me',
+          api_access: 'repository',
+        },
         { url: URL },
       ],
     };
@@ -160,7 +179,12 @@ describe('managed secrets', () => {
     await ask(412, first?.url ?? '', assignment.lease_epoch + 1);
     expect(assignment.secrets).toEqual({ DEPLOY_TOKEN: VALUE, npm_token: VALUE, _1st: VALUE });
     expect(assignment.repositories).toEqual([
-      { url: 'https://github.example.test/acme/service.git', directory: 'service', credential: { password: VALUE } },
+      {
+        url: 'https://github.example.test/acme/service.git',
+        directory: 'service',
+        api_access: 'token',
+        credential: { password: VALUE },
+      },
       {
         url: 'https://git.example.test/other/service.git',
         ref: 'v1',

@@ -145,13 +145,15 @@ export interface SessionStarted {
 }
 
 /**
- * git in the workspace has asked for the credential of a repository. `message`: why the credential of a repository of the run could
- * not be replaced after its expiry.
+ * git in the workspace has asked for the credential of a repository, or `gh` or `glab` has sent a request to the API of its server, such
+ * as `GET /repos/acme/app/pulls/7` (`request`). `message`: why the request was refused, or why the credential of a repository of the
+ * run could not be replaced after its expiry.
  */
 export interface GitCredentialRequested {
   url: string;
   /** false: the run has no credential for it. */
   granted: boolean;
+  request?: string;
   message?: string;
 }
 

@@ -234,6 +234,11 @@ export interface RepositoryRef {
   directory: string;
   /** For git only: to clone, and for requests of git in the workspace while the execution lives. */
   credential?: RepositoryCredential;
+  /**
+   * `token`: programs in the workspace may use the credential for every request of the API that cannot be limited to the repository
+   * (GraphQL). Those of a GitHub App open no other repository.
+   */
+  api_access?: 'token';
 }
 
 /**

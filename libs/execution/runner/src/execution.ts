@@ -14,6 +14,7 @@ import type { ExecutionOptions } from './execution-options.js';
 import { ArtifactSync } from './artifacts/artifact-sync.js';
 import { RepositoryResults } from './artifacts/repository-results.js';
 import { Conversation, Inbox } from './conversation.js';
+import { forgeNotice } from './forges/forge-access.js';
 import { PullRequests } from './forges/pull-requests.js';
 import { RepositoryCredentials } from './git/repository-credentials.js';
 import { startGitServices } from './git/git-services.js';
@@ -233,9 +234,14 @@ export class Execution {
       files,
       attachments,
       // The built-in agent does what blocks say.
-      toolNotice: TOOL_SERVER in servers && !harness.isBuiltin ? toolNotice(tools) : '',
+      toolNotice: harness.isBuiltin ? '' : this.toolNotice(context, TOOL_SERVER in servers ? tools : []),
       notice: `${await this.earlierConversation(started.resumed)}${restored?.notice ?? ''}`,
     });
+  }
+
+  private toolNotice(context: LaunchContext, tools: readonly RunTool[]): string {
+    const ofForges = forgeNotice(executionEnvironment(context), context.workspace.git);
+    return [tools.length > 0 ? toolNotice(tools) : '', ofForges].filter((text) => text !== '').join('\n');
   }
 
   private async placeTranscript(transcripts: TranscriptSync, isRestored: boolean): Promise<boolean> {

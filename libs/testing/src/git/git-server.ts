@@ -6,7 +6,11 @@ export interface GitServerOptions {
   /** Directory of bare repositories. */
   readonly root: string;
   /** Who may read; without it everybody. */
-  readonly login?: { readonly username: string; readonly password: string };
+  readonly login?: {
+    readonly username: string;
+    readonly password: string;
+    readonly otherPasswords?: readonly string[];
+  };
 }
 
 /** Git's own smart HTTP server on a loopback port, with basic authentication. */
@@ -58,7 +62,8 @@ export class GitServer {
     const url = new URL(request.url ?? '/', this.url);
     const { login } = this.options;
     const given = Buffer.from((request.headers.authorization ?? '').replace(/^Basic /, ''), 'base64').toString('utf8');
-    if (login && given !== `${login.username}:${login.password}`) {
+    const passwords = login ? [login.password, ...(login.otherPasswords ?? [])] : [];
+    if (login && !passwords.some((password) => given === `${login.username}:${password}`)) {
       response.writeHead(401, { 'www-authenticate': 'Basic realm="git"' }).end();
       return;
     }

@@ -44,6 +44,11 @@ export class EnvironmentReferences {
     const issues = github_repos.flatMap((repository, index) =>
       this.appIssues(repository).map((detail) => ({ pointer: `/github_repos/${index}/github_app_id`, detail })),
     );
+    const entries = { github_repos, git_repos };
+    for (const [field, repositories] of Object.entries(entries))
+      for (const [index, { api_access: access, secret_name: secretName }] of repositories.entries())
+        if (access !== undefined && secretName === undefined)
+          issues.push({ pointer: `/${field}/${index}/api_access`, detail: 'needs `secret_name`' });
     for (const [index, { url, ref, secret_name: secretName }] of git_repos.entries()) {
       const urlRule = await gitUrlFault(url, this.settings.gitLocalRoots);
       if (url.includes(ANY_REPOSITORY) && !/^https?:\/\/[^*]+\/\*$/i.test(url))

@@ -163,12 +163,14 @@ export class EnvironmentSetUp {
     ];
     const directories = directoryNames(asked.map(({ url }) => url));
     const opened = [];
-    for (const [index, { url, ref, secret_name: secretName, username, app }] of asked.entries()) {
+    for (const [index, { url, ref, secret_name: secretName, username, api_access: access, app }] of asked.entries()) {
       if (only !== undefined && only !== url) continue;
       const secret = secretName === undefined ? undefined : await this.secretOf(namesOf(environment), secretName, tx);
       const repository = {
         url,
         ...(ref !== undefined && { ref }),
+        // Tokens of an App open this repository only.
+        ...((app || access === 'token') && secret !== undefined && { api_access: 'token' as const }),
         directory: directories[index] ?? 'repository',
       };
       if (secret === undefined) opened.push({ repository, secretName });

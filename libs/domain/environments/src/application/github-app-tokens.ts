@@ -44,8 +44,17 @@ interface AppResponse {
 type AppRequest = (route: string, parameters: Readonly<Record<string, unknown>>) => Promise<AppResponse>;
 
 const PERMISSIONS: Readonly<Record<TokenUse, Readonly<Record<string, 'read' | 'write'>>>> = {
-  // GitHub rejects pushes that change workflows without the permission `workflows`.
-  runs: { contents: 'write', metadata: 'read', pull_requests: 'write', workflows: 'write' },
+  // GitHub rejects pushes that change workflows without the permission `workflows`. `gh` reads issues, checks and workflow runs.
+  runs: {
+    actions: 'read',
+    checks: 'read',
+    contents: 'write',
+    issues: 'write',
+    metadata: 'read',
+    pull_requests: 'write',
+    statuses: 'read',
+    workflows: 'write',
+  },
   skills: { contents: 'read', metadata: 'read' },
   answers: { checks: 'write', issues: 'write', metadata: 'read', pull_requests: 'write' },
 };

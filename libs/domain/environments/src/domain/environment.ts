@@ -5,6 +5,8 @@ import type { Owner, PrincipalRef } from '#platform/auth';
 export interface RepositoryLogin {
   secret_name?: string;
   username?: string;
+  /** `token`: agents may use it for requests that cannot be limited to the repository. */
+  api_access?: 'repository' | 'token';
 }
 
 /** `github_app_id`: the secret is the private key of this GitHub App. */

@@ -47,6 +47,13 @@ class RepositoryLoginFields {
     description: 'Beside `secret_name`; `x-access-token` when absent.',
   })
   username?: string;
+
+  @EnumField(['repository', 'token'], {
+    optional: true,
+    description:
+      'Requests of `gh` and `glab` in runs that `secret_name` permits: those of the REST API about the repository (`repository`, the default), or GraphQL too, which reaches everything that the token can (`token`).',
+  })
+  api_access?: 'repository' | 'token';
 }
 
 export class GithubRepo extends RepositoryLoginFields {

@@ -14,6 +14,12 @@ person=$(git config --get headrace.coAuthor) || exit 0
 exec git interpret-trailers --in-place --if-exists addIfDifferent --trailer "Co-authored-by: $person" "$1"
 `;
 
+/** What `gh` names as itself in settings for git: its token is none for git. */
+const GH_FOR_GIT = (socket: string): string => `#!/bin/sh
+[ "$1 $2" = "auth git-credential" ] && exec git credential-cache --socket=${shellWord(socket)} "$3"
+exec gh "$@"
+`;
+
 const SSH_SOCKET = 'ssh.sock';
 
 /** What git in the workspace asks the runner for. */
@@ -34,7 +40,10 @@ export class GitDirectory {
   readonly template = join(this.path, 'template');
   readonly socket = join(this.path, 'credentials.sock');
   readonly sshSocket = join(this.path, SSH_SOCKET);
+  readonly apiSocket = join(this.path, 'gh.sock');
   private readonly sshClient = join(this.path, 'ssh-client.cjs');
+  /** That programs in the workspace get. */
+  private readonly given: Record<string, string> = { GIT_CONFIG_SYSTEM: this.config };
 
   constructor(
     readonly path: string,
@@ -50,6 +59,26 @@ export class GitDirectory {
     this.write(join(hooks, 'prepare-commit-msg'), HOOK, 0o700);
     if (services.sshNode !== undefined) this.write(this.sshClient, sshClient(SSH_SOCKET), 0o600);
     this.write(this.config, this.configuration(git, services), 0o600);
+  }
+
+  get variables(): Readonly<Record<string, string>> {
+    return this.given;
+  }
+
+  /** Adds a directory with the configuration of another program, and the variable that names it. */
+  addConfiguration(variable: string, name: string, files: Readonly<Record<string, string>>): void {
+    const directory = join(this.path, name);
+    makeDirectorySync(directory);
+    this.assignOwner(directory);
+    for (const [file, content] of Object.entries(files)) this.write(join(directory, file), content, 0o600);
+    this.given[variable] = directory;
+  }
+
+  /** `gh` uses the credentials of the run when it executes git. */
+  addGhForGit(variable: string): void {
+    const path = join(this.path, 'gh-for-git');
+    this.write(path, GH_FOR_GIT(this.socket), 0o700);
+    this.given[variable] = path;
   }
 
   private configuration(git: Assignment['git'], { origins, sshNode }: GitServices): string {

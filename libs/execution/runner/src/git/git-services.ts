@@ -2,6 +2,7 @@ import type { GitCredentialRequested, RepositoryRef } from '#execution/runner-pr
 import type { ExecutionOptions } from '../execution-options.js';
 import { searchPath } from '../process/child-environment.js';
 import { findNode } from '../process/node-program.js';
+import { startForgeAccess } from '../forges/forge-access.js';
 import { retryTransient } from '../transient.js';
 import type { Workspace } from '../workspace/workspace.js';
 import { gitHosts, marks } from '../setup/clone-repositories.js';
@@ -20,7 +21,7 @@ interface GitServicesOptions extends Pick<
 /** Writes what git in the workspace reads, and starts the servers that give it access to the repositories of the run. */
 export async function startGitServices(options: GitServicesOptions): Promise<{ close(): void }[]> {
   const { workspace, credentials, handover, assignment, termination, outbox, log } = options;
-  const { git } = workspace;
+  const { git, runAs } = workspace;
   if (git === null) return [];
   const { repositories = [] } = assignment;
   const sshNode = findSshNode(repositories, options);
@@ -29,7 +30,7 @@ export async function startGitServices(options: GitServicesOptions): Promise<{ c
     log,
   });
   const onRequest = (request: GitCredentialRequested): void => {
-    log.info('git has asked for a credential', { ...request });
+    log.info('a credential was requested', { ...request });
     if (!termination.isFenced) outbox.push('git_credential_requested', request);
   };
   const access = { repositories, onRequest };
@@ -37,6 +38,7 @@ export async function startGitServices(options: GitServicesOptions): Promise<{ c
   const servers = [
     await startCredentialServer({ ...access, socket: git.socket, credentials }),
     sshNode === undefined ? null : await startSshServer({ ...access, ...ssh, socket: git.sshSocket }),
+    ...(await startForgeAccess({ ...access, git, runAs, forges: assignment.git?.forges ?? [], credentials, log })),
   ];
   return servers.filter((server) => server !== null);
 }

@@ -4,6 +4,7 @@ import { errorText } from '../runner-log.js';
 import { childEnvironment, findCommand } from '../process/child-environment.js';
 import { ManagedProcess } from '../process/managed-process.js';
 import { environmentBeforePrivilegeDrop } from '../oz/drop-privileges.js';
+import { withoutReplaced } from '../forges/forge-access.js';
 import type { Workspace } from '../workspace/workspace.js';
 import type { Harness } from './harnesses.js';
 
@@ -23,19 +24,20 @@ export function executionEnvironment(
     const value = fillPlaceholders(text, values);
     return value === null ? [] : [[name, value]];
   });
+  const layers = [
+    handover.place_env ?? {},
+    Object.fromEntries(own),
+    assignment.environment?.env ?? {},
+    assignment.secrets ?? {},
+    harness ? agentSecrets(harness, assignment) : {},
+    assignment.permission_policy === 'allow' ? {} : (harness?.permission_env ?? {}),
+  ];
+  const defaults = withoutReplaced(workspace.git?.variables ?? {}, layers);
   return childEnvironment({
     workspace,
     marker: handover.marker,
     runId: assignment.run_id,
-    layers: [
-      workspace.git ? { GIT_CONFIG_SYSTEM: workspace.git.config } : {},
-      handover.place_env ?? {},
-      Object.fromEntries(own),
-      assignment.environment?.env ?? {},
-      assignment.secrets ?? {},
-      harness ? agentSecrets(harness, assignment) : {},
-      assignment.permission_policy === 'allow' ? {} : (harness?.permission_env ?? {}),
-    ],
+    layers: [defaults, ...layers],
   });
 }
 

@@ -1,10 +1,14 @@
 import { closeSync, constants, openSync } from 'node:fs';
-import { createServer, type Server, type Socket } from 'node:net';
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { basename, dirname, join } from 'node:path';
+import { peerUser } from './peer-user.js';
 
 interface SocketServerOptions {
-  /** A path in a directory that only the agent's user can enter. Its length is not limited. */
-  readonly socket: string;
+  /**
+   * A path in a directory that only the agent's user can enter. Its length is not limited. `users`: of a port of 127.0.0.1, which
+   * everybody on the machine can open.
+   */
+  readonly socket: string | { readonly users: readonly number[] };
   readonly maxConnections: number;
   readonly onConnection: (connection: Socket) => void;
   /** A connection stays open for the answer when the other side has sent all. Default: false. */
@@ -14,7 +18,7 @@ interface SocketServerOptions {
 /** Who connects to a socket has to be able to write it. */
 const WRITABLE = 0o111;
 
-/** Listens at a socket that only this user and the user of the agent can open. Nobody gets an answer after `close`. */
+/** Listens for connections of this user and the user of the agent only. Nobody gets an answer after `close`. */
 export class SocketServer {
   private readonly connections = new Set<Socket>();
 
@@ -26,14 +30,22 @@ export class SocketServer {
     server.maxConnections = maxConnections;
     const started = new SocketServer(server);
     server.on('connection', (connection) => {
+      if (typeof socket !== 'string' && !socket.users.includes(peerUser(connection) ?? -1))
+        return void connection.destroy();
       started.connections.add(connection);
       connection.on('close', () => started.connections.delete(connection));
       connection.on('error', () => connection.destroy());
       onConnection(connection);
     });
-    await listen(server, socket);
+    if (typeof socket === 'string') await listen(server, socket);
+    else await listening(server, () => server.listen(0, '127.0.0.1'));
     server.unref();
     return started;
+  }
+
+  /** Of a server without a path. */
+  get port(): number {
+    return (this.server.address() as AddressInfo).port;
   }
 
   /** At once: also requests that have begun get no answer. */
@@ -47,15 +59,22 @@ export class SocketServer {
 async function listen(server: Server, socket: string): Promise<void> {
   const directory = openSync(dirname(socket), constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW);
   server.once('close', () => closeSync(directory));
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
+  await listening(server, () => {
     // The directory protects the socket. Its owner and mode are not changed afterwards: this process may be root, and the agent
     // may have replaced the socket by a link to another file. The socket is created within `listen`.
     const umask = process.umask(WRITABLE);
     try {
-      server.listen(join('/proc/self/fd', String(directory), basename(socket)), resolve);
+      server.listen(join('/proc/self/fd', String(directory), basename(socket)));
     } finally {
       process.umask(umask);
     }
+  });
+}
+
+function listening(server: Server, listen: () => void): Promise<void> {
+  return new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.once('listening', resolve);
+    listen();
   });
 }
