@@ -7,7 +7,7 @@ import { type WorkTreeStep, workTreeStep } from '#testing';
 import { answersIn, Installation, type Program, until } from '../support/installation.js';
 
 const isLong = process.env.HEADRACE_TEST_LONG === '1';
-const RUNS = isLong ? 100 : 2;
+const RUNS = isLong ? 60 : 2;
 const SESSIONS = isLong ? 6 : 3;
 const CONCURRENT = 4;
 const SEED = Number(process.env.WORK_TREES_SEED ?? Math.floor(Math.random() * 1_000_000));
