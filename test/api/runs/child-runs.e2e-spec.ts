@@ -55,6 +55,15 @@ async function end(runner: TestRunner, text = 'Done.'): Promise<void> {
   );
 }
 
+const CHOICE_REFUSED = {
+  problem: expect.stringContaining('only runs with its own environment, agent identity and harness'),
+};
+const read = async (runner: TestRunner, runId: string) => (await runner.call(200, `GET runs/${runId}`)).body;
+/** The agent of a run that something outside has started. */
+async function takeFrom(source: string): Promise<TestRunner> {
+  const { id } = await fixture.runs.build({ by: fixture.member, team: fixture.team, columns: { source } });
+  return take(id);
+}
 describe('a run that an agent starts', () => {
   it('has the creator, owner, environment, permissions and limits of its parent', async () => {
     const environment = await fixture.createEnvironment({ name: 'app' }, { team: true });
@@ -160,12 +169,12 @@ describe('a run that an agent starts', () => {
     expect(await startRun(parent, { environment_id: 'A'.repeat(22) })).toEqual({
       problem: expect.stringContaining('`environment_id` must be an environment of the team'),
     });
-    await fixture.database.query(`UPDATE runs SET source = 'GITHUB_WEBHOOK' WHERE id = $1`, [parent.assignment.run_id]);
-    const refused = { problem: expect.stringContaining('only runs with its own environment and agent identity') };
-    expect(await startRun(parent, { environment_id: other })).toEqual(refused);
-    expect(await startRun(parent, { agent_identity_uid: 'A'.repeat(22) })).toEqual(refused);
-    expect(await startRun(await take(child), { environment_id: 'A'.repeat(22) })).toEqual(refused);
-    expect(await startRun(parent)).toMatchObject({ state: 'QUEUED' });
+    const started = await takeFrom('GITHUB_WEBHOOK');
+    expect(await startRun(started, { environment_id: other })).toEqual(CHOICE_REFUSED);
+    expect(await startRun(started, { agent_identity_uid: 'A'.repeat(22) })).toEqual(CHOICE_REFUSED);
+    expect(await startRun(started, { harness: 'copilot' })).toEqual(CHOICE_REFUSED);
+    const below = await startRun(started, { harness: 'oz' });
+    expect(await startRun(await take(below.run_id), { environment_id: 'A'.repeat(22) })).toEqual(CHOICE_REFUSED);
   });
 
   it('has no personal environment of the creator: others can send messages to the agent', async () => {
@@ -178,30 +187,20 @@ describe('a run that an agent starts', () => {
     expect(await startRun(own, { environment_id: personal })).toMatchObject({ state: 'QUEUED' });
   });
 
-  it.each(['an event that has continued the run', 'a rerun of a run of an event', 'a CI job'])(
-    'cannot have another environment after %s',
-    async (what) => {
-      const other = await fixture.createEnvironment({ name: 'other' }, { team: true });
-      let parent = await start({ team: true });
-      const { run_id: runId } = parent.assignment;
-      if (what === 'a CI job')
-        await fixture.database.query(`UPDATE runs SET source = 'GITHUB_ACTION' WHERE id = $1`, [runId]);
-      if (what === 'a rerun of a run of an event') {
-        await fixture.database.query(`UPDATE runs SET source = 'CUSTOM_WEBHOOK' WHERE id = $1`, [runId]);
-        const { body } = await fixture.request(200, `POST /agent/runs/${runId}/rerun`, { token: fixture.member.token });
-        parent = await take(body.run_id);
-      }
-      if (what === 'an event that has continued the run') {
-        const message = { token: fixture.member.token, body: { message: 'Continue.' } };
-        await fixture.request(200, `POST /agent/runs/${runId}/followups`, message);
-        await fixture.database.query(`UPDATE run_followups SET launch_key = $1 || '/event' WHERE run_id = $1`, [runId]);
-      }
-      expect(await startRun(parent, { environment_id: other })).toEqual({
-        problem: expect.stringContaining('only runs with its own environment and agent identity'),
-      });
-      expect(await startRun(parent)).toMatchObject({ state: 'QUEUED' });
-    },
-  );
+  it('has no agent of which it is not known that it requests permission, where the policy requires it', async () => {
+    const refused = {
+      problem: expect.stringContaining('not known whether the agent of `harness` requests permission'),
+    };
+    const asking = await start({ config: { permission_policy: 'ask' } });
+    expect(await startRun(asking, { harness: 'copilot' })).toEqual(refused);
+    expect(await startRun(asking, { harness: 'unknown' })).toEqual(refused);
+    expect(await startRun(asking, { harness: 'claude' })).toMatchObject({ state: 'QUEUED' });
+    expect(await startRun(await start({ interactive: true }), { harness: 'copilot' })).toEqual(refused);
+    const allowing = await start({ config: { permission_policy: 'allow' } });
+    expect(await startRun(allowing, { harness: 'copilot' })).toMatchObject({ state: 'QUEUED' });
+    const own = await start({ config: { permission_policy: 'ask', harness: { type: 'copilot' } } });
+    expect(await startRun(own, { harness: 'copilot' })).toMatchObject({ state: 'QUEUED' });
+  });
 
   it('plans as the agent that starts it', async () => {
     const parent = await start({ mode: 'plan' });
@@ -305,7 +304,6 @@ describe('the result of a run that an agent has started', () => {
     const { run_id: child } = await startRun(parent);
     const runner = await take(child);
     const { run_id: grandchild } = await startRun(runner);
-    const read = async (by: TestRunner, id: string) => (await by.call(200, `GET runs/${id}`)).body;
     expect(await read(parent, child)).toEqual({
       run: { run_id: child, title: 'Do it.', state: 'INPROGRESS', has_ended: false, artifacts: [] },
     });

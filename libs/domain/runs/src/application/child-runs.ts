@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
-import { AgentDirectory } from '#domain/agents';
+import { AgentDirectory, ConfiguredHarnesses } from '#domain/agents';
 import { EnvironmentDirectory } from '#domain/environments';
-import { type AgentConfig, ExecutionsStore, RunWaits } from '#execution/executions';
+import { type AgentConfig, DEFAULT_HARNESS, ExecutionsStore, RunWaits } from '#execution/executions';
 import {
   type ChildRunAnswer,
   MAX_AWAITED_RUNS,
@@ -30,7 +30,9 @@ const RIGHTS_ENDED =
 const ENVIRONMENT_REFUSED =
   '`environment_id` must be an environment of the team of this run, or one that is shared with the team.';
 const CHOICE_REFUSED =
-  'A run that an event from outside has started, or one that is below such a run, can start only runs with its own environment and agent identity.';
+  'A run whose agent can have read text from outside, such as that of an event, can start only runs with its own environment, agent identity and harness.';
+const HARNESS_REFUSED =
+  'It is not known whether the agent of `harness` requests permission before it acts, and the permission policy of this run requires it.';
 
 /**
  * Runs that agents start, for the tools of their run. They have the owner, the creator and the agent identity of the run, and are created
@@ -45,6 +47,7 @@ export class ChildRuns {
     private readonly createRun: CreateRun,
     private readonly agents: AgentDirectory,
     private readonly environments: EnvironmentDirectory,
+    private readonly harnesses: ConfiguredHarnesses,
     private readonly principals: PrincipalDirectory,
     private readonly secrets: ConfigSecrets,
     private readonly waits: RunWaits,
@@ -72,6 +75,7 @@ export class ChildRuns {
     const identity = request.agent_identity_uid ?? own;
     if (this.choosesOther(run, request, own) && (await this.store.isFromOutside(run.id)))
       return { problem: CHOICE_REFUSED };
+    if (this.evadesPolicy(run, request)) return { problem: HARNESS_REFUSED };
     if (!(await this.mayUseEnvironment(run, request))) return { problem: ENVIRONMENT_REFUSED };
     // 3. The run, as it is created by its creator.
     return this.create(run, caller, request, { launchKey, identity, executionId, leaseEpoch, isOwn: identity === own });
@@ -172,9 +176,20 @@ export class ChildRuns {
     const { agent_identity_uid: identity, environment_id: environmentId } = request;
     return (
       (identity !== undefined && identity !== own) ||
-      (environmentId !== undefined && environmentId !== config.environment_id)
+      (environmentId !== undefined && environmentId !== config.environment_id) ||
+      hasOtherHarness(config, request)
     );
+  }
+
+  /** The policy of the run applies to what agents request. */
+  private evadesPolicy({ config, interactive }: Run, request: Started): boolean {
+    const { permission_policy: policy = interactive ? 'ask' : 'allow' } = config;
+    const { harness } = request;
+    if (policy === 'allow' || harness === undefined || !hasOtherHarness(config, request)) return false;
+    return !this.harnesses.requestsPermission(harness);
   }
 }
 
+const hasOtherHarness = ({ harness }: AgentConfig, { harness: chosen }: Started): boolean =>
+  chosen !== undefined && chosen !== (harness?.type ?? DEFAULT_HARNESS);
 const sentence = (text: string): string => (/[.!?]$/.test(text) ? text : `${text}.`);

@@ -1,5 +1,5 @@
 import type { AgentConfig } from '#execution/executions';
-import type { Run, RunSourceType } from './run.js';
+import type { Run } from './run.js';
 
 /** What a run inherits for its session, its cost and its permissions. */
 const BOUNDS = [
@@ -49,17 +49,3 @@ export function childConfig(
 function without(config: AgentConfig, keys: readonly string[]): AgentConfig {
   return Object.fromEntries(Object.entries(config).filter(([key]) => !keys.includes(key)));
 }
-
-/** Sources of runs whose prompts contain text of strangers. */
-export const EVENT_SOURCES: readonly RunSourceType[] = [
-  'CUSTOM_WEBHOOK',
-  'GITHUB_WEBHOOK',
-  'GITLAB_WEBHOOK',
-  'AZURE_DEVOPS_WEBHOOK',
-  // CI also runs for forks.
-  'GITHUB_ACTION',
-  'LINEAR',
-  'JIRA',
-  'SLACK',
-  'TEAMS',
-];

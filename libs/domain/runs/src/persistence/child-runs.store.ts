@@ -3,7 +3,6 @@ import { ExecutionsStore, lastMessage, RunTransitions } from '#execution/executi
 import { type ChildRun, MAX_CHILD_ARTIFACTS, MAX_CHILD_RESULT } from '#execution/runner-protocol';
 import { Settings } from '#platform/config';
 import { Database, type Queryable, statement } from '#platform/persistence';
-import { EVENT_SOURCES } from '../domain/child-config.js';
 import type { RunMode } from '../domain/run.js';
 import { type KeyedRun, type NewRun, RunInserts, type ScopedClaim } from './run-inserts.js';
 
@@ -15,11 +14,6 @@ export interface ParentExecution {
 }
 
 export type ChildRunResult = KeyedRun | { readonly kind: 'limited'; readonly detail: string };
-
-/** The runs above run `r`, and those whose input or files it has. */
-function usedBy(r: string): string {
-  return `array_remove(${r}.ancestor_run_ids || ARRAY[${r}.rerun_of, ${r}.forked_from_run_id], NULL)`;
-}
 
 const ACTIVE = `('QUEUED', 'PENDING', 'CLAIMED', 'INPROGRESS', 'BLOCKED')`;
 /** Of a run without a parent and all runs below it. Runs are only added under this lock, so that none is missed in the count. */
@@ -34,7 +28,13 @@ const COUNT = statement('child-runs.count')`
 /** Runs `c` that run `$1` or a run below it has started. */
 const STARTED_BELOW = `c.started_by_run AND c.ancestor_run_ids @> ARRAY[$1::uuid]
   AND c.slot_key = (SELECT p.slot_key FROM runs p WHERE p.id = $1)`;
+/** The text of a run from outside is part of what `$1` reads from now on, so `$1` is one too. In one statement: what is read is never newer than the mark. */
 const READ = statement('child-runs.read')`
+  WITH c AS MATERIALIZED (SELECT c.id, c.title, c.state, c.status_message, c.from_outside FROM runs c
+    WHERE c.id = ANY ($2::uuid[]) AND ${STARTED_BELOW}
+  ), marked AS (
+    UPDATE runs SET from_outside = true WHERE id = $1 AND NOT from_outside AND EXISTS (SELECT 1 FROM c WHERE c.from_outside)
+  )
   SELECT json_strip_nulls(json_build_object('run_id', c.id, 'title', c.title, 'state', c.state, 'has_ended', c.state NOT IN ${ACTIVE},
       'status_message', left(c.status_message->>'message', 1000),
       'result', CASE WHEN c.state NOT IN ${ACTIVE} THEN ${lastMessage('c.id', 'coalesce((SELECT h.last_seq FROM run_heads h WHERE h.run_id = c.id), 1)', String(MAX_CHILD_RESULT))} END,
@@ -42,25 +42,12 @@ const READ = statement('child-runs.read')`
           'title', left(coalesce(a.data->>'title', a.data->>'filename'), 256), 'status', a.data->>'status',
           'url', CASE WHEN a.artifact_type IN ('PULL_REQUEST', 'EXTERNAL_REFERENCE') THEN a.data->>'url' END) ORDER BY a.created_at, a.uid)
         FROM (SELECT * FROM artifacts WHERE run_id = c.id ORDER BY created_at DESC, uid DESC LIMIT ${MAX_CHILD_ARTIFACTS}) a), '[]'))) AS run
-  FROM runs c WHERE c.id = ANY ($2::uuid[]) AND ${STARTED_BELOW} ORDER BY array_position($2::uuid[], c.id)`;
+  FROM c ORDER BY array_position($2::uuid[], c.id)`;
 const ARE_BELOW = statement('child-runs.are-below')`
   SELECT c.id FROM runs c WHERE c.id = ANY ($2::uuid[]) AND ${STARTED_BELOW}`;
 const FIND_ACTIVE = statement('child-runs.find-active')`
   SELECT id FROM runs WHERE parent_run_id = $1 AND started_by_run AND state IN ${ACTIVE} ORDER BY created_at, id LIMIT $2`;
-/**
- * Whether text from outside can be part of what the agent of a run reads: of the run, of those above it, and of those whose input or
- * files it has. One that was deleted may have been such a run. Follow-ups of events have a launch key.
- */
-const IS_FROM_OUTSIDE = statement('child-runs.is-from-outside')`
-  WITH RECURSIVE s AS (
-    SELECT r.id, r.source, ${usedBy('r')} AS used FROM runs r WHERE r.id = $1
-    UNION
-    SELECT r.id, r.source, ${usedBy('r')} FROM s JOIN runs r ON r.id = ANY (s.used)
-  )
-  SELECT EXISTS (SELECT 1 FROM s WHERE s.source = ANY ($2::text[])
-      OR EXISTS (SELECT 1 FROM run_followups f WHERE f.run_id = s.id AND f.launch_key IS NOT NULL AND NOT starts_with(f.launch_key, 'request/'))
-      OR EXISTS (SELECT 1 FROM run_attachments a WHERE a.run_id = s.id AND starts_with(a.file_name, 'event-payload'))
-      OR EXISTS (SELECT 1 FROM unnest(s.used) u (id) WHERE NOT EXISTS (SELECT 1 FROM runs r WHERE r.id = u.id))) AS found`;
+const IS_FROM_OUTSIDE = statement('child-runs.is-from-outside')`SELECT from_outside AS found FROM runs WHERE id = $1`;
 const LAST_MODE = statement('child-runs.last-mode')`
   SELECT mode FROM run_followups WHERE run_id = $1 AND mode IS NOT NULL ORDER BY position DESC LIMIT 1`;
 const MAX_ORPHANS = 100;
@@ -120,7 +107,7 @@ export class ChildRunsStore {
     return null;
   }
 
-  /** In the order of `ids`; what `runId` or a run below it has not started is left out. One round trip. */
+  /** In the order of `ids`; what `runId` or a run below it has not started is left out. `runId` is from outside if one of them is. One round trip. */
   async read(runId: string, ids: readonly string[]): Promise<ChildRun[]> {
     const rows = await this.database.query<{ run: ChildRun }>(READ, [runId, ids]);
     return rows.map(({ run }) => run);
@@ -138,9 +125,9 @@ export class ChildRunsStore {
     return rows.map(({ id }) => id);
   }
 
-  /** Whether the prompts of the run, or of a run that it comes from, contain text of strangers. */
+  /** Whether text from outside can be part of what the agent of the run reads. */
   async isFromOutside(runId: string): Promise<boolean> {
-    const [row] = await this.database.query<{ found: boolean }>(IS_FROM_OUTSIDE, [runId, EVENT_SOURCES]);
+    const [row] = await this.database.query<{ found: boolean }>(IS_FROM_OUTSIDE, [runId]);
     return row?.found ?? true;
   }
 

@@ -54,6 +54,12 @@ export class ConfiguredHarnesses implements OnModuleInit {
     return new Map(Object.entries({ ...STANDARD_HARNESSES, ...this.own }));
   }
 
+  /** Whether the agent is known to request permission before it acts, where the policy of its run is not `allow`. */
+  requestsPermission(id: string): boolean {
+    const { permission_modes: modes, permission_env: env } = this.all.get(id) ?? {};
+    return id === BUILTIN_HARNESS || modes?.ask !== undefined || env !== undefined;
+  }
+
   /** The built-in agent first, then the table of this installation, then what only workers know. */
   async list({ principal, teamUid }: Caller) {
     const teams = teamUid === null ? principal.memberships.map((membership) => membership.teamUid) : [teamUid];
