@@ -42,6 +42,7 @@ beforeAll(async () => {
     root: join(directory, 'served'),
     login: { username: 'x-access-token', password: TOKEN },
   });
+  github.webUrl = git.url;
   gitOfGitlab = await GitServer.start({
     root: join(directory, 'served'),
     login: { username: 'oauth2', password: TOKEN },

@@ -41,7 +41,7 @@ describe('a run in a repository on GitHub', { timeout: 90_000 }, () => {
     ].join('\n');
     const runId = await installation.createRun(prompt, { config: { environment_id: environment.uid as string } });
     const run = await installation.waitFor(runId, ['SUCCEEDED', 'FAILED', 'ERROR'], 60_000);
-    const url = `${github.url}/acme/app/pull/1`;
+    const url = `${git.url}/acme/app/pull/1`;
     expect(run).toMatchObject({ state: 'SUCCEEDED' });
     expect(run.artifacts).toEqual(
       expect.arrayContaining([
@@ -276,7 +276,6 @@ describe('a run in a repository on GitHub', { timeout: 90_000 }, () => {
     const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
     const permissions = { contents: 'write', metadata: 'read', pull_requests: 'write', issues: 'write' };
     github.app = { id: 4712, publicKey, permissions, isInstalled: true, tokenMs: 240_000 };
-    github.pages = git.url;
     const value = privateKey.export({ type: 'pkcs1', format: 'pem' }).toString();
     expect((await installation.call('PUT', '/secrets/gh-key', { value })).status).toBeLessThan(300);
     const config = {
@@ -305,6 +304,5 @@ describe('a run in a repository on GitHub', { timeout: 90_000 }, () => {
     for (const token of github.appTokens)
       for (const text of [JSON.stringify([shown, timeline]), server.text]) expect(text).not.toContain(token);
     expect(github.violations).toEqual([]);
-    github.pages = null;
   });
 });

@@ -53,7 +53,7 @@ beforeEach(async () => {
     fixture.publish(join(root, 'served', `${name}.git`));
   }
   github = await GithubApiDouble.start(TOKEN, 'acme/app');
-  github.pages = server.url;
+  github.webUrl = server.url;
 });
 afterEach(async () => {
   await Promise.all(runners.splice(0).map((runner) => runner.dispose()));

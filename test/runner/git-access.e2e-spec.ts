@@ -258,6 +258,66 @@ describe('git in the workspace', () => {
     expect(onServer('rev-parse', 'two')).toBe((references()[2]?.['metadata'] as { commit: string }).commit);
   });
 
+  it('knows which pull requests have a head that the run has pushed, however they were reported', async () => {
+    const page = `${server.url}/acme/app/pull`;
+    onServer('update-ref', 'refs/pull/1/head', 'main');
+    const pushed = (branch: string, number: number) =>
+      `git switch --quiet --create ${branch}; echo ${branch} > file; git add .; git commit --quiet -m ${branch}; git push --quiet origin ${branch} HEAD:refs/pull/${number}/head 2>&1`;
+    const report = (url: string, branch: string) =>
+      fence('tool name=report_artifact', JSON.stringify({ artifact_type: 'PULL_REQUEST', url, branch }));
+    const list = [`${page}/3`, `${page}/98`].map((url) =>
+      JSON.stringify({ artifact_type: 'PULL_REQUEST', url, branch: 'b', created_by_run: true }),
+    );
+    const runner = await start({
+      ownUser: isRoot,
+      assignment: {
+        prompt: prompt(
+          // Its head is not a commit of the run, the number does not exist, and the repository is not one of the run.
+          fence('sh', pushed('two', 2)),
+          ...[`${page}/2`, `${page}/1`, `${page}/99`, `${server.url}/acme/other/pull/2`].map((url) => report(url, 'b')),
+          report(`${page}/4`, 'four'),
+          fence(
+            'sh',
+            `printf '%s\\n' '${list.join("' '")}' > $HEADRACE_ARTIFACTS_DIR/artifacts.jsonl; ${pushed('three', 3)}`,
+          ),
+          // Pushed after the report.
+          fence('sh', pushed('four', 4)),
+        ),
+      },
+    });
+    await runner.plane.untilEvent('turn_ended');
+    const reports = runner.plane.artifacts.map(
+      ({ reported }) => reported as { url?: string; created_by_run?: boolean },
+    );
+    const own = reports.filter(({ created_by_run: isOwn }) => isOwn === true).map(({ url }) => url);
+    expect(own).toEqual([`${page}/2`, `${page}/3`, `${page}/4`]);
+    const urls = new Set(reports.flatMap(({ url }) => (url?.includes('/pull/') ? [url] : [])));
+    expect(urls.size).toBe(7);
+  });
+
+  it('does not count what git has recorded as pushed where the run has no credential', async () => {
+    const open = await GitServer.start({ root: join(root, 'served') });
+    try {
+      const url = `${open.url}/acme/app/pull/5`;
+      onServer('update-ref', 'refs/pull/5/head', 'main');
+      const report = { artifact_type: 'PULL_REQUEST', url, branch: 'forged' };
+      const runner = await start({
+        assignment: {
+          repositories: [{ url: `${open.url}/acme/app.git`, directory: 'app' }],
+          prompt: prompt(
+            fence('sh', `git update-ref -m 'update by push' refs/remotes/origin/forged HEAD`),
+            fence('tool name=report_artifact', JSON.stringify(report)),
+          ),
+        },
+      });
+      await runner.plane.untilEvent('turn_ended');
+      const reports = runner.plane.artifacts.map(({ reported }) => reported as { url?: string });
+      expect(reports.filter((one) => one.url === url)).toEqual([expect.not.objectContaining({ created_by_run: true })]);
+    } finally {
+      await open.stop();
+    }
+  });
+
   it('says at the end of a turn what was not pushed, when it can push', async () => {
     const changes = 'echo 1 > one; git add one; git commit --quiet -m One; echo 2 > two; echo changed > readme.txt';
     const [able, unable] = await Promise.all(

@@ -116,7 +116,7 @@ describe('the tool create_pull_request', () => {
         },
       ]);
       expect(github.violations).toEqual([]);
-      expect(pullRequests(runner)[0]).toMatchObject({ url, branch: 'fix', status: 'draft' });
+      expect(pullRequests(runner)[0]).toMatchObject({ url, branch: 'fix', status: 'draft', created_by_run: true });
       const reports = runner.plane.requests.map(({ body }) => body.toString('latin1'));
       expect([runner.logged, ...reports].join('\n')).not.toContain(TOKEN);
       expect(await runner.close()).toBe(0);
@@ -154,6 +154,8 @@ describe('the tool create_pull_request', () => {
       ['completed', `The branch already has an open pull request: ${github.url}/acme/app/pull/1`],
     ]);
     expect(github.pullRequests).toHaveLength(1);
+    // It can be of another run.
+    expect(pullRequests(runner)[0]).not.toHaveProperty('created_by_run');
     expect(github.violations).toEqual([]);
   });
 

@@ -31,6 +31,7 @@ export class ForgeFixture {
     };
     const served = join(root, 'served');
     const git = await GitServer.start({ root: served, login });
+    github.webUrl = git.url;
     const gitOfGitlab = await GitServer.start({ root: served, login: { username: 'oauth2', password: token } });
     const gitlab = await GitlabApiDouble.start(token, 'acme/app');
     gitlab.gitUrl = gitOfGitlab.url;

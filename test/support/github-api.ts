@@ -66,12 +66,12 @@ export class GithubApiDouble {
   readonly otherTokens = new Map<string, string>();
   /** Where the logs of jobs are. */
   logs = 'http://127.0.0.1:1/logs';
-  /** Address of the pages of its repositories. Default: its own. */
-  pages: string | null = null;
   /** Comments, reactions, check runs and statuses. */
   readonly answers = new GithubAnswersDouble(exampleOf);
   /** The head commit of a branch. */
   headOf: (branch: string) => string = () => 'ce587453ced02b1526dfb4cb910479d431683101';
+  /** Where the pages of GitHub are. Default: as the API. */
+  webUrl: string | null = null;
   /** Called when a request with this line has had its effect; it gets no response. Once. */
   interrupt: { readonly line: RegExp; readonly call: () => void } | null = null;
   /** Called before a pull request is created. */
@@ -145,7 +145,7 @@ export class GithubApiDouble {
     this.requests.push(`POST /graphql ${/\b(?:query|mutation) \w+/.exec(text)?.[0] ?? ''}`);
     const body = await answerGraphql(text, {
       repository,
-      pages: this.pages ?? this.url,
+      pages: this.webUrl ?? this.url,
       pullRequests: this.pullRequests,
       addPullRequest: (fields) => this.addPullRequest(fields),
       addComment: (number, comment) => this.answers.add(number, comment),
@@ -282,7 +282,7 @@ export class GithubApiDouble {
       title,
       body,
       draft,
-      html_url: `${this.pages ?? this.url}/${this.repository}/pull/${number}`,
+      html_url: `${this.webUrl ?? this.url}/${this.repository}/pull/${number}`,
     };
   }
 

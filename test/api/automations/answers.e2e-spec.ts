@@ -50,6 +50,8 @@ beforeEach(async () => {
     signatureScheme: 'github',
   });
   await fixture.database.query('DELETE FROM run_answers');
+  // The first run that has created a pull request gets its events.
+  await fixture.database.query('DELETE FROM artifacts');
   const { answers } = github;
   for (const list of [answers.comments, answers.reactions, answers.checkRuns, answers.statuses]) list.length = 0;
   answers.writes = 0;
@@ -365,24 +367,44 @@ describe('a pull request', () => {
     githubDelivery('pull_request', 'opened', { pull_request: { author_association: 'MEMBER', number } });
 
   const url = `https://github.com/${REPOSITORY}/pull/${number}`;
-  /** The run has reported the pull request. */
-  const create = (runId: string) =>
+  /** The agent of the run has reported the pull request. */
+  const report = (runId: string) =>
     fixture.database.query(
       `INSERT INTO artifacts (uid, run_id, slot_key, source_key, artifact_type, data, locator, run_created_at, created_at)
        SELECT left(md5(r.id::text), 22), r.id, r.slot_key, 'pr', 'PULL_REQUEST', jsonb_build_object('url', $2::text, 'branch', 'changes', 'status', 'open'),
          $2, r.created_at, headrace.now() FROM runs r WHERE r.id = $1`,
       [runId, url],
     );
+  /** The run has created it. */
+  async function create(runId: string): Promise<void> {
+    await report(runId);
+    await fixture.database.query('UPDATE artifacts SET own_since = headrace.now() WHERE run_id = $1', [runId]);
+  }
 
   it('has a check run only on the commit with which the run began, unless the run has created the pull request', async () => {
     await automation('pull_request_opened', byApp);
     github.headOf = () => 'a'.repeat(40);
     const [runId = ''] = await deliver(opened());
+    await report(runId);
     await send(0);
     github.headOf = () => 'b'.repeat(40);
     await move(runId, 'SUCCEEDED');
     await send();
     expect(github.answers.checkRuns).toMatchObject([{ head_sha: 'a'.repeat(40), conclusion: 'success' }]);
+  });
+
+  it('of another run has no check run of a run whose agent has reported it', async () => {
+    await automation('issue_opened', byApp);
+    const [runId = ''] = await deliver(githubDelivery('issues', 'opened', {}));
+    await report(runId);
+    await send(0);
+    await move(runId, 'SUCCEEDED');
+    await send();
+    expect(commentOf(runId)).toContain('**has succeeded**');
+    expect(github.answers.checkRuns).toEqual([]);
+    await fixture.database.query('UPDATE artifacts SET own_since = headrace.now() WHERE run_id = $1', [runId]);
+    await send();
+    expect(github.answers.checkRuns).toMatchObject([{ external_id: runId, conclusion: 'success' }]);
   });
 
   it('has a check run on its head commit, which follows the run and what it pushes', async () => {

@@ -50,12 +50,12 @@ const runIdOf = async (delivery: Parameters<typeof deliver>[0]): Promise<string>
 const runsOf = async ({ uid }: { uid: string }) =>
   (await fixture.requestAsAdmin(200, `GET /agent/runs?limit=500&automation_id=${uid}`)).runs;
 const stateOf = async (runId: string) => (await fixture.getRun(runId, fixture.admin)).state;
-/** A run of the team that has reported a pull request. */
+/** A run of the team that has created a pull request. */
 async function creatorOf(url: string, shape: Partial<RunShape>): Promise<BuiltRun> {
   const run = await fixture.runs.build({ by: fixture.member, team: fixture.team, ...shape });
   await fixture.database.query(
-    `INSERT INTO artifacts (uid, run_id, slot_key, source_key, artifact_type, data, locator, run_created_at, created_at)
-     SELECT left(md5(id::text), 22), id, slot_key, 'pr', 'PULL_REQUEST', '{}', $2, created_at, created_at FROM runs WHERE id = $1`,
+    `INSERT INTO artifacts (uid, run_id, slot_key, source_key, artifact_type, data, locator, own_since, run_created_at, created_at)
+     SELECT left(md5(id::text), 22), id, slot_key, 'pr', 'PULL_REQUEST', '{}', $2, created_at, created_at, created_at FROM runs WHERE id = $1`,
     [run.id, url],
   );
   return run;

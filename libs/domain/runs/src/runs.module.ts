@@ -27,6 +27,7 @@ import { RerunRun } from './application/rerun-run.js';
 import { RunAssignments } from './application/run-assignments.js';
 import { RunConversations } from './application/run-conversations.js';
 import { ConfigReferences, RunReferences } from './application/run-references.js';
+import { RunRepositories } from './application/run-repositories.js';
 import { RunSnapshots } from './application/run-snapshots.js';
 import { RunSkills } from './application/run-skills.js';
 import { RunsService } from './application/runs.service.js';
@@ -93,6 +94,7 @@ const EXPORTED = [
     ConcurrentRuns,
     CreateKeyedRun,
     RunReferences,
+    RunRepositories,
     RunSkills,
     RerunRun,
     HarnessSecrets,

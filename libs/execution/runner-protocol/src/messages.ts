@@ -340,6 +340,11 @@ export interface ArtifactReference extends LeaseRef {
   branch?: string;
   /** Of a PULL_REQUEST. Default: unknown. */
   status?: PullRequestStatus;
+  /**
+   * Of a PULL_REQUEST: the tool of the run has created it, or its head is a commit that the run has pushed, as the repository says. Its
+   * events are for the run.
+   */
+  created_by_run?: boolean;
   /** Required for EXTERNAL_REFERENCE; at most 256 characters. */
   reference_type?: string;
   title?: string;

@@ -5,9 +5,12 @@ export { listIgnored } from './list-ignored.js';
 export { DEFAULT_USERNAME } from './git-access.js';
 export {
   currentBranch,
+  listPushedCommits,
   listPushes,
   type PushedBranch,
   remoteBranches,
+  type RemoteOptions,
+  remoteRefs,
   type UnpushedChanges,
   unpushedChanges,
 } from './pushed-branches.js';
@@ -18,4 +21,5 @@ export { gitUrlFault } from './local-repository.js';
 export { type GitRepository, Mirror, type TreeEntry } from './mirror.js';
 export { MirrorCache } from './mirror-cache.js';
 export type { GitHosts } from './remote-host.js';
+export { pageOfRepository, pullRequestRef } from './repository-page.js';
 export { runSshProgram, type SshPlace, sshPlaceOf } from './ssh-program.js';

@@ -81,20 +81,51 @@ export async function currentBranch({ directory, ...process }: WorkTree): Promis
   }
 }
 
+/** The commits that git in a working copy has pushed to any of its remotes. Rejects with a GitFailure. */
+export async function listPushedCommits({ directory, ...process }: WorkTree): Promise<ReadonlySet<string>> {
+  const { stdout } = await runGit({
+    args: [
+      ...['log', '--walk-reflogs', '--remotes', '--grep-reflog=^update by push', '--no-show-signature'],
+      ...[`--max-count=${MAX_PUSHES}`, '--format=%H'],
+    ],
+    cwd: directory,
+    timeoutMs: TIMEOUT_MS,
+    ...process,
+  });
+  return new Set(
+    stdout
+      .toString('latin1')
+      .split('\n')
+      .filter((commit) => commit !== ''),
+  );
+}
+
+export interface RemoteOptions {
+  readonly localRoots?: readonly string[];
+  readonly hosts?: GitHosts;
+  readonly environment: Readonly<Record<string, string>>;
+  readonly signal: AbortSignal;
+}
+
 /** The commits of those of the branches that a remote repository has. Rejects with a GitFailure. */
 export async function remoteBranches(
   repository: GitRepository,
   branches: readonly string[],
-  options: {
-    readonly localRoots?: readonly string[];
-    readonly hosts?: GitHosts;
-    readonly environment: Readonly<Record<string, string>>;
-    readonly signal: AbortSignal;
-  },
+  options: RemoteOptions,
 ): Promise<ReadonlyMap<string, string>> {
-  const patterns = branches.map((branch) => `${BRANCH}${branch}`);
+  const names = branches.map((branch) => `${BRANCH}${branch}`);
+  const found = await remoteRefs(repository, names, options);
+  return new Map([...found].map(([name, commit]) => [name.slice(BRANCH.length), commit]));
+}
+
+/** The commits of those of the refs that a remote repository has. Rejects with a GitFailure. */
+export async function remoteRefs(
+  repository: GitRepository,
+  names: readonly string[],
+  options: RemoteOptions,
+): Promise<ReadonlyMap<string, string>> {
   const { stdout } = await queryRepository(repository, options, (url) => ({
-    args: ['ls-remote', '--quiet', '--', url, ...patterns],
+    args: ['ls-remote', '--quiet', '--', url, ...names],
     cwd: tmpdir(),
     environment: options.environment,
     signal: options.signal,
@@ -105,7 +136,7 @@ export async function remoteBranches(
     lines.flatMap((line): [string, string][] => {
       const [commit = '', name = ''] = line.split('\t');
       // A pattern without its beginning matches names that only end like it.
-      return patterns.includes(name) ? [[name.slice(BRANCH.length), commit]] : [];
+      return names.includes(name) ? [[name, commit]] : [];
     }),
   );
 }

@@ -224,10 +224,10 @@ const hashOf = (text: string): string => createHash('sha256').update(text).diges
 /** The pull request whose head has the check: the one of the event, or the newest one that the run has created in the repository. */
 function pullRequestOf(
   { kind, number, repository, checkSha }: ClaimedAnswer,
-  { pullRequests, answeredNumbers }: ReadRun,
+  { ownPullRequests, answeredNumbers }: ReadRun,
 ): { readonly number: string; readonly isOfRun: boolean } | null {
   const path = new RegExp(`^https?://[^/]+/${escaped(repository)}/(?:-/)?(?:pull|merge_requests)/(\\d+)$`, 'i');
-  const created = pullRequests.flatMap(({ url }) => path.exec(url)?.[1] ?? []);
+  const created = ownPullRequests.flatMap((url) => path.exec(url)?.[1] ?? []);
   if (kind === 'pull_request') return { number, isOfRun: created.includes(number) };
   const newest = created.at(-1);
   if (newest === undefined) return null;

@@ -84,6 +84,7 @@ const READ_RUN = statement('run-answers.read-run')`
       WHERE a.run_id = r.id AND a.decided_by_type = 'chat_user' ORDER BY a.decided_at DESC, a.id LIMIT 1) AS "chatDecision",
     (SELECT coalesce(json_agg(json_build_object('url', a.data->>'url', 'status', a.data->>'status') ORDER BY a.created_at, a.uid), '[]')
        FROM artifacts a WHERE a.run_id = r.id AND a.artifact_type = 'PULL_REQUEST' AND a.data->>'url' IS NOT NULL) AS "pullRequests",
+    ARRAY(SELECT a.locator FROM artifacts a WHERE a.run_id = r.id AND a.own_since IS NOT NULL ORDER BY a.created_at, a.uid) AS "ownPullRequests",
     ARRAY(SELECT a.target_number::text FROM run_answers a
       WHERE a.run_id = r.id AND a.provider = $2 AND lower(a.repository) = lower($3) AND a.target_kind = 'pull_request'
         AND 'check' = ANY (a.parts) AND 'check' <> ALL (a.refused)) AS "answeredNumbers",
@@ -115,6 +116,8 @@ export interface ReadRun {
   readonly approval: PendingApproval | null;
   readonly chatDecision: ChatDecision | null;
   readonly pullRequests: readonly AnsweredPullRequest[];
+  /** URLs of those that the run has created. */
+  readonly ownPullRequests: readonly string[];
   /** The pull requests of the repository of the answer that have a separate answer. */
   readonly answeredNumbers: readonly string[];
   readonly hasStarted: boolean;

@@ -105,6 +105,11 @@ export class EnvironmentSetUp {
     }
   }
 
+  /** The URLs of the repositories. `environment`: of {@link forRepository}. */
+  urlsOf({ config: { github_repos = [], git_repos = [] } }: Environment): string[] {
+    return [...github_repos.map((one) => repositoryUrl(this.settings, one)), ...git_repos.map(({ url }) => url)];
+  }
+
   /** The URL of the repository with this page, if the environment has a credential for its HTTP API; null: it has none. */
   repositoryWithLogin({ config }: Environment, page: string): string | null {
     const { github_repos = [], git_repos = [] } = config;

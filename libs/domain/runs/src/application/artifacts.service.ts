@@ -24,6 +24,7 @@ import {
   type ProbedArtifact,
   type StoredArtifact,
 } from '../persistence/artifacts.store.js';
+import { RunRepositories } from './run-repositories.js';
 import { readableBy } from './runs.service.js';
 
 /** Who reports, and under which key: the same key again is the same artifact. */
@@ -49,6 +50,7 @@ export class ArtifactsService {
   constructor(
     private readonly store: ArtifactsStore,
     private readonly executions: ExecutionsStore,
+    private readonly repositories: RunRepositories,
     private readonly objects: ObjectStore,
     private readonly clock: Clock,
     private readonly settings: Settings,
@@ -90,7 +92,7 @@ export class ArtifactsService {
     return this.store.runByLocator(locator, slotKeys(readableBy(caller)));
   }
 
-  /** The newest run of the team that has reported the pull request. One round trip. */
+  /** The run of the team that the events of the pull request are for; null: none has created it. One round trip. */
   async runOfPullRequest(teamUid: string, url: string): Promise<string | null> {
     const canonical = canonicalUrl(url);
     if (canonical.kind === 'refused') return null;
@@ -131,7 +133,7 @@ export class ArtifactsService {
       throw error;
     }
     const data = contentData(uid, report, sizeBytes);
-    const artifact = { uid, type, data, objectKey, locator: null, sizeBytes };
+    const artifact = { uid, type, data, objectKey, locator: null, createdByRun: false, sizeBytes };
     const isEmptyDiff = type === 'DIFF' && sizeBytes === 0;
     const result = isEmptyDiff ? await this.removeDiff(source, uid, probe) : await this.insert(probe, source, artifact);
     const isStored = result.kind === 'stored' && result.uid === uid;
@@ -148,7 +150,10 @@ export class ArtifactsService {
     const probe = await this.probe(source);
     if (probe.kind !== 'new') return probe;
     const { data, locator } = described;
-    const artifact = { uid: newUid(), type: report.artifact_type, data, objectKey: null, locator, sizeBytes: 0 };
+    const createdByRun =
+      report.created_by_run === true && (await this.repositories.havePullRequest(probe.runId, locator));
+    const { artifact_type: type } = report;
+    const artifact = { uid: newUid(), type, data, objectKey: null, locator, createdByRun, sizeBytes: 0 };
     return this.insert(probe, source, artifact);
   }
 

@@ -49,6 +49,8 @@ export interface ReferenceReport {
   readonly url: string;
   readonly branch?: string;
   readonly status?: PullRequestStatus;
+  /** The runner says so of a PULL_REQUEST; it may be in any repository. */
+  readonly created_by_run?: boolean;
   readonly reference_type?: string;
   readonly title?: string;
   readonly metadata?: object;
@@ -89,6 +91,8 @@ export function referenceData(report: ReferenceReport) {
     const data = { url: report.url, branch, ...(status === undefined ? {} : { status }) };
     return { kind: 'data' as const, data, locator: canonical.url };
   }
+  if (report.created_by_run !== undefined)
+    return refusedField('created_by_run', 'is for artifacts of type PULL_REQUEST only');
   if (status !== undefined) return refusedField('status', 'is for artifacts of type PULL_REQUEST only');
   if (reference_type === undefined) return refusedField('reference_type', 'is required');
   if (metadata && Buffer.byteLength(JSON.stringify(metadata)) > MAX_METADATA_BYTES)

@@ -13,16 +13,16 @@ const PROBE = statement(
 
 /** Under the run's lock, so that nobody else counts at the same time. */
 const INSERT = statement('artifacts.insert')`
-  INSERT INTO artifacts (uid, run_id, slot_key, execution_id, source_key, artifact_type, data, object_key, locator, size_bytes, run_created_at, created_at)
-    SELECT $4, r.id, r.slot_key, e.id, $3, $5, $6::jsonb, $7, $8, $9::bigint, r.created_at, headrace.now()
+  INSERT INTO artifacts (uid, run_id, slot_key, execution_id, source_key, artifact_type, data, object_key, locator, size_bytes, own_since, run_created_at, created_at)
+    SELECT $4, r.id, r.slot_key, e.id, $3, $5, $6::jsonb, $7, $8, $9::bigint, CASE WHEN $11 THEN headrace.now() END, r.created_at, headrace.now()
       FROM executions e JOIN runs r ON r.id = e.run_id
      WHERE ${LEASED} AND (SELECT count(*) < ${MAX_ARTIFACTS_PER_RUN} AND coalesce(sum(a.size_bytes), 0) + $9::bigint <= $10::bigint
        FROM artifacts a WHERE a.run_id = r.id)
     ON CONFLICT DO NOTHING RETURNING uid`;
 
-/** What a run has reported of the same address before; its uid stays, what is not reported again, and the status that the server has reported. */
+/** What a run has reported of the same address before; its uid stays, what is not reported again, since when it is the run's own, and the status that the server has reported. */
 const UPDATE_REFERENCE = statement('artifacts.update-reference')`
-  UPDATE artifacts a SET execution_id = e.id, source_key = $3, data = a.data || CASE WHEN a.status_at IS NULL THEN $6::jsonb ELSE $6::jsonb - 'status' END
+  UPDATE artifacts a SET execution_id = e.id, source_key = $3, own_since = coalesce(a.own_since, CASE WHEN $7 THEN headrace.now() END), data = a.data || CASE WHEN a.status_at IS NULL THEN $6::jsonb ELSE $6::jsonb - 'status' END
     FROM executions e WHERE ${LEASED} AND a.run_id = e.run_id AND a.artifact_type = $4 AND a.locator = $5
      AND a.data->>'reference_type' IS NOT DISTINCT FROM $6::jsonb->>'reference_type'
      AND NOT EXISTS (SELECT 1 FROM artifacts o WHERE o.run_id = a.run_id AND o.source_key = $3 AND o.uid <> a.uid) RETURNING a.uid`;
@@ -55,9 +55,20 @@ const UPDATE_PULL_REQUESTS = statement('artifacts.update-pull-requests')`
   UPDATE artifacts SET data = data || jsonb_build_object('status', $3::text), status_at = $4
    WHERE md5(locator) = md5($1) AND slot_key = $2 AND locator = $1 AND artifact_type = 'PULL_REQUEST'
      AND (status_at IS NULL OR status_at <= $4)`;
+/**
+ * The first run that has created the pull request, or the newest one that continues its work for a person: with its conversation, its
+ * input or its files. Agents start none of these, so no other run takes the events. None that a person has cancelled.
+ */
 const RUN_OF_PULL_REQUEST = statement('artifacts.run-of-pull-request')`
-  SELECT run_id FROM artifacts WHERE md5(locator) = md5($1) AND slot_key = $2 AND locator = $1
-    AND artifact_type = 'PULL_REQUEST' ORDER BY run_created_at DESC, run_id DESC LIMIT 1`;
+  WITH RECURSIVE c AS MATERIALIZED (
+    SELECT r.id, a.own_since, r.created_at, r.state, r.conversation_id, r.rerun_of, r.forked_from_run_id FROM artifacts a JOIN runs r ON r.id = a.run_id
+     WHERE md5(a.locator) = md5($1) AND a.slot_key = $2 AND a.locator = $1 AND a.artifact_type = 'PULL_REQUEST' AND a.own_since IS NOT NULL
+  ), line AS (
+    (SELECT c.* FROM c ORDER BY own_since, id LIMIT 1)
+    UNION
+    SELECT c.* FROM line l JOIN c ON l.id IN (c.rerun_of, c.forked_from_run_id) OR c.conversation_id = l.conversation_id
+  )
+  SELECT id AS run_id FROM line WHERE state <> 'CANCELLED' ORDER BY created_at DESC, id DESC LIMIT 1`;
 /** One probe per owner that the caller stands for: what others own is not even looked at, so it costs no time either. */
 const RUN_BY_LOCATOR = statement('artifacts.run-by-locator')`
   SELECT found.run_id FROM unnest($2::text[]) AS owner (slot_key) CROSS JOIN LATERAL (
@@ -69,6 +80,8 @@ const RUN_BY_LOCATOR = statement('artifacts.run-by-locator')`
 export interface NewArtifact extends Pick<StoredArtifact, 'uid' | 'type' | 'data' | 'objectKey'> {
   readonly sourceKey: string;
   readonly locator: string | null;
+  /** A pull request in a repository of the run, which the run has created. */
+  readonly createdByRun: boolean;
   readonly sizeBytes: number;
 }
 
@@ -124,18 +137,24 @@ export class ArtifactsStore {
     artifact: NewArtifact,
     maxRunBytes: number,
   ): Promise<string | null> {
-    const { uid, sourceKey, type, data, objectKey, locator, sizeBytes } = artifact;
+    const { uid, sourceKey, type, data, objectKey, locator, createdByRun, sizeBytes } = artifact;
     const lease = [executionId, leaseEpoch, sourceKey];
     const json = JSON.stringify(data);
     return this.database.transaction(async (tx) => {
       // Before the execution, as everywhere; see RunTransitions.
       await this.transitions.lock(tx, runId);
       if (locator !== null) {
-        const [known] = await tx.query<{ uid: string }>(UPDATE_REFERENCE, [...lease, type, locator, json]);
+        const [known] = await tx.query<{ uid: string }>(UPDATE_REFERENCE, [
+          ...lease,
+          type,
+          locator,
+          json,
+          createdByRun,
+        ]);
         if (known) return known.uid;
       }
       const described = [uid, type, json, objectKey, locator, sizeBytes];
-      return (await tx.query(INSERT, [...lease, ...described, maxRunBytes])).length > 0 ? uid : null;
+      return (await tx.query(INSERT, [...lease, ...described, maxRunBytes, createdByRun])).length > 0 ? uid : null;
     });
   }
 

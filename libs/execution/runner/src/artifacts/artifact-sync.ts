@@ -45,6 +45,8 @@ export class ArtifactSync {
   private readonly reported = new Set<string>();
   /** Paths of files that the agent has reported with a tool. */
   private readonly described = new Set<string>();
+  /** Pull requests that the agent has reported with a tool, by their URL. */
+  private readonly pullRequests = new Map<string, ListedReference>();
   /** Key of the last diff of each repository, by its directory. */
   private readonly diffs = new Map<string, string>();
   /** By the directory of the repository: made and not uploaded yet. */
@@ -96,7 +98,7 @@ export class ArtifactSync {
         ...found.files
           .filter(({ path }) => !this.described.has(path))
           .map((file) => ({ artifact: file.filepath, submit: () => this.uploadFile(file, signal) })),
-        ...[...found.references, ...unlisted].map((reference) => ({
+        ...(await this.withOwn([...found.references, ...unlisted], signal)).map((reference) => ({
           artifact: withoutCredentials(reference.url),
           submit: () => this.submitReference(reference, signal),
         })),
@@ -125,12 +127,31 @@ export class ArtifactSync {
 
   /** Uploads one artifact at once. Resolves to why it was rejected, or null. Rejects with NoResponseError or LeaseLostError. */
   async report(entry: ListedFile | ListedReference, signal: AbortSignal): Promise<string | null> {
-    if (!('path' in entry)) return this.submitReference(entry, signal);
+    if (!('path' in entry)) {
+      if (entry.artifact_type !== 'PULL_REQUEST') return this.submitReference(entry, signal);
+      const isOwn = entry.created_by_run ?? (await this.options.results?.isOwnPullRequest(entry.url, signal)) ?? false;
+      const reference = isOwn ? { ...entry, created_by_run: true } : entry;
+      this.pullRequests.set(entry.url, reference);
+      return this.submitReference(reference, signal);
+    }
     const file = locateFile(this.options.workspace, entry);
     const problem = await this.isolateFailure(file.filepath, () => this.uploadFile(file, signal));
     // With this description, and not again without it.
     if (problem === null) this.described.add(file.path);
     return problem;
+  }
+
+  /** With those that the agent has reported with a tool. Says which pull requests are the run's own; what is known to be stays so. */
+  private async withOwn(references: readonly ListedReference[], signal: AbortSignal): Promise<ListedReference[]> {
+    const listed = new Set(references.map(({ url }) => url));
+    const all = [...references, ...[...this.pullRequests.values()].filter(({ url }) => !listed.has(url))];
+    const urls = all.flatMap(({ artifact_type: type, url }) => (type === 'PULL_REQUEST' ? [url] : []));
+    const own = await this.options.results?.ownPullRequests(urls, signal);
+    return all.map((reference) =>
+      reference.artifact_type === 'PULL_REQUEST' && own?.has(reference.url) === true
+        ? { ...reference, created_by_run: true }
+        : reference,
+    );
   }
 
   /** An unexpected failure of one entry must not prevent the upload of the others. */

@@ -3,9 +3,14 @@ import {
   currentBranch,
   GitFailure,
   type GitHosts,
+  listPushedCommits,
   listPushes,
+  pageOfRepository,
+  pullRequestRef,
   type PushedBranch,
   remoteBranches,
+  type RemoteOptions,
+  remoteRefs,
   type UnpushedChanges,
   unpushedChanges,
   type WorkTree,
@@ -17,7 +22,7 @@ import { errorText, type RunnerLog } from '../runner-log.js';
 import type { Workspace } from '../workspace/workspace.js';
 import type { ListedReference } from './artifact-list.js';
 import { PullRequestFinder } from './pull-request-finder.js';
-import { pageOfBranch, pageOfRepository } from './web-address.js';
+import { pageOfBranch } from './web-address.js';
 
 export interface RepositoryResultsOptions {
   /** Those that were cloned for the run. */
@@ -34,6 +39,8 @@ interface Result {
   readonly repository: RepositoryRef;
   readonly page: string;
   pushed: readonly PushedBranch[];
+  /** Pushed to any remote repository, such as a fork. */
+  commits: ReadonlySet<string>;
   unpushed: UnpushedChanges;
   /** By branch: the last commit that the remote repository was asked about. */
   readonly checked: Map<string, string>;
@@ -43,6 +50,8 @@ interface Result {
 
 export const BRANCH_REFERENCE = 'branch';
 const HEAD_MS = 5_000;
+/** Pull requests of one repository that the remote repository is asked about at once. */
+const MAX_ASKED = 50;
 const NONE: UnpushedChanges = { commits: 0, files: 0 };
 
 /** Branches that a run has pushed and pull requests that it has created, as references among its artifacts. */
@@ -51,12 +60,16 @@ export class RepositoryResults {
   private readonly pullRequests: PullRequestFinder;
   /** By the URL of a pull request: the branch that was checked out when it was created. */
   private readonly heads = new Map<string, Promise<string | null>>();
+  /** Pull requests whose head the run has pushed. */
+  private readonly own = new Set<string>();
 
   constructor(private readonly options: RepositoryResultsOptions) {
     this.results = options.repositories.flatMap((repository) => {
       const page = pageOfRepository(repository.url);
       if (page === null) return [];
-      return [{ repository, page, pushed: [], unpushed: NONE, checked: new Map(), references: new Map() }];
+      return [
+        { repository, page, pushed: [], commits: new Set(), unpushed: NONE, checked: new Map(), references: new Map() },
+      ];
     });
     this.pullRequests = new PullRequestFinder(this.results.map(({ page }) => page));
   }
@@ -74,6 +87,7 @@ export class RepositoryResults {
       try {
         const tree = this.treeOf(result, signal);
         result.pushed = await listPushes(tree);
+        result.commits = await listPushedCommits(tree);
         result.unpushed = result.repository.credential ? await unpushedChanges(tree) : NONE;
       } catch (error) {
         this.warn('the pushes of a repository could not be read', result, error);
@@ -100,6 +114,45 @@ export class RepositoryResults {
       if (head) pullRequests.push({ artifact_type: 'PULL_REQUEST', url, branch: head, status });
     }
     return [...branches, ...pullRequests];
+  }
+
+  /**
+   * Those of the pull requests in the repositories of the run whose head is a commit that the run has pushed, as the remote repository says:
+   * agents can name any pull request, also one that does not exist yet.
+   */
+  async ownPullRequests(urls: readonly string[], signal: AbortSignal): Promise<ReadonlySet<string>> {
+    for (const result of this.results) {
+      const refs = urls
+        .flatMap((url) => {
+          const name = this.own.has(url) ? null : pullRequestRef(result.repository.url, url);
+          return name === null ? [] : [{ url, name }];
+        })
+        .slice(-MAX_ASKED);
+      // The agent can change what git has recorded, so it counts only where the run has a credential to push with.
+      if (refs.length === 0 || result.commits.size === 0 || !result.repository.credential) continue;
+      const names = refs.map(({ name }) => name);
+      const heads = await this.ask(
+        result,
+        'the pull requests could not be verified',
+        (repository, options) => remoteRefs(repository, names, options),
+        signal,
+      );
+      for (const { url, name } of refs) if (result.commits.has(heads?.get(name) ?? '')) this.own.add(url);
+    }
+    return this.own;
+  }
+
+  /** As {@link ownPullRequests}, while the agent works. */
+  async isOwnPullRequest(url: string, signal: AbortSignal): Promise<boolean> {
+    for (const result of this.results) {
+      if (pullRequestRef(result.repository.url, url) === null) continue;
+      try {
+        result.commits = await listPushedCommits(this.treeOf(result, signal));
+      } catch (error) {
+        this.warn('the pushes of a repository could not be read', result, error);
+      }
+    }
+    return (await this.ownPullRequests([url], signal)).has(url);
   }
 
   private async readHead(url: string): Promise<string | null> {
@@ -130,7 +183,13 @@ export class RepositoryResults {
     const { repository, pushed, checked } = result;
     const fresh = pushed.filter(({ branch, commit }) => checked.get(branch) !== commit);
     if (fresh.length === 0) return;
-    const found = await this.askRemote(result, fresh, signal);
+    const branches = fresh.map(({ branch }) => branch);
+    const found = await this.ask(
+      result,
+      'the pushed branches could not be verified',
+      (remote, options) => remoteBranches(remote, branches, options),
+      signal,
+    );
     if (signal.aborted) return;
     for (const { branch, commit } of fresh) {
       checked.set(branch, commit);
@@ -142,18 +201,18 @@ export class RepositoryResults {
   }
 
   /** Null: it does not answer. */
-  private async askRemote(
+  private async ask<Answer>(
     result: Result,
-    pushed: readonly PushedBranch[],
+    failure: string,
+    question: (repository: RepositoryRef, options: RemoteOptions) => Promise<Answer>,
     signal: AbortSignal,
-  ): Promise<ReadonlyMap<string, string> | null> {
+  ): Promise<Answer | null> {
     const { hosts, environment, credentials } = this.options;
-    const branches = pushed.map(({ branch }) => branch);
     try {
       const repository = await credentials.refresh(result.repository);
-      return await remoteBranches(repository, branches, { ...(hosts && { hosts }), environment, signal });
+      return await question(repository, { ...(hosts && { hosts }), environment, signal });
     } catch (error) {
-      this.warn('the pushed branches could not be verified', result, error);
+      this.warn(failure, result, error);
       return null;
     }
   }

@@ -1,5 +1,5 @@
 import type { ForgeRef } from '#execution/runner-protocol';
-import { pageOfRepository } from '../artifacts/web-address.js';
+import { pageOfRepository } from '#platform/git';
 import type { ForgeRepository } from './forge.js';
 import { Github } from './github.js';
 import { Gitlab } from './gitlab.js';

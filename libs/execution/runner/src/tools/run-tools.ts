@@ -144,7 +144,9 @@ function createPullRequest(pullRequests: PullRequests, artifacts: ArtifactSync, 
     execute: async (input) => {
       try {
         const { url, branch, status, isNew } = await pullRequests.create(PULL_REQUEST.parse(input), signal);
-        const problem = await artifacts.report({ artifact_type: 'PULL_REQUEST', url, branch, status }, signal);
+        const reference = { artifact_type: 'PULL_REQUEST', url, branch, status } as const;
+        // One that exists can be of somebody else.
+        const problem = await artifacts.report({ ...reference, ...(isNew && { created_by_run: true }) }, signal);
         const text = isNew
           ? `The pull request was created: ${url}`
           : `The branch already has an open pull request: ${url}`;

@@ -1,6 +1,7 @@
 import { getSchemaPath } from '@nestjs/swagger';
 import {
   ArrayField,
+  BooleanField,
   DateTimeField,
   EnumField,
   IntegerField,
@@ -73,6 +74,7 @@ export class ArtifactReferenceBody {
   @StringField(URL_FIELD) url: string;
   @StringField({ ...OPTIONAL, blank: false, max: 512 }) branch?: string;
   @EnumField(PULL_REQUEST_STATUSES, OPTIONAL) status?: PullRequestStatus;
+  @BooleanField(OPTIONAL) created_by_run?: boolean;
   @StringField({ ...OPTIONAL, blank: false, max: 256 }) reference_type?: string;
   @StringField(TITLE) title?: string;
   @JsonField({ ...OPTIONAL, ...OBJECT }) metadata?: object;
