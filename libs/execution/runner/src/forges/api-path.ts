@@ -31,7 +31,7 @@ const GENERAL = {
   gitlab: new Set(['user', 'version']),
 } as const satisfies Record<ForgeRef['type'], ReadonlySet<string>>;
 
-/** Whoever reads a path twice must find the same: dots, empty names and a second encoding are not accepted. */
+/** Every server must read a path in the same way: dots, empty names and a second encoding are not accepted. */
 function segmentsOf(raw: string): string[] | null {
   if (!raw.startsWith('/')) return null;
   const trimmed = raw.slice(1).replace(/\/$/, '');
