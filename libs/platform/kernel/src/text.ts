@@ -40,3 +40,21 @@ export function truncateUtf8(text: string, maxBytes: number): { text: string; tr
   while (end > 0 && ((bytes[end] ?? 0) & 0xc0) === 0x80) end -= 1;
   return { text: bytes.subarray(0, end).toString('utf8'), truncated: true };
 }
+
+/** Without slashes at its ends. A regular expression with `\/+$` takes a time that grows with the square of the text. */
+export function withoutOuterSlashes(text: string): string {
+  let [start, end] = [0, text.length];
+  while (start < end && text[start] === '/') start += 1;
+  while (end > start && text[end - 1] === '/') end -= 1;
+  return text.slice(start, end);
+}
+
+/** Characters that change the order of a text, or that nobody sees. */
+const HIDDEN = /[\p{Cf}\p{Default_Ignorable_Code_Point}\u2028\u2029\u2800\u007f-\u009f]|[^\P{Cc}\t\n\r]/gu;
+
+/** For texts that a person approves: `\u202e` in place of the character. The console shows them in the same way. */
+export const withoutHidden = (text: string): string =>
+  text.replace(HIDDEN, (character) => {
+    const code = (character.codePointAt(0) ?? 0).toString(16).padStart(4, '0');
+    return code.length > 4 ? `\\u{${code}}` : `\\u${code}`;
+  });

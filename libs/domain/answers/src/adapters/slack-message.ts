@@ -1,5 +1,5 @@
 import { escapedForSlack, inOneLine, slackLink } from '#domain/notifications';
-import { maskSecrets, parseUrl } from '#platform/kernel';
+import { maskSecrets, parseUrl, withoutHidden } from '#platform/kernel';
 import { type AnsweredRun, type ChatDecision, type PendingApproval, STATE_TEXTS } from '../domain/answer.js';
 
 /** Of Block Kit: https://docs.slack.dev/reference/block-kit/blocks and …/block-elements/button-element */
@@ -7,7 +7,8 @@ const MAX_SECTION = 3_000;
 const MAX_BUTTON = 75;
 const MAX_TITLE = 150;
 const MAX_REASON = 2_000;
-const MAX_INPUT = 2_800;
+/** Of a request and of its input. */
+const MAX_REQUEST = 2_800;
 const MAX_PULL_REQUESTS = 10;
 /** More are shown by the page of the run. */
 const MAX_OPTIONS = 10;
@@ -15,6 +16,8 @@ const MAX_OPTIONS = 10;
 const MAX_RESULT = 6_000;
 /** Of the `event_type` of the metadata, by which the message of a run is found. */
 export const METADATA_TYPE = 'headrace_run';
+/** Of the `action_id` of all buttons. */
+export const BUTTON_PREFIX = 'headrace_';
 
 interface Markup {
   readonly type: 'mrkdwn';
@@ -29,7 +32,7 @@ interface Button {
   readonly style?: 'primary' | 'danger';
 }
 type Block =
-  | { readonly type: 'section'; readonly text: Markup }
+  | { readonly type: 'section'; readonly text: Markup; readonly expand?: true }
   | { readonly type: 'context'; readonly elements: Markup[] }
   | { readonly type: 'actions'; readonly elements: Button[] };
 
@@ -104,60 +107,93 @@ const section = (text: string): Block => ({ type: 'section', text: markup(text) 
 const cut = (text: string): string =>
   text.length <= MAX_SECTION ? text : text.slice(0, text.lastIndexOf('\n', MAX_SECTION));
 
+/** A decision is offered only if the message shows all of what it decides; the page of the link shows the rest. */
 function requestBlocks(
   approval: PendingApproval,
   runId: string,
   publicUrl: string,
   sign: MessageOptions['sign'],
 ): Block[] {
-  const { title, input } = maskSecrets({ title: approval.title, input: approval.input }) as PendingApproval;
-  const page = `${publicUrl}/console/inbox?item=${runId}/${encodeURIComponent(approval.id)}`;
-  const link = section(slackLink(approval.kind === 'question' ? 'Answer' : 'Decide', page));
-  const shown = section(escapedForSlack(title, MAX_REASON));
-  if (sign === null) return [shown, link];
-  const details = inputOf(approval, input);
-  const buttons = buttonsOf(approval, details !== null, (choice) => sign(approval, choice));
+  const { id, kind } = approval;
+  const page = `${publicUrl}/console/inbox?item=${runId}/${encodeURIComponent(id)}`;
+  const link = section(slackLink(kind === 'question' ? 'Answer' : 'Decide', page));
+  const title = shownText(approval.title, kind === 'question' ? 'markup' : 'code');
+  if (sign === null) return [expanded(title.text), link];
+  const input = kind === 'question' ? null : shownInput(approval.input);
+  const isWhole = title.isWhole && (input === null || input.isWhole);
+  const buttons = buttonsOf(approval, isWhole, (choice) => sign(approval, choice));
   return [
-    shown,
-    ...(details === null || details === '' ? [] : [section(details)]),
+    expanded(title.text),
+    ...(input?.isUncut === true ? [expanded(input.text)] : []),
     ...(buttons.length === 0 ? [] : [{ type: 'actions', elements: buttons } as const]),
     link,
   ];
 }
 
-/** Empty: there is none. Null: it is too long to be shown, and nobody allows what is not shown. */
-function inputOf({ kind }: PendingApproval, input: unknown): string | null {
-  if (kind === 'question' || input === null || input === undefined) return '';
+/** Slack shows only the beginning of a long section, unless it is asked for all of it. */
+const expanded = (text: string): Block => ({ type: 'section', text: markup(text), expand: true });
+
+interface Shown {
+  readonly text: string;
+  readonly isUncut: boolean;
+  /** Also without a masked credential. */
+  readonly isWhole: boolean;
+}
+
+/** `code`: Slack removes the characters of its markup from other text. */
+function shownText(given: string, format: 'code' | 'markup'): Shown {
+  const masked = String(maskSecrets(given));
+  const visible = withoutHidden(masked);
+  const text = format === 'code' ? visible.replaceAll('`', '`\u200B') : visible;
+  const whole = escapedForSlack(text, Infinity);
+  const isUncut = whole.length <= MAX_REQUEST;
+  const shown = isUncut ? whole : escapedForSlack(text, MAX_REQUEST);
+  return {
+    text: format === 'code' ? `\`\`\`${shown}\`\`\`` : shown,
+    isUncut,
+    isWhole: isUncut && masked === given,
+  };
+}
+
+/** Null: there is none. */
+function shownInput(input: unknown): Shown | null {
+  if (input === null || input === undefined) return null;
+  // The runner leaves out what is too large for a report.
   const isLeftOut = typeof input === 'object' && 'truncated' in input && input.truncated === true;
-  const text = escapedForSlack(JSON.stringify(input, null, 2).replaceAll('`', '`\u200B'), MAX_SECTION);
-  return isLeftOut || text.length > MAX_INPUT ? null : `\`\`\`${text}\`\`\``;
+  const text = JSON.stringify(maskSecrets(input), null, 2);
+  const shown = shownText(text, 'code');
+  const isUncut = shown.isUncut && !isLeftOut;
+  return { ...shown, isUncut, isWhole: isUncut && shown.isWhole && text === JSON.stringify(input, null, 2) };
 }
 
 function buttonsOf(
   { kind, options }: PendingApproval,
-  isShown: boolean,
+  isWhole: boolean,
   sign: (choice: ButtonChoice) => string,
 ): Button[] {
   if (kind === 'question') {
-    if (options.length > MAX_OPTIONS) return [];
-    return options.map(({ name }, index) => button(`option_${index}`, name, sign({ kind: 'option', index })));
+    const labels = options.flatMap(({ name }) => labelOf(name) ?? []);
+    if (!isWhole || options.length > MAX_OPTIONS || labels.length < options.length) return [];
+    return labels.map((label, index) => button(`option_${index}`, label, sign({ kind: 'option', index })));
   }
   return [
-    ...(isShown ? [{ ...button('allow', 'Allow', sign({ kind: 'allow' })), style: 'primary' } as const] : []),
+    ...(isWhole ? [{ ...button('allow', 'Allow', sign({ kind: 'allow' })), style: 'primary' } as const] : []),
     { ...button('deny', 'Deny', sign({ kind: 'deny' })), style: 'danger' },
   ];
 }
 
-function button(name: string, label: string, value: string): Button {
-  const line = inOneLine(label);
-  const text = line.length <= MAX_BUTTON ? line : `${line.slice(0, MAX_BUTTON - 1).toWellFormed()}…`;
-  return {
-    type: 'button',
-    action_id: `headrace_${name}`,
-    text: { type: 'plain_text', text: text === '' ? '…' : text, emoji: false },
-    value,
-  };
+/** Null: a button cannot show all of the option. */
+function labelOf(option: string): string | null {
+  const label = inOneLine(withoutHidden(option));
+  return label !== '' && label.length <= MAX_BUTTON && maskSecrets(option) === option ? label : null;
 }
+
+const button = (name: string, label: string, value: string): Button => ({
+  type: 'button',
+  action_id: `${BUTTON_PREFIX}${name}`,
+  text: { type: 'plain_text', text: label, emoji: false },
+  value,
+});
 
 const DECISIONS = { allowed: 'Allowed', denied: 'Denied', answered: 'Answered' } as const;
 

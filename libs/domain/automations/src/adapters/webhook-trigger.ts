@@ -15,6 +15,8 @@ import { evaluatePayloadFilter } from '../domain/payload-filter/evaluate.js';
 import { parsePayloadFilter, type ParsedFilter } from '../domain/payload-filter/parse.js';
 import { PAYLOAD_FILTER_SCHEMA } from '../domain/payload-filter/schema.js';
 import { quoteValue } from '../domain/placeholders.js';
+import { REMOVED_CREDENTIALS, withoutCredentials } from '../domain/slack-events/slack-credentials.js';
+import { SLACK_SCHEME } from '../domain/slack-events/slack-event.js';
 import { invalidFilterReason, type Trigger, type TriggerCheck, type TriggerEvent } from '../domain/trigger.js';
 import { readWebhookTrigger, webhookOf } from '../domain/webhook-trigger.js';
 
@@ -114,7 +116,9 @@ export class WebhookTrigger extends TriggerProvider {
   }
 
   eventOf({ deliveryId, webhook, receivedAt, body }: AcceptedDelivery): TriggerEvent {
-    const { uid, name, factoryUid, teamUid } = webhook;
+    const { uid, name, factoryUid, teamUid, signatureScheme } = webhook;
+    const parsed = once(() => JSON.parse(body.toString()) as unknown);
+    const cleaned = signatureScheme === SLACK_SCHEME ? withoutCredentials(parsed()) : undefined;
     return {
       provider: this.provider,
       event: this.event,
@@ -129,8 +133,13 @@ export class WebhookTrigger extends TriggerProvider {
         { label: 'Webhook', value: `${quoteValue(name)} (${uid})` },
         { label: 'Delivery', value: deliveryId },
       ],
-      payload: body,
-      readPayload: once(() => JSON.parse(body.toString()) as unknown),
+      ...(cleaned === undefined
+        ? { payload: body, readPayload: parsed }
+        : {
+            payload: Buffer.from(JSON.stringify(cleaned)),
+            readPayload: () => cleaned,
+            removedFromPayload: REMOVED_CREDENTIALS,
+          }),
       triggerUrl: `${this.settings.publicUrl}/api/v1/factories/${factoryUid}/webhooks/${uid}/deliveries/${deliveryId}`,
       schedule: null,
     };

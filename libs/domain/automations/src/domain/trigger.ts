@@ -23,8 +23,10 @@ export interface TriggerEvent {
   readonly labels: Metadata;
   /** Lines of the prompt, in this order; trusted text of the service. */
   readonly facts: readonly { readonly label: string; readonly value: string }[];
-  /** Attached byte for byte as `event-payload.json`; null without a payload. */
+  /** Attached as `event-payload.json`, byte for byte as it was sent unless something was removed; null without a payload. */
   readonly payload: Buffer | null;
+  /** What no agent may get, for people; absent: nothing was removed. */
+  readonly removedFromPayload?: string;
   /** The payload as parsed JSON, parsed once; null without a payload. Never throws. */
   readPayload(): unknown;
   /** URL of the event for users; null: the URL of the automation. */

@@ -1,4 +1,4 @@
-import { maskSecrets, parseUrl } from '#platform/kernel';
+import { maskSecrets, parseUrl, withoutHidden } from '#platform/kernel';
 import { TEST_TYPE } from '../notification-webhook.js';
 import { pageOfTrigger } from './trigger-page.js';
 
@@ -90,7 +90,7 @@ const isQuestion = (data: Fields): boolean => textOf(fieldsOf(data, 'approval'),
 
 function bodyOf(state: string, data: Fields, outcome: RunOutcome | null): string {
   // A person decides by this text.
-  if (state === 'BLOCKED') return textOf(fieldsOf(data, 'approval'), 'title').replace(DIRECTION, '\uFFFD');
+  if (state === 'BLOCKED') return withoutHidden(textOf(fieldsOf(data, 'approval'), 'title'));
   const reason = textOf(fieldsOf(data, 'status_message'), 'message');
   return [reason, outcome?.result ?? ''].filter((part) => part.trim() !== '').join('\n\n');
 }
