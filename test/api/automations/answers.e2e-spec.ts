@@ -112,6 +112,24 @@ const says = (runId: string, text: string) =>
     [runId, text],
   );
 
+/** The run has reported the pull request. */
+const createPullRequest = (runId: string, number: number) =>
+  fixture.database.query(
+    `INSERT INTO artifacts (uid, run_id, slot_key, source_key, artifact_type, data, locator, run_created_at, created_at)
+     SELECT left(md5(r.id::text || $2::text), 22), r.id, r.slot_key, $2, 'PULL_REQUEST', jsonb_build_object('url', $2::text, 'branch', 'changes', 'status', 'open'),
+       $2, r.created_at, headrace.now() FROM runs r WHERE r.id = $1`,
+    [runId, `https://github.com/${REPOSITORY}/pull/${number}`],
+  );
+
+/** The agent has received them. */
+async function receiveFollowups(runId: string): Promise<void> {
+  await fixture.api.advanceClock(1_000);
+  await fixture.database.query(
+    'UPDATE run_followups SET consumed_at = headrace.now() WHERE run_id = $1 AND consumed_at IS NULL',
+    [runId],
+  );
+}
+
 const failuresOf = async (runId: string) => {
   const { events } = await fixture.requestAsAdmin(200, `GET /agent/runs/${runId}/timeline`);
   return (events as { event_type: string; payload: { message: string; parts: string[] } }[])
@@ -314,15 +332,46 @@ describe('the text of a comment', () => {
     await fixture.database.query('UPDATE runs SET conversation_id = gen_random_uuid() WHERE id = $1', [runId]);
     await says(runId, 'For the issue.');
     await move(runId, 'SUCCEEDED');
+    await createPullRequest(runId, 41);
     await send();
     expect(commentOf(runId)).toContain('> For the issue.');
+    expect(commentOf(runId)).toContain('/pull/41 (open)');
     await fixture.requestAsAdmin(200, `POST /agent/runs/${runId}/followups`, { message: 'List the customers.' });
+    await receiveFollowups(runId);
+    await createPullRequest(runId, 42);
     await says(runId, 'A secret.');
     await move(runId, 'SUCCEEDED', 'Another secret.');
     await send();
     expect(commentOf(runId)).toContain('**has succeeded**');
     expect(commentOf(runId)).toContain('It was continued elsewhere');
-    expect(commentOf(runId)).not.toContain('secret');
+    expect(commentOf(runId)).not.toMatch(/secret|\/pull\//);
+  });
+
+  it('never names a pull request that somebody else has asked for', async () => {
+    const runId = await started();
+    await fixture.database.query('UPDATE runs SET conversation_id = gen_random_uuid() WHERE id = $1', [runId]);
+    await createPullRequest(runId, 41);
+    await move(runId, 'SUCCEEDED');
+    await fixture.requestAsAdmin(200, `POST /agent/runs/${runId}/followups`, { message: 'List the customers.' });
+    await receiveFollowups(runId);
+    await createPullRequest(runId, 42);
+    await move(runId, 'SUCCEEDED');
+    await fixture.requestAsAdmin(200, `POST /agent/runs/${runId}/followups`, { message: 'For an event.' });
+    const key = 'automation/a/b';
+    await fixture.database.query('UPDATE run_followups SET launch_key = $2 WHERE run_id = $1 AND consumed_at IS NULL', [
+      runId,
+      key,
+    ]);
+    await fixture.database.query('UPDATE run_answers SET launch_keys = launch_keys || $2::text WHERE run_id = $1', [
+      runId,
+      key,
+    ]);
+    await receiveFollowups(runId);
+    await createPullRequest(runId, 43);
+    await move(runId, 'SUCCEEDED');
+    await send();
+    expect(commentOf(runId)).not.toContain('It was continued elsewhere');
+    expect(commentOf(runId).match(/\/pull\/\d+/g)).toEqual(['/pull/41', '/pull/43']);
   });
 
   it('follows decisions while the run waits for another one', async () => {
@@ -368,13 +417,7 @@ describe('a pull request', () => {
 
   const url = `https://github.com/${REPOSITORY}/pull/${number}`;
   /** The agent of the run has reported the pull request. */
-  const report = (runId: string) =>
-    fixture.database.query(
-      `INSERT INTO artifacts (uid, run_id, slot_key, source_key, artifact_type, data, locator, run_created_at, created_at)
-       SELECT left(md5(r.id::text), 22), r.id, r.slot_key, 'pr', 'PULL_REQUEST', jsonb_build_object('url', $2::text, 'branch', 'changes', 'status', 'open'),
-         $2, r.created_at, headrace.now() FROM runs r WHERE r.id = $1`,
-      [runId, url],
-    );
+  const report = (runId: string) => createPullRequest(runId, number);
   /** The run has created it. */
   async function create(runId: string): Promise<void> {
     await report(runId);

@@ -27,7 +27,13 @@ import { OpenSlack } from './open-slack.js';
 
 const ENDED: readonly string[] = ENDED_STATES;
 /** Of a run that works for somebody else. */
-const NOTHING_SHOWN = { statusMessage: null, approval: null, chatDecision: null, result: null } as const;
+const NOTHING_SHOWN = {
+  statusMessage: null,
+  approval: null,
+  chatDecision: null,
+  pullRequests: [],
+  result: null,
+} as const;
 
 interface Answering {
   readonly answer: ClaimedAnswer;
@@ -121,7 +127,10 @@ export class SendAnswers {
     if (!isForEvent) return { ...run, ...NOTHING_SHOWN, title, isForEvent };
     const hasEnded = ENDED.includes(run.state);
     const outcome = hasEnded ? await this.outcomes.find(run.id, run.seq, maxText) : null;
-    return { ...run, title, isForEvent, result: outcome?.result ?? null };
+    const pullRequests = run.pullRequests.filter(({ isAfterEvent: isLastInputOfEvent }) =>
+      worksForEvent({ source: run.source, isLastInputOfEvent }),
+    );
+    return { ...run, title, isForEvent, pullRequests, result: outcome?.result ?? null };
   }
 
   private async react({ answer, forge, shown }: Answering): Promise<void> {

@@ -74,6 +74,9 @@ const FINISH = statement('run-answers.finish')`
 const RETRY = statement('run-answers.retry')`
   UPDATE run_answers SET attempts = $3, next_attempt_at = headrace.now() + $4 * interval '1 millisecond' WHERE ${HELD}`;
 
+/** Of a follow-up `f` of the run `r`. */
+const IS_OF_EVENT = `coalesce(EXISTS (SELECT 1 FROM run_answers a WHERE a.run_id = r.id AND f.launch_key = ANY (a.launch_keys)), false)`;
+/** `isAfterEvent`: what the agent last received before is for an event that the answers of the run show; null: the first prompt. */
 const READ_RUN = statement('run-answers.read-run')`
   SELECT r.id, r.title, r.source, r.state, r.status_message->>'message' AS "statusMessage", r.team_uid AS "teamUid",
     r.owner_user_uid AS "userUid", r.creator_uid AS "creatorUid", r.environment_id AS "environmentUid", r.config->'repository' AS repository,
@@ -82,13 +85,15 @@ const READ_RUN = statement('run-answers.read-run')`
       WHERE a.run_id = r.id AND a.state = 'pending' ORDER BY a.requested_at, a.id LIMIT 1) AS approval,
     (SELECT json_build_object('state', a.state, 'option', a.answer->>'option', 'by', a.decided_by_uid) FROM approvals a
       WHERE a.run_id = r.id AND a.decided_by_type = 'chat_user' ORDER BY a.decided_at DESC, a.id LIMIT 1) AS "chatDecision",
-    (SELECT coalesce(json_agg(json_build_object('url', a.data->>'url', 'status', a.data->>'status') ORDER BY a.created_at, a.uid), '[]')
+    (SELECT coalesce(json_agg(json_build_object('url', a.data->>'url', 'status', a.data->>'status', 'isAfterEvent',
+        (SELECT ${IS_OF_EVENT} FROM run_followups f WHERE f.run_id = r.id AND f.consumed_at <= a.created_at ORDER BY f.position DESC LIMIT 1)
+      ) ORDER BY a.created_at, a.uid), '[]')
        FROM artifacts a WHERE a.run_id = r.id AND a.artifact_type = 'PULL_REQUEST' AND a.data->>'url' IS NOT NULL) AS "pullRequests",
     ARRAY(SELECT a.locator FROM artifacts a WHERE a.run_id = r.id AND a.own_since IS NOT NULL ORDER BY a.created_at, a.uid) AS "ownPullRequests",
     ARRAY(SELECT a.target_number::text FROM run_answers a
       WHERE a.run_id = r.id AND a.provider = $2 AND lower(a.repository) = lower($3) AND a.target_kind = 'pull_request'
         AND 'check' = ANY (a.parts) AND 'check' <> ALL (a.refused)) AS "answeredNumbers",
-    (SELECT coalesce(EXISTS (SELECT 1 FROM run_answers a WHERE a.run_id = r.id AND f.launch_key = ANY (a.launch_keys)), false)
+    (SELECT ${IS_OF_EVENT}
        FROM run_followups f WHERE f.run_id = r.id ORDER BY f.position DESC LIMIT 1) AS "isLastInputOfEvent",
     r.started_at IS NOT NULL AS "hasStarted",
     r.is_held AND EXISTS (SELECT 1 FROM concurrency_queue q WHERE q.run_id = r.id AND q.start_at > headrace.now()) AS "isDelayed",
@@ -115,7 +120,7 @@ export interface ReadRun {
   readonly repository: RunRepository | null;
   readonly approval: PendingApproval | null;
   readonly chatDecision: ChatDecision | null;
-  readonly pullRequests: readonly AnsweredPullRequest[];
+  readonly pullRequests: readonly (AnsweredPullRequest & { readonly isAfterEvent: boolean | null })[];
   /** URLs of those that the run has created. */
   readonly ownPullRequests: readonly string[];
   /** The pull requests of the repository of the answer that have a separate answer. */
