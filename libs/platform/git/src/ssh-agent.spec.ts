@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { generateKeyPairSync } from 'node:crypto';
+import { createPrivateKey, generateKeyPairSync, type JsonWebKey } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createConnection } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -90,7 +90,7 @@ it('reads a key of OpenSSL, and line ends of Windows', async () => {
   const pem = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
   const key = await readSshKey(pem.replaceAll('\n', '\r\n'));
   expect(key.publicKey.subarray(4, 15).toString()).toBe('ssh-ed25519');
-  expect(key.sign(Buffer.from('data'), 0)?.length).toBe(83);
+  expect((await key.sign(Buffer.from('data'), 0))?.length).toBe(83);
 });
 
 it('explains what is not a key, and does not repeat it', async () => {
@@ -110,3 +110,65 @@ it('explains what is not a key, and does not repeat it', async () => {
       'The secret of the repository is not a private key for SSH, or the key has a passphrase.',
     );
 });
+
+describe('a key of RSA whose numbers are longer than its size needs', () => {
+  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+  const jwk = privateKey.export({ format: 'jwk' });
+  const numberOf = (text = ''): bigint => BigInt(`0x${Buffer.from(text, 'base64url').toString('hex')}`);
+  const textOf = (number: bigint): string => {
+    const digits = number.toString(16);
+    return Buffer.from(digits.padStart(digits.length + (digits.length % 2), '0'), 'hex').toString('base64url');
+  };
+  /** The same exponent, longer by a multiple of what it is reduced by: signatures remain valid. */
+  const longer = (name: 'dp' | 'dq', prime: 'p' | 'q', bytes: number): JsonWebKey => ({
+    ...jwk,
+    [name]: textOf(numberOf(jwk[name]) + ((1n << BigInt(bytes * 8)) - 1n) * (numberOf(jwk[prime]) - 1n)),
+  });
+  const pem = (key: JsonWebKey): string =>
+    createPrivateKey({ key, format: 'jwk' }).export({ type: 'pkcs1', format: 'pem' }).toString();
+
+  it.each([
+    ['an exponent', longer('dp', 'p', 2_000)],
+    ['the other exponent', longer('dq', 'q', 2_000)],
+    ['an exponent that makes the text too long', longer('dp', 'p', 19_000)],
+    ['the private exponent', { ...jwk, d: textOf(numberOf(jwk.d) << 8_000n) }],
+    ['a coefficient', { ...jwk, qi: textOf(numberOf(jwk.qi) << 8_000n) }],
+  ])('is rejected: %s', async (_name, key) => {
+    await expect(readSshKey(pem(key))).rejects.toThrow('is not a private key for SSH');
+  });
+});
+
+it('signs outside of the event loop, in the order of the requests', async () => {
+  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 4096 });
+  const pem = privateKey.export({ type: 'pkcs1', format: 'pem' }).toString();
+  const key = await readSshKey(pem);
+  const path = join(root, 'order.sock');
+  const end = await startSshAgent(path, key);
+  try {
+    const string = (bytes: Buffer): Buffer => Buffer.concat([uint32(bytes.length), bytes]);
+    const request = (data: string, flags: number): Buffer =>
+      string(Buffer.concat([Buffer.from([13]), string(key.publicKey), string(Buffer.from(data)), uint32(flags)]));
+    const received: Buffer[] = [];
+    await new Promise<void>((resolve, reject) => {
+      const connection = createConnection(path);
+      connection.on('error', reject);
+      connection.on('data', (chunk) => received.push(chunk));
+      connection.on('close', () => resolve());
+      connection.end(Buffer.concat([request('a', 2), string(Buffer.from([99])), request('b', 4)]));
+    });
+    const expected = await Promise.all([key.sign(Buffer.from('a'), 2), key.sign(Buffer.from('b'), 4)]);
+    const answers = expected.map((signature) =>
+      Buffer.concat([Buffer.from([14]), string(signature ?? Buffer.alloc(0))]),
+    );
+    const [first = Buffer.alloc(0), second = Buffer.alloc(0)] = answers;
+    expect(Buffer.concat(received)).toEqual(Buffer.concat([string(first), string(Buffer.from([5])), string(second)]));
+  } finally {
+    end();
+  }
+});
+
+function uint32(value: number): Buffer {
+  const bytes = Buffer.alloc(4);
+  bytes.writeUInt32BE(value);
+  return bytes;
+}

@@ -15,7 +15,7 @@ const MAX_MESSAGE_BYTES = 262_144;
  */
 export async function startSshAgent(socket: string, key: SshKey): Promise<() => void> {
   const connections = new Set<Socket>();
-  const server = createServer((connection) => {
+  const server = createServer({ allowHalfOpen: true }, (connection) => {
     connections.add(connection);
     connection.on('close', () => connections.delete(connection));
     connection.on('error', () => connection.destroy());
@@ -33,26 +33,31 @@ export async function startSshAgent(socket: string, key: SshKey): Promise<() => 
 
 function serve(connection: Socket, key: SshKey): void {
   let rest: Buffer = Buffer.alloc(0);
+  // Answers have the order of the requests.
+  let answered = Promise.resolve();
   connection.on('data', (chunk) => {
     rest = Buffer.concat([rest, chunk]);
     while (rest.length >= 4) {
       const length = rest.readUInt32BE(0);
       if (length === 0 || length > MAX_MESSAGE_BYTES) return void connection.destroy();
       if (rest.length < 4 + length) return;
-      connection.write(sshString(answerTo(rest.subarray(4, 4 + length), key)));
+      const message = rest.subarray(4, 4 + length);
+      answered = answered.then(async () => void connection.write(sshString(await answerTo(message, key))));
       rest = rest.subarray(4 + length);
     }
   });
+  connection.on('end', () => void answered.then(() => connection.end()));
 }
 
-function answerTo(message: Buffer, key: SshKey): Buffer {
+async function answerTo(message: Buffer, key: SshKey): Promise<Buffer> {
   switch (message[0]) {
     case REQUEST_IDENTITIES: {
       const one = Buffer.from([IDENTITIES_ANSWER, 0, 0, 0, 1]);
       return Buffer.concat([one, sshString(key.publicKey), sshString(Buffer.alloc(0))]);
     }
     case SIGN_REQUEST: {
-      const signature = sign(message, key);
+      // A key that OpenSSL cannot use is like one that the agent does not have.
+      const signature = await sign(message, key).catch(() => null);
       return signature ? Buffer.concat([Buffer.from([SIGN_RESPONSE]), sshString(signature)]) : Buffer.from([FAILURE]);
     }
     default:
@@ -61,7 +66,7 @@ function answerTo(message: Buffer, key: SshKey): Buffer {
 }
 
 /** The message has the public key, the data and the flags. */
-function sign(message: Buffer, key: SshKey): Buffer | null {
+async function sign(message: Buffer, key: SshKey): Promise<Buffer | null> {
   const publicKey = stringAt(message, 1);
   const data = publicKey && stringAt(message, 5 + publicKey.length);
   if (!publicKey || !data) return null;
