@@ -6,8 +6,8 @@ import type { DecisionChoice } from './decision-token.js';
 export const MAX_SHOWN_INPUT_BYTES = 32_768;
 
 /** After three lines of nothing, a reader does not expect more. */
-const LONG_SPACE = /[\s\p{Default_Ignorable_Code_Point}\u2800]{200}/u;
-const EMPTY_LINES = /(?:[^\S\r\n]*(?:\r\n|[\n\r\u2028\u2029])){10}/;
+const LONG_SPACE = /(?<![\s\p{Default_Ignorable_Code_Point}\u2800])[\s\p{Default_Ignorable_Code_Point}\u2800]{200}/u;
+const EMPTY_LINES = /[\n\r\u2028\u2029](?:[^\S\n\r\u2028\u2029]*(?:\r\n|[\n\r\u2028\u2029])){9}/;
 
 /** Whether a page without a sign-in shows all of what the choice, which is not `deny`, would decide. */
 export function isShown({ title, input, options }: Approval, choice: DecisionChoice): boolean {

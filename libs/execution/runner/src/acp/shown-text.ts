@@ -1,6 +1,6 @@
 import { MASKED, maskSecrets } from '#platform/kernel';
 
-const STACK_FRAME = /^\s*(?:at .*(?::\d+:\d+\)?|\((?:native|<anonymous>|index .*)\))|File ".*", line \d+.*)$/;
+const STACK_FRAME = /^\s*(?:at .*(?::\d+:\d+\)?|\((?:native|<anonymous>|index [^()]*)\))$|File ".*", line \d)/;
 /** `[session/create] phase=… durationMs=124`, `[perf] …`: what an agent logs about itself. Errors stay. */
 const DIAGNOSTIC = /^\[[a-z][\w/-]*\] /i;
 const ERROR_WORDS = /\b(?:error|fail|cannot|could not|denied|refused)/i;

@@ -144,5 +144,10 @@ export function typeOfDropped(path: string): ListedFile['artifact_type'] {
 }
 
 export function headingOf(markdown: string): string | undefined {
-  return /^#{1,6}[ \t]+(\S.*?)[ \t#]*$/m.exec(markdown)?.[1]?.slice(0, 512);
+  const heading = /^#{1,6}[ \t]+(\S.*)$/m.exec(markdown)?.[1];
+  if (heading === undefined) return undefined;
+  // The first character is never a part of the marks at the end.
+  let end = heading.length;
+  while (end > 1 && ' \t#'.includes(heading.charAt(end - 1))) end -= 1;
+  return heading.slice(0, Math.min(end, 512));
 }

@@ -1,4 +1,4 @@
-import { parseUrl } from '#platform/kernel';
+import { parseUrl, withoutOuterSlashes } from '#platform/kernel';
 import { DEFAULT_USERNAME, GitFailure } from '#platform/git';
 import type { GitCredentialRequested, RepositoryRef } from '#execution/runner-protocol';
 import type { RepositoryCredentials } from './repository-credentials.js';
@@ -122,7 +122,6 @@ function answerOf({ credential }: RepositoryRef): string | null {
 
 /** Both with and without `.git` are the same repository, and so is its storage of large files. */
 const plainPath = (path: string): string =>
-  path
-    .replace(/^\/+|\/+$/g, '')
+  withoutOuterSlashes(path)
     .replace(/\/info\/lfs(?:\/.*)?$/, '')
     .replace(/\.git$/, '');

@@ -1,3 +1,4 @@
+import { withoutOuterSlashes } from '#platform/kernel';
 import type { SshPlace } from '#platform/git';
 
 /** What git asks ssh to execute. */
@@ -42,7 +43,7 @@ export const isSameServer = (
   other: Pick<SshCommand, 'host' | 'port'>,
 ): boolean => host.toLowerCase() === other.host.toLowerCase() && port === other.port;
 
-export const plainPath = (path: string): string => path.replace(/^\/+|\/+$/g, '').replace(/\.git$/, '');
+export const plainPath = (path: string): string => withoutOuterSlashes(path).replace(/\.git$/, '');
 
 /** As git quotes it: servers that restrict commands expect this form. */
 const sshWord = (path: string): string => `'${path.replaceAll(/['!]/g, "'\\$&'")}'`;

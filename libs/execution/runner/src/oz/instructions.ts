@@ -60,7 +60,7 @@ function fencedBlocks(prompt: string): Block[] {
   let open: { fence: string; indent: number; info: string; lines: string[] } | null = null;
   for (const line of prompt.split(/\r?\n/)) {
     if (open === null) {
-      const match = /^( {0,3})(`{3,}|~{3,})[ \t]*(.*)$/.exec(line);
+      const match = /^( {0,3})(`{3,}|~{3,})[ \t]*(.*)$/s.exec(line);
       const [, indent = '', fence = '', info = ''] = match ?? [];
       // Backticks behind backticks are inline code, not a fence.
       if (match && !(fence.startsWith('`') && info.includes('`')))
@@ -83,7 +83,7 @@ type Attributes = Readonly<Record<string, string>>;
 
 /** null: not an instruction. A string: the problem. */
 function toInstruction({ info, body, isClosed }: Block): Instruction | string | null {
-  const [, word = '', rest = ''] = /^(\S*)\s*(.*)$/.exec(info) ?? [];
+  const [, word = '', rest = ''] = /^(\S*)\s*(.*)$/s.exec(info) ?? [];
   const build = Object.hasOwn(BUILDERS, word) ? BUILDERS[word] : undefined;
   if (!build) return null;
   if (!isClosed) return `the \`${word}\` block at the end is not closed`;
@@ -112,9 +112,14 @@ const BUILDERS: Readonly<Record<string, Builder>> = {
   write: withPath((path, { body }) => ({ type: 'write', path, text: fileText(body) })),
   append: withPath((path, { body }) => ({ type: 'append', path, text: fileText(body) })),
   replace: withPath((path, { body }) => {
-    const match = /^<{7}[^\n]*\n([\s\S]*?\n|)={7}[^\n]*\n([\s\S]*?\n|)>{7}[^\n]*$/.exec(body.trimEnd());
-    if (!match) return 'the `replace` block is not of the form `<<<<<<<`, old lines, `=======`, new lines, `>>>>>>>`';
-    const [, oldText = '', newText = ''] = match;
+    const lines = body.trimEnd().split('\n');
+    const marks = lines.flatMap((line, index) => (index > 0 && line.startsWith('=======') ? [index] : []));
+    // The first line after the mark at the beginning belongs to the old lines if it can.
+    const middle = marks.find((index) => index > 1) ?? marks[0];
+    if (!lines[0]?.startsWith('<<<<<<<') || middle === undefined || !lines.at(-1)?.startsWith('>>>>>>>'))
+      return 'the `replace` block is not of the form `<<<<<<<`, old lines, `=======`, new lines, `>>>>>>>`';
+    const textOf = (part: readonly string[]): string => part.map((line) => `${line}\n`).join('');
+    const [oldText, newText] = [textOf(lines.slice(1, middle)), textOf(lines.slice(middle + 1, -1))];
     return oldText === '' ? 'the `replace` block has no old lines' : { type: 'replace', path, oldText, newText };
   }),
   delete: withPath((path) => ({ type: 'delete', path })),
@@ -196,7 +201,7 @@ function fileText(body: string): string {
 /** `key=value` pairs; a value is quoted with `"`, or ends before the next ` key=` or at the end of the line. */
 function readAttributes(text: string): Attributes {
   const found: Record<string, string> = {};
-  const pair = /([a-z_]+)=(?:"([^"]*)"|(.*?))(?=\s+[a-z_]+=|\s*$)/gy;
+  const pair = /([a-z_]+)=(?:"([^"]*)"|(\S*(?:\s+(?![a-z_]+=)\S+)*))(?=\s+[a-z_]+=|\s*$)/gy;
   for (let at = 0; at < text.length;) {
     pair.lastIndex = at + (/^\s*/.exec(text.slice(at))?.[0].length ?? 0);
     const match = pair.exec(text);

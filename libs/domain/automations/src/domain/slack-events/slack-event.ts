@@ -42,6 +42,8 @@ const TS = /^\d{1,12}\.\d{6}$/;
 /** Messages with other subtypes are edits, deletions, and what apps and Slack itself write. */
 const SUBTYPES: ReadonlySet<unknown> = new Set([undefined, 'file_share', 'thread_broadcast']);
 const SLACKBOT = 'USLACKBOT';
+/** Characters. Slack cuts longer messages. */
+const MAX_TEXT = 40_000;
 const MAX_KEY = 380;
 
 const idAt = (payload: unknown, ...path: string[]): string | null => {
@@ -70,7 +72,7 @@ export function readSlackMessage(payload: unknown): SlackMessage | null {
   if (bot === null || team === null || channel === null || user === null || ts === null) return null;
   if (isOfApp(payload, event) || user === bot || user === SLACKBOT) return null;
   if (!SUBTYPES.has(valueAt(event, ['subtype'])) || valueAt(event, ['edited']) !== undefined) return null;
-  const text = textAt(event, 'text') ?? '';
+  const text = (textAt(event, 'text') ?? '').slice(0, MAX_TEXT).toWellFormed();
   const kind = kindOf(event, mentionOf(bot).test(text));
   if (kind === null) return null;
   return {
@@ -91,7 +93,7 @@ const isOfApp = (payload: unknown, event: unknown): boolean =>
   valueAt(event, ['bot_profile']) !== undefined ||
   (textAt(event, 'app_id') !== null && textAt(event, 'app_id') === textAt(payload, 'api_app_id'));
 
-const mentionOf = (user: string): RegExp => new RegExp(`<@${user}(?:\\|[^>]*)?>`, 'g');
+const mentionOf = (user: string): RegExp => new RegExp(`<@${user}(?:\\|[^<>]*)?>`, 'g');
 
 /** Slack sends a message that mentions the app twice: as `app_mention` and as `message`. Direct messages only as the latter. */
 function kindOf(event: unknown, mentionsApp: boolean): SlackMessage['kind'] | null {
