@@ -30,6 +30,9 @@ const agentsOf = (runners: readonly number[]): number[] =>
   runners.flatMap((pid) => descendants(pid).map((one) => one.pid));
 const runnerPids = ({ child }: Program): number[] => runnersOf(child.pid ?? 0).map(({ pid }) => pid);
 
+/** Tests poll what has no signal. */
+const SETTINGS = { API_RATE_PER_MINUTE: '0' };
+
 /** `headrace up`, which starts PostgreSQL again. */
 class OneServer extends CrashSetup {
   readonly config = {};
@@ -42,7 +45,7 @@ class OneServer extends CrashSetup {
   }
 
   static async open(settings: Record<string, string>): Promise<OneServer> {
-    const installation = await Installation.create(settings);
+    const installation = await Installation.create({ ...SETTINGS, ...settings });
     return new OneServer(installation, await installation.up());
   }
 
@@ -105,6 +108,7 @@ class SeparateProcesses extends CrashSetup {
     const { token } = await identities.user({ [team]: 'admin' });
     const files = daemonPlace((await identities.serviceAccount(team)).token);
     const installation = await Installation.create({
+      ...SETTINGS,
       ...settings,
       DATABASE_URL: database.url,
       SECRETS_KEY: 'a-key-for-tests-only-0123456789abcdef',

@@ -1,9 +1,12 @@
 import { generateKeyPairSync, randomBytes, randomUUID } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
 import { request } from 'node:http';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ForgeFixture } from '../support/forge-fixture.js';
 import { githubDelivery, signedHeaders } from '../support/github-deliveries.js';
 import { until } from '../support/installation.js';
+import { Witness } from '../support/witness.js';
 import { CRASH_SETUPS, type CrashSetup, type Victim } from './crash-setups.js';
 
 /** When the request has arrived at the forge, which executes it: the killed process does not know. */
@@ -66,10 +69,13 @@ const TURN_MS = 60_000;
 const FIRST_ISSUE = 1001;
 const NUMBER =
   'n=$(grep -o \'"number":10[0-9]*\' "$HEADRACE_ATTACHMENTS_DIR/event-payload.json" | head -1 | cut -d: -f2)';
-const FIX = [
-  `\`\`\`sh\n${NUMBER} && git switch --quiet --create issue-$n && echo fixed > $n.txt && git add . && git commit --quiet -m "Fix $n" && git push --quiet origin issue-$n\n\`\`\``,
-  '```tool name=create_pull_request\n{"title":"Fix the issue"}\n```',
-].join('\n');
+/** `ends`: directory of the files for which turns wait. The check of a run that has ended before the first answer is never edited. */
+const fix = (ends: string): string =>
+  [
+    `\`\`\`sh\n${NUMBER} && git switch --quiet --create issue-$n && echo fixed > $n.txt && git add . && git commit --quiet -m "Fix $n" && git push --quiet origin issue-$n\n\`\`\``,
+    '```tool name=create_pull_request\n{"title":"Fix the issue"}\n```',
+    `\`\`\`sh\n${NUMBER} && while [ ! -e ${ends}/$n ]; do sleep 0.1; done\n\`\`\``,
+  ].join('\n');
 /** The workspace of a run that was lost may have no commit. */
 const REVISE =
   '```sh\ngit commit --quiet --allow-empty -m "Revise" && git push --quiet origin HEAD || echo "nothing to push to"\n```';
@@ -80,12 +86,15 @@ describe.each([
 ] as const)('a run from an issue to a pull request, with %s,', { timeout: 180_000 }, (name, { few, all }) => {
   let forges: ForgeFixture;
   let setup: CrashSetup;
+  /** A turn ends when a file with the number of its issue exists. */
+  let ends: Witness;
   let ingress: string;
   const secret = randomBytes(20).toString('hex');
 
   beforeAll(async () => {
     forges = await ForgeFixture.start(randomBytes(20).toString('hex'));
     setup = await CRASH_SETUPS[name](forges.settings);
+    ends = new Witness();
     const { installation } = setup;
     const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
     const value = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
@@ -103,7 +112,7 @@ describe.each([
     await created(`${factory}/automations`, {
       ...agent,
       name: 'fix',
-      prompt: FIX,
+      prompt: fix(ends.directory),
       triggers: [trigger('issue_labeled')],
     });
     await created(`${factory}/automations`, {
@@ -116,6 +125,7 @@ describe.each([
   afterAll(async () => {
     await setup.close();
     await forges.stop();
+    ends.remove();
   });
 
   // eslint-disable-next-line @typescript-eslint/no-explicit-any
@@ -140,6 +150,7 @@ describe.each([
   /** The first kill, and after each the next one. Returns what has been killed. */
   function prepare(kills: readonly Kill[]): Victim[] {
     const killed: Victim[] = [];
+    forges.git.interrupt = forges.github.interrupt = null;
     const prepareNext = (): void => {
       const [next] = kills.slice(killed.length);
       if (!next) return;
@@ -164,6 +175,11 @@ describe.each([
     ((await listed()) as { run_id: string; metadata?: { target?: string } }[])
       .filter(({ metadata }) => metadata?.target === `acme/app#${issue}`)
       .map(({ run_id: runId }) => runId);
+  /** False: there is none, or the answer is not known. */
+  const knownRuns = async (issue: number): Promise<string[] | false> => {
+    const runs = await runsFor(issue);
+    return runs.length > 0 && runs;
+  };
   const commentsAt = (number: number): string[] =>
     forges.github.answers.comments.filter((one) => one.number === number).map(({ body }) => body);
   const shownState = (state: string): string => (state === 'SUCCEEDED' ? '**has succeeded**' : '**has failed');
@@ -180,15 +196,24 @@ describe.each([
     if (github.app) github.app.tokenMs = kills[0]?.[0] === TOKEN ? SHORT_TOKEN_MS : 3_600_000;
     const duringDelivery = kills.find(([[, at]]) => at === 'ingress');
     const later = kills.filter((kill) => kill !== duringDelivery);
-    const killed = prepare(later);
     const labeled = { issue: { number: issue }, label: { name: 'agent' } };
+    const checksBefore = github.answers.checkRuns.length;
+    const end = (): void => writeFileSync(join(ends.directory, String(issue)), '');
+    const isForEdit = kills.some(([step]) => step === CHECK_END);
+    if (!isForEdit) end();
+    let killed = prepare(isForEdit ? [] : later);
     await deliver('issues', 'labeled', labeled, duringDelivery);
+    if (isForEdit) {
+      // Before, a check of the run of another case may be edited.
+      await until(() => github.answers.checkRuns.length > checksBefore, TURN_MS, 'the check');
+      killed = prepare(later);
+      end();
+    }
     for (const [index, [, victim]] of later.entries()) {
       await until(() => killed.length > index, TURN_MS, 'the step');
       await setup.restart(victim);
     }
-    await until(async () => (await runsFor(issue)).length > 0, TURN_MS, 'the run');
-    const [runId = '', ...others] = await runsFor(issue);
+    const [runId = '', ...others] = await until(() => knownRuns(issue), TURN_MS, 'the run');
     expect(others).toEqual([]);
     const first = await setup.installation.waitFor(runId, ENDED, TURN_MS);
     if (first.state === 'ERROR') expect(first.status_message.error_code).toBe('infrastructure_timeout');
@@ -200,21 +225,31 @@ describe.each([
     expect(commentsAt(issue)).toHaveLength(1);
     expect(pullRequestsOf(`issue-${issue}`).length).toBeLessThanOrEqual(1);
 
-    // A person answers: the same run continues, and its comment says how that has ended.
+    // A person answers: the same run continues, and its comment says how that has ended. A run whose agent has never started has no
+    // conversation to continue, so another one starts.
     const number = pullRequestsOf(`issue-${issue}`)[0]?.number;
+    const hasConversation = first.conversation_id !== undefined;
+    if (!hasConversation)
+      expect(first.status_message.error_code).toMatch(/^(infrastructure_timeout|environment_setup_failed)$/);
     const comment = { comment: { author_association: 'OWNER' }, issue: { number: issue, active_lock_reason: null } };
     await deliver('issue_comment', 'created', comment);
-    await until(
-      async () => (await setup.installation.run(runId)).updated_at !== first.updated_at,
+    const continued = await until(
+      async () => {
+        if (!hasConversation) return (await runsFor(issue)).find((id) => id !== runId) ?? false;
+        const { updated_at: at } = await setup.installation.run(runId);
+        return at !== undefined && at !== first.updated_at && runId;
+      },
       TURN_MS,
       'the follow-up',
     );
-    const second = await setup.installation.waitFor(runId, ENDED, TURN_MS);
-    await until(() => commentsAt(issue)[0]?.includes(shownState(second.state)) === true, TURN_MS, 'the second end');
-    expect(await runsFor(issue)).toEqual([runId]);
-    expect(commentsAt(issue)).toHaveLength(1);
+    const second = await setup.installation.waitFor(continued, ENDED, TURN_MS);
+    const showsEnd = (text: string): boolean => text.includes(continued) && text.includes(shownState(second.state));
+    await until(() => commentsAt(issue).some(showsEnd), TURN_MS, 'the second end');
+    const runs = [...new Set([continued, runId])];
+    expect(await runsFor(issue)).toEqual(runs);
+    expect(commentsAt(issue)).toHaveLength(runs.length);
     expect(pullRequestsOf(`issue-${issue}`)).toHaveLength(number === undefined ? 0 : 1);
-    const checks = forges.github.answers.checkRuns.filter(({ external_id: id }) => id === runId);
+    const checks = forges.github.answers.checkRuns.filter(({ external_id: id }) => runs.includes(id));
     expect(new Set(checks.map(({ head_sha: sha }) => sha)).size).toBe(checks.length);
     await until(() => checks.every(({ status }) => status === 'completed'), TURN_MS, 'the end of the checks');
     expect(forges.github.answers.reactions.filter((one) => one === `issues/${issue}`)).toHaveLength(1);

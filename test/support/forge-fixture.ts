@@ -28,6 +28,10 @@ export class ForgeFixture {
       get password() {
         return github.token;
       },
+      // Tokens of an App are valid until they end.
+      get otherPasswords() {
+        return github.appTokens;
+      },
     };
     const served = join(root, 'served');
     const git = await GitServer.start({ root: served, login });

@@ -9,6 +9,7 @@ export interface GitServerOptions {
   readonly login?: {
     readonly username: string;
     readonly password: string;
+    /** That are accepted, too. */
     readonly otherPasswords?: readonly string[];
   };
 }
