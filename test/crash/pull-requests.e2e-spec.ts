@@ -197,15 +197,16 @@ describe.each([
     const duringDelivery = kills.find(([[, at]]) => at === 'ingress');
     const later = kills.filter((kill) => kill !== duringDelivery);
     const labeled = { issue: { number: issue }, label: { name: 'agent' } };
-    const checksBefore = github.answers.checkRuns.length;
     const end = (): void => writeFileSync(join(ends.directory, String(issue)), '');
     const isForEdit = kills.some(([step]) => step === CHECK_END);
     if (!isForEdit) end();
     let killed = prepare(isForEdit ? [] : later);
     await deliver('issues', 'labeled', labeled, duringDelivery);
     if (isForEdit) {
-      // Before, a check of the run of another case may be edited.
-      await until(() => github.answers.checkRuns.length > checksBefore, TURN_MS, 'the check');
+      // Before, the check of the run of another case may be edited.
+      const [id] = await until(() => knownRuns(issue), TURN_MS, 'the run');
+      const isOfRun = ({ external_id: of }: { readonly external_id: string }): boolean => of === id;
+      await until(() => github.answers.checkRuns.some(isOfRun), TURN_MS, 'the check');
       killed = prepare(later);
       end();
     }

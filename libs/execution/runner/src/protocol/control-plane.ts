@@ -283,15 +283,16 @@ export class ControlPlane {
     const message = `${method} ${withoutQuery(path)} returned status ${status}`;
     if (LEASE_LOST.includes(status)) throw new LeaseLostError(message);
     if (status >= 500 || status === 408 || status === 429) throw new NoResponseError(message);
-    throw new RejectedError(message);
+    const detail = detailOf(response);
+    throw new RejectedError(detail === null ? message : `${message}: ${detail}`);
   }
 }
 
 /** A proxy may have responded without a problem document. */
-function problemOf({ status, body }: HttpResponse): string {
-  const { detail } = fields(parseJson(body.toString('utf8')));
-  return text(detail) ?? `was rejected with status ${status}`;
-}
+const detailOf = ({ body }: HttpResponse): string | null =>
+  text(fields(parseJson(body.toString('utf8')))['detail']) ?? null;
+const problemOf = (response: HttpResponse): string =>
+  detailOf(response) ?? `was rejected with status ${response.status}`;
 
 const isOk = ({ status }: HttpResponse): boolean => status >= 200 && status < 300;
 
