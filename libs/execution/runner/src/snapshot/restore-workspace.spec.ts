@@ -192,6 +192,20 @@ describe('scanWorkspace', () => {
     it.each([
       ['a file that may be written', () => put('2', 0o644)],
       ['a directory', () => mkdirSync(join(directory(), '2'))],
+      [
+        'a directory that has its only file',
+        () => {
+          mkdirSync(join(directory(), '2'));
+          renameSync(join(directory(), '1'), join(directory(), '2/1'));
+        },
+      ],
+      [
+        'objects of Git LFS',
+        () => {
+          mkdirSync(join(root, 'work/.git/lfs/objects'), { recursive: true });
+          renameSync(directory(), join(root, 'work/.git/lfs/objects/ab'));
+        },
+      ],
       ['a file that has just changed', () => vi.spyOn(Date, 'now').mockReturnValue(statSync(directory()).ctimeMs)],
       ['a pack', () => renameSync(directory(), join(directory(), '../pack'))],
     ])('looks again at a directory with %s', async (_what, make) => {

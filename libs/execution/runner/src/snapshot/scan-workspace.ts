@@ -170,7 +170,7 @@ class Scanner implements Scan {
       (entry): entry is ScannedFile =>
         entry.type === 'file' && entry.mode === OBJECT_MODE && isSettled(entry.changedAt),
     );
-    if (files.length === count && isSettled(stats.ctimeMs))
+    if (files.length === count && entries.length === count && isSettled(stats.ctimeMs))
       this.options.objects?.set(key, { version: versionOf(stats), files });
   }
 

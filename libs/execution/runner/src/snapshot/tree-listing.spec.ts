@@ -46,6 +46,20 @@ const withoutMethods = ({ entries, problems, excluded, excludedDirectories }: Aw
 });
 
 describe('listTree', () => {
+  it.each(['work/.git/lfs/objects/ab/cd', 'work/.git/modules/m/lfs/objects/ab/cd', 'work/.git/annex/objects/ab/cd'])(
+    'finds a new file in %s',
+    async (directory) => {
+      mkdirSync(join(root, directory), { recursive: true });
+      writeFileSync(join(root, directory, 'before'), '', { mode: 0o444 });
+      const before = listed();
+      await timePasses();
+      writeFileSync(join(root, directory, 'new'), '', { mode: 0o444 });
+      const after = listed([], before);
+      expect(after.isSame(before)).toBe(false);
+      expect((await scan(after)).entries.map(({ key }) => key)).toContain(`${directory}/new`);
+    },
+  );
+
   it('leads to the same scan as reading each directory', async () => {
     for (const name of ['a\tb', 'a\nb', 'ü', ' ', '[x]*?\\', '-n', '\\t'])
       writeFileSync(join(root, 'work', name), name, { mode: 0o640 });

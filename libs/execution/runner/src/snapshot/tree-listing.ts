@@ -21,8 +21,11 @@ export interface ScannedDirectory {
 const OPEN_FILES = '/proc/self/fd';
 /** The kernel sets times in steps of several milliseconds: what has just changed may change without a new time. */
 export const TIME_STEP_MS = 50;
-/** Keys of directories of loose objects of git: their files do not change, so the time of the directory is sufficient. */
-export const LOOSE_OBJECTS = /(^|\/)\.git(\/.+)?\/objects\/[0-9a-f]{2}$/;
+/**
+ * Keys of directories of loose objects of git: their files do not change, so the time of the directory is sufficient. Git LFS and
+ * git-annex have directories with such names, too, which contain further directories.
+ */
+export const LOOSE_OBJECTS = /(^|\/)\.git(\/modules\/.+)?(?<!\/(lfs|annex))\/objects\/[0-9a-f]{2}$/;
 
 /**
  * Types of file systems, as in `linux/magic.h`, that give a directory a new time with each new, removed or renamed entry, in
