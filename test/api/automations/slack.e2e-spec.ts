@@ -370,7 +370,7 @@ describe('a button', () => {
 
   it('is not in the payload that an agent gets, nor is another credential of Slack', async () => {
     const { buttons, messageTs } = await blocked();
-    const all = '{{ payload.response_url }} {{ payload.token }} {{ payload.actions }} {{ payload.message }}';
+    const all = '{{ payload.response_url }} {{ payload.actions }} {{ payload.message }}';
     await automation(['mention'], { name: 'clicks', prompt: all, triggers: [webhookTrigger(hook.uid)] });
     const clicked = blockActions({ value: 'forged', messageTs, threadTs: THREAD, responseUrl: slack.responseUrl });
     const payload = { ...clicked, message: slack.messages[0], bot_access_token: 'xwfp-1', response_urls: [slack.url] };
@@ -383,17 +383,13 @@ describe('a button', () => {
     const { run_id: runId, prompt } = await fixture.getRun(runs[0].run_id, fixture.admin);
     const attached = await payloadOf(runId);
     expect(JSON.parse(attached)).toMatchObject({ type: 'block_actions', user: { id: 'U061F7AUR' }, actions: [{}] });
-    const values = [
-      clicked.token,
-      clicked.response_url,
-      'xwfp-1',
-      slack.url,
-      ...buttons.map(({ value }) => value ?? ''),
-    ];
+    const values = [clicked.response_url, 'xwfp-1', slack.url, ...buttons.map(({ value }) => value ?? '')];
     for (const value of values) for (const text of [attached, prompt]) expect(text).not.toContain(value);
     expect(prompt).toContain('what was sent, without the credentials of Slack');
-    const { runs: ofEvent } = await deliver(mention());
-    expect(await payloadOf(ofEvent[0] ?? '')).not.toContain('ZZZZZZWSxiZZZ2yIvs3peJ');
+    // Nothing is removed from what has no credential.
+    const event = mention();
+    const { runs: ofEvent } = await deliver(event);
+    expect(JSON.parse(await payloadOf(ofEvent[0] ?? ''))).toEqual(event);
   });
 
   it('that is forged decides nothing', async () => {

@@ -8,18 +8,23 @@ const OWN_BUTTON = /^headrace_/;
 /** Completes “what was sent, without”. */
 export const REMOVED_CREDENTIALS = 'the credentials of Slack and the values of the buttons of this service';
 
-/** A copy without what neither an agent nor a prompt may get: `token`, which apps verify requests with, and the fields above. */
-export const withoutCredentials = (payload: unknown): unknown => copyOf(payload, 0);
-
-function copyOf(node: unknown, depth: number): unknown {
-  if (typeof node !== 'object' || node === null) return node;
-  if (depth >= MAX_DEPTH) return null;
-  if (Array.isArray(node)) return node.map((item) => copyOf(item, depth + 1));
-  const { action_id: id } = node as { readonly action_id?: unknown };
-  const isOwnButton = typeof id === 'string' && OWN_BUTTON.test(id);
-  const isCredential = (key: string): boolean =>
-    CREDENTIALS.has(key) || (key === 'token' && depth === 0) || (key === 'value' && isOwnButton);
-  return Object.fromEntries(
-    Object.entries(node).flatMap(([key, item]) => (isCredential(key) ? [] : [[key, copyOf(item, depth + 1)]])),
-  );
+/** A copy without what neither an agent nor a prompt may get: the fields above. Undefined: it has none of them. */
+export function withoutCredentials(payload: unknown): unknown {
+  let hasChanged = false;
+  const copyOf = (node: unknown, depth: number): unknown => {
+    if (typeof node !== 'object' || node === null) return node;
+    if (depth >= MAX_DEPTH) {
+      hasChanged = true;
+      return null;
+    }
+    if (Array.isArray(node)) return node.map((item) => copyOf(item, depth + 1));
+    const { action_id: id } = node as { readonly action_id?: unknown };
+    const isOwnButton = typeof id === 'string' && OWN_BUTTON.test(id);
+    const entries = Object.entries(node);
+    const kept = entries.filter(([key]) => !CREDENTIALS.has(key) && !(key === 'value' && isOwnButton));
+    if (kept.length < entries.length) hasChanged = true;
+    return Object.fromEntries(kept.map(([key, item]) => [key, copyOf(item, depth + 1)]));
+  };
+  const copy = copyOf(payload, 0);
+  return hasChanged ? copy : undefined;
 }
