@@ -47,13 +47,6 @@ const place = () =>
 const act = (runId: string, action: 'cancel' | 'followups', body?: object) =>
   fixture.request(200, `POST /agent/runs/${runId}/${action}`, { token: fixture.member.token, ...(body && { body }) });
 const cancelChildRuns = () => fixture.api.app.get(CancelChildRuns, { strict: false }).run(new AbortController().signal);
-async function end(runner: TestRunner, text = 'Done.'): Promise<void> {
-  await runner.report(
-    ['turn_started', { turn_id: 't', prompt: 'Go.' }],
-    ['message_chunk', { message_id: 'm', text }],
-    ['turn_ended', { turn_id: 't', stop_reason: 'end_turn' }],
-  );
-}
 
 const CHOICE_REFUSED = {
   problem: expect.stringContaining('only runs with its own environment, agent identity and harness'),
@@ -241,7 +234,7 @@ describe('a run that an agent starts', () => {
     const { run_id: ended } = await startRun(parent);
     const { run_id: active } = await startRun(parent);
     const runner = await take(ended);
-    await end(runner);
+    await runner.completeTurn();
     await runner.finish('closed');
     await take(active);
     // A follow-up from before the cancel changes nothing.
@@ -320,7 +313,7 @@ describe('the result of a run that an agent has started', () => {
         status: 'open',
       },
     );
-    await end(runner, 'All is well.');
+    await runner.completeTurn('All is well.');
     expect(await read(parent, child)).toEqual({
       run: {
         run_id: child,
@@ -373,7 +366,7 @@ describe('a wait for runs', () => {
 
     const runner = await take(child);
     const over = waitFor(parent, [child], { wait: 20 });
-    await end(runner, 'The result.');
+    await runner.completeTurn('The result.');
     expect(await over).toMatchObject({ is_over: true, runs: [{ run_id: child, result: 'The result.' }] });
     expect(await executionOf(parent)).toEqual({ slot_held: true, waits: false, wants: false, busy: true });
     expect((await get(parent.assignment.run_id)).status_message).toBeUndefined();
@@ -393,7 +386,7 @@ describe('a wait for runs', () => {
     expect(await waitFor(parent, [child], { mode: 'end' })).toEqual({ is_over: false, run_ids: [child] });
     expect(await executionOf(parent)).toMatchObject({ slot_held: false, waits: true, wants: true });
     expect(await place()).toEqual([]);
-    await end(runner);
+    await runner.completeTurn();
     expect(await place()).toEqual([]);
     expect(await executionOf(parent)).toMatchObject({ slot_held: true, wants: false });
     expect(await waitFor(parent, [child], { mode: 'end' })).toMatchObject({
@@ -410,7 +403,7 @@ describe('a wait for runs', () => {
     await waitFor(parent, [child]);
     const runner = await take(child);
     const other = await start();
-    await end(runner);
+    await runner.completeTurn();
     await runner.finish('closed');
     const limit = (capacity: string) =>
       fixture.database.query(`UPDATE slot_pools SET capacity = ${capacity} WHERE key = 'pool:hosted'`);
@@ -420,7 +413,7 @@ describe('a wait for runs', () => {
     expect(await waitFor(parent, [child])).toEqual(waiting);
     expect(await executionOf(parent)).toEqual(wanting);
     await act(child, 'followups', { message: 'One more thing.' });
-    await end(other);
+    await other.completeTurn();
     await limit('used + 1');
     await place();
     expect(await executionOf(parent)).toEqual({ ...wanting, slot_held: true, wants: false });
@@ -458,7 +451,7 @@ describe('a wait for runs', () => {
     await fixture.database.query(`UPDATE slot_pools SET capacity = used WHERE key = 'pool:hosted'`);
     expect(await waitFor(parent, [], { mode: 'abandon' })).toMatchObject({ is_over: true });
     expect(await executionOf(parent)).toEqual({ slot_held: false, waits: false, wants: true, busy: true });
-    await end(parent);
+    await parent.completeTurn();
     expect(await executionOf(parent)).toEqual({ slot_held: false, waits: false, wants: false, busy: false });
     // Too late: an idle session needs no slot.
     await fixture.database.query(`UPDATE slot_pools SET capacity = 1000 WHERE key = 'pool:hosted'`);
@@ -470,7 +463,7 @@ describe('a wait for runs', () => {
     const parent = await start();
     const { run_id: first } = await startRun(parent);
     const { run_id: second } = await startRun(parent);
-    await end(await take(first));
+    await (await take(first)).completeTurn();
     expect(await waitFor(parent, [], { active: true })).toEqual({ is_over: false, run_ids: [second] });
     expect(await waitFor(parent, [first], { active: true })).toEqual({ is_over: false, run_ids: [first, second] });
   });

@@ -27,13 +27,6 @@ const startRun = (runner: TestRunner, fields: object = {}) =>
   post(runner, 'runs', { key: randomUUID(), prompt: 'Do it.', ...fields });
 const waitFor = (runner: TestRunner, runIds: readonly string[]) =>
   post(runner, 'runs/wait', { run_ids: runIds, mode: 'wait', wait: 0 });
-async function end(runner: TestRunner, text = 'Done.'): Promise<void> {
-  await runner.report(
-    ['turn_started', { turn_id: 't', prompt: 'Go.' }],
-    ['message_chunk', { message_id: 'm', text }],
-    ['turn_ended', { turn_id: 't', stop_reason: 'end_turn' }],
-  );
-}
 
 const CHOICE_REFUSED = {
   problem: expect.stringContaining('only runs with its own environment, agent identity and harness'),
@@ -57,7 +50,7 @@ async function continueByEvent(runId: string): Promise<void> {
 /** The run has a second turn, for an event. */
 async function endAfterEvent(runner: TestRunner, text = 'Done.'): Promise<TestRunner> {
   const { run_id: runId } = runner.assignment;
-  await end(runner);
+  await runner.completeTurn();
   await runner.finish('closed');
   await continueByEvent(runId);
   const next = await take(runId);
@@ -100,13 +93,13 @@ describe('a run into whose text something outside can have written', () => {
       'the conversation of a run that an event has continued, also when that run was deleted meanwhile',
       async () => {
         const first = await start({ team: true });
-        await end(first);
+        await first.completeTurn();
         await first.finish('closed');
         const { conversation_id: conversation } = await fixture.getRun(first.assignment.run_id);
         const second = await start({ team: true, conversation_id: conversation });
         await (await endAfterEvent(second)).finish('closed');
         const third = await start({ team: true, conversation_id: conversation });
-        await end(third);
+        await third.completeTurn();
         await third.finish('closed');
         await fixture.database.query('DELETE FROM runs WHERE id = $1', [second.assignment.run_id]);
         return start({ team: true, conversation_id: conversation });
@@ -135,9 +128,9 @@ describe('a run into whose text something outside can have written', () => {
         const { run_id: last } = await startRun(middle);
         const runner = await take(last);
         await continueByEvent(last);
-        await end(runner);
+        await runner.completeTurn();
         await read(middle, last);
-        await end(middle);
+        await middle.completeTurn();
         await read(parent, child);
         return parent;
       },

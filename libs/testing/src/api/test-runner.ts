@@ -76,6 +76,15 @@ export class TestRunner {
     );
   }
 
+  /** A turn whose agent says the text. */
+  completeTurn(text = 'Done.'): Promise<BatchAck> {
+    return this.report(
+      ['turn_started', { turn_id: 't', prompt: 'Go.' }],
+      ['message_chunk', { message_id: 'm', text }],
+      ['turn_ended', { turn_id: 't', stop_reason: 'end_turn' }],
+    );
+  }
+
   /** Stores a snapshot of a workspace with the one file `work/file`. Resolves with its id. */
   async snapshot(text = 'abc'): Promise<string> {
     const packId = randomUUID();
