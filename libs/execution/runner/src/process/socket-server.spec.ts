@@ -52,14 +52,16 @@ describe('a socket server', () => {
     const socket = join(agent, 'tools.sock');
     const worker = new Worker(REPLACE, { eval: true, workerData: { socket, target, stop } });
     await new Promise((resolve) => worker.once('message', resolve));
-    for (let time = 0; time < 2000 && (stop[1] ?? 0) < 10; time += 1) {
-      const server = await start(socket);
-      server.close();
+    while (Atomics.load(stop, 1) < 10) {
+      // The link may also be there before the server.
+      const server = await start(socket).catch((error: NodeJS.ErrnoException) => {
+        if (error.code !== 'EADDRINUSE') throw error;
+      });
+      server?.close();
       rmSync(socket, { force: true });
     }
     Atomics.store(stop, 0, 1);
     await new Promise((resolve) => worker.once('exit', resolve));
-    expect(stop[1]).toBeGreaterThan(0);
     const { uid, gid, mode, ctimeMs } = statSync(target);
     expect({ uid, gid, mode, ctimeMs }).toEqual({
       uid: before.uid,

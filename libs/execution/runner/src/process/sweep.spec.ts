@@ -27,7 +27,7 @@ const firstLine = (child: ManagedProcess) =>
 it('kills children in other sessions by their execution marker, and no other processes', async () => {
   const marker = `spec-${process.pid}-${Date.now()}`;
   const stranger = await start('echo up; sleep 60', { HEADRACE_EXECUTION_MARKER: `${marker}x` });
-  // The grandchild tells its pid itself: until its exec is over, its environment cannot be read.
+  // The grandchild writes its process id itself: until its exec is over, its environment cannot be read.
   const ours = await start(`setsid sh -c 'echo $$; sleep 60; true' & wait`, { HEADRACE_EXECUTION_MARKER: marker });
   const grandchild = Number(await firstLine(ours));
   await firstLine(stranger);
@@ -51,6 +51,16 @@ it('does not examine processes that are older than the runner', async () => {
   expect(older.hasExited).toBe(false);
   expect(await sweep({ marker, since })).toEqual({ killed: 1, left: 0 });
   await older.exited;
+});
+
+it('kills a process while exec replaces its program', async () => {
+  for (let time = 0; time < 25; time += 1) {
+    const marker = `exec-${process.pid}-${Date.now()}-${time}`;
+    const child = await start('echo up; exec sleep 60', { HEADRACE_EXECUTION_MARKER: marker });
+    await firstLine(child);
+    expect(await sweep({ marker })).toEqual({ killed: 1, left: 0 });
+    await child.exited;
+  }
 });
 
 it('rejects a sweep of root and of the current user', async () => {

@@ -3,22 +3,35 @@ import { spawnSync } from 'node:child_process';
 import { sleep } from '../retry.js';
 
 const MARKER_VARIABLE = 'HEADRACE_EXECUTION_MARKER';
+/** How long a sweep waits for programs that are being started. Some kernels, such as gVisor, do not show when that is over. */
+const EXEC_MS = 500;
 
 /** Living processes other than this one (zombies don't count). Empty where there is no /proc. */
 function scanProcesses(since = 0): { pid: number; parentPid: number; groupId: number }[] {
   return listPids().flatMap((pid) => {
-    const stat = read(`/proc/${pid}/stat`);
-    if (stat === null) return [];
-    // The name in parentheses may itself hold spaces and parentheses; the fields start behind the last one.
-    const { 0: state, 1: parentPid, 2: groupId, 19: started } = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    const { 0: state, 1: parentPid, 2: groupId, 19: started } = statFields(pid);
     if (state === undefined || state === 'Z' || state === 'X' || Number(started) < since) return [];
     return [{ pid, parentPid: Number(parentPid), groupId: Number(groupId) }];
   });
 }
 
-/** Whether the environment the process was started with carries the marker. */
-export function hasMarker(pid: number, marker: string): boolean {
+/** Those of `/proc/<pid>/stat` from the state on; none of a process that has ended. */
+function statFields(pid: number): string[] {
+  const stat = read(`/proc/${pid}/stat`);
+  // The name in parentheses may itself hold spaces and parentheses; the fields start behind the last one.
+  return stat === null ? [] : stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+}
+
+/** Whether exec is replacing the program: the process has memory, and the environment of the new program is not there yet. */
+function isStarting(pid: number): boolean {
+  const { 20: memoryBytes, 48: environmentEnd } = statFields(pid);
+  return environmentEnd === '0' && Number(memoryBytes) > 0;
+}
+
+/** Whether the environment the process was started with carries the marker. Undefined while exec replaces the program. */
+export function hasMarker(pid: number, marker: string): boolean | undefined {
   const environ = read(`/proc/${pid}/environ`);
+  if (environ === '' && isStarting(pid)) return undefined;
   return environ !== null && `\0${environ}\0`.includes(`\0${MARKER_VARIABLE}=${marker}\0`);
 }
 
@@ -98,13 +111,14 @@ export async function sweep(
   targets: SweepTargets,
   timeoutMs = 3_000,
 ): Promise<{ readonly killed: number; readonly left: number }> {
-  const deadline = performance.now() + timeoutMs;
+  const startedAt = performance.now();
   const seen = new Set<number>();
   for (let round = 0; ; round += 1) {
-    const found = killMatching(targets);
+    const { found, hasUnknown } = killAndReport(targets);
     for (const pid of found) seen.add(pid);
-    if (found.length === 0) return { killed: seen.size, left: 0 };
-    if (performance.now() >= deadline) return { killed: seen.size, left: found.length };
+    const elapsedMs = performance.now() - startedAt;
+    if (found.length === 0 && !(hasUnknown && elapsedMs < EXEC_MS)) return { killed: seen.size, left: 0 };
+    if (elapsedMs >= timeoutMs) return { killed: seen.size, left: found.length };
     // Processes that fork faster than they are scanned are ended by one signal to all of the user's processes.
     if (round >= 3 && targets.uid !== undefined) killAllOf(targets.uid);
     await sleep(Math.min(10 * (round + 1), 100));
@@ -112,15 +126,17 @@ export async function sweep(
 }
 
 /** One synchronous pass: SIGKILL to all matching processes; returns the pids that were alive. */
-export function killMatching(targets: SweepTargets): number[] {
+export const killMatching = (targets: SweepTargets): readonly number[] => killAndReport(targets).found;
+
+function killAndReport(targets: SweepTargets): Matching {
   const { uid } = targets;
   if (uid !== undefined && (uid === 0 || uid === process.getuid?.())) {
     throw new RangeError(`Refusing to kill all processes of user ${uid}.`);
   }
   for (const group of targets.groups ?? []) killTree(group);
-  const found = matching(targets);
-  for (const pid of found) signalled(pid, 'SIGKILL');
-  return found;
+  const result = matching(targets);
+  for (const pid of result.found) signalled(pid, 'SIGKILL');
+  return result;
 }
 
 export interface PausedProcesses {
@@ -133,7 +149,7 @@ export function pauseMatching(targets: SweepTargets, maxMs: number): PausedProce
   const paused = new Set<number>();
   // A process may start others before it is stopped itself.
   for (let hasNew = true; hasNew;) {
-    const found = matching(targets).filter((pid) => !paused.has(pid) && signalled(pid, 'SIGSTOP'));
+    const found = matching(targets).found.filter((pid) => !paused.has(pid) && signalled(pid, 'SIGSTOP'));
     for (const pid of found) paused.add(pid);
     hasNew = found.length > 0;
   }
@@ -146,10 +162,22 @@ export function pauseMatching(targets: SweepTargets, maxMs: number): PausedProce
   return { resume };
 }
 
-const matching = (targets: SweepTargets): number[] =>
-  scanProcesses(Number(targets.since ?? 0) || 0)
-    .filter((candidate) => matches(candidate, targets))
-    .map(({ pid }) => pid);
+interface Matching {
+  readonly found: readonly number[];
+  /** Whether another process may match as soon as its program has started. */
+  readonly hasUnknown: boolean;
+}
+
+function matching(targets: SweepTargets): Matching {
+  const found: number[] = [];
+  let hasUnknown = false;
+  for (const candidate of scanProcesses(Number(targets.since ?? 0) || 0)) {
+    const isMatch = matches(candidate, targets);
+    if (isMatch) found.push(candidate.pid);
+    else if (isMatch === undefined) hasUnknown = true;
+  }
+  return { found, hasUnknown };
+}
 
 /** False: it has ended. */
 function signalled(pid: number, signal: NodeJS.Signals): boolean {
@@ -164,11 +192,13 @@ function signalled(pid: number, signal: NodeJS.Signals): boolean {
 function matches(
   { pid, parentPid, groupId }: ReturnType<typeof scanProcesses>[number],
   { groups, marker, uid, directory }: SweepTargets,
-): boolean {
+): boolean | undefined {
   if (groups?.includes(groupId)) return true;
-  if (marker !== undefined && hasMarker(pid, marker)) return true;
+  const isMarked = marker === undefined ? false : hasMarker(pid, marker);
+  if (isMarked) return true;
   if (uid !== undefined && runsAs(pid, uid)) return true;
-  return directory !== undefined && parentPid === 1 && worksIn(pid, directory);
+  if (directory !== undefined && parentPid === 1 && worksIn(pid, directory)) return true;
+  return isMarked;
 }
 
 function killAllOf(uid: number): void {
