@@ -101,13 +101,9 @@ export interface SnapshotLimits {
 export class SnapshotManifestError extends Error {}
 
 export const encodeManifest = (header: SnapshotHeader, entries: readonly SnapshotEntry[]): Buffer =>
-  encodeManifestLines(header, entries.map(encodeEntry));
+  Buffer.from([JSON.stringify(header), ...entries.map(encodeEntry)].join('\n'), 'utf8');
 
 export const encodeEntry = (entry: SnapshotEntry): string => JSON.stringify(entry);
-
-/** `lines`: each of {@link encodeEntry}. */
-export const encodeManifestLines = (header: SnapshotHeader, lines: readonly string[]): Buffer =>
-  Buffer.from([JSON.stringify(header), ...lines].join('\n'), 'utf8');
 
 /** Reads a gzipped manifest. Rejects as {@link parseManifest} does. */
 export async function decodeManifest(gzipped: Uint8Array, limits: SnapshotLimits): Promise<SnapshotManifest> {

@@ -2,12 +2,8 @@ import { createHash } from 'node:crypto';
 import { closeSync, read, readSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { gzip } from 'node:zlib';
 import { newUuid } from '#platform/kernel';
 import {
-  encodeEntry,
-  encodeManifest,
-  encodeManifestLines,
   type Extent,
   MAX_BLOCK_BYTES,
   SNAPSHOT_VERSION,
@@ -19,6 +15,7 @@ import {
 } from '#execution/runner-protocol';
 import type { RunAs } from '../workspace/workspace.js';
 import { ignoredPaths } from './ignore-rules.js';
+import { lineOf, ManifestEncoder, type ManifestLine, textOf } from './manifest-encoder.js';
 import { DirectoryPath, OpenDirectory, pathOfKey, type SnapshotPlaces, splitKey } from './open-directory.js';
 import { PackWriter, type Part } from './pack-writer.js';
 import { isWorktreePointer } from './restore-workspace.js';
@@ -34,9 +31,6 @@ import {
 import { hasDirectoryTimes, listTree, TIME_STEP_MS, type TreeListing } from './tree-listing.js';
 
 const readFile = promisify(read);
-const gzipped = promisify(gzip);
-/** Parts of a manifest that are compressed at the same time. */
-const PART_BYTES = 1_048_576;
 
 /** Files up to this size are read at once, and not stored when their content is stored already. */
 const SMALL_FILE_BYTES = MAX_BLOCK_BYTES;
@@ -87,7 +81,7 @@ interface KnownFile {
   readonly version: string;
   readonly content: Content;
   /** Its line in manifests, once it was in one. */
-  line?: string;
+  line?: ManifestLine;
 }
 
 /**
@@ -96,7 +90,7 @@ interface KnownFile {
  */
 export class WorkspaceSnapshots {
   /** By key. */
-  private known = new Map<string, KnownFile>();
+  private readonly known = new Map<string, KnownFile>();
   /** By hash: content that is stored. */
   private readonly contents = new Map<string, Content>();
   /** As `contents`, of the snapshot that is taken now. */
@@ -104,6 +98,7 @@ export class WorkspaceSnapshots {
   /** What the last stored snapshot contains. */
   private last: readonly ScannedEntry[] = [];
   private lastDigest = '';
+  private readonly manifests = new ManifestEncoder();
   /** Ids of packs, by which manifests number them: the same in all manifests, so that lines of files do not change. */
   private packs = new Map<string, number>();
   private readonly objects: ObjectDirectories = new Map();
@@ -141,7 +136,8 @@ export class WorkspaceSnapshots {
       const same = stored.get(key);
       if (same && same.size === size && same.mtime === mtime) this.known.set(key, { version, content: same.known });
     }
-    this.lastDigest = digest(encodeManifest(header, entries));
+    const lines = entries.map((entry) => lineOf(entry));
+    this.lastDigest = this.manifests.encode(JSON.stringify(header), lines).digest;
   }
 
   /**
@@ -165,40 +161,38 @@ export class WorkspaceSnapshots {
       this.listing = scan.hasNewObjects ? null : listing;
       return null;
     }
-    const files: ScannedFile[] = [];
-    const changed: ScannedFile[] = [];
-    let bytes = 0;
-    for (const entry of scan.entries) {
-      if (entry.type !== 'file') continue;
-      bytes += entry.size;
-      files.push(entry);
-      if (this.known.get(entry.key)?.version !== entry.version) changed.push(entry);
-    }
+    const { bytes, known, changed } = this.compare(scan.entries);
     if (bytes > limits.max_bytes)
       throw new SnapshotTooLargeError(
         `The files of the workspace have ${bytes} bytes; the limit is ${limits.max_bytes}.`,
       );
     const problems = [...scan.problems];
     try {
-      const found = await this.storeContents(changed, (problem) => {
+      const found = await this.storeContents([...changed.values()], (problem) => {
         if (problems.length < MAX_PROBLEMS) problems.push(problem);
       });
       onRead();
-      const known = this.knownNow(files, found.contents);
+      for (const [index, { key, version }] of changed) {
+        const content = found.contents.get(key) ?? this.known.get(key)?.content;
+        if (content) known[index] = { version, content };
+      }
       // Not before they are stored: the header of a manifest names all of them.
       const packs = new Map(this.packs);
       const { header, lines } = describe(scan, known, packs);
       const { work } = this.options.places;
       const root = dirname(work);
       const paths = { root, ...(work === join(root, 'work') ? {} : { work_dir: work }) };
-      const encoded = encodeManifestLines({ ...header, problems, excluded: scan.excluded, ...paths }, lines);
-      const encodedDigest = digest(encoded);
+      const headerText = JSON.stringify({ ...header, problems, excluded: scan.excluded, ...paths });
+      const encoded = this.manifests.encode(headerText, lines);
       // While the packs are sent. The last snapshot of a session is often the same as the one of its last turn.
-      const [manifest] = await Promise.all([encodedDigest === this.lastDigest ? null : compress(encoded), found.sent]);
+      const [manifest] = await Promise.all([
+        encoded.digest === this.lastDigest ? null : encoded.compress(),
+        found.sent,
+      ]);
       this.packs = packs;
       for (const [hash, content] of this.pending) this.contents.set(hash, content);
       if (manifest === null) {
-        this.remember(scan, known, startedAt, listing);
+        this.remember(scan, known, changed, startedAt, listing);
         return null;
       }
       const summary: SnapshotSummary = {
@@ -209,8 +203,8 @@ export class WorkspaceSnapshots {
         problems,
       };
       const snapshotId = await store.putManifest(manifest, summary);
-      this.lastDigest = encodedDigest;
-      this.remember(scan, known, startedAt, listing);
+      this.lastDigest = encoded.digest;
+      this.remember(scan, known, changed, startedAt, listing);
       return { ...summary, snapshotId };
     } finally {
       this.pending.clear();
@@ -222,17 +216,19 @@ export class WorkspaceSnapshots {
     return this.lastScan?.isPartial !== false;
   }
 
-  private knownNow(files: readonly ScannedFile[], found: ReadonlyMap<string, Content>): Map<string, KnownFile> {
-    const known = new Map<string, KnownFile>();
-    for (const { key, version } of files) {
-      const before = this.known.get(key);
-      if (before?.version === version) known.set(key, before);
-      else {
-        const content = found.get(key) ?? before?.content;
-        if (content) known.set(key, { version, content });
-      }
+  /** With the last snapshot. `known`: by the index of the entry; `changed`: files that are not known, by their index. */
+  private compare(entries: readonly ScannedEntry[]) {
+    const known: (KnownFile | undefined)[] = [];
+    const changed = new Map<number, ScannedFile>();
+    let bytes = 0;
+    for (const [index, entry] of entries.entries()) {
+      if (entry.type !== 'file') continue;
+      bytes += entry.size;
+      const before = this.known.get(entry.key);
+      if (before?.version === entry.version) known[index] = before;
+      else changed.set(index, entry);
     }
-    return known;
+    return { bytes, known, changed };
   }
 
   /** Null: before the first scan it is not known which directories are large and excluded. */
@@ -266,18 +262,28 @@ export class WorkspaceSnapshots {
 
   private remember(
     { entries, hasNewObjects }: Scan,
-    known: Map<string, KnownFile>,
+    known: readonly (KnownFile | undefined)[],
+    changed: ReadonlyMap<number, ScannedFile>,
     startedAt: number,
     listing: TreeListing | null,
   ): void {
-    const isSettled = (entry: ScannedEntry): boolean =>
-      entry.type !== 'file' || entry.changedAt < startedAt - TIME_STEP_MS;
+    for (const [index, { key }] of changed) {
+      const file = known[index];
+      if (file) this.known.set(key, file);
+      else this.known.delete(key);
+    }
     // What may have changed since without a new time is looked at again.
-    const isAllSettled = entries.every(isSettled);
+    const unsettled = entries.filter((entry) => entry.type === 'file' && entry.changedAt >= startedAt - TIME_STEP_MS);
+    for (const { key } of unsettled) this.known.delete(key);
+    if (this.known.size > entries.length) this.forgetRemoved(entries);
+    const isAllSettled = unsettled.length === 0;
     this.last = isAllSettled ? entries : [];
     this.listing = isAllSettled && !hasNewObjects ? listing : null;
-    for (const entry of entries) if (!isSettled(entry)) known.delete(entry.key);
-    this.known = known;
+  }
+
+  private forgetRemoved(entries: readonly ScannedEntry[]): void {
+    const keys = new Set(entries.map(({ key }) => key));
+    for (const key of this.known.keys()) if (!keys.has(key)) this.known.delete(key);
   }
 
   /**
@@ -390,36 +396,25 @@ function isSameEntry(entry: ScannedEntry, before: ScannedEntry | undefined): boo
   return before.type === 'directory' && entry.mode === before.mode;
 }
 
-/** Several gzip members behind each other are a gzip file. */
-async function compress(bytes: Buffer): Promise<Buffer> {
-  const parts = Array.from({ length: Math.ceil(bytes.length / PART_BYTES) }, (_, index) => {
-    const part = bytes.subarray(index * PART_BYTES, (index + 1) * PART_BYTES);
-    return gzipped(part, { level: 1, chunkSize: part.length + 4096 });
-  });
-  return Buffer.concat(await Promise.all(parts));
-}
-
-const digest = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
-
 /** Files that are not known could not be read. `packs` gets the ids of packs that are new. */
-function describe(scan: Scan, known: ReadonlyMap<string, KnownFile>, packs: Map<string, number>) {
+function describe(scan: Scan, known: readonly (KnownFile | undefined)[], packs: Map<string, number>) {
   const packIndex = (packId: string): number => {
     const index = packs.get(packId) ?? packs.size;
     packs.set(packId, index);
     return index;
   };
   let bytes = 0;
-  const lines: string[] = [];
-  for (const entry of scan.entries) {
-    if (entry.type === 'link') lines.push(encodeEntry({ ...textOf(entry.key, entry.target), type: 'link' }));
+  const lines: ManifestLine[] = [];
+  for (const [index, entry] of scan.entries.entries()) {
+    if (entry.type === 'link') lines.push(lineOf({ ...textOf(entry.key, entry.target), type: 'link' }));
     else if (entry.type === 'directory')
-      lines.push(encodeEntry({ ...textOf(entry.key), type: 'directory', mode: entry.mode }));
+      lines.push(lineOf({ ...textOf(entry.key), type: 'directory', mode: entry.mode }));
     else {
-      const file = known.get(entry.key);
+      const file = known[index];
       if (!file) continue;
       const { size, hash, parts } = file.content;
       bytes += size;
-      file.line ??= encodeEntry({
+      file.line ??= lineOf({
         ...textOf(entry.key),
         type: 'file',
         mode: entry.mode,
@@ -433,19 +428,4 @@ function describe(scan: Scan, known: ReadonlyMap<string, KnownFile>, packs: Map<
   }
   const header = { version: SNAPSHOT_VERSION, packs: [...packs.keys()], entries: lines.length, bytes };
   return { header, lines };
-}
-
-/** Names are UTF-8 where they can be. */
-function textOf(key: string): { path: string; binary?: true };
-function textOf(key: string, target: string): { path: string; target: string; binary?: true };
-function textOf(key: string, target?: string): { path: string; target?: string; binary?: true } {
-  const [path, linked] = [utf8Of(key), target === undefined ? undefined : utf8Of(target)];
-  if (path !== null && linked !== null) return { path, ...(linked === undefined ? {} : { target: linked }) };
-  return { path: key, ...(target === undefined ? {} : { target }), binary: true };
-}
-
-function utf8Of(bytes: string): string | null {
-  const buffer = Buffer.from(bytes, 'latin1');
-  const text = buffer.toString('utf8');
-  return Buffer.from(text, 'utf8').equals(buffer) ? text : null;
 }
