@@ -1,4 +1,6 @@
 import { mkdtemp, rm } from 'node:fs/promises';
+import type { Server, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { INestApplication, Type } from '@nestjs/common';
@@ -88,6 +90,8 @@ export async function startTestApi({
     settings,
     modules.map((module) => pluginOf(module, ['api'])),
   );
+  const server: Server = api.app.getHttpServer();
+  reportTimeouts(server);
   const clock: unknown = api.app.get(Clock);
   return {
     url: api.url,
@@ -108,4 +112,21 @@ export async function startTestApi({
       await rm(dataDir, { recursive: true, force: true });
     },
   };
+}
+
+/** Prints how much of a request arrived before it was answered with 408: client and server are in the same process here. */
+function reportTimeouts(server: Server): void {
+  server.prependListener('clientError', (error: NodeJS.ErrnoException, socket: Socket & InResponse) => {
+    if (error.code !== 'ERR_HTTP_REQUEST_TIMEOUT') return;
+    const { method, url, headers, complete, readableLength, readableFlowing } = socket._httpMessage?.req ?? {};
+    const { bytesRead } = socket;
+    const length = headers?.['content-length'];
+    const facts = { method, url, length, bytesRead, complete, readableLength, readableFlowing };
+    console.error(`A request did not arrive in time: ${JSON.stringify({ ...facts, paused: socket.isPaused() })}`);
+  });
+}
+
+/** Node keeps the response that is not sent yet. */
+interface InResponse {
+  readonly _httpMessage?: ServerResponse;
 }
