@@ -139,7 +139,6 @@ export class ApiProxy {
     const { forge, repositories, hosts } = this.options;
     const { method = '', url = '', headers } = request;
     const [raw = '', ...query] = url.split('?');
-    const search = query.length === 0 ? '' : `?${query.join('?')}`;
     const host = parseUrl(`http://${headers.host ?? ''}`)?.hostname ?? '';
     if (!METHODS.includes(method)) throw new RefusedError(403, `The method ${method} is not allowed.`);
     if (!hosts.includes(host))
@@ -149,36 +148,44 @@ export class ApiProxy {
       );
     const path = readApiPath(forge.type, raw);
     if (path === null) throw new RefusedError(403, 'The path of the request is not in its normal form.');
-    if (path.kind === 'graphql') {
-      if (isOwn) return { of: repositories[0], url: graphqlUrl(forge), shown: '', body };
-      const text = method === 'POST' ? body.toString('utf8') : '';
-      const { repository, operation } = this.graphql.find(text);
-      if (typeof repository === 'string') throw new RefusedError(403, repository);
-      return {
-        of: repository,
-        url: graphqlUrl(forge),
-        shown: `${method} /graphql ${operation}`,
-        body: markTexts(text),
-      };
-    }
-    const send = (of: ApiRepository, sent: string, text: Buffer | string = body): Permitted => ({
-      of,
-      body: text,
-      url: `${forge.api_url}${sent}${search}`,
-      shown: `${method} ${sent}`.slice(0, MAX_SHOWN),
-    });
-    if (path.kind === 'general' && (isRead(method) || isOwn)) return send(repositories[0], path.path);
-    if (path.kind !== 'repository') {
-      if (isOwn) return send(repositories[0], path.path);
+    if (path.kind === 'graphql') return this.permitGraphql(method, body, isOwn);
+    const sent =
+      path.kind === 'repository'
+        ? await this.permitRepository(method, path, body, isOwn)
+        : { of: repositories[0], path: path.path, body };
+    if (path.kind !== 'repository' && !isOwn && !(path.kind === 'general' && isRead(method)))
       throw new RefusedError(403, 'Only requests about repositories of this run are allowed.');
-    }
-    const { name, rest } = path;
+    const search = query.length === 0 ? '' : `?${query.join('?')}`;
+    return {
+      of: sent.of,
+      body: sent.body,
+      url: `${forge.api_url}${sent.path}${search}`,
+      shown: `${method} ${sent.path}`.slice(0, MAX_SHOWN),
+    };
+  }
+
+  private permitGraphql(method: string, body: Buffer, isOwn: boolean): Permitted {
+    const url = graphqlUrl(this.options.forge);
+    if (isOwn) return { of: this.options.repositories[0], url, shown: '', body };
+    const text = method === 'POST' ? body.toString('utf8') : '';
+    const { repository: of, operation } = this.graphql.find(text);
+    if (typeof of === 'string') throw new RefusedError(403, of);
+    return { of, url, shown: `${method} /graphql ${operation}`, body: markTexts(text) };
+  }
+
+  private async permitRepository(
+    method: string,
+    { name, rest }: { readonly name: string; readonly rest: readonly string[] },
+    body: Buffer,
+    isOwn: boolean,
+  ): Promise<{ readonly of: ApiRepository; readonly path: string; readonly body: Buffer | string }> {
+    const { forge, repositories } = this.options;
     const of =
       repositories.find((one) => one.name.toLowerCase() === name.toLowerCase()) ??
       (await this.numbers.find(name, repositories));
     const base = forge.type === 'github' ? ['repos', ...(of?.name ?? name).split('/')] : ['projects', of?.name ?? name];
-    const sent = encodePath([...base, ...rest]);
-    if (isOwn) return send(of ?? repositories[0], sent);
+    const path = encodePath([...base, ...rest]);
+    if (isOwn) return { of: of ?? repositories[0], path, body };
     if (!of) throw new RefusedError(403, `${name} is not a repository of this run.`, `${forge.url}/${name}`);
     if (!isAllowed(forge.type, method, rest))
       throw new RefusedError(
@@ -186,7 +193,7 @@ export class ApiProxy {
         `Programs in a run may not send ${method} for this part of a repository.`,
         of.repository.url,
       );
-    return send(of, sent, hasTexts(rest) && !isRead(method) ? markTexts(body.toString('utf8')) : body);
+    return { of, path, body: hasTexts(rest) && !isRead(method) ? markTexts(body.toString('utf8')) : body };
   }
 
   private count(): void {
