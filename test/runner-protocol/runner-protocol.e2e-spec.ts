@@ -65,6 +65,27 @@ describe('the runner protocol', () => {
     expect(body.error_code).toBe('lease_lost');
   });
 
+  it('ignores fields that only later versions of the protocol have, also in nested objects', async () => {
+    const later = { later: { field: true } };
+    const runner = await TestRunner.take(api, runId);
+    const { execution_id: id, lease_epoch } = runner.assignment;
+    await call(200, 'POST claim', id, { protocol_version: 1, instance_id: 'test', ...later });
+    await call(200, 'POST beat', id, { lease_epoch, ...later });
+    const event = { source_seq: 1, kind: 'sandbox_ready', data: {}, ...later };
+    const { body } = await call(200, 'POST events', id, { lease_epoch, events: [event], ...later });
+    expect(body.acked_seq).toBe(1);
+    const reference = {
+      source_key: 'r',
+      artifact_type: 'PULL_REQUEST',
+      url: 'https://example.com/pull/1',
+      branch: 'b',
+    };
+    await call(200, 'POST artifacts', id, { lease_epoch, ...reference, ...later });
+    expect((await stateOf()).artifacts).toMatchObject([{ data: { url: reference.url } }]);
+    await call(400, 'POST artifacts', id, { lease_epoch, ...reference, url: 7, ...later });
+    await call(200, 'POST finish', id, { lease_epoch, outcome: 'handed_back', ...later });
+  });
+
   it('stores a batch once, in order, up to the first gap', async () => {
     const runner = await TestRunner.take(api, runId);
     await runner.startAgent();

@@ -295,6 +295,40 @@ describe('git in the workspace', () => {
     expect(urls.size).toBe(7);
   });
 
+  it('reports a pull request without created_by_run to a control plane of an earlier version, and with it after its upgrade', async () => {
+    const url = `${server.url}/acme/app/pull/6`;
+    const push = `git switch --quiet --create six; git commit --quiet --allow-empty -m six; git push --quiet origin six HEAD:refs/pull/6/head 2>&1`;
+    const report = JSON.stringify({ artifact_type: 'PULL_REQUEST', url, branch: 'six' });
+    const runner = await start({
+      assignment: { prompt: prompt(fence('sh', push), fence('tool name=report_artifact', report)) },
+      prepare: ({ rejections }) =>
+        rejections.set('POST /artifacts', ({ created_by_run: isUnknown }) =>
+          isUnknown === undefined
+            ? null
+            : { errors: [{ pointer: '/created_by_run', detail: 'is not a known field (did you mean `branch`?)' }] },
+        ),
+    });
+    const { plane } = runner;
+    const reports = (): (boolean | undefined)[] =>
+      plane.artifacts.flatMap(({ reported }) =>
+        reported['url'] === url ? [reported['created_by_run'] as boolean | undefined] : [],
+      );
+    await plane.untilEvent('turn_ended');
+    expect(reports()).toEqual([undefined]);
+    plane.say('f1', fence('sh', 'true'));
+    await plane.untilEvent('turn_ended', 2);
+    expect(reports()).toEqual([undefined]);
+
+    plane.rejections.clear();
+    plane.say('f2', fence('sh', 'true'));
+    await plane.untilEvent('turn_ended', 3);
+    expect(reports()).toEqual([undefined, true]);
+    const keys = plane.artifacts.filter(({ reported }) => reported['url'] === url);
+    expect(new Set(keys.map(({ reported }) => reported['source_key'])).size).toBe(2);
+    expect(plane.data('output_truncated')).toEqual([]);
+    expect(outputs(runner).join('\n')).not.toContain('rejected');
+  });
+
   it('does not count what git has recorded as pushed where the run has no credential', async () => {
     const open = await GitServer.start({ root: join(root, 'served') });
     try {

@@ -14,7 +14,7 @@ export { listOf, type ListOptions, mapOf, type MapOptions, object } from './fiel
 export * from './fields/decorators.js';
 export { field, type FieldOptions, type Kind, type Source, wrong } from './fields/field.js';
 export { InputPipe, pathId } from './fields/input.pipe.js';
-export { optionalBody } from './fields/read-dto.js';
+export { ignoreUnknownFields, optionalBody } from './fields/read-dto.js';
 export * from './fields/scalar-kinds.js';
 export { HttpModule } from './http.module.js';
 export { HealthController } from './operational/health.controller.js';

@@ -53,6 +53,8 @@ export class ControlPlaneDouble {
   readonly storedAttachments = new Map<string, Buffer>();
   /** Responses to further calls (`POST /runs`), by the call; each gets the body of the request. */
   readonly responses = new Map<string, (body: Record<string, unknown>) => unknown>();
+  /** Problem documents that reject requests to a call, by the call; null: accepted. Each gets the body of the request. */
+  readonly rejections = new Map<string, (body: Record<string, unknown>) => object | null>();
   private readonly stored: RunnerEvent[] = [];
   private desired: Desired = 'run';
   private prompts: Commands['prompts'] = [];
@@ -244,6 +246,8 @@ export class ControlPlaneDouble {
       const bytes = this.storedAttachments.get(attachment);
       return bytes ? [200, bytes] : [404, null];
     }
+    const rejection = this.rejections.get(call)?.(JSON.parse(body.toString())) ?? null;
+    if (rejection !== null) return [400, rejection];
     switch (call) {
       case 'POST /claim':
         this.begin(executionId);

@@ -12,6 +12,7 @@ import {
   ArrayField,
   BooleanField,
   EnumField,
+  ignoreUnknownFields,
   IntegerField,
   json,
   MapField,
@@ -83,15 +84,18 @@ function flagged(before: unknown, after: unknown): unknown {
 const OPTIONAL = { optional: true } as const;
 const EPOCH = { min: 1, max: 2_147_483_647 } as const;
 
+@ignoreUnknownFields
 export class LeaseParameters {
   @IntegerField(EPOCH) lease_epoch: number;
 }
 
+@ignoreUnknownFields
 export class ClaimRequestBody {
   @IntegerField({ min: 1, max: 1000 }) protocol_version: number;
   @StringField({ blank: false, max: 128 }) instance_id: string;
 }
 
+@ignoreUnknownFields
 export class RunnerEventBody {
   @IntegerField({ min: 1 }) source_seq: number;
   @EnumField(RUNNER_KINDS) kind: RunnerEventKind;

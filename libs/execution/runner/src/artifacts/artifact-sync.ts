@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { toStorableText, truncateUtf8 } from '#platform/kernel';
 import { MAX_ARTIFACT_BYTES, MAX_PLAN_BYTES, type RepositoryRef } from '#execution/runner-protocol';
-import { LeaseLostError, NoResponseError, type ControlPlane } from '../protocol/control-plane.js';
+import { LeaseLostError, NoResponseError, UnknownFieldError, type ControlPlane } from '../protocol/control-plane.js';
 import { errorText, type RunnerLog } from '../runner-log.js';
 import { retry } from '../retry.js';
 import type { Workspace } from '../workspace/workspace.js';
@@ -234,11 +234,23 @@ export class ArtifactSync {
     return rejection;
   }
 
-  private submitReference(reference: ListedReference, signal: AbortSignal): Promise<string | null> {
+  private async submitReference(reference: ListedReference, signal: AbortSignal): Promise<string | null> {
     const key = keyOf('reference', reference);
-    return this.submit(withoutCredentials(reference.url), key, signal, () =>
-      this.options.plane.reportReference({ ...reference, source_key: key }, signal),
-    );
+    const { created_by_run: createdByRun, ...known } = reference;
+    let isUnknown = false;
+    const problem = await this.submit(withoutCredentials(reference.url), key, signal, async () => {
+      try {
+        return await this.options.plane.reportReference({ ...reference, source_key: key }, signal);
+      } catch (error) {
+        if (createdByRun === undefined || !(error instanceof UnknownFieldError)) throw error;
+        isUnknown = true;
+        return null;
+      }
+    });
+    if (!isUnknown) return problem;
+    // During an upgrade the control plane can be older than the runner. Reported again after the next turn, when it may be upgraded.
+    this.submitted.delete(key);
+    return this.submitReference(known, signal);
   }
 
   /** Rejects with NoResponseError when the control plane does not respond to repeated attempts. */

@@ -23,7 +23,7 @@ import type {
 } from '#execution/runner-protocol';
 import { RUNNER_PROTOCOL_VERSION } from '#execution/runner-protocol';
 import { parseJson } from '#platform/kernel';
-import { fields, text } from '../acp/fields.js';
+import { fields, items, text } from '../acp/fields.js';
 import { errorText } from '../runner-log.js';
 import { retry } from '../retry.js';
 import { type HttpRequest, type HttpResponse, sendRequest } from './http-client.js';
@@ -35,6 +35,9 @@ export class RejectedError extends Error {}
 
 /** Can be retried: no response, or status 408, 429 or 5xx. */
 export class NoResponseError extends Error {}
+
+/** The control plane is of an earlier version, which does not know a field of the request. */
+export class UnknownFieldError extends Error {}
 
 /** Requests without a response are repeated until the signal aborts. */
 export const againUnless =
@@ -220,6 +223,7 @@ export class ControlPlane {
     return this.artifactCall({ method: 'PUT', path, body: content, timeoutMs: UPLOAD_MS, signal });
   }
 
+  /** Rejects with {@link UnknownFieldError} if the control plane is of an earlier version, which has no `created_by_run`. */
   reportReference(reference: Omit<ArtifactReference, 'lease_epoch'>, signal?: AbortSignal): Promise<string | null> {
     const body = this.withEpoch(reference);
     return this.artifactCall({ method: 'POST', path: '/artifacts', body, timeoutMs: REQUEST_MS, signal });
@@ -232,6 +236,7 @@ export class ControlPlane {
       json<ArtifactAck>(response);
       return null;
     }
+    if (isUnknownField(response, '/created_by_run')) throw new UnknownFieldError(problemOf(response));
     return problemOf(response);
   }
 
@@ -293,6 +298,14 @@ const detailOf = ({ body }: HttpResponse): string | null =>
   text(fields(parseJson(body.toString('utf8')))['detail']) ?? null;
 const problemOf = (response: HttpResponse): string =>
   detailOf(response) ?? `was rejected with status ${response.status}`;
+
+/** Whether the problem document names the field as unknown, as control planes do that do not ignore such fields. */
+const isUnknownField = ({ status, body }: HttpResponse, pointer: string): boolean =>
+  status === 400 &&
+  items(fields(parseJson(body.toString('utf8')))['errors']).some((error) => {
+    const { pointer: place, detail } = fields(error);
+    return place === pointer && text(detail)?.startsWith('is not a known field') === true;
+  });
 
 const isOk = ({ status }: HttpResponse): boolean => status >= 200 && status < 300;
 

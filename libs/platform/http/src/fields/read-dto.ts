@@ -35,7 +35,8 @@ export function readDto<T extends object>(dto: DtoClass<T>, raw: Record<string, 
 /** All issues of an instance that {@link readDto} created. */
 export function checkDto(instance: object): InputIssue[] {
   const dto = instance.constructor as DtoClass;
-  const issues: InputIssue[] = (unknownKeys.get(instance) ?? []).map((key) => unknownField(key, fieldsOf(dto).keys()));
+  const unknown = ignoresUnknownFields(dto) ? [] : (unknownKeys.get(instance) ?? []);
+  const issues: InputIssue[] = unknown.map((key) => unknownField(key, fieldsOf(dto).keys()));
   for (const [key, field] of fieldsOf(dto))
     for (const issue of below(key, checkField(field, (instance as Record<string, unknown>)[key]))) issues.push(issue);
   return hasClassValidatorRules(dto) ? [...issues, ...classValidatorIssues(instance, issues)] : issues;
@@ -101,6 +102,19 @@ const optional = new WeakSet<DtoClass>();
 /** Marks a DTO for which an absent body means `{}`. Document it with `@ApiBody({ type, required: false })`. */
 export function optionalBody(dto: DtoClass): void {
   optional.add(dto);
+}
+
+const tolerant = new WeakSet<object>();
+
+/** Marks a DTO, and those that extend it, whose unknown fields are ignored: senders of a later version may have more. */
+export function ignoreUnknownFields(dto: DtoClass): void {
+  tolerant.add(dto);
+}
+
+function ignoresUnknownFields(dto: object): boolean {
+  if (tolerant.has(dto)) return true;
+  const parent: unknown = Object.getPrototypeOf(dto);
+  return typeof parent === 'function' && ignoresUnknownFields(parent);
 }
 
 export const isOptionalBody = (dto: DtoClass): boolean => optional.has(dto);

@@ -4,6 +4,7 @@ import {
   BooleanField,
   DateTimeField,
   EnumField,
+  ignoreUnknownFields,
   IntegerField,
   JsonField,
   object,
@@ -55,6 +56,7 @@ export class RunByExternalReferenceResponse {
 }
 
 /** Runner protocol: the query of an upload. */
+@ignoreUnknownFields
 export class ArtifactContentParameters {
   @IntegerField(EPOCH) lease_epoch: number;
   @StringField(SOURCE_KEY) source_key: string;
@@ -67,6 +69,7 @@ export class ArtifactContentParameters {
 }
 
 /** Runner protocol: a reference to something elsewhere. */
+@ignoreUnknownFields
 export class ArtifactReferenceBody {
   @IntegerField(EPOCH) lease_epoch: number;
   @StringField(SOURCE_KEY) source_key: string;
