@@ -9,18 +9,20 @@ beforeAll(async () => {
 afterAll(() => api.close());
 
 /** What the server answers on a bare connection, until it closes it. */
-function send(bytes: string): Promise<{ status: number; body: Record<string, unknown> }> {
+function received(bytes: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = connect(Number(new URL(api.url).port), '127.0.0.1', () => socket.write(bytes));
     let answer = '';
     socket.setEncoding('utf8');
     socket.on('data', (chunk: string) => (answer += chunk));
     socket.once('error', reject);
-    socket.once('close', () => {
-      const [head = '', body = ''] = answer.split('\r\n\r\n');
-      resolve({ status: Number(head.split(' ')[1]), body: JSON.parse(body) });
-    });
+    socket.once('close', () => resolve(answer));
   });
+}
+
+async function send(bytes: string): Promise<{ status: number; body: Record<string, unknown> }> {
+  const [head = '', body = ''] = (await received(bytes)).split('\r\n\r\n');
+  return { status: Number(head.split(' ')[1]), body: JSON.parse(body) };
 }
 
 describe('requests that Node rejects before the application', () => {
@@ -41,6 +43,10 @@ describe('requests that Node rejects before the application', () => {
     expect(status).toBe(408);
     expect(body).toMatchObject({ error_code: 'request_timeout', retryable: true });
   });
+});
+
+it('closes a connection without a response when nothing has arrived', async () => {
+  expect(await received('')).toBe('');
 });
 
 describe('a client that disconnects while its token is checked', () => {

@@ -117,7 +117,7 @@ export async function startTestApi({
 /** Prints how much of a request arrived before it was answered with 408: client and server are in the same process here. */
 function reportTimeouts(server: Server): void {
   server.prependListener('clientError', (error: NodeJS.ErrnoException, socket: Socket & InResponse) => {
-    if (error.code !== 'ERR_HTTP_REQUEST_TIMEOUT') return;
+    if (error.code !== 'ERR_HTTP_REQUEST_TIMEOUT' || socket.bytesRead === 0) return;
     const { method, url, headers, complete, readableLength, readableFlowing } = socket._httpMessage?.req ?? {};
     const { bytesRead } = socket;
     const length = headers?.['content-length'];

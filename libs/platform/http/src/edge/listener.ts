@@ -134,7 +134,9 @@ const INVALID = ['invalid_request', 'The request is not valid HTTP.'] as const;
 /** Node rejects some requests before it creates a request object: invalid bytes, large headers, one that never ends. */
 function answerRawClientErrors(server: Server, publicUrl: () => string, hidesTrace = false): void {
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
-    if (error.code === 'ECONNRESET' || !socket.writable) {
+    // Clients open connections that they may need later. A response that nobody asked for could meet their next request.
+    const isUnused = error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && socket.bytesRead === 0;
+    if (error.code === 'ECONNRESET' || !socket.writable || isUnused) {
       socket.destroy();
       return;
     }
