@@ -59,6 +59,7 @@ export class GithubApiDouble {
     readonly publicKey: KeyObject;
     readonly permissions: Json;
     isInstalled: boolean;
+    isSuspended?: boolean;
     tokenMs: number;
   } | null = null;
   readonly appTokens: string[] = [];
@@ -169,6 +170,8 @@ export class GithubApiDouble {
     if (headers['user-agent'] === undefined) this.violations.push(`${method} ${pathname}: no User-Agent`);
     const ofInstallation = pathname === `/app/installations/${INSTALLATION_ID}/access_tokens`;
     if (isOfApp && this.app?.isInstalled !== true) return { status: 404, body: { message: 'Not Found' } };
+    if ((ofInstallation || isByApp) && this.app?.isSuspended === true)
+      return { status: 403, body: { message: 'This installation has been suspended' } };
     if (!ofInstallation && !`${pathname}/`.startsWith(`/repos/${repository}/`))
       return { status: 404, body: { message: 'Not Found' } };
     const path = ofInstallation
@@ -202,7 +205,12 @@ export class GithubApiDouble {
     if (path.endsWith('/installation'))
       return {
         status: 200,
-        body: { ...exampleOf('installation'), id: INSTALLATION_ID, permissions: this.app?.permissions },
+        body: {
+          ...exampleOf('installation'),
+          id: INSTALLATION_ID,
+          permissions: this.app?.permissions,
+          ...(this.app?.isSuspended === true && { suspended_at: '2026-11-28T09:00:00Z' }),
+        },
       };
     if (path.endsWith('/logs')) return { status: 302, body: null, headers: { location: this.logs } };
     const example = EXAMPLES.find(([end]) => path.endsWith(end))?.[1];

@@ -2,11 +2,13 @@ import { Module } from '@nestjs/common';
 import { AgentsModule } from '#domain/agents';
 import { AnswersModule } from '#domain/answers';
 import { AuthModule } from '#platform/auth';
+import { EnvironmentsModule } from '#domain/environments';
 import { FactoriesModule } from '#domain/factories';
 import { RunsModule } from '#domain/runs';
 import { TimersModule } from '#platform/timers';
 import { WebhooksModule } from '#domain/webhooks';
 import { AutomationTimer } from './adapters/automation-timer.js';
+import { GithubInstallations } from './adapters/github-installations.js';
 import { PullRequestStates } from './adapters/pull-request-states.js';
 import { ScheduleTrigger } from './adapters/schedule-trigger.js';
 import { DeliveryAutomations } from './adapters/delivery-automations.js';
@@ -67,7 +69,21 @@ export class AutomationsHttpModule {}
 
 /** For the processor: deliveries and due times start automations. */
 @Module({
-  imports: [WebhooksModule, TimersModule, FactoriesModule, RunsModule, AnswersModule, AutomationsModule],
-  providers: [DeliveryAutomations, PullRequestStates, SlackInteractions, AutomationTimer],
+  imports: [
+    WebhooksModule,
+    TimersModule,
+    FactoriesModule,
+    RunsModule,
+    AnswersModule,
+    AutomationsModule,
+    EnvironmentsModule,
+  ],
+  providers: [
+    DeliveryAutomations,
+    PullRequestStates,
+    GithubInstallations,
+    SlackInteractions,
+    AutomationTimer,
+  ],
 })
 export class AutomationsJobsModule {}

@@ -12,11 +12,18 @@ import { EnvironmentSharingController, SharedPageController } from './http/envir
 import { EnvironmentsController } from './http/environments.controller.js';
 import { EnvironmentGrantsStore } from './persistence/environment-grants.store.js';
 import { EnvironmentLinksStore } from './persistence/environment-links.store.js';
+import { GithubInstallationsStore } from './persistence/github-installations.store.js';
 import { EnvironmentsStore } from './persistence/environments.store.js';
 
 const STORES = [EnvironmentsStore, EnvironmentGrantsStore, EnvironmentLinksStore];
 const SERVICES = [EnvironmentsService, EnvironmentGrantsService, EnvironmentLinksService];
-const FOR_OTHER_LIBRARIES = [EnvironmentDirectory, EnvironmentSetUp, GithubAppTokens, LastRuns];
+const FOR_OTHER_LIBRARIES = [
+  EnvironmentDirectory,
+  EnvironmentSetUp,
+  GithubAppTokens,
+  GithubInstallationsStore,
+  LastRuns,
+];
 
 @Module({
   providers: [...STORES, ...SERVICES, ...FOR_OTHER_LIBRARIES, EnvironmentReferences],

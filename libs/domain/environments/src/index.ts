@@ -4,8 +4,10 @@ export {
   GithubAppError,
   type GithubAppRepository,
   GithubAppTokens,
+  isSuspension,
   rateLimitEnd,
 } from './application/github-app-tokens.js';
+export { GithubInstallationsStore } from './persistence/github-installations.store.js';
 export { LastRuns, LastRunSource } from './application/last-runs.js';
 export type { Environment, EnvironmentConfig, LastRun } from './domain/environment.js';
 export type { RunRepository } from './domain/run-repository.js';

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { isObject, Clock } from '#platform/kernel';
-import { rateLimitEnd } from '#domain/environments';
+import { isSuspension, rateLimitEnd } from '#domain/environments';
 import { AnswerFailure } from '../domain/answer-failure.js';
 
 export interface ForgeAddress {
@@ -11,8 +11,8 @@ export interface ForgeAddress {
   readonly apiUrl: string;
   readonly token: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** A later token may be valid where this one is not. */
-  readonly isTokenReplaced: boolean;
+  /** Of a token that a later one replaces: called when the forge rejects it. */
+  readonly onTokenRejected?: (() => void) | undefined;
 }
 
 export interface ForgeResponse {
@@ -29,6 +29,7 @@ const TIMEOUT_MS = 10_000;
 const MAX_CREDENTIALS = 2_000;
 const MAX_DETAIL = 300;
 const UNAUTHORIZED = 401;
+const FORBIDDEN = 403;
 
 /** The REST API of a forge, with one credential. */
 export interface ForgeConnection {
@@ -57,7 +58,7 @@ export class ForgeConnections {
   }
 
   private async send(
-    { name, apiUrl, token, headers, isTokenReplaced }: ForgeAddress,
+    { name, apiUrl, token, headers, onTokenRejected }: ForgeAddress,
     route: string,
     parameters: Readonly<Record<string, unknown>>,
     expected: readonly number[],
@@ -84,8 +85,12 @@ export class ForgeConnections {
         throw limited(name, until);
       }
       if (expected.includes(status)) return { status, data: response.data };
-      if (status === UNAUTHORIZED && isTokenReplaced)
+      const isRejected = status === UNAUTHORIZED || (status === FORBIDDEN && isSuspension(response.data));
+      if (onTokenRejected && isRejected) {
+        onTokenRejected();
+        // The next attempt learns why, when it requests another one.
         throw new AnswerFailure('temporary', `${name} rejected the token of the App (${status}).`);
+      }
       if (status >= 500) throw new AnswerFailure('temporary', `${name} has failed (${status}).`);
       throw new AnswerFailure('refused', `${name} rejected the request (${status}): ${detailOf(response.data)}`);
     }

@@ -45,9 +45,10 @@ export class OpenForge {
       throw new AnswerFailure(result.isTemporary === true ? 'temporary' : 'refused', result.message);
     const { password, identity } = result.credential;
     const isApp = identity !== undefined;
+    const onTokenRejected = isApp ? () => this.setUps.discardToken(password) : undefined;
     const connect = (name: string, headers: Readonly<Record<string, string>>) =>
       this.connections.open(
-        { name, apiUrl: forge.api_url, token: password.trimEnd(), headers, isTokenReplaced: isApp },
+        { name, apiUrl: forge.api_url, token: password.trimEnd(), headers, onTokenRejected },
         signal,
       );
     const { publicUrl } = this.settings;

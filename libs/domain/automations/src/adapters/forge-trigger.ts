@@ -154,6 +154,12 @@ export class ForgeDeliveries {
     return sent && readPullRequestState(sent.provider, sent.kind, this.webhook.eventOf(delivery).readPayload());
   }
 
+  /** Null: GitHub and GitLab have not sent it. */
+  payloadOf(delivery: AcceptedDelivery) {
+    const sent = sentBy(delivery);
+    return sent && { ...sent, payload: this.webhook.eventOf(delivery).readPayload() };
+  }
+
   /** An event that was not delivered. */
   sampleOf(scope: TriggerScope, payload: unknown, provider: ForgeProvider, details: ForgeEvent | null): TriggerEvent {
     const received = this.webhook.eventOf({

@@ -6,6 +6,7 @@ import type { RepositoryRef } from '#execution/runner-protocol';
 import { ManagedSecrets, SealBrokenError, type SecretUse } from '#platform/secrets';
 import type { Environment, RepositoryLogin } from '../domain/environment.js';
 import { GithubAppError, type GithubAppRepository, GithubAppTokens, type TokenUse } from './github-app-tokens.js';
+import { GithubInstallationsStore } from '../persistence/github-installations.store.js';
 import { type RunRepository, withRepository } from '../domain/run-repository.js';
 import { variableIssues, variableOf } from '../domain/secret-variables.js';
 
@@ -67,6 +68,7 @@ export class EnvironmentSetUp {
     private readonly database: Database,
     private readonly managed: ManagedSecrets,
     private readonly appTokens: GithubAppTokens,
+    private readonly installations: GithubInstallationsStore,
   ) {}
 
   /** The environment for a run that names this repository; null: it does not allow it. */
@@ -142,6 +144,11 @@ export class EnvironmentSetUp {
     }
   }
 
+  /** GitHub has rejected a token of an App that {@link credentialOf} has returned. */
+  discardToken(token: string): void {
+    this.appTokens.discard(token);
+  }
+
   private async withToken({ repository, app }: OpenedRepository, use: TokenUse = 'runs'): Promise<RepositoryRef> {
     if (!app) return repository;
     const { token: password, expiresAt } = await this.appTokens.mint(app, use);
@@ -181,7 +188,9 @@ export class EnvironmentSetUp {
       if (secret === undefined) opened.push({ repository, secretName });
       else if (app) {
         const identity = JSON.stringify([environment.teamUid, secretName, secret.version, app.appId]);
-        opened.push({ repository, secretName, app: { ...app, privateKey: secret.value, identity } });
+        const installationVersion = await this.installations.versionOf(tx, environment.teamUid, app);
+        const opening = { ...app, privateKey: secret.value, identity, installationVersion };
+        opened.push({ repository, secretName, app: opening });
       } else {
         const credential = { password: secret.value, ...(username !== undefined && { username }) };
         opened.push({ repository: { ...repository, credential }, secretName });

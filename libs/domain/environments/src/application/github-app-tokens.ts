@@ -11,6 +11,8 @@ export interface GithubAppRepository {
   readonly privateKey: string;
   readonly owner: string;
   readonly repo: string;
+  /** Changes with the installation of the App on the account: what was found before is not used any more. Absent: no change is known. */
+  readonly installationVersion?: string | undefined;
 }
 
 export interface InstallationToken {
@@ -29,6 +31,12 @@ export class GithubAppError extends Error {
   ) {
     super(message);
   }
+}
+
+interface Pause {
+  readonly error: GithubAppError;
+  readonly until: Date;
+  readonly lengthMs: number;
 }
 
 type Permissions = Readonly<Record<string, string | undefined>>;
@@ -65,6 +73,9 @@ const TIMEOUT_MS = 4_000;
 /** A token with less time left is not handed out again. */
 const MIN_LEFT_MS = 600_000;
 const SECOND_MS = 1_000;
+/** After a permanent failure nothing is requested for this time, which doubles with each further failure. */
+const FIRST_PAUSE_MS = 1_000;
+const MAX_PAUSE_MS = 300_000;
 /** GitHub asks to wait for a minute when a response of a secondary rate limit has no time. */
 const SECONDARY_LIMIT_MS = 60_000;
 
@@ -76,6 +87,8 @@ export class GithubAppTokens {
   private readonly minting = new SingleFlight<InstallationToken>();
   /** By App: until when GitHub rejects its requests. */
   private readonly limits = new LRUCache<string, Date>({ max: MAX_ENTRIES });
+  /** Of permanent failures: agents can ask for a credential in a loop. */
+  private readonly pauses = new LRUCache<string, Pause>({ max: MAX_ENTRIES, ttl: INSTALLATION_MS });
 
   constructor(
     private readonly settings: Settings,
@@ -88,14 +101,32 @@ export class GithubAppTokens {
     const known = this.tokens.get(key);
     if (known && known.expiresAt.getTime() - this.clock.now().getTime() > MIN_LEFT_MS) return known;
     return this.minting.run(key, undefined, async () => {
-      const token = await this.request(repository, use);
-      this.tokens.set(key, token);
-      return token;
+      const pause = this.pauses.get(key);
+      if (pause && pause.until > this.clock.now()) throw pause.error;
+      try {
+        const token = await this.request(repository, use);
+        this.tokens.set(key, token);
+        this.pauses.delete(key);
+        return token;
+      } catch (error) {
+        if (error instanceof GithubAppError && !error.isTemporary) this.pause(key, error, pause);
+        throw error;
+      }
     });
   }
 
+  /** GitHub has rejected a request with the token: it is not handed out again. */
+  discard(token: string): void {
+    for (const [key, known] of this.tokens.entries()) if (known.token === token) this.tokens.delete(key);
+  }
+
+  private pause(key: string, error: GithubAppError, last: Pause | undefined): void {
+    const lengthMs = last ? Math.min(last.lengthMs * 2, MAX_PAUSE_MS) : FIRST_PAUSE_MS;
+    this.pauses.set(key, { error, lengthMs, until: new Date(this.clock.now().getTime() + lengthMs) });
+  }
+
   private async request(repository: GithubAppRepository, use: TokenUse): Promise<InstallationToken> {
-    const app = keyOf({ ...repository, owner: '', repo: '' });
+    const app = keyOf({ ...repository, owner: '', repo: '', installationVersion: undefined });
     const limitedUntil = this.limits.get(app);
     if (limitedUntil && limitedUntil > this.clock.now()) throw limited(limitedUntil);
     const send = await this.sender(repository, app);
@@ -118,8 +149,7 @@ export class GithubAppTokens {
   private async find(send: AppRequest, { appId, owner, repo }: GithubAppRepository): Promise<AppInstallation> {
     const { data } = await send('GET /repos/{owner}/{repo}/installation', { owner, repo });
     const { id, permissions, suspended_at } = data as AppInstallation & { suspended_at?: string | null };
-    if (suspended_at != null)
-      throw new GithubAppError(`The installation of the GitHub App ${appId} on ${owner}/${repo} is suspended.`, false);
+    if (suspended_at != null) throw suspended(`${owner}/${repo}`, appId);
     return { id, permissions };
   }
 
@@ -170,8 +200,8 @@ export class GithubAppTokens {
 const SILENT = { debug: ignore, info: ignore, warn: ignore, error: ignore };
 function ignore(): void {}
 
-function keyOf({ appId, privateKey, owner, repo }: GithubAppRepository, use = ''): string {
-  const parts = [appId, privateKey, owner.toLowerCase(), repo.toLowerCase(), use];
+function keyOf({ appId, privateKey, owner, repo, installationVersion }: GithubAppRepository, use = ''): string {
+  const parts = [appId, privateKey, owner.toLowerCase(), repo.toLowerCase(), use, installationVersion ?? null];
   return createHash('sha256').update(JSON.stringify(parts)).digest('hex');
 }
 
@@ -219,8 +249,9 @@ function failureOf(error: unknown, repository: string, appId: number, now: Date)
     return permanent(
       `GitHub does not accept the private key for the GitHub App ${appId} (401): the managed secret is not a key of this App, or the key was deleted.`,
     );
-  if (status === 404)
-    return permanent(`The GitHub App ${appId} is not installed on ${repository}, or does not exist (404).`);
+  if (status === 403 && isSuspension(response.data)) return { error: suspended(repository, appId) };
+  if (status === 404 || status === 410)
+    return permanent(`The GitHub App ${appId} is not installed on ${repository}, or does not exist (${status}).`);
   if (status === 422)
     return permanent(`GitHub grants no token of the App ${appId} for ${repository} with the needed permissions (422).`);
   return {
@@ -245,6 +276,16 @@ export function rateLimitEnd(
   const isSecondary = status === 429 || /secondary rate limit/i.test(JSON.stringify(data ?? ''));
   return isSecondary ? new Date(now.getTime() + SECONDARY_LIMIT_MS) : null;
 }
+
+/** Whether a response with status 403 is that of a suspended installation. */
+export const isSuspension = (data: unknown): boolean =>
+  /installation has been suspended/i.test(JSON.stringify(data ?? ''));
+
+const suspended = (repository: string, appId: number): GithubAppError =>
+  new GithubAppError(
+    `The installation of the GitHub App ${appId} on ${repository} is suspended. Who has suspended it can unsuspend it in the settings of the account on GitHub.`,
+    false,
+  );
 
 const limited = (until: Date): GithubAppError =>
   new GithubAppError(`GitHub limits the requests of the App until ${until.toISOString()}.`, true);

@@ -95,13 +95,18 @@ export class RepositoryResults {
     }
   }
 
-  /** A sentence about changes that are in the workspace only, although git can push them; null: there are none. */
+  /** About changes that are in the workspace only, although git can push them, and credentials that the run could not get; null: there are none. */
   get notice(): string | null {
     const parts = this.results.flatMap(({ repository, unpushed: { commits, files } }) => {
       const counts = [...countOf(commits, 'commit'), ...countOf(files, 'changed file')];
       return counts.length === 0 ? [] : [`${repository.directory} (${counts.join(', ')})`];
     });
-    return parts.length === 0 ? null : `Changes were not pushed: ${parts.join('; ')}.`;
+    const problems = this.results.flatMap(({ repository }) => {
+      const problem = this.options.credentials.problemOf(repository);
+      return problem === null ? [] : [`The run got no credential for ${repository.directory}: ${problem}`];
+    });
+    const changes = parts.length === 0 ? [] : [`Changes were not pushed: ${parts.join('; ')}.`];
+    return [...changes, ...problems].join(' ') || null;
   }
 
   /** All so far. Asks the remote repositories about branches that were pushed since the last call. */

@@ -19,6 +19,8 @@ export class RepositoryCredentials {
   /** By URL; the assignment has the first ones. */
   private readonly newer = new Map<string, RepositoryCredential>();
   private readonly requests = new SingleFlight<RepositoryCredential>();
+  /** By URL: why the last request for a credential was rejected. */
+  private readonly problems = new Map<string, string>();
 
   constructor(private readonly options: RepositoryCredentialsOptions) {}
 
@@ -30,13 +32,22 @@ export class RepositoryCredentials {
     return { ...repository, credential: await this.requests.run(url, undefined, () => this.request(url)) };
   }
 
+  /** Why there is no credential for the repository since its last one has expired; null: there is one. */
+  problemOf({ url }: RepositoryRef): string | null {
+    return this.problems.get(url) ?? null;
+  }
+
   private async request(url: string): Promise<RepositoryCredential> {
     const { plane, redactor, log } = this.options;
     const answer = await plane.repositoryCredential(url).catch((error: unknown) => {
       log.warn('a credential could not be replaced', { url, error: errorText(error) });
       throw new GitFailure('unavailable', 'The credential has expired, and the service does not provide another one.');
     });
-    if ('problem' in answer) throw new GitFailure('unavailable', answer.problem);
+    if ('problem' in answer) {
+      this.problems.set(url, answer.problem);
+      throw new GitFailure('unavailable', answer.problem);
+    }
+    this.problems.delete(url);
     const { credential } = answer;
     // Before anything can print it.
     redactor.add(credential.password);

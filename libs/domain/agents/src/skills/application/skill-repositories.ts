@@ -6,6 +6,7 @@ import {
   GithubAppError,
   type GithubAppRepository,
   GithubAppTokens,
+  GithubInstallationsStore,
 } from '#domain/environments';
 import type { Caller } from '#platform/auth';
 import { Settings } from '#platform/config';
@@ -54,6 +55,7 @@ export class SkillRepositories {
     private readonly database: Database,
     private readonly settings: Settings,
     private readonly appTokens: GithubAppTokens,
+    private readonly installations: GithubInstallationsStore,
   ) {}
 
   /**
@@ -174,7 +176,8 @@ export class SkillRepositories {
         if (secret?.version !== version) return null;
         await this.secrets.recordUse(this.database, teamUid, [name], READ_SKILLS);
         if (appId !== undefined) {
-          const app = { appId, privateKey: secret.value, owner, repo };
+          const installationVersion = await this.installations.versionOf(this.database, teamUid, { appId, owner });
+          const app = { appId, privateKey: secret.value, owner, repo, installationVersion };
           return this.tokenOf(app, identity);
         }
         return { password: secret.value, ...(username !== undefined && { username }) };
