@@ -78,12 +78,6 @@ export class AutomationsHttpModule {}
     AutomationsModule,
     EnvironmentsModule,
   ],
-  providers: [
-    DeliveryAutomations,
-    PullRequestStates,
-    GithubInstallations,
-    SlackInteractions,
-    AutomationTimer,
-  ],
+  providers: [DeliveryAutomations, PullRequestStates, GithubInstallations, SlackInteractions, AutomationTimer],
 })
 export class AutomationsJobsModule {}
