@@ -133,6 +133,7 @@ describe('a run in a repository on GitHub', { timeout: 90_000 }, () => {
     await journey.expectRevision();
     expect(forges.commitsOf('issue-7')).toEqual(['Change it', 'Solve it', 'Add a text']);
     await journey.merge();
+    expect(forges.gitlab.violations).toEqual([]);
   });
 
   // eslint-disable-next-line @typescript-eslint/no-explicit-any

@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, request as open, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
+import { GitlabDescription } from './gitlab-description.js';
 
 interface MergeRequest {
   readonly iid: number;
@@ -22,6 +23,8 @@ interface Answer {
   readonly status: number;
   readonly body: unknown;
 }
+/** openapi_v3.yaml of GitLab. */
+export const DESCRIPTION_FILE = process.env['GITLAB_OPENAPI'];
 const NOT_FOUND: Answer = { status: 404, body: { message: '404 Not found' } };
 
 /** The part of GitLab's REST API that creates and answers merge requests, on a loopback port. */
@@ -36,6 +39,9 @@ export class GitlabApiDouble {
   headOf: (branch: string) => string = () => 'ce587453ced02b1526dfb4cb910479d431683101';
   /** The server of the repositories, which has the same address. */
   gitUrl: string | null = null;
+  /** Requests and answers that GitLab does not describe; none without its description. */
+  readonly violations: string[] = [];
+  readonly description = DESCRIPTION_FILE === undefined ? null : GitlabDescription.read(DESCRIPTION_FILE);
   private lastId = 100;
 
   private constructor(
@@ -69,6 +75,10 @@ export class GitlabApiDouble {
       return this.forward(this.gitUrl, request, response);
     const text = (await buffer(request)).toString();
     const { status, body } = this.respond(request, text);
+    const { pathname, searchParams: query } = new URL(request.url ?? '', this.url);
+    const input: unknown = text === '' ? null : JSON.parse(text);
+    const exchange = { method: request.method ?? '', pathname, query, input, status, body };
+    this.violations.push(...(this.description?.violationsOf(exchange) ?? []));
     response.writeHead(status, { 'content-type': 'application/json' });
     response.end(JSON.stringify(body));
   }
