@@ -89,3 +89,23 @@ export function blockActions(fields: {
     ],
   };
 }
+
+/** https://docs.slack.dev/interactivity/implementing-slash-commands */
+export function slashCommand(fields: Readonly<Record<string, string>>): string {
+  lastEvent += 1;
+  return new URLSearchParams({
+    token: 'gIkuvaNzQIHg97ATvDxqgjtO',
+    team_id: TEAM,
+    team_domain: 'example',
+    channel_id: CHANNEL,
+    channel_name: 'test',
+    user_id: 'U061F7AUR',
+    user_name: 'ann',
+    command: '/headrace',
+    text: 'is it everything a river should be?',
+    api_app_id: APP,
+    is_enterprise_install: 'false',
+    trigger_id: `13345224609.738474920.${lastEvent}`,
+    ...fields,
+  }).toString();
+}

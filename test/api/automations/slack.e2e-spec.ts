@@ -4,7 +4,16 @@ import { SendAnswers } from '#domain/answers';
 import { type BuiltWebhook, startTestIngress, type TestIngress } from '#testing';
 import { ApiFixture, webhookTrigger } from '../../support/api-fixture.js';
 import { SlackApiDouble } from '../../support/slack-api.js';
-import { blockActions, BOT, CHANNEL, mention, message, slackSignature, TEAM } from '../../support/slack-deliveries.js';
+import {
+  blockActions,
+  BOT,
+  CHANNEL,
+  mention,
+  message,
+  slackSignature,
+  slashCommand,
+  TEAM,
+} from '../../support/slack-deliveries.js';
 import { type FiringProcess, startFiring } from './firing-process.js';
 
 const TOKEN = 'xoxb-token-of-the-app';
@@ -441,9 +450,117 @@ describe('a button', () => {
   });
 });
 
-it('a form without a payload is no delivery, and decisions need a token', async () => {
+describe('a command', () => {
+  const ACKNOWLEDGEMENT = '{"response_type":"ephemeral","text":"The command was received."}';
+  const FORM = { 'content-type': 'application/x-www-form-urlencoded' };
+  const enter = (fields: Readonly<Record<string, string>> = {}, secret?: string) =>
+    post(slashCommand({ response_url: slack.responseUrl, ...fields }), FORM, secret);
+  const runsOf = async (uid: string): Promise<{ run_id: string }[]> =>
+    (await fixture.requestAsAdmin(200, `GET /agent/runs?automation_id=${uid}`)).runs;
+
+  it('is acknowledged before its evaluation, starts a run, and its sender alone gets the address of the run', async () => {
+    const { uid } = await automation(['command'], { prompt: 'Asked by {{ payload.user_id }}: {{ payload.text }}' });
+    expect(await enter()).toEqual({ status: 200, text: ACKNOWLEDGEMENT });
+    expect(slack.responses).toEqual([]);
+    expect(await processor.evaluateAll()).toBe(1);
+    const [run] = await runsOf(uid);
+    const text = `The run was started: https://runs.example.com/runs/${run?.run_id}`;
+    expect(slack.responses).toEqual([{ response_type: 'ephemeral', replace_original: false, text }]);
+    const { prompt, source, metadata } = await fixture.getRun(run?.run_id ?? '', fixture.admin);
+    expect(prompt).toContain('payload.user_id: "U061F7AUR"');
+    expect(prompt).toContain('payload.text: "is it everything a river should be?"');
+    expect(prompt).toContain('- Command: "/headrace"');
+    expect(prompt).not.toContain(slack.responseUrl);
+    expect({ source, metadata }).toMatchObject({
+      source: 'SLACK',
+      metadata: { channel: CHANNEL, target: `${CHANNEL}/U061F7AUR` },
+    });
+    expect(await send()).toBe(0);
+    expect(slack.messages).toEqual([]);
+  });
+
+  it.each([
+    ['a person that the automation does not name', { users: ['U99999999'] }, {}],
+    ['a person in a channel that it does not name', { channels: ['C99999999'] }, {}],
+    ['a person, with another command of the app', { commands: ['/deploy'] }, {}],
+    ['a person whose address is not one of Slack, who gets no response', {}, { response_url: 'http://127.0.0.1:1/' }],
+  ])('of %s gets the same acknowledgement', async (_what, filter, fields) => {
+    const { uid } = await automation(['command'], {}, filter);
+    expect(await enter(fields)).toEqual({ status: 200, text: ACKNOWLEDGEMENT });
+    expect(await processor.evaluateAll()).toBe(1);
+    expect(await runsOf(uid)).toHaveLength('response_url' in fields ? 1 : 0);
+    expect(slack.responses).toEqual([]);
+    expect(slack.requests).toEqual([]);
+  });
+
+  it('that is not signed by Slack is rejected, and one that is sent again starts nothing', async () => {
+    const { uid } = await automation(['command', 'mention']);
+    expect((await enter({}, 'another-secret')).status).toBe(401);
+    const fields = { trigger_id: '1.2.3' };
+    expect((await enter(fields)).status).toBe(200);
+    expect(await enter(fields)).toEqual({ status: 200, text: ACKNOWLEDGEMENT });
+    expect(await processor.evaluateAll()).toBe(1);
+    expect(await runsOf(uid)).toHaveLength(1);
+  });
+
+  it('and events that arrive at the same time each keep their own payload', async () => {
+    const { uid } = await automation(['command', 'mention'], { prompt: '{{ payload.text }}{{ payload.event.text }}' });
+    const texts = Array.from({ length: 8 }, (_value, index) => [
+      `command-${index}`,
+      `mention-${index}-${'x'.repeat(40)}`,
+    ]);
+    const click = { value: 'x'.repeat(500), messageTs: THREAD, threadTs: THREAD, responseUrl: slack.responseUrl };
+    const answers = await Promise.all(
+      texts.flatMap(([command = '', said = ''], index) => [
+        enter({ text: command }),
+        postEvent(mention({ text: `<@${BOT}> ${said}`, ts: `1515449700.00000${index}` })),
+        press(click),
+      ]),
+    );
+    expect(answers.every(({ status }) => status < 300)).toBe(true);
+    await processor.evaluateAll();
+    const runs = await Promise.all((await runsOf(uid)).map(({ run_id: id }) => fixture.getRun(id, fixture.admin)));
+    for (const text of texts.flat()) expect(runs.filter(({ prompt }) => prompt.includes(text))).toHaveLength(1);
+  });
+
+  it('starts no further run for a person in a channel above the limit of an automation, and says so', async () => {
+    const { uid } = await automation(['command']);
+    const limit = fixture.api.settings.automationTargetLimit;
+    for (let count = 0; count <= limit; count += 1) expect((await enter()).status).toBe(200);
+    await processor.evaluateAll();
+    expect((await runsOf(uid)).length).toBeLessThanOrEqual(limit);
+    const texts = slack.responses.map(({ text }) => text as string);
+    expect(texts.filter((text) => text.startsWith('No run was started.'))).toHaveLength(1);
+    expect(texts).toHaveLength(limit + 1);
+  });
+});
+
+describe('the reaction to a message', () => {
+  it('that was added before is accepted, and missing rights to add one leave the message of the run', async () => {
+    await automation(['mention']);
+    slack.reactions.push(`${THREAD} eyes`);
+    const [first = ''] = (await deliver(mention())).runs;
+    await send();
+    expect(slack.messages).toHaveLength(1);
+    expect(await failuresOf(first)).toEqual([]);
+
+    slack.next = { method: 'reactions.add', status: 200, body: { ok: false, error: 'missing_scope' } };
+    const [second = ''] = (await deliver(mention({ ts: '1515449600.000001' }))).runs;
+    await send();
+    expect(slack.messages).toHaveLength(2);
+    expect(await failuresOf(second)).toEqual(['Slack rejected reactions.add: missing_scope']);
+  });
+});
+
+it('a form without a payload or a command is no delivery, and decisions need a token', async () => {
   const type = { 'content-type': 'application/x-www-form-urlencoded' };
-  for (const body of ['command=%2Fdeploy&text=now', 'payload=no', 'payload=%7B%7D&payload=%7B%7D'])
+  for (const body of [
+    'text=now',
+    'command=&text=now',
+    'command=%2Fa&command=%2Fb',
+    'payload=no',
+    'payload=%7B%7D&payload=%7B%7D',
+  ])
     expect((await post(body, type)).status).toBe(400);
   const body = { name: 'a', enabled: true, prompt: 'a', triggers: [{ provider: 'slack', event: 'mention' }] };
   const { errors } = await fixture.requestAsAdmin(400, `POST /factories/${hook.factoryUid}/automations`, {

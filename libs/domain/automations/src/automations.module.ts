@@ -13,6 +13,7 @@ import { PullRequestStates } from './adapters/pull-request-states.js';
 import { ScheduleTrigger } from './adapters/schedule-trigger.js';
 import { DeliveryAutomations } from './adapters/delivery-automations.js';
 import { ForgeDeliveries, ForgeTriggers } from './adapters/forge-trigger.js';
+import { SlackCommandResponses } from './adapters/slack-command-responses.js';
 import { SlackInteractions } from './adapters/slack-interactions.js';
 import { SlackDeliveries, SlackTriggers } from './adapters/slack-trigger.js';
 import { WebhookTrigger } from './adapters/webhook-trigger.js';
@@ -78,6 +79,13 @@ export class AutomationsHttpModule {}
     AutomationsModule,
     EnvironmentsModule,
   ],
-  providers: [DeliveryAutomations, PullRequestStates, GithubInstallations, SlackInteractions, AutomationTimer],
+  providers: [
+    DeliveryAutomations,
+    SlackCommandResponses,
+    PullRequestStates,
+    GithubInstallations,
+    SlackInteractions,
+    AutomationTimer,
+  ],
 })
 export class AutomationsJobsModule {}

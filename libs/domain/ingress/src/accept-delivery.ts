@@ -8,6 +8,7 @@ import {
   type IncomingRequest,
   type RawHeaders,
   signatureKey,
+  type SignatureScheme,
   SignatureSchemes,
 } from '#domain/webhooks';
 import { DeliveryWriter } from './delivery-writer.js';
@@ -51,7 +52,8 @@ export class AcceptDelivery {
     const incoming = request.toRequest();
     const scheme = webhook.schemeId === null ? null : this.schemes.find(webhook.schemeId);
     const isJson = request.json() !== undefined;
-    const ofForm = isJson || !scheme?.formField ? null : request.jsonInForm(scheme.formField);
+    const form = isJson || scheme === null || scheme === undefined ? null : readForm(request, scheme);
+    const ofForm = form?.body ?? null;
     // Of a form, the JSON in it is stored; identity and signature are those of the form.
     const body = ofForm ?? incoming.body;
     const handshake = isJson ? (scheme?.handshake(incoming, webhook.secret ?? '') ?? null) : null;
@@ -60,7 +62,8 @@ export class AcceptDelivery {
       source_ip: request.sourceIp,
       headers: storedHeaders(request.headers),
       trace_id: request.traceId,
-      size: incoming.body.length,
+      // Of what is stored: the bodies of a batch are sent in one value.
+      size: body.length,
     };
     const sources = { deliveryIdHeader: webhook.deliveryIdHeader, scheme };
     const result = await this.writer.accept(
@@ -71,9 +74,9 @@ export class AcceptDelivery {
     switch (result.kind) {
       case 'accepted':
         this.tasks.wake(EVALUATE_DELIVERIES_TASK);
-        return { kind: 'recorded', outcome: 'accepted', deliveryId: result.deliveryId, isForm: ofForm !== null };
+        return { kind: 'recorded', outcome: 'accepted', deliveryId: result.deliveryId, form };
       case 'duplicate':
-        return { kind: 'recorded', outcome: 'duplicate', deliveryId: result.deliveryId, isForm: ofForm !== null };
+        return { kind: 'recorded', outcome: 'duplicate', deliveryId: result.deliveryId, form };
       case 'limited':
         return rateLimited('rate_limited', result.retryMs);
       case 'counted':
@@ -104,6 +107,17 @@ function identified<Item extends object>(item: Item, request: IncomingRequest, s
     item: { ...item, outcome: 'A', identity_kind: identity.kind, identity: identity.value, signed: signature !== null },
     keys: [identityKey(identity), ...(signature ? [signature] : [])],
   } as const;
+}
+
+/** What a form stands for, and the body of the response to it; null: the scheme knows no such form. */
+function readForm(
+  request: IngressRequest,
+  { formField, command }: SignatureScheme,
+): { readonly body: Buffer; readonly response: string } | null {
+  const json = formField === null ? null : request.jsonInForm(formField);
+  if (json !== null) return { body: json, response: '' };
+  const fields = command === null ? null : request.formWith(command.name);
+  return command === null || fields === null ? null : { body: fields, response: command.response };
 }
 
 function storedHeaders(headers: RawHeaders): Record<string, string> {

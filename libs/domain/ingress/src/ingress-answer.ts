@@ -30,8 +30,8 @@ export type IngressAnswer =
       readonly kind: 'recorded';
       readonly deliveryId: string;
       readonly outcome: 'accepted' | 'duplicate';
-      /** Senders of forms show or reject what a response contains. */
-      readonly isForm: boolean;
+      /** Senders of forms show or reject what a response contains. Null: the delivery is no form. `response`: JSON, or empty. */
+      readonly form: { readonly response: string } | null;
     }
   | { readonly kind: 'handshake'; readonly answer: HandshakeAnswer }
   /** The sender closed the connection before its request was complete. */

@@ -81,10 +81,23 @@ export class IngressRequest {
 
   /** The JSON in a field of a form, exactly as it was sent; null when the body is no such form. */
   jsonInForm(field: string): Buffer | null {
-    if (this.body === null || !FORM_TYPE.test(this.incoming.headers['content-type'] ?? '')) return null;
-    const values = new URLSearchParams(this.body.toString('utf8')).getAll(field);
+    const values = this.form()?.getAll(field) ?? [];
     const json = values.length === 1 ? Buffer.from(values[0] ?? '') : null;
     return json !== null && parseJson(json) !== undefined ? json : null;
+  }
+
+  /** The fields of a form as a JSON object; null when the body is no form with a value for `field`, or has a field twice. */
+  formWith(field: string): Buffer | null {
+    const form = this.form();
+    if (!form?.get(field)) return null;
+    const entries = [...form];
+    const fields = new Map(entries);
+    return fields.size === entries.length ? Buffer.from(JSON.stringify(Object.fromEntries(fields))) : null;
+  }
+
+  private form(): URLSearchParams | null {
+    if (this.body === null || !FORM_TYPE.test(this.incoming.headers['content-type'] ?? '')) return null;
+    return new URLSearchParams(this.body.toString('utf8'));
   }
 
   toRequest(): IncomingRequest {

@@ -53,7 +53,8 @@ export function writeAnswer(response: ServerResponse, publicUrl: string, answer:
       writeProblem(response, publicUrl, answer.code, answer.detail, answer.headers);
       return;
     case 'recorded':
-      if (answer.isForm) send(response, 200, null, '');
+      if (answer.form)
+        send(response, 200, answer.form.response === '' ? null : 'application/json', answer.form.response);
       else send(response, 202, 'application/json', JSON.stringify({ delivery_id: answer.deliveryId }));
       return;
     case 'handshake': {

@@ -2,7 +2,8 @@ import { Extension } from '#platform/plugins';
 import { type AcceptedDelivery, type AutomationResult, DeliveryEvaluator } from '#domain/webhooks';
 import { FireAutomations } from '../application/fire-automations.js';
 import { ForgeDeliveries } from './forge-trigger.js';
-import { SlackDeliveries } from './slack-trigger.js';
+import { SlackCommandResponses } from './slack-command-responses.js';
+import { isCommand, SlackDeliveries } from './slack-trigger.js';
 import { WebhookTrigger } from './webhook-trigger.js';
 
 /** Deliveries start automations with a trigger for their webhook, and those with one for the event in a repository or in Slack. */
@@ -13,6 +14,7 @@ export class DeliveryAutomations extends DeliveryEvaluator {
     private readonly forges: ForgeDeliveries,
     private readonly slack: SlackDeliveries,
     private readonly fire: FireAutomations,
+    private readonly commands: SlackCommandResponses,
   ) {
     super();
   }
@@ -21,6 +23,11 @@ export class DeliveryAutomations extends DeliveryEvaluator {
     const received = this.webhook.eventOf(delivery);
     const ofSlack = await this.slack.eventsOf(delivery, received);
     // Events in a repository or a thread come first: only they can continue a run.
-    return this.fire.executeAll([...this.forges.eventsOf(delivery, received), ...ofSlack, received], signal);
+    const results = await this.fire.executeAll(
+      [...this.forges.eventsOf(delivery, received), ...ofSlack, received],
+      signal,
+    );
+    if (ofSlack.some(isCommand)) await this.commands.send(delivery, results, signal);
+    return results;
   }
 }

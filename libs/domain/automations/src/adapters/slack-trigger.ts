@@ -16,14 +16,18 @@ import { sharedKeyOf } from '../domain/concurrency.js';
 import { quoteValue } from '../domain/placeholders.js';
 import {
   channelKey,
+  commandKey,
   eventsOf,
+  readSlackCommand,
   readSlackMessage,
   SLACK,
   SLACK_EVENT_NAMES,
   SLACK_SCHEME,
+  type SlackCommand,
   type SlackEvent,
   type SlackEventName,
   type SlackMessage,
+  type SlackMessageEvent,
   threadKey,
   threadName,
   withoutMentions,
@@ -97,6 +101,8 @@ export class SlackTrigger extends TriggerProvider {
     if (sample.kind === 'payload') {
       const received = await this.webhook.sample(tx, scope, trigger, sample);
       if (received.kind === 'invalid') return received;
+      const command = readSlackCommand(sample.payload);
+      if (command !== null) return { kind: 'event', event: withCommand(received.event, command) };
       const message = readSlackMessage(sample.payload);
       // Of a message that was not delivered, the thread is taken for that of a run.
       const events = message === null ? [] : eventsOf(message, true).map((one) => withDetails(received.event, one));
@@ -112,7 +118,7 @@ export class SlackTrigger extends TriggerProvider {
   }
 
   private otherEvent(event: SlackEvent | null): TriggerCheck {
-    const is = event ? `is ${event.event}` : 'is no message of a person that a trigger of slack can name';
+    const is = event ? `is ${event.event}` : 'is no message or command of a person that a trigger of slack can name';
     return { check: 'event', passed: false, reason: `The event ${is}; the trigger waits for ${this.event}.` };
   }
 }
@@ -132,6 +138,8 @@ export class SlackDeliveries {
   ): Promise<readonly TriggerEvent[]> {
     const { signatureScheme, teamUid, factoryUid } = delivery.webhook;
     if (signatureScheme !== SLACK_SCHEME) return [];
+    const command = readSlackCommand(received.readPayload());
+    if (command !== null) return [withCommand(received, command)];
     const message = readSlackMessage(received.readPayload());
     if (message === null) return [];
     const isOfRun =
@@ -140,10 +148,12 @@ export class SlackDeliveries {
   }
 }
 
+export const isCommand = ({ provider, event }: TriggerEvent): boolean => provider === SLACK && event === 'command';
+
 const isInThread = ({ kind, ts, threadTs }: SlackMessage): boolean => kind !== 'mention' && threadTs !== ts;
 
 /** The same key: an automation with a webhook trigger for the delivery, too, starts one run for both. */
-function withDetails(received: TriggerEvent, details: SlackEvent): TriggerEvent {
+function withDetails(received: TriggerEvent, details: SlackMessageEvent): TriggerEvent {
   const { event, team, channel, user } = details;
   const target = threadName(details);
   return {
@@ -167,6 +177,34 @@ function withDetails(received: TriggerEvent, details: SlackEvent): TriggerEvent 
       container: { key: channelKey(details), name: `${team}/${channel}` },
       url: null,
       defaultPolicy: 'continue',
+    },
+    details,
+  };
+}
+
+/** What a person works on in a channel is the target, so that the limits of events apply. */
+function withCommand(received: TriggerEvent, details: SlackCommand): TriggerEvent {
+  const { event, team, channel, user, command } = details;
+  const target = `${channel}/${user}`;
+  return {
+    ...received,
+    provider: SLACK,
+    event,
+    subject: SUBJECT,
+    source: 'SLACK',
+    labels: { ...received.labels, channel, target },
+    facts: [
+      { label: 'Event', value: `${event} (${SLACK})` },
+      { label: 'Command', value: quoteValue(command) },
+      { label: 'Channel', value: quoteValue(channel) },
+      { label: 'User', value: quoteValue(user) },
+      ...received.facts,
+    ],
+    target: {
+      key: commandKey(details),
+      name: target,
+      container: { key: channelKey(details), name: `${team}/${channel}` },
+      url: null,
     },
     details,
   };

@@ -2,7 +2,7 @@ import type { AnswerTarget, ReactionSubject } from '#domain/answers';
 import type { ForgeEvent } from './forge-events/forge-event.js';
 import { numberAt } from './forge-events/payload-fields.js';
 import { valueAt } from './placeholders.js';
-import { SLACK, type SlackEvent } from './slack-events/slack-event.js';
+import { SLACK, type SlackEvent, type SlackMessageEvent } from './slack-events/slack-event.js';
 import type { TriggerEvent } from './trigger.js';
 
 export interface AnswerPlace {
@@ -14,7 +14,11 @@ export interface AnswerPlace {
 /** Where runs for an event show what they do; null: the event is not of an issue, pull request or thread. */
 export function answerPlaceOf(received: TriggerEvent): AnswerPlace | null {
   const { provider, details } = received;
-  if (provider === SLACK) return placeInSlack(details as SlackEvent);
+  if (provider === SLACK) {
+    const event = details as SlackEvent;
+    // A command has no thread; its sender gets a response.
+    return event.event === 'command' ? null : placeInSlack(event);
+  }
   if (provider !== 'github' && provider !== 'gitlab') return null;
   const { event, host, repository, target } = details as ForgeEvent;
   // Members only can read the comment, and others could read the answer.
@@ -27,7 +31,7 @@ export function answerPlaceOf(received: TriggerEvent): AnswerPlace | null {
   };
 }
 
-const placeInSlack = ({ team, channel, threadTs, ts }: SlackEvent): AnswerPlace => ({
+const placeInSlack = ({ team, channel, threadTs, ts }: SlackMessageEvent): AnswerPlace => ({
   target: {
     provider: SLACK,
     host: '',

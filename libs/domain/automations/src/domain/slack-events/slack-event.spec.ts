@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { eventsOf, readSlackMessage, withoutMentions } from './slack-event.js';
+import { eventsOf, readSlackCommand, readSlackMessage, withoutMentions } from './slack-event.js';
 
 const BOT = 'U0LAN0Z89';
 const callback = (event: object, envelope: object = {}) => ({
@@ -86,5 +86,25 @@ describe('a message of Slack', () => {
   ])('%s is these events', (_name, event, isOfRun, expected) => {
     const message = readSlackMessage(callback(event));
     expect(message && eventsOf(message, isOfRun).map((one) => one.event)).toEqual(expected);
+  });
+});
+
+describe('a command of Slack', () => {
+  const FORM = { command: '/headrace', text: ' fix it ', team_id: 'T1', channel_id: 'C1', user_id: 'U1' };
+
+  it('has its text, the channel and the person', () => {
+    const expected = { event: 'command', team: 'T1', channel: 'C1', user: 'U1', isForeign: false };
+    expect(readSlackCommand(FORM)).toEqual({ ...expected, text: 'fix it', command: '/headrace' });
+    expect(readSlackCommand({ ...FORM, text: undefined })?.text).toBe('');
+  });
+
+  it.each([
+    ['without a slash', { command: 'headrace' }],
+    ['without a name', { command: '/' }],
+    ['with a blank', { command: '/head race' }],
+    ['without a person', { user_id: undefined }],
+    ['with a forged id', { channel_id: 'C1:U2' }],
+  ])('%s is none', (_what, change) => {
+    expect(readSlackCommand({ ...FORM, ...change })).toBeNull();
   });
 });

@@ -10,6 +10,7 @@ export const SLACK_EVENTS = {
   mention: 'The app is mentioned in a channel.',
   direct_message: 'Somebody writes a direct message to the app.',
   reply: 'Somebody writes in a thread that a run works for, without mentioning the app.',
+  command: 'Somebody enters a command of the app, such as `/headrace`.',
 } as const;
 export type SlackEventName = keyof typeof SLACK_EVENTS;
 export const SLACK_EVENT_NAMES = Object.keys(SLACK_EVENTS) as readonly SlackEventName[];
@@ -33,14 +34,24 @@ export interface SlackMessage {
 }
 
 /** {@link SlackMessage} as an event that a trigger can name. */
-export interface SlackEvent extends SlackMessage {
-  readonly event: SlackEventName;
+export interface SlackMessageEvent extends SlackMessage {
+  readonly event: Exclude<SlackEventName, 'command'>;
 }
+
+/** A slash command that a person has entered. It is no message: it has no thread, and others do not see it. */
+export interface SlackCommand extends Pick<SlackMessage, 'team' | 'channel' | 'user' | 'isForeign' | 'text'> {
+  readonly event: 'command';
+  /** With its slash. */
+  readonly command: string;
+}
+
+export type SlackEvent = SlackMessageEvent | SlackCommand;
 
 const ID = /^[A-Z][A-Z0-9]{1,30}$/;
 const TS = /^\d{1,12}\.\d{6}$/;
 /** Messages with other subtypes are edits, deletions, and what apps and Slack itself write. */
 const SUBTYPES: ReadonlySet<unknown> = new Set([undefined, 'file_share', 'thread_broadcast']);
+const COMMAND = /^\/[^\s/]{1,63}$/u;
 const SLACKBOT = 'USLACKBOT';
 /** Characters. Slack cuts longer messages. */
 const MAX_TEXT = 40_000;
@@ -87,6 +98,18 @@ export function readSlackMessage(payload: unknown): SlackMessage | null {
   };
 }
 
+/** The command that a form of Slack reports; null: it reports none. Apps cannot enter commands. */
+export function readSlackCommand(payload: unknown): SlackCommand | null {
+  const command = textAt(payload, 'command');
+  const team = idAt(payload, 'team_id');
+  const channel = idAt(payload, 'channel_id');
+  const user = idAt(payload, 'user_id');
+  if (command === null || !COMMAND.test(command) || team === null || channel === null || user === null) return null;
+  const text = (textAt(payload, 'text') ?? '').slice(0, MAX_TEXT).toWellFormed().trim();
+  // Slack offers commands to members of workspaces in which the app is installed only, and names theirs.
+  return { event: 'command', team, channel, user, isForeign: false, text, command };
+}
+
 /** Also of this app: what it writes starts nothing. */
 const isOfApp = (payload: unknown, event: unknown): boolean =>
   valueAt(event, ['bot_id']) !== undefined ||
@@ -112,13 +135,13 @@ function isForeign(payload: unknown, event: unknown, team: string): boolean {
 }
 
 /** The payload with the text of the message without mentions of the app: what filters and placeholders see. */
-export function withoutMentions(payload: unknown, { text }: SlackMessage): unknown {
+export function withoutMentions(payload: unknown, { text }: Pick<SlackMessage, 'text'>): unknown {
   const { event, ...rest } = payload as { readonly event: object };
   return { ...rest, event: { ...event, text } };
 }
 
 /** The events of a message. `isOfRun`: a run was started or continued for its thread. */
-export function eventsOf(message: SlackMessage, isOfRun: boolean): readonly SlackEvent[] {
+export function eventsOf(message: SlackMessage, isOfRun: boolean): readonly SlackMessageEvent[] {
   const isReply = isOfRun && message.threadTs !== message.ts && message.kind !== 'mention';
   return [
     ...(isReply ? [{ ...message, event: 'reply' } as const] : []),
@@ -126,8 +149,13 @@ export function eventsOf(message: SlackMessage, isOfRun: boolean): readonly Slac
   ];
 }
 
-export const channelKey = ({ team, channel }: SlackMessage): string => shortKey(`${SLACK}:${team}:${channel}`, MAX_KEY);
+export const channelKey = ({ team, channel }: Pick<SlackMessage, 'team' | 'channel'>): string =>
+  shortKey(`${SLACK}:${team}:${channel}`, MAX_KEY);
 /** The same for all messages of the thread, and no other one. */
 export const threadKey = (message: SlackMessage): string =>
   shortKey(`${SLACK}:${message.team}:${message.channel}:${message.threadTs}`, MAX_KEY);
-export const threadName = ({ channel, threadTs }: SlackMessage): string => `${channel}/${threadTs}`;
+/** The same for all commands of the person in the channel. */
+export const commandKey = ({ team, channel, user }: SlackCommand): string =>
+  shortKey(`${SLACK}:${team}:${channel}:command:${user}`, MAX_KEY);
+export const threadName = ({ channel, threadTs }: Pick<SlackMessage, 'channel' | 'threadTs'>): string =>
+  `${channel}/${threadTs}`;

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import type { SlackEvent } from './slack-event.js';
+import type { SlackCommand, SlackMessageEvent } from './slack-event.js';
 import { readSlackTrigger, slackChecks } from './slack-filter.js';
 
-const EVENT: SlackEvent = {
+const EVENT: SlackMessageEvent = {
   event: 'mention',
   kind: 'mention',
   team: 'T1',
@@ -15,7 +15,7 @@ const EVENT: SlackEvent = {
 };
 const read = (filter: unknown) => readSlackTrigger({ provider: 'slack', event: 'mention', filter });
 
-function matches(filter: object, event: Partial<SlackEvent> = {}): boolean {
+function matches(filter: object, event: Partial<SlackMessageEvent> = {}): boolean {
   const trigger = read(filter);
   if (trigger.kind === 'invalid') throw new Error(JSON.stringify(trigger.issues));
   return slackChecks(trigger.filter, { ...EVENT, ...event }, { event: { ts: '1' } }).every(({ passed }) => passed);
@@ -53,5 +53,40 @@ describe('the filter of a message', () => {
     expect(read(filter)).toMatchObject(
       pointer === null ? { kind: 'valid' } : { kind: 'invalid', issues: [{ pointer, detail }] },
     );
+  });
+});
+
+describe('the filter of a command', () => {
+  const { team, channel, user, isForeign } = EVENT;
+  const COMMAND: SlackCommand = {
+    event: 'command',
+    team,
+    channel,
+    user,
+    isForeign,
+    text: 'fix it',
+    command: '/headrace',
+  };
+  const readCommand = (filter: unknown) => readSlackTrigger({ provider: 'slack', event: 'command', filter });
+
+  it.each([
+    [{}, true],
+    [{ commands: ['/Headrace'] }, true],
+    [{ commands: ['/deploy'] }, false],
+    [{ commands: ['/headrace'], users: ['U1'], channels: ['C1'], text: ['fix *'] }, true],
+    [{ users: ['U2'] }, false],
+    [{ channels: ['C2'] }, false],
+  ])('%j', (filter, expected) => {
+    const trigger = readCommand(filter);
+    if (trigger.kind === 'invalid') throw new Error(JSON.stringify(trigger.issues));
+    expect(slackChecks(trigger.filter, COMMAND, {}).every(({ passed }) => passed)).toBe(expected);
+  });
+
+  it('has commands with their slash, which other events do not have', () => {
+    const detail = 'must be a command, such as /headrace';
+    expect(readCommand({ commands: ['headrace'] })).toMatchObject({
+      issues: [{ pointer: '/filter/commands/0', detail }],
+    });
+    expect(read({ commands: ['/headrace'] })).toMatchObject({ issues: [{ pointer: '/filter/commands' }] });
   });
 });

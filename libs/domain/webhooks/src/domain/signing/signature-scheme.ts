@@ -34,6 +34,12 @@ export interface SignedRequest {
   readonly url: string;
 }
 
+export interface FormCommand {
+  readonly name: string;
+  /** JSON. */
+  readonly response: string;
+}
+
 /** The properties of a scheme that do not depend on its verifier. */
 export interface SchemeMetadata {
   /** On the wire, snake case; permanent once published. */
@@ -51,6 +57,11 @@ export interface SchemeMetadata {
    * Slack shows an error for other responses.
    */
   readonly formField?: string;
+  /**
+   * For senders that also send forms of which each field is a value, such as commands: a form with the field `name` is a delivery with all
+   * fields as an object. It is answered with 200 and `response`, which the sender shows.
+   */
+  readonly command?: FormCommand;
   /** For senders that accept a secret from the receiver. */
   readonly generateSecret?: () => string;
   readonly handshake?: (request: IncomingRequest, secret: string) => HandshakeAnswer | null;
@@ -71,6 +82,7 @@ export abstract class SignatureScheme {
   readonly eventHeader: string | null;
   readonly deliveryIdPath: readonly string[] | null;
   readonly formField: string | null;
+  readonly command: FormCommand | null;
   /** The first request contains the secret: the webhook waits for it. */
   readonly hasSecretInHandshake: boolean;
   /** Headers of signature or time, in lower case: they cannot be the delivery id header of a webhook. */
@@ -84,6 +96,7 @@ export abstract class SignatureScheme {
     this.eventHeader = metadata.eventHeader ?? null;
     this.deliveryIdPath = metadata.deliveryIdPath ?? null;
     this.formField = metadata.formField ?? null;
+    this.command = metadata.command ?? null;
     this.hasSecretInHandshake = metadata.extractSecret !== undefined;
   }
 

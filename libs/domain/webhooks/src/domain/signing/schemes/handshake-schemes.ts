@@ -105,6 +105,8 @@ export const handshakeSchemes: readonly SchemeRow[] = [
     time: { unit: 's' },
     deliveryIdPath: ['event_id'],
     formField: 'payload',
+    // The same for everybody: whether the command starts something is decided later.
+    command: { name: 'command', response: '{"response_type":"ephemeral","text":"The command was received."}' },
     handshake: slackHandshake,
   },
   {
