@@ -19,16 +19,18 @@ const FILTERS = Object.entries(HARD_FILTERS).map(([name, raw]): [string, Payload
 /** The limit in times of parsing the payload, which a slow processor lengthens in the same way. */
 const PARSINGS = 4;
 
-/** Milliseconds. Each time with an object that nothing has looked at yet. */
-const bestTime = (filter: PayloadFilter, text: string): number =>
+/** Milliseconds. Each time with an object that nothing has looked at yet. A time below the limit needs no better one. */
+const bestTime = (filter: PayloadFilter, text: string, limit: number): number =>
   bestOf(
     () => JSON.parse(text) as unknown,
     (payload) => evaluatePayloadFilter(filter, payload),
+    limit,
   );
 
-function bestOf<T>(prepare: () => T, work: (input: T) => unknown): number {
+/** Attempts end with the first one that takes less than `enough`. */
+function bestOf<T>(prepare: () => T, work: (input: T) => unknown, enough: number): number {
   let best = Infinity;
-  for (let attempt = 0; attempt < ATTEMPTS && best >= LIMIT_MS / 2; attempt += 1) {
+  for (let attempt = 0; attempt < ATTEMPTS && best >= enough; attempt += 1) {
     const input = prepare();
     const start = { clock: performance.now(), processor: process.cpuUsage() };
     work(input);
@@ -59,9 +61,10 @@ describe.each(Object.entries(SHAPES))('256 KB: %s', (_, make) => {
         bestOf(
           () => text,
           (input) => JSON.parse(input) as unknown,
+          LIMIT_MS / PARSINGS,
         ),
     );
-    const slow = FILTERS.map(([name, filter]) => ({ name, ms: bestTime(filter, text) })).filter(
+    const slow = FILTERS.map(([name, filter]) => ({ name, ms: bestTime(filter, text, limit) })).filter(
       ({ ms }) => ms >= limit,
     );
     expect(slow).toEqual([]);
