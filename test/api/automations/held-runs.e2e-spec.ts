@@ -68,6 +68,20 @@ const wait = (seconds: number) =>
     `UPDATE concurrency_queue SET start_at = start_at - $1 * interval '1 second', held_since = held_since - $1 * interval '1 second'`,
     [seconds],
   );
+/** So many runs that are held, with the columns of one that is built. Returns their ids. */
+async function buildHeld(count: number): Promise<string[]> {
+  const { id } = await fixture.runs.build({ by: fixture.member, team: fixture.team, columns: { is_held: true } });
+  const [columns] = await fixture.database.query<{ names: string }>(
+    `SELECT string_agg(quote_ident(column_name), ', ') AS names FROM information_schema.columns
+      WHERE table_schema = 'headrace' AND table_name = 'runs' AND column_name <> 'id' AND is_generated = 'NEVER'`,
+  );
+  const copies = await fixture.database.query<{ id: string }>(
+    `INSERT INTO runs (id, ${columns?.names})
+     SELECT gen_random_uuid(), ${columns?.names} FROM runs, generate_series(2, $2::int) WHERE id = $1 RETURNING id`,
+    [id, count],
+  );
+  return [id, ...copies.map((copy) => copy.id)];
+}
 const cancel = (runId: string) => fixture.requestAsAdmin(200, `POST /agent/runs/${runId}/cancel`);
 
 it('a key with many cancelled runs does not delay the runs of other keys', async () => {
@@ -76,14 +90,12 @@ it('a key with many cancelled runs does not delay the runs of other keys', async
     `INSERT INTO concurrency_queue (slot_key, key, run_id) SELECT slot_key, 'a', id FROM runs WHERE id = $1`,
     [first.id],
   );
-  for (let run = 0; run < 300; run += 1) {
-    const { id } = await fixture.runs.build({ by: fixture.member, team: fixture.team, columns: { is_held: true } });
-    await fixture.database.query(
-      `INSERT INTO concurrency_queue (slot_key, key, run_id) SELECT slot_key, 'a', id FROM runs WHERE id = $1`,
-      [id],
-    );
-    await fixture.database.query(`UPDATE runs SET state = 'CANCELLED' WHERE id = $1`, [id]);
-  }
+  const held = await buildHeld(300);
+  await fixture.database.query(
+    `INSERT INTO concurrency_queue (slot_key, key, run_id) SELECT slot_key, 'a', id FROM runs WHERE id = ANY ($1::uuid[])`,
+    [held],
+  );
+  await fixture.database.query(`UPDATE runs SET state = 'CANCELLED' WHERE id = ANY ($1::uuid[])`, [held]);
   // They have left the queue, also when a process of an older version cancels them.
   expect(await fixture.database.query('SELECT run_id FROM concurrency_queue')).toEqual([{ run_id: first.id }]);
   expect(await fixture.database.query('SELECT count(*)::int FROM runs WHERE is_held')).toEqual([{ count: 0 }]);
@@ -173,8 +185,7 @@ describe('the policy queue', () => {
   });
 
   it('releases the runs of more keys than are visited in a round trip', async () => {
-    const shape = { by: fixture.member, team: fixture.team, columns: { is_held: true } };
-    for (let run = 0; run < 501; run += 1) await fixture.runs.build(shape);
+    expect(await buildHeld(501)).toHaveLength(501);
     await fixture.database.query(
       'INSERT INTO concurrency_queue (slot_key, key, run_id) SELECT slot_key, id::text, id FROM runs',
     );
