@@ -174,7 +174,7 @@ describe('any definition', () => {
           expect((await fixture.applyDefinition(factory, written)).summary).toMatchObject(NOTHING);
           expect(resourcesIn(await definitionRows(fixture))).toBe(resourcesIn(applied));
         }),
-        { numRuns: isLong ? 200 : 20 },
+        { numRuns: isLong ? 200 : 10 },
       );
     },
     isLong ? 480_000 : 120_000,
