@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs';
 import type { Browser, Locator } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { until } from '#testing';
 import { NO_BROWSER, startBrowser } from '../support/browser.js';
 import { Installation, type Program } from '../support/installation.js';
@@ -24,8 +24,9 @@ describe.skipIf(NO_BROWSER !== null)('the console', { timeout: 60_000 }, () => {
     installation = await Installation.create({ API_RATE_PER_MINUTE: '0', HARNESSES_FILE: harness.file });
     [server, browser] = await Promise.all([installation.up(), startBrowser()]);
   });
+  // An open page follows the runs of the other tests.
+  afterEach(() => Promise.all(pages.splice(0).map((page) => page.close())));
   afterAll(async () => {
-    await Promise.all(pages.map((page) => page.close()));
     await browser.close();
     await server.stop();
     installation.remove();
