@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { TestIdentities } from '../../libs/testing/src/api/identities.js';
 import { createTestDatabase, type TestDatabase } from '../../libs/testing/src/database/test-database.js';
 import { Installation, type Program, processes, runnersOf, until } from '../support/installation.js';
@@ -18,8 +18,8 @@ describe('API, processor and ingress in separate processes', { timeout: 90_000 }
   let token: string;
   let orphans: number[] = [];
 
-  beforeEach(async () => {
-    witness = new Witness();
+  // No test stops the API, so all of them use one.
+  beforeAll(async () => {
     database = await createTestDatabase();
     const identities = new TestIdentities(database);
     token = (await identities.user({ [await identities.team()]: 'member' })).token;
@@ -30,17 +30,25 @@ describe('API, processor and ingress in separate processes', { timeout: 90_000 }
       QUEUE_POOL_SIZE: '6',
     });
     api = installation.start('api');
+    await api.says('Headrace API is ready');
+  });
+  afterAll(async () => {
+    await api.stop();
+    await database.close();
+    installation.remove();
+  });
+
+  beforeEach(async () => {
+    witness = new Witness();
     processor = installation.start('processor');
-    await Promise.all([api.says('Headrace API is ready'), processor.says('Headrace processor is ready')]);
+    await processor.says('Headrace processor is ready');
   });
 
   afterEach(async () => {
     await processor.stop();
     for (const pid of orphans.filter((orphan) => processes().some((candidate) => candidate.pid === orphan)))
       process.kill(pid, 'SIGKILL');
-    await api.stop();
-    await database.close();
-    installation.remove();
+    orphans = [];
     witness.remove();
   });
 
