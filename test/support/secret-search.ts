@@ -14,7 +14,7 @@ const GZIP = Buffer.from([0x1f, 0x8b]);
 const ZLIB = 0x78;
 const LINE_END = 0x0a;
 /** By which forms are found. */
-const START_BYTES = 3;
+const START_BYTES = 2;
 /** Bits of one character of base64. */
 const CHARACTER_BITS = 6;
 
