@@ -1,6 +1,6 @@
 import { TestIdentities } from '../../libs/testing/src/api/identities.js';
 import { createTestDatabase, type TestDatabase } from '../../libs/testing/src/database/test-database.js';
-import { type Answer, answersIn, freePort, Installation, type Program, tick, until } from './installation.js';
+import { type Answer, answersIn, freePort, Installation, type Program, until } from './installation.js';
 
 export const ENDED = ['SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED'];
 export const MIB = 1_048_576;
@@ -64,15 +64,8 @@ export class ExecutorInstallation {
   }
 
   // eslint-disable-next-line @typescript-eslint/no-explicit-any
-  async waitFor(runId: string, states: readonly string[] = ENDED, timeoutMs = 90_000): Promise<any> {
-    const deadline = performance.now() + timeoutMs;
-    for (;;) {
-      const { body } = await this.call('GET', `/agent/runs/${runId}`);
-      if (states.includes(body.state)) return body;
-      if (performance.now() > deadline)
-        throw new Error(`The run was not ${states.join(' or ')} within ${timeoutMs} ms: ${JSON.stringify(body)}`);
-      await tick(50);
-    }
+  waitFor(runId: string, states: readonly string[] = ENDED, timeoutMs = 90_000): Promise<any> {
+    return this.files.waitFor(runId, states, timeoutMs, this.token);
   }
 
   async execute(script: string, environment?: object) {

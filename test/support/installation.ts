@@ -10,9 +10,6 @@ import { placeReadyDatabase } from './ready-database.js';
 /** The command line as it is built. */
 export const MAIN = fileURLToPath(new URL('../../dist/headrace.js', import.meta.url));
 
-/** Often enough for every promise that is tested; more often would take the processors from those who are waited for. */
-const POLL_MS = 100;
-
 export interface Connection {
   base_url: string;
   ingress_base_url: string;
@@ -202,19 +199,18 @@ export class Installation {
 
   /** Polls until the run is in one of the states; rejects with its timeline when it takes longer. Survives a service that is away. */
   // eslint-disable-next-line @typescript-eslint/no-explicit-any
-  async waitFor(runId: string, states: readonly string[], timeoutMs = 30_000): Promise<any> {
-    const deadline = performance.now() + timeoutMs;
+  async waitFor(runId: string, states: readonly string[], timeoutMs = 30_000, token?: string): Promise<any> {
     let last: unknown = null;
-    while (performance.now() < deadline) {
-      const answer = await this.call('GET', `/agent/runs/${runId}`).catch((error: unknown) => ({
-        status: 0,
-        body: String(error),
-      }));
-      last = answer.body;
-      if (answer.status === 200 && states.includes(answer.body.state)) return answer.body;
-      await tick(POLL_MS);
-    }
-    throw new Error(`Run ${runId} was not ${states.join(' or ')} within ${timeoutMs} ms: ${JSON.stringify(last)}`);
+    const look = async () => {
+      const { status, body } = await this.call('GET', `/agent/runs/${runId}`, undefined, token).catch(
+        (error: unknown) => ({ status: 0, body: String(error) }),
+      );
+      last = body;
+      return status === 200 && states.includes(body.state) && body;
+    };
+    return until(look, timeoutMs, `Run ${runId} ${states.join(' or ')}`).catch((error: unknown) => {
+      throw new Error(`${String(error)} Last: ${JSON.stringify(last)}`, { cause: error });
+    });
   }
 
   remove(): void {

@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-const POLL_MS = 50;
+/** Looks take processor time from what is waited for, so the pause between two grows with the time that has passed. */
+const PAUSE_MS = { min: 50, max: 250 };
+const PAUSE_SHARE = 0.25;
 
 /** Polls what has no signal to wait for. Rejects after the time, 10 s by default. */
 export async function until<T>(
@@ -8,11 +10,12 @@ export async function until<T>(
   timeoutMs = 10_000,
   what = 'it',
 ): Promise<T> {
-  const deadline = performance.now() + timeoutMs;
+  const start = performance.now();
   for (;;) {
     const found = await look();
     if (found) return found;
-    if (performance.now() > deadline) throw new Error(`${what} did not happen within ${timeoutMs} ms.`);
-    await sleep(POLL_MS);
+    const passed = performance.now() - start;
+    if (passed > timeoutMs) throw new Error(`${what} did not happen within ${timeoutMs} ms.`);
+    await sleep(Math.min(Math.max(passed * PAUSE_SHARE, PAUSE_MS.min), PAUSE_MS.max));
   }
 }
