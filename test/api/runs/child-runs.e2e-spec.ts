@@ -182,11 +182,21 @@ describe('a run that an agent starts', () => {
 
   it('has no agent of which it is not known that it requests permission, where the policy requires it', async () => {
     const refused = {
-      problem: expect.stringContaining('not known whether the agent of `harness` requests permission'),
+      problem: expect.stringContaining('not known whether the agent of `harness` or of the agent identity requests'),
     };
+    const identity = async (harness: string): Promise<string> => {
+      const body = { name: harness, harness: { type: harness } };
+      return (await fixture.requestAsAdmin(201, 'POST /agent/identities', body)).uid as string;
+    };
+    const unchecked = await identity('copilot');
     const asking = await start({ config: { permission_policy: 'ask' } });
     expect(await startRun(asking, { harness: 'copilot' })).toEqual(refused);
     expect(await startRun(asking, { harness: 'unknown' })).toEqual(refused);
+    expect(await startRun(asking, { agent_identity_uid: unchecked })).toEqual(refused);
+    expect(await startRun(asking, { harness: 'claude', agent_identity_uid: unchecked })).toMatchObject({
+      state: 'QUEUED',
+    });
+    expect(await startRun(asking, { agent_identity_uid: await identity('claude') })).toMatchObject({ state: 'QUEUED' });
     expect(await startRun(asking, { harness: 'claude' })).toMatchObject({ state: 'QUEUED' });
     expect(await startRun(await start({ interactive: true }), { harness: 'copilot' })).toEqual(refused);
     const allowing = await start({ config: { permission_policy: 'allow' } });

@@ -32,7 +32,7 @@ const ENVIRONMENT_REFUSED =
 const CHOICE_REFUSED =
   'A run whose agent can have read text from outside, such as that of an event, can start only runs with its own environment, agent identity and harness.';
 const HARNESS_REFUSED =
-  'It is not known whether the agent of `harness` requests permission before it acts, and the permission policy of this run requires it.';
+  'It is not known whether the agent of `harness` or of the agent identity requests permission before it acts, and the permission policy of this run requires it.';
 
 /**
  * Runs that agents start, for the tools of their run. They have the owner, the creator and the agent identity of the run, and are created
@@ -75,7 +75,7 @@ export class ChildRuns {
     const identity = request.agent_identity_uid ?? own;
     if (this.choosesOther(run, request, own) && (await this.store.isFromOutside(run.id)))
       return { problem: CHOICE_REFUSED };
-    if (this.evadesPolicy(run, request)) return { problem: HARNESS_REFUSED };
+    if (await this.evadesPolicy(run, request, own)) return { problem: HARNESS_REFUSED };
     if (!(await this.mayUseEnvironment(run, request))) return { problem: ENVIRONMENT_REFUSED };
     // 3. The run, as it is created by its creator.
     return this.create(run, caller, request, { launchKey, identity, executionId, leaseEpoch, isOwn: identity === own });
@@ -182,14 +182,24 @@ export class ChildRuns {
   }
 
   /** The policy of the run applies to what agents request. */
-  private evadesPolicy({ config, interactive }: Run, request: Started): boolean {
-    const { permission_policy: policy = interactive ? 'ask' : 'allow' } = config;
-    const { harness } = request;
-    if (policy === 'allow' || harness === undefined || !hasOtherHarness(config, request)) return false;
-    return !this.harnesses.requestsPermission(harness);
+  private async evadesPolicy(run: Run, request: Started, own: string | undefined): Promise<boolean> {
+    const { permission_policy: policy = run.interactive ? 'ask' : 'allow' } = run.config;
+    if (policy === 'allow') return false;
+    const harness = await this.harnessOf(run, request, own);
+    return harness !== harnessIn(run.config) && !this.harnesses.requestsPermission(harness);
+  }
+
+  /** Which the run that is requested has. */
+  private async harnessOf(run: Run, request: Started, own: string | undefined): Promise<string> {
+    const { harness, agent_identity_uid: uid } = request;
+    if (harness !== undefined) return harness;
+    if (uid === undefined || uid === own) return harnessIn(run.config);
+    const identity = await this.agents.findIdentity(uid, run.owner.teamUid ?? '');
+    return identity?.harness?.type ?? DEFAULT_HARNESS;
   }
 }
 
-const hasOtherHarness = ({ harness }: AgentConfig, { harness: chosen }: Started): boolean =>
-  chosen !== undefined && chosen !== (harness?.type ?? DEFAULT_HARNESS);
+const harnessIn = ({ harness }: AgentConfig): string => harness?.type ?? DEFAULT_HARNESS;
+const hasOtherHarness = (config: AgentConfig, { harness: chosen }: Started): boolean =>
+  chosen !== undefined && chosen !== harnessIn(config);
 const sentence = (text: string): string => (/[.!?]$/.test(text) ? text : `${text}.`);

@@ -4,6 +4,7 @@ import type { Request, Response } from 'express';
 import { OutsideApi, pathId, ProblemError, Public } from '#platform/http';
 import { linkRefusal, SignedLinks } from '#platform/storage';
 import { archiveKey, RunSnapshots } from '../application/run-snapshots.js';
+import { SnapshotDownloads } from '../application/snapshot-downloads.js';
 import { sendArchive } from './run-snapshots.controller.js';
 
 const UUID = pathId('uuid');
@@ -17,6 +18,7 @@ export class ArchivesController {
   constructor(
     private readonly snapshots: RunSnapshots,
     private readonly links: SignedLinks,
+    private readonly downloads: SnapshotDownloads,
   ) {}
 
   @Get(':runId/:snapshotId')
@@ -28,9 +30,11 @@ export class ArchivesController {
   ): Promise<void> {
     const verdict = this.links.verify(archiveKey(runId, snapshotId), request.query);
     if (!verdict.valid) throw linkRefusal(verdict.reason, 'download');
-    const result = await this.snapshots.archiveOf(runId, snapshotId);
-    if (result.kind !== 'archive')
-      throw new ProblemError('resource_not_found', 'The snapshot that this link names is not stored any more.');
-    return sendArchive(runId, result.content, response);
+    return this.downloads.send(archiveKey(runId, snapshotId), async () => {
+      const result = await this.snapshots.archiveOf(runId, snapshotId);
+      if (result.kind !== 'archive')
+        throw new ProblemError('resource_not_found', 'The snapshot that this link names is not stored any more.');
+      await sendArchive(runId, result.content, response);
+    });
   }
 }

@@ -6,6 +6,7 @@ import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
 import { Operation, pathId, ProblemError, rejectionProblem, sendStream } from '#platform/http';
 import type { SnapshotEntry } from '#execution/runner-protocol';
 import { ARCHIVE_TYPE, type ListedChange, RunSnapshots, type SnapshotPoint } from '../application/run-snapshots.js';
+import { SnapshotDownloads } from '../application/snapshot-downloads.js';
 import { noSnapshot, RUN } from './problems.js';
 import {
   type ChangedFile,
@@ -20,7 +21,10 @@ const RUN_ID = pathId('uuid');
 @ApiTags('Runs')
 @Controller('agent/runs')
 export class RunSnapshotsController {
-  constructor(private readonly snapshots: RunSnapshots) {}
+  constructor(
+    private readonly snapshots: RunSnapshots,
+    private readonly downloads: SnapshotDownloads,
+  ) {}
 
   @Get(':runId/changes')
   @Authorize('runs:read', 'run')
@@ -62,11 +66,20 @@ export class RunSnapshotsController {
       type: RunDirectoryResponse,
     },
   })
-  async file(
+  file(
     @CurrentCaller() caller: Caller,
     @Param('runId', RUN_ID) runId: string,
-    @Query() { path = '', at }: RunFileParameters,
+    @Query() parameters: RunFileParameters,
     @Res() response: Response,
+  ): Promise<void> {
+    return this.downloads.send(caller.principal.uid, () => this.sendFile(caller, runId, parameters, response));
+  }
+
+  private async sendFile(
+    caller: Caller,
+    runId: string,
+    { path = '', at }: RunFileParameters,
+    response: Response,
   ): Promise<void> {
     const result = await this.snapshots.file(caller, runId, path, pointOf(at));
     switch (result.kind) {
@@ -108,11 +121,20 @@ export class RunSnapshotsController {
       contentType: ARCHIVE_TYPE,
     },
   })
-  async archive(
+  archive(
     @CurrentCaller() caller: Caller,
     @Param('runId', RUN_ID) runId: string,
-    @Query() { path = '', at }: RunFileParameters,
+    @Query() parameters: RunFileParameters,
     @Res() response: Response,
+  ): Promise<void> {
+    return this.downloads.send(caller.principal.uid, () => this.sendArchive(caller, runId, parameters, response));
+  }
+
+  private async sendArchive(
+    caller: Caller,
+    runId: string,
+    { path = '', at }: RunFileParameters,
+    response: Response,
   ): Promise<void> {
     const result = await this.snapshots.archive(caller, runId, path, pointOf(at));
     switch (result.kind) {

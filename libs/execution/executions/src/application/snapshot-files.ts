@@ -13,7 +13,7 @@ import { type StoredSnapshot, SnapshotsStore } from '../persistence/snapshots.st
 import { Snapshots } from './snapshots.js';
 
 /** Packs in memory for one reader. */
-const KEPT_PACKS = 4;
+const KEPT_PACKS = 2;
 
 /** Reads files of snapshots. */
 @Injectable()

@@ -84,13 +84,14 @@ export class ApiProxy {
   private async forward(request: IncomingMessage, received: Buffer, response: ServerResponse): Promise<void> {
     const { method = '' } = request;
     const { forge } = this.options;
+    const closed = new AbortController();
+    response.once('close', () => closed.abort());
     this.count();
     const ownLogin = loginOf(request);
     const { of, url, shown, body } = await this.permit(request, received, ownLogin !== null);
     const login = ownLogin ?? { authorization: `Bearer ${await this.tokenOf(of)}` };
+    if (closed.signal.aborted) return;
     if (ownLogin === null) this.options.onRequest({ url: of.repository.url, granted: true, request: shown });
-    const closed = new AbortController();
-    response.once('close', () => closed.abort());
     const signal = AbortSignal.any([this.options.ending, closed.signal, AbortSignal.timeout(MAX_MS)]);
     const headers = { 'user-agent': `headrace/${VERSION}`, ...requestHeaders(request) };
     let answer = await fetch(url, {

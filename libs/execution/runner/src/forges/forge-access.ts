@@ -86,8 +86,9 @@ async function startServer(
   };
 }
 
+/** The user of the agent. */
 const usersOf = (runAs: RunAs | undefined): number[] =>
-  [process.getuid?.(), runAs?.uid].filter((uid) => uid !== undefined);
+  [runAs?.uid ?? process.getuid?.()].filter((uid) => uid !== undefined);
 
 function onForge(forge: ForgeRef, repositories: readonly RepositoryRef[]): ApiRepository[] {
   return repositories.flatMap((repository) => {

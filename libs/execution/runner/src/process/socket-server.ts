@@ -18,7 +18,7 @@ interface SocketServerOptions {
 /** Who connects to a socket has to be able to write it. */
 const WRITABLE = 0o111;
 
-/** Listens for connections of this user and the user of the agent only. Nobody gets an answer after `close`. */
+/** Listens for connections of the user of the agent only, and of root by a path. Nobody gets an answer after `close`. */
 export class SocketServer {
   private readonly connections = new Set<Socket>();
 
