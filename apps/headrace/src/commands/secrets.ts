@@ -5,7 +5,6 @@ import { KeyRotation, ManagedSecrets, SECRET_NAME, SECRET_NAME_RULE, SECRET_PURP
 import { choice, CommandError, requiredText, UsageError } from '../cli/command.js';
 import { decodeText } from '../cli/input.js';
 import { printResult, printRows } from '../cli/output.js';
-import { ENCRYPTED_COLUMNS } from '../process/encrypted-columns.js';
 import { recordCommand } from '../process/audit-command.js';
 import { secretsCommand, unknownTeam } from '../process/services.js';
 
@@ -72,6 +71,8 @@ export const remove = secretsCommand({
 /** Exit code 1 when a value cannot be decrypted: SECRETS_KEY_PREVIOUS lacks a key, or the value is damaged. */
 export const rotateKey = secretsCommand({
   run: async (services, values) => {
+    // Loads most libraries, which the other commands do not need.
+    const { ENCRYPTED_COLUMNS } = await import('../process/encrypted-columns.js');
     let broken = 0;
     const rows: (string | number)[][] = [];
     for await (const { table, changed, broken: notOpened } of services.get(KeyRotation).rotate(ENCRYPTED_COLUMNS)) {
