@@ -96,8 +96,7 @@ describe.each(CASES)('a run in a thread of Slack, with %s,', { timeout: 180_000 
       await deliver(mention({ ts: thread, event_ts: thread }));
       await until(() => isKilled, TURN_MS, 'the step');
       await setup.restart(victim);
-      await until(async () => (await runsIn(thread)).length > 0, TURN_MS, 'the run');
-      const [runId = ''] = await runsIn(thread);
+      const runId = await until(async () => (await runsIn(thread))[0], TURN_MS, 'the run');
       const first = await setup.installation.waitFor(runId, ENDED, TURN_MS);
       if (first.state === 'ERROR') expect(first.status_message.error_code).toBe('infrastructure_timeout');
       await until(() => showsEnd(thread, first.state), TURN_MS, 'the end in the message');

@@ -70,7 +70,6 @@ async function expectUnavailable({ readsToo = true } = {}): Promise<void> {
     expect(body.error_code).toBe('resource_unavailable');
     expect(Number(headers.get('retry-after'))).toBeGreaterThan(0);
   }
-  // The pool of the ingress may just be opening a connection whose name was resolved before.
   await vi.waitFor(async () => {
     const delivered = await deliver();
     expect([delivered.status, delivered.json?.error_code]).toEqual([503, 'resource_unavailable']);
@@ -137,7 +136,12 @@ describe('while the database', () => {
         process.nextTick(callback as (error: Error) => void, error);
       }) as unknown as typeof dns.lookup);
       try {
-        await onServer(endSessions());
+        // The pools may just be opening connections whose name was resolved before: those are ended, too.
+        await vi.waitFor(async () => {
+          await onServer(endSessions());
+          expect((await deliver()).status).toBe(503);
+          await api.request(503, 'GET /agent/runs', { token });
+        });
         await expectUnavailable();
         await expectReady(false);
       } finally {
