@@ -150,14 +150,14 @@ export class ForgeDeliveries {
 
   /** The state of the pull request that the delivery is about. */
   pullRequestOf(delivery: AcceptedDelivery): PullRequestState | null {
-    const sent = sentBy(delivery);
-    return sent && readPullRequestState(sent.provider, sent.kind, this.webhook.eventOf(delivery).readPayload());
+    const sent = this.sentOf(delivery);
+    return sent && readPullRequestState(sent.provider, sent.kind, sent.readPayload());
   }
 
   /** Null: GitHub and GitLab have not sent it. */
-  payloadOf(delivery: AcceptedDelivery) {
+  sentOf(delivery: AcceptedDelivery) {
     const sent = sentBy(delivery);
-    return sent && { ...sent, payload: this.webhook.eventOf(delivery).readPayload() };
+    return sent && { ...sent, readPayload: () => this.webhook.eventOf(delivery).readPayload() };
   }
 
   /** An event that was not delivered. */

@@ -18,8 +18,8 @@ export class GithubInstallations extends DeliveryEvaluator {
   }
 
   override async evaluate(delivery: AcceptedDelivery): Promise<readonly AutomationResult[]> {
-    const sent = this.forges.payloadOf(delivery);
-    const change = sent?.provider === 'github' ? readInstallationChange(sent.kind, sent.payload) : null;
+    const sent = this.forges.sentOf(delivery);
+    const change = sent?.provider === 'github' ? readInstallationChange(sent.kind, sent.readPayload) : null;
     if (change) await this.installations.recordChange(delivery.webhook.teamUid, change);
     return [];
   }

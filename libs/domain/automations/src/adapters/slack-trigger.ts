@@ -33,7 +33,13 @@ import {
   withoutMentions,
 } from '../domain/slack-events/slack-event.js';
 import { readSlackTrigger, slackChecks, slackTriggerSchema } from '../domain/slack-events/slack-filter.js';
-import { invalidFilterReason, type Trigger, type TriggerCheck, type TriggerEvent } from '../domain/trigger.js';
+import {
+  type EventTarget,
+  invalidFilterReason,
+  type Trigger,
+  type TriggerCheck,
+  type TriggerEvent,
+} from '../domain/trigger.js';
 import { NO_DELIVERY, WebhookTrigger } from './webhook-trigger.js';
 
 /** All events reach all triggers of Slack in the factory. */
@@ -154,58 +160,41 @@ const isInThread = ({ kind, ts, threadTs }: SlackMessage): boolean => kind !== '
 
 /** The same key: an automation with a webhook trigger for the delivery, too, starts one run for both. */
 function withDetails(received: TriggerEvent, details: SlackMessageEvent): TriggerEvent {
-  const { event, team, channel, user } = details;
-  const target = threadName(details);
-  return {
-    ...received,
-    provider: SLACK,
-    event,
-    subject: SUBJECT,
-    source: 'SLACK',
-    labels: { ...received.labels, channel, target },
-    facts: [
-      { label: 'Event', value: `${event} (${SLACK})` },
-      { label: 'Channel', value: quoteValue(channel) },
-      { label: 'Thread', value: quoteValue(target) },
-      { label: 'User', value: quoteValue(user) },
-      ...received.facts,
-    ],
-    readPayload: () => withoutMentions(received.readPayload(), details),
-    target: {
-      key: threadKey(details),
-      name: target,
-      container: { key: channelKey(details), name: `${team}/${channel}` },
-      url: null,
-      defaultPolicy: 'continue',
-    },
-    details,
-  };
+  const { channel, user } = details;
+  const name = threadName(details);
+  const target = { key: threadKey(details), name, url: null, defaultPolicy: 'continue' } as const;
+  const event = eventOfSlack(received, details, target, { Channel: channel, Thread: name, User: user });
+  return { ...event, readPayload: () => withoutMentions(received.readPayload(), details) };
 }
 
 /** What a person works on in a channel is the target, so that the limits of events apply. */
 function withCommand(received: TriggerEvent, details: SlackCommand): TriggerEvent {
-  const { event, team, channel, user, command } = details;
-  const target = `${channel}/${user}`;
+  const { channel, user, command } = details;
+  const target = { key: commandKey(details), name: `${channel}/${user}`, url: null };
+  return eventOfSlack(received, details, target, { Command: command, Channel: channel, User: user });
+}
+
+/** `facts`: values by their labels, in their order. */
+function eventOfSlack(
+  received: TriggerEvent,
+  details: SlackEvent,
+  target: Omit<EventTarget, 'container'>,
+  facts: Readonly<Record<string, string>>,
+): TriggerEvent {
+  const { event, team, channel } = details;
   return {
     ...received,
     provider: SLACK,
     event,
     subject: SUBJECT,
     source: 'SLACK',
-    labels: { ...received.labels, channel, target },
+    labels: { ...received.labels, channel, target: target.name },
     facts: [
       { label: 'Event', value: `${event} (${SLACK})` },
-      { label: 'Command', value: quoteValue(command) },
-      { label: 'Channel', value: quoteValue(channel) },
-      { label: 'User', value: quoteValue(user) },
+      ...Object.entries(facts).map(([label, value]) => ({ label, value: quoteValue(value) })),
       ...received.facts,
     ],
-    target: {
-      key: commandKey(details),
-      name: target,
-      container: { key: channelKey(details), name: `${team}/${channel}` },
-      url: null,
-    },
+    target: { ...target, container: { key: channelKey(details), name: `${team}/${channel}` } },
     details,
   };
 }

@@ -68,7 +68,7 @@ async function startServer(
   const ending = new AbortController();
   const proxy = new ApiProxy({ forge, repositories, hosts, credentials, onRequest, log, ending: ending.signal });
   const server = await SocketServer.start({
-    socket: isGithub ? socket : { users: usersOf(runAs) },
+    socket: isGithub ? socket : { user: runAs?.uid ?? process.getuid?.() },
     maxConnections: MAX_CONNECTIONS,
     // An HTTP server closes its connections itself.
     allowHalfOpen: true,
@@ -85,10 +85,6 @@ async function startServer(
     },
   };
 }
-
-/** The user of the agent. */
-const usersOf = (runAs: RunAs | undefined): number[] =>
-  [runAs?.uid ?? process.getuid?.()].filter((uid) => uid !== undefined);
 
 function onForge(forge: ForgeRef, repositories: readonly RepositoryRef[]): ApiRepository[] {
   return repositories.flatMap((repository) => {

@@ -5,10 +5,10 @@ import { peerUser } from './peer-user.js';
 
 interface SocketServerOptions {
   /**
-   * A path in a directory that only the agent's user can enter. Its length is not limited. `users`: of a port of 127.0.0.1, which
-   * everybody on the machine can open.
+   * A path in a directory that only the agent's user can enter. Its length is not limited. `user`: of a port of 127.0.0.1, which
+   * everybody on the machine can open; undefined: this system has no users, and nobody is accepted.
    */
-  readonly socket: string | { readonly users: readonly number[] };
+  readonly socket: string | { readonly user: number | undefined };
   readonly maxConnections: number;
   readonly onConnection: (connection: Socket) => void;
   /** A connection stays open for the answer when the other side has sent all. Default: false. */
@@ -30,8 +30,7 @@ export class SocketServer {
     server.maxConnections = maxConnections;
     const started = new SocketServer(server);
     server.on('connection', (connection) => {
-      if (typeof socket !== 'string' && !socket.users.includes(peerUser(connection) ?? -1))
-        return void connection.destroy();
+      if (typeof socket !== 'string' && peerUser(connection) !== socket.user) return void connection.destroy();
       started.connections.add(connection);
       connection.on('close', () => started.connections.delete(connection));
       connection.on('error', () => connection.destroy());

@@ -136,8 +136,7 @@ export class WorkspaceSnapshots {
       const same = stored.get(key);
       if (same && same.size === size && same.mtime === mtime) this.known.set(key, { version, content: same.known });
     }
-    const lines = entries.map((entry) => lineOf(entry));
-    this.lastDigest = this.manifests.encode(JSON.stringify(header), lines).digest;
+    this.lastDigest = this.manifests.encode(JSON.stringify(header), entries.map(lineOf)).digest;
   }
 
   /**

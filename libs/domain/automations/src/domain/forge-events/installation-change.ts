@@ -11,9 +11,10 @@ export interface InstallationChange {
 const KINDS: ReadonlySet<string> = new Set(['installation', 'installation_repositories']);
 const MAX_LOGIN = 100;
 
-/** Null: the delivery is about something else. */
-export function readInstallationChange(kind: string, payload: unknown): InstallationChange | null {
+/** Null: the delivery is about something else. The payload of other kinds is not read. */
+export function readInstallationChange(kind: string, readPayload: () => unknown): InstallationChange | null {
   if (!KINDS.has(kind)) return null;
+  const payload = readPayload();
   const appId = valueAt(payload, ['installation', 'app_id']);
   const owner = textAt(payload, 'installation', 'account', 'login');
   if (!Number.isSafeInteger(appId) || owner === null || owner.length > MAX_LOGIN) return null;
