@@ -68,6 +68,22 @@ describe('transaction', () => {
     }
   });
 
+  it('calls what waits for its commit before its caller continues, and never after a rollback', async () => {
+    const calls: string[] = [];
+    await database.transaction(async (tx) => {
+      tx.afterCommit(() => calls.push('called'));
+      await tx.query('SELECT 1');
+      calls.push('worked');
+    });
+    expect(calls).toEqual(['worked', 'called']);
+    const failing = database.transaction(async (tx) => {
+      tx.afterCommit(() => calls.push('called after a rollback'));
+      await tx.query('SELECT 1 / 0');
+    });
+    await expect(failing).rejects.toMatchObject({ code: '22012' });
+    expect(calls).toEqual(['worked', 'called']);
+  });
+
   it('accepts no statement after its end', async () => {
     let late: Promise<unknown> | undefined;
     const failing = database.transaction(async (tx) => {

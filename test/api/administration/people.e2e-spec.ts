@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { DatabaseListener } from '#platform/persistence';
 import { startTestApi, type TestApi, type TestPrincipal, until } from '#testing';
 import { inTeam, requestAnyStatus, untilWaiting } from '../../support/api-requests.js';
 
@@ -83,7 +84,7 @@ describe('users', () => {
       disabled_at: expect.any(String),
       display_name: 'Ada',
     });
-    await untilStatus(401, 'GET /me', token);
+    await api.request(401, 'GET /me', { token });
     expect(await call(200, `PUT /users/${ada.uid}`, site, { is_disabled: false })).not.toHaveProperty('disabled_at');
     await untilStatus(200, 'GET /me', token);
     await call(200, `PUT /users/${ada.uid}`, site, { is_administrator: false });
@@ -281,14 +282,14 @@ describe('service accounts and tokens', () => {
     expect(tokens).toMatchObject([{ uid: created.uid, prefix: expect.stringMatching(/^hr_....…$/) }]);
     expect(JSON.stringify(tokens)).not.toContain(created.token);
     await call(204, `DELETE /tokens/${created.uid}`, admin);
-    await untilStatus(401, 'GET /me', created.token);
+    await api.request(401, 'GET /me', { token: created.token });
     expect((await call(200, `GET /tokens?service_account_uid=${account.uid}`, admin)).tokens).toEqual([]);
     const { token } = await call(201, 'POST /tokens', admin, body);
     expect((await call(200, 'GET /service-accounts', admin)).service_accounts).toContainEqual(
       expect.objectContaining({ uid: account.uid }),
     );
     await call(204, `DELETE /service-accounts/${account.uid}`, admin);
-    await untilStatus(401, 'GET /me', token);
+    await api.request(401, 'GET /me', { token });
     await call(404, `DELETE /service-accounts/${account.uid}`, admin);
     await call(403, 'POST /tokens', admin, body);
   });
@@ -332,7 +333,7 @@ describe('a token that is revoked while its request is sent', () => {
     const response = once(slow, 'response') as Promise<[IncomingMessage]>;
     slow.write(body.slice(0, 5));
     await call(204, `DELETE /tokens/${tokens[0].uid}`, site);
-    await untilStatus(401, 'GET /me', token);
+    await api.request(401, 'GET /me', { token });
     slow.end(body.slice(5));
     const [answer] = await response;
     answer.resume();
@@ -380,5 +381,22 @@ describe('administrators of the installation', () => {
     await api.request(404, 'POST /invitations', { ...unknown, body: { email: 'a@b.test', role: 'viewer' } });
     const log = await api.request(200, 'GET /audit-log', { token: member.token });
     expect(log.body.entries.map(({ action }: { action: string }) => action)).toContain('member.updated');
+  });
+});
+
+// The last ones of the file: no announcement arrives from here on.
+describe('while the process receives no announcements', () => {
+  beforeAll(() => api.app.get(DatabaseListener).onModuleDestroy());
+
+  it('rejects a token at once when it has revoked it, deleted its service account or disabled its user', async () => {
+    const [one, two] = await Promise.all([api.identities.user({}, 'Fay'), api.identities.user({}, 'Gil')]);
+    const account = await call(201, 'POST /service-accounts', admin, { name: 'deployments' });
+    const bot = await call(201, 'POST /tokens', admin, { name: 'cd', service_account_uid: account.uid });
+    const { tokens } = await call(200, 'GET /tokens', one);
+    for (const { token } of [one, two, bot]) await api.request(200, 'GET /me', { token });
+    await call(204, `DELETE /tokens/${tokens[0].uid}`, one);
+    await call(204, `DELETE /service-accounts/${account.uid}`, admin);
+    await call(200, `PUT /users/${two.uid}`, site, { is_disabled: true });
+    for (const { token } of [one, two, bot]) await api.request(401, 'GET /me', { token });
   });
 });

@@ -23,6 +23,12 @@ export interface Queryable {
   query<Row extends QueryResultRow>(statement: Statement | string, values?: readonly unknown[]): Promise<Row[]>;
 }
 
+/** One transaction, whose statements are executed on one connection. */
+export interface Transaction extends Queryable {
+  /** Calls the function when the transaction is committed, before its caller continues; never after a rollback. */
+  afterCommit(callback: () => void): void;
+}
+
 const toConfig = (statement: Statement | string, values: readonly unknown[]) =>
   typeof statement === 'string'
     ? { text: statement, values: [...values] }
@@ -61,12 +67,15 @@ export class Database implements Queryable {
    * its first statement. Statements of `work` that do not wait for each other, such as those in a `Promise.all`, share a round
    * trip and are executed in the order in which they are sent.
    */
-  async transaction<T>(work: (tx: Queryable) => Promise<T>): Promise<T> {
+  async transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T> {
     const client = await this.connect();
     const connection = queryOn(client);
     let isOpen = true;
     let firstFailure: unknown;
-    const tx: Queryable = {
+    let result: T;
+    const committed: (() => void)[] = [];
+    const tx: Transaction = {
+      afterCommit: (callback) => void committed.push(callback),
       query<Row extends QueryResultRow>(statement: Statement | string, values?: readonly unknown[]): Promise<Row[]> {
         // What a failed part of `work` has left running must not reach the connection when it has its next owner.
         if (!isOpen) return Promise.reject(new Error('The transaction has ended.'));
@@ -82,10 +91,9 @@ export class Database implements Queryable {
       // A statement that was sent behind the one that has failed may be the first to reject.
       if (worked.status === 'rejected')
         throw sqlState(worked.reason) === IN_FAILED_TRANSACTION ? firstFailure : worked.reason;
-      const result = worked.value;
+      result = worked.value;
       await client.query('COMMIT');
       client.release();
-      return result;
     } catch (error) {
       this.report(error);
       // A connection that cannot roll back is broken, and a new one may reach a server that works: the pool closes it. The
@@ -99,6 +107,8 @@ export class Database implements Queryable {
       client.release(broken);
       throw error;
     }
+    for (const callback of committed) callback();
+    return result;
   }
 
   /**

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
-import { ServiceAccountsService, TokenAuthenticator } from '#platform/auth';
+import { ServiceAccountsService } from '#platform/auth';
 import { type Issue, newUid, type RejectionOf } from '#platform/kernel';
-import { isBelowTeamLimit, type Queryable } from '#platform/persistence';
+import { isBelowTeamLimit, type Queryable, type Transaction } from '#platform/persistence';
 import { MAX_IDENTITIES } from './identities.service.js';
 import { IdentityRules } from './identity-rules.js';
 import type { IdentityFields } from '../domain/agent-identity.js';
@@ -20,7 +20,6 @@ export class DefinedIdentities {
     private readonly identities: IdentitiesStore,
     private readonly accounts: ServiceAccountsService,
     private readonly rules: IdentityRules,
-    private readonly tokens: TokenAuthenticator,
   ) {}
 
   /** The identities of the team among `uids`. `locked`: nobody else can change them until the transaction ends. */
@@ -68,12 +67,7 @@ export class DefinedIdentities {
   }
 
   /** The service account stays, disabled, so that past runs keep its name. */
-  async remove(tx: Queryable, uid: string): Promise<void> {
+  async remove(tx: Transaction, uid: string): Promise<void> {
     if (await this.identities.delete(tx, uid)) await this.accounts.disable(tx, uid);
-  }
-
-  /** To be called after the commit of removals: their tokens become invalid in this process at once, in others within a second. */
-  forgetRemoved(): void {
-    this.tokens.clearCache();
   }
 }

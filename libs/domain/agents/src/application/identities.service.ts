@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { type Caller, isAllowed, ServiceAccountsService, TokenAuthenticator } from '#platform/auth';
+import { type Caller, isAllowed, ServiceAccountsService } from '#platform/auth';
 import { newUid } from '#platform/kernel';
 import { Database, isBelowTeamLimit, rejectTakenName } from '#platform/persistence';
 import { type AgentIdentity, BLANK_IDENTITY, type IdentityChanges } from '../domain/agent-identity.js';
@@ -16,7 +16,6 @@ export class IdentitiesService {
     private readonly database: Database,
     private readonly store: IdentitiesStore,
     private readonly accounts: ServiceAccountsService,
-    private readonly tokens: TokenAuthenticator,
     private readonly rules: IdentityRules,
     private readonly secrets: ServerSecrets,
   ) {}
@@ -74,17 +73,15 @@ export class IdentitiesService {
     );
   }
 
-  /** Its tokens become invalid here at once, in other processes within a second. Past runs keep its name. */
+  /** Its tokens become invalid. Past runs keep its name. */
   async delete(caller: Caller, uid: string) {
     const lookup = await this.get(caller, uid);
     if (lookup.kind !== 'found') return lookup;
-    const kind = await this.database.transaction(async (tx) => {
-      if (!(await this.store.delete(tx, uid))) return 'not_found';
+    return this.database.transaction(async (tx) => {
+      if (!(await this.store.delete(tx, uid))) return { kind: 'not_found' as const };
       await this.accounts.disable(tx, uid);
-      return 'deleted';
+      return { kind: 'deleted' as const };
     });
-    this.tokens.clearCache();
-    return { kind };
   }
 
   private sealServers(uid: string, servers: McpServers | null, stored: McpServers | null): Sealing<McpServers | null> {

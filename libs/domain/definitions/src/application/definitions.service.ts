@@ -71,19 +71,13 @@ export class DefinitionsService {
     if (read.kind === 'invalid') return read;
     for (let attempt = 1; ; attempt += 1) {
       try {
-        const result = await this.database.transaction(async (tx): Promise<ApplyResult> => {
+        return await this.database.transaction(async (tx): Promise<ApplyResult> => {
           const factory = await this.factories.lock(tx, factoryUid);
           if (!factory) return { kind: 'not_found' };
           const planning = await this.plan(tx, factory, read, { held: true });
           if (planning.kind === 'invalid') return planning;
           return { kind: 'applied', plan: await this.writing.execute(tx, planning.applying, author, files) };
         });
-        if (
-          result.kind === 'applied' &&
-          result.plan.some(({ kind, action }) => kind === 'agent' && action === 'delete')
-        )
-          this.identities.forgetRemoved();
-        return result;
       } catch (error) {
         if (error instanceof RefusedError) return { kind: 'invalid', diagnostics: error.diagnostics };
         if (attempt === ATTEMPTS || !RACES.has(sqlState(error))) throw error;

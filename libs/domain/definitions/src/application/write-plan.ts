@@ -5,7 +5,7 @@ import { FactoriesService } from '#domain/factories';
 import type { PrincipalRef } from '#domain/runs';
 import { DefinedWebhooks } from '#domain/webhooks';
 import { canonicalJson } from '#platform/kernel';
-import type { Queryable } from '#platform/persistence';
+import type { Queryable, Transaction } from '#platform/persistence';
 import type { DefinitionFile, PlanEntry, ResourceKind } from '../domain/definition.js';
 import { desiredFingerprints } from '../domain/plan.js';
 import type { AppliedDefinition } from '../domain/present-state.js';
@@ -29,7 +29,7 @@ export class WritePlan {
 
   /** Returns the plan with the UIDs of what was created. What is as it was applied is not written at all. */
   async execute(
-    tx: Queryable,
+    tx: Transaction,
     applying: Applying,
     author: PrincipalRef,
     files: readonly DefinitionFile[],
@@ -73,7 +73,7 @@ export class WritePlan {
   }
 
   /** Returns the identities of all agents of the definition. */
-  private async writeAgents(tx: Queryable, applying: Applying): Promise<Uids> {
+  private async writeAgents(tx: Transaction, applying: Applying): Promise<Uids> {
     const { uid: factoryUid, teamUid } = applying.factory;
     const { agents } = applying.desired;
     const kind = 'agent';

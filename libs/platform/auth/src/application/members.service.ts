@@ -1,5 +1,5 @@
 import { Injectable, Logger } from '@nestjs/common';
-import { Database, type Queryable } from '#platform/persistence';
+import { Database, type Queryable, type Transaction } from '#platform/persistence';
 import type { Role } from '../domain/roles.js';
 import { actorOf } from './still-valid.js';
 import { AccessChanges } from './token-authenticator.js';
@@ -110,7 +110,7 @@ export class MembersService {
    * Sets the roles that a user has from groups, by team, and removes those of earlier groups. Roles that were given by hand
    * stay, and the last owner of a team keeps the role.
    */
-  async setGroupRoles(tx: Queryable, userUid: string, roles: ReadonlyMap<string, Role>): Promise<GroupChange[]> {
+  async setGroupRoles(tx: Transaction, userUid: string, roles: ReadonlyMap<string, Role>): Promise<GroupChange[]> {
     const current = await tx.query<{ team_uid: string }>(
       'SELECT team_uid FROM headrace.memberships WHERE user_uid = $1 AND from_groups',
       [userUid],

@@ -2,7 +2,7 @@ import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { Settings } from '#platform/config';
 import { Clock, newUid, toStorableText } from '#platform/kernel';
-import { Database, type Queryable } from '#platform/persistence';
+import { Database, type Queryable, type Transaction } from '#platform/persistence';
 import { rolesOfGroups } from '../domain/group-roles.js';
 import { returnPath } from '../domain/return-path.js';
 import { hashToken } from '../domain/token.js';
@@ -102,7 +102,7 @@ export class OpenIdSignInService {
   }
 
   /** By the subject. An e-mail address may get another owner; it counts once, for the first sign-in. */
-  private async findUser(tx: Queryable, user: OpenIdUser): Promise<FoundUser> {
+  private async findUser(tx: Transaction, user: OpenIdUser): Promise<FoundUser> {
     const { issuer, subject } = user;
     // Two first sign-ins of the same user are serialized here.
     await tx.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`openid ${issuer} ${subject}`]);

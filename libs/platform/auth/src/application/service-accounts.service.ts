@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { newUid } from '#platform/kernel';
-import { Database, type Queryable } from '#platform/persistence';
+import { Database, type Queryable, type Transaction } from '#platform/persistence';
 import { AccessChanges } from './token-authenticator.js';
 
 export interface ServiceAccount {
@@ -79,7 +79,7 @@ export class ServiceAccountsService {
   }
 
   /** Permanent: its tokens are revoked and none can be created. The row is kept, because history shows its name. */
-  async disable(tx: Queryable, uid: string): Promise<void> {
+  async disable(tx: Transaction, uid: string): Promise<void> {
     await tx.query(
       'UPDATE headrace.service_accounts SET disabled_at = headrace.now() WHERE uid = $1 AND disabled_at IS NULL',
       [uid],

@@ -174,11 +174,13 @@ export class SessionsService {
   }
 
   async revoke(uid: string): Promise<void> {
-    await this.database.query(
-      `UPDATE headrace.tokens SET revoked_at = coalesce(revoked_at, $2) WHERE uid = $1 AND kind = 'session'`,
-      [uid, this.clock.now()],
-    );
-    await this.changes.announce(this.database);
+    await this.database.transaction(async (tx) => {
+      await tx.query(
+        `UPDATE headrace.tokens SET revoked_at = coalesce(revoked_at, $2) WHERE uid = $1 AND kind = 'session'`,
+        [uid, this.clock.now()],
+      );
+      await this.changes.announce(tx);
+    });
   }
 
   /** Resolves to the number of deleted rows. */

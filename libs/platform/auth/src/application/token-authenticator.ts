@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { Injectable } from '@nestjs/common';
 import { Clock } from '#platform/kernel';
-import { DatabaseListener, type Queryable } from '#platform/persistence';
+import { DatabaseListener, type Transaction } from '#platform/persistence';
 import type { Principal } from '../domain/principal.js';
 import { hashToken, isTokenShaped, readBearer, type TokenKind, type TokenRefusal } from '../domain/token.js';
 import { type KnownToken, TokenQueries } from '../persistence/token-queries.js';
@@ -84,8 +84,11 @@ export class AccessChanges {
     private readonly authenticator: TokenAuthenticator,
   ) {}
 
-  /** Sent when the transaction commits. */
-  async announce(tx: Queryable): Promise<void> {
+  /** Sent when the transaction commits. This process does not wait until the announcement arrives. */
+  async announce(tx: Transaction): Promise<void> {
+    tx.afterCommit(() => {
+      this.authenticator.clearCache();
+    });
     await tx.query(`SELECT pg_notify('${CHANNEL}', '')`);
   }
 

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { newUid } from '#platform/kernel';
-import { Database, type Queryable } from '#platform/persistence';
+import { Database, type Queryable, type Transaction } from '#platform/persistence';
 import type { Membership } from '../domain/principal.js';
 import { currentAccess, isStillValid } from './still-valid.js';
 import { AccessChanges } from './token-authenticator.js';
@@ -164,7 +164,7 @@ export class UsersService {
    * The user is the owner of the e-mail address. An invitation may have been accepted by another person, whose sessions,
    * tokens and schedules end then.
    */
-  async verifyAddress(tx: Queryable, userUid: string): Promise<void> {
+  async verifyAddress(tx: Transaction, userUid: string): Promise<void> {
     const changed = await tx.query(
       'UPDATE headrace.users SET is_email_verified = true WHERE uid = $1 AND NOT is_email_verified RETURNING 1',
       [userUid],
