@@ -104,19 +104,25 @@ describe.each(CASES)('a run in a thread of Slack, with %s,', { timeout: 180_000 
       // A run that was lost may not have come to it.
       expect(asked).toBe(first.state === 'SUCCEEDED' || text === COMMENT[2] ? 1 : Math.min(asked, 1));
 
-      // A person replies: the same run continues, and its message says how that has ended.
+      // A person replies: the same run continues, and its message says how that has ended. A run that was lost before its
+      // agent started has no conversation: another one follows it, with a message of its own.
+      const hasConversation = first.state !== 'ERROR' || (first.started_at as string | null) !== null;
       await deliver(message({ ts: reply, thread_ts: thread, event_ts: reply, text: 'And now?' }));
-      await until(
-        async () => (await setup.installation.run(runId)).updated_at !== first.updated_at,
+      const next = await until(
+        async () => {
+          if (!hasConversation) return (await runsIn(thread)).find((id) => id !== runId);
+          return (await setup.installation.run(runId)).updated_at === first.updated_at ? null : runId;
+        },
         TURN_MS,
         'the follow-up',
       );
-      const { state } = await setup.installation.waitFor(runId, ENDED, TURN_MS);
+      const { state } = await setup.installation.waitFor(next, ENDED, TURN_MS);
       const emoji = state === 'SUCCEEDED' ? 'white_check_mark' : 'x';
       await until(() => slack.reactions.includes(`${reply} ${emoji}`), TURN_MS, 'the reaction to the reply');
       await until(() => showsEnd(thread, state), TURN_MS, 'the second end in the message');
-      expect(await runsIn(thread)).toEqual([runId]);
-      expect(messages(thread, 'The run ')).toHaveLength(1);
+      const runs = hasConversation ? [runId] : [next, runId];
+      expect(await runsIn(thread)).toEqual(runs);
+      expect(messages(thread, 'The run ')).toHaveLength(runs.length);
       expect(messages(thread, 'I have read it')).toHaveLength(asked);
       expect(slack.reactions.filter((one) => one === `${thread} eyes`)).toHaveLength(1);
       expect(slack.violations).toEqual([]);
