@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { SubmitFollowup } from '#domain/runs';
 import { PrincipalDirectory } from '#platform/auth';
@@ -159,6 +160,32 @@ describe('a run into whose text something outside can have written', () => {
       'SLACK',
       'TEAMS',
     ]);
+  });
+
+  it('is found without a read of the whole table by an insert of many runs whose parents were deleted', async () => {
+    const { id } = await buildFrom('API');
+    const db = new pg.Client({ connectionString: fixture.database.url });
+    await db.connect();
+    try {
+      await db.query('BEGIN');
+      const { rows } = await db.query<{ from_outside: boolean }>(
+        `INSERT INTO headrace.runs (id, team_uid, slot_key, pool, state, title, prompt, source, execution_location, mode, interactive,
+            creator_type, creator_uid, executor_type, executor_uid, config, queued_at, created_at, updated_at,
+            parent_run_id)
+          SELECT gen_random_uuid(), team_uid, slot_key, pool, state, title, prompt, 'API', execution_location, mode, interactive,
+            creator_type, creator_uid, executor_type, executor_uid, config, queued_at, created_at, updated_at, gen_random_uuid()
+            FROM headrace.runs, generate_series(1, 1000) WHERE id = $1 RETURNING from_outside`,
+        [id],
+      );
+      expect(rows.filter(({ from_outside: isFromOutside }) => isFromOutside)).toHaveLength(1000);
+      const { rows: reads } = await db.query<{ tuples: number }>(
+        `SELECT seq_tup_read::int AS tuples FROM pg_stat_xact_user_tables WHERE relid = 'headrace.runs'::regclass`,
+      );
+      expect(reads[0]?.tuples).toBeLessThan(1000);
+      await db.query('ROLLBACK');
+    } finally {
+      await db.end();
+    }
   });
 
   it('can have another environment while the result of a run that an event has continued was not read', async () => {

@@ -6,9 +6,10 @@ BEGIN
     -- CI also runs for forks.
     OR NEW.source IN ('CUSTOM_WEBHOOK', 'GITHUB_WEBHOOK', 'GITLAB_WEBHOOK', 'AZURE_DEVOPS_WEBHOOK', 'GITHUB_ACTION', 'LINEAR', 'JIRA',
       'SLACK', 'TEAMS')
-    -- One that was deleted may have been such a run.
+    -- One that was deleted may have been such a run. Not a join: planned while the table is small, it reads the whole table, and
+    -- the plan is kept while the table grows.
     OR EXISTS (SELECT 1 FROM unnest(ARRAY[NEW.parent_run_id, NEW.rerun_of, NEW.forked_from_run_id]) AS used (id)
-        LEFT JOIN headrace.runs r ON r.id = used.id WHERE used.id IS NOT NULL AND r.from_outside IS NOT FALSE)
+        WHERE used.id IS NOT NULL AND (SELECT r.from_outside FROM headrace.runs r WHERE r.id = used.id) IS NOT FALSE)
     OR NEW.conversation_id IS NOT NULL
       AND coalesce((SELECT bool_or(r.from_outside) FROM headrace.runs r WHERE r.conversation_id = NEW.conversation_id), true);
   RETURN NEW;
