@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { createRequire } from 'node:module';
-import { Ajv } from 'ajv';
+import { Ajv, type ValidateFunction } from 'ajv';
 
 const load = createRequire(import.meta.url);
 const SCHEMAS = 'webhooks';
@@ -36,11 +36,20 @@ export interface GithubDelivery {
   readonly body: string;
 }
 
+/** Compiled once: that takes longer than all else a delivery needs. */
+const validators = new Map<string, ValidateFunction>();
+
+function validatorOf(definition: string): ValidateFunction {
+  const known = validators.get(definition);
+  if (known) return known;
+  const compiled = schemas().compile({ $ref: `${SCHEMAS}#/definitions/${definition}` });
+  validators.set(definition, compiled);
+  return compiled;
+}
+
 /** An example of GitHub with other values, which its schema allows. */
 export function githubDelivery(kind: string, action: string | null, changes: object = {}): GithubDelivery {
-  const isValid = schemas().compile({
-    $ref: `${SCHEMAS}#/definitions/${action === null ? `${kind}$event` : `${kind}$${action}`}`,
-  });
+  const isValid = validatorOf(action === null ? `${kind}$event` : `${kind}$${action}`);
   for (const example of githubExamples(kind)) {
     if (action !== null && example.action !== action) continue;
     const payload = changed(example, changes);
