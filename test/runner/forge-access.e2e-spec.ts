@@ -200,6 +200,65 @@ describe.skipIf(NO_GH !== null)(`gh in the workspace ${NO_GH ?? ''}`.trim(), { t
     expect(github.violations).toEqual([]);
   });
 
+  it('adds the mark to the texts of GraphQL, wherever they are, and to the comments of a review', async () => {
+    const inline = (body: string): string =>
+      `mutation M { addComment(input: {subjectId: "PR_1", # body: "x"\n body:, ${body}}) { clientMutationId } }`;
+    const query = (text: string): string => fence('sh', `cat > query <<'END'\n${text}\nEND`);
+    const send = (...parameters: string[]): string =>
+      fence('sh', `gh api graphql -F query=@query --silent ${parameters.join(' ')} 2>&1`);
+    const addComment = (declared: string, input: string): string =>
+      `mutation M(${declared}) { addComment(input: ${input}) { clientMutationId } }`;
+    const review = { body: 'A review.', event: 'COMMENT', comments: [{ path: 'a', body: 'A line.' }, { path: 'b' }] };
+    github.next = { status: 200, body: {} };
+    github.nextOf = /reviews/;
+    const runner = await start({
+      assignment: {
+        repositories: [repository('app', 'token')],
+        prompt: prompt(
+          query(inline('"Say \\"one\\"."')) + send(),
+          query(inline('"""\n    Two: body: "x"\n    lines\n  """')) + send(),
+          query(addComment('$text: String!', '{subjectId: "PR_1", body: $text}')) + send('-f text=Three.'),
+          query(addComment('$text: String! = "Four."', '{subjectId: "PR_1", body: $text}')) + send(),
+          fence(
+            'sh',
+            `echo '${JSON.stringify({
+              query: addComment('$input: AddCommentInput!', '$input'),
+              variables: { input: { subjectId: 'PR_1', body: 'Five.' } },
+            })}' | gh api graphql --input - --silent 2>&1`,
+          ),
+          fence(
+            'sh',
+            `echo '${JSON.stringify({
+              query: addComment('$other: AddCommentInput!', '$other'),
+              variables: { other: { subjectId: 'PR_1', body: 'Six.' } },
+            })}' | gh api graphql --input - --silent 2>&1`,
+          ),
+          fence(
+            'sh',
+            `echo '${JSON.stringify(review)}' | gh api repos/acme/app/pulls/1/reviews --input - --silent 2>&1`,
+          ),
+          fence('sh', `echo '[{}]' | gh api graphql --input - --silent 2>&1`),
+          fence('sh', `echo 'body: no' | gh api repos/acme/app/issues/1/comments --input - --silent 2>&1`),
+        ),
+      },
+    });
+    await runner.plane.untilEvent('turn_ended');
+    expect(outputs(runner).slice(-2)).toEqual([
+      expect.stringContaining('The body of a GraphQL request must be a JSON object. (HTTP 415)'),
+      expect.stringContaining('must be JSON or a form. (HTTP 415)'),
+    ]);
+    expect(github.answers.comments.map(({ body }) => body)).toEqual(
+      ['Say "one".', 'Two: body: "x"\nlines', 'Three.', 'Four.', 'Five.', 'Six.'].map((text) => `${text}${MARK}`),
+    );
+    expect(github.violations).toEqual([]);
+    const sent = github.bodies.find((body) => body.includes('A review.'));
+    expect(JSON.parse(sent ?? '')).toEqual({
+      ...review,
+      body: `A review.${MARK}`,
+      comments: [{ path: 'a', body: `A line.${MARK}` }, { path: 'b' }],
+    });
+  });
+
   it('sends nothing about other repositories, other paths or settings', async () => {
     const refused = [
       ['GET', 'repos/acme/lib'],
@@ -364,12 +423,12 @@ describe('glab in the workspace', { timeout: 60_000 }, () => {
     git: { author: AUTHOR, forges: [{ type: 'gitlab', url: server.url, api_url: `${gitlab.url}/api/v4` }] },
   });
   /** Requests as glab sends them by its configuration, of which JSON is a form. Prints status and body. */
-  const send = (method: string, path: string, body?: object): string => {
-    const text = body === undefined ? undefined : JSON.stringify(body);
+  const send = (method: string, path: string, body?: object | string, type: string | null = null): string => {
+    const text = typeof body === 'object' ? JSON.stringify(body) : body;
     const program = `
       const { hosts } = JSON.parse(require("node:fs").readFileSync(process.env.GLAB_CONFIG_DIR + "/config.yml"));
       const { api_protocol: protocol, api_host: host, token } = Object.values(hosts)[0];
-      const headers = { "private-token": token, "content-type": "application/json" };
+      const headers = { "private-token": token, "content-type": "${type ?? 'application/json'}" };
       fetch(protocol + "://" + host + "${path}", { method: "${method}", headers, body: ${JSON.stringify(text)} })
         .then(async (response) => console.log(response.status, await response.text()));
     `;
@@ -411,6 +470,38 @@ describe('glab in the workspace', { timeout: 60_000 }, () => {
       })),
     );
     expect(placesWith([TOKEN], placesOf(runner))).toEqual([]);
+  });
+
+  it('gets the mark in texts of forms and of the query', async () => {
+    const notes = `${PROJECT}/merge_requests/1/notes`;
+    const form = 'application/x-www-form-urlencoded';
+    const part = (name: string, value: string): string =>
+      `--limit\r\ncontent-disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`;
+    const [, , , , , ...others] = await outputsOf(
+      { assignment: onGitlab() },
+      send('POST', notes, new URLSearchParams({ body: 'One & two', internal: 'false' }).toString(), form),
+      send('POST', notes, new URLSearchParams({ body: 'Three' }).toString(), `${form}; charset=UTF-8`),
+      send(
+        'POST',
+        notes,
+        `${part('internal', 'false')}${part('body', 'Four\r\nlines')}--limit--\r\n`,
+        'multipart/form-data; boundary=limit',
+      ),
+      send('POST', `${notes}?body=Five%20words&internal=false`),
+      send('POST', `${notes}?%62ody=Six`, { internal: false }),
+      send('POST', notes, '<body>no</body>', 'application/xml'),
+      send('POST', notes, 'no form', 'multipart/form-data; boundary=limit'),
+      send('GET', `${PROJECT}/merge_requests?source_branch=x&target_branch=y&description=z`),
+    );
+    // The form with parts has its own line breaks.
+    expect(gitlab.notes.map(({ body }) => body.replaceAll('\r\n', '\n'))).toEqual(
+      ['One & two', 'Three', 'Four\nlines', 'Five words', 'Six'].map((text) => `${text}${MARK}`),
+    );
+    expect(others).toEqual([
+      expect.stringMatching(/^415 .*must be JSON or a form/),
+      expect.stringMatching(/^415 .*cannot be read/),
+      expect.stringMatching(/^200 \[\]/),
+    ]);
   });
 
   it.skipIf(!isRoot)('gets no answer for another user, and none when the execution has ended', async () => {

@@ -48,6 +48,8 @@ const INVALID = 422;
 export class GithubApiDouble {
   readonly violations: string[] = [];
   readonly requests: string[] = [];
+  /** The body of each request. */
+  readonly bodies: string[] = [];
   readonly pullRequests: GithubPullRequest[] = [];
   /** Answers the next request instead. */
   next: { readonly status: number; readonly body: unknown; readonly headers?: Record<string, string> } | null = null;
@@ -122,6 +124,7 @@ export class GithubApiDouble {
 
   private async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const text = (await buffer(request)).toString();
+    this.bodies.push(text);
     const isForced = this.next !== null && this.nextOf.test(`${request.method ?? ''} ${request.url ?? ''}`);
     const forced = isForced ? this.next : null;
     if (isForced) this.next = null;

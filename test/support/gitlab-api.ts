@@ -73,10 +73,9 @@ export class GitlabApiDouble {
   private async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     if (this.gitUrl !== null && request.url?.startsWith('/api/') !== true)
       return this.forward(this.gitUrl, request, response);
-    const text = (await buffer(request)).toString();
-    const { status, body } = this.respond(request, text);
     const { pathname, searchParams: query } = new URL(request.url ?? '', this.url);
-    const input: unknown = text === '' ? null : JSON.parse(text);
+    const input = await inputOf(request);
+    const { status, body } = this.respond(request, { ...Object.fromEntries(query), ...input });
     const exchange = { method: request.method ?? '', pathname, query, input, status, body };
     this.violations.push(...(this.description?.violationsOf(exchange) ?? []));
     response.writeHead(status, { 'content-type': 'application/json' });
@@ -93,14 +92,14 @@ export class GitlabApiDouble {
     request.pipe(forwarded);
   }
 
-  private respond({ method = '', url = '', headers }: IncomingMessage, text: string): Answer {
+  private respond({ method = '', url = '', headers }: IncomingMessage, input: Json): Answer {
     if (headers.authorization !== `Bearer ${this.token}`) return { status: 401, body: { message: '401 Unauthorized' } };
     const { pathname, searchParams: query } = new URL(url, this.url);
     const path = `/api/v4/projects/${encodeURIComponent(this.project)}`;
     if (method === 'GET' && pathname === path)
       return { status: 200, body: { id: 1, path_with_namespace: this.project, default_branch: 'main' } };
     const rest = pathname.startsWith(`${path}/`) ? pathname.slice(path.length + 1) : '';
-    const answered = this.respondToAnswer(method, rest, text === '' ? {} : (JSON.parse(text) as Json));
+    const answered = this.respondToAnswer(method, rest, input);
     if (answered) return answered;
     if (pathname !== `${path}/merge_requests`) return { status: 404, body: { message: '404 Project Not Found' } };
     if (method === 'GET') {
@@ -109,13 +108,13 @@ export class GitlabApiDouble {
       );
       return { status: 200, body: found.map((one) => this.shown(one)) };
     }
-    const input = JSON.parse(text) as Omit<MergeRequest, 'iid'>;
-    const existing = this.mergeRequests.find(({ source_branch: branch }) => branch === input.source_branch);
+    const asked = input as unknown as Omit<MergeRequest, 'iid'>;
+    const existing = this.mergeRequests.find(({ source_branch: branch }) => branch === asked.source_branch);
     if (existing) {
       const message = [`Another open merge request already exists for this source branch: !${existing.iid}`];
       return { status: 409, body: { message } };
     }
-    const created = { ...input, iid: this.mergeRequests.length + 1 };
+    const created = { ...asked, iid: this.mergeRequests.length + 1 };
     this.mergeRequests.push(created);
     return { status: 201, body: this.shown(created) };
   }
@@ -171,3 +170,12 @@ export class GitlabApiDouble {
 }
 
 const shownNote = ({ id, body }: Note): Json => ({ id, body, created_at: new Date().toISOString(), system: false });
+
+/** Null: the request has no body. GitLab reads JSON and both kinds of forms. */
+async function inputOf(request: IncomingMessage): Promise<Json | null> {
+  const bytes = await buffer(request);
+  if (bytes.length === 0) return null;
+  const type = request.headers['content-type'] ?? 'application/x-www-form-urlencoded';
+  if (type.startsWith('application/json')) return JSON.parse(bytes.toString()) as Json;
+  return Object.fromEntries(await new Response(bytes, { headers: { 'content-type': type } }).formData());
+}

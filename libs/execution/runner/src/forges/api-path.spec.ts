@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isAllowed, readApiPath } from './api-path.js';
+import { hasTexts, isAllowed, readApiPath } from './api-path.js';
 
 describe('the path of a request', () => {
   it.each([
@@ -80,4 +80,21 @@ describe('a request about a repository', () => {
   ] as const)('is refused on %s: %s %s', (type, method, rest) =>
     expect(isAllowed(type, method, rest.split('/'))).toBe(false),
   );
+});
+
+describe('texts that people read', () => {
+  it.each([
+    ['issues', true],
+    ['issues/1/comments', true],
+    ['pulls/1/reviews', true],
+    ['merge_requests/1/notes', true],
+    ['comments/5', true],
+    ['commits/0123456/comments', true],
+    ['repository/commits/0123456/comments', true],
+    ['repository/commits/0123456/discussions/5/notes', true],
+    ['repository/commits', false],
+    ['contents/comments/readme.md', false],
+    ['issuesx', false],
+    ['milestones', false],
+  ])('are in requests for %s: %s', (rest, expected) => expect(hasTexts(rest.split('/'))).toBe(expected));
 });

@@ -64,8 +64,10 @@ const READS: Readonly<Record<ForgeRef['type'], RegExp>> = {
 };
 
 /** Whether the requests contain texts that people read on the forge. */
-export const hasTexts = ([first = '']: readonly string[]): boolean =>
-  ['comments', 'issues', 'merge_requests', 'pulls'].includes(first);
+export const hasTexts = (rest: readonly string[]): boolean =>
+  /^(?:(?:comments|issues|merge_requests|pulls)(?:\/|$)|(?:repository\/)?commits\/[^/]+\/(?:comments|discussions)(?:\/|$))/.test(
+    rest.join('/'),
+  );
 
 export const isRead = (method: string): boolean => method === 'GET' || method === 'HEAD';
 

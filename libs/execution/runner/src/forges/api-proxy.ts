@@ -7,7 +7,7 @@ import type { ForgeRef, GitCredentialRequested, RepositoryRef } from '#execution
 import type { RepositoryCredentials } from '../git/repository-credentials.js';
 import { errorText, type RunnerLog } from '../runner-log.js';
 import { VERSION } from '../version.js';
-import { markTexts } from './agent-text.js';
+import { markGraphql, markRequest, type RestRequest } from './agent-text.js';
 import { answerHeaders, loginOf, readBody, redirectElsewhere, RefusedError, requestHeaders } from './api-messages.js';
 import { encodePath, hasTexts, isAllowed, isRead, readApiPath } from './api-path.js';
 import { GraphqlTargets } from './graphql-target.js';
@@ -39,6 +39,8 @@ interface Permitted {
   /** For the timeline. */
   readonly shown: string;
   readonly body: Buffer | string;
+  /** Absent: as the program has sent it. */
+  readonly contentType?: string | undefined;
 }
 
 const IDLE_MS = 120_000;
@@ -88,12 +90,16 @@ export class ApiProxy {
     response.once('close', () => closed.abort());
     this.count();
     const ownLogin = loginOf(request);
-    const { of, url, shown, body } = await this.permit(request, received, ownLogin !== null);
+    const { of, url, shown, body, contentType } = await this.permit(request, received, ownLogin !== null);
     const login = ownLogin ?? { authorization: `Bearer ${await this.tokenOf(of)}` };
     if (closed.signal.aborted) return;
     if (ownLogin === null) this.options.onRequest({ url: of.repository.url, granted: true, request: shown });
     const signal = AbortSignal.any([this.options.ending, closed.signal, AbortSignal.timeout(MAX_MS)]);
-    const headers = { 'user-agent': `headrace/${VERSION}`, ...requestHeaders(request) };
+    const headers = {
+      'user-agent': `headrace/${VERSION}`,
+      ...requestHeaders(request),
+      ...(contentType && { 'content-type': contentType }),
+    };
     let answer = await fetch(url, {
       method,
       headers: { ...headers, ...login },
@@ -150,17 +156,21 @@ export class ApiProxy {
     const path = readApiPath(forge.type, raw);
     if (path === null) throw new RefusedError(403, 'The path of the request is not in its normal form.');
     if (path.kind === 'graphql') return this.permitGraphql(method, body, isOwn);
+    const search = query.join('?');
     const sent =
       path.kind === 'repository'
-        ? await this.permitRepository(method, path, body, isOwn)
-        : { of: repositories[0], path: path.path, body };
+        ? await this.permitRepository(
+            method,
+            path,
+            { query: search, body, contentType: headers['content-type'] },
+            isOwn,
+          )
+        : { of: repositories[0], path: path.path, query: search, body };
     if (path.kind !== 'repository' && !isOwn && !(path.kind === 'general' && isRead(method)))
       throw new RefusedError(403, 'Only requests about repositories of this run are allowed.');
-    const search = query.length === 0 ? '' : `?${query.join('?')}`;
     return {
-      of: sent.of,
-      body: sent.body,
-      url: `${forge.api_url}${sent.path}${search}`,
+      ...sent,
+      url: `${forge.api_url}${sent.path}${sent.query === '' ? '' : `?${sent.query}`}`,
       shown: `${method} ${sent.path}`.slice(0, MAX_SHOWN),
     };
   }
@@ -171,22 +181,22 @@ export class ApiProxy {
     const text = method === 'POST' ? body.toString('utf8') : '';
     const { repository: of, operation } = this.graphql.find(text);
     if (typeof of === 'string') throw new RefusedError(403, of);
-    return { of, url, shown: `${method} /graphql ${operation}`, body: markTexts(text) };
+    return { of, url, shown: `${method} /graphql ${operation}`, body: method === 'POST' ? markGraphql(text) : text };
   }
 
   private async permitRepository(
     method: string,
     { name, rest }: { readonly name: string; readonly rest: readonly string[] },
-    body: Buffer,
+    request: RestRequest,
     isOwn: boolean,
-  ): Promise<{ readonly of: ApiRepository; readonly path: string; readonly body: Buffer | string }> {
+  ): Promise<RestRequest & { readonly of: ApiRepository; readonly path: string }> {
     const { forge, repositories } = this.options;
     const of =
       repositories.find((one) => one.name.toLowerCase() === name.toLowerCase()) ??
       (await this.numbers.find(name, repositories));
     const base = forge.type === 'github' ? ['repos', ...(of?.name ?? name).split('/')] : ['projects', of?.name ?? name];
     const path = encodePath([...base, ...rest]);
-    if (isOwn) return { of: of ?? repositories[0], path, body };
+    if (isOwn) return { ...request, of: of ?? repositories[0], path };
     if (!of) throw new RefusedError(403, `${name} is not a repository of this run.`, `${forge.url}/${name}`);
     if (!isAllowed(forge.type, method, rest))
       throw new RefusedError(
@@ -194,7 +204,7 @@ export class ApiProxy {
         `Programs in a run may not send ${method} for this part of a repository.`,
         of.repository.url,
       );
-    return { of, path, body: hasTexts(rest) && !isRead(method) ? markTexts(body.toString('utf8')) : body };
+    return { ...(hasTexts(rest) && !isRead(method) ? await markRequest(request) : request), of, path };
   }
 
   private count(): void {
