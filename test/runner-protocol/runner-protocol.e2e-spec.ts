@@ -86,6 +86,52 @@ describe('the runner protocol', () => {
     await call(200, 'POST finish', id, { lease_epoch, outcome: 'handed_back', ...later });
   });
 
+  it('acknowledges events of kinds that only later versions have without storing them, and logs each kind once', async () => {
+    const runner = await TestRunner.take(api, runId);
+    await runner.startAgent();
+    const { execution_id, lease_epoch } = runner.assignment;
+    const send = async (status: number, first: number, ...kinds: string[]) => {
+      const data = { message_id: 'm', text: 'said', later: { secret: 'swordfish' } };
+      const events = kinds.map((kind, index) => ({ source_seq: first + index, kind, data }));
+      return (await call(status, 'POST events', execution_id, { lease_epoch, events })).body;
+    };
+    const stored = () =>
+      api.database.query<{ seq: string; kind: string }>(
+        'SELECT seq, kind FROM run_events WHERE run_id = $1 ORDER BY seq',
+        [runId],
+      );
+    const before = (await stored()).length;
+    api.log.clear();
+    const batch = ['message_chunk', 'later_kind', 'message_chunk', 'later_kind', 'latest_kind'];
+    expect(await send(200, 4, ...batch)).toMatchObject({ acked_seq: 8, desired: 'run' });
+    expect(await send(200, 4, ...batch)).toMatchObject({ acked_seq: 8 });
+    // Alone, after a gap, and before an event that changes the run.
+    expect(await send(200, 9, 'later_kind')).toMatchObject({ acked_seq: 9 });
+    expect(await send(200, 11, 'later_kind')).toMatchObject({ acked_seq: 9 });
+    expect(await send(200, 10, 'latest_kind', 'turn_started', 'agent_waiting')).toMatchObject({ acked_seq: 12 });
+    const rows = await stored();
+    expect(rows.slice(before).map(({ kind }) => kind)).toEqual([
+      'message_chunk',
+      'message_chunk',
+      'turn_started',
+      'agent_waiting',
+    ]);
+    expect(rows.map(({ seq }) => Number(seq))).toEqual(rows.map((_, index) => index + 1));
+    expect((await stateOf()).status_message).toMatchObject({ message: 'The agent makes no progress.' });
+    const warnings = api.log.lines.filter(({ level, kind }) => level === 'warn' && kind !== undefined);
+    expect(warnings.map(({ kind }) => kind)).toEqual(['later_kind', 'latest_kind']);
+    expect(api.log.text).not.toContain('swordfish');
+
+    for (const kind of ['run_done', 'followup_received']) {
+      expect((await send(400, 13, 'message_chunk', kind)).errors).toEqual([
+        { pointer: '/events/1/kind', detail: 'is a kind of event that runners may not report' },
+      ]);
+    }
+    for (const kind of ['', 'Later', 'a b', 'x'.repeat(65)])
+      expect((await send(400, 13, kind)).errors).toMatchObject([{ pointer: '/events/0/kind' }]);
+    expect(await stored()).toEqual(rows);
+  });
+
   it('stores a batch once, in order, up to the first gap', async () => {
     const runner = await TestRunner.take(api, runId);
     await runner.startAgent();

@@ -71,6 +71,13 @@ export const RUNNER_KINDS = [
 ] as const satisfies readonly (RunEventKind | 'setup_failed')[];
 export type RunnerEventKind = (typeof RUNNER_KINDS)[number];
 
+export const isRunnerEventKind = (kind: string): kind is RunnerEventKind =>
+  (RUNNER_KINDS as readonly string[]).includes(kind);
+
+/** Kinds that only the control plane writes. */
+export const isServerEventKind = (kind: string): boolean =>
+  (LIFECYCLE_KINDS as readonly string[]).includes(kind) && !isRunnerEventKind(kind);
+
 /** A user asked for the end of a turn. The session continues after it. */
 export interface InterruptRequested {
   turn_id: string;
@@ -338,6 +345,11 @@ export interface RunnerEvent {
   /** The runner's wall clock, RFC 3339; for information only, order and display use the server's time. */
   at?: string;
   data: Record<string, unknown>;
+}
+
+/** As it is received: runners of later versions report kinds that this version does not know. */
+export interface ReceivedRunnerEvent extends Omit<RunnerEvent, 'kind'> {
+  kind: string;
 }
 
 /** An event as stored in the log. */

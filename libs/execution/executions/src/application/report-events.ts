@@ -1,5 +1,10 @@
-import { Injectable } from '@nestjs/common';
-import type { BatchAck, RunnerEvent } from '#execution/runner-protocol';
+import { Injectable, Logger } from '@nestjs/common';
+import {
+  type BatchAck,
+  isRunnerEventKind,
+  type ReceivedRunnerEvent,
+  type RunnerEvent,
+} from '#execution/runner-protocol';
 import { Settings } from '#platform/config';
 import { Database, sqlState } from '#platform/persistence';
 import { OutputQuota } from '../domain/output-quota.js';
@@ -17,6 +22,8 @@ import { RunEventHandler } from './run-event-handler.js';
 type ReportResult = BatchAck | 'lease_lost' | 'invalid';
 
 const DATA_EXCEPTION = '22';
+/** A runner with an error must fill neither the log nor the memory. */
+const MAX_UNKNOWN_KINDS = 100;
 
 /** Events that change the run or its execution, and so need the run's lock first. */
 const CHANGES_RUN = new Set<string>([
@@ -39,6 +46,9 @@ const CHANGES_RUN = new Set<string>([
  */
 @Injectable()
 export class ReportEvents {
+  private readonly logger = new Logger(ReportEvents.name);
+  private readonly unknownKinds = new Set<string>();
+
   constructor(
     private readonly database: Database,
     private readonly executions: ExecutionsStore,
@@ -51,7 +61,7 @@ export class ReportEvents {
     private readonly settings: Settings,
   ) {}
 
-  async execute(executionId: string, leaseEpoch: number, batch: readonly RunnerEvent[]): Promise<ReportResult> {
+  async execute(executionId: string, leaseEpoch: number, batch: readonly ReceivedRunnerEvent[]): Promise<ReportResult> {
     try {
       return await this.report(executionId, leaseEpoch, batch);
     } catch (error) {
@@ -60,7 +70,11 @@ export class ReportEvents {
     }
   }
 
-  private async report(executionId: string, leaseEpoch: number, batch: readonly RunnerEvent[]): Promise<ReportResult> {
+  private async report(
+    executionId: string,
+    leaseEpoch: number,
+    batch: readonly ReceivedRunnerEvent[],
+  ): Promise<ReportResult> {
     const changesRun = batch.some((event) => CHANGES_RUN.has(event.kind));
     let freedSlot = false;
     let isDebug = false;
@@ -78,6 +92,7 @@ export class ReportEvents {
       // 2. Drop what was stored before, and what follows a gap.
       const acked = Number(execution.acked_seq);
       const fresh = contiguousAfter(acked, batch);
+      const known = fresh.filter(isKnown);
       const log: NewRunEvent[] = [];
       const before = Number(execution.output_bytes);
       const quota = new OutputQuota(this.settings.maxOutputBytes, before);
@@ -92,14 +107,15 @@ export class ReportEvents {
           isDebug: execution.phase === 'debug',
           freedSlot: false,
         };
-        for (const event of fresh) await this.handler.handle(context, event, quota);
+        for (const event of known) await this.handler.handle(context, event, quota);
         ({ freedSlot, isDebug } = context);
         ({ desired } = context.execution);
         environmentUid = run.environment_uid;
       } else {
-        log.push(...fresh.flatMap((event) => toStored(event) ?? []).flatMap((event) => quota.admit(event)));
+        log.push(...known.flatMap((event) => toStored(event) ?? []).flatMap((event) => quota.admit(event)));
       }
-      // 4. Store the log, then acknowledge, which renews the lease.
+      // 4. Store the log, then acknowledge, which renews the lease. Unknown kinds are acknowledged too: the runner would repeat
+      //    them with all that follows until its patience ends.
       const logged = await this.snapshots.checked(tx, execution.run_id, log);
       isIdle = desired === 'run';
       const ackedSeq = acked + fresh.length;
@@ -110,21 +126,41 @@ export class ReportEvents {
       ]);
       return { acked_seq: ackedSeq, desired };
     });
+    if (ack) this.warnOfUnknown(batch);
     if (ack && environmentUid !== null) await this.recordSetup(environmentUid, batch, isDebug);
     if (freedSlot) await this.idleSessions.slotFreed(isIdle);
     return ack ?? 'lease_lost';
   }
 
+  /** Once for each kind: every runner of a later version reports it, in every run. */
+  private warnOfUnknown(batch: readonly ReceivedRunnerEvent[]): void {
+    for (const { kind } of batch) {
+      if (isRunnerEventKind(kind) || this.unknownKinds.has(kind)) continue;
+      if (this.unknownKinds.size >= MAX_UNKNOWN_KINDS) return;
+      this.unknownKinds.add(kind);
+      this.logger.warn({
+        msg: 'events of a kind that this version does not know are ignored, because the runner is newer than the API',
+        kind,
+      });
+    }
+  }
+
   /** A session that starts proves that the set-up succeeded, unless it is the one of a debug agent. */
-  private async recordSetup(environmentUid: string, batch: readonly RunnerEvent[], isDebug: boolean): Promise<void> {
+  private async recordSetup(
+    environmentUid: string,
+    batch: readonly ReceivedRunnerEvent[],
+    isDebug: boolean,
+  ): Promise<void> {
     const kinds = new Set(batch.map(({ kind }) => kind));
     if (kinds.has('setup_failed')) await this.assignments.recordSetup(environmentUid, 'failed');
     else if (kinds.has('session_started') && !isDebug) await this.assignments.recordSetup(environmentUid, 'succeeded');
   }
 }
 
-export function contiguousAfter(ackedSeq: number, batch: readonly RunnerEvent[]): RunnerEvent[] {
-  const fresh: RunnerEvent[] = [];
+const isKnown = (event: ReceivedRunnerEvent): event is RunnerEvent => isRunnerEventKind(event.kind);
+
+export function contiguousAfter(ackedSeq: number, batch: readonly ReceivedRunnerEvent[]): ReceivedRunnerEvent[] {
+  const fresh: ReceivedRunnerEvent[] = [];
   for (const event of [...batch].sort((a, b) => a.source_seq - b.source_seq)) {
     if (event.source_seq === ackedSeq + fresh.length + 1) fresh.push(event);
   }

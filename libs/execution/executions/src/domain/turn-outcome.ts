@@ -1,5 +1,10 @@
 import { isUuid, truncateUtf8 } from '#platform/kernel';
-import { AGENT_FAILURE_CODES, type RunnerEvent, STOP_REASONS, type TurnEnded } from '#execution/runner-protocol';
+import {
+  AGENT_FAILURE_CODES,
+  type ReceivedRunnerEvent,
+  STOP_REASONS,
+  type TurnEnded,
+} from '#execution/runner-protocol';
 import type { StatusMessage } from './run.js';
 
 const MAX_MESSAGE_BYTES = 16_384;
@@ -14,7 +19,7 @@ export interface EventFault {
 }
 
 /** Null when the fields by which an event moves a run are valid. Other fields may have any value. */
-export function eventFault({ kind, data }: Pick<RunnerEvent, 'kind' | 'data'>): EventFault | null {
+export function eventFault({ kind, data }: Pick<ReceivedRunnerEvent, 'kind' | 'data'>): EventFault | null {
   switch (kind) {
     case 'turn_started': {
       const { followup_id: id } = data;

@@ -24,8 +24,6 @@ import { toStorableJson } from '#platform/kernel';
 import {
   MAX_BATCH_EVENTS,
   MAX_INLINE_PACK_BYTES,
-  RUNNER_KINDS,
-  type RunnerEventKind,
   SNAPSHOT_PACK_ID,
   SNAPSHOT_REASONS,
   type SnapshotReason,
@@ -98,7 +96,8 @@ export class ClaimRequestBody {
 @ignoreUnknownFields
 export class RunnerEventBody {
   @IntegerField({ min: 1 }) source_seq: number;
-  @EnumField(RUNNER_KINDS) kind: RunnerEventKind;
+  /** Not only those of this version: an API is older than some of its runners while it is upgraded. */
+  @StringField({ pattern: /^[a-z][a-z0-9_]{0,63}$/, says: 'a name in lower case' }) kind: string;
   @StringField({ ...OPTIONAL, max: 64 }) at?: string;
   @MapField(json()) data: Record<string, unknown>;
 }

@@ -20,6 +20,7 @@ import {
   type Assignment,
   type BatchAck,
   type HeartbeatAck,
+  isServerEventKind,
   type RepositoryCredentialAnswer,
   RUNNER_PROTOCOL_VERSION,
 } from '#execution/runner-protocol';
@@ -89,6 +90,8 @@ export class RunnerController {
   @RunnerProtocol()
   async events(@Param('executionId') executionId: string, @Body() body: EventBatchBody): Promise<BatchAck> {
     const errors = body.events.flatMap((event, index) => {
+      if (isServerEventKind(event.kind))
+        return [{ pointer: `/events/${index}/kind`, detail: 'is a kind of event that runners may not report' }];
       const fault = eventFault(event);
       return fault ? [{ pointer: `/events/${index}/data/${fault.field}`, detail: fault.detail }] : [];
     });
