@@ -39,6 +39,34 @@ const shareTypeorm = {
   },
 };
 
+/**
+ * The schemas of the Agent Client Protocol are created when they are used first. To create all of them takes half of the start of a
+ * runner and of the built-in agent, which need a part of them.
+ */
+const createSchemasWhenNeeded = {
+  name: 'create-schemas-when-needed',
+  transform: {
+    filter: { id: /\/@agentclientprotocol\/sdk\/dist\/v1\/schema\/zod\.gen\.js$/ },
+    handler: (code) => {
+      let created = 0;
+      const parts = code.split(/^(?=export const z|\/\*\*|\/\/#)/m).map((part) =>
+        part.replace(/^export const (z\w+) = ([^]*);\n$/, (_statement, name, schema) => {
+          created += 1;
+          return `export const ${name} = /* @__PURE__ */ whenNeeded(() => ${schema});\n`;
+        }),
+      );
+      if (created === 0 || created !== code.match(/^export const /gm)?.length)
+        throw new Error('The schemas of the Agent Client Protocol are not written as expected.');
+      return `${parts.join('')}\n${WHEN_NEEDED}`;
+    },
+  },
+};
+const WHEN_NEEDED = `function whenNeeded(create) {
+  let schema;
+  const get = () => (schema ??= create());
+  return new Proxy({}, { get: (_target, key) => get()[key], has: (_target, key) => key in get() });
+}`;
+
 /** Changes the code of the chunks as it is written. */
 const changeChunks = (name, change) => ({
   name,
@@ -102,7 +130,7 @@ export async function bundle(programs, directory) {
     input: programs,
     platform: 'node',
     external: isExternal,
-    plugins: [leaveOutDrivers, shareTypeorm, compileWrappersEagerly, escapeWideCharacters],
+    plugins: [leaveOutDrivers, shareTypeorm, createSchemasWhenNeeded, compileWrappersEagerly, escapeWideCharacters],
     onLog: (level, log) => {
       if (log.code === 'UNRESOLVED_IMPORT') throw new Error(log.message);
       if (level === 'warn' && log.code !== 'CIRCULAR_DEPENDENCY') console.warn(log.message);
