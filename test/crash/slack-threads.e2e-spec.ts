@@ -105,7 +105,7 @@ describe.each(CASES)('a run in a thread of Slack, with %s,', { timeout: 180_000 
       expect(asked).toBe(first.state === 'SUCCEEDED' || text === COMMENT[2] ? 1 : Math.min(asked, 1));
 
       // A person replies: the same run continues, and its message says how that has ended. A run that was lost before its
-      // agent started has no conversation: another one follows it, with a message of its own.
+      // agent started has no conversation: another one follows it, and has its message.
       const hasConversation = first.state !== 'ERROR' || (first.started_at as string | null) !== null;
       await deliver(message({ ts: reply, thread_ts: thread, event_ts: reply, text: 'And now?' }));
       const next = await until(

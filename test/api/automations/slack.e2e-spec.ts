@@ -392,12 +392,20 @@ describe('a button', () => {
     const { run_id: runId, prompt } = await fixture.getRun(runs[0].run_id, fixture.admin);
     const attached = await payloadOf(runId);
     expect(JSON.parse(attached)).toMatchObject({ type: 'block_actions', user: { id: 'U061F7AUR' }, actions: [{}] });
-    const values = [clicked.response_url, 'xwfp-1', slack.url, ...buttons.map(({ value }) => value ?? '')];
+    const values = [
+      clicked.response_url,
+      clicked.token,
+      clicked.trigger_id,
+      'xwfp-1',
+      slack.url,
+      ...buttons.map(({ value }) => value ?? ''),
+    ];
     for (const value of values) for (const text of [attached, prompt]) expect(text).not.toContain(value);
     expect(prompt).toContain('what was sent, without the credentials of Slack');
-    // Nothing is removed from what has no credential.
-    const event = mention();
-    const { runs: ofEvent } = await deliver(event);
+    // Nothing else is removed, also no field of the same name at another place.
+    const withFields = { text: 'A token: x', metadata: { token: 'of the sender' } };
+    const { token, ...event } = mention(withFields);
+    const { runs: ofEvent } = await deliver({ token, ...event });
     expect(JSON.parse(await payloadOf(ofEvent[0] ?? ''))).toEqual(event);
   });
 

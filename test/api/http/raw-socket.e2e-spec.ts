@@ -1,6 +1,8 @@
+import { once } from 'node:events';
+import { readdirSync } from 'node:fs';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { onDatabase, startTestApi, type TestApi } from '#testing';
+import { onDatabase, startTestApi, type TestApi, until } from '#testing';
 
 let api: TestApi;
 beforeAll(async () => {
@@ -47,6 +49,30 @@ describe('requests that Node rejects before the application', () => {
 
 it('closes a connection without a response when nothing has arrived', async () => {
   expect(await received('')).toBe('');
+});
+
+describe('requests that are sent before the response to the one before', () => {
+  const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`;
+
+  it('are not executed, and the connection ends after the first response', async () => {
+    const text = await received(get('/openapi.json').repeat(50));
+    expect(text.match(/^HTTP\/1\.1 /gm)).toHaveLength(1);
+    expect(text).toMatch(/^HTTP\/1\.1 200 OK\r\n[^]*\r\n\r\n\{"openapi":/);
+    expect(text.trimEnd().endsWith('}')).toBe(true);
+  });
+
+  it('leave no open files when their client has read nothing', async () => {
+    const openFiles = () => readdirSync('/proc/self/fd').length;
+    const before = openFiles();
+    const socket = connect(Number(new URL(api.url).port), '127.0.0.1');
+    await once(socket, 'connect');
+    socket.pause();
+    await new Promise((resolve) => socket.write(get('/docs/swagger-ui-bundle.js').repeat(500), resolve));
+    // The server has read the requests when it responds to a later one.
+    await fetch(`${api.url}/health/live`);
+    socket.destroy();
+    await until(() => openFiles() <= before + 5, 10_000, 'the end of open files');
+  });
 });
 
 describe('a client that disconnects while its token is checked', () => {

@@ -42,12 +42,29 @@ async function largeRun(): Promise<string> {
 }
 
 /** Its body is not read. */
-async function download(runId: string, token: string): Promise<IncomingMessage> {
-  const url = `${fixture.api.url}/api/v1/agent/runs/${runId}/archive`;
+async function open(url: string, token: string): Promise<IncomingMessage> {
   const request = get(url, { headers: { authorization: `Bearer ${token}` }, agent: false });
   const [response] = (await once(request, 'response')) as [IncomingMessage];
   response.on('error', () => undefined);
   return response;
+}
+
+const download = (runId: string, token: string): Promise<IncomingMessage> =>
+  open(`${fixture.api.url}/api/v1/agent/runs/${runId}/archive`, token);
+
+/** Opens one more than is permitted, and ends one of them. Resolves to the status of the last one. */
+async function waitForPermit(requests: readonly (() => Promise<IncomingMessage>)[]): Promise<number | undefined> {
+  const opened = await Promise.all(requests.slice(0, AT_ONCE).map((request) => request()));
+  expect(opened.map(({ statusCode }) => statusCode)).toEqual([200, 200, 200, 200]);
+  let isAnswered = false;
+  const next = requests[AT_ONCE]?.().finally(() => (isAnswered = true));
+  // A request that is sent later has a response.
+  await fixture.requestAs(fixture.viewer, 200, 'GET /me');
+  expect(isAnswered).toBe(false);
+  opened[0]?.destroy();
+  const last = await next;
+  for (const response of [...opened, last]) response?.destroy();
+  return last?.statusCode;
 }
 
 it('a person downloads the files of runs at most four times at once', async () => {
@@ -67,4 +84,28 @@ it('a person downloads the files of runs at most four times at once', async () =
   expect([refused.statusCode, refused.headers['retry-after']]).toEqual([503, '10']);
   for (const response of [...open, other, last, refused]) response.destroy();
   await until(async () => (await download(runId, token)).statusCode === 200, 5_000, 'a download');
+});
+
+it('all links of a team download the files of runs at most four times at once', async () => {
+  const links = await Promise.all(
+    [largeRun(), largeRun()].map(async (run) => {
+      const list = await fixture.requestAs(fixture.viewer, 200, `GET /agent/runs/${await run}/handoff/attachments`);
+      const [link = ''] = /[^"]*\/archives\/[^"]+/.exec(JSON.stringify(list)) ?? [];
+      return link;
+    }),
+  );
+  const requests = Array.from({ length: AT_ONCE + 1 }, (_, index) => () => open(links[index % 2] ?? '', 'none'));
+  expect(await waitForPermit(requests)).toBe(200);
+});
+
+it('a person reads the conversations of runs at most four times at once', async () => {
+  const { id } = await fixture.runs.build({ by: fixture.member, team: fixture.team });
+  const runner = await TestRunner.take(fixture.api, id);
+  await runner.startAgent();
+  await runner.report(['turn_started', { turn_id: 't1', prompt: 'Write much.' }]);
+  for (let part = 0; part < 200; part += 1)
+    await runner.report(['message_chunk', { message_id: `m${part}`, text: 'x'.repeat(50_000) }]);
+  const url = `${fixture.api.url}/api/v1/agent/runs/${id}/conversation`;
+  const requests = Array.from({ length: AT_ONCE + 1 }, () => () => open(url, fixture.viewer.token));
+  expect(await waitForPermit(requests)).toBe(200);
 });

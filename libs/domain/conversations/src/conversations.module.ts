@@ -5,6 +5,7 @@ import { RunEventStreams } from './application/live/run-event-streams.js';
 import { WatchedRuns, StreamLimiter } from './application/live/watched-runs.js';
 import { ConversationProjectionStore } from './persistence/conversation-projections.store.js';
 import { NormalizerRegistry, HeadraceEventsNormalizer } from './application/normalizer-registry.js';
+import { ConversationResponses } from './application/conversation-responses.js';
 import { ConversationReader } from './application/conversation-reader.js';
 import { StandardTranscriptFormats, TranscriptFormatRegistry } from './application/transcript-formats.js';
 import { ConversationsController, RunPageController } from './http/conversations.controller.js';
@@ -19,11 +20,12 @@ import { RunEventsController } from './http/run-events.controller.js';
     StandardTranscriptFormats,
     ConversationProjectionStore,
     ConversationReader,
+    ConversationResponses,
     WatchedRuns,
     StreamLimiter,
     RunEventStreams,
   ],
-  exports: [TranscriptFormatRegistry, ConversationReader, RunEventStreams, StreamLimiter],
+  exports: [TranscriptFormatRegistry, ConversationReader, ConversationResponses, RunEventStreams, StreamLimiter],
 })
 export class ConversationsModule {}
 

@@ -29,7 +29,7 @@ import { RunConversations } from './application/run-conversations.js';
 import { ConfigReferences, RunReferences } from './application/run-references.js';
 import { RunRepositories } from './application/run-repositories.js';
 import { RunSnapshots } from './application/run-snapshots.js';
-import { SnapshotDownloads } from './application/snapshot-downloads.js';
+import { SnapshotComparisons, SnapshotDownloads } from './application/snapshot-limits.js';
 import { RunSkills } from './application/run-skills.js';
 import { RunsService } from './application/runs.service.js';
 import { SignedDecisions } from './application/signed-decisions.js';
@@ -63,6 +63,7 @@ const EXPORTED = [
   CreateRun,
   ForkRun,
   RunSnapshots,
+  SnapshotComparisons,
   SnapshotDownloads,
   ConfigReferences,
   ConfigSecrets,

@@ -5,6 +5,7 @@ import { Operation, OutsideApi, pathId, ProblemError, unwrap } from '#platform/h
 import { CONVERSATION, foundOrThrow, interruptRefusal, RunConversations, RunsService } from '#domain/runs';
 import { Authorize, type Caller, CurrentCaller, Public } from '#platform/auth';
 import { type ConversationResult, ConversationReader } from '../application/conversation-reader.js';
+import { ConversationResponses } from '../application/conversation-responses.js';
 import { TranscriptFormatRegistry } from '../application/transcript-formats.js';
 import {
   ConversationResponse,
@@ -51,6 +52,7 @@ export class ConversationsController {
     private readonly conversations: RunConversations,
     private readonly runs: RunsService,
     private readonly reader: ConversationReader,
+    private readonly responses: ConversationResponses,
     private readonly formats: TranscriptFormatRegistry,
   ) {}
 
@@ -67,9 +69,12 @@ export class ConversationsController {
   async getRunConversation(
     @CurrentCaller() caller: Caller,
     @Param('runId', pathId('uuid')) runId: string,
+    @Res({ passthrough: true }) response: Response,
   ): Promise<ConversationResponse> {
     const run = foundOrThrow(await this.runs.find(caller, runId));
-    return conversationOrThrow(await this.reader.getOfRun(run));
+    return this.responses.run(caller.principal.uid, response, async () =>
+      conversationOrThrow(await this.reader.getOfRun(run)),
+    );
   }
 
   @Get('conversations/:conversation_id')
@@ -85,9 +90,12 @@ export class ConversationsController {
   async get(
     @CurrentCaller() caller: Caller,
     @Param('conversation_id', CONVERSATION_ID) conversationId: string,
+    @Res({ passthrough: true }) response: Response,
   ): Promise<ConversationResponse> {
     const { runs } = unwrap(await this.conversations.find(caller, conversationId), CONVERSATION);
-    return conversationOrThrow(await this.reader.getOfRuns(runs));
+    return this.responses.run(caller.principal.uid, response, async () =>
+      conversationOrThrow(await this.reader.getOfRuns(runs)),
+    );
   }
 
   @Post('conversations/:conversation_id/interrupt')

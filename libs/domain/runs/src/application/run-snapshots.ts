@@ -15,6 +15,7 @@ import { Settings } from '#platform/config';
 import { isUuid, type RejectionOf } from '#platform/kernel';
 import { SignedLinks } from '#platform/storage';
 import { unifiedDiff } from '../domain/unified-diff.js';
+import { RunsStore } from '../persistence/runs.store.js';
 import { RunsService } from './runs.service.js';
 import { archiveOf } from './snapshot-archive.js';
 
@@ -78,6 +79,7 @@ const workPath = (path: string): string =>
 export class RunSnapshots {
   constructor(
     private readonly runs: RunsService,
+    private readonly queries: RunsStore,
     private readonly snapshots: SnapshotsStore,
     private readonly files: SnapshotFiles,
     private readonly links: SignedLinks,
@@ -136,6 +138,11 @@ export class RunSnapshots {
   async archive(caller: Caller, runId: string, path: string, at: SnapshotPoint | undefined): Promise<RunArchiveResult> {
     const found = await this.runs.find(caller, runId);
     return found.kind === 'found' ? this.archiveOf(runId, at, path) : found;
+  }
+
+  /** Identifies the team or the person whose run it is; null: there is no such run. One round trip. */
+  ownerKey(runId: string): Promise<string | null> {
+    return this.queries.findOwnerKey(runId);
   }
 
   /** As {@link archive}; the caller has checked access. */

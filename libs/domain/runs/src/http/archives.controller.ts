@@ -4,7 +4,7 @@ import type { Request, Response } from 'express';
 import { OutsideApi, pathId, ProblemError, Public } from '#platform/http';
 import { linkRefusal, SignedLinks } from '#platform/storage';
 import { archiveKey, RunSnapshots } from '../application/run-snapshots.js';
-import { SnapshotDownloads } from '../application/snapshot-downloads.js';
+import { SnapshotDownloads } from '../application/snapshot-limits.js';
 import { sendArchive } from './run-snapshots.controller.js';
 
 const UUID = pathId('uuid');
@@ -30,11 +30,16 @@ export class ArchivesController {
   ): Promise<void> {
     const verdict = this.links.verify(archiveKey(runId, snapshotId), request.query);
     if (!verdict.valid) throw linkRefusal(verdict.reason, 'download');
-    return this.downloads.send(archiveKey(runId, snapshotId), async () => {
+    // All links of a team or a person together: each run has one, and nobody is known who uses it.
+    const owner = await this.snapshots.ownerKey(runId);
+    if (owner === null) throw notStored();
+    return this.downloads.run(owner, response, async () => {
       const result = await this.snapshots.archiveOf(runId, snapshotId);
-      if (result.kind !== 'archive')
-        throw new ProblemError('resource_not_found', 'The snapshot that this link names is not stored any more.');
+      if (result.kind !== 'archive') throw notStored();
       await sendArchive(runId, result.content, response);
     });
   }
 }
+
+const notStored = (): ProblemError =>
+  new ProblemError('resource_not_found', 'The snapshot that this link names is not stored any more.');

@@ -6,7 +6,7 @@ import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
 import { Operation, pathId, ProblemError, rejectionProblem, sendStream } from '#platform/http';
 import type { SnapshotEntry } from '#execution/runner-protocol';
 import { ARCHIVE_TYPE, type ListedChange, RunSnapshots, type SnapshotPoint } from '../application/run-snapshots.js';
-import { SnapshotDownloads } from '../application/snapshot-downloads.js';
+import { SnapshotComparisons, SnapshotDownloads } from '../application/snapshot-limits.js';
 import { noSnapshot, RUN } from './problems.js';
 import {
   type ChangedFile,
@@ -24,6 +24,7 @@ export class RunSnapshotsController {
   constructor(
     private readonly snapshots: RunSnapshots,
     private readonly downloads: SnapshotDownloads,
+    private readonly comparisons: SnapshotComparisons,
   ) {}
 
   @Get(':runId/changes')
@@ -36,10 +37,19 @@ export class RunSnapshotsController {
       'Files of the working directory that differ between two snapshots, with unified diffs. By default between the start of the run and its last snapshot. At most 1,000 files are listed. Files over 256 KiB have no diff, and all diffs together have at most 1 MiB.',
     success: { status: 200, description: 'The changed files, by path.', type: ListRunChangesResponse },
   })
-  async changes(
+  changes(
     @CurrentCaller() caller: Caller,
     @Param('runId', RUN_ID) runId: string,
-    @Query() { from, to, path }: RunChangesParameters,
+    @Query() parameters: RunChangesParameters,
+    @Res({ passthrough: true }) response: Response,
+  ): Promise<ListRunChangesResponse> {
+    return this.comparisons.run(caller.principal.uid, response, () => this.changesOf(caller, runId, parameters));
+  }
+
+  private async changesOf(
+    caller: Caller,
+    runId: string,
+    { from, to, path }: RunChangesParameters,
   ): Promise<ListRunChangesResponse> {
     const result = await this.snapshots.changes(caller, runId, { from: pointOf(from), to: pointOf(to), path });
     if (result.kind === 'no_snapshot') throw noSnapshot(result.parameter, result.parameter === 'to' ? to : from);
@@ -72,7 +82,7 @@ export class RunSnapshotsController {
     @Query() parameters: RunFileParameters,
     @Res() response: Response,
   ): Promise<void> {
-    return this.downloads.send(caller.principal.uid, () => this.sendFile(caller, runId, parameters, response));
+    return this.downloads.run(caller.principal.uid, response, () => this.sendFile(caller, runId, parameters, response));
   }
 
   private async sendFile(
@@ -127,7 +137,9 @@ export class RunSnapshotsController {
     @Query() parameters: RunFileParameters,
     @Res() response: Response,
   ): Promise<void> {
-    return this.downloads.send(caller.principal.uid, () => this.sendArchive(caller, runId, parameters, response));
+    return this.downloads.run(caller.principal.uid, response, () =>
+      this.sendArchive(caller, runId, parameters, response),
+    );
   }
 
   private async sendArchive(

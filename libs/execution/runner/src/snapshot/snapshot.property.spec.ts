@@ -67,7 +67,7 @@ function removeRoots(): void {
 }
 
 describe('a snapshot of a workspace', () => {
-  it(`contains every file, and the same state of git, of random work trees`, { timeout: CASES * 4_000 }, async () => {
+  it(`contains every file, and the same state of git, of random work trees`, { timeout: CASES * 15_000 }, async () => {
     await fc.assert(
       fc
         .asyncProperty(

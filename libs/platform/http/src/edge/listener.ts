@@ -8,11 +8,14 @@ import { type ErrorCode, within } from '#platform/kernel';
 import { newContext } from '#platform/observability';
 import { problemHeaders, rawProblem, toProblemDocument } from '../problems/problem.dto.js';
 import { ProblemError } from '../problems/problem-error.js';
+import { RequestOrder } from './request-order.js';
 import { pathOf } from './request-state.js';
 import { requestClass, type Upgrades } from './upgrades.js';
 
 const KEEP_ALIVE_MS = 75_000;
 const MAX_HEADERS_MS = 10_000;
+/** A client that reads nothing of a response for this time is disconnected: what it has not read is in memory. */
+const STALLED_MS = 60_000;
 /** How often Node checks for requests that do not arrive; its default of 30 s is longer than short limits. */
 const CHECK_MS = 1_000;
 
@@ -24,6 +27,8 @@ export interface ListenerOptions {
   readonly publicUrl?: () => string;
   /** How long a request may take to arrive, in milliseconds. Default: REQUEST_TIMEOUT. */
   readonly requestTimeoutMs?: number;
+  /** Milliseconds without progress of a response after which its client is disconnected. Default: a minute. */
+  readonly stalledMs?: number;
   /** The handler answers `Expect: 100-continue`, so that it can reject a request before its body is sent. */
   readonly handlesExpectContinue?: boolean;
   /** Whether it serves HTTPS with TLS_CERT_FILE. Default: if that is set. */
@@ -38,18 +43,25 @@ export interface ListenerOptions {
  */
 export class Listener {
   private handler: RequestListener;
+  private readonly order = new RequestOrder();
 
   private constructor(
     readonly server: Server,
     private readonly upgradable: { upgrades: Upgrades | null },
     private readonly scheme: 'http' | 'https',
     publicUrl: () => string,
-    { handlesExpectContinue = false, hidesTrace = false }: ListenerOptions,
+    { handlesExpectContinue = false, hidesTrace = false, stalledMs = STALLED_MS }: ListenerOptions,
   ) {
     this.handler = (request, response) => answerStarting(request, response, publicUrl());
     answerRawClientErrors(server, publicUrl, hidesTrace);
-    const serve = (request: IncomingMessage, response: ServerResponse): void => this.handler(request, response);
+    const serve = (request: IncomingMessage, response: ServerResponse): void => {
+      if (this.order.admit(request, response)) this.handler(request, response);
+    };
     server.on('request', serve);
+    // Also called for connections whose next request did not arrive in time.
+    server.setTimeout(stalledMs, (socket) => {
+      if (!this.order.isBusy(socket) || socket.writableLength > 0) socket.destroy();
+    });
     if (handlesExpectContinue) server.on('checkContinue', serve);
   }
 
@@ -100,9 +112,10 @@ export class Listener {
   /** Called once. Before, requests for a WebSocket are answered like other requests. */
   serveUpgrades(upgrades: Upgrades): void {
     this.upgradable.upgrades = upgrades;
-    this.server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) =>
-      upgrades.handle(request, socket, head),
-    );
+    this.server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
+      if (this.order.isBusy(socket)) socket.destroy();
+      else upgrades.handle(request, socket, head);
+    });
   }
 
   /** Accepts no new connections, waits up to `graceMs` for open requests, and then closes the connections. */

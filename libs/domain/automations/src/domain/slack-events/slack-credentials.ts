@@ -2,6 +2,8 @@
 const MAX_DEPTH = 64;
 /** Who has one can write in the channel, or act as the app. */
 const CREDENTIALS: ReadonlySet<string> = new Set(['response_url', 'response_urls', 'bot_access_token']);
+/** At the top of a payload: the verification token, which receivers of the same app may still compare, and the permission to open a dialog. */
+const TOP_CREDENTIALS: ReadonlySet<string> = new Set(['token', 'trigger_id']);
 /** The `action_id` of the buttons in messages of runs, whose values are signed decisions. */
 const OWN_BUTTON = /^headrace_/;
 
@@ -21,7 +23,9 @@ export function withoutCredentials(payload: unknown): unknown {
     const { action_id: id } = node as { readonly action_id?: unknown };
     const isOwnButton = typeof id === 'string' && OWN_BUTTON.test(id);
     const entries = Object.entries(node);
-    const kept = entries.filter(([key]) => !CREDENTIALS.has(key) && !(key === 'value' && isOwnButton));
+    const isCredential = (key: string): boolean =>
+      CREDENTIALS.has(key) || (depth === 0 && TOP_CREDENTIALS.has(key)) || (key === 'value' && isOwnButton);
+    const kept = entries.filter(([key]) => !isCredential(key));
     if (kept.length < entries.length) hasChanged = true;
     return Object.fromEntries(kept.map(([key, item]) => [key, copyOf(item, depth + 1)]));
   };

@@ -1,0 +1,18 @@
+import { Injectable } from '@nestjs/common';
+import { ResponseLimit } from '#platform/http';
+
+/** Each download keeps up to two packs of a snapshot in memory for as long as the client reads. */
+@Injectable()
+export class SnapshotDownloads extends ResponseLimit {
+  constructor() {
+    super('files of runs', { total: 16, perKey: 4, maxWaitMs: 5_000 });
+  }
+}
+
+/** Each comparison keeps up to two packs of two snapshots in memory, and uses the processor. */
+@Injectable()
+export class SnapshotComparisons extends ResponseLimit {
+  constructor() {
+    super('changes of runs', { total: 4, perKey: 2, maxWaitMs: 10_000 });
+  }
+}

@@ -1,0 +1,55 @@
+import type { Response } from 'express';
+import { KeyedSemaphore } from '#platform/kernel';
+import { ProblemError } from '../problems/problem-error.js';
+
+/** Of the responses that one process prepares and sends at the same time. */
+export interface ResponseLimits {
+  readonly total: number;
+  /** For one person, or for another key. */
+  readonly perKey: number;
+  /** How long a request waits for a permit, in milliseconds. */
+  readonly maxWaitMs: number;
+}
+
+const MAX_WAITING = 100;
+const RETRY_AFTER_SECONDS = 10;
+
+/** Limits responses that each need much memory for as long as their client reads. */
+export class ResponseLimit {
+  private readonly permits: KeyedSemaphore;
+
+  /** `subject`: what is requested, for the problem document: `Too many {subject} are …`. */
+  constructor(
+    private readonly subject: string,
+    private readonly limits: ResponseLimits,
+  ) {
+    this.permits = new KeyedSemaphore({ ...limits, maxWaiting: MAX_WAITING });
+  }
+
+  /** Does the work with a permit, which is kept until the response has ended. Rejects with a ProblemError when none is free in time. */
+  run<T>(key: string, response: Response, work: () => Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const ended = endOf(response);
+      const respond = async (): Promise<true> => {
+        await work().then(resolve, reject);
+        await ended;
+        return true;
+      };
+      this.permits.run(key, respond).then((isSent) => {
+        if (isSent === null) reject(this.problem());
+      }, reject);
+    });
+  }
+
+  private problem(): ProblemError {
+    return new ProblemError(
+      'resource_unavailable',
+      `Too many ${this.subject} are being sent: at most ${this.limits.perKey} at the same time by one person or link.`,
+      { retryAfterSeconds: RETRY_AFTER_SECONDS },
+    );
+  }
+}
+
+/** The event is emitted once, also when the client has disconnected. */
+const endOf = (response: Response): Promise<void> =>
+  response.closed ? Promise.resolve() : new Promise((resolve) => response.once('close', resolve));
