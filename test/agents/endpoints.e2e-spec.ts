@@ -42,7 +42,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   if (skipReason !== null) return;
-  expect(await server.stop('SIGINT')).toBe(0);
+  await server.stopCleanly('SIGINT');
   await models.stop();
   installation.remove();
   rmSync(directory, { recursive: true });

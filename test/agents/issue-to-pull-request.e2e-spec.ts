@@ -37,7 +37,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   if (skipReason !== null) return;
-  expect(await server.stop('SIGINT')).toBe(0);
+  await server.stopCleanly('SIGINT');
   await Promise.all([models.stop(), forges.stop()]);
   installation.remove();
   rmSync(directory, { recursive: true });

@@ -32,7 +32,7 @@ describe('recovery after kill -9', { timeout: 120_000 }, () => {
   });
   afterEach(() => witness.remove());
   afterAll(async () => {
-    expect(await server.stop('SIGTERM')).toBe(0);
+    await server.stopCleanly('SIGTERM');
     installation.remove();
   });
 

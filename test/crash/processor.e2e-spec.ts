@@ -112,7 +112,7 @@ describe('API, processor and ingress in separate processes', { timeout: 90_000 }
     const long = await create(witness.script(60));
     processor = installation.start('processor');
     await until(() => witness.spans()[1], 30_000, 'the start of the second agent');
-    expect(await processor.stop('SIGTERM')).toBe(0);
+    await processor.stopCleanly('SIGTERM');
     expect(await ended(long, 1000)).toMatchObject({
       state: 'ERROR',
       status_message: { error_code: 'infrastructure_timeout' },
@@ -123,6 +123,6 @@ describe('API, processor and ingress in separate processes', { timeout: 90_000 }
   it('starts and stops the ingress as a separate process', async () => {
     const ingress = installation.start('ingress');
     await ingress.says('Headrace ingress is ready');
-    expect(await ingress.stop()).toBe(0);
+    await ingress.stopCleanly();
   });
 });

@@ -20,7 +20,7 @@ beforeAll(async () => {
   await Promise.all(programs.map((program) => program.says('ingress is ready')));
 });
 afterAll(async () => {
-  for (const program of programs) expect(await program.stop()).toBe(0);
+  for (const program of programs) await program.stopCleanly();
   await database.close();
   installation.remove();
 });

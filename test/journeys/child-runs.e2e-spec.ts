@@ -25,7 +25,7 @@ describe('runs that an agent starts', { timeout: 120_000 }, () => {
     server = await installation.up();
   });
   afterAll(async () => {
-    expect(await server.stop('SIGINT')).toBe(0);
+    await server.stopCleanly('SIGINT');
     installation.remove();
   });
 

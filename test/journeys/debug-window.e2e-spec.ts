@@ -195,7 +195,7 @@ describe('debug window of a failed run', { timeout: 90_000 }, () => {
 
   it('closes a debug window when the server stops with SIGTERM', async () => {
     const { runId, runner } = await failed(await createBrokenEnvironment());
-    expect(await server.stop('SIGTERM')).toBe(0);
+    await server.stopCleanly('SIGTERM');
     expect(isAlive(runner)).toBe(false);
     server = await installation.up();
     expect(await installation.run(runId)).toMatchObject({

@@ -243,7 +243,7 @@ describe('docker executor', { timeout: 90_000 }, () => {
       20_000,
       'the pull of the image',
     );
-    expect(await server.stop('SIGTERM')).toBe(0);
+    await server.stopCleanly('SIGTERM');
     engine.registry.set('slow/image:latest', { image: {} });
     server = await installation.up();
     expect(await installation.waitFor(runId, ENDED)).toMatchObject({ state: 'SUCCEEDED' });

@@ -58,7 +58,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   clearInterval(collecting);
-  expect(await server.stop('SIGINT')).toBe(0);
+  await server.stopCleanly('SIGINT');
   await gitServer.stop();
   installation.remove();
   rmSync(root, { recursive: true, force: true });

@@ -62,7 +62,7 @@ beforeAll(async () => {
   server = await installation.up();
 });
 afterAll(async () => {
-  expect(await server.stop('SIGINT')).toBe(0);
+  await server.stopCleanly('SIGINT');
   await Promise.all([git.stop(), github.stop(), gitOfGitlab.stop(), gitlab.stop(), slack.stop()]);
   installation.remove();
   rmSync(directory, { recursive: true, force: true });

@@ -29,7 +29,7 @@ beforeAll(async () => {
   directory = mkdtempSync(join(tmpdir(), 'headrace-test-factory-'));
 }, 90_000);
 afterAll(async () => {
-  expect(await server.stop('SIGINT')).toBe(0);
+  await server.stopCleanly('SIGINT');
   installation.remove();
   rmSync(directory, { recursive: true, force: true });
 });

@@ -54,7 +54,7 @@ describe('server processes', { timeout: 60_000 }, () => {
         'the first round of repairs',
       );
     } finally {
-      expect(await processor.stop()).toBe(0);
+      await processor.stopCleanly();
       installation.remove();
     }
   });

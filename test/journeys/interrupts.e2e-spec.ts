@@ -30,7 +30,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   vi.unstubAllEnvs();
-  expect(await server.stop('SIGINT')).toBe(0);
+  await server.stopCleanly('SIGINT');
   installation.remove();
   rmSync(directory, { recursive: true, force: true });
 });

@@ -41,7 +41,7 @@ beforeAll(async () => {
   server = await installation.up();
 });
 afterAll(async () => {
-  expect(await server.stop('SIGINT')).toBe(0);
+  await server.stopCleanly('SIGINT');
   await git.stop();
   await slack.stop();
   installation.remove();

@@ -33,7 +33,7 @@ beforeAll(async () => {
   server = await installation.up();
 });
 afterAll(async () => {
-  expect(await server.stop('SIGINT')).toBe(0);
+  await server.stopCleanly('SIGINT');
   installation.remove();
   rmSync(root, { recursive: true, force: true });
 });

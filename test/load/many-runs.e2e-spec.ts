@@ -26,7 +26,7 @@ describe(`${RUNS} runs created at once`, { timeout: isLong ? 10 * MINUTE : 3 * M
   });
 
   afterAll(async () => {
-    expect(await server.stop()).toBe(0);
+    await server.stopCleanly();
     installation.remove();
     witness.remove();
   });

@@ -79,7 +79,7 @@ class ProcessorHost implements ExecutorHost {
   }
 
   async stop(): Promise<void> {
-    expect(await this.server.stop('SIGTERM')).toBe(0);
+    await this.server.stopCleanly('SIGTERM');
   }
 
   async start(): Promise<void> {
@@ -147,7 +147,7 @@ class WorkerHost implements ExecutorHost {
       headers: { authorization: `Bearer ${this.installation.connection.token}` },
     });
     expect(status).toBe(200);
-    expect(await api.stop('SIGTERM')).toBe(0);
+    await api.stopCleanly('SIGTERM');
   }
 
   /** A daemon that drains closes them. */

@@ -87,6 +87,12 @@ export class Program {
     if (this.child.exitCode === null && this.child.signalCode === null) this.child.kill(signal);
     return this.exited;
   }
+
+  /** Rejects with the output when the process does not end with 0. */
+  async stopCleanly(signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
+    const code = await this.stop(signal);
+    if (code !== 0) throw new Error(`${this.label} ended with ${code}:\n${this.text}`);
+  }
 }
 
 /**
@@ -230,10 +236,16 @@ export function tick(milliseconds: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, milliseconds));
 }
 
-/** A port that nobody listens on, below the range that outgoing connections are given, so that it stays free. */
+/** Below the range that outgoing connections are given, so that a port stays free; each process of the tests has a part of it. */
+const PORTS = { first: 12_000, parts: 6, ofPart: 3_000 };
+const firstPort = PORTS.first + (Number(process.env.VITEST_POOL_ID ?? 0) % PORTS.parts) * PORTS.ofPart;
+let lastPort = Math.floor(Math.random() * PORTS.ofPart);
+
+/** A port that nobody listens on, and that this process does not return again soon. */
 export async function freePort(): Promise<number> {
   for (;;) {
-    const port = 12_000 + Math.floor(Math.random() * 18_000);
+    lastPort = (lastPort + 1) % PORTS.ofPart;
+    const port = firstPort + lastPort;
     const isFree = await new Promise<boolean>((resolve) => {
       const server = createServer();
       server.once('error', () => resolve(false));

@@ -110,7 +110,7 @@ describe('headrace worker', () => {
     plane.want('close');
     expect((await server.untilFrame('task_completed')).data).toMatchObject({ task_id: TASK });
     await until(() => journalOf(place).length === 0, 10_000, 'the journal is empty');
-    expect(await daemon.stop()).toBe(0);
+    await daemon.stopCleanly();
     expect(daemon.text).not.toContain(API_KEY);
     expect(daemon.text).not.toContain(plane.token);
   });

@@ -61,7 +61,7 @@ describe('the npm package', () => {
       await plane.untilEvent('turn_ended');
       plane.want('close');
       await server.untilFrame('task_completed');
-      expect(await daemon.stop()).toBe(0);
+      await daemon.stopCleanly();
     } finally {
       await daemon.stop('SIGKILL');
       await Promise.all([server.stop(), plane.stop()]);
