@@ -5,6 +5,6 @@ import { ResponseLimit } from '#platform/http';
 @Injectable()
 export class ConversationResponses extends ResponseLimit {
   constructor() {
-    super('conversations', { total: 16, perKey: 4, maxWaitMs: 5_000 });
+    super('conversations', { total: 16, perKey: 4, maxWaitMs: 5_000, maxSendMs: 10 * 60_000 });
   }
 }

@@ -5,7 +5,7 @@ import { ResponseLimit } from '#platform/http';
 @Injectable()
 export class SnapshotDownloads extends ResponseLimit {
   constructor() {
-    super('files of runs', { total: 16, perKey: 4, maxWaitMs: 5_000 });
+    super('files of runs', { total: 16, perKey: 4, maxWaitMs: 5_000, maxSendMs: 60 * 60_000 });
   }
 }
 
@@ -13,6 +13,6 @@ export class SnapshotDownloads extends ResponseLimit {
 @Injectable()
 export class SnapshotComparisons extends ResponseLimit {
   constructor() {
-    super('changes of runs', { total: 4, perKey: 2, maxWaitMs: 10_000 });
+    super('changes of runs', { total: 4, perKey: 2, maxWaitMs: 10_000, maxSendMs: 10 * 60_000 });
   }
 }

@@ -5,93 +5,93 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 import { parseSettings } from '#platform/config';
 import { Listener } from './listener.js';
 
-const STALLED_MS = 100;
-/** More than the buffers between server and client. */
-const LARGE = Buffer.alloc(32 * 1_048_576, 'x');
 const REQUEST = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n';
 
 let listener: Listener;
-const sockets: Socket[] = [];
+let socket: Socket;
+let text = '';
+/** Responses of executed requests. */
+let executed: ServerResponse[] = [];
+/** Requests that Node.js has read. */
+let read = 0;
+let onExecuted = (): void => undefined;
+
 beforeEach(async () => {
   const settings = parseSettings({ DATABASE_URL: 'postgresql://127.0.0.1/none' });
-  listener = await Listener.open(settings, { host: '127.0.0.1', port: 0, usesTls: false, stalledMs: STALLED_MS });
+  listener = await Listener.open(settings, { host: '127.0.0.1', port: 0, usesTls: false });
+  [executed, read, text] = [[], 0, ''];
+  listener.serve((_request: IncomingMessage, response: ServerResponse) => {
+    executed.push(response);
+    onExecuted();
+  });
+  listener.server.on('request', () => (read += 1));
+  socket = connect(listener.port, '127.0.0.1');
+  socket.on('error', () => undefined).on('data', (bytes) => (text += String(bytes)));
 });
 afterEach(async () => {
-  for (const socket of sockets.splice(0)) socket.destroy();
+  socket.destroy();
   await listener.close(0);
 });
 
-function open(): Socket {
-  const socket = connect(listener.port, '127.0.0.1');
-  socket.on('error', () => undefined);
-  sockets.push(socket);
-  return socket;
+/** The response of the executed request with this number, from 1. */
+async function response(number: number): Promise<ServerResponse> {
+  while (executed.length < number) await new Promise<void>((resolve) => (onExecuted = resolve));
+  return executed[number - 1] as ServerResponse;
 }
 
-/** The next request that the server executes. */
-const served = (): Promise<ServerResponse> =>
-  new Promise((resolve) => listener.serve((_request: IncomingMessage, response: ServerResponse) => resolve(response)));
-
-it('disconnects a client that reads nothing of a response any more', async () => {
-  const next = served();
-  const socket = open();
-  socket.pause().write(REQUEST);
-  const response = await next;
-  response.end(LARGE);
-  await once(response, 'close');
-  let bytes = 0;
-  socket.on('data', (part) => (bytes += part.length)).resume();
-  await once(socket, 'close');
-  expect(bytes).toBeLessThan(LARGE.length);
-});
-
-it('keeps the connection of a client that reads slowly', async () => {
-  const next = served();
-  const socket = open();
-  socket.pause().write(REQUEST);
-  const response = await next;
-  response.end(LARGE);
-  const finished = once(response, 'finish').then(() => true);
-  const read = setInterval(() => socket.resume().once('data', () => socket.pause()), STALLED_MS / 20);
-  await expect(finished).resolves.toBe(true);
-  clearInterval(read);
-});
-
-it('waits for a response that is created slowly, longer than for a client', async () => {
-  const next = served();
-  const socket = open();
-  const timeout = once(listener.server, 'timeout');
+it('executes one further request of a connection when the response before has been sent', async () => {
   socket.write(REQUEST);
-  const response = await next;
-  await timeout;
-  expect(socket.destroyed).toBe(false);
-  const received = once(socket, 'data');
-  response.end('late');
-  expect(String((await received)[0])).toContain('late');
-});
-
-it('closes a connection that sends no further request', async () => {
-  listener.serve((_request, response) => void response.end('done'));
-  listener.server.keepAliveTimeout = STALLED_MS;
-  const socket = open();
-  socket.resume().write(REQUEST);
-  await once(socket, 'close');
-});
-
-it('executes the next request of a connection only after the response to the one before', async () => {
-  const next = served();
-  const socket = open();
-  let text = '';
-  socket.on('data', (bytes) => (text += String(bytes)));
+  const first = await response(1);
   socket.write(REQUEST);
-  const response = await next;
-  const executed: unknown[] = [];
-  listener.serve((request) => void executed.push(request.url));
-  socket.write(REQUEST.repeat(3));
-  // The server pauses the connection when it has read them.
-  await once(response.socket as Socket, 'pause');
-  response.end('first');
-  await once(socket, 'close');
-  expect(executed).toEqual([]);
+  await once(listener.server, 'request');
+  expect(executed).toHaveLength(1);
+  first.end('first');
+  (await response(2)).end('second');
+  socket.write(REQUEST);
+  (await response(3)).end('third');
+  while (!text.includes('third')) await once(socket, 'data');
+  expect(text.match(/HTTP\/1\.1 200 OK/g)).toHaveLength(3);
+});
+
+it('ends a connection with more requests after the response in progress, and reads no more of them', async () => {
+  const requests = 200_000;
+  socket.write(REQUEST);
+  const first = await response(1);
+  const closed = new Promise((resolve) => socket.once('close', resolve));
+  socket.write(REQUEST.repeat(requests));
+  while (read < 3) await once(listener.server, 'request');
+  // The client cannot send all of it, and the server executes other requests meanwhile.
+  const other = fetch(listener.url);
+  (await response(2)).end('other');
+  expect(await (await other).text()).toBe('other');
+  expect(read).toBeLessThan(requests / 20);
+  first.end('first');
+  await closed;
+  expect(executed).toHaveLength(2);
   expect(text).toMatch(/^HTTP\/1\.1 200 OK\r\n[^]*Connection: close\r\n[^]*first/);
 });
+
+it('executes no request that waits when its client disconnects', async () => {
+  socket.write(REQUEST + REQUEST);
+  const first = await response(1);
+  const closed = once(first, 'close');
+  socket.destroy();
+  await closed;
+  expect(await fetchExecuted()).toBe(2);
+});
+
+it('does not execute a request behind one to which Node.js has responded by itself', async () => {
+  socket.write(`GET / HTTP/1.1\r\n\r\n${REQUEST}`);
+  await once(socket, 'close');
+  expect(text).toMatch(/^HTTP\/1\.1 400 /);
+  expect(await fetchExecuted()).toBe(1);
+});
+
+/** The number of executed requests, with one of another connection. */
+async function fetchExecuted(): Promise<number> {
+  const before = executed.length;
+  const other = fetch(listener.url);
+  (await response(before + 1)).end();
+  await other;
+  return executed.length;
+}

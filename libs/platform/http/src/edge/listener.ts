@@ -14,8 +14,6 @@ import { requestClass, type Upgrades } from './upgrades.js';
 
 const KEEP_ALIVE_MS = 75_000;
 const MAX_HEADERS_MS = 10_000;
-/** A client that reads nothing of a response for this time is disconnected: what it has not read is in memory. */
-const STALLED_MS = 60_000;
 /** How often Node checks for requests that do not arrive; its default of 30 s is longer than short limits. */
 const CHECK_MS = 1_000;
 
@@ -27,8 +25,6 @@ export interface ListenerOptions {
   readonly publicUrl?: () => string;
   /** How long a request may take to arrive, in milliseconds. Default: REQUEST_TIMEOUT. */
   readonly requestTimeoutMs?: number;
-  /** Milliseconds without progress of a response after which its client is disconnected. Default: a minute. */
-  readonly stalledMs?: number;
   /** The handler answers `Expect: 100-continue`, so that it can reject a request before its body is sent. */
   readonly handlesExpectContinue?: boolean;
   /** Whether it serves HTTPS with TLS_CERT_FILE. Default: if that is set. */
@@ -50,18 +46,14 @@ export class Listener {
     private readonly upgradable: { upgrades: Upgrades | null },
     private readonly scheme: 'http' | 'https',
     publicUrl: () => string,
-    { handlesExpectContinue = false, hidesTrace = false, stalledMs = STALLED_MS }: ListenerOptions,
+    { handlesExpectContinue = false, hidesTrace = false }: ListenerOptions,
   ) {
     this.handler = (request, response) => answerStarting(request, response, publicUrl());
-    answerRawClientErrors(server, publicUrl, hidesTrace);
+    answerRawClientErrors(server, this.order, publicUrl, hidesTrace);
     const serve = (request: IncomingMessage, response: ServerResponse): void => {
-      if (this.order.admit(request, response)) this.handler(request, response);
+      this.order.admit(request, response, () => this.handler(request, response));
     };
     server.on('request', serve);
-    // Also called for connections whose next request did not arrive in time.
-    server.setTimeout(stalledMs, (socket) => {
-      if (!this.order.isBusy(socket) || socket.writableLength > 0) socket.destroy();
-    });
     if (handlesExpectContinue) server.on('checkContinue', serve);
   }
 
@@ -113,7 +105,7 @@ export class Listener {
   serveUpgrades(upgrades: Upgrades): void {
     this.upgradable.upgrades = upgrades;
     this.server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
-      if (this.order.isBusy(socket)) socket.destroy();
+      if (this.order.responseOn(socket)) socket.destroy();
       else upgrades.handle(request, socket, head);
     });
   }
@@ -145,11 +137,17 @@ const REASONS: Readonly<Record<string, readonly [code: ErrorCode, detail: string
 const INVALID = ['invalid_request', 'The request is not valid HTTP.'] as const;
 
 /** Node rejects some requests before it creates a request object: invalid bytes, large headers, one that never ends. */
-function answerRawClientErrors(server: Server, publicUrl: () => string, hidesTrace = false): void {
+function answerRawClientErrors(
+  server: Server,
+  order: RequestOrder,
+  publicUrl: () => string,
+  hidesTrace: boolean,
+): void {
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     // Clients open connections that they may need later. A response that nobody asked for could meet their next request.
     const isUnused = error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && socket.bytesRead === 0;
-    if (error.code === 'ECONNRESET' || !socket.writable || isUnused) {
+    // The problem document would be a part of the response that is being sent.
+    if (error.code === 'ECONNRESET' || !socket.writable || isUnused || order.responseOn(socket)?.headersSent === true) {
       socket.destroy();
       return;
     }

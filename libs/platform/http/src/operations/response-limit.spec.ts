@@ -6,6 +6,11 @@ import { ResponseLimit } from './response-limit.js';
 /** A response that ends when the test says so. */
 class OpenResponse extends EventEmitter {
   closed = false;
+  readonly req = { socket: Object.assign(new EventEmitter(), { destroyed: false }) };
+
+  destroy(): void {
+    this.end();
+  }
 
   end(): void {
     this.closed = true;
@@ -13,7 +18,7 @@ class OpenResponse extends EventEmitter {
   }
 }
 const responses = (count: number) => Array.from({ length: count }, () => new OpenResponse());
-const limit = new ResponseLimit('files', { total: 3, perKey: 2, maxWaitMs: 50 });
+const limit = new ResponseLimit('files', { total: 3, perKey: 2, maxWaitMs: 50, maxSendMs: 60_000 });
 const start = (key: string, response: OpenResponse) =>
   limit.run(key, response as unknown as Response, () => Promise.resolve(key));
 
@@ -45,4 +50,17 @@ it('frees the permit after work that has failed, and of a client that has left b
   two.end();
   expect(await start('ada', two)).toBe('ada');
   expect(await Promise.all([start('ada', three), start('ada', new OpenResponse())])).toEqual(['ada', 'ada']);
+});
+
+it('frees the permit when the connection closes, and disconnects a client that reads too slowly', async () => {
+  const short = new ResponseLimit('files', { total: 1, perKey: 1, maxWaitMs: 5_000, maxSendMs: 50 });
+  const [one, two, three] = responses(3) as [OpenResponse, OpenResponse, OpenResponse];
+  const run = (response: OpenResponse) =>
+    short.run('ada', response as unknown as Response, () => Promise.resolve('ada'));
+  expect(await run(one)).toBe('ada');
+  one.req.socket.emit('close');
+  expect(await run(two)).toBe('ada');
+  expect(two.closed).toBe(false);
+  expect(await run(three)).toBe('ada');
+  expect(two.closed).toBe(true);
 });

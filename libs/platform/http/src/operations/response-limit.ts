@@ -9,6 +9,8 @@ export interface ResponseLimits {
   readonly perKey: number;
   /** How long a request waits for a permit, in milliseconds. */
   readonly maxWaitMs: number;
+  /** Milliseconds after which a client that has not read the response is disconnected. */
+  readonly maxSendMs: number;
 }
 
 const MAX_WAITING = 100;
@@ -31,8 +33,10 @@ export class ResponseLimit {
     return new Promise((resolve, reject) => {
       const ended = endOf(response);
       const respond = async (): Promise<true> => {
+        const timer = setTimeout(() => response.destroy(), this.limits.maxSendMs);
         await work().then(resolve, reject);
         await ended;
+        clearTimeout(timer);
         return true;
       };
       this.permits.run(key, respond).then((isSent) => {
@@ -50,6 +54,17 @@ export class ResponseLimit {
   }
 }
 
-/** The event is emitted once, also when the client has disconnected. */
-const endOf = (response: Response): Promise<void> =>
-  response.closed ? Promise.resolve() : new Promise((resolve) => response.once('close', resolve));
+/** A response whose connection has closed before it was its turn emits nothing. */
+function endOf(response: Response): Promise<void> {
+  const { socket } = response.req;
+  if (response.closed || socket.destroyed) return Promise.resolve();
+  return new Promise((resolve) => {
+    const end = (): void => {
+      response.off('close', end);
+      socket.off('close', end);
+      resolve();
+    };
+    response.once('close', end);
+    socket.once('close', end);
+  });
+}

@@ -42,3 +42,30 @@ it('rejects when the body cannot be read, and breaks the connection', async () =
   client.resume();
   expect(await broken).toMatchObject([{ code: 'ECONNRESET' }]);
 });
+
+it('disconnects a client that reads nothing any more, and stops reading the body', async () => {
+  const { client, response } = await request();
+  const body = new Readable({ read: () => void body.push(Buffer.alloc(65_536)) });
+  const sent = sendStream(body, response, 100);
+  await once(client, 'readable');
+  const broken = once(client, 'error');
+  await sent;
+  expect(body.destroyed).toBe(true);
+  client.resume();
+  await broken;
+});
+
+it('waits for a body that is slow', async () => {
+  const { client, response } = await request();
+  const body = new Readable({ read: () => undefined });
+  const waited = once(response, 'timeout');
+  const sent = sendStream(body, response, 100);
+  body.push('first part');
+  await once(client, 'data');
+  await waited;
+  body.push('last part');
+  body.push(null);
+  const rest = await client.toArray();
+  await sent;
+  expect(Buffer.concat(rest as Buffer[]).toString()).toBe('last part');
+});
