@@ -29,6 +29,8 @@ beforeEach(async () => {
   member = await api.identities.user({ [team]: 'member' });
   await api.database.query('DELETE FROM headrace.timers');
   await processor.get(TimerDispatcher).recordHeartbeat();
+  // No minute ends between the creation of a schedule and the move to its due time.
+  if ((await now()).getTime() % MINUTE > MINUTE / 2) await toNextMinute();
   await api.database.query('DELETE FROM headrace.timer_outages');
 });
 afterEach(() => {
