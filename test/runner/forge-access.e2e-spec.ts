@@ -208,6 +208,11 @@ describe.skipIf(NO_GH !== null)(`gh in the workspace ${NO_GH ?? ''}`.trim(), { t
       fence('sh', `gh api graphql -F query=@query --silent ${parameters.join(' ')} 2>&1`);
     const addComment = (declared: string, input: string): string =>
       `mutation M(${declared}) { addComment(input: ${input}) { clientMutationId } }`;
+    const sendInput = (name: string, body: string): string => {
+      const text = addComment(`$${name}: AddCommentInput!`, `$${name}`);
+      const request = { query: text, variables: { [name]: { subjectId: 'PR_1', body } } };
+      return fence('sh', `echo '${JSON.stringify(request)}' | gh api graphql --input - --silent 2>&1`);
+    };
     const review = { body: 'A review.', event: 'COMMENT', comments: [{ path: 'a', body: 'A line.' }, { path: 'b' }] };
     github.next = { status: 200, body: {} };
     github.nextOf = /reviews/;
@@ -219,20 +224,8 @@ describe.skipIf(NO_GH !== null)(`gh in the workspace ${NO_GH ?? ''}`.trim(), { t
           query(inline('"""\n    Two: body: "x"\n    lines\n  """')) + send(),
           query(addComment('$text: String!', '{subjectId: "PR_1", body: $text}')) + send('-f text=Three.'),
           query(addComment('$text: String! = "Four."', '{subjectId: "PR_1", body: $text}')) + send(),
-          fence(
-            'sh',
-            `echo '${JSON.stringify({
-              query: addComment('$input: AddCommentInput!', '$input'),
-              variables: { input: { subjectId: 'PR_1', body: 'Five.' } },
-            })}' | gh api graphql --input - --silent 2>&1`,
-          ),
-          fence(
-            'sh',
-            `echo '${JSON.stringify({
-              query: addComment('$other: AddCommentInput!', '$other'),
-              variables: { other: { subjectId: 'PR_1', body: 'Six.' } },
-            })}' | gh api graphql --input - --silent 2>&1`,
-          ),
+          sendInput('input', 'Five.'),
+          sendInput('other', 'Six.'),
           fence(
             'sh',
             `echo '${JSON.stringify(review)}' | gh api repos/acme/app/pulls/1/reviews --input - --silent 2>&1`,

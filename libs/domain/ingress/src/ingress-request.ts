@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { onceClosed } from '#platform/http';
 import { newContext } from '#platform/observability';
 import { type IncomingRequest, RawHeaders, type SecretBringingHandshake } from '#domain/webhooks';
 import type { IngressWebhook } from './ingress-webhooks.js';
@@ -63,7 +64,7 @@ export class IngressRequest {
   /** `release` frees the memory slot of the body, exactly once: after the answer, on disconnect or by {@link dropBody}. */
   holdSlot(release: () => void): void {
     this.releaseSlot = release;
-    onceClosed(this.incoming, this.response, () => this.release());
+    onceClosed(this.response, () => this.release());
   }
 
   /** For a rejected request, whose body nothing needs any longer. */
@@ -129,25 +130,4 @@ export function parseJson(body: Buffer): unknown {
     if (error instanceof SyntaxError || error instanceof TypeError) return undefined;
     throw error;
   }
-}
-
-/**
- * Calls `release` once, when the response is finished or the connection is closed. Both are needed: a pipelined response
- * that waits for an earlier one does not see the connection close, and a response whose connection has closed already
- * emits no event at all.
- */
-function onceClosed({ socket }: IncomingMessage, response: ServerResponse, release: () => void): void {
-  const end = (): void => {
-    response.off('close', end);
-    socket.off('close', end);
-    release();
-  };
-  if (socket.destroyed) {
-    release();
-    return;
-  }
-  // A connection has one listener for each of its pipelined requests.
-  socket.setMaxListeners(0);
-  response.on('close', end);
-  socket.on('close', end);
 }

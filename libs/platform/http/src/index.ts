@@ -32,6 +32,7 @@ export {
   TEAM_HEADER_ALIAS,
 } from './operations/operation.decorator.js';
 export { PageInfo, pageInfo } from './operations/page-info.dto.js';
+export { onceClosed } from './edge/once-closed.js';
 export { ResponseLimit } from './operations/response-limit.js';
 export { sendStream } from './operations/send-stream.js';
 export { Problem, PROBLEM_MEDIA_TYPE } from './problems/problem.dto.js';

@@ -1,14 +1,10 @@
 import type { Response } from 'express';
-import { KeyedSemaphore } from '#platform/kernel';
+import { KeyedSemaphore, type SemaphoreLimits } from '#platform/kernel';
+import { onceClosed } from '../edge/once-closed.js';
 import { ProblemError } from '../problems/problem-error.js';
 
 /** Of the responses that one process prepares and sends at the same time. */
-export interface ResponseLimits {
-  readonly total: number;
-  /** For one person, or for another key. */
-  readonly perKey: number;
-  /** How long a request waits for a permit, in milliseconds. */
-  readonly maxWaitMs: number;
+export interface ResponseLimits extends Required<Omit<SemaphoreLimits, 'maxWaiting'>> {
   /** Milliseconds after which a client that has not read the response is disconnected. */
   readonly maxSendMs: number;
 }
@@ -31,7 +27,7 @@ export class ResponseLimit {
   /** Does the work with a permit, which is kept until the response has ended. Rejects with a ProblemError when none is free in time. */
   run<T>(key: string, response: Response, work: () => Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
-      const ended = endOf(response);
+      const ended = new Promise<void>((end) => onceClosed(response, end));
       const respond = async (): Promise<true> => {
         const timer = setTimeout(() => response.destroy(), this.limits.maxSendMs);
         await work().then(resolve, reject);
@@ -52,19 +48,4 @@ export class ResponseLimit {
       { retryAfterSeconds: RETRY_AFTER_SECONDS },
     );
   }
-}
-
-/** A response whose connection has closed before it was its turn emits nothing. */
-function endOf(response: Response): Promise<void> {
-  const { socket } = response.req;
-  if (response.closed || socket.destroyed) return Promise.resolve();
-  return new Promise((resolve) => {
-    const end = (): void => {
-      response.off('close', end);
-      socket.off('close', end);
-      resolve();
-    };
-    response.once('close', end);
-    socket.once('close', end);
-  });
 }
