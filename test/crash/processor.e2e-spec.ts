@@ -1,3 +1,5 @@
+import { existsSync, readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { TestIdentities } from '../../libs/testing/src/api/identities.js';
 import { createTestDatabase, type TestDatabase } from '../../libs/testing/src/database/test-database.js';
@@ -78,6 +80,25 @@ describe('API, processor and ingress in separate processes', { timeout: 90_000 }
     processor = installation.start('processor');
     expect((await ended(queued)).state).toBe('SUCCEEDED');
     expect(witness.spans()).toHaveLength(1);
+  });
+
+  it('includes the runners of a killed processor when the next one stops: agents finish, idle sessions end', async () => {
+    await ended(await create('echo idle'));
+    const mayEnd = join(witness.directory, 'may-end');
+    const working = await create(`echo 0 > ${witness.file}; until [ -e ${mayEnd} ]; do sleep 0.05; done`);
+    await until(() => existsSync(witness.file), 20_000, 'the start of the agent');
+    orphans = runnersOf(processor.child.pid ?? 0).map(({ pid }) => pid);
+    process.kill(processor.child.pid ?? 0, 'SIGKILL');
+    await processor.exited;
+    processor = installation.start('processor');
+    await processor.says('ready');
+    expect(processor.text.match(/a runner is supervised again/gu)).toHaveLength(2);
+    const stopped = processor.stopCleanly('SIGTERM');
+    writeFileSync(mayEnd, '');
+    await stopped;
+    expect(await ended(working, 1000)).toMatchObject({ state: 'SUCCEEDED' });
+    expect(processes().filter(({ pid }) => orphans.includes(pid))).toEqual([]);
+    expect(readdirSync(join(installation.dataDir, 'workspaces'))).toEqual([]);
   });
 
   it('ends a run with infrastructure_timeout and stops its agent after processor and runner were killed', async () => {

@@ -69,8 +69,11 @@ export interface RunningTask {
 export interface FoundTask {
   readonly executionId: string;
   readonly handle: TaskHandle;
-  /** `created`: its runner has not been started yet. `unknown`: the backend cannot see whether its runner is alive. */
-  readonly state: 'created' | 'running' | 'stopped' | 'unknown';
+  /**
+   * `created`: its runner has not been started yet. `orphaned`: the process of the host that started it no longer exists;
+   * {@link Backend.reattach} finds out whether its runner does. `unknown`: the backend cannot see whether its runner is alive.
+   */
+  readonly state: 'created' | 'running' | 'orphaned' | 'stopped' | 'unknown';
 }
 
 /**

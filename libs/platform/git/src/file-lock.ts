@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { readlinkSync } from 'node:fs';
 import { link, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
-import { bootId, processStart } from '#platform/kernel';
+import { processNamespace, processStart } from '#platform/kernel';
 import { GitFailure } from './git-failure.js';
 
 interface Owner {
@@ -28,7 +27,7 @@ export async function withFileLock<T>(path: string, signal: AbortSignal, work: (
     token: randomUUID(),
     pid: process.pid,
     started: processStart(process.pid) ?? '',
-    realm: REALM,
+    realm: processNamespace(),
   };
   while (!(await acquire(path, owner))) {
     if (signal.aborted) throw new GitFailure('aborted', 'git was stopped.');
@@ -78,7 +77,9 @@ async function removeDeadLock(path: string): Promise<void> {
 }
 
 async function isDead(path: string, owner: Owner | null): Promise<boolean> {
-  if (owner !== null && owner.realm === REALM && REALM !== '') return processStart(owner.pid) !== owner.started;
+  const realm = processNamespace();
+  // Without a realm, or in another one, an owner counts as dead when it has been silent for too long.
+  if (owner !== null && owner.realm === realm && realm !== '') return processStart(owner.pid) !== owner.started;
   const stats = await stat(path).catch(() => null);
   return stats !== null && Date.now() - stats.mtimeMs > SILENT_MS;
 }
@@ -91,11 +92,3 @@ async function readOwner(path: string): Promise<Owner | null> {
     return null;
   }
 }
-
-const REALM = ((): string => {
-  try {
-    return `${bootId()} ${readlinkSync('/proc/self/ns/pid')}`;
-  } catch {
-    return ''; // no /proc: an owner counts as dead when it has been silent for too long
-  }
-})();

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { readFileSync, readlinkSync } from 'node:fs';
 
 /** Identifies one process as long as the machine exists: process numbers are reused, and all of them after a boot. */
 export interface ProcessIdentity {
@@ -46,6 +46,15 @@ let boot: string | undefined;
 export function bootId(): string {
   try {
     return (boot ??= readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim());
+  } catch {
+    return '';
+  }
+}
+
+/** Identifies the boot and the process namespace in which process numbers are valid; empty where there is no /proc. */
+export function processNamespace(): string {
+  try {
+    return `${bootId()} ${readlinkSync('/proc/self/ns/pid')}`;
   } catch {
     return '';
   }

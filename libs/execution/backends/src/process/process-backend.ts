@@ -17,6 +17,7 @@ import { type AgentUserRange, AgentUsers } from './agent-users.js';
 import { clearExecution } from './clear-execution.js';
 import { OrphanRunner } from './orphan-runner.js';
 import { RunnerProcess } from './runner-process.js';
+import { RunnerRecords } from './runner-records.js';
 import { WarmRunners } from './warm-runners.js';
 import { listWorkspaces, openWorkspacesDir, type WorkspacesPlace } from './workspaces.js';
 
@@ -47,6 +48,7 @@ export class ProcessBackend implements Backend {
   private readonly runners: WarmRunners;
   /** Of the runners that this process has started, by process id; null: it waits. */
   private readonly executions = new Map<number, string | null>();
+  private records = new RunnerRecords('');
   private workspacesDir = '';
   private entry = '';
 
@@ -65,6 +67,7 @@ export class ProcessBackend implements Backend {
     try {
       this.entry = findProgram();
       this.workspacesDir = openWorkspacesDir(this.options);
+      this.records = new RunnerRecords(this.workspacesDir);
       this.runners.fill();
       return Promise.resolve();
     } catch (error) {
@@ -87,8 +90,8 @@ export class ProcessBackend implements Backend {
     }
     const uid = this.users?.uidOf(executionId);
     const place = { workspace_dir: this.workspaceOf(executionId) };
-    const startedAt = Date.now();
-    const handle: TaskHandle = { ...identity, ...place, started_at: startedAt, ...(uid === undefined ? {} : { uid }) };
+    const record = { ...identity, started_at: Date.now(), ...(uid === undefined ? {} : { uid }) };
+    const handle: TaskHandle = { ...record, ...place };
     const handover = task.handover({
       ...place,
       run_as: uid === undefined ? undefined : { uid, gid: uid },
@@ -107,10 +110,13 @@ export class ProcessBackend implements Backend {
     });
     return Promise.resolve({
       handle,
-      begin: () => {
-        runner.begin(handover);
-        return Promise.resolve();
-      },
+      // Rejects when the record cannot be written.
+      begin: () =>
+        new Promise((resolve) => {
+          this.records.write(executionId, record);
+          runner.begin(handover);
+          resolve();
+        }),
       signal: (name) => {
         if (!isOver) runner.signal(name);
       },
@@ -121,6 +127,7 @@ export class ProcessBackend implements Backend {
   reattach(executionId: string, handle: TaskHandle): Promise<RunningTask | null> {
     const identity = identityOf(handle);
     if (identity === null || !isSameProcess(identity)) return Promise.resolve(null);
+    this.records.supervise(executionId);
     const runner = new OrphanRunner(identity);
     const ended = runner.gone.then(async (): Promise<TaskEnd> => {
       await this.removeQuietly(executionId, handle);
@@ -135,10 +142,10 @@ export class ProcessBackend implements Backend {
     });
   }
 
-  /** A workspace does not show whether its runner is alive. */
   list(): Promise<FoundTask[]> {
+    const executionIds = new Set([...listWorkspaces(this.workspacesDir), ...this.records.executions()]);
     return Promise.resolve(
-      listWorkspaces(this.workspacesDir).map((executionId) => ({ executionId, handle: {}, state: 'unknown' as const })),
+      [...executionIds].map((executionId) => ({ executionId, ...this.records.find(executionId) })),
     );
   }
 
@@ -150,10 +157,10 @@ export class ProcessBackend implements Backend {
     this.runners.close();
   }
 
-  private clear(executionId: string, handle: TaskHandle, isSwept: boolean): Promise<void> {
+  private async clear(executionId: string, handle: TaskHandle, isSwept: boolean): Promise<void> {
     const identity = identityOf(handle);
     const { workspace_dir: directory, uid, started_at: startedAt } = handle;
-    return clearExecution(
+    await clearExecution(
       {
         executionId,
         marker: this.options.marker(executionId),
@@ -166,6 +173,7 @@ export class ProcessBackend implements Backend {
       },
       this.log,
     );
+    this.records.remove(executionId);
   }
 
   /** A runner that has ended the execution may wait, or have another one. */

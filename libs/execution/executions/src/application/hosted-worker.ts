@@ -31,6 +31,7 @@ export class HostedWorker implements WorkerTransport {
   private readonly starts: RunnerStartLimiter;
   private readonly periodicTasks: readonly PeriodicTask[];
   private created: Worker | null = null;
+  private isDraining = false;
   /** Executions of other processes whose runner had stopped at the last look. Their process may be about to report it. */
   private stopped = new Set<string>();
 
@@ -76,6 +77,7 @@ export class HostedWorker implements WorkerTransport {
 
   /** Lets agents that work finish within `graceMs`, then ends the rest. Nothing runs afterwards. */
   async drain(graceMs: number): Promise<void> {
+    this.isDraining = true;
     for (const task of this.periodicTasks) void task.stop();
     await this.worker.drain({
       working: (ids) => this.executions.working(ids),
@@ -89,7 +91,7 @@ export class HostedWorker implements WorkerTransport {
     return Promise.resolve(true);
   }
 
-  /** After a restart the runner is found by its labels or its directory, so nothing is stored. */
+  /** After a restart the backend finds the runner, so nothing is stored. */
   started(task: WorkerTask): void {
     this.starts.begun(task.executionId);
   }
@@ -151,8 +153,9 @@ export class HostedWorker implements WorkerTransport {
       return;
     }
     const { reason, hint, ...cause } = lossOf(end, this.settings);
-    this.log.warn('runner ended', { ...idsOf(task), ...cause, reason, hint });
-    await this.finish.lose(task.executionId, reason, { detail: hint });
+    const isLost = await this.finish.lose(task.executionId, reason, { detail: hint });
+    // The exit code of a runner that another process has started is not known: it may have reported the end.
+    if (isLost || end.kind === 'exited') this.log.warn('runner ended', { ...idsOf(task), ...cause, reason, hint });
   }
 
   /** A runner that cannot run its own timers cannot fence itself, and the run may be executed again. */
@@ -174,7 +177,10 @@ export class HostedWorker implements WorkerTransport {
     );
   }
 
-  /** An execution whose runner has stopped at two looks is lost; one whose runner may be alive is left to its lease. */
+  /**
+   * An execution whose processor no longer exists is supervised again, so that a drain includes it, or is lost. An execution
+   * whose runner has stopped at two looks is lost; any other is left to its lease.
+   */
   private async removeUnsupervised(): Promise<void> {
     const found = await this.worker.unsupervised();
     const ids = found.map(({ executionId }) => executionId);
@@ -183,8 +189,14 @@ export class HostedWorker implements WorkerTransport {
     this.stopped = new Set(found.filter(({ state }) => state === 'stopped').map(({ executionId }) => executionId));
     for (const task of found)
       if (over.has(task.executionId)) await this.remove(task);
+      else if (task.state === 'orphaned') await this.supervise(task);
       else if (this.stopped.has(task.executionId) && before.has(task.executionId) && (await this.remove(task)))
         await this.finish.lose(task.executionId, 'runner_vanished');
+  }
+
+  private async supervise({ executionId, handle }: FoundTask): Promise<void> {
+    const runId = await this.executions.runOf(executionId);
+    if (runId !== null && !this.isDraining) await this.worker.reattach({ executionId, runId }, handle);
   }
 
   private async remove(task: FoundTask): Promise<boolean> {

@@ -6,6 +6,7 @@ const OVER = statement('hosted-executions.over')`
   SELECT asked.id::text FROM unnest($1::bigint[]) AS asked(id) LEFT JOIN executions e ON e.id = asked.id
    WHERE e.id IS NULL OR e.end_reason IN ('lease_expired', 'fenced', 'claim_expired')
      OR e.ended_at < headrace.now() - $2 * interval '1 second'`;
+const RUN_OF = statement('hosted-executions.run-of')`SELECT run_id FROM executions WHERE id = $1`;
 const WORKING = statement('hosted-executions.working')`
   SELECT id FROM executions WHERE id = ANY($1) AND (phase = 'started' OR (phase = 'debug' AND busy_since IS NOT NULL))`;
 const KEEP_OFFERS = statement('hosted-executions.keep-offers')`
@@ -26,6 +27,11 @@ export class HostedExecutionsStore {
   /** Those that were given up, that ended long enough ago for their runner to have left, or that are not known at all. */
   over(ids: readonly string[]): Promise<Set<string>> {
     return this.select(OVER, [ids, LEAVE_SECONDS]);
+  }
+
+  async runOf(executionId: string): Promise<string | null> {
+    const [row] = await this.database.query<{ run_id: string }>(RUN_OF, [executionId]);
+    return row?.run_id ?? null;
   }
 
   working(ids: readonly string[]): Promise<Set<string>> {
