@@ -226,22 +226,28 @@ describe.skipIf(NO_GH !== null)(`gh in the workspace ${NO_GH ?? ''}`.trim(), { t
           query(addComment('$text: String! = "Four."', '{subjectId: "PR_1", body: $text}')) + send(),
           sendInput('input', 'Five.'),
           sendInput('other', 'Six.'),
+          query(inline('""""Seven."""').replace('\\n body', '\r body')) + send(),
+          query(addComment('$text: String!', '{subjectId: "PR_1", body: $ # text\ntext}')) + send('-f text=Eight.'),
           fence(
             'sh',
             `echo '${JSON.stringify(review)}' | gh api repos/acme/app/pulls/1/reviews --input - --silent 2>&1`,
           ),
+          query('mutation M { addComment(input: {clientMutationId: 1body: "no"}) { clientMutationId } }') + send(),
           fence('sh', `echo '[{}]' | gh api graphql --input - --silent 2>&1`),
           fence('sh', `echo 'body: no' | gh api repos/acme/app/issues/1/comments --input - --silent 2>&1`),
         ),
       },
     });
     await runner.plane.untilEvent('turn_ended');
-    expect(outputs(runner).slice(-2)).toEqual([
-      expect.stringContaining('The body of a GraphQL request must be a JSON object. (HTTP 415)'),
+    expect(outputs(runner).slice(-3)).toEqual([
+      expect.stringMatching(/The GraphQL document of the request cannot be read: .*"b".*\(HTTP 415\)/),
+      expect.stringMatching(/The body of a GraphQL request must be a JSON object .*\(HTTP 415\)/),
       expect.stringContaining('must be JSON or a form. (HTTP 415)'),
     ]);
     expect(github.answers.comments.map(({ body }) => body)).toEqual(
-      ['Say "one".', 'Two: body: "x"\nlines', 'Three.', 'Four.', 'Five.', 'Six.'].map((text) => `${text}${MARK}`),
+      ['Say "one".', 'Two: body: "x"\nlines', 'Three.', 'Four.', 'Five.', 'Six.', '"Seven.', 'Eight.'].map(
+        (text) => `${text}${MARK}`,
+      ),
     );
     expect(github.violations).toEqual([]);
     const sent = github.bodies.find((body) => body.includes('A review.'));
@@ -470,7 +476,7 @@ describe('glab in the workspace', { timeout: 60_000 }, () => {
     const form = 'application/x-www-form-urlencoded';
     const part = (name: string, value: string): string =>
       `--limit\r\ncontent-disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`;
-    const [, , , , , ...others] = await outputsOf(
+    const [, , , , , , ...others] = await outputsOf(
       { assignment: onGitlab() },
       send('POST', notes, new URLSearchParams({ body: 'One & two', internal: 'false' }).toString(), form),
       send('POST', notes, new URLSearchParams({ body: 'Three' }).toString(), `${form}; charset=UTF-8`),
@@ -482,16 +488,23 @@ describe('glab in the workspace', { timeout: 60_000 }, () => {
       ),
       send('POST', `${notes}?body=Five%20words&internal=false`),
       send('POST', `${notes}?%62ody=Six`, { internal: false }),
+      send('POST', notes, '{"body":"Seven","a":"&body=no&"}', form),
       send('POST', notes, '<body>no</body>', 'application/xml'),
+      send('POST', notes, [{ body: 'no' }]),
+      send('POST', notes, '[body]=no', form),
+      send('POST', `${notes}?a=1&+body=no`),
       send('POST', notes, 'no form', 'multipart/form-data; boundary=limit'),
       send('GET', `${PROJECT}/merge_requests?source_branch=x&target_branch=y&description=z`),
     );
     // The form with parts has its own line breaks.
     expect(gitlab.notes.map(({ body }) => body.replaceAll('\r\n', '\n'))).toEqual(
-      ['One & two', 'Three', 'Four\nlines', 'Five words', 'Six'].map((text) => `${text}${MARK}`),
+      ['One & two', 'Three', 'Four\nlines', 'Five words', 'Six', 'Seven'].map((text) => `${text}${MARK}`),
     );
     expect(others).toEqual([
       expect.stringMatching(/^415 .*must be JSON or a form/),
+      expect.stringMatching(/^415 .*must be an object or an array of strings/),
+      expect.stringMatching(/^415 .*in different ways/),
+      expect.stringMatching(/^415 .*in different ways/),
       expect.stringMatching(/^415 .*cannot be read/),
       expect.stringMatching(/^200 \[\]/),
     ]);

@@ -1,81 +1,124 @@
+import { assert, asyncProperty, constantFrom, string } from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { markGraphql, markRequest } from './agent-text.js';
+import { markRequest } from './agent-text.js';
+import { RefusedError } from './api-messages.js';
 
 const MARK = '<!-- headrace -->';
+const ENCODED_MARK = '%0A%0A%3C%21--+headrace+--%3E';
 const marked = (text: string): string => `${text}\n\n${MARK}`;
+const JSON_TYPE = 'application/json';
+const FORM = 'application/x-www-form-urlencoded';
 
-describe('the mark in a request of GraphQL', () => {
-  const queryOf = (query: string, variables?: object): { query: string; variables?: unknown } =>
-    JSON.parse(markGraphql(JSON.stringify({ query, variables }))) as { query: string };
-  const INLINE = String.raw`\n\n${MARK}`;
+const send = async (body: string, contentType?: string, query = '') => {
+  const result = await markRequest({ query, body: Buffer.from(body), contentType });
+  return { query: result.query, body: result.body.toString(), contentType: result.contentType };
+};
 
-  it.each([
-    ['mutation { a(input: {body: "x"}) { id } }', `mutation { a(input: {body: "x${INLINE}"}) { id } }`],
-    ['mutation { a(body :, "", b: "y") { id } }', `mutation { a(body :, "${MARK}", b: "y") { id } }`],
-    [String.raw`mutation { a(body: "x\\") { id } }`, String.raw`mutation { a(body: "x\\${INLINE}") { id } }`],
-    ['mutation { a(body: """x \\""" y""") { id } }', `mutation { a(body: """x \\""" y\n\n${MARK}""") { id } }`],
-    [
-      'mutation M($t: [String!]! = "x", $u: Int) { a(description: $t) }',
-      `mutation M($t: [String!]! = "x${INLINE}", $u: Int) { a(description: $t) }`,
-    ],
-    [
-      'mutation { a(threads: [{body: "x"}, {body: "y"}]) { body } }',
-      `mutation { a(threads: [{body: "x${INLINE}"}, {body: "y${INLINE}"}]) { body } }`,
-    ],
-    [
-      'mutation { a(body: """\n    x\n      y\n    """) { id } }',
-      `mutation { a(body: """\n    x\n      y\n\n    ${MARK}""") { id } }`,
-    ],
-    ['mutation { a(body: """ """) { id } }', `mutation { a(body: """${MARK}""") { id } }`],
-  ])('is added to strings: %s', (query, expected) => expect(queryOf(query).query).toBe(expected));
-
-  it.each([
-    `mutation { a(title: "body: \\"x\\"", n: 1) { body: text } }`,
-    'mutation { a(title: """\nbody: "x"\n""") { id } }',
-    'mutation { a(id: 1) { id } } # body: "x"',
-    `mutation { a(body: "x ${MARK}") { id } }`,
-    'query { search(body: "x") { id } }',
-    'mutation { a(body: null) { id } }',
-  ])('changes nothing else: %s', (query) => expect(queryOf(query).query).toBe(query));
-
-  it('is added to variables at any depth, and to those with other names', () => {
-    const query =
-      'mutation M($text: String, $more: X, $title: String) { a(body: $text, x: $more, title: $title) { id } }';
-    const variables = {
-      text: 'x',
-      title: 'y',
-      more: { title: 'z', threads: [{ body: 'a' }, { text: 'b', body: null }] },
-    };
-    expect(queryOf(query, variables).variables).toEqual({
-      text: marked('x'),
-      title: 'y',
-      more: { title: 'z', threads: [{ body: marked('a') }, { text: 'b', body: null }] },
-    });
+/** The fields with a text as Rack reads a form, of which versions differ: a semicolon may separate fields, too. */
+const textsInRack = (form: string): string[] =>
+  form.split(/[&;] */).flatMap((field) => {
+    const [name = '', value = ''] = field.split('=', 2).map((part) => decodeURIComponent(part.replaceAll('+', ' ')));
+    const [, first = ''] = /^[[\]]*([^[\]]+)\]*/.exec(name.trimStart()) ?? [];
+    return first === 'body' || (first === 'comments' && name.includes('body')) ? [value] : [];
   });
 
-  it.each(['', '[]', '"x"', 'query={}'])('is not added to what is no JSON object: %s', (body) =>
-    expect(() => markGraphql(body)).toThrow('must be a JSON object'),
-  );
-});
-
 describe('the mark in a request of REST', () => {
-  const sent = async (body: string, contentType?: string, query = '') => {
-    const result = await markRequest({ query, body: Buffer.from(body), contentType });
-    return { query: result.query, body: result.body.toString(), contentType: result.contentType };
-  };
+  it.each([
+    [FORM, '{"body":"x"}', JSON.stringify({ body: marked('x') }), JSON_TYPE],
+    [FORM, '{"a":"&body=x"}', '{"a":"&body=x"}', JSON_TYPE],
+    ['multipart/form-data; boundary=a', '{"note":"x"}', JSON.stringify({ note: marked('x') }), JSON_TYPE],
+    [undefined, '{"a":1,"a":[ 2 ]}', '{"a":[2]}', JSON_TYPE],
+    ['application/json; charset=utf-8', '["bug"]', '["bug"]', JSON_TYPE],
+    [JSON_TYPE, '{"labels":["bug"],"nested":{"body":"x"}}', '{"labels":["bug"],"nested":{"body":"x"}}', JSON_TYPE],
+    [undefined, 'body=x&a=%20', `body=x${ENCODED_MARK}&a=+`, FORM],
+    [`${FORM}; charset=utf-16`, 'note=x', `note=x${ENCODED_MARK}`, FORM],
+    [FORM, 'comments[][body]=', 'comments%5B%5D%5Bbody%5D=%3C%21--+headrace+--%3E', FORM],
+    [FORM, 'comments%5b1%5d%5bbody]=x', `comments%5B1%5D%5Bbody%5D=x${ENCODED_MARK}`, FORM],
+    [FORM, 'body[]=x&body[a]=y', `body%5B%5D=x${ENCODED_MARK}&body%5Ba%5D=y${ENCODED_MARK}`, FORM],
+    [FORM, 'labels=a%2Cb&state=%20x&body-x=y', 'labels=a%2Cb&state=+x&body-x=y', FORM],
+    [FORM, 'a=1;body=x', 'a=1%3Bbody%3Dx', FORM],
+    [FORM, 'position[line_range][start][line_code]=%', 'position%5Bline_range%5D%5Bstart%5D%5Bline_code%5D=%25', FORM],
+  ])('of the type %s: %s', async (type, body, expected, contentType) =>
+    expect(await send(body, type)).toEqual({ query: '', body: expected, contentType }),
+  );
+
+  it.each(['[{"body":"x"}]', '["bug",["x"]]', '"body=x"', 'null', '1'])(
+    'is not added to other JSON than an object or an array of strings: %s',
+    async (body) => {
+      await expect(send(body, JSON_TYPE)).rejects.toMatchObject({
+        status: 415,
+        message: 'JSON in the body of the request must be an object or an array of strings.',
+      });
+      await expect(send(body, FORM)).rejects.toThrow(RefusedError);
+    },
+  );
 
   it.each([
-    ['application/x-www-form-urlencoded', '{"body":"x"}', JSON.stringify({ body: marked('x') })],
-    ['application/json', '["bug"]', '["bug"]'],
-    ['application/json', '{"labels":["bug"],"nested":{"body":"x"}}', '{"labels":["bug"],"nested":{"body":"x"}}'],
-    [undefined, 'body=x&a=%20', `body=x%0A%0A%3C%21--+headrace+--%3E&a=+`],
-    [undefined, 'comments[][body]=', 'comments%5B%5D%5Bbody%5D=%3C%21--+headrace+--%3E'],
-    ['application/x-www-form-urlencoded', 'labels=a%2Cb&state=%20x', 'labels=a%2Cb&state=%20x'],
-  ])('of the type %s: %s', async (type, body, expected) => expect((await sent(body, type)).body).toBe(expected));
+    '[body]=x',
+    'body]]=x',
+    'body]=x',
+    '%5Bbody=x',
+    'body[=x',
+    'body[[a]]=x',
+    'body[a]b=x',
+    'a=1& body=x',
+    '+body=x',
+    '%09body=x',
+    'body%00=x',
+    'b%0Aody=x',
+    'b.body=x',
+    'a;body=x',
+    '=x',
+    '\uFEFFbody=x',
+    '\uFEFF{"body":"x"}',
+  ])('is not added to a form or query with the name in %s', async (form) => {
+    const refusal = { status: 415, message: expect.stringContaining('in different ways') };
+    await expect(send(form, FORM)).rejects.toMatchObject(refusal);
+    await expect(send('', undefined, form)).rejects.toMatchObject(refusal);
+  });
 
-  it('is added to the query, which else stays as it is', async () => {
-    expect((await sent('', undefined, 'note=x')).query).toBe('note=x%0A%0A%3C%21--+headrace+--%3E');
-    expect((await sent('', undefined, 'a=%20;b')).query).toBe('a=%20;b');
+  it('is not added to a form with parts that have such a name', async () => {
+    const body = '--a\r\ncontent-disposition: form-data; name="[body]"\r\n\r\nx\r\n--a--\r\n';
+    await expect(send(body, 'multipart/form-data; boundary=a')).rejects.toThrow('in different ways: "[body]"');
+  });
+
+  it.each([JSON_TYPE, 'application/xml', 'text/plain'])('is not added to a form of the type %s', (type) =>
+    expect(send('body=x', type)).rejects.toThrow('must be JSON or a form'),
+  );
+
+  it('is added to each text that Rack reads', async () => {
+    const unit = constantFrom(
+      'body',
+      'comments',
+      'a',
+      '=',
+      '&',
+      '[',
+      ']',
+      ' ',
+      '+',
+      ';',
+      '%20',
+      '%5B',
+      '%5D',
+      '%26',
+      '\n',
+    );
+    await assert(
+      asyncProperty(string({ unit, maxLength: 12 }), async (form) => {
+        const sent = await send(form, FORM, form).catch((error: unknown) => error);
+        // An empty name, or one that is not in its normal form.
+        if (sent instanceof RefusedError) return;
+        const { body, query } = sent as Awaited<ReturnType<typeof send>>;
+        for (const text of textsInRack(`${body}&${query}`)) expect(text).toContain(MARK);
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  it('is added to the query', async () => {
+    expect((await send('', undefined, 'note=x')).query).toBe(`note=x${ENCODED_MARK}`);
+    expect((await send('', undefined, 'a=%20;b')).query).toBe('a=+%3Bb');
   });
 
   it('keeps the files of a form', async () => {
@@ -83,7 +126,7 @@ describe('the mark in a request of REST', () => {
     form.append('body', 'x');
     form.append('file', new Blob(['content'], { type: 'image/png' }), 'a.png');
     const response = new Response(form);
-    const { body, contentType } = await sent(await response.text(), response.headers.get('content-type') ?? '');
+    const { body, contentType } = await send(await response.text(), response.headers.get('content-type') ?? '');
     const read = await new Response(body, { headers: { 'content-type': contentType ?? '' } }).formData();
     // A form has these line breaks.
     expect(read.get('body')).toBe(`x\r\n\r\n${MARK}`);

@@ -7,7 +7,7 @@ import type { ForgeRef, GitCredentialRequested, RepositoryRef } from '#execution
 import type { RepositoryCredentials } from '../git/repository-credentials.js';
 import { errorText, type RunnerLog } from '../runner-log.js';
 import { VERSION } from '../version.js';
-import { markGraphql, markRequest, type RestRequest } from './agent-text.js';
+import { markRequest, type RestRequest } from './agent-text.js';
 import { answerHeaders, loginOf, readBody, redirectElsewhere, RefusedError, requestHeaders } from './api-messages.js';
 import { encodePath, hasTexts, isAllowed, isRead, readApiPath } from './api-path.js';
 import { GraphqlTargets } from './graphql-target.js';
@@ -175,13 +175,13 @@ export class ApiProxy {
     };
   }
 
-  private permitGraphql(method: string, body: Buffer, isOwn: boolean): Permitted {
+  private async permitGraphql(method: string, received: Buffer, isOwn: boolean): Promise<Permitted> {
     const url = graphqlUrl(this.options.forge);
-    if (isOwn) return { of: this.options.repositories[0], url, shown: '', body };
-    const text = method === 'POST' ? body.toString('utf8') : '';
-    const { repository: of, operation } = this.graphql.find(text);
+    if (isOwn) return { of: this.options.repositories[0], url, shown: '', body: received };
+    const body = method === 'POST' ? await markGraphql(received) : '';
+    const { repository: of, operation } = this.graphql.find(body);
     if (typeof of === 'string') throw new RefusedError(403, of);
-    return { of, url, shown: `${method} /graphql ${operation}`, body: method === 'POST' ? markGraphql(text) : text };
+    return { of, url, shown: `${method} /graphql ${operation}`, body, contentType: 'application/json' };
   }
 
   private async permitRepository(
@@ -222,6 +222,12 @@ export class ApiProxy {
       throw new RefusedError(403, error.message, repository.url);
     }
   }
+}
+
+/** Loads the parser with the first request: the start of a runner must be short, and many runs send no GraphQL. */
+async function markGraphql(body: Buffer): Promise<string> {
+  const graphql = await import('./graphql-text.js');
+  return graphql.markGraphql(body.toString('utf8'));
 }
 
 const nameOf = ({ type }: ForgeRef): string => (type === 'github' ? 'GitHub' : 'GitLab');
