@@ -1,8 +1,8 @@
-import type { INestApplicationContext } from '@nestjs/common';
+import { type INestApplicationContext, Logger } from '@nestjs/common';
 import { parseSettings } from '#platform/config';
 import { Database } from '#platform/persistence';
 import { createDatabaseProxy, createTestDatabase, type DatabaseProxy, type TestDatabase } from '#testing';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { startParts } from '../support/parts.js';
 
 let own: TestDatabase;
@@ -82,6 +82,23 @@ describe('transaction', () => {
     });
     await expect(failing).rejects.toMatchObject({ code: '22012' });
     expect(calls).toEqual(['worked', 'called']);
+  });
+
+  it('is committed, and calls all that wait for its commit, also if one of them fails', async () => {
+    const logged = vi.spyOn(Logger.prototype, 'error').mockImplementation(() => undefined);
+    const calls: string[] = [];
+    const result = database.transaction(async (tx) => {
+      tx.afterCommit(() => {
+        throw new Error('The first call failed.');
+      });
+      tx.afterCommit(() => calls.push('called'));
+      await tx.query('SELECT 1');
+      return 'committed';
+    });
+    expect(await result).toBe('committed');
+    expect(calls).toEqual(['called']);
+    expect(logged).toHaveBeenCalledExactlyOnceWith(expect.objectContaining({ message: 'The first call failed.' }));
+    logged.mockRestore();
   });
 
   it('accepts no statement after its end', async () => {

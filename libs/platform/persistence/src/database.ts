@@ -25,7 +25,7 @@ export interface Queryable {
 
 /** One transaction, whose statements are executed on one connection. */
 export interface Transaction extends Queryable {
-  /** Calls the function when the transaction is committed, before its caller continues; never after a rollback. */
+  /** Calls the function when the transaction is committed, before its caller continues; never after a rollback. An error of it is logged. */
   afterCommit(callback: () => void): void;
 }
 
@@ -107,7 +107,7 @@ export class Database implements Queryable {
       client.release(broken);
       throw error;
     }
-    for (const callback of committed) callback();
+    for (const callback of committed) this.callAfterCommit(callback);
     return result;
   }
 
@@ -138,6 +138,15 @@ export class Database implements Queryable {
           client.release(true);
         },
       );
+    }
+  }
+
+  /** An error must not look like one of the transaction, which is committed, nor prevent the other calls. */
+  private callAfterCommit(callback: () => void): void {
+    try {
+      callback();
+    } catch (error) {
+      this.logger.error(error);
     }
   }
 
