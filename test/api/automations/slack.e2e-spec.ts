@@ -382,7 +382,13 @@ describe('a button', () => {
     const all = '{{ payload.response_url }} {{ payload.actions }} {{ payload.message }}';
     await automation(['mention'], { name: 'clicks', prompt: all, triggers: [webhookTrigger(hook.uid)] });
     const clicked = blockActions({ value: 'forged', messageTs, threadTs: THREAD, responseUrl: slack.responseUrl });
-    const payload = { ...clicked, message: slack.messages[0], bot_access_token: 'xwfp-1', response_urls: [slack.url] };
+    // Of a workflow: https://docs.slack.dev/reference/interaction-payloads/block_actions-payload
+    const interactor = { secret: 'NDg0MjM3', id: 'U061F7AUR' };
+    const interactivity = { interactor, interactivity_pointer: '1.2.abc' };
+    const payload = {
+      ...{ ...clicked, message: slack.messages[0], bot_access_token: 'xwfp-1', response_urls: [slack.url] },
+      ...{ interactivity, workflow: { inputs: { secret: 'of the sender' } } },
+    };
     const posted = await post(new URLSearchParams({ payload: JSON.stringify(payload) }).toString(), {
       'content-type': 'application/x-www-form-urlencoded',
     });
@@ -392,11 +398,17 @@ describe('a button', () => {
     const { run_id: runId, prompt } = await fixture.getRun(runs[0].run_id, fixture.admin);
     const attached = await payloadOf(runId);
     expect(JSON.parse(attached)).toMatchObject({ type: 'block_actions', user: { id: 'U061F7AUR' }, actions: [{}] });
+    expect(JSON.parse(attached)).toMatchObject({
+      interactivity: { interactor: { id: 'U061F7AUR' } },
+      workflow: { inputs: { secret: 'of the sender' } },
+    });
     const values = [
       clicked.response_url,
       clicked.token,
       clicked.trigger_id,
       'xwfp-1',
+      interactor.secret,
+      interactivity.interactivity_pointer,
       slack.url,
       ...buttons.map(({ value }) => value ?? ''),
     ];
