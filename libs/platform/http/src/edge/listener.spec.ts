@@ -87,6 +87,34 @@ it('does not execute a request behind one to which Node.js has responded by itse
   expect(await fetchExecuted()).toBe(1);
 });
 
+it('sends the response of a request that is followed by bytes which are not HTTP, and ends the connection', async () => {
+  const closed = once(socket, 'close');
+  const rejected = once(listener.server, 'clientError');
+  socket.write(`${REQUEST}not HTTP\r\n\r\n`);
+  const first = await response(1);
+  await rejected;
+  first.end('first');
+  await closed;
+  expect(text).toMatch(/^HTTP\/1\.1 200 OK\r\n[^]*Connection: close\r\n[^]*first/);
+  expect(text.match(/HTTP\/1\.1 /g)).toHaveLength(1);
+});
+
+it('rejects a running request whose own body is not HTTP', async () => {
+  const closed = once(socket, 'close');
+  socket.write('POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nnot HTTP\r\n\r\n');
+  await closed;
+  expect(text).toMatch(/^HTTP\/1\.1 400 /);
+});
+
+it('executes no request behind one to which Node.js responds by itself while another one is executed', async () => {
+  const closed = once(socket, 'close');
+  socket.write(`${REQUEST}GET / HTTP/1.1\r\nHost: x\r\nExpect: more\r\n\r\n${REQUEST}`);
+  (await response(1)).end('first');
+  await closed;
+  expect(text.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 417']);
+  expect(await fetchExecuted()).toBe(2);
+});
+
 /** The number of executed requests, with one of another connection. */
 async function fetchExecuted(): Promise<number> {
   const before = executed.length;

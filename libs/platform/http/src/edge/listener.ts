@@ -146,8 +146,14 @@ function answerRawClientErrors(
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     // Clients open connections that they may need later. A response that nobody asked for could meet their next request.
     const isUnused = error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && socket.bytesRead === 0;
+    const running = order.responseOn(socket);
+    // The bytes are behind a complete request, whose response must not be replaced.
+    if (running?.req.complete === true && error.code !== 'ECONNRESET' && socket.writable) {
+      order.endAfter(running, socket);
+      return;
+    }
     // The problem document would be a part of the response that is being sent.
-    if (error.code === 'ECONNRESET' || !socket.writable || isUnused || order.responseOn(socket)?.headersSent === true) {
+    if (error.code === 'ECONNRESET' || !socket.writable || isUnused || running?.headersSent === true) {
       socket.destroy();
       return;
     }

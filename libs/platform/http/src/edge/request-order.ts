@@ -25,13 +25,22 @@ export class RequestOrder {
       if (response.socket !== socket) this.end(socket);
       else this.begin(socket, response, execute);
     } else if (this.waiting.has(socket)) {
-      this.waiting.delete(socket);
-      // Sends `Connection: close` if the headers were not sent.
-      earlier.shouldKeepAlive = false;
-      this.end(socket, earlier);
+      this.endAfter(earlier, socket);
     } else {
-      this.waiting.set(socket, () => this.begin(socket, response, execute));
+      this.waiting.set(socket, () => {
+        // Node.js has responded by itself to a request between them.
+        if (response.socket !== socket) this.end(socket);
+        else this.begin(socket, response, execute);
+      });
     }
+  }
+
+  /** Executes no further request of the connection, and ends it after this response. */
+  endAfter(response: ServerResponse, socket: Socket): void {
+    this.waiting.delete(socket);
+    // Sends `Connection: close` if the headers were not sent.
+    response.shouldKeepAlive = false;
+    this.end(socket, response);
   }
 
   /** Of the request that is executed, or whose response is being sent. */
