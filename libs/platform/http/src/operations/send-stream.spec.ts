@@ -3,7 +3,7 @@ import { createServer, get, type IncomingMessage, type Server, type ServerRespon
 import type { AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
 import type { Response } from 'express';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { sendStream } from './send-stream.js';
 
 let server: Server;
@@ -11,7 +11,10 @@ beforeEach(async () => {
   server = createServer();
   await once(server.listen(0, '127.0.0.1'), 'listening');
 });
-afterEach(() => server.close());
+afterEach(() => {
+  vi.useRealTimers();
+  server.close();
+});
 
 async function request(): Promise<{ readonly client: IncomingMessage; readonly response: Response }> {
   const served = once(server, 'request');
@@ -55,14 +58,42 @@ it('disconnects a client that reads nothing any more, and stops reading the body
   await broken;
 });
 
+it('disconnects a client that sends bytes, but reads nothing any more', async () => {
+  const { client, response } = await request();
+  const body = new Readable({ read: () => void body.push(Buffer.alloc(65_536)) });
+  const sending = setInterval(() => client.socket.write('\r\n'), 10);
+  const sent = sendStream(body, response, 100);
+  await once(client, 'readable');
+  const broken = once(client, 'error');
+  await sent;
+  clearInterval(sending);
+  expect(body.destroyed).toBe(true);
+  client.resume();
+  await broken;
+});
+
+it('serves a client that takes longer than the limit for one large part, but reads', async () => {
+  const { client, response } = await request();
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  const size = 32 * 1_048_576;
+  const sent = sendStream(Readable.from([Buffer.alloc(size)]), response, 100);
+  let received = 0;
+  for await (const chunk of client as AsyncIterable<Buffer>) {
+    received += chunk.length;
+    vi.advanceTimersByTime(1);
+  }
+  await sent;
+  expect(received).toBe(size);
+});
+
 it('waits for a body that is slow', async () => {
   const { client, response } = await request();
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   const body = new Readable({ read: () => undefined });
-  const waited = once(response, 'timeout');
   const sent = sendStream(body, response, 100);
   body.push('first part');
   await once(client, 'data');
-  await waited;
+  vi.advanceTimersByTime(1_000);
   body.push('last part');
   body.push(null);
   const rest = await client.toArray();
