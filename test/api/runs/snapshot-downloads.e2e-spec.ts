@@ -52,6 +52,12 @@ async function open(url: string, token: string): Promise<IncomingMessage> {
 const download = (runId: string, token: string): Promise<IncomingMessage> =>
   open(`${fixture.api.url}/api/v1/agent/runs/${runId}/archive`, token);
 
+/** The link to the archive of a run that a person gets. */
+async function linkOf(person: typeof fixture.viewer, runId: string): Promise<string> {
+  const list = await fixture.requestAs(person, 200, `GET /agent/runs/${runId}/handoff/attachments`);
+  return /[^"]*\/archives\/[^"]+/.exec(JSON.stringify(list))?.[0] ?? '';
+}
+
 /** Opens one more than is permitted, and ends one of them. Resolves to the status of the last one. */
 async function waitForPermit(requests: readonly (() => Promise<IncomingMessage>)[]): Promise<number | undefined> {
   const opened = await Promise.all(requests.slice(0, AT_ONCE).map((request) => request()));
@@ -83,19 +89,38 @@ it('a person downloads the files of runs at most four times at once', async () =
   const refused = await download(runId, token);
   expect([refused.statusCode, refused.headers['retry-after']]).toEqual([503, '10']);
   for (const response of [...open, other, last, refused]) response.destroy();
-  await until(async () => (await download(runId, token)).statusCode === 200, 5_000, 'a download');
+  const isServed = async (): Promise<boolean> => {
+    const again = await download(runId, token);
+    again.destroy();
+    return again.statusCode === 200;
+  };
+  await until(isServed, 5_000, 'a download');
 });
 
-it('all links of a team download the files of runs at most four times at once', async () => {
-  const links = await Promise.all(
-    [largeRun(), largeRun()].map(async (run) => {
-      const list = await fixture.requestAs(fixture.viewer, 200, `GET /agent/runs/${await run}/handoff/attachments`);
-      const [link = ''] = /[^"]*\/archives\/[^"]+/.exec(JSON.stringify(list)) ?? [];
-      return link;
-    }),
+it('a person downloads the files of runs at most four times at once, with a token and with links together', async () => {
+  const links = [await linkOf(fixture.viewer, await largeRun()), await linkOf(fixture.viewer, await largeRun())];
+  const withToken = await largeRun();
+  const requests = Array.from({ length: AT_ONCE + 1 }, (_, index) =>
+    index === 1 ? () => download(withToken, fixture.viewer.token) : () => open(links[index % 2] ?? '', 'none'),
   );
-  const requests = Array.from({ length: AT_ONCE + 1 }, (_, index) => () => open(links[index % 2] ?? '', 'none'));
   expect(await waitForPermit(requests)).toBe(200);
+});
+
+it('links of one person do not delay those of another one, and cannot be changed to theirs', async () => {
+  const runId = await largeRun();
+  const [theirs, own] = [await linkOf(fixture.viewer, runId), await linkOf(fixture.member, runId)];
+  const opened = await Promise.all(Array.from({ length: AT_ONCE }, () => open(theirs, 'none')));
+  const another = await open(own, 'none');
+  expect([...opened, another].map(({ statusCode }) => statusCode)).toEqual([200, 200, 200, 200, 200]);
+  const name = new URL(own).searchParams.get('requested_by') ?? '';
+  const changed = new URL(theirs);
+  expect(changed.searchParams.get('requested_by')).toBe(fixture.viewer.uid);
+  changed.searchParams.set('requested_by', name);
+  const refused = await open(changed.href, 'none');
+  changed.searchParams.delete('requested_by');
+  const without = await open(changed.href, 'none');
+  expect([refused.statusCode, without.statusCode]).toEqual([403, 403]);
+  for (const response of [...opened, another, refused, without]) response.destroy();
 });
 
 it('a person reads the conversations of runs at most four times at once', async () => {

@@ -10,6 +10,8 @@ export interface SignedLink {
   readonly expires: number;
   readonly fileName?: string;
   readonly contentType?: string;
+  /** UID of the person who has requested the link. */
+  readonly requestedBy?: string;
 }
 
 export type LinkVerdict =
@@ -36,6 +38,7 @@ export class SignedLinks {
     const query = new URLSearchParams({ expires: String(expires) });
     if (link.fileName !== undefined) query.set('filename', link.fileName);
     if (link.contentType !== undefined) query.set('content_type', link.contentType);
+    if (link.requestedBy !== undefined) query.set('requested_by', link.requestedBy);
     query.set('signature', sign(this.signingKey, { ...link, expires }).toString('base64url'));
     return query;
   }
@@ -43,14 +46,15 @@ export class SignedLinks {
   /** `query` is the parsed query string as it came: a parameter that is missing, repeated, malformed or not ours is a forgery. */
   verify(key: string, query: Readonly<Record<string, unknown>>): LinkVerdict {
     if (Object.keys(query).some((name) => !PARAMETERS.has(name))) return forged;
-    const { expires, filename, content_type: contentType, signature } = query;
+    const { expires, filename, content_type: contentType, requested_by: requestedBy, signature } = query;
     if (typeof expires !== 'string' || !/^\d{1,12}$/.test(expires) || typeof signature !== 'string') return forged;
-    if (!isOptionalText(filename) || !isOptionalText(contentType)) return forged;
+    if (!isOptionalText(filename) || !isOptionalText(contentType) || !isOptionalText(requestedBy)) return forged;
     const link: SignedLink = {
       key,
       expires: Number(expires),
       ...(filename === undefined ? {} : { fileName: filename }),
       ...(contentType === undefined ? {} : { contentType }),
+      ...(requestedBy === undefined ? {} : { requestedBy }),
     };
     const given = Buffer.from(signature, 'base64url');
     const isOurs = this.keys.some((signingKey) => {
@@ -67,12 +71,13 @@ export class SignedLinks {
 const derive = (secretsKey: string): Buffer =>
   Buffer.from(hkdfSync('sha256', secretsKey, '', 'headrace/object-links/v1', 32));
 
-function sign(signingKey: Buffer, { key, expires, fileName, contentType }: SignedLink): Buffer {
-  const said = JSON.stringify([key, expires, fileName ?? null, contentType ?? null]);
+function sign(signingKey: Buffer, { key, expires, fileName, contentType, requestedBy }: SignedLink): Buffer {
+  const optional = requestedBy === undefined ? [] : [requestedBy];
+  const said = JSON.stringify([key, expires, fileName ?? null, contentType ?? null, ...optional]);
   return createHmac('sha256', signingKey).update(said).digest();
 }
 
-const PARAMETERS = new Set(['expires', 'filename', 'content_type', 'signature']);
+const PARAMETERS = new Set(['expires', 'filename', 'content_type', 'requested_by', 'signature']);
 const forged: LinkVerdict = { valid: false, reason: 'forged' };
 const isOptionalText = (value: unknown): value is string | undefined =>
   value === undefined || typeof value === 'string';

@@ -15,7 +15,6 @@ import { Settings } from '#platform/config';
 import { isUuid, type RejectionOf } from '#platform/kernel';
 import { SignedLinks } from '#platform/storage';
 import { unifiedDiff } from '../domain/unified-diff.js';
-import { RunsStore } from '../persistence/runs.store.js';
 import { RunsService } from './runs.service.js';
 import { archiveOf } from './snapshot-archive.js';
 
@@ -79,7 +78,6 @@ const workPath = (path: string): string =>
 export class RunSnapshots {
   constructor(
     private readonly runs: RunsService,
-    private readonly queries: RunsStore,
     private readonly snapshots: SnapshotsStore,
     private readonly files: SnapshotFiles,
     private readonly links: SignedLinks,
@@ -140,11 +138,6 @@ export class RunSnapshots {
     return found.kind === 'found' ? this.archiveOf(runId, at, path) : found;
   }
 
-  /** Identifies the team or the person whose run it is; null: there is no such run. One round trip. */
-  ownerKey(runId: string): Promise<string | null> {
-    return this.queries.findOwnerKey(runId);
-  }
-
   /** As {@link archive}; the caller has checked access. */
   async archiveOf(runId: string, at: SnapshotPoint | undefined, path = ''): Promise<ArchiveOfRunResult> {
     const opened = await this.openAt(runId, at);
@@ -161,11 +154,14 @@ export class RunSnapshots {
   }
 
   /** The archive of the last snapshot; the link is valid without a token. Null: there is no snapshot. One round trip. */
-  async lastArchive(runId: string): Promise<{ readonly snapshotId: string; readonly url: string } | null> {
+  async lastArchive(
+    { principal }: Caller,
+    runId: string,
+  ): Promise<{ readonly snapshotId: string; readonly url: string } | null> {
     const last = await this.find(runId, undefined);
     if (last === null) return null;
     const { publicUrl, signedUrlTtl } = this.settings;
-    const query = this.links.query({ key: archiveKey(runId, last.id) }, signedUrlTtl);
+    const query = this.links.query({ key: archiveKey(runId, last.id), requestedBy: principal.uid }, signedUrlTtl);
     return { snapshotId: last.id, url: `${publicUrl}/${archiveKey(runId, last.id)}?${query.toString()}` };
   }
 

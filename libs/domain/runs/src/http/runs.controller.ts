@@ -148,7 +148,10 @@ export class RunsController {
     @Param('runId', RUN_ID) runId: string,
   ): Promise<ListHandoffAttachmentsResponse> {
     foundOrThrow(await this.runs.find(caller, runId));
-    const [archive, stored] = await Promise.all([this.snapshots.lastArchive(runId), this.attachments.list(runId)]);
+    const [archive, stored] = await Promise.all([
+      this.snapshots.lastArchive(caller, runId),
+      this.attachments.list(runId),
+    ]);
     const workspace = archive && {
       attachment_id: archive.snapshotId,
       filename: `run-${runId}.tar.gz`,

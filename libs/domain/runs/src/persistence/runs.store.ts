@@ -200,12 +200,6 @@ export class RunsStore {
     return row ? toRun(row) : null;
   }
 
-  /** Of the team or the person whose run it is; null: there is no such run. */
-  async findOwnerKey(runId: string): Promise<string | null> {
-    const [row] = await this.database.query<{ slot_key: string }>('SELECT slot_key FROM runs WHERE id = $1', [runId]);
-    return row?.slot_key ?? null;
-  }
-
   async findNewestOfConversation(conversationId: string, { teamUids, userUid }: ReadableScope): Promise<Run | null> {
     const [row] = await this.database.query<RunRow>(FIND_NEWEST, [conversationId, teamUids, userUid]);
     return row ? toRun(row) : null;
