@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ControlPlaneDouble, createEmptyDatabase } from '#testing';
+import { packedHeadrace } from '../support/packed-headrace.js';
 import { daemonPlace, removePlace, startDaemon } from './daemon-process.js';
 import { WorkerServer } from './worker-server.js';
 
@@ -18,12 +19,7 @@ describe('the npm package', () => {
 
   beforeAll(async () => {
     directory = mkdtempSync(join(tmpdir(), 'headrace-package-'));
-    const { stdout } = await run('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', directory], {
-      cwd: ROOT,
-      maxBuffer: 16_777_216,
-    });
-    const [{ filename } = { filename: '' }] = JSON.parse(stdout) as { filename: string }[];
-    await run('tar', ['-xzf', join(directory, filename), '-C', directory]);
+    await run('tar', ['-xzf', await packedHeadrace(), '-C', directory]);
     // What an installation would fetch.
     symlinkSync(join(ROOT, 'node_modules'), join(directory, 'node_modules'));
     program = join(directory, 'package/bin/headrace.mjs');
