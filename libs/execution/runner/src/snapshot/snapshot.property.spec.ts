@@ -14,7 +14,7 @@ import { scanWorkspace } from './scan-workspace.js';
 import { listTree } from './tree-listing.js';
 import { WorkspaceSnapshots } from './workspace-snapshots.js';
 
-const CASES = process.env.HEADRACE_TEST_LONG === '1' ? 2000 : 8;
+const CASES = process.env.HEADRACE_TEST_LONG === '1' ? 2000 : 4;
 const LIMITS = { max_bytes: 1_000_000_000, max_entries: 100_000 };
 
 /** Objects in memory, as the control plane stores them. */
