@@ -1,14 +1,9 @@
-import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
 import type { RequestHandler, Response } from 'express';
-import { KeyedSemaphore } from '#platform/kernel';
 import { onceClosed } from '../edge/once-closed.js';
-
-/** Files that are read at the same time: each is in memory as a whole, and anybody can request it without a token. */
-const MAX_READ_AT_ONCE = 4;
 
 /** Built at the first request. The UI does not store the token, because other pages share the storage of the origin. */
 export function serveDocument(
@@ -34,10 +29,21 @@ const ENCODERS: Encoders = {
   gzip: (body: Buffer) => promisify(gzip)(body),
 };
 
-/** A response is kept in memory until it is complete: for static files and documents, never for streams. */
+/** A compressed response. */
+interface Copy {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Buffer;
+}
+
+/** Headers that belong to the file, and not to one request. */
+const KEPT_HEADERS = ['content-type', 'etag', 'last-modified', 'cache-control'];
+
+/**
+ * Reads and compresses each file once, which takes up to 100 ms and the memory of the whole file, and anybody can request it without a
+ * token. The files and documents are those of this process: they are few, and do not change.
+ */
 function compressResponses(encoders: Encoders): RequestHandler {
-  const encode = encodeOnce(encoders);
-  const permits = new KeyedSemaphore({ total: MAX_READ_AT_ONCE });
+  const copies = new Map<string, Promise<Copy | null>>();
   return (request, response, next) => {
     response.vary('Accept-Encoding');
     const encoding = request.acceptsEncodings('br', 'gzip');
@@ -46,55 +52,71 @@ function compressResponses(encoders: Encoders): RequestHandler {
       next();
       return;
     }
-    const respond = (): Promise<void> =>
-      new Promise((release) => {
-        onceClosed(response, release);
-        compress(response, (body) => encode(encoding, body).finally(release), encoding);
-        next();
-      });
-    permits.run('', respond).catch(next);
+    const key = `${encoding} ${request.baseUrl}${request.path}`;
+    const known = copies.get(key);
+    if (known !== undefined) {
+      known.then((copy) => (copy === null ? next() : send(copy, response)), next);
+      return;
+    }
+    const copy = capture(response, encoding, encoders[encoding]);
+    copies.set(key, copy);
+    const forget = (): void => void copies.delete(key);
+    copy.then((made) => made === null && forget(), forget);
+    next();
   };
 }
+
+const send = ({ headers, body }: Copy, response: Response): void => void response.set(headers).send(body);
 
 /**
- * Compressing a file takes up to 100 ms. The files are those of this process, so there are few.
+ * Compresses the body when it is complete. Null: the response has none or is not successful, or its client has left before. Rejects
+ * when it cannot be compressed.
  */
-function encodeOnce(encoders: Encoders): (encoding: Encoding, body: Buffer) => Promise<Buffer> {
-  const encoded = new Map<string, Promise<Buffer>>();
-  return (encoding, body) => {
-    const key = `${encoding} ${createHash('sha256').update(body).digest('base64')}`;
-    const result = encoded.get(key) ?? encoders[encoding](body);
-    encoded.set(key, result);
-    result.catch(() => encoded.delete(key));
-    return result;
-  };
-}
-
-function compress(response: Response, encode: (body: Buffer) => Promise<Buffer>, encoding: Encoding): void {
+function capture(
+  response: Response,
+  encoding: Encoding,
+  encode: (body: Buffer) => Promise<Buffer>,
+): Promise<Copy | null> {
   const end = response.end.bind(response);
   const chunks: Buffer[] = [];
   const add = (chunk: unknown, charset: unknown): void => {
     if (typeof chunk === 'string') chunks.push(Buffer.from(chunk, charset as BufferEncoding | undefined));
     else if (chunk instanceof Uint8Array) chunks.push(Buffer.from(chunk));
   };
-  Object.assign(response, {
-    write(chunk: unknown, charset: unknown): boolean {
-      add(chunk, typeof charset === 'string' ? charset : undefined);
-      return true;
-    },
-    end(chunk: unknown, charset: unknown): Response {
-      add(chunk, typeof charset === 'string' ? charset : undefined);
-      const body = Buffer.concat(chunks.splice(0));
-      if (response.statusCode !== 200 || body.length === 0) return end(body);
-      encode(body).then(
-        (compressed) => {
-          response.setHeader('Content-Encoding', encoding);
-          response.setHeader('Content-Length', compressed.length);
-          end(compressed);
-        },
-        (error: unknown) => response.destroy(error instanceof Error ? error : new Error(String(error))),
-      );
-      return response;
-    },
+  return new Promise((resolve, reject) => {
+    let isComplete = false;
+    onceClosed(response, () => isComplete || resolve(null));
+    Object.assign(response, {
+      write(chunk: unknown, charset: unknown): boolean {
+        add(chunk, typeof charset === 'string' ? charset : undefined);
+        return true;
+      },
+      end(chunk: unknown, charset: unknown): Response {
+        add(chunk, typeof charset === 'string' ? charset : undefined);
+        const body = Buffer.concat(chunks.splice(0));
+        if (response.statusCode !== 200 || body.length === 0) {
+          resolve(null);
+          return end(body);
+        }
+        isComplete = true;
+        encode(body).then(
+          (compressed) => {
+            response.setHeader('Content-Encoding', encoding);
+            response.setHeader('Content-Length', compressed.length);
+            const kept = KEPT_HEADERS.flatMap((name) => {
+              const value = response.getHeader(name);
+              return value === undefined ? [] : [[name, String(value)] as const];
+            });
+            resolve({ headers: { ...Object.fromEntries(kept), 'content-encoding': encoding }, body: compressed });
+            end(compressed);
+          },
+          (error: unknown) => {
+            reject(error instanceof Error ? error : new Error(String(error)));
+            response.destroy();
+          },
+        );
+        return response;
+      },
+    });
   });
 }
