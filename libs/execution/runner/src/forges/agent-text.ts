@@ -1,6 +1,6 @@
 import { isObject, parseJson } from '#platform/kernel';
 import { RefusedError } from './api-messages.js';
-import { markFields, markTexts, UNREADABLE, withMark } from './text-mark.js';
+import { markFields, markTexts, refuseDeep, UNREADABLE, withMark } from './text-mark.js';
 
 const FORM_TYPE = 'application/x-www-form-urlencoded';
 /** Names that every server reads in the same way: Rack reads `[body]`, `body]]` and ` body` as `body`. */
@@ -33,12 +33,11 @@ export async function markRequest({ query, body, contentType }: RestRequest): Pr
   throw new RefusedError(UNREADABLE, 'The body of a request about an issue or pull request must be JSON or a form.');
 }
 
-/** Texts of the object itself, and of the comments of a review. */
+/** Texts of the object itself, and of the comments of a review. Other JSON is for example the labels that are added to an issue. */
 function markJson(value: unknown): unknown {
-  if (isObject(value)) return markFields(value, (name, one) => (name === 'comments' ? markTexts(one) : one));
-  // Such as the labels that are added to an issue.
-  if (Array.isArray(value) && value.every((one) => typeof one === 'string')) return value;
-  throw new RefusedError(UNREADABLE, 'JSON in the body of the request must be an object or an array of strings.');
+  refuseDeep(value);
+  if (!isObject(value)) return markTexts(value);
+  return markFields(value, (name, one) => (name === 'comments' ? markTexts(one) : one));
 }
 
 function markForm(form: string): string {

@@ -99,6 +99,8 @@ describe('the mark in a request of GraphQL', () => {
     ['mutation { a(body: null) { id } }', []],
     ['mutation { createLabel(input: {description: "x"}) { id } }', [['description', 'x']]],
     ['mutation { labelCreate(input: {description: "x"}) { id } }', [['description', 'x']]],
+    ['mutation { createCommitOnBranch(input: {message: {body: "x"}}) { id } }', [['body', 'x']]],
+    ['mutation { releaseCreate(input: {description: "x"}) { id } }', [['description', 'x']]],
   ])('changes nothing else: %s', (query, expected) => expect(stringsOf(send(query).query)).toEqual(expected));
 
   it('is added to variables at any depth, and to those with other names', () => {
@@ -136,6 +138,11 @@ describe('the mark in a request of GraphQL', () => {
       }),
       { numRuns: 500 },
     );
+  });
+
+  it('is not added to variables that are nested too deeply', () => {
+    const variables = `${'{"a":'.repeat(1_000)}1${'}'.repeat(1_000)}`;
+    expect(() => markGraphql(`{"query":"mutation { a }","variables":${variables}}`)).toThrow('deeper than 500 levels');
   });
 
   it('sends only the fields of a request', () => {

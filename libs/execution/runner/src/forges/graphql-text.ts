@@ -11,7 +11,7 @@ import { z } from 'zod';
 import { parseJson } from '#platform/kernel';
 import { errorText } from '../runner-log.js';
 import { RefusedError } from './api-messages.js';
-import { isText, markTexts, UNREADABLE, withMark } from './text-mark.js';
+import { isText, markTexts, refuseDeep, UNREADABLE, withMark } from './text-mark.js';
 
 /** What is forwarded of a request. GitLab also accepts variables as a text, and both forges accept further fields. */
 const REQUEST = z.object({
@@ -23,8 +23,12 @@ const NO_REQUEST =
   'The body of a GraphQL request must be a JSON object with the string `query`, and if needed the object `variables` and the string `operationName`.';
 /** Parsing and printing must not keep the runner from its heartbeats. */
 const MAX_TOKENS = 100_000;
-/** The description of a label is not a text that people answer, and GitHub limits it to 100 characters. */
-const LABEL_MUTATION = /^(?:(?:create|update)Label|label(?:Create|Update))$/;
+/**
+ * Nobody answers the description of a label or release, or the message of a commit, and no automation starts because of it. GitHub
+ * limits the first to 100 characters.
+ */
+const OTHER_MUTATION =
+  /^(?:(?:create|update)Label|label(?:Create|Update)|createCommitOnBranch|commitCreate|release(?:Create|Update))$/;
 
 /**
  * Adds the mark to the texts of a mutation. The document is parsed and printed again, without comments and block strings, so that
@@ -34,6 +38,7 @@ export function markGraphql(body: string): string {
   const { success, data } = REQUEST.safeParse(parseJson(body));
   if (!success) throw new RefusedError(UNREADABLE, NO_REQUEST);
   const { query, variables } = data;
+  refuseDeep(variables);
   const document = parseDocument(query);
   const isMutation = document.definitions.some(
     (one) => one.kind === Kind.OPERATION_DEFINITION && one.operation === OperationTypeNode.MUTATION,
@@ -44,7 +49,7 @@ export function markGraphql(body: string): string {
       StringValue: (node, _key, parent, _path, ancestors) => ({
         ...node,
         block: false,
-        value: isMutation && isTextOf(parent, uses) && !ancestors.some(isLabel) ? withMark(node.value) : node.value,
+        value: isMutation && isTextOf(parent, uses) && !ancestors.some(isOther) ? withMark(node.value) : node.value,
       }),
     }),
   );
@@ -61,8 +66,8 @@ function parseDocument(query: string): DocumentNode {
 
 type Visited = ASTNode | readonly ASTNode[] | undefined;
 
-const isLabel = (one: Visited): boolean =>
-  one !== undefined && 'kind' in one && one.kind === Kind.FIELD && LABEL_MUTATION.test(one.name.value);
+const isOther = (one: Visited): boolean =>
+  one !== undefined && 'kind' in one && one.kind === Kind.FIELD && OTHER_MUTATION.test(one.name.value);
 
 /** Whether the value of this node is a text. */
 function isTextOf(node: Visited, uses: ReadonlyMap<string, boolean>): boolean {
@@ -71,13 +76,13 @@ function isTextOf(node: Visited, uses: ReadonlyMap<string, boolean>): boolean {
   return (node.kind === Kind.ARGUMENT || node.kind === Kind.OBJECT_FIELD) && isText(node.name.value);
 }
 
-/** The variables that are used, except for labels. True: as a text. */
+/** The variables that are used, except in other mutations. True: as a text. */
 function variablesOf(document: DocumentNode): Map<string, boolean> {
   const uses = new Map<string, boolean>();
   visit(document, {
     // Not its default value, and not the variable as it is declared.
     VariableDefinition: () => false,
-    Field: (node) => (isLabel(node) ? false : undefined),
+    Field: (node) => (isOther(node) ? false : undefined),
     Variable: ({ name: { value: name } }, _key, parent) =>
       void uses.set(name, uses.get(name) === true || isTextOf(parent, uses)),
   });

@@ -1,8 +1,19 @@
-import { isObject } from '#platform/kernel';
+import { isDeeperThan, isObject } from '#platform/kernel';
 import { AGENT_TEXT_MARK } from '#execution/runner-protocol';
+import { RefusedError } from './api-messages.js';
 
 /** Status of the answer to a request that servers may read in another way than the runner does. */
 export const UNREADABLE = 415;
+
+const MAX_DEPTH = 500;
+
+export function refuseDeep(json: unknown): void {
+  if (isDeeperThan(json, MAX_DEPTH))
+    throw new RefusedError(
+      UNREADABLE,
+      `JSON in the body of the request must not be nested deeper than ${MAX_DEPTH} levels.`,
+    );
+}
 
 /** Whether a field has the text of an issue, a request, a review or a comment. */
 export const isText = (name: string): boolean => ['body', 'description', 'note'].includes(name);
