@@ -30,9 +30,9 @@ export class ArchivesController {
   ): Promise<void> {
     const verdict = this.links.verify(archiveKey(runId, snapshotId), request.query);
     if (!verdict.valid) throw linkRefusal(verdict.reason, 'download');
-    // Together with the downloads that the person requests with a token. Links of earlier versions name nobody.
-    const { requestedBy = 'links' } = verdict.link;
-    return this.downloads.run(requestedBy, response, async () => {
+    // Not together with the downloads with a token: a link may be passed on. Links of earlier versions name nobody.
+    const { requestedBy = '' } = verdict.link;
+    return this.downloads.run(`links ${requestedBy}`, response, async () => {
       const result = await this.snapshots.archiveOf(runId, snapshotId);
       if (result.kind !== 'archive') throw notStored();
       await sendArchive(runId, result.content, response);
