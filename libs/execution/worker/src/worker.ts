@@ -57,7 +57,8 @@ export class Worker {
   /** Supervises a runner of an earlier process again. Reports its end when it no longer exists. Never rejects. */
   async reattach(ref: ExecutionRef, handle: TaskHandle): Promise<void> {
     const task = this.add(ref);
-    const runner = await this.backend.reattach(ref.executionId, handle).catch((error: unknown) => {
+    const reattached = async (): Promise<RunningTask | null> => this.backend.reattach(ref.executionId, handle);
+    const runner = await reattached().catch((error: unknown) => {
       this.log.error('an execution cannot be restored', { ...idsOf(task), error: String(error) });
       return null;
     });

@@ -17,11 +17,22 @@ export function identify(pid: number): ProcessIdentity | null {
 export const isSameProcess = ({ pid, started, boot }: ProcessIdentity): boolean =>
   boot === bootId() && processStart(pid) === started;
 
+/** False also when that cannot be read now, for example without a free file descriptor. */
+export function hasEnded({ pid, started, boot }: ProcessIdentity): boolean {
+  const currentBoot = bootId();
+  if (currentBoot !== boot) return currentBoot !== '';
+  const current = readStart(pid);
+  return current !== undefined && current !== started;
+}
+
 /**
  * When a process started, as text that no later process with the same number repeats; null when it has ended. A zombie
  * counts as ended: under a slow init it still answers `kill(pid, 0)`, although it does nothing any more.
  */
-export function processStart(pid: number): string | null {
+export const processStart = (pid: number): string | null => readStart(pid) ?? null;
+
+/** Undefined: it cannot be read now. */
+function readStart(pid: number): string | null | undefined {
   if (!Number.isSafeInteger(pid) || pid <= 0) return null;
   return process.platform === 'linux' ? startFromProc(pid) : startFromPs(pid);
 }
@@ -60,23 +71,24 @@ export function processNamespace(): string {
   }
 }
 
-function startFromProc(pid: number): string | null {
+function startFromProc(pid: number): string | null | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
     // The program's name is in parentheses and may contain any character; the fields after it are plain.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     const [state, started] = [fields[0], fields[19]];
     return state === undefined || started === undefined || 'ZX'.includes(state) ? null : started;
-  } catch {
-    return null;
+  } catch (error) {
+    return ['ENOENT', 'ESRCH'].includes((error as NodeJS.ErrnoException).code ?? '') ? null : undefined;
   }
 }
 
-function startFromPs(pid: number): string | null {
+function startFromPs(pid: number): string | null | undefined {
   try {
     const line = execFileSync('ps', ['-o', 'stat=,lstart=', '-p', String(pid)], { encoding: 'utf8' }).trim();
     return line === '' || line.startsWith('Z') ? null : line.replace(/^\S+\s+/, '');
-  } catch {
-    return null;
+  } catch (error) {
+    // `ps` itself has a status when it finds no such process.
+    return typeof (error as { status?: unknown }).status === 'number' ? null : undefined;
   }
 }

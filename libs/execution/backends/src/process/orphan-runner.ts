@@ -1,4 +1,4 @@
-import { isSameProcess, type ProcessIdentity } from '#platform/kernel';
+import { hasEnded, isSameProcess, type ProcessIdentity } from '#platform/kernel';
 
 const POLL_MS = 500;
 
@@ -9,7 +9,7 @@ export class OrphanRunner {
   constructor(private readonly identity: ProcessIdentity) {
     this.gone = new Promise((resolve) => {
       const timer = setInterval(() => {
-        if (isSameProcess(identity)) return;
+        if (!hasEnded(identity)) return;
         clearInterval(timer);
         resolve();
       }, POLL_MS);

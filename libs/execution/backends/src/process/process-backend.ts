@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { type HostLog, RUNNER_EXIT } from '#execution/runner';
 import type { GitHandover } from '#execution/runner-protocol';
-import { findProgram, identify, isSameProcess, type ProcessIdentity } from '#platform/kernel';
+import { findProgram, hasEnded, identify, isSameProcess, type ProcessIdentity } from '#platform/kernel';
 import {
   type Backend,
   BackendFault,
@@ -48,7 +48,7 @@ export class ProcessBackend implements Backend {
   private readonly runners: WarmRunners;
   /** Of the runners that this process has started, by process id; null: it waits. */
   private readonly executions = new Map<number, string | null>();
-  private records = new RunnerRecords('');
+  private records: RunnerRecords;
   private workspacesDir = '';
   private entry = '';
 
@@ -56,6 +56,7 @@ export class ProcessBackend implements Backend {
     private readonly options: ProcessBackendOptions,
     private readonly log: HostLog,
   ) {
+    this.records = new RunnerRecords('', log);
     this.users = process.getuid?.() === 0 ? new AgentUsers(options) : null;
     const { warmRunners = 0, maxProcesses } = options;
     const create = (): RunnerProcess =>
@@ -67,7 +68,7 @@ export class ProcessBackend implements Backend {
     try {
       this.entry = findProgram();
       this.workspacesDir = openWorkspacesDir(this.options);
-      this.records = new RunnerRecords(this.workspacesDir);
+      this.records = new RunnerRecords(this.workspacesDir, this.log);
       this.runners.fill();
       return Promise.resolve();
     } catch (error) {
@@ -104,19 +105,19 @@ export class ProcessBackend implements Backend {
     const ended = runner.reserve(executionId).then(async ({ code, signal }): Promise<TaskEnd> => {
       isOver = true;
       if (runner.isAvailable) this.executions.set(identity.pid, null);
+      // Before the runner gets another execution, also when something of this one cannot be removed.
+      this.records.remove(executionId);
       await this.removeQuietly(executionId, handle, code === RUNNER_EXIT.reported && signal === null);
       this.runners.release(runner);
       return { kind: 'exited', code, signal };
     });
     return Promise.resolve({
       handle,
-      // Rejects when the record cannot be written.
-      begin: () =>
-        new Promise((resolve) => {
-          this.records.write(executionId, record);
-          runner.begin(handover);
-          resolve();
-        }),
+      begin: () => {
+        this.records.write(executionId, record);
+        runner.begin(handover);
+        return Promise.resolve();
+      },
       signal: (name) => {
         if (!isOver) runner.signal(name);
       },
@@ -126,7 +127,7 @@ export class ProcessBackend implements Backend {
 
   reattach(executionId: string, handle: TaskHandle): Promise<RunningTask | null> {
     const identity = identityOf(handle);
-    if (identity === null || !isSameProcess(identity)) return Promise.resolve(null);
+    if (identity === null || hasEnded(identity)) return Promise.resolve(null);
     this.records.supervise(executionId);
     const runner = new OrphanRunner(identity);
     const ended = runner.gone.then(async (): Promise<TaskEnd> => {

@@ -1,8 +1,10 @@
-import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { identify, isSameProcess, processNamespace, type ProcessIdentity } from '#platform/kernel';
+import { hasEnded, identify, parseJson, processNamespace, type ProcessIdentity } from '#platform/kernel';
 import { z } from 'zod';
+import type { HostLog } from '#execution/runner';
 import type { FoundTask, TaskHandle } from '../backend.js';
+import { isExecutionId } from './workspaces.js';
 
 const identity = z.object({ pid: z.number(), started: z.string(), boot: z.string() });
 const shape = z.object({
@@ -12,16 +14,27 @@ const shape = z.object({
   runner: identity.extend({ uid: z.number().optional(), started_at: z.number() }),
 });
 
-const FILE_NAME = /^(\d{1,19})\.runner\.json$/;
+const FILE_NAME = /^(\d+)\.runner\.json$/;
 
-/** One file beside the workspace of each execution: by it a later process of the host finds the runner. */
+/**
+ * One file beside the workspace of each execution: by it a later process of the host finds the runner. Errors are logged: an
+ * execution without a record is executed, and left to its lease when its host has ended.
+ */
 export class RunnerRecords {
-  constructor(private readonly directory: string) {}
+  constructor(
+    private readonly directory: string,
+    private readonly log: Pick<HostLog, 'warn'>,
+  ) {}
 
+  /** This process supervises the runner. */
   write(executionId: string, runner: z.infer<typeof shape>['runner']): void {
-    const record: z.infer<typeof shape> = { namespace: processNamespace(), supervisor: thisProcess(), runner };
-    // Not synchronised to the disk: after a failure of the machine the runner does not exist either.
-    writeFileSync(this.fileOf(executionId), JSON.stringify(record), { mode: 0o600 });
+    const file = this.fileOf(executionId);
+    this.attempt(executionId, () => {
+      const record: z.infer<typeof shape> = { namespace: processNamespace(), supervisor: thisProcess(), runner };
+      // Not synchronised to the disk: after a failure of the machine the runner does not exist either.
+      writeFileSync(`${file}.new`, JSON.stringify(record), { mode: 0o600 });
+      renameSync(`${file}.new`, file);
+    });
   }
 
   /** This process supervises the runner from now on. */
@@ -35,25 +48,35 @@ export class RunnerRecords {
     const record = this.read(executionId);
     if (record === null || record.namespace === '' || record.namespace !== processNamespace())
       return { state: 'unknown', handle: {} };
-    const { uid, ...runner } = record.runner;
     // Another process that supervises it notices its end.
-    if (isSameProcess(record.supervisor)) return { state: 'running', handle: {} };
+    if (!hasEnded(record.supervisor)) return { state: 'running', handle: {} };
+    const { uid, ...runner } = record.runner;
     return { state: 'orphaned', handle: { ...runner, ...(uid === undefined ? {} : { uid }) } };
   }
 
   remove(executionId: string): void {
-    rmSync(this.fileOf(executionId), { force: true });
+    this.attempt(executionId, () => rmSync(this.fileOf(executionId), { force: true, recursive: true }));
   }
 
   executions(): string[] {
-    return readdirSync(this.directory).flatMap((name) => FILE_NAME.exec(name)?.[1] ?? []);
+    return readdirSync(this.directory)
+      .flatMap((name) => FILE_NAME.exec(name)?.[1] ?? [])
+      .filter(isExecutionId);
   }
 
   private read(executionId: string): z.infer<typeof shape> | null {
     try {
-      return shape.parse(JSON.parse(readFileSync(this.fileOf(executionId), 'utf8')));
+      return shape.safeParse(parseJson(readFileSync(this.fileOf(executionId), 'utf8'))).data ?? null;
     } catch {
-      return null; // It does not exist, or its writer was killed.
+      return null; // It does not exist, or cannot be read now.
+    }
+  }
+
+  private attempt(executionId: string, work: () => void): void {
+    try {
+      work();
+    } catch (error) {
+      this.log.warn('the record of a runner could not be changed', { execution_id: executionId, error: String(error) });
     }
   }
 

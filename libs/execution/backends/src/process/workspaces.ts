@@ -52,5 +52,9 @@ export function isReachableByOthers(directory: string): boolean {
 
 /** Executions that have a workspace: directories are named by execution id. */
 export function listWorkspaces(directory: string): string[] {
-  return readdirSync(directory).filter((name) => /^\d{1,19}$/.test(name));
+  return readdirSync(directory).filter(isExecutionId);
 }
+
+const MAX_ID = 2n ** 63n - 1n;
+
+export const isExecutionId = (name: string): boolean => /^\d{1,19}$/.test(name) && BigInt(name) <= MAX_ID;
