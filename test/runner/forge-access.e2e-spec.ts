@@ -490,7 +490,6 @@ describe('glab in the workspace', { timeout: 60_000 }, () => {
       send('POST', `${notes}?%62ody=Six`, { internal: false }),
       send('POST', notes, '{"body":"Seven","a":"&body=no&"}', form),
       send('POST', notes, '<body>no</body>', 'application/xml'),
-      send('POST', notes, [{ body: 'no' }]),
       send('POST', notes, '[body]=no', form),
       send('POST', `${notes}?a=1&+body=no`),
       send('POST', notes, 'no form', 'multipart/form-data; boundary=limit'),
@@ -502,7 +501,6 @@ describe('glab in the workspace', { timeout: 60_000 }, () => {
     );
     expect(others).toEqual([
       expect.stringMatching(/^415 .*must be JSON or a form/),
-      expect.stringMatching(/^415 .*must be an object or an array of strings/),
       expect.stringMatching(/^415 .*in different ways/),
       expect.stringMatching(/^415 .*in different ways/),
       expect.stringMatching(/^415 .*cannot be read/),
