@@ -29,7 +29,7 @@ import { RunConversations } from './application/run-conversations.js';
 import { ConfigReferences, RunReferences } from './application/run-references.js';
 import { RunRepositories } from './application/run-repositories.js';
 import { RunSnapshots } from './application/run-snapshots.js';
-import { SnapshotComparisons, SnapshotDownloads } from './application/snapshot-limits.js';
+import { LinkDownloads, SnapshotComparisons, SnapshotDownloads } from './application/snapshot-limits.js';
 import { RunSkills } from './application/run-skills.js';
 import { RunsService } from './application/runs.service.js';
 import { SignedDecisions } from './application/signed-decisions.js';
@@ -65,6 +65,7 @@ const EXPORTED = [
   RunSnapshots,
   SnapshotComparisons,
   SnapshotDownloads,
+  LinkDownloads,
   ConfigReferences,
   ConfigSecrets,
   ListRuns,

@@ -31,6 +31,7 @@ let exit: (end: TaskEnd) => void;
 let isClaimed: boolean;
 let beginError: Error | null;
 let journalError: Error | null;
+let reattachError: Error | null;
 let worker: Worker;
 
 const running = (): RunningTask => ({
@@ -56,7 +57,10 @@ const backend: Backend = {
       calls.push('start');
       starts = { resolve: () => resolve(running()), reject };
     }),
-  reattach: () => Promise.resolve(null),
+  reattach: () => {
+    if (reattachError !== null) throw reattachError;
+    return Promise.resolve(null);
+  },
   list: () => Promise.resolve(found),
   remove: (executionId) => {
     calls.push(`remove ${executionId}`);
@@ -76,7 +80,7 @@ const transport: WorkerTransport = {
 };
 
 beforeEach(() => {
-  [calls, found, isClaimed, beginError, journalError] = [[], [], true, null, null];
+  [calls, found, isClaimed, beginError, journalError, reattachError] = [[], [], true, null, null, null];
   worker = new Worker(backend, transport, silent);
 });
 
@@ -139,6 +143,15 @@ describe('Worker', () => {
   it('removes and reports an execution of an earlier process whose runner no longer exists', async () => {
     await worker.reattach(offer, { pid: 1 });
     expect(calls).toEqual(['remove 7', 'ended runner_vanished']);
+  });
+
+  it('neither removes nor reports an execution when it is not known whether its runner exists', async () => {
+    reattachError = new Error('The engine does not respond.');
+    await worker.reattach(offer, { pid: 1 });
+    expect(calls).toEqual([]);
+    found = [{ executionId: '7', handle: {}, state: 'running' }];
+    expect(await worker.unsupervised()).toHaveLength(1);
+    await worker.drain({ working: () => Promise.resolve(new Set()), graceMs: 0, patienceMs: 0 });
   });
 
   it('lists what exists of executions that it does not execute', async () => {

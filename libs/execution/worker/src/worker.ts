@@ -54,14 +54,20 @@ export class Worker {
     await this.start(task, backendTask);
   }
 
-  /** Supervises a runner of an earlier process again. Reports its end when it no longer exists. Never rejects. */
+  /**
+   * Supervises a runner of an earlier process again. Reports its end when it no longer exists. When that is not known, the execution is
+   * left to a later call or its lease. Never rejects.
+   */
   async reattach(ref: ExecutionRef, handle: TaskHandle): Promise<void> {
     const task = this.add(ref);
-    const reattached = async (): Promise<RunningTask | null> => this.backend.reattach(ref.executionId, handle);
-    const runner = await reattached().catch((error: unknown) => {
+    let runner: RunningTask | null;
+    try {
+      runner = await this.backend.reattach(ref.executionId, handle);
+    } catch (error) {
       this.log.error('an execution cannot be restored', { ...idsOf(task), error: String(error) });
-      return null;
-    });
+      task.hasEnded();
+      return this.release(task);
+    }
     if (runner !== null) {
       this.log.info('a runner is supervised again', idsOf(task));
       return this.follow(task, runner);

@@ -9,6 +9,14 @@ export class SnapshotDownloads extends ResponseLimit {
   }
 }
 
+/** Apart from those with a token, which the readers of a link must not delay: it may be passed on. */
+@Injectable()
+export class LinkDownloads extends ResponseLimit {
+  constructor() {
+    super('files of runs', { total: 8, perKey: 4, maxWaitMs: 5_000, maxSendMs: 60 * 60_000 });
+  }
+}
+
 /** Each comparison keeps up to two packs of two snapshots in memory, and uses the processor. */
 @Injectable()
 export class SnapshotComparisons extends ResponseLimit {

@@ -4,7 +4,7 @@ import type { Request, Response } from 'express';
 import { OutsideApi, pathId, ProblemError, Public } from '#platform/http';
 import { linkRefusal, SignedLinks } from '#platform/storage';
 import { archiveKey, RunSnapshots } from '../application/run-snapshots.js';
-import { SnapshotDownloads } from '../application/snapshot-limits.js';
+import { LinkDownloads } from '../application/snapshot-limits.js';
 import { sendArchive } from './run-snapshots.controller.js';
 
 const UUID = pathId('uuid');
@@ -18,7 +18,7 @@ export class ArchivesController {
   constructor(
     private readonly snapshots: RunSnapshots,
     private readonly links: SignedLinks,
-    private readonly downloads: SnapshotDownloads,
+    private readonly downloads: LinkDownloads,
   ) {}
 
   @Get(':runId/:snapshotId')
@@ -30,9 +30,9 @@ export class ArchivesController {
   ): Promise<void> {
     const verdict = this.links.verify(archiveKey(runId, snapshotId), request.query);
     if (!verdict.valid) throw linkRefusal(verdict.reason, 'download');
-    // Not together with the downloads with a token: a link may be passed on. Links of earlier versions name nobody.
+    // Links of earlier versions name nobody.
     const { requestedBy = '' } = verdict.link;
-    return this.downloads.run(`links ${requestedBy}`, response, async () => {
+    return this.downloads.run(requestedBy, response, async () => {
       const result = await this.snapshots.archiveOf(runId, snapshotId);
       if (result.kind !== 'archive') throw notStored();
       await sendArchive(runId, result.content, response);

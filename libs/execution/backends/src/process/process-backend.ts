@@ -105,8 +105,8 @@ export class ProcessBackend implements Backend {
     const ended = runner.reserve(executionId).then(async ({ code, signal }): Promise<TaskEnd> => {
       isOver = true;
       if (runner.isAvailable) this.executions.set(identity.pid, null);
-      // Before the runner gets another execution, also when something of this one cannot be removed.
-      this.records.remove(executionId);
+      // Before the runner gets another execution: two records must not name the same process.
+      if (!this.records.remove(executionId)) runner.signal('SIGTERM');
       await this.removeQuietly(executionId, handle, code === RUNNER_EXIT.reported && signal === null);
       this.runners.release(runner);
       return { kind: 'exited', code, signal };

@@ -54,8 +54,9 @@ export class RunnerRecords {
     return { state: 'orphaned', handle: { ...runner, ...(uid === undefined ? {} : { uid }) } };
   }
 
-  remove(executionId: string): void {
-    this.attempt(executionId, () => rmSync(this.fileOf(executionId), { force: true, recursive: true }));
+  /** Whether there is none any more. */
+  remove(executionId: string): boolean {
+    return this.attempt(executionId, () => rmSync(this.fileOf(executionId), { force: true, recursive: true }));
   }
 
   executions(): string[] {
@@ -72,11 +73,13 @@ export class RunnerRecords {
     }
   }
 
-  private attempt(executionId: string, work: () => void): void {
+  private attempt(executionId: string, work: () => void): boolean {
     try {
       work();
+      return true;
     } catch (error) {
       this.log.warn('the record of a runner could not be changed', { execution_id: executionId, error: String(error) });
+      return false;
     }
   }
 

@@ -95,6 +95,7 @@ describe('texts that people read', () => {
     ['repository/commits/feature/x/comments', true],
     ['repository/commits/feature/x/discussions/1/notes', true],
     ['repository/commits/0123456/comments.json', true],
+    ['repository/commits/x\u2028y/comments', true],
     ['repository/commits', false],
     ['repository/commits/0123456/commentsx', false],
     ['contents/comments/readme.md', false],

@@ -65,7 +65,7 @@ const READS: Readonly<Record<ForgeRef['type'], RegExp>> = {
 
 /** Whether the requests contain texts that people read on the forge. */
 export const hasTexts = (rest: readonly string[]): boolean =>
-  /^(?:(?:comments|issues|merge_requests|pulls)(?:\/|$)|(?:repository\/)?commits\/.+\/(?:comments|discussions)(?:[/.]|$))/.test(
+  /^(?:(?:comments|issues|merge_requests|pulls)(?:\/|$)|(?:repository\/)?commits\/.+\/(?:comments|discussions)(?:[/.]|$))/s.test(
     rest.join('/'),
   );
 

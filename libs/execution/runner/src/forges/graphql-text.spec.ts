@@ -101,6 +101,7 @@ describe('the mark in a request of GraphQL', () => {
     ['mutation { labelCreate(input: {description: "x"}) { id } }', [['description', 'x']]],
     ['mutation { createCommitOnBranch(input: {message: {body: "x"}}) { id } }', [['body', 'x']]],
     ['mutation { releaseCreate(input: {description: "x"}) { id } }', [['description', 'x']]],
+    ['mutation M($m: I = {body: "x"}) { createCommitOnBranch(input: {message: $m}) { id } }', [['body', 'x']]],
   ])('changes nothing else: %s', (query, expected) => expect(stringsOf(send(query).query)).toEqual(expected));
 
   it('is added to variables at any depth, and to those with other names', () => {

@@ -24,8 +24,8 @@ const NO_REQUEST =
 /** Parsing and printing must not keep the runner from its heartbeats. */
 const MAX_TOKENS = 100_000;
 /**
- * Nobody answers the description of a label or release, or the message of a commit, and no automation starts because of it. GitHub
- * limits the first to 100 characters.
+ * Automations do not compare the mark with descriptions of labels and releases, and messages of commits. GitHub limits the first to 100
+ * characters.
  */
 const OTHER_MUTATION =
   /^(?:(?:create|update)Label|label(?:Create|Update)|createCommitOnBranch|commitCreate|release(?:Create|Update))$/;
@@ -44,12 +44,14 @@ export function markGraphql(body: string): string {
     (one) => one.kind === Kind.OPERATION_DEFINITION && one.operation === OperationTypeNode.MUTATION,
   );
   const uses = isMutation ? variablesOf(document) : new Map<string, boolean>();
+  const isUnmarked = (one: Visited): boolean =>
+    isOther(one) || (isNode(one) && one.kind === Kind.VARIABLE_DEFINITION && !uses.has(one.variable.name.value));
   const printed = print(
     visit(document, {
       StringValue: (node, _key, parent, _path, ancestors) => ({
         ...node,
         block: false,
-        value: isMutation && isTextOf(parent, uses) && !ancestors.some(isOther) ? withMark(node.value) : node.value,
+        value: isMutation && isTextOf(parent, uses) && !ancestors.some(isUnmarked) ? withMark(node.value) : node.value,
       }),
     }),
   );
@@ -66,12 +68,14 @@ function parseDocument(query: string): DocumentNode {
 
 type Visited = ASTNode | readonly ASTNode[] | undefined;
 
+const isNode = (one: Visited): one is ASTNode => one !== undefined && 'kind' in one;
+
 const isOther = (one: Visited): boolean =>
-  one !== undefined && 'kind' in one && one.kind === Kind.FIELD && OTHER_MUTATION.test(one.name.value);
+  isNode(one) && one.kind === Kind.FIELD && OTHER_MUTATION.test(one.name.value);
 
 /** Whether the value of this node is a text. */
 function isTextOf(node: Visited, uses: ReadonlyMap<string, boolean>): boolean {
-  if (node === undefined || !('kind' in node)) return false;
+  if (!isNode(node)) return false;
   if (node.kind === Kind.VARIABLE_DEFINITION) return uses.get(node.variable.name.value) === true;
   return (node.kind === Kind.ARGUMENT || node.kind === Kind.OBJECT_FIELD) && isText(node.name.value);
 }

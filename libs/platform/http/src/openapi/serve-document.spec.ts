@@ -6,6 +6,7 @@ import { gunzipSync, gzip } from 'node:zlib';
 import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
+import type { OpenAPIObject } from '@nestjs/swagger';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { serveDocument } from './serve-document.js';
 
@@ -18,16 +19,19 @@ async function encoder(body: Buffer): Promise<Buffer> {
   return compress(body);
 }
 
+let builds = 0;
+function build(): OpenAPIObject {
+  builds += 1;
+  return { openapi: '3.0.0', info: { title: 'API', version: '1' }, paths: {} };
+}
+
 @Module({})
 class EmptyModule {}
 
 let app: NestExpressApplication;
 beforeAll(async () => {
   app = await NestFactory.create<NestExpressApplication>(EmptyModule, { logger: false });
-  serveDocument(app, () => ({ openapi: '3.0.0', info: { title: 'API', version: '1' }, paths: {} }), {
-    br: encoder,
-    gzip: encoder,
-  });
+  serveDocument(app, build, { br: encoder, gzip: encoder });
   await app.listen(0, '127.0.0.1');
 });
 afterAll(() => app.close());
@@ -58,6 +62,31 @@ it('compresses each file once, however many clients request it later or at the s
   expect(new Set(bodies.map((body) => String(gunzipSync(body)))).size).toBe(2);
   expect(compressions).toBe(2);
   expect((await request('/docs/swagger-ui-bundle.js', 'identity')).length).toBeGreaterThan(1_000_000);
+});
+
+it('keeps no copy of a page or of another spelling of a path', async () => {
+  const before = compressions;
+  const pages = await Promise.all(['/docs', '/docs/', '/docs?/', '/docs/', '/docs'].map((path) => request(path)));
+  expect(pages.map((page) => /href="([^"]*)swagger-ui\.css"/.exec(String(page))?.[1])).toEqual([
+    './docs/',
+    './',
+    './',
+    './',
+    './docs/',
+  ]);
+  for (const path of ['/docs/%73wagger-ui.css', '/docs//swagger-ui.css', '/docs/./swagger-ui.css', '/openapi.json/'])
+    expect((await respond(path)).headers['content-encoding']).toBeUndefined();
+  expect(compressions).toBe(before);
+});
+
+it('creates the text of the document once', async () => {
+  const bodies = await Promise.all(
+    ['identity', 'br', 'identity'].map((encoding) => request('/openapi.json', encoding)),
+  );
+  expect(bodies.map((body, index) => JSON.parse(String(index === 1 ? gunzipSync(body) : body)) as object)).toEqual(
+    Array.from({ length: 3 }, () => expect.objectContaining({ openapi: '3.0.0' }) as object),
+  );
+  expect(builds).toBe(1);
 });
 
 it('sends the headers of a file with each response, and 304 to a client that has it', async () => {

@@ -2,23 +2,37 @@ import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
-import type { RequestHandler, Response } from 'express';
+import type { Express, RequestHandler, Response } from 'express';
 import { onceClosed } from '../edge/once-closed.js';
 
-/** Built at the first request. The UI does not store the token, because other pages share the storage of the origin. */
+/** The UI does not store the token, because other pages share the storage of the origin. */
 export function serveDocument(
   app: NestExpressApplication,
   build: () => OpenAPIObject,
   encoders: Encoders = ENCODERS,
 ): void {
+  let document: OpenAPIObject | undefined;
+  // At the first request: the start of the API is the faster.
+  const built = (): OpenAPIObject => (document ??= build());
+  let text: Buffer | undefined;
   app.use(['/docs', '/openapi.json'], compressResponses(encoders));
-  SwaggerModule.setup('docs', app, build, {
-    jsonDocumentUrl: 'openapi.json',
-    raw: ['json'],
+  const server: Express = app.getHttpAdapter().getInstance();
+  server.get('/openapi.json', (_request, response) => {
+    response.type('application/json').send((text ??= Buffer.from(JSON.stringify(built()))));
+  });
+  SwaggerModule.setup('docs', app, built, {
+    raw: false,
     customSiteTitle: 'Headrace API',
     swaggerOptions: { persistAuthorization: false, displayRequestDuration: true, filter: true },
   });
 }
+
+/** Large, and the same for all clients. Of the pages there are two, with links that depend on the path. */
+const COMPRESSED = new Set(
+  ['swagger-ui.css', 'swagger-ui-bundle.js', 'swagger-ui-standalone-preset.js', 'swagger-ui-init.js']
+    .map((name) => `/docs/${name}`)
+    .concat('/openapi.json'),
+);
 
 type Encoding = 'br' | 'gzip';
 type Encoders = Readonly<Record<Encoding, (body: Buffer) => Promise<Buffer>>>;
@@ -40,11 +54,16 @@ const KEPT_HEADERS = ['content-type', 'etag', 'last-modified', 'cache-control'];
 
 /**
  * Reads and compresses each file once, which takes up to 100 ms and the memory of the whole file, and anybody can request it without a
- * token. The files and documents are those of this process: they are few, and do not change.
+ * token.
  */
 function compressResponses(encoders: Encoders): RequestHandler {
   const copies = new Map<string, Promise<Copy | null>>();
   return (request, response, next) => {
+    const [path = ''] = request.originalUrl.split('?', 1);
+    if (!COMPRESSED.has(path)) {
+      next();
+      return;
+    }
     response.vary('Accept-Encoding');
     const encoding = request.acceptsEncodings('br', 'gzip');
     const isWhole = request.method === 'GET' && request.headers.range === undefined;
@@ -52,7 +71,7 @@ function compressResponses(encoders: Encoders): RequestHandler {
       next();
       return;
     }
-    const key = `${encoding} ${request.baseUrl}${request.path}`;
+    const key = `${encoding} ${path}`;
     const known = copies.get(key);
     if (known !== undefined) {
       known.then((copy) => (copy === null ? next() : send(copy, response)), next);
@@ -96,6 +115,8 @@ function capture(
         const body = Buffer.concat(chunks.splice(0));
         if (response.statusCode !== 200 || body.length === 0) {
           resolve(null);
+          // A file that cannot be read to its end has the length of the whole file.
+          if (body.length > 0) response.setHeader('Content-Length', body.length);
           return end(body);
         }
         isComplete = true;
