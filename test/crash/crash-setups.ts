@@ -111,7 +111,6 @@ class SeparateProcesses extends CrashSetup {
       ...SETTINGS,
       ...settings,
       DATABASE_URL: database.url,
-      SECRETS_KEY: 'a-key-for-tests-only-0123456789abcdef',
     });
     const factory = await new FactoryBuilder(database).build({ teamUid: team });
     const setup = new SeparateProcesses(installation, database, files);

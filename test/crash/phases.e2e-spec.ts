@@ -48,7 +48,6 @@ class Site {
     await place.open();
     const files = await Installation.create({
       DATABASE_URL: database.url,
-      SECRETS_KEY: 'a-key-for-tests-only-0123456789abcdef',
       PORT: port,
       // Longer than the restart of a host on a busy machine, because a runner counts its lease from the call of its claim.
       LEASE_TTL: '8s',

@@ -27,7 +27,6 @@ describe('API, processor and ingress in separate processes', { timeout: 90_000 }
     token = (await identities.user({ [await identities.team()]: 'member' })).token;
     installation = await Installation.create({
       DATABASE_URL: database.url,
-      SECRETS_KEY: 'a-key-for-tests-only-0123456789abcdef',
       DATABASE_POOL_SIZE: '4',
       QUEUE_POOL_SIZE: '6',
     });
@@ -91,8 +90,11 @@ describe('API, processor and ingress in separate processes', { timeout: 90_000 }
     process.kill(processor.child.pid ?? 0, 'SIGKILL');
     await processor.exited;
     processor = installation.start('processor');
-    await processor.says('ready');
-    expect(processor.text.match(/a runner is supervised again/gu)).toHaveLength(2);
+    await until(
+      () => processor.text.match(/a runner is supervised again/gu)?.length === 2,
+      20_000,
+      'the supervision of both runners',
+    );
     const stopped = processor.stopCleanly('SIGTERM');
     writeFileSync(mayEnd, '');
     await stopped;

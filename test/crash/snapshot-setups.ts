@@ -104,7 +104,6 @@ class SeparateProcesses implements SnapshotSetup {
       ...settings,
       PORT: port,
       DATABASE_URL: database.url,
-      SECRETS_KEY: 'a-key-for-tests-only-0123456789abcdef',
       OBJECT_STORE_URL: `s3://${BUCKET}`,
       S3_ENDPOINT: `http://127.0.0.1:${objects.port}`,
       S3_FORCE_PATH_STYLE: 'true',

@@ -161,7 +161,6 @@ describe('a wait for runs', { timeout: 120_000 }, () => {
     database = await createTestDatabase();
     installation = await Installation.create({
       DATABASE_URL: database.url,
-      SECRETS_KEY: 'a-key-for-tests-only-0123456789abcdef',
       DATABASE_POOL_SIZE: '4',
       QUEUE_POOL_SIZE: '6',
       MAX_CONCURRENT_RUNS: '1',

@@ -14,7 +14,6 @@ describe('server processes', { timeout: 60_000 }, () => {
   const install = (settings: Record<string, string>): Promise<Installation> =>
     Installation.create({
       DATABASE_URL: database.url,
-      SECRETS_KEY: 'a-key-for-tests-only-0123456789abcdef',
       DATABASE_POOL_SIZE: '4',
       QUEUE_POOL_SIZE: '6',
       ...settings,

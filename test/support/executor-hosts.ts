@@ -117,7 +117,6 @@ class WorkerHost implements ExecutorHost {
       // No lease expires during a test, so that the daemon has reported every end.
       LEASE_TTL: '60s',
       DATABASE_URL: database.url,
-      SECRETS_KEY: 'a-key-for-tests-only-0123456789abcdef',
     });
     const server = await installation.up();
     const files = daemonPlace(installation.connection.service_account_token);

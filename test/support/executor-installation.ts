@@ -29,7 +29,6 @@ export class ExecutorInstallation {
     const port = String(await freePort());
     const files = await Installation.create({
       DATABASE_URL: database.url,
-      SECRETS_KEY: 'a-key-for-tests-only-0123456789abcdef',
       PORT: port,
       // Runners connect over another network than loopback.
       HOST: '0.0.0.0',

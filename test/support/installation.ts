@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -95,6 +96,9 @@ export class Program {
   }
 }
 
+/** The users of agents are derived from it: tests that run at the same time must not end the processes of each other. */
+const secretsKeyFor = (databaseUrl: string): string => createHash('sha256').update(databaseUrl).digest('hex');
+
 /**
  * A whole installation as its users start it: real processes of the build, real embedded PostgreSQL, a data directory of its
  * own, in which the database has its schema already.
@@ -125,6 +129,7 @@ export class Installation {
       CANCEL_ESCALATION_DELAY: '1s',
       SHUTDOWN_GRACE: '2s',
       GIT_ALLOW_PRIVATE: 'loopback',
+      ...(settings.DATABASE_URL !== undefined && { SECRETS_KEY: secretsKeyFor(settings.DATABASE_URL) }),
       // Tests find the runner of an execution among the children of the processor.
       WARM_RUNNERS: '0',
       ...settings,
