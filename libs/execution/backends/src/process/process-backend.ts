@@ -131,6 +131,7 @@ export class ProcessBackend implements Backend {
     this.records.supervise(executionId);
     const runner = new OrphanRunner(identity);
     const ended = runner.gone.then(async (): Promise<TaskEnd> => {
+      this.records.remove(executionId);
       await this.removeQuietly(executionId, handle);
       const message = 'The runner ended while no worker supervised it.';
       return { kind: 'vanished', reason: 'runner_vanished', message };
@@ -150,18 +151,19 @@ export class ProcessBackend implements Backend {
     );
   }
 
-  remove(executionId: string, handle: TaskHandle = {}): Promise<void> {
-    return this.clear(executionId, handle, false);
+  async remove(executionId: string, handle: TaskHandle = {}): Promise<void> {
+    await this.clear(executionId, handle, false);
+    this.records.remove(executionId);
   }
 
   close(): void {
     this.runners.close();
   }
 
-  private async clear(executionId: string, handle: TaskHandle, isSwept: boolean): Promise<void> {
+  private clear(executionId: string, handle: TaskHandle, isSwept: boolean): Promise<void> {
     const identity = identityOf(handle);
     const { workspace_dir: directory, uid, started_at: startedAt } = handle;
-    await clearExecution(
+    return clearExecution(
       {
         executionId,
         marker: this.options.marker(executionId),
@@ -174,7 +176,6 @@ export class ProcessBackend implements Backend {
       },
       this.log,
     );
-    this.records.remove(executionId);
   }
 
   /** A runner that has ended the execution may wait, or have another one. */

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { hasEnded, identify, parseJson, processNamespace, type ProcessIdentity } from '#platform/kernel';
 import { z } from 'zod';
 import type { HostLog } from '#execution/runner';
-import type { FoundTask, TaskHandle } from '../backend.js';
+import type { FoundTask } from '../backend.js';
 import { isExecutionId } from './workspaces.js';
 
 const identity = z.object({ pid: z.number(), started: z.string(), boot: z.string() });
@@ -44,7 +44,7 @@ export class RunnerRecords {
   }
 
   /** `unknown` also for runners of another machine or container that uses the same directory. */
-  find(executionId: string): Pick<FoundTask, 'state'> & { handle: TaskHandle } {
+  find(executionId: string): Omit<FoundTask, 'executionId'> {
     const record = this.read(executionId);
     if (record === null || record.namespace === '' || record.namespace !== processNamespace())
       return { state: 'unknown', handle: {} };
