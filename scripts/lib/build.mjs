@@ -39,7 +39,8 @@ function clearBuild() {
     if (name !== LOCK_NAME) rmSync(inRoot('dist', name), { recursive: true, force: true });
 }
 
-function stamp() {
+/** Identifies the sources. */
+export function stamp() {
   const hash = createHash('sha256');
   const files = [
     'package-lock.json',
@@ -61,7 +62,9 @@ function stamp() {
 function sources(directory) {
   return readdirSync(inRoot(directory), { recursive: true, withFileTypes: true })
     .filter(
-      (entry) => entry.isFile() && /\.(tsx?|json|css|html|svg)$/.test(entry.name) && !entry.name.endsWith('spec.ts'),
+      // Generated types are written while the program is used; the build does without them.
+      (entry) =>
+        entry.isFile() && /\.(tsx?|json|css|html|svg)$/.test(entry.name) && !/(\.gen|spec)\.ts$/.test(entry.name),
     )
     .map((entry) => `${(entry.parentPath ?? entry.path).slice(inRoot().length + 1)}/${entry.name}`)
     .sort();

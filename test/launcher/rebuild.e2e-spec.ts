@@ -1,10 +1,11 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
 import { MAIN } from '../support/installation.js';
-import { checkout } from './launched.js';
+import { checkout, removeDir, temporaryDir } from './launched.js';
 
 const run = promisify(execFile);
 
@@ -19,4 +20,22 @@ it('runs commands of the program while the program is bundled again', { timeout:
   }
   expect(await ended).toEqual([0, null]);
   expect(starts).toBeGreaterThan(1);
+});
+
+it('builds again after a change of a source, and not after the types of the API were generated', async () => {
+  const root = temporaryDir();
+  try {
+    cpSync(join(checkout, 'scripts/lib'), join(root, 'scripts/lib'), { recursive: true });
+    for (const directory of ['apps/console/src/api', 'libs']) mkdirSync(join(root, directory), { recursive: true });
+    for (const file of ['package-lock.json', 'package.json', 'tsconfig.json', 'tsconfig.build.json'])
+      cpSync(join(checkout, file), join(root, file));
+    const { stamp } = (await import(join(root, 'scripts/lib/build.mjs'))) as { stamp: () => string };
+    const before = stamp();
+    writeFileSync(join(root, 'apps/console/src/api/schema.gen.ts'), 'export type Paths = never;\n');
+    expect(stamp()).toBe(before);
+    writeFileSync(join(root, 'apps/console/src/api/client.ts'), 'export {};\n');
+    expect(stamp()).not.toBe(before);
+  } finally {
+    removeDir(root);
+  }
 });
