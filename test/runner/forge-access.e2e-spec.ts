@@ -186,17 +186,21 @@ describe.skipIf(NO_GH !== null)(`gh in the workspace ${NO_GH ?? ''}`.trim(), { t
   it('chooses the credential of several repositories by the request, and for changes by the objects that were read', async () => {
     github.otherTokens.set(OTHER_TOKEN, 'acme/lib');
     const lib = { ...repository('lib', 'token'), credential: { password: OTHER_TOKEN } };
-    const [app, name, created, unread] = await outputsOf(
+    const comment = 'addComment(input: {subjectId: "PR_unread_1", body: "x"}) { clientMutationId }';
+    const [app, name, created, ...unread] = await outputsOf(
       { assignment: { repositories: [repository('app', 'token'), lib] } },
       'gh api repos/acme/app --jq .default_branch',
       'gh repo view acme/lib --json nameWithOwner --jq .nameWithOwner',
       'gh pr create --repo acme/lib --title Two --body "" --head two --base main',
-      `gh api graphql -f query='mutation M { addComment(input: {subjectId: "PR_unread_1", body: "x"}) { clientMutationId } }'`,
+      `gh api graphql -f query='mutation M { ${comment} }'`,
+      `gh api graphql -f query='mutation { ${comment} }'`,
+      `gh api graphql -f operationName=M -f query='query Q { viewer { login } } mutation M { ${comment} }'`,
     );
     expect(app).toBe('main\n');
     expect(name).toBe('acme/lib\n');
     expect(created).toContain(`${server.url}/acme/lib/pull/1\n`);
-    expect(unread).toContain('The run has several repositories, and the request does not say which one it is about.');
+    for (const output of unread)
+      expect(output).toContain('The run has several repositories, and the request does not say which one it is about.');
     expect(github.violations).toEqual([]);
   });
 
@@ -434,6 +438,24 @@ describe('glab in the workspace', { timeout: 60_000 }, () => {
     return `node -e '${program.replaceAll('\n', ' ')}'`;
   };
   const PROJECT = '/api/v4/projects/acme%2Fapp';
+
+  it('is disconnected when it sends a request before the response to an earlier one', async () => {
+    const program = `
+      const { hosts } = JSON.parse(require("node:fs").readFileSync(process.env.GLAB_CONFIG_DIR + "/config.yml"));
+      const { api_host: host } = Object.values(hosts)[0];
+      const { hostname, port } = new URL("http://" + host);
+      const request = "GET ${PROJECT} HTTP/1.1\\r\\nHost: " + host + "\\r\\n\\r\\n";
+      const socket = require("node:net").connect(Number(port), hostname, () => socket.write(request + request));
+      socket.on("data", (data) => process.stdout.write(data)).on("error", () => {}).on("close", () => console.log("closed"));
+    `;
+    const [pipelined, single] = await outputsOf(
+      { assignment: onGitlab() },
+      `node -e '${program.replaceAll('\n', ' ')}'`,
+      send('GET', PROJECT),
+    );
+    expect(pipelined).toBe('closed\n');
+    expect(single).toMatch(/^200 /);
+  });
 
   it('gets answers about the projects of the run, by their path or number', async () => {
     const request = { title: 'Fix it', description: '', source_branch: 'fix', target_branch: 'main' };

@@ -80,6 +80,13 @@ describe('createMcpServer', () => {
     await api.request(201, `POST ${PATH}`, { token, headers: inTeam(fixture.otherTeam), body });
   });
 
+  it('rejects a server of more than 65,536 bytes', async () => {
+    const args = Array.from({ length: 40 }, () => 'x'.repeat(1_700));
+    const body = { name: 'large', command: 'server', args };
+    const { body: problem } = await api.request(400, `POST ${PATH}`, { token: fixture.admin.token, body });
+    expect(problem.errors).toEqual([{ pointer: '', detail: 'must not exceed 65536 bytes as JSON' }]);
+  });
+
   it('rejects the 201st server of a team with 403 limit_reached', async () => {
     const team = await api.identities.team();
     const { token } = await api.identities.user({ [team]: 'admin' });

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { EnvironmentDirectory } from '#domain/environments';
 import { startTestApi, type TestApi, type TestPrincipal } from '#testing';
+import { requestAnyStatus } from '../../support/api-requests.js';
 
 const CONFIG = {
   name: 'node-service',
@@ -62,6 +63,52 @@ describe('createEnvironment', () => {
       headers: { 'X-Headrace-Team-Uid': other },
       body: { config: {} },
     });
+  });
+
+  it('rejects a configuration of more than 262,144 bytes, unless one of an earlier version does not become larger', async () => {
+    const ofSize = (bytes: number) => {
+      const config = { setup_commands: [''] };
+      config.setup_commands = Array.from({ length: 10 }, () => 'é'.repeat(bytes / 20 - 2));
+      return config;
+    };
+    const uid = await make(ofSize(262_000));
+    const { body } = await api.request(400, 'POST /environments', {
+      token: admin.token,
+      body: { config: ofSize(262_200) },
+    });
+    const errors = [{ pointer: '/config', detail: 'must not exceed 262144 bytes as JSON' }];
+    expect(body.errors).toEqual(errors);
+    const put = async (status: number, bytes: number) =>
+      api.request(status, `PUT /environments/${uid}`, { token: admin.token, body: { config: ofSize(bytes) } });
+    expect((await put(400, 300_000)).body.errors).toEqual(errors);
+    await api.database.query('UPDATE headrace.environments SET config = $2 WHERE uid = $1', [
+      uid,
+      JSON.stringify(ofSize(300_000)),
+    ]);
+    await put(200, 300_000);
+    await put(400, 300_100);
+  });
+
+  it('rejects the 1,001st environment of a team or person with 403 limit_reached, also for concurrent requests', async () => {
+    const owner = await api.identities.user({ [await api.identities.team()]: 'admin' });
+    const [membership] = (await api.request(200, 'GET /me', { token: owner.token })).body.memberships;
+    await api.database.query(
+      `INSERT INTO headrace.environments (uid, team_uid, owner_user_uid, config, creator_type, creator_uid, editor_type, editor_uid)
+       SELECT part || lpad(to_hex(n), 21, '0'), CASE part WHEN '8' THEN $1 END, CASE part WHEN '9' THEN $2 END, '{}', 'user', $2, 'user', $2
+         FROM generate_series(1, 999) n, unnest('{8,9}'::text[]) part`,
+      [membership.team_uid, owner.uid],
+    );
+    for (const team of [true, false]) {
+      const results = await Promise.all(
+        Array.from({ length: 3 }, () =>
+          requestAnyStatus(api, 'POST /environments', { token: owner.token, body: { config: {}, team } }),
+        ),
+      );
+      expect(results.map(({ status }) => status).sort()).toEqual([201, 403, 403]);
+      expect(results.find(({ status }) => status === 403)?.body).toMatchObject({ error_code: 'limit_reached' });
+    }
+    const { body } = await api.request(200, 'GET /agent/environments', { token: owner.token });
+    expect(body.environments).toHaveLength(1_000);
   });
 
   it.each([

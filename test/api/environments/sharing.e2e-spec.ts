@@ -121,6 +121,29 @@ describe('grants', () => {
     expect((await ask(200, `GET /environments/${uid}/grants`)).body.grants).toEqual([]);
   });
 
+  it('add at most 8 MiB to a list, of which one owner with many does not displace the others', async () => {
+    const person = await api.identities.user();
+    const [many, one] = [await api.identities.user(), await api.identities.user()];
+    const shared = (await ask(201, 'POST /environments', { config: { name: 'zz' }, team: false }, one)).body.uid;
+    await ask(201, `POST /environments/${shared}/grants`, { user_uid: person.uid }, one);
+    await api.database.query(
+      `WITH made AS (INSERT INTO environments (uid, owner_user_uid, config, creator_type, creator_uid, editor_type, editor_uid)
+         SELECT 'L' || lpad(n::text, 21, '0'), $1, jsonb_build_object('name', 'a' || n, 'description', repeat('x', 260000)),
+                'user', $1, 'user', $1 FROM generate_series(1, 35) n RETURNING uid)
+       INSERT INTO environment_grants (uid, environment_uid, user_uid, creator_type, creator_uid)
+         SELECT uid, uid, $2, 'user', $1 FROM made`,
+      [many.uid, person.uid],
+    );
+    const mine = (await ask(201, 'POST /environments', { config: {}, team: false }, person)).body.uid;
+    for (const sort of ['name', 'last_updated']) {
+      const { body, text } = await ask(200, `GET /agent/environments?sort_by=${sort}`, undefined, person);
+      const uids = body.environments.map(({ uid }: { uid: string }) => uid);
+      expect(uids).toEqual(expect.arrayContaining([mine, shared]));
+      expect(uids).toHaveLength(34);
+      expect(text.length).toBeLessThan(8 * 1024 * 1024 + 50_000);
+    }
+  });
+
   it('are limited to 100, also for concurrent requests', async () => {
     const uid = await sharing.createEnvironment('personal');
     await api.database.query(

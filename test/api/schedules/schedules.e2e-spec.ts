@@ -120,6 +120,23 @@ describe('createScheduledAgent', () => {
 });
 
 describe('listScheduledAgents', () => {
+  it('has environments of up to 8 MiB, and a single schedule always its own', async () => {
+    const config = { setup_commands: Array.from({ length: 10 }, () => 'x'.repeat(26_000)) };
+    const { uid } = (await fixture.requestAsMember(201, 'POST /environments', { config, team: false })) as {
+      uid: string;
+    };
+    for (let count = 0; count < 35; count += 1)
+      await fixture.createSchedule({ team: false, agent_config: { environment_id: uid } });
+    const { schedules } = (await fixture.requestAsMember(200, `GET ${SCHEDULES}`)) as {
+      schedules: { id: string; environment?: object; agent_config?: { environment_id?: string } }[];
+    };
+    const large = schedules.filter(({ agent_config: asked }) => asked?.environment_id === uid);
+    expect(large).toHaveLength(35);
+    expect(large.filter(({ environment }) => environment !== undefined)).toHaveLength(33);
+    const last = large.find(({ environment }) => environment === undefined);
+    expect(await fixture.requestAsMember(200, `GET ${at(last?.id ?? '')}`)).toMatchObject({ environment: config });
+  });
+
   it('sorts alphabetically by name without case, and cuts long prompts', async () => {
     const { identities } = fixture.api;
     const team = await identities.team();

@@ -20,7 +20,7 @@ export const isSameProcess = ({ pid, started, boot }: ProcessIdentity): boolean 
 /** False also when that cannot be read now, for example without a free file descriptor. */
 export function hasEnded({ pid, started, boot }: ProcessIdentity): boolean {
   const currentBoot = bootId();
-  if (currentBoot !== boot) return currentBoot !== '';
+  if (boot !== '' && currentBoot !== boot) return currentBoot !== '';
   const current = readStart(pid);
   return current !== undefined && current !== started;
 }
@@ -85,7 +85,10 @@ function startFromProc(pid: number): string | null | undefined {
 
 function startFromPs(pid: number): string | null | undefined {
   try {
-    const line = execFileSync('ps', ['-o', 'stat=,lstart=', '-p', String(pid)], { encoding: 'utf8' }).trim();
+    const line = execFileSync('ps', ['-o', 'stat=,lstart=', '-p', String(pid)], {
+      encoding: 'utf8',
+      env: { ...process.env, LC_ALL: 'C', TZ: 'UTC' },
+    }).trim();
     return line === '' || line.startsWith('Z') ? null : line.replace(/^\S+\s+/, '');
   } catch (error) {
     // `ps` itself has a status when it finds no such process.

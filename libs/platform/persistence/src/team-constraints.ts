@@ -18,15 +18,21 @@ export async function rejectTakenName<T>(write: () => Promise<T>): Promise<T | {
 }
 
 /**
- * Whether the team can have one more row of this table of schema `headrace`. Concurrent inserts for one team wait until the
- * transaction ends, so that two of them cannot both be the last one that the limit permits.
+ * Whether a team or person can have one more row of this table of schema `headrace`. Concurrent inserts for one owner wait until
+ * the transaction ends, so that two of them cannot both be the last one that the limit permits.
  */
-export async function isBelowTeamLimit(tx: Queryable, table: string, teamUid: string, limit: number): Promise<boolean> {
-  await tx.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`headrace.${table}/${teamUid}`]);
+export async function isBelowOwnerLimit(
+  tx: Queryable,
+  table: string,
+  { teamUid, userUid }: { readonly teamUid: string | null; readonly userUid: string | null },
+  limit: number,
+): Promise<boolean> {
+  const owner = teamUid ?? userUid;
+  await tx.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`headrace.${table}/${owner}`]);
   // A separate statement: it must see what was committed while the statement before waited for the lock.
   const [row] = await tx.query<{ count: number }>(
-    `SELECT count(*)::int AS count FROM headrace.${table} WHERE team_uid = $1`,
-    [teamUid],
+    `SELECT count(*)::int AS count FROM headrace.${table} WHERE ${teamUid === null ? 'owner_user_uid' : 'team_uid'} = $1`,
+    [owner],
   );
   return (row?.count ?? 0) < limit;
 }

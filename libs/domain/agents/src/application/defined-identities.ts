@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { ServiceAccountsService } from '#platform/auth';
 import { type Issue, newUid, type RejectionOf } from '#platform/kernel';
-import { isBelowTeamLimit, type Queryable, type Transaction } from '#platform/persistence';
+import { isBelowOwnerLimit, type Queryable, type Transaction } from '#platform/persistence';
 import { MAX_IDENTITIES } from './identities.service.js';
 import { IdentityRules } from './identity-rules.js';
 import type { IdentityFields } from '../domain/agent-identity.js';
@@ -46,7 +46,7 @@ export class DefinedIdentities {
     { teamUid, factoryUid }: { readonly teamUid: string; readonly factoryUid: string },
     fields: IdentityFields,
   ): Promise<{ readonly kind: 'created'; readonly uid: string } | RejectionOf<'limit_reached'>> {
-    if (!(await isBelowTeamLimit(tx, 'agent_identities', teamUid, MAX_IDENTITIES)))
+    if (!(await isBelowOwnerLimit(tx, 'agent_identities', { teamUid, userUid: null }, MAX_IDENTITIES)))
       return { kind: 'limit_reached', limit: MAX_IDENTITIES };
     const uid = newUid();
     await this.accounts.createForIdentity(tx, { uid, teamUid, name: fields.name });

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { type Caller, isAllowed, ServiceAccountsService } from '#platform/auth';
 import { newUid } from '#platform/kernel';
-import { Database, isBelowTeamLimit, rejectTakenName } from '#platform/persistence';
+import { Database, isBelowOwnerLimit, rejectTakenName } from '#platform/persistence';
 import { type AgentIdentity, BLANK_IDENTITY, type IdentityChanges } from '../domain/agent-identity.js';
 import type { McpServers } from '../domain/mcp-server.js';
 import { IdentitiesStore } from '../persistence/identities.store.js';
@@ -42,7 +42,7 @@ export class IdentitiesService {
     const fields = { ...BLANK_IDENTITY, ...given, name, mcpServers: sealing.value };
     return rejectTakenName(() =>
       this.database.transaction(async (tx) => {
-        if (!(await isBelowTeamLimit(tx, 'agent_identities', teamUid, MAX_IDENTITIES)))
+        if (!(await isBelowOwnerLimit(tx, 'agent_identities', { teamUid, userUid: null }, MAX_IDENTITIES)))
           return { kind: 'limit_reached' as const, limit: MAX_IDENTITIES };
         await this.accounts.createForIdentity(tx, { uid, teamUid, name });
         const identity = await this.store.insert(tx, uid, { teamUid, factoryUid: null }, fields);

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { type Caller, isAllowed } from '#platform/auth';
 import { newUid } from '#platform/kernel';
-import { Database, isBelowTeamLimit, rejectTakenName } from '#platform/persistence';
+import { Database, isBelowOwnerLimit, rejectTakenName } from '#platform/persistence';
 import { type RegisteredServer, registeredServerIssues, type ServerFields } from '../domain/mcp-server.js';
 import { McpServersStore } from '../persistence/mcp-servers.store.js';
 import { registeredOwner, ServerSecrets } from './server-secrets.js';
@@ -37,7 +37,7 @@ export class McpServersService {
     const fields = { ...given, config: sealing.value };
     return rejectTakenName(() =>
       this.database.transaction(async (tx) => {
-        if (!(await isBelowTeamLimit(tx, 'mcp_servers', teamUid, MAX_MCP_SERVERS)))
+        if (!(await isBelowOwnerLimit(tx, 'mcp_servers', { teamUid, userUid: null }, MAX_MCP_SERVERS)))
           return { kind: 'limit_reached' as const, limit: MAX_MCP_SERVERS };
         return { kind: 'created' as const, server: await this.store.insert(tx, uid, teamUid, fields) };
       }),

@@ -101,8 +101,14 @@ export interface RegisteredServer extends ServerFields {
   readonly updatedAt: Date;
 }
 
+/** Lists have all servers of a team. */
+const MAX_CONFIG_BYTES = 65_536;
+
 /** What a registered server may not say, whatever its fields are by themselves. Pointers into the request's body. */
-export function registeredServerIssues({ command, args, url, env, headers }: McpServerConfig): Issue[] {
+export function registeredServerIssues(config: McpServerConfig): Issue[] {
+  const { command, args, url, env, headers } = config;
+  if (Buffer.byteLength(JSON.stringify(config)) > MAX_CONFIG_BYTES)
+    return [{ pointer: '', detail: `must not exceed ${MAX_CONFIG_BYTES} bytes as JSON` }];
   if ((command === undefined) === (url === undefined))
     return [{ pointer: '', detail: 'must have exactly one of command and url' }];
   const foreign = command === undefined ? { args, env } : { headers };

@@ -1,8 +1,13 @@
 import { Injectable } from '@nestjs/common';
 import { allowedTeams, type Caller, can, isAllowed, type Membership, ownerFor, type Permission } from '#platform/auth';
 import { newUid, type RejectionOf } from '#platform/kernel';
-import { Database } from '#platform/persistence';
-import type { EnvironmentConfig, EnvironmentDetails } from '../domain/environment.js';
+import { Database, isBelowOwnerLimit } from '#platform/persistence';
+import {
+  type EnvironmentConfig,
+  type EnvironmentDetails,
+  MAX_CONFIG_BYTES,
+  MAX_ENVIRONMENTS,
+} from '../domain/environment.js';
 import { type Asker, maySee, type Reach } from '../domain/environment-access.js';
 import { keepValues } from '../domain/masked-config.js';
 import { type EnvironmentSort, EnvironmentsStore } from '../persistence/environments.store.js';
@@ -42,14 +47,20 @@ export class EnvironmentsService {
   async create(
     caller: Caller,
     { config, team }: { readonly config: EnvironmentConfig; readonly team?: boolean },
-  ): Promise<EnvironmentDetails | InputRejection | RejectionOf<'forbidden'>> {
+  ): Promise<EnvironmentDetails | InputRejection | RejectionOf<'forbidden' | 'limit_reached'>> {
     const owner = ownerFor(caller, team);
     if (owner === null) return { kind: 'invalid', issues: [{ pointer: '/team', detail: 'requires the team header' }] };
     if (!isAllowed(caller, owner)) return { kind: 'forbidden' };
     const kept = keepValues(config, {});
     if (kept.kind === 'invalid') return kept;
+    if (bytesOf(config) > MAX_CONFIG_BYTES) return TOO_LARGE;
     const rejection = await this.references.check(owner.teamUid, config);
-    return rejection ?? this.store.insert(newUid(), owner, config, caller.principal);
+    if (rejection) return rejection;
+    return this.database.transaction(async (tx) => {
+      if (!(await isBelowOwnerLimit(tx, 'environments', owner, MAX_ENVIRONMENTS)))
+        return { kind: 'limit_reached', limit: MAX_ENVIRONMENTS };
+      return this.store.insert(tx, newUid(), owner, config, caller.principal);
+    });
   }
 
   async update(
@@ -66,7 +77,10 @@ export class EnvironmentsService {
       const stored = await this.store.lock(tx, uid);
       if (!stored) return { kind: 'not_found' };
       const kept = keepValues(config, stored.config);
-      return kept.kind === 'invalid' ? kept : this.store.update(tx, uid, kept.config, caller.principal);
+      if (kept.kind === 'invalid') return kept;
+      // Environments of earlier versions may be larger.
+      if (bytesOf(kept.config) > Math.max(MAX_CONFIG_BYTES, bytesOf(stored.config))) return TOO_LARGE;
+      return this.store.update(tx, uid, kept.config, caller.principal);
     });
   }
 
@@ -76,6 +90,13 @@ export class EnvironmentsService {
     return (await this.store.delete(uid)) ? { deleted: true } : { kind: 'not_found' };
   }
 }
+
+const bytesOf = (config: EnvironmentConfig): number => Buffer.byteLength(JSON.stringify(config));
+
+const TOO_LARGE: InputRejection = {
+  kind: 'invalid',
+  issues: [{ pointer: '/config', detail: `must not exceed ${MAX_CONFIG_BYTES} bytes as JSON` }],
+};
 
 export const askerOf = ({ principal: { type, uid } }: Caller, teamUids: readonly string[]): Asker => ({
   userUid: type === 'user' ? uid : null,

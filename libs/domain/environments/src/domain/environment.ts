@@ -19,6 +19,11 @@ export interface GithubRepository extends RepositoryLogin {
   github_app_id?: number;
 }
 
+/** Of one team or person. */
+export const MAX_ENVIRONMENTS = 1_000;
+/** As JSON. */
+export const MAX_CONFIG_BYTES = 262_144;
+
 /** As on the wire (contract: `EnvironmentConfig`). `env` values are kept as given and masked wherever they are shown. */
 export interface EnvironmentConfig {
   name?: string;

@@ -29,7 +29,7 @@ export class EnvironmentsController {
     id: 'listEnvironments',
     summary: 'List environments',
     description:
-      'The environments that the caller owns, those of the team, and those that were shared with either by a grant or with the caller by a link. Without the team header, of all teams of the caller.',
+      'The environments that the caller owns, those of the team, and those that were shared with either by a grant or with the caller by a link. Without the team header, of all teams of the caller. At most 1,000 own and 1,000 shared environments, and 8 MiB of each; the others can be read by their UID.',
     team: true,
     success: { status: 200, description: 'The environments.', type: ListEnvironmentsResponse },
     errors: [400, 403],
@@ -48,11 +48,12 @@ export class EnvironmentsController {
   @Operation({
     id: 'createEnvironment',
     summary: 'Create an environment',
-    description: 'The environment belongs to the team, or to the caller if `team` is false.',
+    description:
+      'The environment belongs to the team, or to the caller if `team` is false. A team or a person has at most 1,000 environments.',
     team: true,
     request: { value: { config: { name: 'node-service', setup_commands: ['node --version'] } } },
     success: { status: 201, description: 'The environment.', type: EnvironmentItem },
-    errors: [400, 403],
+    errors: [400, 403, 'limit_reached'],
   })
   async createEnvironment(
     @CurrentCaller() caller: Caller,

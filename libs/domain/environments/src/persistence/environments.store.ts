@@ -11,11 +11,12 @@ const COLUMNS = `e.uid, e.team_uid AS "teamUid", e.owner_user_uid AS "userUid", 
   json_build_object('type', e.editor_type, 'uid', e.editor_uid) AS "lastEditor",
   e.created_at AS "createdAt", e.updated_at AS "updatedAt"`;
 const ORDER: Readonly<Record<EnvironmentSort, string>> = {
-  name: `lower(config->>'name') ASC NULLS LAST, uid ASC`,
-  last_updated: '"updatedAt" DESC, uid ASC',
+  name: 'name_key ASC NULLS LAST, uid ASC',
+  last_updated: 'updated_at DESC, uid ASC',
 };
 /** No caller gets an unbounded list; nobody has this many environments. What others share does not displace one's own. */
 const MAX_LISTED = 1000;
+const MAX_LISTED_BYTES = 8 * 1024 * 1024;
 
 const FIND = statement('environments_find')`
   SELECT ${COLUMNS} FROM headrace.environments e WHERE uid = $1`;
@@ -54,32 +55,39 @@ export class EnvironmentsStore {
 
   listFor({ teamUids, userUid }: Asker, sort: EnvironmentSort): Promise<EnvironmentDetails[]> {
     return this.database.query<EnvironmentDetails>(
-      `SELECT * FROM (
-         (SELECT * FROM (
-            SELECT ${COLUMNS} FROM headrace.environments e WHERE team_uid = ANY($1::text[])
-            UNION ALL
-            SELECT ${COLUMNS} FROM headrace.environments e WHERE owner_user_uid = $2
-          ) own ORDER BY ${ORDER[sort]} LIMIT ${MAX_LISTED})
+      `WITH visible AS (
+         SELECT uid, 1 AS turn, false AS is_shared, name_key, updated_at, config_bytes FROM headrace.environments
+          WHERE team_uid = ANY($1::text[])
          UNION ALL
-         (SELECT * FROM (SELECT ${COLUMNS} FROM headrace.environments e
-           WHERE uid IN (
+         SELECT uid, 1, false, name_key, updated_at, config_bytes FROM headrace.environments WHERE owner_user_uid = $2
+         UNION ALL
+         -- The owners that share take turns: one that shares many does not displace the others.
+         SELECT uid, row_number() OVER (PARTITION BY coalesce(team_uid, owner_user_uid) ORDER BY ${ORDER[sort]}), true,
+                name_key, updated_at, config_bytes
+           FROM headrace.environments
+          WHERE uid IN (
              SELECT environment_uid FROM headrace.environment_grants WHERE user_uid = $2
              UNION SELECT environment_uid FROM headrace.environment_grants WHERE team_uid = ANY($1::text[])
              UNION SELECT environment_uid FROM headrace.environment_link_holders WHERE user_uid = $2)
-             AND NOT coalesce(team_uid = ANY($1::text[]), owner_user_uid = $2, false)
-          ) shared ORDER BY ${ORDER[sort]} LIMIT ${MAX_LISTED})
-       ) visible ORDER BY ${ORDER[sort]}`,
-      [teamUids, userUid],
+            AND NOT coalesce(team_uid = ANY($1::text[]), owner_user_uid = $2, false)
+       ), measured AS (
+         SELECT uid, row_number() OVER listed AS place, sum(config_bytes) OVER listed AS bytes
+           FROM visible WINDOW listed AS (PARTITION BY is_shared ORDER BY turn, ${ORDER[sort]} ROWS UNBOUNDED PRECEDING)
+       )
+       SELECT ${COLUMNS} FROM measured JOIN headrace.environments e USING (uid)
+        WHERE place <= $3 AND bytes <= $4 ORDER BY ${ORDER[sort]}`,
+      [teamUids, userUid, MAX_LISTED, MAX_LISTED_BYTES],
     );
   }
 
   async insert(
+    tx: Queryable,
     uid: string,
     { teamUid, userUid }: Owner,
     config: EnvironmentConfig,
     { type, uid: creatorUid }: PrincipalRef,
   ): Promise<EnvironmentDetails> {
-    const rows = await this.database.query<EnvironmentDetails>(
+    const rows = await tx.query<EnvironmentDetails>(
       `INSERT INTO headrace.environments AS e
          (uid, team_uid, owner_user_uid, config, creator_type, creator_uid, editor_type, editor_uid)
        VALUES ($1, $2, $3, $4, $5, $6, $5, $6) RETURNING ${COLUMNS}`,

@@ -3,7 +3,7 @@ import { type Caller, isAllowed } from '#platform/auth';
 import { Settings } from '#platform/config';
 import { BackgroundTasks } from '#platform/jobs';
 import { newUid, PageCursors, type RejectionOf } from '#platform/kernel';
-import { Database, isBelowTeamLimit } from '#platform/persistence';
+import { Database, isBelowOwnerLimit } from '#platform/persistence';
 import { SecretBox } from '#platform/secrets';
 import { TargetRules } from '../adapters/target-rules.js';
 import { formatOf, type NotificationFormat } from '../domain/formats/notification-format.js';
@@ -62,7 +62,7 @@ export class NotificationWebhooksService {
     if (invalid) return invalid;
     const [uid, secret] = [newUid(), newSecret()];
     return this.database.transaction(async (tx) => {
-      if (!(await isBelowTeamLimit(tx, 'notification_webhooks', teamUid, MAX_WEBHOOKS)))
+      if (!(await isBelowOwnerLimit(tx, 'notification_webhooks', { teamUid, userUid: null }, MAX_WEBHOOKS)))
         return { kind: 'limit_reached' as const, limit: MAX_WEBHOOKS };
       const sealed = this.box.sealColumn(NOTIFICATION_SECRET, { uid }, secret);
       const sorted = { ...fields, format, events: sortedEvents(fields.events) };

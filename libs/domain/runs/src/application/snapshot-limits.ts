@@ -13,7 +13,7 @@ export class SnapshotDownloads extends ResponseLimit {
 @Injectable()
 export class LinkDownloads extends ResponseLimit {
   constructor() {
-    super('files of runs', { total: 8, perKey: 4, maxWaitMs: 5_000, maxSendMs: 60 * 60_000 });
+    super('files of runs', { total: 16, perKey: 4, maxWaitMs: 5_000, maxSendMs: 60 * 60_000 });
   }
 }
 

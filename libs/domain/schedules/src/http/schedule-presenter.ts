@@ -8,10 +8,21 @@ import { parseCron } from '#platform/timers';
 import { type Schedule, UPCOMING } from '../domain/schedule.js';
 import type { ScheduledAgentItem } from './schedule.dto.js';
 
+interface MeasuredEnvironment {
+  readonly environment: EnvironmentConfig | null;
+  readonly bytes: number;
+}
+
+const NO_ENVIRONMENT: MeasuredEnvironment = { environment: null, bytes: 0 };
+const measured = (environment: EnvironmentConfig | null): MeasuredEnvironment =>
+  environment === null ? NO_ENVIRONMENT : { environment, bytes: Buffer.byteLength(JSON.stringify(environment)) };
+
 type Principals = ReadonlyMap<string, PrincipalInfo>;
 
 /** Schedules between two yields to the event loop: computing due times is slow, and other requests wait. */
 const ITEMS_PER_YIELD = 20;
+/** A list has no further environments beyond it: many schedules may have the same one, and each repeats it. */
+const MAX_ENVIRONMENT_BYTES = 8 * 1024 * 1024;
 
 @Injectable()
 export class SchedulePresenter {
@@ -30,13 +41,16 @@ export class SchedulePresenter {
   /** One query for all principals, and one for each distinct environment and identity. */
   async list(caller: Caller, schedules: readonly Schedule[]): Promise<ScheduledAgentItem[]> {
     const principals = await this.directory.describe(schedules.flatMap((one) => [one.createdBy, one.updatedBy]));
-    const known = new Map<string, EnvironmentConfig | null>();
+    const known = new Map<string, MeasuredEnvironment>();
     const items: ScheduledAgentItem[] = [];
+    let bytes = 0;
     for (const schedule of schedules) {
       const key = `${schedule.owner.teamUid} ${schedule.agentConfig?.environment_id} ${schedule.agentIdentityUid}`;
-      const environment = known.get(key) ?? (known.has(key) ? null : await this.environmentOf(caller, schedule));
-      known.set(key, environment);
-      items.push(toItem(schedule, principals, environment));
+      const isFull = bytes >= MAX_ENVIRONMENT_BYTES;
+      const found = isFull ? NO_ENVIRONMENT : (known.get(key) ?? measured(await this.environmentOf(caller, schedule)));
+      if (!isFull) known.set(key, found);
+      bytes += found.bytes;
+      items.push(toItem(schedule, principals, found.environment));
       if (items.length % ITEMS_PER_YIELD === 0) await setImmediate();
     }
     return items;

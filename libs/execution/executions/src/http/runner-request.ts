@@ -5,7 +5,7 @@ import {
   Injectable,
   type NestInterceptor,
 } from '@nestjs/common';
-import type { Request } from 'express';
+import type { Request, Response } from 'express';
 import type { Observable } from 'rxjs';
 import { Settings } from '#platform/config';
 import {
@@ -18,6 +18,7 @@ import {
   MapField,
   object,
   ProblemError,
+  readJsonBody,
   StringField,
 } from '#platform/http';
 import { toStorableJson } from '#platform/kernel';
@@ -30,7 +31,7 @@ import {
 } from '#execution/runner-protocol';
 import { ExecutionTokens } from '../domain/execution-token.js';
 
-/** The runner protocol's own guard: a token that is good for exactly the execution in the path. */
+/** The runner protocol's own guard: a token that is good for exactly the execution in the path. Then reads the body. */
 @Injectable()
 export class ExecutionTokenGuard implements CanActivate {
   private readonly tokens: ExecutionTokens;
@@ -39,8 +40,9 @@ export class ExecutionTokenGuard implements CanActivate {
     this.tokens = new ExecutionTokens(settings.secretsKey ?? '', settings.secretsKeyPrevious);
   }
 
-  canActivate(context: ExecutionContext): boolean {
-    const request = context.switchToHttp().getRequest<Request>();
+  async canActivate(context: ExecutionContext): Promise<boolean> {
+    const http = context.switchToHttp();
+    const request = http.getRequest<Request>();
     const token = /^Bearer (\S+)$/i.exec(request.headers.authorization ?? '')?.[1] ?? '';
     const executionId = this.tokens.verify(token);
     if (executionId === null || executionId !== request.params.executionId) {
@@ -52,6 +54,7 @@ export class ExecutionTokenGuard implements CanActivate {
         },
       );
     }
+    await readJsonBody(request, http.getResponse<Response>());
     return true;
   }
 }

@@ -29,6 +29,9 @@ describe('the mark in a request of REST', () => {
     ['multipart/form-data; boundary=a', '{"note":"x"}', JSON.stringify({ note: marked('x') }), JSON_TYPE],
     [undefined, '{"a":1,"a":[ 2 ]}', '{"a":[2]}', JSON_TYPE],
     ['application/json; charset=utf-8', '["bug"]', '["bug"]', JSON_TYPE],
+    [JSON_TYPE, JSON.stringify({ body: marked('x') }), JSON.stringify({ body: marked('x') }), JSON_TYPE],
+    // GitLab removes lines with quick actions.
+    [JSON_TYPE, `{"body":"/label ~x ${MARK}"}`, JSON.stringify({ body: marked(`/label ~x ${MARK}`) }), JSON_TYPE],
     [JSON_TYPE, '[{"name":"bug"}]', '[{"name":"bug"}]', JSON_TYPE],
     [JSON_TYPE, '[{"body":"x"}]', JSON.stringify([{ body: marked('x') }]), JSON_TYPE],
     [JSON_TYPE, 'null', 'null', JSON_TYPE],

@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { GitFailure } from '#platform/git';
@@ -54,13 +55,27 @@ export class ApiProxy {
   readonly server: Server;
   private readonly graphql: GraphqlTargets<ApiRepository>;
   private readonly numbers: ProjectNumbers<ApiRepository>;
+  /** Connections with a request. */
+  private readonly busy = new WeakSet<Socket>();
   private requests = 0;
 
   constructor(private readonly options: ApiProxyOptions) {
     this.graphql = new GraphqlTargets(options.repositories);
     this.numbers = new ProjectNumbers(options.forge, (repository) => this.tokenOf(repository));
-    this.server = createServer((request, response) => void this.answer(request, response));
+    this.server = createServer((request, response) => this.begin(request, response));
     this.server.timeout = IDLE_MS;
+  }
+
+  /**
+   * Closes a connection whose program sends a request before the response to the earlier one, which none of the supported programs
+   * does: a limit of connections limits the bodies in memory only in this way.
+   */
+  private begin(request: IncomingMessage, response: ServerResponse): void {
+    const { socket } = request;
+    if (this.busy.has(socket)) return void socket.destroy();
+    this.busy.add(socket);
+    response.once('close', () => this.busy.delete(socket));
+    void this.answer(request, response);
   }
 
   private async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {

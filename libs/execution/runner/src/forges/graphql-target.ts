@@ -8,7 +8,8 @@ interface Named {
 }
 
 const ARGUMENTS = /\brepository\s*\(\s*owner:\s*"([^"]{1,100})",?\s*name:\s*"([^"]{1,100})"/g;
-const OPERATION = /\b(query|mutation)\s+(\w{1,100})/;
+/** In a document as `markGraphql` prints it: no other line begins so. */
+const OPERATIONS = /^(query|mutation)(?: (\w{1,100}))?/gm;
 const IDS = /"id":\s?"([^"\\]{1,200})"/g;
 const MAX_IDS = 5_000;
 
@@ -33,9 +34,10 @@ export class GraphqlTargets<Repository extends Named> {
 
   find(body: string): GraphqlTarget<Repository> {
     const request = parseJson(body);
-    const { query, variables } = isObject(request) ? request : {};
+    const { query, variables, operationName } = isObject(request) ? request : {};
     const text = typeof query === 'string' ? query : '';
-    const [, kind = 'query', name = ''] = OPERATION.exec(text) ?? [];
+    const operations = [...text.matchAll(OPERATIONS)];
+    const [, kind = 'query', name = ''] = operations.find(([, , one]) => one === operationName) ?? operations[0] ?? [];
     const given = isObject(variables) ? variables : {};
     return { repository: this.choose(text, kind, given), operation: `${kind} ${name}`.trim() };
   }

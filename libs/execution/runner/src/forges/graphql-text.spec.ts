@@ -51,7 +51,7 @@ describe('the mark in a request of GraphQL', () => {
     ],
     ['mutation { a(body: """\n    x\n      y\n    """) { id } }', [['body', marked('x\n  y')]]],
     ['mutation { a(body: """ """) { id } }', [['body', MARK]]],
-    [`mutation { a(body: "x ${MARK}") { id } }`, [['body', `x ${MARK}`]]],
+    [`mutation { a(body: "x\\n${MARK}") { id } }`, [['body', `x\n${MARK}`]]],
     ['mutation { ...F } fragment F on Mutation { a(body: "x") { id } }', [['body', marked('x')]]],
   ])('is added to strings: %s', (query, expected) => expect(stringsOf(send(query).query)).toEqual(expected));
 

@@ -18,8 +18,9 @@ export function refuseDeep(json: unknown): void {
 /** Whether a field has the text of an issue, a request, a review or a comment. */
 export const isText = (name: string): boolean => ['body', 'description', 'note'].includes(name);
 
+/** A mark elsewhere is not enough: GitLab removes lines with quick actions. */
 export const withMark = (text: string): string =>
-  text.includes(AGENT_TEXT_MARK) ? text : `${text}\n\n${AGENT_TEXT_MARK}`.trim();
+  text.trimEnd().split('\n').at(-1) === AGENT_TEXT_MARK ? text : `${text}\n\n${AGENT_TEXT_MARK}`.trim();
 
 /** Adds the mark to texts at any depth. */
 export function markTexts(value: unknown): unknown {

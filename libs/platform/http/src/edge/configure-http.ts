@@ -82,7 +82,7 @@ export function configureHttp(app: NestExpressApplication, settings: Settings): 
   // Responses depend on the token, and some contain secrets that are returned only once: no proxy may store them.
   app.use(API_PREFIX, uncached);
   app.use(authentication(app.get(RequestAuthenticator, { strict: false })));
-  app.use(jsonBody());
+  app.use(jsonBody);
 }
 
 /** Creates the routes, and answers requests that match none. */

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import express, { type NextFunction, type Request, type RequestHandler, type Response } from 'express';
+import { ResponseLimit } from '../operations/response-limit.js';
 import { ProblemError } from '../problems/problem-error.js';
 import { INCOMPLETE_BODY, toProblemError } from '../problems/to-problem-error.js';
 import { DEFAULT_BODY_DEPTH, DEFAULT_BODY_LIMIT } from './route-options.js';
@@ -12,47 +13,59 @@ const MAX_JSON_VALUES = 250_000;
 /** More than any output of an agent; it limits the recursion of later processing. */
 const RUNNER_BODY_DEPTH = 512;
 
+/** Larger bodies, or ones of unknown size, are limited in number: anybody with a token can send them slowly. */
+const LARGE_BYTES = 262_144;
+const largeBodies = new ResponseLimit('large request bodies', {
+  total: 24,
+  perKey: 4,
+  maxWaitMs: 10_000,
+  maxSendMs: 600_000,
+});
+
+/**
+ * Reads the body of a request that has been authenticated, if its operation has one. Runners are authenticated later, and their guard
+ * calls {@link readJsonBody}.
+ */
+export const jsonBody: RequestHandler = (request: Request, response: Response, next: NextFunction) => {
+  const { route, context } = requestStateOf(request);
+  const isLarge = !(Number(request.headers['content-length'] ?? Infinity) <= LARGE_BYTES);
+  const read = (): Promise<void> => readJsonBody(request, response);
+  // A body that no handler needs is not read: Node discards it after the response.
+  if (route?.access?.kind === 'runner' || !takesBody(request, route)) next();
+  else if (isLarge && context.principal !== undefined)
+    largeBodies.run(context.principal, response, read).then(() => next(), next);
+  else read().then(() => next(), next);
+};
+
+const takesBody = (request: Request, route: Route | undefined): route is Route =>
+  route?.takesBody === true && route.body.streamed !== true && hasBody(request);
+
+const readers = new Map<number, RequestHandler>();
+function readerOf(limit: number): RequestHandler {
+  const reader = readers.get(limit) ?? express.raw({ type: () => true, limit, inflate: false });
+  readers.set(limit, reader);
+  return reader;
+}
+
 /**
  * Reads the body as bytes, within the limit of the matched operation, and parses it as JSON. Without a body `request.body`
- * is undefined. Everything but JSON in UTF-8 without a content encoding is answered with 415.
+ * is undefined. Rejects with a ProblemError; everything but JSON in UTF-8 without a content encoding is one with 415.
  */
-export function jsonBody(): RequestHandler {
-  const readers = new Map<number, RequestHandler>();
-  const readerOf = (limit: number): RequestHandler => {
-    const reader = readers.get(limit) ?? express.raw({ type: () => true, limit, inflate: false });
-    readers.set(limit, reader);
-    return reader;
-  };
-  return (request: Request, response: Response, next: NextFunction) => {
-    const { route } = requestStateOf(request);
-    // A body that no handler needs is not read: Node discards it after the response.
-    if (!route?.takesBody || route.body.streamed || !hasBody(request)) {
-      next();
-      return;
-    }
-    const mediaProblem = mediaTypeProblem(request.headers['content-type']);
-    if (mediaProblem && request.headers['content-length'] !== undefined) {
-      next(mediaProblem);
-      return;
-    }
-    readerOf(route.body.limit ?? DEFAULT_BODY_LIMIT)(request, response, (error?: unknown) => {
-      if (error !== undefined) {
-        // Converted here, because Nest replaces the error by a more general one before the filter receives it.
-        next(toProblemError(error));
-        return;
-      }
-      try {
-        const bytes: unknown = request.body;
-        // body-parser reports no error when the client has closed the connection before it reads.
-        if (!Buffer.isBuffer(bytes)) throw new ProblemError('invalid_request', INCOMPLETE_BODY);
-        if (bytes.length > 0 && mediaProblem) throw mediaProblem;
-        request.body = bytes.length === 0 ? undefined : parse(bytes, limitsOf(route));
-        next();
-      } catch (problem) {
-        next(problem);
-      }
-    });
-  };
+export async function readJsonBody(request: Request, response: Response): Promise<void> {
+  const { route } = requestStateOf(request);
+  if (!takesBody(request, route)) return;
+  const mediaProblem = mediaTypeProblem(request.headers['content-type']);
+  if (mediaProblem && request.headers['content-length'] !== undefined) throw mediaProblem;
+  const reader = readerOf(route.body.limit ?? DEFAULT_BODY_LIMIT);
+  await new Promise<void>((resolve, reject) => {
+    // Converted here, because Nest replaces the error by a more general one before the filter receives it.
+    reader(request, response, (error?: unknown) => (error === undefined ? resolve() : reject(toProblemError(error))));
+  });
+  const bytes: unknown = request.body;
+  // body-parser reports no error when the client has closed the connection before it reads.
+  if (!Buffer.isBuffer(bytes)) throw new ProblemError('invalid_request', INCOMPLETE_BODY);
+  if (bytes.length > 0 && mediaProblem) throw mediaProblem;
+  request.body = bytes.length === 0 ? undefined : parse(bytes, limitsOf(route));
 }
 
 const hasBody = ({ headers }: Request): boolean =>

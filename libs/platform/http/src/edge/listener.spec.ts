@@ -115,6 +115,27 @@ it('executes no request behind one to which Node.js responds by itself while ano
   expect(await fetchExecuted()).toBe(2);
 });
 
+it('disconnects a client that reads nothing of a response, and waits for a handler that is slow', async () => {
+  listener.server.timeout = 50;
+  const [slow, unread] = [connect(listener.port, '127.0.0.1'), connect(listener.port, '127.0.0.1')];
+  slow.write(REQUEST);
+  const first = await response(1);
+  unread.pause().write(REQUEST);
+  const second = await response(2);
+  const timedOut = once(first, 'timeout');
+  second.end(Buffer.alloc(64 * 1_048_576));
+  await Promise.all([timedOut, once(second, 'close')]);
+  let received = 0;
+  unread.on('data', ({ length }) => (received += length)).on('error', () => undefined);
+  unread.resume();
+  await once(unread, 'close');
+  expect(received).toBeLessThan(64 * 1_048_576);
+  first.end('slow');
+  const [bytes] = (await once(slow, 'data')) as [Buffer];
+  expect(String(bytes)).toMatch(/^HTTP\/1\.1 200 OK[^]*slow$/);
+  slow.destroy();
+});
+
 /** The number of executed requests, with one of another connection. */
 async function fetchExecuted(): Promise<number> {
   const before = executed.length;

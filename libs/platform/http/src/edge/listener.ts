@@ -16,6 +16,8 @@ const KEEP_ALIVE_MS = 75_000;
 const MAX_HEADERS_MS = 10_000;
 /** How often Node checks for requests that do not arrive; its default of 30 s is longer than short limits. */
 const CHECK_MS = 1_000;
+/** A client that reads nothing of a response for this time is disconnected: what it has not read is in memory. */
+const STALLED_MS = 60_000;
 
 export interface ListenerOptions {
   readonly host: string;
@@ -50,6 +52,11 @@ export class Listener {
   ) {
     this.handler = (request, response) => answerStarting(request, response, publicUrl());
     answerRawClientErrors(server, this.order, publicUrl, hidesTrace);
+    server.timeout = STALLED_MS;
+    server.on('timeout', (socket: Socket) => {
+      // With nothing to send, a handler needs longer. Without a response, the connection has been idle for the time of keep-alive.
+      if (socket.writableLength > 0 || !this.order.responseOn(socket)) socket.destroy();
+    });
     const serve = (request: IncomingMessage, response: ServerResponse): void => {
       this.order.admit(request, response, () => this.handler(request, response));
     };

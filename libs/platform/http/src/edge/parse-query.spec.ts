@@ -33,4 +33,14 @@ describe('parseQuery', () => {
   it('what is no UTF-8 is replaced', () => {
     expect(parsed('a=%ff&b=%')).toEqual({ a: '�', b: '%' });
   });
+
+  // A copy of the list for each value needs some seconds.
+  it.each(['a', 'a[b]', 'a[]'])('20,000 times %s are parsed in linear time', (name) => {
+    const begin = performance.now();
+    const [list] = Object.values(parseQuery(`${name}&`.repeat(20_000))).map((value) =>
+      Array.isArray(value) ? value : Object.values(value)[0],
+    );
+    expect(performance.now() - begin).toBeLessThan(1_000);
+    expect(list).toHaveLength(20_000);
+  });
 });

@@ -29,5 +29,10 @@ export function parseQuery(text: string | null | undefined): Record<string, Quer
 /** Without a prototype no key has a meaning. */
 const emptyRecord = <T>(): Record<string, T> => Object.create(null) as Record<string, T>;
 
-const added = (known: string | string[] | undefined, value: string): string | string[] =>
-  known === undefined ? value : [...(Array.isArray(known) ? known : [known]), value];
+/** Of the parameters of one query, so a list may be changed: a copy for each value would need quadratic time. */
+function added(known: string | string[] | undefined, value: string): string | string[] {
+  if (known === undefined) return value;
+  if (!Array.isArray(known)) return [known, value];
+  known.push(value);
+  return known;
+}

@@ -89,6 +89,16 @@ it('creates the text of the document once', async () => {
   expect(builds).toBe(1);
 });
 
+it('sends the same bytes to clients that accept no compression', async () => {
+  const path = '/docs/swagger-ui-init.js';
+  const [first, second] = [await respond(path, 'identity'), await respond(path, 'identity')];
+  for (const name of ['content-type', 'content-encoding', 'content-length', 'etag', 'vary'])
+    expect([name, second.headers[name]]).toEqual([name, first.headers[name]]);
+  expect(first.headers['content-encoding']).toBeUndefined();
+  expect(await buffer(second)).toEqual(await buffer(first));
+  expect(String(gunzipSync(await request(path)))).toEqual(String(await request(path, 'identity')));
+});
+
 it('sends the headers of a file with each response, and 304 to a client that has it', async () => {
   const first = await respond('/docs/swagger-ui-bundle.js');
   const second = await respond('/docs/swagger-ui-bundle.js');

@@ -15,7 +15,7 @@ export function serveDocument(
   // At the first request: the start of the API is the faster.
   const built = (): OpenAPIObject => (document ??= build());
   let text: Buffer | undefined;
-  app.use(['/docs', '/openapi.json'], compressResponses(encoders));
+  app.use(['/docs', '/openapi.json'], keepResponses(encoders));
   const server: Express = app.getHttpAdapter().getInstance();
   server.get('/openapi.json', (_request, response) => {
     response.type('application/json').send((text ??= Buffer.from(JSON.stringify(built()))));
@@ -28,14 +28,15 @@ export function serveDocument(
 }
 
 /** Large, and the same for all clients. Of the pages there are two, with links that depend on the path. */
-const COMPRESSED = new Set(
+const KEPT = new Set(
   ['swagger-ui.css', 'swagger-ui-bundle.js', 'swagger-ui-standalone-preset.js', 'swagger-ui-init.js']
     .map((name) => `/docs/${name}`)
     .concat('/openapi.json'),
 );
 
-type Encoding = 'br' | 'gzip';
-type Encoders = Readonly<Record<Encoding, (body: Buffer) => Promise<Buffer>>>;
+type Encoding = 'br' | 'gzip' | 'identity';
+type Encoder = (body: Buffer) => Promise<Buffer>;
+type Encoders = Readonly<Record<Exclude<Encoding, 'identity'>, Encoder>>;
 
 const ENCODERS: Encoders = {
   // The default quality of 11 takes two seconds for Swagger UI's bundle.
@@ -43,31 +44,31 @@ const ENCODERS: Encoders = {
   gzip: (body: Buffer) => promisify(gzip)(body),
 };
 
-/** A compressed response. */
+/** A response that is kept. */
 interface Copy {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Buffer;
 }
 
 /** Headers that belong to the file, and not to one request. */
-const KEPT_HEADERS = ['content-type', 'etag', 'last-modified', 'cache-control'];
+const KEPT_HEADERS = ['content-type', 'content-encoding', 'etag', 'last-modified', 'cache-control'];
 
 /**
  * Reads and compresses each file once, which takes up to 100 ms and the memory of the whole file, and anybody can request it without a
- * token.
+ * token. Without compression, too: the script with the document would be another copy in each response.
  */
-function compressResponses(encoders: Encoders): RequestHandler {
+function keepResponses(encoders: Encoders): RequestHandler {
   const copies = new Map<string, Promise<Copy | null>>();
   return (request, response, next) => {
     const [path = ''] = request.originalUrl.split('?', 1);
-    if (!COMPRESSED.has(path)) {
+    if (!KEPT.has(path)) {
       next();
       return;
     }
     response.vary('Accept-Encoding');
-    const encoding = request.acceptsEncodings('br', 'gzip');
+    const encoding = request.acceptsEncodings('br', 'gzip', 'identity') as Encoding | false;
     const isWhole = request.method === 'GET' && request.headers.range === undefined;
-    if (!isWhole || (encoding !== 'br' && encoding !== 'gzip')) {
+    if (!isWhole || encoding === false) {
       next();
       return;
     }
@@ -77,7 +78,8 @@ function compressResponses(encoders: Encoders): RequestHandler {
       known.then((copy) => (copy === null ? next() : send(copy, response)), next);
       return;
     }
-    const copy = capture(response, encoding, encoders[encoding]);
+    const encode = encoding === 'identity' ? (body: Buffer) => Promise.resolve(body) : encoders[encoding];
+    const copy = capture(response, encoding, encode);
     copies.set(key, copy);
     const forget = (): void => void copies.delete(key);
     copy.then((made) => made === null && forget(), forget);
@@ -88,14 +90,10 @@ function compressResponses(encoders: Encoders): RequestHandler {
 const send = ({ headers, body }: Copy, response: Response): void => void response.set(headers).send(body);
 
 /**
- * Compresses the body when it is complete. Null: the response has none or is not successful, or its client has left before. Rejects
- * when it cannot be compressed.
+ * Encodes the body when it is complete. Null: the response has none or is not successful, or its client has left before. Rejects
+ * when it cannot be encoded.
  */
-function capture(
-  response: Response,
-  encoding: Encoding,
-  encode: (body: Buffer) => Promise<Buffer>,
-): Promise<Copy | null> {
+function capture(response: Response, encoding: Encoding, encode: Encoder): Promise<Copy | null> {
   const end = response.end.bind(response);
   const chunks: Buffer[] = [];
   const add = (chunk: unknown, charset: unknown): void => {
@@ -121,15 +119,15 @@ function capture(
         }
         isComplete = true;
         encode(body).then(
-          (compressed) => {
-            response.setHeader('Content-Encoding', encoding);
-            response.setHeader('Content-Length', compressed.length);
+          (encoded) => {
+            if (encoding !== 'identity') response.setHeader('Content-Encoding', encoding);
+            response.setHeader('Content-Length', encoded.length);
             const kept = KEPT_HEADERS.flatMap((name) => {
               const value = response.getHeader(name);
               return value === undefined ? [] : [[name, String(value)] as const];
             });
-            resolve({ headers: { ...Object.fromEntries(kept), 'content-encoding': encoding }, body: compressed });
-            end(compressed);
+            resolve({ headers: Object.fromEntries(kept), body: encoded });
+            end(encoded);
           },
           (error: unknown) => {
             reject(error instanceof Error ? error : new Error(String(error)));

@@ -42,9 +42,10 @@ export class ResponseLimit {
   }
 
   private problem(): ProblemError {
+    const { perKey, total } = this.limits;
     return new ProblemError(
       'resource_unavailable',
-      `Too many ${this.subject} are being sent: at most ${this.limits.perKey} at the same time by one person or link.`,
+      `Too many ${this.subject} are being sent: at most ${perKey} at the same time for one caller or link, and ${total} in all.`,
       { retryAfterSeconds: RETRY_AFTER_SECONDS },
     );
   }
