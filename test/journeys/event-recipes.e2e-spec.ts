@@ -175,7 +175,7 @@ describe('a recipe', { timeout: 180_000 }, () => {
     expect(await runsOf(automation, 1)).toEqual([runId]);
   });
 
-  it('changes the pull request of a person as its reviewers ask', async () => {
+  it.runIf(isLong)('changes the pull request of a person as its reviewers ask', async () => {
     const gate = join(directory, 'review-gate');
     const { place, printed } = await follow('review-comments.md', {
       ...AGENT,

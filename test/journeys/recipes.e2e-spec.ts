@@ -12,6 +12,7 @@ import { followRecipe, recipeText } from '../support/recipe.js';
 import { SlackApiDouble } from '../support/slack-api.js';
 import { BOT, CHANNEL, mention, message, slackSignature } from '../support/slack-deliveries.js';
 
+const isLong = process.env.HEADRACE_TEST_LONG === '1';
 const TOKEN = `token-${randomBytes(15).toString('base64url')}`;
 
 let directory: string;
@@ -128,7 +129,7 @@ describe('a recipe', { timeout: 120_000 }, () => {
     }
   });
 
-  it('makes merge requests of issues on GitLab', async () => {
+  it.runIf(isLong)('makes merge requests of issues on GitLab', async () => {
     const page = 'gitlab-merge-requests.md';
     writeFileSync(join(placeOf(page), 'gitlab-token.txt'), TOKEN);
     const changes = {

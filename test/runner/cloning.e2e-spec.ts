@@ -7,7 +7,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { SetupCommandFinished } from '#execution/runner-protocol';
 import { GitFixture, GitServer } from '#testing';
 import { until } from '../support/installation.js';
-import { fence, isRoot, pidsWith, prompt, RunnerProcess, type StartOptions } from './runner-process.js';
+import { AGENT_USERS, fence, isRoot, pidsWith, prompt, RunnerProcess, type StartOptions } from './runner-process.js';
 
 const PASSWORD = `t0ken/${randomBytes(15).toString('base64')}`;
 const runners: RunnerProcess[] = [];
@@ -62,46 +62,43 @@ const reported = ({ plane, logged }: RunnerProcess): string =>
   ].join('\n');
 
 describe('repositories', () => {
-  it.each([['the runner’s own user', false], ...(isRoot ? [['a separate user', true] as const] : [])] as const)(
-    'are cloned side by side before the first command, as %s',
-    async (_name, ownUser) => {
-      const runner = await start({
-        ownUser,
-        assignment: {
-          repositories: [first(), second()],
-          environment: environment(
-            'cat first/first.txt second/second.txt; stat -c %u first/first.txt second/.git; id -u',
+  it.each(AGENT_USERS)('are cloned side by side before the first command, as %s', async (_name, ownUser) => {
+    const runner = await start({
+      ownUser,
+      assignment: {
+        repositories: [first(), second()],
+        environment: environment(
+          'cat first/first.txt second/second.txt; stat -c %u first/first.txt second/.git; id -u',
+        ),
+        prompt: prompt(
+          fence('sh', 'ls; git -C first status --short --branch; git -C second log --oneline | wc -l'),
+          fence(
+            'sh',
+            'cat first/.git/config second/.git/config; find . -type f -path "*/.git/*" -exec cat {} +; env; tr "\\0" "\\n" < /proc/self/environ',
           ),
-          prompt: prompt(
-            fence('sh', 'ls; git -C first status --short --branch; git -C second log --oneline | wc -l'),
-            fence(
-              'sh',
-              'cat first/.git/config second/.git/config; find . -type f -path "*/.git/*" -exec cat {} +; env; tr "\\0" "\\n" < /proc/self/environ',
-            ),
-          ),
-        },
-      });
-      await runner.plane.untilEvent('turn_ended');
-      const [one, two, command] = steps(runner);
-      expect(runner.plane.data('setup_started')).toEqual([{ commands: 3 }]);
-      expect([one, two, command].map((step) => [step?.index, step?.exit_code, step?.command])).toEqual([
-        [0, 0, `git clone ${root}/local/first`],
-        [1, 0, `git clone ${server.url}/second.git`],
-        [2, 0, expect.stringContaining('cat first')],
-      ]);
-      expect(one?.output).toMatch(/^refs\/heads\/main at [0-9a-f]{40}, in first\n$/);
-      const uid = ownUser ? runner.handover.run_as?.uid : process.getuid?.();
-      expect(command?.output).toBe(`one\ntwo\n${uid}\n${uid}\n${uid}\n`);
-      const [listed, secrets] = runner.plane.calls().map(({ output }) => (output as { output: string }).output);
-      expect(listed).toBe('first\nsecond\n## main...origin/main\n1\n');
-      expect(secrets).toContain(`url = ${server.url}/second.git`);
-      // `***` would be the runner's own doing.
-      expect(secrets).not.toContain('***');
-      expect(secrets).not.toContain(join(root, 'mirrors'));
-      expect(reported(runner)).not.toContain(PASSWORD);
-      expect(await runner.close()).toBe(0);
-    },
-  );
+        ),
+      },
+    });
+    await runner.plane.untilEvent('turn_ended');
+    const [one, two, command] = steps(runner);
+    expect(runner.plane.data('setup_started')).toEqual([{ commands: 3 }]);
+    expect([one, two, command].map((step) => [step?.index, step?.exit_code, step?.command])).toEqual([
+      [0, 0, `git clone ${root}/local/first`],
+      [1, 0, `git clone ${server.url}/second.git`],
+      [2, 0, expect.stringContaining('cat first')],
+    ]);
+    expect(one?.output).toMatch(/^refs\/heads\/main at [0-9a-f]{40}, in first\n$/);
+    const uid = ownUser ? runner.handover.run_as?.uid : process.getuid?.();
+    expect(command?.output).toBe(`one\ntwo\n${uid}\n${uid}\n${uid}\n`);
+    const [listed, secrets] = runner.plane.calls().map(({ output }) => (output as { output: string }).output);
+    expect(listed).toBe('first\nsecond\n## main...origin/main\n1\n');
+    expect(secrets).toContain(`url = ${server.url}/second.git`);
+    // `***` would be the runner's own doing.
+    expect(secrets).not.toContain('***');
+    expect(secrets).not.toContain(join(root, 'mirrors'));
+    expect(reported(runner)).not.toContain(PASSWORD);
+    expect(await runner.close()).toBe(0);
+  });
 
   it('that are single are the working directory of commands and agent', async () => {
     const runner = await start({
@@ -266,41 +263,37 @@ describe('a repository that cannot be fetched', () => {
 });
 
 describe('secrets', () => {
-  it.each([['the runner’s own user', false], ...(isRoot ? [['a separate user', true] as const] : [])] as const)(
-    'reach commands and agent, and are redacted from all reports, as %s',
-    async (_name, ownUser) => {
-      const value = `s3cret-${randomBytes(16).toString('hex')}`;
-      const runner = await start({
-        ownUser,
-        assignment: {
-          secrets: { DEPLOY: value },
-          environment: environment(
-            'test -n "$DEPLOY" && echo "setup: $DEPLOY"; echo ${#DEPLOY}; printf %s "user:$DEPLOY" | base64 -w0',
-          ),
-          prompt: prompt(
-            `The key is ${value}.`,
-            fence('sh', 'echo "agent: $DEPLOY ${#DEPLOY}"'),
-            fence('fail', `broken by ${value}`),
-          ),
-        },
-      });
-      await runner.exited;
-      expect(steps(runner)).toMatchObject([
-        { exit_code: 0, output: expect.stringMatching(/^setup: \*\*\*\n39\n\S*\*\*\*/) },
-      ]);
-      expect(JSON.stringify(runner.plane.calls())).toContain('agent: *** 39');
-      expect(JSON.stringify(runner.plane.finished)).toContain('broken by ***');
-      expect(runner.plane.uploads.length).toBeGreaterThan(0);
-      const everything =
-        reported(runner) + runner.plane.uploads.map(({ bytes }) => bytes.toString('latin1')).join('\n');
-      expect(everything).toContain('***');
-      for (const form of [value, Buffer.from(`user:${value}`).toString('base64').slice(8, -4)])
-        expect(everything).not.toContain(form);
-      for (const name of readdirSync('/proc').filter((entry) => /^\d+$/.test(entry))) {
-        expect(existsSync(`/proc/${name}/cmdline`) ? safeRead(`/proc/${name}/cmdline`) : '').not.toContain(value);
-      }
-    },
-  );
+  it.each(AGENT_USERS)('reach commands and agent, and are redacted from all reports, as %s', async (_name, ownUser) => {
+    const value = `s3cret-${randomBytes(16).toString('hex')}`;
+    const runner = await start({
+      ownUser,
+      assignment: {
+        secrets: { DEPLOY: value },
+        environment: environment(
+          'test -n "$DEPLOY" && echo "setup: $DEPLOY"; echo ${#DEPLOY}; printf %s "user:$DEPLOY" | base64 -w0',
+        ),
+        prompt: prompt(
+          `The key is ${value}.`,
+          fence('sh', 'echo "agent: $DEPLOY ${#DEPLOY}"'),
+          fence('fail', `broken by ${value}`),
+        ),
+      },
+    });
+    await runner.exited;
+    expect(steps(runner)).toMatchObject([
+      { exit_code: 0, output: expect.stringMatching(/^setup: \*\*\*\n39\n\S*\*\*\*/) },
+    ]);
+    expect(JSON.stringify(runner.plane.calls())).toContain('agent: *** 39');
+    expect(JSON.stringify(runner.plane.finished)).toContain('broken by ***');
+    expect(runner.plane.uploads.length).toBeGreaterThan(0);
+    const everything = reported(runner) + runner.plane.uploads.map(({ bytes }) => bytes.toString('latin1')).join('\n');
+    expect(everything).toContain('***');
+    for (const form of [value, Buffer.from(`user:${value}`).toString('base64').slice(8, -4)])
+      expect(everything).not.toContain(form);
+    for (const name of readdirSync('/proc').filter((entry) => /^\d+$/.test(entry))) {
+      expect(existsSync(`/proc/${name}/cmdline`) ? safeRead(`/proc/${name}/cmdline`) : '').not.toContain(value);
+    }
+  });
 });
 
 describe('the diff of a cloned repository', () => {

@@ -14,7 +14,7 @@ import { GitFixture, GitServer } from '#testing';
 import { GithubApiDouble } from '../support/github-api.js';
 import { GitlabApiDouble } from '../support/gitlab-api.js';
 import { filesBelow, type Place, placesWith, processesBelow } from '../support/secret-search.js';
-import { fence, isRoot, prompt, RunnerProcess, type StartOptions } from './runner-process.js';
+import { AGENT_USERS, fence, isRoot, prompt, RunnerProcess, type StartOptions } from './runner-process.js';
 
 const TOKEN = `token-${randomBytes(15).toString('base64url')}`;
 const AUTHOR = { name: 'Headrace', email: 'noreply@headrace.example' };
@@ -110,7 +110,7 @@ const placesOf = (runner: RunnerProcess): Place[] => [
 ];
 
 describe.skipIf(NO_GH !== null)(`gh in the workspace ${NO_GH ?? ''}`.trim(), { timeout: 60_000 }, () => {
-  it.each([['the runner’s own user', false], ...(isRoot ? [['a separate user', true] as const] : [])] as const)(
+  it.each(AGENT_USERS)(
     'works with the credential of the repository, which no file, argument or variable has, as %s',
     async (_name, ownUser) => {
       const [, created, viewed, , commented, repositoryShown, issue, found, byGit] = await outputsOf(

@@ -9,7 +9,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import type { GitCredentialRequested, RepositoryRef, TurnEnded } from '#execution/runner-protocol';
 import { GitFixture, GitServer } from '#testing';
 import { filesBelow, placesWith, processesBelow } from '../support/secret-search.js';
-import { fence, isRoot, prompt, RunnerProcess, type StartOptions } from './runner-process.js';
+import { AGENT_USERS, fence, isRoot, prompt, RunnerProcess, type StartOptions } from './runner-process.js';
 
 const PASSWORD = `t0ken/${randomBytes(15).toString('base64')}`;
 const GIT = {
@@ -84,7 +84,7 @@ const fill = (url: string): string => {
 };
 
 describe('git in the workspace', () => {
-  it.each([['the runner’s own user', false], ...(isRoot ? [['a separate user', true] as const] : [])] as const)(
+  it.each(AGENT_USERS)(
     'commits and pushes with nothing of the credential in files, settings or variables, as %s',
     async (_name, ownUser) => {
       const runner = await start({

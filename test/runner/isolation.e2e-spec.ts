@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, it } from 'vitest';
-import { fence, isRoot, pidsWith, prompt, RunnerProcess, type StartOptions } from './runner-process.js';
+import { ALL_USERS, fence, isRoot, pidsWith, prompt, RunnerProcess, type StartOptions } from './runner-process.js';
 
 const runners: RunnerProcess[] = [];
 const start = async (options: StartOptions = {}): Promise<RunnerProcess> => {
@@ -35,42 +35,39 @@ describe('the environment of an agent', () => {
     fence('sh', 'ls -l /proc/self/fd | wc -l; stat -c "%a %u" "$HOME/.." "$HOME" . "$TMPDIR"; umask'),
   );
 
-  it.each([['the runner’s own user', false], ...(isRoot ? [['a separate user', true] as const] : [])] as const)(
-    'contains neither the token nor the environment of the runner, as %s',
-    async (_name, ownUser) => {
-      const runner = await start({
-        ownUser,
-        assignment: {
-          prompt: look,
-          environment: {
-            uid: 'e'.repeat(22),
-            setup_commands: ['env > setup-env'],
-            env: { GIVEN: 'yes', HOME: '/root', HEADRACE_RUN_ID: 'forged' },
-          },
+  it.each(ALL_USERS)('contains neither the token nor the environment of the runner, as %s', async (_name, ownUser) => {
+    const runner = await start({
+      ownUser,
+      assignment: {
+        prompt: look,
+        environment: {
+          uid: 'e'.repeat(22),
+          setup_commands: ['env > setup-env'],
+          env: { GIVEN: 'yes', HOME: '/root', HEADRACE_RUN_ID: 'forged' },
         },
-      });
-      await runner.plane.untilEvent('turn_ended');
-      const { plane, handover } = runner;
-      expect(plane.calls().map(({ status }) => status)).toEqual(['completed', 'completed', 'completed', 'completed']);
-      const [env = '', cmdlines = '', files = '', rights = ''] = outputs(runner);
-      for (const shown of [env, cmdlines, files]) {
-        expect(shown).not.toContain(plane.token);
-        expect(shown).not.toContain('hrx_');
-        expect(shown).not.toContain('STRANGERS_SECRET');
-        expect(shown).not.toContain(plane.baseUrl);
-      }
-      expect(env).toContain('GIVEN=yes');
-      expect(env).toContain(`HOME=${handover.workspace_dir}/home\n`);
-      expect(env).toContain(`HEADRACE_EXECUTION_MARKER=${handover.marker}`);
-      expect(env).toContain(`HEADRACE_RUN_ID=${plane.assignment.run_id}`);
-      expect(env).not.toContain('HEADRACE_RUN_AS=300');
-      expect(cmdlines).toContain('builtin-agent');
-      expect(files).toContain('setup-env');
-      const owner = handover.run_as?.uid ?? process.getuid?.();
-      expect(rights).toBe(`4\n${`700 ${owner}\n`.repeat(4)}0077\n`.replace(/^4/, /^\d+/.exec(rights)?.[0] ?? ''));
-      expect(Number(/^\d+/.exec(rights)?.[0])).toBeLessThanOrEqual(6);
-    },
-  );
+      },
+    });
+    await runner.plane.untilEvent('turn_ended');
+    const { plane, handover } = runner;
+    expect(plane.calls().map(({ status }) => status)).toEqual(['completed', 'completed', 'completed', 'completed']);
+    const [env = '', cmdlines = '', files = '', rights = ''] = outputs(runner);
+    for (const shown of [env, cmdlines, files]) {
+      expect(shown).not.toContain(plane.token);
+      expect(shown).not.toContain('hrx_');
+      expect(shown).not.toContain('STRANGERS_SECRET');
+      expect(shown).not.toContain(plane.baseUrl);
+    }
+    expect(env).toContain('GIVEN=yes');
+    expect(env).toContain(`HOME=${handover.workspace_dir}/home\n`);
+    expect(env).toContain(`HEADRACE_EXECUTION_MARKER=${handover.marker}`);
+    expect(env).toContain(`HEADRACE_RUN_ID=${plane.assignment.run_id}`);
+    expect(env).not.toContain('HEADRACE_RUN_AS=300');
+    expect(cmdlines).toContain('builtin-agent');
+    expect(files).toContain('setup-env');
+    const owner = handover.run_as?.uid ?? process.getuid?.();
+    expect(rights).toBe(`4\n${`700 ${owner}\n`.repeat(4)}0077\n`.replace(/^4/, /^\d+/.exec(rights)?.[0] ?? ''));
+    expect(Number(/^\d+/.exec(rights)?.[0])).toBeLessThanOrEqual(6);
+  });
 });
 
 describe.runIf(isRoot)('as root', () => {

@@ -7,7 +7,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { GitFixture, GitServer } from '#testing';
 import { GithubApiDouble } from '../support/github-api.js';
 import { GitlabApiDouble } from '../support/gitlab-api.js';
-import { fence, isRoot, prompt, RunnerProcess, type StartOptions } from './runner-process.js';
+import { AGENT_USERS, fence, prompt, RunnerProcess, type StartOptions } from './runner-process.js';
 
 const TOKEN = `token-${randomBytes(15).toString('base64url')}`;
 const AUTHOR = { name: 'Headrace', email: 'noreply@headrace.example' };
@@ -86,7 +86,7 @@ const pullRequests = ({ plane }: RunnerProcess) =>
     .filter(({ artifact_type: type }) => type === 'PULL_REQUEST');
 
 describe('the tool create_pull_request', () => {
-  it.each([['the runner’s own user', false], ...(isRoot ? [['a separate user', true] as const] : [])] as const)(
+  it.each(AGENT_USERS)(
     'creates one pull request for a pushed branch on GitHub, which becomes an artifact, as %s',
     async (_name, ownUser) => {
       const runner = await start({

@@ -4,7 +4,7 @@ import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { PermissionRequested, TurnStarted } from '#execution/runner-protocol';
-import { fence, isRoot, prompt, RunnerProcess, type StartOptions } from './runner-process.js';
+import { AGENT_USERS, fence, isRoot, prompt, RunnerProcess, type StartOptions } from './runner-process.js';
 
 const runners: RunnerProcess[] = [];
 const clients: Client[] = [];
@@ -77,52 +77,49 @@ const use = async (client: Client, name: string, input: Record<string, unknown>)
 };
 
 describe('the tools of a run', () => {
-  it.each([['the runner’s own user', false], ...(isRoot ? [['a separate user', true] as const] : [])] as const)(
-    'are used by blocks of the built-in agent, as %s',
-    async (_name, ownUser) => {
-      const file = { artifact_type: 'FILE', path: 'out.txt', title: 'The result' };
-      const request = {
-        artifact_type: 'PULL_REQUEST',
-        url: 'https://forge.example/pr/1',
-        branch: 'fix',
-        status: 'draft',
-      };
-      const runner = await start({
-        ownUser,
-        assignment: {
-          prompt: prompt(
-            fence('write path=out.txt', 'done'),
-            tool('update_plan_status', { entries: [{ content: 'Test it', status: 'in_progress' }] }),
-            tool('report_artifact', file),
-            tool('report_artifact', request),
-            tool('report_artifact', { artifact_type: 'FILE', path: '/etc/passwd' }),
-            tool('report_artifact', { artifact_type: 'PULL_REQUEST', url: 'https://forge.example/pr/1' }),
-            tool('report_artifact', { artifact_type: 'NONSENSE' }),
-            tool('nothing', {}),
-          ),
-        },
-      });
-      await runner.plane.untilEvent('turn_ended');
-      const name = 'mcp__headrace__report_artifact';
-      expect(calls(runner).slice(1)).toEqual([
-        ['mcp__headrace__update_plan_status', 'completed', 'The plan was updated.'],
-        [name, 'completed', 'The artifact was added.'],
-        [name, 'completed', 'The artifact was added.'],
-        [name, 'failed', expect.stringContaining('The artifact ')],
-        [name, 'failed', 'The artifact needs `url` and `branch`.'],
-        [name, 'failed', expect.stringContaining('artifact_type')],
-        ['mcp__headrace__nothing', 'failed', expect.stringContaining('nothing')],
-      ]);
-      expect(runner.plane.data('plan')).toEqual([{ entries: [{ content: 'Test it', status: 'in_progress' }] }]);
-      expect(
-        runner.plane.artifacts.map(({ reported, content }) => ({ ...reported, content: content?.toString() })),
-      ).toEqual([
-        expect.objectContaining({ artifact_type: 'FILE', filepath: 'out.txt', title: 'The result', content: 'done\n' }),
-        expect.objectContaining(request),
-      ]);
-      expect(await runner.close()).toBe(0);
-    },
-  );
+  it.each(AGENT_USERS)('are used by blocks of the built-in agent, as %s', async (_name, ownUser) => {
+    const file = { artifact_type: 'FILE', path: 'out.txt', title: 'The result' };
+    const request = {
+      artifact_type: 'PULL_REQUEST',
+      url: 'https://forge.example/pr/1',
+      branch: 'fix',
+      status: 'draft',
+    };
+    const runner = await start({
+      ownUser,
+      assignment: {
+        prompt: prompt(
+          fence('write path=out.txt', 'done'),
+          tool('update_plan_status', { entries: [{ content: 'Test it', status: 'in_progress' }] }),
+          tool('report_artifact', file),
+          tool('report_artifact', request),
+          tool('report_artifact', { artifact_type: 'FILE', path: '/etc/passwd' }),
+          tool('report_artifact', { artifact_type: 'PULL_REQUEST', url: 'https://forge.example/pr/1' }),
+          tool('report_artifact', { artifact_type: 'NONSENSE' }),
+          tool('nothing', {}),
+        ),
+      },
+    });
+    await runner.plane.untilEvent('turn_ended');
+    const name = 'mcp__headrace__report_artifact';
+    expect(calls(runner).slice(1)).toEqual([
+      ['mcp__headrace__update_plan_status', 'completed', 'The plan was updated.'],
+      [name, 'completed', 'The artifact was added.'],
+      [name, 'completed', 'The artifact was added.'],
+      [name, 'failed', expect.stringContaining('The artifact ')],
+      [name, 'failed', 'The artifact needs `url` and `branch`.'],
+      [name, 'failed', expect.stringContaining('artifact_type')],
+      ['mcp__headrace__nothing', 'failed', expect.stringContaining('nothing')],
+    ]);
+    expect(runner.plane.data('plan')).toEqual([{ entries: [{ content: 'Test it', status: 'in_progress' }] }]);
+    expect(
+      runner.plane.artifacts.map(({ reported, content }) => ({ ...reported, content: content?.toString() })),
+    ).toEqual([
+      expect.objectContaining({ artifact_type: 'FILE', filepath: 'out.txt', title: 'The result', content: 'done\n' }),
+      expect.objectContaining(request),
+    ]);
+    expect(await runner.close()).toBe(0);
+  });
 
   it('are offered to every agent, which reads about them before its first prompt', async () => {
     const { runner, servers } = await watched({ assignment: { base_prompt: 'Be careful.' } });

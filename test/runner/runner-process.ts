@@ -10,6 +10,14 @@ import { ControlPlaneDouble } from '#testing';
 import { TOOL_NOTICE } from '../../libs/execution/runner/src/tools/run-tools.js';
 
 export const isRoot = process.getuid?.() === 0;
+const isLong = process.env.HEADRACE_TEST_LONG === '1';
+
+const OWN_USER = ['the runner’s own user', false] as const;
+const SEPARATE_USER = ['a separate user', true] as const;
+/** The users that an agent can have here, with the value of `ownUser`. */
+export const ALL_USERS = isRoot ? [OWN_USER, SEPARATE_USER] : [OWN_USER];
+/** As root, only the separate user in the short tests: most other tests have the runner's own one. */
+export const AGENT_USERS = isRoot && !isLong ? [SEPARATE_USER] : ALL_USERS;
 export const mainProgram = fileURLToPath(new URL('../../dist/headrace.js', import.meta.url));
 
 export interface StartOptions {

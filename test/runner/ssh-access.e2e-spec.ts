@@ -9,7 +9,7 @@ import type { GitCredentialRequested } from '#execution/runner-protocol';
 import { GitFixture } from '#testing';
 import { filesBelow, linesOf, placesWith, processesBelow } from '../support/secret-search.js';
 import { NO_SSHD, SshGitServer } from '../support/ssh-git-server.js';
-import { fence, isRoot, prompt, RunnerProcess, type StartOptions } from './runner-process.js';
+import { AGENT_USERS, fence, isRoot, prompt, RunnerProcess, type StartOptions } from './runner-process.js';
 
 const GIT = { author: { name: 'Release agent', email: 'noreply@headrace.example' } };
 const NAMES = ['app', 'library', 'other'] as const;
@@ -38,7 +38,7 @@ describe.skipIf(NO_SSHD !== null)(`git over SSH in the workspace ${NO_SSHD ?? ''
     await Promise.all(runners.splice(0).map((runner) => runner.dispose()));
   });
 
-  it.each([['the runner’s own user', false], ...(isRoot ? [['a separate user', true] as const] : [])] as const)(
+  it.each(AGENT_USERS)(
     'fetches and pushes two repositories of a server, each with its own key, as %s',
     async (_name, ownUser) => {
       const branch = ownUser ? 'separate' : 'own';

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { PermissionRequested, TurnEnded } from '#execution/runner-protocol';
-import { fence, isRoot, prompt, RunnerProcess, type StartOptions } from './runner-process.js';
+import { AGENT_USERS, fence, prompt, RunnerProcess, type StartOptions } from './runner-process.js';
 
 const runners: RunnerProcess[] = [];
 const start = async (options: StartOptions = {}): Promise<RunnerProcess> => {
@@ -33,7 +33,7 @@ async function secondsUntil(gone: () => boolean, limitMs: number): Promise<numbe
 }
 
 describe('a cancellation', () => {
-  it.each([['the runner’s own user', false], ...(isRoot ? [['a separate user', true] as const] : [])] as const)(
+  it.each(AGENT_USERS)(
     'ends the process tree within five seconds, also setsid children, as %s',
     async (_name, ownUser) => {
       const runner = await start({ assignment: { prompt: stubborn }, ownUser });

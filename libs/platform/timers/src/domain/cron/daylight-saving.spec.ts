@@ -250,7 +250,7 @@ it.each(ZONES)('%s: a time of day is due once per day for 730 days', (zone) => {
   }
 });
 
-it.each(isLong ? ZONES : ZONES.slice(0, 3))(
+it.each(isLong ? ZONES : ['Australia/Lord_Howe'])(
   '%s, each quarter of an hour: 900 s from one due time to the next',
   (zone) => {
     const parsed = parseCron('*/15 * * * *', zone);
