@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { ObjectDisposal } from '#platform/storage';
-import { TestRunner } from '#testing';
+import { onDatabase, TestRunner } from '#testing';
 import { ApiFixture } from '../../support/api-fixture.js';
 import {
   expectProblem,
@@ -8,6 +8,7 @@ import {
   requestAnyStatus,
   sendConcurrently,
   UNKNOWN_RUN_ID,
+  untilWaiting,
 } from '../../support/api-requests.js';
 
 const MIB = 1_048_576;
@@ -284,11 +285,15 @@ describe('prepared files', () => {
     const { token } = fixture.member;
     const path = `POST /agent/runs/${runId}`;
     const body = { files: [{ filename: 'new.txt', mime_type: 'text/plain' }] };
-    const lock = `SELECT 1 FROM headrace.run_attachments WHERE id = '${oldest}' FOR UPDATE`;
-    const answers = await sendConcurrently(fixture.api, lock, () => [
-      requestAnyStatus(fixture.api, `${path}/followups`, { token, body: choose(oldest) }),
-      requestAnyStatus(fixture.api, `${path}/attachments/prepare`, { token, body }),
-    ]);
+    const { api } = fixture;
+    const answers = await onDatabase(api.database.url, async (locking) => {
+      await locking.query(`BEGIN; SELECT 1 FROM headrace.run_attachments WHERE id = '${oldest}' FOR UPDATE`);
+      const followup = requestAnyStatus(api, `${path}/followups`, { token, body: choose(oldest) });
+      await untilWaiting(api, 1);
+      const preparation = await requestAnyStatus(api, `${path}/attachments/prepare`, { token, body });
+      await locking.query('COMMIT');
+      return [await followup, preparation];
+    });
     expect(answers.map(({ status }) => status)).toEqual([200, 200]);
     expect(await files(runId)).toEqual([['oldest.txt', 'text']]);
   });
