@@ -68,16 +68,25 @@ describe('createEnvironment', () => {
   it('rejects a configuration of more than 262,144 bytes, unless one of an earlier version does not become larger', async () => {
     const ofSize = (bytes: number) => {
       const config = { setup_commands: [''] };
+      // A command has two quotation marks, a comma and a space.
       config.setup_commands = Array.from({ length: 10 }, () => 'é'.repeat(bytes / 20 - 2));
       return config;
     };
     const uid = await make(ofSize(262_000));
-    const { body } = await api.request(400, 'POST /environments', {
-      token: admin.token,
-      body: { config: ofSize(262_200) },
-    });
+    const create = async (config: object) =>
+      (await api.request(400, 'POST /environments', { token: admin.token, body: { config } })).body;
+    const body = await create(ofSize(262_200));
     const errors = [{ pointer: '/config', detail: 'must not exceed 262144 bytes as JSON' }];
     expect(body.errors).toEqual(errors);
+    // PostgreSQL writes numbers without exponents.
+    const many = Array.from({ length: 10_000 }, () => 1e29);
+    expect((await create({ providers: { gcp: { many } } })).errors).toEqual(errors);
+    expect((await create({ providers: { gcp: { large: 1e31, small: -1e-31, zero: 0 } } })).errors).toEqual(
+      ['large', 'small'].map((name) => ({
+        pointer: `/config/providers/gcp/${name}`,
+        detail: 'must not be larger than 1e30, or nearer to 0 than 1e-30',
+      })),
+    );
     const put = async (status: number, bytes: number) =>
       api.request(status, `PUT /environments/${uid}`, { token: admin.token, body: { config: ofSize(bytes) } });
     expect((await put(400, 300_000)).body.errors).toEqual(errors);

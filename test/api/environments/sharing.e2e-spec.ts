@@ -135,6 +135,11 @@ describe('grants', () => {
       [many.uid, person.uid],
     );
     const mine = (await ask(201, 'POST /environments', { config: {}, team: false }, person)).body.uid;
+    // One that is larger than a list, of an earlier version.
+    await api.database.query(
+      `UPDATE environments SET config = jsonb_build_object('name', 'a0', 'description', repeat('x', 9000000)) WHERE uid = $1`,
+      [`L${'1'.padStart(21, '0')}`],
+    );
     for (const sort of ['name', 'last_updated']) {
       const { body, text } = await ask(200, `GET /agent/environments?sort_by=${sort}`, undefined, person);
       const uids = body.environments.map(({ uid }: { uid: string }) => uid);

@@ -14,20 +14,20 @@ afterEach(() => {
 afterAll(() => fixture.close());
 
 /** Sends the headers of a request, and a body as far as it is read. */
-function upload(path: string, token: string, bytes: number) {
+function upload(path: string, token: string, bytes: number, method = 'POST') {
   const { port } = new URL(fixture.api.url);
   const socket = connect(Number(port), '127.0.0.1');
   sockets.push(socket);
   const state = { socket, text: '' };
   socket.on('data', (chunk) => (state.text += String(chunk))).on('error', () => undefined);
   const headers = ['Host: x', `Authorization: Bearer ${token}`, 'Content-Type: application/json'];
-  socket.write(`POST ${path} HTTP/1.1\r\n${[...headers, `Content-Length: ${bytes}`].join('\r\n')}\r\n\r\n`);
+  socket.write(`${method} ${path} HTTP/1.1\r\n${[...headers, `Content-Length: ${bytes}`].join('\r\n')}\r\n\r\n`);
   return state;
 }
 
 const MIB = 1_048_576;
 const RUNS = '/api/v1/agent/runs';
-/** What the kernel and the socket keep of a body that is not read is far less. */
+/** What the kernel keeps of a body that is not read is less than 15 MiB. */
 const isRead = ({ socket }: { socket: Socket }): boolean => socket.writableLength === 0;
 
 describe('large request bodies', () => {
@@ -52,12 +52,55 @@ describe('large request bodies', () => {
     await until(() => isRead(fifth), 10_000, 'The fifth body is read');
   });
 
-  it('are not read of a request to the runner protocol without a valid token', async () => {
-    const request = upload(
-      '/api/v1/runner/v1/executions/01900000-0000-7000-8000-00000000dead/events',
-      'invalid',
-      2 * MIB,
-    );
-    await until(() => request.text.includes('HTTP/1.1 401'), 10_000, 'The request is rejected');
+  it('are not read of requests to the runner protocol without a valid token or a living execution', async () => {
+    const { execution, send } = await externalRun();
+    const invalid = upload(pathOf(execution.id), 'invalid', 2 * MIB);
+    await until(() => invalid.text.includes('HTTP/1.1 401'), 10_000, 'The request without a valid token is rejected');
+    await send('finish', { lease_epoch: 1, outcome: 'closed' });
+    const ended = upload(pathOf(execution.id), execution.token, 2 * MIB);
+    await until(() => ended.text.includes('"error_code":"lease_lost"'), 10_000, 'The request of an ended execution');
+  });
+
+  it('are read of eight requests of the runners of one owner at once, which delay no heartbeat', async () => {
+    const { execution, send } = await externalRun();
+    const open = () => {
+      const request = upload(pathOf(execution.id), execution.token, 2 * MIB);
+      request.socket.write(`{"lease_epoch":1,"events":["${'x'.repeat(1.9 * MIB)}`);
+      return request;
+    };
+    const openManifest = () => {
+      const query = 'snapshots?lease_epoch=1&reason=turn&stored_bytes=1';
+      const path = pathOf(execution.id).replace(/events$/, query);
+      const request = upload(path, execution.token, 20 * MIB, 'PUT');
+      request.socket.write(Buffer.alloc(15 * MIB));
+      return request;
+    };
+    const slow = [...Array.from({ length: 4 }, open), ...Array.from({ length: 4 }, openManifest)];
+    await until(() => slow.every(isRead), 10_000, 'The first eight bodies are read');
+    const waiting = [openManifest(), openManifest()];
+    expect(await send('beat', { lease_epoch: 1 })).toMatchObject({ desired: 'run' });
+    expect(waiting.some(isRead)).toBe(false);
+    for (const { socket } of slow) socket.destroy();
+    await until(() => waiting.every(isRead), 10_000, 'The other bodies are read');
   });
 });
+
+const pathOf = (executionId: string): string => `/api/v1/runner/v1/executions/${executionId}/events`;
+
+/** A claimed external run. */
+async function externalRun() {
+  const { body } = await fixture.api.request(200, 'POST /agent/runs/external', {
+    token: fixture.member.token,
+    body: { prompt: 'Go.' },
+  });
+  const execution = { id: body.execution_id as string, token: body.token as string };
+  const send = async (name: string, request: object) =>
+    (
+      await fixture.api.request(200, `POST /runner/v1/executions/${execution.id}/${name}`, {
+        token: execution.token,
+        body: request,
+      })
+    ).body as unknown;
+  await send('claim', { protocol_version: 1, instance_id: 'test' });
+  return { execution, send };
+}

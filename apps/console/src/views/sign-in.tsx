@@ -32,7 +32,11 @@ const REASONS: Readonly<Record<string, string>> = {
 };
 
 const reasonOf = (code: string | null): string =>
-  code === null ? '' : (REASONS[code] ?? 'The sign-in at the provider failed. Try again.');
+  code === null
+    ? ''
+    : Object.hasOwn(REASONS, code)
+      ? (REASONS[code] ?? '')
+      : 'The sign-in at the provider failed. Try again.';
 
 /** Where the user wanted to be: the page of the console that asked for the sign-in. */
 const wantedPage = (): string =>

@@ -27,6 +27,7 @@ import { Transcripts } from './application/transcripts.js';
 import { TurnInterrupter } from './application/turn-interrupter.js';
 import { WorkerMessages } from './application/worker-messages.js';
 import { WorkerPlacement } from './application/worker-placement.js';
+import { RunnerTransfers } from './http/runner-transfers.js';
 import { RunnerSnapshotsController } from './http/runner-snapshots.controller.js';
 import { RunnerController } from './http/runner.controller.js';
 import { ApprovalsStore } from './persistence/approvals.store.js';
@@ -81,6 +82,7 @@ export class ExecutionsModule {}
   providers: [
     ClaimExecution,
     ReadCommands,
+    RunnerTransfers,
     ReportEvents,
     RunEventHandler,
     RunWaits,
@@ -91,7 +93,7 @@ export class ExecutionsModule {}
     WorkerPlacement,
     { provide: WorkerTasks, useClass: RunWorkerTasks },
   ],
-  exports: [RunWaits, WorkerTasks],
+  exports: [RunnerTransfers, RunWaits, WorkerTasks],
 })
 export class ExecutionsHttpModule {}
 

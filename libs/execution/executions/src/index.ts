@@ -49,7 +49,7 @@ export {
 } from './domain/run.js';
 export { ExecutionsHttpModule, ExecutionsModule, HostedExecutionModule } from './executions.module.js';
 export { ExecutionTokenGuard, LeaseParameters, SanitizeBody } from './http/runner-request.js';
-export { leaseLost } from './http/runner.controller.js';
+export { leaseLost } from './http/lease-lost.js';
 export { EXECUTIONS_ENCRYPTED_COLUMNS } from './adapters/snapshot-objects.js';
 export { approvalColumns } from './persistence/approvals.store.js';
 export { type Execution, ExecutionsStore, LEASED } from './persistence/executions.store.js';

@@ -3,13 +3,22 @@ export function isStorableText(text: string): boolean {
   return !text.includes('\0') && text.isWellFormed();
 }
 
+/** Whether a number is not stored with hundreds of digits: PostgreSQL writes JSON without exponents. */
+export function isStorableNumber(number: number): boolean {
+  const size = Math.abs(number);
+  return number === 0 || (size >= 1e-30 && size <= 1e30);
+}
+
 /** Replaces NUL and lone surrogates by U+FFFD; `changed` tells whether anything was replaced. */
 export function toStorableText(text: string): { text: string; changed: boolean } {
   if (isStorableText(text)) return { text, changed: false };
   return { text: text.toWellFormed().replaceAll('\0', '\uFFFD'), changed: true };
 }
 
-/** Applies {@link toStorableText} to every string and key of a JSON value, to a depth of 64; deeper parts become null. */
+/**
+ * Applies {@link toStorableText} to every string and key of a JSON value, to a depth of 64; deeper parts become null. Numbers that are
+ * not {@link isStorableNumber} become text.
+ */
 export function toStorableJson(value: unknown): { value: unknown; changed: boolean } {
   let changed = false;
   const clean = (node: unknown, depth: number): unknown => {
@@ -17,6 +26,10 @@ export function toStorableJson(value: unknown): { value: unknown; changed: boole
       const result = toStorableText(node);
       changed ||= result.changed;
       return result.text;
+    }
+    if (typeof node === 'number' && !isStorableNumber(node)) {
+      changed = true;
+      return String(node);
     }
     if (typeof node !== 'object' || node === null) return node;
     if (depth >= 64) {

@@ -53,13 +53,12 @@ export class EnvironmentsService {
     if (!isAllowed(caller, owner)) return { kind: 'forbidden' };
     const kept = keepValues(config, {});
     if (kept.kind === 'invalid') return kept;
-    if (bytesOf(config) > MAX_CONFIG_BYTES) return TOO_LARGE;
     const rejection = await this.references.check(owner.teamUid, config);
     if (rejection) return rejection;
     return this.database.transaction(async (tx) => {
       if (!(await isBelowOwnerLimit(tx, 'environments', owner, MAX_ENVIRONMENTS)))
         return { kind: 'limit_reached', limit: MAX_ENVIRONMENTS };
-      return this.store.insert(tx, newUid(), owner, config, caller.principal);
+      return (await this.store.insert(tx, newUid(), owner, config, caller.principal)) ?? TOO_LARGE;
     });
   }
 
@@ -78,9 +77,7 @@ export class EnvironmentsService {
       if (!stored) return { kind: 'not_found' };
       const kept = keepValues(config, stored.config);
       if (kept.kind === 'invalid') return kept;
-      // Environments of earlier versions may be larger.
-      if (bytesOf(kept.config) > Math.max(MAX_CONFIG_BYTES, bytesOf(stored.config))) return TOO_LARGE;
-      return this.store.update(tx, uid, kept.config, caller.principal);
+      return (await this.store.update(tx, uid, kept.config, caller.principal)) ?? TOO_LARGE;
     });
   }
 
@@ -90,8 +87,6 @@ export class EnvironmentsService {
     return (await this.store.delete(uid)) ? { deleted: true } : { kind: 'not_found' };
   }
 }
-
-const bytesOf = (config: EnvironmentConfig): number => Buffer.byteLength(JSON.stringify(config));
 
 const TOO_LARGE: InputRejection = {
   kind: 'invalid',

@@ -21,7 +21,7 @@ export interface GithubRepository extends RepositoryLogin {
 
 /** Of one team or person. */
 export const MAX_ENVIRONMENTS = 1_000;
-/** As JSON. */
+/** As PostgreSQL writes JSON: with a space behind each colon and comma. */
 export const MAX_CONFIG_BYTES = 262_144;
 
 /** As on the wire (contract: `EnvironmentConfig`). `env` values are kept as given and masked wherever they are shown. */

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { Owner, PrincipalRef } from '#platform/auth';
-import { Database, type Queryable, statement, writtenRow } from '#platform/persistence';
-import type { EnvironmentConfig, EnvironmentDetails } from '../domain/environment.js';
+import { Database, type Queryable, statement } from '#platform/persistence';
+import { type EnvironmentConfig, type EnvironmentDetails, MAX_CONFIG_BYTES } from '../domain/environment.js';
 import type { Asker, Reach } from '../domain/environment-access.js';
 
 export type EnvironmentSort = 'name' | 'last_updated';
@@ -56,23 +56,25 @@ export class EnvironmentsStore {
   listFor({ teamUids, userUid }: Asker, sort: EnvironmentSort): Promise<EnvironmentDetails[]> {
     return this.database.query<EnvironmentDetails>(
       `WITH visible AS (
-         SELECT uid, 1 AS turn, false AS is_shared, name_key, updated_at, config_bytes FROM headrace.environments
+         SELECT uid, team_uid, owner_user_uid, name_key, updated_at, config_bytes, false AS is_shared FROM headrace.environments
           WHERE team_uid = ANY($1::text[])
          UNION ALL
-         SELECT uid, 1, false, name_key, updated_at, config_bytes FROM headrace.environments WHERE owner_user_uid = $2
+         SELECT uid, team_uid, owner_user_uid, name_key, updated_at, config_bytes, false FROM headrace.environments
+          WHERE owner_user_uid = $2
          UNION ALL
-         -- The owners that share take turns: one that shares many does not displace the others.
-         SELECT uid, row_number() OVER (PARTITION BY coalesce(team_uid, owner_user_uid) ORDER BY ${ORDER[sort]}), true,
-                name_key, updated_at, config_bytes
-           FROM headrace.environments
+         SELECT uid, team_uid, owner_user_uid, name_key, updated_at, config_bytes, true FROM headrace.environments
           WHERE uid IN (
              SELECT environment_uid FROM headrace.environment_grants WHERE user_uid = $2
              UNION SELECT environment_uid FROM headrace.environment_grants WHERE team_uid = ANY($1::text[])
              UNION SELECT environment_uid FROM headrace.environment_link_holders WHERE user_uid = $2)
             AND NOT coalesce(team_uid = ANY($1::text[]), owner_user_uid = $2, false)
+       ), ordered AS (
+         -- Owners take turns: one that has or shares many does not displace those of others.
+         SELECT *, row_number() OVER (PARTITION BY coalesce(team_uid, owner_user_uid) ORDER BY ${ORDER[sort]}) AS turn
+           FROM visible WHERE config_bytes <= $4
        ), measured AS (
          SELECT uid, row_number() OVER listed AS place, sum(config_bytes) OVER listed AS bytes
-           FROM visible WINDOW listed AS (PARTITION BY is_shared ORDER BY turn, ${ORDER[sort]} ROWS UNBOUNDED PRECEDING)
+           FROM ordered WINDOW listed AS (PARTITION BY is_shared ORDER BY turn, ${ORDER[sort]} ROWS UNBOUNDED PRECEDING)
        )
        SELECT ${COLUMNS} FROM measured JOIN headrace.environments e USING (uid)
         WHERE place <= $3 AND bytes <= $4 ORDER BY ${ORDER[sort]}`,
@@ -80,34 +82,36 @@ export class EnvironmentsStore {
     );
   }
 
+  /** Undefined: the configuration is larger than MAX_CONFIG_BYTES as it is stored. */
   async insert(
     tx: Queryable,
     uid: string,
     { teamUid, userUid }: Owner,
     config: EnvironmentConfig,
     { type, uid: creatorUid }: PrincipalRef,
-  ): Promise<EnvironmentDetails> {
-    const rows = await tx.query<EnvironmentDetails>(
+  ): Promise<EnvironmentDetails | undefined> {
+    const [environment] = await tx.query<EnvironmentDetails>(
       `INSERT INTO headrace.environments AS e
          (uid, team_uid, owner_user_uid, config, creator_type, creator_uid, editor_type, editor_uid)
-       VALUES ($1, $2, $3, $4, $5, $6, $5, $6) RETURNING ${COLUMNS}`,
-      [uid, teamUid, userUid, JSON.stringify(config), type, creatorUid],
+       SELECT $1, $2, $3, $4::jsonb, $5, $6, $5, $6 WHERE octet_length($4::jsonb::text) <= $7 RETURNING ${COLUMNS}`,
+      [uid, teamUid, userUid, JSON.stringify(config), type, creatorUid, MAX_CONFIG_BYTES],
     );
-    return writtenRow(rows);
+    return environment;
   }
 
+  /** Undefined: the configuration is larger than MAX_CONFIG_BYTES as it is stored, and than the one of an earlier version. */
   async update(
     tx: Queryable,
     uid: string,
     config: EnvironmentConfig,
     editor: PrincipalRef,
-  ): Promise<EnvironmentDetails> {
-    const rows = await tx.query<EnvironmentDetails>(
-      `UPDATE headrace.environments e SET config = $2, editor_type = $3, editor_uid = $4, updated_at = headrace.now()
-       WHERE uid = $1 RETURNING ${COLUMNS}`,
-      [uid, JSON.stringify(config), editor.type, editor.uid],
+  ): Promise<EnvironmentDetails | undefined> {
+    const [environment] = await tx.query<EnvironmentDetails>(
+      `UPDATE headrace.environments e SET config = $2::jsonb, editor_type = $3, editor_uid = $4, updated_at = headrace.now()
+       WHERE uid = $1 AND octet_length($2::jsonb::text) <= greatest($5, config_bytes) RETURNING ${COLUMNS}`,
+      [uid, JSON.stringify(config), editor.type, editor.uid, MAX_CONFIG_BYTES],
     );
-    return writtenRow(rows);
+    return environment;
   }
 
   async delete(uid: string): Promise<boolean> {

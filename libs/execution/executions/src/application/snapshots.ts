@@ -55,6 +55,7 @@ export class Snapshots {
   });
   /** One after the other: each needs the processor and memory. */
   private reading: Promise<unknown> = Promise.resolve();
+  private storing: Promise<unknown> = Promise.resolve();
 
   constructor(
     private readonly objects: SnapshotObjects,
@@ -95,7 +96,9 @@ export class Snapshots {
     const encoded = bytes.subarray(packBytes);
     let manifest: SnapshotManifest;
     try {
-      manifest = await decodeManifest(encoded, this.limits);
+      const decoding = this.storing.then(() => decodeManifest(encoded, this.limits));
+      this.storing = decoding.catch(() => undefined);
+      manifest = await decoding;
     } catch (error) {
       if (error instanceof SnapshotManifestError) return { kind: 'invalid', message: error.message };
       throw error;

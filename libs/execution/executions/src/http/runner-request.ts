@@ -18,7 +18,6 @@ import {
   MapField,
   object,
   ProblemError,
-  readJsonBody,
   StringField,
 } from '#platform/http';
 import { toStorableJson } from '#platform/kernel';
@@ -30,13 +29,17 @@ import {
   type SnapshotReason,
 } from '#execution/runner-protocol';
 import { ExecutionTokens } from '../domain/execution-token.js';
+import { RunnerTransfers } from './runner-transfers.js';
 
 /** The runner protocol's own guard: a token that is good for exactly the execution in the path. Then reads the body. */
 @Injectable()
 export class ExecutionTokenGuard implements CanActivate {
   private readonly tokens: ExecutionTokens;
 
-  constructor(settings: Settings) {
+  constructor(
+    settings: Settings,
+    private readonly transfers: RunnerTransfers,
+  ) {
     this.tokens = new ExecutionTokens(settings.secretsKey ?? '', settings.secretsKeyPrevious);
   }
 
@@ -54,7 +57,7 @@ export class ExecutionTokenGuard implements CanActivate {
         },
       );
     }
-    await readJsonBody(request, http.getResponse<Response>());
+    await this.transfers.readJson(executionId, request, http.getResponse<Response>());
     return true;
   }
 }

@@ -2,11 +2,12 @@ import { Controller, Get, Param, Put, Query, Req, Res, UseGuards } from '@nestjs
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import type { ConversationSummaryAnswer, WorkspaceSnapshot } from '#execution/runner-protocol';
-import { pathId, ProblemError, RunnerProtocol, StreamedBody } from '#platform/http';
+import { isLargeBody, MIB, pathId, ProblemError, RunnerProtocol, StreamedBody } from '#platform/http';
 import { limited } from '#platform/storage';
 import { Snapshots } from '../application/snapshots.js';
+import { leaseLost } from './lease-lost.js';
 import { ExecutionTokenGuard, LeaseParameters, SnapshotParameters } from './runner-request.js';
-import { leaseLost } from './runner.controller.js';
+import { RunnerTransfers } from './runner-transfers.js';
 
 const PART = 'A part of a snapshot';
 
@@ -15,7 +16,10 @@ const PART = 'A part of a snapshot';
 @Controller('runner/v1/executions/:executionId')
 @UseGuards(ExecutionTokenGuard)
 export class RunnerSnapshotsController {
-  constructor(private readonly snapshots: Snapshots) {}
+  constructor(
+    private readonly snapshots: Snapshots,
+    private readonly transfers: RunnerTransfers,
+  ) {}
 
   @Put('snapshots/packs/:packId')
   @StreamedBody()
@@ -39,6 +43,7 @@ export class RunnerSnapshotsController {
     @Param('executionId') executionId: string,
     @Query() query: SnapshotParameters,
     @Req() request: Request,
+    @Res({ passthrough: true }) response: Response,
   ): Promise<WorkspaceSnapshot> {
     const {
       lease_epoch: leaseEpoch,
@@ -48,10 +53,9 @@ export class RunnerSnapshotsController {
       pack_bytes: packBytes,
     } = query;
     const pack = packId === undefined ? null : { id: packId, bytes: packBytes ?? 0 };
-    const result = await limited(
-      PART,
-      this.snapshots.storeManifest(executionId, leaseEpoch, request, { reason, storedBytes, pack }),
-    );
+    const store = () =>
+      limited(PART, this.snapshots.storeManifest(executionId, leaseEpoch, request, { reason, storedBytes, pack }));
+    const result = await (isLargeBody(request, MIB) ? this.transfers.run(executionId, response, store) : store());
     if (result.kind === 'lease_lost') throw leaseLost();
     if (result.kind === 'invalid') throw new ProblemError('invalid_request', result.message);
     return result.snapshot;
@@ -65,7 +69,9 @@ export class RunnerSnapshotsController {
     @Query() query: LeaseParameters,
     @Res() response: Response,
   ): Promise<void> {
-    send(await this.snapshots.openPack(executionId, query.lease_epoch, packId), response);
+    await this.transfers.run(executionId, response, async () =>
+      send(await this.snapshots.openPack(executionId, query.lease_epoch, packId), response),
+    );
   }
 
   @Get('snapshots/:snapshotId')
@@ -76,7 +82,9 @@ export class RunnerSnapshotsController {
     @Query() query: LeaseParameters,
     @Res() response: Response,
   ): Promise<void> {
-    send(await this.snapshots.openManifest(executionId, query.lease_epoch, snapshotId), response);
+    await this.transfers.run(executionId, response, async () =>
+      send(await this.snapshots.openManifest(executionId, query.lease_epoch, snapshotId), response),
+    );
   }
 
   @Get('conversation-summary')

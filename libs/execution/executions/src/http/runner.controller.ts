@@ -34,6 +34,7 @@ import { eventFault } from '../domain/turn-outcome.js';
 import { Transcripts } from '../application/transcripts.js';
 import { leaseTimes } from '../domain/lease.js';
 import { ExecutionsStore } from '../persistence/executions.store.js';
+import { leaseLost } from './lease-lost.js';
 import {
   ClaimRequestBody,
   CommandsParameters,
@@ -47,10 +48,6 @@ import {
 } from './runner-request.js';
 
 const MAX_WAIT_SECONDS = 25;
-
-export function leaseLost(): ProblemError {
-  return new ProblemError('lease_lost', 'The execution has ended or belongs to another lease: stop the agent at once.');
-}
 
 /** The runner protocol, version 1; see docs/runner-protocol.md. Not part of the public API. */
 @ApiExcludeController()

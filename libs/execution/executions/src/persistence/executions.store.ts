@@ -88,6 +88,9 @@ const RENEW = statement('executions.renew')`UPDATE executions SET lease_expires_
    WHERE id = $1 AND lease_epoch = $2 AND ended_at IS NULL AND phase <> 'offered' AND (fence_at IS NULL OR fence_at > headrace.now())
    RETURNING desired, run_id`;
 
+const FIND_OWNER = statement('executions.find_owner')`
+  SELECT r.slot_key FROM executions e JOIN runs r ON r.id = e.run_id WHERE e.id = $1 AND e.ended_at IS NULL`;
+
 const ACKNOWLEDGE = statement('executions.acknowledge')`
   UPDATE executions SET acked_seq = $2, output_bytes = output_bytes + $5, lease_expires_at = ${LEASE_END} WHERE id = $1`;
 
@@ -204,6 +207,12 @@ export class ExecutionsStore {
   async renewOfRun(executionId: string, leaseEpoch: number): Promise<string | null> {
     const [row] = await this.database.query<{ run_id: string }>(RENEW, [executionId, leaseEpoch, ...this.graces()]);
     return row?.run_id ?? null;
+  }
+
+  /** Of the team or person whose run it is; null when the execution has ended. */
+  async findOwnerKey(executionId: string): Promise<string | null> {
+    const [row] = await this.database.query<{ slot_key: string }>(FIND_OWNER, [executionId]);
+    return row?.slot_key ?? null;
   }
 
   /** The execution may stay for so long after a set-up that failed; noted before its runner begins. */

@@ -129,8 +129,19 @@ describe('events', () => {
   it('are made storable and marked as sanitized', async () => {
     const { outbox, events } = box();
     outbox.push('turn_started', { turn_id: 't', prompt: 'a\0' });
-    await vi.advanceTimersByTimeAsync(1);
-    expect(events()[0]?.[0]?.data).toEqual({ turn_id: 't', prompt: 'a\ufffd', sanitized: true });
+    const small = { tool_call_id: 'c', title: 'Add', kind: 'other' as const, raw_input: { values: [1e30, 0] } };
+    outbox.push('tool_call', small);
+    outbox.push('tool_call', { ...small, tool_call_id: 'd', raw_input: { values: [1e308, -1e-31] } });
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(
+      events()
+        .flat()
+        .map(({ data }) => data),
+    ).toEqual([
+      { turn_id: 't', prompt: 'a\ufffd', sanitized: true },
+      small,
+      { ...small, tool_call_id: 'd', raw_input: { values: ['1e+308', '-1e-31'] }, sanitized: true },
+    ]);
   });
 
   it('fit into a batch with any length of text', async () => {

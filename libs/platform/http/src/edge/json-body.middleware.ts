@@ -13,7 +13,7 @@ const MAX_JSON_VALUES = 250_000;
 /** More than any output of an agent; it limits the recursion of later processing. */
 const RUNNER_BODY_DEPTH = 512;
 
-/** Larger bodies, or ones of unknown size, are limited in number: anybody with a token can send them slowly. */
+/** Larger bodies are limited in number: anybody with a token can send them slowly. */
 const LARGE_BYTES = 262_144;
 const largeBodies = new ResponseLimit('large request bodies', {
   total: 24,
@@ -28,14 +28,20 @@ const largeBodies = new ResponseLimit('large request bodies', {
  */
 export const jsonBody: RequestHandler = (request: Request, response: Response, next: NextFunction) => {
   const { route, context } = requestStateOf(request);
-  const isLarge = !(Number(request.headers['content-length'] ?? Infinity) <= LARGE_BYTES);
   const read = (): Promise<void> => readJsonBody(request, response);
   // A body that no handler needs is not read: Node discards it after the response.
   if (route?.access?.kind === 'runner' || !takesBody(request, route)) next();
-  else if (isLarge && context.principal !== undefined)
+  else if (isLargeBody(request) && context.principal !== undefined)
     largeBodies.run(context.principal, response, read).then(() => next(), next);
   else read().then(() => next(), next);
 };
+
+/** Also one of unknown size. */
+export const isLargeBody = ({ headers }: Request, bytes = LARGE_BYTES): boolean =>
+  headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > bytes;
+
+export const hasLargeJsonBody = (request: Request): boolean =>
+  takesBody(request, requestStateOf(request).route) && isLargeBody(request);
 
 const takesBody = (request: Request, route: Route | undefined): route is Route =>
   route?.takesBody === true && route.body.streamed !== true && hasBody(request);
