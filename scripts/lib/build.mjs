@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { LOCK_NAME } from './build-lock.mjs';
-import { bundleProgram } from './bundle.mjs';
 import { inRoot, mainProgram } from './paths.mjs';
 import { runStep } from './run-step.mjs';
 
@@ -22,7 +21,8 @@ export async function ensureBuilt() {
     'tsconfig.build.json',
     '--noCheck',
   ]);
-  await bundleProgram();
+  // In another process: the launcher, which stays as long as the server, would keep hundreds of megabytes of the bundler.
+  await runStep(process.execPath, [inRoot('scripts/bundle.mjs')]);
   await runStep(process.execPath, [
     inRoot('node_modules/vite/bin/vite.js'),
     'build',
