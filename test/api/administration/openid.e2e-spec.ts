@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { GroupRole } from '#platform/config';
-import { startTestApi, type TestApi, until } from '#testing';
+import { SweepExecutions } from '#execution/executions';
+import { startTestApi, type TestApi, TestRunner, until } from '#testing';
 import { type Behaviour, HostileProvider } from '../../support/openid/hostile-provider.js';
 
 const CLIENT = { id: 'headrace', secret: 'a secret: of the client' };
@@ -166,7 +167,7 @@ describe('sign-in by OpenID Connect', () => {
     const admin = await api.identities.user({ [builders]: 'admin' });
     const email = 'cto@example.test';
     const { url } = (
-      await api.request(201, 'POST /invitations', { token: admin.token, body: { email, role: 'viewer' } })
+      await api.request(201, 'POST /invitations', { token: admin.token, body: { email, role: 'member' } })
     ).body;
     const headers = { 'x-headrace-console': '1', 'content-type': 'application/json' };
     const accepted = await fetch(`${api.url}/api/v1/invitations/accept`, {
@@ -182,11 +183,42 @@ describe('sign-in by OpenID Connect', () => {
     });
     const { token } = (await tokens.json()) as { token: string };
     await api.request(200, 'GET /me', { token });
+    // What the person shares, and what runs for them.
+    const environment = (
+      await api.request(201, 'POST /environments', { token, body: { config: { name: 'shared' }, team: false } })
+    ).body.uid as string;
+    await api.request(201, `POST /environments/${environment}/grants`, { token, body: { user_uid: admin.uid } });
+    await api.request(201, `POST /environments/${environment}/links`, { token, body: {} });
+    const external = (
+      await api.request(200, 'POST /agent/runs/external', { token, body: { prompt: 'Go.', team: false } })
+    ).body;
+    const runner = await TestRunner.claim(api, external.execution_id as string, external.token as string);
+    const queued = (await api.request(200, 'POST /agent/runs', { token, body: { prompt: 'Go.', team: false } })).body
+      .run_id as string;
     const user = newUser({ email });
     const { uid } = await principalOf(await signIn(user));
     const ended: Record<string, string>[] = [{ authorization: `Bearer ${token}` }, { cookie }];
     for (const headers of ended)
       await until(async () => (await get('/me', headers)).status === 401, 5_000, 'the end of the access');
+    const shared = (await api.request(200, 'GET /agent/environments', { token: admin.token })).body.environments;
+    expect(shared).toEqual([]);
+    const [{ links }] = (await api.database.query<{ links: number }>(
+      'SELECT count(*)::int AS links FROM environment_links WHERE environment_uid = $1',
+      [environment],
+    )) as [{ links: number }];
+    expect(links).toBe(0);
+    const child = { key: 'child', prompt: 'Read it.', lease_epoch: runner.assignment.lease_epoch };
+    const started = await api.request(200, `POST /runner/v1/executions/${external.execution_id}/runs`, {
+      token: runner.token,
+      body: child,
+    });
+    expect(started.body).toEqual({ problem: expect.stringContaining('may no longer create') });
+    await api.app.get(SweepExecutions, { strict: false }).execute();
+    const stateOf = async (runId: string): Promise<string> =>
+      (await api.database.query<{ state: string }>('SELECT state FROM runs WHERE id = $1', [runId]))[0]?.state ?? '';
+    expect(await stateOf(external.run_id as string)).toBe('CANCELLED');
+    await expect(TestRunner.take(api, queued)).rejects.toThrow('expected 200, got 412');
+    expect(await stateOf(queued)).toBe('FAILED');
     // Once: what the user creates afterwards stays.
     const own = pair(named(await signIn(user), 'session'));
     await signIn(user);

@@ -79,14 +79,8 @@ describe('createEnvironment', () => {
     const errors = [{ pointer: '/config', detail: 'must not exceed 262144 bytes as JSON' }];
     expect(body.errors).toEqual(errors);
     // PostgreSQL writes numbers without exponents.
-    const many = Array.from({ length: 10_000 }, () => 1e29);
+    const many = Array.from({ length: 1_000 }, () => 1e308);
     expect((await create({ providers: { gcp: { many } } })).errors).toEqual(errors);
-    expect((await create({ providers: { gcp: { large: 1e31, small: -1e-31, zero: 0 } } })).errors).toEqual(
-      ['large', 'small'].map((name) => ({
-        pointer: `/config/providers/gcp/${name}`,
-        detail: 'must not be larger than 1e30, or nearer to 0 than 1e-30',
-      })),
-    );
     const put = async (status: number, bytes: number) =>
       api.request(status, `PUT /environments/${uid}`, { token: admin.token, body: { config: ofSize(bytes) } });
     expect((await put(400, 300_000)).body.errors).toEqual(errors);

@@ -224,11 +224,13 @@ describe('the page of a button', () => {
   });
 
   it('escapes texts of agents, and shows no character that hides another', async () => {
-    const hostile = '<script>alert(1)</script> "\'& \u202E\u200B\u0007 <!channel> @everyone';
+    const hostile = '<script>alert(1)</script> "\'& \u202E\u200B\u0007\uFE0F\u3164 <!channel> @everyone';
     await channel.permission({ title: hostile, input: { command: hostile } }, { title: hostile });
     const page = await open(200, urlOf(await channel.buttons(), 'Allow'));
-    expect(page.text).not.toMatch(/<script|[\u202E\u200B\u0007]/);
-    expect(page.text).toContain('&lt;script&gt;alert(1)&lt;/script&gt; &quot;&#39;&amp; \uFFFD\uFFFD');
+    expect(page.text).not.toMatch(/<script|[\u202E\u200B\u0007\uFE0F\u3164]/);
+    expect(page.text).toContain(
+      '&lt;script&gt;alert(1)&lt;/script&gt; &quot;&#39;&amp; \\u202e\\u200b\\u0007\\ufe0f\\u3164 ',
+    );
     await channel.question({ title: hostile, options: [hostile, '\u200B'] });
     const [first, second] = await channel.buttons();
     expect(second?.label).toBe('Option 2');

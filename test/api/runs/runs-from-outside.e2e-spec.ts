@@ -40,7 +40,9 @@ const buildFrom = (source: string) =>
 /** As an automation continues it for an event. */
 async function continueByEvent(runId: string): Promise<void> {
   const { app } = fixture.api;
-  const caller = await app.get(PrincipalDirectory, { strict: false }).callerNow(fixture.member, fixture.team);
+  const caller = await app
+    .get(PrincipalDirectory, { strict: false })
+    .callerNow(fixture.member, fixture.team, new Date());
   if (!caller) throw new Error('The member may do nothing.');
   const input = { message: 'An event.', mode: null, attachments: [], launchKey: `automation/a/${runId}` };
   expect(await app.get(SubmitFollowup, { strict: false }).execute(caller, runId, input)).toMatchObject({

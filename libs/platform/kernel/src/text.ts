@@ -17,7 +17,7 @@ export function toStorableText(text: string): { text: string; changed: boolean }
 
 /**
  * Applies {@link toStorableText} to every string and key of a JSON value, to a depth of 64; deeper parts become null. Numbers that are
- * not {@link isStorableNumber} become text.
+ * not {@link isStorableNumber} become text, and the key `__proto__` is removed.
  */
 export function toStorableJson(value: unknown): { value: unknown; changed: boolean } {
   let changed = false;
@@ -37,9 +37,10 @@ export function toStorableJson(value: unknown): { value: unknown; changed: boole
       return null;
     }
     if (Array.isArray(node)) return node.map((item) => clean(item, depth + 1));
-    return Object.fromEntries(
-      Object.entries(node).map(([key, item]) => [clean(key, depth + 1) as string, clean(item, depth + 1)]),
-    );
+    // The rules for input refuse this key.
+    const entries = Object.entries(node).filter(([key]) => key !== '__proto__');
+    changed ||= Object.hasOwn(node, '__proto__');
+    return Object.fromEntries(entries.map(([key, item]) => [clean(key, depth + 1) as string, clean(item, depth + 1)]));
   };
   const result = clean(value, 0);
   return { value: result, changed };

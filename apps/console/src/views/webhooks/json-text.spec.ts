@@ -13,6 +13,8 @@ describe('indentJson', () => {
   );
 
   it('keeps numbers as they were sent, and shows any text', () => {
+    const deep = `${'['.repeat(30_000)}${']'.repeat(30_000)}`;
+    expect(indentJson(deep)).toBe(deep);
     expect(indentJson('[9007199254740993, 1.0]')).toBe('[\n  9007199254740993,\n  1.0\n]');
     expect(indentJson('{"a": "without an end')).toContain('"without an end');
     expect(indentJson('['.repeat(50_000)).length).toBeLessThan(5_000_000);

@@ -1,6 +1,8 @@
 const MAX_INDENT = 40;
+/** Browsers need seconds for a text of many megabytes. */
+const MAX_TEXT = 1_000_000;
 
-/** JSON with line breaks and indentation. Only white space changes: numbers stay as they were sent. */
+/** JSON with line breaks and indentation, unless that is too long. Only white space changes: numbers stay as they were sent. */
 export function indentJson(text: string): string {
   let result = '';
   let depth = 0;
@@ -18,6 +20,7 @@ export function indentJson(text: string): string {
     } else if (first === ',') result += token + newLine();
     else if (first === ':') result += ': ';
     else if (token.trim() !== '') result += token;
+    if (result.length > MAX_TEXT) return text;
   }
   return result;
 }

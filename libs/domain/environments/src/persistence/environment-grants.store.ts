@@ -32,6 +32,15 @@ export class EnvironmentGrantsStore {
     return writtenRow(rows);
   }
 
+  /** With the links, of all environments of a person. */
+  async deleteOfOwner(tx: Queryable, userUid: string): Promise<void> {
+    for (const table of ['environment_grants', 'environment_links'])
+      await tx.query(
+        `DELETE FROM headrace.${table} WHERE environment_uid IN (SELECT uid FROM headrace.environments WHERE owner_user_uid = $1)`,
+        [userUid],
+      );
+  }
+
   /** With `grantee`: only if it is to this person, or to one of these teams. */
   async delete(environmentUid: string, uid: string, grantee?: Asker): Promise<boolean> {
     const rows = await this.database.query(

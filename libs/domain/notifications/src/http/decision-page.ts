@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { withoutHidden } from '#platform/kernel';
 
 /** Colors have enough contrast in both schemes; buttons are large enough for a finger. */
 const STYLE = `:root{color-scheme:light dark}
@@ -42,15 +43,11 @@ const ENTITIES: Readonly<Record<string, string>> = {
   '"': '&quot;',
   "'": '&#39;',
 };
-/** Control and format characters can hide a part of a text, or show it in another order. A joiner is a part of emoji. */
-const INVISIBLE = /[^\P{C}\t\n\u200D]/gu;
-
 const escape = (text: string): string =>
-  text
-    .toWellFormed()
-    .replace(/\r\n?/g, '\n')
-    .replace(INVISIBLE, '\uFFFD')
-    .replace(/[&<>"']/g, (character) => ENTITIES[character] ?? character);
+  withoutHidden(text.toWellFormed().replace(/\r\n?/g, '\n')).replace(
+    /[&<>"']/g,
+    (character) => ENTITIES[character] ?? character,
+  );
 
 type Part = string | number | Markup | readonly Markup[] | null;
 

@@ -63,7 +63,7 @@ export class ChildRuns {
     const known = (await this.createRun.findLaunched([launchKey])).get(launchKey);
     if (known !== undefined) return this.started(run, known);
     // 2. Whose rights apply, and what they do not decide.
-    const caller = await this.principals.callerNow(run.creator, run.owner.teamUid);
+    const caller = await this.principals.callerNow(run.creator, run.owner.teamUid, run.createdAt);
     if (!caller) return { problem: RIGHTS_ENDED };
     const depth = run.ancestorRunIds.length + 1;
     const { maxRunDepth } = this.settings;

@@ -28,10 +28,13 @@ export class PersonalRunPolicy {
    * Whether the run may be executed now. A personal one while its owner may have personal runs, a team's always; one that a user
    * executes (`externalUserUid`) while the user may create runs of the team. At most one round trip, none for hosted runs of a team.
    */
-  async mayBegin({ teamUid, userUid }: RunOwner, externalUserUid: string | null): Promise<boolean> {
+  async mayBegin(
+    { owner: { teamUid, userUid }, createdAt }: { readonly owner: RunOwner; readonly createdAt: Date },
+    externalUserUid: string | null,
+  ): Promise<boolean> {
     const uid = userUid ?? externalUserUid;
     if (uid === null) return true;
-    const memberships = await this.principals.membershipsOf(uid);
+    const memberships = await this.principals.membershipsOf(uid, createdAt);
     if (memberships === null) return false;
     if (teamUid === null) return mayHavePersonalRuns(this.settings.personalRuns, memberships);
     return memberships.some((membership) => membership.teamUid === teamUid && can(membership.role, 'runs:write'));

@@ -58,7 +58,7 @@ export class RunAssignments extends AssignmentSource {
     if (!found) return { kind: 'unknown_run' };
     const { run, promptTaken, hasTranscript, sessionInDebug, permissionRules, conversationCostUsd: costUsd } = found;
     const { snapshotId, lacksLastTurn, attachments, identityName, creatorAsAuthor } = found;
-    if (!(await this.personalRuns.mayBegin(run.owner, found.externalUserUid))) return NOT_ALLOWED;
+    if (!(await this.personalRuns.mayBegin(run, found.externalUserUid))) return NOT_ALLOWED;
     const environmentUid = run.config.environment_id;
     const usable = environmentUid === undefined ? null : await this.findEnvironment(run, environmentUid);
     if (environmentUid !== undefined && usable === null) return impossible(NO_ENVIRONMENT);

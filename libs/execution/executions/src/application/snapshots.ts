@@ -14,7 +14,7 @@ import {
   type WorkspaceSnapshot,
 } from '#execution/runner-protocol';
 import { Settings } from '#platform/config';
-import { newUuid } from '#platform/kernel';
+import { KeyedSemaphore, newUuid } from '#platform/kernel';
 import type { Queryable } from '#platform/persistence';
 import { chunksOf, ObjectTooLargeError } from '#platform/storage';
 import { ConversationSummary } from '../domain/conversation-summary.js';
@@ -37,6 +37,7 @@ export interface ReportedSnapshot {
 export type StoreSnapshotResult =
   | { readonly kind: 'stored'; readonly snapshot: WorkspaceSnapshot }
   | { readonly kind: 'invalid'; readonly message: string }
+  | { readonly kind: 'busy' }
   | { readonly kind: 'lease_lost' };
 
 /**
@@ -55,7 +56,8 @@ export class Snapshots {
   });
   /** One after the other: each needs the processor and memory. */
   private reading: Promise<unknown> = Promise.resolve();
-  private storing: Promise<unknown> = Promise.resolve();
+  /** As for reading, in turns of the owners: one that sends large ones does not delay the others. */
+  private readonly decoding = new KeyedSemaphore({ total: 2, perKey: 1, maxWaiting: 200, maxWaitMs: 30_000 });
 
   constructor(
     private readonly objects: SnapshotObjects,
@@ -89,20 +91,20 @@ export class Snapshots {
     body: Readable,
     { reason, storedBytes, pack }: ReportedSnapshot,
   ): Promise<StoreSnapshotResult> {
-    const runId = await this.executions.renewOfRun(executionId, leaseEpoch);
-    if (runId === null) return { kind: 'lease_lost' };
+    const renewed = await this.executions.renewOwned(executionId, leaseEpoch);
+    if (renewed === null) return { kind: 'lease_lost' };
+    const { runId, ownerKey } = renewed;
     const bytes = await readBody(body, MAX_MANIFEST_BYTES + MAX_INLINE_PACK_BYTES);
     const packBytes = pack?.bytes ?? 0;
     const encoded = bytes.subarray(packBytes);
-    let manifest: SnapshotManifest;
+    let manifest: SnapshotManifest | null;
     try {
-      const decoding = this.storing.then(() => decodeManifest(encoded, this.limits));
-      this.storing = decoding.catch(() => undefined);
-      manifest = await decoding;
+      manifest = await this.decoding.run(ownerKey, () => decodeManifest(encoded, this.limits));
     } catch (error) {
       if (error instanceof SnapshotManifestError) return { kind: 'invalid', message: error.message };
       throw error;
     }
+    if (manifest === null) return { kind: 'busy' };
     const id = newUuid();
     const stored = await Promise.all([
       this.objects.put(id, `snapshots/${runId}/${id}.manifest`, encoded, MAX_MANIFEST_BYTES),

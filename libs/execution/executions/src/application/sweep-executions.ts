@@ -33,12 +33,15 @@ const INTERRUPTS_IGNORED = statement('interrupts.overdue')`
   SELECT id, run_id FROM executions WHERE interrupt_expires_at <= headrace.now() AND ended_at IS NULL
    ORDER BY interrupt_expires_at LIMIT 100`;
 
-/** A run that is being offered is left alone: it fails when it is claimed. */
+/**
+ * A run that is being offered is left alone: it fails when it is claimed. Before the verification of the address, another person may
+ * have been the user.
+ */
 const OF_DISABLED_USERS = statement('executions.live-of-disabled-users')`
   SELECT e.id, e.run_id FROM executions e
    JOIN runs r ON r.id = e.run_id
    JOIN users u ON u.uid = coalesce(r.owner_user_uid, ${EXTERNAL_USER})
-   WHERE e.ended_at IS NULL AND e.phase <> 'offered' AND e.desired NOT IN ('stop', 'kill') AND u.disabled_at IS NOT NULL
+   WHERE e.ended_at IS NULL AND e.phase <> 'offered' AND e.desired NOT IN ('stop', 'kill') AND (u.disabled_at IS NOT NULL OR u.verified_at > r.created_at)
    LIMIT 200`;
 
 type Overdue = { id: string; is_fenced: boolean; phase: string };

@@ -55,8 +55,12 @@ export class RunnerSnapshotsController {
     const pack = packId === undefined ? null : { id: packId, bytes: packBytes ?? 0 };
     const store = () =>
       limited(PART, this.snapshots.storeManifest(executionId, leaseEpoch, request, { reason, storedBytes, pack }));
-    const result = await (isLargeBody(request, MIB) ? this.transfers.run(executionId, response, store) : store());
+    const result = await (isLargeBody(request, MIB)
+      ? this.transfers.withSnapshot(executionId, response, store)
+      : store());
     if (result.kind === 'lease_lost') throw leaseLost();
+    if (result.kind === 'busy')
+      throw new ProblemError('resource_unavailable', 'Too many snapshots are being stored.', { retryAfterSeconds: 5 });
     if (result.kind === 'invalid') throw new ProblemError('invalid_request', result.message);
     return result.snapshot;
   }
@@ -69,7 +73,7 @@ export class RunnerSnapshotsController {
     @Query() query: LeaseParameters,
     @Res() response: Response,
   ): Promise<void> {
-    await this.transfers.run(executionId, response, async () =>
+    await this.transfers.withSnapshot(executionId, response, async () =>
       send(await this.snapshots.openPack(executionId, query.lease_epoch, packId), response),
     );
   }
@@ -82,7 +86,7 @@ export class RunnerSnapshotsController {
     @Query() query: LeaseParameters,
     @Res() response: Response,
   ): Promise<void> {
-    await this.transfers.run(executionId, response, async () =>
+    await this.transfers.withSnapshot(executionId, response, async () =>
       send(await this.snapshots.openManifest(executionId, query.lease_epoch, snapshotId), response),
     );
   }

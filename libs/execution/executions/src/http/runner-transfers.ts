@@ -1,30 +1,39 @@
 import { Injectable } from '@nestjs/common';
 import type { Request, Response } from 'express';
-import { hasLargeJsonBody, readJsonBody, ResponseLimit } from '#platform/http';
+import { hasLargeJsonBody, LargeBodies, readJsonBody, ResponseLimit } from '#platform/http';
 import { ExecutionsStore } from '../persistence/executions.store.js';
 import { leaseLost } from './lease-lost.js';
 
-/** Requests of runners that need much memory. Anybody who can register an external run can send them. */
+/**
+ * Requests of runners that need much memory, with permits of the owner of the run. Anybody who can register an external run can send
+ * them.
+ */
 @Injectable()
 export class RunnerTransfers {
-  private readonly limit = new ResponseLimit('large requests of runners', {
+  private readonly bodies = new LargeBodies({ total: 32, perKey: 8, maxWaitMs: 20_000 });
+  private readonly snapshots = new ResponseLimit('parts of snapshots', {
     total: 32,
     perKey: 8,
-    maxWaitMs: 30_000,
+    maxWaitMs: 20_000,
     maxSendMs: 600_000,
   });
 
   constructor(private readonly executions: ExecutionsStore) {}
 
-  /** Does the work with a permit of the owner of the run. Rejects when the execution has ended, or when none is free in time. */
-  async run<T>(executionId: string, response: Response, work: () => Promise<T>): Promise<T> {
-    const owner = await this.executions.findOwnerKey(executionId);
-    if (owner === null) throw leaseLost();
-    return this.limit.run(owner, response, work);
+  /** Keeps the permit until the response has ended. Rejects when none is free in time. */
+  async withSnapshot<T>(executionId: string, response: Response, work: () => Promise<T>): Promise<T> {
+    return this.snapshots.run(await this.ownerOf(executionId), response, work);
   }
 
+  /** Keeps the permit of a large body until it has been read: some responses wait for other runs. */
   async readJson(executionId: string, request: Request, response: Response): Promise<void> {
-    const read = (): Promise<void> => readJsonBody(request, response);
-    await (hasLargeJsonBody(request) ? this.run(executionId, response, read) : read());
+    if (hasLargeJsonBody(request)) await this.bodies.read(await this.ownerOf(executionId), request, response);
+    else await readJsonBody(request, response);
+  }
+
+  private async ownerOf(executionId: string): Promise<string> {
+    const owner = await this.executions.findOwnerKey(executionId);
+    if (owner === null) throw leaseLost();
+    return owner;
   }
 }

@@ -86,10 +86,10 @@ const LEASE_OF = statement('executions.lease-of')`SELECT ${LEASE} FROM execution
 
 const RENEW = statement('executions.renew')`UPDATE executions SET lease_expires_at = ${LEASE_END}
    WHERE id = $1 AND lease_epoch = $2 AND ended_at IS NULL AND phase <> 'offered' AND (fence_at IS NULL OR fence_at > headrace.now())
-   RETURNING desired, run_id`;
+   RETURNING desired, run_id AS "runId", slot_key AS "ownerKey"`;
 
 const FIND_OWNER = statement('executions.find_owner')`
-  SELECT r.slot_key FROM executions e JOIN runs r ON r.id = e.run_id WHERE e.id = $1 AND e.ended_at IS NULL`;
+  SELECT slot_key FROM executions WHERE id = $1`;
 
 const ACKNOWLEDGE = statement('executions.acknowledge')`
   UPDATE executions SET acked_seq = $2, output_bytes = output_bytes + $5, lease_expires_at = ${LEASE_END} WHERE id = $1`;
@@ -161,6 +161,11 @@ export type ClaimedLease = {
   readonly commandVersion: number | null;
 };
 
+interface OwnedRun {
+  readonly runId: string;
+  readonly ownerKey: string;
+}
+
 @Injectable()
 export class ExecutionsStore {
   constructor(
@@ -205,11 +210,16 @@ export class ExecutionsStore {
 
   /** As {@link renew}, for what belongs to the run: its id. */
   async renewOfRun(executionId: string, leaseEpoch: number): Promise<string | null> {
-    const [row] = await this.database.query<{ run_id: string }>(RENEW, [executionId, leaseEpoch, ...this.graces()]);
-    return row?.run_id ?? null;
+    return (await this.renewOwned(executionId, leaseEpoch))?.runId ?? null;
   }
 
-  /** Of the team or person whose run it is; null when the execution has ended. */
+  /** As {@link renewOfRun}, with the key of the team or person whose run it is. */
+  async renewOwned(executionId: string, leaseEpoch: number): Promise<OwnedRun | null> {
+    const [row] = await this.database.query<OwnedRun>(RENEW, [executionId, leaseEpoch, ...this.graces()]);
+    return row ?? null;
+  }
+
+  /** Of the team or person whose run it is; null when there is no such execution. */
   async findOwnerKey(executionId: string): Promise<string | null> {
     const [row] = await this.database.query<{ slot_key: string }>(FIND_OWNER, [executionId]);
     return row?.slot_key ?? null;

@@ -115,12 +115,14 @@ export class OpenIdSignInService {
     if (!/^[^\s@]+@[^\s@]+$/.test(email) || email.length > MAX_EMAIL || toStorableText(email).changed)
       return { kind: 'no_email' };
     if (!user.isEmailVerified) return { kind: 'email_not_verified' };
-    const [owner] = await tx.query<{ uid: string; is_disabled: boolean; is_linked: boolean }>(
-      `SELECT u.uid, u.disabled_at IS NOT NULL AS is_disabled,
+    const [owner] = await tx.query<{ uid: string; email: string; is_disabled: boolean; is_linked: boolean }>(
+      `SELECT u.uid, u.email, u.disabled_at IS NOT NULL AS is_disabled,
               EXISTS (SELECT 1 FROM headrace.openid_identities i WHERE i.user_uid = u.uid AND i.issuer = $2) AS is_linked
          FROM headrace.users u WHERE lower(u.email) = lower($1) FOR UPDATE`,
       [email, issuer],
     );
+    // PostgreSQL finds letters such as the Kelvin sign equal to ones of ASCII, which are of another address.
+    if (owner && asciiLower(owner.email) !== asciiLower(email)) return { kind: 'email_taken' };
     if (owner?.is_disabled === true) return { kind: 'disabled' };
     if (owner && (owner.is_linked || !this.settings.oidcLinkUsers)) return { kind: 'email_taken' };
     if (!owner && !this.settings.oidcCreateUsers) return { kind: 'unknown_user' };
@@ -160,3 +162,5 @@ function isSameText(given: string, wanted: string): boolean {
   const [first, second] = [Buffer.from(given), Buffer.from(wanted)];
   return first.length === second.length && timingSafeEqual(first, second);
 }
+
+const asciiLower = (text: string): string => text.replace(/[A-Z]/g, (letter) => letter.toLowerCase());

@@ -25,7 +25,7 @@ FROM (SELECT 'user' AS type, uid, display_name AS name, email, photo_url FROM he
 
 const MEMBERSHIPS = statement('auth_memberships_of_user')`
   SELECT coalesce(${membershipsSql('u.uid')}, '[]') AS memberships
-FROM headrace.users u WHERE u.uid = $1 AND u.disabled_at IS NULL`;
+FROM headrace.users u WHERE u.uid = $1 AND u.disabled_at IS NULL AND (u.verified_at > $2::timestamptz) IS NOT TRUE`;
 
 const MEMBERSHIPS_OF_ACCOUNT = statement('auth_memberships_of_service_account')`
   SELECT json_build_array(json_build_object('teamUid', t.uid, 'role', '${SERVICE_ACCOUNT_ROLE}', 'team', ${teamSettingsSql('t')})) AS memberships
@@ -98,17 +98,20 @@ export class PrincipalDirectory {
     return rows.length > 0;
   }
 
-  /** The current memberships of a user, for what the service does for them later; null: unknown or disabled. */
-  async membershipsOf(userUid: string): Promise<readonly Membership[] | null> {
-    const [row] = await this.database.query<{ memberships: Membership[] }>(MEMBERSHIPS, [userUid]);
+  /**
+   * The current memberships of a user, for what the service does for them later; null: unknown, disabled, or, at the time `since`, maybe
+   * another person (see `UsersService.verifyAddress`).
+   */
+  async membershipsOf(userUid: string, since: Date | null = null): Promise<readonly Membership[] | null> {
+    const [row] = await this.database.query<{ memberships: Membership[] }>(MEMBERSHIPS, [userUid, since]);
     return row?.memberships ?? null;
   }
 
-  /** A principal as a caller with the rights of now, for what an agent does for them; null: unknown or disabled. */
-  async callerNow(ref: PrincipalRef, teamUid: string | null): Promise<Caller | null> {
+  /** A principal as a caller with the rights of now, for what an agent does for them; null as for {@link membershipsOf}. */
+  async callerNow(ref: PrincipalRef, teamUid: string | null, since: Date): Promise<Caller | null> {
     const found =
       ref.type === 'user'
-        ? await this.membershipsOf(ref.uid)
+        ? await this.membershipsOf(ref.uid, since)
         : (await this.database.query<{ memberships: Membership[] }>(MEMBERSHIPS_OF_ACCOUNT, [ref.uid]))[0]?.memberships;
     if (!found) return null;
     const principal = { ...ref, displayName: '', memberships: found, tokenUid: '' };

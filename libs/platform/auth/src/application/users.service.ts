@@ -40,10 +40,13 @@ export type UpdateUserResult =
 const WITH_MEMBERSHIPS = `${COLUMNS}, coalesce((SELECT json_agg(json_build_object('teamUid', m.team_uid, 'role', m.role)
     ORDER BY m.created_at, m.team_uid) FROM headrace.memberships m WHERE m.user_uid = u.uid), '[]') AS memberships`;
 
-/** Stops the resources of a user who is disabled. */
+/** Ends what a user has who is disabled, or whose account another person has had. */
 export abstract class DisabledUserListener {
-  /** Called in the transaction that disables the user; a failure rolls it back. */
+  /** Called in the transaction that disables the user, or verifies the address; a failure rolls it back. */
   abstract userDisabled(tx: Queryable, userUid: string): Promise<void>;
+
+  /** Called in the transaction that verifies the address of a user whose account another person may have had. */
+  async addressVerified(_tx: Queryable, _userUid: string): Promise<void> {}
 }
 
 /** The listeners of this process. A process that disables users must have all of them. */
@@ -57,6 +60,10 @@ export class DisabledUserListeners {
 
   async userDisabled(tx: Queryable, userUid: string): Promise<void> {
     for (const listener of this.listeners) await listener.userDisabled(tx, userUid);
+  }
+
+  async addressVerified(tx: Queryable, userUid: string): Promise<void> {
+    for (const listener of this.listeners) await listener.addressVerified(tx, userUid);
   }
 }
 
@@ -162,11 +169,12 @@ export class UsersService {
 
   /**
    * The user is the owner of the e-mail address. An invitation may have been accepted by another person, whose sessions,
-   * tokens and schedules end then.
+   * tokens, schedules and shared environments end then. Their runs end with the next sweep.
    */
   async verifyAddress(tx: Transaction, userUid: string): Promise<void> {
     const changed = await tx.query(
-      'UPDATE headrace.users SET is_email_verified = true WHERE uid = $1 AND NOT is_email_verified RETURNING 1',
+      `UPDATE headrace.users SET is_email_verified = true, verified_at = headrace.now()
+        WHERE uid = $1 AND NOT is_email_verified RETURNING 1`,
       [userUid],
     );
     if (changed.length === 0) return;
@@ -181,6 +189,7 @@ export class UsersService {
     // The person has the links of invitations that they have created.
     await tx.query('DELETE FROM headrace.invitations WHERE created_by = $1', [userUid]);
     await this.listeners.userDisabled(tx, userUid);
+    await this.listeners.addressVerified(tx, userUid);
     await this.changes.announce(tx);
   }
 

@@ -6,15 +6,7 @@ import {
   type PipeTransform,
 } from '@nestjs/common';
 import type { Request } from 'express';
-import {
-  isStorableNumber,
-  isStorableText,
-  type Issue,
-  issueSentence,
-  isUid,
-  isUuid,
-  pointerOf,
-} from '#platform/kernel';
+import { isStorableText, type Issue, issueSentence, isUid, isUuid, pointerOf } from '#platform/kernel';
 import { requestStateOf } from '../edge/request-state.js';
 import { ProblemError } from '../problems/problem-error.js';
 import { below, fieldsOf, isPlainObject, type Source, wrong } from './field.js';
@@ -75,16 +67,14 @@ function rejectIssues(source: Source, issues: readonly InputIssue[]): void {
   throw new ProblemError('invalid_request', sentences.join(' '), { errors: reported });
 }
 
-const TOO_MANY_DIGITS = 'must not be larger than 1e30, or nearer to 0 than 1e-30';
 const NOT_STORABLE = 'must not contain NUL characters or lone surrogates';
 
 /**
- * Finds strings, numbers and keys that PostgreSQL cannot store unchanged or in a similar size, and keys with a meaning in JavaScript. The parser limits
+ * Finds strings and keys that PostgreSQL cannot store unchanged, and keys with a meaning in JavaScript. The parser limits
  * the nesting, so the recursion is bounded.
  */
 export function findUnstorable(value: unknown): Issue[] {
   if (typeof value === 'string') return isStorableText(value) ? [] : wrong(NOT_STORABLE);
-  if (typeof value === 'number') return isStorableNumber(value) ? [] : wrong(TOO_MANY_DIGITS);
   if (typeof value !== 'object' || value === null) return [];
   if (Array.isArray(value)) return value.flatMap((item, index) => below(index, findUnstorable(item)));
   return Object.entries(value).flatMap(([key, item]) => {
