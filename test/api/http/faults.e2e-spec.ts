@@ -77,11 +77,13 @@ async function expectUnavailable({ readsToo = true } = {}): Promise<void> {
   });
 }
 
-async function expectReady(isReady: boolean): Promise<void> {
+/** `before`: each look. */
+async function expectReady(isReady: boolean, before = (): Promise<void> => Promise.resolve()): Promise<void> {
   for (const origin of [api.url, ingress.url])
     // A check that has passed counts for a second.
     await vi.waitFor(
       async () => {
+        await before();
         const response = await fetch(`${origin}/health/ready`);
         expect([response.status, ((await response.json()) as { ready: boolean }).ready]).toEqual([
           isReady ? 200 : 503,
@@ -143,7 +145,7 @@ describe('while the database', () => {
           await api.request(503, 'GET /agent/runs', { token });
         });
         await expectUnavailable();
-        await expectReady(false);
+        await expectReady(false, () => onServer(endSessions()));
       } finally {
         lookup.mockRestore();
       }
