@@ -157,6 +157,8 @@ describe('sign-in by OpenID Connect', () => {
     expectRejected(await signIn(newUser({ email, email_verified: false })), 'email_not_verified');
     expectRejected(await signIn(newUser({ email, email_verified: 'true' })), 'email_not_verified');
     expectRejected(await signIn(newUser({ email: undefined })), 'no_email');
+    // PostgreSQL finds the Kelvin sign equal to a `k`.
+    expectRejected(await signIn(newUser({ email: '\u212Aim@example.test' })), 'no_email');
     const linked = await principalOf(await signIn(newUser({ email: email.toUpperCase() })));
     // The role that was given by hand stays.
     expect(linked).toMatchObject({ uid: existing.uid, memberships: [{ team_uid: builders, role: 'viewer' }] });
@@ -202,11 +204,13 @@ describe('sign-in by OpenID Connect', () => {
       await until(async () => (await get('/me', headers)).status === 401, 5_000, 'the end of the access');
     const shared = (await api.request(200, 'GET /agent/environments', { token: admin.token })).body.environments;
     expect(shared).toEqual([]);
-    const [{ links }] = (await api.database.query<{ links: number }>(
-      'SELECT count(*)::int AS links FROM environment_links WHERE environment_uid = $1',
-      [environment],
-    )) as [{ links: number }];
-    expect(links).toBe(0);
+    const left = await api.database.query<{ uid: string; links: number }>(
+      `SELECT e.uid, (SELECT count(*)::int FROM environment_links l WHERE l.environment_uid = e.uid) AS links
+         FROM environments e WHERE owner_user_uid = $1`,
+      [uid],
+    );
+    // Nothing that the earlier person has created refers to it any more.
+    expect(left).toEqual([{ uid: expect.not.stringMatching(environment) as string, links: 0 }]);
     const child = { key: 'child', prompt: 'Read it.', lease_epoch: runner.assignment.lease_epoch };
     const started = await api.request(200, `POST /runner/v1/executions/${external.execution_id}/runs`, {
       token: runner.token,

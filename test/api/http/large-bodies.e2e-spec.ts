@@ -58,6 +58,15 @@ describe('large request bodies', () => {
     await until(() => request.text.includes('HTTP/1.1 401'), 10_000, 'The request is rejected');
   });
 
+  it('are not accepted by calls of runners that wait', async () => {
+    const { execution } = await externalRun();
+    const body = { lease_epoch: 1, run_ids: [], mode: 'all', wait: 25, more: 'x'.repeat(70_000) };
+    await fixture.api.request(413, `POST /runner/v1/executions/${execution.id}/runs/wait`, {
+      token: execution.token,
+      body,
+    });
+  });
+
   it('can be repeated at the end of an execution', async () => {
     const { send } = await externalRun();
     const text = 'x'.repeat(200_000);

@@ -141,3 +141,50 @@ describe('a user who is disabled', () => {
     expect(await stateOf(body.run_id as string, colleague)).toBe('CANCELLED');
   });
 });
+
+describe('a principal that executes a run of the team on another machine', () => {
+  it.each([
+    ['user', 'is removed from the team', 'DELETE /members/'],
+    ['user', 'becomes a viewer', 'PUT /members/'],
+    ['service account', 'is deleted', 'DELETE /service-accounts/'],
+  ])('and %s %s, gets no credential, and the run is cancelled', async (kind, _what, line) => {
+    const owner = await api.identities.user({ [team]: 'owner' });
+    const name = `git-${kind.replace(' ', '-')}`;
+    await api.request(200, `PUT /secrets/${name}`, { token: owner.token, body: { value: 'first' } });
+    const url = 'https://git.example.com/team/repository.git';
+    const config = { git_repos: [{ url, secret_name: name }] };
+    const environment = (await api.request(201, 'POST /environments', { token: owner.token, body: { config } })).body;
+    const executor =
+      kind === 'user' ? await api.identities.user({ [team]: 'member' }) : await api.identities.serviceAccount(team);
+    const register = async () =>
+      (
+        await api.request(200, 'POST /agent/runs/external', {
+          token: executor.token,
+          body: { prompt: 'Go.', team: true, config: { environment_id: environment.uid } },
+        })
+      ).body;
+    const [claimed, offered] = [await register(), await register()];
+    const runner = await TestRunner.claim(api, claimed.execution_id as string, claimed.token as string);
+    await runner.startAgent();
+    const credential = async () =>
+      (
+        await api.request(200, `POST /runner/v1/executions/${claimed.execution_id}/repository-credential`, {
+          token: runner.token,
+          body: { lease_epoch: runner.assignment.lease_epoch, url },
+        })
+      ).body;
+    expect(await credential()).toMatchObject({ credential: { password: 'first' } });
+    const isUpdate = line.startsWith('PUT');
+    await api.request(isUpdate ? 200 : 204, `${line}${executor.uid}`, {
+      token: owner.token,
+      ...(isUpdate && { body: { role: 'viewer' } }),
+    });
+    await api.request(200, `PUT /secrets/${name}`, { token: owner.token, body: { value: 'second' } });
+    expect(await credential()).toEqual({ problem: expect.stringContaining('may no longer have such runs') });
+    await expect(TestRunner.claim(api, offered.execution_id as string, offered.token as string)).rejects.toThrow(
+      'expected 200, got 412',
+    );
+    await sweep();
+    expect(await stateOf(claimed.run_id as string, owner)).toBe('CANCELLED');
+  });
+});

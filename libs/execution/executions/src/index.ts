@@ -60,6 +60,7 @@ export {
   DEBUG_WINDOW_COLUMNS,
   type DebugWindowRow,
   toDebugWindow,
+  EXTERNAL_ACCOUNT,
   EXTERNAL_USER,
   WAITING_REASON,
   attachmentRefs,

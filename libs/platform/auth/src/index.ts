@@ -6,6 +6,7 @@ export {
   InvitationsService,
   invitationUrl,
 } from './application/invitations.service.js';
+export { EMAIL_ADDRESS } from './domain/email-address.js';
 export { PrincipalDirectory, type PrincipalInfo, type PrincipalRef } from './application/principal-directory.js';
 export {
   type DeviceAuthorization,

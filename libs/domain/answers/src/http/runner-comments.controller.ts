@@ -3,7 +3,7 @@ import { ApiExcludeController } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { ExecutionTokenGuard, leaseLost, LeaseParameters, SanitizeBody } from '#execution/executions';
 import type { CommentAnswer, CommentRequest, CommentTargetAnswer } from '#execution/runner-protocol';
-import { IntegerField, RunnerProtocol, Shutdown, StringField } from '#platform/http';
+import { BodyLimit, IntegerField, RunnerProtocol, Shutdown, StringField } from '#platform/http';
 import { RunComments } from '../application/run-comments.js';
 import { MAX_COMMENT_TEXT } from '../domain/answer.js';
 
@@ -38,6 +38,8 @@ export class RunnerCommentsController {
   @Post()
   @HttpCode(200)
   @RunnerProtocol()
+  // Of JSON, in which a character of the text has at most six bytes.
+  @BodyLimit(6 * MAX_COMMENT_TEXT + 4_096)
   @UseInterceptors(SanitizeBody)
   async add(
     @Param('executionId') executionId: string,

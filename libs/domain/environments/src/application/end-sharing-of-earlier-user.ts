@@ -3,7 +3,7 @@ import { DisabledUserListener, DisabledUserListeners } from '#platform/auth';
 import type { Queryable } from '#platform/persistence';
 import { EnvironmentGrantsStore } from '../persistence/environment-grants.store.js';
 
-/** Ends the sharing of the personal environments of a user whose account another person may have had. */
+/** Ends what refers to the personal environments of a user whose account another person may have had: grants, links, schedules and runs. */
 @Injectable()
 export class EndSharingOfEarlierUser extends DisabledUserListener implements OnModuleInit {
   constructor(
@@ -21,6 +21,6 @@ export class EndSharingOfEarlierUser extends DisabledUserListener implements OnM
   override async userDisabled(): Promise<void> {}
 
   override addressVerified(tx: Queryable, userUid: string): Promise<void> {
-    return this.grants.deleteOfOwner(tx, userUid);
+    return this.grants.endUsesOfOwner(tx, userUid);
   }
 }

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { type Caller, can, mayHavePersonalRuns, PrincipalDirectory } from '#platform/auth';
+import { type Caller, can, mayHavePersonalRuns, PrincipalDirectory, type PrincipalRef } from '#platform/auth';
 import { Settings } from '#platform/config';
 import type { RunOwner } from '#execution/executions';
 
@@ -25,17 +25,18 @@ export class PersonalRunPolicy {
   }
 
   /**
-   * Whether the run may be executed now. A personal one while its owner may have personal runs, a team's always; one that a user
-   * executes (`externalUserUid`) while the user may create runs of the team. At most one round trip, none for hosted runs of a team.
+   * Whether the run may be executed now. A personal one while its owner may have personal runs, a team's always; one that a principal
+   * executes (`external`) while the principal may create runs of the team. At most one round trip, none for hosted runs of a team.
    */
   async mayBegin(
     { owner: { teamUid, userUid }, createdAt }: { readonly owner: RunOwner; readonly createdAt: Date },
-    externalUserUid: string | null,
+    external: PrincipalRef | null,
   ): Promise<boolean> {
-    const uid = userUid ?? externalUserUid;
-    if (uid === null) return true;
-    const memberships = await this.principals.membershipsOf(uid, createdAt);
-    if (memberships === null) return false;
+    const executor: PrincipalRef | null = userUid === null ? external : { type: 'user', uid: userUid };
+    if (executor === null) return true;
+    const caller = await this.principals.callerNow(executor, teamUid, createdAt);
+    if (caller === null) return false;
+    const { memberships } = caller.principal;
     if (teamUid === null) return mayHavePersonalRuns(this.settings.personalRuns, memberships);
     return memberships.some((membership) => membership.teamUid === teamUid && can(membership.role, 'runs:write'));
   }

@@ -58,7 +58,7 @@ export class RunAssignments extends AssignmentSource {
     if (!found) return { kind: 'unknown_run' };
     const { run, promptTaken, hasTranscript, sessionInDebug, permissionRules, conversationCostUsd: costUsd } = found;
     const { snapshotId, lacksLastTurn, attachments, identityName, creatorAsAuthor } = found;
-    if (!(await this.personalRuns.mayBegin(run, found.externalUserUid))) return NOT_ALLOWED;
+    if (!(await this.personalRuns.mayBegin(run, found.externalExecutor))) return NOT_ALLOWED;
     const environmentUid = run.config.environment_id;
     const usable = environmentUid === undefined ? null : await this.findEnvironment(run, environmentUid);
     if (environmentUid !== undefined && usable === null) return impossible(NO_ENVIRONMENT);
@@ -133,6 +133,7 @@ export class RunAssignments extends AssignmentSource {
     const found = await this.queries.findForAssignment(runId);
     if (!found) return { problem: NO_ENVIRONMENT };
     const { run } = found;
+    if (!(await this.personalRuns.mayBegin(run, found.externalExecutor))) return { problem: NO_RIGHTS };
     const { environment_id: uid } = run.config;
     const usable = uid === undefined ? null : await this.findEnvironment(run, uid);
     if (usable === null) return { problem: NO_ENVIRONMENT };
@@ -246,11 +247,8 @@ function secretsOfRun({ id, owner: { teamUid }, config: { secrets = [] } }: Run)
 const NO_ENVIRONMENT =
   'The environment of the run does not exist any more, or the owner of the run may no longer use it: sharing it has ended, or their role on its team has changed.';
 const NO_REPOSITORY = 'The environment of the run no longer allows the repository that the run names.';
-const NOT_ALLOWED: BuiltAssignment = {
-  kind: 'impossible',
-  errorCode: 'not_authorized',
-  message: 'The user whose run it is was disabled, or may no longer have such runs.',
-};
+const NO_RIGHTS = 'The user whose run it is was disabled, or may no longer have such runs.';
+const NOT_ALLOWED: BuiltAssignment = { kind: 'impossible', errorCode: 'not_authorized', message: NO_RIGHTS };
 const impossible = (message: string): BuiltAssignment => ({
   kind: 'impossible',
   errorCode: 'environment_setup_failed',

@@ -35,6 +35,7 @@ export class RunnerRunsController {
   @Post('wait')
   @HttpCode(200)
   @RunnerProtocol()
+  @BodyLimit(65_536)
   async wait(
     @Param('executionId') executionId: string,
     @Body() { lease_epoch: leaseEpoch, ...request }: WaitForRunsBody,

@@ -6,6 +6,7 @@ import {
   type PrincipalRef,
   type RunOwner,
   toDebugWindow,
+  EXTERNAL_ACCOUNT,
   EXTERNAL_USER,
   WAITING_REASON,
   type WaitingReason,
@@ -151,7 +152,10 @@ const FIND_FOR_ASSIGNMENT = statement('runs.find-for-assignment')`
     (SELECT s.id FROM run_snapshots s WHERE s.run_id = r.id AND s.seq IS NOT NULL AND (r.prompt_taken OR s.seq = 0) ORDER BY s.seq DESC LIMIT 1) AS "snapshotId",
     r.prompt_taken AND coalesce((SELECT v.kind = 'turn_started' FROM run_events v
       WHERE v.run_id = r.id AND v.kind IN ('turn_started', 'turn_ended') ORDER BY v.seq DESC LIMIT 1), false) AS "lacksLastTurn",
-    r.session_in_debug AS "sessionInDebug", ${EXTERNAL_USER} AS "externalUserUid",
+    r.session_in_debug AS "sessionInDebug", CASE WHEN ${EXTERNAL_USER} IS NOT NULL
+      THEN json_build_object('type', 'user', 'uid', ${EXTERNAL_USER})
+      WHEN ${EXTERNAL_ACCOUNT} IS NOT NULL THEN json_build_object('type', 'service_account', 'uid', ${EXTERNAL_ACCOUNT}) END AS "externalExecutor",
+   
     (SELECT coalesce(json_agg(json_build_object('approval_id', a.id, 'subject', a.subject) ORDER BY a.decided_at, a.id), '[]')
        FROM approvals a WHERE a.run_id = r.id AND a.always) AS "permissionRules",
     coalesce(${attachmentRefs('a.run_id = r.id AND a.position IS NOT NULL')}, '[]') AS attachments,
@@ -179,7 +183,7 @@ export interface AssignedRun {
   readonly lacksLastTurn: boolean;
   readonly sessionInDebug: boolean;
   /** The user who executes it on another machine; null for a service account, and for every other execution. */
-  readonly externalUserUid: string | null;
+  readonly externalExecutor: PrincipalRef | null;
   /** What was allowed for the rest of the run, oldest first. */
   readonly permissionRules: readonly PermissionRule[];
   readonly attachments: readonly AttachmentRef[];

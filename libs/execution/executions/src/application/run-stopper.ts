@@ -29,13 +29,19 @@ export class RunStopper {
   }
 
   /** Cancels what a disabled user has at work, or closes their idle session. */
-  async stopOfDisabledUser(runId: string, executionId: string): Promise<void> {
+  async stopWithoutRights(runId: string, executionId: string): Promise<void> {
     await this.database.transaction(async (tx) => {
       const run = await this.transitions.lock(tx, runId);
       const execution = await this.executions.lock(tx, executionId);
       if (!run || !execution || execution.desired === 'stop' || execution.desired === 'kill') return;
       const principal = { type: run.creator_type, uid: run.creator_uid };
-      const events = await this.cancel(tx, runId, executionId, 'Cancelled: the user was disabled.', principal);
+      const events = await this.cancel(
+        tx,
+        runId,
+        executionId,
+        'Cancelled: the account was disabled, or may not create such runs any more.',
+        principal,
+      );
       await this.log.append(tx, runId, executionId, events);
     });
   }

@@ -1,7 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Settings } from '#platform/config';
 import { Database, isDatabaseUnavailable, type Statement, statement } from '#platform/persistence';
-import { EXTERNAL_USER } from '../persistence/run-status-sql.js';
+import { EXTERNAL_ACCOUNT, EXTERNAL_USER } from '../persistence/run-status-sql.js';
 import { ApprovalsService } from './approvals.service.js';
 import { FinishExecution } from './finish-execution.js';
 import { IdleSessions } from './idle-sessions.js';
@@ -34,14 +34,19 @@ const INTERRUPTS_IGNORED = statement('interrupts.overdue')`
    ORDER BY interrupt_expires_at LIMIT 100`;
 
 /**
- * A run that is being offered is left alone: it fails when it is claimed. Before the verification of the address, another person may
- * have been the user.
+ * Of users and service accounts that are disabled, and of those who execute a run of a team in which they may not create runs any more. A
+ * run that is being offered is left alone: it fails when it is claimed. Before the verification of the address, another person may have
+ * been the user.
  */
-const OF_DISABLED_USERS = statement('executions.live-of-disabled-users')`
+const WITHOUT_RIGHTS = statement('executions.live-without-rights')`
   SELECT e.id, e.run_id FROM executions e
    JOIN runs r ON r.id = e.run_id
-   JOIN users u ON u.uid = coalesce(r.owner_user_uid, ${EXTERNAL_USER})
-   WHERE e.ended_at IS NULL AND e.phase <> 'offered' AND e.desired NOT IN ('stop', 'kill') AND (u.disabled_at IS NOT NULL OR u.verified_at > r.created_at)
+   LEFT JOIN users u ON u.uid = coalesce(r.owner_user_uid, ${EXTERNAL_USER})
+   LEFT JOIN service_accounts s ON s.uid = ${EXTERNAL_ACCOUNT}
+   WHERE e.ended_at IS NULL AND e.phase <> 'offered' AND e.desired NOT IN ('stop', 'kill')
+     AND (u.disabled_at IS NOT NULL OR u.verified_at > r.created_at OR s.disabled_at IS NOT NULL
+       OR r.team_uid IS NOT NULL AND u.uid IS NOT NULL AND NOT EXISTS (
+         SELECT FROM memberships m WHERE m.user_uid = u.uid AND m.team_uid = r.team_uid AND m.role <> 'viewer'))
    LIMIT 200`;
 
 type Overdue = { id: string; is_fenced: boolean; phase: string };
@@ -80,8 +85,8 @@ export class SweepExecutions {
     await this.eachOf(INTERRUPTS_IGNORED, 'the interrupt of execution', (runId, id) =>
       this.interrupter.expireIfDue(runId, id),
     );
-    await this.eachOf(OF_DISABLED_USERS, 'the disabled user of execution', (runId, id) =>
-      this.stopper.stopOfDisabledUser(runId, id),
+    await this.eachOf(WITHOUT_RIGHTS, 'the rights of execution', (runId, id) =>
+      this.stopper.stopWithoutRights(runId, id),
     );
     if (lost > 0) this.logger.warn(`Ended ${lost} execution(s) whose runner was silent.`);
     return lost;

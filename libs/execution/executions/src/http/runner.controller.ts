@@ -15,7 +15,7 @@ import {
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { Settings } from '#platform/config';
-import { ProblemError, RunnerProtocol, Shutdown, StreamedBody, sendStream } from '#platform/http';
+import { BodyLimit, ProblemError, RunnerProtocol, Shutdown, StreamedBody, sendStream } from '#platform/http';
 import {
   type Assignment,
   type BatchAck,
@@ -48,6 +48,8 @@ import {
 } from './runner-request.js';
 
 const MAX_WAIT_SECONDS = 25;
+/** Bytes of the body of a call with a few short fields. */
+const SMALL_BODY = 65_536;
 
 /** The runner protocol, version 1; see docs/runner-protocol.md. Not part of the public API. */
 @ApiExcludeController()
@@ -68,6 +70,7 @@ export class RunnerController {
   ) {}
 
   @Post('claim')
+  @BodyLimit(SMALL_BODY)
   @HttpCode(200)
   @RunnerProtocol()
   async claim(@Param('executionId') executionId: string, @Body() body: ClaimRequestBody): Promise<Assignment> {
@@ -100,6 +103,7 @@ export class RunnerController {
   }
 
   @Post('beat')
+  @BodyLimit(SMALL_BODY)
   @HttpCode(200)
   @RunnerProtocol()
   async beat(@Param('executionId') executionId: string, @Body() body: LeaseParameters): Promise<HeartbeatAck> {
@@ -117,6 +121,7 @@ export class RunnerController {
   }
 
   @Post('repository-credential')
+  @BodyLimit(SMALL_BODY)
   @HttpCode(200)
   @RunnerProtocol()
   async repositoryCredential(

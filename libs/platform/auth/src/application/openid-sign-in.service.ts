@@ -6,6 +6,7 @@ import { Database, type Queryable, type Transaction } from '#platform/persistenc
 import { rolesOfGroups } from '../domain/group-roles.js';
 import { returnPath } from '../domain/return-path.js';
 import { hashToken } from '../domain/token.js';
+import { EMAIL_ADDRESS } from '../domain/email-address.js';
 import { type GroupChange, MembersService } from './members.service.js';
 import { type OpenIdFailure, type OpenIdFlow, OpenIdProvider, type OpenIdUser } from './openid-provider.js';
 import { type CreatedSession, type SessionOrigin, SessionsService } from './sessions.service.js';
@@ -112,7 +113,7 @@ export class OpenIdSignInService {
     );
     if (known) return { kind: 'found', uid: known.user_uid, change: null };
     const email = user.email?.trim() ?? '';
-    if (!/^[^\s@]+@[^\s@]+$/.test(email) || email.length > MAX_EMAIL || toStorableText(email).changed)
+    if (!EMAIL_ADDRESS.test(email) || email.length > MAX_EMAIL || toStorableText(email).changed)
       return { kind: 'no_email' };
     if (!user.isEmailVerified) return { kind: 'email_not_verified' };
     const [owner] = await tx.query<{ uid: string; email: string; is_disabled: boolean; is_linked: boolean }>(
@@ -121,8 +122,8 @@ export class OpenIdSignInService {
          FROM headrace.users u WHERE lower(u.email) = lower($1) FOR UPDATE`,
       [email, issuer],
     );
-    // PostgreSQL finds letters such as the Kelvin sign equal to ones of ASCII, which are of another address.
-    if (owner && asciiLower(owner.email) !== asciiLower(email)) return { kind: 'email_taken' };
+    // One of an earlier version, with another address.
+    if (owner && !EMAIL_ADDRESS.test(owner.email)) return { kind: 'email_taken' };
     if (owner?.is_disabled === true) return { kind: 'disabled' };
     if (owner && (owner.is_linked || !this.settings.oidcLinkUsers)) return { kind: 'email_taken' };
     if (!owner && !this.settings.oidcCreateUsers) return { kind: 'unknown_user' };
@@ -162,5 +163,3 @@ function isSameText(given: string, wanted: string): boolean {
   const [first, second] = [Buffer.from(given), Buffer.from(wanted)];
   return first.length === second.length && timingSafeEqual(first, second);
 }
-
-const asciiLower = (text: string): string => text.replace(/[A-Z]/g, (letter) => letter.toLowerCase());

@@ -1,9 +1,9 @@
 import { ArrayField, DateTimeField, EnumField, object, ObjectField, PageInfo, StringField } from '#platform/http';
-import { type Role, ROLES } from '#platform/auth';
+import { EMAIL_ADDRESS, type Role, ROLES } from '#platform/auth';
 
 const OPTIONAL = { optional: true } as const;
 const UID = { pattern: /^[A-Za-z0-9]{22}$/, says: 'exactly 22 letters or digits' } as const;
-const EMAIL = { max: 254, pattern: /^[^@\s]+@[^@\s]+$/, says: 'an e-mail address' } as const;
+const EMAIL = { max: 254, pattern: EMAIL_ADDRESS, says: 'an e-mail address' } as const;
 const ROLE = { name: 'TeamRole' } as const;
 const CODE = { blank: false, max: 100, description: 'Code of the link. It is accepted once.' } as const;
 

@@ -10,11 +10,11 @@ import {
   StringField,
   text,
 } from '#platform/http';
-import { type Role, ROLES } from '#platform/auth';
+import { EMAIL_ADDRESS, type Role, ROLES } from '#platform/auth';
 
 const OPTIONAL = { optional: true } as const;
 const UID = { pattern: /^[A-Za-z0-9]{22}$/, says: 'exactly 22 letters or digits' } as const;
-const EMAIL = { max: 254, pattern: /^[^@\s]+@[^@\s]+$/, says: 'an e-mail address' } as const;
+const EMAIL = { max: 254, pattern: EMAIL_ADDRESS, says: 'an e-mail address' } as const;
 const DISPLAY_NAME = { blank: false, max: 200, description: 'Name that is shown.' } as const;
 const ROLE = { name: 'TeamRole' } as const;
 
