@@ -18,25 +18,23 @@ export function consumeCode(): string | null {
 
 const ASK_ADMINISTRATOR = 'Ask an administrator of this installation.';
 /** Why the sign-in at the provider failed: the parameter `error` of the page. */
-const REASONS: Readonly<Record<string, string>> = {
-  unreachable: 'The provider cannot be reached. Try again later.',
-  denied: 'The provider has not confirmed the sign-in, or you have cancelled it.',
-  invalid: 'The response of the provider is not valid. The log of the server has the reason.',
-  expired: 'The sign-in has taken too long, or was started in another tab. Try again.',
-  too_many: 'There were too many attempts to sign in. Try again in some minutes.',
-  unknown_user: `You have no account here. ${ASK_ADMINISTRATOR}`,
-  no_email: `The provider has not sent your e-mail address. ${ASK_ADMINISTRATOR}`,
-  email_not_verified: 'The provider has not verified your e-mail address. Verify it there, and try again.',
-  email_taken: `Another account here has your e-mail address. ${ASK_ADMINISTRATOR}`,
-  disabled: `Your account is disabled. ${ASK_ADMINISTRATOR}`,
-};
+const REASONS: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    unreachable: 'The provider cannot be reached. Try again later.',
+    denied: 'The provider has not confirmed the sign-in, or you have cancelled it.',
+    invalid: 'The response of the provider is not valid. The log of the server has the reason.',
+    expired: 'The sign-in has taken too long, or was started in another tab. Try again.',
+    too_many: 'There were too many attempts to sign in. Try again in some minutes.',
+    unknown_user: `You have no account here. ${ASK_ADMINISTRATOR}`,
+    no_email: `The provider has not sent your e-mail address. ${ASK_ADMINISTRATOR}`,
+    email_not_verified: 'The provider has not verified your e-mail address. Verify it there, and try again.',
+    email_taken: `Another account here has your e-mail address. ${ASK_ADMINISTRATOR}`,
+    disabled: `Your account is disabled. ${ASK_ADMINISTRATOR}`,
+  }),
+);
 
 const reasonOf = (code: string | null): string =>
-  code === null
-    ? ''
-    : Object.hasOwn(REASONS, code)
-      ? (REASONS[code] ?? '')
-      : 'The sign-in at the provider failed. Try again.';
+  code === null ? '' : (REASONS.get(code) ?? 'The sign-in at the provider failed. Try again.');
 
 /** Where the user wanted to be: the page of the console that asked for the sign-in. */
 const wantedPage = (): string =>

@@ -1,5 +1,5 @@
 import { Module } from '@nestjs/common';
-import { EndSharingOfEarlierUser } from './application/end-sharing-of-earlier-user.js';
+import { EndUsesOfPersonalEnvironments } from './application/end-uses-of-personal-environments.js';
 import { EnvironmentDirectory } from './application/environment-directory.js';
 import { EnvironmentGrantsService } from './application/environment-grants.service.js';
 import { EnvironmentLinksService } from './application/environment-links.service.js';
@@ -27,7 +27,7 @@ const FOR_OTHER_LIBRARIES = [
 ];
 
 @Module({
-  providers: [...STORES, ...SERVICES, ...FOR_OTHER_LIBRARIES, EnvironmentReferences, EndSharingOfEarlierUser],
+  providers: [...STORES, ...SERVICES, ...FOR_OTHER_LIBRARIES, EnvironmentReferences, EndUsesOfPersonalEnvironments],
   exports: [...SERVICES, ...FOR_OTHER_LIBRARIES],
 })
 export class EnvironmentsModule {}

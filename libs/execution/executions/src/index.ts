@@ -48,7 +48,7 @@ export {
   withWaitingReason,
 } from './domain/run.js';
 export { ExecutionsHttpModule, ExecutionsModule, HostedExecutionModule } from './executions.module.js';
-export { ExecutionTokenGuard, LeaseParameters, SanitizeBody } from './http/runner-request.js';
+export { ExecutionTokenGuard, LeaseParameters, SanitizeBody, SMALL_BODY } from './http/runner-request.js';
 export { leaseLost } from './http/lease-lost.js';
 export { EXECUTIONS_ENCRYPTED_COLUMNS } from './adapters/snapshot-objects.js';
 export { approvalColumns } from './persistence/approvals.store.js';

@@ -1,6 +1,6 @@
 export * from './edge/route-options.js';
 export { configureHttp, finishHttp, httpAdapter, RequestAuthenticator, serveHttp } from './edge/configure-http.js';
-export { hasLargeJsonBody, isLargeBody, LargeBodies, readJsonBody } from './edge/json-body.middleware.js';
+export { hasLargeJsonBody, isLargeBody, LARGE_BODIES, readJsonBody } from './edge/json-body.middleware.js';
 export { headerText, requestStateOf, type RequestState } from './edge/request-state.js';
 export { Listener, type ListenerOptions } from './edge/listener.js';
 export { PageFiles } from './edge/page-files.js';
@@ -34,7 +34,7 @@ export {
 } from './operations/operation.decorator.js';
 export { PageInfo, pageInfo } from './operations/page-info.dto.js';
 export { onceClosed } from './edge/once-closed.js';
-export { ResponseLimit } from './operations/response-limit.js';
+export { MemoryPermits, ResponseLimit } from './operations/response-limit.js';
 export { sendStream } from './operations/send-stream.js';
 export { Problem, PROBLEM_MEDIA_TYPE } from './problems/problem.dto.js';
 export { ProblemError, type ProblemOptions } from './problems/problem-error.js';

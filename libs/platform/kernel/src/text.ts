@@ -4,7 +4,7 @@ export function isStorableText(text: string): boolean {
 }
 
 /** Whether a number is not stored with hundreds of digits: PostgreSQL writes JSON without exponents. */
-export function isStorableNumber(number: number): boolean {
+function isStorableNumber(number: number): boolean {
   const size = Math.abs(number);
   return number === 0 || (size >= 1e-30 && size <= 1e30);
 }

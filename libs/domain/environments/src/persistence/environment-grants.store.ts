@@ -1,5 +1,4 @@
 import { Injectable } from '@nestjs/common';
-import { newUid } from '#platform/kernel';
 import { Database, type Queryable, writtenRow } from '#platform/persistence';
 import type { Asker } from '../domain/environment-access.js';
 import type { EnvironmentGrant } from '../domain/environment-sharing.js';
@@ -31,23 +30,6 @@ export class EnvironmentGrantsStore {
       [uid, environmentUid, grantee.uid, creator.type, creator.uid],
     );
     return writtenRow(rows);
-  }
-
-  /** Ends all uses of the environments of a person: grants and links are deleted, and each environment gets a new UID. */
-  async endUsesOfOwner(tx: Queryable, userUid: string): Promise<void> {
-    for (const table of ['environment_grants', 'environment_links'])
-      await tx.query(
-        `DELETE FROM headrace.${table} WHERE environment_uid IN (SELECT uid FROM headrace.environments WHERE owner_user_uid = $1)`,
-        [userUid],
-      );
-    const owned = await tx.query<{ uid: string }>('SELECT uid FROM headrace.environments WHERE owner_user_uid = $1', [
-      userUid,
-    ]);
-    const uids = owned.map(({ uid }) => uid);
-    await tx.query(
-      `UPDATE headrace.environments e SET uid = n.new_uid FROM unnest($1::text[], $2::text[]) AS n (uid, new_uid) WHERE e.uid = n.uid`,
-      [uids, uids.map(() => newUid())],
-    );
   }
 
   /** With `grantee`: only if it is to this person, or to one of these teams. */

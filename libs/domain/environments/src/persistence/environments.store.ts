@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { Owner, PrincipalRef } from '#platform/auth';
+import { newUid } from '#platform/kernel';
 import { Database, type Queryable, statement } from '#platform/persistence';
 import { type EnvironmentConfig, type EnvironmentDetails, MAX_CONFIG_BYTES } from '../domain/environment.js';
 import type { Asker, Reach } from '../domain/environment-access.js';
@@ -112,6 +113,23 @@ export class EnvironmentsStore {
       [uid, JSON.stringify(config), editor.type, editor.uid, MAX_CONFIG_BYTES],
     );
     return environment;
+  }
+
+  /** Ends all uses of the environments of a person: grants and links are deleted, and each environment gets a new UID. */
+  async endUsesOfOwner(tx: Queryable, userUid: string): Promise<void> {
+    for (const table of ['environment_grants', 'environment_links'])
+      await tx.query(
+        `DELETE FROM headrace.${table} WHERE environment_uid IN (SELECT uid FROM headrace.environments WHERE owner_user_uid = $1)`,
+        [userUid],
+      );
+    const owned = await tx.query<{ uid: string }>('SELECT uid FROM headrace.environments WHERE owner_user_uid = $1', [
+      userUid,
+    ]);
+    const uids = owned.map(({ uid }) => uid);
+    await tx.query(
+      `UPDATE headrace.environments e SET uid = n.new_uid FROM unnest($1::text[], $2::text[]) AS n (uid, new_uid) WHERE e.uid = n.uid`,
+      [uids, uids.map(() => newUid())],
+    );
   }
 
   async delete(uid: string): Promise<boolean> {

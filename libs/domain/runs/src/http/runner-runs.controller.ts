@@ -1,7 +1,7 @@
 import { Body, Controller, Get, HttpCode, Param, Post, Query, Res, UseGuards, UseInterceptors } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { Response } from 'express';
-import { ExecutionTokenGuard, leaseLost, LeaseParameters, SanitizeBody } from '#execution/executions';
+import { ExecutionTokenGuard, leaseLost, LeaseParameters, SanitizeBody, SMALL_BODY } from '#execution/executions';
 import type { ChildRunAnswer, StartRunAnswer, WaitForRunsAnswer } from '#execution/runner-protocol';
 import { BodyLimit, invalidInput, MIB, RunnerProtocol, Shutdown } from '#platform/http';
 import { isUuid } from '#platform/kernel';
@@ -35,7 +35,7 @@ export class RunnerRunsController {
   @Post('wait')
   @HttpCode(200)
   @RunnerProtocol()
-  @BodyLimit(65_536)
+  @BodyLimit(SMALL_BODY)
   async wait(
     @Param('executionId') executionId: string,
     @Body() { lease_epoch: leaseEpoch, ...request }: WaitForRunsBody,

@@ -28,7 +28,7 @@ export class RunStopper {
     return this.stop(tx, runId, executionId, { event: { kind: 'run_failed', data: { ...status } }, status, reason });
   }
 
-  /** Cancels what a disabled user has at work, or closes their idle session. */
+  /** Cancels what a principal without rights has at work, or closes their idle session. */
   async stopWithoutRights(runId: string, executionId: string): Promise<void> {
     await this.database.transaction(async (tx) => {
       const run = await this.transitions.lock(tx, runId);

@@ -31,6 +31,9 @@ import {
 import { ExecutionTokens } from '../domain/execution-token.js';
 import { RunnerTransfers } from './runner-transfers.js';
 
+/** Bytes of the body of a call with a few short fields. */
+export const SMALL_BODY = 65_536;
+
 /** The runner protocol's own guard: a token that is good for exactly the execution in the path. Then reads the body. */
 @Injectable()
 export class ExecutionTokenGuard implements CanActivate {

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { Request, Response } from 'express';
-import { hasLargeJsonBody, LargeBodies, readJsonBody, ResponseLimit } from '#platform/http';
+import { hasLargeJsonBody, LARGE_BODIES, MemoryPermits, readJsonBody, ResponseLimit } from '#platform/http';
 import { ExecutionsStore } from '../persistence/executions.store.js';
 import { leaseLost } from './lease-lost.js';
 
@@ -10,7 +10,12 @@ import { leaseLost } from './lease-lost.js';
  */
 @Injectable()
 export class RunnerTransfers {
-  private readonly bodies = new LargeBodies({ total: 32, perKey: 8, maxWaitMs: 20_000 });
+  private readonly bodies = new MemoryPermits(LARGE_BODIES, {
+    total: 32,
+    perKey: 8,
+    maxWaiting: 320,
+    maxWaitMs: 20_000,
+  });
   private readonly snapshots = new ResponseLimit('parts of snapshots', {
     total: 32,
     perKey: 8,
@@ -27,8 +32,8 @@ export class RunnerTransfers {
 
   /** Keeps the permit of a large body until it has been read: some responses wait for other runs. */
   async readJson(executionId: string, request: Request, response: Response): Promise<void> {
-    if (hasLargeJsonBody(request)) await this.bodies.read(await this.ownerOf(executionId), request, response);
-    else await readJsonBody(request, response);
+    const read = (): Promise<void> => readJsonBody(request, response);
+    await (hasLargeJsonBody(request) ? this.bodies.run(await this.ownerOf(executionId), read) : read());
   }
 
   private async ownerOf(executionId: string): Promise<string> {

@@ -44,12 +44,11 @@ import {
   LeaseParameters,
   RepositoryCredentialBody,
   SanitizeBody,
+  SMALL_BODY,
   TranscriptParameters,
 } from './runner-request.js';
 
 const MAX_WAIT_SECONDS = 25;
-/** Bytes of the body of a call with a few short fields. */
-const SMALL_BODY = 65_536;
 
 /** The runner protocol, version 1; see docs/runner-protocol.md. Not part of the public API. */
 @ApiExcludeController()

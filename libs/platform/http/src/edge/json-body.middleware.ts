@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import express, { type NextFunction, type Request, type RequestHandler, type Response } from 'express';
-import { KeyedSemaphore } from '#platform/kernel';
+import { MemoryPermits } from '../operations/response-limit.js';
 import { ProblemError } from '../problems/problem-error.js';
 import { INCOMPLETE_BODY, toProblemError } from '../problems/to-problem-error.js';
 import { DEFAULT_BODY_DEPTH, DEFAULT_BODY_LIMIT } from './route-options.js';
@@ -14,32 +14,10 @@ const MAX_JSON_VALUES = 250_000;
 const RUNNER_BODY_DEPTH = 512;
 
 const LARGE_BYTES = 262_144;
-const RETRY_AFTER_SECONDS = 10;
+export const LARGE_BODIES = 'large request bodies';
 
-/** Limits how many large bodies are read at the same time: anybody with a token can send them slowly. */
-export class LargeBodies {
-  private readonly permits: KeyedSemaphore;
-
-  constructor(
-    private readonly limits: { readonly total: number; readonly perKey: number; readonly maxWaitMs: number },
-  ) {
-    this.permits = new KeyedSemaphore({ ...limits, maxWaiting: 10 * limits.total });
-  }
-
-  /** As {@link readJsonBody}, with a permit of this key. Rejects with a ProblemError when none is free in time. */
-  async read(key: string, request: Request, response: Response): Promise<void> {
-    const isRead = await this.permits.run(key, () => readJsonBody(request, response).then(() => true));
-    if (isRead !== null) return;
-    const { perKey, total } = this.limits;
-    throw new ProblemError(
-      'resource_unavailable',
-      `Too many large request bodies are being sent: at most ${perKey} at the same time for one caller, and ${total} in all.`,
-      { retryAfterSeconds: RETRY_AFTER_SECONDS },
-    );
-  }
-}
-
-const largeBodies = new LargeBodies({ total: 24, perKey: 4, maxWaitMs: 10_000 });
+/** Anybody with a token can send them slowly. */
+const largeBodies = new MemoryPermits(LARGE_BODIES, { total: 24, perKey: 4, maxWaiting: 240, maxWaitMs: 10_000 });
 
 /**
  * Reads the body of a request that has been authenticated, if its operation has one. Runners are authenticated later, and their guard
@@ -50,7 +28,7 @@ export const jsonBody: RequestHandler = (request: Request, response: Response, n
   // A body that no handler needs is not read: Node discards it after the response.
   if (route?.access?.kind === 'runner' || !takesBody(request, route)) next();
   else if (isLargeBody(request) && context.principal !== undefined)
-    largeBodies.read(context.principal, request, response).then(() => next(), next);
+    largeBodies.run(context.principal, () => readJsonBody(request, response)).then(() => next(), next);
   else readJsonBody(request, response).then(() => next(), next);
 };
 

@@ -3,50 +3,62 @@ import { KeyedSemaphore, type SemaphoreLimits } from '#platform/kernel';
 import { onceClosed } from '../edge/once-closed.js';
 import { ProblemError } from '../problems/problem-error.js';
 
+const MAX_WAITING = 100;
+const RETRY_AFTER_SECONDS = 10;
+
+/** Limits work that needs much memory, in one process and for each key. */
+export class MemoryPermits {
+  private readonly permits: KeyedSemaphore;
+
+  /** `subject`: what is requested, for the problem document: `Too many {subject} are …`. */
+  constructor(
+    private readonly subject: string,
+    private readonly limits: Required<Omit<SemaphoreLimits, 'maxWaiting'>> & Pick<SemaphoreLimits, 'maxWaiting'>,
+  ) {
+    this.permits = new KeyedSemaphore({ maxWaiting: MAX_WAITING, ...limits });
+  }
+
+  /** Does the work with a permit. Rejects with a ProblemError when none is free in time. */
+  async run(key: string, work: () => Promise<void>): Promise<void> {
+    if ((await this.permits.run(key, () => work().then(() => true))) !== null) return;
+    const { perKey, total } = this.limits;
+    throw new ProblemError(
+      'resource_unavailable',
+      `Too many ${this.subject} are being sent: at most ${perKey} at the same time for one caller or link, and ${total} in all.`,
+      { retryAfterSeconds: RETRY_AFTER_SECONDS },
+    );
+  }
+}
+
 /** Of the responses that one process prepares and sends at the same time. */
 export interface ResponseLimits extends Required<Omit<SemaphoreLimits, 'maxWaiting'>> {
   /** Milliseconds after which a client that has not read the response is disconnected. */
   readonly maxSendMs: number;
 }
 
-const MAX_WAITING = 100;
-const RETRY_AFTER_SECONDS = 10;
-
 /** Limits responses that each need much memory for as long as their client reads. */
 export class ResponseLimit {
-  private readonly permits: KeyedSemaphore;
+  private readonly permits: MemoryPermits;
 
-  /** `subject`: what is requested, for the problem document: `Too many {subject} are …`. */
+  /** `subject`: as of {@link MemoryPermits}. */
   constructor(
-    private readonly subject: string,
+    subject: string,
     private readonly limits: ResponseLimits,
   ) {
-    this.permits = new KeyedSemaphore({ ...limits, maxWaiting: MAX_WAITING });
+    this.permits = new MemoryPermits(subject, limits);
   }
 
   /** Does the work with a permit, which is kept until the response has ended. Rejects with a ProblemError when none is free in time. */
   run<T>(key: string, response: Response, work: () => Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       const ended = new Promise<void>((end) => onceClosed(response, end));
-      const respond = async (): Promise<true> => {
+      const respond = async (): Promise<void> => {
         const timer = setTimeout(() => response.destroy(), this.limits.maxSendMs);
         await work().then(resolve, reject);
         await ended;
         clearTimeout(timer);
-        return true;
       };
-      this.permits.run(key, respond).then((isSent) => {
-        if (isSent === null) reject(this.problem());
-      }, reject);
+      this.permits.run(key, respond).catch(reject);
     });
-  }
-
-  private problem(): ProblemError {
-    const { perKey, total } = this.limits;
-    return new ProblemError(
-      'resource_unavailable',
-      `Too many ${this.subject} are being sent: at most ${perKey} at the same time for one caller or link, and ${total} in all.`,
-      { retryAfterSeconds: RETRY_AFTER_SECONDS },
-    );
   }
 }

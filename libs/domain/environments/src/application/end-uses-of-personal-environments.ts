@@ -1,14 +1,14 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { DisabledUserListener, DisabledUserListeners } from '#platform/auth';
 import type { Queryable } from '#platform/persistence';
-import { EnvironmentGrantsStore } from '../persistence/environment-grants.store.js';
+import { EnvironmentsStore } from '../persistence/environments.store.js';
 
 /** Ends what refers to the personal environments of a user whose account another person may have had: grants, links, schedules and runs. */
 @Injectable()
-export class EndSharingOfEarlierUser extends DisabledUserListener implements OnModuleInit {
+export class EndUsesOfPersonalEnvironments extends DisabledUserListener implements OnModuleInit {
   constructor(
     private readonly listeners: DisabledUserListeners,
-    private readonly grants: EnvironmentGrantsStore,
+    private readonly store: EnvironmentsStore,
   ) {
     super();
   }
@@ -21,6 +21,6 @@ export class EndSharingOfEarlierUser extends DisabledUserListener implements OnM
   override async userDisabled(): Promise<void> {}
 
   override addressVerified(tx: Queryable, userUid: string): Promise<void> {
-    return this.grants.endUsesOfOwner(tx, userUid);
+    return this.store.endUsesOfOwner(tx, userUid);
   }
 }
