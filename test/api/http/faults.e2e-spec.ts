@@ -77,13 +77,11 @@ async function expectUnavailable({ readsToo = true } = {}): Promise<void> {
   });
 }
 
-/** `before`: each look. */
-async function expectReady(isReady: boolean, before = (): Promise<void> => Promise.resolve()): Promise<void> {
+async function expectReady(isReady: boolean): Promise<void> {
   for (const origin of [api.url, ingress.url])
     // A check that has passed counts for a second.
     await vi.waitFor(
       async () => {
-        await before();
         const response = await fetch(`${origin}/health/ready`);
         expect([response.status, ((await response.json()) as { ready: boolean }).ready]).toEqual([
           isReady ? 200 : 503,
@@ -138,16 +136,18 @@ describe('while the database', () => {
         process.nextTick(callback as (error: Error) => void, error);
       }) as unknown as typeof dns.lookup);
       try {
-        // The pools may just be opening connections whose name was resolved before: those are ended, too.
+        // The pools may just be opening connections whose name was resolved before: those end, too.
+        await proxy.cut();
         await vi.waitFor(async () => {
-          await onServer(endSessions());
           expect((await deliver()).status).toBe(503);
           await api.request(503, 'GET /agent/runs', { token });
         });
         await expectUnavailable();
-        await expectReady(false, () => onServer(endSessions()));
+        await expectReady(false);
+        expect(lookup).toHaveBeenCalled();
       } finally {
         lookup.mockRestore();
+        await proxy.restore();
       }
       await expectAvailable();
     },
