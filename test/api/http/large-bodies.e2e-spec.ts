@@ -76,29 +76,43 @@ describe('large request bodies', () => {
 
   it('are read of eight requests of the runners of one owner at once, which delay no heartbeat', async () => {
     const { execution, send } = await externalRun();
-    const open = () => {
-      const request = upload(pathOf(execution.id), execution.token, 2 * MIB);
-      request.socket.write(`{"lease_epoch":1,"events":["${'x'.repeat(1.9 * MIB)}`);
-      return request;
-    };
-    const openManifest = () => {
-      const query = 'snapshots?lease_epoch=1&reason=turn&stored_bytes=1';
-      const path = pathOf(execution.id).replace(/events$/, query);
-      const request = upload(path, execution.token, 20 * MIB, 'PUT');
-      request.socket.write(Buffer.alloc(15 * MIB));
-      return request;
-    };
-    const slow = [...Array.from({ length: 4 }, open), ...Array.from({ length: 4 }, openManifest)];
+    const slow = [
+      ...Array.from({ length: 4 }, () => openEvents(execution)),
+      ...Array.from({ length: 4 }, () => openManifest(execution)),
+    ];
     await until(() => slow.every(isRead), 10_000, 'The first eight bodies are read');
-    const waiting = [openManifest(), openManifest()];
+    const waiting = [openManifest(execution), openManifest(execution)];
     expect(await send('beat', { lease_epoch: 1 })).toMatchObject({ desired: 'run' });
     expect(waiting.some(isRead)).toBe(false);
     for (const { socket } of slow) socket.destroy();
     await until(() => waiting.every(isRead), 10_000, 'The other bodies are read');
   });
+
+  it('of executions that have ended do not delay those of others', async () => {
+    const { execution, send } = await externalRun();
+    await send('finish', { lease_epoch: 1, outcome: 'closed' });
+    const other = (await externalRun()).execution;
+    const ended = Array.from({ length: 9 }, () => openEvents(execution));
+    await until(() => ended.filter(isRead).length === 8, 10_000, 'Eight bodies are read');
+    const request = openEvents(other);
+    await until(() => isRead(request), 10_000, 'The body of the other execution is read');
+    expect(ended.filter(isRead)).toHaveLength(8);
+  });
 });
 
 const pathOf = (executionId: string): string => `/api/v1/runner/v1/executions/${executionId}/events`;
+
+function openEvents({ id, token }: { readonly id: string; readonly token: string }) {
+  const request = upload(pathOf(id), token, 20 * MIB);
+  request.socket.write(`{"lease_epoch":1,"events":["${'x'.repeat(15 * MIB)}`);
+  return request;
+}
+function openManifest({ id, token }: { readonly id: string; readonly token: string }) {
+  const query = 'snapshots?lease_epoch=1&reason=turn&stored_bytes=1';
+  const request = upload(pathOf(id).replace(/events$/, query), token, 20 * MIB, 'PUT');
+  request.socket.write(Buffer.alloc(15 * MIB));
+  return request;
+}
 
 /** A claimed external run. */
 async function externalRun() {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { TokensService } from '#platform/auth';
+import { TokensService, UsersService } from '#platform/auth';
+import { Database } from '#platform/persistence';
 import { SweepExecutions } from '#execution/executions';
 import { SchedulesModule } from '#domain/schedules';
 import { startTestApi, type TestApi, type TestPrincipal, TestRunner } from '#testing';
@@ -41,6 +42,36 @@ const newRun = async ({ token }: TestPrincipal, personal: boolean): Promise<stri
 };
 const stateOf = async (runId: string, { token }: TestPrincipal): Promise<string> =>
   (await api.request(200, `GET /agent/runs/${runId}`, { token })).body.state as string;
+const end = async (runner: TestRunner): Promise<void> => {
+  await runner.startAgent();
+  await runner.report(['turn_started', { turn_id: 't1', prompt: 'Go.' }]);
+  await runner.snapshot();
+  await runner.report(['turn_ended', { turn_id: 't1', stop_reason: 'end_turn' }]);
+  await runner.finish();
+};
+const registration = async ({ token }: TestPrincipal, line: string, body: object) =>
+  (await api.request(200, `POST /agent/runs/${line}`, { token, body })).body as {
+    readonly run_id: string;
+    readonly execution_id: string;
+    readonly token: string;
+  };
+const continueOutside = (runId: string, by: TestPrincipal) =>
+  registration(by, `${runId}/followups/external`, { message: 'Go on.' });
+const endedExternalRun = async (by: TestPrincipal): Promise<string> => {
+  const { run_id: runId, execution_id: id, token } = await registration(by, 'external', { prompt: 'Go.', team: true });
+  await end(await TestRunner.claim(api, id, token));
+  return runId;
+};
+const continued = async (runId: string, by: TestPrincipal): Promise<TestRunner> => {
+  const { execution_id: id, token } = await continueOutside(runId, by);
+  const runner = await TestRunner.claim(api, id, token);
+  await runner.startAgent();
+  return runner;
+};
+const verifyAddress = async ({ uid }: TestPrincipal): Promise<void> => {
+  await api.database.query('UPDATE headrace.users SET is_email_verified = false WHERE uid = $1', [uid]);
+  await api.app.get(Database).transaction((tx) => api.app.get(UsersService).verifyAddress(tx, uid));
+};
 const newSchedule = async ({ token }: TestPrincipal, personal: boolean): Promise<string> => {
   const body = { name: 'nightly', cron_schedule: '0 3 * * *', prompt: 'Go.', enabled: true, team: !personal };
   return (await api.request(201, 'POST /agent/schedules', { token, body })).body.id as string;
@@ -144,47 +175,89 @@ describe('a user who is disabled', () => {
 
 describe('a principal that executes a run of the team on another machine', () => {
   it.each([
-    ['user', 'is removed from the team', 'DELETE /members/'],
-    ['user', 'becomes a viewer', 'PUT /members/'],
-    ['service account', 'is deleted', 'DELETE /service-accounts/'],
-  ])('and %s %s, gets no credential, and the run is cancelled', async (kind, _what, line) => {
+    ['user', 'registers', 'is removed from the team', 'DELETE /members/'],
+    ['user', 'registers', 'becomes a viewer', 'PUT /members/'],
+    ['service account', 'registers', 'is deleted', 'DELETE /service-accounts/'],
+    ['service account', 'continues', 'is deleted', 'DELETE /service-accounts/'],
+  ])(
+    'as a %s that %s it and %s gets no credential, starts no run, and the run is cancelled',
+    async (kind, how, _what, line) => {
+      const owner = await api.identities.user({ [team]: 'owner' });
+      const name = `git-${kind.replace(' ', '-')}-${how}`;
+      await api.request(200, `PUT /secrets/${name}`, { token: owner.token, body: { value: 'first' } });
+      const url = 'https://git.example.com/team/repository.git';
+      const config = { git_repos: [{ url, secret_name: name }] };
+      const environment = (await api.request(201, 'POST /environments', { token: owner.token, body: { config } })).body;
+      const executor =
+        kind === 'user' ? await api.identities.user({ [team]: 'member' }) : await api.identities.serviceAccount(team);
+      const body = { prompt: 'Go.', team: true, config: { environment_id: environment.uid } };
+      const register = async () => {
+        if (how === 'registers')
+          return (await api.request(200, 'POST /agent/runs/external', { token: executor.token, body })).body;
+        const { run_id: runId } = (await api.request(200, 'POST /agent/runs', { token: owner.token, body })).body;
+        await end(await TestRunner.take(api, runId as string));
+        return continueOutside(runId as string, executor);
+      };
+      const [claimed, offered] = [await register(), await register()];
+      const runner = await TestRunner.claim(api, claimed.execution_id as string, claimed.token as string);
+      await runner.startAgent();
+      const credential = async () =>
+        (
+          await api.request(200, `POST /runner/v1/executions/${claimed.execution_id}/repository-credential`, {
+            token: runner.token,
+            body: { lease_epoch: runner.assignment.lease_epoch, url },
+          })
+        ).body;
+      expect(await credential()).toMatchObject({ credential: { password: 'first' } });
+      const isUpdate = line.startsWith('PUT');
+      await api.request(isUpdate ? 200 : 204, `${line}${executor.uid}`, {
+        token: owner.token,
+        ...(isUpdate && { body: { role: 'viewer' } }),
+      });
+      await api.request(200, `PUT /secrets/${name}`, { token: owner.token, body: { value: 'second' } });
+      expect(await credential()).toEqual({ problem: expect.stringContaining('may no longer have such runs') });
+      const child = { key: 'child', prompt: 'Go.', lease_epoch: runner.assignment.lease_epoch };
+      expect((await runner.call(200, 'POST runs', {}, child)).body).toEqual({
+        problem: expect.stringContaining('may no longer create such runs'),
+      });
+      await expect(TestRunner.claim(api, offered.execution_id as string, offered.token as string)).rejects.toThrow(
+        'expected 200, got 412',
+      );
+      await sweep();
+      expect(await stateOf(claimed.run_id as string, owner)).toBe('CANCELLED');
+    },
+  );
+
+  it('keeps it when another service account, which has registered it, is deleted', async () => {
     const owner = await api.identities.user({ [team]: 'owner' });
-    const name = `git-${kind.replace(' ', '-')}`;
-    await api.request(200, `PUT /secrets/${name}`, { token: owner.token, body: { value: 'first' } });
-    const url = 'https://git.example.com/team/repository.git';
-    const config = { git_repos: [{ url, secret_name: name }] };
-    const environment = (await api.request(201, 'POST /environments', { token: owner.token, body: { config } })).body;
-    const executor =
-      kind === 'user' ? await api.identities.user({ [team]: 'member' }) : await api.identities.serviceAccount(team);
-    const register = async () =>
-      (
-        await api.request(200, 'POST /agent/runs/external', {
-          token: executor.token,
-          body: { prompt: 'Go.', team: true, config: { environment_id: environment.uid } },
-        })
-      ).body;
-    const [claimed, offered] = [await register(), await register()];
-    const runner = await TestRunner.claim(api, claimed.execution_id as string, claimed.token as string);
-    await runner.startAgent();
-    const credential = async () =>
-      (
-        await api.request(200, `POST /runner/v1/executions/${claimed.execution_id}/repository-credential`, {
-          token: runner.token,
-          body: { lease_epoch: runner.assignment.lease_epoch, url },
-        })
-      ).body;
-    expect(await credential()).toMatchObject({ credential: { password: 'first' } });
-    const isUpdate = line.startsWith('PUT');
-    await api.request(isUpdate ? 200 : 204, `${line}${executor.uid}`, {
-      token: owner.token,
-      ...(isUpdate && { body: { role: 'viewer' } }),
-    });
-    await api.request(200, `PUT /secrets/${name}`, { token: owner.token, body: { value: 'second' } });
-    expect(await credential()).toEqual({ problem: expect.stringContaining('may no longer have such runs') });
-    await expect(TestRunner.claim(api, offered.execution_id as string, offered.token as string)).rejects.toThrow(
-      'expected 200, got 412',
-    );
+    const creator = await api.identities.serviceAccount(team);
+    const runner = await continued(await endedExternalRun(creator), await api.identities.serviceAccount(team));
+    await api.request(204, `DELETE /service-accounts/${creator.uid}`, { token: owner.token });
     await sweep();
-    expect(await stateOf(claimed.run_id as string, owner)).toBe('CANCELLED');
+    expect(await stateOf(runner.assignment.run_id, owner)).toBe('INPROGRESS');
+  });
+
+  it('keeps it when their address was verified after the run was created, and before they continued it', async () => {
+    const user = await api.identities.user({ [team]: 'member' });
+    const runId = await endedExternalRun(await api.identities.serviceAccount(team));
+    await verifyAddress(user);
+    const runner = await continued(runId, { ...user, token: await api.identities.token(user) });
+    await sweep();
+    expect(await stateOf(runner.assignment.run_id, await api.identities.user({ [team]: 'viewer' }))).toBe('INPROGRESS');
+  });
+});
+
+describe('a personal run that was created before the address of its owner was verified', () => {
+  it('is executed after a follow-up of the owner only', async () => {
+    const user = await api.identities.user({ [team]: 'member' });
+    const [ended, queued] = [await newRun(user, true), await newRun(user, true)];
+    await end(await TestRunner.take(api, ended));
+    await verifyAddress(user);
+    const owner = { ...user, token: await api.identities.token(user) };
+    await expect(TestRunner.take(api, queued)).rejects.toThrow('expected 200, got 412');
+    await api.request(200, `POST /agent/runs/${ended}/followups`, { token: owner.token, body: { message: 'Go on.' } });
+    await (await TestRunner.take(api, ended)).startAgent();
+    await sweep();
+    expect(await stateOf(ended, owner)).toBe('INPROGRESS');
   });
 });

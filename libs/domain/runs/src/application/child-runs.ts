@@ -20,13 +20,14 @@ import { ChildRunsStore } from '../persistence/child-runs.store.js';
 import { RunsStore } from '../persistence/runs.store.js';
 import { ConfigSecrets } from './config-secrets.js';
 import { CreateRun, launchRefusal } from './create-run.js';
+import { PersonalRunPolicy } from './personal-run-policy.js';
 
 type Started = Omit<StartRunRequest, 'lease_epoch'>;
 type Wait = Omit<WaitForRunsRequest, 'lease_epoch'>;
 
 const UNKNOWN = 'No run with this id was started by this run.';
 const RIGHTS_ENDED =
-  'The principal that has created this run may no longer create such runs: the account was disabled, or its role has changed.';
+  'A principal that has created this run, or executes it, may no longer create such runs: the account was disabled or deleted, or its role has changed.';
 const ENVIRONMENT_REFUSED =
   '`environment_id` must be an environment of the team of this run, or one that is shared with the team.';
 const CHOICE_REFUSED =
@@ -49,6 +50,7 @@ export class ChildRuns {
     private readonly environments: EnvironmentDirectory,
     private readonly harnesses: ConfiguredHarnesses,
     private readonly principals: PrincipalDirectory,
+    private readonly personalRuns: PersonalRunPolicy,
     private readonly secrets: ConfigSecrets,
     private readonly waits: RunWaits,
     private readonly settings: Settings,
@@ -56,15 +58,17 @@ export class ChildRuns {
 
   async start(executionId: string, leaseEpoch: number, request: Started): Promise<StartRunAnswer | 'lease_lost'> {
     const runId = await this.executions.renewOfRun(executionId, leaseEpoch);
-    const run = runId === null ? null : await this.runs.find(runId);
-    if (!run) return 'lease_lost';
+    const found = runId === null ? null : await this.runs.findForAssignment(runId);
+    if (!found) return 'lease_lost';
+    const { run } = found;
     // 1. A repeated request gets its first answer, whatever has changed since.
     const launchKey = `run/${executionId}/${request.key}`;
     const known = (await this.createRun.findLaunched([launchKey])).get(launchKey);
     if (known !== undefined) return this.started(run, known);
     // 2. Whose rights apply, and what they do not decide.
-    const caller = await this.principals.callerNow(run.creator, run.owner.teamUid, run.createdAt);
-    if (!caller) return { problem: RIGHTS_ENDED };
+    const since = run.owner.userUid === null ? run.createdAt : found.requestedAt;
+    const caller = await this.principals.callerNow(run.creator, run.owner.teamUid, since);
+    if (!caller || !(await this.personalRuns.mayBegin(found))) return { problem: RIGHTS_ENDED };
     const depth = run.ancestorRunIds.length + 1;
     const { maxRunDepth } = this.settings;
     if (depth > maxRunDepth)

@@ -2,12 +2,18 @@ import { Injectable } from '@nestjs/common';
 import { type Caller, can, mayHavePersonalRuns, PrincipalDirectory, type PrincipalRef } from '#platform/auth';
 import { Settings } from '#platform/config';
 import type { RunOwner } from '#execution/executions';
+import type { AssignedRun } from '../persistence/runs.store.js';
 
 export const PERSONAL_RUNS_REFUSED = {
   members:
     'Personal runs need a role on a team that allows creating runs: member, admin or owner (setting PERSONAL_RUNS).',
   nobody: 'Personal runs are switched off (setting PERSONAL_RUNS): create the run for a team.',
 } as const;
+
+/** As {@link AssignedRun}. */
+interface RequestedRun extends Pick<AssignedRun, 'externalExecutor' | 'requestedAt'> {
+  readonly run: { readonly owner: RunOwner };
+}
 
 /** Who may have personal runs: created, scheduled or continued. Reading and cancelling one's own needs nothing. */
 @Injectable()
@@ -26,15 +32,13 @@ export class PersonalRunPolicy {
 
   /**
    * Whether the run may be executed now. A personal one while its owner may have personal runs, a team's always; one that a principal
-   * executes (`external`) while the principal may create runs of the team. At most one round trip, none for hosted runs of a team.
+   * executes on another machine while the principal may create runs of the team. At most one round trip, none for hosted runs of a team.
    */
-  async mayBegin(
-    { owner: { teamUid, userUid }, createdAt }: { readonly owner: RunOwner; readonly createdAt: Date },
-    external: PrincipalRef | null,
-  ): Promise<boolean> {
-    const executor: PrincipalRef | null = userUid === null ? external : { type: 'user', uid: userUid };
+  async mayBegin({ run, externalExecutor, requestedAt }: RequestedRun): Promise<boolean> {
+    const { teamUid, userUid } = run.owner;
+    const executor: PrincipalRef | null = userUid === null ? externalExecutor : { type: 'user', uid: userUid };
     if (executor === null) return true;
-    const caller = await this.principals.callerNow(executor, teamUid, createdAt);
+    const caller = await this.principals.callerNow(executor, teamUid, requestedAt);
     if (caller === null) return false;
     const { memberships } = caller.principal;
     if (teamUid === null) return mayHavePersonalRuns(this.settings.personalRuns, memberships);

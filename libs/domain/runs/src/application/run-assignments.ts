@@ -58,7 +58,7 @@ export class RunAssignments extends AssignmentSource {
     if (!found) return { kind: 'unknown_run' };
     const { run, promptTaken, hasTranscript, sessionInDebug, permissionRules, conversationCostUsd: costUsd } = found;
     const { snapshotId, lacksLastTurn, attachments, identityName, creatorAsAuthor } = found;
-    if (!(await this.personalRuns.mayBegin(run, found.externalExecutor))) return NOT_ALLOWED;
+    if (!(await this.personalRuns.mayBegin(found))) return NOT_ALLOWED;
     const environmentUid = run.config.environment_id;
     const usable = environmentUid === undefined ? null : await this.findEnvironment(run, environmentUid);
     if (environmentUid !== undefined && usable === null) return impossible(NO_ENVIRONMENT);
@@ -133,7 +133,7 @@ export class RunAssignments extends AssignmentSource {
     const found = await this.queries.findForAssignment(runId);
     if (!found) return { problem: NO_ENVIRONMENT };
     const { run } = found;
-    if (!(await this.personalRuns.mayBegin(run, found.externalExecutor))) return { problem: NO_RIGHTS };
+    if (!(await this.personalRuns.mayBegin(found))) return { problem: NO_RIGHTS };
     const { environment_id: uid } = run.config;
     const usable = uid === undefined ? null : await this.findEnvironment(run, uid);
     if (usable === null) return { problem: NO_ENVIRONMENT };

@@ -7,6 +7,7 @@ import {
   type RunOwner,
   toDebugWindow,
   EXTERNAL_ACCOUNT,
+  EXTERNAL_POOL,
   EXTERNAL_USER,
   WAITING_REASON,
   type WaitingReason,
@@ -155,7 +156,8 @@ const FIND_FOR_ASSIGNMENT = statement('runs.find-for-assignment')`
     r.session_in_debug AS "sessionInDebug", CASE WHEN ${EXTERNAL_USER} IS NOT NULL
       THEN json_build_object('type', 'user', 'uid', ${EXTERNAL_USER})
       WHEN ${EXTERNAL_ACCOUNT} IS NOT NULL THEN json_build_object('type', 'service_account', 'uid', ${EXTERNAL_ACCOUNT}) END AS "externalExecutor",
-   
+    CASE WHEN e.pool = '${EXTERNAL_POOL}' THEN e.offered_at
+      ELSE greatest(r.created_at, (SELECT max(f.created_at) FROM run_followups f WHERE f.run_id = r.id)) END AS "requestedAt",
     (SELECT coalesce(json_agg(json_build_object('approval_id', a.id, 'subject', a.subject) ORDER BY a.decided_at, a.id), '[]')
        FROM approvals a WHERE a.run_id = r.id AND a.always) AS "permissionRules",
     coalesce(${attachmentRefs('a.run_id = r.id AND a.position IS NOT NULL')}, '[]') AS attachments,
@@ -182,8 +184,10 @@ export interface AssignedRun {
   /** The last turn has no end, because its execution was lost. */
   readonly lacksLastTurn: boolean;
   readonly sessionInDebug: boolean;
-  /** The user who executes it on another machine; null for a service account, and for every other execution. */
+  /** Who executes it on another machine; null for every other execution. */
   readonly externalExecutor: PrincipalRef | null;
+  /** When that principal registered the execution; otherwise when the run got its last input. */
+  readonly requestedAt: Date;
   /** What was allowed for the rest of the run, oldest first. */
   readonly permissionRules: readonly PermissionRule[];
   readonly attachments: readonly AttachmentRef[];

@@ -44,7 +44,7 @@ const WITHOUT_RIGHTS = statement('executions.live-without-rights')`
    LEFT JOIN users u ON u.uid = coalesce(r.owner_user_uid, ${EXTERNAL_USER})
    LEFT JOIN service_accounts s ON s.uid = ${EXTERNAL_ACCOUNT}
    WHERE e.ended_at IS NULL AND e.phase <> 'offered' AND e.desired NOT IN ('stop', 'kill')
-     AND (u.disabled_at IS NOT NULL OR u.verified_at > r.created_at OR s.disabled_at IS NOT NULL
+     AND (u.disabled_at IS NOT NULL OR u.verified_at > e.offered_at OR s.disabled_at IS NOT NULL
        OR r.team_uid IS NOT NULL AND u.uid IS NOT NULL AND NOT EXISTS (
          SELECT FROM memberships m WHERE m.user_uid = u.uid AND m.team_uid = r.team_uid AND m.role <> 'viewer'))
    LIMIT 200`;

@@ -89,7 +89,7 @@ const RENEW = statement('executions.renew')`UPDATE executions SET lease_expires_
    RETURNING desired, run_id AS "runId", slot_key AS "ownerKey"`;
 
 const FIND_OWNER = statement('executions.find_owner')`
-  SELECT slot_key FROM executions WHERE id = $1`;
+  SELECT CASE WHEN ended_at IS NULL THEN slot_key ELSE 'ended:' || slot_key END AS key FROM executions WHERE id = $1`;
 
 const ACKNOWLEDGE = statement('executions.acknowledge')`
   UPDATE executions SET acked_seq = $2, output_bytes = output_bytes + $5, lease_expires_at = ${LEASE_END} WHERE id = $1`;
@@ -150,9 +150,9 @@ const DEBUG_REST = statement('debug-sessions.rest')`
 
 /** The caller's runner claims it within CLAIM_DEADLINE, and nobody else. `$2`: milliseconds. */
 const OFFER_EXTERNAL = statement('executions.offer-external')`
-  INSERT INTO executions (run_id, slot_key, pool, phase, placed_by, slot_held, idle_timeout_ms, offered_at, lease_expires_at, user_uid)
+  INSERT INTO executions (run_id, slot_key, pool, phase, placed_by, slot_held, idle_timeout_ms, offered_at, lease_expires_at, user_uid, account_uid)
   SELECT id, slot_key, pool, 'offered', '${EXTERNAL_POOL}', false,
-    (coalesce((config->>'idle_timeout_minutes')::numeric, 10) * 60000)::int, headrace.now(), headrace.now() + $2 * interval '1 millisecond', $3
+    (coalesce((config->>'idle_timeout_minutes')::numeric, 10) * 60000)::int, headrace.now(), headrace.now() + $2 * interval '1 millisecond', $3, $4
   FROM runs WHERE id = $1 RETURNING id`;
 
 export type ClaimedLease = {
@@ -185,8 +185,9 @@ export class ExecutionsStore {
 
   /** Of an external run. Resolves with the id. */
   async offerExternal(tx: Queryable, runId: string, caller: PrincipalRef): Promise<string> {
-    const userUid = caller.type === 'user' ? caller.uid : '';
-    const [row] = await tx.query<{ id: string }>(OFFER_EXTERNAL, [runId, this.settings.claimDeadline, userUid]);
+    const of = (type: PrincipalRef['type']): string => (caller.type === type ? caller.uid : '');
+    const values = [runId, this.settings.claimDeadline, of('user'), of('service_account')];
+    const [row] = await tx.query<{ id: string }>(OFFER_EXTERNAL, values);
     if (!row) throw new Error(`Run ${runId} vanished while it was locked.`);
     return row.id;
   }
@@ -219,10 +220,13 @@ export class ExecutionsStore {
     return row ?? null;
   }
 
-  /** Of the team or person whose run it is; null when there is no such execution. */
+  /**
+   * Of the team or person whose run it is, and another one for executions that have ended: their tokens remain, and must not
+   * delay those at work. Null when there is no such execution.
+   */
   async findOwnerKey(executionId: string): Promise<string | null> {
-    const [row] = await this.database.query<{ slot_key: string }>(FIND_OWNER, [executionId]);
-    return row?.slot_key ?? null;
+    const [row] = await this.database.query<{ key: string }>(FIND_OWNER, [executionId]);
+    return row?.key ?? null;
   }
 
   /** The execution may stay for so long after a set-up that failed; noted before its runner begins. */

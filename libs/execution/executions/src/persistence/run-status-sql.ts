@@ -37,9 +37,12 @@ const USABLE = `FROM usable_workers(r.team_uid, substr(r.pool, ${workerPool('').
 export const EXTERNAL_USER = `nullif(coalesce(e.user_uid,
     CASE WHEN e.pool = '${EXTERNAL_POOL}' AND r.creator_type = 'user' THEN r.creator_uid END), '')`;
 
-/** The service account that has registered the external run `r` which it executes as `e`; null: another principal. */
-export const EXTERNAL_ACCOUNT = `CASE WHEN e.pool = '${EXTERNAL_POOL}' AND r.creator_type = 'service_account'
-    AND coalesce(e.user_uid, '') = '' THEN r.creator_uid END`;
+/**
+ * The service account that executes `e`, an execution of run `r`, on another machine; null: nobody, or a user. Processes of version
+ * 0.2.0 do not store it: it is the creator of the run then.
+ */
+export const EXTERNAL_ACCOUNT = `nullif(coalesce(e.account_uid, CASE WHEN e.pool = '${EXTERNAL_POOL}' AND r.creator_type = 'service_account'
+    AND coalesce(e.user_uid, '') = '' THEN r.creator_uid END), '')`;
 
 /**
  * A {@link WaitingReason} of run `r` with its live execution `e`, as JSON; null when it is not queued, or only waits for the
