@@ -318,11 +318,15 @@ describe('service accounts and tokens', () => {
 });
 
 describe('a token that is revoked while its request is sent', () => {
-  it('creates no other token', async () => {
-    const { token } = await api.identities.user({}, 'Eve');
+  it.each([
+    ['token', '/tokens', { name: 'kept' }],
+    ['run', '/agent/runs', { prompt: 'Go.' }],
+    ['external run', '/agent/runs/external', { prompt: 'Go.' }],
+  ])('creates no %s', async (_what, path, fields) => {
+    const { token } = await api.identities.user({ [team]: 'member' }, 'Eve');
     const { tokens } = (await api.request(200, 'GET /tokens', { token })).body;
-    const body = JSON.stringify({ name: 'kept' });
-    const slow = request(`${api.url}/api/v1/tokens`, {
+    const body = JSON.stringify(fields);
+    const slow = request(`${api.url}/api/v1${path}`, {
       method: 'POST',
       headers: {
         authorization: `Bearer ${token}`,

@@ -117,15 +117,14 @@ export class EnvironmentsStore {
 
   /** Ends all uses of the environments of a person: grants and links are deleted, and each environment gets a new UID. */
   async endUsesOfOwner(tx: Queryable, userUid: string): Promise<void> {
-    for (const table of ['environment_grants', 'environment_links'])
-      await tx.query(
-        `DELETE FROM headrace.${table} WHERE environment_uid IN (SELECT uid FROM headrace.environments WHERE owner_user_uid = $1)`,
-        [userUid],
-      );
-    const owned = await tx.query<{ uid: string }>('SELECT uid FROM headrace.environments WHERE owner_user_uid = $1', [
-      userUid,
-    ]);
+    // No grant or link is created any more until the transaction ends.
+    const owned = await tx.query<{ uid: string }>(
+      'SELECT uid FROM headrace.environments WHERE owner_user_uid = $1 ORDER BY uid FOR UPDATE',
+      [userUid],
+    );
     const uids = owned.map(({ uid }) => uid);
+    for (const table of ['environment_grants', 'environment_links'])
+      await tx.query(`DELETE FROM headrace.${table} WHERE environment_uid = ANY ($1::text[])`, [uids]);
     await tx.query(
       `UPDATE headrace.environments e SET uid = n.new_uid FROM unnest($1::text[], $2::text[]) AS n (uid, new_uid) WHERE e.uid = n.uid`,
       [uids, uids.map(() => newUid())],

@@ -34,6 +34,11 @@ export class PauseSchedulesOfDisabledUsers extends DisabledUserListener implemen
       await this.store.disable(tx, uid, REASON);
     }
   }
+
+  /** What the person saved for a team continues, without the environments that others share with the user. */
+  override addressVerified(tx: Queryable, userUid: string): Promise<void> {
+    return this.store.removeEditor(tx, userUid);
+  }
 }
 
 /** Records when a run of a schedule succeeds, in the transaction of the transition. One round trip for each such run. */

@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { newUid } from '#platform/kernel';
 import { Database, type Queryable, statement } from '#platform/persistence';
 import { agentConfigColumn, type PrincipalRef, type RunOwner } from '#domain/runs';
 import { LISTED_PROMPT_CHARACTERS, type Schedule, type ScheduleFields, secretsOf } from '../domain/schedule.js';
@@ -79,6 +80,14 @@ export class SchedulesStore {
       [userUid],
     );
     return rows.map(({ uid }) => uid);
+  }
+
+  /** Of a team. As if a user who does not exist any more had saved them last. */
+  async removeEditor(tx: Queryable, userUid: string): Promise<void> {
+    await tx.query(
+      `UPDATE schedules SET editor_uid = $2 WHERE editor_type = 'user' AND editor_uid = $1 AND team_uid IS NOT NULL`,
+      [userUid, newUid()],
+    );
   }
 
   async lock(tx: Queryable, uid: string): Promise<Schedule | null> {

@@ -20,10 +20,17 @@ export class TokenAuthenticator {
     ttlResolution: 0,
   });
 
+  private clearings = 0;
+
   constructor(
     private readonly tokens: TokenQueries,
     private readonly clock: Clock,
   ) {}
+
+  /** Another value after each change of access. */
+  get generation(): number {
+    return this.clearings;
+  }
 
   async authenticate(header: string | undefined): Promise<Principal | TokenRefusal> {
     const read = readBearer(header);
@@ -52,6 +59,7 @@ export class TokenAuthenticator {
   /** Clears the cache, so that a process that revokes tokens rejects them at once. */
   clearCache(): void {
     this.cache.clear();
+    this.clearings += 1;
   }
 
   private lookUp(hash: Buffer): Promise<KnownToken | null> {

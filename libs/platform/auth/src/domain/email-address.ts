@@ -1,5 +1,6 @@
 /**
- * A plausible e-mail address. Without the Kelvin sign and the capital I with a dot: PostgreSQL finds them equal to `k` and `i`, so an account
- * with such an address would be in the way of the owner of another one.
+ * A plausible e-mail address. Without the letters that PostgreSQL finds equal to others, such as the Kelvin sign to `k`: an account with
+ * such an address would be in the way of the owner of another one.
  */
-export const EMAIL_ADDRESS = /^[^\s@\u212A\u0130]+@[^\s@\u212A\u0130]+$/;
+export const EMAIL_ADDRESS =
+  /^[^\s@\u0130\u03F4\u1E9E\u2126\u212A\u212B]+@[^\s@\u0130\u03F4\u1E9E\u2126\u212A\u212B]+$/;

@@ -1,19 +1,12 @@
 import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import type { Request } from 'express';
-import {
-  ACCESS,
-  type Access,
-  AUDITED_ACTION,
-  headerText,
-  ProblemError,
-  TEAM_HEADER,
-  TEAM_HEADER_ALIAS,
-} from '#platform/http';
+import { ACCESS, type Access, headerText, ProblemError, TEAM_HEADER, TEAM_HEADER_ALIAS } from '#platform/http';
+import { TOKEN_CACHE_MS } from '../application/token-authenticator.js';
 import { type Principal, roleIn, selectTeams } from '../domain/principal.js';
 import { can, isPermission } from '../domain/roles.js';
 import { INSTALLATION, TEAM } from './authorize.js';
-import { principalOf, rememberCaller, unauthenticated } from './bearer-authenticator.js';
+import { type Authenticated, authenticatedOf, rememberCaller, unauthenticated } from './bearer-authenticator.js';
 import { RequestPrincipals } from './request-principals.js';
 
 /** Decides the permission on the chosen team only: see `Authorize`. A route without a declaration is closed. */
@@ -31,10 +24,9 @@ export class AuthorizeGuard implements CanActivate {
     ]);
     if (access?.kind === 'public' || access?.kind === 'runner') return true;
     const request = context.switchToHttp().getRequest<Request>();
-    const authenticated = principalOf(request);
+    const authenticated = authenticatedOf(request);
     if (!authenticated || !access) throw unauthenticated();
-    const isAudited = this.reflector.get<string | undefined>(AUDITED_ACTION, context.getHandler()) !== undefined;
-    const principal = isAudited ? await this.principalAfterBody(request) : authenticated;
+    const principal = this.isOutdated(authenticated) ? await this.principalAgain(request) : authenticated.principal;
     const chosen = teamHeader(request);
     const teams = selectTeams(principal, chosen);
     if (!teams && chosen !== undefined && isAdministered(principal, access)) {
@@ -60,11 +52,12 @@ export class AuthorizeGuard implements CanActivate {
     return true;
   }
 
-  /**
-   * Of operations that manage access and resources: the token may have been revoked while a client sent the body slowly. Hot
-   * paths, such as creating runs, are not audited.
-   */
-  private async principalAfterBody(request: Request): Promise<Principal> {
+  /** The token may have been revoked, or a role changed, while the client sent the body. */
+  private isOutdated({ at, generation }: Authenticated): boolean {
+    return generation !== this.principals.generation || performance.now() - at > TOKEN_CACHE_MS;
+  }
+
+  private async principalAgain(request: Request): Promise<Principal> {
     const principal = await this.principals.of(request);
     if (typeof principal === 'string') throw unauthenticated(principal);
     return principal;

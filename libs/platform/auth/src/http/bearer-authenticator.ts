@@ -9,10 +9,19 @@ import { RequestPrincipals } from './request-principals.js';
 import { CONSOLE_HEADER, isFromConsole } from './session-cookie.js';
 import { UnauthorizedThrottle } from './unauthorized-throttle.js';
 
-const principals = new WeakMap<Request, Principal>();
+export interface Authenticated {
+  readonly principal: Principal;
+  /** Of `performance.now()`, before the token was read. */
+  readonly at: number;
+  /** See {@link RequestPrincipals.generation}; before the token was read. */
+  readonly generation: number;
+}
+
+const authenticated = new WeakMap<Request, Authenticated>();
 const callers = new WeakMap<Request, Caller>();
 
-export const principalOf = (request: Request): Principal | undefined => principals.get(request);
+export const authenticatedOf = (request: Request): Authenticated | undefined => authenticated.get(request);
+export const principalOf = (request: Request): Principal | undefined => authenticatedOf(request)?.principal;
 export const rememberCaller = (request: Request, caller: Caller): void => void callers.set(request, caller);
 export const callerOf = (request: Request): Caller | undefined => callers.get(request);
 
@@ -40,6 +49,7 @@ export class BearerAuthenticator extends RequestAuthenticator implements OnModul
   }
 
   override async authenticate(request: Request): Promise<void> {
+    const began = { at: performance.now(), generation: this.principals.generation };
     const principal = await this.principalOf(request);
     const state = requestStateOf(request);
     if (typeof principal === 'string') {
@@ -47,7 +57,7 @@ export class BearerAuthenticator extends RequestAuthenticator implements OnModul
       await this.throttle.wait(request);
       throw unauthenticated(principal);
     }
-    principals.set(request, principal);
+    authenticated.set(request, { principal, ...began });
     state.tokenUid = principal.tokenUid;
     state.context.principal = principal.uid;
     this.usage.note(principal.tokenUid);

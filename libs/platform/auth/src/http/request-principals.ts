@@ -13,6 +13,11 @@ export class RequestPrincipals {
     private readonly cookie: SessionCookie,
   ) {}
 
+  /** See {@link TokenAuthenticator.generation}. */
+  get generation(): number {
+    return this.authenticator.generation;
+  }
+
   /** A token wins over a cookie, which browsers add by themselves. */
   of(request: IncomingMessage): Promise<Principal | TokenRefusal> {
     const { authorization } = request.headers;
