@@ -170,6 +170,18 @@ describe('a session of a browser', () => {
     await api.request(404, 'POST /login-links', { token: site.token, body: { user_uid: ada.uid } });
   });
 
+  it('cannot be created by a link of a session or token that has ended', async () => {
+    const ada = await api.identities.user({}, 'Ada');
+    const cookie = await signIn(ada);
+    const { url } = (await send(201, 'POST /login-links', { cookie, headers: CONSOLE, body: {} })).body;
+    const ofToken = await codeFor(ada);
+    const { tokens } = (await api.request(200, 'GET /tokens', { token: ada.token })).body;
+    await send(204, 'DELETE /sessions/current', { cookie, headers: CONSOLE });
+    await api.request(204, `DELETE /tokens/${tokens[0].uid}`, { token: ada.token });
+    for (const code of [new URL(url).hash.replace('#code=', ''), ofToken])
+      await send(401, 'POST /sessions', { headers: CONSOLE, body: { login_code: code } });
+  });
+
   it('ends with the token with which it was created, and not after it', async () => {
     const owner = await api.identities.user();
     const expiresAt = new Date(Date.now() + 3_600_000).toISOString();

@@ -113,8 +113,8 @@ export class SessionsService {
   }
 
   /**
-   * The code of a link that creates one session, within fifteen minutes. `credentialUid`: of the request. Null: as
-   * {@link create}.
+   * The code of a link that creates one session, within fifteen minutes and while the credential of the request (`credentialUid`) is
+   * valid. Null: as {@link create}.
    */
   createLoginCode(
     userUid: string,
@@ -126,7 +126,7 @@ export class SessionsService {
       const created = await this.insert(tx, {
         userUid,
         method: null,
-        createdWith: null,
+        createdWith: credentialUid || null,
         origin,
         kind: 'login_link',
         ttlMs: LOGIN_LINK_MS,
@@ -147,8 +147,10 @@ export class SessionsService {
     return this.database.transaction(async (tx) => {
       await lockUser(tx, 'SELECT user_uid FROM headrace.tokens WHERE hash = $1', hashToken(code));
       const [link] = await tx.query<{ uid: string; user_uid: string }>(
-        `UPDATE headrace.tokens SET revoked_at = $2
-          WHERE hash = $1 AND kind = 'login_link' AND revoked_at IS NULL AND expires_at > $2 RETURNING uid, user_uid`,
+        `UPDATE headrace.tokens t SET revoked_at = $2
+          WHERE hash = $1 AND kind = 'login_link' AND revoked_at IS NULL AND expires_at > $2 AND (created_with IS NULL OR EXISTS (
+            SELECT FROM headrace.tokens c WHERE c.uid = t.created_with AND c.revoked_at IS NULL AND (c.expires_at > $2) IS NOT FALSE))
+          RETURNING uid, user_uid`,
         [hashToken(code), this.clock.now()],
       );
       return link ? this.createIn(tx, link.user_uid, 'login_link', link.uid, origin) : null;
