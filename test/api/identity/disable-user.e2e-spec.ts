@@ -56,7 +56,7 @@ const registration = async ({ token }: TestPrincipal, line: string, body: object
     readonly token: string;
   };
 const continueOutside = (runId: string, by: TestPrincipal) =>
-  registration(by, `${runId}/followups/external`, { message: 'Go on.' });
+  registration(by, `${runId}/followups/external`, { message: 'Continue.' });
 const endedExternalRun = async (by: TestPrincipal): Promise<string> => {
   const { run_id: runId, execution_id: id, token } = await registration(by, 'external', { prompt: 'Go.', team: true });
   await end(await TestRunner.claim(api, id, token));
@@ -255,7 +255,7 @@ describe('a personal run that was created before the address of its owner was ve
     await verifyAddress(user);
     const owner = { ...user, token: await api.identities.token(user) };
     await expect(TestRunner.take(api, queued)).rejects.toThrow('expected 200, got 412');
-    await api.request(200, `POST /agent/runs/${ended}/followups`, { token: owner.token, body: { message: 'Go on.' } });
+    await api.request(200, `POST /agent/runs/${ended}/followups`, { token: owner.token, body: { message: 'Continue.' } });
     await (await TestRunner.take(api, ended)).startAgent();
     await sweep();
     expect(await stateOf(ended, owner)).toBe('INPROGRESS');
