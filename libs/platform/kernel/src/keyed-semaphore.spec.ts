@@ -49,6 +49,17 @@ describe('KeyedSemaphore', () => {
     expect([await first, await second]).toEqual(['1', '2']);
   });
 
+  it('leaves places of the queue to other keys when one key has its share of them', async () => {
+    const { run, end, started } = fixture({ total: 2, perKey: 1, maxWaiting: 4 });
+    const all = [run('a', 'a1'), run('a', 'a2'), run('a', 'a3')];
+    expect(await run('a', 'a4')).toBeNull();
+    all.push(run('b', 'b1'), run('b', 'b2'), run('c', 'c1'));
+    expect(await run('d', 'd1')).toBeNull();
+    for (const name of ['a1', 'b1', 'a2', 'b2', 'a3', 'c1']) await end(name);
+    expect(await Promise.all(all)).toEqual(['a1', 'a2', 'a3', 'b1', 'b2', 'c1']);
+    expect(started).toEqual(['a1', 'b1', 'a2', 'b2', 'a3', 'c1']);
+  });
+
   it('returns null to a caller that has waited too long, and starts the next one', async () => {
     const { run, end } = fixture({ total: 1, maxWaitMs: 5 });
     const first = run('a', '1');

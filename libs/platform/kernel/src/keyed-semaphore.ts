@@ -3,7 +3,10 @@ export interface SemaphoreLimits {
   readonly total: number;
   /** Permits that one key holds at most, so that a slow key leaves permits to the others. Default: `total`. */
   readonly perKey?: number;
-  /** Callers that may wait; further ones receive no permit. Default: any number. */
+  /**
+   * Callers that may wait; further ones receive no permit. Those of one key have the part of it that `perKey` is of `total`, so that
+   * they leave places to other keys. Default: any number.
+   */
   readonly maxWaiting?: number;
   /** How long a caller waits. Default: until a permit is free. */
   readonly maxWaitMs?: number;
@@ -44,9 +47,16 @@ export class KeyedSemaphore {
     return true;
   }
 
+  private mayWait(key: string): boolean {
+    const { maxWaiting, total, perKey = total } = this.limits;
+    if (maxWaiting === undefined) return true;
+    const ofKey = this.waiting.filter((waiter) => waiter.key === key).length;
+    return this.waiting.length < maxWaiting && ofKey < Math.ceil((maxWaiting * perKey) / total);
+  }
+
   private wait(key: string): Promise<boolean> {
-    const { maxWaiting = Infinity, maxWaitMs } = this.limits;
-    if (this.waiting.length >= maxWaiting) return Promise.resolve(false);
+    const { maxWaitMs } = this.limits;
+    if (!this.mayWait(key)) return Promise.resolve(false);
     return new Promise((resolve) => {
       const waiter: Waiter = {
         key,
