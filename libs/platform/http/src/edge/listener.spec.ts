@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { parseSettings } from '#platform/config';
 import { Listener } from './listener.js';
 
@@ -115,25 +115,84 @@ it('executes no request behind one to which Node.js responds by itself while ano
   expect(await fetchExecuted()).toBe(2);
 });
 
-it('disconnects a client that reads nothing of a response, and waits for a handler that is slow', async () => {
-  listener.server.timeout = 50;
-  const [slow, unread] = [connect(listener.port, '127.0.0.1'), connect(listener.port, '127.0.0.1')];
-  slow.write(REQUEST);
-  const first = await response(1);
-  unread.pause().write(REQUEST);
-  const second = await response(2);
-  const timedOut = once(first, 'timeout');
-  second.end(Buffer.alloc(64 * 1_048_576));
-  await Promise.all([timedOut, once(second, 'close')]);
-  let received = 0;
-  unread.on('data', ({ length }) => (received += length)).on('error', () => undefined);
-  unread.resume();
-  await once(unread, 'close');
-  expect(received).toBeLessThan(64 * 1_048_576);
-  first.end('slow');
-  const [bytes] = (await once(slow, 'data')) as [Buffer];
-  expect(String(bytes)).toMatch(/^HTTP\/1\.1 200 OK[^]*slow$/);
-  slow.destroy();
+describe('a client that reads nothing of a response', () => {
+  const BYTES = 128 * 1_048_576;
+  const STALLED_MS = 60_000;
+  const CHECK_MS = STALLED_MS / 6;
+  const sockets: Socket[] = [];
+  beforeEach(async () => {
+    await listener.close(0);
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+    const settings = parseSettings({ DATABASE_URL: 'postgresql://127.0.0.1/none' });
+    listener = await Listener.open(settings, { host: '127.0.0.1', port: 0, usesTls: false, stalledMs: STALLED_MS });
+    listener.serve((_request: IncomingMessage, response: ServerResponse) => {
+      executed.push(response);
+      onExecuted();
+    });
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+    for (const one of sockets.splice(0)) one.destroy();
+  });
+
+  async function ask(number: number) {
+    const client = connect(listener.port, '127.0.0.1').on('error', () => undefined);
+    sockets.push(client.pause());
+    client.write(REQUEST);
+    return { client, response: await response(number) };
+  }
+  /** Until the system takes no more of it. */
+  async function fill(one: ServerResponse): Promise<void> {
+    one.end(Buffer.alloc(BYTES));
+    for (let before = -1, queued = queueOf(one); queued !== before || queued === BYTES;) {
+      await new Promise((resolve) => setImmediate(resolve));
+      [before, queued] = [queued, queueOf(one)];
+    }
+  }
+  const queueOf = ({ socket: sending }: ServerResponse): number =>
+    (sending as unknown as { _handle: { writeQueueSize: number } })._handle.writeQueueSize;
+
+  it('is disconnected, also when it sends bytes', async () => {
+    const { client: silent, response: first } = await ask(1);
+    const { client: sending, response: second } = await ask(2);
+    await Promise.all([fill(first), fill(second)]);
+    const closed = Promise.all([once(first, 'close'), once(second, 'close')]);
+    for (let time = 0; time < 7; time += 1) {
+      expect([first.destroyed, second.destroyed]).toEqual([false, false]);
+      const received = once(second.req.socket, 'data');
+      sending.write('\r\n');
+      await received;
+      vi.advanceTimersByTime(CHECK_MS);
+    }
+    await closed;
+    let length = 0;
+    silent.on('data', (bytes) => (length += bytes.length)).resume();
+    await once(silent, 'close');
+    expect(length).toBeLessThan(BYTES);
+  });
+
+  it('is not disconnected while there is nothing to send, or while it reads slowly', async () => {
+    const { client: waiting, response: stream } = await ask(1);
+    stream.flushHeaders();
+    const { client: slow, response: large } = await ask(2);
+    await fill(large);
+    let [received, checks] = [0, 0];
+    slow.on('data', (bytes) => {
+      received += bytes.length;
+      // More than the system keeps for the client during the limit.
+      if (received >= (checks + 1) * 4 * 1_048_576) {
+        vi.advanceTimersByTime(CHECK_MS);
+        checks += 1;
+      }
+    });
+    slow.resume();
+    while (received < BYTES) await once(slow, 'data');
+    expect(checks).toBeGreaterThan(12);
+    let text = '';
+    waiting.on('data', (bytes) => (text += String(bytes))).resume();
+    stream.end('last');
+    while (!text.includes('last')) await once(waiting, 'data');
+  });
 });
 
 /** The number of executed requests, with one of another connection. */

@@ -8,6 +8,7 @@ import { type ErrorCode, within } from '#platform/kernel';
 import { newContext } from '#platform/observability';
 import { problemHeaders, rawProblem, toProblemDocument } from '../problems/problem.dto.js';
 import { ProblemError } from '../problems/problem-error.js';
+import { disconnectStalled } from './disconnect-stalled.js';
 import { RequestOrder } from './request-order.js';
 import { pathOf } from './request-state.js';
 import { requestClass, type Upgrades } from './upgrades.js';
@@ -27,6 +28,8 @@ export interface ListenerOptions {
   readonly publicUrl?: () => string;
   /** How long a request may take to arrive, in milliseconds. Default: REQUEST_TIMEOUT. */
   readonly requestTimeoutMs?: number;
+  /** How long a client may read nothing of a response, in milliseconds. Default: one minute. */
+  readonly stalledMs?: number;
   /** The handler answers `Expect: 100-continue`, so that it can reject a request before its body is sent. */
   readonly handlesExpectContinue?: boolean;
   /** Whether it serves HTTPS with TLS_CERT_FILE. Default: if that is set. */
@@ -48,15 +51,11 @@ export class Listener {
     private readonly upgradable: { upgrades: Upgrades | null },
     private readonly scheme: 'http' | 'https',
     publicUrl: () => string,
-    { handlesExpectContinue = false, hidesTrace = false }: ListenerOptions,
+    { handlesExpectContinue = false, hidesTrace = false, stalledMs = STALLED_MS }: ListenerOptions,
   ) {
     this.handler = (request, response) => answerStarting(request, response, publicUrl());
     answerRawClientErrors(server, this.order, publicUrl, hidesTrace);
-    server.timeout = STALLED_MS;
-    server.on('timeout', (socket: Socket) => {
-      // With nothing to send, a handler needs longer. Without a response, the connection has been idle for the time of keep-alive.
-      if (socket.writableLength > 0 || !this.order.responseOn(socket)) socket.destroy();
-    });
+    disconnectStalled(server, this.order, stalledMs);
     const serve = (request: IncomingMessage, response: ServerResponse): void => {
       this.order.admit(request, response, () => this.handler(request, response));
     };

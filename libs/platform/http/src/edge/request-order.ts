@@ -11,7 +11,7 @@ type Execute = () => void;
  * other requests (RFC 9112, section 9.3.2).
  */
 export class RequestOrder {
-  private readonly unfinished = new WeakMap<Socket, ServerResponse>();
+  private readonly unfinished = new Map<Socket, ServerResponse>();
   private readonly waiting = new WeakMap<Socket, Execute>();
   private readonly ending = new WeakSet<Socket>();
 
@@ -46,6 +46,11 @@ export class RequestOrder {
   /** Of the request that is executed, or whose response is being sent. */
   responseOn(socket: Socket): ServerResponse | undefined {
     return this.unfinished.get(socket);
+  }
+
+  /** The connections on which a request is executed or its response is being sent. */
+  sockets(): Iterable<Socket> {
+    return this.unfinished.keys();
   }
 
   private begin(socket: Socket, response: ServerResponse, execute: Execute): void {
