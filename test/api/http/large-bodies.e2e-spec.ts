@@ -78,10 +78,10 @@ describe('large request bodies', () => {
     const { execution, send } = await externalRun();
     const slow = [
       ...Array.from({ length: 4 }, () => openEvents(execution)),
-      ...Array.from({ length: 4 }, () => openManifest(execution)),
+      ...Array.from({ length: 4 }, () => uploadManifest(execution, 20 * MIB, 15 * MIB)),
     ];
     await until(() => slow.every(isRead), 10_000, 'The first eight bodies are read');
-    const waiting = [openManifest(execution), openManifest(execution)];
+    const waiting = [1, 2].map(() => uploadManifest(execution, 20 * MIB, 15 * MIB));
     expect(await send('beat', { lease_epoch: 1 })).toMatchObject({ desired: 'run' });
     expect(waiting.some(isRead)).toBe(false);
     for (const { socket } of slow) socket.destroy();
@@ -98,6 +98,21 @@ describe('large request bodies', () => {
     await until(() => isRead(request), 10_000, 'The body of the other execution is read');
     expect(ended.filter(isRead)).toHaveLength(8);
   });
+
+  it('are manifests of more than 256 KiB, too', async () => {
+    const { execution } = await externalRun();
+    const large = 300_000;
+    const isRejected = ({ text }: { text: string }): boolean => text.includes('HTTP/1.1 400');
+    const slow = Array.from({ length: 8 }, () => uploadManifest(execution, large, large - 1));
+    const first = uploadManifest(execution, 1000, 1000);
+    await until(() => isRejected(first), 10_000, 'A small manifest is rejected');
+    const waiting = uploadManifest(execution, large, large);
+    const second = uploadManifest(execution, 1000, 1000);
+    await until(() => isRejected(second), 10_000, 'A later small manifest is rejected');
+    expect(waiting.text).toBe('');
+    slow[0]?.socket.destroy();
+    await until(() => isRejected(waiting), 10_000, 'The large manifest is rejected');
+  });
 });
 
 const pathOf = (executionId: string): string => `/api/v1/runner/v1/executions/${executionId}/events`;
@@ -107,10 +122,11 @@ function openEvents({ id, token }: { readonly id: string; readonly token: string
   request.socket.write(`{"lease_epoch":1,"events":["${'x'.repeat(15 * MIB)}`);
   return request;
 }
-function openManifest({ id, token }: { readonly id: string; readonly token: string }) {
-  const query = 'snapshots?lease_epoch=1&reason=turn&stored_bytes=1';
-  const request = upload(pathOf(id).replace(/events$/, query), token, 20 * MIB, 'PUT');
-  request.socket.write(Buffer.alloc(15 * MIB));
+/** Sends some bytes of a manifest, which is not valid. */
+function uploadManifest(execution: { id: string; token: string }, bytes: number, sent: number) {
+  const path = pathOf(execution.id).replace(/events$/, 'snapshots?lease_epoch=1&reason=turn&stored_bytes=1');
+  const request = upload(path, execution.token, bytes, 'PUT');
+  request.socket.write(Buffer.alloc(sent));
   return request;
 }
 

@@ -2,7 +2,7 @@ import { Controller, Get, Param, Put, Query, Req, Res, UseGuards } from '@nestjs
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import type { ConversationSummaryAnswer, WorkspaceSnapshot } from '#execution/runner-protocol';
-import { isLargeBody, MIB, pathId, ProblemError, RunnerProtocol, StreamedBody } from '#platform/http';
+import { isLargeBody, pathId, ProblemError, RunnerProtocol, StreamedBody } from '#platform/http';
 import { limited } from '#platform/storage';
 import { Snapshots } from '../application/snapshots.js';
 import { leaseLost } from './lease-lost.js';
@@ -55,7 +55,7 @@ export class RunnerSnapshotsController {
     const pack = packId === undefined ? null : { id: packId, bytes: packBytes ?? 0 };
     const store = () =>
       limited(PART, this.snapshots.storeManifest(executionId, leaseEpoch, request, { reason, storedBytes, pack }));
-    const result = await (isLargeBody(request, MIB)
+    const result = await (isLargeBody(request)
       ? this.transfers.withSnapshot(executionId, response, store)
       : store());
     if (result.kind === 'lease_lost') throw leaseLost();

@@ -13,7 +13,8 @@ const MAX_JSON_VALUES = 250_000;
 /** More than any output of an agent; it limits the recursion of later processing. */
 const RUNNER_BODY_DEPTH = 512;
 
-const LARGE_BYTES = 262_144;
+/** More need a permit, as bodies of requests and of responses. */
+export const LARGE_BYTES = 262_144;
 export const LARGE_BODIES = 'large request bodies';
 
 /** Anybody with a token can send them slowly. */
@@ -33,8 +34,8 @@ export const jsonBody: RequestHandler = (request: Request, response: Response, n
 };
 
 /** Also one of unknown size. */
-export const isLargeBody = ({ headers }: Request, bytes = LARGE_BYTES): boolean =>
-  headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > bytes;
+export const isLargeBody = ({ headers }: Request): boolean =>
+  headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > LARGE_BYTES;
 
 export const hasLargeJsonBody = (request: Request): boolean =>
   takesBody(request, requestStateOf(request).route) && isLargeBody(request);
