@@ -18,6 +18,7 @@ import {
   MapField,
   object,
   ProblemError,
+  requestStateOf,
   StringField,
 } from '#platform/http';
 import { toStorableJson } from '#platform/kernel';
@@ -60,6 +61,7 @@ export class ExecutionTokenGuard implements CanActivate {
         },
       );
     }
+    requestStateOf(request).findOwner = () => this.transfers.ownerOf(executionId);
     await this.transfers.readJson(executionId, request, http.getResponse<Response>());
     return true;
   }

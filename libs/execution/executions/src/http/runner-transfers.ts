@@ -36,7 +36,7 @@ export class RunnerTransfers {
     await (hasLargeJsonBody(request) ? this.bodies.run(await this.ownerOf(executionId), read) : read());
   }
 
-  private async ownerOf(executionId: string): Promise<string> {
+  async ownerOf(executionId: string): Promise<string> {
     const owner = await this.executions.findOwnerKey(executionId);
     if (owner === null) throw leaseLost();
     return owner;

@@ -19,6 +19,7 @@ import { BodyLimit, ProblemError, RunnerProtocol, Shutdown, StreamedBody, sendSt
 import {
   type Assignment,
   type BatchAck,
+  type Commands,
   type HeartbeatAck,
   isServerEventKind,
   type RepositoryCredentialAnswer,
@@ -137,8 +138,8 @@ export class RunnerController {
   async commands(
     @Param('executionId') executionId: string,
     @Query() query: CommandsParameters,
-    @Res() response: Response,
-  ): Promise<void> {
+    @Res({ passthrough: true }) response: Response,
+  ): Promise<Commands | undefined> {
     const abort = new AbortController();
     const forget = this.shutdown.onShutdown(() => abort.abort());
     response.once('close', () => abort.abort());
@@ -152,8 +153,9 @@ export class RunnerController {
         abort.signal,
       );
       if (result === 'lease_lost') throw leaseLost();
-      if (result === 'nothing') response.status(204).end();
-      else response.json(result);
+      if (result !== 'nothing') return result;
+      response.status(204);
+      return undefined;
     } finally {
       forget();
     }

@@ -1,7 +1,7 @@
 import type { Server } from 'node:http';
-import { type NestApplicationOptions, NotFoundException } from '@nestjs/common';
+import { type NestApplicationOptions, NotFoundException, StreamableFile } from '@nestjs/common';
 import { ExpressAdapter, type NestExpressApplication } from '@nestjs/platform-express';
-import express, { type ErrorRequestHandler, type Express, type Request, type RequestHandler } from 'express';
+import express, { type ErrorRequestHandler, type Express, type Request, type RequestHandler, type Response } from 'express';
 import helmet from 'helmet';
 import type { Settings } from '#platform/config';
 import { Metrics } from '#platform/observability';
@@ -12,6 +12,7 @@ import { observe } from './observe.middleware.js';
 import { parseQuery } from './parse-query.js';
 import { pathOf, requestStateOf } from './request-state.js';
 import { API_PREFIX, RouteTable } from './route-table.js';
+import { sendJson } from './send-json.js';
 import { Upgrades } from './upgrades.js';
 
 class ListeningAdapter extends ExpressAdapter {
@@ -25,6 +26,14 @@ class ListeningAdapter extends ExpressAdapter {
   override initHttpServer(options: NestApplicationOptions): void {
     if (this.server === null) super.initHttpServer(options);
     else this.httpServer = this.server;
+  }
+
+  override reply(response: Response, body: unknown, statusCode?: number): unknown {
+    const isJson = typeof body === 'object' && body !== null && !(body instanceof StreamableFile);
+    // Errors have no JSON of their own.
+    if (!isJson || body instanceof Error) return super.reply(response, body, statusCode);
+    if (statusCode !== undefined) response.status(statusCode);
+    return sendJson(response, body);
   }
 }
 

@@ -10,6 +10,8 @@ export interface RequestState {
   readonly route: Route | undefined;
   /** UID of the token that authenticated the request; the rate limit counts by it. */
   tokenUid?: string;
+  /** Of a request of a runner: finds the owner of its run, to whose permits large responses count. */
+  findOwner?: () => Promise<string>;
   /** Why the request was answered with 401; for the log only. */
   rejection?: string;
   /** Code of the problem document that was sent; for the access log. */

@@ -31,10 +31,17 @@ export class MemoryPermits {
 }
 
 /** Of the responses that one process prepares and sends at the same time. */
-export interface ResponseLimits extends Required<Omit<SemaphoreLimits, 'maxWaiting'>> {
+export interface ResponseLimits
+  extends Required<Omit<SemaphoreLimits, 'maxWaiting'>>, Pick<SemaphoreLimits, 'maxWaiting'> {
   /** Milliseconds after which a client that has not read the response is disconnected. */
   readonly maxSendMs: number;
 }
+
+/** Responses for which a permit was given. */
+const permitted = new WeakSet<Response>();
+
+/** Whether the memory of the response is limited already. */
+export const hasPermit = (response: Response): boolean => permitted.has(response);
 
 /** Limits responses that each need much memory for as long as their client reads. */
 export class ResponseLimit {
@@ -53,6 +60,7 @@ export class ResponseLimit {
     return new Promise((resolve, reject) => {
       const ended = new Promise<void>((end) => onceClosed(response, end));
       const respond = async (): Promise<void> => {
+        permitted.add(response);
         const timer = setTimeout(() => response.destroy(), this.limits.maxSendMs);
         await work().then(resolve, reject);
         await ended;

@@ -1,0 +1,40 @@
+import type { Request, Response } from 'express';
+import { hasPermit, ResponseLimit } from '../operations/response-limit.js';
+import { LARGE_BYTES } from './json-body.middleware.js';
+import { requestStateOf } from './request-state.js';
+
+const MAX_BYTES_PER_CHARACTER = 3;
+
+/** What a client has not read of them is in memory. Those that wait are in memory, too: few, and for a short time. */
+const largeResponses = new ResponseLimit('large responses', {
+  total: 32,
+  perKey: 4,
+  maxWaiting: 16,
+  maxWaitMs: 2_000,
+  maxSendMs: 10 * 60_000,
+});
+
+/**
+ * Sends the result of a handler as JSON. A large one of a GET request needs a permit of its caller, unless the operation has one
+ * already. Others are sent without: what they have done is not undone, and they show one item. Rejects when no permit is free in time.
+ */
+export function sendJson(response: Response, body: object): void | Promise<void> {
+  const { req: request } = response;
+  const text = JSON.stringify(body);
+  if (!response.get('Content-Type')) response.set('Content-Type', 'application/json');
+  if (request.method !== 'GET' || !isLarge(text) || hasPermit(response)) {
+    response.send(text);
+    return;
+  }
+  return sendWithPermit(request, response, text);
+}
+
+/** Most texts are so short that their bytes need not be counted. */
+const isLarge = (text: string): boolean =>
+  text.length * MAX_BYTES_PER_CHARACTER > LARGE_BYTES && Buffer.byteLength(text) > LARGE_BYTES;
+
+async function sendWithPermit(request: Request, response: Response, text: string): Promise<void> {
+  const { context, findOwner } = requestStateOf(request);
+  const key = context.principal ?? (await findOwner?.()) ?? '';
+  await largeResponses.run(key, response, () => Promise.resolve(void response.send(text)));
+}
