@@ -30,7 +30,7 @@ class ListeningAdapter extends ExpressAdapter {
 
   override reply(response: Response, body: unknown, statusCode?: number): unknown {
     const isJson = typeof body === 'object' && body !== null && !(body instanceof StreamableFile);
-    // Errors have no JSON of their own.
+    // Nest hides the properties of errors.
     if (!isJson || body instanceof Error) return super.reply(response, body, statusCode);
     if (statusCode !== undefined) response.status(statusCode);
     return sendJson(response, body);

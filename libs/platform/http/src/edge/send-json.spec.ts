@@ -21,7 +21,7 @@ beforeEach(async () => {
     setRequestState(request, { context: { ...newContext(), principal: 'ada' }, route: undefined });
     Promise.resolve(answer(request, response)).catch(next);
   });
-  app.use((error: Error, _request: Request, response: Response, _next: unknown) => void response.status(503).end());
+  app.use((_error: Error, _request: Request, response: Response, _next: unknown) => void response.status(503).end());
   server = app.listen(0, '127.0.0.1');
   await once(server, 'listening');
 });
@@ -76,13 +76,13 @@ it('does not count responses twice that have a permit of their operation', async
 it('counts large responses to runners to the owner of their run', async () => {
   let found = 0;
   answer = (request, response) => {
-    const findOwner = async (): Promise<string> => `owner ${(found += 1) % 2}`;
+    const findOwner = (): Promise<string> => Promise.resolve(`owner ${(found += 1) % 2}`);
     setRequestState(request, { context: newContext(), route: undefined, findOwner });
     return sendJson(response, UNREAD);
   };
   expect(await statusesOf(8)).toEqual(Array(8).fill(200));
   answer = (request, response) => {
-    setRequestState(request, { context: newContext(), route: undefined, findOwner: async () => 'owner 0' });
+    setRequestState(request, { context: newContext(), route: undefined, findOwner: () => Promise.resolve('owner 0') });
     return sendJson(response, UNREAD);
   };
   expect((await ask()).statusCode).toBe(503);
