@@ -1,5 +1,6 @@
 export * from './database.js';
 export * from './database-error.js';
+export { type ListedRows, listedUids } from './listed-uids.js';
 export * from './listener.js';
 export * from './migrations/migrate.js';
 export { type MigrationSource, readMigrations } from './migrations/migration-files.js';

@@ -25,7 +25,7 @@ export class IdentitiesController {
     id: 'listAgentIdentities',
     summary: 'List agent identities',
     description:
-      'Those of the team, by name; without the team header, of all teams of the caller, 1,000 at most. `prompt` holds the first 2,048 characters.',
+      'Those of the team, by name; without the team header, of all teams of the caller. At most 1,000 and 8 MiB, without the largest ones of each team if there are more; these can be read by their UID. `prompt` holds the first 2,048 characters.',
     team: true,
     success: { status: 200, description: 'The agent identities.', type: ListAgentIdentitiesResponse },
     errors: [400, 403],

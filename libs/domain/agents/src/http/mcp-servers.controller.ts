@@ -19,7 +19,7 @@ export class McpServersController {
     id: 'listMcpServers',
     summary: 'List MCP servers',
     description:
-      'The MCP servers of the team, by name. Without the team header those of all teams of the caller, at most 1,000. Values of `env` and `headers` are returned as `***`.',
+      'The MCP servers of the team, by name. Without the team header those of all teams of the caller. At most 1,000 and 8 MiB, without the largest ones of each team if there are more; these can be read by their UID. Values of `env` and `headers` are returned as `***`.',
     team: true,
     success: { status: 200, description: 'The MCP servers.', type: ListMcpServersResponse },
     errors: [403],

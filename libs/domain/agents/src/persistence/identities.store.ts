@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Database, type Queryable, writtenRow, statement } from '#platform/persistence';
+import { Database, listedUids, type Queryable, writtenRow, statement } from '#platform/persistence';
 import type { AgentIdentity, IdentityFields } from '../domain/agent-identity.js';
 
 const COLUMN_OF: Readonly<Record<keyof IdentityFields, string>> = {
@@ -29,7 +29,11 @@ const PLACES = FIELDS.map((_field, index) => `$${index + 3}`);
 const LAST_PLACE = `$${FIELDS.length + 3}`;
 
 const LISTED_PROMPT_CHARACTERS = 2048;
-const MAX_LISTED = 1000;
+const LISTED = listedUids({
+  rows: `SELECT uid, team_uid AS owner, listed_bytes + octet_length(array_to_json(skills)::text || array_to_json(secrets)::text) AS bytes
+      FROM headrace.agent_identities WHERE team_uid = ANY($1::text[]) AND ($2::text IS NULL OR factory_uid = $2)`,
+  max: 1000,
+});
 
 const FIND = statement('agents_find_identity')`
   SELECT ${columns()} FROM headrace.agent_identities WHERE uid = $1`;
@@ -46,7 +50,7 @@ export class IdentitiesStore {
   listFor(teamUids: readonly string[], factoryUid: string | null): Promise<AgentIdentity[]> {
     return this.database.query<AgentIdentity>(
       `SELECT ${columns(`left(prompt, ${LISTED_PROMPT_CHARACTERS})`)} FROM headrace.agent_identities
-       WHERE team_uid = ANY($1::text[]) AND ($2::text IS NULL OR factory_uid = $2) ORDER BY lower(name), uid LIMIT ${MAX_LISTED}`,
+       WHERE uid IN (${LISTED}) ORDER BY lower(name), uid`,
       [teamUids, factoryUid],
     );
   }

@@ -1,11 +1,14 @@
 import { Injectable } from '@nestjs/common';
-import { Database, type Queryable, writtenRow } from '#platform/persistence';
+import { Database, listedUids, type Queryable, writtenRow } from '#platform/persistence';
 import type { RegisteredServer, ServerFields } from '../domain/mcp-server.js';
 
 const COLUMNS =
   'uid, team_uid AS "teamUid", name, description, config, created_at AS "createdAt", updated_at AS "updatedAt"';
 const SELECT = `SELECT ${COLUMNS} FROM headrace.mcp_servers`;
-const MAX_LISTED = 1000;
+const LISTED = listedUids({
+  rows: 'SELECT uid, team_uid AS owner, listed_bytes AS bytes FROM headrace.mcp_servers WHERE team_uid = ANY($1::text[])',
+  max: 1000,
+});
 
 @Injectable()
 export class McpServersStore {
@@ -28,10 +31,9 @@ export class McpServersStore {
   }
 
   listFor(teamUids: readonly string[]): Promise<RegisteredServer[]> {
-    return this.database.query<RegisteredServer>(
-      `${SELECT} WHERE team_uid = ANY($1::text[]) ORDER BY lower(name), uid LIMIT ${MAX_LISTED}`,
-      [teamUids],
-    );
+    return this.database.query<RegisteredServer>(`${SELECT} WHERE uid IN (${LISTED}) ORDER BY lower(name), uid`, [
+      teamUids,
+    ]);
   }
 
   async lock(tx: Queryable, uid: string): Promise<RegisteredServer | null> {

@@ -34,14 +34,15 @@ const LOCK_DECISIONS = statement('automations.lock-decisions')`
   SELECT coalesce((answers->>'decisions')::boolean, false) AS "isOpen" FROM automations
    WHERE factory_uid = $1 AND uid = $2 FOR SHARE`;
 
-/** A page ends before its configurations and triggers exceed this size, with at least one automation. */
+/** A page ends before its prompts, configurations and triggers exceed this size, with at least one automation. */
 const MAX_PAGE_BYTES = 8 * 1024 * 1024;
 /** `found`: the number of rows before the page was cut to its size. */
 type Listed = Automation & { readonly found: number };
 const pageWhere = (condition: string): string =>
   `SELECT * FROM (
     SELECT listed.*, count(*) OVER ()::int AS found, row_number() OVER by_name AS place,
-           sum(coalesce(octet_length("agentConfig"::text), 0) + octet_length(triggers::text)) OVER by_name AS bytes
+           sum(octet_length(to_json(prompt)::text) + coalesce(octet_length("agentConfig"::text), 0) + octet_length(triggers::text))
+             OVER by_name AS bytes
       FROM (SELECT ${columns(`left(a.prompt, ${LISTED_PROMPT_CHARACTERS})`)} FROM automations a
              WHERE a.factory_uid = $1${condition} ORDER BY a.name, a.uid LIMIT $2) listed
     WINDOW by_name AS (ORDER BY name, uid)) sized

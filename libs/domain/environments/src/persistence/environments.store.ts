@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { Owner, PrincipalRef } from '#platform/auth';
 import { newUid } from '#platform/kernel';
-import { Database, type Queryable, statement } from '#platform/persistence';
+import { Database, listedUids, type Queryable, statement } from '#platform/persistence';
 import { type EnvironmentConfig, type EnvironmentDetails, MAX_CONFIG_BYTES } from '../domain/environment.js';
 import type { Asker, Reach } from '../domain/environment-access.js';
 
@@ -16,8 +16,19 @@ const ORDER: Readonly<Record<EnvironmentSort, string>> = {
   last_updated: 'updated_at DESC, uid ASC',
 };
 /** No caller gets an unbounded list; nobody has this many environments. What others share does not displace one's own. */
-const MAX_LISTED = 1000;
-const MAX_LISTED_BYTES = 8 * 1024 * 1024;
+const LISTED = listedUids({
+  rows: `SELECT uid, coalesce(team_uid, owner_user_uid) AS owner, config_bytes AS bytes, false AS is_shared
+      FROM headrace.environments WHERE team_uid = ANY($1::text[])
+    UNION ALL SELECT uid, owner_user_uid, config_bytes, false FROM headrace.environments WHERE owner_user_uid = $2
+    UNION ALL SELECT uid, coalesce(team_uid, owner_user_uid), config_bytes, true FROM headrace.environments
+       WHERE uid IN (
+          SELECT environment_uid FROM headrace.environment_grants WHERE user_uid = $2
+          UNION SELECT environment_uid FROM headrace.environment_grants WHERE team_uid = ANY($1::text[])
+          UNION SELECT environment_uid FROM headrace.environment_link_holders WHERE user_uid = $2)
+         AND NOT coalesce(team_uid = ANY($1::text[]), owner_user_uid = $2, false)`,
+  max: 1000,
+  listBy: 'is_shared',
+});
 
 const FIND = statement('environments_find')`
   SELECT ${COLUMNS} FROM headrace.environments e WHERE uid = $1`;
@@ -56,30 +67,8 @@ export class EnvironmentsStore {
 
   listFor({ teamUids, userUid }: Asker, sort: EnvironmentSort): Promise<EnvironmentDetails[]> {
     return this.database.query<EnvironmentDetails>(
-      `WITH visible AS (
-         SELECT uid, team_uid, owner_user_uid, name_key, updated_at, config_bytes, false AS is_shared FROM headrace.environments
-          WHERE team_uid = ANY($1::text[])
-         UNION ALL
-         SELECT uid, team_uid, owner_user_uid, name_key, updated_at, config_bytes, false FROM headrace.environments
-          WHERE owner_user_uid = $2
-         UNION ALL
-         SELECT uid, team_uid, owner_user_uid, name_key, updated_at, config_bytes, true FROM headrace.environments
-          WHERE uid IN (
-             SELECT environment_uid FROM headrace.environment_grants WHERE user_uid = $2
-             UNION SELECT environment_uid FROM headrace.environment_grants WHERE team_uid = ANY($1::text[])
-             UNION SELECT environment_uid FROM headrace.environment_link_holders WHERE user_uid = $2)
-            AND NOT coalesce(team_uid = ANY($1::text[]), owner_user_uid = $2, false)
-       ), ordered AS (
-         -- Owners take turns: one that has or shares many does not displace those of others.
-         SELECT *, row_number() OVER (PARTITION BY coalesce(team_uid, owner_user_uid) ORDER BY ${ORDER[sort]}) AS turn
-           FROM visible WHERE config_bytes <= $4
-       ), measured AS (
-         SELECT uid, row_number() OVER listed AS place, sum(config_bytes) OVER listed AS bytes
-           FROM ordered WINDOW listed AS (PARTITION BY is_shared ORDER BY turn, ${ORDER[sort]} ROWS UNBOUNDED PRECEDING)
-       )
-       SELECT ${COLUMNS} FROM measured JOIN headrace.environments e USING (uid)
-        WHERE place <= $3 AND bytes <= $4 ORDER BY ${ORDER[sort]}`,
-      [teamUids, userUid, MAX_LISTED, MAX_LISTED_BYTES],
+      `SELECT ${COLUMNS} FROM (${LISTED}) listed JOIN headrace.environments e USING (uid) ORDER BY ${ORDER[sort]}`,
+      [teamUids, userUid],
     );
   }
 

@@ -4,7 +4,7 @@ import { isUid, newUid, type RejectionOf } from '#platform/kernel';
 import { Database, type Queryable } from '#platform/persistence';
 import { type CreateRunResult, slotKey } from '#domain/runs';
 import { parseCron, Timers } from '#platform/timers';
-import { MAX_SCHEDULES, type Schedule } from '../domain/schedule.js';
+import { type ListedSchedule, MAX_SCHEDULES, type Schedule } from '../domain/schedule.js';
 import { SCHEDULE_TIMER, SchedulesStore } from '../persistence/schedules.store.js';
 import { ScheduleLauncher } from './schedule-launcher.js';
 import {
@@ -36,7 +36,7 @@ export class SchedulesService {
   }
 
   /** The caller's own and those of the caller's teams, alphabetically by name; prompts cut to {@link LISTED_PROMPT_CHARACTERS}. */
-  list({ principal: { type, uid }, teamUids }: Caller): Promise<Schedule[]> {
+  list({ principal: { type, uid }, teamUids }: Caller): Promise<ListedSchedule[]> {
     return this.store.listFor(teamUids, type === 'user' ? uid : null);
   }
 

@@ -45,6 +45,12 @@ export interface Schedule extends ScheduleFields {
   readonly nextDueAt: Date | null;
 }
 
+/** With a shortened prompt. */
+export interface ListedSchedule extends Schedule {
+  /** Bytes of a response that the schedule needs without its environment, at most. */
+  readonly listedBytes: number;
+}
+
 /** Per team, and per user. */
 export const MAX_SCHEDULES = 1000;
 /** Characters. */

@@ -5,7 +5,7 @@ import { type Caller, PrincipalDirectory } from '#platform/auth';
 import { type EnvironmentConfig, EnvironmentDirectory, shownConfig } from '#domain/environments';
 import { maskConfig, type PrincipalInfo } from '#domain/runs';
 import { parseCron } from '#platform/timers';
-import { type Schedule, UPCOMING } from '../domain/schedule.js';
+import { type ListedSchedule, type Schedule, UPCOMING } from '../domain/schedule.js';
 import type { ScheduledAgentItem } from './schedule.dto.js';
 
 interface MeasuredEnvironment {
@@ -22,7 +22,7 @@ type Principals = ReadonlyMap<string, PrincipalInfo>;
 /** Schedules between two yields to the event loop: computing due times is slow, and other requests wait. */
 const ITEMS_PER_YIELD = 20;
 /** A list has no further environments beyond it: many schedules may have the same one, and each repeats it. */
-const MAX_ENVIRONMENT_BYTES = 8 * 1024 * 1024;
+const MAX_LISTED_BYTES = 8 * 1024 * 1024;
 
 @Injectable()
 export class SchedulePresenter {
@@ -33,23 +33,28 @@ export class SchedulePresenter {
   ) {}
 
   async one(caller: Caller, schedule: Schedule): Promise<ScheduledAgentItem> {
-    const [item] = await this.list(caller, [schedule]);
+    const [item] = await this.present(caller, [schedule], 0);
     if (!item) throw new Error('A schedule was not presented.');
     return item;
   }
 
-  /** One query for all principals, and one for each distinct environment and identity. */
-  async list(caller: Caller, schedules: readonly Schedule[]): Promise<ScheduledAgentItem[]> {
+  list(caller: Caller, schedules: readonly ListedSchedule[]): Promise<ScheduledAgentItem[]> {
+    const bytes = schedules.reduce((sum, { listedBytes }) => sum + listedBytes, 0);
+    return this.present(caller, schedules, bytes);
+  }
+
+  /** One query for all principals, and one for each distinct environment and identity. `bytes`: those of the schedules without environments. */
+  private async present(caller: Caller, schedules: readonly Schedule[], bytes: number): Promise<ScheduledAgentItem[]> {
     const principals = await this.directory.describe(schedules.flatMap((one) => [one.createdBy, one.updatedBy]));
     const known = new Map<string, MeasuredEnvironment>();
     const items: ScheduledAgentItem[] = [];
-    let bytes = 0;
+    let total = bytes;
     for (const schedule of schedules) {
       const key = `${schedule.owner.teamUid} ${schedule.agentConfig?.environment_id} ${schedule.agentIdentityUid}`;
-      const isFull = bytes >= MAX_ENVIRONMENT_BYTES;
+      const isFull = total >= MAX_LISTED_BYTES;
       const found = isFull ? NO_ENVIRONMENT : (known.get(key) ?? measured(await this.environmentOf(caller, schedule)));
       if (!isFull) known.set(key, found);
-      bytes += found.bytes;
+      total += found.bytes;
       items.push(toItem(schedule, principals, found.environment));
       if (items.length % ITEMS_PER_YIELD === 0) await setImmediate();
     }

@@ -84,7 +84,7 @@ export class SchedulesController {
     id: 'listScheduledAgents',
     summary: 'List schedules',
     description:
-      'The caller’s own schedules and those of the team, alphabetically by name; without the team header, those of all teams of the caller. `prompt` contains the first 2,048 characters. Schedules behind 8 MiB of environments have no `environment`; the response to a request for one schedule has it.',
+      'The caller’s own schedules and those of the team, alphabetically by name; without the team header, those of all teams of the caller. `prompt` contains the first 2,048 characters. At most 8 MiB of schedules, without the largest ones of each owner if there are more; these can be read by their id. Schedules behind 8 MiB with their environments have no `environment`; the response to a request for one schedule has it.',
     team: true,
     success: { status: 200, description: 'The schedules.', type: ListScheduledAgentsResponse },
     errors: [403],

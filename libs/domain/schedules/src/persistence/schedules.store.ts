@@ -1,8 +1,14 @@
 import { Injectable } from '@nestjs/common';
 import { newUid } from '#platform/kernel';
-import { Database, type Queryable, statement } from '#platform/persistence';
+import { Database, listedUids, type Queryable, statement } from '#platform/persistence';
 import { agentConfigColumn, type PrincipalRef, type RunOwner } from '#domain/runs';
-import { LISTED_PROMPT_CHARACTERS, type Schedule, type ScheduleFields, secretsOf } from '../domain/schedule.js';
+import {
+  LISTED_PROMPT_CHARACTERS,
+  type ListedSchedule,
+  type Schedule,
+  type ScheduleFields,
+  secretsOf,
+} from '../domain/schedule.js';
 
 export const SCHEDULE_TIMER = 'schedule';
 
@@ -20,11 +26,13 @@ const columns = (prompt: string): string =>
 const FROM = `FROM schedules s LEFT JOIN timers t ON t.kind = '${SCHEDULE_TIMER}' AND t.key = s.uid`;
 const FIND = statement('schedules.find')`
   SELECT ${columns('s.prompt')} ${FROM} WHERE s.uid = ANY($1::text[])`;
-const LISTED = columns(`left(s.prompt, ${LISTED_PROMPT_CHARACTERS})`);
+const LISTED = listedUids({
+  rows: `SELECT uid, team_uid AS owner, listed_bytes AS bytes FROM schedules WHERE team_uid = ANY($1::text[])
+    UNION ALL SELECT uid, owner_user_uid, listed_bytes FROM schedules WHERE owner_user_uid = $2`,
+});
 const LIST = statement('schedules.list')`
-  SELECT * FROM (
-    SELECT ${LISTED} ${FROM} WHERE s.team_uid = ANY($1::text[])
-    UNION ALL SELECT ${LISTED} ${FROM} WHERE s.owner_user_uid = $2) visible ORDER BY lower(name), name, uid`;
+  SELECT ${columns(`left(s.prompt, ${LISTED_PROMPT_CHARACTERS})`)}, s.listed_bytes AS "listedBytes" ${FROM}
+   WHERE s.uid IN (${LISTED}) ORDER BY lower(s.name), s.name, s.uid`;
 const INSERT = statement('schedules.insert')`
   INSERT INTO schedules (uid, team_uid, owner_user_uid, creator_type, creator_uid, editor_type, editor_uid, name, cron,
     timezone, prompt, enabled, agent_config, agent_identity_uid, mode, metadata, overlap_policy, jitter_seconds)
@@ -55,8 +63,8 @@ export class SchedulesStore {
     return queryable.query<Schedule>(FIND, [uids]);
   }
 
-  listFor(teamUids: readonly string[], userUid: string | null): Promise<Schedule[]> {
-    return this.database.query<Schedule>(LIST, [teamUids, userUid]);
+  listFor(teamUids: readonly string[], userUid: string | null): Promise<ListedSchedule[]> {
+    return this.database.query<ListedSchedule>(LIST, [teamUids, userUid]);
   }
 
   async insert(
