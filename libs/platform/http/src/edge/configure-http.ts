@@ -1,7 +1,13 @@
 import type { Server } from 'node:http';
 import { type NestApplicationOptions, NotFoundException, StreamableFile } from '@nestjs/common';
 import { ExpressAdapter, type NestExpressApplication } from '@nestjs/platform-express';
-import express, { type ErrorRequestHandler, type Express, type Request, type RequestHandler, type Response } from 'express';
+import express, {
+  type ErrorRequestHandler,
+  type Express,
+  type Request,
+  type RequestHandler,
+  type Response,
+} from 'express';
 import helmet from 'helmet';
 import type { Settings } from '#platform/config';
 import { Metrics } from '#platform/observability';
