@@ -49,7 +49,8 @@ describe('large responses', () => {
     const { body, headers } = await fixture.api.request(503, `GET ${LIST}`, { token: member.token });
     expect(body).toMatchObject({
       error_code: 'resource_unavailable',
-      detail: 'Too many large responses are being sent: at most 4 at the same time for one caller or link, and 32 in all.',
+      detail:
+        'Too many large responses are being sent: at most 4 at the same time for one caller or link, and 32 in all.',
     });
     expect(headers.get('retry-after')).toBe('10');
     await fixture.requestAsMember(200, 'GET /agent/runs');

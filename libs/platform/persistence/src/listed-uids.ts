@@ -5,7 +5,7 @@ export interface ListedRows {
   readonly rows: string;
   /** Rows that the list may have. Default: any number of the size. */
   readonly max?: number;
-  /** A column of the rows, if each of its values has a list of its own. */
+  /** A column of the rows, if there is one list for each of its values. */
   readonly listBy?: string;
 }
 

@@ -55,9 +55,7 @@ export class RunnerSnapshotsController {
     const pack = packId === undefined ? null : { id: packId, bytes: packBytes ?? 0 };
     const store = () =>
       limited(PART, this.snapshots.storeManifest(executionId, leaseEpoch, request, { reason, storedBytes, pack }));
-    const result = await (isLargeBody(request)
-      ? this.transfers.withSnapshot(executionId, response, store)
-      : store());
+    const result = await (isLargeBody(request) ? this.transfers.withSnapshot(executionId, response, store) : store());
     if (result.kind === 'lease_lost') throw leaseLost();
     if (result.kind === 'busy')
       throw new ProblemError('resource_unavailable', 'Too many snapshots are being stored.', { retryAfterSeconds: 5 });
