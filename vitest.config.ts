@@ -34,8 +34,12 @@ const execArgv = ['--max-semi-space-size=64'];
 
 const PROCESSES = ['agents', 'chaos', 'console', 'crash', 'journeys', 'launcher', 'plugins', 'runner', 'worker'];
 
-/** An empty directory for the transformed code, which the projects of this run share. */
+/** An empty directory for the transformed code, which the projects of this run share; `npm test` names it. */
 const cacheDirectory = process.env.HEADRACE_TEST_CACHE;
+
+const UNIT = ['libs/**/*.spec.ts', 'apps/**/*.spec.ts'];
+/** Tests of both kinds load the same code. When all of them run, the same processes run both, and load it once. */
+const isOneProject = cacheDirectory !== undefined;
 
 export default defineConfig({
   test: {
@@ -45,20 +49,23 @@ export default defineConfig({
     maxWorkers: 3,
     sequence: { sequencer: StartOrder },
     projects: [
-      {
-        resolve,
-        test: {
-          // Loading the code takes longer than most files take to run, so files share a process, and leave it as they found it.
-          name: 'unit',
-          include: ['libs/**/*.spec.ts', 'apps/**/*.spec.ts'],
-          isolate: false,
-          execArgv,
-          restoreMocks: true,
-          unstubEnvs: true,
-          testTimeout: 30_000,
-          hookTimeout: 60_000,
-        },
-      },
+      ...(isOneProject
+        ? []
+        : [
+            {
+              resolve,
+              test: {
+                // Loading the code takes longer than most files take to run, so files share a process, and leave it as they found it.
+                name: 'unit',
+                include: UNIT,
+                isolate: false,
+                execArgv,
+                setupFiles: ['test/support/restore-mocks.ts'],
+                testTimeout: 30_000,
+                hookTimeout: 60_000,
+              },
+            },
+          ]),
       {
         resolve: built,
         test: {
@@ -77,7 +84,7 @@ export default defineConfig({
         test: {
           // Applications within the test's process: loading them takes longer than most files take to run, so files share it.
           name: 'app',
-          include: ['test/**/*.spec.ts', 'test/**/*.e2e-spec.ts'],
+          include: ['test/**/*.spec.ts', 'test/**/*.e2e-spec.ts', ...(isOneProject ? UNIT : [])],
           exclude: [
             'test/after/**',
             'test/docker/**',
@@ -86,7 +93,7 @@ export default defineConfig({
           ],
           isolate: false,
           execArgv,
-          setupFiles: ['test/support/fresh-file.ts'],
+          setupFiles: ['test/support/fresh-file.ts', 'test/support/restore-mocks.ts'],
           globalSetup: ['test/global-setup.ts'],
           testTimeout: 30_000,
           hookTimeout: 60_000,
