@@ -13,7 +13,7 @@ const { runStep, StepFailed } = await import('./lib/run-step.mjs');
 
 const tool = (path, ...args) => [process.execPath, [inRoot('node_modules', path), ...args]];
 
-const CHECKS = {
+const CHECKS_OF_SOURCES = {
   // Before the others: the console is checked with them.
   'types of the API': [process.execPath, [inRoot('scripts/console-types.mjs')]],
   // The types of the console, too. Their own checks, those of `npm run typecheck`, would load the same programs again.
@@ -27,6 +27,8 @@ const CHECKS = {
     '.dependency-cruiser.cjs',
   ),
   words: [process.execPath, [inRoot('scripts/check-language.mjs')]],
+};
+const CHECKS_OF_BUILD = {
   'generated files': [process.execPath, [inRoot('scripts/generate.mjs'), '--check']],
 };
 
@@ -35,10 +37,10 @@ const MIN_FREE_MEMORY = 12 * 1024 ** 3;
 let passed = 0;
 let failed = 0;
 
-/** Runs beside the tests, which leave processor time unused while they wait. Returns the output of what has failed. */
-async function runChecks() {
+/** Returns the output of what has failed. */
+async function runChecks(checks) {
   const outputs = [];
-  for (const [name, [program, args]] of Object.entries(CHECKS)) {
+  for (const [name, [program, args]] of Object.entries(checks)) {
     const result = await capture(program, args);
     const line = `${result.passed ? '✓' : '✗'} ${name} (${result.seconds.toFixed(1)} s)`;
     console.log(line);
@@ -107,8 +109,11 @@ function count(report, problem) {
 }
 
 try {
-  await prepare();
-  const [outputs] = await Promise.all([runChecks(), runTests()]);
+  let ofSources = Promise.resolve([]);
+  // Beside the build and the tests, which leave processor time unused while they wait.
+  await prepare(() => (ofSources = runChecks(CHECKS_OF_SOURCES)));
+  const ofBuild = ofSources.then(async (outputs) => [...outputs, ...(await runChecks(CHECKS_OF_BUILD))]);
+  const [outputs] = await Promise.all([ofBuild, runTests()]);
   for (const output of outputs) console.error(output);
   // Not earlier: it needs an installed package.
   const { NO_BROWSER } = await import('./lib/browser.mjs');
