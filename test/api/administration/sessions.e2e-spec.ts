@@ -178,7 +178,15 @@ describe('a session of a browser', () => {
     const { tokens } = (await api.request(200, 'GET /tokens', { token: ada.token })).body;
     await send(204, 'DELETE /sessions/current', { cookie, headers: CONSOLE });
     await api.request(204, `DELETE /tokens/${tokens[0].uid}`, { token: ada.token });
-    for (const code of [new URL(url).hash.replace('#code=', ''), ofToken])
+    const [demoted, disabled] = [await api.identities.administrator(), await api.identities.administrator()];
+    const ofAdministrators = [
+      await codeFor(demoted, { user_uid: ada.uid }),
+      await codeFor(disabled, { user_uid: ada.uid }),
+    ];
+    const update = (uid: string, body: object) => api.request(200, `PUT /users/${uid}`, { token: site.token, body });
+    await update(demoted.uid, { is_administrator: false });
+    await update(disabled.uid, { is_disabled: true });
+    for (const code of [new URL(url).hash.replace('#code=', ''), ofToken, ...ofAdministrators])
       await send(401, 'POST /sessions', { headers: CONSOLE, body: { login_code: code } });
   });
 

@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { MirrorSkillSource, type SkillRepository, SkillRuns, SkillSource, SkillSources } from '#domain/agents';
 import { MirrorCache } from '#platform/git';
-import { GitFixture, GithubDouble, GitServer, startTestApi, type TestApi, type TestPrincipal } from '#testing';
+import { TOKEN_CACHE_MS } from '#platform/auth';
+import { GitFixture, GithubDouble, GitServer, startTestApi, type TestApi, type TestPrincipal, until } from '#testing';
 import { ApiFixture } from '../../support/api-fixture.js';
 import { inTeam, pointersOf } from '../../support/api-requests.js';
 
@@ -269,6 +270,47 @@ describe('GET /agent', () => {
       ['Does on-dev.', 'D'],
       ['Does on-main.', 'M'],
     ]);
+  });
+});
+
+describe('a run that waits for a repository with skills', () => {
+  it.each([
+    [
+      'token is revoked',
+      '/agent/runs',
+      async (user: TestPrincipal, tokenUid: string) => {
+        await api.request(204, `DELETE /tokens/${tokenUid}`, { token: user.token });
+      },
+    ],
+    [
+      'member is removed',
+      '/agent/runs/external',
+      async ({ uid }: TestPrincipal) => {
+        await api.request(204, `DELETE /members/${uid}`, { token: fixture.owner.token });
+      },
+    ],
+  ])('is not created when the %s meanwhile', async (what, path, end) => {
+    const name = what.split(' ')[0] ?? '';
+    const repository = new GitFixture(join(github, `acme/${name}.git`));
+    repository.commit({ '.agents/skills/one/SKILL.md': skill('one') });
+    const environmentUid = await environment(
+      fixture.admin,
+      { github_repos: [{ owner: 'acme', repo: name }] },
+      { team: true },
+    );
+    const user = await api.identities.user({ [fixture.team]: 'member' });
+    const { token, uid } = (await api.request(201, 'POST /tokens', { token: user.token, body: { name } })).body;
+    let release = (): void => undefined;
+    held = new Promise((resolve) => (release = resolve));
+    const began = performance.now();
+    const body = { prompt: 'Go.', team: true, skill: `acme/${name}:one`, config: { environment_id: environmentUid } };
+    const created = api.request(403, `POST ${path}`, { token, body });
+    await expect.poll(() => started).toContain(`acme/${name}`);
+    await end(user, uid);
+    await until(() => performance.now() - began > TOKEN_CACHE_MS);
+    release();
+    held = undefined;
+    expect((await created).body.detail).toBe('Your access has ended.');
   });
 });
 

@@ -41,16 +41,15 @@ async function open(token: string): Promise<Socket> {
   return socket;
 }
 
-describe('large responses', () => {
-  it('are sent to four clients of one caller at the same time, and do not delay small ones and those of others', async () => {
+describe('lists without pages', () => {
+  it('are sent to two clients of one caller at the same time, and do not delay other responses and those of others', async () => {
     const { member, admin } = fixture;
     await Promise.all([environmentsOf(member), environmentsOf(admin)]);
-    const slow = await Promise.all(Array.from({ length: 4 }, () => open(member.token)));
+    const slow = await Promise.all(Array.from({ length: 2 }, () => open(member.token)));
     const { body, headers } = await fixture.api.request(503, `GET ${LIST}`, { token: member.token });
     expect(body).toMatchObject({
       error_code: 'resource_unavailable',
-      detail:
-        'Too many large responses are being sent: at most 4 at the same time for one caller or link, and 32 in all.',
+      detail: 'Too many lists are being sent: at most 2 at the same time for one caller or link, and 16 in all.',
     });
     expect(headers.get('retry-after')).toBe('10');
     await fixture.requestAsMember(200, 'GET /agent/runs');

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { TokensService, UsersService } from '#platform/auth';
+import { TOKEN_CACHE_MS, TokensService, UsersService } from '#platform/auth';
 import { Database } from '#platform/persistence';
 import { SweepExecutions } from '#execution/executions';
 import { SchedulesModule } from '#domain/schedules';
@@ -68,9 +68,15 @@ const continued = async (runId: string, by: TestPrincipal): Promise<TestRunner> 
   await runner.startAgent();
   return runner;
 };
-const verifyAddress = async ({ uid }: TestPrincipal): Promise<void> => {
-  await api.database.query('UPDATE headrace.users SET is_email_verified = false WHERE uid = $1', [uid]);
-  await api.app.get(Database).transaction((tx) => api.app.get(UsersService).verifyAddress(tx, uid));
+const isUnverified = ({ uid }: TestPrincipal) =>
+  api.database.query('UPDATE headrace.users SET is_email_verified = false WHERE uid = $1', [uid]);
+const verify = ({ uid }: TestPrincipal): Promise<void> =>
+  api.app.get(Database).transaction((tx) => api.app.get(UsersService).verifyAddress(tx, uid));
+const verifyAddress = async (user: TestPrincipal): Promise<void> => {
+  await isUnverified(user);
+  await verify(user);
+  // Requests may have been authenticated before.
+  await api.advanceClock(2 * TOKEN_CACHE_MS + 1);
 };
 const newSchedule = async ({ token }: TestPrincipal, personal: boolean): Promise<string> => {
   const body = { name: 'nightly', cron_schedule: '0 3 * * *', prompt: 'Go.', enabled: true, team: !personal };
@@ -248,6 +254,34 @@ describe('a principal that executes a run of the team on another machine', () =>
 });
 
 describe('a personal run that was created before the address of its owner was verified', () => {
+  it('is cancelled, also when it was registered while the verification waited for another request', async () => {
+    const user = await api.identities.user({ [team]: 'member' });
+    await isUnverified(user);
+    let release = (): void => undefined;
+    const lock = api.app.get(Database).transaction(async (tx) => {
+      await tx.query('SELECT 1 FROM headrace.users WHERE uid = $1 FOR NO KEY UPDATE', [user.uid]);
+      await new Promise<void>((resolve) => (release = resolve));
+    });
+    const verification = verify(user);
+    await until(async () => {
+      const [waiting] = await api.database.query<{ count: number }>(
+        `SELECT count(*)::int FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%is_email_verified = true%'`,
+      );
+      return waiting?.count === 1;
+    });
+    const {
+      run_id: runId,
+      execution_id: id,
+      token,
+    } = await registration(user, 'external', { prompt: 'Go.', team: false });
+    await (await TestRunner.claim(api, id, token)).startAgent();
+    release();
+    await Promise.all([lock, verification]);
+    await sweep();
+    const [run] = await api.database.query('SELECT state FROM runs WHERE id = $1', [runId]);
+    expect(run).toEqual({ state: 'CANCELLED' });
+  });
+
   it('is executed after a follow-up of the owner only', async () => {
     const user = await api.identities.user({ [team]: 'member' });
     const [ended, queued] = [await newRun(user, true), await newRun(user, true)];
@@ -255,7 +289,10 @@ describe('a personal run that was created before the address of its owner was ve
     await verifyAddress(user);
     const owner = { ...user, token: await api.identities.token(user) };
     await expect(TestRunner.take(api, queued)).rejects.toThrow('expected 200, got 412');
-    await api.request(200, `POST /agent/runs/${ended}/followups`, { token: owner.token, body: { message: 'Continue.' } });
+    await api.request(200, `POST /agent/runs/${ended}/followups`, {
+      token: owner.token,
+      body: { message: 'Continue.' },
+    });
     await (await TestRunner.take(api, ended)).startAgent();
     await sweep();
     expect(await stateOf(ended, owner)).toBe('INPROGRESS');

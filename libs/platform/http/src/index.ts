@@ -34,6 +34,7 @@ export {
 } from './operations/operation.decorator.js';
 export { PageInfo, pageInfo } from './operations/page-info.dto.js';
 export { onceClosed } from './edge/once-closed.js';
+export { LargeList } from './operations/large-list.js';
 export { MemoryPermits, ResponseLimit } from './operations/response-limit.js';
 export { sendStream } from './operations/send-stream.js';
 export { Problem, PROBLEM_MEDIA_TYPE } from './problems/problem.dto.js';

@@ -1,7 +1,7 @@
 import { Body, Controller, Delete, Get, Param, Post, Put, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { Audited, Authorize, type Caller, CurrentCaller } from '#platform/auth';
-import { Operation, pathId, unwrap } from '#platform/http';
+import { Operation, pathId, unwrap, LargeList } from '#platform/http';
 import { EnvironmentsService } from '../application/environments.service.js';
 import {
   CreateEnvironmentRequest,
@@ -25,6 +25,7 @@ export class EnvironmentsController {
 
   @Get('agent/environments')
   @Authorize('environments:read')
+  @LargeList()
   @Operation({
     id: 'listEnvironments',
     summary: 'List environments',

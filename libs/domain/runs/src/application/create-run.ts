@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
-import { type Caller, isAllowed, ownerFor } from '#platform/auth';
+import { type Caller, isAllowed, ownerFor, TOKEN_CACHE_MS, TokenAuthenticator } from '#platform/auth';
 import { Settings } from '#platform/config';
 import { BackgroundTasks } from '#platform/jobs';
-import { fieldName, newUuid } from '#platform/kernel';
+import { Clock, fieldName, newUuid } from '#platform/kernel';
 import { ObjectDisposal } from '#platform/storage';
 import { workerHostFault } from '#execution/worker-protocol';
 import type { AttachmentInput } from '../domain/attachment.js';
@@ -119,6 +119,8 @@ export class CreateRun {
     private readonly personalRuns: PersonalRunPolicy,
     private readonly concurrent: ConcurrentRuns,
     private readonly children: ChildRunsStore,
+    private readonly authenticator: TokenAuthenticator,
+    private readonly clock: Clock,
     settings: Settings,
   ) {
     this.tokens = new ExecutionTokens(settings.secretsKey ?? '');
@@ -156,6 +158,7 @@ export class CreateRun {
     command: CreateRunCommand,
     insert: (run: NewRun, claim: ScopedClaim | null) => Promise<Result>,
   ): Promise<CreateRunResult | Result> {
+    const began = performance.now();
     // 1. Who owns the run, and whether the caller may create it.
     const owner = command.owner ?? ownerFor(caller, command.team);
     if (owner === null)
@@ -250,11 +253,24 @@ export class CreateRun {
       }),
       attachments: await this.attachments.prepare(id, attachments),
     };
+    if (performance.now() - began > TOKEN_CACHE_MS && !(await this.isStillAllowed(caller, owner)))
+      return { kind: 'not_authorized', detail: 'Your access has ended.' };
     const result = await insert(run, claim);
     // At capacity the next slot that is released wakes the placement.
     if (result.kind === 'created' && result.runId === id && !result.atCapacity && command.external === undefined)
       this.tasks.wake(PLACE_RUNS_TASK);
     return result;
+  }
+
+  /** A repository of skills, for example, can delay a request for many seconds. */
+  private async isStillAllowed({ principal: { type, uid, tokenUid } }: Caller, owner: RunOwner): Promise<boolean> {
+    if (tokenUid === '') return true;
+    if ((await this.authenticator.ended([tokenUid])).length > 0) return false;
+    return this.personalRuns.mayBegin({
+      run: { owner },
+      externalExecutor: { type, uid },
+      requestedAt: this.clock.now(),
+    });
   }
 
   /**

@@ -6,7 +6,7 @@ import { type RunChange, RunStateListener } from '#execution/executions';
 import { Timers } from '#platform/timers';
 import { SCHEDULE_TIMER, SchedulesStore } from '../persistence/schedules.store.js';
 
-const REASON = 'The user whose schedule it is was disabled.';
+const REASON = 'The user whose schedule it is was disabled, or another person may have had the account.';
 
 /**
  * Pauses the personal schedules of a user who is disabled. Schedules of a team that the user saved belong to the team and

@@ -11,6 +11,7 @@ import {
   rejectionProblem,
   type ResourceProblems,
   unwrap,
+  LargeList,
 } from '#platform/http';
 import { prefixIssues } from '#platform/kernel';
 import {
@@ -80,6 +81,7 @@ export class SchedulesController {
 
   @Get()
   @Authorize('schedules:read')
+  @LargeList()
   @Operation({
     id: 'listScheduledAgents',
     summary: 'List schedules',

@@ -5,7 +5,7 @@ import { Clock, newUid } from '#platform/kernel';
 import { Database, type Queryable } from '#platform/persistence';
 import { displayPrefix, hashToken, isTokenShaped, newToken } from '../domain/token.js';
 import type { Principal } from '../domain/principal.js';
-import { isStillValid, lockUser, mayCreateCredential } from './still-valid.js';
+import { currentAccess, isStillValid, lockUser, mayCreateCredential } from './still-valid.js';
 import { AccessChanges } from './token-authenticator.js';
 
 export const SIGN_IN_METHODS = ['login_link', 'token', 'openid', 'invitation'] as const;
@@ -113,8 +113,8 @@ export class SessionsService {
   }
 
   /**
-   * The code of a link that creates one session, within fifteen minutes and while the credential of the request (`credentialUid`) is
-   * valid. Null: as {@link create}.
+   * The code of a link that creates one session, within fifteen minutes and while the credential of the request (`credentialUid`) may
+   * create it. Null: as {@link create}.
    */
   createLoginCode(
     userUid: string,
@@ -146,14 +146,16 @@ export class SessionsService {
     if (!isTokenShaped(code, 'login_link')) return Promise.resolve(null);
     return this.database.transaction(async (tx) => {
       await lockUser(tx, 'SELECT user_uid FROM headrace.tokens WHERE hash = $1', hashToken(code));
-      const [link] = await tx.query<{ uid: string; user_uid: string }>(
-        `UPDATE headrace.tokens t SET revoked_at = $2
-          WHERE hash = $1 AND kind = 'login_link' AND revoked_at IS NULL AND expires_at > $2 AND (created_with IS NULL OR EXISTS (
-            SELECT FROM headrace.tokens c WHERE c.uid = t.created_with AND c.revoked_at IS NULL AND (c.expires_at > $2) IS NOT FALSE))
-          RETURNING uid, user_uid`,
+      const [link] = await tx.query<{ uid: string; user_uid: string; created_with: string | null }>(
+        `UPDATE headrace.tokens SET revoked_at = $2
+          WHERE hash = $1 AND kind = 'login_link' AND revoked_at IS NULL AND expires_at > $2 RETURNING uid, user_uid, created_with`,
         [hashToken(code), this.clock.now()],
       );
-      return link ? this.createIn(tx, link.user_uid, 'login_link', link.uid, origin) : null;
+      if (!link) return null;
+      const { uid, user_uid: userUid, created_with: createdWith } = link;
+      const access = createdWith === null ? null : await currentAccess(tx, createdWith);
+      const isEnded = createdWith !== null && access?.userUid !== userUid && access?.isAdministrator !== true;
+      return isEnded ? null : this.createIn(tx, userUid, 'login_link', uid, origin);
     });
   }
 

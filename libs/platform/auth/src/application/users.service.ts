@@ -3,7 +3,7 @@ import { newUid } from '#platform/kernel';
 import { Database, type Queryable, type Transaction } from '#platform/persistence';
 import type { Membership } from '../domain/principal.js';
 import { currentAccess, isStillValid } from './still-valid.js';
-import { AccessChanges } from './token-authenticator.js';
+import { AccessChanges, TOKEN_CACHE_MS } from './token-authenticator.js';
 
 export interface User {
   readonly uid: string;
@@ -18,6 +18,12 @@ export interface User {
   readonly disabledAt: Date | null;
   readonly createdAt: Date;
 }
+
+/**
+ * How long requests may be processed that were authenticated before a change of access. What they create counts as created
+ * before; those that take longer check the access again.
+ */
+const REQUESTS_MS = 2 * TOKEN_CACHE_MS;
 
 const COLUMNS = `u.uid, u.email, u.is_email_verified AS "isEmailVerified", u.display_name AS "displayName", u.photo_url AS "photoUrl", u.is_administrator AS "isAdministrator",
   u.disabled_at AS "disabledAt", u.created_at AS "createdAt"`;
@@ -173,8 +179,7 @@ export class UsersService {
    */
   async verifyAddress(tx: Transaction, userUid: string): Promise<void> {
     const changed = await tx.query(
-      `UPDATE headrace.users SET is_email_verified = true, verified_at = headrace.now()
-        WHERE uid = $1 AND NOT is_email_verified RETURNING 1`,
+      'UPDATE headrace.users SET is_email_verified = true WHERE uid = $1 AND NOT is_email_verified RETURNING 1',
       [userUid],
     );
     if (changed.length === 0) return;
@@ -190,6 +195,12 @@ export class UsersService {
     await tx.query('DELETE FROM headrace.invitations WHERE created_by = $1', [userUid]);
     await this.listeners.userDisabled(tx, userUid);
     await this.listeners.addressVerified(tx, userUid);
+    // Only now: what is written while this transaction waits for a lock was written before.
+    await tx.query(
+      `UPDATE headrace.users SET verified_at = headrace.now() + (clock_timestamp() - pg_catalog.now()) + $2 * interval '1 millisecond'
+        WHERE uid = $1`,
+      [userUid, REQUESTS_MS],
+    );
     await this.changes.announce(tx);
   }
 
