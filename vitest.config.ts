@@ -34,12 +34,8 @@ const execArgv = ['--max-semi-space-size=64'];
 
 const PROCESSES = ['agents', 'chaos', 'console', 'crash', 'journeys', 'launcher', 'plugins', 'runner', 'worker'];
 
-/** An empty directory for the transformed code, which the projects of this run share; `npm test` names it. */
+/** An empty directory for the transformed code, which the projects of this run share. */
 const cacheDirectory = process.env.HEADRACE_TEST_CACHE;
-
-const UNIT = ['libs/**/*.spec.ts', 'apps/**/*.spec.ts'];
-/** Tests of both kinds load the same code. When all of them run, the same processes run both, and load it once. */
-const isOneProject = cacheDirectory !== undefined;
 
 export default defineConfig({
   test: {
@@ -49,23 +45,20 @@ export default defineConfig({
     maxWorkers: 3,
     sequence: { sequencer: StartOrder },
     projects: [
-      ...(isOneProject
-        ? []
-        : [
-            {
-              resolve,
-              test: {
-                // Loading the code takes longer than most files take to run, so files share a process, and leave it as they found it.
-                name: 'unit',
-                include: UNIT,
-                isolate: false,
-                execArgv,
-                setupFiles: ['test/support/restore-mocks.ts'],
-                testTimeout: 30_000,
-                hookTimeout: 60_000,
-              },
-            },
-          ]),
+      {
+        resolve,
+        test: {
+          // Loading the code takes longer than most files take to run, so files share a process, and leave it as they found it.
+          name: 'unit',
+          include: ['libs/**/*.spec.ts', 'apps/**/*.spec.ts'],
+          isolate: false,
+          execArgv,
+          restoreMocks: true,
+          unstubEnvs: true,
+          testTimeout: 30_000,
+          hookTimeout: 60_000,
+        },
+      },
       {
         resolve: built,
         test: {
@@ -84,7 +77,7 @@ export default defineConfig({
         test: {
           // Applications within the test's process: loading them takes longer than most files take to run, so files share it.
           name: 'app',
-          include: ['test/**/*.spec.ts', 'test/**/*.e2e-spec.ts', ...(isOneProject ? UNIT : [])],
+          include: ['test/**/*.spec.ts', 'test/**/*.e2e-spec.ts'],
           exclude: [
             'test/after/**',
             'test/docker/**',
@@ -93,7 +86,7 @@ export default defineConfig({
           ],
           isolate: false,
           execArgv,
-          setupFiles: ['test/support/fresh-file.ts', 'test/support/restore-mocks.ts'],
+          setupFiles: ['test/support/fresh-file.ts'],
           globalSetup: ['test/global-setup.ts'],
           testTimeout: 30_000,
           hookTimeout: 60_000,
