@@ -258,14 +258,19 @@ describe('a personal run that was created before the address of its owner was ve
     const user = await api.identities.user({ [team]: 'member' });
     await isUnverified(user);
     let release = (): void => undefined;
-    const lock = api.app.get(Database).transaction(async (tx) => {
-      await tx.query('SELECT 1 FROM headrace.users WHERE uid = $1 FOR NO KEY UPDATE', [user.uid]);
-      await new Promise<void>((resolve) => (release = resolve));
+    let lock = Promise.resolve();
+    await new Promise<void>((locked) => {
+      lock = api.app.get(Database).transaction(async (tx) => {
+        await tx.query('SELECT 1 FROM headrace.users WHERE uid = $1 FOR NO KEY UPDATE', [user.uid]);
+        locked();
+        await new Promise<void>((resolve) => (release = resolve));
+      });
     });
     const verification = verify(user);
     await until(async () => {
       const [waiting] = await api.database.query<{ count: number }>(
-        `SELECT count(*)::int FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%is_email_verified = true%'`,
+        `SELECT count(*)::int FROM pg_stat_activity
+          WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%is_email_verified = true%'`,
       );
       return waiting?.count === 1;
     });
