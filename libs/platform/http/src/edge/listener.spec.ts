@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { parseSettings } from '#platform/config';
-import { Listener } from './listener.js';
+import { Listener, type ListenerOptions } from './listener.js';
 
 const REQUEST = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n';
 
@@ -16,14 +16,17 @@ let executed: ServerResponse[] = [];
 let read = 0;
 let onExecuted = (): void => undefined;
 
-beforeEach(async () => {
+async function listen(options: Pick<ListenerOptions, 'stalledMs'> = {}): Promise<void> {
   const settings = parseSettings({ DATABASE_URL: 'postgresql://127.0.0.1/none' });
-  listener = await Listener.open(settings, { host: '127.0.0.1', port: 0, usesTls: false });
-  [executed, read, text] = [[], 0, ''];
+  listener = await Listener.open(settings, { host: '127.0.0.1', port: 0, usesTls: false, ...options });
   listener.serve((_request: IncomingMessage, response: ServerResponse) => {
     executed.push(response);
     onExecuted();
   });
+}
+beforeEach(async () => {
+  [executed, read, text] = [[], 0, ''];
+  await listen();
   listener.server.on('request', () => (read += 1));
   socket = connect(listener.port, '127.0.0.1');
   socket.on('error', () => undefined).on('data', (bytes) => (text += String(bytes)));
@@ -123,12 +126,7 @@ describe('a client that reads nothing of a response', () => {
   beforeEach(async () => {
     await listener.close(0);
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
-    const settings = parseSettings({ DATABASE_URL: 'postgresql://127.0.0.1/none' });
-    listener = await Listener.open(settings, { host: '127.0.0.1', port: 0, usesTls: false, stalledMs: STALLED_MS });
-    listener.serve((_request: IncomingMessage, response: ServerResponse) => {
-      executed.push(response);
-      onExecuted();
-    });
+    await listen({ stalledMs: STALLED_MS });
   });
   afterEach(() => {
     vi.useRealTimers();

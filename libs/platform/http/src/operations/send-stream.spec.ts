@@ -1,28 +1,34 @@
 import { once } from 'node:events';
-import { createServer, get, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { get, type IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 import type { Response } from 'express';
-import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { afterEach, expect, it, vi } from 'vitest';
+import { parseSettings } from '#platform/config';
+import { Listener } from '../edge/listener.js';
 import { sendStream } from './send-stream.js';
 
-let server: Server;
-beforeEach(async () => {
-  server = createServer();
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-});
-afterEach(() => {
+const STALLED_MS = 100;
+
+let listener: Listener;
+/** The response of the next request. */
+let served: Promise<Response>;
+async function listen(): Promise<void> {
+  const settings = parseSettings({ DATABASE_URL: 'postgresql://127.0.0.1/none' });
+  listener = await Listener.open(settings, { host: '127.0.0.1', port: 0, usesTls: false, stalledMs: STALLED_MS });
+  served = new Promise((resolve) => listener.serve((_request, response) => resolve(response as Response)));
+}
+afterEach(async () => {
   vi.useRealTimers();
-  server.close();
+  await listener.close(0);
 });
 
 async function request(): Promise<{ readonly client: IncomingMessage; readonly response: Response }> {
-  const served = once(server, 'request');
-  const answered = once(get({ port: (server.address() as AddressInfo).port, host: '127.0.0.1' }), 'response');
-  const [, response] = (await served) as [IncomingMessage, ServerResponse];
+  await listen();
+  const answered = once(get({ port: listener.port, host: '127.0.0.1' }), 'response');
+  const response = await served;
   response.flushHeaders();
   const [client] = (await answered) as [IncomingMessage];
-  return { client, response: response as Response };
+  return { client, response };
 }
 
 it('resolves when the client disconnects before the body is complete', async () => {
@@ -49,7 +55,7 @@ it('rejects when the body cannot be read, and breaks the connection', async () =
 it('disconnects a client that reads nothing any more, and stops reading the body', async () => {
   const { client, response } = await request();
   const body = new Readable({ read: () => void body.push(Buffer.alloc(65_536)) });
-  const sent = sendStream(body, response, 100);
+  const sent = sendStream(body, response);
   await once(client, 'readable');
   const broken = once(client, 'error');
   await sent;
@@ -62,7 +68,7 @@ it('disconnects a client that sends bytes, but reads nothing any more', async ()
   const { client, response } = await request();
   const body = new Readable({ read: () => void body.push(Buffer.alloc(65_536)) });
   const sending = setInterval(() => client.socket.write('\r\n'), 10);
-  const sent = sendStream(body, response, 100);
+  const sent = sendStream(body, response);
   await once(client, 'readable');
   const broken = once(client, 'error');
   await sent;
@@ -73,10 +79,10 @@ it('disconnects a client that sends bytes, but reads nothing any more', async ()
 });
 
 it('serves a client that takes longer than the limit for one large part, but reads', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
   const { client, response } = await request();
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   const size = 32 * 1_048_576;
-  const sent = sendStream(Readable.from([Buffer.alloc(size)]), response, 100);
+  const sent = sendStream(Readable.from([Buffer.alloc(size)]), response);
   let received = 0;
   for await (const chunk of client as AsyncIterable<Buffer>) {
     received += chunk.length;
@@ -87,10 +93,10 @@ it('serves a client that takes longer than the limit for one large part, but rea
 });
 
 it('waits for a body that is slow', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
   const { client, response } = await request();
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   const body = new Readable({ read: () => undefined });
-  const sent = sendStream(body, response, 100);
+  const sent = sendStream(body, response);
   body.push('first part');
   await once(client, 'data');
   vi.advanceTimersByTime(1_000);
