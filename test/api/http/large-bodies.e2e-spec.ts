@@ -1,25 +1,20 @@
-import { connect, type Socket } from 'node:net';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { Socket } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { until } from '#testing';
 import { ApiFixture } from '../../support/api-fixture.js';
+import { connectTo } from '../../support/raw-socket.js';
 
 let fixture: ApiFixture;
-const sockets: Socket[] = [];
 beforeAll(async () => {
   fixture = await ApiFixture.start();
-});
-afterEach(() => {
-  for (const socket of sockets.splice(0)) socket.destroy();
 });
 afterAll(() => fixture.close());
 
 /** Sends the headers of a request, and a body as far as it is read. */
 function upload(path: string, token: string, bytes: number, method = 'POST') {
-  const { port } = new URL(fixture.api.url);
-  const socket = connect(Number(port), '127.0.0.1');
-  sockets.push(socket);
+  const socket = connectTo(fixture.api.url);
   const state = { socket, text: '' };
-  socket.on('data', (chunk) => (state.text += String(chunk))).on('error', () => undefined);
+  socket.on('data', (chunk) => (state.text += String(chunk)));
   const headers = ['Host: x', `Authorization: Bearer ${token}`, 'Content-Type: application/json'];
   socket.write(`${method} ${path} HTTP/1.1\r\n${[...headers, `Content-Length: ${bytes}`].join('\r\n')}\r\n\r\n`);
   return state;

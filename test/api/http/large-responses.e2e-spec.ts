@@ -1,16 +1,13 @@
-import { connect, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { once } from 'node:events';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ApiFixture } from '../../support/api-fixture.js';
+import { connectTo } from '../../support/raw-socket.js';
 import type { TestPrincipal } from '#testing';
 
 let fixture: ApiFixture;
-const sockets: Socket[] = [];
 beforeAll(async () => {
   fixture = await ApiFixture.start();
-});
-afterEach(() => {
-  for (const socket of sockets.splice(0)) socket.destroy();
 });
 afterAll(() => fixture.close());
 
@@ -33,9 +30,7 @@ async function environmentsOf(caller: TestPrincipal): Promise<void> {
 
 /** Requests a list, and reads nothing of it but its first bytes. */
 async function open(token: string): Promise<Socket> {
-  const { port } = new URL(fixture.api.url);
-  const socket = connect(Number(port), '127.0.0.1').on('error', () => undefined);
-  sockets.push(socket);
+  const socket = connectTo(fixture.api.url);
   socket.write(`GET /api/v1${LIST} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\n\r\n`);
   await once(socket, 'readable');
   return socket;

@@ -30,6 +30,11 @@ const list = async (path: string, of?: string) => {
   return fixture.api.request(200, `GET ${path}`, { token: admin.token, headers });
 };
 
+function expectFull({ length }: string): void {
+  expect(length).toBeLessThan(MAX_BYTES);
+  expect(length).toBeGreaterThan(MAX_BYTES * 0.95);
+}
+
 describe('lists end at 8 MiB, of which large items do not displace small ones, and one owner not others', () => {
   it('of schedules', async () => {
     await fixture.database.query(
@@ -45,8 +50,7 @@ describe('lists end at 8 MiB, of which large items do not displace small ones, a
     const own = await make(SCHEDULES, scheduleBody({ name: 'z', team: false, enabled: false, agent_config: config }));
     const { body, text } = await list(SCHEDULES, team);
     expect(body.schedules.map(({ id }: { id: string }) => id)).toEqual(expect.arrayContaining([small.id, own.id]));
-    expect(text.length).toBeLessThan(MAX_BYTES);
-    expect(text.length).toBeGreaterThan(MAX_BYTES * 0.95);
+    expectFull(text);
   });
 
   it('of agent identities', async () => {
@@ -63,8 +67,7 @@ describe('lists end at 8 MiB, of which large items do not displace small ones, a
     const ofTeam = await list(IDENTITIES, team);
     const names = ({ body }: typeof ofTeam) => body.agents.map(({ uid }: { uid: string }) => uid);
     expect(names(ofTeam)).toContain(small.uid);
-    expect(ofTeam.text.length).toBeLessThan(MAX_BYTES);
-    expect(ofTeam.text.length).toBeGreaterThan(MAX_BYTES * 0.95);
+    expectFull(ofTeam.text);
     expect(names(await list(IDENTITIES))).toEqual(expect.arrayContaining([small.uid, other.uid]));
   });
 
@@ -80,8 +83,7 @@ describe('lists end at 8 MiB, of which large items do not displace small ones, a
     const ofTeam = await list(SERVERS, team);
     const names = ({ body }: typeof ofTeam) => body.mcp_servers.map(({ uid }: { uid: string }) => uid);
     expect(names(ofTeam)).toContain(small.uid);
-    expect(ofTeam.text.length).toBeLessThan(MAX_BYTES);
-    expect(ofTeam.text.length).toBeGreaterThan(MAX_BYTES * 0.95);
+    expectFull(ofTeam.text);
     expect(names(await list(SERVERS))).toEqual(expect.arrayContaining([small.uid, other.uid]));
   });
 });

@@ -1,6 +1,6 @@
 export * from './database.js';
 export * from './database-error.js';
-export { type ListedRows, listedUids } from './listed-uids.js';
+export { type ListedRows, listedUids, MAX_LISTED_BYTES } from './listed-uids.js';
 export * from './listener.js';
 export * from './migrations/migrate.js';
 export { type MigrationSource, readMigrations } from './migrations/migration-files.js';
@@ -17,3 +17,4 @@ export * from './persistence.module.js';
 export * from './survive-connection-loss.js';
 export * from './team-constraints.js';
 export * from './grouped-statement.js';
+export { WRITE_TIME } from './write-time.js';

@@ -1,4 +1,5 @@
-const MAX_LISTED_BYTES = 8 * 1024 * 1024;
+/** Of a list without pages. */
+export const MAX_LISTED_BYTES = 8 * 1024 * 1024;
 
 export interface ListedRows {
   /** A query with the columns `uid`, `owner` and `bytes`: what a row adds to a response. */

@@ -1,7 +1,7 @@
 import { Body, Controller, Delete, Get, Param, Post, Put, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { Audited, Authorize, type Caller, CurrentCaller } from '#platform/auth';
-import { Operation, pathId, type ResourceWords, unwrap, LargeList } from '#platform/http';
+import { LargeList, Operation, pathId, type ResourceWords, unwrap } from '#platform/http';
 import { IdentitiesService } from '../application/identities.service.js';
 import { presentIdentity, toIdentityChanges } from './identity-mapper.js';
 import {

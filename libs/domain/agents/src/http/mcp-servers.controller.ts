@@ -1,7 +1,7 @@
 import { Body, Controller, Delete, Get, Param, Post, Put } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { Audited, Authorize, type Caller, CurrentCaller } from '#platform/auth';
-import { Operation, pathId, type ResourceWords, unwrap, LargeList } from '#platform/http';
+import { LargeList, Operation, pathId, type ResourceWords, unwrap } from '#platform/http';
 import { McpServersService } from '../application/mcp-servers.service.js';
 import { maskSecrets, type RegisteredServer, type ServerFields } from '../domain/mcp-server.js';
 import { ListMcpServersResponse, McpServerItem, McpServerRequest } from './mcp-server.dto.js';

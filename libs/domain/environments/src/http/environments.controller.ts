@@ -1,7 +1,7 @@
 import { Body, Controller, Delete, Get, Param, Post, Put, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { Audited, Authorize, type Caller, CurrentCaller } from '#platform/auth';
-import { Operation, pathId, unwrap, LargeList } from '#platform/http';
+import { LargeList, Operation, pathId, unwrap } from '#platform/http';
 import { EnvironmentsService } from '../application/environments.service.js';
 import {
   CreateEnvironmentRequest,

@@ -4,6 +4,7 @@ import { AgentDirectory } from '#domain/agents';
 import { type Caller, PrincipalDirectory } from '#platform/auth';
 import { type EnvironmentConfig, EnvironmentDirectory, shownConfig } from '#domain/environments';
 import { maskConfig, type PrincipalInfo } from '#domain/runs';
+import { MAX_LISTED_BYTES } from '#platform/persistence';
 import { parseCron } from '#platform/timers';
 import { type ListedSchedule, type Schedule, UPCOMING } from '../domain/schedule.js';
 import type { ScheduledAgentItem } from './schedule.dto.js';
@@ -21,8 +22,6 @@ type Principals = ReadonlyMap<string, PrincipalInfo>;
 
 /** Schedules between two yields to the event loop: computing due times is slow, and other requests wait. */
 const ITEMS_PER_YIELD = 20;
-/** A list has no further environments beyond it: many schedules may have the same one, and each repeats it. */
-const MAX_LISTED_BYTES = 8 * 1024 * 1024;
 
 @Injectable()
 export class SchedulePresenter {
@@ -51,6 +50,7 @@ export class SchedulePresenter {
     let total = bytes;
     for (const schedule of schedules) {
       const key = `${schedule.owner.teamUid} ${schedule.agentConfig?.environment_id} ${schedule.agentIdentityUid}`;
+      // Many schedules may have the same environment, and each repeats it.
       const isFull = total >= MAX_LISTED_BYTES;
       const found = isFull ? NO_ENVIRONMENT : (known.get(key) ?? measured(await this.environmentOf(caller, schedule)));
       if (!isFull) known.set(key, found);

@@ -4,6 +4,7 @@ import { Audited, Authorize, type Caller, CurrentCaller } from '#platform/auth';
 import {
   BodyLimit,
   invalidInput,
+  LargeList,
   MIB,
   Operation,
   pathId,
@@ -11,7 +12,6 @@ import {
   rejectionProblem,
   type ResourceProblems,
   unwrap,
-  LargeList,
 } from '#platform/http';
 import { prefixIssues } from '#platform/kernel';
 import {

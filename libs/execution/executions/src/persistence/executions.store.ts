@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Settings } from '#platform/config';
-import { Database, type Queryable, statement } from '#platform/persistence';
+import { Database, type Queryable, statement, WRITE_TIME } from '#platform/persistence';
 import type { Desired } from '#execution/runner-protocol';
 import { type ExecutionPhase, phaseAfter, phaseGuard } from '../domain/execution-phase.js';
 import { EXTERNAL_POOL, type PrincipalRef } from '../domain/run.js';
@@ -66,11 +66,6 @@ const LOCK_LIVE = statement('executions.lock-live')`
 export const LEASED = `e.id = $1 AND e.lease_epoch = $2 AND e.phase <> 'offered' AND e.ended_at IS NULL
   AND (e.fence_at IS NULL OR e.fence_at > headrace.now())`;
 
-/**
- * The time at which a row is written. `headrace.now()` is the time at which the transaction began, and a transaction that
- * waited for the lock of the run or of the execution would write a lease that has ended already.
- */
-export const WRITE_TIME = `headrace.now() + (clock_timestamp() - pg_catalog.now())`;
 /** When a lease that is renewed now ends. `$3`: milliseconds, `$4`: those of executions on self-hosted workers. */
 const LEASE_END = `${WRITE_TIME} + CASE WHEN worker_connection_id IS NULL THEN $3::int ELSE $4::int END * interval '1 millisecond'`;
 

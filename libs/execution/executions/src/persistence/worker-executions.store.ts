@@ -1,10 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import { Settings } from '#platform/config';
-import { Database, type Queryable, statement } from '#platform/persistence';
+import { Database, type Queryable, statement, WRITE_TIME } from '#platform/persistence';
 import type { Desired } from '#execution/runner-protocol';
 import { STOP_FENCE_MS, workerGraceMs } from '../domain/lease.js';
 import { workerPool, type WorkerPoolKeys } from '../domain/run.js';
-import { WORKER_PREFIX, WRITE_TIME } from './executions.store.js';
+import { WORKER_PREFIX } from './executions.store.js';
 
 /** A connection may speak for an execution: it is its own; nobody else can; maybe; somebody else can. */
 export type Hold = 'own' | 'free' | 'unsure' | 'other';

@@ -5,7 +5,7 @@ import { Clock, newUid } from '#platform/kernel';
 import { Database, type Queryable } from '#platform/persistence';
 import { displayPrefix, hashToken, isTokenShaped, newToken } from '../domain/token.js';
 import type { Principal } from '../domain/principal.js';
-import { currentAccess, isStillValid, lockUser, mayCreateCredential } from './still-valid.js';
+import { currentAccess, isStillValid, lockUser, mayCreateCredential, maySignIn } from './still-valid.js';
 import { AccessChanges } from './token-authenticator.js';
 
 export const SIGN_IN_METHODS = ['login_link', 'token', 'openid', 'invitation'] as const;
@@ -153,9 +153,8 @@ export class SessionsService {
       );
       if (!link) return null;
       const { uid, user_uid: userUid, created_with: createdWith } = link;
-      const access = createdWith === null ? null : await currentAccess(tx, createdWith);
-      const isEnded = createdWith !== null && access?.userUid !== userUid && access?.isAdministrator !== true;
-      return isEnded ? null : this.createIn(tx, userUid, 'login_link', uid, origin);
+      if (createdWith !== null && !maySignIn(await currentAccess(tx, createdWith), userUid)) return null;
+      return this.createIn(tx, userUid, 'login_link', uid, origin);
     });
   }
 

@@ -29,8 +29,7 @@ export async function mayCreateCredential(tx: Queryable, credentialUid: string, 
   if (credentialUid === '') return true;
   if (!(await isStillValid(tx, credentialUid))) return false;
   if (owner.type === 'user') {
-    const access = await currentAccess(tx, credentialUid);
-    return access !== null && (access.userUid === owner.uid || access.isAdministrator);
+    return maySignIn(await currentAccess(tx, credentialUid), owner.uid);
   }
   const [account] = await tx.query<{ team_uid: string }>(
     'SELECT team_uid FROM headrace.service_accounts WHERE uid = $1',
@@ -75,6 +74,10 @@ export async function currentAccess(
   );
   return access ?? null;
 }
+
+/** Whether credentials of the user may be created with this access: of themselves, or as an administrator of the installation. */
+export const maySignIn = (access: CurrentAccess | null, userUid: string): boolean =>
+  access !== null && (access.userUid === userUid || access.isAdministrator);
 
 /** Who manages the members of a team. */
 export interface Actor {

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { newUid } from '#platform/kernel';
-import { Database, type Queryable, type Transaction } from '#platform/persistence';
+import { Database, type Queryable, type Transaction, WRITE_TIME } from '#platform/persistence';
 import type { Membership } from '../domain/principal.js';
 import { currentAccess, isStillValid } from './still-valid.js';
 import { AccessChanges, TOKEN_CACHE_MS } from './token-authenticator.js';
@@ -197,8 +197,7 @@ export class UsersService {
     await this.listeners.addressVerified(tx, userUid);
     // Only now: what is written while this transaction waits for a lock was written before.
     await tx.query(
-      `UPDATE headrace.users SET verified_at = headrace.now() + (clock_timestamp() - pg_catalog.now()) + $2 * interval '1 millisecond'
-        WHERE uid = $1`,
+      `UPDATE headrace.users SET verified_at = ${WRITE_TIME} + $2 * interval '1 millisecond' WHERE uid = $1`,
       [userUid, REQUESTS_MS],
     );
     await this.changes.announce(tx);

@@ -6,6 +6,9 @@ import { ProblemError } from '../problems/problem-error.js';
 const MAX_WAITING = 100;
 const RETRY_AFTER_SECONDS = 10;
 
+/** `maxWaiting` has a default. */
+type PermitLimits = Required<Omit<SemaphoreLimits, 'maxWaiting'>> & Pick<SemaphoreLimits, 'maxWaiting'>;
+
 /** Limits work that needs much memory, in one process and for each key. */
 export class MemoryPermits {
   private readonly permits: KeyedSemaphore;
@@ -13,7 +16,7 @@ export class MemoryPermits {
   /** `subject`: what is requested, for the problem document: `Too many {subject} are …`. */
   constructor(
     private readonly subject: string,
-    private readonly limits: Required<Omit<SemaphoreLimits, 'maxWaiting'>> & Pick<SemaphoreLimits, 'maxWaiting'>,
+    private readonly limits: PermitLimits,
   ) {
     this.permits = new KeyedSemaphore({ maxWaiting: MAX_WAITING, ...limits });
   }
@@ -31,8 +34,7 @@ export class MemoryPermits {
 }
 
 /** Of the responses that one process prepares and sends at the same time. */
-export interface ResponseLimits
-  extends Required<Omit<SemaphoreLimits, 'maxWaiting'>>, Pick<SemaphoreLimits, 'maxWaiting'> {
+export interface ResponseLimits extends PermitLimits {
   /** Milliseconds after which a client that has not read the response is disconnected. */
   readonly maxSendMs: number;
 }
