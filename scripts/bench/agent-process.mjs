@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline';
 import { root } from './support.mjs';
 
 /** The agent that comes with Headrace: an entry of a harnesses file. */
-export const BUILT_IN_AGENT = { command: process.execPath, args: [join(root, 'dist/headrace.js'), 'builtin-agent'] };
+export const BUILT_IN_AGENT = { command: process.execPath, args: [join(root, 'dist/headrace.cjs'), 'builtin-agent'] };
 
 /** Updates that become an event of the agent in the log of a run. Agents also announce their commands and modes. */
 const EVENTS = ['agent_message_chunk', 'agent_thought_chunk', 'tool_call', 'plan'];

@@ -41,7 +41,7 @@ export const benchCreate = () =>
       LOG_LEVEL: 'warn',
       NODE_ENV: 'production',
     };
-    const main = join(root, 'dist/headrace.js');
+    const main = join(root, 'dist/headrace.cjs');
     const api = await start([main, 'api'], env, /API is ready/);
     children.push(api.child);
     const floor = await start(

@@ -47,7 +47,7 @@ export const benchExecution = () =>
       NODE_ENV: 'production',
       HARNESSES_FILE,
     };
-    const main = join(root, 'dist/headrace.js');
+    const main = join(root, 'dist/headrace.cjs');
     children.push((await start([main, 'api'], env, /API is ready/)).child);
     const startProcessor = async (warmRunners) =>
       (await start([main, 'processor'], { ...env, WARM_RUNNERS: String(warmRunners) }, /processor is ready/)).child;

@@ -118,7 +118,7 @@ export async function benchIngress() {
     const box = new SecretBox(parseSettings({ SECRETS_KEY: secretsKey }));
     const webhooks = await fillWebhooks(db, box, 10);
     const port = await freePort();
-    const main = join(root, 'dist/headrace.js');
+    const main = join(root, 'dist/headrace.cjs');
     const env = {
       DATABASE_URL: postgres.url,
       HEADRACE_DATA_DIR: join(dataDir, 'data'),

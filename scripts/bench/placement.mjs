@@ -117,7 +117,7 @@ async function starts(db, databaseUrl, dataDir, children) {
     LOG_LEVEL: 'error',
     NODE_ENV: 'production',
   };
-  const main = join(root, 'dist/headrace.js');
+  const main = join(root, 'dist/headrace.cjs');
   children.push((await start([main, 'api'], env, /API is ready/)).child);
   children.push((await start([main, 'processor'], env, /processor is ready/)).child);
   const offered = [];

@@ -15,7 +15,7 @@ const BEFORE_SECONDS = Number(process.env.BENCH_BEFORE ?? 15);
 const AT_ONCE = 8;
 const FLOOR_SECONDS = 5;
 
-const MAIN = join(root, 'dist/headrace.js');
+const MAIN = join(root, 'dist/headrace.cjs');
 const wait = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 export const benchSchedules = () =>

@@ -130,7 +130,7 @@ export async function withFilledApi(fill, work) {
       LOG_LEVEL: 'warn',
       NODE_ENV: 'production',
     };
-    api = await start([...SERVER_FLAGS, join(root, 'dist/headrace.js'), 'api'], env, /API is ready/);
+    api = await start([...SERVER_FLAGS, join(root, 'dist/headrace.cjs'), 'api'], env, /API is ready/);
     return await work({ databaseUrl: postgres.url, port, origin: `http://127.0.0.1:${port}`, filled });
   } finally {
     if (api) await stop(api.child);

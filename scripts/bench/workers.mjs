@@ -76,7 +76,7 @@ async function startApi(databaseUrl, dataDir, children) {
     LOG_LEVEL: 'warn',
     NODE_ENV: 'production',
   };
-  const program = [...SERVER_FLAGS, join(root, 'dist/headrace.js'), 'api'];
+  const program = [...SERVER_FLAGS, join(root, 'dist/headrace.cjs'), 'api'];
   const { child } = await start(program, env, /API is ready/);
   children.push(child);
   return { child, origin: `http://127.0.0.1:${port}` };

@@ -46,6 +46,7 @@ export function stamp() {
     'package-lock.json',
     'package.json',
     'scripts/lib/bundle.mjs',
+    'scripts/lib/program.cjs',
     'tsconfig.json',
     'tsconfig.build.json',
     ...sources('apps'),

@@ -1,7 +1,17 @@
-import { mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { builtinModules } from 'node:module';
-import { join } from 'node:path';
-import { inRoot } from './paths.mjs';
+import { basename, join } from 'node:path';
+import { inRoot, mainProgram } from './paths.mjs';
 
 /**
  * Packages that stay in node_modules: those with files beside their code, those that are large and rarely used, and those
@@ -76,13 +86,14 @@ const changeChunks = (name, change) => ({
 });
 
 /**
- * V8 keeps the source of each module, in two bytes for each character if one of them is not in Latin-1: these become escapes.
- * A template that is read as it is written would change, and so would a character behind a backslash.
+ * V8 keeps the source of each module, in two bytes for each character if one of them is not in Latin-1, and ASCII is read faster
+ * than UTF-8: all other characters become escapes. A template that is read as it is written would change, and so would a
+ * character behind a backslash.
  */
 const escapeWideCharacters = changeChunks('escape-wide-characters', (code) => {
-  const [raw] = /String\.raw`[^`]*[^\x00-\xff]|\\[^\x00-\xff]/.exec(code) ?? [];
-  if (raw !== undefined) throw new Error(`A character outside of Latin-1 cannot be escaped: ${raw}`);
-  return code.replace(/[^\x00-\xff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  const [raw] = /String\.raw`[^`]*[^\x00-\x7f]|\\[^\x00-\x7f]/.exec(code) ?? [];
+  if (raw !== undefined) throw new Error(`A character outside of ASCII cannot be escaped: ${raw}`);
+  return code.replace(/[^\x00-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 });
 
 /**
@@ -93,24 +104,48 @@ const compileWrappersEagerly = changeChunks('compile-wrappers-eagerly', (code) =
   code.replace(/^(var [\w$]+ = __commonJSMin\(\()\(([\w$, ]*)\) => \{$/gm, '$1function($2) {'),
 );
 
+/**
+ * CommonJS has no `import.meta.resolve`. A process with plugins is not started from the bundle, in which this code says at most
+ * that a plugin uses another copy of Headrace.
+ */
+const resolveWithoutImportMeta = {
+  name: 'resolve-without-import-meta',
+  transform: {
+    filter: { id: /\/load-plugins\.js$/ },
+    handler: (code) =>
+      code.replace(
+        'import.meta.resolve(specifier)',
+        'pathToFileURL(createRequire(import.meta.url).resolve(specifier)).href',
+      ),
+  },
+};
+
 const CHUNKS = 'chunks';
 /** Processes that were started from an earlier build may still load its chunks. */
 const KEEP_MS = 24 * 60 * 60_000;
 
 /**
- * Bundles the command line and what it imports, as `tsc` has written it, into `dist/headrace.js` and `dist/chunks`. Loading
- * some 3,000 modules took more than half of the start of a server. The entry is replaced once its chunks are there: a running
+ * Bundles the command line and what it imports, as `tsc` has written it, into `dist/headrace.cjs` and `dist/chunks`. Loading
+ * some 3,000 modules took more than half of the start of a server. The program is replaced once its chunks are there: a running
  * server starts its runners from it.
  */
 export async function bundleProgram() {
   const built = mkdtempSync(inRoot('dist/.bundle-'));
   try {
-    await bundle({ headrace: inRoot('dist/apps/headrace/src/main.js') }, built);
+    const [entry] = await bundle({ headrace: inRoot('dist/apps/headrace/src/main.js') }, built, {
+      // V8 does not store the compiled code of ES modules.
+      format: 'cjs',
+      entryFileNames: `${CHUNKS}/[name]-[hash].cjs`,
+      chunkFileNames: `${CHUNKS}/[name]-[hash].cjs`,
+    });
+    const program = readFileSync(inRoot('scripts/lib/program.cjs'), 'utf8').replace("'ENTRY'", `'${entry}'`);
+    writeFileSync(join(built, 'headrace.cjs'), program);
     mkdirSync(inRoot('dist', CHUNKS), { recursive: true });
     const chunks = readdirSync(join(built, CHUNKS));
     for (const name of chunks) renameSync(join(built, CHUNKS, name), inRoot('dist', CHUNKS, name));
-    renameSync(join(built, 'headrace.js'), inRoot('dist/headrace.js'));
+    renameSync(join(built, 'headrace.cjs'), mainProgram);
     removeOldChunks(new Set(chunks));
+    removeCompiledCode(basename(entry, '.cjs'));
   } finally {
     rmSync(built, { recursive: true, force: true });
   }
@@ -123,27 +158,47 @@ function removeOldChunks(current) {
   }
 }
 
-/** Bundles programs, by name, into a directory of the checkout. Throws for an import that cannot be resolved. */
-export async function bundle(programs, directory) {
+/** What processes of other builds have stored, and may store at the same time. */
+function removeCompiledCode(current) {
+  const directory = inRoot('dist/.code-cache');
+  if (!existsSync(directory)) return;
+  for (const name of readdirSync(directory))
+    if (!name.startsWith(current)) rmSync(join(directory, name), { recursive: true, force: true, maxRetries: 10 });
+}
+
+const ES_MODULES = { entryFileNames: '[name].js', chunkFileNames: `${CHUNKS}/[name]-[hash].js` };
+
+/**
+ * Bundles programs, by name, into a directory of the checkout, and returns the paths of their files in it. Throws for an import
+ * that cannot be resolved.
+ */
+export async function bundle(programs, directory, files = ES_MODULES) {
   const { rolldown } = await import('rolldown');
   const build = await rolldown({
     input: programs,
     platform: 'node',
     external: isExternal,
-    plugins: [leaveOutDrivers, shareTypeorm, createSchemasWhenNeeded, compileWrappersEagerly, escapeWideCharacters],
+    plugins: [
+      leaveOutDrivers,
+      shareTypeorm,
+      createSchemasWhenNeeded,
+      resolveWithoutImportMeta,
+      compileWrappersEagerly,
+      escapeWideCharacters,
+    ],
     onLog: (level, log) => {
       if (log.code === 'UNRESOLVED_IMPORT') throw new Error(log.message);
       if (level === 'warn' && log.code !== 'CIRCULAR_DEPENDENCY') console.warn(log.message);
     },
   });
-  await build.write({
+  const { output } = await build.write({
+    ...files,
     dir: directory,
-    entryFileNames: '[name].js',
-    chunkFileNames: `${CHUNKS}/[name]-[hash].js`,
     // Nest and TypeORM go by the names of classes.
     keepNames: true,
     // What every start has to read.
     comments: { legal: true, annotation: false, jsdoc: false },
   });
   await build.close();
+  return output.filter(({ isEntry }) => isEntry).map(({ fileName }) => fileName);
 }

@@ -7,7 +7,7 @@ export const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 export const inRoot = (...parts) => join(root, ...parts);
 
 /** The built command line, the program of every process of ours. */
-export const mainProgram = inRoot('dist/headrace.js');
+export const mainProgram = inRoot('dist/headrace.cjs');
 
 /**
  * The program of a process with these settings. The bundle contains copies of Nest and of the classes that plugins extend, so

@@ -117,11 +117,11 @@ describe.runIf(isRoot)('as root', () => {
       await chmod(open, 0o777);
       await chmod(checkout, 0o700);
       await mkdir(join(checkout, 'dist'));
-      for (const part of ['dist/headrace.js', 'dist/chunks', 'package.json'])
+      for (const part of ['dist/headrace.cjs', 'dist/chunks', 'package.json'])
         await cp(join(root, part), join(checkout, part), { recursive: true });
       await symlink(join(root, 'node_modules'), join(checkout, 'node_modules'));
       const uid = 299_999;
-      const main = join(checkout, 'dist/headrace.js');
+      const main = join(checkout, 'dist/headrace.cjs');
       const agent = spawn(process.execPath, [main, 'builtin-agent'], {
         cwd: open,
         env: { PATH: process.env['PATH'], HOME: open, HEADRACE_RUN_AS: `${uid}:${uid}` },

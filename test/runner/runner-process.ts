@@ -18,7 +18,7 @@ const SEPARATE_USER = ['a separate user', true] as const;
 export const ALL_USERS = isRoot ? [OWN_USER, SEPARATE_USER] : [OWN_USER];
 /** As root, only the separate user in the short tests: most other tests have the runner's own one. */
 export const AGENT_USERS = isRoot && !isLong ? [SEPARATE_USER] : ALL_USERS;
-export const mainProgram = fileURLToPath(new URL('../../dist/headrace.js', import.meta.url));
+export const mainProgram = fileURLToPath(new URL('../../dist/headrace.cjs', import.meta.url));
 
 export interface StartOptions {
   readonly assignment?: Partial<Assignment>;

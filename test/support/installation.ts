@@ -9,7 +9,7 @@ import { until } from '#testing';
 import { placeReadyDatabase } from './ready-database.js';
 
 /** The command line as it is built. */
-export const MAIN = fileURLToPath(new URL('../../dist/headrace.js', import.meta.url));
+export const MAIN = fileURLToPath(new URL('../../dist/headrace.cjs', import.meta.url));
 
 export interface Connection {
   base_url: string;

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { processes, Program } from '../support/installation.js';
 
-const MAIN = fileURLToPath(new URL('../../dist/headrace.js', import.meta.url));
+const MAIN = fileURLToPath(new URL('../../dist/headrace.cjs', import.meta.url));
 
 export const API_KEY = 'wk-secret-of-the-worker';
 

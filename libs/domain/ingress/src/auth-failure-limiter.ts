@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { Settings } from '#platform/config';
 import { senderOf } from '#platform/http';
-import { Clock } from '#platform/kernel';
+import { Clock, maxEntries } from '#platform/kernel';
 
 /** Bounds the memory: beyond this number the entries that changed least recently are dropped. */
 const MAX_ENTRIES = 50_000;
@@ -14,9 +14,9 @@ const MAX_ENTRIES = 50_000;
 @Injectable()
 export class AuthFailureLimiter {
   /** Times in milliseconds, oldest first; at most as many as the limit. */
-  private readonly failures = new LRUCache<string, number[]>({ max: MAX_ENTRIES });
+  private readonly failures = new LRUCache<string, number[]>(maxEntries(MAX_ENTRIES));
   /** Senders that have authenticated, in the order of their first success. */
-  private readonly authenticated = new LRUCache<string, true>({ max: MAX_ENTRIES });
+  private readonly authenticated = new LRUCache<string, true>(maxEntries(MAX_ENTRIES));
 
   constructor(
     private readonly settings: Settings,

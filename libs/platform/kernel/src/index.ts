@@ -8,6 +8,7 @@ export * from './json.js';
 export * from './keyed-semaphore.js';
 export * from './make-directory.js';
 export * from './mask-secrets.js';
+export * from './max-entries.js';
 export * from './metrics-server.js';
 export * from './near-misses.js';
 export * from './installation.js';

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /** The built command line within an installation, for children that are started from it. */
-export const PROGRAM = 'dist/headrace.js';
+export const PROGRAM = 'dist/headrace.cjs';
 
 /** The directory that this program is installed in, found from wherever this file runs (build or sources). */
 export function findInstallation(): string {

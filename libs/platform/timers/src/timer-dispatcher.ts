@@ -1,6 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { Settings } from '#platform/config';
+import { maxEntries } from '#platform/kernel';
 import { Database, type Queryable } from '#platform/persistence';
 import type { Cron } from './domain/cron/croner-cron.js';
 import { parseCron, type ParsedCron } from './domain/cron/parse-cron.js';
@@ -43,7 +44,7 @@ interface Decided extends DueDecision {
 @Injectable()
 export class TimerDispatcher {
   private readonly logger = new Logger(TimerDispatcher.name);
-  private readonly parsed = new LRUCache<string, ParsedCron>({ max: MAX_PARSED });
+  private readonly parsed = new LRUCache<string, ParsedCron>(maxEntries(MAX_PARSED));
 
   constructor(
     private readonly database: Database,

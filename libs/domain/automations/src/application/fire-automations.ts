@@ -5,6 +5,7 @@ import { Settings } from '#platform/config';
 import { isDatabaseUnavailable } from '#platform/persistence';
 import { RunAnswers } from '#domain/answers';
 import type { AutomationResult } from '#domain/webhooks';
+import { maxEntries } from '#platform/kernel';
 import { partsOf } from '../domain/answers.js';
 import { firingLimits, limitReason } from '../domain/firing-limits.js';
 import { answerPlaceOf } from '../domain/answer-place.js';
@@ -48,9 +49,9 @@ interface Fired {
  */
 @Injectable()
 export class FireAutomations {
-  private readonly compiled = new LRUCache<string, { readonly version: string; readonly trigger: CompiledTrigger }>({
-    max: MAX_COMPILED,
-  });
+  private readonly compiled = new LRUCache<string, { readonly version: string; readonly trigger: CompiledTrigger }>(
+    maxEntries(MAX_COMPILED),
+  );
 
   constructor(
     private readonly store: FiringStore,

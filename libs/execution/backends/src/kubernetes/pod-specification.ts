@@ -18,7 +18,7 @@ const MAX_REQUESTED_CPUS = 0.5;
 const COPY_RUNNER = [
   'mkdir -p /runner/dist',
   `cp -R ${RUNNER_DIRECTORY}/bin ${RUNNER_DIRECTORY}/package.json /runner`,
-  `cp -R ${RUNNER_DIRECTORY}/dist/headrace.js ${RUNNER_DIRECTORY}/dist/chunks /runner/dist`,
+  `cp -R ${RUNNER_DIRECTORY}/dist/headrace.cjs ${RUNNER_DIRECTORY}/dist/chunks /runner/dist`,
   `cp ${SECRET_DIRECTORY}/${HANDOVER_KEY} /handover`,
 ].join(' && ');
 /** Time for a runner to end after SIGTERM; it reports the end of its execution by then. */

@@ -6,6 +6,7 @@ import { Settings } from '#platform/config';
 import { BackgroundTasks, defineTask, type PeriodicTask } from '#platform/jobs';
 import { DatabaseListener, isDatabaseUnavailable } from '#platform/persistence';
 import { type WorkerRef, WorkerSockets } from '#execution/worker-gateway';
+import { maxEntries } from '#platform/kernel';
 import { ExecutionTokens } from '../domain/execution-token.js';
 import { WORKER_OFFERS_CHANNEL, WORKER_RUNS_CHANNEL, WORKER_STOPS_CHANNEL } from '../domain/lease.js';
 import { type WorkerPoolKeys, workerPoolKeys } from '../domain/run.js';
@@ -38,7 +39,7 @@ export class WorkerPlacement implements OnApplicationBootstrap, OnModuleDestroy 
   private readonly placedBy = randomUUID();
   private readonly tokens: ExecutionTokens;
   /** The execution that a connection was last offered of a run: a cancellation of an earlier one must not hit it. */
-  private readonly lastOffered = new LRUCache<string, string>({ max: MAX_REMEMBERED });
+  private readonly lastOffered = new LRUCache<string, string>(maxEntries(MAX_REMEMBERED));
   private readonly pools = new Map<string, WorkerPoolKeys>();
   private readonly connections = new Set<string>();
   /** That have just come, and cannot tell what they run. */

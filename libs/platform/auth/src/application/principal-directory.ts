@@ -1,6 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import { LRUCache } from 'lru-cache';
 import { Injectable } from '@nestjs/common';
+import { maxEntries } from '#platform/kernel';
 import { Database, statement } from '#platform/persistence';
 import type { Caller, Membership, PrincipalType } from '../domain/principal.js';
 import { SERVICE_ACCOUNT_ROLE } from '../domain/roles.js';
@@ -39,7 +40,7 @@ const MAX_CACHED = 5_000;
 export class PrincipalDirectory {
   /** By type and uid. An unknown or deleted principal is cached too: lists refer to those again and again. */
   private readonly cache = new LRUCache<string, { readonly info: PrincipalInfo | null }>({
-    max: MAX_CACHED,
+    ...maxEntries(MAX_CACHED),
     ttl: FRESH_MS,
     ttlResolution: 0,
   });

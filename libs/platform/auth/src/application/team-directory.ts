@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { Injectable } from '@nestjs/common';
+import { maxEntries } from '#platform/kernel';
 import { Database, statement } from '#platform/persistence';
 import { type Caller, INITIAL_TEAM_SETTINGS, type Membership, type TeamSettings } from '../domain/principal.js';
 import { teamSettingsSql } from '../persistence/token-queries.js';
@@ -15,7 +16,11 @@ const FIND = statement('auth.team-settings')`
 /** Settings of teams, for work that has no token. They may be a second old. */
 @Injectable()
 export class TeamDirectory {
-  private readonly cache = new LRUCache<string, TeamSettings>({ max: MAX_CACHED, ttl: FRESH_MS, ttlResolution: 0 });
+  private readonly cache = new LRUCache<string, TeamSettings>({
+    ...maxEntries(MAX_CACHED),
+    ttl: FRESH_MS,
+    ttlResolution: 0,
+  });
 
   constructor(
     private readonly database: Database,

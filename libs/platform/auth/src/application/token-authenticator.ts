@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { Injectable } from '@nestjs/common';
-import { Clock } from '#platform/kernel';
+import { Clock, maxEntries } from '#platform/kernel';
 import { DatabaseListener, type Transaction } from '#platform/persistence';
 import type { Principal } from '../domain/principal.js';
 import { hashToken, isTokenShaped, readBearer, type TokenKind, type TokenRefusal } from '../domain/token.js';
@@ -15,7 +15,7 @@ const MAX_CACHED = 10_000;
 export class TokenAuthenticator {
   /** By hash. `ttlResolution` 0: the default sets a timer for each millisecond in which the cache is used. */
   private readonly cache = new LRUCache<string, Promise<KnownToken | null>>({
-    max: MAX_CACHED,
+    ...maxEntries(MAX_CACHED),
     ttl: TOKEN_CACHE_MS,
     ttlResolution: 0,
   });

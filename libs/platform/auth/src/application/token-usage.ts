@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
 import { BackgroundTasks, defineTask, type PeriodicTask } from '#platform/jobs';
+import { maxEntries } from '#platform/kernel';
 import { TokenQueries } from '../persistence/token-queries.js';
 
 const ONCE_PER_MS = 60_000;
@@ -19,7 +20,11 @@ const WRITE_TOKEN_USAGE_TASK = defineTask({
 @Injectable()
 export class TokenUsage implements OnModuleDestroy {
   private readonly logger = new Logger(TokenUsage.name);
-  private readonly noted = new LRUCache<string, true>({ max: MAX_REMEMBERED, ttl: ONCE_PER_MS, ttlResolution: 0 });
+  private readonly noted = new LRUCache<string, true>({
+    ...maxEntries(MAX_REMEMBERED),
+    ttl: ONCE_PER_MS,
+    ttlResolution: 0,
+  });
   private readonly pending = new Set<string>();
   private readonly writing: PeriodicTask;
 

@@ -1,0 +1,78 @@
+// Starts the bundled program. Node.js keeps no compiled code on disk before version 22: the first process of a command stores
+// what V8 has compiled, and the next ones compile little. `scripts/lib/bundle.mjs` writes this file to `dist/headrace.cjs`.
+'use strict';
+
+const {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} = require('node:fs');
+const { createRequire } = require('node:module');
+const { basename, dirname, join } = require('node:path');
+const { cachedDataVersionTag } = require('node:v8');
+const { constants, Script } = require('node:vm');
+
+/** Its name contains a hash of all chunks. */
+const entry = join(__dirname, 'ENTRY');
+
+/** They use different functions of the same chunks. All other commands share what the first of them has compiled. */
+const COMMANDS = ['up', 'api', 'ingress', 'processor', 'worker', 'agent run', 'builtin-agent'];
+const words = process.argv.slice(2, 4).join(' ');
+const command = COMMANDS.find((name) => `${words} `.startsWith(`${name} `)) ?? 'others';
+
+/** V8 accepts code from the same version with the same flags; the tag identifies both. */
+const build = `${basename(entry, '.cjs')}-${cachedDataVersionTag().toString(16)}`;
+const cache = join(__dirname, '.code-cache', build, command.replace(' ', '-'));
+
+/** Later, V8 has removed the code of the start, which is not used again. */
+const STORE_AFTER_MS = 10_000;
+
+const modules = new Map();
+/** Those whose compiled code is not stored. */
+const missing = new Map();
+
+function load(path) {
+  const loaded = modules.get(path);
+  if (loaded !== undefined) return loaded.exports;
+  const module = { exports: {} };
+  modules.set(path, module);
+  const stored = join(cache, basename(path));
+  const cachedData = existsSync(stored) ? readFileSync(stored) : undefined;
+  // The bundle is written in ASCII, which is read faster than UTF-8.
+  const code = readFileSync(path, 'latin1');
+  const script = new Script(`(function (exports, require, module, __filename, __dirname) {${code}\n})`, {
+    filename: path,
+    cachedData,
+    importModuleDynamically: constants.USE_MAIN_CONTEXT_DEFAULT_LOADER,
+  });
+  if (cachedData === undefined || script.cachedDataRejected) missing.set(stored, script);
+  const directory = dirname(path);
+  const requireOfPackages = createRequire(path);
+  const requireAny = (id) => (id.startsWith('./') ? load(join(directory, id)) : requireOfPackages(id));
+  script.runInThisContext()(module.exports, Object.assign(requireAny, requireOfPackages), module, path, directory);
+  return module.exports;
+}
+
+function store() {
+  if (missing.size === 0) return;
+  try {
+    mkdirSync(cache, { recursive: true });
+    for (const [path, script] of missing) {
+      const temporary = `${path}-${process.pid}`;
+      writeFileSync(temporary, script.createCachedData(), { flush: true });
+      renameSync(temporary, path);
+    }
+  } catch {
+    // The installation cannot be written to, or is replaced at this moment: the next start is slower, and nothing else.
+  }
+  missing.clear();
+}
+
+setTimeout(store, STORE_AFTER_MS).unref();
+process.once('exit', store);
+load(entry);
