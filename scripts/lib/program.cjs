@@ -15,7 +15,7 @@ const {
 const { createRequire } = require('node:module');
 const { basename, dirname, join } = require('node:path');
 const { cachedDataVersionTag } = require('node:v8');
-const { constants, Script } = require('node:vm');
+const { Script } = require('node:vm');
 
 /** Its name contains a hash of all chunks. */
 const entry = join(__dirname, 'ENTRY');
@@ -32,30 +32,32 @@ const cache = join(__dirname, '.code-cache', build, command.replace(' ', '-'));
 /** Later, V8 has removed the code of the start, which is not used again. */
 const STORE_AFTER_MS = 10_000;
 
+/** Stored code has lost how it imports: V8 stores no options of a script. Chunks and this file are in the same package. */
+const importModule = (specifier) => import(specifier);
+
 const modules = new Map();
 /** Those whose compiled code is not stored. */
 const missing = new Map();
 
 function load(path) {
   const loaded = modules.get(path);
-  if (loaded !== undefined) return loaded.exports;
-  const module = { exports: {} };
-  modules.set(path, module);
+  if (loaded !== undefined) return loaded;
+  const exports = {};
+  modules.set(path, exports);
   const stored = join(cache, basename(path));
   const cachedData = existsSync(stored) ? readFileSync(stored) : undefined;
   // The bundle is written in ASCII, which is read faster than UTF-8.
   const code = readFileSync(path, 'latin1');
-  const script = new Script(`(function (exports, require, module, __filename, __dirname) {${code}\n})`, {
+  const script = new Script(`(function (exports, require, importModule, __filename) {${code}\n})`, {
     filename: path,
     cachedData,
-    importModuleDynamically: constants.USE_MAIN_CONTEXT_DEFAULT_LOADER,
   });
   if (cachedData === undefined || script.cachedDataRejected) missing.set(stored, script);
   const directory = dirname(path);
   const requireOfPackages = createRequire(path);
   const requireAny = (id) => (id.startsWith('./') ? load(join(directory, id)) : requireOfPackages(id));
-  script.runInThisContext()(module.exports, Object.assign(requireAny, requireOfPackages), module, path, directory);
-  return module.exports;
+  script.runInThisContext()(exports, Object.assign(requireAny, requireOfPackages), importModule, path);
+  return exports;
 }
 
 function store() {
