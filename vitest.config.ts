@@ -41,8 +41,8 @@ export default defineConfig({
   test: {
     ...(cacheDirectory && { experimental: { fsModuleCache: true, fsModuleCachePath: cacheDirectory } }),
     pool: 'forks',
-    // One more than the processors of the smallest machine: tests of processes wait for a part of their time.
-    maxWorkers: 3,
+    // Twice the processors of the smallest machine: tests of processes wait for a part of their time.
+    maxWorkers: 4,
     sequence: { sequencer: StartOrder },
     projects: [
       {

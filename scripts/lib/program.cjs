@@ -2,16 +2,7 @@
 // what V8 has compiled, and the next ones compile little. `scripts/lib/bundle.mjs` writes this file to `dist/headrace.cjs`.
 'use strict';
 
-const {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} = require('node:fs');
+const { mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } = require('node:fs');
 const { createRequire } = require('node:module');
 const { basename, dirname, join } = require('node:path');
 const { cachedDataVersionTag } = require('node:v8');
@@ -31,6 +22,8 @@ const cache = join(__dirname, '.code-cache', build, command.replace(' ', '-'));
 
 /** Later, V8 has removed the code of the start, which is not used again. */
 const STORE_AFTER_MS = 10_000;
+/** Longer than a process needs to write a file. */
+const ABANDONED_MS = 60_000;
 
 /** Stored code has lost how it imports: V8 stores no options of a script. Chunks and this file are in the same package. */
 const importModule = (specifier) => import(specifier);
@@ -45,7 +38,7 @@ function load(path) {
   const exports = {};
   modules.set(path, exports);
   const stored = join(cache, basename(path));
-  const cachedData = existsSync(stored) ? readFileSync(stored) : undefined;
+  const cachedData = readStored(stored);
   // The bundle is written in ASCII, which is read faster than UTF-8.
   const code = readFileSync(path, 'latin1');
   const script = new Script(`(function (exports, require, importModule, __filename) {${code}\n})`, {
@@ -60,17 +53,30 @@ function load(path) {
   return exports;
 }
 
+/** Undefined: no process has stored it, or another user has, whose files this one may not read. */
+function readStored(path) {
+  try {
+    return readFileSync(path);
+  } catch (error) {
+    if (error.code === 'ENOENT' || error.code === 'EACCES') return undefined;
+    throw error;
+  }
+}
+
 function store() {
   if (missing.size === 0) return;
   try {
     mkdirSync(cache, { recursive: true });
     for (const [path, script] of missing) {
-      const temporary = `${path}-${process.pid}`;
-      writeFileSync(temporary, script.createCachedData(), { flush: true });
+      const temporary = `${path}.new`;
+      // A process that was killed has left it.
+      if (statSync(temporary, { throwIfNoEntry: false })?.mtimeMs < Date.now() - ABANDONED_MS) rmSync(temporary);
+      writeFileSync(temporary, script.createCachedData(), { flag: 'wx', flush: true });
       renameSync(temporary, path);
     }
-  } catch {
-    // The installation cannot be written to, or is replaced at this moment: the next start is slower, and nothing else.
+  } catch (error) {
+    if (error.syscall === undefined) throw error;
+    // Another process stores the same, or the installation cannot be written to: the next start is slower, and nothing else.
   }
   missing.clear();
 }
