@@ -1,5 +1,4 @@
 import {
-  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -10,7 +9,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { builtinModules } from 'node:module';
-import { basename, join } from 'node:path';
+import { join } from 'node:path';
 import { inRoot, mainProgram } from './paths.mjs';
 
 /**
@@ -151,7 +150,8 @@ export async function bundleProgram() {
     for (const name of chunks) renameSync(join(built, CHUNKS, name), inRoot('dist', CHUNKS, name));
     renameSync(join(built, 'headrace.cjs'), mainProgram);
     removeOldChunks(new Set(chunks));
-    removeCompiledCode(basename(entry, '.cjs'));
+    // Running processes may store theirs at the same time.
+    rmSync(inRoot('dist/.code-cache'), { recursive: true, force: true, maxRetries: 10 });
   } finally {
     rmSync(built, { recursive: true, force: true });
   }
@@ -162,14 +162,6 @@ function removeOldChunks(current) {
     const path = inRoot('dist', CHUNKS, name);
     if (!current.has(name) && statSync(path).mtimeMs < Date.now() - KEEP_MS) rmSync(path, { force: true });
   }
-}
-
-/** What processes of other builds have stored, and may store at the same time. */
-function removeCompiledCode(current) {
-  const directory = inRoot('dist/.code-cache');
-  if (!existsSync(directory)) return;
-  for (const name of readdirSync(directory))
-    if (!name.startsWith(current)) rmSync(join(directory, name), { recursive: true, force: true, maxRetries: 10 });
 }
 
 const ES_MODULES = { entryFileNames: '[name].js', chunkFileNames: `${CHUNKS}/[name]-[hash].js` };
