@@ -8,8 +8,8 @@ import { ResponseLimit } from '../operations/response-limit.js';
 import { setRequestState } from './request-state.js';
 import { sendJson } from './send-json.js';
 
-/** More than the system keeps for a client that reads nothing. */
-const UNREAD = { text: 'x'.repeat(32 * 1_048_576) };
+/** More than the system keeps for a client that reads nothing: a receive buffer grows only while somebody reads. */
+const UNREAD = { text: 'x'.repeat(16 * 1_048_576) };
 const SMALL = { text: 'x' };
 
 let server: Server;
