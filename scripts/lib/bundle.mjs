@@ -170,7 +170,7 @@ const ES_MODULES = { entryFileNames: '[name].js', chunkFileNames: `${CHUNKS}/[na
  * Bundles programs, by name, into a directory of the checkout, and returns the paths of their files in it. Throws for an import
  * that cannot be resolved.
  */
-export async function bundle(programs, directory, files = ES_MODULES) {
+export async function bundle(programs, directory, format = ES_MODULES) {
   const { rolldown } = await import('rolldown');
   const build = await rolldown({
     input: programs,
@@ -190,7 +190,7 @@ export async function bundle(programs, directory, files = ES_MODULES) {
     },
   });
   const { output } = await build.write({
-    ...files,
+    ...format,
     dir: directory,
     // Nest and TypeORM go by the names of classes.
     keepNames: true,

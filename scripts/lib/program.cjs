@@ -8,7 +8,7 @@ const { basename, dirname, join } = require('node:path');
 const { cachedDataVersionTag } = require('node:v8');
 const { Script } = require('node:vm');
 
-/** Its name contains a hash of all chunks. */
+/** Its name contains a hash of all chunks, which are in its directory. */
 const entry = join(__dirname, 'ENTRY');
 
 /** They use different functions of the same chunks. All other commands share what the first of them has compiled. */
@@ -28,6 +28,12 @@ const ABANDONED_MS = 60_000;
 /** Stored code has lost how it imports: V8 stores no options of a script. Chunks and this file are in the same package. */
 const importModule = (specifier) => import(specifier);
 
+const requireOfPackages = createRequire(entry);
+const requireAny = Object.assign(
+  (id) => (id.startsWith('./') ? load(join(dirname(entry), id)) : requireOfPackages(id)),
+  requireOfPackages,
+);
+
 const modules = new Map();
 /** Those whose compiled code is not stored. */
 const missing = new Map();
@@ -46,10 +52,7 @@ function load(path) {
     cachedData,
   });
   if (cachedData === undefined || script.cachedDataRejected) missing.set(stored, script);
-  const directory = dirname(path);
-  const requireOfPackages = createRequire(path);
-  const requireAny = (id) => (id.startsWith('./') ? load(join(directory, id)) : requireOfPackages(id));
-  script.runInThisContext()(exports, Object.assign(requireAny, requireOfPackages), importModule, path);
+  script.runInThisContext()(exports, requireAny, importModule, path);
   return exports;
 }
 
