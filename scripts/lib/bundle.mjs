@@ -1,4 +1,6 @@
+import { createHash } from 'node:crypto';
 import {
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -143,15 +145,18 @@ export async function bundleProgram() {
       entryFileNames: `${CHUNKS}/[name]-[hash].cjs`,
       chunkFileNames: `${CHUNKS}/[name]-[hash].cjs`,
     });
-    const program = readFileSync(inRoot('scripts/lib/program.cjs'), 'utf8').replace("'ENTRY'", `'${entry}'`);
-    writeFileSync(join(built, 'headrace.cjs'), program);
+    const chunks = readdirSync(join(built, CHUNKS)).sort();
+    // The hash in the name of a chunk is of the code before `changeChunks`.
+    const hash = createHash('sha256');
+    for (const name of chunks) hash.update(`${name}\n`).update(readFileSync(join(built, CHUNKS, name)));
+    const build = hash.digest('hex').slice(0, 16);
+    const program = readFileSync(inRoot('scripts/lib/program.cjs'), 'utf8');
+    writeFileSync(join(built, 'headrace.cjs'), program.replace('ENTRY', entry).replace('BUILD', build));
     mkdirSync(inRoot('dist', CHUNKS), { recursive: true });
-    const chunks = readdirSync(join(built, CHUNKS));
     for (const name of chunks) renameSync(join(built, CHUNKS, name), inRoot('dist', CHUNKS, name));
     renameSync(join(built, 'headrace.cjs'), mainProgram);
     removeOldChunks(new Set(chunks));
-    // Running processes may store theirs at the same time.
-    rmSync(inRoot('dist/.code-cache'), { recursive: true, force: true, maxRetries: 10 });
+    removeCompiledCode(build, built);
   } finally {
     rmSync(built, { recursive: true, force: true });
   }
@@ -162,6 +167,14 @@ function removeOldChunks(current) {
     const path = inRoot('dist', CHUNKS, name);
     if (!current.has(name) && statSync(path).mtimeMs < Date.now() - KEEP_MS) rmSync(path, { force: true });
   }
+}
+
+/** Of other builds, whose processes may store more at the same time: a directory that they still write to cannot be removed. */
+function removeCompiledCode(current, temporary) {
+  const directory = inRoot('dist/.code-cache');
+  if (!existsSync(directory)) return;
+  for (const name of readdirSync(directory))
+    if (!name.startsWith(current)) renameSync(join(directory, name), join(temporary, name));
 }
 
 const ES_MODULES = { entryFileNames: '[name].js', chunkFileNames: `${CHUNKS}/[name]-[hash].js` };

@@ -8,7 +8,7 @@ const { basename, dirname, join } = require('node:path');
 const { cachedDataVersionTag } = require('node:v8');
 const { Script } = require('node:vm');
 
-/** Its name contains a hash of all chunks, which are in its directory. */
+/** All chunks are in its directory. */
 const entry = join(__dirname, 'ENTRY');
 
 /** They use different functions of the same chunks. All other commands share what the first of them has compiled. */
@@ -16,8 +16,8 @@ const COMMANDS = ['up', 'api', 'ingress', 'processor', 'worker', 'agent run', 'b
 const words = process.argv.slice(2, 4).join(' ');
 const command = COMMANDS.find((name) => `${words} `.startsWith(`${name} `)) ?? 'others';
 
-/** V8 accepts code from the same version with the same flags; the tag identifies both. */
-const build = `${basename(entry, '.cjs')}-${cachedDataVersionTag().toString(16)}`;
+/** V8 accepts code from the same version with the same flags; the tag identifies both. Of the source it compares only the length. */
+const build = `BUILD-${cachedDataVersionTag().toString(16)}`;
 const cache = join(__dirname, '.code-cache', build, command.replace(' ', '-'));
 
 /** Later, V8 has removed the code of the start, which is not used again. */

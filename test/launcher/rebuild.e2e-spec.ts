@@ -1,6 +1,6 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
@@ -20,6 +20,17 @@ it('runs commands of the program while the program is bundled again', { timeout:
   }
   expect(await ended).toEqual([0, null]);
   expect(starts).toBeGreaterThan(1);
+});
+
+it('removes the compiled code of another build, and keeps that of the same one', async () => {
+  const cache = join(checkout, 'dist/.code-cache');
+  const other = join(cache, '0000000000000000-0/up');
+  mkdirSync(other, { recursive: true });
+  writeFileSync(join(other, 'headrace.cjs'), 'compiled code');
+  const before = readdirSync(cache);
+  expect(before.length).toBeGreaterThan(1);
+  await run(process.execPath, [join(checkout, 'scripts/bundle.mjs')]);
+  expect(readdirSync(cache)).toEqual(before.filter((name) => name !== '0000000000000000-0'));
 });
 
 it('builds again after a change of a source, and not after the types of the API were generated', async () => {
