@@ -27,7 +27,8 @@ function executeSsh() {
 }
 
 function print(stream, content) {
-  if (stream.write(content)) return;
+  // One listener, also for many frames that have arrived together.
+  if (stream.write(content) || stream.listenerCount('drain') > 0) return;
   connection.pause();
   stream.once('drain', () => connection.resume());
 }
