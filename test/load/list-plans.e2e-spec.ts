@@ -1,5 +1,8 @@
 import pg, { type PoolClient } from 'pg';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { LastRuns } from '#domain/environments';
+import { type Caller, selectTeams, TokenAuthenticator } from '#platform/auth';
+import { newUid } from '#platform/kernel';
 import { Database } from '#platform/persistence';
 import { startTestApi, type TestApi, type TestPrincipal } from '#testing';
 import { fillCreator, fillEnvironment, fillRuns, fillSkill, fillTeams } from '../../scripts/bench/fill-runs.mjs';
@@ -15,6 +18,8 @@ const PAGE = 21;
 const OWNERS = 2;
 /** Runs that a walk along the order looks at before it gives up. */
 const WINDOW = 5000;
+/** Newest runs of an owner in which the last run of each environment is searched. */
+const NEWEST = 2000;
 
 /** Query, and the index that its pages are read from, in order. */
 const PAIRS = {
@@ -110,6 +115,8 @@ interface PlanNode {
   readonly 'Rows Removed by Filter'?: number;
   readonly Plans?: readonly PlanNode[];
 }
+
+const nodesOf = (node: PlanNode): PlanNode[] => [node, ...(node.Plans ?? []).flatMap(nodesOf)];
 
 interface Facts {
   /** Indexes of lists that were read, each once, and those that were read from one end on. */
@@ -227,4 +234,53 @@ describe(`plans at ${RUNS} runs`, { timeout: 60_000 }, () => {
       expect(facts.looked).toBeLessThanOrEqual(3 * WINDOW);
     },
   );
+});
+
+it('finds the last runs of many environments: reads the newest runs of each owner once, and older runs by their token', async () => {
+  const [team = ''] = fillTeams;
+  const unused = Array.from({ length: 200 }, () => newUid());
+  const principal = await api.app.get(TokenAuthenticator).authenticate(`Bearer ${who.token}`);
+  const teams = typeof principal === 'string' ? null : selectTeams(principal, undefined);
+  if (typeof principal === 'string' || !teams) throw new Error('The token is not accepted.');
+  const caller: Caller = { principal, permission: 'runs:read', ...teams };
+  const asked = [...Array.from({ length: 120 }, (_, index) => fillEnvironment(index)), ...unused];
+
+  const { pool } = api.app.get(Database);
+  const client = await pool.connect();
+  const query = vi.spyOn(client, 'query');
+  client.release();
+  const found = await api.app.get(LastRuns).find(caller, asked);
+  const [statement] = query.mock.calls
+    .map(([sent]) => sent as unknown as string | { text: string; values: unknown[] })
+    .filter((sent) => typeof sent === 'object' && sent.text.includes('run_facets'));
+  query.mockRestore();
+  if (typeof statement !== 'object') throw new Error('The statement was not seen.');
+
+  const { rows: expected } = await db.query<{ uid: string; id: string }>(
+    `SELECT DISTINCT ON (environment_id) environment_id AS uid, id FROM runs
+      WHERE team_uid = $1 AND environment_id = ANY($2) ORDER BY environment_id, created_at DESC, id DESC`,
+    [team, asked],
+  );
+  expect(expected.length).toBeGreaterThan(50);
+  expect([...found].map(([uid, { id }]) => [uid, id]).sort()).toEqual(expected.map(({ uid, id }) => [uid, id]).sort());
+
+  await db.query('BEGIN; SET LOCAL enable_seqscan = off');
+  const { rows } = await db.query<{ 'QUERY PLAN': [{ Plan: PlanNode }] }>(
+    `EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) ${statement.text}`,
+    statement.values,
+  );
+  await db.query('ROLLBACK');
+  const plan = rows[0]?.['QUERY PLAN'][0].Plan;
+  const nodes = plan ? nodesOf(plan) : [];
+  const rowsOf = (index: string): number =>
+    nodes
+      .filter((node) => node['Index Name'] === index)
+      .reduce((sum, node) => sum + node['Actual Rows'] * node['Actual Loops'], 0);
+  expect(nodes.filter((node) => node['Node Type'] === 'Seq Scan')).toEqual([]);
+  expect(new Set(nodes.flatMap((node) => node['Index Name'] ?? []))).toEqual(
+    new Set(['ix_runs__created', 'ix_run_facets__tokens', 'runs_pkey']),
+  );
+  expect(rowsOf('ix_runs__created')).toBe(NEWEST);
+  // Of environments without a recent run only: those with one are many times as frequent.
+  expect(rowsOf('ix_run_facets__tokens')).toBeLessThan(NEWEST);
 });

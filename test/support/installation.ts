@@ -132,6 +132,9 @@ export class Installation {
       ...(settings.DATABASE_URL !== undefined && { SECRETS_KEY: secretsKeyFor(settings.DATABASE_URL) }),
       // Tests find the runner of an execution among the children of the processor.
       WARM_RUNNERS: '0',
+      // Opening a connection takes more processor time than most statements of a test.
+      DATABASE_POOL_SIZE: '6',
+      QUEUE_POOL_SIZE: '6',
       ...settings,
     };
     return new Installation(join(dataDir, 'data'), environment, account);

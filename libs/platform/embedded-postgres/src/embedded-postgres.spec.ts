@@ -18,7 +18,7 @@ import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
 import { isAlive, processStart } from '#platform/kernel';
 import { openCluster } from './cluster.js';
 import { EmbeddedPostgres } from './embedded-postgres.js';
@@ -47,6 +47,27 @@ async function start(dataDir: string): Promise<EmbeddedPostgres> {
   cleanups.push(() => server.stop());
   return server;
 }
+
+let stopped: Promise<string> | undefined;
+
+/** A data directory with the cluster of a server that was stopped: a copy of one, since creating a cluster takes longer. */
+async function existingDataDir(): Promise<string> {
+  const source = await (stopped ??= createStopped(mkdtempSync(join(tmpdir(), 'headrace-pg-'))));
+  const dataDir = temporaryDir();
+  // The cluster is in another directory, which all copies would share.
+  if (lstatSync(join(source, 'postgres')).isSymbolicLink()) return createStopped(dataDir);
+  // `cp` keeps owners, which the file functions of Node.js do not.
+  execFileSync('cp', ['-a', `${source}/.`, dataDir]);
+  return dataDir;
+}
+
+async function createStopped(dataDir: string): Promise<string> {
+  if (isRoot) chmodSync(dataDir, 0o711);
+  const server = await EmbeddedPostgres.start({ dataDir, durable: false });
+  await server.stop();
+  return dataDir;
+}
+afterAll(async () => rmSync((await stopped) ?? '', { recursive: true, force: true }));
 
 async function query<T extends pg.QueryResultRow>(url: string, sql: string): Promise<T[]> {
   const client = new pg.Client({ connectionString: url });
@@ -117,7 +138,7 @@ async function startOnTcp(dataDir: string): Promise<{ pid: number }> {
 
 describe('a server with a session that does not end', () => {
   it('is stopped, and has its data after the next start', async () => {
-    const server = await start(temporaryDir());
+    const server = await start(await existingDataDir());
     const client = new pg.Client({ connectionString: server.url });
     client.on('error', () => undefined);
     await client.connect();
@@ -243,7 +264,7 @@ describe('a new cluster', () => {
 
 describe('a server that dies', () => {
   it('is restarted automatically, on the same socket, with all committed data', async () => {
-    const server = await EmbeddedPostgres.start({ dataDir: temporaryDir() });
+    const server = await EmbeddedPostgres.start({ dataDir: await existingDataDir() });
     cleanups.push(() => server.stop());
     const [url, pid] = [server.url, server.pid];
     await query(url, 'CREATE TABLE kept (id int); INSERT INTO kept VALUES (1)');
@@ -258,7 +279,7 @@ describe('a server that dies', () => {
   });
 
   it('is restarted also by a process that did not start it', async () => {
-    const dataDir = temporaryDir();
+    const dataDir = await existingDataDir();
     const first = await startElsewhere(dataDir);
     const server = await start(dataDir);
     expect(server.pid).toBe(first.pid);
@@ -273,7 +294,7 @@ describe('a server that dies', () => {
 
 describe('a start on an existing data directory', () => {
   it('replaces an unused server of an earlier version, which listened on TCP', async () => {
-    const dataDir = temporaryDir();
+    const dataDir = await existingDataDir();
     const before = await start(dataDir);
     await query(before.url, 'CREATE TABLE kept (id int)');
     await before.stop();
@@ -285,8 +306,7 @@ describe('a start on an existing data directory', () => {
   });
 
   it('rejects a server of an earlier version that is in use, and does not change it', async () => {
-    const dataDir = temporaryDir();
-    await (await start(dataDir)).stop();
+    const dataDir = await existingDataDir();
     const earlier = await startOnTcp(dataDir);
     const users = join(dataDir, 'state', 'postgres-users');
     writeFileSync(join(users, 'earlier'), JSON.stringify(self()));
@@ -296,7 +316,7 @@ describe('a start on an existing data directory', () => {
   });
 
   it('replaces the server of a killed process, without two servers at once', async () => {
-    const dataDir = temporaryDir();
+    const dataDir = await existingDataDir();
     const killed = await startElsewhere(dataDir);
     await query(killed.url, 'CREATE TABLE kept (id int)');
     const gone = once(killed.child, 'exit');
@@ -309,7 +329,7 @@ describe('a start on an existing data directory', () => {
   });
 
   it('joins the server of a living process; its last user stops it', async () => {
-    const dataDir = temporaryDir();
+    const dataDir = await existingDataDir();
     const [one, two] = await Promise.all([start(dataDir), start(dataDir)]);
     expect(one.pid).toBe(two.pid);
     await one.stop();
@@ -320,7 +340,7 @@ describe('a start on an existing data directory', () => {
   });
 
   it('keeps the data of the stopped server, and sets a new password when its file is lost', async () => {
-    const dataDir = temporaryDir();
+    const dataDir = await existingDataDir();
     const before = await start(dataDir);
     await query(before.url, 'CREATE TABLE kept (id int)');
     await before.stop();
