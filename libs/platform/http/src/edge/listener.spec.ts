@@ -56,6 +56,19 @@ it('executes one further request of a connection when the response before has be
   expect(text.match(/HTTP\/1\.1 200 OK/g)).toHaveLength(3);
 });
 
+it('executes the next request of a connection when the body of the one before was read in part', async () => {
+  const size = 1_000_000;
+  socket.write(`POST / HTTP/1.1\r\nHost: x\r\nContent-Length: ${size}\r\n\r\n`);
+  socket.write(Buffer.alloc(size));
+  const first = await response(1);
+  for await (const _chunk of first.req.iterator({ destroyOnReturn: false })) break;
+  first.end('too large');
+  while (!text.includes('too large')) await once(socket, 'data');
+  socket.write(REQUEST);
+  (await response(2)).end('second');
+  while (!text.includes('second')) await once(socket, 'data');
+});
+
 it('ends a connection with more requests after the response in progress, and reads no more of them', async () => {
   const requests = 200_000;
   socket.write(REQUEST);

@@ -56,6 +56,8 @@ export class RequestOrder {
   private begin(socket: Socket, response: ServerResponse, execute: Execute): void {
     this.unfinished.set(socket, response);
     response.once('close', () => {
+      // Node.js discards the rest of a body only when no part of it was read. The next request is behind it.
+      if (!response.req.complete) response.req.resume();
       this.unfinished.delete(socket);
       const next = this.waiting.get(socket);
       this.waiting.delete(socket);
