@@ -8,7 +8,6 @@ import { useOperation } from '../../components/operation';
 import { currentTab } from '../../components/tabs';
 import { navigate, query } from '../../router';
 import { may } from '../../session';
-import { Approvals } from './approvals';
 import { Followup } from './followup';
 import { FIRST_VISIT, History, Parts } from './history';
 import { ENDED, LiveRun } from './live-run';
@@ -17,6 +16,7 @@ import { DENSITIES } from './rows';
 import { Actions, Facts, forkRun } from './run-head';
 import type { Position } from './virtual-list';
 
+const Approvals = loaded(async () => (await import('./approvals')).Approvals);
 const Artifacts = loaded(async () => (await import('./artifacts')).Artifacts);
 const Changes = loaded(async () => (await import('./changes')).Changes);
 const Details = loaded(async () => (await import('./details')).Details);
@@ -182,5 +182,7 @@ function PendingApprovals({
   readonly state: string;
 }) {
   const events = live.timeline.value.filter(({ event_type: type }) => PERMISSION_EVENTS.has(type)).length;
+  // Most runs ask nothing, and load nothing for it.
+  if (events === 0 && state !== 'BLOCKED') return null;
   return <Approvals runId={runId} revision={`${state} ${events}`} />;
 }
