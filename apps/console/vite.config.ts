@@ -12,6 +12,15 @@ export default defineConfig({
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
+    rolldownOptions: {
+      output: {
+        codeSplitting: {
+          includeDependenciesRecursively: false,
+          // Small, and used by most views: the headers of a response for each would be as large as their scripts.
+          groups: [{ name: 'components', test: /\/components\/(copy|resource|table|tabs)\.tsx?$/ }],
+        },
+      },
+    },
   },
   oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
 });

@@ -39,6 +39,11 @@ const STORY = [
   { say: 'I have changed **one** line.' },
 ];
 
+/** The budget of each view; this one has the most. `npm run bench -- console-views` measures all of them. */
+const MAX_SCRIPT_BYTES = 60_000;
+const SCRIPT_BYTES = `performance.getEntriesByType('resource').filter(({ name }) => name.endsWith('.js'))
+  .reduce((sum, { encodedBodySize }) => sum + encodedBodySize, 0)`;
+
 describe.skipIf(NO_BROWSER !== null)('the page of a run', { timeout: 60_000 }, () => {
   let installation: Installation;
   let server: Program;
@@ -77,6 +82,7 @@ describe.skipIf(NO_BROWSER !== null)('the page of a run', { timeout: 60_000 }, (
     await console.state('SUCCEEDED').waitFor();
     const plan = page.getByRole('group', { name: 'Plan' });
     await plan.getByText('1 of 3').waitFor();
+    expect(await page.evaluate(SCRIPT_BYTES)).toBeLessThanOrEqual(MAX_SCRIPT_BYTES);
     await plan.getByText('Fix the <b>parser</b>').waitFor();
     await page.getByText('Thought The comma is missing.').waitFor();
     await page.locator('[data-action=edit_files] summary').click();
