@@ -169,7 +169,7 @@ function removeOldChunks(current) {
   }
 }
 
-/** Of other builds, whose processes may store more at the same time: a directory that they still write to cannot be removed. */
+/** Removes that of other builds. It is moved first: a directory to which their processes still write cannot be removed. */
 function removeCompiledCode(current, temporary) {
   const directory = inRoot('dist/.code-cache');
   if (!existsSync(directory)) return;

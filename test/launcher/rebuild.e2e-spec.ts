@@ -30,7 +30,10 @@ it('removes the compiled code of another build, and keeps that of the same one',
   const before = readdirSync(cache);
   expect(before.length).toBeGreaterThan(1);
   await run(process.execPath, [join(checkout, 'scripts/bundle.mjs')]);
-  expect(readdirSync(cache)).toEqual(before.filter((name) => name !== '0000000000000000-0'));
+  const after = readdirSync(cache);
+  expect(after).not.toContain('0000000000000000-0');
+  // Processes of other tests that have other flags of V8 may have stored theirs meanwhile.
+  expect(after).toEqual(expect.arrayContaining(before.filter((name) => name !== '0000000000000000-0')));
 });
 
 it('builds again after a change of a source, and not after the types of the API were generated', async () => {
