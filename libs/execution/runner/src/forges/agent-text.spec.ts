@@ -18,8 +18,11 @@ const send = async (body: string, contentType?: string, query = '') => {
 const textsInRack = (form: string): string[] =>
   form.split(/[&;] */).flatMap((field) => {
     const [name = '', value = ''] = field.split('=', 2).map((part) => decodeURIComponent(part.replaceAll('+', ' ')));
-    const [, first = ''] = /^[[\]]*([^[\]]+)\]*/.exec(name.trimStart()) ?? [];
-    return first === 'body' || (first === 'comments' && name.includes('body')) ? [value] : [];
+    const [first, ...others] = name
+      .trimStart()
+      .split(/[[\]]+/)
+      .filter((part) => part !== '');
+    return first === 'body' || (first === 'comments' && others.includes('body')) ? [value] : [];
   });
 
 describe('the mark in a request of REST', () => {
