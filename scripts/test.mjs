@@ -11,6 +11,9 @@ const { inRoot } = await import('./lib/paths.mjs');
 const { prepare } = await import('./lib/prepare.mjs');
 const { runStep, StepFailed } = await import('./lib/run-step.mjs');
 
+// Of the compiler and the linter, which are programs in Go: collects garbage less often, for a quarter less processor time.
+process.env.GOGC ??= '1000';
+
 const tool = (path, ...args) => [process.execPath, [inRoot('node_modules', path), ...args]];
 
 const CHECKS_OF_SOURCES = {
