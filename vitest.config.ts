@@ -12,13 +12,14 @@ const aliases = (directory: string, extension: string) => [
 
 const resolve = { alias: aliases(root, 'ts') };
 
-/** The built program, whose processes these tests start. Node.js loads it in a fraction of the time of its sources. */
+/** The built program. Node.js loads it in a fraction of the time of its sources, and executes it faster. */
 const built = {
   alias: [
     ...aliases(`${root}dist/`, 'js'),
-    { find: /^(?:\.\.\/)+(libs\/(?!testing\/)|apps\/)(.+\.js)$/, replacement: `${root}dist/$1$2` },
+    { find: /^(?:\.\.\/)+(libs\/(?!testing\/)|apps\/(?!console\/))(.+\.js)$/, replacement: `${root}dist/$1$2` },
   ],
 };
+const builtDeps = { deps: { external: [/\/dist\/(libs|apps)\//] } };
 
 /** Projects that need what their commands, such as `npm run test:docker`, start or name. */
 const EXTERNAL = [
@@ -34,7 +35,7 @@ const execArgv = ['--max-semi-space-size=64'];
 
 const PROCESSES = ['agents', 'chaos', 'console', 'crash', 'journeys', 'launcher', 'plugins', 'runner', 'worker'];
 
-/** An empty directory for the transformed code, which the projects of this run share. */
+/** An empty directory for the transformed code, which the projects of this run share. Set by `npm test`, which has built the program. */
 const cacheDirectory = process.env.HEADRACE_TEST_CACHE;
 
 export default defineConfig({
@@ -52,6 +53,9 @@ export default defineConfig({
           name: 'unit',
           include: ['libs/**/*.spec.ts', 'apps/**/*.spec.ts'],
           isolate: false,
+          // They wait for little, and each process loads the code. Before the others, while the checks of `npm test` fill the processors.
+          maxWorkers: 2,
+          sequence: { groupOrder: 0 },
           execArgv,
           restoreMocks: true,
           unstubEnvs: true,
@@ -62,21 +66,24 @@ export default defineConfig({
       {
         resolve: built,
         test: {
-          // What starts processes separately, or would leave something behind in its own.
+          // What starts processes of the built program separately, or would leave something behind in its own.
           name: 'e2e',
-          server: { deps: { external: [/\/dist\/(libs|apps)\//] } },
+          server: builtDeps,
           isolate: false,
           include: PROCESSES.map((directory) => `test/${directory}/**/*.e2e-spec.ts`),
+          sequence: { groupOrder: 1 },
           globalSetup: ['test/global-setup.ts'],
           testTimeout: 30_000,
           hookTimeout: 60_000,
         },
       },
       {
-        resolve,
+        // Single files are tested without a build.
+        resolve: cacheDirectory ? built : resolve,
         test: {
           // Applications within the test's process: loading them takes longer than most files take to run, so files share it.
           name: 'app',
+          ...(cacheDirectory && { server: builtDeps }),
           include: ['test/**/*.spec.ts', 'test/**/*.e2e-spec.ts'],
           exclude: [
             'test/after/**',
@@ -85,6 +92,7 @@ export default defineConfig({
             ...PROCESSES.map((directory) => `test/${directory}/**`),
           ],
           isolate: false,
+          sequence: { groupOrder: 1 },
           execArgv,
           setupFiles: ['test/support/fresh-file.ts'],
           globalSetup: ['test/global-setup.ts'],
@@ -106,7 +114,7 @@ export default defineConfig({
       {
         resolve,
         // What looks at what the others have left behind.
-        test: { name: 'after', include: ['test/after/*.e2e-spec.ts'], sequence: { groupOrder: 1 } },
+        test: { name: 'after', include: ['test/after/*.e2e-spec.ts'], sequence: { groupOrder: 2 } },
       },
     ],
   },

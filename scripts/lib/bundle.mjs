@@ -41,6 +41,19 @@ const leaveOutDrivers = {
   },
 };
 
+/** To find out where it runs, pg creates a Response, for which Node.js loads its HTTP client: a third of the start of a small command. */
+const assumeNode = {
+  name: 'assume-node',
+  transform: {
+    filter: { id: /\/pg\/lib\/stream\.js$/ },
+    handler: (code) => {
+      if (!code.includes('if (isCloudflareRuntime())'))
+        throw new Error('pg does not look for its runtime as expected.');
+      return code.replaceAll('if (isCloudflareRuntime())', 'if (false)');
+    },
+  },
+};
+
 /** Without its own `require`, this module uses the TypeORM of the bundle instead of loading a second one from node_modules. */
 const shareTypeorm = {
   name: 'share-typeorm',
@@ -191,6 +204,7 @@ export async function bundle(programs, directory, format = ES_MODULES) {
     external: isExternal,
     plugins: [
       leaveOutDrivers,
+      assumeNode,
       shareTypeorm,
       createSchemasWhenNeeded,
       resolveWithoutImportMeta,

@@ -1,7 +1,7 @@
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** Processes first: while their tests wait, the ones that compute fill the processors, down to the shortest at the end. */
-const ORDER = ['e2e', 'app', 'unit'];
+const ORDER = ['e2e', 'app'];
 
 /**
  * The order in which files are started. Within a project it is Vitest's own: what took long the last time, or else is
