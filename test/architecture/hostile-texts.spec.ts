@@ -13,7 +13,7 @@ import { maskSecrets } from '#platform/kernel';
 
 const SIZE = 262_144;
 /** Milliseconds of processor time, with a margin for slow machines: each text takes seconds if it is read in quadratic time. */
-const LIMIT = 250;
+const LIMIT = 500;
 
 /** A text of 256 KB. */
 const of = (start: string, repeated: string, end = ''): string =>

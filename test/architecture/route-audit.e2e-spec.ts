@@ -2,7 +2,7 @@ import type { OpenAPIObject } from '@nestjs/swagger';
 import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { PERMISSIONS } from '#platform/auth';
-import { type Route, RouteTable, SHARED_ERRORS } from '#platform/http';
+import { CompiledRoutes, type Route, RouteTable, SHARED_ERRORS } from '#platform/http';
 import { ERROR_CODES } from '#platform/kernel';
 import { startTestApi, type TestApi } from '#testing';
 import { renderOpenApi } from '../../apps/api/src/openapi.js';
@@ -124,6 +124,12 @@ const SUMMARY_VERBS = [
 describe('every route', () => {
   it('finds more than 20 routes', () => {
     expect(routes.length).toBeGreaterThan(20);
+  });
+
+  it('is executed without a search through all routes, unless it has a wildcard', () => {
+    const compiled = api.app.get(CompiledRoutes);
+    const searched = routes.filter((route) => !compiled.isCompiled(route));
+    expect(searched.filter(({ path }) => !path.includes('*')).map(name)).toEqual([]);
   });
 
   it('declares the access of every route', () => {

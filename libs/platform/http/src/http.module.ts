@@ -3,6 +3,7 @@ import { APP_FILTER, APP_GUARD, APP_PIPE, ModulesContainer } from '@nestjs/core'
 import { ThrottlerModule } from '@nestjs/throttler';
 import { Settings } from '#platform/config';
 import { Database } from '#platform/persistence';
+import { CompiledRoutes } from './edge/compiled-routes.js';
 import { RATE_WINDOW_MS, RateLimitGuard, WindowStorage } from './edge/rate-limit.js';
 import { Readiness } from './edge/readiness.js';
 import { RouteTable } from './edge/route-table.js';
@@ -39,6 +40,7 @@ import { ProblemFilter, ProblemWriter } from './problems/problem-writer.js';
       inject: [ModulesContainer],
       useFactory: (modules: ModulesContainer) => new RouteTable(modules),
     },
+    CompiledRoutes,
     ProblemWriter,
     Readiness,
     SenderAddress,
@@ -49,7 +51,7 @@ import { ProblemFilter, ProblemWriter } from './problems/problem-writer.js';
     { provide: APP_GUARD, useClass: RateLimitGuard },
     { provide: APP_GUARD, useClass: QueryGuard },
   ],
-  exports: [RouteTable, ProblemWriter, Readiness, SenderAddress, Shutdown, Upgrades],
+  exports: [CompiledRoutes, RouteTable, ProblemWriter, Readiness, SenderAddress, Shutdown, Upgrades],
 })
 export class HttpModule implements OnModuleInit {
   constructor(

@@ -7,6 +7,7 @@ export { PageFiles } from './edge/page-files.js';
 export { readForm } from './edge/read-form.js';
 export { Readiness, type ReadinessReport } from './edge/readiness.js';
 export { RejectionDelay } from './edge/rejection-delay.js';
+export { CompiledRoutes } from './edge/compiled-routes.js';
 export { API_PREFIX, type Route, RouteTable } from './edge/route-table.js';
 export { SenderAddress, senderOf } from './edge/sender-address.js';
 export { Shutdown } from './edge/shutdown.js';

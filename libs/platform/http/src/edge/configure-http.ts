@@ -1,4 +1,4 @@
-import type { Server } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { type NestApplicationOptions, NotFoundException, StreamableFile } from '@nestjs/common';
 import { ExpressAdapter, type NestExpressApplication } from '@nestjs/platform-express';
 import express, {
@@ -12,7 +12,8 @@ import helmet from 'helmet';
 import type { Settings } from '#platform/config';
 import { Metrics } from '#platform/observability';
 import { ProblemWriter } from '../problems/problem-writer.js';
-import { jsonBody } from './json-body.middleware.js';
+import { CompiledRoutes } from './compiled-routes.js';
+import { readBodyBefore } from './json-body.middleware.js';
 import type { Listener } from './listener.js';
 import { observe } from './observe.middleware.js';
 import { parseQuery } from './parse-query.js';
@@ -59,26 +60,57 @@ export abstract class RequestAuthenticator {
   abstract authenticate(request: Request): Promise<void>;
 }
 
-/** Before the body parser: without a valid token no byte of a body is read, and unknown paths answer like known ones. */
-function authentication(authenticator: RequestAuthenticator): RequestHandler {
-  return (request, _response, next) => {
-    const access = requestStateOf(request).route?.access;
-    const open = access?.kind === 'public' || access?.kind === 'runner';
-    const below = pathOf(request).startsWith(`${API_PREFIX}/`) || access !== undefined;
-    if (open || !below) {
-      next();
-      return;
-    }
-    authenticator.authenticate(request).then(() => next(), next);
+type Header = readonly [name: string, value: string];
+
+/** The same for all requests, so that they are computed once. */
+function securityHeaders(isHttps: boolean): readonly Header[] {
+  const headers = new Map<string, string>();
+  const recorder = {
+    setHeader: (name: string, value: string) => headers.set(name, value),
+    removeHeader: (name: string) => headers.delete(name),
+  };
+  const set = helmet({
+    strictTransportSecurity: isHttps,
+    contentSecurityPolicy: { directives: { upgradeInsecureRequests: isHttps ? [] : null } },
+  });
+  set({} as IncomingMessage, recorder as unknown as ServerResponse, () => undefined);
+  return [...headers];
+}
+
+/**
+ * What happens to every request before its operation: security headers, caching, authentication, body. Without a valid token no
+ * byte of a body is read, and unknown paths answer like known ones.
+ */
+function edgeOf(
+  authenticator: RequestAuthenticator,
+  headers: readonly Header[],
+  compiled: CompiledRoutes,
+): RequestHandler {
+  return (request, response, next) => {
+    const { route, values } = requestStateOf(request);
+    for (const [name, value] of headers) response.setHeader(name, value);
+    const path = pathOf(request);
+    const isBelow = path.startsWith(`${API_PREFIX}/`);
+    // Responses depend on the token, and some contain secrets that are returned only once: no proxy may store them.
+    if (isBelow || path === API_PREFIX) response.setHeader('Cache-Control', 'no-store');
+    const access = route?.access;
+    const isOpen = access?.kind === 'public' || access?.kind === 'runner' || (!isBelow && access === undefined);
+    const execute = (): void => {
+      const handler = route && compiled.handlerOf({ route, values }, request);
+      if (handler === undefined) next();
+      else handler(request, response, next);
+    };
+    const read = (): void => {
+      const body = readBodyBefore(request, response);
+      if (body === null) execute();
+      else body.then(execute, next);
+    };
+    if (isOpen) read();
+    else authenticator.authenticate(request).then(read, next);
   };
 }
 
-const uncached: RequestHandler = (_request, response, next) => {
-  response.setHeader('Cache-Control', 'no-store');
-  next();
-};
-
-/** The order is: trace and log, security headers, caching, authentication, body. Call it before {@link serveHttp}. */
+/** The order is: trace and log, then the edge of {@link edgeOf}. Call it before {@link serveHttp}. */
 export function configureHttp(app: NestExpressApplication, settings: Settings): void {
   const routes = app.get(RouteTable);
   app.setGlobalPrefix(API_PREFIX, { exclude: routes.routes.filter(({ outside }) => outside).map(({ path }) => path) });
@@ -86,28 +118,22 @@ export function configureHttp(app: NestExpressApplication, settings: Settings): 
   app.set('trust proxy', settings.trustedProxies.length > 0 ? [...settings.trustedProxies] : false);
   app.set('etag', false);
   app.disable('x-powered-by');
-  const https = settings.publicUrl.startsWith('https:');
+  const authenticator = app.get(RequestAuthenticator, { strict: false });
+  const headers = securityHeaders(settings.publicUrl.startsWith('https:'));
+  const compiled = app.get(CompiledRoutes);
   app.use(observe(routes, app.get(Metrics)));
-  app.use(
-    helmet({
-      strictTransportSecurity: https,
-      contentSecurityPolicy: { directives: { upgradeInsecureRequests: https ? [] : null } },
-    }),
-  );
-  // Responses depend on the token, and some contain secrets that are returned only once: no proxy may store them.
-  app.use(API_PREFIX, uncached);
-  app.use(authentication(app.get(RequestAuthenticator, { strict: false })));
-  app.use(jsonBody);
+  compiled.addEdge(app.getHttpAdapter().getInstance(), edgeOf(authenticator, headers, compiled));
 }
 
 /** Creates the routes, and answers requests that match none. */
 export async function finishHttp(app: NestExpressApplication): Promise<void> {
   await app.init();
+  const application: Express = app.getHttpAdapter().getInstance();
+  app.get(CompiledRoutes).compile(application);
   const writer = app.get(ProblemWriter);
   const unrouted: RequestHandler = (request, response) => writer.write(request, response, new NotFoundException());
   const failed: ErrorRequestHandler = (error: unknown, request, response, _next) =>
     writer.write(request, response, error);
-  const application = app.getHttpAdapter().getInstance();
   application.use(unrouted);
   application.use(failed);
 }

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import express, { type NextFunction, type Request, type RequestHandler, type Response } from 'express';
+import express, { type Request, type RequestHandler, type Response } from 'express';
 import { MemoryPermits } from '../operations/response-limit.js';
 import { ProblemError } from '../problems/problem-error.js';
 import { INCOMPLETE_BODY, toProblemError } from '../problems/to-problem-error.js';
@@ -21,17 +21,17 @@ export const LARGE_BODIES = 'large request bodies';
 const largeBodies = new MemoryPermits(LARGE_BODIES, { total: 24, perKey: 4, maxWaiting: 240, maxWaitMs: 10_000 });
 
 /**
- * Reads the body of a request that has been authenticated, if its operation has one. Runners are authenticated later, and their guard
- * calls {@link readJsonBody}.
+ * Reads the body of a request that has been authenticated; null: its operation has none. Runners are authenticated later, and their
+ * guard calls {@link readJsonBody}.
  */
-export const jsonBody: RequestHandler = (request: Request, response: Response, next: NextFunction) => {
+export function readBodyBefore(request: Request, response: Response): Promise<void> | null {
   const { route, context } = requestStateOf(request);
   // A body that no handler needs is not read: Node discards it after the response.
-  if (route?.access?.kind === 'runner' || !takesBody(request, route)) next();
-  else if (isLargeBody(request) && context.principal !== undefined)
-    largeBodies.run(context.principal, () => readJsonBody(request, response)).then(() => next(), next);
-  else readJsonBody(request, response).then(() => next(), next);
-};
+  if (route?.access?.kind === 'runner' || !takesBody(request, route)) return null;
+  return isLargeBody(request) && context.principal !== undefined
+    ? largeBodies.run(context.principal, () => readJsonBody(request, response))
+    : readJsonBody(request, response);
+}
 
 /** Also one of unknown size. */
 export const isLargeBody = ({ headers }: Request): boolean =>

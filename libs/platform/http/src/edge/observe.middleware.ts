@@ -22,9 +22,9 @@ export function observe(routes: RouteTable, metrics: Metrics): RequestHandler {
     const started = performance.now();
     const path = pathOf(request);
     const context = newContext(headerText(request.headers.traceparent));
-    const route = routes.match(request.method, path);
+    const { route, values = [] } = routes.find(request.method, path) ?? {};
     context.route = `${request.method} ${route?.path ?? '(unknown)'}`;
-    const state: RequestState = { context, route };
+    const state: RequestState = { context, route, values };
     setRequestState(request, state);
     response.setHeader('X-Trace-Id', context.traceId);
     response.once('close', () => {

@@ -8,6 +8,8 @@ export interface RequestState {
   readonly context: RequestContext;
   /** The route of the request, matched before routing; undefined for unknown paths and methods. */
   readonly route: Route | undefined;
+  /** Of the parameters in the path, as they were sent. */
+  readonly values: readonly string[];
   /** UID of the token that authenticated the request; the rate limit counts by it. */
   tokenUid?: string;
   /** Of a request of a runner: finds the owner of its run, to whose permits large responses count. */
@@ -27,7 +29,7 @@ export function setRequestState(request: Request, state: RequestState): void {
 export function requestStateOf(request: Request): RequestState {
   const known = states.get(request);
   if (known) return known;
-  const fresh: RequestState = { context: newContext(), route: undefined };
+  const fresh: RequestState = { context: newContext(), route: undefined, values: [] };
   states.set(request, fresh);
   return fresh;
 }

@@ -34,6 +34,12 @@ export interface Route {
   readonly query: DtoClass | undefined;
 }
 
+export interface RouteMatch {
+  readonly route: Route;
+  /** Of the parameters of its path, as they were sent. */
+  readonly values: readonly string[];
+}
+
 interface Node {
   readonly literals: Map<string, Node>;
   parameter?: Node;
@@ -62,15 +68,18 @@ export class RouteTable {
 
   /** The route of a request, or undefined; the GET route serves HEAD. */
   match(method: string, path: string): Route | undefined {
-    const wanted = method === 'HEAD' ? 'GET' : method;
-    return this.find(path)
-      .map((node) => node.routes.get(wanted) ?? node.routes.get('ALL'))
-      .find((route) => route !== undefined);
+    return this.find(method, path)?.route;
+  }
+
+  find(method: string, path: string): RouteMatch | undefined {
+    const values: string[] = [];
+    const route = findRoute(this.root, method === 'HEAD' ? 'GET' : method, segmentsOf(path), 0, values);
+    return route && { route, values };
   }
 
   /** The allowed methods of a path, sorted; empty for an unknown path. */
   methodsOf(path: string): string[] {
-    const methods = new Set(this.find(path).flatMap((node) => [...node.routes.keys()]));
+    const methods = new Set(this.nodesOf(path).flatMap((node) => [...node.routes.keys()]));
     if (methods.has('GET')) methods.add('HEAD');
     return [...methods].sort();
   }
@@ -90,7 +99,7 @@ export class RouteTable {
   }
 
   /** All matching nodes: literals before parameters before wildcards. */
-  private find(path: string): Node[] {
+  private nodesOf(path: string): Node[] {
     const segments = segmentsOf(path);
     const walk = (node: Node, index: number): Node[] => {
       const segment = segments[index];
@@ -104,6 +113,28 @@ export class RouteTable {
     };
     return walk(this.root, 0);
   }
+}
+
+/** Literals before parameters before wildcards. Appends the values of the parameters to `values`. */
+function findRoute(
+  node: Node,
+  method: string,
+  segments: readonly string[],
+  index: number,
+  values: string[],
+): Route | undefined {
+  const segment = segments[index];
+  if (segment === undefined) return node.routes.get(method) ?? node.routes.get('ALL');
+  const literal = node.literals.get(segment);
+  const found = literal && findRoute(literal, method, segments, index + 1, values);
+  if (found) return found;
+  if (node.parameter && segment !== '') {
+    values.push(segment);
+    const below = findRoute(node.parameter, method, segments, index + 1, values);
+    if (below) return below;
+    values.pop();
+  }
+  return node.rest?.routes.get(method) ?? node.rest?.routes.get('ALL');
 }
 
 function segmentsOf(path: string): string[] {

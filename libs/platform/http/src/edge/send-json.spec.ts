@@ -18,7 +18,7 @@ const unread: IncomingMessage[] = [];
 beforeEach(async () => {
   const app = express();
   app.use((request, response, next) => {
-    setRequestState(request, { context: { ...newContext(), principal: 'ada' }, route: undefined });
+    setRequestState(request, { context: { ...newContext(), principal: 'ada' }, route: undefined, values: [] });
     Promise.resolve(answer(request, response)).catch(next);
   });
   app.use((_error: Error, _request: Request, response: Response, _next: unknown) => void response.status(503).end());
@@ -77,12 +77,17 @@ it('counts large responses to runners to the owner of their run', async () => {
   let found = 0;
   answer = (request, response) => {
     const findOwner = (): Promise<string> => Promise.resolve(`owner ${(found += 1) % 2}`);
-    setRequestState(request, { context: newContext(), route: undefined, findOwner });
+    setRequestState(request, { context: newContext(), route: undefined, values: [], findOwner });
     return sendJson(response, UNREAD);
   };
   expect(await statusesOf(8)).toEqual(Array(8).fill(200));
   answer = (request, response) => {
-    setRequestState(request, { context: newContext(), route: undefined, findOwner: () => Promise.resolve('owner 0') });
+    setRequestState(request, {
+      context: newContext(),
+      route: undefined,
+      values: [],
+      findOwner: () => Promise.resolve('owner 0'),
+    });
     return sendJson(response, UNREAD);
   };
   expect((await ask()).statusCode).toBe(503);

@@ -21,12 +21,15 @@ const largeResponses = new ResponseLimit('large responses', {
 export function sendJson(response: Response, body: object): void | Promise<void> {
   const { req: request } = response;
   const text = JSON.stringify(body);
-  if (!response.get('Content-Type')) response.set('Content-Type', 'application/json');
-  if (request.method !== 'GET' || !isLarge(text) || hasPermit(response)) {
-    response.send(text);
-    return;
-  }
-  return sendWithPermit(request, response, text);
+  if (!response.hasHeader('Content-Type')) response.setHeader('Content-Type', 'application/json; charset=utf-8');
+  if (request.method === 'GET' && isLarge(text) && !hasPermit(response)) return sendWithPermit(request, response, text);
+  send(response, text);
+}
+
+/** In one write. `response.send` looks up settings and the freshness of a response that has no validator. */
+function send(response: Response, text: string): void {
+  response.setHeader('Content-Length', Buffer.byteLength(text));
+  response.end(text);
 }
 
 /** Most texts are so short that their bytes need not be counted. */
@@ -36,5 +39,5 @@ const isLarge = (text: string): boolean =>
 async function sendWithPermit(request: Request, response: Response, text: string): Promise<void> {
   const { context, findOwner } = requestStateOf(request);
   const key = context.principal ?? (await findOwner?.()) ?? '';
-  await largeResponses.run(key, response, () => Promise.resolve(void response.send(text)));
+  await largeResponses.run(key, response, () => Promise.resolve(send(response, text)));
 }
