@@ -1,26 +1,37 @@
-// `npm run bench -- create`: throughput and p99 of creating runs beside the floor, on one PostgreSQL, in one run; then
-// the time from a create's commit to its offer while a slot is free.
+// `npm run bench -- create`: throughput, p99 and processor time of creating runs beside the floor, on one PostgreSQL, in one
+// run, with authentication, validation and the rate limit; then the time from a create's commit to its offer while a slot is free.
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import autocannon from 'autocannon';
-import { dist, freePort, makeCaller, median, percentile, root, start, withDatabase } from './support.mjs';
+import { SERVER_FLAGS } from '../lib/server-flags.mjs';
+import { freePort, makeCaller, median, percentile, processorMs, root, start, withDatabase } from './support.mjs';
 
 const POOL = 16;
-const CONNECTIONS = 32;
+const CONNECTIONS = [10, 50];
 const SECONDS = Number(process.env.BENCH_SECONDS ?? 4);
 const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 5);
 const OFFERS = Number(process.env.BENCH_OFFERS ?? 30);
 
-const load = (url, token, body) =>
+const load = (url, token, body, connections) =>
   new Promise((resolve, reject) => {
     const headers = { 'content-type': 'application/json', ...(token ? { authorization: `Bearer ${token}` } : {}) };
-    autocannon({ url, connections: CONNECTIONS, duration: SECONDS, method: 'POST', headers, body }, (error, result) => {
+    autocannon({ url, connections, duration: SECONDS, method: 'POST', headers, body }, (error, result) => {
       if (error) reject(error);
       else if (result.non2xx > 0 || result.errors > 0)
         reject(new Error(`${url}: ${result.non2xx} refused, ${result.errors} failed`));
-      else resolve({ rate: result.requests.total / result.duration, p99: result.latency.p99 });
+      else {
+        const { total } = result.requests;
+        resolve({ total, rate: total / result.duration, p99: result.latency.p99 });
+      }
     });
   });
+
+/** Processor time of the process for each of its requests, beside their rate and p99. */
+async function measure({ child }, send) {
+  const before = processorMs(child);
+  const result = await send();
+  return { ...result, processorMs: (processorMs(child) - before) / result.total };
+}
 
 const FLOOR_TABLE = `CREATE TABLE bench_floor (id uuid PRIMARY KEY, team_uid text, owner_user_uid text, slot_key text, pool text, state text,
   title text, prompt text, source text, execution_location text, mode text, interactive boolean, creator_type text, creator_uid text,
@@ -37,12 +48,13 @@ export const benchCreate = () =>
       SECRETS_KEY: randomBytes(24).toString('hex'),
       PORT: String(port),
       DATABASE_POOL_SIZE: String(POOL),
-      API_RATE_PER_MINUTE: '0',
+      // Counted, but never reached.
+      API_RATE_PER_MINUTE: '10000000',
       LOG_LEVEL: 'warn',
       NODE_ENV: 'production',
     };
     const main = join(root, 'dist/headrace.cjs');
-    const api = await start([main, 'api'], env, /API is ready/);
+    const api = await start([...SERVER_FLAGS, main, 'api'], env, /API is ready/);
     children.push(api.child);
     const floor = await start(
       [join(root, 'scripts/bench/floor-server.mjs')],
@@ -55,25 +67,31 @@ export const benchCreate = () =>
       config: { model_id: 'auto' },
       metadata: { ticket: 'T-1' },
     });
-    const sides = {
-      floor: () => load(`http://127.0.0.1:${floor.match[1]}/`, null, body),
-      headrace: () => load(`http://127.0.0.1:${port}/api/v1/agent/runs`, token, body),
-    };
-    for (const side of Object.values(sides)) await side(); // warm-up
-    const seen = { floor: [], headrace: [] };
-    for (let round = 0; round < ROUNDS; round += 1) {
-      const order =
-        round % 2 === 0 ? ['floor', 'headrace', 'headrace', 'floor'] : ['headrace', 'floor', 'floor', 'headrace'];
-      for (const name of order) seen[name].push(await sides[name]());
+    const ratios = {};
+    for (const connections of CONNECTIONS) {
+      const sides = {
+        floor: () => measure(floor, () => load(`http://127.0.0.1:${floor.match[1]}/`, null, body, connections)),
+        headrace: () =>
+          measure(api, () => load(`http://127.0.0.1:${port}/api/v1/agent/runs`, token, body, connections)),
+      };
+      for (const side of Object.values(sides)) await side(); // warm-up
+      const seen = { floor: [], headrace: [] };
+      for (let round = 0; round < ROUNDS; round += 1) {
+        const order =
+          round % 2 === 0 ? ['floor', 'headrace', 'headrace', 'floor'] : ['headrace', 'floor', 'floor', 'headrace'];
+        for (const name of order) seen[name].push(await sides[name]());
+      }
+      const pairs = seen.headrace.map(({ rate }, index) => rate / seen.floor[index].rate);
+      const of = (name, figure) => median(seen[name].map((one) => one[figure]));
+      for (const name of ['floor', 'headrace'])
+        console.log(
+          `${name.padEnd(9)} ${of(name, 'rate').toFixed(0)} creates/s, p99 ${of(name, 'p99').toFixed(0)} ms, ${of(name, 'processorMs').toFixed(2)} ms of processor time a create`,
+        );
+      ratios[connections] = median(pairs);
+      console.log(
+        `ratio     ${ratios[connections].toFixed(2)} of the floor (from ${Math.min(...pairs).toFixed(2)} to ${Math.max(...pairs).toFixed(2)}; ${pairs.length} pairs of ${SECONDS} s, ${connections} connections)`,
+      );
     }
-    const ratios = seen.headrace.map(({ rate }, index) => rate / seen.floor[index].rate);
-    const show = (name) =>
-      `${name.padEnd(9)} ${median(seen[name].map(({ rate }) => rate)).toFixed(0)} creates/s, p99 ${median(seen[name].map(({ p99 }) => p99)).toFixed(0)} ms`;
-    console.log(show('floor'));
-    console.log(show('headrace'));
-    console.log(
-      `ratio     ${median(ratios).toFixed(2)} of the floor (from ${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)}; ${ratios.length} pairs of ${SECONDS} s, ${CONNECTIONS} connections)`,
-    );
 
     // Offers: a free slot, one run at a time. What the throughput part queued is taken away first.
     await db.query('TRUNCATE runs, run_events, run_heads, executions CASCADE');
@@ -102,5 +120,5 @@ export const benchCreate = () =>
     console.log(
       `offer     p50 ${median(waits).toFixed(0)} ms, p95 ${percentile(waits, 0.95).toFixed(0)} ms after the create (${waits.length} runs, a slot free)`,
     );
-    return { ratio: median(ratios), offerP50: median(waits) };
+    return { ratios, offerP50: median(waits) };
   });

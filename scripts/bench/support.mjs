@@ -1,7 +1,7 @@
 // What the benches share: programs, a caller, and figures.
 import { spawn } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -52,6 +52,14 @@ export const stop = (child) =>
     child.once('exit', resolve);
     child.kill('SIGTERM');
   });
+
+/** Processor time that a child process has used, in milliseconds. Linux counts it in hundredths of a second. */
+export function processorMs({ pid }) {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+  // The name of the program, in parentheses, may contain spaces.
+  const [, , , , , , , , , , , user, system] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  return (Number(user) + Number(system)) * 10;
+}
 
 /** Runs `work` with a new, migrated database and a directory; stops the programs that it adds to `children` afterwards. */
 export async function withDatabase(work) {
