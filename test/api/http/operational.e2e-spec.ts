@@ -1,4 +1,4 @@
-import { get, type IncomingHttpHeaders, type OutgoingHttpHeaders } from 'node:http';
+import { get, type IncomingHttpHeaders, type IncomingMessage, type OutgoingHttpHeaders } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -48,6 +48,18 @@ describe('pages without a token', () => {
   ])('forbids caching of a %i: %s', async (status, line) => {
     expect((await api.request(status, line)).headers.get('cache-control')).toBe('no-store');
   });
+
+  it.each(['http://example.com/api/v1/sign-in-options', '/api\\v1\\sign-in-options#', '/api/v1#x'])(
+    'forbids caching of the target %s, which the router reads as a path of the API',
+    async (path) => {
+      const { port } = new URL(api.url);
+      const response = await new Promise<IncomingMessage>((resolve, reject) => {
+        get({ host: '127.0.0.1', port, path }, resolve).on('error', reject);
+      });
+      response.resume();
+      expect(response.headers['cache-control']).toBe('no-store');
+    },
+  );
 
   it('does not serve metrics at its own port: 404', async () => {
     await api.atOrigin(404, 'GET /metrics');

@@ -181,10 +181,8 @@ export const launchClaim = (key: string): ScopedClaim => ({
 /** The snapshot of a fork was removed meanwhile. */
 export class SnapshotGoneError extends Error {}
 
-/** One statement at a time: with a second one, the groups of few connections are half as large, and cost more than they gain. */
-const GROUPS = { maxGroup: 64, maxInFlight: 1 };
-/** A statement with a key waits while another process creates a run with the same key. */
-const CLAIMED_GROUPS = { ...GROUPS, maxInFlight: 2 };
+/** The second statement continues to create runs while one waits for a connection that does not answer. */
+const GROUPS = { maxGroup: 64, maxInFlight: 2 };
 
 /** Writes new runs. Those that are created at the same time are committed together, with and without keys apart. */
 @Injectable()
@@ -209,7 +207,7 @@ export class RunInserts {
       );
       const created = new Map(rows.map((row) => [row.ord, { atCapacity: row.at_capacity ?? false }]));
       return items.map((_, ord) => created.get(ord) ?? null);
-    }, CLAIMED_GROUPS);
+    }, GROUPS);
   }
 
   /**

@@ -18,6 +18,7 @@ const route = (method: string, path: string): Route => ({
   query: undefined,
 });
 const GET_RUN = route('GET', '/runs/:runId/files/:name');
+const passOn: RequestHandler = (_request, _response, next) => next();
 const answer: RequestHandler = ({ params }, response) => void response.json({ ...params });
 
 let application: express.Express;
@@ -36,7 +37,7 @@ afterEach(() => closing.forEach((close) => close()));
 /** An application with an edge that executes `table[0]`, and whatever `add` adds behind it. */
 function compile(table: readonly Route[], add: () => void): CompiledRoutes {
   const compiled = new CompiledRoutes({ routes: table } as RouteTable);
-  compiled.addEdge(application, (request, response, next) => {
+  application.use((request, response, next) => {
     const [first] = table;
     const handler = first && compiled.handlerOf({ route: first, values }, request);
     handledBy.push(handler === undefined ? 'router' : 'edge');
@@ -44,7 +45,7 @@ function compile(table: readonly Route[], add: () => void): CompiledRoutes {
     else handler(request, response, next);
   });
   add();
-  compiled.compile(application);
+  compiled.compile(application, 1);
   return compiled;
 }
 
@@ -71,27 +72,34 @@ describe('a compiled route', () => {
     expect(handledBy).toEqual(['router', 'router']);
   });
 
-  it('is executed by the router behind a middleware of a module for its path', async () => {
+  it.each<[string, () => void]>([
+    ['all paths', () => application.use(passOn)],
+    ['one value of its parameter', () => application.get('/runs/2/files/:name', passOn)],
+    ['its own path', () => application.get('/runs/:runId/files/:name', passOn)],
+  ])('is executed by the router behind a middleware of a module for %s', async (_for, addMiddleware) => {
     compile([GET_RUN], () => {
-      application.use('/runs', (_request, response, next) => {
-        response.setHeader('X-Module', 'yes');
-        next();
-      });
+      addMiddleware();
       application.get('/runs/:runId/files/:name', answer);
     });
     expect((await get('/runs/1/files/a')).status).toBe(200);
     expect(handledBy).toEqual(['router']);
   });
 
-  it('is none with a wildcard, without a handler, or where the router executes another route', () => {
-    const literal = route('GET', '/runs/latest');
-    const table = [route('GET', '/pages/*path'), route('GET', '/missing'), literal, route('POST', '/runs/latest')];
+  it('is none with a wildcard or a part of a segment as parameter, or where the router executes another route', () => {
+    const table = [
+      route('GET', '/pages/*path'),
+      route('GET', '/files/:id.json'),
+      route('GET', '/runs/latest'),
+      route('POST', '/runs/latest'),
+      route('GET', '/runs/:runId'),
+    ];
     const compiled = compile(table, () => {
       application.get('/pages/*path', answer);
+      application.get('/files/:id.json', answer);
       application.get('/runs/:runId', answer);
       application.get('/runs/latest', answer);
       application.post('/runs/latest', answer);
     });
-    expect(table.map((one) => compiled.isCompiled(one))).toEqual([false, false, false, true]);
+    expect(table.map((one) => compiled.isCompiled(one))).toEqual([false, false, false, true, true]);
   });
 });

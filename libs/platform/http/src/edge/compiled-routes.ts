@@ -21,28 +21,23 @@ interface CompiledRoute {
 @Injectable()
 export class CompiledRoutes {
   private readonly compiled = new Map<Route, CompiledRoute>();
-  private edge: RequestHandler | null = null;
 
   constructor(private readonly routes: RouteTable) {}
 
-  /** Adds the middleware that executes the handlers. */
-  addEdge(application: Express, edge: RequestHandler): void {
-    this.edge = edge;
-    application.use(edge);
-  }
-
   /**
-   * Called when the application has its routes. One with a middleware of a module before it, or with a wildcard, remains with the
-   * router.
+   * Called when Nest has added its layers to the router behind the first `own` ones. The router handles routes behind a middleware of
+   * a module or behind another route that matches, and those whose segments are more than a text or a parameter.
    */
-  compile(application: Express): void {
-    const stack = application.router.stack as unknown as readonly Layer[];
-    const added = stack.slice(stack.findIndex(({ handle }) => handle === this.edge) + 1);
+  compile(application: Express, own: number): void {
+    const added = (application.router.stack as unknown as readonly Layer[]).slice(own);
+    const paths = new Set<unknown>(this.routes.routes.map(({ path }) => path));
+    const foreign = added.findIndex(({ route }) => route === undefined || !paths.has(route.path));
+    const direct = foreign === -1 ? added : added.slice(0, foreign);
     for (const route of this.routes.routes) {
       const method = route.method.toLowerCase();
       const example = route.path.replaceAll(/:\w+/g, 'x');
-      const first = added.find((layer) => (layer.route?.methods[method] ?? !layer.route) && layer.match(example));
-      if (first?.route?.path !== route.path || route.path.includes('*')) continue;
+      const [first, second] = direct.filter((layer) => layer.route?.methods[method] === true && layer.match(example));
+      if (first?.route?.path !== route.path || second?.route?.path === route.path || !isPlain(route.path)) continue;
       const names = [...route.path.matchAll(/:(\w+)/g)].map(([, name = '']) => name);
       this.compiled.set(route, { names, handler: first.handle });
     }
@@ -56,7 +51,7 @@ export class CompiledRoutes {
   handlerOf({ route, values }: RouteMatch, request: Request): RequestHandler | undefined {
     const compiled = this.compiled.get(route);
     if (compiled === undefined || route.method !== request.method) return undefined;
-    const params: Record<string, string> = {};
+    const params = Object.create(null) as Record<string, string>;
     for (const [index, name] of compiled.names.entries()) {
       const value = values[index] ?? '';
       const decoded = value.includes('%') ? decode(value) : value;
@@ -67,6 +62,8 @@ export class CompiledRoutes {
     return compiled.handler;
   }
 }
+
+const isPlain = (path: string): boolean => path.split('/').every((segment) => /^(?::\w+|[\w.-]*)$/.test(segment));
 
 function decode(value: string): string | null {
   try {

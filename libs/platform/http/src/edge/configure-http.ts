@@ -60,6 +60,9 @@ export abstract class RequestAuthenticator {
   abstract authenticate(request: Request): Promise<void>;
 }
 
+/** A request target that the router of Express reads in another way than {@link pathOf}. */
+const UNUSUAL = /^[^/]|[\s#\\\ufeff]/;
+
 type Header = readonly [name: string, value: string];
 
 /** The same for all requests, so that they are computed once. */
@@ -92,7 +95,7 @@ function edgeOf(
     const path = pathOf(request);
     const isBelow = path.startsWith(`${API_PREFIX}/`);
     // Responses depend on the token, and some contain secrets that are returned only once: no proxy may store them.
-    if (isBelow || path === API_PREFIX) response.setHeader('Cache-Control', 'no-store');
+    if (isBelow || path === API_PREFIX || UNUSUAL.test(request.url)) response.setHeader('Cache-Control', 'no-store');
     const access = route?.access;
     const isOpen = access?.kind === 'public' || access?.kind === 'runner' || (!isBelow && access === undefined);
     const execute = (): void => {
@@ -122,14 +125,15 @@ export function configureHttp(app: NestExpressApplication, settings: Settings): 
   const headers = securityHeaders(settings.publicUrl.startsWith('https:'));
   const compiled = app.get(CompiledRoutes);
   app.use(observe(routes, app.get(Metrics)));
-  compiled.addEdge(app.getHttpAdapter().getInstance(), edgeOf(authenticator, headers, compiled));
+  app.use(edgeOf(authenticator, headers, compiled));
 }
 
 /** Creates the routes, and answers requests that match none. */
 export async function finishHttp(app: NestExpressApplication): Promise<void> {
-  await app.init();
   const application: Express = app.getHttpAdapter().getInstance();
-  app.get(CompiledRoutes).compile(application);
+  const own = application.router.stack.length;
+  await app.init();
+  app.get(CompiledRoutes).compile(application, own);
   const writer = app.get(ProblemWriter);
   const unrouted: RequestHandler = (request, response) => writer.write(request, response, new NotFoundException());
   const failed: ErrorRequestHandler = (error: unknown, request, response, _next) =>

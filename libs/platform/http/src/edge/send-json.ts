@@ -4,6 +4,7 @@ import { LARGE_BYTES } from './json-body.middleware.js';
 import { requestStateOf } from './request-state.js';
 
 const MAX_BYTES_PER_CHARACTER = 3;
+const NO_CONTENT = 204;
 
 /** What a client has not read of them is in memory. Those that wait are in memory, too: few, and for a short time. */
 const largeResponses = new ResponseLimit('large responses', {
@@ -28,6 +29,11 @@ export function sendJson(response: Response, body: object): void | Promise<void>
 
 /** In one write. `response.send` looks up settings and the freshness of a response that has no validator. */
 function send(response: Response, text: string): void {
+  if (response.statusCode === NO_CONTENT) {
+    response.removeHeader('Content-Type');
+    response.end();
+    return;
+  }
   response.setHeader('Content-Length', Buffer.byteLength(text));
   response.end(text);
 }
