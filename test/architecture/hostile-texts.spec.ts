@@ -13,7 +13,8 @@ import { maskSecrets } from '#platform/kernel';
 
 const SIZE = 262_144;
 /** Milliseconds of processor time, with a margin for slow machines: each text takes seconds if it is read in quadratic time. */
-const LIMIT = 500;
+const LIMIT = 250;
+const ATTEMPTS = 3;
 
 /** A text of 256 KB. */
 const of = (start: string, repeated: string, end = ''): string =>
@@ -57,8 +58,13 @@ it.each<[string, () => unknown]>([
 ])('reads in linear time: %s', async (_name, read) => {
   // Loads what is loaded for its first use.
   await readSshKey('').catch(String);
-  const before = process.cpuUsage();
-  await read();
-  const { user, system } = process.cpuUsage(before);
-  expect((user + system) / 1_000).toBeLessThan(LIMIT);
+  let milliseconds = Number.POSITIVE_INFINITY;
+  // The garbage of other tests is collected in the same time.
+  for (let attempt = 0; attempt < ATTEMPTS && milliseconds >= LIMIT; attempt += 1) {
+    const before = process.cpuUsage();
+    await read();
+    const { user, system } = process.cpuUsage(before);
+    milliseconds = (user + system) / 1_000;
+  }
+  expect(milliseconds).toBeLessThan(LIMIT);
 });

@@ -1,6 +1,6 @@
 export * from './edge/route-options.js';
 export { configureHttp, finishHttp, httpAdapter, RequestAuthenticator, serveHttp } from './edge/configure-http.js';
-export { hasLargeJsonBody, isLargeBody, LARGE_BODIES, readJsonBody } from './edge/json-body.middleware.js';
+export { hasLargeJsonBody, isLargeBody, LARGE_BODIES, readJsonBody } from './edge/json-body.js';
 export { headerText, requestStateOf, type RequestState } from './edge/request-state.js';
 export { Listener, type ListenerOptions } from './edge/listener.js';
 export { PageFiles } from './edge/page-files.js';

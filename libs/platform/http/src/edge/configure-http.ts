@@ -13,7 +13,7 @@ import type { Settings } from '#platform/config';
 import { Metrics } from '#platform/observability';
 import { ProblemWriter } from '../problems/problem-writer.js';
 import { CompiledRoutes } from './compiled-routes.js';
-import { readBodyBefore } from './json-body.middleware.js';
+import { readBodyBefore } from './json-body.js';
 import type { Listener } from './listener.js';
 import { observe } from './observe.middleware.js';
 import { parseQuery } from './parse-query.js';

@@ -79,9 +79,8 @@ export class RouteTable {
 
   /** The allowed methods of a path, sorted; empty for an unknown path. */
   methodsOf(path: string): string[] {
-    const methods = new Set(this.nodesOf(path).flatMap((node) => [...node.routes.keys()]));
-    if (methods.has('GET')) methods.add('HEAD');
-    return [...methods].sort();
+    const methods = new Set(this.routes.map(({ method }) => method));
+    return [...methods, 'HEAD'].filter((method) => this.match(method, path) !== undefined).sort();
   }
 
   private insert(route: Route): void {
@@ -96,22 +95,6 @@ export class RouteTable {
       }
     }
     node.routes.set(route.method, route);
-  }
-
-  /** All matching nodes: literals before parameters before wildcards. */
-  private nodesOf(path: string): Node[] {
-    const segments = segmentsOf(path);
-    const walk = (node: Node, index: number): Node[] => {
-      const segment = segments[index];
-      if (segment === undefined) return node.routes.size > 0 ? [node] : [];
-      const literal = node.literals.get(segment);
-      return [
-        ...(literal ? walk(literal, index + 1) : []),
-        ...(node.parameter && segment !== '' ? walk(node.parameter, index + 1) : []),
-        ...(node.rest ? [node.rest] : []),
-      ];
-    };
-    return walk(this.root, 0);
   }
 }
 

@@ -1,6 +1,6 @@
 import type { Request, Response } from 'express';
 import { hasPermit, ResponseLimit } from '../operations/response-limit.js';
-import { LARGE_BYTES } from './json-body.middleware.js';
+import { LARGE_BYTES } from './json-body.js';
 import { requestStateOf } from './request-state.js';
 
 const MAX_BYTES_PER_CHARACTER = 3;
