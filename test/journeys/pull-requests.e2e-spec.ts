@@ -9,6 +9,7 @@ import { githubDelivery, signedHeaders } from '../support/github-deliveries.js';
 import { Installation, type Program } from '../support/installation.js';
 import { GithubIssueJourney, GitlabIssueJourney } from '../support/issue-journey.js';
 
+const isLong = process.env.HEADRACE_TEST_LONG === '1';
 const NO_GH = spawnSync('gh', ['--version']).error !== undefined;
 const TOKEN = `token-${randomBytes(15).toString('base64url')}`;
 let forges: ForgeFixture;
@@ -114,7 +115,7 @@ describe('a run in a repository on GitHub', { timeout: 90_000 }, () => {
     expect(github.violations).toEqual([]);
   });
 
-  it('does the same on GitLab with an access token', async () => {
+  it.runIf(isLong)('does the same on GitLab with an access token', async () => {
     const prompts = {
       branch: 'issue-7',
       fix: [

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { checkout, environment, Launched, processesNaming, removeDir, temporaryDir } from './launched.js';
 
+const isLong = process.env.HEADRACE_TEST_LONG === '1';
 let directory = '';
 let server: Server | null = null;
 
@@ -27,7 +28,8 @@ function startDemo(dataDir: string): Launched {
 }
 
 describe('npm run demo', () => {
-  it(
+  // The short tests execute the blocks of the README and the example factories.
+  it.runIf(isLong)(
     'starts an instance when none runs, executes runs and the example factories, and leaves no process running',
     { timeout: 400_000 },
     async () => {

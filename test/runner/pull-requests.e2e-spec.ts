@@ -9,6 +9,10 @@ import { GithubApiDouble } from '../support/github-api.js';
 import { GitlabApiDouble } from '../support/gitlab-api.js';
 import { AGENT_USERS, fence, prompt, RunnerProcess, type StartOptions } from './runner-process.js';
 
+/** The short tests have the first case of each kind of error. */
+const short = <Case>(cases: readonly Case[]): readonly Case[] =>
+  process.env.HEADRACE_TEST_LONG === '1' ? cases : cases.slice(0, 1);
+
 const TOKEN = `token-${randomBytes(15).toString('base64url')}`;
 const AUTHOR = { name: 'Headrace', email: 'noreply@headrace.example' };
 const PROJECT = 'group/part/app';
@@ -189,34 +193,38 @@ describe('the tool create_pull_request', () => {
     expect(pullRequests(runner)).toEqual([]);
   });
 
-  it.each([
-    [
-      'limits the requests',
-      { status: 403, body: {}, headers: { 'retry-after': '60' } },
-      'GitHub limits the requests. Try again in 60 seconds.',
-    ],
-    [
-      'does not accept the credential',
-      { status: 401, body: {} },
-      'GitHub does not accept the credential of the repository (401).',
-    ],
-    ['sends nonsense', { status: 200, body: ['nonsense'] }, 'GitHub sent a response without the expected fields.'],
-    ['fails', { status: 502, body: null }, 'GitHub rejected the request (502): no reason given'],
-  ])('says that the server %s', async (_name, response, text) => {
+  it.each(
+    short([
+      [
+        'limits the requests',
+        { status: 403, body: {}, headers: { 'retry-after': '60' } },
+        'GitHub limits the requests. Try again in 60 seconds.',
+      ],
+      [
+        'does not accept the credential',
+        { status: 401, body: {} },
+        'GitHub does not accept the credential of the repository (401).',
+      ],
+      ['sends nonsense', { status: 200, body: ['nonsense'] }, 'GitHub sent a response without the expected fields.'],
+      ['fails', { status: 502, body: null }, 'GitHub rejected the request (502): no reason given'],
+    ]),
+  )('says that the server %s', async (_name, response, text) => {
     github.next = response;
     const runner = await start({ assignment: { prompt: prompt(create({ title: 'Fix it', branch: 'main' })) } });
     await runner.plane.untilEvent('turn_ended');
     expect(answers(runner)).toEqual([['failed', text]]);
   });
 
-  it.each([
-    ['run has no repository', () => ({ repositories: [] })],
-    [
-      'server is not known',
-      () => ({ git: { author: AUTHOR, forges: [{ ...onGithub(), url: 'http://127.0.0.1:1' }] } }),
-    ],
-    ['repository is not below the owner', () => ({ repositories: [repository(PROJECT)] })],
-  ])('is not offered when the %s', async (_name, assignment) => {
+  it.each(
+    short<readonly [string, () => StartOptions['assignment']]>([
+      ['run has no repository', () => ({ repositories: [] })],
+      [
+        'server is not known',
+        () => ({ git: { author: AUTHOR, forges: [{ ...onGithub(), url: 'http://127.0.0.1:1' }] } }),
+      ],
+      ['repository is not below the owner', () => ({ repositories: [repository(PROJECT)] })],
+    ]),
+  )('is not offered when the %s', async (_name, assignment) => {
     const runner = await start({ assignment: { ...assignment(), prompt: prompt(create({ title: 'Fix it' })) } });
     await runner.plane.untilEvent('turn_ended');
     expect(answers(runner)).toEqual([['failed', expect.stringContaining('create_pull_request')]]);
