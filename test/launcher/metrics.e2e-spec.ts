@@ -1,7 +1,8 @@
+import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { parseSettings } from '#platform/config';
 import { createTestDatabase, DeliveryBuilder, type TestDatabase, WebhookBuilder } from '#testing';
-import { Installation, type Program } from '../support/installation.js';
+import { freePort, Installation, type Program } from '../support/installation.js';
 
 const SECRETS_KEY = 'a-key-for-tests-only-0123456789abcdef';
 let database: TestDatabase;
@@ -56,3 +57,60 @@ it('serves the request results as metrics of the ingress', { timeout: 60_000 }, 
   const metrics = await start('ingress');
   expect(await metrics()).toContain('headrace_ingress_requests_total{result="accepted"} 0');
 });
+
+it(
+  'counts and measures a run, and all metrics are documented and those of the dashboard exist',
+  { timeout: 60_000 },
+  async () => {
+    const ports = {
+      API_METRICS_PORT: await freePort(),
+      INGRESS_METRICS_PORT: await freePort(),
+      PROCESSOR_METRICS_PORT: await freePort(),
+    };
+    const alone = await Installation.create(
+      Object.fromEntries(Object.entries(ports).map(([name, port]) => [name, String(port)])),
+    );
+    const server = await alone.up();
+    try {
+      const runId = await alone.createRun('```sh\necho hello\n```');
+      await alone.waitFor(runId, ['SUCCEEDED']);
+      const metrics = async (): Promise<string> => {
+        const texts = Object.values(ports).map(async (port) =>
+          (await fetch(`http://127.0.0.1:${port}/metrics`)).text(),
+        );
+        return (await Promise.all(texts)).join('');
+      };
+      await vi.waitFor(async () => {
+        const text = await metrics();
+        for (const expected of [
+          'headrace_runs_created_total{source="API"} 1',
+          'headrace_run_placements_total{executor="hosted"} 1',
+          ...['PENDING', 'CLAIMED', 'INPROGRESS', 'SUCCEEDED'].map(
+            (state) => `headrace_run_state_changes_total{state="${state}"} 1`,
+          ),
+          ...['queued', 'offered', 'setup', 'turn'].map(
+            (phase) => `headrace_run_phase_seconds_count{phase="${phase}",executor="hosted"} 1`,
+          ),
+          'headrace_runners_lost_total{executor="hosted"} 0',
+          'headrace_executions{executor="hosted",phase="idle"} 1',
+          'headrace_slots_used{executor="hosted"} 0',
+          'headrace_runs_queued{executor="hosted",owner="team"} 0',
+          'headrace_snapshots_total{result="stored"} 1',
+        ])
+          expect(text).toContain(`${expected}\n`);
+      });
+      const text = await metrics();
+      const names = new Set([...text.matchAll(/^# TYPE (headrace_\w+|http_\w+) /gm)].map(([, name = '']) => name));
+      const documented = readFileSync(new URL('../../docs/operations/metrics.md', import.meta.url), 'utf8');
+      expect([...names].filter((name) => !documented.includes(`\`${name}`))).toEqual([]);
+      const dashboard = readFileSync(new URL('../../deploy/observability/dashboard.json', import.meta.url), 'utf8');
+      const shown = [...dashboard.matchAll(/headrace_\w+|http_request_\w+/g)].map(([name]) =>
+        name.replace(/_(bucket|count|sum)$/, ''),
+      );
+      expect(shown.filter((name) => !names.has(name) && name !== 'headrace')).toEqual([]);
+    } finally {
+      await server.stopCleanly();
+      alone.remove();
+    }
+  },
+);

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { SweepExecutions } from '#execution/executions';
+import { Metrics } from '#platform/observability';
 import { TestRunner } from '#testing';
 import { ApiFixture } from '../../support/api-fixture.js';
 import { expectProblem } from '../../support/api-requests.js';
@@ -103,6 +104,18 @@ describe('a limit on the usage of the agent', () => {
     await followUp(200, runId);
     await runner.report(['turn_started', { turn_id: 't2', prompt: 'Continue.' }], usage({ total_tokens: 40 }));
     expect(await get(runId)).toMatchObject({ state: 'FAILED', request_usage: { total_tokens: 100 } });
+  });
+
+  it('is counted in the metrics of its harness', async () => {
+    const counted = async (): Promise<number> =>
+      Number(
+        /^headrace_agent_tokens_total\{harness="oz",direction="input"\} (\d+)$/m.exec(await metrics.render())?.[1] ?? 0,
+      );
+    const metrics = fixture.api.app.get(Metrics, { strict: false });
+    const before = await counted();
+    const { runner } = await working({});
+    await runner.report(usage({ input_tokens: 30 }), usage({ input_tokens: 12 }));
+    expect(await counted()).toBe(before + 42);
   });
 
   it('does not end a run below it, nor a run without a limit', async () => {

@@ -3,6 +3,8 @@ import { StorageModule } from '#platform/storage';
 import { WorkersModule, WorkerTasks } from '#execution/worker-gateway';
 import { Settings } from '#platform/config';
 import { dockerBackend, kubernetesBackend, processBackend } from './adapters/hosted-backends.js';
+import { QueueMetrics } from './persistence/queue-metrics.js';
+import { RunMetrics } from './adapters/run-metrics.js';
 import { SnapshotObjects } from './adapters/snapshot-objects.js';
 import { ApprovalsService } from './application/approvals.service.js';
 import { BackendRegistry } from './application/backend-registry.js';
@@ -69,7 +71,7 @@ const shared = [
 /** Executions and the log of runs, for every process. Needs an `AssignmentSource` from a global module. */
 @Module({
   imports: [StorageModule],
-  providers: [...shared, ApprovalsStore, InterruptsStore, RunStateListeners, SnapshotObjects],
+  providers: [...shared, ApprovalsStore, InterruptsStore, RunMetrics, RunStateListeners, SnapshotObjects],
   exports: shared,
 })
 export class ExecutionsModule {}
@@ -100,7 +102,7 @@ export class ExecutionsHttpModule {}
 /** Places, executes and sweeps hosted runs. */
 @Module({
   imports: [ExecutionsModule],
-  providers: [BackendRegistry, HostedExecutionsStore, HostedWorker, ExecutionWork],
+  providers: [BackendRegistry, HostedExecutionsStore, HostedWorker, ExecutionWork, QueueMetrics],
   exports: [ExecutionsModule, ExecutionWork],
 })
 export class HostedExecutionModule {

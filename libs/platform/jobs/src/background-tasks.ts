@@ -28,6 +28,7 @@ export class BackgroundTasks implements OnApplicationBootstrap, OnModuleDestroy,
   private readonly wakeUps = new Map<TaskDefinition, WakeUp>();
   private readonly workers: Worker[] = [];
   private readonly observer: TaskObserver;
+  private readonly runs;
 
   constructor(
     @Inject(SERVER_PROCESS) private readonly process: ServerProcess | null,
@@ -36,10 +37,7 @@ export class BackgroundTasks implements OnApplicationBootstrap, OnModuleDestroy,
     private readonly intervals: SchedulerRegistry,
     metrics: Metrics,
   ) {
-    const runs = metrics.counter('headrace_background_task_runs_total', 'Runs of background tasks.', [
-      'task',
-      'result',
-    ]);
+    this.runs = metrics.counter('headrace_background_task_runs_total', 'Runs of background tasks.', ['task', 'result']);
     const durations = metrics.histogram(
       'headrace_background_task_duration_seconds',
       'Durations of runs of background tasks.',
@@ -47,7 +45,7 @@ export class BackgroundTasks implements OnApplicationBootstrap, OnModuleDestroy,
       DURATION_BUCKETS,
     );
     this.observer = (task, result, seconds) => {
-      runs.inc({ task, result });
+      this.runs.inc({ task, result });
       durations.observe({ task }, seconds);
     };
   }
@@ -61,6 +59,8 @@ export class BackgroundTasks implements OnApplicationBootstrap, OnModuleDestroy,
     const key = taskKey(definition);
     if (this.tasks.has(key)) throw new Error(`The task ${key} has two implementations: keep one of them.`);
     const task = new PeriodicTask(definition, run, this.observer);
+    // A counter that appears with its first event has no increase by it.
+    for (const result of ['succeeded', 'failed']) this.runs.inc({ task: key, result }, 0);
     this.tasks.set(key, task);
     if (startsBy === 'owner') this.startedByOwner.add(task);
     return task;

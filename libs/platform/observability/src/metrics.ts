@@ -1,7 +1,17 @@
-import { Global, type INestApplicationContext, Injectable, Logger, Module } from '@nestjs/common';
+import { Global, Injectable, Logger, Module } from '@nestjs/common';
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
-import { type MetricsServer, startMetricsServer } from '#platform/kernel';
+import { within } from '#platform/kernel';
 import { LabeledCounter } from './labeled-counter.js';
+
+/** Shorter than the time that Prometheus waits for all metrics of a process, 10 s. */
+const READ_TIMEOUT_MS = 5_000;
+
+/** A value of one of the gauges that are read together. */
+export interface Sample<Name extends string = string> {
+  readonly gauge: Name;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly value: number;
+}
 
 /** A separate registry: several applications may share a process. Asking for a name twice returns the same metric. */
 @Injectable()
@@ -42,20 +52,48 @@ export class Metrics {
     return labeled;
   }
 
-  /** A gauge that is read when somebody asks for the metrics; NaN when that fails. */
+  /** A gauge that is read when somebody asks for the metrics; without a value when that fails. */
   observed(name: string, help: string, read: () => number | Promise<number>): void {
-    if (this.known(name)) return;
-    const gauge: Gauge = new Gauge({
-      ...this.options(name, help),
-      collect: async () => {
-        try {
-          gauge.set(await read());
-        } catch (error) {
-          this.logger.warn(`${name} cannot be read: ${error instanceof Error ? error.message : String(error)}`);
-          gauge.set(Number.NaN);
-        }
-      },
-    });
+    this.observedTogether({ [name]: { help } }, async () => [{ gauge: name, value: await read() }]);
+  }
+
+  /**
+   * Gauges that one call of `read` returns together when somebody asks for the metrics. They have no values when it fails or takes
+   * longer than {@link READ_TIMEOUT_MS}: an old value would look like one of now.
+   */
+  observedTogether<Name extends string>(
+    gauges: Readonly<Record<Name, { readonly help: string; readonly labelNames?: readonly string[] }>>,
+    read: () => Promise<readonly Sample<Name>[]>,
+  ): void {
+    const names = Object.keys(gauges) as Name[];
+    if (names.some((name) => this.known(name))) return;
+    let reading: Promise<readonly Sample<Name>[]> | null = null;
+    // The registry asks all metrics at the same time.
+    const readOnce = (): Promise<readonly Sample<Name>[]> =>
+      (reading ??= within(READ_TIMEOUT_MS, read(), (): never => {
+        throw new Error(`no answer within ${READ_TIMEOUT_MS} ms`);
+      })
+        .catch((error: unknown) => {
+          this.logger.warn(`${names.join(', ')}: ${error instanceof Error ? error.message : String(error)}`);
+          return [];
+        })
+        .finally(() => {
+          reading = null;
+        }));
+    for (const name of names) {
+      const { help, labelNames = [] } = gauges[name];
+      const gauge: Gauge = new Gauge({
+        ...this.options(name, help),
+        labelNames: [...labelNames],
+        collect: async () => {
+          const samples = await readOnce();
+          gauge.reset();
+          // A gauge without labels is 0 after that.
+          if (labelNames.length === 0) gauge.remove();
+          for (const sample of samples) if (sample.gauge === name) gauge.set(sample.labels ?? {}, sample.value);
+        },
+      });
+    }
   }
 
   gauge<Label extends string>(name: string, help: string, labelNames: readonly Label[] = []): Gauge<Label> {
@@ -92,17 +130,3 @@ export class Metrics {
 @Global()
 @Module({ providers: [Metrics], exports: [Metrics] })
 export class ObservabilityModule {}
-
-/** Serves the metrics of an application on a separate port; null without a port. Rejects when the port is used. */
-export async function serveMetrics(
-  app: INestApplicationContext,
-  host: string,
-  port: number | undefined,
-): Promise<MetricsServer | null> {
-  if (port === undefined) return null;
-  const metrics = app.get(Metrics, { strict: false });
-  const { contentType } = metrics.registry;
-  const server = await startMetricsServer({ host, port, contentType, render: () => metrics.render() });
-  new Logger('Metrics').log(`Metrics are served at ${server.url}.`);
-  return server;
-}

@@ -2,6 +2,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { Settings } from '#platform/config';
 import { maxEntries } from '#platform/kernel';
+import { Metrics } from '#platform/observability';
 import { Database, type Queryable } from '#platform/persistence';
 import type { Cron } from './domain/cron/croner-cron.js';
 import { parseCron, type ParsedCron } from './domain/cron/parse-cron.js';
@@ -44,6 +45,7 @@ interface Decided extends DueDecision {
 @Injectable()
 export class TimerDispatcher {
   private readonly logger = new Logger(TimerDispatcher.name);
+  private readonly firings;
   private readonly parsed = new LRUCache<string, ParsedCron>(maxEntries(MAX_PARSED));
 
   constructor(
@@ -52,7 +54,19 @@ export class TimerDispatcher {
     private readonly store: TimersStore,
     private readonly handlers: TimerHandlers,
     private readonly steps: TimerSteps,
-  ) {}
+    metrics: Metrics,
+  ) {
+    this.firings = metrics.counter(
+      'headrace_timer_firings_total',
+      'Due times that were handled, by kind of timer. retry: a fault; the due time is handled again.',
+      ['kind', 'outcome'],
+    );
+    metrics.observed(
+      'headrace_timer_lag_seconds',
+      'Time since the oldest due time that is not handled yet; 0 without one.',
+      () => store.lagSeconds(),
+    );
+  }
 
   /** Fires at most one due time of each of at most 128 timers of one kind; returns the number of timers. */
   async dispatchDue(): Promise<number> {
@@ -106,6 +120,7 @@ export class TimerDispatcher {
     const due = decided.map(({ timer: { key }, fire, missed }) => ({ key, fire, missed }));
     const outcomes = await handler.fire(tx, due, AbortSignal.timeout(BATCH_TIMEOUT_MS));
     this.steps.reached('fired');
+    for (const outcome of outcomes) this.firings.inc({ kind: handler.kind, outcome });
     const outcomeOf = (index: number): TimerOutcome => outcomes[index] ?? 'retry';
     await this.store.move(
       tx,

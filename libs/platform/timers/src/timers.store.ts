@@ -55,6 +55,9 @@ const PRUNE_OUTAGES = statement('timers.prune-outages')`
   DELETE FROM timer_outages o WHERE until_at < headrace.now() - interval '30 days'
     AND NOT EXISTS (SELECT 1 FROM timers WHERE due_at <= o.until_at)`;
 
+const LAG = statement('timers.lag')`
+  SELECT coalesce(greatest(0, extract(epoch FROM headrace.now() - min(fire_at))), 0)::float8 AS seconds FROM timers`;
+
 const NOW: Statement = { name: 'timers.now', text: 'SELECT headrace.now() AS now' };
 
 @Injectable()
@@ -64,6 +67,11 @@ export class TimersStore {
   /** The time of the clock that timers are fired by. */
   async now(tx: Queryable): Promise<Date> {
     return writtenRow(await tx.query<{ now: Date }>(NOW)).now;
+  }
+
+  /** Seconds since the earliest time at which a timer should have fired; 0 when none is late. */
+  async lagSeconds(): Promise<number> {
+    return writtenRow(await this.database.query<{ seconds: number }>(LAG)).seconds;
   }
 
   async set(tx: Queryable, timers: readonly Timer[]): Promise<void> {

@@ -1,7 +1,8 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Settings } from '#platform/config';
 import { Clock } from '#platform/kernel';
-import { Database, type Queryable } from '#platform/persistence';
+import { type LabeledCounter, Metrics } from '#platform/observability';
+import { Database, type Transaction } from '#platform/persistence';
 import { SecretBox } from '#platform/secrets';
 import {
   type AttemptRecord,
@@ -28,6 +29,8 @@ const SHARE = 4;
 const GONE = 410;
 const DAY_MS = 86_400_000;
 
+const RESULTS = ['delivered', 'retry', 'failed'] as const;
+
 type Attempt = Exclude<SendResult, { kind: 'aborted' }>;
 
 /**
@@ -37,6 +40,7 @@ type Attempt = Exclude<SendResult, { kind: 'aborted' }>;
 @Injectable()
 export class DeliverNotifications {
   private readonly logger = new Logger(DeliverNotifications.name);
+  private readonly attempts: LabeledCounter<(typeof RESULTS)[number]>;
 
   constructor(
     private readonly database: Database,
@@ -48,7 +52,15 @@ export class DeliverNotifications {
     private readonly sender: NotificationSender,
     private readonly clock: Clock,
     private readonly settings: Settings,
-  ) {}
+    metrics: Metrics,
+  ) {
+    this.attempts = metrics.labeledCounter(
+      'headrace_notification_attempts_total',
+      'Attempts to deliver a notification, by result. failed: without another attempt.',
+      'result',
+      RESULTS,
+    );
+  }
 
   /** At most `limit` messages, and none of the `busy` webhooks. Each must be passed to {@link attempt} immediately. */
   claim(limit: number, busy: readonly string[] = []): Promise<ClaimedNotification[]> {
@@ -118,7 +130,7 @@ export class DeliverNotifications {
   }
 
   private async record(
-    tx: Queryable,
+    tx: Transaction,
     delivery: ClaimedNotification,
     result: Attempt,
     record: AttemptRecord,
@@ -137,13 +149,14 @@ export class DeliverNotifications {
       record,
       ...(waitMs === null ? { status: isDelivered ? 'delivered' : 'failed' } : { status: 'pending', waitMs }),
     });
+    tx.afterCommit(() => this.attempts.add(isDelivered ? 'delivered' : waitMs === null ? 'failed' : 'retry'));
     // Neither a test nor an attempt for a previous URL counts as a failure of the webhook.
     if (!isRecorded || isTest || webhook.url !== delivery.url) return;
     if (isDelivered) await this.webhooks.countSuccess(tx, webhookUid);
     else if (webhook.enabled) await this.countFailure(tx, webhookUid, status === GONE);
   }
 
-  private async countFailure(tx: Queryable, webhookUid: string, isGone: boolean): Promise<void> {
+  private async countFailure(tx: Transaction, webhookUid: string, isGone: boolean): Promise<void> {
     const { failures, failingMs } = await this.webhooks.countFailure(tx, webhookUid);
     const isFailing = failures >= FAILURES_TO_DISABLE && failingMs >= this.settings.notifyDisableAfter;
     if (!isGone && !isFailing) return;

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { PLACE_RUNS_TASK, type PrincipalRef, slotKey } from '#execution/executions';
 import { BackgroundTasks } from '#platform/jobs';
 import { Clock } from '#platform/kernel';
-import { Database, type Queryable } from '#platform/persistence';
+import { Database, type Transaction } from '#platform/persistence';
 import {
   type ActiveRun,
   ConcurrencyStore,
@@ -161,7 +161,7 @@ export class ConcurrentRuns {
 
   /** False: its state does not allow it at this moment. */
   private async cancel(
-    tx: Queryable,
+    tx: Transaction,
     { runId, isHeld, ...kind }: ActiveRun,
     replacedBy: string,
     principal: PrincipalRef,
@@ -173,7 +173,7 @@ export class ConcurrentRuns {
 
   /** What happens to the other runs of the key. `before`: the newest one, which is locked. */
   private async decide(
-    tx: Queryable,
+    tx: Transaction,
     place: QueuePosition,
     before: KeyedEvent,
     { policy, eventAt, replaces = null }: RunConcurrency & { readonly eventAt: Date },

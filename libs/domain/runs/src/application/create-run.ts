@@ -3,6 +3,7 @@ import { type Caller, isAllowed, ownerFor, TOKEN_CACHE_MS, TokenAuthenticator } 
 import { Settings } from '#platform/config';
 import { BackgroundTasks } from '#platform/jobs';
 import { Clock, fieldName, newUuid } from '#platform/kernel';
+import { type LabeledCounter, Metrics } from '#platform/observability';
 import { ObjectDisposal } from '#platform/storage';
 import { workerHostFault } from '#execution/worker-protocol';
 import type { AttachmentInput } from '../domain/attachment.js';
@@ -20,6 +21,7 @@ import {
 } from '#execution/executions';
 import {
   type Run,
+  RUN_SOURCE_TYPES,
   type RunExecutionLocation,
   type RunMode,
   type RunSchedule,
@@ -106,6 +108,7 @@ export type CreateRunResult =
 @Injectable()
 export class CreateRun {
   private readonly tokens: ExecutionTokens;
+  private readonly created: LabeledCounter<RunSourceType>;
 
   constructor(
     private readonly inserts: RunInserts,
@@ -122,8 +125,15 @@ export class CreateRun {
     private readonly authenticator: TokenAuthenticator,
     private readonly clock: Clock,
     settings: Settings,
+    metrics: Metrics,
   ) {
     this.tokens = new ExecutionTokens(settings.secretsKey ?? '');
+    this.created = metrics.labeledCounter(
+      'headrace_runs_created_total',
+      'Runs that were created, by source.',
+      'source',
+      RUN_SOURCE_TYPES,
+    );
   }
 
   execute(caller: Caller, command: CreateRunCommand): Promise<CreateRunResult> {
@@ -256,9 +266,10 @@ export class CreateRun {
     if (performance.now() - began > TOKEN_CACHE_MS && !(await this.isStillAllowed(caller, owner)))
       return { kind: 'not_authorized', detail: 'Your access has ended.' };
     const result = await insert(run, claim);
+    if (result.kind !== 'created' || result.runId !== id) return result;
+    this.created.add(command.source);
     // At capacity the next slot that is released wakes the placement.
-    if (result.kind === 'created' && result.runId === id && !result.atCapacity && command.external === undefined)
-      this.tasks.wake(PLACE_RUNS_TASK);
+    if (!result.atCapacity && command.external === undefined) this.tasks.wake(PLACE_RUNS_TASK);
     return result;
   }
 

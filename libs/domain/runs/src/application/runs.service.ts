@@ -15,7 +15,7 @@ import {
 import { type Caller, allowedTeams, isAllowed, type Permission } from '#platform/auth';
 import { Settings } from '#platform/config';
 import { isUuid, PageCursors, type RejectionOf } from '#platform/kernel';
-import { Database, type Queryable } from '#platform/persistence';
+import { Database, type Transaction } from '#platform/persistence';
 import { isCancellableKind, type Run } from '../domain/run.js';
 import { projectTimeline } from '../domain/timeline.js';
 import { type ReadableScope, RunsStore } from '../persistence/runs.store.js';
@@ -87,7 +87,7 @@ export class RunsService {
 
   /** Within the transaction of the caller, who has checked the permission. `kind`: of the run; null: it is held, so no worker has it. */
   async cancelIn(
-    tx: Queryable,
+    tx: Transaction,
     runId: string,
     kind: Parameters<typeof isCancellableKind>[0] | null,
     principal: PrincipalRef,

@@ -9,7 +9,7 @@ import {
   RunTransitions,
   SnapshotsStore,
 } from '#execution/executions';
-import { Database, GroupedStatement, type Queryable, statement } from '#platform/persistence';
+import { Database, GroupedStatement, type Queryable, statement, type Transaction } from '#platform/persistence';
 import { keepDiscarded } from '#platform/storage';
 import type { NewAttachment } from '../domain/attachment.js';
 import type { SubmittedInput } from '../domain/submitted-input.js';
@@ -236,7 +236,7 @@ export class RunInserts {
   }
 
   /** Within the transaction of the caller. Rejects with SnapshotGoneError. */
-  async insertIn(tx: Queryable, run: NewRun, claim: ScopedClaim | null): Promise<Inserted> {
+  async insertIn(tx: Transaction, run: NewRun, claim: ScopedClaim | null): Promise<Inserted> {
     const rows = claim
       ? await tx.query<{ at_capacity: boolean | null }>(INSERT_ONCE, insertOnceValues([{ run, claim }]))
       : await tx.query<{ at_capacity: boolean | null }>(INSERT, [toJson([run])]);

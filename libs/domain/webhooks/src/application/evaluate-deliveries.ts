@@ -10,11 +10,14 @@ import { DeliveryEvaluators } from './delivery-evaluator.js';
 
 /** A larger number is not needed in a metric, and would cost more to count. */
 const MAX_WAITING = 10_000;
+/** Seconds. */
+const LAG_BUCKETS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60, 300, 3600];
 const ENDS = ['evaluated', 'retry', 'abandoned', 'requeued', 'interrupted'] as const;
 
 @Injectable()
 export class EvaluationMetrics {
   readonly ends: LabeledCounter<(typeof ENDS)[number]>;
+  readonly lag;
 
   constructor(metrics: Metrics, store: EvaluationsStore) {
     this.ends = metrics.labeledCounter(
@@ -23,10 +26,28 @@ export class EvaluationMetrics {
       'end',
       ENDS,
     );
-    metrics.observed(
-      'headrace_webhook_deliveries_waiting',
-      `Accepted deliveries that are not evaluated yet; at most ${MAX_WAITING} are counted.`,
-      () => store.countWaiting(MAX_WAITING),
+    this.lag = metrics.histogram(
+      'headrace_webhook_evaluation_lag_seconds',
+      'Time from the receipt of a delivery to the end of its evaluation.',
+      [],
+      LAG_BUCKETS,
+    );
+    metrics.observedTogether(
+      {
+        headrace_webhook_deliveries_waiting: {
+          help: `Accepted deliveries that are not evaluated yet; at most ${MAX_WAITING} are counted.`,
+        },
+        headrace_webhook_deliveries_oldest_seconds: {
+          help: 'Time since the oldest of these deliveries was received; 0 without one.',
+        },
+      },
+      async () => {
+        const { deliveries, oldestSeconds } = await store.waiting(MAX_WAITING);
+        return [
+          { gauge: 'headrace_webhook_deliveries_waiting', value: deliveries },
+          { gauge: 'headrace_webhook_deliveries_oldest_seconds', value: oldestSeconds },
+        ];
+      },
     );
   }
 }
@@ -100,7 +121,7 @@ export class EvaluateDeliveries {
         }
       }),
     );
-    await this.store.record(records);
+    for (const seconds of await this.store.record(records)) this.metrics.lag.observe(seconds);
     for (const { kind } of records) this.metrics.ends.add(kind);
     return records.filter(({ kind }) => kind !== 'requeued').length;
   }

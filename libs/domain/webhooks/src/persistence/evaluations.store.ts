@@ -1,6 +1,6 @@
 import type { AcceptedDelivery } from '../application/delivery-evaluator.js';
 import { Injectable } from '@nestjs/common';
-import { Database, statement } from '#platform/persistence';
+import { Database, statement, writtenRow } from '#platform/persistence';
 import { EVALUATION_LEASES_MS, type EvaluationTries } from '../domain/evaluation-retry.js';
 import type { WaitingWebhook, WebhookShare } from '../domain/fair-shares.js';
 
@@ -74,20 +74,26 @@ const RECORD = statement('webhooks.record-evaluations')`
   FROM unnest($1::bigint[], $2::uuid[], $3::text[], $4::text[], $5::int[], $6::float8[], $7::int[], $8::int[])
     AS r (webhook_id, id, results, error, attempts, wait_ms, losses, failures)
  WHERE d.webhook_id = r.webhook_id AND d.id = r.id AND d.evaluated_at IS NULL
-   AND d.evaluation_losses = r.losses + 1 AND d.evaluation_attempts = r.failures`;
+   AND d.evaluation_losses = r.losses + 1 AND d.evaluation_attempts = r.failures
+RETURNING CASE WHEN r.results IS NOT NULL THEN extract(epoch FROM headrace.now() - d.received_at)::float8 END AS lag`;
 
 @Injectable()
 export class EvaluationsStore {
   constructor(private readonly database: Database) {}
 
-  /** The number of deliveries that are not evaluated yet, due or not; counts up to `most`, so that the cost is bounded. */
-  async countWaiting(most: number): Promise<number> {
-    const [row] = await this.database.query<{ waiting: number }>(
-      `SELECT count(*)::int AS waiting FROM (
-         SELECT FROM webhook_deliveries WHERE outcome = 'A' AND evaluated_at IS NULL LIMIT $1) AS waiting`,
-      [most],
+  /**
+   * Deliveries that are not evaluated yet, due or not, and the time since the oldest of them was received, in seconds. Counts up to
+   * `most`, so that the cost is bounded.
+   */
+  async waiting(most: number): Promise<{ readonly deliveries: number; readonly oldestSeconds: number }> {
+    return writtenRow(
+      await this.database.query<{ deliveries: number; oldestSeconds: number }>(
+        `SELECT count(*)::int AS deliveries,
+                coalesce(greatest(0, extract(epoch FROM headrace.now() - min(received_at))), 0)::float8 AS "oldestSeconds"
+           FROM (SELECT received_at FROM webhook_deliveries WHERE outcome = 'A' AND evaluated_at IS NULL LIMIT $1) AS waiting`,
+        [most],
+      ),
     );
-    return row?.waiting ?? 0;
   }
 
   /** Webhooks with due deliveries, ordered by id, after `after`. */
@@ -103,8 +109,9 @@ export class EvaluationsStore {
     return claimed.sort((one, other) => (one.deliveryId < other.deliveryId ? -1 : 1));
   }
 
-  async record(records: readonly EvaluationRecord[]): Promise<void> {
-    await this.database.query(RECORD, [
+  /** Returns the seconds since each delivery was received whose evaluation has ended. */
+  async record(records: readonly EvaluationRecord[]): Promise<number[]> {
+    const rows = await this.database.query<{ lag: number | null }>(RECORD, [
       records.map(({ delivery }) => delivery.webhookId),
       records.map(({ delivery }) => delivery.deliveryId),
       records.map(({ results = null }) => results),
@@ -114,5 +121,6 @@ export class EvaluationsStore {
       records.map(({ delivery }) => delivery.tries.losses),
       records.map(({ delivery }) => delivery.tries.failures),
     ]);
+    return rows.flatMap(({ lag }) => lag ?? []);
   }
 }

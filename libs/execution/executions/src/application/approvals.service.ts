@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { RejectionOf } from '#platform/kernel';
-import { Database, type Queryable } from '#platform/persistence';
+import { Database, type Queryable, type Transaction } from '#platform/persistence';
 import {
   type Approval,
   type ApprovalDecision,
@@ -127,7 +127,7 @@ export class ApprovalsService {
   }
 
   private async decideIn(
-    tx: Queryable,
+    tx: Transaction,
     runId: string,
     approvalId: string,
     given: GivenDecision,
@@ -156,7 +156,7 @@ export class ApprovalsService {
 
   /** The caller holds the lock of the run. */
   private async apply(
-    tx: Queryable,
+    tx: Transaction,
     before: Approval,
     decision: ApprovalDecision,
   ): Promise<Exclude<DecideResult, RejectionOf<'not_found' | 'invalid'>>> {

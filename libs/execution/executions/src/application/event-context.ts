@@ -1,5 +1,5 @@
 import type { RunnerEvent } from '#execution/runner-protocol';
-import type { Queryable } from '#platform/persistence';
+import type { Transaction } from '#platform/persistence';
 import { limitMessage } from '../domain/turn-outcome.js';
 import type { RunUsage } from '../domain/run.js';
 import type { Execution } from '../persistence/executions.store.js';
@@ -7,7 +7,7 @@ import type { NewRunEvent } from '../domain/run.js';
 import type { LockedRun } from '../persistence/run-transitions.store.js';
 
 export interface EventContext {
-  readonly tx: Queryable;
+  readonly tx: Transaction;
   readonly run: LockedRun;
   /** As it was locked; replaced when an event of the batch has made it stop. */
   execution: Execution;

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
-import { type Queryable, statement } from '#platform/persistence';
+import { statement, type Transaction } from '#platform/persistence';
 import { AGENT_FAILURE_CODES } from '#execution/runner-protocol';
+import { RunMetrics } from '../adapters/run-metrics.js';
 import { MAX_ATTEMPTS, MAX_OFFERS } from '../domain/lease.js';
 import { afterExternal } from '../domain/turn-outcome.js';
 import { EXTERNAL_POOL, type StatusMessage } from '../domain/run.js';
@@ -123,10 +124,11 @@ export class ExecutionFinalizer {
     private readonly log: RunLogStore,
     private readonly followups: FollowupsStore,
     private readonly approvals: ApprovalsStore,
+    private readonly metrics: RunMetrics,
   ) {}
 
   /** Whether the run waits for another execution now. */
-  async end(tx: Queryable, run: LockedRun, execution: Execution, ending: Ending): Promise<boolean> {
+  async end(tx: Transaction, run: LockedRun, execution: Execution, ending: Ending): Promise<boolean> {
     const [withdrawn] = await Promise.all([
       this.approvals.dropPending(tx, run.id, execution.id),
       this.executions.end(tx, execution, ending.reason, ending.exitCode ?? null),
@@ -154,11 +156,13 @@ export class ExecutionFinalizer {
     if (ending.kind !== 'handed_back' || ending.reason !== 'rejected')
       events.push({ kind: 'sandbox_shutdown', data: { reason: ending.reason, ...why, ...(restart && { restart }) } });
     await this.log.append(tx, run.id, execution.id, events);
+    const { reason, kind } = ending;
+    tx.afterCommit(() => this.metrics.executionEnded(execution.pool, { reason, isLost: kind === 'lost' }));
     return consequence !== null && QUEUES_AGAIN.has(consequence.transition);
   }
 
   private async consequence(
-    tx: Queryable,
+    tx: Transaction,
     run: LockedRun,
     execution: Execution,
     ending: Ending,
@@ -192,7 +196,7 @@ export class ExecutionFinalizer {
   }
 
   /** The end of a debug session does not change its run; only messages that the session never got requeue the run. */
-  private async consequenceOfDebug(tx: Queryable, run: LockedRun, { id }: Execution): Promise<Consequence | null> {
+  private async consequenceOfDebug(tx: Transaction, run: LockedRun, { id }: Execution): Promise<Consequence | null> {
     await this.transitions.touch(tx, run.id);
     const hasMessages = run.state === 'FAILED' && (await this.followups.rerouteOfDebug(tx, run.id, id));
     return hasMessages ? { transition: 'requeue', status: null } : null;
@@ -202,7 +206,7 @@ export class ExecutionFinalizer {
    * By `on_worker_lost` of the run. `retry`: from the prompt, in a new session. `resume`: from the stored session, with the
    * interrupted turn again; without a stored session like `retry`. Null: the run does not start again.
    */
-  private async restart(tx: Queryable, run: LockedRun, execution: Execution): Promise<Restart | null> {
+  private async restart(tx: Transaction, run: LockedRun, execution: Execution): Promise<Restart | null> {
     if (run.pool === EXTERNAL_POOL) return null;
     const [facts] = await tx.query<Facts>(FACTS, [run.id]);
     if (facts?.on_worker_lost !== 'retry' && facts?.on_worker_lost !== 'resume') return null;

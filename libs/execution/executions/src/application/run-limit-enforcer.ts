@@ -1,5 +1,7 @@
 import { Injectable } from '@nestjs/common';
+import { BUILTIN_HARNESS } from '#execution/runner';
 import { Database } from '#platform/persistence';
+import { RunMetrics } from '../adapters/run-metrics.js';
 import { limitStatus, reachedLimit } from '../domain/run-limits.js';
 import type { RunUsage } from '../domain/run.js';
 import { RunLimitsStore } from '../persistence/run-limits.store.js';
@@ -21,12 +23,14 @@ export class RunLimitEnforcer {
     private readonly transitions: RunTransitions,
     private readonly log: RunLogStore,
     private readonly stopper: RunStopper,
+    private readonly metrics: RunMetrics,
   ) {}
 
   /** Adds what a turn has used. One round trip where no limit is reached. */
   async addUsage(context: EventContext, usage: RunUsage): Promise<void> {
     const { tx, run, execution } = context;
     const budget = await this.store.addUsage(tx, run.id, usage);
+    tx.afterCommit(() => this.metrics.used(budget?.harness ?? BUILTIN_HARNESS, usage));
     const message = budget && reachedLimit(budget.limits, budget.spent);
     if (message === null || execution.desired === 'stop' || execution.desired === 'kill') return;
     // A debug agent's run has failed before: only the agent is stopped.

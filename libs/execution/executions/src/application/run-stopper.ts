@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Database, type Queryable } from '#platform/persistence';
+import { Database, type Transaction } from '#platform/persistence';
 import { STOP_FENCE_MS } from '../domain/lease.js';
 import type { PrincipalRef, StatusMessage } from '../domain/run.js';
 import { ExecutionsStore } from '../persistence/executions.store.js';
@@ -19,12 +19,12 @@ export class RunStopper {
     private readonly log: RunLogStore,
   ) {}
 
-  cancel(tx: Queryable, runId: string, executionId: string | null, message: string, principal: PrincipalRef) {
+  cancel(tx: Transaction, runId: string, executionId: string | null, message: string, principal: PrincipalRef) {
     const event: NewRunEvent = { kind: 'run_cancelled', data: { principal } };
     return this.stop(tx, runId, executionId, { event, status: { message, retryable: false }, reason: 'cancelled' });
   }
 
-  fail(tx: Queryable, runId: string, executionId: string, status: StatusMessage, reason: string) {
+  fail(tx: Transaction, runId: string, executionId: string, status: StatusMessage, reason: string) {
     return this.stop(tx, runId, executionId, { event: { kind: 'run_failed', data: { ...status } }, status, reason });
   }
 
@@ -51,7 +51,7 @@ export class RunStopper {
    * window. The caller holds the locks of the run and the execution.
    */
   private async stop(
-    tx: Queryable,
+    tx: Transaction,
     runId: string,
     executionId: string | null,
     { event, status, reason }: { readonly event: NewRunEvent; readonly status: StatusMessage; readonly reason: string },

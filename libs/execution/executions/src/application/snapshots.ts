@@ -15,6 +15,7 @@ import {
 } from '#execution/runner-protocol';
 import { Settings } from '#platform/config';
 import { KeyedSemaphore, newUuid } from '#platform/kernel';
+import { type LabeledCounter, Metrics } from '#platform/observability';
 import type { Queryable } from '#platform/persistence';
 import { chunksOf, ObjectTooLargeError } from '#platform/storage';
 import { ConversationSummary } from '../domain/conversation-summary.js';
@@ -25,6 +26,7 @@ import { RunTail } from './run-tail.js';
 
 const PAGE_EVENTS = 1000;
 const KEPT_MS = 10_000;
+const RESULTS = ['stored', 'invalid', 'busy', 'lease_lost'] as const;
 
 export interface ReportedSnapshot {
   readonly reason: SnapshotReason;
@@ -47,6 +49,8 @@ export type StoreSnapshotResult =
 @Injectable()
 export class Snapshots {
   private readonly logger = new Logger(Snapshots.name);
+  private readonly results: LabeledCounter<(typeof RESULTS)[number]>;
+  private readonly storedBytes;
 
   /** What was read last, by the key of its object: a page of a run reads the same repeatedly, and a large one takes seconds. */
   private readonly manifests = new LRUCache<string, Promise<SnapshotManifest | null>>({
@@ -65,7 +69,16 @@ export class Snapshots {
     private readonly executions: ExecutionsStore,
     private readonly tail: RunTail,
     private readonly settings: Settings,
-  ) {}
+    metrics: Metrics,
+  ) {
+    this.results = metrics.labeledCounter(
+      'headrace_snapshots_total',
+      'Snapshots of workspaces that runners have sent, by result.',
+      'result',
+      RESULTS,
+    );
+    this.storedBytes = metrics.counter('headrace_snapshot_stored_bytes_total', 'Bytes that snapshots have stored.');
+  }
 
   private get limits(): SnapshotLimits {
     return { max_bytes: this.settings.maxSnapshotBytes, max_entries: this.settings.maxSnapshotFiles };
@@ -86,6 +99,18 @@ export class Snapshots {
 
   /** Two statements: one renews the lease, one stores what the objects mean. */
   async storeManifest(
+    executionId: string,
+    leaseEpoch: number,
+    body: Readable,
+    reported: ReportedSnapshot,
+  ): Promise<StoreSnapshotResult> {
+    const result = await this.checkAndStore(executionId, leaseEpoch, body, reported);
+    this.results.add(result.kind);
+    if (result.kind === 'stored') this.storedBytes.inc(result.snapshot.stored_bytes);
+    return result;
+  }
+
+  private async checkAndStore(
     executionId: string,
     leaseEpoch: number,
     body: Readable,

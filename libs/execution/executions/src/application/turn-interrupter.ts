@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { InterruptFailed, InterruptRequested, TurnEnded } from '#execution/runner-protocol';
 import { Settings } from '#platform/config';
-import { Database, type Queryable } from '#platform/persistence';
+import { Database, type Transaction } from '#platform/persistence';
 import { STOP_FENCE_MS } from '../domain/lease.js';
 import type { NewRunEvent, PrincipalRef } from '../domain/run.js';
 import { ApprovalsStore } from '../persistence/approvals.store.js';
@@ -35,7 +35,7 @@ export class TurnInterrupter {
   ) {}
 
   /** The caller holds the locks of the run and the execution; the run is INPROGRESS or BLOCKED. */
-  async interrupt(tx: Queryable, run: LockedRun, execution: Execution, by: PrincipalRef): Promise<InterruptOutcome> {
+  async interrupt(tx: Transaction, run: LockedRun, execution: Execution, by: PrincipalRef): Promise<InterruptOutcome> {
     const turnId = await this.interrupts.openTurn(tx, run.id, execution.id);
     if (turnId === null) return 'no_turn';
     // The same turn again: the first request counts.

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { ERROR_CODES, type ErrorCode, isUuid, toStorableText } from '#platform/kernel';
-import { Database, type Queryable } from '#platform/persistence';
+import { Database, type Transaction } from '#platform/persistence';
 import type { TaskCompleted, TaskFailed } from '#execution/worker-protocol';
 import type { WorkerRef } from '#execution/worker-gateway';
 import { workerPool } from '../domain/run.js';
@@ -91,7 +91,7 @@ export class WorkerMessages {
     data: TaskCompleted['data'] | TaskFailed['data'],
     isStopped: boolean,
     code: ErrorCode | null,
-    end: (tx: Queryable, run: LockedRun, execution: Execution, hasRunner: boolean) => Promise<void>,
+    end: (tx: Transaction, run: LockedRun, execution: Execution, hasRunner: boolean) => Promise<void>,
   ): Promise<Reception> {
     return this.asHolder(worker, data.task_id, async (tx, run, execution, isOwn) => {
       if (isOwn && (await this.isAboutEarlier(tx, execution, worker, isStopped))) return;
@@ -108,7 +108,7 @@ export class WorkerMessages {
   private asHolder(
     worker: WorkerRef,
     runId: string,
-    act: (tx: Queryable, run: LockedRun, execution: Execution, isOwn: boolean) => Promise<void>,
+    act: (tx: Transaction, run: LockedRun, execution: Execution, isOwn: boolean) => Promise<void>,
     waitedMs = 0,
   ): Promise<Reception> {
     if (!isUuid(runId)) return Promise.resolve('ignored');
@@ -132,7 +132,7 @@ export class WorkerMessages {
    * given up is reported as cancelled because the server commanded the worker to stop it.
    */
   private async isAboutEarlier(
-    tx: Queryable,
+    tx: Transaction,
     { id, phase, desired }: Execution,
     { connectionId }: WorkerRef,
     isStopped: boolean,
@@ -143,7 +143,7 @@ export class WorkerMessages {
   }
 
   /** True when the offer stood and is a lease now. */
-  private async claim(tx: Queryable, run: LockedRun, execution: Execution, worker: WorkerRef): Promise<boolean> {
+  private async claim(tx: Transaction, run: LockedRun, execution: Execution, worker: WorkerRef): Promise<boolean> {
     if (execution.is_expired || execution.is_fenced) return false;
     if (!(await this.transitions.apply(tx, run.id, 'claim'))) return false;
     await this.executions.claim(tx, execution.id, workerInstance(worker.connectionId));
@@ -155,7 +155,7 @@ export class WorkerMessages {
 
   /** A worker whose claim was lost on the way, or comes after its result, has claimed all the same. */
   private async begun(
-    tx: Queryable,
+    tx: Transaction,
     run: LockedRun,
     execution: Execution,
     worker: WorkerRef,
@@ -164,7 +164,7 @@ export class WorkerMessages {
     return isHeldForRunner(execution) ? 'without_runner' : 'with_runner';
   }
 
-  private async succeed(tx: Queryable, run: LockedRun, execution: Execution): Promise<LockedRun['state']> {
+  private async succeed(tx: Transaction, run: LockedRun, execution: Execution): Promise<LockedRun['state']> {
     await this.transitions.apply(tx, run.id, 'start');
     if (!(await this.transitions.apply(tx, run.id, 'succeed'))) return run.state;
     await this.log.append(tx, run.id, execution.id, [{ kind: 'run_done', data: { stop_reason: 'end_turn' } }]);
@@ -173,7 +173,7 @@ export class WorkerMessages {
 
   /** Cancelled where it was executed; what waited for it is cancelled with it. */
   private async cancel(
-    tx: Queryable,
+    tx: Transaction,
     run: LockedRun,
     execution: Execution,
     worker: WorkerRef,

@@ -1,7 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { Settings } from '#platform/config';
-import { Database, type Queryable, statement, WRITE_TIME } from '#platform/persistence';
+import { Database, type Queryable, statement, type Transaction, WRITE_TIME } from '#platform/persistence';
 import type { Desired } from '#execution/runner-protocol';
+import { RunMetrics } from '../adapters/run-metrics.js';
 import { type ExecutionPhase, phaseAfter, phaseGuard } from '../domain/execution-phase.js';
 import { EXTERNAL_POOL, type PrincipalRef } from '../domain/run.js';
 import { COMMANDS_CHANNEL, leaseGraceMs, workerGraceMs } from '../domain/lease.js';
@@ -108,14 +109,15 @@ const CONTINUES = `(before.was_waiting AND NOT $2 AND runs.state = 'INPROGRESS')
  * execution without a slot, and it gets the next one.
  */
 const PAUSE = statement('executions.pause')`
-  WITH before AS (SELECT id, run_id, busy_since, awaits_runs_since IS NOT NULL AS was_waiting FROM executions WHERE id = $1),
+  WITH before AS (SELECT id, run_id, pool, busy_since, awaits_runs_since IS NOT NULL AS was_waiting FROM executions WHERE id = $1),
   paused AS (UPDATE executions SET busy_since = NULL, ceiling_at = NULL, awaits_runs_since = NULL,
       slot_wanted_at = CASE WHEN $2 THEN NULL WHEN awaits_runs_since IS NOT NULL AND NOT slot_held THEN coalesce(slot_wanted_at, headrace.now()) ELSE slot_wanted_at END,
       phase = CASE WHEN $2 AND ${phaseGuard('rest')} THEN ${phaseAfter('rest')} ELSE phase END, idle_since = CASE WHEN $2 THEN headrace.now() ELSE idle_since END WHERE id = $1)
   UPDATE runs SET busy_ms = busy_ms + greatest(0, extract(epoch FROM headrace.now() - before.busy_since) * 1000)::bigint,
       status_message = CASE WHEN ${CONTINUES} THEN NULL ELSE status_message END,
       updated_at = CASE WHEN ${CONTINUES} THEN headrace.now() ELSE updated_at END
-    FROM before WHERE runs.id = before.run_id AND (before.busy_since IS NOT NULL OR ${CONTINUES})`;
+    FROM before WHERE runs.id = before.run_id AND (before.busy_since IS NOT NULL OR ${CONTINUES})
+  RETURNING before.pool, extract(epoch FROM headrace.now() - before.busy_since)::float8 AS seconds`;
 
 const END = statement('executions.end')`
   UPDATE executions SET phase = ${phaseAfter('end')}, ended_at = headrace.now(), end_reason = $2, exit_code = $3, awaits_runs_since = NULL, slot_wanted_at = NULL WHERE id = $1 AND ended_at IS NULL AND ${phaseGuard('end')} RETURNING id`;
@@ -166,6 +168,7 @@ export class ExecutionsStore {
   constructor(
     private readonly database: Database,
     private readonly settings: Settings,
+    private readonly metrics: RunMetrics,
   ) {}
 
   async lock(tx: Queryable, executionId: string): Promise<Execution | null> {
@@ -255,8 +258,9 @@ export class ExecutionsStore {
     await tx.query(DEBUG_REST, [executionId]);
   }
 
-  async pause(tx: Queryable, executionId: string, idle: boolean): Promise<void> {
-    await tx.query(PAUSE, [executionId, idle]);
+  async pause(tx: Transaction, executionId: string, idle: boolean): Promise<void> {
+    const [paused] = await tx.query<{ pool: string; seconds: number | null }>(PAUSE, [executionId, idle]);
+    if (paused) tx.afterCommit(() => this.metrics.phaseEnded('turn', paused.pool, paused.seconds));
   }
 
   async releaseSlot(tx: Queryable, executionId: string): Promise<boolean> {
@@ -273,7 +277,7 @@ export class ExecutionsStore {
   }
 
   /** `execution`: as it was locked. */
-  async end(tx: Queryable, execution: Execution, reason: string, exitCode: number | null): Promise<void> {
+  async end(tx: Transaction, execution: Execution, reason: string, exitCode: number | null): Promise<void> {
     await Promise.all([
       execution.is_busy ? this.pause(tx, execution.id, false) : null,
       execution.slot_held ? this.releaseSlot(tx, execution.id) : null,

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { ExecutionRef } from '#execution/worker';
 import { Settings } from '#platform/config';
 import { Database, statement } from '#platform/persistence';
+import { RunMetrics } from '../adapters/run-metrics.js';
 import { HOSTED_POOL, type WorkerPoolKeys } from '../domain/run.js';
 
 const PLACE = statement('executions.place')`
@@ -24,6 +25,7 @@ export class PlacementStore {
   constructor(
     private readonly database: Database,
     private readonly settings: Settings,
+    private readonly metrics: RunMetrics,
   ) {}
 
   async setCapacity(): Promise<void> {
@@ -42,13 +44,16 @@ export class PlacementStore {
     return this.place<PlacementRow>(names, owners, OFFERS_AT_ONCE, placedBy);
   }
 
-  private place<Row extends ExecutionRef | PlacementRow>(
+  private async place<Row extends ExecutionRef | PlacementRow>(
     pools: readonly string[],
     slotKeys: readonly (string | null)[],
     max: number,
     placedBy: string,
   ): Promise<Row[]> {
     const { maxConcurrentRunsPerTeam, claimDeadline } = this.settings;
-    return this.database.query<Row>(PLACE, [pools, slotKeys, max, maxConcurrentRunsPerTeam, claimDeadline, placedBy]);
+    const values = [pools, slotKeys, max, maxConcurrentRunsPerTeam, claimDeadline, placedBy];
+    const rows = await this.database.query<Row & { executionId: string | null; pool: string }>(PLACE, values);
+    for (const { executionId, pool } of rows) if (executionId !== null) this.metrics.placed(pool);
+    return rows;
   }
 }

@@ -20,7 +20,7 @@ const WORKED_MS = `greatest(0, r.busy_ms + coalesce(extract(epoch FROM headrace.
 /** Sums up over turns; a figure that no turn has reported stays absent. */
 const ADD_USAGE = statement('limits.add-usage')`UPDATE runs SET usage = coalesce(usage, '{}') || (
     SELECT coalesce(jsonb_object_agg(u.key, coalesce((usage->>u.key)::numeric, 0) + u.value::numeric), '{}') FROM jsonb_each_text($2::jsonb) u
-  ) WHERE id = $1 RETURNING usage, (config->>'max_cost_usd')::float8 AS max_cost_usd, (config->>'max_tokens')::float8 AS max_tokens`;
+  ) WHERE id = $1 RETURNING usage, config #>> '{harness,type}' AS harness, (config->>'max_cost_usd')::float8 AS max_cost_usd, (config->>'max_tokens')::float8 AS max_tokens`;
 
 const SPENT = statement('limits.spent')`
   SELECT r.usage, ${WORKED_MS} AS worked_ms, ${maxRuntimeMs('$2')} / 60000 AS max_runtime_minutes,
@@ -36,8 +36,12 @@ export class RunLimitsStore {
 
   /** Adds what a turn has used to what is known. Of the budget the working time is left out. */
   async addUsage(tx: Queryable, runId: string, usage: RunUsage) {
-    const [row] = await tx.query<RunLimits & { usage: RunUsage | null }>(ADD_USAGE, [runId, JSON.stringify(usage)]);
-    return row ? { limits: row, spent: { workedMs: 0, usage: row.usage } satisfies Spent } : null;
+    const [row] = await tx.query<RunLimits & { usage: RunUsage | null; harness: string | null }>(ADD_USAGE, [
+      runId,
+      JSON.stringify(usage),
+    ]);
+    if (!row) return null;
+    return { limits: row, spent: { workedMs: 0, usage: row.usage } satisfies Spent, harness: row.harness };
   }
 
   async budget(tx: Queryable, runId: string) {

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { HOSTED_WORKERS } from '#execution/worker-protocol';
-import { type Queryable, statement } from '#platform/persistence';
+import { type Queryable, statement, type Transaction } from '#platform/persistence';
+import { RunMetrics } from '../adapters/run-metrics.js';
 import { isEnded, RUN_STATE_MACHINE, type RunState, type RunTransition } from '../domain/run-state.js';
 import { EXTERNAL_POOL, HOSTED_POOL, type PrincipalRef, type StatusMessage, workerPool } from '../domain/run.js';
 
@@ -25,7 +26,8 @@ const LOCK_OF = statement('runs.lock-of-execution')`${locked('(SELECT run_id FRO
 /**
  * `finished_at` is set and cleared with the state: a run that continues is active again.
  * `$5`: the agent starts; `$6`: offers are counted from 0 again.
- * A run that a self-hosted worker rejected keeps its place in the queue.
+ * A run that a self-hosted worker rejected keeps its place in the queue. The seconds are those of the phases that end with the claim
+ * and the start, for metrics.
  */
 const APPLY = statement('runs.apply-transition')`
   UPDATE runs SET state = $2, updated_at = headrace.now(), status_message = $4::jsonb,
@@ -33,7 +35,18 @@ const APPLY = statement('runs.apply-transition')`
     started_at = CASE WHEN $5 THEN coalesce(started_at, headrace.now()) ELSE started_at END,
     queued_at = CASE WHEN $2 = 'QUEUED' AND NOT (state = 'PENDING' AND starts_with(pool, 'worker:')) THEN headrace.now() ELSE queued_at END,
     offers = CASE WHEN $6 THEN 0 ELSE offers END
-  WHERE id = $1 AND state = ANY($3) RETURNING id`;
+  WHERE id = $1 AND state = ANY($3)
+  RETURNING pool, CASE WHEN $5 OR $2 = 'CLAIMED' THEN (SELECT json_build_object(
+      'queued', CASE WHEN NOT $5 THEN extract(epoch FROM e.offered_at - runs.queued_at) END,
+      'offered', CASE WHEN NOT $5 THEN extract(epoch FROM headrace.now() - e.offered_at) END,
+      'setup', CASE WHEN $5 THEN extract(epoch FROM headrace.now() - e.claimed_at) END)
+    FROM executions e WHERE e.run_id = runs.id AND e.ended_at IS NULL) END AS phases`;
+
+interface Applied {
+  readonly pool: string;
+  /** Seconds. Null: no phase ends with the transition, or the run has no execution. */
+  readonly phases: Readonly<Record<'queued' | 'offered' | 'setup', number | null>> | null;
+}
 
 /** A follow-up to an external run that has ended hands it over: from now on it is placed like any other run. */
 const HAND_OVER = statement('runs.hand-over')`WITH handed AS (
@@ -71,6 +84,8 @@ const MARK_PROMPT_SENT = statement('runs.mark-prompt-sent')`
  */
 @Injectable()
 export class RunTransitions {
+  constructor(private readonly metrics: RunMetrics) {}
+
   async lock(tx: Queryable, runId: string): Promise<LockedRun | null> {
     const [run] = await tx.query<LockedRun>(LOCK, [runId]);
     return run ?? null;
@@ -84,22 +99,29 @@ export class RunTransitions {
 
   /** False: the run is in a state in which `transition` is refused, and nothing has changed. */
   async apply(
-    tx: Queryable,
+    tx: Transaction,
     runId: string,
     transition: RunTransition,
     status: StatusMessage | null = null,
   ): Promise<boolean> {
-    const rows = await tx.query(APPLY, [
+    const state = RUN_STATE_MACHINE.target(transition);
+    const [applied] = await tx.query<Applied>(APPLY, [
       runId,
-      RUN_STATE_MACHINE.target(transition),
+      state,
       RUN_STATE_MACHINE.sources(transition),
       status === null ? null : JSON.stringify(status),
       transition === 'start',
       transition === 'requeue' || transition === 'retry',
-      isEnded(RUN_STATE_MACHINE.target(transition), true),
+      isEnded(state, true),
     ]);
-    if (transition === 'requeue' && rows.length > 0) await tx.query(HAND_OVER, [runId]);
-    return rows.length > 0;
+    if (applied === undefined) return false;
+    if (transition === 'requeue') await tx.query(HAND_OVER, [runId]);
+    tx.afterCommit(() => {
+      this.metrics.stateChanged(state);
+      for (const phase of ['queued', 'offered', 'setup'] as const)
+        this.metrics.phaseEnded(phase, applied.pool, applied.phases?.[phase]);
+    });
+    return true;
   }
 
   /** From now on the run is executed on the machine of a caller, until a follow-up hands it over. */
