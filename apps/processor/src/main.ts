@@ -1,8 +1,10 @@
 import 'reflect-metadata';
+import { Logger } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { RunningApp, Settings } from '#platform/config';
 import { QueueConnections } from '#platform/jobs';
 import { serveMetrics } from '#platform/observability';
+import { Database, InstallationHold } from '#platform/persistence';
 import { RunsWork } from '#domain/runs';
 import type { MetricsServer } from '#platform/kernel';
 import type { LoadedPlugin } from '#platform/plugins';
@@ -23,18 +25,33 @@ export async function startProcessor(settings: Settings, plugins: readonly Loade
     await queues.end();
   };
   const runs = app.get(RunsWork);
-  try {
+  const start = async (): Promise<void> => {
     await app.init();
     metrics = await serveMetrics(app, settings.metricsHost, settings.processorMetricsPort);
     await runs.start();
+  };
+  const closing = new AbortController();
+  const database = app.get(Database, { strict: false });
+  let held: Promise<boolean> | null = null;
+  try {
+    // The other processes start: an operator looks at the restored installation before its work continues.
+    if (await InstallationHold.isHeld(database))
+      held = InstallationHold.untilReleased(database, closing.signal).then(async (isReleased) => {
+        if (isReleased) await start();
+        return isReleased;
+      });
+    else await start();
   } catch (error) {
     await close();
     throw error;
   }
+  held?.catch((error: unknown) => new Logger('Processor').fatal(error));
   return {
     url: null,
     async close() {
-      await runs.drain();
+      closing.abort();
+      // Without a start there is no work to drain.
+      if (held === null || (await held.catch(() => false))) await runs.drain();
       await close();
     },
   };

@@ -23,6 +23,13 @@ export const COMMANDS: readonly CommandEntry[] = [
     processor: ['processor', 'Start the processor of queued work alone'],
     migrate: ['migrate', 'Apply all database migrations'],
   }),
+  ...group('database', () => import('../commands/backup.js'), {
+    backup: [
+      'backup',
+      'Write a backup of the database and the objects into a new directory, while the installation runs',
+    ],
+    restore: ['restore', 'Restore a backup into an empty installation, which is held until --resume'],
+  }),
   ...group(null, () => import('../commands/doctor.js'), {
     doctor: ['doctor', 'Check this machine and suggest fixes'],
   }),

@@ -39,8 +39,7 @@ export async function openDatabase(
     );
     return { settings, close: () => Promise.resolve() };
   }
-  const server = await startEmbedded(settings.dataDir);
-  const opened = { settings: withSettings(settings, { databaseUrl: server.url }), close: () => server.stop() };
+  const opened = await openServer(settings);
   try {
     await usable('the embedded database', () => waitForDatabase(wait, () => migrateAll(opened.settings, migrations)));
   } catch (error) {
@@ -48,6 +47,13 @@ export async function openDatabase(
     throw error;
   }
   return opened;
+}
+
+/** The database without a look at its schema. */
+export async function openServer(settings: Settings): Promise<OpenDatabase> {
+  if (settings.databaseUrl !== undefined) return { settings, close: () => Promise.resolve() };
+  const server = await startEmbedded(settings.dataDir);
+  return { settings: withSettings(settings, { databaseUrl: server.url }), close: () => server.stop() };
 }
 
 /** Rejects unless the schema of the queues is that of this program. Redis has none. */
@@ -67,9 +73,9 @@ function startEmbedded(dataDir: string): Promise<EmbeddedPostgres> {
 }
 
 /** Rejects with the reason why the database cannot be used, without its URL, which contains a password. */
-async function usable(name: string, work: () => Promise<unknown>): Promise<void> {
+export async function usable<T>(name: string, work: () => Promise<T>): Promise<T> {
   try {
-    await work();
+    return await work();
   } catch (error) {
     if (error instanceof SchemaError) throw new CommandError(error.message);
     const refused = sqlState(error)?.startsWith('28') === true || sqlState(error) === '3D000';

@@ -63,6 +63,34 @@ export async function migrateAll(
   return migrate({ databaseUrl, plan });
 }
 
+/**
+ * Creates the schema that a database had with these migrations, in an empty database, so that its rows can be loaded. Throws a
+ * `SchemaError` when this program does not have one of them as it was applied.
+ */
+export async function migrateTo(
+  databaseUrl: string,
+  applied: readonly { readonly name: string; readonly checksum: string }[],
+  additional: readonly MigrationSource[],
+): Promise<void> {
+  const plan = planOf(additional);
+  const ours = new Map(plan.files.map((file) => [file.name, file]));
+  const unknown = applied.filter(({ name }) => !ours.has(name)).map(({ name }) => name);
+  if (unknown.length > 0)
+    throw new SchemaError(
+      'ahead',
+      `The backup has migrations that this program does not have: ${unknown.join(', ')}. Use the version that created the backup or a newer one, with the same plugins.`,
+    );
+  const changed = applied.filter(({ name, checksum }) => ours.get(name)?.checksum !== checksum);
+  if (changed.length > 0)
+    throw new SchemaError(
+      'changed',
+      `Migrations are not those that the backup was made with: ${changed.map(({ name }) => name).join(', ')}.`,
+    );
+  const names = new Set(applied.map(({ name }) => name));
+  const files = plan.files.filter(({ name, isRepeatable }) => isRepeatable || names.has(name));
+  await migrate({ databaseUrl, plan: { ...plan, files } });
+}
+
 /** Rejects when the schema of the database is not that of this program. */
 export async function checkMigrated(databaseUrl: string, additional: readonly MigrationSource[] = []): Promise<void> {
   const pool = openPool(databaseUrl);

@@ -186,7 +186,8 @@ function textOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-function queryOn(client: Pool | PoolClient): Queryable {
+/** Statements on a pool or a connection that no {@link Database} has. */
+export function queryOn(client: Pool | PoolClient): Queryable {
   return {
     async query<Row extends QueryResultRow>(
       statement: Statement | string,

@@ -139,6 +139,19 @@ export class LocalObjectStore extends ObjectStore {
     await rm(join(this.directory, ...objectKeySegments(prefix)), { recursive: true, force: true });
   }
 
+  override async *list(): AsyncGenerator<string> {
+    for (const directories = ['']; directories.length > 0;) {
+      const parent = directories.pop() ?? '';
+      // A directory may be removed meanwhile.
+      const entries = await readdir(join(this.directory, parent), { withFileTypes: true }).catch(emptyWhenMissing);
+      for (const entry of entries) {
+        const path = parent === '' ? entry.name : `${parent}/${entry.name}`;
+        if (entry.isDirectory() && path !== INCOMING) directories.push(path);
+        else if (entry.isFile() && path.endsWith(FILE_SUFFIX)) yield path.slice(0, -FILE_SUFFIX.length);
+      }
+    }
+  }
+
   override signedUrl(key: string, { ttlMs, fileName, contentType }: SignedUrlOptions): Promise<string> {
     const path = objectKeySegments(key).join('/');
     const said = {
@@ -237,7 +250,7 @@ const isUnwritable = (error: unknown): boolean => UNWRITABLE_CODES.includes(code
 
 const codeOf = (error: unknown): unknown => (error as { code?: unknown } | null)?.code;
 
-function emptyWhenMissing(error: unknown): string[] {
+function emptyWhenMissing(error: unknown): never[] {
   if (codeOf(error) === 'ENOENT') return [];
   throw error;
 }

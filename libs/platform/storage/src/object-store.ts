@@ -50,6 +50,11 @@ export abstract class ObjectStore {
   /** An absolute URL that gives the object to anybody who has it, until it expires. Does not check whether it exists. */
   abstract signedUrl(key: string, options: SignedUrlOptions): Promise<string>;
 
+  /** The keys of all objects, in no order. Without it, backups do not contain the objects of the store. */
+  list(): AsyncGenerator<string> {
+    throw new Error('This object store cannot list its objects.');
+  }
+
   /** Rejects when nothing can be stored at the moment. Cheap: it is asked with every readiness probe. */
   assertWritable(): Promise<void> {
     // A remote store reports its faults with each request.

@@ -30,6 +30,10 @@ export class PluginObjectStore extends ObjectStore {
     return this.target.signedUrl(key, options);
   }
 
+  override list(): AsyncGenerator<string> {
+    return this.target.list();
+  }
+
   override assertWritable(): Promise<void> {
     return this.target.assertWritable();
   }

@@ -2,6 +2,7 @@ import { Global, Module, type OnApplicationShutdown, type OnModuleInit } from '@
 import { DiscoveryService } from '@nestjs/core';
 import { Settings, SettingsError } from '#platform/config';
 import { Readiness } from '#platform/http';
+import type { Clock } from '#platform/kernel';
 import { extensionsOf, hasExtension } from '#platform/plugins';
 import { ObjectsController } from './http/objects.controller.js';
 import { LocalObjectStore } from './local-object-store.js';
@@ -10,6 +11,10 @@ import { ObjectStore } from './object-store.js';
 import { openConfiguredS3 } from './s3/open-configured-store.js';
 import { PluginObjectStore } from './plugin-object-store.js';
 import { SignedLinks } from './signed-links.js';
+
+/** The store that the settings name, for a command without an application. The stores of plugins are not known here. */
+export const openObjectStore = async (settings: Settings, clock: Clock): Promise<ObjectStore> =>
+  (await openConfiguredS3(settings)) ?? new LocalObjectStore(settings, new SignedLinks(settings, clock));
 
 /** Needs `Settings`, `Clock` and `Database` to be provided globally. */
 @Global()

@@ -36,6 +36,9 @@ DECLARE
   v_count int;
   v_placed int;
 BEGIN
+  IF EXISTS (SELECT FROM headrace.installation_hold) THEN
+    RETURN;
+  END IF;
   FOR target IN SELECT DISTINCT t.pool, t.slot_key FROM unnest(p_pools, p_slot_keys) AS t (pool, slot_key) ORDER BY 1, 2 LOOP
     pool := target.pool;
     v_is_shared := target.slot_key IS NULL;

@@ -88,7 +88,7 @@ export interface StatusMessage {
 
 /** Why a queued run is not placed. `limit`: slots of the pool, or runs that the owner may execute at the same time. */
 export type WaitingReason =
-  | { readonly kind: 'previous_execution_stopping' | 'no_worker_for_personal_run' }
+  | { readonly kind: 'installation_held' | 'previous_execution_stopping' | 'no_worker_for_personal_run' }
   | { readonly kind: 'no_worker_connected' | 'workers_busy'; readonly worker_host: string }
   | { readonly kind: 'owner_limit' | 'pool_full'; readonly limit: number }
   /** The run is held, see `concurrency_queue`. */
@@ -105,6 +105,8 @@ export interface DebugWindow {
 
 function sentence(reason: WaitingReason, owner: Pick<RunOwner, 'teamUid'>): string {
   switch (reason.kind) {
+    case 'installation_held':
+      return 'The installation was restored from a backup and is held until an operator releases it.';
     case 'previous_execution_stopping':
       return 'The previous execution of the run is still stopping.';
     case 'no_worker_for_personal_run':

@@ -49,6 +49,7 @@ export const EXTERNAL_ACCOUNT = `nullif(coalesce(e.account_uid, CASE WHEN e.pool
  * next placement. Derived when the run is read, a few index probes; nothing is written for it.
  */
 export const WAITING_REASON = `CASE WHEN r.state <> 'QUEUED' THEN NULL
+  WHEN EXISTS (SELECT FROM installation_hold) THEN json_build_object('kind', 'installation_held')
   WHEN r.is_held THEN (
     SELECT CASE WHEN q.start_at > headrace.now() THEN json_build_object('kind', 'delayed', 'start_at', q.start_at)
                 ELSE json_build_object('kind', 'earlier_run', 'run_id', (

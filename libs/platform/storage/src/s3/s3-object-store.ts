@@ -105,17 +105,13 @@ export class S3ObjectStore extends ObjectStore {
 
   override async deletePrefix(prefix: string): Promise<void> {
     const { Bucket, Key } = this.address(prefix);
-    let more: string | undefined;
-    do {
-      const page = await this.client.send(
-        new this.sdk.ListObjectsV2Command({ Bucket, Prefix: `${Key}/`, MaxKeys: PAGE, ContinuationToken: more }),
-      );
-      await this.deleteAll(
-        Bucket,
-        (page.Contents ?? []).flatMap((object) => object.Key ?? []),
-      );
-      more = page.IsTruncated === true ? page.NextContinuationToken : undefined;
-    } while (more !== undefined);
+    for await (const keys of this.pagesOf(Bucket, `${Key}/`)) await this.deleteAll(Bucket, keys);
+  }
+
+  override async *list(): AsyncGenerator<string> {
+    const { bucket, prefix } = this.place;
+    const start = prefix === '' ? '' : `${prefix}/`;
+    for await (const keys of this.pagesOf(bucket, start)) for (const key of keys) yield key.slice(start.length);
   }
 
   override async signedUrl(key: string, { ttlMs, fileName, contentType }: SignedUrlOptions): Promise<string> {
@@ -131,6 +127,17 @@ export class S3ObjectStore extends ObjectStore {
 
   override close(): void {
     this.client.destroy();
+  }
+
+  private async *pagesOf(Bucket: string, Prefix: string): AsyncGenerator<readonly string[]> {
+    let more: string | undefined;
+    do {
+      const page = await this.client.send(
+        new this.sdk.ListObjectsV2Command({ Bucket, Prefix, MaxKeys: PAGE, ContinuationToken: more }),
+      );
+      yield (page.Contents ?? []).flatMap((object) => object.Key ?? []);
+      more = page.IsTruncated === true ? page.NextContinuationToken : undefined;
+    } while (more !== undefined);
   }
 
   private async deleteAll(Bucket: string, keys: readonly string[]): Promise<void> {
