@@ -19,7 +19,7 @@ import { withServices } from '../process/services.js';
 export const backup = command({
   options: {
     to: requiredText('directory', 'Directory that is created and becomes the backup.'),
-    'include-key': flag('Include SECRETS_KEY. Whoever can read the backup can then decrypt all secrets.'),
+    'include-key': flag('Include SECRETS_KEY. Everybody who can read the backup can then decrypt all secrets.'),
     ...OUTPUT_OPTIONS,
   },
   run: async ({ to, 'include-key': includesKey, ...values }) => {
