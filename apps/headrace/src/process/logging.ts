@@ -2,9 +2,14 @@ import { Logger } from '@nestjs/common';
 import type { Settings } from '#platform/config';
 import { JsonLogger } from '#platform/observability';
 
-export async function logToOutput({ logLevel, logFormat }: Pick<Settings, 'logLevel' | 'logFormat'>): Promise<void> {
+export async function logToOutput({
+  logLevel,
+  logLevels,
+  logFormat,
+}: Pick<Settings, 'logLevel' | 'logLevels' | 'logFormat'>): Promise<void> {
   const isText = logFormat === 'text' || (logFormat === 'auto' && process.stdout.isTTY);
-  Logger.overrideLogger(new JsonLogger(logLevel, isText ? await textFormatter() : undefined, true));
+  const destination = isText ? await textFormatter() : undefined;
+  Logger.overrideLogger(new JsonLogger(logLevel, destination, true, logLevels));
 }
 
 /** Loaded lazily, because most processes log JSON. */

@@ -123,6 +123,19 @@ const itemsOf = (value: string): string[] =>
     .map((item) => item.trim())
     .filter((item) => item !== '');
 
+/** A value for each of some names; none when unset. */
+export const named = <const V extends string>(
+  shape: string,
+  values: readonly V[],
+): SettingKind<ReadonlyMap<string, V>> =>
+  kind(shape, '', (value) => {
+    const pairs = itemsOf(value).map((item) => item.split('=').map((part) => part.trim()));
+    const isPair = (pair: string[]): pair is [string, V] =>
+      pair.length === 2 && pair[0] !== '' && (values as readonly (string | undefined)[]).includes(pair[1]);
+    if (!pairs.every(isPair)) throw new Error(`must be NAME=VALUE, with one of the values ${values.join(', ')}`);
+    return new Map(pairs);
+  });
+
 /** Texts without a comma; none when unset. */
 export const list = (shape: string): SettingKind<readonly string[]> => kind(shape, '', itemsOf);
 

@@ -78,3 +78,24 @@ describe('equal warnings and errors', () => {
     expect(lines()).toHaveLength(2);
   });
 });
+
+it('writes the lines of single loggers by their own level', () => {
+  const lines: string[] = [];
+  const levels = new Map([
+    ['Http', 'warn'],
+    ['Timer', 'debug'],
+  ] as const);
+  const logger = new JsonLogger('info', { write: (line) => void lines.push(line) }, false, levels);
+  logger.log('request', 'Http');
+  logger.warn('slow', 'Http');
+  logger.debug('due', 'Timer');
+  logger.debug('detail', 'Other');
+  logger.log('started', 'Other');
+  logger.log('without a name');
+  expect(lines.map((line) => (JSON.parse(line) as { msg: string }).msg)).toEqual([
+    'slow',
+    'due',
+    'started',
+    'without a name',
+  ]);
+});

@@ -28,11 +28,19 @@ export class JsonLogger implements LoggerService {
   private readonly pino: PinoLogger;
   private readonly repeated: RepeatedLines | null;
 
-  /** @param sumsUpRepetitions whether equal warnings and errors are written once and then counted. */
-  constructor(threshold: LogThreshold, destination?: DestinationStream, sumsUpRepetitions = false) {
+  /**
+   * @param sumsUpRepetitions whether equal warnings and errors are written once and then counted.
+   * @param thresholds of single loggers, by their names, instead of `threshold`.
+   */
+  constructor(
+    private readonly threshold: LogThreshold,
+    destination?: DestinationStream,
+    sumsUpRepetitions = false,
+    private readonly thresholds: ReadonlyMap<string, LogThreshold> = new Map(),
+  ) {
     this.repeated = sumsUpRepetitions ? new RepeatedLines() : null;
     const options: LoggerOptions = {
-      level: threshold,
+      level: lowest([threshold, ...thresholds.values()]),
       base: { pid: process.pid },
       timestamp: () => `,"time":"${new Date().toISOString()}"`,
       formatters: { level: (label) => ({ level: label }) },
@@ -69,8 +77,13 @@ export class JsonLogger implements LoggerService {
     this.pino.debug('log levels are set by LOG_LEVEL');
   }
 
+  private thresholdOf(logger: unknown): LogThreshold {
+    return (typeof logger === 'string' ? this.thresholds.get(logger) : undefined) ?? this.threshold;
+  }
+
   private write(level: PinoLevel, given: unknown, rest: unknown[]): void {
     if (!this.pino.isLevelEnabled(level)) return;
+    if (this.thresholds.size > 0 && rankOf(level) < rankOf(this.thresholdOf(rest.at(-1)))) return;
     const { message, fields, stack } = parts(given, rest);
     const context = currentContext();
     const line = { ...contextFields(context), ...fields, ...(stack === undefined ? {} : { stack }) };
@@ -82,6 +95,10 @@ export class JsonLogger implements LoggerService {
     this.pino[level](line, message);
   }
 }
+
+const rankOf = (threshold: LogThreshold): number => pino.levels.values[threshold] ?? Infinity;
+const lowest = (thresholds: readonly LogThreshold[]): LogThreshold =>
+  thresholds.reduce((low, one) => (rankOf(one) < rankOf(low) ? one : low));
 
 const REPEATABLE: ReadonlySet<PinoLevel> = new Set(['warn', 'error']);
 

@@ -4,16 +4,20 @@ import {
   host,
   integer,
   literal,
+  named,
   optionalFile,
   optionalPort,
   retention,
   settingGroup,
 } from '../setting-kinds.js';
 
+const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
+
 export const OPERATION_SETTINGS = {
   ...settingGroup('Operation', {
-    logLevel: literal('info', ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).describe(
-      'Lowest level that is logged.',
+    logLevel: literal('info', LOG_LEVELS).describe('Lowest level that is logged.'),
+    logLevels: named('comma-separated list of LOGGER=LEVEL', LOG_LEVELS).describe(
+      'Levels of single loggers, instead of LOG_LEVEL. A logger has the name in the field `logger` of its lines: Http=warn omits requests, ScheduleTimer=debug adds details.',
     ),
     logFormat: literal('auto', ['auto', 'json', 'text']).describe(
       'Format of the log: one JSON object per line, or readable text. auto: text on a terminal, JSON everywhere else.',

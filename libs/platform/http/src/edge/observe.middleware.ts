@@ -43,6 +43,8 @@ export function observe(routes: RouteTable, metrics: Metrics): RequestHandler {
       };
       runInContext(context, () => {
         if (DEBUG_ONLY.has(path)) logger.debug('request', fields);
+        // Clients repeat such requests: equal ones are counted, for which no duration and no path may differ.
+        else if (status === 503) logger.warn('request', { ...fields, duration_ms: undefined, route: context.route });
         else logger.log('request', fields);
       });
     });
