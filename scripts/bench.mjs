@@ -1,4 +1,6 @@
-// `npm run bench -- NAME`: measures against a floor in one run and prints ratios.
+// `npm run bench -- NAME…`: measures against a floor in one run and prints ratios, and each aim beside what was measured.
+import { printAims } from './bench/aims.mjs';
+
 const BENCHES = {
   create: () => import('./bench/create.mjs').then(({ benchCreate }) => benchCreate()),
   list: () => import('./bench/list.mjs').then(({ benchList }) => benchList()),
@@ -11,14 +13,18 @@ const BENCHES = {
   'console-list': () => import('./bench/console-list.mjs').then(({ benchConsoleList }) => benchConsoleList()),
   'console-run': () => import('./bench/console-run.mjs').then(({ benchConsoleRun }) => benchConsoleRun()),
   'console-views': () => import('./bench/console-views.mjs').then(({ benchConsoleViews }) => benchConsoleViews()),
+  events: () => import('./bench/events.mjs').then(({ benchEvents }) => benchEvents()),
   evaluate: () => import('./bench/evaluate.mjs').then(({ benchEvaluate }) => benchEvaluate()),
 };
 
-const name = process.argv[2] ?? '';
-const bench = Object.hasOwn(BENCHES, name) ? BENCHES[name] : null;
-if (!bench) {
-  console.error(`Usage: npm run bench -- ${Object.keys(BENCHES).join('|')}`);
+const names = process.argv.slice(2);
+if (names.length === 0 || !names.every((name) => Object.hasOwn(BENCHES, name))) {
+  console.error(`Usage: npm run bench -- NAME…, of ${Object.keys(BENCHES).join(', ')}`);
   process.exit(2);
 }
-await bench();
+for (const name of names) {
+  if (names.length > 1) console.log(`\n# ${name}`);
+  await BENCHES[name]();
+}
+printAims();
 process.exit();

@@ -4,10 +4,12 @@ import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import autocannon from 'autocannon';
 import { SERVER_FLAGS } from '../lib/server-flags.mjs';
+import { aim } from './aims.mjs';
 import { freePort, makeCaller, median, percentile, processorMs, root, start, withDatabase } from './support.mjs';
 
 const POOL = 16;
 const CONNECTIONS = [10, 50];
+const AIMS = { 10: 0.5, 50: 0.6 };
 const SECONDS = Number(process.env.BENCH_SECONDS ?? 4);
 const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 5);
 const OFFERS = Number(process.env.BENCH_OFFERS ?? 30);
@@ -88,6 +90,16 @@ export const benchCreate = () =>
           `${name.padEnd(9)} ${of(name, 'rate').toFixed(0)} creates/s, p99 ${of(name, 'p99').toFixed(0)} ms, ${of(name, 'processorMs').toFixed(2)} ms of processor time a create`,
         );
       ratios[connections] = median(pairs);
+      aim(`create: share of the floor, ${connections} connections`, ratios[connections], {
+        atLeast: AIMS[connections],
+      });
+      aim(
+        `create: p99 as a multiple of the floor's, ${connections} connections`,
+        of('headrace', 'p99') / of('floor', 'p99'),
+        {
+          atMost: 2,
+        },
+      );
       console.log(
         `ratio     ${ratios[connections].toFixed(2)} of the floor (from ${Math.min(...pairs).toFixed(2)} to ${Math.max(...pairs).toFixed(2)}; ${pairs.length} pairs of ${SECONDS} s, ${connections} connections)`,
       );

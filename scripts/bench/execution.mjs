@@ -7,6 +7,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { AgentProcess, BUILT_IN_AGENT } from './agent-process.mjs';
+import { aim } from './aims.mjs';
 import { dist, freePort, makeCaller, median, percentile, root, start, stop, withDatabase } from './support.mjs';
 
 const STARTS = Number(process.env.BENCH_STARTS ?? 30);
@@ -83,6 +84,10 @@ export const benchExecution = () =>
     console.log(
       `          ${warm <= EXTRA_MS ? 'within' : 'MISSED'}: a warm start needs ${warm.toFixed(0)} ms more than the floor; the aim is ${EXTRA_MS} ms`,
     );
+    aim('execution: warm start beyond the floor', warm, { atMost: EXTRA_MS, digits: 0, unit: ' ms' });
+    aim('execution: throughput as a share of the floor', throughput, { atLeast: THROUGHPUT });
+    if (memory !== false)
+      aim('execution: memory beyond the agent', memory, { atMost: EXTRA_MIB, digits: 1, unit: ' MiB' });
     return { cold, warm, throughput, memory };
   });
 

@@ -9,6 +9,7 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
+import { aim } from './aims.mjs';
 import { fillDeliveries, fillWebhooks } from './fill-webhooks.mjs';
 import { benchSchemes } from './schemes.mjs';
 import { dist, freePort, median, percentile, root, start, stop } from './support.mjs';
@@ -168,6 +169,7 @@ export async function benchIngress() {
       }
       const ratios = seen.headrace.map(({ rate }, index) => rate / seen.floor[index].rate);
       summary[connections] = median(ratios);
+      aim(`ingress: share of the floor, ${connections} connections`, summary[connections], { atLeast: 0.7 });
       if (connections === 10) deliveryMicros = 1e6 / median(seen.headrace.map(({ rate }) => rate));
       for (const side of ['floor', 'headrace'])
         console.log(

@@ -139,7 +139,7 @@ export async function withFilledApi(fill, work) {
       NODE_ENV: 'production',
     };
     api = await start([...SERVER_FLAGS, join(root, 'dist/headrace.cjs'), 'api'], env, /API is ready/);
-    return await work({ databaseUrl: postgres.url, port, origin: `http://127.0.0.1:${port}`, filled });
+    return await work({ databaseUrl: postgres.url, api: api.child, port, origin: `http://127.0.0.1:${port}`, filled });
   } finally {
     if (api) await stop(api.child);
     await postgres.stop();

@@ -33,6 +33,7 @@ import { RunnerTransfers } from './http/runner-transfers.js';
 import { RunnerSnapshotsController } from './http/runner-snapshots.controller.js';
 import { RunnerController } from './http/runner.controller.js';
 import { ApprovalsStore } from './persistence/approvals.store.js';
+import { EventBatchesStore } from './persistence/event-batches.store.js';
 import { ExecutionsStore } from './persistence/executions.store.js';
 import { FollowupsStore } from './persistence/followups.store.js';
 import { HostedExecutionsStore } from './persistence/hosted-executions.store.js';
@@ -85,6 +86,7 @@ export class ExecutionsModule {}
     ClaimExecution,
     ReadCommands,
     RunnerTransfers,
+    EventBatchesStore,
     ReportEvents,
     RunEventHandler,
     RunWaits,

@@ -40,6 +40,12 @@ const COLUMNS = 'run_id, seq::float8 AS seq, execution_id, kind, at, data';
 const READ = statement('run-log.read')`
   SELECT ${COLUMNS} FROM run_events WHERE run_id = $1 AND seq > $2 ORDER BY run_events.seq LIMIT $3`;
 
+/** Of several runs: up to `$4` events of each. */
+const READ_ALL = statement('run-log.read-all')`
+  SELECT v.* FROM unnest($1::uuid[], $2::bigint[], $3::bigint[]) AS w (run_id, after, upto) CROSS JOIN LATERAL (
+    SELECT ${COLUMNS} FROM run_events e WHERE e.run_id = w.run_id AND e.seq > w.after AND e.seq <= w.upto
+     ORDER BY e.seq LIMIT $4) v`;
+
 const READ_KINDS = statement('run-log.read-kinds')`
   SELECT ${COLUMNS} FROM run_events WHERE run_id = $1 AND seq > $2 AND kind = ANY($4) ORDER BY run_events.seq LIMIT $3`;
 
@@ -83,6 +89,22 @@ export class RunTail {
 
   read(runId: string, afterSeq: number, limit: number): Promise<RunEvent[]> {
     return this.database.query<RunEvent>(READ, [runId, afterSeq, limit]);
+  }
+
+  /** Of several runs, in one round trip: up to `limit` events of each between two sequence numbers, the first one excluded. */
+  async readAll(
+    ranges: readonly { readonly runId: string; readonly afterSeq: number; readonly upToSeq: number }[],
+    limit: number,
+  ): Promise<ReadonlyMap<string, RunEvent[]>> {
+    const rows = await this.database.query<RunEvent>(READ_ALL, [
+      ranges.map(({ runId }) => runId),
+      ranges.map(({ afterSeq }) => afterSeq),
+      ranges.map(({ upToSeq }) => upToSeq),
+      limit,
+    ]);
+    const byRun = new Map<string, RunEvent[]>(ranges.map(({ runId }) => [runId, []]));
+    for (const event of rows) byRun.get(event.run_id)?.push(event);
+    return byRun;
   }
 
   /**

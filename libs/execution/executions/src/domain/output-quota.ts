@@ -29,6 +29,11 @@ export class OutputQuota {
     this.used = usedBytes;
   }
 
+  /** Events within it are stored as they are. */
+  get limitBytes(): number {
+    return this.limit;
+  }
+
   get usedBytes(): number {
     return this.used;
   }

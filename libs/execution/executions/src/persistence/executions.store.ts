@@ -67,8 +67,10 @@ const LOCK_LIVE = statement('executions.lock-live')`
 export const LEASED = `e.id = $1 AND e.lease_epoch = $2 AND e.phase <> 'offered' AND e.ended_at IS NULL
   AND (e.fence_at IS NULL OR e.fence_at > headrace.now())`;
 
-/** When a lease that is renewed now ends. `$3`: milliseconds, `$4`: those of executions on self-hosted workers. */
-const LEASE_END = `${WRITE_TIME} + CASE WHEN worker_connection_id IS NULL THEN $3::int ELSE $4::int END * interval '1 millisecond'`;
+/** When a lease that is renewed now ends. Parameters: milliseconds, and those of executions on self-hosted workers. */
+export const leaseEnd = (hosted: string, worker: string): string =>
+  `${WRITE_TIME} + CASE WHEN worker_connection_id IS NULL THEN ${hosted}::int ELSE ${worker}::int END * interval '1 millisecond'`;
+const LEASE_END = leaseEnd('$3', '$4');
 
 /** Null: there are commands for its runner. */
 const QUIET_VERSION = `CASE WHEN desired = 'run' AND NOT EXISTS (SELECT 1 FROM run_followups f

@@ -75,10 +75,13 @@ export class WatchedRun {
     );
   }
 
-  /** Reads new events up to `head` and wakes the streams. Later events wait, so that a stream gets the state before the end. */
-  async advance(head: RunHead): Promise<void> {
-    const events: RunEvent[] = [];
-    for (let seq = this.head.lastSeq; seq < head.lastSeq;) {
+  /**
+   * Reads new events up to `head` and wakes the streams. Later events wait, so that a stream gets the state before the end.
+   * `known`: the first new events.
+   */
+  async advance(head: RunHead, known: readonly RunEvent[]): Promise<void> {
+    const events = [...known];
+    for (let seq = events.at(-1)?.seq ?? this.head.lastSeq; seq < head.lastSeq;) {
       const page = await this.tail.read(head.runId, seq, Math.min(PAGE_EVENTS, head.lastSeq - seq));
       if (page.length === 0) break;
       events.push(...page);

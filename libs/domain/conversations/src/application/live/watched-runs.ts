@@ -5,8 +5,11 @@ import { type RunHead, RunTail } from '#execution/executions';
 import { ConversationReader } from '../conversation-reader.js';
 import { WatchedRun } from './watched-run.js';
 
-/** Runs that are read concurrently: many watched runs must not use all database connections. */
+/** Statements that read concurrently: many watched runs must not use all database connections. */
 const PARALLEL_READS = 3;
+/** Runs of one statement, and the events of each: what it returns fits into memory. */
+const RUNS_PER_READ = 25;
+const EVENTS_PER_READ = 200;
 
 /**
  * The runs with open streams in this process. One statement per LIVE_POLL reads the heads of all of them, and only runs
@@ -89,12 +92,21 @@ export class WatchedRuns implements OnModuleDestroy {
         if (run.exists && (await this.tail.heads([runId])).length === 0) run.markDeleted();
       } else if (run.needs(head)) moved.push([run, head]);
     }
-    const next = moved.values();
+    const groups = Array.from({ length: Math.ceil(moved.length / RUNS_PER_READ) }, (_, index) =>
+      moved.slice(index * RUNS_PER_READ, (index + 1) * RUNS_PER_READ),
+    ).values();
     const reader = async (): Promise<void> => {
-      for (const [run, head] of next) {
-        await run.advance(head).catch((error: unknown) => {
-          if (!isDatabaseUnavailable(error)) this.logger.error(error);
-        });
+      for (const group of groups) {
+        const ranges = group.map(([run, { runId, lastSeq }]) => ({
+          runId,
+          afterSeq: run.head.lastSeq,
+          upToSeq: lastSeq,
+        }));
+        const events = await this.tail.readAll(ranges, EVENTS_PER_READ);
+        for (const [run, head] of group)
+          await run.advance(head, events.get(head.runId) ?? []).catch((error: unknown) => {
+            if (!isDatabaseUnavailable(error)) this.logger.error(error);
+          });
       }
     };
     await Promise.all(Array.from({ length: PARALLEL_READS }, reader));
