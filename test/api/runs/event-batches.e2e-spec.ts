@@ -90,7 +90,7 @@ describe('batches of events without an effect', () => {
   it('after a gap are not stored, and those of another lease are rejected', async () => {
     const run = await working();
     expect(await reportAs(run, run.sent + 2, ['late'])).toMatchObject({ acked_seq: run.sent });
-    expect(await reportAs(run, run.sent + 1, ['other'], run.runner.assignment.lease_epoch + 1, 409)).toHaveProperty(
+    expect(await reportAs(run, run.sent + 1, ['other'], run.runner.assignment.lease_epoch + 1, 412)).toHaveProperty(
       'error_code',
     );
     expect(await textsOf(run.runId)).toEqual([]);
