@@ -82,7 +82,13 @@ try {
   run('ip', '-n', NAMESPACE, 'link', 'set', 'lo', 'up');
   const vitest = [process.execPath, inRoot('node_modules/vitest/vitest.mjs'), 'run', '--project', 'docker'];
   await runStep('nsenter', [`--net=/run/netns/${NAMESPACE}`, ...vitest, ...process.argv.slice(2)], {
-    env: { ...process.env, TMPDIR: directory, HEADRACE_TEST_DOCKER_DIR: engineDir },
+    env: {
+      ...process.env,
+      TMPDIR: directory,
+      HEADRACE_TEST_DOCKER_DIR: engineDir,
+      // Where the image of Headrace is built: npm and apt need the network of this machine.
+      HEADRACE_TEST_DOCKER_OUTSIDE: `/proc/${process.pid}/ns/net`,
+    },
   });
 } catch (error) {
   console.error(error instanceof StepFailed ? error.message : error);

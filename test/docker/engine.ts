@@ -11,6 +11,7 @@ const run = promisify(execFile);
 export const BRIDGE_ADDRESS = '172.17.0.1';
 /** An OCI runtime besides the default one. */
 export const OTHER_RUNTIME = 'other-runc';
+const PACKAGED_CLIENT = '/usr/bin/docker';
 const START_MS = 60_000;
 const STOP_MS = 60_000;
 
@@ -48,13 +49,16 @@ export class DockerEngineProcess {
     return `unix://${this.socket}`;
   }
 
-  async start(flags: readonly string[] = []): Promise<void> {
+  /** @param namespace the file of a network namespace other than the one of these tests. */
+  async start(flags: readonly string[] = [], namespace?: string): Promise<void> {
     if (this.isRunning()) throw new Error('The engine is running already.');
     rmSync(this.pidFile, { force: true });
     const output = openSync(this.log, 'a');
+    const [program = '', ...first] = [...(namespace ? ['nsenter', `--net=${namespace}`] : []), 'dockerd'];
     const child = spawn(
-      'dockerd',
+      program,
       [
+        ...first,
         ...['--data-root', join(this.directory, 'data'), '--exec-root', join(this.directory, 'exec')],
         ...['--pidfile', this.pidFile, '--host', this.host],
         // Without systemd the engine creates the control groups itself.
@@ -127,6 +131,15 @@ export class DockerEngineProcess {
       maxBuffer: 16 * 1_048_576,
     });
     return stdout;
+  }
+
+  /** With BuildKit, which clients other than that of the package of the engine may need a plugin for. */
+  async buildImage(...args: string[]): Promise<void> {
+    const client = existsSync(PACKAGED_CLIENT) ? PACKAGED_CLIENT : 'docker';
+    await run(client, ['build', '--progress', 'plain', ...args], {
+      env: { ...process.env, DOCKER_HOST: this.host, DOCKER_BUILDKIT: '1' },
+      maxBuffer: 64 * 1_048_576,
+    });
   }
 
   private get pid(): number | null {

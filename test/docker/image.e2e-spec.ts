@@ -1,0 +1,222 @@
+import { randomBytes } from 'node:crypto';
+import { statSync } from 'node:fs';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { answersIn, tick, until } from '../support/installation.js';
+import { ENDED, sh } from '../support/executor-installation.js';
+import { callAt, composeCommand, ComposeInstallation, type Reply, untilHealthy } from './compose-installation.js';
+import { engine } from './docker-installation.js';
+import { buildHeadrace, IMAGE, POSTGRES_IMAGE, REPOSITORY, VERSION } from './headrace-image.js';
+import { BASE_IMAGE } from './images.js';
+
+const BUILD_MS = 900_000;
+const READ_ONLY = ['--read-only', '--tmpfs', '/tmp', '--cap-drop', 'ALL', '--security-opt', 'no-new-privileges'];
+const command = composeCommand();
+
+/** The API of an installation, with the token of a user. */
+class Api {
+  constructor(
+    private readonly origin: string,
+    private readonly token: string,
+  ) {}
+
+  call(method: string, path: string, body?: unknown): Promise<Reply> {
+    return callAt(`${this.origin}/api/v1${path}`, this.token, { method, body });
+  }
+
+  async create(path: string, body: unknown): Promise<Reply['body']> {
+    const reply = await this.call('POST', path, body);
+    if (reply.status >= 300) throw new Error(`POST ${path}: ${reply.status} ${JSON.stringify(reply.body)}`);
+    return reply.body;
+  }
+
+  /** Also while the API is away. */
+  ended(runId: string, timeoutMs = 90_000): Promise<Reply['body']> {
+    const look = async (): Promise<Reply['body']> => {
+      const reply = await this.call('GET', `/agent/runs/${runId}`).catch(() => null);
+      return reply?.status === 200 && ENDED.includes(reply.body.state as string) && reply.body;
+    };
+    return until(look, timeoutMs, `the end of run ${runId}`);
+  }
+
+  async execute(script: string, config?: object): Promise<{ state: string; conversation: string }> {
+    const { run_id: runId } = await this.create('/agent/runs', { prompt: sh(script), ...(config && { config }) });
+    const { state } = await this.ended(runId as string);
+    return { state, conversation: answersIn((await this.call('GET', `/agent/runs/${runId}/conversation`)).body) };
+  }
+}
+
+beforeAll(async () => {
+  const { seconds, bytes } = await buildHeadrace(engine);
+  console.log(`${IMAGE}: ${Math.round(bytes / 1e6)} MB, built in ${Math.round(seconds)} s`);
+}, BUILD_MS);
+
+describe('the image', () => {
+  it('has no npm and no compiler, and a list of the packages that it contains', async () => {
+    const inImage = (script: string): Promise<string> =>
+      engine.docker('run', '--rm', ...READ_ONLY, '--network', 'none', '--entrypoint', 'sh', IMAGE, '-c', script);
+    expect(await inImage('id -u; for i in npm npx gcc cc make python3; do command -v $i; done; true')).toBe('10001\n');
+    const sbom = JSON.parse(await inImage('cat /opt/headrace/sbom.cdx.json')) as {
+      bomFormat: string;
+      components: { name: string }[];
+    };
+    expect(sbom.bomFormat).toBe('CycloneDX');
+    const names = new Set(sbom.components.map(({ name }) => name));
+    expect(['pg', 'bullmq', 'vitest'].map((name) => names.has(name))).toEqual([true, true, false]);
+    // The configuration of npm is a secret of the build.
+    expect(await inImage('find / -xdev -name .npmrc -not -path "*/node_modules/*" 2>/dev/null; true')).toBe('');
+  });
+
+  it('executes a run in one container, reaps what its agent leaves, and ends with 0', async () => {
+    const name = 'headrace-test-up';
+    await engine.docker('run', '--detach', '--name', name, ...READ_ONLY, IMAGE);
+    try {
+      await untilHealthy(engine, name);
+      const { token } = JSON.parse(await engine.docker('exec', name, 'cat', '/var/lib/headrace/connection.json')) as {
+        token: string;
+      };
+      const address = (await engine.inspect(name)).NetworkSettings.IPAddress as string;
+      const api = new Api(`http://${address}:3000`, token);
+      const { state, conversation } = await api.execute('setsid sleep 0.5 & echo "hello from $((40 + 2))"');
+      expect(state).toBe('SUCCEEDED');
+      expect(conversation).toContain('hello from 42');
+      const processes = (): Promise<string> => engine.docker('top', name, '-eo', 'pid,stat,args');
+      await until(async () => !/ Z|sleep 0.5/.test(await processes()), 10_000, 'the end of all processes of the agent');
+      const start = performance.now();
+      await engine.docker('stop', name);
+      expect(performance.now() - start).toBeLessThan(9_000);
+      expect((await engine.inspect(name)).State.ExitCode).toBe(0);
+    } finally {
+      await engine.docker('rm', '--force', '--volumes', name);
+    }
+  });
+});
+
+describe('compose.yaml', () => {
+  let installation: ComposeInstallation;
+  let api: Api;
+
+  beforeAll(async () => {
+    if (command === null) return;
+    installation = await ComposeInstallation.start(engine, command, {
+      SECRETS_KEY: randomBytes(32).toString('hex'),
+      POSTGRES_PASSWORD: randomBytes(24).toString('hex'),
+      POSTGRES_IMAGE,
+      HEADRACE_IMAGE: REPOSITORY,
+      HEADRACE_VERSION: VERSION,
+      ENGINE_SOCKET_GROUP: String(statSync(engine.socket).gid),
+      DOCKER_DEFAULT_IMAGE: BASE_IMAGE,
+      ...{ API_RATE_PER_MINUTE: '0', WEBHOOK_RATE_LIMIT: '6000', LEASE_TTL: '10s', MAX_CONCURRENT_RUNS: '4' },
+    });
+    await installation.untilHealthy('postgres', 'api', 'ingress', 'processor');
+    const created = await installation.compose('run', '--rm', 'api', 'administrator', 'create', 'owner@example.org');
+    api = new Api(`http://127.0.0.1:${installation.apiPort}`, created.trim().split(/\s+/).at(-1) ?? '');
+    await api.create('/teams', { name: 'Payments' });
+  });
+  afterAll(() => installation?.stop());
+  beforeEach(({ skip }) =>
+    skip(command === null, 'docker-compose is not installed: apt-get install --no-install-recommends docker-compose'),
+  );
+
+  it('migrates the database, and executes a run in a container that reaches nothing but the API', async () => {
+    const { ExitCode: code } = (await engine.inspect(await installation.container('migrate'))).State;
+    expect(code).toBe(0);
+    const probe = 'timeout 5 bash -c "echo > /dev/tcp/$host/$port" 2>/dev/null && echo "<$host $port>"';
+    const places = 'api:3000 api:9464 api-internal:9464 processor:9464 ingress:3001 postgres:5432';
+    const { state, conversation } = await api.execute(
+      `echo hello; for place in ${places}; do host=\${place%:*} port=\${place#*:}; ${probe}; done; true`,
+    );
+    expect(state).toBe('SUCCEEDED');
+    expect(conversation).toContain('hello');
+    expect(conversation.match(/<[\w-]+ \d+>/g)).toEqual(['<api 3000>']);
+  });
+
+  it('serves a self-hosted worker', async () => {
+    const { uid } = await api.create('/service-accounts', { name: 'worker' });
+    const { token } = await api.create('/tokens', { name: 'worker', service_account_uid: uid });
+    const name = 'headrace-test-worker';
+    await engine.docker(
+      ...['run', '--detach', '--name', name, ...READ_ONLY, '--no-healthcheck', '--network', 'headrace-runs'],
+      ...['--env', `HEADRACE_TOKEN=${token}`, IMAGE],
+      ...['worker', '--worker-id', 'build-1', '--server-root-url', 'http://api:3000'],
+    );
+    try {
+      const { state, conversation } = await api.execute('echo "hello from $HOSTNAME"', { worker_host: 'build-1' });
+      expect(state).toBe('SUCCEEDED');
+      expect(conversation).toContain(`hello from ${((await engine.inspect(name)).Id as string).slice(0, 12)}`);
+      await engine.docker('stop', name);
+      expect((await engine.inspect(name)).State.ExitCode).toBe(0);
+    } finally {
+      await engine.docker('rm', '--force', '--volumes', name);
+    }
+  });
+
+  it('loses no run and no delivery when its containers crash', { timeout: 300_000 }, async () => {
+    const { uid: factory } = await api.create('/factory', { name: 'shop' });
+    const hook = await api.create(`/factories/${factory}/webhooks`, { name: 'deploys' });
+    const hookUrl = `http://127.0.0.1:${installation.ingressPort}${new URL(hook.ingress_url as string).pathname}`;
+    const runs: string[] = [];
+    const deliveries: string[] = [];
+    let isOver = false;
+    const createRuns = async (): Promise<void> => {
+      while (!isOver) {
+        const body = { prompt: sh('echo at work; sleep 2; echo finished') };
+        const reply = await api.call('POST', '/agent/runs', body).catch(() => null);
+        if (reply?.status === 200) runs.push(reply.body.run_id as string);
+        await tick(1000);
+      }
+    };
+    const sendDeliveries = async (): Promise<void> => {
+      for (let number = 0; !isOver; number++) {
+        // As senders do, it sends a delivery again that got no answer.
+        const send = (): Promise<Reply | null> =>
+          callAt(hookUrl, hook.secret as string, { method: 'POST', body: { number } }).catch(() => null);
+        const isAccepted = async () => {
+          const reply = await send();
+          return reply?.status === 202 && (reply.body.delivery_id as string);
+        };
+        deliveries.push(await until(isAccepted, 60_000, `the delivery ${number}`));
+        await tick(100);
+      }
+    };
+    const traffic = Promise.all([createRuns(), sendDeliveries()]);
+    const more = (): Promise<unknown> => {
+      const [run, delivery] = [runs.length + 2, deliveries.length + 5];
+      return until(() => runs.length >= run && deliveries.length >= delivery, 60_000, 'further runs and deliveries');
+    };
+    try {
+      for (const service of ['api', 'ingress', 'processor', 'postgres']) {
+        await more();
+        await installation.crash(service);
+        await more();
+        await installation.untilHealthy('postgres', 'api', 'ingress', 'processor');
+      }
+    } finally {
+      isOver = true;
+      await traffic;
+    }
+    const states = await Promise.all(runs.map(async (runId) => (await api.ended(runId, 120_000)).state as string));
+    expect(states).toEqual(runs.map(() => 'SUCCEEDED'));
+    expect(new Set(deliveries).size).toBe(deliveries.length);
+    expect((await acceptedDeliveries(`/factories/${factory}/webhooks/${hook.uid}/deliveries`)).toSorted()).toEqual(
+      deliveries.toSorted(),
+    );
+    console.log(`${runs.length} runs and ${deliveries.length} deliveries during four crashes`);
+  });
+
+  it('stops all processes cleanly', async () => {
+    const containers = await Promise.all(['api', 'ingress', 'processor'].map((name) => installation.container(name)));
+    await installation.compose('stop');
+    for (const container of containers) expect((await engine.inspect(container)).State.ExitCode).toBe(0);
+  });
+
+  async function acceptedDeliveries(path: string): Promise<string[]> {
+    const found: string[] = [];
+    for (let cursor = ''; ;) {
+      const { status, body } = await api.call('GET', `${path}?outcome=Accepted&limit=100${cursor}`);
+      if (status !== 200) throw new Error(`GET ${path}: ${status} ${JSON.stringify(body)}`);
+      found.push(...(body.deliveries as { delivery_id: string }[]).map(({ delivery_id: id }) => id));
+      if (body.page_info.next_cursor === undefined) return found;
+      cursor = `&cursor=${encodeURIComponent(body.page_info.next_cursor as string)}`;
+    }
+  }
+});
