@@ -69,6 +69,7 @@ export class ComposeInstallation {
     writeFileSync(file, lines.join(''), { mode: 0o600 });
     const installation = new ComposeInstallation(engine, command, directory, apiPort, ingressPort);
     // What a test that was killed has left: the volume of the runner would have its files.
+    for (const { Id: id } of await engine.containers()) await engine.docker('rm', '--force', '--volumes', id);
     await installation.compose('down', '--volumes');
     await installation.compose('up', '--detach');
     return installation;
@@ -106,7 +107,11 @@ export class ComposeInstallation {
   }
 
   async stop(): Promise<void> {
-    await this.compose('down', '--volumes', '--timeout', '10');
+    await this.compose('stop');
+    // The containers of idle sessions use the volume of the runner until the engine has removed them.
+    const isEmpty = async (): Promise<boolean> => (await this.engine.containers()).length === 0;
+    await until(isEmpty, 30_000, 'the removal of the containers of runs');
+    await this.compose('down', '--volumes');
     rmSync(this.directory, { recursive: true, force: true });
   }
 }
