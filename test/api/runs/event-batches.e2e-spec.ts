@@ -104,7 +104,7 @@ describe('batches of events without an effect', () => {
       await client.query('BEGIN');
       await client.query('SELECT FROM executions WHERE id = $1 FOR UPDATE', [held.runner.assignment.execution_id]);
       const waiting = reportAs(held, held.sent + 1, ['waits']);
-      expect(await reportAs(other, other.sent + 1, ['goes on'])).toMatchObject({ acked_seq: other.sent + 1 });
+      expect(await reportAs(other, other.sent + 1, ['continues'])).toMatchObject({ acked_seq: other.sent + 1 });
       expect(await textsOf(held.runId)).toEqual([]);
       await client.query('COMMIT');
       expect(await waiting).toMatchObject({ acked_seq: held.sent + 1 });
