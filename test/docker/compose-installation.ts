@@ -108,9 +108,9 @@ export class ComposeInstallation {
 
   async stop(): Promise<void> {
     await this.compose('stop');
-    // The containers of idle sessions use the volume of the runner until the engine has removed them.
-    const isEmpty = async (): Promise<boolean> => (await this.engine.containers()).length === 0;
-    await until(isEmpty, 30_000, 'the removal of the containers of runs');
+    // A container that its processor had not removed yet is removed by the next processor, and there is none. It uses the volume.
+    for (const { Id: container } of await this.engine.containers())
+      await this.engine.docker('rm', '--force', container);
     await this.compose('down', '--volumes');
     rmSync(this.directory, { recursive: true, force: true });
   }
