@@ -15,7 +15,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startVerifyingS3, type TestDatabase, VERIFYING_S3_KEYS } from '#testing';
 import { createEmptyDatabase } from '../../libs/testing/src/database/test-database.js';
-import { answersIn, type Connection, Installation, MAIN, Program, until } from '../support/installation.js';
+import { answersIn, type Connection, Installation, MAIN, Program, tick, until } from '../support/installation.js';
 
 const ENDED = ['SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED'];
 const KEY = 'a-key-for-tests-only-0123456789abcdef';
@@ -92,6 +92,7 @@ describe('a backup that is made under load', { timeout: 120_000 }, () => {
     backup = join(directory, 'backup');
     first = await Installation.create({
       SECRETS_KEY: KEY,
+      WEBHOOK_RATE_LIMIT: '6000',
       MAX_CONCURRENT_RUNS: '4',
       MAX_CONCURRENT_RUNS_PER_TEAM: '4',
     });
@@ -116,11 +117,13 @@ describe('a backup that is made under load', { timeout: 120_000 }, () => {
     // In turns until the backup has ended: a run, and a delivery that starts one.
     const ending = new AbortController();
     const load = (async () => {
-      for (let number = 100; number < 2000 && !ending.signal.aborted; number += 1) {
+      for (let number = 100; number < 400 && !ending.signal.aborted; number += 1) {
         const deliveryId = await deliver(first, number);
         const runId = await first.createRun(sh('true'));
         acknowledged.deliveries.add(deliveryId);
         acknowledged.runs.add(runId);
+        // A pace that the slots can follow.
+        await tick(150);
       }
     })();
     await until(() => acknowledged.runs.size >= 5, 30_000, 'the first runs of the load');
@@ -197,6 +200,34 @@ describe('a backup that is made under load', { timeout: 120_000 }, () => {
     }
   });
 
+  it('is rejected while a process is connected, with a damaged object, and with objects in the store, and is repeated then', async () => {
+    const text = async (from: string): Promise<string> => (await headrace(second, 'restore', '--from', from)).text;
+    expect(await headrace(second, 'migrate')).toMatchObject({ code: 0 });
+    const api = new Program(
+      spawn(process.execPath, [MAIN, 'api'], { env: second.environment, stdio: ['ignore', 'pipe', 'pipe'] }),
+      'api',
+    );
+    await api.says('is ready');
+    expect(await text(backup)).toContain('Processes of Headrace are connected to the database.');
+    await api.stopCleanly();
+    const copy = join(directory, 'damaged');
+    cpSync(backup, copy, { recursive: true });
+    const [key = ''] = readFileSync(join(copy, 'objects.txt'), 'utf8').split('\n', 1)[0]?.split(' ').slice(2) ?? [];
+    appendFileSync(join(copy, 'objects', `${key}@`), 'x');
+    expect(await text(copy)).toContain(`The object ${key} cannot be copied: its content is not that of the backup.`);
+    // The mark of the restore: no process starts before it is repeated.
+    const blocked = await headrace(second, 'up');
+    expect(blocked).toMatchObject({
+      code: 1,
+      text: expect.stringContaining('A restore into this database has not ended.'),
+    });
+    expect((await headrace(second, 'restore', '--resume')).code).toBe(1);
+    // Without the mark, objects in the store are those of somebody else.
+    await database.query('DROP SCHEMA headrace CASCADE');
+    for (const _attempt of [1, 2]) expect(await text(backup)).toContain('The object store contains objects.');
+    second.environment.OBJECT_STORE_URL = 's3://objects/other';
+  });
+
   it('is restored into another PostgreSQL and S3, where everything can be read and nothing starts', async () => {
     const restored = await headrace(second, 'restore', '--from', backup);
     expect(restored, restored.text).toMatchObject({ code: 0, text: expect.stringContaining('It is held') });
@@ -255,7 +286,7 @@ describe('a backup that is made under load', { timeout: 120_000 }, () => {
     await second.waitFor(body.run_id as string, ['SUCCEEDED'], 30_000, connection.token);
     expect(await answersOf(second, body.run_id as string)).toContain(`length ${SECRET.length}`);
     const again = await headrace(second, 'restore', '--resume');
-    expect(again).toMatchObject({ code: 1, text: expect.stringContaining('The installation is not held.') });
+    expect(again).toMatchObject({ code: 1, text: expect.stringContaining('The installation is not held') });
   });
 
   it('is never restored over an installation', async () => {

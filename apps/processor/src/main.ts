@@ -1,5 +1,4 @@
 import 'reflect-metadata';
-import { Logger } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { RunningApp, Settings } from '#platform/config';
 import { QueueConnections } from '#platform/jobs';
@@ -27,13 +26,13 @@ export async function startProcessor(settings: Settings, plugins: readonly Loade
   const runs = app.get(RunsWork);
   const start = async (): Promise<void> => {
     await app.init();
-    metrics = await serveMetrics(app, settings.metricsHost, settings.processorMetricsPort);
     await runs.start();
   };
   const closing = new AbortController();
   const database = app.get(Database, { strict: false });
   let held: Promise<boolean> | null = null;
   try {
+    metrics = await serveMetrics(app, settings.metricsHost, settings.processorMetricsPort);
     // The other processes start: an operator looks at the restored installation before its work continues.
     if (await InstallationHold.isHeld(database))
       held = InstallationHold.untilReleased(database, closing.signal).then(async (isReleased) => {
@@ -45,7 +44,12 @@ export async function startProcessor(settings: Settings, plugins: readonly Loade
     await close();
     throw error;
   }
-  held?.catch((error: unknown) => new Logger('Processor').fatal(error));
+  // As any fault that no caller handles: the process ends with an error instead of being there without work.
+  held?.catch((error: unknown) => {
+    setImmediate(() => {
+      throw error;
+    });
+  });
   return {
     url: null,
     async close() {

@@ -5,7 +5,8 @@ import { ApiFixture } from '../../support/api-fixture.js';
 
 let fixture: ApiFixture;
 beforeAll(async () => {
-  fixture = await ApiFixture.start();
+  // A limit of which a quarter is no whole number of bytes.
+  fixture = await ApiFixture.start({ settings: { maxOutputBytes: 10_000_001 } });
 });
 afterAll(() => fixture.close());
 

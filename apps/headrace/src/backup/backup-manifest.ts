@@ -28,7 +28,8 @@ export interface BackupManifest {
   readonly sequences: readonly { readonly name: string; readonly value: string }[];
   /** `bounds`: as in CREATE TABLE … PARTITION OF. */
   readonly partitions: readonly { readonly name: string; readonly parent: string; readonly bounds: string }[];
-  readonly objects: { readonly count: number; readonly bytes: number };
+  /** `sha256`: of the file `objects.txt`, which has a line for each object: SHA-256, bytes, key. */
+  readonly objects: { readonly count: number; readonly bytes: number; readonly sha256: string };
   /** Tells whether a key is the one of the installation, and nothing about the key. */
   readonly key_fingerprint: string;
   /** The file `secrets-key` contains the key. */
@@ -36,6 +37,7 @@ export interface BackupManifest {
 }
 
 export const tableFile = (directory: string, table: string): string => join(directory, 'tables', `${table}.gz`);
+export const objectsFile = (directory: string): string => join(directory, 'objects.txt');
 export const keyFile = (directory: string): string => join(directory, 'secrets-key');
 
 export const fingerprintOf = (secretsKey: string): string =>
@@ -65,5 +67,19 @@ export async function readManifest(directory: string): Promise<BackupManifest> {
     throw new CommandError(
       `The backup has the format ${String(manifest.format)}, which this version does not know. Restore it with Headrace ${manifest.version ?? 'of the version that created it'}.`,
     );
-  return manifest as BackupManifest;
+  return checked(manifest as BackupManifest, directory);
+}
+
+/** Names and bounds become a part of SQL and of paths. */
+const NAME = /^[a-z_][a-z0-9_]*\.[A-Za-z_][A-Za-z0-9_]*$/;
+const BOUNDS = /^(DEFAULT|FOR VALUES FROM \('[0-9a-f-]{36}'\) TO \('[0-9a-f-]{36}'\))$/;
+
+function checked(manifest: BackupManifest, directory: string): BackupManifest {
+  const { tables, sequences, partitions } = manifest;
+  const names = [...tables, ...sequences, ...partitions].map(({ name }) => name);
+  const isValid =
+    [...names, ...partitions.map(({ parent }) => parent)].every((name) => NAME.test(name)) &&
+    partitions.every(({ bounds }) => BOUNDS.test(bounds));
+  if (isValid) return manifest;
+  throw new CommandError(`${join(directory, FILE)} is damaged: it has a name that no table has.`);
 }

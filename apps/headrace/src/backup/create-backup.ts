@@ -1,12 +1,15 @@
-import { existsSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { createWriteStream, existsSync } from 'node:fs';
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import { finished } from 'node:stream/promises';
 import pg from 'pg';
 import { type Settings, withSettings } from '#platform/config';
 import { ownVersion, SystemClock } from '#platform/kernel';
+import { BACKUP_LOCK } from '#platform/persistence';
 import { openObjectStore } from '#platform/storage';
 import { CommandError } from '../cli/command.js';
-import { type BackupManifest, fingerprintOf, keyFile, writeManifest } from './backup-manifest.js';
+import { type BackupManifest, fingerprintOf, keyFile, objectsFile, writeManifest } from './backup-manifest.js';
 import { copyObjects } from './objects.js';
 import { dumpTables } from './tables.js';
 
@@ -35,6 +38,8 @@ export async function createBackup(
   if (secretsKey === undefined || databaseUrl === undefined) throw new Error('The settings are not complete.');
   const directory = resolve(given);
   if (existsSync(directory)) throw new CommandError(`${directory} exists. Name a directory that does not exist.`);
+  const stored = join(settings.dataDir, 'objects');
+  if (`${directory}/`.startsWith(`${stored}/`)) throw new CommandError(`A backup cannot be stored in ${stored}.`);
   const incomplete = `${directory}.incomplete`;
   if (existsSync(incomplete))
     throw new CommandError(
@@ -43,11 +48,14 @@ export async function createBackup(
   await mkdir(incomplete, { recursive: true, mode: 0o700 });
   try {
     await mkdir(join(incomplete, 'tables'), { mode: 0o700 });
-    const dump = await withClient(databaseUrl, (client) => dumpTables(client, schemas, incomplete));
-    const clock = new SystemClock();
-    const source = await openObjectStore(settings, clock);
-    const target = await openObjectStore(objectsOf(settings, incomplete), clock);
-    const objects = await copyObjects(source, target).finally(() => source.close());
+    const { dump, objects } = await withClient(databaseUrl, async (client) => {
+      // Until the connection ends: what the rows name is not deleted.
+      await client.query('SELECT pg_advisory_lock_shared($1)', [BACKUP_LOCK]);
+      return {
+        dump: await dumpTables(client, schemas, incomplete),
+        objects: await saveObjects(settings, incomplete),
+      };
+    });
     if (includesKey) await writeFile(keyFile(incomplete), `${secretsKey}\n`, { mode: 0o600, flag: 'wx' });
     await writeManifest(incomplete, {
       version: ownVersion(),
@@ -60,9 +68,33 @@ export async function createBackup(
     const rows = dump.tables.reduce((sum, table) => sum + table.rows, 0);
     return { created_at: dump.created_at, objects, tables: dump.tables.length, rows };
   } catch (error) {
-    await rm(incomplete, { recursive: true, force: true });
+    // The reason of the failure is what counts, also where this fails.
+    await rm(incomplete, { recursive: true, force: true }).catch(() => undefined);
     throw error;
   }
+}
+
+async function saveObjects(settings: Settings, directory: string): Promise<BackupManifest['objects']> {
+  const clock = new SystemClock();
+  const source = await openObjectStore(settings, clock);
+  const list = createWriteStream(objectsFile(directory), { mode: 0o600, flags: 'wx', flush: true });
+  const hash = createHash('sha256');
+  let count = 0;
+  let bytes = 0;
+  try {
+    await copyObjects(source, await openObjectStore(objectsOf(settings, directory), clock), (object) => {
+      const line = `${object.sha256} ${object.bytes} ${object.key}\n`;
+      hash.update(line);
+      list.write(line);
+      count += 1;
+      bytes += object.bytes;
+    });
+  } finally {
+    list.end();
+    await finished(list);
+    source.close();
+  }
+  return { count, bytes, sha256: hash.digest('hex') };
 }
 
 /** Settings of a store whose objects are files in the directory of a backup. */

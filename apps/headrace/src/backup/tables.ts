@@ -117,7 +117,8 @@ export async function loadTables(
   try {
     await createPartitions(client, schemas, manifest);
     const existing = (await client.query<{ name: string }>(TABLES, [schemas])).rows.map(({ name }) => name);
-    const emptied = existing.filter((name) => name !== 'headrace.schema_migrations').map(qualified);
+    const kept = ['headrace.schema_migrations', 'headrace.installation_hold'];
+    const emptied = existing.filter((name) => !kept.includes(name)).map(qualified);
     // The rows are as they were: a trigger has nothing to add to them or to reject.
     for (const name of emptied) await client.query(`ALTER TABLE ${name} DISABLE TRIGGER USER`);
     // What migrations have written is in the backup, too. All tables at once, because they refer to each other.

@@ -65,18 +65,23 @@ export const restore = command({
       directory === null || manifest === null
         ? withInstallationKeys(settings, settings.dataDir, { generates: false })
         : await withKeyOf(settings, manifest, directory);
+    // The key of the backup, which the data directory does not have.
+    const storesKey = settings.secretsKey === undefined && manifest?.has_key === true;
     const database = await openServer(keyed);
     const { databaseUrl = '' } = database.settings;
     try {
       if (directory !== null && manifest !== null) {
-        await usable('the database', () => restoreBackup(database.settings, manifest, { directory, migrations }));
+        await usable('the database', () =>
+          restoreBackup(database.settings, manifest, { directory, migrations, storesKey }),
+        );
         await record(database.settings, 'installation.restored', {
           created_at: manifest.created_at,
           version: manifest.version,
         });
       }
       const isReleased = resume && (await usable('the database', () => releaseInstallation(databaseUrl)));
-      if (directory === null && !isReleased) throw new CommandError('The installation is not held.');
+      if (directory === null && !isReleased)
+        throw new CommandError('The installation is not held, or its restore has not ended.');
       const held = isReleased ? '' : ' It is held: start it, look at it, and then run `headrace restore --resume`.';
       const restored =
         manifest === null ? 'The installation continues.' : `The backup of ${manifest.created_at} is restored.`;

@@ -55,25 +55,20 @@ const planOf = (additional: readonly MigrationSource[]): MigrationPlan => ({
 export async function migrateAll(
   { databaseUrl, queueUrl }: Partial<Pick<Settings, 'databaseUrl' | 'queueUrl'>>,
   additional: readonly MigrationSource[] = [],
+  { isRestore = false }: { readonly isRestore?: boolean } = {},
 ): Promise<string[]> {
   if (databaseUrl === undefined) throw new Error('There is no database to migrate.');
   const plan = planOf(additional);
-  if (queueUrl === undefined) return migrate({ databaseUrl, plan, also: migrateQueues });
+  if (queueUrl === undefined) return migrate({ databaseUrl, plan, also: migrateQueues, isRestore });
   if (queueUrl.startsWith('postgres')) await migrateQueueDatabase(queueUrl);
-  return migrate({ databaseUrl, plan });
+  return migrate({ databaseUrl, plan, isRestore });
 }
 
-/**
- * Creates the schema that a database had with these migrations, in an empty database, so that its rows can be loaded. Throws a
- * `SchemaError` when this program does not have one of them as it was applied.
- */
-export async function migrateTo(
-  databaseUrl: string,
-  applied: readonly { readonly name: string; readonly checksum: string }[],
-  additional: readonly MigrationSource[],
-): Promise<void> {
-  const plan = planOf(additional);
-  const ours = new Map(plan.files.map((file) => [file.name, file]));
+type AppliedMigration = { readonly name: string; readonly checksum: string };
+
+/** Throws a `SchemaError` when this program does not have one of the migrations as it was applied. */
+export function assertRestorable(applied: readonly AppliedMigration[], additional: readonly MigrationSource[]): void {
+  const ours = new Map(planOf(additional).files.map((file) => [file.name, file]));
   const unknown = applied.filter(({ name }) => !ours.has(name)).map(({ name }) => name);
   if (unknown.length > 0)
     throw new SchemaError(
@@ -86,9 +81,18 @@ export async function migrateTo(
       'changed',
       `Migrations are not those that the backup was made with: ${changed.map(({ name }) => name).join(', ')}.`,
     );
+}
+
+/** Creates the schema that a database had with these migrations, so that its rows can be loaded. */
+export async function migrateTo(
+  databaseUrl: string,
+  applied: readonly AppliedMigration[],
+  additional: readonly MigrationSource[],
+): Promise<void> {
+  const plan = planOf(additional);
   const names = new Set(applied.map(({ name }) => name));
   const files = plan.files.filter(({ name, isRepeatable }) => isRepeatable || names.has(name));
-  await migrate({ databaseUrl, plan: { ...plan, files } });
+  await migrate({ databaseUrl, plan: { ...plan, files }, isRestore: true });
 }
 
 /** Rejects when the schema of the database is not that of this program. */

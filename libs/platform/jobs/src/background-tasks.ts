@@ -11,6 +11,7 @@ import { SchedulerRegistry } from '@nestjs/schedule';
 import { type Job, Queue, type QueueOptions, Worker } from 'bullmq';
 import { Settings } from '#platform/config';
 import { Metrics } from '#platform/observability';
+import { isDatabaseUnavailable } from '#platform/persistence';
 import { PeriodicTask, type TaskObserver, type TaskRun } from './periodic-task.js';
 import { definedTasks, missingTasks, type ServerProcess, type TaskDefinition, taskKey } from './task-definition.js';
 import { addOnce, WakeUp } from './wake-up.js';
@@ -131,9 +132,16 @@ export class BackgroundTasks implements OnApplicationBootstrap, OnModuleDestroy,
         ...options,
       });
       // BullMQ reconnects by itself; without a listener it would write raw stacks to the console.
-      worker.on('error', (error) => this.logger.warn(`The worker of the queue ${name} reports: ${error.message}`));
+      worker.on('error', (error) => this.warn(`The worker of the queue ${name}`, error));
       this.workers.push(worker);
     }
+  }
+
+  /** An outage concerns all queues of the process: one line for them, which is counted. */
+  private warn(part: string, error: Error): void {
+    this.logger.warn(
+      `${isDatabaseUnavailable(error) ? 'The queues are unavailable' : `${part} reports`}: ${error.message}`,
+    );
   }
 
   private async handle({ queueName, name }: Job): Promise<void> {
@@ -154,7 +162,7 @@ export class BackgroundTasks implements OnApplicationBootstrap, OnModuleDestroy,
     const known = this.queues.get(queue.name);
     if (known) return known;
     const opened = new Queue(queue.name, this.queueOptions);
-    opened.on('error', (error) => this.logger.warn(`The queue ${queue.name} reports: ${error.message}`));
+    opened.on('error', (error) => this.warn(`The queue ${queue.name}`, error));
     this.queues.set(queue.name, opened);
     return opened;
   }

@@ -1,5 +1,5 @@
 import { Injectable, Logger } from '@nestjs/common';
-import type { Pool, PoolClient, QueryResultRow } from 'pg';
+import type { ClientBase, Pool, PoolClient, QueryResultRow } from 'pg';
 import { DataSource } from 'typeorm';
 import { isDatabaseUnavailable, sqlState } from './database-error.js';
 import { surviveConnectionLoss } from './survive-connection-loss.js';
@@ -187,7 +187,7 @@ function textOf(error: unknown): string {
 }
 
 /** Statements on a pool or a connection that no {@link Database} has. */
-export function queryOn(client: Pool | PoolClient): Queryable {
+export function queryOn(client: Pool | ClientBase): Queryable {
   return {
     async query<Row extends QueryResultRow>(
       statement: Statement | string,

@@ -1,7 +1,7 @@
 export * from './database.js';
 export * from './database-error.js';
 export { type ListedRows, listedUids, MAX_LISTED_BYTES } from './listed-uids.js';
-export { InstallationHold } from './installation-hold.js';
+export { BACKUP_LOCK, InstallationHold, IS_BACKED_UP } from './installation-hold.js';
 export * from './listener.js';
 export * from './migrations/migrate.js';
 export { type MigrationSource, readMigrations } from './migrations/migration-files.js';

@@ -1,14 +1,25 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
-import { isDatabaseUnavailable } from './database-error.js';
+import { isDatabaseUnavailable, sqlState } from './database-error.js';
 import { type Queryable, statement } from './database.js';
+
+/** Spells "HEAB": an advisory lock that a backup holds, during which no object is deleted that its rows may name. */
+export const BACKUP_LOCK = 0x48454142;
+/** SQL: whether a backup of this database is being made. */
+export const IS_BACKED_UP = `EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND classid = 0 AND objid = ${BACKUP_LOCK} AND objsubid = 1
+  AND granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))`;
 
 const POLL_MS = 1_000;
 
 const IS_HELD = statement('installation-hold.is-held')`SELECT EXISTS (SELECT FROM headrace.installation_hold) AS held`;
-const HOLD = statement('installation-hold.hold')`
-  INSERT INTO headrace.installation_hold (held_at) VALUES (headrace.now()) ON CONFLICT DO NOTHING`;
-const RELEASE = statement('installation-hold.release')`DELETE FROM headrace.installation_hold RETURNING held_at`;
+const IS_RESTORING = statement('installation-hold.is-restoring')`
+  SELECT coalesce(bool_or(is_restoring), false) AS restoring FROM headrace.installation_hold`;
+const END_RESTORE = statement('installation-hold.end-restore')`
+  UPDATE headrace.installation_hold SET held_at = headrace.now(), is_restoring = false`;
+const RELEASE = statement('installation-hold.release')`
+  DELETE FROM headrace.installation_hold WHERE NOT is_restoring RETURNING held_at`;
+/** The table, or its schema, does not exist: nothing was restored. */
+const NO_TABLE: readonly (string | null)[] = ['42P01', '3F000', '42703'];
 
 /** A restored installation is held: processors wait and nothing is placed, until an operator releases it. */
 export const InstallationHold = {
@@ -17,11 +28,23 @@ export const InstallationHold = {
     return row?.held ?? false;
   },
 
-  async hold(database: Queryable): Promise<void> {
-    await database.query(HOLD);
+  /** Whether a restore has begun and not ended. */
+  async isRestoring(database: Queryable): Promise<boolean> {
+    try {
+      const [row] = await database.query<{ restoring: boolean }>(IS_RESTORING);
+      return row?.restoring ?? false;
+    } catch (error) {
+      if (NO_TABLE.includes(sqlState(error))) return false;
+      throw error;
+    }
   },
 
-  /** False: it was not held. */
+  /** The rows are complete. The installation is held from now on. */
+  async endRestore(database: Queryable): Promise<void> {
+    await database.query(END_RESTORE);
+  },
+
+  /** False: it was not held, or its restore has not ended. */
   async release(database: Queryable): Promise<boolean> {
     return (await database.query(RELEASE)).length > 0;
   },

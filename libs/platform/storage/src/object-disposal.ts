@@ -2,7 +2,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import { Settings } from '#platform/config';
 import { BackgroundTasks, defineTask } from '#platform/jobs';
 import { Clock } from '#platform/kernel';
-import { Database, type Queryable } from '#platform/persistence';
+import { Database, IS_BACKED_UP, type Queryable } from '#platform/persistence';
 import { objectKeySegments, ObjectStore, ObjectStoreUnavailableError } from './object-store.js';
 
 /** Beyond the life of a link that was handed out a moment ago: a download that has begun, clocks that differ. */
@@ -60,12 +60,13 @@ export class ObjectDisposal {
   }
 
   /**
-   * Deletes what is due, at most `limit` names. Returns how many it dealt with: fewer than `limit` means that nothing
+   * Deletes what is due, at most `limit` names; nothing while a backup is made, whose rows may name what was discarded since.
+   * Returns how many it dealt with: fewer than `limit` means that nothing
    * is left for now. Safe to run concurrently and to interrupt. Rejects when the store does not answer.
    */
   async sweep(limit = 500): Promise<number> {
     const due = await this.database.query<{ name: string }>(
-      `SELECT name FROM discarded_objects WHERE delete_after <= headrace.now() ORDER BY delete_after LIMIT $1`,
+      `SELECT name FROM discarded_objects WHERE delete_after <= headrace.now() AND NOT ${IS_BACKED_UP} ORDER BY delete_after LIMIT $1`,
       [limit],
     );
     const names = due.map(({ name }) => name);

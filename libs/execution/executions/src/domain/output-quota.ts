@@ -25,7 +25,7 @@ export class OutputQuota {
     private readonly maxBytes: number,
     usedBytes: number,
   ) {
-    this.limit = Math.max(maxBytes * MARGIN, maxBytes + MIN_MARGIN_BYTES);
+    this.limit = Math.floor(Math.max(maxBytes * MARGIN, maxBytes + MIN_MARGIN_BYTES));
     this.used = usedBytes;
   }
 

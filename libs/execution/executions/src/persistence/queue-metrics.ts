@@ -21,6 +21,7 @@ const GAUGES = {
     labelNames: ['executor'],
   },
   headrace_slots_used: { help: 'Slots in use.', labelNames: ['executor'] },
+  headrace_installation_held: { help: '1 after a restore until the installation is released, otherwise 0.' },
   headrace_approvals_pending: { help: 'Permission requests and questions of agents that wait for an answer.' },
 } as const;
 type GaugeName = keyof typeof GAUGES;
@@ -48,6 +49,7 @@ const READ = statement('queue-metrics.read')`
     FROM worker_connections WHERE alive_until > headrace.now() AND NOT draining
   UNION ALL SELECT 'headrace_slots_used', json_build_object('executor', 'self_hosted'), coalesce(sum(executions), 0)::float8
     FROM live WHERE executor = 'self_hosted'
+  UNION ALL SELECT 'headrace_installation_held', '{}'::json, count(*)::float8 FROM installation_hold
   UNION ALL SELECT 'headrace_approvals_pending', '{}'::json, count(*)::float8
     FROM (SELECT FROM approvals WHERE state = 'pending' LIMIT ${MAX_COUNTED}) pending`;
 

@@ -5,6 +5,7 @@ import { openPool } from '../survive-connection-loss.js';
 import type { MigrationFile } from './migration-files.js';
 import { changeOwnSchema } from './own-schema.js';
 import {
+  assertNotRestoring,
   assertUpgradable,
   isAdopted,
   type MigrationPlan,
@@ -21,14 +22,17 @@ export interface MigrateOptions {
   readonly plan: MigrationPlan;
   /** Runs under the same lock, with the session options of the server, e.g. the queue's migrations. */
   readonly also?: (client: pg.PoolClient) => Promise<void>;
+  /** The caller restores a backup into the database. */
+  readonly isRestore?: boolean;
 }
 
 /** Safe in many processes at once. Returns the names that ran. A database it must not change throws a `SchemaError`. */
-export async function migrate({ databaseUrl, plan, also }: MigrateOptions): Promise<string[]> {
+export async function migrate({ databaseUrl, plan, also, isRestore = false }: MigrateOptions): Promise<string[]> {
   const pool = openPool(databaseUrl);
   const client = await pool.connect();
   try {
     await client.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK]);
+    if (!isRestore) await assertNotRestoring(client);
     await client.query('CREATE SCHEMA IF NOT EXISTS headrace');
     const state = await readSchemaState(client, plan);
     assertUpgradable(state, plan);

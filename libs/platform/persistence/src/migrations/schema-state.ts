@@ -1,5 +1,7 @@
 import type pg from 'pg';
 import { sqlState } from '../database-error.js';
+import { queryOn } from '../database.js';
+import { InstallationHold } from '../installation-hold.js';
 import { dateOf, type MigrationFile } from './migration-files.js';
 
 /** A schema that earlier versions created with migrations of another kind, which the files of `source` continue. */
@@ -99,13 +101,13 @@ function compareCurrent(applied: readonly AppliedFile[], { files }: MigrationPla
  * The program and the schema of its database do not fit. `behind`: the database lacks migrations. `ahead`: it has migrations of
  * a newer version. `too_old`: it lacks migrations that this program no longer has. `changed`: a file that runs once was edited
  * after it was applied, so that the database does not have what the file contains. `foreign_change`: a migration of a plugin
- * changes what belongs to others.
+ * changes what belongs to others. `restoring`: a restore has begun and not ended.
  */
 export class SchemaError extends Error {
   override readonly name = 'SchemaError';
 
   constructor(
-    readonly reason: 'behind' | 'ahead' | 'too_old' | 'changed' | 'foreign_change',
+    readonly reason: 'behind' | 'ahead' | 'too_old' | 'changed' | 'foreign_change' | 'restoring',
     message: string,
   ) {
     super(message);
@@ -114,6 +116,15 @@ export class SchemaError extends Error {
 
 const count = (names: readonly string[], noun = 'migration(s)'): string =>
   `${names.length} ${noun} (${names.join(', ')})`;
+
+/** Throws when a restore has begun and not ended: the rows are not complete. */
+export async function assertNotRestoring(client: pg.Pool | pg.ClientBase): Promise<void> {
+  if (await InstallationHold.isRestoring(queryOn(client)))
+    throw new SchemaError(
+      'restoring',
+      'A restore into this database has not ended. Wait for it, or repeat `headrace restore --from`.',
+    );
+}
 
 /** Throws unless this program may bring the database to its own schema. */
 export function assertUpgradable({ unknown, missing, changed }: SchemaState, { earlier }: MigrationPlan): void {
@@ -136,6 +147,7 @@ export function assertUpgradable({ unknown, missing, changed }: SchemaState, { e
 
 /** Throws unless the schema is that of this program: applications never migrate, they only check. */
 export async function assertMigrated(pool: pg.Pool, plan: MigrationPlan): Promise<void> {
+  await assertNotRestoring(pool);
   const state = await readSchemaState(pool, plan);
   assertUpgradable(state, plan);
   const pending = state.pending.map(({ name }) => name);

@@ -9,7 +9,7 @@ import { WatchedRun } from './watched-run.js';
 const PARALLEL_READS = 3;
 /** Runs of one statement, and the events of each: what it returns fits into memory. */
 const RUNS_PER_READ = 25;
-const EVENTS_PER_READ = 200;
+const EVENTS_PER_READ = 100;
 
 /**
  * The runs with open streams in this process. One statement per LIVE_POLL reads the heads of all of them, and only runs
@@ -71,10 +71,7 @@ export class WatchedRuns implements OnModuleDestroy {
     this.timer = setTimeout(() => {
       this.timer = null;
       this.polling = this.poll()
-        .catch((error: unknown) => {
-          // While the database is unavailable there are no changes; the next round reads again.
-          if (!isDatabaseUnavailable(error)) this.logger.error(error);
-        })
+        .catch((error: unknown) => this.report(error))
         .finally(() => {
           this.polling = null;
           this.schedule();
@@ -95,21 +92,27 @@ export class WatchedRuns implements OnModuleDestroy {
     const groups = Array.from({ length: Math.ceil(moved.length / RUNS_PER_READ) }, (_, index) =>
       moved.slice(index * RUNS_PER_READ, (index + 1) * RUNS_PER_READ),
     ).values();
+    // A failure is reported here: the poll ends with all its readers, because the next one must not advance the same runs meanwhile.
     const reader = async (): Promise<void> => {
-      for (const group of groups) {
-        const ranges = group.map(([run, { runId, lastSeq }]) => ({
-          runId,
-          afterSeq: run.head.lastSeq,
-          upToSeq: lastSeq,
-        }));
-        const events = await this.tail.readAll(ranges, EVENTS_PER_READ);
-        for (const [run, head] of group)
-          await run.advance(head, events.get(head.runId) ?? []).catch((error: unknown) => {
-            if (!isDatabaseUnavailable(error)) this.logger.error(error);
-          });
-      }
+      for (const group of groups) await this.advance(group).catch((error: unknown) => this.report(error));
     };
     await Promise.all(Array.from({ length: PARALLEL_READS }, reader));
+  }
+
+  private async advance(group: readonly (readonly [WatchedRun, RunHead])[]): Promise<void> {
+    const ranges = group.map(([run, { runId, lastSeq }]) => ({
+      runId,
+      afterSeq: run.head.lastSeq,
+      upToSeq: lastSeq,
+    }));
+    const events = await this.tail.readAll(ranges, EVENTS_PER_READ);
+    for (const [run, head] of group)
+      await run.advance(head, events.get(head.runId) ?? []).catch((error: unknown) => this.report(error));
+  }
+
+  /** While the database is unavailable there are no changes; the next round reads again. */
+  private report(error: unknown): void {
+    if (!isDatabaseUnavailable(error)) this.logger.error(error);
   }
 }
 
