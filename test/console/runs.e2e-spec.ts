@@ -129,32 +129,23 @@ describe.skipIf(NO_BROWSER !== null)('the console', { timeout: 60_000 }, () => {
     await console.button('Allow').click();
     await console.state('SUCCEEDED').waitFor();
     const second = await installation.createRun(prompt, ask);
-    // The page does not learn of the other decision before the click: reads are held from then on, and those before have ended.
     const { page } = console;
-    const underWay = new Set<Promise<void>>();
-    let isHeld = false;
-    let release = (): void => undefined;
-    const released = new Promise<void>((resolve) => {
-      release = resolve;
-    });
-    await page.route(/\/approvals(\?.*)?$/, async (route) => {
-      if (isHeld) await released;
-      const read = route.fetch().then((response) => route.fulfill({ response }));
-      underWay.add(read);
-      await read.finally(() => underWay.delete(read));
-    });
     await console.go(`runs/${second}`);
     await console.button('Deny').waitFor();
-    isHeld = true;
-    await Promise.all(underWay);
     const { body } = await installation.call('GET', `/agent/runs/${second}/approvals`);
     const [pending] = body.approvals;
     const path = `/agent/runs/${second}/approvals/${pending.approval_id}`;
-    await installation.call('POST', path, { decision: 'allow' });
+    // The other person decides between the click and the arrival of its request.
+    await page.route(
+      (url) => url.pathname.endsWith(path),
+      async (route) => {
+        await installation.call('POST', path, { decision: 'allow' });
+        await route.continue();
+      },
+    );
     const rejection = page.waitForResponse((response) => response.url().endsWith(path));
     await console.button('Deny').click();
     expect((await rejection).status()).toBe(409);
-    release();
     await page.getByRole('main').getByRole('alert').getByText('was decided before').waitFor();
     await console.state('SUCCEEDED').waitFor();
     await until(async () => (await console.button('Deny').count()) === 0, 10_000, 'the end of the request');

@@ -30,8 +30,12 @@ function isStarting(pid: number): boolean {
 
 /** Whether the environment the process was started with carries the marker. Undefined while exec replaces the program. */
 export function hasMarker(pid: number, marker: string): boolean | undefined {
-  const environ = read(`/proc/${pid}/environ`);
-  if (environ === '' && isStarting(pid)) return undefined;
+  let environ = read(`/proc/${pid}/environ`);
+  if (environ === '') {
+    if (isStarting(pid)) return undefined;
+    // The program may have been replaced between the two looks.
+    environ = read(`/proc/${pid}/environ`);
+  }
   return environ !== null && `\0${environ}\0`.includes(`\0${MARKER_VARIABLE}=${marker}\0`);
 }
 
