@@ -27,8 +27,8 @@ export type CreatedBackup = Pick<BackupManifest, 'created_at' | 'objects'> & {
 };
 
 /**
- * Writes the tables as they are at one moment, then the objects. An object that was deleted in between belongs to a run that was
- * deleted after the moment. The directory gets its name when the backup is complete.
+ * Writes the tables as they are at one moment, then the objects, of which none is deleted meanwhile. The directory gets its name when
+ * the backup is complete.
  */
 export async function createBackup(
   settings: Settings,

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import { createReadStream, createWriteStream } from 'node:fs';
-import { Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip, createGzip } from 'node:zlib';
 import type pg from 'pg';
 import { from as copyFrom, to as copyTo } from 'pg-copy-streams';
 import { CommandError } from '../cli/command.js';
 import { type BackupManifest, type TableDump, tableFile } from './backup-manifest.js';
+import { HashingStream } from './hashing-stream.js';
 
 /**
  * What belongs to a running installation, to the schema, or to the tests: connections of workers, applied migrations, the hold,
@@ -67,11 +67,10 @@ export async function dumpTables(client: pg.Client, schemas: readonly string[], 
       // A partitioned table can be read by a query only.
       const select = `SELECT ${listed(table.columns)} FROM ${qualified(table.name)}`;
       const source = client.query(copyTo(`COPY (${select}) TO STDOUT`));
-      const hash = createHash('sha256');
-      const hashing = passThrough((chunk) => hash.update(chunk));
+      const hashing = new HashingStream();
       const target = createWriteStream(tableFile(directory, table.name), { mode: 0o600, flags: 'wx', flush: true });
       await pipeline(source, createGzip({ level: 1 }), hashing, target);
-      tables.push({ ...table, rows: source.rowCount, sha256: hash.digest('hex') });
+      tables.push({ ...table, rows: source.rowCount, sha256: hashing.sha256() });
     }
     // Sequences are not part of the snapshot: their values are not below those of the rows.
     return {
@@ -91,13 +90,7 @@ export async function verifyTables(directory: string, tables: Rows<TableDump>): 
   for (const { name, sha256 } of tables) {
     const hash = createHash('sha256');
     try {
-      await pipeline(
-        createReadStream(tableFile(directory, name)),
-        passThrough((chunk) => hash.update(chunk)),
-        async (content: AsyncIterable<unknown>) => {
-          for await (const _chunk of content);
-        },
-      );
+      for await (const chunk of createReadStream(tableFile(directory, name))) hash.update(chunk as Buffer);
     } catch (error) {
       throw new CommandError(`The table ${name} of the backup cannot be read: ${String(error)}.`);
     }
@@ -171,11 +164,3 @@ function inOrder(tables: Rows<TableDump>, references: Rows<{ table: string; refe
   }
   return ordered;
 }
-
-const passThrough = (look: (chunk: Buffer) => void): Transform =>
-  new Transform({
-    transform(chunk: Buffer, _encoding, done) {
-      look(chunk);
-      done(null, chunk);
-    },
-  });

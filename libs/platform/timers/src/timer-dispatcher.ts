@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache';
 import { Settings } from '#platform/config';
 import { maxEntries } from '#platform/kernel';
 import { Metrics } from '#platform/observability';
-import { Database, type Queryable } from '#platform/persistence';
+import { Database, type Queryable, type Transaction } from '#platform/persistence';
 import type { Cron } from './domain/cron/croner-cron.js';
 import { parseCron, type ParsedCron } from './domain/cron/parse-cron.js';
 import { decideDue, type DueDecision, jitterOf, type Outage } from './domain/due-decision.js';
@@ -116,11 +116,14 @@ export class TimerDispatcher {
     return parsed;
   }
 
-  private async fire(tx: Queryable, handler: TimerHandler, decided: readonly Decided[], now: Date): Promise<void> {
+  private async fire(tx: Transaction, handler: TimerHandler, decided: readonly Decided[], now: Date): Promise<void> {
     const due = decided.map(({ timer: { key }, fire, missed }) => ({ key, fire, missed }));
     const outcomes = await handler.fire(tx, due, AbortSignal.timeout(BATCH_TIMEOUT_MS));
     this.steps.reached('fired');
-    for (const outcome of outcomes) this.firings.inc({ kind: handler.kind, outcome });
+    // A due time whose transaction fails is handled again.
+    tx.afterCommit(() => {
+      for (const outcome of outcomes) this.firings.inc({ kind: handler.kind, outcome });
+    });
     const outcomeOf = (index: number): TimerOutcome => outcomes[index] ?? 'retry';
     await this.store.move(
       tx,

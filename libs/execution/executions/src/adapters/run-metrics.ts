@@ -14,7 +14,7 @@ const PHASE_BUCKETS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 36
 /** Names of harnesses come from configurations of runs; further ones are counted as `other`. */
 const MAX_HARNESSES = 50;
 
-export const executorOf = (pool: string): Executor =>
+const executorOf = (pool: string): Executor =>
   pool === HOSTED_POOL ? 'hosted' : pool === EXTERNAL_POOL ? 'external' : 'self_hosted';
 
 /** Counts of what this process has changed; no label identifies a run, a team or a person. */

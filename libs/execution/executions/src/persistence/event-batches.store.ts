@@ -5,7 +5,7 @@ import { Database, GroupedStatement, statement } from '#platform/persistence';
 import { OutputQuota } from '../domain/output-quota.js';
 import { leaseGraceMs, workerGraceMs } from '../domain/lease.js';
 import type { NewRunEvent } from '../domain/run.js';
-import { leaseEnd } from './executions.store.js';
+import { leased, leaseEnd } from './executions.store.js';
 
 /** Events of one execution that change neither the run nor the execution. */
 export interface EventBatch {
@@ -28,10 +28,8 @@ WITH input AS MATERIALIZED (
     AS i (ord int, execution_id bigint, lease_epoch int, first_seq bigint, count int, bytes bigint, events json)
 ), held AS MATERIALIZED (
   SELECT i.ord, i.execution_id, i.first_seq, i.count, i.bytes, i.events, e.run_id, e.desired
-    FROM input i JOIN executions e ON e.id = i.execution_id
-   WHERE e.lease_epoch = i.lease_epoch AND e.phase <> 'offered' AND e.ended_at IS NULL
-     AND (e.fence_at IS NULL OR e.fence_at > headrace.now())
-     AND e.acked_seq = i.first_seq - 1 AND e.output_bytes + i.bytes <= $2
+    FROM input i JOIN executions e ON ${leased('i.execution_id', 'i.lease_epoch')}
+   WHERE e.acked_seq = i.first_seq - 1 AND e.output_bytes + i.bytes <= $2
    ORDER BY e.id FOR UPDATE OF e SKIP LOCKED
 ), heads AS (
   INSERT INTO run_heads AS h (run_id, last_seq) SELECT run_id, 1 + count FROM held

@@ -63,9 +63,10 @@ const LOCK = statement('executions.lock')`
 const LOCK_LIVE = statement('executions.lock-live')`
   SELECT ${COLUMNS} FROM executions WHERE run_id = $1 AND ended_at IS NULL FOR UPDATE`;
 
-/** That execution `$1`, as `e`, is held with lease epoch `$2`. */
-export const LEASED = `e.id = $1 AND e.lease_epoch = $2 AND e.phase <> 'offered' AND e.ended_at IS NULL
-  AND (e.fence_at IS NULL OR e.fence_at > headrace.now())`;
+/** That the execution with this id, as `e`, is held with this lease epoch. */
+export const leased = (id: string, epoch: string): string => `e.id = ${id} AND e.lease_epoch = ${epoch}
+  AND e.phase <> 'offered' AND e.ended_at IS NULL AND (e.fence_at IS NULL OR e.fence_at > headrace.now())`;
+export const LEASED = leased('$1', '$2');
 
 /** When a lease that is renewed now ends. Parameters: milliseconds, and those of executions on self-hosted workers. */
 export const leaseEnd = (hosted: string, worker: string): string =>
@@ -82,8 +83,8 @@ const CLAIM = statement('executions.claim')`
   RETURNING ${LEASE}`;
 const LEASE_OF = statement('executions.lease-of')`SELECT ${LEASE} FROM executions WHERE id = $1`;
 
-const RENEW = statement('executions.renew')`UPDATE executions SET lease_expires_at = ${LEASE_END}
-   WHERE id = $1 AND lease_epoch = $2 AND ended_at IS NULL AND phase <> 'offered' AND (fence_at IS NULL OR fence_at > headrace.now())
+const RENEW = statement('executions.renew')`UPDATE executions e SET lease_expires_at = ${LEASE_END}
+   WHERE ${LEASED}
    RETURNING desired, run_id AS "runId", slot_key AS "ownerKey"`;
 
 const FIND_OWNER = statement('executions.find_owner')`
