@@ -2,6 +2,7 @@ import 'reflect-metadata';
 import type { RequestListener } from 'node:http';
 import { NestFactory } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
+import type { Express } from 'express';
 import { hasLocalRunnerApi, type RunningApp, type Settings, withSettings } from '#platform/config';
 import {
   API_PREFIX,
@@ -67,8 +68,8 @@ export async function startApi(
     configureHttp(app, settings);
     serveDocument(app, () => apiDocument(app));
     metrics = await serveMetrics(app, settings.metricsHost, settings.apiMetricsPort);
-    await serveHttp(app, listener);
-    if (runners) serveRunners(runners, app.getHttpAdapter().getInstance());
+    const handler = await serveHttp(app, listener);
+    if (runners) serveRunners(runners, handler, app.getHttpAdapter().getInstance());
     return {
       url: listener.url,
       metricsUrl: metrics?.url ?? null,
@@ -95,11 +96,12 @@ const openLocalRunnerApi = (settings: Settings): Promise<Listener> =>
 /** The runner protocol, and health for operators who look for the reason when it cannot be reached. */
 const RUNNER_PATHS = [`${API_PREFIX}/runner/`, '/health/'];
 
-function serveRunners(listener: Listener, handler: RequestListener): void {
-  listener.serve((request, response) => {
+function serveRunners(listener: Listener, handler: RequestListener, application: Express): void {
+  const serve: RequestListener = (request, response) => {
     if (RUNNER_PATHS.some((prefix) => request.url?.startsWith(prefix))) handler(request, response);
     else response.writeHead(404, { Connection: 'close' }).end();
-  });
+  };
+  listener.serve(serve, application);
 }
 
 /** A port of 0 becomes a number when the listener is open; addresses derived from it follow. */

@@ -3,6 +3,7 @@ import { APP_FILTER, APP_GUARD, APP_PIPE, ModulesContainer } from '@nestjs/core'
 import { ThrottlerModule } from '@nestjs/throttler';
 import { Settings } from '#platform/config';
 import { Database } from '#platform/persistence';
+import { AccessLog } from './edge/access-log.js';
 import { CompiledRoutes } from './edge/compiled-routes.js';
 import { RATE_WINDOW_MS, RateLimitGuard, WindowStorage } from './edge/rate-limit.js';
 import { Readiness } from './edge/readiness.js';
@@ -40,6 +41,7 @@ import { ProblemFilter, ProblemWriter } from './problems/problem-writer.js';
       inject: [ModulesContainer],
       useFactory: (modules: ModulesContainer) => new RouteTable(modules),
     },
+    AccessLog,
     CompiledRoutes,
     ProblemWriter,
     Readiness,

@@ -1,5 +1,7 @@
 export * from './edge/route-options.js';
-export { configureHttp, finishHttp, httpAdapter, RequestAuthenticator, serveHttp } from './edge/configure-http.js';
+export { configureHttp, httpAdapter, serveHttp } from './edge/configure-http.js';
+export { RequestAuthenticator } from './edge/edge.js';
+export { RequestSlot } from './edge/request-slot.js';
 export { hasLargeJsonBody, isLargeBody, LARGE_BODIES, readJsonBody } from './edge/json-body.js';
 export { headerText, requestStateOf, type RequestState } from './edge/request-state.js';
 export { Listener, type ListenerOptions } from './edge/listener.js';

@@ -7,7 +7,7 @@ import type { NestExpressApplication } from '@nestjs/platform-express';
 import { Test } from '@nestjs/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parseSettings, Settings, withSettings } from '#platform/config';
-import { configureHttp, finishHttp, httpAdapter, HttpModule, RequestAuthenticator } from '#platform/http';
+import { configureHttp, httpAdapter, HttpModule, Listener, RequestAuthenticator, serveHttp } from '#platform/http';
 import { Clock } from '#platform/kernel';
 import { ObservabilityModule } from '#platform/observability';
 import { Database } from '#platform/persistence';
@@ -66,14 +66,14 @@ async function serve(): Promise<Served> {
       StorageHttpModule,
     ],
   });
-  const app = (await builder.compile()).createNestApplication<NestExpressApplication>(httpAdapter(), {
+  const listener = await Listener.open(settings, { host: '127.0.0.1', port: 0 });
+  settings.publicUrl = listener.url;
+  const app = (await builder.compile()).createNestApplication<NestExpressApplication>(httpAdapter(listener), {
     bodyParser: false,
     logger: false,
   });
   configureHttp(app, settings);
-  await finishHttp(app);
-  await app.listen(0, '127.0.0.1');
-  settings.publicUrl = (await app.getUrl()).replace(/\/$/, '');
+  await serveHttp(app, listener);
   return {
     app,
     clock,
@@ -81,7 +81,7 @@ async function serve(): Promise<Served> {
     store: app.get(LocalObjectStore),
     close: async () => {
       // Bodies that a test did not read keep their connections busy.
-      app.getHttpServer().closeAllConnections();
+      await listener.close(0);
       await app.close();
       await rm(dataDir, { recursive: true });
     },

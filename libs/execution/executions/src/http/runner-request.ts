@@ -5,7 +5,7 @@ import {
   Injectable,
   type NestInterceptor,
 } from '@nestjs/common';
-import type { Request, Response } from 'express';
+import type { Request } from 'express';
 import type { Observable } from 'rxjs';
 import { Settings } from '#platform/config';
 import {
@@ -62,7 +62,7 @@ export class ExecutionTokenGuard implements CanActivate {
       );
     }
     requestStateOf(request).findOwner = () => this.transfers.ownerOf(executionId);
-    await this.transfers.readJson(executionId, request, http.getResponse<Response>());
+    await this.transfers.readJson(executionId, request);
     return true;
   }
 }

@@ -31,8 +31,8 @@ export class RunnerTransfers {
   }
 
   /** Keeps the permit of a large body until it has been read: some responses wait for other runs. */
-  async readJson(executionId: string, request: Request, response: Response): Promise<void> {
-    const read = (): Promise<void> => readJsonBody(request, response);
+  async readJson(executionId: string, request: Request): Promise<void> {
+    const read = (): Promise<void> => readJsonBody(request);
     await (hasLargeJsonBody(request) ? this.bodies.run(await this.ownerOf(executionId), read) : read());
   }
 

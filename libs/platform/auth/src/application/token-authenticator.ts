@@ -10,11 +10,17 @@ import { type KnownToken, TokenQueries } from '../persistence/token-queries.js';
 export const TOKEN_CACHE_MS = 1000;
 const MAX_CACHED = 10_000;
 
+interface Lookup {
+  readonly answer: Promise<KnownToken | null>;
+  /** When there is an answer. */
+  found?: KnownToken;
+}
+
 /** A result is cached for one second from the start of its query; requests that arrive meanwhile share it. */
 @Injectable()
 export class TokenAuthenticator {
   /** By hash. `ttlResolution` 0: the default sets a timer for each millisecond in which the cache is used. */
-  private readonly cache = new LRUCache<string, Promise<KnownToken | null>>({
+  private readonly cache = new LRUCache<string, Lookup>({
     ...maxEntries(MAX_CACHED),
     ttl: TOKEN_CACHE_MS,
     ttlResolution: 0,
@@ -42,8 +48,19 @@ export class TokenAuthenticator {
     return isTokenShaped(value, 'session') ? this.authenticateAs('session', value) : 'malformed';
   }
 
+  /** The principal of a token that was authenticated within the last second; undefined: another call of {@link authenticate} decides. */
+  cached(header: string | undefined): Principal | undefined {
+    const read = readBearer(header);
+    const known = 'refusal' in read ? undefined : this.cache.get(keyOf(hashToken(read.token)))?.found;
+    const principal = known && this.principalOf(known, 'api');
+    return typeof principal === 'string' ? undefined : principal;
+  }
+
   private async authenticateAs(kind: TokenKind, token: string): Promise<Principal | TokenRefusal> {
-    const known = await this.lookUp(hashToken(token));
+    return this.principalOf(await this.lookUp(hashToken(token)), kind);
+  }
+
+  private principalOf(known: KnownToken | null, kind: TokenKind): Principal | TokenRefusal {
     if (known?.kind !== kind) return 'unknown';
     if (known.revoked) return 'revoked';
     // Evaluated per request: a token also expires on time while it is cached.
@@ -63,21 +80,24 @@ export class TokenAuthenticator {
   }
 
   private lookUp(hash: Buffer): Promise<KnownToken | null> {
-    const key = hash.toString('base64');
+    const key = keyOf(hash);
     const cached = this.cache.get(key);
-    if (cached) return cached;
-    const answer = this.tokens.findByHash(hash);
-    this.cache.set(key, answer);
+    if (cached) return cached.answer;
+    const lookup: Lookup = { answer: this.tokens.findByHash(hash) };
+    this.cache.set(key, lookup);
     const remove = (): void => {
-      if (this.cache.peek(key) === answer) this.cache.delete(key);
+      if (this.cache.peek(key) === lookup) this.cache.delete(key);
     };
     // Failures and unknown tokens are not cached: an unknown token may be created at any moment.
-    answer.then((known) => {
+    lookup.answer.then((known) => {
       if (known === null) remove();
+      else lookup.found = known;
     }, remove);
-    return answer;
+    return lookup.answer;
   }
 }
+
+const keyOf = (hash: Buffer): string => hash.toString('latin1');
 
 const CHANNEL = 'headrace_access';
 

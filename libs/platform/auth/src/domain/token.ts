@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { hash, randomBytes } from 'node:crypto';
 import { base62 } from '#platform/kernel';
 
 /** `session`: the cookie of a browser. `login_link`: creates one session. */
@@ -29,7 +29,7 @@ export function isTokenShaped(value: string, kind: SecretKind = 'api'): boolean 
 
 /** The stored form. A token is fully random, so a digest without salt is enough. */
 export function hashToken(token: string): Buffer {
-  return createHash('sha256').update(token).digest();
+  return hash('sha256', token, 'buffer');
 }
 
 /** The prefix that lists show: `hr_aB3x…`. */

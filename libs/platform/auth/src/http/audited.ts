@@ -12,6 +12,7 @@ import { Reflector } from '@nestjs/core';
 import type { Request } from 'express';
 import { mergeMap, type Observable } from 'rxjs';
 import { type AuditEvent, AuditLog, type AuditSource, type AuditTarget } from '#platform/audit';
+import { runInContext } from '#platform/observability';
 import { AUDITED_ACTION, requestStateOf, SenderAddress } from '#platform/http';
 import { decidedOwner } from '../domain/owner.js';
 import type { Principal } from '../domain/principal.js';
@@ -56,7 +57,7 @@ export class AuditInterceptor implements NestInterceptor {
       mergeMap(async (result: unknown) => {
         const principal = principalOf(request);
         if (!principal) throw new Error(`${action} was executed without a principal.`);
-        await this.append(teamOf(request), {
+        await this.append(request, {
           action,
           actor: actorOf(principal),
           target: targetOf(action, request, result),
@@ -68,15 +69,13 @@ export class AuditInterceptor implements NestInterceptor {
     );
   }
 
-  private async append(teamUid: string | null, event: AuditEvent): Promise<void> {
+  private async append(request: Request, event: AuditEvent): Promise<void> {
+    const teamUid = teamOf(request);
     try {
       await this.log.append(teamUid, event);
     } catch (error) {
-      this.logger.error({
-        msg: 'An operation was executed without its entry in the audit log.',
-        team_uid: teamUid,
-        event,
-      });
+      const msg = 'An operation was executed without its entry in the audit log.';
+      runInContext(requestStateOf(request).context, () => this.logger.error({ msg, team_uid: teamUid, event }));
       throw error;
     }
   }

@@ -12,21 +12,38 @@ import { RequestPrincipals } from './request-principals.js';
 /** Decides the permission on the chosen team only: see `Authorize`. A route without a declaration is closed. */
 @Injectable()
 export class AuthorizeGuard implements CanActivate {
+  /** By handler. */
+  private readonly declared = new WeakMap<object, Access>();
+
   constructor(
     private readonly reflector: Reflector,
     private readonly principals: RequestPrincipals,
   ) {}
 
-  async canActivate(context: ExecutionContext): Promise<boolean> {
-    const access = this.reflector.getAllAndOverride<Access | undefined>(ACCESS, [
-      context.getHandler(),
-      context.getClass(),
-    ]);
+  canActivate(context: ExecutionContext): boolean | Promise<boolean> {
+    const access = this.accessOf(context);
     if (access?.kind === 'public' || access?.kind === 'runner') return true;
     const request = context.switchToHttp().getRequest<Request>();
     const authenticated = authenticatedOf(request);
     if (!authenticated || !access) throw unauthenticated();
-    const principal = this.isOutdated(authenticated) ? await this.principalAgain(request) : authenticated.principal;
+    return this.isOutdated(authenticated)
+      ? this.principalAgain(request).then((principal) => this.decide(request, principal, access))
+      : this.decide(request, authenticated.principal, access);
+  }
+
+  private accessOf(context: ExecutionContext): Access | undefined {
+    const handler = context.getHandler();
+    const known = this.declared.get(handler);
+    if (known !== undefined) return known;
+    const access = this.reflector.get<Access | undefined>(ACCESS, handler);
+    // A handler without a declaration has that of its controller, and controllers inherit handlers.
+    if (access === undefined) return this.reflector.get<Access | undefined>(ACCESS, context.getClass());
+    this.declared.set(handler, access);
+    return access;
+  }
+
+  /** Throws a ProblemError when the principal may not. */
+  private decide(request: Request, principal: Principal, access: Exclude<Access, { kind: 'public' | 'runner' }>): true {
     const chosen = teamHeader(request);
     const teams = selectTeams(principal, chosen);
     if (!teams && chosen !== undefined && isAdministered(principal, access)) {

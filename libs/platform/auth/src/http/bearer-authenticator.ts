@@ -1,6 +1,6 @@
 import { Injectable, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
 import type { Request } from 'express';
-import { requestStateOf, ProblemError, RequestAuthenticator } from '#platform/http';
+import { ProblemError, RequestAuthenticator, RequestSlot, requestStateOf } from '#platform/http';
 import { AccessChanges } from '../application/token-authenticator.js';
 import type { Caller, Principal } from '../domain/principal.js';
 import type { TokenRefusal } from '../domain/token.js';
@@ -17,12 +17,12 @@ export interface Authenticated {
   readonly generation: number;
 }
 
-const authenticated = new WeakMap<Request, Authenticated>();
-const callers = new WeakMap<Request, Caller>();
+const authenticated = new RequestSlot<Authenticated>('authenticated');
+const callers = new RequestSlot<Caller>('caller');
 
 export const authenticatedOf = (request: Request): Authenticated | undefined => authenticated.get(request);
 export const principalOf = (request: Request): Principal | undefined => authenticatedOf(request)?.principal;
-export const rememberCaller = (request: Request, caller: Caller): void => void callers.set(request, caller);
+export const rememberCaller = (request: Request, caller: Caller): void => callers.set(request, caller);
 export const callerOf = (request: Request): Caller | undefined => callers.get(request);
 
 /** Authenticates by bearer token, or by the cookie of a session. The reason why one is not valid is only logged. */
@@ -48,19 +48,29 @@ export class BearerAuthenticator extends RequestAuthenticator implements OnModul
     this.unsubscribe?.();
   }
 
-  override async authenticate(request: Request): Promise<void> {
+  override authenticate(request: Request): Promise<void> | null {
     const began = { at: performance.now(), generation: this.principals.generation };
+    const cached = this.principals.cached(request);
+    if (cached === undefined) return this.find(request, began);
+    this.admit(request, { principal: cached, ...began });
+    return null;
+  }
+
+  private async find(request: Request, began: Omit<Authenticated, 'principal'>): Promise<void> {
     const principal = await this.principalOf(request);
+    if (typeof principal !== 'string') return this.admit(request, { principal, ...began });
+    requestStateOf(request).rejection = `token ${principal}`;
+    await this.throttle.wait(request);
+    throw unauthenticated(principal);
+  }
+
+  private admit(request: Request, found: Authenticated): void {
+    const { uid, tokenUid } = found.principal;
     const state = requestStateOf(request);
-    if (typeof principal === 'string') {
-      state.rejection = `token ${principal}`;
-      await this.throttle.wait(request);
-      throw unauthenticated(principal);
-    }
-    authenticated.set(request, { principal, ...began });
-    state.tokenUid = principal.tokenUid;
-    state.context.principal = principal.uid;
-    this.usage.note(principal.tokenUid);
+    authenticated.set(request, found);
+    state.tokenUid = tokenUid;
+    state.context.principal = uid;
+    this.usage.note(tokenUid);
   }
 
   private async principalOf(request: Request): Promise<Principal | TokenRefusal> {

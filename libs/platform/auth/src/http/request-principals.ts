@@ -27,6 +27,11 @@ export class RequestPrincipals {
       : this.authenticator.authenticateSession(session);
   }
 
+  /** Of a request whose token was authenticated within the last second. Undefined: {@link of} decides. */
+  cached({ headers }: IncomingMessage): Principal | undefined {
+    return this.authenticator.cached(headers.authorization);
+  }
+
   /** The value of the cookie that authenticates the request; undefined: a token does, or nothing. */
   sessionOf(request: IncomingMessage): string | undefined {
     return request.headers.authorization === undefined ? this.cookie.read(request) : undefined;

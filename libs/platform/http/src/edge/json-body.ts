@@ -1,8 +1,9 @@
 import { isUtf8 } from 'node:buffer';
-import express, { type Request, type RequestHandler, type Response } from 'express';
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Request } from 'express';
 import { MemoryPermits } from '../operations/response-limit.js';
 import { ProblemError } from '../problems/problem-error.js';
-import { INCOMPLETE_BODY, toProblemError } from '../problems/to-problem-error.js';
+import { INCOMPLETE_BODY } from '../problems/to-problem-error.js';
 import { DEFAULT_BODY_DEPTH, DEFAULT_BODY_LIMIT } from './route-options.js';
 import { type JsonShape, locateJsonError, scanJson } from './json-scan.js';
 import { requestStateOf } from './request-state.js';
@@ -24,13 +25,13 @@ const largeBodies = new MemoryPermits(LARGE_BODIES, { total: 24, perKey: 4, maxW
  * Reads the body of a request that has been authenticated; null: its operation has none. Runners are authenticated later, and their
  * guard calls {@link readJsonBody}.
  */
-export function readBodyBefore(request: Request, response: Response): Promise<void> | null {
+export function readBodyBefore(request: Request): Promise<void> | null {
   const { route, context } = requestStateOf(request);
   // A body that no handler needs is not read: Node discards it after the response.
   if (route?.access?.kind === 'runner' || !takesBody(request, route)) return null;
   return isLargeBody(request) && context.principal !== undefined
-    ? largeBodies.run(context.principal, () => readJsonBody(request, response))
-    : readJsonBody(request, response);
+    ? largeBodies.run(context.principal, () => readJsonBody(request))
+    : readJsonBody(request);
 }
 
 /** Also one of unknown size. */
@@ -43,40 +44,51 @@ export const hasLargeJsonBody = (request: Request): boolean =>
 const takesBody = (request: Request, route: Route | undefined): route is Route =>
   route?.takesBody === true && route.body.streamed !== true && hasBody(request);
 
-const readers = new Map<number, RequestHandler>();
-function readerOf(limit: number): RequestHandler {
-  const reader = readers.get(limit) ?? express.raw({ type: () => true, limit, inflate: false });
-  readers.set(limit, reader);
-  return reader;
-}
-
 /**
  * Reads the body as bytes, within the limit of the matched operation, and parses it as JSON. Without a body `request.body`
  * is undefined. Rejects with a ProblemError; everything but JSON in UTF-8 without a content encoding is one with 415.
  */
-export async function readJsonBody(request: Request, response: Response): Promise<void> {
+export async function readJsonBody(request: Request): Promise<void> {
   const { route } = requestStateOf(request);
   if (!takesBody(request, route)) return;
-  const mediaProblem = mediaTypeProblem(request.headers['content-type']);
+  const mediaProblem = mediaTypeProblem(request.headers);
   if (mediaProblem && request.headers['content-length'] !== undefined) throw mediaProblem;
-  const reader = readerOf(route.body.limit ?? DEFAULT_BODY_LIMIT);
-  await new Promise<void>((resolve, reject) => {
-    // Converted here, because Nest replaces the error by a more general one before the filter receives it.
-    reader(request, response, (error?: unknown) => (error === undefined ? resolve() : reject(toProblemError(error))));
-  });
-  const bytes: unknown = request.body;
-  // body-parser reports no error when the client has closed the connection before it reads.
-  if (!Buffer.isBuffer(bytes)) throw new ProblemError('invalid_request', INCOMPLETE_BODY);
+  const bytes = await readBytes(request, route.body.limit ?? DEFAULT_BODY_LIMIT);
   if (bytes.length > 0 && mediaProblem) throw mediaProblem;
   request.body = bytes.length === 0 ? undefined : parse(bytes, limitsOf(route));
+}
+
+/** Reads a body that is too large to its end, so that the client receives the response. */
+function readBytes(request: Request, limit: number): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let received = 0;
+    const add = (chunk: Buffer): void => {
+      received += chunk.length;
+      if (received <= limit) chunks.push(chunk);
+      else chunks.length = 0;
+    };
+    const finish = (): void => {
+      request.off('data', add).off('end', finish).off('close', interrupt).off('error', interrupt);
+      if (received > limit) reject(new ProblemError('payload_too_large', `The body must not exceed ${limit} bytes.`));
+      else resolve(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks, received));
+    };
+    const interrupt = (): void => reject(new ProblemError('invalid_request', INCOMPLETE_BODY));
+    if (request.readableAborted || request.destroyed) return interrupt();
+    request.on('data', add).on('end', finish).on('close', interrupt).on('error', interrupt);
+  });
 }
 
 const hasBody = ({ headers }: Request): boolean =>
   headers['transfer-encoding'] !== undefined ||
   (headers['content-length'] !== undefined && headers['content-length'] !== '0');
 
-function mediaTypeProblem(contentType: string | undefined): ProblemError | null {
-  const [mediaType = '', ...parameters] = (contentType ?? '')
+function mediaTypeProblem(headers: IncomingHttpHeaders): ProblemError | null {
+  const { 'content-type': contentType = '', 'content-encoding': encoding } = headers;
+  if (encoding !== undefined && encoding.toLowerCase() !== 'identity')
+    return new ProblemError('unsupported_media_type', 'Content-Encoding is not supported; send the body without one.');
+  if (contentType === 'application/json') return null;
+  const [mediaType = '', ...parameters] = contentType
     .toLowerCase()
     .split(';')
     .map((part) => part.trim());

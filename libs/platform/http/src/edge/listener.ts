@@ -3,12 +3,14 @@ import { createServer, type IncomingMessage, type RequestListener, type Server, 
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { readFileSync } from 'node:fs';
+import type { Express } from 'express';
 import type { Settings } from '#platform/config';
 import { type ErrorCode, within } from '#platform/kernel';
 import { newContext } from '#platform/observability';
 import { problemHeaders, rawProblem, toProblemDocument } from '../problems/problem.dto.js';
 import { ProblemError } from '../problems/problem-error.js';
 import { disconnectStalled } from './disconnect-stalled.js';
+import { responseClass } from './edge-response.js';
 import { RequestOrder } from './request-order.js';
 import { pathOf } from './request-state.js';
 import { requestClass, type Upgrades } from './upgrades.js';
@@ -38,6 +40,11 @@ export interface ListenerOptions {
   readonly hidesTrace?: boolean;
 }
 
+interface MessageClasses {
+  readonly IncomingMessage: typeof IncomingMessage;
+  readonly ServerResponse: typeof ServerResponse;
+}
+
 /**
  * The socket of an application, opened before everything else: an occupied port is reported at once, the number of a free
  * port is known before the settings are used, and requests during the start are answered with 503.
@@ -48,6 +55,7 @@ export class Listener {
 
   private constructor(
     readonly server: Server,
+    private readonly messages: MessageClasses,
     private readonly upgradable: { upgrades: Upgrades | null },
     private readonly scheme: 'http' | 'https',
     publicUrl: () => string,
@@ -66,8 +74,13 @@ export class Listener {
   static async open(settings: Settings, options: ListenerOptions): Promise<Listener> {
     const { host, port, publicUrl, requestTimeoutMs = settings.requestTimeout } = options;
     const upgradable: { upgrades: Upgrades | null } = { upgrades: null };
-    const limits = {
+    // Classes of this listener, because each application changes their prototypes.
+    const messages: MessageClasses = {
       IncomingMessage: requestClass((request) => upgradable.upgrades?.accepts(request) ?? false),
+      ServerResponse: responseClass(),
+    };
+    const limits = {
+      ...messages,
       connectionsCheckingInterval: CHECK_MS,
       keepAliveTimeout: KEEP_ALIVE_MS,
       requestTimeout: requestTimeoutMs,
@@ -79,6 +92,7 @@ export class Listener {
       : createServer(limits);
     const listener = new Listener(
       server,
+      messages,
       upgradable,
       tls ? 'https' : 'http',
       publicUrl ?? (() => settings.publicUrl),
@@ -103,7 +117,12 @@ export class Listener {
     return `${this.scheme}://${host}:${port}`;
   }
 
-  serve(handler: RequestListener): void {
+  /** `application`: whose methods the requests and responses of the handler have, as if Express had received them. */
+  serve(handler: RequestListener, application?: Express): void {
+    if (application !== undefined) {
+      Object.setPrototypeOf(this.messages.IncomingMessage.prototype, application.request);
+      Object.setPrototypeOf(this.messages.ServerResponse.prototype, application.response);
+    }
     this.handler = handler;
   }
 

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
-import type { Request } from 'express';
 import { newContext, type RequestContext } from '#platform/observability';
+import { RequestSlot } from './request-slot.js';
 import type { Route } from './route-table.js';
 
 /** State of a request that middleware collects before a controller handles it. */
@@ -20,13 +20,13 @@ export interface RequestState {
   errorCode?: string;
 }
 
-const states = new WeakMap<Request, RequestState>();
+const states = new RequestSlot<RequestState>('state');
 
-export function setRequestState(request: Request, state: RequestState): void {
+export function setRequestState(request: IncomingMessage, state: RequestState): void {
   states.set(request, state);
 }
 
-export function requestStateOf(request: Request): RequestState {
+export function requestStateOf(request: IncomingMessage): RequestState {
   const known = states.get(request);
   if (known) return known;
   const fresh: RequestState = { context: newContext(), route: undefined, values: [] };

@@ -1,5 +1,6 @@
 import type { Request, Response } from 'express';
 import { hasPermit, ResponseLimit } from '../operations/response-limit.js';
+import { addHeaders } from './edge-response.js';
 import { LARGE_BYTES } from './json-body.js';
 import { requestStateOf } from './request-state.js';
 
@@ -22,7 +23,6 @@ const largeResponses = new ResponseLimit('large responses', {
 export function sendJson(response: Response, body: object): void | Promise<void> {
   const { req: request } = response;
   const text = JSON.stringify(body);
-  if (!response.hasHeader('Content-Type')) response.setHeader('Content-Type', 'application/json; charset=utf-8');
   if (request.method === 'GET' && isLarge(text) && !hasPermit(response)) return sendWithPermit(request, response, text);
   send(response, text);
 }
@@ -30,11 +30,11 @@ export function sendJson(response: Response, body: object): void | Promise<void>
 /** In one write. `response.send` looks up settings and the freshness of a response that has no validator. */
 function send(response: Response, text: string): void {
   if (response.statusCode === NO_CONTENT) {
-    response.removeHeader('Content-Type');
     response.end();
     return;
   }
-  response.setHeader('Content-Length', Buffer.byteLength(text));
+  addHeaders(response, ['Content-Type', 'application/json; charset=utf-8']);
+  addHeaders(response, ['Content-Length', String(Buffer.byteLength(text))]);
   response.end(text);
 }
 

@@ -1,6 +1,7 @@
 import { type ArgumentsHost, Catch, type ExceptionFilter, Injectable, Logger, NotFoundException } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { Settings } from '#platform/config';
+import { runInContext } from '#platform/observability';
 import { sqlState } from '#platform/persistence';
 import { pathOf, requestStateOf } from '../edge/request-state.js';
 import { API_PREFIX, RouteTable } from '../edge/route-table.js';
@@ -26,7 +27,7 @@ export class ProblemWriter {
     const problem = error instanceof NotFoundException ? this.unrouted(request) : toProblemError(error);
     const state = requestStateOf(request);
     state.errorCode = problem.code;
-    this.log(problem);
+    runInContext(state.context, () => this.log(problem));
     if (response.headersSent) {
       // The status is sent already; a broken connection shows the client that the response is not complete.
       response.destroy();
