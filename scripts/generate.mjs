@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url';
 import { renderApiReport } from './lib/api-report.mjs';
 import { inRoot } from './lib/paths.mjs';
 import { prepare } from './lib/prepare.mjs';
-import { renderBackgroundWork, renderStateMachine } from './lib/render-documents.mjs';
+import { renderBackgroundWork, renderSettings, renderStateMachine } from './lib/render-documents.mjs';
 import { StepFailed } from './lib/run-step.mjs';
 
 /** File → how its text is made from the build. */
@@ -22,6 +22,8 @@ const FILES = {
       await import(pathToFileURL(inRoot('dist/apps', module)).href);
     return renderBackgroundWork((await built('libs/platform/jobs/src/index.js', 'definedTasks'))());
   },
+  'docs/operations/settings.md': async () =>
+    renderSettings(await built('libs/platform/config/src/index.js', 'SETTINGS')),
   'docs/state-machines/execution.md': async () =>
     renderStateMachine((await built('libs/execution/executions/src/index.js', 'EXECUTION_PHASE_MACHINE')).definition),
   'docs/state-machines/run.md': async () =>

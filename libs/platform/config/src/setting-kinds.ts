@@ -27,19 +27,28 @@ interface DescribedKind<T> {
   readonly env: string | undefined;
 }
 
-/** A setting of the environment: `env` is the name of its variable, `group` the section of `.env.example`. */
+type ServerProcess = 'API' | 'ingress' | 'processor';
+
+export const EVERY_PROCESS: readonly ServerProcess[] = ['API', 'ingress', 'processor'];
+
+/**
+ * A setting of the environment: `env` is the name of its variable, `group` the section of `.env.example`, `processes` those that
+ * use settings of the group.
+ */
 export interface SettingDefinition<T> extends DescribedKind<T> {
   readonly env: string;
   readonly group: string;
+  readonly processes: readonly ServerProcess[];
 }
 
 export function settingGroup<V extends Readonly<Record<string, unknown>>>(
   group: string,
+  processes: readonly ServerProcess[],
   settings: { readonly [K in keyof V]: DescribedKind<V[K]> },
 ): { readonly [K in keyof V]: SettingDefinition<V[K]> } {
   const definitions = Object.entries<DescribedKind<unknown>>(settings).map(([field, definition]) => {
     const env = definition.env ?? field.replaceAll(/[A-Z]/g, '_$&').toUpperCase();
-    return [field, { ...definition, env, group }] as const;
+    return [field, { ...definition, env, group, processes }] as const;
   });
   return Object.fromEntries(definitions) as { readonly [K in keyof V]: SettingDefinition<V[K]> };
 }

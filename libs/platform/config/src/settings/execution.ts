@@ -19,7 +19,7 @@ const defaultSlots = Math.max(2, availableParallelism() * 2);
 const MIB = 1_048_576;
 
 export const EXECUTION_SETTINGS = {
-  ...settingGroup('Execution', {
+  ...settingGroup('Execution', ['API', 'processor'], {
     maxConcurrentRuns: machineDependent(integer(defaultSlots, 1, 100_000)).describe(
       'Maximum number of hosted runs that execute concurrently, over all teams. Default: twice the number of processors.',
     ),
@@ -109,7 +109,7 @@ export const EXECUTION_SETTINGS = {
       'Where hosted runs execute: process (on this machine), docker (each in a container of the image of its environment), kubernetes (each in a pod), or an executor that a package adds.',
     ),
   }),
-  ...settingGroup('Self-hosted workers', {
+  ...settingGroup('Self-hosted workers', ['API', 'processor'], {
     workerHeartbeatTimeout: duration('90s', '1s', '10min').describe(
       'A worker connection without a heartbeat for this long is closed. The server sends a ping every third of it and records the connected workers every ninth of it.',
     ),
@@ -129,7 +129,7 @@ export const EXECUTION_SETTINGS = {
       'Maximum number of worker connections of one team in one API process; further ones get a 429.',
     ),
   }),
-  ...settingGroup('Docker executor', {
+  ...settingGroup('Docker executor', ['processor'], {
     dockerHost: engineAddress('unix:///var/run/docker.sock').describe(
       'Address of the Docker Engine; see docs/operations/docker-executor.md.',
     ),
@@ -169,7 +169,7 @@ export const EXECUTION_SETTINGS = {
       'Directory or volume on the machine of the engine with bin/node, dist, node_modules and package.json of this version. Default: the files of the processor, for an engine on the same machine.',
     ),
   }),
-  ...settingGroup('Kubernetes executor', {
+  ...settingGroup('Kubernetes executor', ['processor'], {
     kubeconfig: text('').describe(
       'Kubeconfig file. Default: ~/.kube/config, or in a pod its service account; see docs/operations/kubernetes.md.',
     ),

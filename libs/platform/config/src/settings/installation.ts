@@ -1,4 +1,5 @@
 import {
+  EVERY_PROCESS,
   addressRanges,
   boolean,
   duration,
@@ -19,7 +20,7 @@ import {
 } from '../setting-kinds.js';
 
 export const INSTALLATION_SETTINGS = {
-  ...settingGroup('Network and paths', {
+  ...settingGroup('Network and paths', EVERY_PROCESS, {
     dataDir: path('.headrace').describe(
       'Directory of the embedded database, stored objects, workspaces and generated keys; relative to the working directory.',
       'HEADRACE_DATA_DIR',
@@ -49,13 +50,13 @@ export const INSTALLATION_SETTINGS = {
     ),
     tlsKeyFile: optionalFile().describe('PEM private key of TLS_CERT_FILE.'),
   }),
-  ...settingGroup('Plugins', {
+  ...settingGroup('Plugins', EVERY_PROCESS, {
     plugins: list('comma-separated names of packages, and paths of files that begin with ./, ../ or /').describe(
       'Plugins that every process of the installation loads. Packages must be installed beside Headrace; paths are relative to the working directory. See docs/extending/plugins.md.',
       'HEADRACE_PLUGINS',
     ),
   }),
-  ...settingGroup('Data stores', {
+  ...settingGroup('Data stores', EVERY_PROCESS, {
     databaseUrl: optionalUrl(['postgres:', 'postgresql:']).describe(
       'PostgreSQL 16 or newer. Default: an embedded PostgreSQL under HEADRACE_DATA_DIR.',
     ),

@@ -1,4 +1,5 @@
 import {
+  EVERY_PROCESS,
   boolean,
   duration,
   host,
@@ -14,7 +15,7 @@ import {
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 
 export const OPERATION_SETTINGS = {
-  ...settingGroup('Operation', {
+  ...settingGroup('Operation', EVERY_PROCESS, {
     logLevel: literal('info', LOG_LEVELS).describe('Lowest level that is logged.'),
     logLevels: named('comma-separated list of LOGGER=LEVEL', LOG_LEVELS).describe(
       'Levels of single loggers, instead of LOG_LEVEL. A logger has the name in the field `logger` of its lines: Http=warn omits requests, ScheduleTimer=debug adds details.',
@@ -64,7 +65,7 @@ export const OPERATION_SETTINGS = {
       'HEADRACE_TEST_CLOCK',
     ),
   }),
-  ...settingGroup('Live events', {
+  ...settingGroup('Live events', ['API'], {
     livePoll: duration('250ms', '20ms', '1min').describe(
       'Interval at which a process queries for new events of all runs that clients watch live, with one statement.',
     ),
@@ -84,7 +85,7 @@ export const OPERATION_SETTINGS = {
       'An event stream whose client reads nothing for this long is closed; the client can resume it.',
     ),
   }),
-  ...settingGroup('Retention', {
+  ...settingGroup('Retention', ['processor'], {
     retainRuns: retention().describe(
       'Ended runs without a change for this long are deleted with all their data. Default: never.',
       'RETENTION_RUNS',

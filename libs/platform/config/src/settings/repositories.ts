@@ -16,7 +16,7 @@ import {
 const MIB = 1_048_576;
 
 export const REPOSITORY_SETTINGS = {
-  ...settingGroup('Repositories', {
+  ...settingGroup('Repositories', ['API', 'processor'], {
     githubUrl: repositoryBase('https://github.com').describe(
       'Base URL from which github_repos of environments are cloned, as GITHUB_URL/owner/repo.git: GitHub, GitHub Enterprise Server, or a directory below GIT_LOCAL_ROOTS.',
     ),
@@ -49,7 +49,7 @@ export const REPOSITORY_SETTINGS = {
       'Whether commits have a line Co-authored-by with the name and e-mail address of the user who created the run.',
     ),
   }),
-  ...settingGroup('Skills', {
+  ...settingGroup('Skills', ['API', 'processor'], {
     skillsCacheTtl: duration('5min', '0s', '24h').describe('How long the list of skills of a repository is cached.'),
     githubSkillsSource: literal('mirror', ['mirror', 'api']).describe(
       'How skills of repositories on GitHub are read: from a git mirror below HEADRACE_DATA_DIR, or by the API of GitHub.',

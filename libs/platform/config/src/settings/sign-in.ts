@@ -9,7 +9,7 @@ import {
 } from '../setting-kinds.js';
 
 export const SIGN_IN_SETTINGS = {
-  ...settingGroup('Sign-in by OpenID Connect', {
+  ...settingGroup('Sign-in by OpenID Connect', ['API'], {
     oidcIssuer: openIdIssuer().describe(
       'URL of the OpenID provider, exactly as it names itself; with OIDC_CLIENT_ID. Register the redirect URI PUBLIC_URL/api/v1/sign-in/openid/callback there. See docs/operations/sign-in.md.',
     ),

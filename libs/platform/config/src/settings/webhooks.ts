@@ -1,7 +1,7 @@
 import { addressRanges, boolean, duration, integer, publicOrigin, settingGroup } from '../setting-kinds.js';
 
 export const WEBHOOK_SETTINGS = {
-  ...settingGroup('Webhooks', {
+  ...settingGroup('Webhooks', ['ingress', 'processor'], {
     ingressBodyTimeout: duration('15s', '100ms', '1min').describe('Maximum time to receive a delivery.'),
     ingressMaxConcurrentBodies: integer(256, 4, 10_000).describe(
       'Maximum number of request bodies, each up to 256 KB, that one ingress process reads concurrently; one webhook gets a quarter of them. When they run short, requests from an address that holds more than an eighth are aborted.',
@@ -33,7 +33,7 @@ export const WEBHOOK_SETTINGS = {
       'How long a repeated delivery is recognized as a duplicate.',
     ),
   }),
-  ...settingGroup('Notifications', {
+  ...settingGroup('Notifications', ['API', 'processor'], {
     notifyAllowPrivate: addressRanges().describe(
       'Addresses or CIDR ranges, comma-separated, to which notifications may be sent although they are not public.',
     ),
@@ -54,7 +54,7 @@ export const WEBHOOK_SETTINGS = {
       'How long ended deliveries of notifications stay in the log.',
     ),
   }),
-  ...settingGroup('Schedules', {
+  ...settingGroup('Schedules', ['processor'], {
     scheduleCatchUpWindow: duration('1h', '1min', '30d').describe(
       'After an outage the latest due time of a schedule still starts a run if it is younger than this; older due times are recorded as missed.',
     ),
