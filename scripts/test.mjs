@@ -30,6 +30,7 @@ const CHECKS_OF_SOURCES = {
     '.dependency-cruiser.cjs',
   ),
   words: [process.execPath, [inRoot('scripts/check-language.mjs')]],
+  documentation: [process.execPath, [inRoot('scripts/check-docs.mjs')]],
 };
 const CHECKS_OF_BUILD = {
   'generated files': [process.execPath, [inRoot('scripts/generate.mjs'), '--check']],

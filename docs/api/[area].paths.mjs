@@ -1,0 +1,3 @@
+import { apiPages } from '../.vitepress/api-reference.mjs';
+
+export default { paths: apiPages, watch: ['../../openapi.json'] };
