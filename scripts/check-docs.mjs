@@ -1,5 +1,5 @@
 // Builds the documentation site in a temporary directory. Fails at a link that leads to nothing, and at a page that is in no group
-// of the sidebar. `npm run docs:build` checks the same, in twice the processor time.
+// of the sidebar. `npm run docs:build` checks the same, with the index of the search and colors of code.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
