@@ -3,6 +3,7 @@ import { printAims } from './bench/aims.mjs';
 
 const BENCHES = {
   create: () => import('./bench/create.mjs').then(({ benchCreate }) => benchCreate()),
+  scale: () => import('./bench/scale.mjs').then(({ benchScale }) => benchScale()),
   list: () => import('./bench/list.mjs').then(({ benchList }) => benchList()),
   ingress: () => import('./bench/ingress.mjs').then(({ benchIngress }) => benchIngress()),
   schedules: () => import('./bench/schedules.mjs').then(({ benchSchedules }) => benchSchedules()),

@@ -1,32 +1,15 @@
 // `npm run bench -- create`: throughput, p99 and processor time of creating runs beside the floor, on one PostgreSQL, in one
 // run, with authentication, validation and the rate limit; then the time from a create's commit to its offer while a slot is free.
-import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
-import autocannon from 'autocannon';
-import { SERVER_FLAGS } from '../lib/server-flags.mjs';
 import { aim } from './aims.mjs';
-import { freePort, makeCaller, median, percentile, processorMs, root, start, withDatabase } from './support.mjs';
+import { createsEnvironment, loadCreates, MAIN, POOL, startApi } from './creates.mjs';
+import { makeCaller, median, percentile, processorMs, root, start, withDatabase } from './support.mjs';
 
-const POOL = 16;
 const CONNECTIONS = [10, 50];
 const AIMS = { 10: 0.5, 50: 0.6 };
 const SECONDS = Number(process.env.BENCH_SECONDS ?? 4);
 const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 5);
 const OFFERS = Number(process.env.BENCH_OFFERS ?? 30);
-
-const load = (url, token, body, connections) =>
-  new Promise((resolve, reject) => {
-    const headers = { 'content-type': 'application/json', ...(token ? { authorization: `Bearer ${token}` } : {}) };
-    autocannon({ url, connections, duration: SECONDS, method: 'POST', headers, body }, (error, result) => {
-      if (error) reject(error);
-      else if (result.non2xx > 0 || result.errors > 0)
-        reject(new Error(`${url}: ${result.non2xx} refused, ${result.errors} failed`));
-      else {
-        const { total } = result.requests;
-        resolve({ total, rate: total / result.duration, p99: result.latency.p99 });
-      }
-    });
-  });
 
 /** Processor time of the process for each of its requests, beside their rate and p99. */
 async function measure({ child }, send) {
@@ -43,20 +26,8 @@ export const benchCreate = () =>
   withDatabase(async ({ db, databaseUrl, dataDir, children }) => {
     await db.query(FLOOR_TABLE);
     const token = await makeCaller(db);
-    const port = await freePort();
-    const env = {
-      DATABASE_URL: databaseUrl,
-      HEADRACE_DATA_DIR: join(dataDir, 'data'),
-      SECRETS_KEY: randomBytes(24).toString('hex'),
-      PORT: String(port),
-      DATABASE_POOL_SIZE: String(POOL),
-      // Counted, but never reached.
-      API_RATE_PER_MINUTE: '10000000',
-      LOG_LEVEL: 'warn',
-      NODE_ENV: 'production',
-    };
-    const main = join(root, 'dist/headrace.cjs');
-    const api = await start([...SERVER_FLAGS, main, 'api'], env, /API is ready/);
+    const env = createsEnvironment(databaseUrl, dataDir);
+    const api = await startApi(env);
     children.push(api.child);
     const floor = await start(
       [join(root, 'scripts/bench/floor-server.mjs')],
@@ -64,17 +35,12 @@ export const benchCreate = () =>
       /listening (\d+)/,
     );
     children.push(floor.child);
-    const body = JSON.stringify({
-      prompt: 'Fix the failing test in the parser and explain what was wrong with it.',
-      config: { model_id: 'auto' },
-      metadata: { ticket: 'T-1' },
-    });
     const ratios = {};
     for (const connections of CONNECTIONS) {
       const sides = {
-        floor: () => measure(floor, () => load(`http://127.0.0.1:${floor.match[1]}/`, null, body, connections)),
-        headrace: () =>
-          measure(api, () => load(`http://127.0.0.1:${port}/api/v1/agent/runs`, token, body, connections)),
+        floor: () =>
+          measure(floor, () => loadCreates(`http://127.0.0.1:${floor.match[1]}/`, null, connections, SECONDS)),
+        headrace: () => measure(api, () => loadCreates(api.url, token, connections, SECONDS)),
       };
       for (const side of Object.values(sides)) await side(); // warm-up
       const seen = { floor: [], headrace: [] };
@@ -107,11 +73,11 @@ export const benchCreate = () =>
 
     // Offers: a free slot, one run at a time. What the throughput part queued is taken away first.
     await db.query('TRUNCATE runs, run_events, run_heads, executions CASCADE');
-    const processor = await start([main, 'processor'], env, /processor is ready/);
+    const processor = await start([MAIN, 'processor'], env, /processor is ready/);
     children.push(processor.child);
     const measured = [];
     for (let index = 0; index < OFFERS + 2; index += 1) {
-      const created = await fetch(`http://127.0.0.1:${port}/api/v1/agent/runs`, {
+      const created = await fetch(api.url, {
         method: 'POST',
         headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
         body: JSON.stringify({ prompt: 'Say hello.' }),

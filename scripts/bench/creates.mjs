@@ -1,0 +1,48 @@
+// Creates of runs under load: what the benches `create` and `scale` share.
+import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+import autocannon from 'autocannon';
+import { SERVER_FLAGS } from '../lib/server-flags.mjs';
+import { freePort, root, start } from './support.mjs';
+
+export const MAIN = join(root, 'dist/headrace.cjs');
+export const POOL = 16;
+
+const BODY = JSON.stringify({
+  prompt: 'Fix the failing test in the parser and explain what was wrong with it.',
+  config: { model_id: 'auto' },
+  metadata: { ticket: 'T-1' },
+});
+
+export const createsEnvironment = (databaseUrl, dataDir) => ({
+  DATABASE_URL: databaseUrl,
+  HEADRACE_DATA_DIR: join(dataDir, 'data'),
+  SECRETS_KEY: randomBytes(24).toString('hex'),
+  DATABASE_POOL_SIZE: String(POOL),
+  // Counted, but never reached.
+  API_RATE_PER_MINUTE: '10000000',
+  LOG_LEVEL: 'warn',
+  NODE_ENV: 'production',
+});
+
+/** `url`: where runs are created. */
+export async function startApi(env) {
+  const port = await freePort();
+  const api = await start([...SERVER_FLAGS, MAIN, 'api'], { ...env, PORT: String(port) }, /API is ready/);
+  return { ...api, url: `http://127.0.0.1:${port}/api/v1/agent/runs` };
+}
+
+/** Each connection sends its next request when it has its response. `token` null: without one. */
+export const loadCreates = (url, token, connections, seconds) =>
+  new Promise((resolve, reject) => {
+    const headers = { 'content-type': 'application/json', ...(token ? { authorization: `Bearer ${token}` } : {}) };
+    autocannon({ url, connections, duration: seconds, method: 'POST', headers, body: BODY }, (error, result) => {
+      if (error) reject(error);
+      else if (result.non2xx > 0 || result.errors > 0)
+        reject(new Error(`${url}: ${result.non2xx} refused, ${result.errors} failed`));
+      else {
+        const { total } = result.requests;
+        resolve({ total, rate: total / result.duration, p99: result.latency.p99 });
+      }
+    });
+  });
