@@ -5,6 +5,7 @@ import { logToOutput } from './process/logging.js';
 import { openPlugins } from './process/plugins.js';
 import { prepareSettings } from './process/prepare-settings.js';
 import { closingTime, ClosingStack, startApp } from './process/run-server.js';
+import { openTelemetry } from './process/telemetry.js';
 import { startInstallation } from './up/start-installation.js';
 
 export interface StartOptions {
@@ -42,13 +43,14 @@ export async function startHeadrace({
   plugins: given = [],
 }: StartOptions = {}): Promise<Headrace> {
   const settings = await prepareSettings(environment);
-  await logToOutput(settings);
-  const plugins = await openPlugins(settings, given);
   const opened = new ClosingStack(closingTime(settings));
+  await openTelemetry(settings, opened);
+  await logToOutput(settings);
   const close = async (): Promise<void> => {
     if (!(await opened.close())) throw new Error('A part of Headrace did not stop; the log names it.');
   };
   try {
+    const plugins = await openPlugins(settings, given);
     const installation = await startInstallation(
       {
         settings,

@@ -1,6 +1,6 @@
 import { Logger } from '@nestjs/common';
 import type { Settings } from '#platform/config';
-import { JsonLogger } from '#platform/observability';
+import { JsonLogger, type Telemetry, telemetry } from '#platform/observability';
 
 export async function logToOutput({
   logLevel,
@@ -9,11 +9,27 @@ export async function logToOutput({
 }: Pick<Settings, 'logLevel' | 'logLevels' | 'logFormat'>): Promise<void> {
   const isText = logFormat === 'text' || (logFormat === 'auto' && process.stdout.isTTY);
   const destination = isText ? await textFormatter() : undefined;
-  Logger.overrideLogger(new JsonLogger(logLevel, destination, true, logLevels));
+  const exporter = telemetry();
+  Logger.overrideLogger(
+    new JsonLogger(logLevel, exporter?.exportsLogs ? exportedToo(exporter, destination) : destination, true, logLevels),
+  );
 }
 
+interface Destination {
+  write(line: string): void;
+}
+
+const STANDARD_OUTPUT: Destination = { write: (line) => void process.stdout.write(line) };
+
+const exportedToo = (exporter: Telemetry, output = STANDARD_OUTPUT): Destination => ({
+  write: (line) => {
+    output.write(line);
+    exporter.writeLine(line);
+  },
+});
+
 /** Loaded lazily, because most processes log JSON. */
-async function textFormatter(): Promise<{ write(line: string): void }> {
+async function textFormatter(): Promise<Destination> {
   const { prettyFactory } = await import('pino-pretty');
   const format = prettyFactory({
     colorize: process.stdout.isTTY && !process.env.NO_COLOR,

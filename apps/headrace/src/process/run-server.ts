@@ -6,6 +6,7 @@ import { CommandError, isForUser } from '../cli/command.js';
 import { connectLauncher } from './launcher.js';
 import { logToOutput } from './logging.js';
 import { prepareSettings } from './prepare-settings.js';
+import { openTelemetry } from './telemetry.js';
 import { type DatabaseWait, waitForDatabase } from './database.js';
 
 /** Time to close connections, pools and the database, after the SHUTDOWN_GRACE of started runs. */
@@ -36,6 +37,8 @@ export async function runServer(start: (server: ServerProcess) => Promise<string
   const launcher = await connectLauncher();
   const stop = listenForStop(launcher.gone);
   const settings = await prepareSettings(launcher.environment);
+  const opened = new ClosingStack(closingTime(settings));
+  await openTelemetry(settings, opened);
   await logToOutput(settings);
   const logger = new Logger('Process');
   for (const { given, meant } of findMisspelledSettings(launcher.environment))
@@ -45,7 +48,6 @@ export async function runServer(start: (server: ServerProcess) => Promise<string
     stop.abort('fault' satisfies StopReason);
   });
   const wait = { timeoutMs: settings.databaseStartTimeout, signal: stop.signal };
-  const opened = new ClosingStack(closingTime(settings));
   const apps: RunningApp[] = [];
   let clean = false;
   let isStarted = false;

@@ -62,6 +62,7 @@ export class AcceptDelivery {
       source_ip: request.sourceIp,
       headers: storedHeaders(request.headers),
       trace_id: request.traceId,
+      ...(request.traceparent !== null && { trace_context: request.traceparent }),
       // Of what is stored: the bodies of a batch are sent in one value.
       size: body.length,
     };

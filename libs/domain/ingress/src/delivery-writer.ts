@@ -15,6 +15,8 @@ export interface NewDelivery {
     readonly source_ip: string;
     readonly headers: Readonly<Record<string, string>>;
     readonly trace_id: string;
+    /** The `traceparent` of the span of the request; absent: it is not traced. */
+    readonly trace_context?: string;
     readonly size: number;
     readonly identity_kind?: string;
     readonly identity?: string;

@@ -100,6 +100,11 @@ export class IngressHandler {
       // 6. Answer: 202 for an accepted delivery and for a duplicate.
       writeAnswer(response, publicUrl, answer);
       if (answer.kind === 'recorded') this.logDelivery(request, answer);
+      request.endTrace(
+        answer.kind === 'recorded'
+          ? { 'headrace.delivery.id': answer.deliveryId, 'headrace.delivery.outcome': answer.outcome }
+          : {},
+      );
     } catch (error) {
       this.metrics.results.add(writeFault(response, publicUrl, this.logger, error));
     }
@@ -245,6 +250,7 @@ export class IngressHandler {
   /** Step 5. The statement refuses a webhook that has changed since it was read; then steps 2 to 4 decide again. */
   private async accept(request: IngressRequest): Promise<IngressAnswer> {
     const id = newUuid();
+    request.beginTrace();
     for (let attempt = 0; attempt < MAX_ACCEPT_ATTEMPTS && request.webhook; attempt += 1) {
       const answer = await this.acceptance.accept(request, request.webhook, id);
       if (answer) return answer;

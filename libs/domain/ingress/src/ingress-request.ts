@@ -1,11 +1,20 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { onceClosed } from '#platform/http';
-import { newContext } from '#platform/observability';
+import {
+  newContext,
+  recordRequest,
+  type RequestContext,
+  type SpanAttributes,
+  traceparentOf,
+} from '#platform/observability';
 import { type IncomingRequest, RawHeaders, type SecretBringingHandshake } from '#domain/webhooks';
 import type { IngressWebhook } from './ingress-webhooks.js';
 
 /** Exactly `/webhooks/w/<uid>` or `/webhooks/w/<uid>/<token>`, with an optional query. Nothing is decoded. */
 const ADDRESS = /^\/webhooks\/w\/([A-Za-z0-9]{22})(?:\/([^/?#]+))?(?:\?|$)/;
+
+/** In telemetry, as the API writes its routes. */
+const ROUTE = '/webhooks/w/:uid';
 
 const FORM_TYPE = /^application\/x-www-form-urlencoded(?:;|$)/i;
 
@@ -30,7 +39,7 @@ export class IngressRequest {
   handshake: SecretBringingHandshake | null = null;
   private parsed: unknown = NOT_PARSED;
   private rawHeaders: RawHeaders | null = null;
-  private trace: string | null = null;
+  private requestContext: RequestContext | null = null;
   private releaseSlot: (() => void) | null = null;
 
   /** `publicOrigin`: where senders reach the ingress, from the settings and not from the Host header. */
@@ -51,9 +60,44 @@ export class IngressRequest {
     return this.rawHeaders;
   }
 
+  private get context(): RequestContext {
+    this.requestContext ??= newContext(this.incoming.headers.traceparent as string | undefined);
+    return this.requestContext;
+  }
+
+  /** For an authentic request: others must not decide what is exported. */
+  beginTrace(): void {
+    this.requestContext ??= newContext(this.incoming.headers.traceparent as string | undefined, true);
+  }
+
   get traceId(): string {
-    this.trace ??= newContext(this.incoming.headers.traceparent as string | undefined).traceId;
-    return this.trace;
+    return this.context.traceId;
+  }
+
+  /** Of the span of the request; null: it is not traced. */
+  get traceparent(): string | null {
+    return traceparentOf(this.context);
+  }
+
+  /** Exports the span of an answered request. */
+  endTrace(attributes: SpanAttributes): void {
+    const { statusCode } = this.response;
+    recordRequest(this.context, performance.now() - this.arrivedAt, {
+      name: `POST ${ROUTE}`,
+      kind: 'server',
+      attributes: {
+        'http.request.method': 'POST',
+        'http.route': ROUTE,
+        'http.response.status_code': statusCode,
+        'http.request.body.size': this.body?.length,
+        // The path may contain the token of the webhook.
+        'url.path': ROUTE,
+        'url.scheme': 'encrypted' in this.incoming.socket ? 'https' : 'http',
+        'headrace.webhook.uid': this.uid,
+        ...attributes,
+      },
+      errorType: statusCode >= 500 ? String(statusCode) : undefined,
+    });
   }
 
   /** Asks a sender that waits for it (`Expect: 100-continue`) to send the body. */

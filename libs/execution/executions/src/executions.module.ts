@@ -5,6 +5,7 @@ import { Settings } from '#platform/config';
 import { dockerBackend, kubernetesBackend, processBackend } from './adapters/hosted-backends.js';
 import { QueueMetrics } from './persistence/queue-metrics.js';
 import { RunMetrics } from './adapters/run-metrics.js';
+import { RunTraces } from './adapters/run-traces.js';
 import { SnapshotObjects } from './adapters/snapshot-objects.js';
 import { ApprovalsService } from './application/approvals.service.js';
 import { BackendRegistry } from './application/backend-registry.js';
@@ -41,6 +42,7 @@ import { InterruptsStore } from './persistence/interrupts.store.js';
 import { PlacementStore } from './persistence/placement.store.js';
 import { RunLimitsStore } from './persistence/run-limits.store.js';
 import { RunLogStore, RunStateListeners } from './persistence/run-log.store.js';
+import { RunTracesStore } from './persistence/run-traces.store.js';
 import { RunTransitions } from './persistence/run-transitions.store.js';
 import { RunWaitsStore } from './persistence/run-waits.store.js';
 import { SnapshotsStore } from './persistence/snapshots.store.js';
@@ -72,7 +74,16 @@ const shared = [
 /** Executions and the log of runs, for every process. Needs an `AssignmentSource` from a global module. */
 @Module({
   imports: [StorageModule],
-  providers: [...shared, ApprovalsStore, InterruptsStore, RunMetrics, RunStateListeners, SnapshotObjects],
+  providers: [
+    ...shared,
+    ApprovalsStore,
+    InterruptsStore,
+    RunMetrics,
+    RunStateListeners,
+    RunTraces,
+    RunTracesStore,
+    SnapshotObjects,
+  ],
   exports: shared,
 })
 export class ExecutionsModule {}

@@ -106,6 +106,8 @@ export interface Assignment {
   child_runs?: true;
   /** An issue, pull request or thread has started the run: `GET /comments` says whether the agent may comment on it. */
   has_source?: true;
+  /** Of the span of the run, for the agent; present when the run is traced. Requests that start runs are sent with it. */
+  traceparent?: string;
 }
 
 /** `key`: a repeated key of the execution returns the run that was started with it. */

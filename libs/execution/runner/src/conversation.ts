@@ -1,5 +1,5 @@
 import { RequestError, type PromptResponse } from '@agentclientprotocol/sdk';
-import { newUuid } from '#platform/kernel';
+import { formatTraceparent, newUuid, parseTraceparent, turnTraceparent } from '#platform/kernel';
 import type {
   AttachmentRef,
   Commands,
@@ -221,7 +221,7 @@ export class Conversation {
     host.permissions.startTurn();
     const expired = host.watch.start();
     this.options.onTurnBegin();
-    const answer = session.prompt(`${prefix}${prompt.text}`, content);
+    const answer = session.prompt(`${prefix}${prompt.text}`, content, this.traceparentOf(turn));
     turn.answer = answer;
     turn.stage = 'asked';
     const response = await host
@@ -249,6 +249,11 @@ export class Conversation {
     const notice = end.stop_reason === 'end_turn' ? this.options.resultNotice() : null;
     this.closeTurn(notice === null ? end : { ...end, notice });
     return null;
+  }
+
+  private traceparentOf({ id }: OpenTurn): string | null {
+    const run = parseTraceparent(this.options.assignment.traceparent);
+    return run && formatTraceparent(turnTraceparent(run, id));
   }
 
   private reportTurnStarted(id: string, prompt: Prompt, files: readonly PlacedAttachment[]): void {

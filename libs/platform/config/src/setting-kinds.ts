@@ -148,6 +148,25 @@ export const named = <const V extends string>(
 /** Texts without a comma; none when unset. */
 export const list = (shape: string): SettingKind<readonly string[]> => kind(shape, '', itemsOf);
 
+/** Texts by name, as in the variables of OpenTelemetry. The message never repeats a value, which may be a secret. */
+export const namedTexts = (): SettingKind<ReadonlyMap<string, string>> =>
+  kind('comma-separated list of NAME=VALUE', '', (value) => {
+    const pairs = itemsOf(value).map((item): [string, string] => {
+      const [, name, text] = /^([^=\s]+)\s*=\s*([^]*)$/.exec(item) ?? [];
+      if (name === undefined || text === undefined) throw new Error('must be NAME=VALUE, separated by commas');
+      return [name, percentDecoded(text)];
+    });
+    return new Map(pairs);
+  });
+
+function percentDecoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    throw new Error('must have percent-encoded values: % is written as %25');
+  }
+}
+
 /** Addresses, CIDR ranges, and the names of ranges that Express knows. */
 export const addressRanges = (): SettingKind<readonly string[]> =>
   kind('comma-separated list of IP addresses, CIDR ranges, loopback, linklocal, uniquelocal', '', (value) => {

@@ -4,6 +4,7 @@ import { INSTALLATION_SETTINGS } from './settings/installation.js';
 import { OPERATION_SETTINGS } from './settings/operation.js';
 import { REPOSITORY_SETTINGS } from './settings/repositories.js';
 import { SIGN_IN_SETTINGS } from './settings/sign-in.js';
+import { TELEMETRY_SETTINGS } from './settings/telemetry.js';
 import { WEBHOOK_SETTINGS } from './settings/webhooks.js';
 
 /** Every setting of Headrace, each defined once in a file of its groups. */
@@ -14,6 +15,7 @@ export const SETTINGS = {
   ...WEBHOOK_SETTINGS,
   ...REPOSITORY_SETTINGS,
   ...EXECUTION_SETTINGS,
+  ...TELEMETRY_SETTINGS,
 } as const satisfies Record<string, SettingDefinition<unknown>>;
 
 export type SettingValues = {

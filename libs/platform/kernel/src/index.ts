@@ -22,3 +22,4 @@ export * from './single-flight.js';
 export * from './state-machine.js';
 export * from './text.js';
 export * from './time.js';
+export * from './traceparent.js';

@@ -1,5 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { randomFillSync } from 'node:crypto';
+import { parseTraceparent } from '#platform/kernel';
+import { telemetry } from './telemetry/telemetry.js';
 
 /** What every log line of one request (or one job) shares. */
 export interface RequestContext {
@@ -11,6 +13,8 @@ export interface RequestContext {
   route?: string;
   /** Uid of the authenticated principal. */
   principal?: string;
+  /** Present when a span with these ids is exported, if it is sampled. */
+  readonly trace?: { readonly parentSpanId: string | null; readonly isSampled: boolean };
 }
 
 /** Since this version of Node.js, V8 carries the context of asynchronous code by itself. */
@@ -19,15 +23,18 @@ const FIRST_WITH_CONTEXT_FRAMES = 24;
  * Null in earlier versions: there each promise of the process calls a hook, which takes a fifth of the processor time of creating
  * a run. See docs/adr/0072.
  */
-const storage =
+let storage =
   Number.parseInt(process.versions.node, 10) >= FIRST_WITH_CONTEXT_FRAMES
     ? new AsyncLocalStorage<RequestContext>()
     : null;
 let synchronous: RequestContext | undefined;
-const TRACEPARENT = /^[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}/;
-const ALL_ZERO = /^0+$/;
 const TRACE_BYTES = 16;
 const SPAN_BYTES = 8;
+
+/** From now on the context is that of asynchronous code in each version of Node.js: for spans, whose parents it names. */
+export function followAsynchronousCode(): void {
+  storage ??= new AsyncLocalStorage<RequestContext>();
+}
 
 /** The context of the current request or job, or undefined outside of one. */
 export function currentContext(): RequestContext | undefined {
@@ -49,16 +56,21 @@ export function runInContext<T>(context: RequestContext, work: () => T): T {
   }
 }
 
-/** Continues the caller's trace when `traceparent` is a valid W3C header, else begins one. */
-export function newContext(traceparent?: string): RequestContext {
-  const match = traceparent === undefined ? null : TRACEPARENT.exec(traceparent);
-  const given = match?.[1];
-  const continued = given !== undefined && !ALL_ZERO.test(given) && !traceparent?.startsWith('ff');
-  return {
-    traceId: continued ? given : randomHex(TRACE_BYTES),
-    spanId: randomHex(SPAN_BYTES),
-  };
+/**
+ * Continues the caller's trace when `traceparent` is a valid W3C header, else begins one. `isTraced`: a span is exported for the request
+ * if telemetry is on.
+ */
+export function newContext(traceparent?: string, isTraced = false): RequestContext {
+  const parent = parseTraceparent(traceparent);
+  const context = { traceId: parent?.traceId ?? newTraceId(), spanId: newSpanId() };
+  const exporter = isTraced ? telemetry() : null;
+  if (exporter === null) return context;
+  const isSampled = exporter.isSampled(context.traceId, parent);
+  return { ...context, trace: { parentSpanId: parent?.spanId ?? null, isSampled } };
 }
+
+export const newTraceId = (): string => randomHex(TRACE_BYTES);
+export const newSpanId = (): string => randomHex(SPAN_BYTES);
 
 const RANDOM_POOL = Buffer.alloc(4096);
 let used = RANDOM_POOL.length;

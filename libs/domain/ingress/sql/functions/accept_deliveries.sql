@@ -2,7 +2,8 @@
 -- given order. Callers sort by webhook, so that they never wait for each other's rates in a circle.
 --
 -- p_items: an array of objects with webhook_id, version (of the webhook as the caller knows it), outcome (A to accept, H to
--- count and log, J to count only), id, identity_kind, identity, size, source_ip, headers, trace_id and signed.
+-- count and log, J to count only), id, identity_kind, identity, size, source_ip, headers, trace_id, trace_context and
+-- signed.
 -- p_keys: for each item to accept the identity key of 32 bytes, and for a signed item a second one, of what its signature
 -- covers: that is accepted once, whatever identity unsigned headers claim.
 -- p_bodies: the bodies of the items to accept.
@@ -27,7 +28,7 @@ DECLARE
   item_body bytea;
 BEGIN
   FOR item IN SELECT * FROM jsonb_to_recordset(p_items) AS i (webhook_id bigint, version int, outcome "char", id uuid,
-    identity_kind text, identity text, size int, source_ip text, headers jsonb, trace_id text, signed bool)
+    identity_kind text, identity text, size int, source_ip text, headers jsonb, trace_id text, trace_context text, signed bool)
   LOOP
     -- 1. Its part of the keys and the bodies.
     delivery_id := NULL;
@@ -103,10 +104,10 @@ BEGIN
 
     -- 5. The log.
     INSERT INTO headrace.webhook_deliveries (webhook_id, id, outcome, identity_kind, identity, duplicate_of, size_bytes,
-      received_at, source_ip, headers, trace_id, body)
+      received_at, source_ip, headers, trace_id, trace_context, body)
     VALUES (item.webhook_id, item.id, CASE verdict WHEN 'duplicate' THEN 'D'::"char" ELSE item.outcome END,
       item.identity_kind, item.identity, CASE verdict WHEN 'duplicate' THEN accept_deliveries.delivery_id END, item.size, at,
-      item.source_ip, item.headers, item.trace_id, CASE verdict WHEN 'accepted' THEN item_body END);
+      item.source_ip, item.headers, item.trace_id, item.trace_context, CASE verdict WHEN 'accepted' THEN item_body END);
     RETURN NEXT;
   END LOOP;
 END $accept$;

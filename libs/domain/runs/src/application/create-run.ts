@@ -3,7 +3,7 @@ import { type Caller, isAllowed, ownerFor, TOKEN_CACHE_MS, TokenAuthenticator } 
 import { Settings } from '#platform/config';
 import { BackgroundTasks } from '#platform/jobs';
 import { Clock, fieldName, newUuid } from '#platform/kernel';
-import { type LabeledCounter, Metrics } from '#platform/observability';
+import { beginSpan, type LabeledCounter, Metrics } from '#platform/observability';
 import { ObjectDisposal } from '#platform/storage';
 import { workerHostFault } from '#execution/worker-protocol';
 import type { AttachmentInput } from '../domain/attachment.js';
@@ -169,6 +169,7 @@ export class CreateRun {
     insert: (run: NewRun, claim: ScopedClaim | null) => Promise<Result>,
   ): Promise<CreateRunResult | Result> {
     const began = performance.now();
+    const span = beginSpan();
     // 1. Who owns the run, and whether the caller may create it.
     const owner = command.owner ?? ownerFor(caller, command.team);
     if (owner === null)
@@ -262,12 +263,18 @@ export class CreateRun {
         agent_identity_uid: identity?.uid,
       }),
       attachments: await this.attachments.prepare(id, attachments),
+      trace_context: span?.traceparent ?? null,
     };
     if (performance.now() - began > TOKEN_CACHE_MS && !(await this.isStillAllowed(caller, owner)))
       return { kind: 'not_authorized', detail: 'Your access has ended.' };
     const result = await insert(run, claim);
     if (result.kind !== 'created' || result.runId !== id) return result;
     this.created.add(command.source);
+    span?.end({
+      name: 'create_run',
+      kind: 'internal',
+      attributes: { 'headrace.run.id': id, 'headrace.run.source': command.source },
+    });
     // At capacity the next slot that is released wakes the placement.
     if (!result.atCapacity && command.external === undefined) this.tasks.wake(PLACE_RUNS_TASK);
     return result;

@@ -17,6 +17,7 @@ import type {
   SnapshotOrder,
 } from '#execution/runner-protocol';
 import { Settings } from '#platform/config';
+import { formatTraceparent, parseTraceparent, runTraceparent } from '#platform/kernel';
 import { Database, statement } from '#platform/persistence';
 import { forgesOf } from '../domain/forges.js';
 import { maskConfig } from '../domain/resolve-config.js';
@@ -114,6 +115,7 @@ export class RunAssignments extends AssignmentSource {
       ...(this.settings.maxChildRuns > 0 && run.ancestorRunIds.length < this.settings.maxRunDepth
         ? { child_runs: true as const }
         : {}),
+      ...traceOf(run.id, found.traceContext),
       ...(EVENT_SOURCES.includes(run.source) ? { has_source: true as const } : {}),
       ...this.snapshotOrder(snapshotId, {
         isFork: run.forkedFromRunId !== null && !promptTaken,
@@ -235,6 +237,11 @@ export class RunAssignments extends AssignmentSource {
 
 /** Of runs that an issue, pull request or thread has started. */
 const EVENT_SOURCES: readonly RunSourceType[] = ['GITHUB_WEBHOOK', 'GITLAB_WEBHOOK', 'SLACK'];
+
+function traceOf(runId: string, traceContext: string | null): Pick<Assignment, 'traceparent'> {
+  const creation = parseTraceparent(traceContext);
+  return creation === null ? {} : { traceparent: formatTraceparent(runTraceparent(creation, runId)) };
+}
 
 const OFFER = { actor: { type: 'system' }, details: { purpose: 'offer to a self-hosted worker' } } as const;
 

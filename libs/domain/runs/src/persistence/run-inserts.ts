@@ -55,6 +55,8 @@ const INPUT_COLUMNS = {
   forked_from_seq: column<number | null>('bigint'),
   rerun_of: column<string | null>('uuid'),
   submitted: column<SubmittedInput>('jsonb'),
+  /** The `traceparent` of the span that creates the run; null: it is not traced. */
+  trace_context: column<string | null>('text'),
 };
 type InputColumns = typeof INPUT_COLUMNS;
 

@@ -153,7 +153,7 @@ const FIND_FOR_ASSIGNMENT = statement('runs.find-for-assignment')`
     (SELECT s.id FROM run_snapshots s WHERE s.run_id = r.id AND s.seq IS NOT NULL AND (r.prompt_taken OR s.seq = 0) ORDER BY s.seq DESC LIMIT 1) AS "snapshotId",
     r.prompt_taken AND coalesce((SELECT v.kind = 'turn_started' FROM run_events v
       WHERE v.run_id = r.id AND v.kind IN ('turn_started', 'turn_ended') ORDER BY v.seq DESC LIMIT 1), false) AS "lacksLastTurn",
-    r.session_in_debug AS "sessionInDebug", CASE WHEN ${EXTERNAL_USER} IS NOT NULL
+    r.session_in_debug AS "sessionInDebug", r.trace_context AS "traceContext", CASE WHEN ${EXTERNAL_USER} IS NOT NULL
       THEN json_build_object('type', 'user', 'uid', ${EXTERNAL_USER})
       WHEN ${EXTERNAL_ACCOUNT} IS NOT NULL THEN json_build_object('type', 'service_account', 'uid', ${EXTERNAL_ACCOUNT}) END AS "externalExecutor",
     CASE WHEN e.pool = '${EXTERNAL_POOL}' THEN e.offered_at
@@ -197,6 +197,8 @@ export interface AssignedRun {
   readonly creatorAsAuthor: GitPerson | null;
   /** Name of the agent identity that executes the run. */
   readonly identityName: string | null;
+  /** The `traceparent` of the span that has created the run; null: it is not traced. */
+  readonly traceContext: string | null;
 }
 
 @Injectable()

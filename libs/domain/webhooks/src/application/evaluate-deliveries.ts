@@ -1,5 +1,5 @@
 import { Injectable, Logger } from '@nestjs/common';
-import { Metrics, type LabeledCounter } from '#platform/observability';
+import { Metrics, type LabeledCounter, runInSpan } from '#platform/observability';
 import { type EvaluationRecord, EvaluationsStore, type ClaimedEvaluation } from '../persistence/evaluations.store.js';
 import { within } from '#platform/kernel';
 import { isDatabaseUnavailable } from '#platform/persistence';
@@ -116,7 +116,7 @@ export class EvaluateDeliveries {
           if (index > 0 && performance.now() - startedAt > TIME_SLICE_MS)
             records.push({ delivery, kind: 'requeued', counts: false });
           else {
-            records.push(await this.evaluate(delivery));
+            records.push(await runInSpan(delivery.traceContext, () => this.evaluate(delivery)));
           }
         }
       }),

@@ -9,6 +9,7 @@ import {
   type StoredResult,
 } from '../domain/delivery.js';
 import { Injectable } from '@nestjs/common';
+import { currentTraceparent } from '#platform/observability';
 import { Database, type Queryable, type Statement } from '#platform/persistence';
 
 /** As JSON that PostgreSQL accepts: reasons quote payloads, which may contain NUL characters or lone surrogates. */
@@ -124,10 +125,10 @@ export class DeliveriesStore {
   async insertRedelivery(tx: Queryable, webhookId: string, id: string, repeated: string): Promise<boolean> {
     const rows = await tx.query(
       `INSERT INTO webhook_deliveries (webhook_id, id, outcome, identity_kind, identity, redelivery_of, size_bytes,
-         received_at, source_ip, headers, body)
-       SELECT webhook_id, $2::uuid, 'A', 'redelivery', $2::uuid::text, id, size_bytes, headrace.now(), source_ip, headers, body
+         received_at, source_ip, headers, body, trace_context)
+       SELECT webhook_id, $2::uuid, 'A', 'redelivery', $2::uuid::text, id, size_bytes, headrace.now(), source_ip, headers, body, $4
          FROM webhook_deliveries WHERE webhook_id = $1 AND id = $3 AND outcome = 'A' RETURNING 1`,
-      [webhookId, id, repeated],
+      [webhookId, id, repeated, currentTraceparent()],
     );
     return rows.length > 0;
   }
@@ -140,9 +141,9 @@ export class DeliveriesStore {
   ): Promise<void> {
     await tx.query(
       `INSERT INTO webhook_deliveries (webhook_id, id, outcome, identity_kind, identity, size_bytes, received_at, source_ip,
-         headers, body)
-       VALUES ($1, $2::uuid, 'A', 'test', $2::uuid::text, $3, headrace.now(), $4, '{"content-type": "application/json"}', $5)`,
-      [webhookId, id, body.length, sourceIp, body],
+         headers, body, trace_context)
+       VALUES ($1, $2::uuid, 'A', 'test', $2::uuid::text, $3, headrace.now(), $4, '{"content-type": "application/json"}', $5, $6)`,
+      [webhookId, id, body.length, sourceIp, body, currentTraceparent()],
     );
   }
 }

@@ -13,6 +13,8 @@ export const ACCEPTED_COLUMNS = `d.id AS "deliveryId", d.identity, d.received_at
 export interface ClaimedEvaluation extends AcceptedDelivery {
   readonly webhookId: string;
   readonly tries: EvaluationTries;
+  /** The `traceparent` of the span of the request; null: it was not traced. */
+  readonly traceContext: string | null;
 }
 
 export interface EvaluationRecord {
@@ -61,7 +63,7 @@ UPDATE webhook_deliveries d
        ('{${EVALUATION_LEASES_MS.join()}}'::int[])[1 + least(d.evaluation_attempts + d.evaluation_losses, ${EVALUATION_LEASES_MS.length - 1})]
   FROM webhooks w
  WHERE d.ctid = ANY (ARRAY(SELECT place FROM picked)) AND w.id = d.webhook_id
-RETURNING ${ACCEPTED_COLUMNS}, d.webhook_id AS "webhookId",
+RETURNING ${ACCEPTED_COLUMNS}, d.webhook_id AS "webhookId", d.trace_context AS "traceContext",
   json_build_object('failures', d.evaluation_attempts, 'losses', d.evaluation_losses - 1) AS tries`;
 
 /** Only while the claim is valid: after its lease has expired, another process records the result. */

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { HOSTED_WORKERS } from '#execution/worker-protocol';
 import { type Queryable, statement, type Transaction } from '#platform/persistence';
 import { RunMetrics } from '../adapters/run-metrics.js';
+import { RunTraces } from '../adapters/run-traces.js';
 import { isEnded, RUN_STATE_MACHINE, type RunState, type RunTransition } from '../domain/run-state.js';
 import { EXTERNAL_POOL, HOSTED_POOL, type PrincipalRef, type StatusMessage, workerPool } from '../domain/run.js';
 
@@ -84,7 +85,10 @@ const MARK_PROMPT_SENT = statement('runs.mark-prompt-sent')`
  */
 @Injectable()
 export class RunTransitions {
-  constructor(private readonly metrics: RunMetrics) {}
+  constructor(
+    private readonly metrics: RunMetrics,
+    private readonly traces: RunTraces,
+  ) {}
 
   async lock(tx: Queryable, runId: string): Promise<LockedRun | null> {
     const [run] = await tx.query<LockedRun>(LOCK, [runId]);
@@ -120,6 +124,7 @@ export class RunTransitions {
       this.metrics.stateChanged(state);
       for (const phase of ['queued', 'offered', 'setup'] as const)
         this.metrics.phaseEnded(phase, applied.pool, applied.phases?.[phase]);
+      if (isEnded(state, true)) this.traces.runEnded(runId);
     });
     return true;
   }

@@ -156,9 +156,11 @@ export class AgentSession {
     this.currentMode = modeId;
   }
 
-  async prompt(prompt: string, files: readonly ContentBlock[] = []): Promise<PromptResponse> {
+  /** `traceparent`: of the turn. ACP reserves this key of `_meta` for it. */
+  async prompt(prompt: string, files: readonly ContentBlock[], traceparent: string | null): Promise<PromptResponse> {
     return this.connection.agent.request(methods.agent.session.prompt, {
       sessionId: this.id,
+      ...(traceparent === null ? {} : { _meta: { traceparent } }),
       prompt: [{ type: 'text', text: prompt }, ...files],
     });
   }

@@ -25,6 +25,7 @@ export function executionEnvironment(
     return value === null ? [] : [[name, value]];
   });
   const layers = [
+    assignment.traceparent === undefined ? {} : { TRACEPARENT: assignment.traceparent },
     handover.place_env ?? {},
     Object.fromEntries(own),
     assignment.environment?.env ?? {},
@@ -43,9 +44,10 @@ export function executionEnvironment(
 
 export function sessionMeta(
   { session_meta: own, permission_session_meta: restricting }: Harness,
-  { permission_policy: policy }: Assignment,
+  { permission_policy: policy, traceparent }: Assignment,
 ): Record<string, unknown> | undefined {
-  return policy === 'allow' || restricting === undefined ? own : { ...own, ...restricting };
+  const meta = policy === 'allow' || restricting === undefined ? own : { ...own, ...restricting };
+  return traceparent === undefined ? meta : { ...meta, traceparent };
 }
 
 /** Secrets of the agent alone. Throws AgentFailure when the harness has no variable for its secret. */

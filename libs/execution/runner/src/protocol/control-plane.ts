@@ -67,6 +67,7 @@ interface Call extends Pick<HttpRequest, 'method' | 'body' | 'timeoutMs'> {
   readonly renews?: boolean;
   readonly acceptedStatuses?: readonly number[];
   readonly signal?: AbortSignal | undefined;
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 const REQUEST_MS = 10_000;
@@ -80,6 +81,8 @@ const LEASE_LOST = [401, 403, 404, 410, 412];
 /** The runner protocol over HTTP, one method per call. Rejects with the three errors above. */
 export class ControlPlane {
   private leaseEpoch = 0;
+  /** Of the run, for requests that start others. */
+  private traceHeaders: Readonly<Record<string, string>> = {};
 
   constructor(private readonly options: ControlPlaneOptions) {}
 
@@ -92,6 +95,7 @@ export class ControlPlane {
       const response = await this.call({ method: 'POST', path: '/claim', body, timeoutMs: REQUEST_MS });
       const assignment = json<Assignment>(response);
       this.leaseEpoch = assignment.lease_epoch;
+      if (assignment.traceparent !== undefined) this.traceHeaders = { traceparent: assignment.traceparent };
       return { assignment, sentAt };
     };
     const again = (error: unknown): boolean => againUnless(signal)(error) && performance.now() < deadline;
@@ -171,7 +175,7 @@ export class ControlPlane {
 
   startRun(request: Omit<StartRunRequest, 'lease_epoch'>): Promise<StartRunAnswer> {
     // Skills of an agent identity are looked up meanwhile.
-    return this.toolCall('POST', '/runs', request, UPLOAD_MS);
+    return this.toolCall('POST', '/runs', request, { timeoutMs: UPLOAD_MS, headers: this.traceHeaders });
   }
 
   async childRun(runId: string): Promise<ChildRunAnswer> {
@@ -180,11 +184,11 @@ export class ControlPlane {
   }
 
   waitForRuns(request: Omit<WaitForRunsRequest, 'lease_epoch'>, signal: AbortSignal): Promise<WaitForRunsAnswer> {
-    return this.toolCall('POST', '/runs/wait', request, request.wait * 1000 + REQUEST_MS, signal);
+    return this.toolCall('POST', '/runs/wait', request, { timeoutMs: request.wait * 1000 + REQUEST_MS, signal });
   }
 
   comment(request: Omit<CommentRequest, 'lease_epoch'>): Promise<CommentAnswer> {
-    return this.toolCall('POST', '/comments', request, request.wait * 1000 + REQUEST_MS);
+    return this.toolCall('POST', '/comments', request, { timeoutMs: request.wait * 1000 + REQUEST_MS });
   }
 
   /** Null: the agent cannot comment. */
@@ -198,17 +202,15 @@ export class ControlPlane {
     method: 'POST',
     path: string,
     body: object,
-    timeoutMs: number,
-    signal?: AbortSignal,
+    options: Pick<Call, 'timeoutMs' | 'signal' | 'headers'>,
   ): Promise<Answer | { problem: string }> {
     const response = await this.call({
+      ...options,
       method,
       path,
       body: this.withEpoch(body),
-      timeoutMs,
       renews: false,
       acceptedStatuses: TOOL_REJECTED,
-      signal,
     });
     return isOk(response) ? json<Answer>(response) : { problem: problemOf(response) };
   }
@@ -266,6 +268,7 @@ export class ControlPlane {
     renews = true,
     acceptedStatuses = [],
     signal: own,
+    headers = {},
   }: Call): Promise<HttpResponse> {
     const { baseUrl, executionId, token, signal, onContact } = this.options;
     const sentAt = performance.now();
@@ -273,7 +276,11 @@ export class ControlPlane {
     const response = await sendRequest({
       method,
       url: new URL(`${baseUrl.replace(/\/$/, '')}/runner/v1/executions/${encodeURIComponent(executionId)}${path}`),
-      headers: { authorization: `Bearer ${token}`, ...(body === undefined ? {} : { 'content-type': contentType }) },
+      headers: {
+        ...headers,
+        authorization: `Bearer ${token}`,
+        ...(body === undefined ? {} : { 'content-type': contentType }),
+      },
       body,
       timeoutMs,
       signals: own ? [signal, own] : [signal],

@@ -3,6 +3,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import type { Histogram } from 'prom-client';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Metrics, runInContext } from '#platform/observability';
+import { recordServerSpan } from './request-span.js';
 import { pathOf, type RequestState } from './request-state.js';
 
 const BUCKETS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
@@ -50,6 +51,7 @@ export class AccessLog {
           this.logger.warn('request', { ...fields, duration_ms: undefined, route: context.route });
         else this.logger.log('request', fields);
       });
+      recordServerSpan(context, request, { route, status, seconds });
     });
   }
 }

@@ -10,6 +10,7 @@ import type { CompiledRoutes } from './compiled-routes.js';
 import { addHeaders, setEdgeHeaders } from './edge-response.js';
 import { readBodyBefore } from './json-body.js';
 import { headerText, pathOf, type RequestState, setRequestState } from './request-state.js';
+import { isTracedRequest } from './request-span.js';
 import { API_PREFIX, type RouteTable } from './route-table.js';
 
 /** Authenticates a request by its headers alone; implemented by the auth library. */
@@ -73,7 +74,8 @@ export class Edge {
 
   private begin(request: Request, response: Response): RequestState {
     const path = pathOf(request);
-    const context = newContext(headerText(request.headers.traceparent));
+    const traceparent = headerText(request.headers.traceparent);
+    const context = newContext(traceparent, isTracedRequest(path, traceparent));
     const { route, values = [] } = this.routes.find(request.method, path) ?? {};
     context.route = `${request.method} ${route?.path ?? '(unknown)'}`;
     const state: RequestState = { context, route, values };
