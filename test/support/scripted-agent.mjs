@@ -10,7 +10,7 @@
 //   {"stderr": "text"} and {"exit": 3}      write to standard error, and end the process
 //   {"orphan": true}                        is killed, while a child of it holds its streams
 // SCRIPTED_MODES, such as "auto,default", names the modes of its session; the first is the current one. {"mode": true} says the current one.
-// {"meta": true} says the _meta of session/new.
+// {"meta": true} says the _meta of session/new and of session/prompt.
 import { execSync, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 
@@ -36,7 +36,7 @@ function ask(sessionId, { title, kind, name, input }, kinds = ['allow_once', 'al
   });
 }
 
-async function turn(sessionId, prompt) {
+async function turn(sessionId, prompt, promptMeta) {
   const text = prompt.map((block) => block.text ?? '').join('');
   const steps = JSON.parse(text.slice(text.search(/\[[{\]]/), text.lastIndexOf(']') + 1));
   let tokens = 0;
@@ -58,7 +58,7 @@ async function turn(sessionId, prompt) {
     }
     if (step.run !== undefined) say(sessionId, execSync(step.run, { encoding: 'utf8' }));
     if (step.mode) say(sessionId, `mode ${mode}`);
-    if (step.meta) say(sessionId, `meta ${JSON.stringify(meta)}`);
+    if (step.meta) say(sessionId, `meta ${JSON.stringify(meta)} ${JSON.stringify(promptMeta)}`);
     if (step.say !== undefined) say(sessionId, step.say);
     if (step.update !== undefined) update(sessionId, step.update);
     if (step.notify !== undefined) send(step.notify);
@@ -104,7 +104,7 @@ const methods = {
     mode = modeId;
     return {};
   },
-  'session/prompt': ({ sessionId, prompt }) => turn(sessionId, prompt),
+  'session/prompt': ({ sessionId, prompt, _meta }) => turn(sessionId, prompt, _meta),
 };
 
 createInterface({ input: process.stdin }).on('line', async (line) => {

@@ -1,7 +1,7 @@
 import { parseTraceparent, runTraceparent, spanIdOf, type TraceParent, turnTraceparent } from '#platform/kernel';
 import type { EndedSpan, SpanAttributes } from '#platform/observability';
 import { DEFAULT_HARNESS } from '../domain/run.js';
-import { RUN_ENDS, type TracedEvent, type TracedExecution, type TracedRun } from '../persistence/run-traces.store.js';
+import type { TracedEvent, TracedExecution, TracedRun } from '../persistence/run-traces.store.js';
 import { agentAttributes, type GenAiVersion, schemaUrlOf } from './gen-ai-conventions.js';
 
 /** Of a run; spans of further ones are missing. */
@@ -38,8 +38,7 @@ export function spansOfRun(
   version: GenAiVersion,
 ): EndedSpan[] {
   const creation = parseTraceparent(run.traceContext);
-  const end = events.findLast(({ kind }) => (RUN_ENDS as readonly string[]).includes(kind));
-  return creation === null || end === undefined ? [] : new RunSpans(runId, run, creation, end, version).build(events);
+  return creation === null ? [] : new RunSpans(runId, run, creation, version).build(events);
 }
 
 class RunSpans {
@@ -56,7 +55,6 @@ class RunSpans {
     private readonly runId: string,
     private readonly run: TracedRun,
     private readonly creation: TraceParent,
-    private readonly end: TracedEvent,
     private readonly version: GenAiVersion,
   ) {
     this.own = runTraceparent(creation, runId);
@@ -165,9 +163,11 @@ class RunSpans {
   private endLostTurn(executionId: number | null): void {
     const turn = this.turns.get(executionId);
     if (!turn) return;
-    const endedAt = this.run.executions.find(({ id }) => id === executionId)?.endedAt ?? this.end.at;
-    const errorType = this.end.kind === 'run_cancelled' ? undefined : (text(this.end.data.error_code) ?? OTHER);
-    this.endTurn(executionId, turn, { at: Math.min(endedAt, this.end.at), errorType });
+    const { executions, end } = this.run;
+    const execution = executions.find(({ id }) => id === executionId);
+    const reason = execution?.endReason ?? end.errorCode ?? OTHER;
+    const errorType = end.kind === 'run_cancelled' ? undefined : reason;
+    this.endTurn(executionId, turn, { at: Math.min(execution?.endedAt ?? end.at, end.at), errorType });
   }
 
   private addCall(executionId: number | null, at: number, data: TracedEvent['data'], turn: TraceParent): void {
@@ -230,7 +230,7 @@ class RunSpans {
     this.addPhase('queue', id, queuedAt, offeredAt, attributes);
     if (claimedAt === null) return;
     const started = events.find(({ kind, executionId }) => kind === 'agent_started' && executionId === id);
-    this.addPhase('setup', id, claimedAt, started?.at ?? Math.min(endedAt ?? Infinity, this.end.at), attributes);
+    this.addPhase('setup', id, claimedAt, started?.at ?? Math.min(endedAt ?? Infinity, this.run.end.at), attributes);
   }
 
   private addPhase(
@@ -252,7 +252,7 @@ class RunSpans {
   }
 
   private addRun(): void {
-    const { kind, at, data } = this.end;
+    const { kind, at, errorCode } = this.run.end;
     const failed = kind === 'run_failed' || kind === 'run_errored';
     this.spans.push({
       name: 'run',
@@ -269,7 +269,7 @@ class RunSpans {
         'headrace.run.harness': this.harness,
         'headrace.team.uid': this.run.teamUid ?? undefined,
       },
-      errorType: failed ? (text(data.error_code) ?? OTHER) : undefined,
+      errorType: failed ? (errorCode ?? OTHER) : undefined,
     });
   }
 }

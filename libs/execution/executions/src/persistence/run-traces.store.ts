@@ -35,6 +35,7 @@ export interface TracedRun {
   readonly executions: readonly TracedExecution[];
   /** When the run had ended before a message has continued it; null: it ends for the first time. */
   readonly previousEndAt: number | null;
+  readonly end: { readonly kind: RunEnd; readonly at: number; readonly errorCode: string | null };
 }
 
 export interface TracedExecution {
@@ -42,6 +43,7 @@ export interface TracedExecution {
   readonly offeredAt: number;
   readonly claimedAt: number | null;
   readonly endedAt: number | null;
+  readonly endReason: string | null;
 }
 
 /** What spans need of an event. Prompts, outputs, titles and inputs of tools are not even read. */
@@ -54,9 +56,9 @@ export interface TracedEvent {
 }
 
 /** Events by which a run ends. */
-export const RUN_ENDS = ['run_done', 'run_failed', 'run_errored', 'run_cancelled'] as const;
+const RUN_ENDS = ['run_done', 'run_failed', 'run_errored', 'run_cancelled'] as const satisfies readonly RunEventKind[];
+export type RunEnd = (typeof RUN_ENDS)[number];
 const KINDS = [
-  ...RUN_ENDS,
   'session_started',
   'agent_started',
   'turn_started',
@@ -76,7 +78,9 @@ const FIND = statement('run-traces.find')`
     coalesce(r.config #>> '{harness,model_id}', r.config->>'model_id') AS model,
     CASE WHEN r.executor_type = 'service_account' THEN r.executor_uid END AS "agentUid",
     (SELECT coalesce(json_agg(json_build_object('id', e.id, 'offeredAt', ${milliseconds('e.offered_at')}, 'claimedAt', ${milliseconds('e.claimed_at')},
-        'endedAt', ${milliseconds('e.ended_at')}) ORDER BY e.id), '[]') FROM executions e WHERE e.run_id = r.id) AS executions,
+        'endedAt', ${milliseconds('e.ended_at')}, 'endReason', e.end_reason) ORDER BY e.id), '[]') FROM executions e WHERE e.run_id = r.id) AS executions,
+    (SELECT json_build_object('kind', v.kind, 'at', ${milliseconds('v.at')}, 'errorCode', v.data->>'error_code')
+       FROM run_events v WHERE v.run_id = r.id AND v.seq = ends.last) AS "end",
     (SELECT ${milliseconds('v.at')} FROM run_events v WHERE v.run_id = r.id AND v.seq = ends.previous) AS "previousEndAt", coalesce(ends.previous, 0)::float8 AS after, ends.last::float8 AS last
    FROM runs r CROSS JOIN LATERAL (
      SELECT max(seq) AS last, CASE WHEN count(*) = 2 THEN min(seq) END AS previous FROM (

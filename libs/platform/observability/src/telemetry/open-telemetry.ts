@@ -19,8 +19,7 @@ import {
 import { newUuid, ownVersion, type TraceParent, within } from '#platform/kernel';
 import { newSpanId, newTraceId } from '../request-context.js';
 import { reportFailures } from './report-failures.js';
-import type { TelemetrySettings } from './start-telemetry.js';
-import type { EndedSpan, Telemetry } from './telemetry.js';
+import { type EndedSpan, setTelemetry, type Telemetry, type TelemetrySettings } from './telemetry.js';
 
 /** Some kilobytes each at most. What exceeds the queue is dropped. */
 const QUEUE = { maxQueueSize: 10_000, maxExportBatchSize: 512, scheduledDelayMillis: 1_000 };
@@ -151,6 +150,7 @@ export class OpenTelemetry implements Telemetry {
   async shutdown(): Promise<void> {
     const stopped = Promise.allSettled([this.traces?.shutdown(), this.logs?.shutdown()]);
     await within(SHUTDOWN_MS, stopped, () => []);
+    setTelemetry(null);
   }
 }
 

@@ -1,19 +1,5 @@
-import type { Settings } from '#platform/config';
 import { followAsynchronousCode } from '../request-context.js';
-import { setTelemetry, type Telemetry, telemetry } from './telemetry.js';
-
-export type TelemetrySettings = Pick<
-  Settings,
-  | 'otelExporterOtlpEndpoint'
-  | 'otelExporterOtlpHeaders'
-  | 'otelExporterOtlpTimeout'
-  | 'otelTracesExporter'
-  | 'otelLogsExporter'
-  | 'otelServiceName'
-  | 'otelResourceAttributes'
-  | 'otelTracesSampler'
-  | 'otelTracesSamplerArg'
->;
+import { setTelemetry, type Telemetry, telemetry, type TelemetrySettings } from './telemetry.js';
 
 /** Null without an endpoint: then the SDK is not even loaded. Stopped by its `shutdown`. */
 export async function startTelemetry(settings: TelemetrySettings): Promise<Telemetry | null> {

@@ -1,4 +1,18 @@
+import type { Settings } from '#platform/config';
 import type { TraceParent } from '#platform/kernel';
+
+export type TelemetrySettings = Pick<
+  Settings,
+  | 'otelExporterOtlpEndpoint'
+  | 'otelExporterOtlpHeaders'
+  | 'otelExporterOtlpTimeout'
+  | 'otelTracesExporter'
+  | 'otelLogsExporter'
+  | 'otelServiceName'
+  | 'otelResourceAttributes'
+  | 'otelTracesSampler'
+  | 'otelTracesSamplerArg'
+>;
 
 export type AttributeValue = string | number | boolean | readonly string[];
 /** Attributes that are undefined are omitted. Never prompts, outputs, arguments of tools, tokens, or values of queries. */
