@@ -32,7 +32,7 @@ export class RunTraces implements OnModuleDestroy {
   runEnded(runId: string): void {
     if (telemetry() === null || this.waiting.size >= MAX_WAITING) return;
     this.waiting.add(runId);
-    this.exporting ??= this.exportWaiting().finally(() => (this.exporting = null));
+    this.exporting ??= this.exportWaiting();
   }
 
   /** One after the other: ends of runs do not compete for connections. Never rejects. */
@@ -50,5 +50,7 @@ export class RunTraces implements OnModuleDestroy {
         );
       }
     }
+    // In the turn in which the loop has found nothing more: a run that ends from now on begins another one.
+    this.exporting = null;
   }
 }
