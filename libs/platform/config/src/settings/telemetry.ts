@@ -1,7 +1,16 @@
-import { decimal, integer, literal, namedTexts, publicOrigin, settingGroup, text } from '../setting-kinds.js';
+import {
+  decimal,
+  EVERY_PROCESS,
+  integer,
+  literal,
+  namedTexts,
+  publicOrigin,
+  settingGroup,
+  text,
+} from '../setting-kinds.js';
 
 export const TELEMETRY_SETTINGS = {
-  ...settingGroup('OpenTelemetry', {
+  ...settingGroup('OpenTelemetry', EVERY_PROCESS, {
     otelExporterOtlpEndpoint: publicOrigin().describe(
       'Base URL of a receiver of OTLP over HTTP (protobuf), to which /v1/traces and /v1/logs are appended, such as http://127.0.0.1:4318. Default: telemetry is off. See docs/operations/tracing.md.',
     ),
