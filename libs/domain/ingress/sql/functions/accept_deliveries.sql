@@ -25,7 +25,12 @@ DECLARE
   item_keys bytea[];
   found_key bytea;
   inserted int;
-  item_body bytea;
+  is_group bool := jsonb_array_length(p_items) > 1;
+  -- Of the items to log, by their place in p_items.
+  place int := 0;
+  verdicts text[];
+  originals uuid[];
+  body_places int[];
 BEGIN
   FOR item IN SELECT * FROM jsonb_to_recordset(p_items) AS i (webhook_id bigint, version int, outcome "char", id uuid,
     identity_kind text, identity text, size int, source_ip text, headers jsonb, trace_id text, trace_context text, signed bool)
@@ -33,10 +38,10 @@ BEGIN
     -- 1. Its part of the keys and the bodies.
     delivery_id := NULL;
     retry_ms := NULL;
-    item_body := NULL;
+    place := place + 1;
+    body_places[place] := body_at;
     IF item.outcome = 'A' THEN
       item_keys := ARRAY[substr(p_keys, key_at, 32)];
-      item_body := substr(p_bodies, body_at, item.size);
       key_at := key_at + 32;
       IF item.signed THEN
         item_keys := item_keys || substr(p_keys, key_at, 32);
@@ -102,12 +107,28 @@ BEGIN
       EXIT;
     END LOOP;
 
-    -- 5. The log.
-    INSERT INTO headrace.webhook_deliveries (webhook_id, id, outcome, identity_kind, identity, duplicate_of, size_bytes,
-      received_at, source_ip, headers, trace_id, trace_context, body)
-    VALUES (item.webhook_id, item.id, CASE verdict WHEN 'duplicate' THEN 'D'::"char" ELSE item.outcome END,
-      item.identity_kind, item.identity, CASE verdict WHEN 'duplicate' THEN accept_deliveries.delivery_id END, item.size, at,
-      item.source_ip, item.headers, item.trace_id, item.trace_context, CASE verdict WHEN 'accepted' THEN item_body END);
+    -- 5. The log. PostgreSQL prepares the constraints of the table and the conditions of its indexes once for each statement, which
+    -- takes longer than to insert a row: a group has one.
+    verdicts[place] := verdict;
+    originals[place] := CASE verdict WHEN 'duplicate' THEN delivery_id END;
+    IF NOT is_group THEN
+      INSERT INTO headrace.webhook_deliveries (webhook_id, id, outcome, identity_kind, identity, duplicate_of, size_bytes,
+        received_at, source_ip, headers, trace_id, trace_context, body)
+      VALUES (item.webhook_id, item.id, CASE verdict WHEN 'duplicate' THEN 'D'::"char" ELSE item.outcome END,
+        item.identity_kind, item.identity, originals[place], item.size, at, item.source_ip, item.headers, item.trace_id,
+        item.trace_context, CASE verdict WHEN 'accepted' THEN p_bodies END);
+    END IF;
     RETURN NEXT;
   END LOOP;
+  IF is_group THEN
+    INSERT INTO headrace.webhook_deliveries (webhook_id, id, outcome, identity_kind, identity, duplicate_of, size_bytes,
+      received_at, source_ip, headers, trace_id, trace_context, body)
+    SELECT i.webhook_id, i.id, CASE verdicts[i.place] WHEN 'duplicate' THEN 'D'::"char" ELSE i.outcome END, i.identity_kind,
+      i.identity, originals[i.place], i.size, at, i.source_ip, i.headers, i.trace_id, i.trace_context,
+      CASE verdicts[i.place] WHEN 'accepted' THEN substr(p_bodies, body_places[i.place], i.size) END
+      FROM ROWS FROM (jsonb_to_recordset(p_items) AS (webhook_id bigint, outcome "char", id uuid, identity_kind text,
+        identity text, size int, source_ip text, headers jsonb, trace_id text, trace_context text)) WITH ORDINALITY
+        AS i (webhook_id, outcome, id, identity_kind, identity, size, source_ip, headers, trace_id, trace_context, place)
+     WHERE verdicts[i.place] IS NOT NULL;
+  END IF;
 END $accept$;
