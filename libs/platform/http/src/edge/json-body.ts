@@ -3,7 +3,6 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Request } from 'express';
 import { MemoryPermits } from '../operations/response-limit.js';
 import { ProblemError } from '../problems/problem-error.js';
-import { INCOMPLETE_BODY } from '../problems/to-problem-error.js';
 import { DEFAULT_BODY_DEPTH, DEFAULT_BODY_LIMIT } from './route-options.js';
 import { type JsonShape, locateJsonError, scanJson } from './json-scan.js';
 import { requestStateOf } from './request-state.js';
@@ -73,7 +72,7 @@ function readBytes(request: Request, limit: number): Promise<Buffer> {
       if (received > limit) reject(new ProblemError('payload_too_large', `The body must not exceed ${limit} bytes.`));
       else resolve(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks, received));
     };
-    const interrupt = (): void => reject(new ProblemError('invalid_request', INCOMPLETE_BODY));
+    const interrupt = (): void => reject(new ProblemError('invalid_request', 'The body ended before it was complete.'));
     if (request.readableAborted || request.destroyed) return interrupt();
     request.on('data', add).on('end', finish).on('close', interrupt).on('error', interrupt);
   });

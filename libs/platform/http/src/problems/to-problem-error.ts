@@ -5,8 +5,6 @@ import { CODE_OF_STATUS, ProblemError } from './problem-error.js';
 
 const RETRY_SOON_SECONDS = 2;
 
-export const INCOMPLETE_BODY = 'The body ended before it was complete.';
-
 /** The problem for an error. An unknown error is an internal error whose cause is not shown to the caller. */
 export function toProblemError(error: unknown): ProblemError {
   if (error instanceof ProblemError) return error;
@@ -14,7 +12,7 @@ export function toProblemError(error: unknown): ProblemError {
   if (sqlState(error) === QUERY_CANCELED)
     return unavailable('The query was cancelled because it took too long. Use narrower filters, or try again.', error);
   if (error instanceof HttpException) return fromStatus(error.getStatus(), error.message, error);
-  if (isHttpError(error)) return fromHttpError(error);
+  if (isHttpError(error)) return fromStatus(error.status, error.message, error);
   if (error instanceof URIError)
     return new ProblemError('invalid_request', 'The path contains an invalid percent encoding.', { cause: error });
   return internal(error);
@@ -23,31 +21,13 @@ export function toProblemError(error: unknown): ProblemError {
 const unavailable = (detail: string, cause: unknown): ProblemError =>
   new ProblemError('resource_unavailable', detail, { retryAfterSeconds: RETRY_SOON_SECONDS, cause });
 
-/** Errors of Express middleware (package http-errors) have a status, those of body-parser also a type. */
+/** Errors of Express (package http-errors) have a status. */
 interface HttpError extends Error {
   readonly status: number;
-  readonly type?: string;
-  readonly limit?: number;
 }
 
 function isHttpError(error: unknown): error is HttpError {
   return error instanceof Error && typeof (error as { status?: unknown }).status === 'number';
-}
-
-function fromHttpError(error: HttpError): ProblemError {
-  const problem = (code: ErrorCode, detail: string): ProblemError => new ProblemError(code, detail, { cause: error });
-  switch (error.type) {
-    case 'entity.too.large':
-      return problem('payload_too_large', `The body must not exceed ${error.limit ?? 0} bytes.`);
-    case 'encoding.unsupported':
-      return problem('unsupported_media_type', 'Content-Encoding is not supported; send the body without one.');
-    case 'request.aborted':
-      return problem('invalid_request', INCOMPLETE_BODY);
-    case 'request.size.invalid':
-      return problem('invalid_request', 'The length of the body differs from Content-Length.');
-    default:
-      return fromStatus(error.status, error.message, error);
-  }
 }
 
 function fromStatus(status: number, message: string, cause: unknown): ProblemError {
