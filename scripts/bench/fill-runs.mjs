@@ -46,10 +46,10 @@ export const fillSkill = (skill) => `acme/skills-${skill % 7}:.agents/skills/ski
 export const fillEnvironment = (environment) => `fillenv${String(environment).padStart(15, '0')}`;
 
 /**
- * `db`: a pg client with search path headrace. `sentences`: the most that a prompt has. Secondary indexes are created again
- * after the rows, which is several times faster.
+ * `db`: a pg client with search path headrace. `sentences`: the most that a prompt has. `teams`: how many there are.
+ * Secondary indexes are created again after the rows, which is several times faster.
  */
-export async function fillRuns(db, { runs, sentences = 44, log = () => undefined }) {
+export async function fillRuns(db, { runs, sentences = 44, teams = TEAMS, log = () => undefined }) {
   const started = Date.now();
   const report = (what) => log(`${what} (${((Date.now() - started) / 1000).toFixed(1)} s)`);
   await db.query(
@@ -57,7 +57,7 @@ export async function fillRuns(db, { runs, sentences = 44, log = () => undefined
   );
   const indexes = await dropIndexes(db);
   await makeWords(db);
-  await db.query(RUNS(runs, sentences));
+  await db.query(RUNS(runs, sentences, teams));
   report(`${runs} runs`);
   await db.query(ARTIFACTS);
   report('artifacts');
@@ -111,7 +111,7 @@ const STATES = (runs) => `CASE
   WHEN b.i > ${runs} - 60 AND u.state < 0.5 THEN (ARRAY['QUEUED','PENDING','CLAIMED','INPROGRESS','INPROGRESS','BLOCKED'])[1 + (b.i % 6)::int]
   WHEN u.state < 0.86 THEN 'SUCCEEDED' WHEN u.state < 0.93 THEN 'FAILED' WHEN u.state < 0.95 THEN 'ERROR' ELSE 'CANCELLED' END`;
 
-const RUNS = (runs, sentences) => `
+const RUNS = (runs, sentences, teams) => `
 INSERT INTO runs (id, team_uid, owner_user_uid, slot_key, pool, state, title, prompt, source, execution_location, mode, interactive,
   creator_type, creator_uid, executor_type, executor_uid, config, metadata, parent_run_id, ancestor_run_ids, schedule,
   status_message, busy_ms, queued_at, created_at, updated_at, started_at)
@@ -124,7 +124,7 @@ b AS (
 ), c AS (
   SELECT b.*, b.i - b.depth AS root FROM b
 ), u AS (
-  SELECT c.i, ${skewed('c.root', 4, TEAMS, 4.2)} AS team, ${chance('c.root', 5)} < 0.03 AS personal,
+  SELECT c.i, ${skewed('c.root', 4, teams, 4.2)} AS team, ${chance('c.root', 5)} < 0.03 AS personal,
          CASE WHEN ${chance('c.root', 5)} < 0.03 THEN ${skewed('c.root', 6, 30, 2)} ELSE ${skewed('c.i', 6, 30, 2)} END AS person, ${chance('c.i', 7)} AS source, ${chance('c.i', 8)} AS state,
          CASE WHEN ${chance('c.i', 9)} < 0.6 THEN ${skewed('c.i', 10, SKILLS, 2.5)} END AS skill,
          ${skewed('c.i', 11, 12, 2)} AS model, ${chance('c.i', 12)} AS harness,

@@ -1,7 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest';
+import { CollectRunWords, facetsOf } from '#domain/runs';
 import { parseSettings } from '#platform/config';
+import { newUuid } from '#platform/kernel';
 import { dropDatabase, onDatabase, otherDatabase } from '../../../libs/testing/src/database/test-postgres.js';
 import { migrateAll } from '../../../apps/headrace/src/process/migrations.js';
 import { ApiFixture } from '../../support/api-fixture.js';
@@ -117,6 +119,112 @@ describe('query parameter q', () => {
       token: own.member.token,
     });
     expect(next.runs.map(({ title }: { title: string }) => title)).toEqual(['the dashboard']);
+  });
+});
+
+describe('misspelt words of old runs in a team with many newer runs', () => {
+  const sql = (text: string, values: unknown[] = []) => fixture.database.query<Record<string, unknown>>(text, values);
+  let team: Team;
+  let old: string[];
+
+  /** More of them than the newest ones that a search compares with its words first. */
+  async function addNewerRuns(): Promise<void> {
+    const ids = Array.from({ length: 850 }, () => newUuid());
+    await sql(
+      `WITH r AS (INSERT INTO runs (id, team_uid, slot_key, pool, state, title, prompt, source, execution_location, mode, interactive,
+         creator_type, creator_uid, executor_type, executor_uid, config, queued_at, created_at, updated_at)
+       SELECT u.id, $1, 'team:' || $1, 'elsewhere', 'QUEUED', 'Newer ' || md5(u.id::text), 'Go.', 'API', 'REMOTE', 'normal', false,
+         'user', $2, 'user', $2, '{}', t.at, t.at, t.at FROM unnest($3::uuid[]) u (id), LATERAL (SELECT headrace.now() AS at) t
+       RETURNING *)
+       INSERT INTO run_facets (run_id, slot_key, tokens, search) SELECT ${facetsOf('r')} FROM r`,
+      [team.uid, team.member.uid, ids],
+    );
+  }
+
+  /** What the processor does every few minutes, as if all runs were older than that. */
+  async function collectWords(): Promise<void> {
+    await sql('UPDATE facet_repairs SET upto = $1', [newUuid()]);
+    await fixture.api.app.get(CollectRunWords, { strict: false }).run();
+  }
+
+  const wordsOf = async (pattern: string) =>
+    (
+      await sql(`SELECT word, run_ids FROM run_words WHERE slot_key = $1 AND word LIKE $2 ORDER BY word`, [
+        `team:${team.uid}`,
+        pattern,
+      ])
+    ).map(({ word, run_ids: ids }) => [word, (ids as string[]).length]);
+
+  const find = async (words: string): Promise<string[]> => team.findRuns(`q=${encodeURIComponent(words)}&limit=100`);
+
+  beforeAll(async () => {
+    team = await createTeam(fixture);
+    const texts = ['Install kubernetes-1', 'Sensor7b2c3 reports', 'Überwachung: grafan4', 'kubernets', 'Sel\u0301ect'];
+    old = [];
+    for (const title of texts) old.push(await team.buildRun({ title, prompt: 'Go.' }));
+    for (let index = 0; index < 20; index += 1) old.push(await team.buildRun({ title: `throttle ${index}` }));
+    await addNewerRuns();
+  });
+
+  const at = (...places: number[]): string[] => places.map((place) => old[place] ?? '').sort();
+  const expectFound = async (): Promise<void> => {
+    const throttle = at(...Array.from({ length: 20 }, (_, index) => 5 + index));
+    for (const [words, expected] of [
+      ['kuberntees', at(0)],
+      ['xubernets', at(3)],
+      ['kubernetss', at(0, 3)],
+      ['kubrenetes isntall', at(0)],
+      ['kubrenetes reports', []],
+      ['sesnor', at(1)],
+      ['grafana', at(2)],
+      ['uberwachung', at(2)],
+      ['sel\u0301cet', at(4)],
+      ['throtle', throttle],
+      ['throtlte', throttle],
+      ['nothingatall', []],
+    ] as const)
+      expect([words, await find(words)]).toEqual([words, expected]);
+  };
+
+  it('are found before their words are collected, and afterwards', async () => {
+    await expectFound();
+    expect(await wordsOf('%')).toEqual([]);
+    await collectWords();
+    expect(await wordsOf('%ern%')).toEqual([
+      ['kubernetes', 1],
+      ['kubernets', 1],
+    ]);
+    expect(await wordsOf('sensor%')).toEqual([['sensor7b', 1]]);
+    expect(await wordsOf('throttle')).toEqual([['throttle', 17]]);
+    await expectFound();
+    old.push(await team.buildRun({ title: 'kubernetes again' }));
+    await addNewerRuns();
+    expect(await find('kuberntees')).toEqual(at(0, 25));
+    await collectWords();
+    expect(await find('kuberntees')).toEqual(at(0, 25));
+    expect(await wordsOf('kubernetes')).toEqual([['kubernetes', 2]]);
+  });
+
+  it('are not found in other teams, also when the same word was collected there', async () => {
+    const other = await createTeam(fixture);
+    const id = await other.buildRun({ title: 'the kubernetes of others' });
+    await collectWords();
+    expect(await other.findRuns('q=kuberntees')).toEqual([id]);
+    expect(await find('kuberntees')).not.toContain(id);
+  });
+
+  it('have no collected words any more when all runs with them are deleted', async () => {
+    await collectWords();
+    const known = (await sql(`SELECT unnest(run_ids) AS id FROM run_words WHERE slot_key = $1 AND word = 'throttle'`, [
+      `team:${team.uid}`,
+    ])) as { id: string }[];
+    await sql('DELETE FROM run_facets WHERE run_id = ANY($1)', [[...known.map(({ id }) => id), old[3]]]);
+    await collectWords();
+    expect(await wordsOf('kubernets')).toEqual([]);
+    expect(await wordsOf('kubernetes')).toEqual([['kubernetes', 2]]);
+    // The word was frequent, and three runs with it are left.
+    expect(await wordsOf('throttle')).toEqual([['throttle', 3]]);
+    expect(await find('throtlte')).toHaveLength(3);
   });
 });
 

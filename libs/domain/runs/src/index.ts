@@ -10,6 +10,7 @@ export {
 } from './application/concurrent-runs.js';
 export { forgesOf } from './domain/forges.js';
 export { RunsService } from './application/runs.service.js';
+export { CollectRunWords } from './application/collect-run-words.js';
 export { RepairFacets } from './application/repair-facets.js';
 export { PruneRuns, RunDataOwner, RunDataOwners } from './application/prune-runs.js';
 export { PersonalRunPolicy } from './application/personal-run-policy.js';

@@ -22,6 +22,7 @@ import { ListRuns } from './application/list-runs.js';
 import { PersonalRunPolicy } from './application/personal-run-policy.js';
 import { RunEnvironmentPolicy } from './application/run-environment-policy.js';
 import { PruneRuns, RunDataOwners } from './application/prune-runs.js';
+import { CollectRunWords } from './application/collect-run-words.js';
 import { RepairFacets } from './application/repair-facets.js';
 import { RerunRun } from './application/rerun-run.js';
 import { RunAssignments } from './application/run-assignments.js';
@@ -51,6 +52,7 @@ import { RunsWork } from './jobs/runs-work.js';
 import { ArtifactsStore } from './persistence/artifacts.store.js';
 import { ChildRunsStore } from './persistence/child-runs.store.js';
 import { ConcurrencyStore } from './persistence/concurrency.store.js';
+import { RunWordsStore } from './persistence/run-words.store.js';
 import { RetentionStore } from './persistence/retention.store.js';
 import { RunInserts } from './persistence/run-inserts.js';
 import { RunLists } from './persistence/run-lists.js';
@@ -77,6 +79,7 @@ const EXPORTED = [
   RunConversations,
   SignedDecisions,
   PruneRuns,
+  CollectRunWords,
   RepairFacets,
   RunDataOwners,
 ];
@@ -91,6 +94,7 @@ const EXPORTED = [
     ChildRunsStore,
     RunInserts,
     RunLists,
+    RunWordsStore,
     RunsStore,
     ArtifactsStore,
     RetentionStore,

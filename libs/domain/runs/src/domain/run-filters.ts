@@ -85,6 +85,15 @@ export interface SearchTerm {
   readonly word: string;
   /** The word is taken for a misspelling: words that begin like it, but for one letter, count too. */
   readonly fuzzy: boolean;
+  /** Of a misspelling, when they are known: no other run can match. */
+  readonly candidates?: RunCandidates;
+}
+
+/** The runs with these ids, those whose text contains one of the words, and those whose ids are later than `after`. */
+export interface RunCandidates {
+  readonly runIds: readonly string[];
+  readonly words: readonly string[];
+  readonly after: string;
 }
 
 export const MAX_SEARCH_LENGTH = 256;
@@ -101,11 +110,12 @@ export function runIdIn(text: string): string | null {
 }
 
 const WORD = /[\p{L}\p{M}\p{N}]+/gu;
+export const MAX_MISSPELT_LENGTH = 40;
 /**
  * Shorter words have too many neighbours; numbers are not spelled. Each letter makes up to four variants of the word's
  * length: PostgreSQL needs hundreds of megabytes for the pattern of 160 letters, and refuses longer ones.
  */
-const MAY_BE_MISSPELT = /^[\p{L}\p{M}]{4,40}$/u;
+const MAY_BE_MISSPELT = new RegExp(`^[\\p{L}\\p{M}]{4,${MAX_MISSPELT_LENGTH}}$`, 'u');
 const MIN_ANY_EDIT = 5;
 
 export function searchWords(text: string): string[] {
@@ -123,10 +133,10 @@ export function mayBeMisspelt(word: string): boolean {
 
 /**
  * A regular expression for words that begin with `word` but for one edit: two neighbours swapped and, from five letters
- * on, one letter another, missing or too much. `letter` and `notLetter` are classes of the regular expression dialect. The words
- * hold nothing that would have to be escaped.
+ * on, one letter another, missing or too much. `letter` and `notLetter` are classes of the regular expression dialect; without
+ * `notLetter`, the pattern is compared with single words. The words hold nothing that would have to be escaped.
  */
-export function typoPattern(word: string, letter: string, notLetter: string): string {
+export function typoPattern(word: string, letter: string, notLetter: string | null): string {
   const letters = [...word];
   const variants = new Set<string>();
   const put = (from: number, to: number, middle: string): void =>
@@ -139,5 +149,6 @@ export function typoPattern(word: string, letter: string, notLetter: string): st
     put(index, index + 1, '');
     if (index > 0) put(index, index, letter);
   });
-  return `(^|${notLetter})(${[word, ...variants].join('|')})`;
+  const start = notLetter === null ? '^' : `(^|${notLetter})`;
+  return `${start}(${[word, ...variants].join('|')})`;
 }

@@ -6,6 +6,7 @@ import { Database } from '#platform/persistence';
 import { ExecutionWork } from '#execution/executions';
 import { ConcurrentRuns } from '../application/concurrent-runs.js';
 import { CancelChildRuns } from '../application/cancel-child-runs.js';
+import { CollectRunWords } from '../application/collect-run-words.js';
 import { RepairFacets } from '../application/repair-facets.js';
 import { PruneRuns } from '../application/prune-runs.js';
 
@@ -35,6 +36,13 @@ const REPAIR_FACETS_TASK = defineTask({
   name: 'repair-run-facets',
   period: 5 * MINUTE_MS,
   description: 'Completes runs that a process of an older version has created.',
+});
+const COLLECT_RUN_WORDS_TASK = defineTask({
+  ...COMMON,
+  name: 'collect-run-words',
+  period: 5 * MINUTE_MS,
+  description:
+    'Collects the words of runs, in which the search corrects misspelt words, for at most a minute at a time.',
 });
 const CANCEL_CHILD_RUNS_TASK = defineTask({
   library: 'runs',
@@ -74,6 +82,7 @@ export class RunsWork {
   constructor(
     tasks: BackgroundTasks,
     repairFacets: RepairFacets,
+    collectWords: CollectRunWords,
     concurrent: ConcurrentRuns,
     cancelChildRuns: CancelChildRuns,
     private readonly executions: ExecutionWork,
@@ -92,6 +101,9 @@ export class RunsWork {
       tasks.implement(CANCEL_CHILD_RUNS_TASK, (signal) => cancelChildRuns.run(signal)),
       tasks.implement(REPAIR_FACETS_TASK, async (signal) => {
         await repairFacets.run(signal);
+      }),
+      tasks.implement(COLLECT_RUN_WORDS_TASK, async (signal) => {
+        await collectWords.run(signal);
       }),
     ];
   }

@@ -66,12 +66,12 @@ export function bindings(): { readonly bind: Bind; readonly values: readonly unk
 
 /**
  * Filters that no order of `runs` serves. `conditions` hold for `r`; `probes` say the same by the tokens of `f`, its row of
- * `run_facets`, for the owner whose place is given; `texts` are conditions on `run_facets.search`.
+ * `run_facets`, for the owner whose place is given; `texts` are conditions on the text of `f`.
  */
 export interface FilterConditions {
   readonly conditions: readonly string[];
   readonly probes: (owner: string) => readonly string[];
-  readonly texts: (column: string) => readonly string[];
+  readonly texts: readonly string[];
   /** Place of the type that one of the run's artifacts must have. */
   readonly artifactType: string | null;
   /** Place of the id of the one run that is meant, whatever its text. */
@@ -90,11 +90,10 @@ interface Probed {
 function filterConditions(filters: RunFilters, bind: Bind): FilterConditions {
   const probed = probedFilters(filters, bind);
   const { search } = filters;
-  const texts = search ? textConditions(search, bind) : [];
   return {
     conditions: probed.map(({ condition }) => condition),
     probes: (owner) => probesOf(probed, owner),
-    texts: (column) => texts.map((text) => `${column} ${text}`),
+    texts: search ? textConditions(search, bind) : [],
     artifactType: filters.artifactType === undefined ? null : bind(filters.artifactType),
     runId: search?.runId ? `${bind(search.runId)}::uuid` : null,
   };
@@ -142,10 +141,21 @@ function once(make: () => string): () => string {
 
 /** Words hold letters, marks and digits only, so there is nothing to escape in them. */
 function textConditions({ terms, runId }: RunSearch, bind: Bind): string[] {
-  if (runId !== null) return [`LIKE ${bind(`%${runId}%`)}`];
-  return terms.map(({ word, fuzzy }) =>
-    fuzzy ? `~ ${bind(typoPattern(word, '[[:alnum:]]', '[^[:alnum:]]'))}` : `LIKE ${bind(`%${word}%`)}`,
-  );
+  const contains = (text: string): string => `f.search LIKE ${bind(`%${text}%`)}`;
+  if (runId !== null) return [contains(runId)];
+  return terms.flatMap(({ word, fuzzy, candidates }) => {
+    if (!fuzzy) return [contains(word)];
+    const pattern = bind(typoPattern(word, '[[:alnum:]]', '[^[:alnum:]]'));
+    if (!candidates) return [`f.search ~ ${pattern}`];
+    const { runIds, words, after } = candidates;
+    const places = [
+      `f.run_id = ANY(${bind(runIds)}::uuid[])`,
+      `f.run_id > ${bind(after)}::uuid`,
+      ...words.map(contains),
+    ];
+    // An expression, so that no index is read for the pattern: in large teams that finds far more runs than the candidates.
+    return [`(${places.join(' OR ')})`, `(f.search || '') ~ ${pattern}`];
+  });
 }
 
 export interface Parts {
@@ -167,7 +177,7 @@ export interface Parts {
  */
 export function isSearched(query: RunListQuery): boolean {
   const { rest, filter } = partsOf(query, bindings().bind);
-  return rest.length + filter.conditions.length + filter.texts('').length > 0 || filter.artifactType !== null;
+  return rest.length + filter.conditions.length + filter.texts.length > 0 || filter.artifactType !== null;
 }
 
 export function partsOf(query: RunListQuery, bind: Bind): Parts {
@@ -253,8 +263,8 @@ export const sectionOf = ({ query: { after } }: Parts): 'null' | 'valued' =>
 
 /** What a run must fulfil one by one, as one expression on `r`. Scalar subqueries: they are probed, never hashed. */
 export function checkOf({ rest, filter }: Parts): string {
-  const texts = filter.texts('f.search');
-  const text = texts.length > 0 ? [`(SELECT ${texts.join(' AND ')} FROM run_facets f WHERE f.run_id = r.id)`] : [];
+  const text =
+    filter.texts.length > 0 ? [`(SELECT ${filter.texts.join(' AND ')} FROM run_facets f WHERE f.run_id = r.id)`] : [];
   const found = filter.runId === null ? text : text.map((condition) => `(r.id = ${filter.runId} OR ${condition})`);
   const artifact =
     filter.artifactType === null

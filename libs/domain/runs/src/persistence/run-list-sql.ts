@@ -118,7 +118,7 @@ function orIsWalkedOff(parts: Parts): string {
 }
 
 const windowOf = ({ filter, query }: Parts): number =>
-  Math.max(filter.texts('').length > 0 ? WINDOW.text : WINDOW.least, query.limit * WINDOW.perRow);
+  Math.max(filter.texts.length > 0 ? WINDOW.text : WINDOW.least, query.limit * WINDOW.perRow);
 
 function whole(parts: Parts): string {
   const { limit, order } = parts.query;
@@ -153,8 +153,10 @@ function matches(parts: Parts): string {
       own.push(
         `r.id IN (SELECT x.run_id FROM artifacts x WHERE x.slot_key = ${owner} AND x.artifact_type = ${filter.artifactType})`,
       );
-    const [probes, texts] = [filter.probes(owner), filter.texts('f.search')];
-    const facets = [...probes, ...(texts.length > 0 ? [`f.slot_key = ${owner}`, ...texts] : [])];
+    const facets = [
+      ...filter.probes(owner),
+      ...(filter.texts.length > 0 ? [`f.slot_key = ${owner}`, ...filter.texts] : []),
+    ];
     if (facets.length === 0) return [`SELECT ${columns} FROM runs r WHERE ${own.join(' AND ')}`];
     const byText = `SELECT ${columns} FROM run_facets f JOIN runs r ON r.id = f.run_id WHERE ${[...facets, ...own].join(' AND ')}`;
     return filter.runId === null

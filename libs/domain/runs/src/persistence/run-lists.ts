@@ -7,6 +7,7 @@ import type { Run } from '../domain/run.js';
 import { mayBeMisspelt, type SearchTerm } from '../domain/run-filters.js';
 import { type RunListQuery, type RunPosition, SORTS } from './run-list-parts.js';
 import { fullStatement, type ListStatement, orderedStatement, probeStatement, WALK_SETTINGS } from './run-list-sql.js';
+import { RunWordsStore } from './run-words.store.js';
 import { type RunRow, toRun } from './runs.store.js';
 
 export interface ListedRun {
@@ -45,6 +46,7 @@ export class RunLists {
   constructor(
     private readonly database: Database,
     private readonly settings: Settings,
+    private readonly words: RunWordsStore,
   ) {
     const total = Math.max(1, Math.floor(settings.databasePoolSize / 4));
     this.semaphore = new KeyedSemaphore({ total, maxWaiting: total * WAITING_PER_PERMIT, maxWaitMs: MAX_WAIT_MS });
@@ -89,8 +91,24 @@ export class RunLists {
     const statement = this.shapes.statementOf(query, near);
     const rows = await this.reading(WALK_SETTINGS, (tx) => tx.query<ProbeRow>(statement, near.values));
     if (rows[0]?.complete) return toPage(isEmptyPage(rows) ? [] : rows, terms);
-    const whole = fullStatement(query);
-    return toPage(await this.reading(SEARCH_SETTINGS, (tx) => tx.query<ListRow>(whole.text, whole.values)), terms);
+    const found = await this.reading(SEARCH_SETTINGS, async (tx) => {
+      const whole = fullStatement(await this.withCandidates(tx, query));
+      return tx.query<ListRow>(whole.text, whole.values);
+    });
+    return toPage(found, terms);
+  }
+
+  /** Misspelt words are looked up among the words of the runs, which are few compared with their texts. */
+  private async withCandidates(tx: Queryable, query: RunListQuery): Promise<RunListQuery> {
+    const { search } = query.filters;
+    const misspelt = search?.terms.filter(({ fuzzy }) => fuzzy).map(({ word }) => word) ?? [];
+    if (!search || misspelt.length === 0) return query;
+    const found = await this.words.find(tx, query.owners, misspelt);
+    const terms = search.terms.map((term): SearchTerm => {
+      const candidates = term.fuzzy ? found[misspelt.indexOf(term.word)] : null;
+      return candidates ? { ...term, candidates } : term;
+    });
+    return { ...query, filters: { ...query.filters, search: { ...search, terms } } };
   }
 
   private async readTerms(query: RunListQuery, terms: readonly SearchTerm[]): Promise<SearchTerm[]> {
