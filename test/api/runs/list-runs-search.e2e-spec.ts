@@ -155,7 +155,7 @@ describe('misspelt words of old runs in a team with many newer runs', () => {
       ])
     ).map(({ word, run_ids: ids }) => [word, (ids as string[]).length]);
 
-  const find = async (words: string): Promise<string[]> => team.findRuns(`q=${encodeURIComponent(words)}&limit=100`);
+  const find = async (words: string): Promise<string[]> => team.findRuns(`q=${encodeURIComponent(words)}&limit=20`);
 
   beforeAll(async () => {
     team = await createTeam(fixture);
