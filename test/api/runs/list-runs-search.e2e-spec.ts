@@ -159,7 +159,14 @@ describe('misspelt words of old runs in a team with many newer runs', () => {
 
   beforeAll(async () => {
     team = await createTeam(fixture);
-    const texts = ['Install kubernetes-1', 'Sensor7b2c3 reports', 'Überwachung: grafan4', 'kubernets', 'Sel\u0301ect'];
+    const texts = [
+      'Install kubernetes-1',
+      'Sensor7b2c3 reports',
+      'Überwachung: grafan4',
+      'kubernets',
+      'Sel\u0301ect',
+      `7x7${'y'.repeat(95)}zebra`,
+    ];
     old = [];
     for (const title of texts) old.push(await team.buildRun({ title, prompt: 'Go.' }));
     for (let index = 0; index < 20; index += 1) old.push(await team.buildRun({ title: `throttle ${index}` }));
@@ -168,7 +175,7 @@ describe('misspelt words of old runs in a team with many newer runs', () => {
 
   const at = (...places: number[]): string[] => places.map((place) => old[place] ?? '').sort();
   const expectFound = async (): Promise<void> => {
-    const throttle = at(...Array.from({ length: 20 }, (_, index) => 5 + index));
+    const throttle = at(...Array.from({ length: 20 }, (_, index) => 6 + index));
     for (const [words, expected] of [
       ['kuberntees', at(0)],
       ['xubernets', at(3)],
@@ -181,6 +188,8 @@ describe('misspelt words of old runs in a team with many newer runs', () => {
       ['sel\u0301cet', at(4)],
       ['throtle', throttle],
       ['throtlte', throttle],
+      ['zebra', at(5)],
+      ['zerba', []],
       ['nothingatall', []],
     ] as const)
       expect([words, await find(words)]).toEqual([words, expected]);
@@ -199,9 +208,9 @@ describe('misspelt words of old runs in a team with many newer runs', () => {
     await expectFound();
     old.push(await team.buildRun({ title: 'kubernetes again' }));
     await addNewerRuns();
-    expect(await find('kuberntees')).toEqual(at(0, 25));
+    expect(await find('kuberntees')).toEqual(at(0, 26));
     await collectWords();
-    expect(await find('kuberntees')).toEqual(at(0, 25));
+    expect(await find('kuberntees')).toEqual(at(0, 26));
     expect(await wordsOf('kubernetes')).toEqual([['kubernetes', 2]]);
   });
 

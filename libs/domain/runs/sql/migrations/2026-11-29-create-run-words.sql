@@ -1,11 +1,11 @@
 -- The words in the texts of each owner's runs, in which a search (`q`) finds what a misspelt word may mean: they are few and
--- short, compared with the texts. A task writes them some minutes after the run, so that creating a run does not.
+-- short, compared with the texts. See persistence/run-words.store.ts for what a word is. A task writes them some minutes after the run, so that creating a run does not.
 CREATE TABLE headrace.run_words (
   slot_key text NOT NULL,
   word text NOT NULL,
   -- All runs with the word if they are 16 or fewer; of other words 17 runs.
   run_ids uuid[] NOT NULL,
-  PRIMARY KEY (slot_key, word)
+  PRIMARY KEY (word, slot_key)
 ) WITH (fillfactor = 85);
 
 -- The collation of the text that the words are from.
@@ -24,7 +24,7 @@ CREATE INDEX ix_run_words__word ON headrace.run_words USING gin (slot_key, word 
 CREATE TABLE headrace.run_word_progress (
   only_row boolean PRIMARY KEY DEFAULT true CONSTRAINT ck_run_word_progress__one CHECK (only_row),
   upto uuid NOT NULL DEFAULT '00000000-0000-0000-0000-000000000000',
-  checked_slot_key text NOT NULL DEFAULT '',
-  checked_word text NOT NULL DEFAULT ''
+  checked_word text NOT NULL DEFAULT '',
+  checked_slot_key text NOT NULL DEFAULT ''
 );
 INSERT INTO headrace.run_word_progress DEFAULT VALUES;

@@ -29,8 +29,6 @@ type ProbeRow = ListRow & { complete: boolean };
 
 /** Tables of this kind are never read whole for one page, whatever the planner expects of a rare value. */
 export const SEARCH_SETTINGS = { enable_seqscan: 'off' };
-/** Runs that are looked at for a word before the index is asked whether it occurs at all. */
-const RECENT = 200;
 
 const WAITING_PER_PERMIT = 4;
 const MAX_WAIT_MS = 2000;
@@ -114,7 +112,13 @@ export class RunLists {
   private async readTerms(query: RunListQuery, terms: readonly SearchTerm[]): Promise<SearchTerm[]> {
     const doubtful = terms.filter(({ word }) => mayBeMisspelt(word));
     if (doubtful.length === 0) return [...terms];
-    const known = await this.reading(SEARCH_SETTINGS, (tx) => knownWords(tx, query, doubtful));
+    const known = await this.reading(SEARCH_SETTINGS, (tx) =>
+      this.words.known(
+        tx,
+        query.owners,
+        doubtful.map(({ word }) => word),
+      ),
+    );
     return terms.map(({ word }) => ({ word, fuzzy: mayBeMisspelt(word) && !known.has(word) }));
   }
 
@@ -140,28 +144,6 @@ async function fold(database: Queryable, terms: readonly SearchTerm[]): Promise<
     [terms.map(({ word }) => word)],
   );
   return terms.map((term, index) => ({ ...term, word: row?.words[index] ?? term.word }));
-}
-
-/** Which of the words occur; recent runs first, because most words that are looked for are in them. */
-async function knownWords(
-  tx: Queryable,
-  { owners }: RunListQuery,
-  terms: readonly SearchTerm[],
-): Promise<ReadonlySet<string>> {
-  const recent = owners
-    .map(
-      (_, index) =>
-        `(SELECT r.id FROM runs r WHERE r.slot_key = $${index + 2} ORDER BY r.updated_at DESC, r.id DESC LIMIT ${RECENT})`,
-    )
-    .join(' UNION ALL ');
-  const rows = await tx.query<{ word: string }>(
-    `WITH recent AS MATERIALIZED (SELECT f.search FROM (${recent}) u JOIN run_facets f ON f.run_id = u.id)
-     SELECT w.word FROM unnest($1::text[]) w (word)
-      WHERE EXISTS (SELECT FROM recent WHERE recent.search LIKE '%' || w.word || '%')
-         OR EXISTS (SELECT FROM run_facets f WHERE f.slot_key = ANY($${owners.length + 2}::text[]) AND f.search LIKE '%' || w.word || '%')`,
-    [terms.map(({ word }) => word), ...owners, owners],
-  );
-  return new Set(rows.map(({ word }) => word));
 }
 
 /** Page sizes that are worth a prepared statement: with the one run more that tells whether there is a next page. */

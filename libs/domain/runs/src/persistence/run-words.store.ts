@@ -7,12 +7,23 @@ const MAX_RUNS = 16;
 /** Words that begin like a misspelt one, except for one edit. If they are more, the texts are searched directly. */
 const MAX_WORDS = 500;
 const MAX_FREQUENT_WORDS = 16;
+/** Runs that are searched for a word before the collected words are. */
+const RECENT = 200;
 /** Newer runs that a search compares one by one, because their words may not be collected yet. */
 const MAX_UNCOLLECTED = 20_000;
 
-/** At most one character of a match is no letter of the misspelt word, and a match has at least four characters. */
+/** A word with a misspelling that it is a match of has at least as many characters; others are not collected. */
 const MIN_LENGTH = 4;
-const MAX_LENGTH = MAX_MISSPELT_LENGTH + 1;
+/** Longer words are cut into parts that overlap, so that a misspelt word that occurs is in one of them. */
+const MAX_LENGTH = 2 * MAX_MISSPELT_LENGTH;
+
+interface OccurringWord {
+  readonly word: string;
+  readonly isRecent: boolean;
+  /** Whether the collected words decide it, if none of the runs behind `upto` has the word. */
+  readonly isAbsent: boolean;
+  readonly upto: string;
+}
 
 interface FoundWord {
   readonly upto: string;
@@ -26,27 +37,61 @@ interface FoundWord {
 }
 
 /**
- * The words of `run_words`. A word is what a match of {@link typoPattern} can contain of a sequence of letters and digits:
- * its first characters, up to the second digit.
+ * The words of `run_words`. Texts consist of sequences of letters and digits. A misspelt word has no digit and its match at most
+ * one, so the first word of a sequence ends before its second digit, and the others are what is between the digits behind it.
  */
 @Injectable()
 export class RunWordsStore {
+  /** Which of the words occur in the texts of runs; recent runs first, because most words that are looked for are in them. */
+  async known(tx: Queryable, owners: readonly string[], words: readonly string[]): Promise<ReadonlySet<string>> {
+    const recent = owners
+      .map(
+        (_, index) =>
+          `(SELECT r.id FROM runs r WHERE r.slot_key = $${index + 3} ORDER BY r.updated_at DESC, r.id DESC LIMIT ${RECENT})`,
+      )
+      .join(' UNION ALL ');
+    // Counted, because PostgreSQL expects a first word soon and would read the primary key until it finds one.
+    const occurring = await tx.query<OccurringWord>(
+      `WITH recent AS MATERIALIZED (SELECT f.search FROM (${recent}) u JOIN run_facets f ON f.run_id = u.id)
+       SELECT t.word, p.upto, EXISTS (SELECT FROM recent WHERE recent.search LIKE '%' || t.word || '%') AS "isRecent",
+              NOT ${IS_BEHIND} AND ${isWord('t.word')} AND (SELECT count(*) = 0 FROM run_words w
+                WHERE w.slot_key = ANY($1::text[]) AND w.word LIKE '%' || t.word || '%') AS "isAbsent"
+         FROM unnest($2::text[]) t (word) CROSS JOIN run_word_progress p`,
+      [owners, words, ...owners],
+    );
+    const known = occurring.filter(({ isRecent }) => isRecent).map(({ word }) => word);
+    const others = occurring.filter(({ isRecent }) => !isRecent);
+    const upto = others[0]?.upto;
+    if (upto === undefined) return new Set(known);
+    const absent = others.filter(({ isAbsent }) => isAbsent).map(({ word }) => word);
+    const possible = others.filter(({ isAbsent }) => !isAbsent).map(({ word }) => word);
+    // Expressions, so that the identifiers limit what is read.
+    const found = await tx.query<{ word: string }>(
+      `SELECT w.word FROM unnest($1::text[]) w (word)
+        WHERE EXISTS (SELECT FROM run_facets f WHERE f.slot_key = ANY($3::text[]) AND f.search LIKE '%' || w.word || '%')
+       UNION ALL
+       SELECT w.word FROM unnest($2::text[]) w (word)
+        WHERE EXISTS (SELECT FROM run_facets f WHERE f.run_id > $4::uuid
+          AND (f.slot_key || '') = ANY($3::text[]) AND (f.search || '') LIKE '%' || w.word || '%')`,
+      [possible, absent, owners, upto],
+    );
+    return new Set([...known, ...found.map(({ word }) => word)]);
+  }
+
   /** For each of the misspelt words: where its matches can be; null if the words do not limit that enough. */
   async find(tx: Queryable, owners: readonly string[], terms: readonly string[]): Promise<(RunCandidates | null)[]> {
     const place = (index: number): string => `$${index + 2}::text`;
     const patterns = terms.map((word) => typoPattern(word, '[[:alnum:]]', null));
-    const branches = terms.map(
-      (_, index) => `(SELECT ${index} AS term, w.word, w.run_ids FROM run_words w
-         WHERE w.slot_key = ANY($1::text[]) AND w.word ~ ${place(terms.length + index)} LIMIT ${MAX_WORDS + 1})`,
+    const matches = terms.map(
+      (_, index) => `m${index} AS MATERIALIZED (SELECT ${index} AS term, w.word, w.run_ids FROM run_words w
+         WHERE w.slot_key = ANY($1::text[]) AND w.word ~ ${place(terms.length + index)})`,
     );
-    // The subquery without a row has the collation that decides what a letter is.
-    const complete = terms.map(
-      (_, index) => `coalesce((SELECT word FROM run_words LIMIT 0), ${place(index)}) ~ '^[[:alnum:]]+$'`,
-    );
+    const limited = terms.map((_, index) => `(SELECT * FROM m${index} LIMIT ${MAX_WORDS + 1})`);
     const rows = await tx.query<FoundWord>(
-      `SELECT p.upto, EXISTS (SELECT FROM run_facets f WHERE f.run_id > p.upto OFFSET ${MAX_UNCOLLECTED}) AS "isBehind",
-              ARRAY[${complete.join(', ')}] AS complete, w.term, w.word, w.run_ids AS "runIds"
-         FROM run_word_progress p LEFT JOIN (${branches.join(' UNION ALL ')}) w ON true`,
+      `WITH ${matches.join(', ')}
+       SELECT p.upto, ${IS_BEHIND} AS "isBehind",
+              ARRAY[${terms.map((_, index) => isWord(place(index))).join(', ')}] AS complete, w.term, w.word, w.run_ids AS "runIds"
+         FROM run_word_progress p LEFT JOIN (${limited.join(' UNION ALL ')}) w ON true`,
       [owners, ...terms, ...patterns],
     );
     return terms.map((_, index) => candidatesOf(rows, index));
@@ -76,8 +121,8 @@ export class RunWordsStore {
     );
     if (!progress) return 0;
     const words = await tx.query<{ slotKey: string; word: string }>(CHECK_WORDS, [
-      progress.slotKey,
       progress.word,
+      progress.slotKey,
       limit,
     ]);
     const last = words.length === limit ? words.at(-1) : undefined;
@@ -88,6 +133,10 @@ export class RunWordsStore {
     return words.length;
   }
 }
+
+const IS_BEHIND = `EXISTS (SELECT FROM run_facets f WHERE f.run_id > p.upto OFFSET ${MAX_UNCOLLECTED})`;
+/** The subquery without a row has the collation that decides what a letter is. */
+const isWord = (place: string): string => `coalesce((SELECT word FROM run_words LIMIT 0), ${place}) ~ '^[[:alnum:]]+$'`;
 
 function candidatesOf(rows: readonly FoundWord[], index: number): RunCandidates | null {
   const [first] = rows;
@@ -110,8 +159,13 @@ const ADD_WORDS = `WITH texts AS MATERIALIZED (
   SELECT t.slot_key, p.part, array_agg(t.run_id) AS run_ids
     FROM texts t CROSS JOIN LATERAL regexp_split_to_table(t.search, '[^[:alnum:]]+') p (part)
    WHERE length(p.part) >= ${MIN_LENGTH} GROUP BY t.slot_key, p.part
+), heads AS (
+  SELECT slot_key, part, substring(part FROM '^[^0-9]*[0-9]?[^0-9]*') AS head, run_ids FROM parts
 ), found AS (
-  SELECT slot_key, left(substring(part FROM '^[^0-9]*[0-9]?[^0-9]*'), ${MAX_LENGTH}) AS word, run_ids FROM parts
+  SELECT h.slot_key, substr(s.segment, 1 + k * ${MAX_MISSPELT_LENGTH}, ${MAX_LENGTH}) AS word, h.run_ids
+    FROM heads h
+   CROSS JOIN LATERAL (SELECT h.head UNION ALL SELECT regexp_split_to_table(substr(h.part, length(h.head) + 1), '[0-9]+')) s (segment)
+   CROSS JOIN LATERAL generate_series(0, (length(s.segment) - ${MAX_MISSPELT_LENGTH + 1}) / ${MAX_MISSPELT_LENGTH}) k
 ), fresh AS MATERIALIZED (
   SELECT n.* FROM found n WHERE length(n.word) >= ${MIN_LENGTH} AND NOT EXISTS (
     SELECT FROM run_words w WHERE w.slot_key = n.slot_key AND w.word = n.word AND cardinality(w.run_ids) > ${MAX_RUNS})
@@ -119,12 +173,12 @@ const ADD_WORDS = `WITH texts AS MATERIALIZED (
 INSERT INTO run_words AS w (slot_key, word, run_ids)
 SELECT n.slot_key, n.word, (array_agg(DISTINCT i.id))[1:${MAX_RUNS + 1}] FROM fresh n CROSS JOIN LATERAL unnest(n.run_ids) i (id)
  GROUP BY n.slot_key, n.word
-ON CONFLICT (slot_key, word) DO UPDATE
+ON CONFLICT (word, slot_key) DO UPDATE
   SET run_ids = ARRAY(SELECT DISTINCT unnest(w.run_ids || excluded.run_ids) LIMIT ${MAX_RUNS + 1})`;
 
 /** The runs of a frequent word are looked up again only when none of those that are known exists any more. */
 const CHECK_WORDS = `WITH page AS MATERIALIZED (
-  SELECT slot_key, word, run_ids FROM run_words WHERE (slot_key, word) > ($1, $2) ORDER BY slot_key, word LIMIT $3
+  SELECT slot_key, word, run_ids FROM run_words WHERE (word, slot_key) > ($1, $2) ORDER BY word, slot_key LIMIT $3
 ), known AS MATERIALIZED (
   SELECT p.*, ARRAY(SELECT f.run_id FROM run_facets f WHERE f.run_id = ANY(p.run_ids)) AS existing FROM page p
 ), now AS MATERIALIZED (
@@ -142,4 +196,4 @@ const CHECK_WORDS = `WITH page AS MATERIALIZED (
    WHERE w.slot_key = n.slot_key AND w.word = n.word AND cardinality(n.right_ids) > 0 AND n.right_ids <> n.run_ids
      AND (cardinality(n.run_ids) > ${MAX_RUNS} OR cardinality(n.right_ids) < cardinality(n.run_ids))
 )
-SELECT slot_key AS "slotKey", word FROM page ORDER BY slot_key, word`;
+SELECT slot_key AS "slotKey", word FROM page ORDER BY page.word, page.slot_key`;
