@@ -10,5 +10,10 @@ export function fillSkill(skill: number): string;
 export function fillEnvironment(environment: number): string;
 export function fillRuns(
   db: FillDatabase,
-  options: { readonly runs: number; readonly sentences?: number; readonly log?: (line: string) => void },
+  options: {
+    readonly runs: number;
+    readonly sentences?: number;
+    readonly teams?: number;
+    readonly log?: (line: string) => void;
+  },
 ): Promise<void>;

@@ -37,7 +37,8 @@ export class CollectRunWords {
   private inTransaction<T>(work: (tx: Queryable) => Promise<T>): Promise<T> {
     return this.database.transaction(async (tx) => {
       // As for lists: these tables are never read whole, whatever the planner expects of the newest ids.
-      await tx.query(`SELECT set_config('enable_seqscan', 'off', true)`);
+      // The planner expects millions of words of a batch, for which the executor would begin to compile.
+      await tx.query(`SELECT set_config('enable_seqscan', 'off', true), set_config('jit', 'off', true)`);
       return work(tx);
     });
   }

@@ -152,7 +152,10 @@ function candidatesOf(rows: readonly FoundWord[], index: number): RunCandidates 
   };
 }
 
-/** Words that are frequent already are not written, and of a word only the first runs are added. */
+/**
+ * Words that are frequent already are not written, and of a word only the first runs are added. A scalar subquery is probed for
+ * each word; a join would read all words of the table for each batch.
+ */
 const ADD_WORDS = `WITH texts AS MATERIALIZED (
   SELECT run_id, slot_key, search FROM run_facets WHERE run_id > $1 AND run_id <= $2
 ), parts AS (
@@ -167,8 +170,8 @@ const ADD_WORDS = `WITH texts AS MATERIALIZED (
    CROSS JOIN LATERAL (SELECT h.head UNION ALL SELECT regexp_split_to_table(substr(h.part, length(h.head) + 1), '[0-9]+')) s (segment)
    CROSS JOIN LATERAL generate_series(0, (length(s.segment) - ${MAX_MISSPELT_LENGTH + 1}) / ${MAX_MISSPELT_LENGTH}) k
 ), fresh AS MATERIALIZED (
-  SELECT n.* FROM found n WHERE length(n.word) >= ${MIN_LENGTH} AND NOT EXISTS (
-    SELECT FROM run_words w WHERE w.slot_key = n.slot_key AND w.word = n.word AND cardinality(w.run_ids) > ${MAX_RUNS})
+  SELECT n.* FROM found n WHERE length(n.word) >= ${MIN_LENGTH}
+     AND coalesce((SELECT cardinality(w.run_ids) FROM run_words w WHERE w.word = n.word AND w.slot_key = n.slot_key), 0) <= ${MAX_RUNS}
 )
 INSERT INTO run_words AS w (slot_key, word, run_ids)
 SELECT n.slot_key, n.word, (array_agg(DISTINCT i.id))[1:${MAX_RUNS + 1}] FROM fresh n CROSS JOIN LATERAL unnest(n.run_ids) i (id)
