@@ -53,10 +53,11 @@ export class RunWordsStore {
     // Counted, because PostgreSQL expects a first word soon and would read the primary key until it finds one.
     const occurring = await tx.query<OccurringWord>(
       `WITH recent AS MATERIALIZED (SELECT f.search FROM (${recent}) u JOIN run_facets f ON f.run_id = u.id)
-       SELECT t.word, p.upto, EXISTS (SELECT FROM recent WHERE recent.search LIKE '%' || t.word || '%') AS "isRecent",
-              NOT ${IS_BEHIND} AND ${isWord('t.word')} AND (SELECT count(*) = 0 FROM run_words w
-                WHERE w.slot_key = ANY($1::text[]) AND w.word LIKE '%' || t.word || '%') AS "isAbsent"
-         FROM unnest($2::text[]) t (word) CROSS JOIN run_word_progress p`,
+       SELECT x.*, CASE WHEN x."isRecent" OR ${isBehind('x')} OR NOT ${isWord('x.word')} THEN false
+           ELSE (SELECT count(*) = 0 FROM run_words w WHERE w.slot_key = ANY($1::text[]) AND w.word LIKE '%' || x.word || '%')
+         END AS "isAbsent"
+         FROM (SELECT t.word, p.upto, EXISTS (SELECT FROM recent WHERE recent.search LIKE '%' || t.word || '%') AS "isRecent"
+                 FROM unnest($2::text[]) t (word) CROSS JOIN run_word_progress p OFFSET 0) x`,
       [owners, words, ...owners],
     );
     const known = occurring.filter(({ isRecent }) => isRecent).map(({ word }) => word);
@@ -89,7 +90,7 @@ export class RunWordsStore {
     const limited = terms.map((_, index) => `(SELECT * FROM m${index} LIMIT ${MAX_WORDS + 1})`);
     const rows = await tx.query<FoundWord>(
       `WITH ${matches.join(', ')}
-       SELECT p.upto, ${IS_BEHIND} AS "isBehind",
+       SELECT p.upto, ${isBehind('p')} AS "isBehind",
               ARRAY[${terms.map((_, index) => isWord(place(index))).join(', ')}] AS complete, w.term, w.word, w.run_ids AS "runIds"
          FROM run_word_progress p LEFT JOIN (${limited.join(' UNION ALL ')}) w ON true`,
       [owners, ...terms, ...patterns],
@@ -134,7 +135,8 @@ export class RunWordsStore {
   }
 }
 
-const IS_BEHIND = `EXISTS (SELECT FROM run_facets f WHERE f.run_id > p.upto OFFSET ${MAX_UNCOLLECTED})`;
+const isBehind = (alias: string): string =>
+  `EXISTS (SELECT FROM run_facets f WHERE f.run_id > ${alias}.upto OFFSET ${MAX_UNCOLLECTED})`;
 /** The subquery without a row has the collation that decides what a letter is. */
 const isWord = (place: string): string => `coalesce((SELECT word FROM run_words LIMIT 0), ${place}) ~ '^[[:alnum:]]+$'`;
 
