@@ -4,7 +4,9 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
-import { Controller, Get, Module } from '@nestjs/common';
+import { Controller, Get, Header, Module, Res } from '@nestjs/common';
+import { Throttle } from '@nestjs/throttler';
+import type { Response } from 'express';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { Authorize } from '#platform/auth';
 import { Operation, StringField } from '#platform/http';
@@ -123,6 +125,46 @@ class GreetingController {
   }
 }
 
+/** Routes that use the response of Express. */
+@Controller('sample-responses')
+class ResponsesController {
+  @Get('file')
+  @Authorize('sample/greeting:read')
+  sendFile(@Res() response: Response): void {
+    response.sendFile(join(sql, 'migrations/2026-11-23-create-notices.sql'));
+  }
+
+  @Get('missing-file')
+  @Authorize('sample/greeting:read')
+  sendMissingFile(@Res() response: Response): void {
+    response.sendFile(join(sql, 'missing.sql'));
+  }
+
+  @Get('ended')
+  @Authorize('sample/greeting:read')
+  end(@Res({ passthrough: true }) response: Response): object {
+    response.end('ended');
+    return { greeting: 'too late' };
+  }
+
+  @Get('headers')
+  @Authorize('sample/greeting:read')
+  @Header('Content-Length', '1')
+  changeHeaders(@Res({ passthrough: true }) response: Response): object {
+    const policy = response.getHeader('Content-Security-Policy');
+    response.removeHeader('X-Frame-Options');
+    response.append('Cache-Control', 'private');
+    return { policy };
+  }
+
+  @Get('throttled')
+  @Authorize('sample/greeting:read')
+  @Throttle({ default: { limit: 1, ttl: 60_000 } })
+  limit(): object {
+    return {};
+  }
+}
+
 @Plugin({
   name: 'sample',
   version: '1.2.3',
@@ -133,7 +175,7 @@ class GreetingController {
 })
 @Module({
   providers: [HeaderMode, SampleHarness, RunNotices, DeliveryNotices, MemoryStore],
-  controllers: [GreetingController],
+  controllers: [GreetingController, ResponsesController],
 })
 class SamplePlugin {}
 
@@ -146,7 +188,7 @@ describe('a plugin', () => {
     headrace = await startTestHeadrace({
       plugins: [SamplePlugin],
       databaseUrl: inject('postgres').url,
-      settings: { HEADRACE_PLUGIN_SAMPLE_GREETING: 'Good day' },
+      settings: { HEADRACE_PLUGIN_SAMPLE_GREETING: 'Good day', API_RATE_PER_MINUTE: '1000' },
     });
   }, 60_000);
   afterAll(() => headrace.close());
@@ -215,6 +257,42 @@ describe('a plugin', () => {
     await headrace.request(200, 'GET /sample-greeting', { token: member.token });
     const viewer = await identities.user({ [headrace.teamUid]: 'viewer' });
     await headrace.request(403, 'GET /sample-greeting', { token: viewer.token });
+  });
+
+  describe('whose routes use the response of Express', () => {
+    const get = (name: string, headers: Record<string, string> = {}): Promise<globalThis.Response> =>
+      fetch(`${headrace.url}/api/v1/sample-responses/${name}`, {
+        headers: { authorization: `Bearer ${headrace.token}`, ...headers },
+      });
+
+    it('sends files, and answers with a problem when it cannot', async () => {
+      const sent = await get('file');
+      expect(await sent.text()).toContain('CREATE TABLE notices');
+      expect(sent.headers.get('cache-control')).toBe('no-store');
+      expect((await get('file', { range: 'bytes=9999-' })).status).toBe(400);
+      expect((await get('file', { 'if-match': '"other"' })).status).toBe(412);
+      expect((await get('missing-file')).status).toBe(404);
+    });
+
+    it('fails only the request that is answered twice', async () => {
+      await get('ended').then(
+        (response) => response.text(),
+        () => undefined,
+      );
+      expect((await get('headers')).status).toBe(200);
+    });
+
+    it('finds, changes and removes the headers that every response has', async () => {
+      const response = await get('headers');
+      expect(await response.json()).toEqual({ policy: response.headers.get('content-security-policy') });
+      expect(response.headers.get('cache-control')).toBe('no-store, private');
+      expect(response.headers.has('x-frame-options')).toBe(false);
+      expect(response.headers.get('x-trace-id')).toMatch(/^[0-9a-f]{32}$/);
+    });
+
+    it('has its own rate limit for the requests of a token', async () => {
+      expect([(await get('headers')).status, (await get('throttled')).status]).toEqual([200, 429]);
+    });
   });
 });
 

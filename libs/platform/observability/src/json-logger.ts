@@ -87,7 +87,7 @@ export class JsonLogger implements LoggerService {
     const { message, fields, stack } = parts(given, rest);
     const context = currentContext();
     const line = { ...contextFields(context), ...fields, ...(stack === undefined ? {} : { stack }) };
-    // An error within a request is always written: its trace id must be found in the log.
+    // The error of a request is always written: its trace id must be found in the log.
     if (this.repeated && REPEATABLE.has(level) && !(level === 'error' && context)) {
       const sumUp = (count: number): void => this.pino[level]({ ...fields, repeated: count }, message);
       if (!this.repeated.isNew(keyOf(level, message, fields), sumUp)) return;

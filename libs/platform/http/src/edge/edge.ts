@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { NotFoundException } from '@nestjs/common';
+import { Logger, NotFoundException } from '@nestjs/common';
 import type { Express, Request, Response } from 'express';
 import helmet from 'helmet';
 import type { Settings } from '#platform/config';
@@ -45,6 +45,7 @@ function securityHeaders(isHttps: boolean): readonly string[] {
  * application of Express. See docs/adr/0068.
  */
 export class Edge {
+  private readonly logger = new Logger(Edge.name);
   private readonly headers: readonly string[];
 
   constructor(
@@ -68,8 +69,12 @@ export class Edge {
     request.originalUrl = request.url;
     request.baseUrl = '';
     response.locals = Object.create(null) as typeof response.locals;
-    const state = this.begin(request, response);
-    runInContext(state.context, () => this.admit(request, response, state));
+    try {
+      const state = this.begin(request, response);
+      runInContext(state.context, () => this.admit(request, response, state));
+    } catch (error) {
+      this.fail(request, response, error);
+    }
   }
 
   private begin(request: Request, response: Response): RequestState {
@@ -100,7 +105,7 @@ export class Edge {
   /** Without waiting if there is nothing to wait for. */
   private proceed(request: Request, response: Response, step: Promise<void> | null, next: () => void): void {
     if (step === null) next();
-    else step.then(next, (error: unknown) => this.writer.write(request, response, error));
+    else step.then(next).catch((error: unknown) => this.fail(request, response, error));
   }
 
   private execute(request: Request, response: Response, { route, values }: RequestState): void {
@@ -109,8 +114,19 @@ export class Edge {
       setEdgeHeaders(response);
       this.application(request, response);
     } else {
-      const next = (error: unknown = new NotFoundException()): void => this.writer.write(request, response, error);
-      void handler(request, response, next);
+      // Methods of Express for files and formats report with it what they cannot do.
+      request.next = (error: unknown = new NotFoundException()): void => this.fail(request, response, error);
+      void handler(request, response, request.next);
+    }
+  }
+
+  /** Never throws: nothing is left that could answer the request. */
+  private fail(request: Request, response: Response, error: unknown): void {
+    try {
+      this.writer.write(request, response, error);
+    } catch (cause) {
+      this.logger.error(cause);
+      response.destroy();
     }
   }
 }

@@ -84,7 +84,7 @@ const hasBody = ({ headers }: Request): boolean =>
 
 function mediaTypeProblem(headers: IncomingHttpHeaders): ProblemError | null {
   const { 'content-type': contentType = '', 'content-encoding': encoding } = headers;
-  if (encoding !== undefined && encoding.toLowerCase() !== 'identity')
+  if (encoding !== undefined && encoding !== '' && encoding.toLowerCase() !== 'identity')
     return new ProblemError('unsupported_media_type', 'Content-Encoding is not supported; send the body without one.');
   if (contentType === 'application/json') return null;
   const [mediaType = '', ...parameters] = contentType

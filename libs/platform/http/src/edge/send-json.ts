@@ -1,6 +1,6 @@
 import type { Request, Response } from 'express';
 import { hasPermit, ResponseLimit } from '../operations/response-limit.js';
-import { addHeaders } from './edge-response.js';
+import { addHeaders, hasOwnHeaders } from './edge-response.js';
 import { LARGE_BYTES } from './json-body.js';
 import { requestStateOf } from './request-state.js';
 
@@ -34,7 +34,10 @@ function send(response: Response, text: string): void {
     return;
   }
   addHeaders(response, ['Content-Type', 'application/json; charset=utf-8']);
-  addHeaders(response, ['Content-Length', String(Buffer.byteLength(text))]);
+  const length = String(Buffer.byteLength(text));
+  // Also in place of another one, with which the next response of the connection would begin at a wrong place.
+  if (hasOwnHeaders(response)) response.setHeader('Content-Length', length);
+  else addHeaders(response, ['Content-Length', length]);
   response.end(text);
 }
 

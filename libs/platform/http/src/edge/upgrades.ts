@@ -51,7 +51,8 @@ export class Upgrades {
     const context = newContext(headerText(request.headers.traceparent));
     context.route = `GET ${path}`;
     const reject = (problem: ProblemError): void => {
-      this.logger.log('request', { method: 'GET', status: problem.status, error_code: problem.code });
+      const fields = { method: 'GET', status: problem.status, error_code: problem.code };
+      runInContext(context, () => this.logger.log('request', fields));
       const { publicUrl } = this.settings;
       // A client that does not close its side after the response must not keep the connection open.
       socket.once('finish', () => socket.destroy());
