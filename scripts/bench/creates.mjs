@@ -2,7 +2,6 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import autocannon from 'autocannon';
-import { SERVER_FLAGS } from '../lib/server-flags.mjs';
 import { freePort, root, start } from './support.mjs';
 
 export const MAIN = join(root, 'dist/headrace.cjs');
@@ -28,7 +27,7 @@ export const createsEnvironment = (databaseUrl, dataDir) => ({
 /** `url`: where runs are created. */
 export async function startApi(env) {
   const port = await freePort();
-  const api = await start([...SERVER_FLAGS, MAIN, 'api'], { ...env, PORT: String(port) }, /API is ready/);
+  const api = await start([MAIN, 'api'], { ...env, PORT: String(port) }, /API is ready/);
   return { ...api, url: `http://127.0.0.1:${port}/api/v1/agent/runs` };
 }
 

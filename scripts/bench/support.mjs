@@ -7,7 +7,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import pg from 'pg';
-import { SERVER_FLAGS } from '../lib/server-flags.mjs';
 
 export const root = fileURLToPath(new URL('../../', import.meta.url));
 export const dist = (path) => import(pathToFileURL(join(root, 'dist', path)).href);
@@ -138,7 +137,7 @@ export async function withFilledApi(fill, work) {
       LOG_LEVEL: 'warn',
       NODE_ENV: 'production',
     };
-    api = await start([...SERVER_FLAGS, join(root, 'dist/headrace.cjs'), 'api'], env, /API is ready/);
+    api = await start([join(root, 'dist/headrace.cjs'), 'api'], env, /API is ready/);
     return await work({ databaseUrl: postgres.url, api: api.child, port, origin: `http://127.0.0.1:${port}`, filled });
   } finally {
     if (api) await stop(api.child);

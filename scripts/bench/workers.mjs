@@ -7,7 +7,6 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as wait } from 'node:timers/promises';
 import { dist, freePort, makeCaller, percentile, root, start, stop, withClient } from './support.mjs';
-import { SERVER_FLAGS } from '../lib/server-flags.mjs';
 
 const CONNECTIONS = Number(process.env.BENCH_CONNECTIONS ?? 2_000);
 const IDLE_SECONDS = Number(process.env.BENCH_IDLE_SECONDS ?? 60);
@@ -76,7 +75,7 @@ async function startApi(databaseUrl, dataDir, children) {
     LOG_LEVEL: 'warn',
     NODE_ENV: 'production',
   };
-  const program = [...SERVER_FLAGS, join(root, 'dist/headrace.cjs'), 'api'];
+  const program = [join(root, 'dist/headrace.cjs'), 'api'];
   const { child } = await start(program, env, /API is ready/);
   children.push(child);
   return { child, origin: `http://127.0.0.1:${port}` };

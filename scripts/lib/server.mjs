@@ -2,7 +2,6 @@ import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { harmlessEnvironment } from './environment.mjs';
 import { programOf } from './paths.mjs';
-import { SERVER_FLAGS } from './server-flags.mjs';
 
 /**
  * Starts a server process in a separate session, so that Ctrl-C reaches only us, and hands the settings over by
@@ -10,7 +9,7 @@ import { SERVER_FLAGS } from './server-flags.mjs';
  * `exited` resolves with the exit code; `ready` with whether it became ready.
  */
 export function startServer(command, environment, { output = 'inherit' } = {}) {
-  const child = spawn(process.execPath, [...SERVER_FLAGS, programOf(environment), command], {
+  const child = spawn(process.execPath, [programOf(environment), command], {
     env: { ...harmlessEnvironment(environment), HEADRACE_SETTINGS_FD: '3' },
     stdio: ['ignore', output, output, 'pipe'],
     detached: true,
