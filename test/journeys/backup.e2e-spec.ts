@@ -13,6 +13,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ExecutionTokens } from '#execution/executions';
 import { startVerifyingS3, type TestDatabase, VERIFYING_S3_KEYS } from '#testing';
 import { createEmptyDatabase } from '../../libs/testing/src/database/test-database.js';
 import { answersIn, type Connection, Installation, MAIN, Program, tick, until } from '../support/installation.js';
@@ -63,6 +64,7 @@ describe('a backup that is made under load', { timeout: 120_000 }, () => {
   const before = new Map<string, string>();
   const acknowledged = { runs: new Set<string>(), deliveries: new Set<string>() };
   let working: string;
+  let executionId: string;
   let database: TestDatabase;
   let second: Installation;
   let secondServer: Program | null = null;
@@ -259,6 +261,22 @@ describe('a backup that is made under load', { timeout: 120_000 }, () => {
     expect(last?.automation_results ?? []).toEqual([]);
   });
 
+  it('has ended the lease of the run at work, whose runner may still be alive', async () => {
+    const [execution] = await database.query<{ id: string; lease_epoch: number }>(
+      'SELECT id, lease_epoch FROM headrace.executions WHERE run_id = $1',
+      [working],
+    );
+    const { id = '', lease_epoch: epoch = 0 } = execution ?? {};
+    executionId = id;
+    const response = await second.callAt(
+      'POST',
+      `/runner/v1/executions/${id}/events`,
+      { lease_epoch: epoch - 1, events: [] },
+      new ExecutionTokens(KEY).mint(id),
+    );
+    expect([response.status, response.body]).toMatchObject([412, { error_code: 'lease_lost' }]);
+  });
+
   it('continues when it is released: each delivery has started one run, and the run at work has ended', async () => {
     const released = await headrace(second, 'restore', '--resume');
     expect(released, released.text).toMatchObject({ code: 0 });
@@ -285,6 +303,11 @@ describe('a backup that is made under load', { timeout: 120_000 }, () => {
     });
     await second.waitFor(body.run_id as string, ['SUCCEEDED'], 30_000, connection.token);
     expect(await answersOf(second, body.run_id as string)).toContain(`length ${SECRET.length}`);
+    // The installation of the backup may have created executions with the next identifiers, and their runners the tokens.
+    const [newest] = await database.query<{ id: string }>('SELECT id FROM headrace.executions WHERE run_id = $1', [
+      body.run_id,
+    ]);
+    expect(Number(newest?.id)).toBeGreaterThan(Number(executionId) + 100_000_000);
     const again = await headrace(second, 'restore', '--resume');
     expect(again).toMatchObject({ code: 1, text: expect.stringContaining('The installation is not held') });
   });

@@ -7,6 +7,7 @@ import { ensurePrivateDir, readIfPresent, type Settings, withSettings, writePriv
 import { findShipped, SystemClock } from '#platform/kernel';
 import { InstallationHold, type MigrationSource, queryOn } from '#platform/persistence';
 import { type ObjectStore, openObjectStore } from '#platform/storage';
+import { endLeases } from '#execution/executions';
 import { CommandError } from '../cli/command.js';
 import { assertRestorable, migrateAll, migrateTo } from '../process/migrations.js';
 import { type BackupManifest, fingerprintOf, keyFile, objectsFile } from './backup-manifest.js';
@@ -80,6 +81,7 @@ export async function restoreBackup(
       ensurePrivateDir(settings.dataDir, 'secrets');
       writePrivateFile(storedKey(settings), `${settings.secretsKey ?? ''}\n`);
     }
+    await endLeases(queryOn(client));
     await InstallationHold.endRestore(queryOn(client));
   });
 }

@@ -53,6 +53,7 @@ export { leaseLost } from './http/lease-lost.js';
 export { EXECUTIONS_ENCRYPTED_COLUMNS } from './adapters/snapshot-objects.js';
 export { approvalColumns } from './persistence/approvals.store.js';
 export { type Execution, ExecutionsStore, LEASED } from './persistence/executions.store.js';
+export { endLeases } from './persistence/end-leases.js';
 export { FollowupsStore } from './persistence/followups.store.js';
 export { RunLimitsStore } from './persistence/run-limits.store.js';
 export { type RunChange, RunLogStore, RunStateListener } from './persistence/run-log.store.js';

@@ -7,17 +7,20 @@ const away = (): Error => Object.assign(new Error('connect ECONNREFUSED'), { cod
 let events: string[];
 let semaphore: KeyedSemaphore;
 let now: number;
+let isOpen: boolean;
 
 beforeEach(() => {
   events = [];
   semaphore = new KeyedSemaphore({ total: 16 });
   now = 0;
+  isOpen = true;
 });
 
 const inbox = (): FrameInbox =>
   new FrameInbox(
     {
       failed: (what, error) => events.push(`${what} failed: ${(error as Error).message}`),
+      isOpen: () => isOpen,
       hold: () => events.push('hold'),
       resume: () => events.push('resume'),
     },
@@ -67,7 +70,15 @@ describe('the inbox of a connection', () => {
     expect(events).toEqual(['a', 'b']);
   });
 
-  it('gives up on what is two minutes old, and on nothing younger', async () => {
+  it('does not give up while the connection is open', async () => {
+    const box = inbox();
+    box.push('a', () => (now < 3_600_000 ? Promise.reject(away()) : done('a')()));
+    await box.idle();
+    expect(events).toEqual(['a']);
+  });
+
+  it('gives up on what is two minutes old when the connection is closed, and on nothing younger', async () => {
+    isOpen = false;
     const box = inbox();
     box.push('a', () => Promise.reject(away()));
     await box.idle();

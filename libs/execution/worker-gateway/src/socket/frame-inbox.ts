@@ -6,12 +6,17 @@ import type { KeyedSemaphore } from '#platform/kernel';
 /** Waiting frames at which reading from the socket is paused. */
 const FULL = 128;
 const RESUME_BELOW = 32;
-/** How long a frame is retried while the database is unavailable: longer than a lease, after which it has no effect. */
+/**
+ * How long a frame of a closed connection is retried while the database is unavailable: longer than a lease, after which it has no
+ * effect. Frames of an open connection are retried until they are handled: an open connection keeps the leases of its worker, which
+ * reports an end once.
+ */
 const TRIED_FOR_MS = 120_000;
 const FIRST_WAIT_MS = 250;
 const LONGEST_WAIT_MS = 5_000;
 
 export interface InboxOwner {
+  isOpen(): boolean;
   failed(what: string, error: unknown): void;
   /** Pauses reading from the socket. */
   hold(): void;
@@ -82,7 +87,8 @@ export class FrameInbox {
         await this.semaphore.run('', work);
         return;
       } catch (error) {
-        if (!isDatabaseUnavailable(error) || this.pace.now() + waitMs > until) {
+        const isTooOld = !this.owner.isOpen() && this.pace.now() + waitMs > until;
+        if (!isDatabaseUnavailable(error) || isTooOld) {
           this.owner.failed(what, error);
           return;
         }

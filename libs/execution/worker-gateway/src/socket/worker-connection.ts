@@ -40,7 +40,8 @@ export class WorkerConnection {
   ) {
     this.pingedAt = session.seenAt;
     this.closed = new Promise((resolve) => socket.once('close', resolve));
-    this.inbox = new FrameInbox({ failed, hold: () => this.hold(), resume: () => this.resume() }, semaphore);
+    const owner = { failed, isOpen: () => this.isOpen, hold: () => this.hold(), resume: () => this.resume() };
+    this.inbox = new FrameInbox(owner, semaphore);
   }
 
   get ref(): WorkerRef {
