@@ -1,10 +1,15 @@
 import { Logger } from '@nestjs/common';
 import type { Queue } from 'bullmq';
 
+/** More wake-ups than this in `coalesceMs` are load. */
+const LOAD = 4;
+/** At most one job in this time is added under load. */
+const LOADED_MS = 100;
+
 /**
- * Adds a job that wakes a task up, the first at once and at most one per `coalesceMs`: adding a job notifies, and PostgreSQL serialises commits
- * that notify. Waiting jobs of one name are one job. A wake-up that is lost delays the work by one period, so an error is
- * logged and nothing here throws.
+ * Adds a job that wakes a task up, the first at once and at most one per `coalesceMs`, under load one in 100 ms: a job takes several
+ * milliseconds of processor time, and PostgreSQL serialises commits that notify. Waiting jobs of one name are one job. A
+ * wake-up that is lost delays the work by one period, so an error is logged and nothing here throws.
  */
 export class WakeUp {
   private readonly logger = new Logger(WakeUp.name);
@@ -14,6 +19,9 @@ export class WakeUp {
   private isClosed = false;
   /** On `performance.now()`. */
   private addedAt = -Infinity;
+  /** Wake-ups since then. */
+  private count = 0;
+  private isUnderLoad = false;
 
   constructor(
     private readonly queue: Queue,
@@ -22,9 +30,14 @@ export class WakeUp {
   ) {}
 
   send(): void {
+    this.count += 1;
     if (this.timer || this.isClosed) return;
     if (this.adding) this.sendAgain = true;
-    else this.timer = setTimeout(() => this.add(), Math.max(0, this.addedAt + this.coalesceMs - performance.now()));
+    else this.timer = setTimeout(() => this.add(), Math.max(0, this.addedAt + this.spacingMs() - performance.now()));
+  }
+
+  private spacingMs(): number {
+    return this.isUnderLoad ? Math.max(LOADED_MS, this.coalesceMs) : this.coalesceMs;
   }
 
   /** Waits for the job that is being added; a wake-up that has not been added yet is dropped. */
@@ -37,7 +50,10 @@ export class WakeUp {
 
   private add(): void {
     this.timer = null;
-    this.addedAt = performance.now();
+    const now = performance.now();
+    this.isUnderLoad = this.count * this.coalesceMs > LOAD * (now - this.addedAt);
+    this.addedAt = now;
+    this.count = 0;
     this.adding = addOnce(this.queue, this.jobName, this.jobName)
       .catch((error: Error) => this.logger.warn(`A wake-up of ${this.jobName} was lost: ${error.message}`))
       .finally(() => {
