@@ -3,7 +3,6 @@
 // and the disk, which locks it waits for, and where the next limit lies by these figures.
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { availableParallelism } from 'node:os';
 import { createsEnvironment, loadCreates, startApi } from './creates.mjs';
 import { makeCaller, median, processorMs, withDatabase } from './support.mjs';
 
@@ -20,9 +19,18 @@ const TABLES = ['runs', 'run_facets', 'run_events'];
 
 const kilobytes = (bytes) => `${(bytes / 1024).toFixed(1)} kB`;
 
+/** The processors that the bench may use when it begins. */
+const PROCESSORS = /^Cpus_allowed_list:\s*(.*)$/m
+  .exec(readFileSync('/proc/self/status', 'utf8'))[1]
+  .split(',')
+  .flatMap((range) => {
+    const [first, last = first] = range.split('-').map(Number);
+    return Array.from({ length: last - first + 1 }, (_, index) => first + index);
+  });
+
 /** Processors of `count` API processes, of PostgreSQL and of the client; null: there are too few. */
 function assign(count) {
-  const all = Array.from({ length: availableParallelism() }, (_, index) => index);
+  const all = PROCESSORS;
   if (all.length < count + 2 || spawnSync('taskset', ['--version']).status !== 0) return null;
   return { apis: all.slice(0, count), client: [all[count]], postgres: all.slice(count + 1) };
 }
@@ -35,7 +43,10 @@ const parentOf = (pid) => {
 };
 
 /** The processes of PostgreSQL. Those of the pools do not end while something is measured. */
-const postgresPids = async (db) => (await db.query('SELECT pid FROM pg_stat_activity')).rows.map(({ pid }) => pid);
+const postgresPids = async (db) =>
+  (await db.query(`SELECT pid FROM pg_stat_activity WHERE backend_type <> 'autovacuum worker'`)).rows.map(
+    ({ pid }) => pid,
+  );
 const usedBy = (pids) => pids.reduce((sum, pid) => sum + processorMs({ pid }), 0);
 
 /** Samples what the connections of the API wait for until `ended`. Returns the milliseconds by kind. */
@@ -58,9 +69,13 @@ async function sampleWaits(db, ended) {
 
 async function measure({ db, apis, token }) {
   const pids = await postgresPids(db);
+  const commits = async () =>
+    (await db.query('SELECT xact_commit::float8 AS n FROM pg_stat_database WHERE datname = current_database()')).rows[0]
+      .n;
   const position = async () => (await db.query('SELECT pg_current_wal_insert_lsn() AS at')).rows[0].at;
   const before = {
     wal: await position(),
+    commits: await commits(),
     postgres: usedBy(pids),
     apis: usedBy(apis.map(({ child }) => child.pid)),
     client: process.cpuUsage(),
@@ -80,6 +95,8 @@ async function measure({ db, apis, token }) {
     postgres: (usedBy(pids) - before.postgres) / total,
     client: (user + system) / 1000 / total,
     wal: rows[0].bytes / total,
+    // Statements of the API are transactions; those of the samples are few.
+    roundTrips: ((await commits()) - before.commits) / total,
     lock: (waits.Lock ?? 0) / total,
     lightweight: (waits.LWLock ?? 0) / total,
     io: (waits.IO ?? 0) / total,
@@ -90,9 +107,9 @@ export const benchScale = () =>
   withDatabase(async ({ db, databaseUrl, dataDir, children }) => {
     const token = await makeCaller(db);
     const env = createsEnvironment(databaseUrl, dataDir);
-    const processors = availableParallelism();
     const costs = {};
     for (const count of PROCESSES) {
+      pin(process.pid, PROCESSORS);
       const apis = [];
       for (let index = 0; index < count; index += 1) apis.push(await startApi(env));
       children.push(...apis.map(({ child }) => child));
@@ -108,13 +125,13 @@ export const benchScale = () =>
       for (let round = 0; round < ROUNDS; round += 1) rounds.push(await measure({ db, apis, token }));
       const of = (name) => median(rounds.map((one) => one[name]));
       costs[count] = Object.fromEntries(Object.keys(rounds[0]).map((name) => [name, of(name)]));
-      const { rate, api, postgres, client, wal, lock, lightweight, io } = costs[count];
+      const { rate, api, postgres, client, wal, roundTrips, lock, lightweight, io } = costs[count];
       console.log(
-        `${count} API process${count === 1 ? ' ' : 'es'}: for each create API ${api.toFixed(2)} ms, PostgreSQL ${postgres.toFixed(2)} ms, client ${client.toFixed(2)} ms, WAL ${kilobytes(wal)}; waits: locks ${lock.toFixed(2)} ms, lightweight locks ${lightweight.toFixed(2)} ms, disk ${io.toFixed(2)} ms`,
+        `${count} API process${count === 1 ? ' ' : 'es'}: for each create API ${api.toFixed(2)} ms, PostgreSQL ${postgres.toFixed(2)} ms, client ${client.toFixed(2)} ms, WAL ${kilobytes(wal)}, ${roundTrips.toFixed(2)} round trips; waits: locks ${lock.toFixed(2)} ms, lightweight locks ${lightweight.toFixed(2)} ms, disk ${io.toFixed(2)} ms`,
       );
       console.log(
         places === null
-          ? `                 the throughput is not shown: this needs ${count + 2} processors and taskset, and there are ${processors} processors`
+          ? `                 the throughput is not shown: this needs ${count + 2} processors and taskset, and there are ${PROCESSORS.length}`
           : `                 ${rate.toFixed(0)} creates/s, ${(rate / costs[PROCESSES[0]].rate).toFixed(2)} of one process`,
       );
       for (const { child } of apis) {
@@ -128,7 +145,7 @@ export const benchScale = () =>
     return costs;
   });
 
-/** Where the next limit lies, by the costs with the largest number of processes. */
+/** Where the next limit lies. With more processes than processors they compete, so the costs are those of one process. */
 async function printModel(db, costs) {
   const { rows } = await db.query(
     `SELECT (SELECT count(*) FROM runs)::float8 AS runs, sum(pg_total_relation_size(inhrelid))::float8 AS bytes
@@ -137,10 +154,10 @@ async function printModel(db, costs) {
     [TABLES],
   );
   const { runs, bytes } = rows[0];
-  const { api, postgres, wal } = costs[PROCESSES.at(-1)];
+  const { api, postgres, wal } = costs[PROCESSES[0]];
   const perSecond = (ms) => Math.round(1000 / ms);
   console.log(`
-Model, by the costs of ${PROCESSES.at(-1)} processes
+Model, by the costs of one API process
   an API process on one processor            ${perSecond(api)} creates/s
   PostgreSQL, for each of its processors     ${perSecond(postgres)} creates/s, as much as ${(api / postgres).toFixed(1)} API processes
   a disk that writes 100 MB/s of WAL         ${Math.round(1e8 / wal)} creates/s

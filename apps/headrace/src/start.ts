@@ -44,12 +44,12 @@ export async function startHeadrace({
 }: StartOptions = {}): Promise<Headrace> {
   const settings = await prepareSettings(environment);
   const opened = new ClosingStack(closingTime(settings));
-  await openTelemetry(settings, opened);
-  await logToOutput(settings);
   const close = async (): Promise<void> => {
     if (!(await opened.close())) throw new Error('A part of Headrace did not stop; the log names it.');
   };
   try {
+    await openTelemetry(settings, opened);
+    await logToOutput(settings);
     const plugins = await openPlugins(settings, given);
     const installation = await startInstallation(
       {

@@ -79,6 +79,10 @@ export class IngressRequest {
     return traceparentOf(this.context);
   }
 
+  get isTraced(): boolean {
+    return this.context.trace !== undefined;
+  }
+
   /** Exports the span of an answered request. */
   endTrace(attributes: SpanAttributes): void {
     const { statusCode } = this.response;

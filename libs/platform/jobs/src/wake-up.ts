@@ -1,14 +1,13 @@
 import { Logger } from '@nestjs/common';
 import type { Queue } from 'bullmq';
 
-/** More wake-ups than this in `coalesceMs` are load. */
-const LOAD = 4;
-/** At most one job in this time is added under load. */
+/** More wake-ups than this in {@link LOADED_MS} are load, under which at most one job in this time is added. */
+const LOAD = 10;
 const LOADED_MS = 100;
 
 /**
- * Adds a job that wakes a task up, the first at once and at most one per `coalesceMs`, under load one in 100 ms: a job takes several
- * milliseconds of processor time, and PostgreSQL serialises commits that notify. Waiting jobs of one name are one job. A
+ * Adds a job that wakes a task up, the first at once and at most one per `coalesceMs`, under load one in 100 ms: a job takes
+ * processor time, and PostgreSQL serialises commits that notify. Waiting jobs of one name are one job. A
  * wake-up that is lost delays the work by one period, so an error is logged and nothing here throws.
  */
 export class WakeUp {
@@ -19,7 +18,8 @@ export class WakeUp {
   private isClosed = false;
   /** On `performance.now()`. */
   private addedAt = -Infinity;
-  /** Wake-ups since then. */
+  /** Of the wake-ups that are counted together, and how many there were. */
+  private windowEndsAt = -Infinity;
   private count = 0;
   private isUnderLoad = false;
 
@@ -30,10 +30,20 @@ export class WakeUp {
   ) {}
 
   send(): void {
-    this.count += 1;
+    const now = performance.now();
+    this.observe(now);
     if (this.timer || this.isClosed) return;
     if (this.adding) this.sendAgain = true;
-    else this.timer = setTimeout(() => this.add(), Math.max(0, this.addedAt + this.spacingMs() - performance.now()));
+    else this.timer = setTimeout(() => this.add(), Math.max(0, this.addedAt + this.spacingMs() - now));
+  }
+
+  private observe(now: number): void {
+    if (now >= this.windowEndsAt) {
+      this.isUnderLoad = this.count > LOAD && now < this.windowEndsAt + LOADED_MS;
+      this.windowEndsAt = now + LOADED_MS;
+      this.count = 0;
+    }
+    this.count += 1;
   }
 
   private spacingMs(): number {
@@ -50,10 +60,7 @@ export class WakeUp {
 
   private add(): void {
     this.timer = null;
-    const now = performance.now();
-    this.isUnderLoad = this.count * this.coalesceMs > LOAD * (now - this.addedAt);
-    this.addedAt = now;
-    this.count = 0;
+    this.addedAt = performance.now();
     this.adding = addOnce(this.queue, this.jobName, this.jobName)
       .catch((error: Error) => this.logger.warn(`A wake-up of ${this.jobName} was lost: ${error.message}`))
       .finally(() => {

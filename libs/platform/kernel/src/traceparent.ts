@@ -33,7 +33,7 @@ export const runTraceparent = (creation: TraceParent, runId: string): TraceParen
   spanId: spanIdOf(`run/${runId}`),
 });
 
-/** Of the turn of an agent, from the `traceparent` of its run: the runner tells it to the agent, and the server exports the span. */
+/** Of the turn of an agent, from the `traceparent` of its run: the runner sends it to the agent, and the server exports the span. */
 export const turnTraceparent = (run: TraceParent, turnId: string): TraceParent => ({
   ...run,
   spanId: spanIdOf(`${run.spanId}/turn/${turnId}`),

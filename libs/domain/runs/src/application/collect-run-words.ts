@@ -4,6 +4,8 @@ import { Database, type Queryable } from '#platform/persistence';
 import { RunWordsStore } from '../persistence/run-words.store.js';
 
 const BATCH = 1000;
+/** The runs of each of them may be looked up in the texts. */
+const CHECK_BATCH = 100;
 const LONGEST_ROUND_MS = 60_000;
 /** Checks all words of a million in eight hours. */
 const MAX_CHECKED = 10_000;
@@ -27,8 +29,8 @@ export class CollectRunWords {
       collected += count;
     }
     let checked = 0;
-    for (let count = BATCH; count === BATCH && checked < MAX_CHECKED && mayContinue();) {
-      count = await this.inTransaction((tx) => this.words.check(tx, BATCH));
+    for (let count = CHECK_BATCH; count === CHECK_BATCH && checked < MAX_CHECKED && mayContinue();) {
+      count = await this.inTransaction((tx) => this.words.check(tx, CHECK_BATCH));
       checked += count;
     }
     return collected;

@@ -181,7 +181,10 @@ SELECT n.slot_key, n.word, (array_agg(DISTINCT i.id))[1:${MAX_RUNS + 1}] FROM fr
 ON CONFLICT (word, slot_key) DO UPDATE
   SET run_ids = ARRAY(SELECT DISTINCT unnest(w.run_ids || excluded.run_ids) LIMIT ${MAX_RUNS + 1})`;
 
-/** The runs of a frequent word are looked up again only when none of those that are known exists any more. */
+/**
+ * The runs of a frequent word are looked up again only when none of those that are known exists any more. Texts in which it is a part
+ * of another word only cost time: a word may be the part of a sequence behind a digit.
+ */
 const CHECK_WORDS = `WITH page AS MATERIALIZED (
   SELECT slot_key, word, run_ids FROM run_words WHERE (word, slot_key) > ($1, $2) ORDER BY word, slot_key LIMIT $3
 ), known AS MATERIALIZED (
@@ -191,7 +194,7 @@ const CHECK_WORDS = `WITH page AS MATERIALIZED (
       WHEN cardinality(k.run_ids) <= ${MAX_RUNS} THEN k.existing
       WHEN cardinality(k.existing) > 0 THEN k.run_ids
       ELSE ARRAY(SELECT f.run_id FROM run_facets f
-        WHERE f.slot_key = k.slot_key AND f.search LIKE '%' || k.word || '%' AND f.search ~ ('(^|[^[:alnum:]])' || k.word)
+        WHERE f.slot_key = k.slot_key AND f.search LIKE '%' || k.word || '%'
           AND f.run_id <= (SELECT upto FROM run_word_progress) LIMIT ${MAX_RUNS + 1})
     END AS right_ids FROM known k
 ), deleted AS (

@@ -10,7 +10,7 @@ const MAX_WAITING = 1_000;
 const SHUTDOWN_MS = 2_000;
 
 /**
- * Exports the spans of a run when it ends, from what the database says about it: whatever processes have been lost in between, and without
+ * Exports the spans of a run when it ends, from what the database says about it: also if processes were lost in between, and without
  * anything to do while it works. Runners have no credentials of the receiver.
  */
 @Injectable()

@@ -7,7 +7,7 @@ import type { KeyedSemaphore } from '#platform/kernel';
 const FULL = 128;
 const RESUME_BELOW = 32;
 /**
- * How long a frame of a closed connection is retried while the database is unavailable: longer than a lease, after which it has no
+ * How long frames are retried after their connection was closed while the database is unavailable: longer than a lease, after which they have no
  * effect. Frames of an open connection are retried until they are handled: an open connection keeps the leases of its worker, which
  * reports an end once.
  */
@@ -37,7 +37,6 @@ const REAL: Pace = {
 interface Entry {
   readonly what: string;
   readonly work: () => Promise<void>;
-  readonly until: number;
 }
 
 /** Handles the frames of one connection one after the other, also those that are left when the socket has closed. */
@@ -45,6 +44,8 @@ export class FrameInbox {
   private readonly entries: Entry[] = [];
   private working: Promise<void> | null = null;
   private held = false;
+  /** When it was seen first that the connection is closed. */
+  private closedAt: number | null = null;
 
   constructor(
     private readonly owner: InboxOwner,
@@ -58,7 +59,7 @@ export class FrameInbox {
 
   /** `what`: for the log. `work` is repeated while the database is unavailable. */
   push(what: string, work: () => Promise<void>): void {
-    this.entries.push({ what, work, until: this.pace.now() + TRIED_FOR_MS });
+    this.entries.push({ what, work });
     if (!this.held && this.entries.length >= FULL) {
       this.held = true;
       this.owner.hold();
@@ -81,19 +82,24 @@ export class FrameInbox {
     this.working = null;
   }
 
-  private async handle({ what, work, until }: Entry): Promise<void> {
+  private async handle({ what, work }: Entry): Promise<void> {
     for (let waitMs = FIRST_WAIT_MS; ; waitMs = Math.min(waitMs * 2, LONGEST_WAIT_MS)) {
       try {
         await this.semaphore.run('', work);
         return;
       } catch (error) {
-        const isTooOld = !this.owner.isOpen() && this.pace.now() + waitMs > until;
-        if (!isDatabaseUnavailable(error) || isTooOld) {
+        if (!isDatabaseUnavailable(error) || this.isGivenUp(waitMs)) {
           this.owner.failed(what, error);
           return;
         }
       }
       await this.pace.wait(waitMs);
     }
+  }
+
+  private isGivenUp(waitMs: number): boolean {
+    if (this.owner.isOpen()) return false;
+    this.closedAt ??= this.pace.now();
+    return this.pace.now() + waitMs > this.closedAt + TRIED_FOR_MS;
   }
 }

@@ -7,7 +7,7 @@ type Headers = OutgoingHttpHeaders | OutgoingHttpHeader[];
  * reads one: twenty calls of `setHeader` take a twentieth of the time of creating a run.
  */
 interface EdgeResponse extends ServerResponse {
-  /** Names and values in turns. Absent: they are sent, they are headers of the response, or the response has another class. */
+  /** Names and values in turns. It is absent after they were sent or became headers of the response, and on responses of other classes. */
   edgeHeaders?: string[];
 }
 

@@ -60,7 +60,7 @@ export class Edge {
     this.headers = securityHeaders(publicUrl.startsWith('https:'));
   }
 
-  /** The messages have the prototypes of the application: see {@link Listener.serveExpress}. */
+  /** The messages have the prototypes of the application: see `Listener.serve`. */
   handle(incoming: IncomingMessage, outgoing: ServerResponse): void {
     const request = incoming as Request;
     const response = outgoing as Response;

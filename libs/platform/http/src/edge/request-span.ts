@@ -9,10 +9,11 @@ const METHODS: readonly unknown[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DEL
 
 /**
  * Probes say nothing, and the spans of a run say what the requests of its runner have reported: each of thousands would be a trace.
- * A runner sends `traceparent` with those that belong to a trace.
+ * A runner sends `traceparent` with the request for another run.
  */
 export const isTracedRequest = (path: string, traceparent: string | undefined): boolean =>
-  !path.startsWith(HEALTH_PREFIX) && (traceparent !== undefined || !path.startsWith(RUNNER_PREFIX));
+  !path.startsWith(HEALTH_PREFIX) &&
+  (!path.startsWith(RUNNER_PREFIX) || (traceparent !== undefined && path.endsWith('/runs')));
 
 /** By the semantic conventions of HTTP. Paths can contain secrets, so the path is the one of the route. */
 export function recordServerSpan(

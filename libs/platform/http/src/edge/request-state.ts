@@ -3,7 +3,7 @@ import { newContext, type RequestContext } from '#platform/observability';
 import { RequestSlot } from './request-slot.js';
 import type { Route } from './route-table.js';
 
-/** State of a request that middleware collects before a controller handles it. */
+/** State of a request that the edge collects before a controller handles it. */
 export interface RequestState {
   readonly context: RequestContext;
   /** The route of the request, matched before routing; undefined for unknown paths and methods. */

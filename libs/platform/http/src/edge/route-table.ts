@@ -50,7 +50,7 @@ interface Node {
 
 const newNode = (): Node => ({ literals: new Map(), routes: new Map() });
 
-/** Read from the metadata of the controllers: for middleware before routing, 405 with Allow, and the audit test. */
+/** Read from the metadata of the controllers: for the edge, 405 with Allow, and the audit test. */
 export class RouteTable {
   readonly routes: readonly Route[];
   private readonly root = newNode();
