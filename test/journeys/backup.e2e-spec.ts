@@ -322,6 +322,17 @@ describe('a backup that is made under load', { timeout: 120_000 }, () => {
     });
   });
 
+  it('is rejected with a sentence when its directory cannot be created', async () => {
+    const to = join(backup, 'backup.json', 'other');
+    const { code, text } = await headrace(second, 'backup', '--to', to);
+    expect({ code, lines: text.trim().split('\n') }).toEqual({
+      code: 1,
+      lines: [
+        expect.stringMatching(/^headrace: The backup cannot be written to .*other: ENOTDIR: not a directory, mkdir/),
+      ],
+    });
+  });
+
   it('of the other PostgreSQL is restored into an embedded one with the key, with every row', async () => {
     const back = join(directory, 'back');
     await secondServer?.stopCleanly();

@@ -45,8 +45,8 @@ export async function createBackup(
     throw new CommandError(
       `${incomplete} is left of a backup that did not end, or another one is running. Remove it first.`,
     );
-  await mkdir(incomplete, { recursive: true, mode: 0o700 });
   try {
+    await mkdir(incomplete, { recursive: true, mode: 0o700 });
     await mkdir(join(incomplete, 'tables'), { mode: 0o700 });
     const { dump, objects } = await withClient(databaseUrl, async (client) => {
       // Until the connection ends: what the rows name is not deleted.
@@ -70,9 +70,16 @@ export async function createBackup(
   } catch (error) {
     // The reason of the failure is what counts, also where this fails.
     await rm(incomplete, { recursive: true, force: true }).catch(() => undefined);
-    throw error;
+    throw isOfDisk(error) ? new CommandError(`The backup cannot be written to ${directory}: ${error.message}.`) : error;
   }
 }
+
+/** Codes of the directory of the backup and its disk. Connections fail with other ones. */
+const DISK_CODES: ReadonlySet<string | undefined> = new Set(
+  'EACCES EDQUOT EFBIG EIO ENAMETOOLONG ENOENT ENOSPC ENOTDIR EPERM EROFS'.split(' '),
+);
+const isOfDisk = (error: unknown): error is Error =>
+  error instanceof Error && DISK_CODES.has((error as NodeJS.ErrnoException).code);
 
 async function saveObjects(settings: Settings, directory: string): Promise<BackupManifest['objects']> {
   const clock = new SystemClock();
