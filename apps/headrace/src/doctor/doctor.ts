@@ -115,8 +115,9 @@ export function renderResults(results: readonly NamedCheckResult[]): string {
 
 function summary(results: readonly NamedCheckResult[]): string {
   const count = (verdict: Verdict): number => results.filter((result) => result.verdict === verdict).length;
-  if (count('fail') > 0) return `${count('fail')} failed, ${count('warn')} warnings.`;
-  return count('warn') > 0 ? `Nothing failed, ${count('warn')} warnings.` : 'Nothing failed.';
+  const warnings = `${count('warn')} ${count('warn') === 1 ? 'warning' : 'warnings'}`;
+  if (count('fail') > 0) return `${count('fail')} failed, ${warnings}.`;
+  return count('warn') > 0 ? `Nothing failed, ${warnings}.` : 'Nothing failed.';
 }
 
 /** For programs: `ok` is false when something failed. */

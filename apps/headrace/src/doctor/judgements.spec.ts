@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { rateSkew } from './checks/api-checks.js';
 import { rateFreeSpace, rateNode } from './checks/machine-checks.js';
+import { renderResults } from './doctor.js';
 import { locationOf, SecretMask } from './secret-mask.js';
 
 const MIB = 1_048_576;
@@ -31,6 +32,20 @@ describe('limits of the doctor', () => {
     [30_000, 'fail'],
   ])('rates a clock skew of %i ms as %s', (skew, verdict) => {
     expect(rateSkew('the database', skew).verdict).toBe(verdict);
+  });
+});
+
+describe('the summary of the doctor', () => {
+  const result = (verdict: 'ok' | 'warn' | 'fail') => ({ check: 'git', verdict, found: 'git 2.39.5' });
+
+  it.each([
+    [['ok'], 'Nothing failed.'],
+    [['warn'], 'Nothing failed, 1 warning.'],
+    [['warn', 'warn'], 'Nothing failed, 2 warnings.'],
+    [['fail', 'warn'], '1 failed, 1 warning.'],
+    [['fail'], '1 failed, 0 warnings.'],
+  ] as const)('of %j is "%s"', (verdicts, summary) => {
+    expect(renderResults(verdicts.map(result)).split('\n').at(-1)).toBe(summary);
   });
 });
 
