@@ -10,19 +10,22 @@ import { createDatabaseProxy, createTestDatabase, type DatabaseProxy, type TestD
 import { freePort, Installation, type Program, runnersOf, until } from '../support/installation.js';
 
 const RULES = fileURLToPath(new URL('../../deploy/observability/alerts.yaml', import.meta.url));
+const ALERTMANAGER = fileURLToPath(new URL('../../deploy/observability/alertmanager.yaml', import.meta.url));
 const NO_PROMTOOL =
   spawnSync('promtool', ['--version']).error && '(promtool is not installed: apt-get install prometheus)';
 
 interface Rule {
   readonly alert: string;
   readonly expr: string;
-  readonly annotations: { readonly runbook: string };
+  readonly annotations: { readonly runbook_url: string };
 }
 const { groups } = parse(readFileSync(RULES, 'utf8')) as { groups: { rules: Rule[] }[] };
 const rules = groups.flatMap((group) => group.rules);
 
 /** The value of each time series at one time. */
 type Samples = ReadonlyMap<string, number>;
+
+const COUNTER = /^\w+_(?:total|count)\{/;
 
 /** Real metrics of a real installation before and during each fault, and the real rules; only time is simulated, by promtool. */
 describe.skipIf(NO_PROMTOOL)(`alerts ${NO_PROMTOOL ?? ''}`.trim(), { timeout: 120_000 }, () => {
@@ -99,13 +102,21 @@ describe.skipIf(NO_PROMTOOL)(`alerts ${NO_PROMTOOL ?? ''}`.trim(), { timeout: 12
     return sum;
   }
 
-  /** How many instances of the alert promtool sees when `before` holds for ten minutes, and each of `after` for a minute, the last one for longer. */
-  function check(rule: Rule, before: Samples, after: readonly Samples[], firing: number): void {
+  /**
+   * How many instances of the alert promtool sees when `before` holds for ten minutes, and each of `after` for a minute, the last one for
+   * longer, with counters that grow as before. `more`: further parts of the test of promtool.
+   */
+  function check(rule: Rule, before: Samples, after: readonly Samples[], firing: number, more: object = {}): void {
     const names = new Set([...before.keys(), ...after.flatMap((samples) => [...samples.keys()])]);
     const used = [...names].filter((series) => new RegExp(`\\b${series.split('{', 1)[0]}\\b`).test(rule.expr));
     expect(used, `time series of ${rule.expr}`).not.toEqual([]);
     const repeated = (sample: number | undefined, times: number): string =>
       sample === undefined ? `_x${times}` : `${sample}+0x${times - 1}`;
+    const continued = (series: string): string => {
+      const [previous, last] = [after.at(-2)?.get(series), after.at(-1)?.get(series)];
+      if (previous === undefined || last === undefined || !COUNTER.test(series)) return repeated(last, 60);
+      return `${last}+${last - previous}x59`;
+    };
     const suite = join(directory, `${rule.alert}.yaml`);
     const test = {
       interval: '1m',
@@ -113,7 +124,8 @@ describe.skipIf(NO_PROMTOOL)(`alerts ${NO_PROMTOOL ?? ''}`.trim(), { timeout: 12
         series,
         values: [
           repeated(before.get(series), 10),
-          ...after.map((samples, index) => repeated(samples.get(series), index < after.length - 1 ? 1 : 60)),
+          ...after.slice(0, -1).map((samples) => repeated(samples.get(series), 1)),
+          continued(series),
         ].join(' '),
       })),
       promql_expr_test: [
@@ -123,17 +135,19 @@ describe.skipIf(NO_PROMTOOL)(`alerts ${NO_PROMTOOL ?? ''}`.trim(), { timeout: 12
           exp_samples: [{ labels: '{}', value: firing }],
         },
       ],
+      ...more,
     };
     writeFileSync(suite, stringify({ rule_files: [RULES], evaluation_interval: '1m', tests: [test] }));
     const { status, stdout, stderr } = spawnSync('promtool', ['test', 'rules', suite], { encoding: 'utf8' });
     expect(status, `${stdout}${stderr}\n${stringify(test.input_series)}`).toBe(0);
   }
 
-  /** `fault` returns when the metrics show it. A second look is taken after `continued`. */
+  /** `fault` returns when the metrics show it. A second look is taken after `continued`. `more` is for the check of the fault. */
   async function expectAlerts(
     alerts: Readonly<Record<string, number>>,
     fault: () => Promise<void>,
     continued: () => Promise<void> = () => Promise.resolve(),
+    more: object = {},
   ): Promise<void> {
     const before = await scrape();
     await fault();
@@ -145,7 +159,7 @@ describe.skipIf(NO_PROMTOOL)(`alerts ${NO_PROMTOOL ?? ''}`.trim(), { timeout: 12
       if (!rule) throw new Error(`There is no alert ${name}.`);
       tested.add(name);
       check(rule, before, [before], 0);
-      check(rule, before, [during, after], instances);
+      check(rule, before, [during, after], instances, more);
     }
   }
 
@@ -227,26 +241,47 @@ describe.skipIf(NO_PROMTOOL)(`alerts ${NO_PROMTOOL ?? ''}`.trim(), { timeout: 12
     });
   });
 
-  it('fires when a background task fails', async () => {
-    const failed = 'headrace_background_task_runs_total{task="timers/fire-timers",result="failed"';
-    await expectAlerts({ HeadraceTasksFail: 1 }, async () => {
-      await client.query('ALTER TABLE timer_outages RENAME TO timer_outages_away');
-      await until(async () => (await value(failed)) >= 5, 30_000, 'five failures');
-    });
+  it('fires once for the process whose background tasks fail, and names them', async () => {
+    const tasks = ['timers/fire-timers', 'timers/record-heartbeat'];
+    const failures = async (each: number): Promise<void> => {
+      for (const task of tasks) {
+        const failed = `headrace_background_task_runs_total{task="${task}",result="failed"`;
+        await until(async () => (await value(failed)) >= each, 30_000, `${each} failures of ${task}`);
+      }
+    };
+    const alert = {
+      exp_labels: { severity: 'warning', instance: 'processor' },
+      exp_annotations: {
+        summary: `Background tasks of processor fail: ${tasks.join(' ')}.`,
+        runbook_url: rules.find(({ alert: name }) => name === 'HeadraceTasksFail')?.annotations.runbook_url,
+      },
+    };
+    await expectAlerts(
+      { HeadraceTasksFail: 1 },
+      async () => {
+        await client.query('ALTER TABLE timer_outages RENAME TO timer_outages_away');
+        await failures(1);
+      },
+      () => failures(2),
+      { alert_rule_test: [{ eval_time: '30m', alertname: 'HeadraceTasksFail', exp_alerts: [alert] }] },
+    );
     await client.query('ALTER TABLE timer_outages_away RENAME TO timer_outages');
   });
 
-  it('fires when the database is unavailable', async () => {
+  it('fires when the database is unavailable, without an alert about the tasks that fail meanwhile', async () => {
     const request = (): Promise<unknown> => installation.call('GET', '/agent/runs').catch(() => null);
+    const failures = () => value('headrace_background_task_runs_total{task="timers/fire-timers",result="failed"');
     const tryAll = async (): Promise<void> => {
       for (let count = 0; count < 6; count += 1) {
         await request();
         expect(await deliver({ count })).toBe(503);
       }
+      const count = await failures();
+      await until(async () => (await failures()) > count, 30_000, 'a failure of a task');
     };
     await request();
     await expectAlerts(
-      { HeadraceDatabaseUnavailable: 3, HeadraceApiErrors: 1, HeadraceDeliveriesRejected: 1 },
+      { HeadraceDatabaseUnavailable: 3, HeadraceApiErrors: 1, HeadraceDeliveriesRejected: 1, HeadraceTasksFail: 0 },
       async () => {
         await proxy.cut();
         await tryAll();
@@ -264,8 +299,18 @@ describe.skipIf(NO_PROMTOOL)(`alerts ${NO_PROMTOOL ?? ''}`.trim(), { timeout: 12
     expect([...tested].toSorted()).toEqual(rules.map(({ alert }) => alert).toSorted());
     const runbook = readFileSync(fileURLToPath(new URL('../../docs/operations/alerts.md', import.meta.url)), 'utf8');
     for (const { alert, annotations } of rules) {
-      expect(annotations.runbook).toBe(`docs/operations/alerts.md#${alert.toLowerCase()}`);
+      expect(annotations.runbook_url).toBe(`https://docs.example.com/operations/alerts.html#${alert.toLowerCase()}`);
       expect(runbook).toContain(`## ${alert}\n`);
     }
+  });
+
+  it('is silenced by Alertmanager only under names that exist', () => {
+    const { inhibit_rules: inhibitions } = parse(readFileSync(ALERTMANAGER, 'utf8')) as {
+      inhibit_rules: { source_matchers: string[]; target_matchers: string[] }[];
+    };
+    const matchers = inhibitions.flatMap((rule) => [...rule.source_matchers, ...rule.target_matchers]);
+    const named = matchers.flatMap((matcher) => matcher.match(/Headrace\w+/g) ?? []);
+    expect(named).toContain('HeadraceDatabaseUnavailable');
+    expect(rules.map(({ alert }) => alert)).toEqual(expect.arrayContaining(named));
   });
 });
