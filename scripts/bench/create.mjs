@@ -26,8 +26,7 @@ export const benchCreate = () =>
   withDatabase(async ({ db, databaseUrl, dataDir, children }) => {
     await db.query(FLOOR_TABLE);
     const token = await makeCaller(db);
-    const env = createsEnvironment(databaseUrl, dataDir);
-    const api = await startApi(env);
+    const api = await startApi(createsEnvironment(databaseUrl, dataDir));
     children.push(api.child);
     const floor = await start(
       [join(root, 'scripts/bench/floor-server.mjs')],
@@ -73,7 +72,7 @@ export const benchCreate = () =>
 
     // Offers: a free slot, one run at a time. What the throughput part queued is taken away first.
     await db.query('TRUNCATE runs, run_events, run_heads, executions CASCADE');
-    const processor = await start([MAIN, 'processor'], env, /processor is ready/);
+    const processor = await start([MAIN, 'processor'], api.env, /processor is ready/);
     children.push(processor.child);
     const measured = [];
     for (let index = 0; index < OFFERS + 2; index += 1) {

@@ -24,11 +24,12 @@ export const createsEnvironment = (databaseUrl, dataDir) => ({
   NODE_ENV: 'production',
 });
 
-/** `url`: where runs are created. */
+/** `url`: where runs are created. `env`: with its port, at which runners find it. */
 export async function startApi(env) {
   const port = await freePort();
-  const api = await start([MAIN, 'api'], { ...env, PORT: String(port) }, /API is ready/);
-  return { ...api, url: `http://127.0.0.1:${port}/api/v1/agent/runs` };
+  const withPort = { ...env, PORT: String(port) };
+  const api = await start([MAIN, 'api'], withPort, /API is ready/);
+  return { ...api, env: withPort, url: `http://127.0.0.1:${port}/api/v1/agent/runs` };
 }
 
 /** Each connection sends its next request when it has its response. `token` null: without one. */

@@ -2,7 +2,7 @@
 // PostgreSQL and the client have separate ones, and the throughput is shown. Everywhere: what a create costs the API, PostgreSQL
 // and the disk, which locks it waits for, and where the next limit lies by these figures.
 import { spawnSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { createsEnvironment, loadCreates, startApi } from './creates.mjs';
 import { makeCaller, median, processorMs, withDatabase } from './support.mjs';
 
@@ -42,12 +42,14 @@ const parentOf = (pid) => {
   return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]);
 };
 
-/** The processes of PostgreSQL. Those of the pools do not end while something is measured. */
-const postgresPids = async (db) =>
-  (await db.query(`SELECT pid FROM pg_stat_activity WHERE backend_type <> 'autovacuum worker'`)).rows.map(
-    ({ pid }) => pid,
-  );
-const usedBy = (pids) => pids.reduce((sum, pid) => sum + processorMs({ pid }), 0);
+/** The processes of PostgreSQL. */
+const postgresPids = async (db) => (await db.query('SELECT pid FROM pg_stat_activity')).rows.map(({ pid }) => pid);
+/** Processor time by process, of those that exist. */
+const timesOf = (pids) =>
+  new Map(pids.filter((pid) => existsSync(`/proc/${pid}`)).map((pid) => [pid, processorMs({ pid })]));
+/** Since `before`. Processes of PostgreSQL that work for a short time, such as those of autovacuum, are left out. */
+const usedSince = (before) =>
+  [...timesOf([...before.keys()])].reduce((sum, [pid, time]) => sum + time - before.get(pid), 0);
 
 /** Samples what the connections of the API wait for until `ended`. Returns the milliseconds by kind. */
 async function sampleWaits(db, ended) {
@@ -68,7 +70,6 @@ async function sampleWaits(db, ended) {
 }
 
 async function measure({ db, apis, token }) {
-  const pids = await postgresPids(db);
   const commits = async () =>
     (await db.query('SELECT xact_commit::float8 AS n FROM pg_stat_database WHERE datname = current_database()')).rows[0]
       .n;
@@ -76,8 +77,8 @@ async function measure({ db, apis, token }) {
   const before = {
     wal: await position(),
     commits: await commits(),
-    postgres: usedBy(pids),
-    apis: usedBy(apis.map(({ child }) => child.pid)),
+    postgres: timesOf(await postgresPids(db)),
+    apis: timesOf(apis.map(({ child }) => child.pid)),
     client: process.cpuUsage(),
   };
   const connections = Math.ceil(CONNECTIONS / apis.length);
@@ -91,8 +92,8 @@ async function measure({ db, apis, token }) {
   ]);
   return {
     rate: results.reduce((sum, one) => sum + one.rate, 0),
-    api: (usedBy(apis.map(({ child }) => child.pid)) - before.apis) / total,
-    postgres: (usedBy(pids) - before.postgres) / total,
+    api: usedSince(before.apis) / total,
+    postgres: usedSince(before.postgres) / total,
     client: (user + system) / 1000 / total,
     wal: rows[0].bytes / total,
     // Statements of the API are transactions; those of the samples are few.
