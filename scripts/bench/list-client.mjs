@@ -1,9 +1,9 @@
 // The client of `npm run bench -- list`, in a separate process: the one that filled the database has a heap whose
 // collections would show in every figure. Asks the API and PostgreSQL in turns and prints figures as JSON, one line a page.
-import { Agent, get } from 'node:http';
+import { Agent } from 'node:http';
 import pg from 'pg';
 import { fillCreator, fillEnvironment, fillSkill, fillTeams } from './fill-runs.mjs';
-import { dist, percentile } from './support.mjs';
+import { dist, getText, percentile } from './support.mjs';
 
 const { databaseUrl, port, token } = JSON.parse(process.env.BENCH_LIST);
 const REQUESTS = Number(process.env.BENCH_REQUESTS);
@@ -113,7 +113,7 @@ const SEARCHES = [
 const db = new pg.Client({ connectionString: databaseUrl, options: '-c search_path=headrace,public -c timezone=UTC' });
 await db.connect();
 const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-const ask = (query) => page(agent, `http://127.0.0.1:${port}/api/v1/agent/runs?${query}`, token);
+const ask = (query) => getText(agent, `http://127.0.0.1:${port}/api/v1/agent/runs?${query}`, token);
 const floor = await floorOf(db);
 await db.query(`SET statement_timeout = ${SEARCH_LIMIT_MS}`);
 for (let round = 0; round < 10 * WARM_UP; round += 1) {
@@ -130,21 +130,6 @@ for (const pair of [...PAIRS, ...SEARCHES]) {
 }
 agent.destroy();
 await db.end();
-
-/** The body as text; timing ends when it is here. */
-function page(agent, url, token) {
-  return new Promise((resolve, reject) => {
-    get(url, { agent, headers: { authorization: `Bearer ${token}` } }, (response) => {
-      const chunks = [];
-      response.on('data', (chunk) => chunks.push(chunk));
-      response.on('end', () => {
-        const body = Buffer.concat(chunks).toString();
-        if (response.statusCode === 200) resolve(body);
-        else reject(new Error(`${url}: ${response.statusCode} ${body}`));
-      });
-    }).on('error', reject);
-  });
-}
 
 /** Hand-written: one prepared statement a pair and page, all columns that a list shows. */
 async function floorOf(db) {

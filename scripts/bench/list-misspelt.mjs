@@ -1,8 +1,8 @@
 // Part of `npm run bench -- list`: searches for misspelt words, each of which occurs in one of BENCH_TEAM_RUNS runs of one team.
-import { Agent, get } from 'node:http';
+import { Agent } from 'node:http';
 import { aim } from './aims.mjs';
 import { fillRuns, fillTeams } from './fill-runs.mjs';
-import { dist, makeCaller, percentile, withFilledApi } from './support.mjs';
+import { dist, getText, makeCaller, percentile, withFilledApi } from './support.mjs';
 
 const RUNS = Number(process.env.BENCH_TEAM_RUNS ?? 1_000_000);
 const REQUESTS = 20;
@@ -82,14 +82,14 @@ async function collectWords(db) {
 
 async function measure(port, token) {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-  const search = (words) => request(agent, `http://127.0.0.1:${port}/api/v1/agent/runs?limit=20&q=${words}`, token);
+  const search = (words) => getText(agent, `http://127.0.0.1:${port}/api/v1/agent/runs?limit=20&q=${words}`, token);
   const times = [];
   for (let round = 0; round < REQUESTS; round += 1) await search('deploy');
   for (const [word, misspelt] of WORDS) {
     const values = [];
     for (let round = 0; round < REQUESTS; round += 1) {
       const started = performance.now();
-      const { runs } = await search(misspelt);
+      const { runs } = JSON.parse(await search(misspelt));
       values.push(performance.now() - started);
       if (runs.length !== 1) throw new Error(`${misspelt} has found ${runs.length} runs and not the one with ${word}.`);
     }
@@ -97,18 +97,4 @@ async function measure(port, token) {
   }
   agent.destroy();
   return times;
-}
-
-function request(agent, url, token) {
-  return new Promise((resolve, reject) => {
-    get(url, { agent, headers: { authorization: `Bearer ${token}` } }, (response) => {
-      const chunks = [];
-      response.on('data', (chunk) => chunks.push(chunk));
-      response.on('end', () => {
-        const body = Buffer.concat(chunks).toString();
-        if (response.statusCode === 200) resolve(JSON.parse(body));
-        else reject(new Error(`${url}: ${response.statusCode} ${body}`));
-      });
-    }).on('error', reject);
-  });
 }

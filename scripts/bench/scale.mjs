@@ -4,7 +4,7 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { createsEnvironment, loadCreates, startApi } from './creates.mjs';
-import { makeCaller, median, processorMs, withDatabase } from './support.mjs';
+import { makeCaller, median, processorMs, stop, withDatabase } from './support.mjs';
 
 const PROCESSES = [1, 2, 4];
 const CONNECTIONS = 50;
@@ -135,12 +135,7 @@ export const benchScale = () =>
           ? `                 the throughput is not shown: this needs ${count + 2} processors and taskset, and there are ${PROCESSORS.length}`
           : `                 ${rate.toFixed(0)} creates/s, ${(rate / costs[PROCESSES[0]].rate).toFixed(2)} of one process`,
       );
-      for (const { child } of apis) {
-        child.removeAllListeners('exit');
-        child.kill('SIGTERM');
-        await new Promise((resolve) => child.once('exit', resolve));
-        children.splice(children.indexOf(child), 1);
-      }
+      for (const { child } of apis) await stop(child);
     }
     await printModel(db, costs);
     return costs;

@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { get } from 'node:http';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -154,4 +155,19 @@ export async function withClient(connectionString, work) {
   } finally {
     await db.end();
   }
+}
+
+/** The body as text; timing ends when it is here. */
+export function getText(agent, url, token) {
+  return new Promise((resolve, reject) => {
+    get(url, { agent, headers: { authorization: `Bearer ${token}` } }, (response) => {
+      const chunks = [];
+      response.on('data', (chunk) => chunks.push(chunk));
+      response.on('end', () => {
+        const body = Buffer.concat(chunks).toString();
+        if (response.statusCode === 200) resolve(body);
+        else reject(new Error(`${url}: ${response.statusCode} ${body}`));
+      });
+    }).on('error', reject);
+  });
 }

@@ -100,12 +100,11 @@ export class IngressHandler {
       // 6. Answer: 202 for an accepted delivery and for a duplicate.
       writeAnswer(response, publicUrl, answer);
       if (answer.kind === 'recorded') this.logDelivery(request, answer);
-      if (request.isTraced)
-        request.endTrace(
-          answer.kind === 'recorded'
-            ? { 'headrace.delivery.id': answer.deliveryId, 'headrace.delivery.outcome': answer.outcome }
-            : {},
-        );
+      request.endTrace(
+        answer.kind === 'recorded'
+          ? { 'headrace.delivery.id': answer.deliveryId, 'headrace.delivery.outcome': answer.outcome }
+          : {},
+      );
     } catch (error) {
       this.metrics.results.add(writeFault(response, publicUrl, this.logger, error));
     }

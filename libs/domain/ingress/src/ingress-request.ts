@@ -79,12 +79,9 @@ export class IngressRequest {
     return traceparentOf(this.context);
   }
 
-  get isTraced(): boolean {
-    return this.context.trace !== undefined;
-  }
-
-  /** Exports the span of an answered request. */
+  /** Exports the span of an answered request, if it is traced. */
   endTrace(attributes: SpanAttributes): void {
+    if (this.context.trace === undefined) return;
     const { statusCode } = this.response;
     recordRequest(this.context, performance.now() - this.arrivedAt, {
       name: `POST ${ROUTE}`,

@@ -23,17 +23,24 @@ export class CollectRunWords {
   async run(signal?: AbortSignal): Promise<number> {
     const deadline = this.clock.now().getTime() + LONGEST_ROUND_MS;
     const mayContinue = (): boolean => signal?.aborted !== true && this.clock.now().getTime() < deadline;
-    let collected = 0;
-    for (let count = BATCH; count === BATCH && mayContinue();) {
-      count = await this.inTransaction((tx) => this.words.collect(tx, BATCH));
-      collected += count;
-    }
-    let checked = 0;
-    for (let count = CHECK_BATCH; count === CHECK_BATCH && checked < MAX_CHECKED && mayContinue();) {
-      count = await this.inTransaction((tx) => this.words.check(tx, CHECK_BATCH));
-      checked += count;
-    }
+    const collected = await this.inBatches(BATCH, mayContinue, (tx) => this.words.collect(tx, BATCH));
+    const mayCheck = (checked: number): boolean => checked < MAX_CHECKED && mayContinue();
+    await this.inBatches(CHECK_BATCH, mayCheck, (tx) => this.words.check(tx, CHECK_BATCH));
     return collected;
+  }
+
+  /** Until a batch is not full. `work` returns the size of its batch, and `mayContinue` gets their sum. Returns the sum. */
+  private async inBatches(
+    size: number,
+    mayContinue: (sum: number) => boolean,
+    work: (tx: Queryable) => Promise<number>,
+  ): Promise<number> {
+    let sum = 0;
+    for (let count = size; count === size && mayContinue(sum);) {
+      count = await this.inTransaction(work);
+      sum += count;
+    }
+    return sum;
   }
 
   private inTransaction<T>(work: (tx: Queryable) => Promise<T>): Promise<T> {

@@ -87,9 +87,8 @@ export class RateLimitGuard extends ThrottlerGuard {
     const { totalHits, timeToExpire, isBlocked } = this.windows.count(tokenUid, RATE_WINDOW_MS, limit);
     if (isBlocked) throw limitExceeded(limit, timeToExpire);
     const response = http.getResponse<Response>();
-    addHeaders(response, ['X-RateLimit-Limit', String(limit)]);
-    addHeaders(response, ['X-RateLimit-Remaining', String(limit - totalHits)]);
-    addHeaders(response, ['X-RateLimit-Reset', String(timeToExpire)]);
+    const remaining = ['X-RateLimit-Remaining', String(limit - totalHits)];
+    addHeaders(response, ['X-RateLimit-Limit', String(limit), ...remaining, 'X-RateLimit-Reset', String(timeToExpire)]);
     return ADMITTED;
   }
 
