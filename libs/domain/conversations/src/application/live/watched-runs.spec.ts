@@ -5,9 +5,10 @@ import { type Settings } from '#platform/config';
 import type { ConversationReader } from '../conversation-reader.js';
 import { WatchedRuns } from './watched-runs.js';
 
-/** More than one statement reads. */
-const RUNS = 60;
+/** More than one statement reads those that are polled together. */
+const RUNS = 480;
 const MANY = 250;
+const TIMEOUT_MS = 20_000;
 
 const headOf = (runId: string, lastSeq: number): RunHead => ({
   runId,
@@ -44,7 +45,7 @@ it('reads no event twice when one of the statements fails while another run is s
       return Promise.resolve(wanted.map((id) => headOf(id, last)));
     },
     readAll: (ranges: readonly { runId: string; afterSeq: number; upToSeq: number }[], limit: number) => {
-      if (failures === 0 && ranges.some(({ runId }) => runId === ids.at(-1))) {
+      if (failures === 0 && ranges.some(({ runId }) => runId === ids[59])) {
         failures += 1;
         return Promise.reject(new Error('canceling statement due to statement timeout'));
       }
@@ -67,11 +68,11 @@ it('reads no event twice when one of the statements fails while another run is s
   const runs = new WatchedRuns(tail, reader, { livePoll: 1 } as Settings);
   const watched = await Promise.all(ids.map((id) => runs.watch(headOf(id, 1), 1)));
   last = MANY;
-  await vi.waitFor(() => expect(failures).toBe(1));
+  await vi.waitFor(() => expect(failures).toBe(1), TIMEOUT_MS);
   const reads = headReads;
   releaseSlowRead();
   // The next poll begins after this one, and reads what has failed.
-  await vi.waitFor(() => expect(watched.every(({ head }) => head.lastSeq === MANY)).toBe(true));
+  await vi.waitFor(() => expect(watched.every(({ head }) => head.lastSeq === MANY)).toBe(true), TIMEOUT_MS);
   expect(headReads).toBeGreaterThan(reads);
   for (const run of watched) {
     const seqs: number[] = [];

@@ -1,3 +1,4 @@
+import { performance } from 'node:perf_hooks';
 import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
 import { Settings } from '#platform/config';
 import { isDatabaseUnavailable } from '#platform/persistence';
@@ -10,15 +11,20 @@ const PARALLEL_READS = 3;
 /** Runs of one statement, and the events of each: what it returns fits into memory. */
 const RUNS_PER_READ = 25;
 const EVENTS_PER_READ = 100;
+/** The events of this many runs are read and rendered without a pause; requests of the process wait for it. */
+const RUNS_PER_POLL = 12;
+const MAX_POLLS_PER_INTERVAL = 8;
 
 /**
- * The runs with open streams in this process. One statement per LIVE_POLL reads the heads of all of them, and only runs
- * that changed are read. There is no notification per event: commits that notify are serialised by PostgreSQL.
+ * The runs with open streams in this process. Each is polled once per LIVE_POLL, many of them in groups at different times: one
+ * statement reads the heads of a group, and only runs that changed are read. There is no notification per event: commits that
+ * notify are serialised by PostgreSQL.
  */
 @Injectable()
 export class WatchedRuns implements OnModuleDestroy {
   private readonly logger = new Logger(WatchedRuns.name);
   private readonly runs = new Map<string, Promise<WatchedRun>>();
+  /** In the order in which they are polled. */
   private readonly opened = new Map<string, WatchedRun>();
   private timer: NodeJS.Timeout | null = null;
   private polling: Promise<void> | null = null;
@@ -66,27 +72,45 @@ export class WatchedRuns implements OnModuleDestroy {
     this.opened.delete(runId);
   }
 
-  private schedule(): void {
+  private schedule(elapsedMs = 0): void {
     if (this.timer || this.polling || this.closed || this.opened.size === 0) return;
-    this.timer = setTimeout(() => {
-      this.timer = null;
-      this.polling = this.poll()
-        .catch((error: unknown) => this.report(error))
-        .finally(() => {
-          this.polling = null;
-          this.schedule();
-        });
-    }, this.settings.livePoll);
+    const interval = this.settings.livePoll / this.pollsPerInterval();
+    this.timer = setTimeout(
+      () => {
+        this.timer = null;
+        const started = performance.now();
+        this.polling = this.poll(this.nextRuns())
+          .catch((error: unknown) => this.report(error))
+          .finally(() => {
+            this.polling = null;
+            this.schedule(performance.now() - started);
+          });
+      },
+      // Half of it when polls take long, so that they never use all of the time.
+      Math.max(interval - elapsedMs, interval / 2),
+    );
   }
 
-  private async poll(): Promise<void> {
-    const heads = new Map((await this.tail.heads([...this.opened.keys()])).map((head) => [head.runId, head]));
+  private pollsPerInterval(): number {
+    return Math.min(Math.ceil(this.opened.size / RUNS_PER_POLL), MAX_POLLS_PER_INTERVAL);
+  }
+
+  private nextRuns(): ReadonlyMap<string, WatchedRun> {
+    const next = new Map([...this.opened].slice(0, Math.ceil(this.opened.size / this.pollsPerInterval())));
+    for (const [runId, run] of next) {
+      this.opened.delete(runId);
+      this.opened.set(runId, run);
+    }
+    return next;
+  }
+
+  private async poll(runs: ReadonlyMap<string, WatchedRun>): Promise<void> {
+    const heads = new Map((await this.tail.heads([...runs.keys()])).map((head) => [head.runId, head]));
     const moved: (readonly [WatchedRun, RunHead])[] = [];
-    for (const [runId, run] of this.opened) {
+    for (const [runId, run] of runs) {
       const head = heads.get(runId);
       if (head === undefined) {
-        // A run that was opened during the query is in the next one.
-        if (run.exists && (await this.tail.heads([runId])).length === 0) run.markDeleted();
+        if (run.exists) run.markDeleted();
       } else if (run.needs(head)) moved.push([run, head]);
     }
     const groups = Array.from({ length: Math.ceil(moved.length / RUNS_PER_READ) }, (_, index) =>
