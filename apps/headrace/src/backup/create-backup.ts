@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import { createWriteStream, existsSync } from 'node:fs';
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { finished } from 'node:stream/promises';
 import pg from 'pg';
-import { type Settings, withSettings } from '#platform/config';
+import { createDirectory, type Settings, withSettings } from '#platform/config';
 import { ownVersion, SystemClock } from '#platform/kernel';
 import { BACKUP_LOCK } from '#platform/persistence';
 import { openObjectStore } from '#platform/storage';
@@ -46,7 +46,8 @@ export async function createBackup(
       `${incomplete} is left of a backup that did not end, or another one is running. Remove it first.`,
     );
   try {
-    await mkdir(incomplete, { recursive: true, mode: 0o700 });
+    createDirectory(dirname(incomplete));
+    await mkdir(incomplete, { mode: 0o700 });
     await mkdir(join(incomplete, 'tables'), { mode: 0o700 });
     const { dump, objects } = await withClient(databaseUrl, async (client) => {
       // Until the connection ends: what the rows name is not deleted.
@@ -85,6 +86,9 @@ async function saveObjects(settings: Settings, directory: string): Promise<Backu
   const clock = new SystemClock();
   const source = await openObjectStore(settings, clock);
   const list = createWriteStream(objectsFile(directory), { mode: 0o600, flags: 'wx', flush: true });
+  const written = finished(list);
+  // Awaited below. A disk may be full before.
+  written.catch(() => undefined);
   const hash = createHash('sha256');
   let count = 0;
   let bytes = 0;
@@ -98,7 +102,7 @@ async function saveObjects(settings: Settings, directory: string): Promise<Backu
     });
   } finally {
     list.end();
-    await finished(list);
+    await written;
     source.close();
   }
   return { count, bytes, sha256: hash.digest('hex') };

@@ -20,7 +20,7 @@ import { SettingsError } from './parse-settings.js';
  */
 export function ensureDataDir(dataDir: string): string {
   try {
-    makeDirectory(dataDir);
+    createDirectory(dataDir);
     if (readdirSync(dataDir).length === 0) chmodSync(dataDir, process.getuid?.() === 0 ? 0o711 : 0o700);
     return realpathSync(dataDir);
   } catch (error) {
@@ -30,13 +30,16 @@ export function ensureDataDir(dataDir: string): string {
   }
 }
 
-/** `recursive` of Node never returns on a file system that rejects new directories with ENOENT, such as /proc. */
-function makeDirectory(path: string): void {
+/**
+ * Creates a directory and those that contain it. `recursive` of Node never returns on a file system that rejects new directories with
+ * ENOENT, such as /proc.
+ */
+export function createDirectory(path: string): void {
   try {
     unlessExisting(() => mkdirSync(path));
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || path === dirname(path)) throw error;
-    makeDirectory(dirname(path));
+    createDirectory(dirname(path));
     unlessExisting(() => mkdirSync(path));
   }
 }
