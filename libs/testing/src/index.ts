@@ -1,3 +1,4 @@
+export * from './any-text.js';
 export * from './artifact-builder.js';
 export * from './chance.js';
 export * from './chat-rules.js';

@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { anyText } from '../any-text.js';
 import type { WorkTreeContent, WorkTreeStep } from './work-tree-steps.js';
 
 const name = fc.constantFrom('a', 'b', 'c.txt', 'ü ñ', 'new\nline', '-dash', 'deep/er/file', 'B', 'ignored.log', '😀');
@@ -6,7 +7,7 @@ const mode = fc.constantFrom(0o644, 0o755, 0o600, 0o444);
 
 /** The large ones are at the limit of a block of a pack, above it, and larger than two packs. */
 const content: fc.Arbitrary<WorkTreeContent> = fc.oneof(
-  { weight: 6, arbitrary: fc.string({ unit: 'binary', maxLength: 40 }).map((text) => ({ text })) },
+  { weight: 6, arbitrary: anyText({ maxLength: 40 }).map((text) => ({ text })) },
   { weight: 3, arbitrary: fc.constant({ text: '' }) },
   { weight: 3, arbitrary: fc.nat(5).map((n) => ({ lines: n * 40_000 })) },
   {
