@@ -1,5 +1,6 @@
 // `npm run bench -- evaluate`: how many deliveries a processor evaluates in a second with 1, 10 and 1,000 automations on
-// their webhook, beside the same deliveries with none; when nothing matches, and when one of ten does and starts a run.
+// their webhook, beside the same deliveries with none; when nothing matches, and when one of ten does and starts a run. Then the
+// same runs are created again without a delivery, which shows what the evaluation costs beside its runs.
 import { randomBytes } from 'node:crypto';
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -7,11 +8,15 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { startFiringApp } from '../../test/support/firing-app.mjs';
 import { fillWebhooks } from './fill-webhooks.mjs';
+import { aim } from './aims.mjs';
 import { dist, median } from './support.mjs';
 
 const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 5);
 const DELIVERIES = Number(process.env.BENCH_DELIVERIES ?? 500);
 const AUTOMATIONS = [1, 10, 1000];
+/** As many as a processor evaluates at the same time of one factory. */
+const CONCURRENCY = 4;
+const SHARE_OF_CREATING = 0.5;
 const PROMPT = 'Look at {{ payload.issue.title }}.\n'.padEnd(20_000, 'Think about it well. ');
 const BODY = JSON.stringify({
   action: 'opened',
@@ -53,7 +58,9 @@ export async function benchEvaluate() {
     }
     await db.query('ANALYZE');
     app = await startFiringApp(env);
+    const createAgain = app.rememberRuns();
     const seen = new Map(cases.map(({ name }) => [name, []]));
+    const shares = new Map(cases.filter(({ matching }) => matching > 0).map(({ name }) => [name, []]));
     for (let round = 0; round <= ROUNDS; round += 1) {
       for (const one of round % 2 ? cases : [...cases].reverse()) {
         await fillDeliveries(db, one.webhook, one.deliveries);
@@ -61,15 +68,25 @@ export async function benchEvaluate() {
         const evaluated = await app.evaluateAll();
         const seconds = (performance.now() - began) / 1000;
         if (evaluated !== one.deliveries) throw new Error(`${evaluated} deliveries were evaluated.`);
+        const creating = performance.now();
+        const created = await createAgain(CONCURRENCY);
+        const share = (performance.now() - creating) / 1000 / seconds;
+        if (created !== one.deliveries * (one.matching ?? 0)) throw new Error(`${created} runs were started.`);
         // The first round is for warming up.
-        if (round > 0) seen.get(one.name).push(one.deliveries / seconds);
+        if (round === 0) continue;
+        seen.get(one.name).push(one.deliveries / seconds);
+        shares.get(one.name)?.push(share);
       }
     }
     const floor = median(seen.get('no automation'));
     console.log(`${ROUNDS} rounds, prompts of ${PROMPT.length} bytes, payloads of ${BODY.length} bytes`);
     for (const { name, matching = 0 } of cases) {
       const rate = median(seen.get(name));
-      const runs = matching > 0 ? `, ${(rate * matching).toFixed(0)} runs/s` : '';
+      const share = matching > 0 ? median(shares.get(name)) : null;
+      const runs =
+        share === null ? '' : `, ${(rate * matching).toFixed(0)} runs/s, ${share.toFixed(2)} of creating the same runs`;
+      if (share !== null)
+        aim(`evaluate: share of creating the same runs, ${name}`, share, { atLeast: SHARE_OF_CREATING });
       console.log(
         `${name.padEnd(36)} ${rate.toFixed(1).padStart(8)} deliveries/s, ${(1000 / rate).toFixed(1).padStart(7)} ms each, ${(rate / floor).toFixed(3)} of the floor${runs}`,
       );

@@ -76,10 +76,23 @@ export class ComposeInstallation {
   }
 
   /** Rejects with the output of the command when it fails. */
-  async compose(...args: string[]): Promise<string> {
+  compose(...args: string[]): Promise<string> {
     const [program = '', ...first] = this.command;
-    const file = ['--env-file', join(this.directory, 'compose.env'), '--file', FILE];
-    const { stdout } = await run(program, [...first, ...file, ...args], {
+    return this.run(program, ...first, '--env-file', this.settingsFile, '--file', FILE, ...args);
+  }
+
+  /** Executes commands of the documentation, in which `compose` is a function. Rejects with their output when one fails. */
+  shell(script: string): Promise<string> {
+    const compose = `compose() { ${this.command.join(' ')} --env-file '${this.settingsFile}' --file '${FILE}' "$@"; }`;
+    return this.run('bash', '-euo', 'pipefail', '-c', `${compose}\n${script}`);
+  }
+
+  get settingsFile(): string {
+    return join(this.directory, 'compose.env');
+  }
+
+  private async run(program: string, ...args: string[]): Promise<string> {
+    const { stdout } = await run(program, args, {
       env: { PATH: process.env.PATH, HOME: this.directory, DOCKER_HOST: this.engine.host },
       maxBuffer: 16 * 1_048_576,
     });

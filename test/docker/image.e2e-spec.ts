@@ -1,5 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { statSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { answersIn, tick, until } from '../support/installation.js';
 import { ENDED, sh } from '../support/executor-installation.js';
@@ -13,6 +16,13 @@ const BUILD_MS = 900_000;
 const CLIENTS = 3;
 const READ_ONLY = ['--read-only', '--tmpfs', '/tmp', '--cap-drop', 'ALL', '--security-opt', 'no-new-privileges'];
 const command = composeCommand();
+
+/** The blocks of commands in a section of a page. */
+function commandsOf(page: string, heading: string): string[] {
+  const text = readFileSync(fileURLToPath(new URL(`../../${page}`, import.meta.url)), 'utf8');
+  const section = text.split(/^## /m).find((one) => one.startsWith(`${heading}\n`)) ?? '';
+  return Array.from(section.matchAll(/^```sh\n([^]*?)^```$/gm), ([, commands = '']) => commands);
+}
 
 /** The API of an installation, with the token of a user. */
 class Api {
@@ -207,6 +217,32 @@ describe('compose.yaml', () => {
       deliveries.toSorted(),
     );
     console.log(`${runs.length} runs and ${deliveries.length} deliveries during four crashes`);
+  });
+
+  it('is backed up and restored as another project by the documented commands', { timeout: 300_000 }, async () => {
+    const { run_id: before } = await api.create('/agent/runs', { prompt: sh('echo before the backup') });
+    await api.ended(before as string);
+    const backups = mkdtempSync(join(tmpdir(), 'headrace-backups-'));
+    const documented = (index: number): string =>
+      (commandsOf('docs/operations/backup.md', 'With compose')[index] ?? '')
+        .replaceAll('/srv/backups', backups)
+        .replaceAll('deploy/compose.env', installation.settingsFile)
+        .replaceAll(/ headrace_(\w+)/g, ' headrace-test_$1');
+    try {
+      await installation.shell(documented(0));
+      const { run_id: after } = await api.create('/agent/runs', { prompt: sh('true') });
+      await api.ended(after as string);
+      await installation.shell(documented(1));
+      await installation.untilHealthy('api', 'processor');
+      expect(await api.ended(before as string)).toMatchObject({ state: 'SUCCEEDED' });
+      expect(answersIn((await api.call('GET', `/agent/runs/${before}/conversation`)).body)).toContain(
+        'before the backup',
+      );
+      expect(await api.call('GET', `/agent/runs/${after}`)).toMatchObject({ status: 404 });
+      expect(await api.execute('echo released')).toMatchObject({ state: 'SUCCEEDED' });
+    } finally {
+      rmSync(backups, { recursive: true, force: true });
+    }
   });
 
   it('stops all processes cleanly', async () => {

@@ -29,6 +29,7 @@ export async function startFiringApp(environment) {
   const { SchedulesJobsModule } = await import('#domain/schedules');
   const { TimerDispatcher, TimersJobsModule, TimerSteps } = await import('#platform/timers');
   const { AutomationsJobsModule, FireAutomations } = await import('#domain/automations');
+  const { CreateRun } = await import('#domain/runs');
   const { parseSettings } = await import('#platform/config');
   const { JobsModule, QueueConnections } = await import('#platform/jobs');
   const { ObservabilityModule } = await import('#platform/observability');
@@ -105,6 +106,29 @@ export async function startFiringApp(environment) {
         });
       }
       return all;
+    },
+    /**
+     * Remembers the runs that are created from now on. Returns a function that creates them again, up to `concurrency` at the same
+     * time, forgets them, and returns how many they were.
+     */
+    rememberRuns() {
+      const create = app.get(CreateRun, { strict: false });
+      const execute = create.execute.bind(create);
+      const remembered = [];
+      create.execute = (caller, command) => {
+        remembered.push([caller, command]);
+        return execute(caller, command);
+      };
+      return async (concurrency) => {
+        const commands = remembered.splice(0);
+        const waiting = commands.values();
+        const createAll = async () => {
+          for (const [caller, command] of waiting)
+            await execute(caller, { ...command, launchKey: `${command.launchKey} again` });
+        };
+        await Promise.all(Array.from({ length: concurrency }, createAll));
+        return commands.length;
+      };
     },
     /** All timers that are due, lap by lap. Returns how many firings that were. */
     async fireTimers() {
