@@ -24,14 +24,15 @@ const SECRET = 'sw0rdf1sh';
 const sh = (script: string): string => `\`\`\`sh\n${script}\n\`\`\``;
 
 /** Runs a command of the command line with the settings of the installation. */
-async function headrace(
+const headrace = (installation: Installation, ...args: string[]) =>
+  outputOf(installation, process.execPath, MAIN, ...args);
+
+async function outputOf(
   installation: Installation,
+  command: string,
   ...args: string[]
 ): Promise<{ code: number | string; text: string }> {
-  const child = spawn(process.execPath, [MAIN, ...args], {
-    env: installation.environment,
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
+  const child = spawn(command, args, { env: installation.environment, stdio: ['ignore', 'pipe', 'pipe'] });
   const program = new Program(child, args.join(' '));
   return { code: await program.exited, text: program.text };
 }
@@ -134,6 +135,9 @@ describe('a backup that is made under load', { timeout: 120_000 }, () => {
     ending.abort();
     await load;
     expect(ended, ended.text).toMatchObject({ code: 0 });
+    console.log(
+      `The backup began after ${begun.runs.length} runs and deliveries each, and ended after ${acknowledged.runs.size}.`,
+    );
     acknowledged.runs = new Set(begun.runs);
     acknowledged.deliveries = new Set(begun.deliveries);
     await server.stop('SIGKILL');
@@ -336,6 +340,31 @@ describe('a backup that is made under load', { timeout: 120_000 }, () => {
           new RegExp(`^headrace: The backup cannot be written to .*other: ${reason}, mkdir .*$`),
         ),
       });
+    }
+  });
+
+  it('is rejected with a sentence, and removed, when a large table cannot be written', async () => {
+    const client = new pg.Client({ connectionString: database.url });
+    await client.connect();
+    try {
+      await client.query(`INSERT INTO headrace.run_events (run_id, seq, kind, at, data)
+        SELECT gen_random_uuid(), 1, 'filling', now(), jsonb_build_object('text',
+          (SELECT string_agg(md5(random()::text || n || m), '') FROM generate_series(1, 60) AS m))
+          FROM generate_series(1, 10000) AS n`);
+      const to = join(directory, 'too-large');
+      const command = [process.execPath, MAIN, 'backup', '--to', to];
+      // As on a full disk: no file may become larger than a megabyte.
+      const { code, text } = await outputOf(second, 'prlimit', '--fsize=1000000', ...command);
+      expect({ code, text: text.trim() }).toEqual({
+        code: 1,
+        text: expect.stringMatching(
+          /^headrace: The backup cannot be written to .*too-large: EFBIG: file too large, write\.$/,
+        ),
+      });
+      expect(existsSync(`${to}.incomplete`)).toBe(false);
+    } finally {
+      await client.query(`DELETE FROM headrace.run_events WHERE kind = 'filling'`);
+      await client.end();
     }
   });
 

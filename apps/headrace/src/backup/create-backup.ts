@@ -41,21 +41,19 @@ export async function createBackup(
   const stored = join(settings.dataDir, 'objects');
   if (`${directory}/`.startsWith(`${stored}/`)) throw new CommandError(`A backup cannot be stored in ${stored}.`);
   const incomplete = `${directory}.incomplete`;
-  if (existsSync(incomplete))
-    throw new CommandError(
-      `${incomplete} is left of a backup that did not end, or another one is running. Remove it first.`,
-    );
+  await createIncomplete(incomplete, directory);
   try {
-    createDirectory(dirname(incomplete));
-    await mkdir(incomplete, { mode: 0o700 });
     await mkdir(join(incomplete, 'tables'), { mode: 0o700 });
     const { dump, objects } = await withClient(databaseUrl, async (client) => {
       // Until the connection ends: what the rows name is not deleted.
       await client.query('SELECT pg_advisory_lock_shared($1)', [BACKUP_LOCK]);
-      return {
+      const saved = {
         dump: await dumpTables(client, schemas, incomplete),
         objects: await saveObjects(settings, incomplete),
       };
+      // Rejects when the connection was lost meanwhile, and the lock with it.
+      await client.query('SELECT 1');
+      return saved;
     });
     if (includesKey) await writeFile(keyFile(incomplete), `${secretsKey}\n`, { mode: 0o600, flag: 'wx' });
     await writeManifest(incomplete, {
@@ -71,16 +69,35 @@ export async function createBackup(
   } catch (error) {
     // The reason of the failure is what counts, also where this fails.
     await rm(incomplete, { recursive: true, force: true }).catch(() => undefined);
-    throw isOfDisk(error) ? new CommandError(`The backup cannot be written to ${directory}: ${error.message}.`) : error;
+    throw isOfDisk(error) ? notWritten(directory, error) : error;
   }
 }
 
-/** Codes of the directory of the backup and its disk. Connections fail with other ones. */
+/** Of two backups with the same name, one creates the directory. */
+async function createIncomplete(path: string, directory: string): Promise<void> {
+  try {
+    createDirectory(dirname(path));
+    await mkdir(path, { mode: 0o700 });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST')
+      throw new CommandError(
+        `${path} is left of a backup that did not end, or another one is running. Remove it first.`,
+      );
+    throw isOfDisk(error) ? notWritten(directory, error) : error;
+  }
+}
+
+const notWritten = (directory: string, error: Error): CommandError =>
+  new CommandError(`The backup cannot be written to ${directory}: ${error.message}.`);
+
+/** Codes of the directory of the backup and its disk. The socket of a database that is not running may have one of them too. */
 const DISK_CODES: ReadonlySet<string | undefined> = new Set(
   'EACCES EDQUOT EFBIG EIO ENAMETOOLONG ENOENT ENOSPC ENOTDIR EPERM EROFS'.split(' '),
 );
-const isOfDisk = (error: unknown): error is Error =>
-  error instanceof Error && DISK_CODES.has((error as NodeJS.ErrnoException).code);
+const isOfDisk = (error: unknown): error is Error => {
+  const { code, syscall } = error as NodeJS.ErrnoException;
+  return error instanceof Error && DISK_CODES.has(code) && syscall !== 'connect';
+};
 
 async function saveObjects(settings: Settings, directory: string): Promise<BackupManifest['objects']> {
   const clock = new SystemClock();
@@ -100,9 +117,9 @@ async function saveObjects(settings: Settings, directory: string): Promise<Backu
       count += 1;
       bytes += object.bytes;
     });
-  } finally {
     list.end();
     await written;
+  } finally {
     source.close();
   }
   return { count, bytes, sha256: hash.digest('hex') };

@@ -55,34 +55,35 @@ const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 const qualified = (name: string): string => name.split('.').map(quoted).join('.');
 const listed = (columns: readonly string[]): string => columns.map(quoted).join(', ');
 
-/** All tables as they are at one moment; the installation continues meanwhile. */
+/**
+ * All tables as they are at one moment; the installation continues meanwhile. After a failure the connection executes nothing more: the
+ * data of a table that could not be written is still on its way.
+ */
 export async function dumpTables(client: pg.Client, schemas: readonly string[], directory: string): Promise<Dump> {
   await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
-  try {
-    const created = (await client.query<{ now: string }>(NOW)).rows[0]?.now ?? '';
-    const found = (await client.query<Pick<TableDump, 'name' | 'columns'>>(TABLES, [schemas])).rows;
-    const tables: TableDump[] = [];
-    for (const table of found) {
-      if (NOT_IN_BACKUPS.includes(table.name)) continue;
-      // A partitioned table can be read by a query only.
-      const select = `SELECT ${listed(table.columns)} FROM ${qualified(table.name)}`;
-      const source = client.query(copyTo(`COPY (${select}) TO STDOUT`));
-      const hashing = new HashingStream();
-      const target = createWriteStream(tableFile(directory, table.name), { mode: 0o600, flags: 'wx', flush: true });
-      await pipeline(source, createGzip({ level: 1 }), hashing, target);
-      tables.push({ ...table, rows: source.rowCount, sha256: hashing.sha256() });
-    }
-    // Sequences are not part of the snapshot: their values are not below those of the rows.
-    return {
-      created_at: created,
-      migrations: (await client.query<Dump['migrations'][number]>(MIGRATIONS)).rows,
-      tables,
-      sequences: (await client.query<Dump['sequences'][number]>(SEQUENCES, [schemas])).rows,
-      partitions: (await client.query<Dump['partitions'][number]>(PARTITIONS, [schemas])).rows,
-    };
-  } finally {
-    await client.query('ROLLBACK');
+  const created = (await client.query<{ now: string }>(NOW)).rows[0]?.now ?? '';
+  const found = (await client.query<Pick<TableDump, 'name' | 'columns'>>(TABLES, [schemas])).rows;
+  const tables: TableDump[] = [];
+  for (const table of found) {
+    if (NOT_IN_BACKUPS.includes(table.name)) continue;
+    // A partitioned table can be read by a query only.
+    const select = `SELECT ${listed(table.columns)} FROM ${qualified(table.name)}`;
+    const source = client.query(copyTo(`COPY (${select}) TO STDOUT`));
+    const hashing = new HashingStream();
+    const target = createWriteStream(tableFile(directory, table.name), { mode: 0o600, flags: 'wx', flush: true });
+    await pipeline(source, createGzip({ level: 1 }), hashing, target);
+    tables.push({ ...table, rows: source.rowCount, sha256: hashing.sha256() });
   }
+  // Sequences are not part of the snapshot: their values are not below those of the rows.
+  const dump = {
+    created_at: created,
+    migrations: (await client.query<Dump['migrations'][number]>(MIGRATIONS)).rows,
+    tables,
+    sequences: (await client.query<Dump['sequences'][number]>(SEQUENCES, [schemas])).rows,
+    partitions: (await client.query<Dump['partitions'][number]>(PARTITIONS, [schemas])).rows,
+  };
+  await client.query('ROLLBACK');
+  return dump;
 }
 
 /** Rejects with the first file that is damaged, before anything is changed. */

@@ -34,7 +34,9 @@ export const backup = command({
       const created = await usable('the database', () =>
         createBackup(database.settings, { directory: to, includesKey, schemas: schemasOf(migrations) }),
       );
-      await record(database.settings, 'installation.backed_up', { includes_key: includesKey });
+      await usable('the database', () =>
+        record(database.settings, 'installation.backed_up', { includes_key: includesKey }),
+      );
       const { tables, rows, objects } = created;
       const text = `The backup ${resolve(to)} has ${rows} rows of ${tables} tables and ${objects.count} objects with ${objects.bytes} bytes.`;
       printResult(
