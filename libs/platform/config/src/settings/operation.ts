@@ -67,7 +67,7 @@ export const OPERATION_SETTINGS = {
   }),
   ...settingGroup('Live events', ['API'], {
     livePoll: duration('250ms', '20ms', '1min').describe(
-      'Interval at which a process queries for new events of each run that clients watch live; many runs are queried in up to 8 groups at different times.',
+      'Interval at which a process queries for new events of each run that clients watch live, longer when queries take long; many runs are queried in up to 8 groups at different times.',
     ),
     liveMaxStreams: integer(2000, 1, 100_000).describe(
       'Maximum number of concurrent event streams of one API process.',

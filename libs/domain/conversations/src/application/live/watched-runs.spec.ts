@@ -5,8 +5,8 @@ import { type Settings } from '#platform/config';
 import type { ConversationReader } from '../conversation-reader.js';
 import { WatchedRuns } from './watched-runs.js';
 
-/** More than one statement reads those that are polled together. */
-const RUNS = 480;
+/** More than one statement reads. */
+const RUNS = 60;
 const MANY = 250;
 const TIMEOUT_MS = 20_000;
 
@@ -45,7 +45,7 @@ it('reads no event twice when one of the statements fails while another run is s
       return Promise.resolve(wanted.map((id) => headOf(id, last)));
     },
     readAll: (ranges: readonly { runId: string; afterSeq: number; upToSeq: number }[], limit: number) => {
-      if (failures === 0 && ranges.some(({ runId }) => runId === ids[59])) {
+      if (failures === 0 && ranges.some(({ runId }) => runId === ids.at(-1))) {
         failures += 1;
         return Promise.reject(new Error('canceling statement due to statement timeout'));
       }
@@ -80,4 +80,23 @@ it('reads no event twice when one of the statements fails while another run is s
     expect(seqs).toEqual(Array.from({ length: MANY - 1 }, (_, index) => index + 2));
   }
   await runs.onModuleDestroy();
+});
+
+it('polls many runs in groups at different times, and each of them once per interval', async () => {
+  const ids = Array.from({ length: 96 }, (_, index) => `run-${index}`);
+  const polled: (readonly string[])[] = [];
+  const tail = {
+    heads: (wanted: readonly string[]) => {
+      polled.push(wanted);
+      return Promise.resolve(wanted.map((id) => headOf(id, 1)));
+    },
+  } as unknown as RunTail;
+  const reader = { openForStreams: () => Promise.resolve(null) } as unknown as ConversationReader;
+  const runs = new WatchedRuns(tail, reader, { livePoll: 160 } as Settings);
+  await Promise.all(ids.map((id) => runs.watch(headOf(id, 1), 1)));
+  // The first timer started with the first run, when it was the only one.
+  await vi.waitFor(() => expect(polled.length).toBeGreaterThanOrEqual(16), TIMEOUT_MS);
+  await runs.onModuleDestroy();
+  expect(polled.slice(0, 16).map(({ length }) => length)).toEqual(Array.from({ length: 16 }, () => 12));
+  for (const interval of [polled.slice(0, 8), polled.slice(8, 16)]) expect(interval.flat()).toEqual(ids);
 });

@@ -11,12 +11,13 @@ const PARALLEL_READS = 3;
 /** Runs of one statement, and the events of each: what it returns fits into memory. */
 const RUNS_PER_READ = 25;
 const EVENTS_PER_READ = 100;
-/** The events of this many runs are read and rendered without a pause; requests of the process wait for it. */
+/** More runs are polled in groups: requests of the process wait while the events of one group are rendered. */
 const RUNS_PER_POLL = 12;
 const MAX_POLLS_PER_INTERVAL = 8;
+const MIN_POLL_INTERVAL_MS = 20;
 
 /**
- * The runs with open streams in this process. Each is polled once per LIVE_POLL, many of them in groups at different times: one
+ * The runs with open streams in this process. Each is polled once per LIVE_POLL, or later when polls take long; many of them in groups at different times: one
  * statement reads the heads of a group, and only runs that changed are read. There is no notification per event: commits that
  * notify are serialised by PostgreSQL.
  */
@@ -92,7 +93,8 @@ export class WatchedRuns implements OnModuleDestroy {
   }
 
   private pollsPerInterval(): number {
-    return Math.min(Math.ceil(this.opened.size / RUNS_PER_POLL), MAX_POLLS_PER_INTERVAL);
+    const longest = Math.max(1, Math.floor(this.settings.livePoll / MIN_POLL_INTERVAL_MS));
+    return Math.min(Math.max(1, Math.ceil(this.opened.size / RUNS_PER_POLL)), MAX_POLLS_PER_INTERVAL, longest);
   }
 
   private nextRuns(): ReadonlyMap<string, WatchedRun> {
