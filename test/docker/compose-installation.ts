@@ -10,6 +10,8 @@ import type { DockerEngineProcess } from './engine.js';
 
 const run = promisify(execFile);
 const FILE = fileURLToPath(new URL('../../deploy/compose.yaml', import.meta.url));
+/** The name that the documentation gives to a restored installation. */
+const RESTORED_PROJECT = 'headrace-restored';
 const COMMANDS = [['docker-compose'], ['docker', 'compose']] as const;
 
 /** Null: neither docker-compose nor the compose plugin of the Docker client is installed. */
@@ -70,7 +72,8 @@ export class ComposeInstallation {
     const installation = new ComposeInstallation(engine, command, directory, apiPort, ingressPort);
     // What a test that was killed has left: the volume of the runner would have its files.
     for (const { Id: id } of await engine.containers()) await engine.docker('rm', '--force', '--volumes', id);
-    await installation.compose('down', '--volumes');
+    for (const project of ['headrace-test', RESTORED_PROJECT])
+      await installation.compose('--project-name', project, '--profile', 'worker', 'down', '--volumes');
     await installation.compose('up', '--detach');
     return installation;
   }
@@ -124,7 +127,7 @@ export class ComposeInstallation {
     // A container that its processor had not removed yet is removed by the next processor, and there is none. It uses the volume.
     for (const { Id: container } of await this.engine.containers())
       await this.engine.docker('rm', '--force', container);
-    await this.compose('down', '--volumes');
+    await this.compose('--profile', 'worker', 'down', '--volumes');
     rmSync(this.directory, { recursive: true, force: true });
   }
 }

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { appendFileSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -142,23 +142,25 @@ describe('compose.yaml', () => {
     expect(conversation.match(/<[\w-]+ \d+>/g)).toEqual(['<api 3000>']);
   });
 
-  it('serves a self-hosted worker', async () => {
+  it('serves its worker, also after a crash', async () => {
     const { uid } = await api.create('/service-accounts', { name: 'worker' });
     const { token } = await api.create('/tokens', { name: 'worker', service_account_uid: uid });
-    const name = 'headrace-test-worker';
-    await engine.docker(
-      ...['run', '--detach', '--name', name, ...READ_ONLY, '--no-healthcheck', '--network', 'headrace-runs'],
-      ...['--env', `HEADRACE_TOKEN=${token}`, IMAGE],
-      ...['worker', '--worker-id', 'build-1', '--server-root-url', 'http://api:3000'],
-    );
+    appendFileSync(installation.settingsFile, `WORKER_ID=build-1\nWORKER_TOKEN=${token}\n`);
+    await installation.compose('up', '--detach', '--no-deps', 'worker');
     try {
-      const { state, conversation } = await api.execute('echo "hello from $HOSTNAME"', { worker_host: 'build-1' });
-      expect(state).toBe('SUCCEEDED');
-      expect(conversation).toContain(`hello from ${((await engine.inspect(name)).Id as string).slice(0, 12)}`);
-      await engine.docker('stop', name);
-      expect((await engine.inspect(name)).State.ExitCode).toBe(0);
+      const worker = await installation.container('worker');
+      const execute = async (): Promise<void> => {
+        const { state, conversation } = await api.execute('echo "hello from $HOSTNAME"', { worker_host: 'build-1' });
+        expect(state).toBe('SUCCEEDED');
+        expect(conversation).toContain(`hello from ${worker.slice(0, 12)}`);
+      };
+      await execute();
+      await installation.crash('worker');
+      await execute();
+      await installation.compose('stop', 'worker');
+      expect((await engine.inspect(worker)).State.ExitCode).toBe(0);
     } finally {
-      await engine.docker('rm', '--force', '--volumes', name);
+      await installation.compose('rm', '--force', '--stop', 'worker');
     }
   });
 
