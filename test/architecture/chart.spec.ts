@@ -18,7 +18,12 @@ interface Model {
 interface Resource {
   readonly apiVersion: string;
   readonly kind: string;
-  readonly metadata: { readonly name: string };
+  readonly metadata: {
+    readonly name: string;
+    readonly namespace?: string;
+    readonly annotations?: Readonly<Record<string, string>>;
+  };
+  readonly rules?: readonly object[];
   // Tests look into resources of many kinds.
   // eslint-disable-next-line @typescript-eslint/no-explicit-any
   readonly spec?: any;
@@ -137,6 +142,43 @@ describe.skipIf(NO_HELM)(`the Helm chart ${NO_HELM ?? ''}`.trim(), () => {
     }
     expect(resources.filter(({ kind }) => kind === 'Secret' || kind === 'Namespace')).toEqual([]);
     expect(find(resources, 'NetworkPolicy', 'test-runs').spec.egress).toHaveLength(3);
+  });
+
+  it('has probes that a lost database does not fail, one pod away at a time, and a migration before the processes', () => {
+    const resources = render('full-values.yaml');
+    const paths = { api: '/health/live', ingress: '/health/live', processor: '/healthz' };
+    for (const [process, path] of Object.entries(paths)) {
+      const [container] = find(resources, 'Deployment', `test-${process}`).spec.template.spec.containers;
+      expect(container.startupProbe.httpGet.path).toBe(path);
+      expect(container.livenessProbe.httpGet.path).toBe(path);
+      expect(container.readinessProbe?.httpGet.path).toBe(process === 'processor' ? undefined : '/health/ready');
+      expect(find(resources, 'PodDisruptionBudget', `test-${process}`).spec).toMatchObject({
+        maxUnavailable: 1,
+        selector: { matchLabels: { 'app.kubernetes.io/name': `headrace-${process}` } },
+      });
+    }
+    const job = find(resources, 'Job', 'test-migrate');
+    expect(job.metadata.annotations?.['helm.sh/hook']).toBe('pre-install,pre-upgrade');
+    expect(job.spec.template.spec.containers[0].args).toEqual(['migrate']);
+  });
+
+  it('lets the processor manage pods and write secrets in the namespace of runs, and nothing else', () => {
+    const resources = render('full-values.yaml');
+    expect(resources.filter(({ kind }) => kind.startsWith('Cluster'))).toEqual([]);
+    const roles = resources.filter(({ kind }) => kind === 'Role');
+    expect(roles.map(({ metadata, rules }) => [metadata.name, rules])).toEqual([
+      [
+        'test-processor',
+        [
+          { apiGroups: [''], resources: ['pods'], verbs: ['create', 'get', 'list', 'watch', 'delete'] },
+          { apiGroups: [''], resources: ['secrets'], verbs: ['create', 'delete'] },
+        ],
+      ],
+    ]);
+    expect(find(resources, 'RoleBinding', 'test-processor')).toMatchObject({
+      metadata: { namespace: roles[0]?.metadata.namespace },
+      subjects: [{ kind: 'ServiceAccount', name: 'test-processor', namespace: 'headrace' }],
+    });
   });
 
   it('is rejected with a sentence without an object store, a database or a key', () => {

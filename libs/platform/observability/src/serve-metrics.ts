@@ -14,7 +14,9 @@ export async function serveMetrics(
   const metrics = app.get(Metrics, { strict: false });
   observeDatabase(metrics, app.get(Database, { strict: false }));
   const { contentType } = metrics.registry;
-  const server = await startMetricsServer({ host, port, contentType, render: () => metrics.render() });
+  // A response shows that the process is not blocked. It depends on nothing else: without the database a restart would not help.
+  const health = () => ({ healthy: true, text: 'ok' });
+  const server = await startMetricsServer({ host, port, contentType, render: () => metrics.render(), health });
   new Logger('Metrics').log(`Metrics are served at ${server.url}.`);
   return server;
 }
