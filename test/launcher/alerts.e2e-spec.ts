@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
@@ -176,6 +176,10 @@ describe.skipIf(NO_PROMTOOL)(`alerts ${NO_PROMTOOL ?? ''}`.trim(), { timeout: 12
   it('has rules and metrics that promtool accepts', async () => {
     const runs = ['check', 'rules', RULES];
     expect(spawnSync('promtool', runs, { encoding: 'utf8' })).toMatchObject({ status: 0 });
+    for (const file of ['prometheus.yaml', 'prometheus-compose.yaml']) {
+      const checked = spawnSync('promtool', ['check', 'config', join(dirname(RULES), file)], { encoding: 'utf8' });
+      expect(checked, `${checked.stdout}${checked.stderr}`).toMatchObject({ status: 0 });
+    }
     for (const port of Object.values(ports)) {
       const input = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
       const ours = input.split('\n').filter((line) => /^(# \w+ )?(headrace|http)_/.test(line));

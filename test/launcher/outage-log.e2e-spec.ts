@@ -13,7 +13,6 @@ it(
     const proxy = await createDatabaseProxy(database.url);
     const installation = await Installation.create({
       DATABASE_URL: proxy.url,
-      LOG_LEVELS: 'HostedWorker=error',
       LEASE_TTL: '60s',
       MAX_CONCURRENT_RUNS: '4',
       MAX_CONCURRENT_RUNS_PER_TEAM: '4',

@@ -123,8 +123,10 @@ export async function startFiringApp(environment) {
         const commands = remembered.splice(0);
         const waiting = commands.values();
         const createAll = async () => {
-          for (const [caller, command] of waiting)
-            await execute(caller, { ...command, launchKey: `${command.launchKey} again` });
+          for (const [caller, command] of waiting) {
+            const { kind } = await execute(caller, { ...command, launchKey: `${command.launchKey} again` });
+            if (kind !== 'created') throw new Error(`A run was not created: ${kind}.`);
+          }
         };
         await Promise.all(Array.from({ length: concurrency }, createAll));
         return commands.length;
