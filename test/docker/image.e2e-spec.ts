@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { answersIn, tick, until } from '../support/installation.js';
+import { shellBlocks } from '../support/recipe.js';
 import { ENDED, sh } from '../support/executor-installation.js';
 import { callAt, composeCommand, ComposeInstallation, type Reply, untilHealthy } from './compose-installation.js';
 import { engine } from './docker-installation.js';
@@ -21,7 +22,7 @@ const command = composeCommand();
 function commandsOf(page: string, heading: string): string[] {
   const text = readFileSync(fileURLToPath(new URL(`../../${page}`, import.meta.url)), 'utf8');
   const section = text.split(/^## /m).find((one) => one.startsWith(`${heading}\n`)) ?? '';
-  return Array.from(section.matchAll(/^```sh\n([^]*?)^```$/gm), ([, commands = '']) => commands);
+  return shellBlocks(section);
 }
 
 /** The API of an installation, with the token of a user. */

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Installation, type Program, until } from '../support/installation.js';
+import { shellBlocks } from '../support/recipe.js';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const ENDED = ['SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED'];
@@ -34,15 +35,12 @@ afterAll(async () => {
   rmSync(directory, { recursive: true, force: true });
 });
 
-/** The shell blocks of an example's README, in their order; commands in them work from the checkout's root. */
-function shellBlocks(example: string): string[] {
-  const text = readFileSync(join(ROOT, 'examples', example, 'README.md'), 'utf8');
-  return [...text.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block = '']) => block);
-}
+/** Its commands work from the root of the checkout. */
+const readmeOf = (example: string): string => readFileSync(join(ROOT, 'examples', example, 'README.md'), 'utf8');
 
 /** Runs the commands of the README including the deliveries. Returns the UIDs of the factory and the webhook, and the output. */
 async function runReadme(example: string, alias: string): Promise<{ factory: string; uid: string; printed: string }> {
-  const [create = '', webhooks = '', automations = '', deliveries = ''] = shellBlocks(example);
+  const [create = '', webhooks = '', automations = '', deliveries = ''] = shellBlocks(readmeOf(example));
   const script = [
     `ln -s '${join(ROOT, 'examples')}' examples`,
     create.replace('team=…', `team=${installation.connection.team_uid}`),

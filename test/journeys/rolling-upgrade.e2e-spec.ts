@@ -16,14 +16,13 @@ const run = promisify(execFile);
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const ENDED = ['SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED'];
 
-/** The commit before the newest migration; null without a history. */
+/** The commit before the newest migration. Throws without a complete history, so that no test is skipped without notice. */
 function previousVersion(): string {
   const git = (...args: string[]): string =>
     execFileSync('git', ['-C', ROOT, ...args], { encoding: 'utf8', stdio: 'pipe' }).trim();
   const newest = git('log', '--diff-filter=A', '--format=%H', '-1', '--', 'libs/*/*/sql/migrations/*.sql');
   return git('rev-parse', '--verify', `${newest}^`);
 }
-/** Rejected where the history is not complete, so that no test is skipped without notice. */
 const PREVIOUS = isLong ? previousVersion() : null;
 
 describe.skipIf(PREVIOUS === null)('an upgrade of processes one after another', { timeout: 400_000 }, () => {

@@ -32,6 +32,7 @@ async function start(name: 'api' | 'ingress' | 'processor'): Promise<() => Promi
   await program.says('/metrics');
   const url = /Metrics are served at (http:[^" ]+\/metrics)/.exec(program.text)?.[1] ?? '';
   expect(new URL(url).hostname).toBe('127.0.0.1');
+  expect((await fetch(new URL('/healthz', url))).status).toBe(200);
   return async () => (await fetch(url)).text();
 }
 

@@ -10,6 +10,10 @@ const execute = promisify(execFile);
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const BLOCK = /^```(sh|yaml|json|markdown)(?: file=(\S+))?\n([\s\S]*?)^```$/gm;
 
+/** The blocks of commands in a text of Markdown, in their order. */
+export const shellBlocks = (text: string): string[] =>
+  [...text.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block = '']) => block);
+
 export const recipeText = (page: string): string => readFileSync(join(ROOT, 'docs/recipes', page), 'utf8');
 
 /**

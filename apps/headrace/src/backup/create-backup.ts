@@ -69,7 +69,7 @@ export async function createBackup(
   } catch (error) {
     // The reason of the failure is what counts, also where this fails.
     await rm(incomplete, { recursive: true, force: true }).catch(() => undefined);
-    throw isOfDisk(error) ? notWritten(directory, error) : error;
+    throw explained(error, directory);
   }
 }
 
@@ -83,21 +83,22 @@ async function createIncomplete(path: string, directory: string): Promise<void> 
       throw new CommandError(
         `${path} is left of a backup that did not end, or another one is running. Remove it first.`,
       );
-    throw isOfDisk(error) ? notWritten(directory, error) : error;
+    throw explained(error, directory);
   }
 }
-
-const notWritten = (directory: string, error: Error): CommandError =>
-  new CommandError(`The backup cannot be written to ${directory}: ${error.message}.`);
 
 /** Codes of the directory of the backup and its disk. The socket of a database that is not running may have one of them too. */
 const DISK_CODES: ReadonlySet<string | undefined> = new Set(
   'EACCES EDQUOT EFBIG EIO ENAMETOOLONG ENOENT ENOSPC ENOTDIR EPERM EROFS'.split(' '),
 );
-const isOfDisk = (error: unknown): error is Error => {
+
+/** A sentence for an error of the disk; any other error as it is. */
+function explained(error: unknown, directory: string): unknown {
+  if (!(error instanceof Error)) return error;
   const { code, syscall } = error as NodeJS.ErrnoException;
-  return error instanceof Error && DISK_CODES.has(code) && syscall !== 'connect';
-};
+  if (!DISK_CODES.has(code) || syscall === 'connect') return error;
+  return new CommandError(`The backup cannot be written to ${directory}: ${error.message}.`);
+}
 
 async function saveObjects(settings: Settings, directory: string): Promise<BackupManifest['objects']> {
   const clock = new SystemClock();

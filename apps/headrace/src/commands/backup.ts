@@ -31,12 +31,12 @@ export const backup = command({
       throw new CommandError(`no installation found in ${settings.dataDir}. Start one, or set HEADRACE_DATA_DIR.`);
     const database = await openDatabase(keyed, { migrate: false, migrations });
     try {
-      const created = await usable('the database', () =>
-        createBackup(database.settings, { directory: to, includesKey, schemas: schemasOf(migrations) }),
-      );
-      await usable('the database', () =>
-        record(database.settings, 'installation.backed_up', { includes_key: includesKey }),
-      );
+      const options = { directory: to, includesKey, schemas: schemasOf(migrations) };
+      const created = await usable('the database', async () => {
+        const result = await createBackup(database.settings, options);
+        await record(database.settings, 'installation.backed_up', { includes_key: includesKey });
+        return result;
+      });
       const { tables, rows, objects } = created;
       const text = `The backup ${resolve(to)} has ${rows} rows of ${tables} tables and ${objects.count} objects with ${objects.bytes} bytes.`;
       printResult(

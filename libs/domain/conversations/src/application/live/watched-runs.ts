@@ -17,9 +17,9 @@ const MAX_POLLS_PER_INTERVAL = 8;
 const MIN_POLL_INTERVAL_MS = 20;
 
 /**
- * The runs with open streams in this process. Each is polled once per LIVE_POLL, or later when polls take long; many of them in groups at different times: one
- * statement reads the heads of a group, and only runs that changed are read. There is no notification per event: commits that
- * notify are serialised by PostgreSQL.
+ * The runs with open streams in this process. Each is polled once per LIVE_POLL, or later when polls take long; many of them in groups
+ * at different times: one statement reads the heads of a group, and only runs that changed are read. There is no notification per
+ * event: commits that notify are serialised by PostgreSQL.
  */
 @Injectable()
 export class WatchedRuns implements OnModuleDestroy {
@@ -93,8 +93,9 @@ export class WatchedRuns implements OnModuleDestroy {
   }
 
   private pollsPerInterval(): number {
-    const longest = Math.max(1, Math.floor(this.settings.livePoll / MIN_POLL_INTERVAL_MS));
-    return Math.min(Math.max(1, Math.ceil(this.opened.size / RUNS_PER_POLL)), MAX_POLLS_PER_INTERVAL, longest);
+    const wanted = Math.ceil(this.opened.size / RUNS_PER_POLL);
+    const possible = Math.floor(this.settings.livePoll / MIN_POLL_INTERVAL_MS);
+    return Math.max(1, Math.min(wanted, possible, MAX_POLLS_PER_INTERVAL));
   }
 
   private nextRuns(): ReadonlyMap<string, WatchedRun> {
