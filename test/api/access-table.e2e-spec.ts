@@ -13,6 +13,7 @@ import {
   FactoryBuilder,
 } from '#testing';
 import { inTeam, UNKNOWN_RUN_ID, UNKNOWN_UID } from '../support/api-requests.js';
+import { isLong } from '../support/long-tests.js';
 
 /**
  * Who asks, and whose thing it is that they ask about: the columns of the table.
@@ -547,7 +548,6 @@ async function ask(side: Side, operationId: string, names: Names, column: string
 }
 
 /** Both teams in the long tests; otherwise one, so that half of the rows asks for each. */
-const isLong = process.env.HEADRACE_TEST_LONG === '1';
 const sidesOf = (row: number): readonly Side[] => (isLong ? sides : sides.slice(row % 2, (row % 2) + 1));
 const numbered = TABLE.map(([operationId, target, cells], row) => ({ operationId, target, cells, row }));
 

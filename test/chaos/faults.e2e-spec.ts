@@ -9,9 +9,9 @@ import { LogWatch } from './log-watch.js';
 import { chaosOptions } from './options.js';
 import { type Probe, Probes } from './probes.js';
 import { type SeparateInstallation, startSeparateInstallation } from './separate-installation.js';
+import { isLong } from '../support/long-tests.js';
 
 const { stallTimeoutMs } = chaosOptions(process.env);
-const isLong = process.env.HEADRACE_TEST_LONG === '1';
 const MINUTE = 60_000;
 /** Keeps operation, status and the beginning of the body, so that equal failures are listed once. */
 const shortened = (answer: string): string => answer.slice(0, 60);

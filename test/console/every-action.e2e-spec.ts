@@ -4,9 +4,9 @@ import { until } from '#testing';
 import { NO_BROWSER, startBrowser } from '../support/browser.js';
 import { Installation, type Program } from '../support/installation.js';
 import { ConsolePage } from './console-page.js';
+import { isLong } from '../support/long-tests.js';
 
 /** The other tests of the console do the same in parts, with more checks. */
-const isLong = process.env.HEADRACE_TEST_LONG === '1';
 
 const sh = (script: string): string => `\`\`\`sh\n${script}\n\`\`\``;
 const ask = (title: string): string => `\`\`\`ask title="${title}"\n\`\`\`\n${sh('echo permitted')}`;

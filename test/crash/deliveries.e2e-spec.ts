@@ -10,8 +10,8 @@ import { type BuiltWebhook, WebhookBuilder } from '../../libs/testing/src/webhoo
 import { bearer, post } from '../ingress/post.js';
 import { freePort, Installation, MAIN, type Program, tick, until } from '../support/installation.js';
 import { placeReadyDatabase } from '../support/ready-database.js';
+import { isLong } from '../support/long-tests.js';
 
-const isLong = process.env.HEADRACE_TEST_LONG === '1';
 const DELIVERIES = isLong ? 5_000 : 600;
 const WEBHOOKS = 100;
 const SENDERS = 20;

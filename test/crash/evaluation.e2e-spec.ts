@@ -8,6 +8,7 @@ import { createTestDatabase, type TestDatabase } from '../../libs/testing/src/da
 import { DeliveryBuilder } from '../../libs/testing/src/delivery-builder.js';
 import { type BuiltWebhook, WebhookBuilder } from '../../libs/testing/src/webhook-builder.js';
 import { ended, SECRETS_KEY, startFiringProgram } from './firing-program.js';
+import { isLong } from '../support/long-tests.js';
 
 /** The steps of `firing-app.mjs` in their order. */
 const EVALUATION_STEPS = ['taken', 'evaluated', 'recorded'];
@@ -15,7 +16,6 @@ const FIRING_STEPS = [
   ...['before_reading', 'triggers_read', 'filters_evaluated', 'automations_loaded'],
   ...['before_launch', 'launched', 'all_launched'],
 ];
-const isLong = process.env.HEADRACE_TEST_LONG === '1';
 
 /** The only process that evaluates is killed at every named step and at random times. */
 describe('evaluation of deliveries by killed processes', { timeout: 300_000 }, () => {

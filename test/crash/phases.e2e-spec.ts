@@ -8,10 +8,10 @@ import type { HostName } from '../support/executor-hosts.js';
 import { type Place, type PlaceName, PLACES, startDaemonIn, workspacesIn } from '../support/executor-places.js';
 import { freePort, Installation, type Program, until } from '../support/installation.js';
 import { daemonPlace, removePlace } from '../worker/daemon-process.js';
+import { isLong } from '../support/long-tests.js';
 
 /** The processes of an installation with one execution in each phase are killed; then everything continues. */
 
-const isLong = process.env.HEADRACE_TEST_LONG === '1';
 const WORKER = 'phases-host';
 const CLAIM_LOCK = 77;
 const DAY_MS = 86_400_000;

@@ -8,6 +8,7 @@ import { githubDelivery, signedHeaders } from '../support/github-deliveries.js';
 import { until } from '../support/installation.js';
 import { Witness } from '../support/witness.js';
 import { CRASH_SETUPS, type CrashSetup, type Victim } from './crash-setups.js';
+import { isLong } from '../support/long-tests.js';
 
 /** When the request has arrived at the forge, which executes it: the killed process does not know. */
 type Step = readonly [name: string, at: 'git' | 'api' | 'ingress', line: RegExp];
@@ -27,7 +28,6 @@ const TOKEN: Step = ['the creation of a token of the App', 'api', /^POST .*\/acc
 const HALF: Step = ['a half of the delivery', 'ingress', /^/];
 const DELIVERY: Step = ['the delivery', 'ingress', /^/];
 
-const isLong = process.env.HEADRACE_TEST_LONG === '1';
 const one = (step: Step, ...victims: readonly Victim[]): Cases => victims.map((victim) => [[step, victim]]);
 const IN_CHAIN: readonly Kill[] = [
   [DELIVERY, 'ingress'],

@@ -4,6 +4,7 @@ import { until } from '../support/installation.js';
 import { SlackApiDouble, type SlackMessage } from '../support/slack-api.js';
 import { CHANNEL, mention, message, slackSignature } from '../support/slack-deliveries.js';
 import { CRASH_SETUPS, type CrashSetup, type Victim } from './crash-setups.js';
+import { isLong } from '../support/long-tests.js';
 
 /** When Slack has done what the request asks for: the killed process does not know. */
 type Step = readonly [name: string, method: string, text: RegExp];
@@ -16,7 +17,6 @@ const RESULT: Step = ['the edit with the result', 'chat.update', /\*has succeede
 const REACTION: Step = ['the reaction to the end', 'reactions.add', /"white_check_mark"/];
 const STEPS = [RECEIPT, MESSAGE, COMMENT, EDIT, RESULT, REACTION];
 
-const isLong = process.env.HEADRACE_TEST_LONG === '1';
 const each = (steps: readonly Step[], victims: readonly Victim[]) =>
   steps.flatMap((step) => victims.map((victim) => [step, victim] as const));
 const CASES: readonly (readonly [setup: keyof typeof CRASH_SETUPS, cases: ReturnType<typeof each>])[] = [

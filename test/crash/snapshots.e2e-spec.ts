@@ -3,8 +3,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { answersIn, until } from '../support/installation.js';
 import { SNAPSHOT_SETUPS, type SnapshotSetup } from './snapshot-setups.js';
+import { isLong } from '../support/long-tests.js';
 
-const isLong = process.env.HEADRACE_TEST_LONG === '1';
 /** With a kill each. The short test has those of one server only. */
 const TURNS: Readonly<Record<string, number>> = isLong
   ? { 'one server': 72, 'separate processes': 64, 'a self-hosted worker': 64 }

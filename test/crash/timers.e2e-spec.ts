@@ -10,8 +10,8 @@ import { AutomationBuilder } from '../../libs/testing/src/automation-builder.js'
 import { createTestDatabase, type TestDatabase } from '../../libs/testing/src/database/test-database.js';
 import { ScheduleBuilder } from '../../libs/testing/src/schedule-builder.js';
 import { tick, until } from '../support/installation.js';
+import { isLong } from '../support/long-tests.js';
 
-const isLong = process.env.HEADRACE_TEST_LONG === '1';
 const KILLS = isLong ? 50 : 3;
 const MINUTE = 60_000;
 /** Shorter than an outage, so that the remaining processes send a heartbeat between two steps. */

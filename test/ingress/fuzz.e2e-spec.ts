@@ -5,8 +5,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parseSettings } from '#platform/config';
 import { type BuiltWebhook, Chance, createTestDatabase, type TestDatabase, WebhookBuilder } from '#testing';
 import { freePort, Installation, type Program } from '../support/installation.js';
+import { isLong } from '../support/long-tests.js';
 
-const isLong = process.env.HEADRACE_TEST_LONG === '1';
 const REQUESTS = isLong ? 100_000 : 1_500;
 const AT_ONCE = 16;
 const MINUTE = 60_000;

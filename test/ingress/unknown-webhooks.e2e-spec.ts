@@ -3,9 +3,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Database } from '#platform/persistence';
 import { startTestIngress, type TestIngress } from '#testing';
 import { type Answer, bearer, post } from './post.js';
+import { isLong } from '../support/long-tests.js';
 
 /** Each is one request of every kind, one right after the other. */
-const ROUNDS = process.env.HEADRACE_TEST_LONG === '1' ? 700 : 200;
+const ROUNDS = isLong ? 700 : 200;
 /** What a machine with other work puts in evens out in more rounds; a difference of ours stays. */
 const MOST_ROUNDS = 10 * ROUNDS;
 const LARGEST_RATIO = 1.1;

@@ -14,8 +14,8 @@ import { GitlabApiDouble } from '../support/gitlab-api.js';
 import { Installation, type Program } from '../support/installation.js';
 import { followRecipe, recipeText } from '../support/recipe.js';
 import { SlackIncomingWebhook } from '../support/slack-incoming-webhook.js';
+import { isLong } from '../support/long-tests.js';
 
-const isLong = process.env.HEADRACE_TEST_LONG === '1';
 const TOKEN = `token-${randomBytes(15).toString('base64url')}`;
 const AGENT = { 'harness: { type: claude }': 'harness: { type: oz }' };
 const ENDED = ['SUCCEEDED', 'FAILED', 'ERROR'];

@@ -1,7 +1,6 @@
 import { describeExecutor } from '../support/executor-conformance.js';
 import { PLACES } from '../support/executor-places.js';
-
-const isLong = process.env.HEADRACE_TEST_LONG === '1';
+import { isLong } from '../support/long-tests.js';
 
 /**
  * `npm run test:long` combines all backends and hosts. Most other tests execute runs in processes of the processor, and Kubernetes

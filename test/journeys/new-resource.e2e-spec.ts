@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { isLong } from '../support/long-tests.js';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
-const isLong = process.env.HEADRACE_TEST_LONG === '1';
 const TIMEOUT_MS = 240_000;
 const CHANGED = ['apps/api', 'libs/domain/release-notes', 'libs/platform/auth', 'test/api/release-notes'];
 const NOT_COPIED = ['.git', 'node_modules', 'coverage'];

@@ -8,8 +8,8 @@ import type { GithubApiDouble } from '../support/github-api.js';
 import { githubDelivery, signedHeaders } from '../support/github-deliveries.js';
 import { Installation, type Program } from '../support/installation.js';
 import { GithubIssueJourney, GitlabIssueJourney } from '../support/issue-journey.js';
+import { isLong } from '../support/long-tests.js';
 
-const isLong = process.env.HEADRACE_TEST_LONG === '1';
 const NO_GH = spawnSync('gh', ['--version']).error !== undefined;
 const TOKEN = `token-${randomBytes(15).toString('base64url')}`;
 let forges: ForgeFixture;

@@ -11,8 +11,8 @@ import { answersIn, Installation, type Program } from '../support/installation.j
 import { followRecipe, recipeText } from '../support/recipe.js';
 import { SlackApiDouble } from '../support/slack-api.js';
 import { BOT, CHANNEL, mention, message, slackSignature } from '../support/slack-deliveries.js';
+import { isLong } from '../support/long-tests.js';
 
-const isLong = process.env.HEADRACE_TEST_LONG === '1';
 const TOKEN = `token-${randomBytes(15).toString('base64url')}`;
 
 let directory: string;

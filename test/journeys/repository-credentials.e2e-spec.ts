@@ -10,6 +10,7 @@ import { ORDINARY_USER } from '../support/ordinary-user.js';
 import { filesBelow, linesOf, type Place, placesWith, processesBelow } from '../support/secret-search.js';
 import { NO_SSHD, SshGitServer } from '../support/ssh-git-server.js';
 import { storedRows, storedSnapshots } from '../support/stored-content.js';
+import { isLong } from '../support/long-tests.js';
 
 const TOKEN = `token-${randomBytes(15).toString('base64url')}`;
 /** What the agent sees and writes: the search finds it. */
@@ -17,7 +18,6 @@ const SEEN = `seen-${randomBytes(15).toString('base64url')}`;
 const APP_ID = 815;
 const PERMISSIONS = { contents: 'write', metadata: 'read', pull_requests: 'write' };
 const ENDED = ['SUCCEEDED', 'FAILED', 'ERROR'];
-const isLong = process.env.HEADRACE_TEST_LONG === '1';
 const isRoot = process.getuid?.() === 0;
 const USERS: readonly (readonly [name: string, account: Account | null])[] = isRoot
   ? [['root with separate users', null], ...(ORDINARY_USER ? [['an ordinary user', ORDINARY_USER] as const] : [])]

@@ -10,8 +10,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createEmptyDatabase, type TestDatabase } from '#testing';
 import { freePort, Installation, MAIN, Program, tick, until } from '../support/installation.js';
 import { Witness } from '../support/witness.js';
+import { isLong } from '../support/long-tests.js';
 
-const isLong = process.env.HEADRACE_TEST_LONG === '1';
 const run = promisify(execFile);
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const ENDED = ['SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED'];

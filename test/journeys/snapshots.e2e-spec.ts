@@ -6,9 +6,10 @@ import { GitFixture } from '#testing';
 import { ExternalProcess } from '../runner/external-process.js';
 import { answersIn, Installation, type Program, until } from '../support/installation.js';
 import { createScriptedHarness } from '../support/scripted-harness.js';
+import { isLong } from '../support/long-tests.js';
 
 /** Of one step, on each of two harnesses. */
-const FORKS = process.env.HEADRACE_TEST_LONG === '1' ? 5 : 2;
+const FORKS = isLong ? 5 : 2;
 const ENDED = ['SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED'];
 const sh = (script: string): string => `\`\`\`sh\n${script}\n\`\`\``;
 

@@ -5,8 +5,8 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { type WorkTreeStep, workTreeStep } from '#testing';
 import { answersIn, Installation, type Program, until } from '../support/installation.js';
+import { isLong } from '../support/long-tests.js';
 
-const isLong = process.env.HEADRACE_TEST_LONG === '1';
 const RUNS = isLong ? 60 : 2;
 const SESSIONS = isLong ? 6 : 3;
 const CONCURRENT = 4;

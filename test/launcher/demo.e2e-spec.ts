@@ -4,8 +4,8 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { checkout, environment, Launched, processesNaming, removeDir, temporaryDir } from './launched.js';
+import { isLong } from '../support/long-tests.js';
 
-const isLong = process.env.HEADRACE_TEST_LONG === '1';
 let directory = '';
 let server: Server | null = null;
 

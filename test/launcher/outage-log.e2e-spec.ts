@@ -1,9 +1,10 @@
 import { expect, it } from 'vitest';
 import { createDatabaseProxy, createTestDatabase } from '#testing';
 import { Installation, until } from '../support/installation.js';
+import { isLong } from '../support/long-tests.js';
 
 /** Equal lines are counted for ten seconds each. */
-const PERIODS = process.env.HEADRACE_TEST_LONG === '1' ? 3 : 1;
+const PERIODS = isLong ? 3 : 1;
 
 it(
   'writes less than 50 lines during an outage of the database, however many runs are at work',

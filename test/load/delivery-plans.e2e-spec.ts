@@ -1,4 +1,3 @@
-import { env } from 'node:process';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { Database } from '#platform/persistence';
 import {
@@ -10,13 +9,14 @@ import {
   WebhookBuilder,
 } from '#testing';
 import { type EvaluationProcess, startEvaluation } from '../api/webhooks/evaluation-process.js';
+import { isLong } from '../support/long-tests.js';
 
 /*
  * What PostgreSQL reads for a page of a delivery log, for a turn of evaluation and for a step of pruning, when there are many
  * deliveries in the way. The statements are the real ones, caught on their way to the database.
  */
 
-const MANY = env.HEADRACE_TEST_LONG === '1' ? 30_000 : 10_000;
+const MANY = isLong ? 30_000 : 10_000;
 /** Blocks. Each of the tables and indexes has many times as many. */
 const FEW = 300;
 const DAY = 86_400_000;

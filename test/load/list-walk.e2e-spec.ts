@@ -4,13 +4,13 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { newUuid } from '#platform/kernel';
 import { facetsOf } from '#domain/runs';
 import { startTestApi, type TestApi, type TestPrincipal } from '#testing';
+import { isLong } from '../support/long-tests.js';
 
 /*
  * Walking all pages while others write: runs that do not change are met exactly once, whatever comes, continues or goes
  * away around them.
  */
 
-const isLong = process.env.HEADRACE_TEST_LONG === '1';
 const RUNS = isLong ? 50_000 : 3000;
 const PAGE = isLong ? 200 : 20;
 const WRITES_PER_SECOND = 100;

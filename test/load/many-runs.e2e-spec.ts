@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Installation, type Program } from '../support/installation.js';
 import { Witness } from '../support/witness.js';
+import { isLong } from '../support/long-tests.js';
 
-const isLong = process.env.HEADRACE_TEST_LONG === '1';
 // Four laps of the slots show what a longer queue would.
 const RUNS = isLong ? 200 : 16;
 const SLOTS = 4;

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { startTestApi, type TestApi } from '#testing';
 import { PlacementStore } from '../../libs/execution/executions/src/persistence/placement.store.js';
+import { isLong } from '../support/long-tests.js';
 
-const BACKLOG = process.env.HEADRACE_TEST_LONG === '1' ? 20_000 : 2_000;
+const BACKLOG = isLong ? 20_000 : 2_000;
 const FREED_SLOTS = 200;
 const SLOTS = 8;
 /** Another team's run has to start within a second of the next free slot; this is what the placement may take of it. */

@@ -4,8 +4,8 @@ import { parsePayloadFilter } from '../../libs/domain/automations/src/domain/pay
 import { Chance } from '#testing';
 import { anyPayload, filterFor } from './generate.js';
 import { referenceMatches } from './reference.js';
+import { isLong } from '../support/long-tests.js';
 
-const isLong = process.env.HEADRACE_TEST_LONG === '1';
 const PAIRS = isLong ? 1_000_000 : 20_000;
 /** Of a reason: one line of printable text that ends like a sentence. */
 const REASON = /^[^\u0000-\u001f\u007f-\u009f\u2028\u2029]{5,499}\.$/u;

@@ -18,8 +18,8 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { Program } from '../support/installation.js';
 import { packedHeadrace } from '../support/packed-headrace.js';
+import { isLong } from '../support/long-tests.js';
 
-const isLong = process.env.HEADRACE_TEST_LONG === '1';
 const run = promisify(execFile);
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const EXAMPLES = join(ROOT, 'examples/plugins');
@@ -127,7 +127,7 @@ beforeAll(async () => {
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
 describe('the example plugins, installed outside of the repository', () => {
-  it('pass their own tests with headrace/testing', { timeout: 120_000 }, async () => {
+  it.runIf(isLong)('pass their own tests with headrace/testing', { timeout: 120_000 }, async () => {
     const report = join(directory, 'report.json');
     const env = { ...process.env, HEADRACE_TEST_DATABASE_URL: inject('postgres').url };
     const vitest = join(directory, 'node_modules/vitest/vitest.mjs');

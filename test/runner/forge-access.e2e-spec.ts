@@ -425,18 +425,40 @@ describe('glab in the workspace', { timeout: 60_000 }, () => {
   const onGitlab = (): Partial<Assignment> => ({
     git: { author: AUTHOR, forges: [{ type: 'gitlab', url: server.url, api_url: `${gitlab.url}/api/v4` }] },
   });
-  /** Requests as glab sends them by its configuration, of which JSON is a form. Prints status and body. */
-  const send = (method: string, path: string, body?: object | string, type: string | null = null): string => {
+  interface Sent {
+    readonly method: string;
+    readonly path: string;
+    readonly type?: string;
+    readonly text?: string;
+  }
+  const send = (method: string, path: string, body?: object | string, type?: string): Sent => {
     const text = typeof body === 'object' ? JSON.stringify(body) : body;
+    return { method, path, ...(type !== undefined && { type }), ...(text !== undefined && { text }) };
+  };
+  /** Sends requests as glab does by its configuration, of which JSON is a form, one after another. Prints status and body of each. */
+  const sending = (requests: readonly Sent[]): string => {
+    // Encoded, so that the shell changes nothing of it.
+    const list = Buffer.from(JSON.stringify(requests)).toString('base64');
     const program = `
       const { hosts } = JSON.parse(require("node:fs").readFileSync(process.env.GLAB_CONFIG_DIR + "/config.yml"));
       const { api_protocol: protocol, api_host: host, token } = Object.values(hosts)[0];
-      const headers = { "private-token": token, "content-type": "${type ?? 'application/json'}" };
-      fetch(protocol + "://" + host + "${path}", { method: "${method}", headers, body: ${JSON.stringify(text)} })
-        .then(async (response) => console.log(response.status, await response.text()));
+      (async () => {
+        for (const { method, path, type, text } of JSON.parse(Buffer.from("${list}", "base64"))) {
+          const headers = { "private-token": token, "content-type": type ?? "application/json" };
+          const response = await fetch(protocol + "://" + host + path, { method, headers, body: text });
+          console.log(response.status, JSON.stringify(await response.text()));
+        }
+      })();
     `;
     return `node -e '${program.replaceAll('\n', ' ')}'`;
   };
+  async function answersTo(options: StartOptions, ...requests: readonly Sent[]): Promise<string[]> {
+    const [printed = ''] = await outputsOf(options, sending(requests));
+    return printed
+      .trim()
+      .split('\n')
+      .map((line) => line.replace(/ (".*")$/, (_all, text: string) => ` ${JSON.parse(text) as string}`));
+  }
   const PROJECT = '/api/v4/projects/acme%2Fapp';
 
   it('is disconnected when it sends a request before the response to an earlier one', async () => {
@@ -451,7 +473,7 @@ describe('glab in the workspace', { timeout: 60_000 }, () => {
     const [pipelined, single] = await outputsOf(
       { assignment: onGitlab() },
       `node -e '${program.replaceAll('\n', ' ')}'`,
-      send('GET', PROJECT),
+      sending([send('GET', PROJECT)]),
     );
     expect(pipelined).toBe('closed\n');
     expect(single).toMatch(/^200 /);
@@ -459,7 +481,7 @@ describe('glab in the workspace', { timeout: 60_000 }, () => {
 
   it('gets answers about the projects of the run, by their path or number', async () => {
     const request = { title: 'Fix it', description: '', source_branch: 'fix', target_branch: 'main' };
-    const [project, created, shown, noted, ...refused] = await outputsOf(
+    const [project, created, shown, noted, ...refused] = await answersTo(
       { ownUser: isRoot, assignment: onGitlab() },
       send('GET', PROJECT),
       send('POST', '/api/v4/projects/1/merge_requests', request),
@@ -479,7 +501,8 @@ describe('glab in the workspace', { timeout: 60_000 }, () => {
     expect(created).toMatch(/^201 /);
     expect(shown).toMatch(/^200 .*"title":"Fix it"/);
     expect(noted).toMatch(/^201 /);
-    for (const answer of refused) expect(answer).toMatch(/^403 \{"message":".+"\}\n$/);
+    expect(refused).toHaveLength(9);
+    for (const answer of refused) expect(answer).toMatch(/^403 \{"message":".+"\}$/);
     expect(gitlab.mergeRequests).toHaveLength(1);
     expect(gitlab.notes.map(({ body }) => body)).toEqual([`Done.${MARK}`]);
     const runner = last();
@@ -498,7 +521,7 @@ describe('glab in the workspace', { timeout: 60_000 }, () => {
     const form = 'application/x-www-form-urlencoded';
     const part = (name: string, value: string): string =>
       `--limit\r\ncontent-disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`;
-    const [, , , , , , ...others] = await outputsOf(
+    const [, , , , , , ...others] = await answersTo(
       { assignment: onGitlab() },
       send('POST', notes, new URLSearchParams({ body: 'One & two', internal: 'false' }).toString(), form),
       send('POST', notes, new URLSearchParams({ body: 'Three' }).toString(), `${form}; charset=UTF-8`),

@@ -8,10 +8,10 @@ import { GitFixture, GitServer } from '#testing';
 import { GithubApiDouble } from '../support/github-api.js';
 import { GitlabApiDouble } from '../support/gitlab-api.js';
 import { AGENT_USERS, fence, prompt, RunnerProcess, type StartOptions } from './runner-process.js';
+import { isLong } from '../support/long-tests.js';
 
 /** The short tests have the first case of each kind of error. */
-const short = <Case>(cases: readonly Case[]): readonly Case[] =>
-  process.env.HEADRACE_TEST_LONG === '1' ? cases : cases.slice(0, 1);
+const short = <Case>(cases: readonly Case[]): readonly Case[] => (isLong ? cases : cases.slice(0, 1));
 
 const TOKEN = `token-${randomBytes(15).toString('base64url')}`;
 const AUTHOR = { name: 'Headrace', email: 'noreply@headrace.example' };

@@ -8,9 +8,9 @@ import { fileURLToPath } from 'node:url';
 import type { Assignment, RunnerHandover } from '#execution/runner-protocol';
 import { ControlPlaneDouble } from '#testing';
 import { TOOL_NOTICE } from '../../libs/execution/runner/src/tools/run-tools.js';
+import { isLong } from '../support/long-tests.js';
 
 export const isRoot = process.getuid?.() === 0;
-const isLong = process.env.HEADRACE_TEST_LONG === '1';
 
 const OWN_USER = ['the runner’s own user', false] as const;
 const SEPARATE_USER = ['a separate user', true] as const;

@@ -5,8 +5,8 @@ import { type Program, until } from '../support/installation.js';
 import { InstallationWithWorkers } from '../workers/installation-with-workers.js';
 import { type DaemonPlace, daemonPlace, journalOf, killRemains, removePlace, startDaemon } from './daemon-process.js';
 import { TcpProxy } from './tcp-proxy.js';
+import { isLong } from '../support/long-tests.js';
 
-const isLong = process.env.HEADRACE_TEST_LONG === '1';
 /** The contract's times, or all of them in the small. */
 const LEASE_MS = isLong ? 90_000 : 12_000;
 const CUT_MS = isLong ? 60_000 : 7_000;

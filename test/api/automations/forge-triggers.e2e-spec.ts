@@ -4,9 +4,10 @@ import type { BuiltWebhook } from '#testing';
 import { ApiFixture, automationsOf, webhookTrigger } from '../../support/api-fixture.js';
 import { type GithubDelivery, githubDelivery } from '../../support/github-deliveries.js';
 import { type FiringProcess, startFiring } from './firing-process.js';
+import { isLong } from '../../support/long-tests.js';
 
 const LIMIT = 20;
-const REPEATED_DELIVERIES = process.env.HEADRACE_TEST_LONG === '1' ? 1000 : 100;
+const REPEATED_DELIVERIES = isLong ? 1000 : 100;
 const REPOSITORY = 'Codertocat/Hello-World';
 
 let fixture: ApiFixture;

@@ -3,8 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { workerHostFault } from '#execution/worker-protocol';
 import { ApiFixture, type Files } from '../../support/api-fixture.js';
 import { entryOf, definitionRows } from './definition-plans.js';
-
-const isLong = process.env.HEADRACE_TEST_LONG === '1';
+import { isLong } from '../../support/long-tests.js';
 
 let fixture: ApiFixture;
 beforeAll(async () => {

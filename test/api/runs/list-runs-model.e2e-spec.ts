@@ -4,8 +4,8 @@ import type { TestPrincipal } from '#testing';
 import { dataSet, expectedIds, type ModelQuery, type ModelRun, query } from './list-model.js';
 import { type Place, store } from './list-model-store.js';
 import { ApiFixture } from '../../support/api-fixture.js';
+import { isLong } from '../../support/long-tests.js';
 
-const isLong = process.env.HEADRACE_TEST_LONG === '1';
 const DATA_SETS = isLong ? 1500 : 12;
 const QUERIES = 16;
 

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { ArtifactBuilder, type TestPrincipal } from '#testing';
 import { ApiFixture } from '../../support/api-fixture.js';
 import { expectProblem, statementsDuring } from '../../support/api-requests.js';
+import { isLong } from '../../support/long-tests.js';
 
 let fixture: ApiFixture;
 let artifacts: ArtifactBuilder;
@@ -99,7 +100,7 @@ describe('rule 1: get-run-by-external-reference', () => {
 
 const median = (values: number[]): number => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
 
-it.runIf(process.env.HEADRACE_TEST_LONG === '1')(
+it.runIf(isLong)(
   'rule 1: 404 for no access takes as long as 404 for nothing, however many references others have',
   { timeout: 120_000 },
   async () => {
