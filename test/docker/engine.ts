@@ -1,7 +1,8 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { existsSync, mkdirSync, openSync, closeSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
-import { request } from 'node:http';
+import { type IncomingMessage, request } from 'node:http';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import { isAlive, until } from '../support/installation.js';
 
@@ -12,6 +13,7 @@ export const BRIDGE_ADDRESS = '172.17.0.1';
 /** An OCI runtime besides the default one. */
 export const OTHER_RUNTIME = 'other-runc';
 const PACKAGED_CLIENT = '/usr/bin/docker';
+export const EXECUTION_LABEL = 'io.headrace.execution';
 const START_MS = 60_000;
 const STOP_MS = 60_000;
 
@@ -122,6 +124,25 @@ export class DockerEngineProcess {
   // eslint-disable-next-line @typescript-eslint/no-explicit-any
   inspect(container: string): Promise<any> {
     return this.get(`/containers/${container}/json`);
+  }
+
+  /**
+   * The executions of which the engine starts a container from now on, in this order. It knows nothing of runs, so it is a witness of
+   * how often each is executed.
+   */
+  async watchExecutions(): Promise<{ readonly started: readonly string[]; stop(): void }> {
+    const filters = { type: ['container'], event: ['start'], label: [EXECUTION_LABEL] };
+    const path = `/events?filters=${encodeURIComponent(JSON.stringify(filters))}`;
+    const call = request({ socketPath: this.socket, path });
+    const response = await new Promise<IncomingMessage>((resolve, reject) => {
+      call.on('response', resolve).on('error', reject).end();
+    });
+    const started: string[] = [];
+    createInterface({ input: response }).on('line', (line) => {
+      const event = JSON.parse(line) as { Actor: { Attributes: Readonly<Record<string, string>> } };
+      started.push(event.Actor.Attributes[EXECUTION_LABEL] ?? '');
+    });
+    return { started, stop: () => call.destroy() };
   }
 
   /** Runs a command of the Docker client. Rejects with its output when it fails. */

@@ -9,12 +9,15 @@ import { shellBlocks } from '../support/recipe.js';
 import { ENDED, sh } from '../support/executor-installation.js';
 import { callAt, composeCommand, ComposeInstallation, type Reply, untilHealthy } from './compose-installation.js';
 import { engine } from './docker-installation.js';
+import { EXECUTION_LABEL } from './engine.js';
 import { buildHeadrace, IMAGE, POSTGRES_IMAGE, REPOSITORY, VERSION } from './headrace-image.js';
 import { BASE_IMAGE } from './images.js';
 
 const BUILD_MS = 900_000;
-/** Fewer than the limit of concurrent runs: a run that does not start is lost, and does not wait for others. */
+/** With the runs of an automation fewer than the limit of concurrent runs: a run that does not start is lost, and does not wait for others. */
 const CLIENTS = 3;
+/** One of so many deliveries starts a run. */
+const DELIVERIES_PER_RUN = 25;
 const READ_ONLY = ['--read-only', '--tmpfs', '/tmp', '--cap-drop', 'ALL', '--security-opt', 'no-new-privileges'];
 const command = composeCommand();
 
@@ -118,7 +121,7 @@ describe('compose.yaml', () => {
       HEADRACE_VERSION: VERSION,
       ENGINE_SOCKET_GROUP: String(statSync(engine.socket).gid),
       DOCKER_DEFAULT_IMAGE: BASE_IMAGE,
-      ...{ API_RATE_PER_MINUTE: '0', WEBHOOK_RATE_LIMIT: '6000', LEASE_TTL: '10s', MAX_CONCURRENT_RUNS: '4' },
+      ...{ API_RATE_PER_MINUTE: '0', WEBHOOK_RATE_LIMIT: '6000', LEASE_TTL: '10s', MAX_CONCURRENT_RUNS: '8' },
     });
     await installation.untilHealthy('postgres', 'api', 'ingress', 'processor');
     const created = await installation.compose('run', '--rm', 'api', 'administrator', 'create', 'owner@example.org');
@@ -169,6 +172,15 @@ describe('compose.yaml', () => {
     const { uid: factory } = await api.create('/factory', { name: 'shop' });
     const hook = await api.create(`/factories/${factory}/webhooks`, { name: 'deploys' });
     const hookUrl = `http://127.0.0.1:${installation.ingressPort}${new URL(hook.ingress_url as string).pathname}`;
+    const filter = { webhook_ids: [hook.uid], payload: { start: [true] } };
+    const automation = await api.create(`/factories/${factory}/automations`, {
+      name: 'deploys',
+      enabled: true,
+      prompt: sh('echo deployed'),
+      triggers: [{ provider: 'webhook', event: 'received', filter }],
+    });
+    const executions = await engine.watchExecutions();
+    const starting: string[] = [];
     const runs: string[] = [];
     const deliveries: string[] = [];
     let isOver = false;
@@ -186,13 +198,16 @@ describe('compose.yaml', () => {
     const sendDeliveries = async (): Promise<void> => {
       for (let number = 0; !isOver; number++) {
         // As senders do, it sends a delivery again that got no answer.
+        const body = { number, start: number % DELIVERIES_PER_RUN === 0 };
         const send = (): Promise<Reply | null> =>
-          callAt(hookUrl, hook.secret as string, { method: 'POST', body: { number } }).catch(() => null);
+          callAt(hookUrl, hook.secret as string, { method: 'POST', body }).catch(() => null);
         const isAccepted = async () => {
           const reply = await send();
           return reply?.status === 202 && (reply.body.delivery_id as string);
         };
-        deliveries.push(await until(isAccepted, 60_000, `the delivery ${number}`));
+        const delivery = await until(isAccepted, 60_000, `the delivery ${number}`);
+        deliveries.push(delivery);
+        if (body.start) starting.push(delivery);
         await tick(100);
       }
     };
@@ -219,7 +234,51 @@ describe('compose.yaml', () => {
     expect((await acceptedDeliveries(`/factories/${factory}/webhooks/${hook.uid}/deliveries`)).toSorted()).toEqual(
       deliveries.toSorted(),
     );
-    console.log(`${runs.length} runs and ${deliveries.length} deliveries during four crashes`);
+    const ofAutomation = await until(
+      async () => {
+        const { body } = await api.call('GET', `/agent/runs?automation_id=${automation.uid}&limit=100`);
+        const found = body.runs as { state: string; metadata: { delivery_id: string } }[];
+        return found.length >= starting.length && found.every(({ state }) => ENDED.includes(state)) && found;
+      },
+      120_000,
+      `the end of the ${starting.length} runs of the automation`,
+    );
+    expect(ofAutomation.map(({ state }) => state)).toEqual(starting.map(() => 'SUCCEEDED'));
+    expect(ofAutomation.map(({ metadata }) => metadata.delivery_id).toSorted()).toEqual(starting.toSorted());
+    executions.stop();
+    expect(executions.started.length).toBe(runs.length + starting.length);
+    expect(new Set(executions.started).size).toBe(executions.started.length);
+    console.log(
+      `${runs.length} runs, ${deliveries.length} deliveries and ${starting.length} runs of an automation during four crashes`,
+    );
+  });
+
+  it('ends or repeats a run whose container is killed, as on_worker_lost says', { timeout: 180_000 }, async () => {
+    const executions = await engine.watchExecutions();
+    const killed = async (config: object): Promise<Reply['body']> => {
+      const script = 'echo at work; sleep 15; echo finished';
+      const known = executions.started.length;
+      const { run_id: runId } = await api.create('/agent/runs', { prompt: sh(script), config });
+      const isAtWork = async (): Promise<boolean> =>
+        answersIn((await api.call('GET', `/agent/runs/${runId}/conversation`)).body).includes('at work');
+      await until(isAtWork, 60_000, `the work of run ${runId}`);
+      const [execution, ...others] = executions.started.slice(known);
+      expect(others).toEqual([]);
+      const container = (await engine.containers()).find(({ Labels: labels }) => labels[EXECUTION_LABEL] === execution);
+      process.kill((await engine.inspect(container?.Id ?? '')).State.Pid as number, 'SIGKILL');
+      return api.ended(runId as string);
+    };
+    try {
+      expect(await killed({})).toMatchObject({
+        state: 'ERROR',
+        status_message: { error_code: 'infrastructure_timeout', retryable: true },
+      });
+      expect(executions.started).toHaveLength(1);
+      expect(await killed({ on_worker_lost: 'retry' })).toMatchObject({ state: 'SUCCEEDED' });
+      expect(executions.started).toHaveLength(3);
+    } finally {
+      executions.stop();
+    }
   });
 
   it('is backed up and restored as another project by the documented commands', { timeout: 300_000 }, async () => {

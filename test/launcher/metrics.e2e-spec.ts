@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { parseSettings } from '#platform/config';
-import { createTestDatabase, DeliveryBuilder, type TestDatabase, WebhookBuilder } from '#testing';
+import { createTestDatabase, DeliveryBuilder, ScheduleBuilder, type TestDatabase, WebhookBuilder } from '#testing';
 import { freePort, Installation, type Program } from '../support/installation.js';
 
 const SECRETS_KEY = 'a-key-for-tests-only-0123456789abcdef';
@@ -36,16 +36,27 @@ async function start(name: 'api' | 'ingress' | 'processor'): Promise<() => Promi
   return async () => (await fetch(url)).text();
 }
 
-it('serves waiting deliveries and evaluation results as metrics of the processor', { timeout: 60_000 }, async () => {
+function valueOf(text: string, series: string): number {
+  return Number(new RegExp(`^${series} (.+)$`, 'm').exec(text)?.[1]);
+}
+
+it('serves deliveries, their evaluation and due times as metrics of the processor', { timeout: 60_000 }, async () => {
   const hook = await new WebhookBuilder(database, parseSettings({ SECRETS_KEY })).webhook();
   await new DeliveryBuilder(database).buildMany(hook.id, 3);
+  await new ScheduleBuilder(database).buildMany(2, () => ({ teamUid: hook.teamUid, cron: '0 0 1 1 *', dueAt: new Date() }));
   const metrics = await start('processor');
   await vi.waitFor(
-    async () => expect(await metrics()).toContain('headrace_webhook_evaluations_total{end="evaluated"} 3'),
+    async () => {
+      const text = await metrics();
+      expect(text).toContain('headrace_webhook_evaluations_total{end="evaluated"} 3\n');
+      expect(text).toContain('headrace_timer_firings_total{kind="schedule",outcome="done"} 2\n');
+    },
     { timeout: 20_000, interval: 50 },
   );
   const text = await metrics();
   expect(text).toMatch(/^headrace_webhook_deliveries_waiting 0$/m);
+  expect(text).toMatch(/^headrace_webhook_evaluation_lag_seconds_count 3$/m);
+  expect(valueOf(text, 'headrace_webhook_evaluation_lag_seconds_sum')).toBeGreaterThan(0);
   expect(text).toContain('process_cpu_seconds_total');
 });
 
@@ -60,7 +71,7 @@ it('serves the request results as metrics of the ingress', { timeout: 60_000 }, 
 });
 
 it(
-  'counts and measures a run, and all metrics are documented and those of the dashboard exist',
+  'counts and measures runs, and all metrics are documented and those of the dashboard exist',
   { timeout: 60_000 },
   async () => {
     const ports = {
@@ -75,6 +86,10 @@ it(
     try {
       const runId = await alone.createRun('```sh\necho hello\n```');
       await alone.waitFor(runId, ['SUCCEEDED']);
+      const cancelled = await alone.createRun('```sh\nsleep 60\n```');
+      await alone.waitFor(cancelled, ['INPROGRESS']);
+      await alone.call('POST', `/agent/runs/${cancelled}/cancel`);
+      await alone.waitFor(cancelled, ['CANCELLED']);
       const metrics = async (): Promise<string> => {
         const texts = Object.values(ports).map(async (port) =>
           (await fetch(`http://127.0.0.1:${port}/metrics`)).text(),
@@ -84,19 +99,21 @@ it(
       await vi.waitFor(async () => {
         const text = await metrics();
         for (const expected of [
-          'headrace_runs_created_total{source="API"} 1',
-          'headrace_run_placements_total{executor="hosted"} 1',
-          ...['PENDING', 'CLAIMED', 'INPROGRESS', 'SUCCEEDED'].map(
-            (state) => `headrace_run_state_changes_total{state="${state}"} 1`,
+          'headrace_runs_created_total{source="API"} 2',
+          'headrace_run_placements_total{executor="hosted"} 2',
+          ...['PENDING', 'CLAIMED', 'INPROGRESS'].map(
+            (state) => `headrace_run_state_changes_total{state="${state}"} 2`,
           ),
+          ...['SUCCEEDED', 'CANCELLED'].map((state) => `headrace_run_state_changes_total{state="${state}"} 1`),
           ...['queued', 'offered', 'setup', 'turn'].map(
-            (phase) => `headrace_run_phase_seconds_count{phase="${phase}",executor="hosted"} 1`,
+            (phase) => `headrace_run_phase_seconds_count{phase="${phase}",executor="hosted"} 2`,
           ),
+          'headrace_executions_ended_total{executor="hosted",reason="cancelled"} 1',
           'headrace_runners_lost_total{executor="hosted"} 0',
           'headrace_executions{executor="hosted",phase="idle"} 1',
           'headrace_slots_used{executor="hosted"} 0',
           'headrace_runs_queued{executor="hosted",owner="team"} 0',
-          'headrace_snapshots_total{result="stored"} 1',
+          'headrace_snapshots_total{result="stored"} 2',
         ])
           expect(text).toContain(`${expected}\n`);
       });
