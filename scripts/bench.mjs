@@ -3,6 +3,7 @@ import { printAims } from './bench/aims.mjs';
 
 const BENCHES = {
   create: () => import('./bench/create.mjs').then(({ benchCreate }) => benchCreate()),
+  compare: () => import('./bench/compare.mjs').then(({ benchCompare }) => benchCompare()),
   scale: () => import('./bench/scale.mjs').then(({ benchScale }) => benchScale()),
   list: () => import('./bench/list.mjs').then(({ benchList }) => benchList()),
   ingress: () => import('./bench/ingress.mjs').then(({ benchIngress }) => benchIngress()),

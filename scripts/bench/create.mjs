@@ -1,9 +1,8 @@
 // `npm run bench -- create`: throughput, p99 and processor time of creating runs beside the floor, on one PostgreSQL, in one
 // run, with authentication, validation and the rate limit; then the time from a create's commit to its offer while a slot is free.
-import { join } from 'node:path';
 import { aim } from './aims.mjs';
-import { createsEnvironment, loadCreates, MAIN, POOL, startApi } from './creates.mjs';
-import { makeCaller, median, percentile, processorMs, root, start, withDatabase } from './support.mjs';
+import { createsEnvironment, loadCreates, MAIN, measure, startApi, startFloor } from './creates.mjs';
+import { inTurns, makeCaller, median, percentile, start, withDatabase } from './support.mjs';
 
 const CONNECTIONS = [10, 50];
 const AIMS = { 10: 0.5, 50: 0.6 };
@@ -11,43 +10,20 @@ const SECONDS = Number(process.env.BENCH_SECONDS ?? 4);
 const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 5);
 const OFFERS = Number(process.env.BENCH_OFFERS ?? 30);
 
-/** Processor time of the process for each of its requests, beside their rate and p99. */
-async function measure({ child }, send) {
-  const before = processorMs(child);
-  const result = await send();
-  return { ...result, processorMs: (processorMs(child) - before) / result.total };
-}
-
-const FLOOR_TABLE = `CREATE TABLE bench_floor (id uuid PRIMARY KEY, team_uid text, owner_user_uid text, slot_key text, pool text, state text,
-  title text, prompt text, source text, execution_location text, mode text, interactive boolean, creator_type text, creator_uid text,
-  executor_type text, executor_uid text, config jsonb, metadata jsonb, queued_at timestamptz, created_at timestamptz, updated_at timestamptz)`;
-
 export const benchCreate = () =>
   withDatabase(async ({ db, databaseUrl, dataDir, children }) => {
-    await db.query(FLOOR_TABLE);
     const token = await makeCaller(db);
     const api = await startApi(createsEnvironment(databaseUrl, dataDir));
     children.push(api.child);
-    const floor = await start(
-      [join(root, 'scripts/bench/floor-server.mjs')],
-      { BENCH_FLOOR: JSON.stringify({ databaseUrl: databaseUrl, poolSize: POOL }) },
-      /listening (\d+)/,
-    );
+    const floor = await startFloor(db, databaseUrl);
     children.push(floor.child);
     const ratios = {};
     for (const connections of CONNECTIONS) {
       const sides = {
-        floor: () =>
-          measure(floor, () => loadCreates(`http://127.0.0.1:${floor.match[1]}/`, null, connections, SECONDS)),
-        headrace: () => measure(api, () => loadCreates(api.url, token, connections, SECONDS)),
+        floor: () => measure(floor.child, () => loadCreates(floor.url, null, connections, SECONDS)),
+        headrace: () => measure(api.child, () => loadCreates(api.url, token, connections, SECONDS)),
       };
-      for (const side of Object.values(sides)) await side(); // warm-up
-      const seen = { floor: [], headrace: [] };
-      for (let round = 0; round < ROUNDS; round += 1) {
-        const order =
-          round % 2 === 0 ? ['floor', 'headrace', 'headrace', 'floor'] : ['headrace', 'floor', 'floor', 'headrace'];
-        for (const name of order) seen[name].push(await sides[name]());
-      }
+      const seen = await inTurns(sides, ROUNDS);
       const pairs = seen.headrace.map(({ rate }, index) => rate / seen.floor[index].rate);
       const of = (name, figure) => median(seen[name].map((one) => one[figure]));
       for (const name of ['floor', 'headrace'])

@@ -1,8 +1,8 @@
-// Creates of runs under load: what the benches `create` and `scale` share.
+// Creates of runs under load: what the benches `create`, `compare` and `scale` share.
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import autocannon from 'autocannon';
-import { freePort, root, start } from './support.mjs';
+import { freePort, processorMs, root, start } from './support.mjs';
 
 export const MAIN = join(root, 'dist/headrace.cjs');
 export const POOL = 16;
@@ -46,3 +46,22 @@ export const loadCreates = (url, token, connections, seconds) =>
       }
     });
   });
+
+/** With the processor time of the process for each request. */
+export async function measure(child, send) {
+  const before = processorMs(child);
+  const result = await send();
+  return { ...result, processorMs: (processorMs(child) - before) / result.total };
+}
+
+const FLOOR_TABLE = `CREATE TABLE bench_floor (id uuid PRIMARY KEY, team_uid text, owner_user_uid text, slot_key text, pool text, state text,
+  title text, prompt text, source text, execution_location text, mode text, interactive boolean, creator_type text, creator_uid text,
+  executor_type text, executor_uid text, config jsonb, metadata jsonb, queued_at timestamptz, created_at timestamptz, updated_at timestamptz)`;
+
+/** The server that creates runs with one INSERT and nothing else. */
+export async function startFloor(db, databaseUrl) {
+  await db.query(FLOOR_TABLE);
+  const env = { BENCH_FLOOR: JSON.stringify({ databaseUrl, poolSize: POOL }) };
+  const { child, match } = await start([join(root, 'scripts/bench/floor-server.mjs')], env, /listening (\d+)/);
+  return { child, url: `http://127.0.0.1:${match[1]}/` };
+}

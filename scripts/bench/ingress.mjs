@@ -12,7 +12,7 @@ import pg from 'pg';
 import { aim } from './aims.mjs';
 import { fillDeliveries, fillWebhooks } from './fill-webhooks.mjs';
 import { benchSchemes } from './schemes.mjs';
-import { dist, freePort, median, percentile, root, start, stop } from './support.mjs';
+import { dist, freePort, inTurns, median, percentile, root, start, stop } from './support.mjs';
 
 const POOL = 16;
 const SECONDS = Number(process.env.BENCH_SECONDS ?? 2);
@@ -156,17 +156,11 @@ export async function benchIngress() {
     );
 
     webhooks.push(...(await fillWebhooks(db, box, WEBHOOKS - 10)));
-    await accept('floor', 10, webhooks); // warm-up
-    await accept('headrace', 10, webhooks);
     const summary = {};
     let deliveryMicros = 0;
     for (const connections of CONNECTIONS) {
-      const seen = { floor: [], headrace: [] };
-      for (let round = 0; round < ROUNDS; round += 1) {
-        const order =
-          round % 2 === 0 ? ['floor', 'headrace', 'headrace', 'floor'] : ['headrace', 'floor', 'floor', 'headrace'];
-        for (const side of order) seen[side].push(await accept(side, connections, webhooks));
-      }
+      const load = (side) => () => accept(side, connections, webhooks);
+      const seen = await inTurns({ floor: load('floor'), headrace: load('headrace') }, ROUNDS);
       const ratios = seen.headrace.map(({ rate }, index) => rate / seen.floor[index].rate);
       summary[connections] = median(ratios);
       aim(`ingress: share of the floor, ${connections} connections`, summary[connections], { atLeast: 0.7 });

@@ -20,6 +20,18 @@ export const median = (values) => {
 export const percentile = (values, share) =>
   [...values].sort((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * share))];
 
+/** What each of the sides returns in each round, which measures all of them in an order and then in the reverse one. Before, each is executed once. */
+export async function inTurns(sides, rounds) {
+  const names = Object.keys(sides);
+  for (const name of names) await sides[name]();
+  const seen = Object.fromEntries(names.map((name) => [name, []]));
+  for (let round = 0; round < rounds; round += 1) {
+    const order = round % 2 === 0 ? names : names.toReversed();
+    for (const name of [...order, ...order.toReversed()]) seen[name].push(await sides[name]());
+  }
+  return seen;
+}
+
 export const freePort = () =>
   new Promise((resolve) => {
     const server = createServer().listen(0, '127.0.0.1', () => {

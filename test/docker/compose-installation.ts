@@ -29,15 +29,21 @@ export interface Reply {
   readonly body: any;
 }
 
+export interface RequestOptions {
+  readonly method?: string;
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
 /** One request with a token. Rejects when there is no answer. */
 export async function callAt(
   url: string,
   token: string,
-  { method = 'GET', body }: { method?: string; body?: unknown } = {},
+  { method = 'GET', body, headers }: RequestOptions = {},
 ): Promise<Reply> {
   const response = await fetch(url, {
     method,
-    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', ...headers },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     signal: AbortSignal.timeout(10_000),
   });

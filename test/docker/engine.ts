@@ -138,11 +138,21 @@ export class DockerEngineProcess {
       call.on('response', resolve).on('error', reject).end();
     });
     const started: string[] = [];
-    createInterface({ input: response }).on('line', (line) => {
+    let isStopped = false;
+    const onError = (error: unknown): void => {
+      if (!isStopped) throw error;
+    };
+    response.on('error', onError);
+    const lines = createInterface({ input: response }).on('error', onError);
+    lines.on('line', (line) => {
       const event = JSON.parse(line) as { Actor: { Attributes: Readonly<Record<string, string>> } };
       started.push(event.Actor.Attributes[EXECUTION_LABEL] ?? '');
     });
-    return { started, stop: () => call.destroy() };
+    const stop = (): void => {
+      isStopped = true;
+      call.destroy();
+    };
+    return { started, stop };
   }
 
   /** Runs a command of the Docker client. Rejects with its output when it fails. */

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { appendFileSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,7 +7,14 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { answersIn, tick, until } from '../support/installation.js';
 import { shellBlocks } from '../support/recipe.js';
 import { ENDED, sh } from '../support/executor-installation.js';
-import { callAt, composeCommand, ComposeInstallation, type Reply, untilHealthy } from './compose-installation.js';
+import {
+  callAt,
+  composeCommand,
+  ComposeInstallation,
+  type Reply,
+  type RequestOptions,
+  untilHealthy,
+} from './compose-installation.js';
 import { engine } from './docker-installation.js';
 import { EXECUTION_LABEL } from './engine.js';
 import { buildHeadrace, IMAGE, POSTGRES_IMAGE, REPOSITORY, VERSION } from './headrace-image.js';
@@ -35,8 +42,8 @@ class Api {
     private readonly token: string,
   ) {}
 
-  call(method: string, path: string, body?: unknown): Promise<Reply> {
-    return callAt(`${this.origin}/api/v1${path}`, this.token, { method, body });
+  call(method: string, path: string, body?: unknown, headers?: RequestOptions['headers']): Promise<Reply> {
+    return callAt(`${this.origin}/api/v1${path}`, this.token, { method, body, headers });
   }
 
   async create(path: string, body: unknown): Promise<Reply['body']> {
@@ -188,11 +195,15 @@ describe('compose.yaml', () => {
     const createRuns = async (): Promise<void> => {
       while (!isOver) {
         const body = { prompt: sh('echo at work; sleep 2; echo finished') };
-        const reply = await api.call('POST', '/agent/runs', body).catch(() => null);
-        if (reply?.status === 200) {
-          runs.push(reply.body.run_id as string);
-          states.push((await api.ended(reply.body.run_id as string, 120_000)).state as string);
-        } else await tick(250);
+        // A request without an answer may have created a run. With the same key, the answer is this run.
+        const headers = { 'idempotency-key': randomUUID() };
+        const isCreated = async () => {
+          const reply = await api.call('POST', '/agent/runs', body, headers).catch(() => null);
+          return reply?.status === 200 && (reply.body.run_id as string);
+        };
+        const runId = await until(isCreated, 60_000, 'the answer to the creation of a run');
+        runs.push(runId);
+        states.push((await api.ended(runId, 120_000)).state as string);
       }
     };
     const sendDeliveries = async (): Promise<void> => {
@@ -246,8 +257,8 @@ describe('compose.yaml', () => {
     expect(ofAutomation.map(({ state }) => state)).toEqual(starting.map(() => 'SUCCEEDED'));
     expect(ofAutomation.map(({ metadata }) => metadata.delivery_id).toSorted()).toEqual(starting.toSorted());
     executions.stop();
-    expect(executions.started.length).toBe(runs.length + starting.length);
     expect(new Set(executions.started).size).toBe(executions.started.length);
+    expect(executions.started.length).toBe(runs.length + starting.length);
     console.log(
       `${runs.length} runs, ${deliveries.length} deliveries and ${starting.length} runs of an automation during four crashes`,
     );
