@@ -42,7 +42,7 @@ const GROUPS = [
   { text: 'Clients', pages: ['console', 'command-line', 'api-compatibility'] },
   { text: 'API reference', pages: ['api/'] },
   { text: 'Administration', pages: ['administration', 'roles'] },
-  { text: 'Operation', pages: ['operations/', 'performance'] },
+  { text: 'Operation', pages: ['operations/', 'performance', 'performance-lists'] },
   { text: 'Extension', pages: ['extending/'] },
   { text: 'Protocols and states', pages: ['runner-protocol', 'workers', 'state-machines/'] },
   {
