@@ -27,11 +27,8 @@ const EXTERNAL = [
   ...(process.env.HEADRACE_TEST_KUBERNETES === undefined ? [] : ['kubernetes']),
 ];
 
-/**
- * Functions are optimized later, since most are called too seldom to gain from it: 3 to 4 % less processor time. The HTTP parser of
- * fetch is not optimized at all.
- */
-const LATE_OPTIMIZATION = ['--interrupt-budget=500000', '--liftoff-only'];
+/** Functions are optimized later, since most are called too seldom to gain from it: 3 to 4 % less processor time. */
+const LATE_OPTIMIZATION = '--interrupt-budget=500000';
 /**
  * Of the processes that the tests of applications share. Most of what they allocate is garbage at once, and collected the less often
  * the more there may be of it: 7 to 10 % less processor time.
@@ -76,10 +73,10 @@ export default defineConfig({
           isolate: false,
           include: PROCESSES.map((directory) => `test/${directory}/**/*.e2e-spec.ts`),
           sequence: { groupOrder: 1 },
-          execArgv: LATE_OPTIMIZATION,
+          execArgv: [LATE_OPTIMIZATION],
           globalSetup: ['test/global-setup.ts'],
           // Many of them wait for a dozen processes, four tests at the same time.
-          testTimeout: 60_000,
+          testTimeout: 90_000,
           hookTimeout: 60_000,
         },
       },
@@ -99,7 +96,7 @@ export default defineConfig({
           ],
           isolate: false,
           sequence: { groupOrder: 1 },
-          execArgv: [LARGE_YOUNG_GENERATION, ...LATE_OPTIMIZATION],
+          execArgv: [LARGE_YOUNG_GENERATION, LATE_OPTIMIZATION],
           setupFiles: ['test/support/fresh-file.ts'],
           globalSetup: ['test/global-setup.ts'],
           testTimeout: 30_000,

@@ -3,6 +3,7 @@
 // invocations. Neither authenticates, limits or validates requests. They are installed when they are missing, into HEADRACE_BENCH_PEERS.
 import { execFileSync, spawn } from 'node:child_process';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { once } from 'node:events';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { createsEnvironment, loadCreates, measure, POOL, startApi, startFloor } from './creates.mjs';
@@ -19,7 +20,8 @@ const directory =
   join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'headrace-bench-peers');
 
 function install() {
-  if (existsSync(join(directory, 'node_modules/pg-boss'))) return;
+  const names = ['pg-boss', RESTATE_SERVER, '@restatedev/restate-sdk'];
+  if (names.every((name) => existsSync(join(directory, 'node_modules', name)))) return;
   console.log(`Installing ${PACKAGES.join(', ')} into ${directory} …`);
   mkdirSync(directory, { recursive: true });
   writeFileSync(join(directory, 'package.json'), '{"private":true}\n');
@@ -55,6 +57,7 @@ async function startRestate(dataDir, children) {
     },
     stdio: ['ignore', 'ignore', 'inherit'],
   });
+  await once(child, 'spawn');
   children.push(child);
   const register = () =>
     fetch(`http://127.0.0.1:${admin}/deployments`, {
@@ -66,7 +69,8 @@ async function startRestate(dataDir, children) {
   for (let attempt = 0; ; attempt += 1) {
     const response = await register().catch((error) => ({ ok: false, text: () => String(error) }));
     if (response.ok) break;
-    if (attempt === 50) throw new Error(`Restate did not accept the service: ${await response.text()}`);
+    if (attempt === 50 || child.exitCode !== null)
+      throw new Error(`Restate did not accept the service: ${await response.text()}`);
     await new Promise((resolve) => setTimeout(resolve, 200));
   }
   return { child, url: `http://127.0.0.1:${ingress}/runs/create/send?delay=1d` };
@@ -76,10 +80,13 @@ export const benchCompare = () =>
   withDatabase(async ({ db, databaseUrl, dataDir, children }) => {
     install();
     const token = await makeCaller(db);
-    const api = await startApi(createsEnvironment(databaseUrl, dataDir));
-    const floor = await startFloor(db, databaseUrl);
-    const boss = await startPgBoss(databaseUrl);
-    children.push(api.child, floor.child, boss.child);
+    const started = async (server) => {
+      children.push((await server).child);
+      return server;
+    };
+    const api = await started(startApi(createsEnvironment(databaseUrl, dataDir)));
+    const floor = await started(startFloor(db, databaseUrl));
+    const boss = await started(startPgBoss(databaseUrl));
     const restate = await startRestate(dataDir, children);
     for (const connections of CONNECTIONS) {
       const load =

@@ -20,7 +20,10 @@ export const median = (values) => {
 export const percentile = (values, share) =>
   [...values].sort((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * share))];
 
-/** What each of the sides returns in each round, which measures all of them in an order and then in the reverse one. Before, each is executed once. */
+/**
+ * Executes each side once, and then measures them in rounds: in one order, then in the reverse one. Returns the results of each side,
+ * in their order.
+ */
 export async function inTurns(sides, rounds) {
   const names = Object.keys(sides);
   for (const name of names) await sides[name]();

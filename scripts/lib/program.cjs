@@ -9,10 +9,17 @@ const { cachedDataVersionTag, setFlagsFromString } = require('node:v8');
 const { Script } = require('node:vm');
 
 /**
- * The HTTP parser of fetch is WebAssembly, which V8 would optimize for longer than a command or a runner exists: half of the processor
- * time of their first request, and 30 MB. Servers parse requests without it.
+ * The HTTP parser of fetch is WebAssembly. V8 of Node.js 20 would optimize it at the first response for longer than a command or a runner
+ * exists: half of the processor time of their first request, and 30 MB. Newer versions do not. The flags are set late, and after the module of fetch was loaded: the
+ * compiled code of modules of Node.js is valid for its own flags only.
  */
-setFlagsFromString('--liftoff-only');
+const { fetch } = globalThis;
+globalThis.fetch = function fetchFirst(...parameters) {
+  globalThis.fetch = fetch;
+  void globalThis.Response;
+  for (const flag of ['--no-wasm-tier-up', '--no-wasm-dynamic-tiering']) setFlagsFromString(flag);
+  return fetch(...parameters);
+};
 
 /** All chunks are in its directory. */
 const entry = join(__dirname, 'ENTRY');

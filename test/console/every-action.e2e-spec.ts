@@ -6,11 +6,10 @@ import { Installation, type Program } from '../support/installation.js';
 import { ConsolePage } from './console-page.js';
 import { isLong } from '../support/long-tests.js';
 
-/** The other tests of the console do the same in parts, with more checks. */
-
 const sh = (script: string): string => `\`\`\`sh\n${script}\n\`\`\``;
 const ask = (title: string): string => `\`\`\`ask title="${title}"\n\`\`\`\n${sh('echo permitted')}`;
 
+// The other tests of the console do the same in parts, with more checks.
 describe.skipIf(NO_BROWSER !== null || !isLong)('every action of the console', { timeout: 120_000 }, () => {
   let installation: Installation;
   let server: Program;

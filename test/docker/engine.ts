@@ -137,6 +137,7 @@ export class DockerEngineProcess {
     const response = await new Promise<IncomingMessage>((resolve, reject) => {
       call.on('response', resolve).on('error', reject).end();
     });
+    if (response.statusCode !== 200) throw new Error(`GET ${path}: ${response.statusCode}`);
     const started: string[] = [];
     let isStopped = false;
     const onError = (error: unknown): void => {

@@ -17,7 +17,6 @@ import { ExecutionTokens } from '#execution/executions';
 import { startVerifyingS3, type TestDatabase, VERIFYING_S3_KEYS } from '#testing';
 import { createEmptyDatabase } from '../../libs/testing/src/database/test-database.js';
 import { answersIn, type Connection, Installation, MAIN, Program, tick, until } from '../support/installation.js';
-import { isLong } from '../support/long-tests.js';
 
 const ENDED = ['SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED'];
 const KEY = 'a-key-for-tests-only-0123456789abcdef';
@@ -369,42 +368,39 @@ describe('a backup that is made under load', { timeout: 120_000 }, () => {
     }
   });
 
-  it.runIf(isLong)(
-    'of the other PostgreSQL is restored into an embedded one with the key, with every row',
-    async () => {
-      const back = join(directory, 'back');
-      await secondServer?.stopCleanly();
-      secondServer = null;
-      expect(await headrace(second, 'backup', '--to', back, '--include-key')).toMatchObject({ code: 0 });
-      const third = await Installation.create();
+  it('of the other PostgreSQL is restored into an embedded one with the key, with every row', async () => {
+    const back = join(directory, 'back');
+    await secondServer?.stopCleanly();
+    secondServer = null;
+    expect(await headrace(second, 'backup', '--to', back, '--include-key')).toMatchObject({ code: 0 });
+    const third = await Installation.create();
+    try {
+      const restored = await headrace(third, 'restore', '--from', back, '--resume');
+      expect(restored, restored.text).toMatchObject({ code: 0 });
+      const thirdServer = await third.up();
       try {
-        const restored = await headrace(third, 'restore', '--from', back, '--resume');
-        expect(restored, restored.text).toMatchObject({ code: 0 });
-        const thirdServer = await third.up();
-        try {
-          for (const [runId, answer] of before) {
-            expect(await answersOf(third, runId)).toContain(answer);
-            const { status, body } = await call(third, 'GET', `/agent/runs/${runId}/changes`);
-            expect([status, JSON.stringify(body)]).toEqual([200, expect.stringContaining('kept.txt')]);
-          }
-          expect(await third.waitFor(await third.createRun(sh('echo "$((6 * 7))"')), ENDED)).toMatchObject({
-            state: 'SUCCEEDED',
-          });
-          expect((await headrace(third, 'audit', 'verify')).text).toMatch(/entries/);
-        } finally {
-          await thirdServer.stopCleanly();
+        for (const [runId, answer] of before) {
+          expect(await answersOf(third, runId)).toContain(answer);
+          const { status, body } = await call(third, 'GET', `/agent/runs/${runId}/changes`);
+          expect([status, JSON.stringify(body)]).toEqual([200, expect.stringContaining('kept.txt')]);
         }
+        expect(await third.waitFor(await third.createRun(sh('echo "$((6 * 7))"')), ENDED)).toMatchObject({
+          state: 'SUCCEEDED',
+        });
+        expect((await headrace(third, 'audit', 'verify')).text).toMatch(/entries/);
       } finally {
-        third.remove();
+        await thirdServer.stopCleanly();
       }
-      const rows = await rowsOf(database.url);
-      const { tables } = JSON.parse(readFileSync(join(back, 'backup.json'), 'utf8')) as {
-        tables: { name: string; rows: number }[];
-      };
-      // The backup itself adds an entry to the audit log.
-      for (const { name, rows: saved } of tables)
-        if (!name.includes('audit')) expect([name, saved]).toEqual([name, rows.get(name.slice('headrace.'.length))]);
-      expect(tables.find(({ name }) => name === 'headrace.runs')?.rows).toBeGreaterThan(10);
-    },
-  );
+    } finally {
+      third.remove();
+    }
+    const rows = await rowsOf(database.url);
+    const { tables } = JSON.parse(readFileSync(join(back, 'backup.json'), 'utf8')) as {
+      tables: { name: string; rows: number }[];
+    };
+    // The backup itself adds an entry to the audit log.
+    for (const { name, rows: saved } of tables)
+      if (!name.includes('audit')) expect([name, saved]).toEqual([name, rows.get(name.slice('headrace.'.length))]);
+    expect(tables.find(({ name }) => name === 'headrace.runs')?.rows).toBeGreaterThan(10);
+  });
 });

@@ -43,7 +43,11 @@ function valueOf(text: string, series: string): number {
 it('serves deliveries, their evaluation and due times as metrics of the processor', { timeout: 60_000 }, async () => {
   const hook = await new WebhookBuilder(database, parseSettings({ SECRETS_KEY })).webhook();
   await new DeliveryBuilder(database).buildMany(hook.id, 3);
-  await new ScheduleBuilder(database).buildMany(2, () => ({ teamUid: hook.teamUid, cron: '0 0 1 1 *', dueAt: new Date() }));
+  await new ScheduleBuilder(database).buildMany(2, () => ({
+    teamUid: hook.teamUid,
+    cron: '0 0 1 1 *',
+    dueAt: new Date(),
+  }));
   const metrics = await start('processor');
   await vi.waitFor(
     async () => {

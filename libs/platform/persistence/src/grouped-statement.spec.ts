@@ -66,13 +66,39 @@ describe('a grouped statement', () => {
     await turns(1);
 
     const alone = statement.execute(7);
+    await turns(2);
     expect(sent.at(-1)).toEqual([4, 5, 6]);
-    await turns(4);
+    await turns(2);
     expect(sent.at(-1)).toEqual([7]);
     end();
     await alone;
     await turns(1);
     void statement.execute(8);
     expect(sent.at(-1)).toEqual([8]);
+  });
+
+  it('is sent beside another one up to the number of concurrent statements', async () => {
+    const { statement, sent, end } = controlled(2);
+    const results = [0, 1, 2, 3].map((item) => statement.execute(item));
+    expect(sent).toEqual([[0], [1]]);
+    end();
+    await turns(1);
+    expect(sent.at(-1)).toEqual([2, 3]);
+    end();
+    end();
+    expect(await Promise.all(results)).toEqual([-0, -1, -2, -3]);
+  });
+
+  it('does not wait when the shared one has ended long ago', async () => {
+    const { statement, sent, end } = controlled();
+    const shared = [0, 1, 2].map((item) => statement.execute(item));
+    end();
+    await turns(1);
+    end();
+    await Promise.all(shared);
+    const longAfter = performance.now() + 10;
+    while (performance.now() < longAfter) await turns(1);
+    void statement.execute(3);
+    expect(sent.at(-1)).toEqual([3]);
   });
 });

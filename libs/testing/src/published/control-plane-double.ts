@@ -186,7 +186,7 @@ export class ControlPlaneDouble {
   }
 
   /** Resolves when the condition holds; looked at whenever a request has been dealt with. */
-  async until(condition: () => boolean, what: string, ms = 30_000): Promise<void> {
+  async until(condition: () => boolean, what: string, ms = 60_000): Promise<void> {
     if (condition()) return;
     await new Promise<void>((resolve, reject) => {
       const look = (): void => {
