@@ -202,7 +202,7 @@ describe.skipIf(NO_PROMTOOL)(`alerts ${NO_PROMTOOL ?? ''}`.trim(), { timeout: 12
     });
     for (const run of [...blocking, ...waiting]) await cancel(run);
     for (const run of blocking) await installation.waitFor(run, ['CANCELLED']);
-    await until(async () => (await value('headrace_slots_used')) === 0, 30_000, 'free slots');
+    await until(async () => (await value('headrace_slots_used')) === 0, 60_000, 'free slots');
   });
 
   it('fires when runners are killed and their runs end with ERROR', async () => {
@@ -227,7 +227,7 @@ describe.skipIf(NO_PROMTOOL)(`alerts ${NO_PROMTOOL ?? ''}`.trim(), { timeout: 12
       for (let count = 0; count < 6; count += 1)
         expect((await installation.call('POST', '/agent/runs', { prompt: fence('true') }, token)).status).toBe(200);
       const attempts = 'headrace_notification_attempts_total{result="retry"';
-      await until(async () => (await value(attempts)) >= 6, 30_000, 'six attempts');
+      await until(async () => (await value(attempts)) >= 6, 60_000, 'six attempts');
     });
   });
 
@@ -250,7 +250,7 @@ describe.skipIf(NO_PROMTOOL)(`alerts ${NO_PROMTOOL ?? ''}`.trim(), { timeout: 12
     const failures = async (each: number): Promise<void> => {
       for (const task of tasks) {
         const failed = `headrace_background_task_runs_total{task="${task}",result="failed"`;
-        await until(async () => (await value(failed)) >= each, 30_000, `${each} failures of ${task}`);
+        await until(async () => (await value(failed)) >= each, 60_000, `${each} failures of ${task}`);
       }
     };
     const alert = {
@@ -281,7 +281,7 @@ describe.skipIf(NO_PROMTOOL)(`alerts ${NO_PROMTOOL ?? ''}`.trim(), { timeout: 12
         expect(await deliver({ count })).toBe(503);
       }
       const count = await failures();
-      await until(async () => (await failures()) > count, 30_000, 'a failure of a task');
+      await until(async () => (await failures()) > count, 60_000, 'a failure of a task');
     };
     await request();
     await expectAlerts(

@@ -213,7 +213,7 @@ export class Installation {
 
   /** Polls until the run is in one of the states; rejects with its timeline when it takes longer. Survives a service that is away. */
   // eslint-disable-next-line @typescript-eslint/no-explicit-any
-  async waitFor(runId: string, states: readonly string[], timeoutMs = 30_000, token?: string): Promise<any> {
+  async waitFor(runId: string, states: readonly string[], timeoutMs = 60_000, token?: string): Promise<any> {
     let last: unknown = null;
     const look = async () => {
       const { status, body } = await this.call('GET', `/agent/runs/${runId}`, undefined, token).catch(

@@ -4,10 +4,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 const PAUSE_MS = { min: 50, max: 250 };
 const PAUSE_SHARE = 0.25;
 
-/** Polls what has no signal to wait for. Rejects after the time, 10 s by default. */
+/** Polls what has no signal to wait for. Rejects after the time, 30 s by default. */
 export async function until<T>(
   look: () => T | null | undefined | false | Promise<T | null | undefined | false>,
-  timeoutMs = 10_000,
+  timeoutMs = 30_000,
   what = 'it',
 ): Promise<T> {
   const start = performance.now();
