@@ -99,7 +99,7 @@ export default defineConfig({
           execArgv: [LARGE_YOUNG_GENERATION, LATE_OPTIMIZATION],
           setupFiles: ['test/support/fresh-file.ts'],
           globalSetup: ['test/global-setup.ts'],
-          testTimeout: 30_000,
+          testTimeout: 60_000,
           hookTimeout: 60_000,
         },
       },

@@ -5,7 +5,7 @@ import { NO_BROWSER, startBrowser } from '../support/browser.js';
 import { Installation, type Program } from '../support/installation.js';
 import { ConsolePage } from './console-page.js';
 
-describe.skipIf(NO_BROWSER !== null)('the console', { timeout: 60_000 }, () => {
+describe.skipIf(NO_BROWSER !== null)('the console', { timeout: 120_000 }, () => {
   let installation: Installation;
   let server: Program;
   let browser: Browser;

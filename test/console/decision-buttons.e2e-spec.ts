@@ -9,7 +9,7 @@ import { ConsolePage } from './console-page.js';
 
 const sh = (command: string): string => `\`\`\`sh\n${command}\n\`\`\``;
 
-describe.skipIf(NO_BROWSER !== null)('buttons in messages that decide', { timeout: 60_000 }, () => {
+describe.skipIf(NO_BROWSER !== null)('buttons in messages that decide', { timeout: 120_000 }, () => {
   let installation: Installation;
   let server: Program;
   let browser: Browser;

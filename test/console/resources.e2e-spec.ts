@@ -8,7 +8,7 @@ import { ConsolePage } from './console-page.js';
 const ATTACK = '<img src=x onerror="window.attacked=1">\u202egnirts';
 const sh = (script: string): string => `\`\`\`sh\n${script}\n\`\`\``;
 
-describe.skipIf(NO_BROWSER !== null)('the console', { timeout: 60_000 }, () => {
+describe.skipIf(NO_BROWSER !== null)('the console', { timeout: 120_000 }, () => {
   let installation: Installation;
   let server: Program;
   let browser: Browser;

@@ -44,7 +44,7 @@ const MAX_SCRIPT_BYTES = 60_000;
 const SCRIPT_BYTES = `performance.getEntriesByType('resource').filter(({ name }) => name.endsWith('.js'))
   .reduce((sum, { encodedBodySize }) => sum + encodedBodySize, 0)`;
 
-describe.skipIf(NO_BROWSER !== null)('the page of a run', { timeout: 60_000 }, () => {
+describe.skipIf(NO_BROWSER !== null)('the page of a run', { timeout: 120_000 }, () => {
   let installation: Installation;
   let server: Program;
   let browser: Browser;

@@ -11,7 +11,7 @@ const PUSH = { ask: { title: 'Push', kind: 'execute', name: 'Bash', input: { com
 
 const sh = (script: string): string => `\`\`\`sh\n${script}\n\`\`\``;
 
-describe.skipIf(NO_BROWSER !== null)('the console', { timeout: 60_000 }, () => {
+describe.skipIf(NO_BROWSER !== null)('the console', { timeout: 120_000 }, () => {
   let installation: Installation;
   let server: Program;
   let browser: Browser;

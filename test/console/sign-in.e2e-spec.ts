@@ -11,7 +11,7 @@ import { ConsolePage } from './console-page.js';
 
 const CLIENT = { id: 'headrace', secret: 'secret-of-the-client' };
 
-describe.skipIf(NO_BROWSER !== null)('sign-in', { timeout: 60_000 }, () => {
+describe.skipIf(NO_BROWSER !== null)('sign-in', { timeout: 120_000 }, () => {
   let provider: RealProvider;
   let installation: Installation;
   let server: Program;

@@ -9,7 +9,7 @@ import { ConsolePage } from './console-page.js';
 
 const ATTACK = '<img src=x onerror="window.attacked=1">';
 
-describe.skipIf(NO_BROWSER !== null)('webhooks and automations in the console', { timeout: 60_000 }, () => {
+describe.skipIf(NO_BROWSER !== null)('webhooks and automations in the console', { timeout: 120_000 }, () => {
   let installation: Installation;
   let server: Program;
   let browser: Browser;

@@ -45,7 +45,7 @@ describe('LOG_FORMAT=text', () => {
   });
 });
 
-describe('headrace commands over the API', { timeout: 60_000 }, () => {
+describe('headrace commands over the API', { timeout: 120_000 }, () => {
   it('creates a run, follows it until it succeeds, lists it, and continues it with a follow-up', async () => {
     const prompt = `Say hello.\n\n${sh('echo hello from the agent')}`;
     const created = await headrace(0, 'run', 'create', '--prompt', prompt, '--metadata', 'ticket=42', '--follow');

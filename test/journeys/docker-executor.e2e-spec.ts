@@ -282,7 +282,7 @@ describe('docker executor', { timeout: 90_000 }, () => {
   });
 });
 
-describe('headrace doctor with the docker executor', { timeout: 60_000 }, () => {
+describe('headrace doctor with the docker executor', { timeout: 120_000 }, () => {
   interface Check {
     readonly check: string;
     readonly verdict: string;

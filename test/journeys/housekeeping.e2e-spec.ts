@@ -4,7 +4,7 @@ import { Installation, until } from '../support/installation.js';
 
 const DAY = 86_400_000;
 
-describe('server processes', { timeout: 60_000 }, () => {
+describe('server processes', { timeout: 120_000 }, () => {
   let database: TestDatabase;
   beforeAll(async () => {
     database = await createTestDatabase();

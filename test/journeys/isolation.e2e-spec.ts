@@ -23,7 +23,7 @@ const CONNECT = `require("node:net").connect(process.argv[1])
   .on("connect", () => { console.log("connected"); process.exit(); })
   .on("error", (error) => console.log(error.code))`;
 
-describe('isolation of agents', { timeout: 60_000 }, () => {
+describe('isolation of agents', { timeout: 120_000 }, () => {
   let installation: Installation;
   let server: Program;
   let witness: Witness;

@@ -53,7 +53,7 @@ async function upload(runId: string, filename: string, content: string): Promise
   return { attachment_id };
 }
 
-describe('run lifecycle', { timeout: 60_000 }, () => {
+describe('run lifecycle', { timeout: 120_000 }, () => {
   it('records edits and commands of a run as conversation blocks, and stores its timeline and transcript', async () => {
     const prompt = [
       'Prepare the file.',

@@ -13,7 +13,7 @@ const FORKS = isLong ? 5 : 2;
 const ENDED = ['SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED'];
 const sh = (script: string): string => `\`\`\`sh\n${script}\n\`\`\``;
 
-describe('a run whose session has ended', { timeout: 60_000 }, () => {
+describe('a run whose session has ended', { timeout: 120_000 }, () => {
   let installation: Installation;
   let server: Program;
   let directory: string;

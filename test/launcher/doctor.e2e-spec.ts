@@ -45,7 +45,7 @@ async function doctor(
 const failures = (output: string): string[] =>
   (JSON.parse(output) as Report).checks.filter(({ verdict }) => verdict === 'fail').map(({ check }) => check);
 
-describe('headrace doctor', { timeout: 60_000 }, () => {
+describe('headrace doctor', { timeout: 120_000 }, () => {
   it(
     'reports no failure before the first start, while Headrace runs, and after it has stopped',
     { timeout: 120_000 },

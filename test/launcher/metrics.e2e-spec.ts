@@ -40,7 +40,7 @@ function valueOf(text: string, series: string): number {
   return Number(new RegExp(`^${series} (.+)$`, 'm').exec(text)?.[1]);
 }
 
-it('serves deliveries, their evaluation and due times as metrics of the processor', { timeout: 60_000 }, async () => {
+it('serves deliveries, their evaluation and due times as metrics of the processor', { timeout: 120_000 }, async () => {
   const hook = await new WebhookBuilder(database, parseSettings({ SECRETS_KEY })).webhook();
   await new DeliveryBuilder(database).buildMany(hook.id, 3);
   await new ScheduleBuilder(database).buildMany(2, () => ({
@@ -64,19 +64,19 @@ it('serves deliveries, their evaluation and due times as metrics of the processo
   expect(text).toContain('process_cpu_seconds_total');
 });
 
-it('serves the worker connections as metrics of the API', { timeout: 60_000 }, async () => {
+it('serves the worker connections as metrics of the API', { timeout: 120_000 }, async () => {
   const metrics = await start('api');
   expect(await metrics()).toContain('headrace_worker_connections 0');
 });
 
-it('serves the request results as metrics of the ingress', { timeout: 60_000 }, async () => {
+it('serves the request results as metrics of the ingress', { timeout: 120_000 }, async () => {
   const metrics = await start('ingress');
   expect(await metrics()).toContain('headrace_ingress_requests_total{result="accepted"} 0');
 });
 
 it(
   'counts and measures runs, and all metrics are documented and those of the dashboard exist',
-  { timeout: 60_000 },
+  { timeout: 120_000 },
   async () => {
     const ports = {
       API_METRICS_PORT: await freePort(),

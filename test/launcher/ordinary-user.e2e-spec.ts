@@ -52,7 +52,7 @@ async function runOnce(dataDir: string): Promise<void> {
       expect(await (await api(connection, `/agent/runs/${created.run_id}`)).json()).toMatchObject({
         state: 'SUCCEEDED',
       }),
-    { timeout: 30_000, interval: 200 },
+    { timeout: 120_000, interval: 200 },
   );
 }
 

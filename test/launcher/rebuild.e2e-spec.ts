@@ -9,7 +9,7 @@ import { checkout, removeDir, temporaryDir } from './launched.js';
 
 const run = promisify(execFile);
 
-it('runs commands of the program while the program is bundled again', { timeout: 60_000 }, async () => {
+it('runs commands of the program while the program is bundled again', { timeout: 120_000 }, async () => {
   const bundling = spawn(process.execPath, [join(checkout, 'scripts/bundle.mjs')], { stdio: 'inherit' });
   const ended = once(bundling, 'exit');
   let starts = 0;

@@ -81,7 +81,7 @@ describe('API, ingress and processor in separate processes', () => {
         expect(await (await fetch(`${origin}/api/v1/agent/runs/${created.run_id}`, { headers })).json()).toMatchObject({
           state: 'SUCCEEDED',
         }),
-      { timeout: 30_000, interval: 200 },
+      { timeout: 120_000, interval: 200 },
     );
     expect((await fetch(`http://127.0.0.1:${ports.INGRESS_PORT}/health/ready`)).status).toBe(200);
 
@@ -92,7 +92,7 @@ describe('API, ingress and processor in separate processes', () => {
     ).json()) as { run_id: string };
     const read = async () => fetch(`${origin}/api/v1/agent/runs/${own.run_id}`, { headers });
     await vi.waitFor(async () => expect(await (await read()).json()).toMatchObject({ state: 'INPROGRESS' }), {
-      timeout: 30_000,
+      timeout: 120_000,
       interval: 200,
     });
     await remote('user', 'disable', user);
@@ -108,7 +108,7 @@ describe('API, ingress and processor in separate processes', () => {
     await vi.waitFor(() => expect(processesNaming(dataDir)).toEqual([]), { timeout: 10_000 });
   });
 
-  it('exits with 1 when the database of DATABASE_URL is unavailable', { timeout: 60_000 }, async () => {
+  it('exits with 1 when the database of DATABASE_URL is unavailable', { timeout: 120_000 }, async () => {
     const owner = start(dataDir, 'ingress');
     running.push(owner);
     await owner.says(/is ready/);
@@ -121,30 +121,34 @@ describe('API, ingress and processor in separate processes', () => {
     expect(other.output).not.toContain('secret');
   });
 
-  it('logs that a process waits for a database that does not accept connections yet', { timeout: 60_000 }, async () => {
-    const database = await createTestDatabase();
-    const name = new URL(database.url).pathname.slice(1);
-    const alter = (isAllowed: boolean): Promise<unknown> =>
-      onDatabase(inject('postgres').url, (server) =>
-        server.query(`ALTER DATABASE ${name} ALLOW_CONNECTIONS ${String(isAllowed)}`),
-      );
-    try {
-      await alter(false);
-      const processor = start(dataDir, 'processor', { DATABASE_URL: database.url });
-      running.push(processor);
-      await processor.says(
-        /Waiting for the database, up to 60 s \(DATABASE_START_TIMEOUT\): .*not currently accepting/,
-      );
-      await alter(true);
-      await processor.says(/is ready/);
-      await stopAll();
-    } finally {
-      await alter(true);
-      await database.close();
-    }
-  });
+  it(
+    'logs that a process waits for a database that does not accept connections yet',
+    { timeout: 120_000 },
+    async () => {
+      const database = await createTestDatabase();
+      const name = new URL(database.url).pathname.slice(1);
+      const alter = (isAllowed: boolean): Promise<unknown> =>
+        onDatabase(inject('postgres').url, (server) =>
+          server.query(`ALTER DATABASE ${name} ALLOW_CONNECTIONS ${String(isAllowed)}`),
+        );
+      try {
+        await alter(false);
+        const processor = start(dataDir, 'processor', { DATABASE_URL: database.url });
+        running.push(processor);
+        await processor.says(
+          /Waiting for the database, up to 60 s \(DATABASE_START_TIMEOUT\): .*not currently accepting/,
+        );
+        await alter(true);
+        await processor.says(/is ready/);
+        await stopAll();
+      } finally {
+        await alter(true);
+        await database.close();
+      }
+    },
+  );
 
-  it('stops a process with SIGTERM while it waits for the database', { timeout: 60_000 }, async () => {
+  it('stops a process with SIGTERM while it waits for the database', { timeout: 120_000 }, async () => {
     const processor = start(dataDir, 'processor', { DATABASE_URL: 'postgresql://nobody@127.0.0.1:1/none' });
     await processor.says(/Waiting for the database/);
     processor.signal('SIGTERM');
@@ -154,7 +158,7 @@ describe('API, ingress and processor in separate processes', () => {
 
   it.each(['processor', 'migrate'])(
     'rejects a database whose schema is newer than the program (%s)',
-    { timeout: 60_000 },
+    { timeout: 120_000 },
     async (command) => {
       const database = await createTestDatabase();
       try {
@@ -177,7 +181,7 @@ describe('API, ingress and processor in separate processes', () => {
     },
   );
 
-  it('rejects a database whose queues have an outdated schema', { timeout: 60_000 }, async () => {
+  it('rejects a database whose queues have an outdated schema', { timeout: 120_000 }, async () => {
     const database = await createTestDatabase();
     try {
       await database.query('DELETE FROM bullmq.migration');

@@ -115,7 +115,7 @@ describe('npm start', () => {
           expect(await (await api(connection, `/agent/runs/${created.run_id}`)).json()).toMatchObject({
             state: 'SUCCEEDED',
           }),
-        { timeout: 30_000, interval: 200 },
+        { timeout: 120_000, interval: 200 },
       );
 
       expect(await stop(launched)).toBe(0);
@@ -137,7 +137,7 @@ describe('npm start', () => {
     },
   );
 
-  it('exposes no setting in the environment or arguments of server and PostgreSQL', { timeout: 60_000 }, async () => {
+  it('exposes no setting in the environment or arguments of server and PostgreSQL', { timeout: 120_000 }, async () => {
     const { launched } = await sharedInstallation();
     const password = readFileSync(join(dataDir, 'secrets/postgres-password'), 'utf8').trim();
     const { server, postgres } = pidsOf(dataDir);
@@ -177,7 +177,7 @@ describe('npm start after kill -9', () => {
     },
   );
 
-  it('restarts PostgreSQL and answers requests after a kill of PostgreSQL', { timeout: 60_000 }, async () => {
+  it('restarts PostgreSQL and answers requests after a kill of PostgreSQL', { timeout: 120_000 }, async () => {
     const { launched, connection } = await sharedInstallation();
     const { postgres } = pidsOf(dataDir);
     process.kill(postgres, 'SIGKILL');
@@ -200,7 +200,7 @@ describe('npm start with invalid input', () => {
     expect(launched.output).not.toContain('too-short-a-key');
   });
 
-  it('reports a data directory or a port that is in use and exits with 1', { timeout: 60_000 }, async () => {
+  it('reports a data directory or a port that is in use and exits with 1', { timeout: 120_000 }, async () => {
     await sharedInstallation();
     const second = start(dataDir);
     expect(await second.exit).toBe(1);

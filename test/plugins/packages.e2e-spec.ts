@@ -149,7 +149,7 @@ describe('the example plugins, installed outside of the repository', () => {
 
   it(
     'are loaded by `npx headrace up` in an empty directory, and listed with their versions',
-    { timeout: 60_000 },
+    { timeout: 120_000 },
     async () => {
       const empty = join(directory, 'empty');
       mkdirSync(empty);
@@ -190,7 +190,7 @@ describe('the example plugins, installed outside of the repository', () => {
           const answer = await fetch(`${base}/agent/runs/${runId}`, { headers: { authorization: `Bearer ${token}` } });
           return ((await answer.json()) as { state: string }).state;
         };
-        await expect.poll(stateOf, { timeout: 30_000 }).toBe('SUCCEEDED');
+        await expect.poll(stateOf, { timeout: 120_000 }).toBe('SUCCEEDED');
         const { stdout } = await run('npx', ['headrace', 'doctor', '--json'], { cwd: empty, env });
         const { checks } = JSON.parse(stdout) as { checks: { check: string; found: string }[] };
         expect(checks.filter(({ check }) => check === 'plugins').map(({ found }) => found)).toContain(

@@ -37,7 +37,7 @@ async function downloaded(uid: unknown): Promise<string> {
   return response.text();
 }
 
-describe('artifacts of a run on a whole installation', { timeout: 60_000 }, () => {
+describe('artifacts of a run on a whole installation', { timeout: 120_000 }, () => {
   it('are returned with the ended run, can be downloaded, and lead to the newest run', async () => {
     expect((await reference('https://t.example/1')).status).toBe(404);
     const runId = await installation.createRun(INSTRUCTIONS);

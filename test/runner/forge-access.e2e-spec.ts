@@ -109,7 +109,7 @@ const placesOf = (runner: RunnerProcess): Place[] => [
   ...runner.plane.requests.map(({ body }) => ({ name: 'request', content: body })),
 ];
 
-describe.skipIf(NO_GH !== null)(`gh in the workspace ${NO_GH ?? ''}`.trim(), { timeout: 60_000 }, () => {
+describe.skipIf(NO_GH !== null)(`gh in the workspace ${NO_GH ?? ''}`.trim(), { timeout: 120_000 }, () => {
   it.each(AGENT_USERS)(
     'works with the credential of the repository, which no file, argument or variable has, as %s',
     async (_name, ownUser) => {
@@ -415,7 +415,7 @@ describe.skipIf(NO_GH !== null)(`gh in the workspace ${NO_GH ?? ''}`.trim(), { t
   });
 });
 
-describe('glab in the workspace', { timeout: 60_000 }, () => {
+describe('glab in the workspace', { timeout: 120_000 }, () => {
   let gitlab: GitlabApiDouble;
   beforeEach(async () => {
     gitlab = await GitlabApiDouble.start(TOKEN, 'acme/app');

@@ -52,7 +52,7 @@ const REPOSITORY = [
   'ln -s tracked link && echo x > ignored && git add link && echo kept > "$HOME/of-the-user"',
 ].join('\n');
 
-describe('headrace agent resume', { timeout: 60_000 }, () => {
+describe('headrace agent resume', { timeout: 120_000 }, () => {
   it('continues a run of another machine with its files, repositories and session', async () => {
     const first = await succeeded('run', ['--snapshots', '--prompt', prompt(fence('sh', REPOSITORY))]);
     const script = fence('sh', 'cat tracked; echo three > tracked; git -C tree status --short; echo "in $PWD"');

@@ -18,7 +18,7 @@ const keys = new Map<string, string>();
 let root: string;
 let server: SshGitServer;
 
-describe.skipIf(NO_SSHD !== null)(`git over SSH in the workspace ${NO_SSHD ?? ''}`.trim(), { timeout: 60_000 }, () => {
+describe.skipIf(NO_SSHD !== null)(`git over SSH in the workspace ${NO_SSHD ?? ''}`.trim(), { timeout: 120_000 }, () => {
   beforeAll(async () => {
     root = await mkdtemp(join(tmpdir(), 'headrace-ssh-access-'));
     await chmod(root, 0o711);

@@ -50,7 +50,7 @@ for (const [name, warmRunners] of [
 
 afterAll(() => rmSync(dataDir, { recursive: true, force: true }));
 
-describe('a process backend with runners that wait', { timeout: 60_000 }, () => {
+describe('a process backend with runners that wait', { timeout: 120_000 }, () => {
   let before: Set<number>;
   let plane: ControlPlaneDouble;
   let backend: ProcessBackend;

@@ -8,7 +8,7 @@ import { type Program, until } from '../support/installation.js';
 import { type DaemonPlace, daemonPlace, journalOf, removePlace, startDaemon } from './daemon-process.js';
 import { TASK, taskAssignment, WorkerServer } from './worker-server.js';
 
-describe('headrace worker --backend docker', { timeout: 60_000 }, () => {
+describe('headrace worker --backend docker', { timeout: 120_000 }, () => {
   let server: WorkerServer;
   let plane: ControlPlaneDouble;
   let engine: DockerEngineDouble;

@@ -8,7 +8,7 @@ import { KubernetesDouble, POD_HOST } from '../support/kubernetes-double.js';
 import { type DaemonPlace, daemonPlace, journalOf, removePlace, startDaemon } from './daemon-process.js';
 import { TASK, taskAssignment, WorkerServer } from './worker-server.js';
 
-describe('headrace worker --backend kubernetes', { timeout: 60_000 }, () => {
+describe('headrace worker --backend kubernetes', { timeout: 120_000 }, () => {
   let server: WorkerServer;
   let plane: ControlPlaneDouble;
   let cluster: KubernetesDouble;
