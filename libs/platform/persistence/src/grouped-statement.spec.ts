@@ -1,5 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import { describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { GroupedStatement } from './grouped-statement.js';
 
 /** Statements that end when the test says so. */
@@ -22,6 +22,13 @@ async function turns(count: number): Promise<void> {
 }
 
 describe('a grouped statement', () => {
+  beforeEach(() => {
+    vi.useFakeTimers({ toFake: ['performance'] });
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
   it('is sent at once for an item that nothing overlaps', async () => {
     const { statement, sent, end } = controlled();
     for (const item of [1, 2]) {
@@ -96,8 +103,8 @@ describe('a grouped statement', () => {
     await turns(1);
     end();
     await Promise.all(shared);
-    const longAfter = performance.now() + 10;
-    while (performance.now() < longAfter) await turns(1);
+    await turns(1);
+    vi.advanceTimersByTime(10);
     void statement.execute(3);
     expect(sent.at(-1)).toEqual([3]);
   });
