@@ -29,6 +29,8 @@ describe('API, processor and ingress in separate processes', { timeout: 90_000 }
       DATABASE_URL: database.url,
       DATABASE_POOL_SIZE: '4',
       QUEUE_POOL_SIZE: '6',
+      // A run of one second ends in it on a slow machine, too.
+      SHUTDOWN_GRACE: '6s',
     });
     api = installation.start('api');
     await api.says('Headrace API is ready');

@@ -50,6 +50,8 @@ describe.skipIf(NO_PROMTOOL)(`alerts ${NO_PROMTOOL ?? ''}`.trim(), { timeout: 12
       API_METRICS_PORT: String(ports.api),
       INGRESS_METRICS_PORT: String(ports.ingress),
       PROCESSOR_METRICS_PORT: String(ports.processor),
+      // Runs must not be lost when promtool and six processes share a slow machine.
+      LEASE_TTL: '10s',
       MAX_CONCURRENT_RUNS: '3',
       MAX_CONCURRENT_RUNS_PER_TEAM: '3',
       NOTIFY_ALLOW_HTTP: 'true',
