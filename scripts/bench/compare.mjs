@@ -6,8 +6,8 @@ import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { once } from 'node:events';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { createsEnvironment, loadCreates, measure, POOL, startApi, startFloor } from './creates.mjs';
-import { freePort, inTurns, makeCaller, median, root, start, withDatabase } from './support.mjs';
+import { createsEnvironment, loadCreates, measure, POOL, startApi, startFloor, startServer } from './creates.mjs';
+import { freePort, inTurns, makeCaller, median, withDatabase } from './support.mjs';
 
 const CONNECTIONS = [10, 50];
 const SECONDS = Number(process.env.BENCH_SECONDS ?? 4);
@@ -29,19 +29,12 @@ function install() {
   execFileSync('npm', ['install', ...flags, ...PACKAGES], { cwd: directory, stdio: 'inherit' });
 }
 
-async function startPgBoss(databaseUrl) {
-  const env = { BENCH_PG_BOSS: JSON.stringify({ databaseUrl, directory, poolSize: POOL }) };
-  const { child, match } = await start([join(root, 'scripts/bench/pg-boss-server.mjs')], env, /listening (\d+)/);
-  return { child, url: `http://127.0.0.1:${match[1]}/` };
-}
+const startPgBoss = (databaseUrl) =>
+  startServer('pg-boss-server.mjs', { BENCH_PG_BOSS: JSON.stringify({ databaseUrl, directory, poolSize: POOL }) });
 
 /** All addresses are of the loopback interface, and its files are in the directory. */
 async function startRestate(dataDir, children) {
-  const service = await start(
-    [join(root, 'scripts/bench/restate-service.mjs')],
-    { BENCH_DIRECTORY: directory, RESTATE_LOGGING: 'ERROR' },
-    /listening (\d+)/,
-  );
+  const service = await startServer('restate-service.mjs', { BENCH_DIRECTORY: directory, RESTATE_LOGGING: 'ERROR' });
   children.push(service.child);
   const [ingress, admin, fabric] = [await freePort(), await freePort(), await freePort()];
   const program = join(directory, 'node_modules', RESTATE_SERVER, 'bin/restate-server');
@@ -63,7 +56,7 @@ async function startRestate(dataDir, children) {
     fetch(`http://127.0.0.1:${admin}/deployments`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ uri: `http://127.0.0.1:${service.match[1]}` }),
+      body: JSON.stringify({ uri: service.url }),
     });
   // It is ready when it accepts the service.
   for (let attempt = 0; ; attempt += 1) {

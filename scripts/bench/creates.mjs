@@ -58,10 +58,14 @@ const FLOOR_TABLE = `CREATE TABLE bench_floor (id uuid PRIMARY KEY, team_uid tex
   title text, prompt text, source text, execution_location text, mode text, interactive boolean, creator_type text, creator_uid text,
   executor_type text, executor_uid text, config jsonb, metadata jsonb, queued_at timestamptz, created_at timestamptz, updated_at timestamptz)`;
 
+/** Starts a program of this directory that prints its port. */
+export async function startServer(file, env) {
+  const { child, match } = await start([join(root, 'scripts/bench', file)], env, /listening (\d+)/);
+  return { child, url: `http://127.0.0.1:${match[1]}/` };
+}
+
 /** The server that creates runs with one INSERT and nothing else. */
 export async function startFloor(db, databaseUrl) {
   await db.query(FLOOR_TABLE);
-  const env = { BENCH_FLOOR: JSON.stringify({ databaseUrl, poolSize: POOL }) };
-  const { child, match } = await start([join(root, 'scripts/bench/floor-server.mjs')], env, /listening (\d+)/);
-  return { child, url: `http://127.0.0.1:${match[1]}/` };
+  return startServer('floor-server.mjs', { BENCH_FLOOR: JSON.stringify({ databaseUrl, poolSize: POOL }) });
 }
