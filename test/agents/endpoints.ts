@@ -43,7 +43,7 @@ const CLAUDE = { agent: 'claude', path: /\/v1\/messages$/ } as const;
 const QUIET = { CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1', CLAUDE_CODE_MAX_RETRIES: '1' };
 const CODEX = { agent: 'codex', path: /\/responses$/, header: bearer } as const;
 
-/** The rows of the table of model endpoints in docs/harnesses.md that say `tried`. */
+/** The rows of the table of model endpoints in docs/model-endpoints.md that say `tried`. */
 export const ENDPOINTS: readonly Endpoint[] = [
   {
     ...CLAUDE,

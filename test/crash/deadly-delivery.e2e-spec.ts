@@ -12,6 +12,7 @@ import {
   WebhookBuilder,
 } from '#testing';
 import { ended, SECRETS_KEY, startFiringProgram } from './firing-program.js';
+import { isLong } from '../support/long-tests.js';
 
 const ATTEMPTS = 20;
 const QUARTER_MS = 15 * 60_000;
@@ -44,7 +45,7 @@ const open = async (): Promise<string[]> =>
     )
   ).map(({ id }) => id);
 
-it(
+it.runIf(isLong)(
   'abandons a delivery whose evaluation kills the process 20 times, and interrupts other deliveries at most once',
   { timeout: 300_000 },
   async () => {

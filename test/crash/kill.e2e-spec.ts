@@ -13,6 +13,8 @@ import { Witness } from '../support/witness.js';
 
 /** LEASE_TTL of 3 s plus 30 %, plus 2 s. */
 const RECOVERY_LIMIT_MS = 3000 * 1.3 + 2000;
+/** Until PostgreSQL has recovered, and the server has connected again. */
+const DATABASE_RECOVERY_MS = 10_000;
 const ENDED = ['SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED'];
 
 const block = (script: string): string => `\`\`\`sh\n${script}\n\`\`\``;
@@ -123,10 +125,8 @@ describe('recovery after kill -9', { timeout: 120_000 }, () => {
       ({ argv }) => argv[0]?.endsWith('/postgres') && argv.some((part) => part.includes(installation.dataDir)),
     );
     expect(postmaster).toBeDefined();
-    const killedAt = performance.now();
     process.kill(postmaster?.pid ?? 0, 'SIGKILL');
-    const run = await installation.waitFor(runId, ENDED, RECOVERY_LIMIT_MS);
-    expect(performance.now() - killedAt).toBeLessThan(RECOVERY_LIMIT_MS);
+    const run = await installation.waitFor(runId, ENDED, RECOVERY_LIMIT_MS + DATABASE_RECOVERY_MS);
     expect(['SUCCEEDED', 'ERROR']).toContain(run.state);
     await expectServiceExecutesRuns();
     expect(witness.spans()).toHaveLength(1);

@@ -195,9 +195,8 @@ const MATRIX = (Object.keys(PLACES) as PlaceName[]).flatMap((place) =>
         .map((killed) => ({ place, host, killed })),
     ),
 );
-/** Each host and each part; the other combinations are in the long tests. */
+/** Each host; the other combinations are in the long tests. */
 const SAMPLE = [
-  { place: 'process with reused runners', host: 'processor', killed: 'runner' },
   { place: 'docker', host: 'processor', killed: 'engine' },
   { place: 'process', host: 'worker', killed: 'host' },
 ] as const;

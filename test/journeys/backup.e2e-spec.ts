@@ -17,6 +17,7 @@ import { ExecutionTokens } from '#execution/executions';
 import { startVerifyingS3, type TestDatabase, VERIFYING_S3_KEYS } from '#testing';
 import { createEmptyDatabase } from '../../libs/testing/src/database/test-database.js';
 import { answersIn, type Connection, Installation, MAIN, Program, tick, until } from '../support/installation.js';
+import { isLong } from '../support/long-tests.js';
 
 const ENDED = ['SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED'];
 const KEY = 'a-key-for-tests-only-0123456789abcdef';
@@ -206,33 +207,36 @@ describe('a backup that is made under load', { timeout: 120_000 }, () => {
     }
   });
 
-  it('is rejected while a process is connected, with a damaged object, and with objects in the store, and is repeated then', async () => {
-    const text = async (from: string): Promise<string> => (await headrace(second, 'restore', '--from', from)).text;
-    expect(await headrace(second, 'migrate')).toMatchObject({ code: 0 });
-    const api = new Program(
-      spawn(process.execPath, [MAIN, 'api'], { env: second.environment, stdio: ['ignore', 'pipe', 'pipe'] }),
-      'api',
-    );
-    await api.says('is ready');
-    expect(await text(backup)).toContain('Processes of Headrace are connected to the database.');
-    await api.stopCleanly();
-    const copy = join(directory, 'damaged');
-    cpSync(backup, copy, { recursive: true });
-    const [key = ''] = readFileSync(join(copy, 'objects.txt'), 'utf8').split('\n', 1)[0]?.split(' ').slice(2) ?? [];
-    appendFileSync(join(copy, 'objects', `${key}@`), 'x');
-    expect(await text(copy)).toContain(`The object ${key} cannot be copied: its content is not that of the backup.`);
-    // The mark of the restore: no process starts before it is repeated.
-    const blocked = await headrace(second, 'up');
-    expect(blocked).toMatchObject({
-      code: 1,
-      text: expect.stringContaining('A restore into this database has not ended.'),
-    });
-    expect((await headrace(second, 'restore', '--resume')).code).toBe(1);
-    // Without the mark, objects in the store are those of somebody else.
-    await database.query('DROP SCHEMA headrace CASCADE');
-    for (const _attempt of [1, 2]) expect(await text(backup)).toContain('The object store contains objects.');
-    second.environment.OBJECT_STORE_URL = 's3://objects/other';
-  });
+  it.runIf(isLong)(
+    'is rejected while a process is connected, with a damaged object, and with objects in the store, and is repeated then',
+    async () => {
+      const text = async (from: string): Promise<string> => (await headrace(second, 'restore', '--from', from)).text;
+      expect(await headrace(second, 'migrate')).toMatchObject({ code: 0 });
+      const api = new Program(
+        spawn(process.execPath, [MAIN, 'api'], { env: second.environment, stdio: ['ignore', 'pipe', 'pipe'] }),
+        'api',
+      );
+      await api.says('is ready');
+      expect(await text(backup)).toContain('Processes of Headrace are connected to the database.');
+      await api.stopCleanly();
+      const copy = join(directory, 'damaged');
+      cpSync(backup, copy, { recursive: true });
+      const [key = ''] = readFileSync(join(copy, 'objects.txt'), 'utf8').split('\n', 1)[0]?.split(' ').slice(2) ?? [];
+      appendFileSync(join(copy, 'objects', `${key}@`), 'x');
+      expect(await text(copy)).toContain(`The object ${key} cannot be copied: its content is not that of the backup.`);
+      // The mark of the restore: no process starts before it is repeated.
+      const blocked = await headrace(second, 'up');
+      expect(blocked).toMatchObject({
+        code: 1,
+        text: expect.stringContaining('A restore into this database has not ended.'),
+      });
+      expect((await headrace(second, 'restore', '--resume')).code).toBe(1);
+      // Without the mark, objects in the store are those of somebody else.
+      await database.query('DROP SCHEMA headrace CASCADE');
+      for (const _attempt of [1, 2]) expect(await text(backup)).toContain('The object store contains objects.');
+      second.environment.OBJECT_STORE_URL = 's3://objects/other';
+    },
+  );
 
   it('is restored into another PostgreSQL and S3, where everything can be read and nothing starts', async () => {
     const restored = await headrace(second, 'restore', '--from', backup);
@@ -343,6 +347,33 @@ describe('a backup that is made under load', { timeout: 120_000 }, () => {
     }
   });
 
+  it('is rejected with a sentence, and removed, when its connection is lost while the objects are copied', async () => {
+    const client = new pg.Client({ connectionString: database.url });
+    await client.connect();
+    // The connection that holds the lock of the backup ends with the first request of the copy.
+    const ended: number[] = [];
+    s3.beforeAnswer = async () => {
+      if (ended.length > 0) return;
+      const { rows } = await client.query<{ pid: number }>(
+        `SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'headrace-backup' AND pg_terminate_backend(pid, 10000)`,
+      );
+      ended.push(...rows.map(({ pid }) => pid));
+    };
+    try {
+      const to = join(directory, 'disconnected');
+      const { code, text } = await headrace(second, 'backup', '--to', to);
+      expect({ code, text: text.trim() }).toEqual({
+        code: 1,
+        text: 'headrace: The connection to the database was lost while the objects were copied. Try again.',
+      });
+      expect(ended).toHaveLength(1);
+      expect([existsSync(to), existsSync(`${to}.incomplete`)]).toEqual([false, false]);
+    } finally {
+      s3.beforeAnswer = null;
+      await client.end();
+    }
+  });
+
   it('is rejected with a sentence, and removed, when a large table cannot be written', async () => {
     const client = new pg.Client({ connectionString: database.url });
     await client.connect();
@@ -368,39 +399,42 @@ describe('a backup that is made under load', { timeout: 120_000 }, () => {
     }
   });
 
-  it('of the other PostgreSQL is restored into an embedded one with the key, with every row', async () => {
-    const back = join(directory, 'back');
-    await secondServer?.stopCleanly();
-    secondServer = null;
-    expect(await headrace(second, 'backup', '--to', back, '--include-key')).toMatchObject({ code: 0 });
-    const third = await Installation.create();
-    try {
-      const restored = await headrace(third, 'restore', '--from', back, '--resume');
-      expect(restored, restored.text).toMatchObject({ code: 0 });
-      const thirdServer = await third.up();
+  it.runIf(isLong)(
+    'of the other PostgreSQL is restored into an embedded one with the key, with every row',
+    async () => {
+      const back = join(directory, 'back');
+      await secondServer?.stopCleanly();
+      secondServer = null;
+      expect(await headrace(second, 'backup', '--to', back, '--include-key')).toMatchObject({ code: 0 });
+      const third = await Installation.create();
       try {
-        for (const [runId, answer] of before) {
-          expect(await answersOf(third, runId)).toContain(answer);
-          const { status, body } = await call(third, 'GET', `/agent/runs/${runId}/changes`);
-          expect([status, JSON.stringify(body)]).toEqual([200, expect.stringContaining('kept.txt')]);
+        const restored = await headrace(third, 'restore', '--from', back, '--resume');
+        expect(restored, restored.text).toMatchObject({ code: 0 });
+        const thirdServer = await third.up();
+        try {
+          for (const [runId, answer] of before) {
+            expect(await answersOf(third, runId)).toContain(answer);
+            const { status, body } = await call(third, 'GET', `/agent/runs/${runId}/changes`);
+            expect([status, JSON.stringify(body)]).toEqual([200, expect.stringContaining('kept.txt')]);
+          }
+          expect(await third.waitFor(await third.createRun(sh('echo "$((6 * 7))"')), ENDED)).toMatchObject({
+            state: 'SUCCEEDED',
+          });
+          expect((await headrace(third, 'audit', 'verify')).text).toMatch(/entries/);
+        } finally {
+          await thirdServer.stopCleanly();
         }
-        expect(await third.waitFor(await third.createRun(sh('echo "$((6 * 7))"')), ENDED)).toMatchObject({
-          state: 'SUCCEEDED',
-        });
-        expect((await headrace(third, 'audit', 'verify')).text).toMatch(/entries/);
       } finally {
-        await thirdServer.stopCleanly();
+        third.remove();
       }
-    } finally {
-      third.remove();
-    }
-    const rows = await rowsOf(database.url);
-    const { tables } = JSON.parse(readFileSync(join(back, 'backup.json'), 'utf8')) as {
-      tables: { name: string; rows: number }[];
-    };
-    // The backup itself adds an entry to the audit log.
-    for (const { name, rows: saved } of tables)
-      if (!name.includes('audit')) expect([name, saved]).toEqual([name, rows.get(name.slice('headrace.'.length))]);
-    expect(tables.find(({ name }) => name === 'headrace.runs')?.rows).toBeGreaterThan(10);
-  });
+      const rows = await rowsOf(database.url);
+      const { tables } = JSON.parse(readFileSync(join(back, 'backup.json'), 'utf8')) as {
+        tables: { name: string; rows: number }[];
+      };
+      // The backup itself adds an entry to the audit log.
+      for (const { name, rows: saved } of tables)
+        if (!name.includes('audit')) expect([name, saved]).toEqual([name, rows.get(name.slice('headrace.'.length))]);
+      expect(tables.find(({ name }) => name === 'headrace.runs')?.rows).toBeGreaterThan(10);
+    },
+  );
 });

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../libs/testing/src/database/test-database.js';
 import { descendants, Installation, isAlive, type Program, runnersOf, until } from '../support/installation.js';
 import { Witness } from '../support/witness.js';
+import { isLong } from '../support/long-tests.js';
 
 const fence = (info: string, body: string): string => `\`\`\`${info}\n${body}\n\`\`\``;
 const sh = (script: string): string => fence('sh', script);
@@ -182,7 +183,7 @@ describe('debug window of a failed run', { timeout: 90_000 }, () => {
     }
   });
 
-  it('continues a debug window after the server was killed and restarted', async () => {
+  it.runIf(isLong)('continues a debug window after the server was killed and restarted', async () => {
     const { runId } = await failed(await createBrokenEnvironment());
     process.kill(server.child.pid ?? 0, 'SIGKILL');
     await server.exited;

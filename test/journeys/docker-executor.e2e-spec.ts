@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { DockerEngineDouble } from '../support/docker-engine-double.js';
 import { freePort, Installation, isAlive, type Program, tick, until } from '../support/installation.js';
 import { Witness } from '../support/witness.js';
+import { isLong } from '../support/long-tests.js';
 
 const ENDED = ['SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED'];
 const CLAIM_DEADLINE_MS = 2000;
@@ -235,7 +236,7 @@ describe('docker executor', { timeout: 90_000 }, () => {
     await noContainerIsLeft();
   });
 
-  it('executes a run after a restart when the server stopped during the pull of its image', async () => {
+  it.runIf(isLong)('executes a run after a restart when the server stopped during the pull of its image', async () => {
     engine.registry.set('slow/image:latest', { image: {}, after: new Promise(() => undefined) });
     const { runId } = await runIn('slow/image', 'echo later');
     await until(

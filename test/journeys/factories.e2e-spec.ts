@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Installation, type Program, until } from '../support/installation.js';
 import { shellBlocks } from '../support/recipe.js';
+import { isLong } from '../support/long-tests.js';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const ENDED = ['SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED'];
@@ -122,7 +123,7 @@ const payloadOf = (example: string, name: string): Buffer =>
   readFileSync(join(ROOT, 'examples', example, 'payloads', name));
 
 describe('example factories with the commands of their README', { timeout: 300_000 }, () => {
-  it('starts one run for the failed build of a watched branch in the ci-failures example', async () => {
+  it.runIf(isLong)('starts one run for the failed build of a watched branch in the ci-failures example', async () => {
     const { factory, uid } = await runReadme('ci-failures', 'ci-failures');
     const log = await logOf(factory, uid, 5);
     expect(log.map(({ outcome }) => outcome)).toEqual([

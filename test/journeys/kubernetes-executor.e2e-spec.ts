@@ -2,6 +2,7 @@ import { tmpdir } from 'node:os';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { answersIn, freePort, Installation, type Program, until } from '../support/installation.js';
 import { KubernetesDouble, POD_HOST } from '../support/kubernetes-double.js';
+import { isLong } from '../support/long-tests.js';
 
 const ENDED = ['SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED'];
 const DEFAULT_IMAGE = 'node:22-bookworm';
@@ -139,7 +140,7 @@ describe('kubernetes executor', { timeout: 90_000 }, () => {
       });
   });
 
-  it('says why a run cannot be placed on a node, or why its pod is rejected', async () => {
+  it.runIf(isLong)('says why a run cannot be placed on a node, or why its pod is rejected', async () => {
     cluster.isSchedulable = false;
     const unplaced = await installation.createRun(sh('echo never'));
     expect(await installation.waitFor(unplaced, ENDED, 60_000)).toMatchObject({

@@ -35,12 +35,12 @@ async function run(program: string, ...args: string[]): Promise<string> {
   }
 }
 
-describe('npm run new:resource', { timeout: TIMEOUT_MS }, () => {
+describe.runIf(isLong)('npm run new:resource', { timeout: TIMEOUT_MS }, () => {
   it('generates code that compiles and has no lint errors', async () => {
     await run('node_modules/oxlint/bin/oxlint', '--type-check', ...CHANGED);
   });
 
-  it.runIf(isLong)('generates code whose types are checked', async () => {
+  it('generates code whose types are checked', async () => {
     const broken = join(copy, 'libs/domain/release-notes/src/broken.ts');
     await writeFile(broken, 'export const text: string = 1;\n');
     const rejection = run('node_modules/oxlint/bin/oxlint', '--type-check', ...CHANGED);
@@ -55,7 +55,7 @@ describe('npm run new:resource', { timeout: TIMEOUT_MS }, () => {
   });
 
   // Its own run of the tests: it loads and transforms the code again.
-  it.runIf(isLong)('generates a resource whose tests pass together with the tests of all routes', async () => {
+  it('generates a resource whose tests pass together with the tests of all routes', async () => {
     const files = ['release-notes', 'route-audit', 'library-tree'];
     // The committed document has no release notes: that test fails until `npm run generate`.
     const options = ['--project=app', '--maxWorkers=1', '--testNamePattern=^(?!.*committed as openapi)'];

@@ -183,7 +183,7 @@ describe('a run in a repository on GitHub', { timeout: 90_000 }, () => {
     expect(github.violations).toEqual([]);
   });
 
-  it('uses tokens of a GitHub App, whose private key never leaves the service', async () => {
+  it.runIf(isLong)('uses tokens of a GitHub App, whose private key never leaves the service', async () => {
     const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
     // GitHub creates keys in this format.
     const key = privateKey.export({ type: 'pkcs1', format: 'pem' }).toString();

@@ -223,12 +223,13 @@ describe('telemetry', { timeout: 120_000 }, () => {
         severity: 'info',
         traceId,
         spanId: request.spanId,
+        isSampled: true,
         attributes: expect.objectContaining({ logger: 'Http', status: 200, route: 'POST /api/v1/agent/runs' }),
       },
     ]);
   });
 
-  it('exports nothing of a trace that its sender does not sample, and passes it on', async () => {
+  it('exports no span of a trace that its sender does not sample, marks its log lines, and passes it on', async () => {
     const traceId = hex(16);
     const response = await fetch(`${installation.connection.base_url}/agent/runs`, {
       method: 'POST',
@@ -246,6 +247,9 @@ describe('telemetry', { timeout: 120_000 }, () => {
     const later = created(await installation.call('POST', '/agent/runs', { prompt: 'Say nothing.' }));
     await receiver.waitFor(later.traceId, 'run');
     expect(receiver.spansOf(traceId)).toEqual([]);
+    const lines = () => receiver.logs.filter((log) => log.traceId === traceId && log.body === 'request');
+    await until(() => Promise.resolve(lines().length > 0), 20_000, 'The line of the request');
+    expect(lines().map(({ isSampled }) => isSampled)).not.toContain(true);
   });
 
   it('works without its receiver, and reports it once', async () => {

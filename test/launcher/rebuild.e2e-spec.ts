@@ -6,10 +6,11 @@ import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
 import { MAIN } from '../support/installation.js';
 import { checkout, removeDir, temporaryDir } from './launched.js';
+import { isLong } from '../support/long-tests.js';
 
 const run = promisify(execFile);
 
-it('runs commands of the program while the program is bundled again', { timeout: 120_000 }, async () => {
+it.runIf(isLong)('runs commands of the program while the program is bundled again', { timeout: 120_000 }, async () => {
   const bundling = spawn(process.execPath, [join(checkout, 'scripts/bundle.mjs')], { stdio: 'inherit' });
   const ended = once(bundling, 'exit');
   let starts = 0;
@@ -24,6 +25,8 @@ it('runs commands of the program while the program is bundled again', { timeout:
 
 it('removes the compiled code of another build, and keeps that of the same one', async () => {
   const cache = join(checkout, 'dist/.code-cache');
+  // Stores its compiled code.
+  await run(process.execPath, [MAIN, 'token', 'list', '--help']);
   const other = join(cache, '0000000000000000-0/up');
   mkdirSync(other, { recursive: true });
   writeFileSync(join(other, 'headrace.cjs'), 'compiled code');

@@ -11,7 +11,7 @@ import { isLong } from '../support/long-tests.js';
  * away around them.
  */
 
-const RUNS = isLong ? 50_000 : 3000;
+const RUNS = isLong ? 50_000 : 1200;
 const PAGE = isLong ? 200 : 20;
 const WRITES_PER_SECOND = 100;
 /** One in so many changes while the walk continues. */

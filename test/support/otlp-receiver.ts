@@ -33,6 +33,7 @@ export interface ReceivedLog {
   readonly attributes: Attributes;
   readonly traceId: string;
   readonly spanId: string;
+  readonly isSampled: boolean;
 }
 
 /** A receiver of OTLP over HTTP in protobuf, as a collector is one. */
@@ -214,6 +215,7 @@ function logsIn(body: Buffer): ReceivedLog[] {
         attributes: attributesIn(record, 6),
         traceId: record.hex(9),
         spanId: record.hex(10),
+        isSampled: (record.number(8) & 1n) === 1n,
       })),
     ),
   );

@@ -51,8 +51,10 @@ export async function createBackup(
         dump: await dumpTables(client, schemas, incomplete),
         objects: await saveObjects(settings, incomplete),
       };
-      // Rejects when the connection was lost meanwhile, and the lock with it.
-      await client.query('SELECT 1');
+      // Without the connection there was no lock, and objects may have been deleted meanwhile.
+      await client.query('SELECT 1').catch(() => {
+        throw new CommandError('The connection to the database was lost while the objects were copied. Try again.');
+      });
       return saved;
     });
     if (includesKey) await writeFile(keyFile(incomplete), `${secretsKey}\n`, { mode: 0o600, flag: 'wx' });

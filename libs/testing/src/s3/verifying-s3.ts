@@ -14,6 +14,8 @@ export interface VerifyingS3 {
   advance(milliseconds: number): void;
   /** Answers the coming requests with these statuses before it behaves again. */
   failWith(...statuses: readonly number[]): void;
+  /** Called with each request, which waits for it. */
+  beforeAnswer: (() => Promise<void>) | null;
   close(): Promise<void>;
 }
 
@@ -27,6 +29,7 @@ export async function startVerifyingS3(bucketName: string): Promise<VerifyingS3>
     const method = request.method ?? '';
     const target = request.url ?? '/';
     const body = await buffer(request);
+    await s3.beforeAnswer?.();
     const fault = faults.shift();
     if (fault !== undefined) return { status: fault, error: fault === 503 ? 'SlowDown' : 'InternalError' };
     const headers = request.headers as Readonly<Record<string, string>>;
@@ -41,15 +44,17 @@ export async function startVerifyingS3(bucketName: string): Promise<VerifyingS3>
     );
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return {
+  const s3: VerifyingS3 = {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     bucket,
     advance: (milliseconds) => {
       offsetMs += milliseconds;
     },
     failWith: (...statuses) => void faults.push(...statuses),
+    beforeAnswer: null,
     close: () => closeServer(server),
   };
+  return s3;
 }
 
 function send(response: ServerResponse, method: string, reply: S3Reply): void {

@@ -17,7 +17,7 @@ import {
   TracerProvider,
 } from '@opentelemetry/sdk-trace';
 import { newUuid, ownVersion, type TraceParent, within } from '#platform/kernel';
-import { newSpanId, newTraceId } from '../request-context.js';
+import { currentContext, newSpanId, newTraceId } from '../request-context.js';
 import { reportFailures } from './report-failures.js';
 import { type EndedSpan, setTelemetry, type Telemetry, type TelemetrySettings } from './telemetry.js';
 
@@ -137,13 +137,15 @@ export class OpenTelemetry implements Telemetry {
     // A receiver that answers every export of logs with an error must not cause further exports.
     if (fields['logger'] === 'Telemetry') return;
     const span = typeof traceId === 'string' && typeof spanId === 'string' ? { traceId, spanId } : null;
+    // A context without a trace has no span that is exported.
+    const isSampled = currentContext()?.trace?.isSampled === true;
     this.logExporter?.emit({
       timestamp: new Date(time),
       severityNumber: SEVERITIES[level] ?? SeverityNumber.UNSPECIFIED,
       severityText: level,
       body: msg ?? '',
       attributes: fields as AnyValueMap,
-      context: span === null ? ROOT_CONTEXT : contextOf({ ...span, isSampled: true }, false),
+      context: span === null ? ROOT_CONTEXT : contextOf({ ...span, isSampled }, false),
     });
   }
 
