@@ -47,10 +47,18 @@ function run(program, ...args) {
 function ensureBaseArchive(archive) {
   if (existsSync(archive)) return;
   const root = join(directory, 'root');
-  const format = '$(REPO_URI) $(RELEASE)';
-  const [mirror, release] = run('apt-get', 'indextargets', '--format', format, 'Created-By: Packages', 'Origin: Debian')
-    .split('\n', 1)[0]
-    .split(' ');
+  const targets = run(
+    'apt-get',
+    'indextargets',
+    '--format',
+    '$(REPO_URI) $(RELEASE)',
+    'Created-By: Packages',
+    'Component: main',
+  );
+  // The release itself, as debootstrap knows it, and not its updates: bookworm, noble.
+  const target = targets.split('\n').find((line) => /^\S+ [a-z]+$/.test(line));
+  if (target === undefined) throw new StepFailed('apt has no mirror of a release of Debian or Ubuntu.');
+  const [mirror, release] = target.split(' ');
   console.log(`Making the base image from ${release} …`);
   run('debootstrap', '--variant=minbase', '--include=git,ca-certificates,libstdc++6,procps', release, root, mirror);
   run(

@@ -200,7 +200,7 @@ describe.skipIf(NO_HELM)(`the Helm chart ${NO_HELM ?? ''}`.trim(), () => {
       '--values',
       join(CHART, 'ci/full-values.yaml'),
       '--kube-version',
-      '1.20',
+      '1.21',
     ];
     const { stdout } = spawnSync('helm', command, { encoding: 'utf8' });
     expect(stdout).toContain('apiVersion: policy/v1beta1');

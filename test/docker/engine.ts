@@ -1,7 +1,7 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { existsSync, mkdirSync, openSync, closeSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { type IncomingMessage, request } from 'node:http';
-import { join } from 'node:path';
+import { delimiter, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import { isAlive, until } from '../support/installation.js';
@@ -23,6 +23,16 @@ export interface Container {
   readonly State: string;
   readonly Names: readonly string[];
   readonly Labels: Readonly<Record<string, string>>;
+}
+
+/** Packages install programs in different directories. Throws when the program is not in PATH. */
+export function pathOf(program: string): string {
+  const found = (process.env.PATH ?? '')
+    .split(delimiter)
+    .map((directory) => join(directory, program))
+    .find((path) => existsSync(path));
+  if (found === undefined) throw new Error(`${program} is not installed.`);
+  return found;
 }
 
 /** A real Docker Engine, started by these tests. Every test file has an instance of the same one. */
@@ -65,7 +75,7 @@ export class DockerEngineProcess {
         ...['--pidfile', this.pidFile, '--host', this.host],
         // Without systemd the engine creates the control groups itself.
         ...['--exec-opt', 'native.cgroupdriver=cgroupfs'],
-        ...['--add-runtime', `${OTHER_RUNTIME}=/usr/sbin/runc`],
+        ...['--add-runtime', `${OTHER_RUNTIME}=${pathOf('runc')}`],
         ...flags,
       ],
       {

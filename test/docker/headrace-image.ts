@@ -1,8 +1,8 @@
 import { copyFileSync, cpSync, existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
-import { delimiter, dirname, join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { DockerEngineProcess } from './engine.js';
+import { type DockerEngineProcess, pathOf } from './engine.js';
 import { BASE_IMAGE } from './images.js';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
@@ -65,13 +65,19 @@ export async function buildHeadrace(engine: DockerEngineProcess): Promise<{ seco
     copyNode(directory);
     await build(engine, directory, BUILD_DOCKERFILE, '--network', 'none', '--tag', BUILD_IMAGE);
     const npmrc = join(homedir(), '.npmrc');
+    // Must not get into the image. A developer may have a real one.
+    const settings = join(ROOT, 'deploy/compose.env');
+    const isMade = !existsSync(settings);
+    if (isMade) writeFileSync(settings, 'SECRETS_KEY=only-for-this-test\n');
     const start = performance.now();
-    await engine.buildImage(
-      ...['--network', 'host', '--file', join(ROOT, 'deploy/Dockerfile'), '--tag', IMAGE],
-      ...['--build-arg', `BUILD_IMAGE=${BUILD_IMAGE}`, '--build-arg', `RUNTIME_IMAGE=${BASE_IMAGE}`],
-      ...(existsSync(npmrc) ? ['--secret', `id=npmrc,src=${npmrc}`] : []),
-      ROOT,
-    );
+    await engine
+      .buildImage(
+        ...['--network', 'host', '--file', join(ROOT, 'deploy/Dockerfile'), '--tag', IMAGE],
+        ...['--build-arg', `BUILD_IMAGE=${BUILD_IMAGE}`, '--build-arg', `RUNTIME_IMAGE=${BASE_IMAGE}`],
+        ...(existsSync(npmrc) ? ['--secret', `id=npmrc,src=${npmrc}`] : []),
+        ROOT,
+      )
+      .finally(() => isMade && rmSync(settings));
     const seconds = (performance.now() - start) / 1000;
     writeFileSync(join(directory, 'start.sh'), POSTGRES_START);
     writeFileSync(join(directory, 'pg_isready'), PG_ISREADY);
@@ -99,13 +105,8 @@ async function build(
 
 function copyNode(directory: string): void {
   copyFileSync(process.execPath, join(directory, 'node'));
-  const npm = (process.env.PATH ?? '')
-    .split(delimiter)
-    .map((place) => join(place, 'npm'))
-    .find((path) => existsSync(path));
-  if (npm === undefined) throw new Error('npm is not installed.');
   // bin/npm-cli.js
-  cpSync(dirname(dirname(realpathSync(npm))), join(directory, 'npm'), { recursive: true });
+  cpSync(dirname(dirname(realpathSync(pathOf('npm')))), join(directory, 'npm'), { recursive: true });
   mkdirSync(join(directory, 'certificates'));
   const { NODE_EXTRA_CA_CERTS: certificates } = process.env;
   const target = join(directory, 'certificates/ca.pem');

@@ -25,11 +25,11 @@ const SECRET = 'sw0rdf1sh';
 const sh = (script: string): string => `\`\`\`sh\n${script}\n\`\`\``;
 
 /** Runs a command of the command line with the settings of the installation. */
-const headrace = (installation: Installation, ...args: string[]) =>
+const headrace = (installation: Pick<Installation, 'environment'>, ...args: string[]) =>
   outputOf(installation, process.execPath, MAIN, ...args);
 
 async function outputOf(
-  installation: Installation,
+  installation: Pick<Installation, 'environment'>,
   command: string,
   ...args: string[]
 ): Promise<{ code: number | string; text: string }> {
@@ -330,6 +330,15 @@ describe('a backup that is made under load', { timeout: 120_000 }, () => {
     });
   });
 
+  it('says that the data directory has no objects', async () => {
+    const { OBJECT_STORE_URL: _, ...environment } = second.environment;
+    const to = join(directory, 'without-objects');
+    expect(await headrace({ environment }, 'backup', '--to', to)).toMatchObject({
+      code: 0,
+      text: expect.stringMatching(/ and 0 objects with 0 bytes\. HEADRACE_DATA_DIR \(.*\) has no objects: it must be/),
+    });
+  });
+
   it('is rejected with a sentence when its directory cannot be created', async () => {
     // Node.js never returns when it creates a directory there together with those that contain it.
     const ofProcesses = join('/proc', 'headrace', 'other');
@@ -355,7 +364,7 @@ describe('a backup that is made under load', { timeout: 120_000 }, () => {
     s3.beforeAnswer = async () => {
       if (ended.length > 0) return;
       const { rows } = await client.query<{ pid: number }>(
-        `SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'headrace-backup' AND pg_terminate_backend(pid, 10000)`,
+        `SELECT pid, pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'headrace-backup'`,
       );
       ended.push(...rows.map(({ pid }) => pid));
     };

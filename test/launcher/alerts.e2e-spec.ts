@@ -287,7 +287,10 @@ describe.skipIf(NO_PROMTOOL)(`alerts ${NO_PROMTOOL ?? ''}`.trim(), { timeout: 12
     };
     await request();
     await expectAlerts(
-      { HeadraceDatabaseUnavailable: 3, HeadraceApiErrors: 1, HeadraceDeliveriesRejected: 1, HeadraceTasksFail: 0 },
+      {
+        ...{ HeadraceDatabaseUnavailable: 3, HeadraceApiErrors: 1, HeadraceDeliveriesRejected: 1 },
+        ...{ HeadraceTasksFail: 0, HeadraceNoProcessor: 0 },
+      },
       async () => {
         await proxy.cut();
         await tryAll();
@@ -297,8 +300,11 @@ describe.skipIf(NO_PROMTOOL)(`alerts ${NO_PROMTOOL ?? ''}`.trim(), { timeout: 12
     await proxy.restore();
   });
 
-  it('fires when a process does not answer', async () => {
-    await expectAlerts({ HeadraceProcessDown: 3 }, async () => void (await server.stop('SIGKILL')));
+  it('fires when processes do not answer, among them every processor', async () => {
+    await expectAlerts(
+      { HeadraceProcessDown: 3, HeadraceNoProcessor: 1 },
+      async () => void (await server.stop('SIGKILL')),
+    );
   });
 
   it('is tested for each rule, which has a runbook', () => {

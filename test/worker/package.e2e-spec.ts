@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -32,6 +32,19 @@ describe('the npm package', () => {
     const { stdout: listed } = await run('find', [join(directory, 'package'), '-name', '*.ts', '-o', '-name', '*.map']);
     const sources = listed.split('\n').filter((file) => file !== '' && !file.endsWith('.d.ts'));
     expect(sources).toEqual([]);
+  });
+
+  it('has no settings of an installation that the repository contains', async () => {
+    const copy = join(directory, 'repository');
+    mkdirSync(copy);
+    cpSync(join(ROOT, 'package.json'), join(copy, 'package.json'));
+    cpSync(join(ROOT, 'deploy'), join(copy, 'deploy'), { recursive: true });
+    writeFileSync(join(copy, 'deploy/compose.env'), 'SECRETS_KEY=only-for-this-test\n');
+    const { stdout } = await run('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], { cwd: copy });
+    const [{ files }] = JSON.parse(stdout) as [{ files: { path: string }[] }];
+    const paths = files.map(({ path }) => path);
+    expect(paths).toContain('deploy/compose.env.example');
+    expect(paths).not.toContain('deploy/compose.env');
   });
 
   it('migrates a database with the SQL files that it contains', async () => {

@@ -38,11 +38,20 @@ export const backup = command({
         return result;
       });
       const { tables, rows, objects } = created;
+      const isEmpty = objects.count === 0 && database.settings.objectStoreUrl === undefined;
       const text = `The backup ${resolve(to)} has ${rows} rows of ${tables} tables and ${objects.count} objects with ${objects.bytes} bytes.`;
       printResult(
         values,
         { directory: resolve(to), ...created },
-        includesKey ? text : `${text} It does not contain SECRETS_KEY.`,
+        [
+          text,
+          ...(isEmpty
+            ? [
+                `HEADRACE_DATA_DIR (${settings.dataDir}) has no objects: it must be the data directory of the processes.`,
+              ]
+            : []),
+          ...(includesKey ? [] : ['It does not contain SECRETS_KEY.']),
+        ].join(' '),
       );
     } finally {
       await database.close();
