@@ -188,19 +188,8 @@ describe('a lost lease', () => {
   });
 });
 
-describe('SIGTERM to the runner', () => {
-  it('hands back a run that has not started', async () => {
-    const runner = await start({
-      assignment: { environment: { uid: 'e'.repeat(22), setup_commands: ['sleep 300'], env: {} } },
-    });
-    await runner.plane.untilEvent('setup_started');
-    runner.child.kill('SIGTERM');
-    expect(await runner.exited).toBe(0);
-    expect(runner.plane.finished).toEqual({ lease_epoch: 7, outcome: 'handed_back' });
-    expect(runner.marked()).toEqual([]);
-  });
-
-  it('ends a started run as an infrastructure timeout', async () => {
+describe('a signal to the runner', () => {
+  it('ends a started run as an infrastructure timeout: SIGTERM', async () => {
     const runner = await start({ assignment: { prompt: stubborn } });
     await ready(runner);
     runner.child.kill('SIGTERM');
@@ -210,11 +199,31 @@ describe('SIGTERM to the runner', () => {
     expect(runner.marked()).toEqual([]);
   });
 
-  it('closes an idle session', async () => {
+  it('closes an idle session: SIGTERM', async () => {
     const runner = await start();
     await runner.plane.untilEvent('turn_ended');
     runner.child.kill('SIGTERM');
     expect(await runner.exited).toBe(0);
+    expect(runner.plane.finished).toMatchObject({ outcome: 'closed' });
+  });
+
+  it.each(['SIGWINCH', 'SIGTERM'] as const)('hands back a run that has not started: %s', async (signal) => {
+    const runner = await start({
+      assignment: { environment: { uid: 'e'.repeat(22), setup_commands: ['sleep 300'], env: {} } },
+    });
+    await runner.plane.untilEvent('setup_started');
+    runner.child.kill(signal);
+    expect(await runner.exited).toBe(0);
+    expect(runner.plane.finished).toEqual({ lease_epoch: 7, outcome: 'handed_back' });
+    expect(runner.marked()).toEqual([]);
+  });
+
+  it('lets the agent finish its turn before the session is closed: SIGWINCH', async () => {
+    const runner = await start({ assignment: { prompt: '```sh\nsleep 1; echo finished\n```' } });
+    await runner.plane.untilEvent('turn_started');
+    runner.child.kill('SIGWINCH');
+    expect(await runner.exited).toBe(0);
+    expect(runner.plane.data<TurnEnded>('turn_ended')).toMatchObject([{ stop_reason: 'end_turn' }]);
     expect(runner.plane.finished).toMatchObject({ outcome: 'closed' });
   });
 

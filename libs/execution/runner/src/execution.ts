@@ -113,10 +113,12 @@ export class Execution {
     else this.conversation.requestClose(desired === 'close' || this.isRetiring, reason);
   }
 
-  /** The launcher stops: like `close`, but it cannot be revoked. */
+  /** The launcher stops: like `close`, but it cannot be revoked, and an execution that has not started is handed back. */
   retire(): void {
     this.isRetiring = true;
-    this.conversation.requestClose(true);
+    const { hasStarted, isDebugging } = this.conversation;
+    if (hasStarted || isDebugging) this.conversation.requestClose(true);
+    else this.options.termination.decide(handedBack());
   }
 
   /** The runner itself is stopped: gracefully by the first signal, at once by the second. */

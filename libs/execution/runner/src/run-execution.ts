@@ -19,7 +19,7 @@ export interface RunExecutionOptions extends Pick<
   readonly drain?: AbortSignal;
   /** Aborts when the runner shall stop at once (a second SIGTERM). */
   readonly abort?: AbortSignal;
-  /** Aborts when the session shall end once it is idle (RETIRE_SIGNAL). */
+  /** Aborts when the execution shall end unless its agent works, and then after the turn (RETIRE_SIGNAL). */
   readonly retire?: AbortSignal;
   readonly onClaimed?: (assignment: Assignment) => void;
   /** Gets every event as it is reported, without secrets. */
@@ -67,12 +67,13 @@ export async function runExecution(handover: RunnerHandover, options: RunExecuti
 
   const warn = () => log.warn('the API has not answered the claim yet', { base_url: handover.base_url });
   const slow = setTimeout(warn, CLAIM_REPORT_MS);
+  const stopping = AbortSignal.any([drain, retire].filter((one) => one !== undefined));
   let assignment;
   let parts;
   try {
     // The modules that drive an agent are loaded during the claim: loading takes longer than the request.
     const [claimed, loaded] = await Promise.all([
-      plane.claim((handover.claim_seconds ?? DEFAULT_CLAIM_SECONDS) * 1000, drain),
+      plane.claim((handover.claim_seconds ?? DEFAULT_CLAIM_SECONDS) * 1000, stopping),
       import('./execution.js'),
     ]);
     parts = loaded;

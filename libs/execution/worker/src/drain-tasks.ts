@@ -3,6 +3,8 @@ import { within } from '#platform/kernel';
 import type { WorkerTask } from './worker-task.js';
 
 const PHASE_POLL_MS = 250;
+/** How long a runner may take to end after it was requested to retire. Pods, and runners of earlier versions, need SIGTERM. */
+const RETIRE_MS = 2000;
 
 export interface DrainOptions {
   /** Of these executions those whose agents are working. */
@@ -13,7 +15,8 @@ export interface DrainOptions {
 }
 
 /**
- * Lets working agents finish until the deadline, sends SIGTERM to all other runners, and kills those that do not exit.
+ * Lets working agents finish until the deadline, ends all other runners, and kills those that do not exit. They are requested to retire
+ * first: an agent may begin to work after it was looked at, and SIGTERM would end its run.
  * @param tasks by execution; the worker removes those that have ended.
  */
 export async function drainTasks(
@@ -23,6 +26,7 @@ export async function drainTasks(
 ): Promise<void> {
   const deadline = performance.now() + graceMs;
   const signalled = new Set<string>();
+  const retiringSince = new Map<string, number>();
   const hasUnsignalled = (): boolean => [...tasks.keys()].some((executionId) => !signalled.has(executionId));
   const nextExit = (timeoutMs: number): Promise<void> =>
     within(timeoutMs, Promise.race([...tasks.values()].map(({ gone }) => gone)), () => undefined);
@@ -36,8 +40,15 @@ export async function drainTasks(
   };
   while (hasUnsignalled()) {
     const busy = performance.now() < deadline ? await listWorking() : new Set<string>();
+    const now = performance.now();
     for (const [executionId, task] of tasks) {
       if (busy.has(executionId) || signalled.has(executionId)) continue;
+      const since = retiringSince.get(executionId) ?? now;
+      if (task.runner !== null && now < deadline && now - since < RETIRE_MS) {
+        retiringSince.set(executionId, since);
+        task.retire();
+        continue;
+      }
       signalled.add(executionId);
       task.requestStop('drain');
     }

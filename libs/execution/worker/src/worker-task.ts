@@ -72,8 +72,8 @@ export class WorkerTask implements ExecutionRef {
   }
 
   /**
-   * Ends the runner when it only waits for follow-ups. May be repeated, because a runner that has just begun does not listen
-   * yet. Returns whether the request is new.
+   * Ends the runner when its agent does not work: an execution that has not started is handed back, an idle session ends. May be
+   * repeated, because a runner that has just begun does not listen yet. Returns whether the request is new.
    */
   retire(): boolean {
     const isNew = !this.isRetiring;

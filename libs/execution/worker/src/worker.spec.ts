@@ -171,4 +171,23 @@ describe('Worker', () => {
     await drained;
     expect(calls.slice(-3)).toEqual(['SIGTERM', 'SIGKILL', 'ended exited']);
   });
+
+  it('requests runners to retire before SIGTERM when it drains, since an agent may have begun to work', async () => {
+    await begin();
+    // As if the agent began after the first look.
+    const looks = [false, true];
+    const working = (ids: readonly string[]) => Promise.resolve(new Set((looks.shift() ?? true) ? ids : []));
+    const drained = worker.drain({ working, graceMs: 60_000, patienceMs: 0 });
+    await expect.poll(() => looks.length, { timeout: 10_000 }).toBe(0);
+    expect(calls.slice(4)).toEqual(['SIGWINCH']);
+    exit({ kind: 'exited', code: 0, signal: null });
+    await drained;
+    expect(calls.slice(4)).toEqual(['SIGWINCH', 'ended exited']);
+  });
+
+  it('sends SIGTERM at once when there is no time to drain', async () => {
+    await begin();
+    await worker.drain({ working: () => Promise.resolve(new Set()), graceMs: 0, patienceMs: 0 });
+    expect(calls.slice(-3)).toEqual(['SIGTERM', 'SIGKILL', 'ended exited']);
+  });
 });
