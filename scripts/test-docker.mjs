@@ -21,6 +21,7 @@ const PACKAGES = {
   debootstrap: 'debootstrap',
   busybox: 'busybox-static',
 };
+const MIRRORS = { Debian: 'http://deb.debian.org/debian', Ubuntu: 'http://archive.ubuntu.com/ubuntu' };
 const NAMESPACE = 'headrace-test-docker';
 
 process.env.PATH = [process.env.PATH, '/usr/local/sbin', '/usr/sbin', '/sbin'].join(delimiter);
@@ -51,14 +52,16 @@ function ensureBaseArchive(archive) {
     'apt-get',
     'indextargets',
     '--format',
-    '$(REPO_URI) $(RELEASE)',
+    '$(ORIGIN) $(REPO_URI) $(RELEASE)',
     'Created-By: Packages',
     'Component: main',
   );
   // The release itself, as debootstrap knows it, and not its updates: bookworm, noble.
-  const target = targets.split('\n').find((line) => /^\S+ [a-z]+$/.test(line));
-  if (target === undefined) throw new StepFailed('apt has no mirror of a release of Debian or Ubuntu.');
-  const [mirror, release] = target.split(' ');
+  const target = /^(Debian|Ubuntu) (\S+) ([a-z]+)$/m.exec(targets);
+  if (target === null) throw new StepFailed('apt has no mirror of a release of Debian or Ubuntu.');
+  const [, origin, uri, release] = target;
+  // apt knows schemes that debootstrap does not, such as mirror+file.
+  const mirror = /^https?:/.test(uri) ? uri : MIRRORS[origin];
   console.log(`Making the base image from ${release} …`);
   run('debootstrap', '--variant=minbase', '--include=git,ca-certificates,libstdc++6,procps', release, root, mirror);
   run(

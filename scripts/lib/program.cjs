@@ -8,6 +8,7 @@ const { basename, dirname, join } = require('node:path');
 const { cachedDataVersionTag, setFlagsFromString } = require('node:v8');
 const { Script } = require('node:vm');
 
+const WASM_FLAGS = ['wasm-tier-up', 'wasm-dynamic-tiering'];
 /**
  * The HTTP parser of fetch is WebAssembly. V8 of Node.js 20 would optimize it at the first response for longer than a command or a runner
  * exists: half of the processor time of their first request, and 30 MB. Newer versions do not. The flags are set late, and after the module of fetch was loaded: the
@@ -15,9 +16,9 @@ const { Script } = require('node:vm');
  */
 const { fetch } = globalThis;
 globalThis.fetch = function fetchFirst(...parameters) {
-  globalThis.fetch = fetch;
+  if (globalThis.fetch === fetchFirst) globalThis.fetch = fetch;
   void globalThis.Response;
-  for (const flag of ['--no-wasm-tier-up', '--no-wasm-dynamic-tiering']) setFlagsFromString(flag);
+  for (const flag of WASM_FLAGS) setFlagsFromString(`--no-${flag}`);
   return fetch(...parameters);
 };
 
@@ -81,6 +82,8 @@ function readStored(path) {
 
 function store() {
   if (missing.size === 0) return;
+  // As when the next process begins, which would reject code with other flags.
+  for (const flag of WASM_FLAGS) setFlagsFromString(`--${flag}`);
   try {
     mkdirSync(cache, { recursive: true });
     for (const [path, script] of missing) {

@@ -65,8 +65,8 @@ export async function buildHeadrace(engine: DockerEngineProcess): Promise<{ seco
     copyNode(directory);
     await build(engine, directory, BUILD_DOCKERFILE, '--network', 'none', '--tag', BUILD_IMAGE);
     const npmrc = join(homedir(), '.npmrc');
-    // Must not get into the image. A developer may have a real one.
-    const settings = join(ROOT, 'deploy/compose.env');
+    // Must not get into the image, as nothing of the directory deploy does.
+    const settings = join(ROOT, 'docs/compose.env');
     const isMade = !existsSync(settings);
     if (isMade) writeFileSync(settings, 'SECRETS_KEY=only-for-this-test\n');
     const start = performance.now();

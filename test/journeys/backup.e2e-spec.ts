@@ -191,6 +191,12 @@ describe('a backup that is made under load', { timeout: 120_000 }, () => {
       cpSync(backup, copy, { recursive: true });
       const file = join(copy, 'backup.json');
       const manifest = JSON.parse(readFileSync(file, 'utf8')) as { migrations: object[] };
+      const [first] = (manifest as unknown as { tables: object[] }).tables;
+      writeFileSync(file, JSON.stringify({ ...manifest, tables: [{ ...first, name: 'public.other' }] }));
+      expect(await headrace(second, 'restore', '--from', copy)).toMatchObject({
+        code: 1,
+        text: expect.stringContaining('The backup names public.other, which is not of Headrace or its plugins.'),
+      });
       const added = { name: 'headrace/2099-01-01-add-a-column', checksum: 'none' };
       writeFileSync(file, JSON.stringify({ ...manifest, migrations: [...manifest.migrations, added] }));
       expect(await headrace(second, 'restore', '--from', copy)).toMatchObject({

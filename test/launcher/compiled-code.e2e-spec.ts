@@ -1,6 +1,10 @@
-import { execFileSync } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
+import { once } from 'node:events';
 import { cpSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ORDINARY_USER } from '../support/ordinary-user.js';
 import { checkout, removeDir, temporaryDir } from './launched.js';
@@ -43,6 +47,26 @@ describe('the compiled code of the program', () => {
     expect(help()).toContain('Usage: headrace token list');
     expect([...stored().keys()]).toEqual([...files.keys()]);
     expect([...files.keys()].map((path) => statSync(path).mtimeMs)).toEqual(written);
+  });
+
+  it('is stored once, too, by a command that calls the API', async () => {
+    const server = createServer((_, response) => response.writeHead(401).end('{}')).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const list = (): Promise<unknown> =>
+      promisify(execFile)(process.execPath, [join(root, 'dist/headrace.cjs'), 'run', 'list'], {
+        cwd: '/',
+        env: { ...process.env, HEADRACE_URL: url, HEADRACE_TOKEN: 'hr_none' },
+      }).catch((error: unknown) => expect(String(error)).toContain('run list'));
+    try {
+      await list();
+      const written = [...stored().keys()].map((path) => statSync(path).mtimeMs);
+      expect(written.length).toBeGreaterThan(2);
+      await list();
+      expect([...stored().keys()].map((path) => statSync(path).mtimeMs)).toEqual(written);
+    } finally {
+      server.close();
+    }
   });
 
   it('is compiled and stored again when a stored file cannot be used', () => {

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -39,12 +39,23 @@ describe('the npm package', () => {
     mkdirSync(copy);
     cpSync(join(ROOT, 'package.json'), join(copy, 'package.json'));
     cpSync(join(ROOT, 'deploy'), join(copy, 'deploy'), { recursive: true });
-    writeFileSync(join(copy, 'deploy/compose.env'), 'SECRETS_KEY=only-for-this-test\n');
+    const secret = ['compose.env', 'compose.env.bak', '.env', '.env.local', 'secrets.env.old', 'key', 'kubernetes/key'];
+    const ofChart = 'helm/headrace/values-production.yaml';
+    const written = [...secret, ofChart, 'helm/headrace/templates/.env', '.headrace/secrets/secrets-key'];
+    for (const name of written) {
+      mkdirSync(dirname(join(copy, 'deploy', name)), { recursive: true });
+      writeFileSync(join(copy, 'deploy', name), 'SECRETS_KEY=only-for-this-test\n');
+    }
     const { stdout } = await run('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], { cwd: copy });
     const [{ files }] = JSON.parse(stdout) as [{ files: { path: string }[] }];
     const paths = files.map(({ path }) => path);
-    expect(paths).toContain('deploy/compose.env.example');
-    expect(paths).not.toContain('deploy/compose.env');
+    expect(paths.filter((path) => written.includes(path.replace(/^deploy\//, '')))).toEqual([]);
+    const { stdout: tracked } = await run('git', ['-C', ROOT, 'ls-files', 'deploy']);
+    const shipped = tracked
+      .trim()
+      .split('\n')
+      .filter((path) => !path.includes('/ci/'));
+    expect(paths.filter((path) => path.startsWith('deploy/')).toSorted()).toEqual(shipped.toSorted());
   });
 
   it('migrates a database with the SQL files that it contains', async () => {

@@ -48,6 +48,7 @@ export async function writeManifest(directory: string, manifest: Omit<BackupMani
   await writeFile(join(directory, FILE), `${JSON.stringify({ format: FORMAT, ...manifest }, null, 2)}\n`, {
     mode: 0o600,
     flag: 'wx',
+    flush: true,
   });
 }
 

@@ -57,7 +57,7 @@ export async function createBackup(
       });
       return saved;
     });
-    if (includesKey) await writeFile(keyFile(incomplete), `${secretsKey}\n`, { mode: 0o600, flag: 'wx' });
+    if (includesKey) await writeFile(keyFile(incomplete), `${secretsKey}\n`, { mode: 0o600, flag: 'wx', flush: true });
     await writeManifest(incomplete, {
       version: ownVersion(),
       ...dump,

@@ -13,7 +13,7 @@ import { assertRestorable, migrateAll, migrateTo } from '../process/migrations.j
 import { type BackupManifest, fingerprintOf, keyFile, objectsFile } from './backup-manifest.js';
 import { objectsOf, withClient } from './create-backup.js';
 import { copyObjects } from './objects.js';
-import { loadTables, verifyTables } from './tables.js';
+import { loadTables, rejectOtherSchemas, verifyTables } from './tables.js';
 
 /** Spells "HEAR"; one restore at a time. */
 const RESTORE_LOCK = 0x48454152;
@@ -61,6 +61,7 @@ export async function restoreBackup(
   const { databaseUrl = '' } = settings;
   const schemas = schemasOf(migrations);
   assertRestorable(manifest.migrations, migrations);
+  rejectOtherSchemas(schemas, manifest);
   await verifyTables(directory, manifest.tables);
   await withClient(databaseUrl, async (client) => {
     const { rows } = await client.query<{ locked: boolean }>('SELECT pg_try_advisory_lock($1) AS locked', [

@@ -86,6 +86,19 @@ export async function dumpTables(client: pg.Client, schemas: readonly string[], 
   return dump;
 }
 
+/** A backup that somebody has changed must not write to other tables of the database. */
+export function rejectOtherSchemas(
+  schemas: readonly string[],
+  { tables, sequences, partitions }: BackupManifest,
+): void {
+  const names = [...tables, ...sequences, ...partitions].map(({ name }) => name);
+  const other = [...names, ...partitions.map(({ parent }) => parent)].find(
+    (name) => !schemas.includes(name.split('.')[0] ?? ''),
+  );
+  if (other !== undefined)
+    throw new CommandError(`The backup names ${other}, which is not of Headrace or its plugins.`);
+}
+
 /** Rejects with the first file that is damaged, before anything is changed. */
 export async function verifyTables(directory: string, tables: Rows<TableDump>): Promise<void> {
   for (const { name, sha256 } of tables) {
@@ -111,6 +124,8 @@ export async function loadTables(
   try {
     await createPartitions(client, schemas, manifest);
     const existing = (await client.query<{ name: string }>(TABLES, [schemas])).rows.map(({ name }) => name);
+    const unknown = manifest.tables.find(({ name }) => !existing.includes(name) || NOT_IN_BACKUPS.includes(name));
+    if (unknown) throw new CommandError(`The backup has the table ${unknown.name}, which no backup has.`);
     const kept = ['headrace.schema_migrations', 'headrace.installation_hold'];
     const emptied = existing.filter((name) => !kept.includes(name)).map(qualified);
     // The rows are as they were: a trigger has nothing to add to them or to reject.
