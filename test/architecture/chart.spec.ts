@@ -203,7 +203,6 @@ describe.skipIf(NO_HELM)(`the Helm chart ${NO_HELM ?? ''}`.trim(), () => {
       '1.21',
     ];
     const { stdout } = spawnSync('helm', command, { encoding: 'utf8' });
-    expect(stdout).toContain('apiVersion: policy/v1beta1');
     expect(stdout).toContain('apiVersion: autoscaling/v2beta2');
   });
 });
