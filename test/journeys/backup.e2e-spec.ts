@@ -197,6 +197,11 @@ describe('a backup that is made under load', { timeout: 120_000 }, () => {
         code: 1,
         text: expect.stringContaining('The backup names public.other, which is not of Headrace or its plugins.'),
       });
+      writeFileSync(file, '{"format":1}');
+      expect(await headrace(second, 'restore', '--from', copy)).toMatchObject({
+        code: 1,
+        text: expect.stringContaining('backup.json is damaged: a part of it is missing.'),
+      });
       const added = { name: 'headrace/2099-01-01-add-a-column', checksum: 'none' };
       writeFileSync(file, JSON.stringify({ ...manifest, migrations: [...manifest.migrations, added] }));
       expect(await headrace(second, 'restore', '--from', copy)).toMatchObject({

@@ -76,7 +76,12 @@ const NAME = /^[a-z_][a-z0-9_]*\.[A-Za-z_][A-Za-z0-9_]*$/;
 const BOUNDS = /^(DEFAULT|FOR VALUES FROM \('[0-9a-f-]{36}'\) TO \('[0-9a-f-]{36}'\))$/;
 
 function checked(manifest: BackupManifest, directory: string): BackupManifest {
-  const { tables, sequences, partitions } = manifest;
+  const { tables, sequences, partitions, migrations, objects } = manifest;
+  if (
+    ![tables, sequences, partitions, migrations].every(Array.isArray) ||
+    typeof (objects as Partial<typeof objects> | undefined)?.count !== 'number'
+  )
+    throw new CommandError(`${join(directory, FILE)} is damaged: a part of it is missing.`);
   const names = [...tables, ...sequences, ...partitions].map(({ name }) => name);
   const isValid =
     [...names, ...partitions.map(({ parent }) => parent)].every((name) => NAME.test(name)) &&

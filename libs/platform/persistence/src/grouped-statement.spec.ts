@@ -108,4 +108,29 @@ describe('a grouped statement', () => {
     void statement.execute(3);
     expect(sent.at(-1)).toEqual([3]);
   });
+
+  it('runs each item alone after an error, until the database is unavailable', async () => {
+    const sent: number[][] = [];
+    const answers: (Error | null)[] = [
+      null,
+      ...[new Error('One item is wrong.'), null, new Error('Item 2 is wrong.')],
+      Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' }),
+    ];
+    const statement = new GroupedStatement<number, number>(
+      async (items) => {
+        sent.push([...items]);
+        await turn();
+        const answer = answers.shift();
+        if (answer !== null) throw answer ?? new Error('No further statement was expected.');
+        return items.map((item) => -item);
+      },
+      { maxGroup: 8, maxInFlight: 1 },
+    );
+    const results = await Promise.allSettled([0, 1, 2, 3, 4, 5].map((item) => statement.execute(item)));
+    expect(sent).toEqual([[0], [1, 2, 3, 4, 5], [1], [2], [3]]);
+    expect(results.map((result) => (result.status === 'fulfilled' ? result.value : String(result.reason)))).toEqual([
+      ...[-0, -1, 'Error: Item 2 is wrong.'],
+      ...Array(3).fill('Error: connect ECONNREFUSED'),
+    ]);
+  });
 });

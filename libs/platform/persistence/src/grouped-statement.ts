@@ -101,14 +101,28 @@ export class GroupedStatement<Item, Result> {
 
   private async commit(group: readonly Waiting<Item, Result>[]): Promise<void> {
     try {
-      const results = await this.run(group.map(({ item }) => item));
-      if (results.length !== group.length)
-        throw new Error('A grouped statement did not return a result for every item.');
-      results.forEach((result, index) => group[index]?.resolve(result));
+      await this.runGroup(group);
     } catch (error) {
       if (group.length === 1 || isBeyondItems(error)) group.forEach(({ reject }) => reject(error));
-      else for (const one of group) await this.commit([one]);
+      else await this.commitEach(group);
     }
+  }
+
+  /** One after the other, until an error that no item has caused: each of the rest would wait for its own timeout. */
+  private async commitEach(group: readonly Waiting<Item, Result>[]): Promise<void> {
+    for (const [index, one] of group.entries())
+      try {
+        await this.runGroup([one]);
+      } catch (error) {
+        one.reject(error);
+        if (isBeyondItems(error)) return group.slice(index + 1).forEach(({ reject }) => reject(error));
+      }
+  }
+
+  private async runGroup(group: readonly Waiting<Item, Result>[]): Promise<void> {
+    const results = await this.run(group.map(({ item }) => item));
+    if (results.length !== group.length) throw new Error('A grouped statement did not return a result for every item.');
+    results.forEach((result, index) => group[index]?.resolve(result));
   }
 }
 
