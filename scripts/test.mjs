@@ -1,6 +1,6 @@
 // Everything that is checked, from a fresh clone: installs and builds what is stale, runs the static checks and the
-// tests, and closes with the line `N passed, N failed`. `--long` also runs the
-// tests that take too long for each change, and the load tests at their full size.
+// tests, and closes with the line `N passed, N failed`. `--long` also runs the tests that take too long for each change, and the
+// load tests at their full size.
 import { requireNode } from './lib/node-version.mjs';
 
 requireNode();

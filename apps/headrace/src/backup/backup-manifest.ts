@@ -75,6 +75,12 @@ export async function readManifest(directory: string): Promise<BackupManifest> {
 const NAME = /^[a-z_][a-z0-9_]*\.[A-Za-z_][A-Za-z0-9_]*$/;
 const BOUNDS = /^(DEFAULT|FOR VALUES FROM \('[0-9a-f-]{36}'\) TO \('[0-9a-f-]{36}'\))$/;
 
+/** Of everything that a restore writes to, with its schema. */
+export const namesIn = ({ tables, sequences, partitions }: BackupManifest): string[] => [
+  ...[...tables, ...sequences, ...partitions].map(({ name }) => name),
+  ...partitions.map(({ parent }) => parent),
+];
+
 function checked(manifest: BackupManifest, directory: string): BackupManifest {
   const { tables, sequences, partitions, migrations, objects } = manifest;
   if (
@@ -82,10 +88,8 @@ function checked(manifest: BackupManifest, directory: string): BackupManifest {
     typeof (objects as Partial<typeof objects> | undefined)?.count !== 'number'
   )
     throw new CommandError(`${join(directory, FILE)} is damaged: a part of it is missing.`);
-  const names = [...tables, ...sequences, ...partitions].map(({ name }) => name);
   const isValid =
-    [...names, ...partitions.map(({ parent }) => parent)].every((name) => NAME.test(name)) &&
-    partitions.every(({ bounds }) => BOUNDS.test(bounds));
+    namesIn(manifest).every((name) => NAME.test(name)) && partitions.every(({ bounds }) => BOUNDS.test(bounds));
   if (isValid) return manifest;
   throw new CommandError(`${join(directory, FILE)} is damaged: it has a name that no table has.`);
 }

@@ -5,7 +5,7 @@ import { createGunzip, createGzip } from 'node:zlib';
 import type pg from 'pg';
 import { from as copyFrom, to as copyTo } from 'pg-copy-streams';
 import { CommandError } from '../cli/command.js';
-import { type BackupManifest, type TableDump, tableFile } from './backup-manifest.js';
+import { type BackupManifest, namesIn, type TableDump, tableFile } from './backup-manifest.js';
 import { HashingStream } from './hashing-stream.js';
 
 /**
@@ -87,14 +87,8 @@ export async function dumpTables(client: pg.Client, schemas: readonly string[], 
 }
 
 /** A backup that somebody has changed must not write to other tables of the database. */
-export function rejectOtherSchemas(
-  schemas: readonly string[],
-  { tables, sequences, partitions }: BackupManifest,
-): void {
-  const names = [...tables, ...sequences, ...partitions].map(({ name }) => name);
-  const other = [...names, ...partitions.map(({ parent }) => parent)].find(
-    (name) => !schemas.includes(name.split('.')[0] ?? ''),
-  );
+export function rejectOtherSchemas(schemas: readonly string[], manifest: BackupManifest): void {
+  const other = namesIn(manifest).find((name) => !schemas.includes(name.split('.')[0] ?? ''));
   if (other !== undefined)
     throw new CommandError(`The backup names ${other}, which is not of Headrace or its plugins.`);
 }

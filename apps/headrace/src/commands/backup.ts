@@ -38,21 +38,15 @@ export const backup = command({
         return result;
       });
       const { tables, rows, objects } = created;
-      const isEmpty = objects.count === 0 && database.settings.objectStoreUrl === undefined;
-      const text = `The backup ${resolve(to)} has ${rows} rows of ${tables} tables and ${objects.count} objects with ${objects.bytes} bytes.`;
-      printResult(
-        values,
-        { directory: resolve(to), ...created },
-        [
-          text,
-          ...(isEmpty
-            ? [
-                `HEADRACE_DATA_DIR (${settings.dataDir}) has no objects: it must be the data directory of the processes.`,
-              ]
-            : []),
-          ...(includesKey ? [] : ['It does not contain SECRETS_KEY.']),
-        ].join(' '),
-      );
+      const sentences = [
+        `The backup ${resolve(to)} has ${rows} rows of ${tables} tables and ${objects.count} objects with ${objects.bytes} bytes.`,
+      ];
+      if (objects.count === 0 && database.settings.objectStoreUrl === undefined)
+        sentences.push(
+          `HEADRACE_DATA_DIR (${settings.dataDir}) has no objects: it must be the data directory of the processes.`,
+        );
+      if (!includesKey) sentences.push('It does not contain SECRETS_KEY.');
+      printResult(values, { directory: resolve(to), ...created }, sentences.join(' '));
     } finally {
       await database.close();
     }

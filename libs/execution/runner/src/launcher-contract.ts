@@ -22,8 +22,7 @@ export type RunnerExitCode = (typeof RUNNER_EXIT)[keyof typeof RUNNER_EXIT];
 
 /**
  * Requests that a runner hands back an execution whose agent has not started, and otherwise ends its session once it is idle, after the
- * current turn. Processes ignore this signal unless
- * they handle it, so that an older runner continues.
+ * current turn. Processes ignore this signal unless they handle it, so that an older runner continues.
  */
 export const RETIRE_SIGNAL = 'SIGWINCH';
 
