@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
+import { LATE_OPTIMIZATION } from './test/support/node-flags.js';
 import { StartOrder } from './test/support/start-order.js';
 
 const root = fileURLToPath(new URL('.', import.meta.url));
@@ -27,8 +28,6 @@ const EXTERNAL = [
   ...(process.env.HEADRACE_TEST_KUBERNETES === undefined ? [] : ['kubernetes']),
 ];
 
-/** Functions are optimized later, since most are called too seldom to gain from it: 3 to 4 % less processor time. */
-const LATE_OPTIMIZATION = '--interrupt-budget=500000';
 /**
  * Of the processes that the tests of applications share. Most of what they allocate is garbage at once, and collected the less often
  * the more there may be of it: 7 to 10 % less processor time.

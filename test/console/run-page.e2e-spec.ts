@@ -286,12 +286,20 @@ describe.skipIf(NO_BROWSER !== null)('the page of a run', { timeout: 120_000 }, 
   it('shows untrusted text of all kinds as text', async () => {
     const attack = '<img src=x onerror="window.attacked=1">\u202Egnp.exe';
     const long = 'x'.repeat(15_000);
+    const markdown = [
+      '<svg onload="window.attacked=1"></svg>',
+      '<script>window.attacked=1</script>',
+      '[link](javascript:window.attacked=1) [data](data:text/html,<script>window.attacked=1</script>)',
+      '![image](https://attacker.example/track.png)',
+      '[![x](javascript:window.attacked=1)](javascript:window.attacked=1)',
+      `${'>'.repeat(300)} deep ${'- '.repeat(300)}`,
+      long,
+      '<iframe src="javascript:window.attacked=1"></iframe>',
+    ];
     const runId = await scripted(
       [
         // First, because only what is near the window is an element.
-        {
-          say: `<svg onload="window.attacked=1"></svg>\n\n${long}\n\n<iframe src="javascript:window.attacked=1"></iframe>`,
-        },
+        { say: markdown.join('\n\n') },
         update('plan', { entries: [{ content: `${attack}${long}`, status: 'pending', priority: 'low' }] }),
         update('agent_thought_chunk', {
           content: { type: 'text', text: `${attack} [a](javascript:window.attacked=1)` },
@@ -309,6 +317,7 @@ describe.skipIf(NO_BROWSER !== null)('the page of a run', { timeout: 120_000 }, 
     await installation.waitFor(runId, ['SUCCEEDED']);
     const console = await open({ viewport: { width: 360, height: 740 }, colorScheme: 'dark' });
     const { page } = console;
+    await page.getByRole('list', { name: 'Runs' }).getByText('<img src=x onerror').waitFor();
     for (const part of ['', '?tab=timeline', '?tab=raw', '?tab=changes', '?tab=details']) {
       await console.go(`runs/${runId}${part}`);
       await page.locator('h1', { hasText: '<img src=x' }).waitFor();
@@ -316,9 +325,12 @@ describe.skipIf(NO_BROWSER !== null)('the page of a run', { timeout: 120_000 }, 
       const closed = page.locator('main details:not([open]) > summary');
       for (let left = Math.min(5, await closed.count()); left > 0; left -= 1) await closed.first().click();
       await console.expectAccessible();
+      expect(await page.evaluate('window.attacked')).toBeUndefined();
+      expect(await page.locator('main img, main script, main svg, main iframe').count()).toBe(0);
+      const links = page.locator('main a');
+      for (const href of await links.evaluateAll((found) => found.map((link) => link.getAttribute('href'))))
+        expect(href).not.toMatch(/^(javascript|data):/i);
     }
-    expect(await page.evaluate('window.attacked')).toBeUndefined();
-    expect(await page.locator('main img, main script, main svg, main iframe').count()).toBe(0);
     console.expectQuiet();
   });
 });

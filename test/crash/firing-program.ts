@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { inject } from 'vitest';
+import { FLAGS_OF_SHORT_PROCESSES } from '../support/node-flags.js';
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -16,7 +17,7 @@ export function startFiringProgram(
   { databaseUrl, dataDir }: { readonly databaseUrl: string; readonly dataDir: string },
   more: Readonly<Record<string, string>> = {},
 ): ChildProcess {
-  return spawn(process.execPath, [join(inject('programsDir'), 'firing-process.js')], {
+  return spawn(process.execPath, [...FLAGS_OF_SHORT_PROCESSES, join(inject('programsDir'), 'firing-process.js')], {
     env: {
       PATH: process.env.PATH,
       DATABASE_URL: databaseUrl,

@@ -11,6 +11,7 @@ import { createTestDatabase, type TestDatabase } from '../../libs/testing/src/da
 import { ScheduleBuilder } from '../../libs/testing/src/schedule-builder.js';
 import { tick, until } from '../support/installation.js';
 import { isLong } from '../support/long-tests.js';
+import { FLAGS_OF_SHORT_PROCESSES } from '../support/node-flags.js';
 
 const KILLS = isLong ? 50 : 3;
 const MINUTE = 60_000;
@@ -51,20 +52,24 @@ describe('timers of killed processes', { timeout: 600_000 }, () => {
   });
 
   const start = (more: Record<string, string>): ChildProcess => {
-    const child = spawn(process.execPath, [join(inject('programsDir'), 'timer-process.js')], {
-      env: {
-        PATH: process.env.PATH,
-        DATABASE_URL: database.url,
-        HEADRACE_DATA_DIR: dataDir,
-        HEADRACE_TEST_CLOCK: 'true',
-        SECRETS_KEY: 'a-key-for-tests-only-0123456789abcdef',
-        LOG_LEVEL: 'warn',
-        SCHEDULE_POLL: '50ms',
-        DATABASE_POOL_SIZE: '10',
-        ...more,
+    const child = spawn(
+      process.execPath,
+      [...FLAGS_OF_SHORT_PROCESSES, join(inject('programsDir'), 'timer-process.js')],
+      {
+        env: {
+          PATH: process.env.PATH,
+          DATABASE_URL: database.url,
+          HEADRACE_DATA_DIR: dataDir,
+          HEADRACE_TEST_CLOCK: 'true',
+          SECRETS_KEY: 'a-key-for-tests-only-0123456789abcdef',
+          LOG_LEVEL: 'warn',
+          SCHEDULE_POLL: '50ms',
+          DATABASE_POOL_SIZE: '10',
+          ...more,
+        },
+        stdio: ['ignore', 'pipe', 'pipe'],
       },
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
+    );
     processes.add(child);
     child.once('exit', () => processes.delete(child));
     return child;

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createTestDatabase, type TestDatabase, TestIdentities } from '#testing';
 import { answersIn, Installation, type Program, until } from '../support/installation.js';
+import { isLong } from '../support/long-tests.js';
 
 const tool = (name: string, input: object = {}): string => `\`\`\`tool name=${name}\n${JSON.stringify(input)}\n\`\`\``;
 const sh = (script: string): string => `\`\`\`sh\n${script}\n\`\`\``;
@@ -69,7 +70,7 @@ describe('runs that an agent starts', { timeout: 120_000 }, () => {
     expect(said.match(/The run was started\./g)?.length).toBeGreaterThanOrEqual(3);
   });
 
-  it('can start runs themselves, down to the maximum depth, with one slot for all levels', async () => {
+  it.runIf(isLong)('can start runs themselves, down to the maximum depth, with one slot for all levels', async () => {
     const leaf = [sh('echo the-leaf'), tool('start_run', { prompt: 'deeper' })].join('\n\n');
     const middle = [tool('start_run', { prompt: leaf, title: 'leaf' }), WAIT].join('\n\n');
     const runId = await installation.createRun(
@@ -86,7 +87,7 @@ describe('runs that an agent starts', { timeout: 120_000 }, () => {
     expect(await conversation(below[1].run_id)).toContain('start_run not found');
   });
 
-  it('are limited in number, and the run continues', async () => {
+  it.runIf(isLong)('are limited in number, and the run continues', async () => {
     const ends = tool('wait_for_runs', {});
     const runId = await installation.createRun(
       [startsAll(['a', 'b', 'c', 'd']), ends, startsAll(['e', 'f']), WAIT].join('\n\n'),

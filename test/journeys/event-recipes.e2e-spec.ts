@@ -246,7 +246,7 @@ describe('a recipe', { timeout: 180_000 }, () => {
     expect(github.violations).toEqual([]);
   });
 
-  it('reports the pull request of a nightly update to Slack', async () => {
+  it.runIf(isLong)('reports the pull request of a nightly update to Slack', async () => {
     slack.messages.length = 0;
     const script =
       'git switch -qc headrace/dependencies && echo 2 > lock.txt && git add . && git commit -qm Update && git push -q origin HEAD';

@@ -97,7 +97,7 @@ describe('a recipe', { timeout: 120_000 }, () => {
     await expectOnly(runId, 'GITHUB_WEBHOOK', printed);
   });
 
-  it('starts a run for each of several repositories, and joins their results', async () => {
+  it.runIf(isLong)('starts a run for each of several repositories, and joins their results', async () => {
     const page = 'fan-out.md';
     writeFileSync(join(placeOf(page), 'github-token.txt'), TOKEN);
     const child = '```sh\\nbasename $(git remote get-url origin); cat readme.txt\\n```';

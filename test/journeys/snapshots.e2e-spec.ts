@@ -137,7 +137,7 @@ describe('a run whose session has ended', { timeout: 120_000 }, () => {
     expect(readFileSync(join(repository.path, 'main.txt'), 'utf8')).toBe('two\n');
   });
 
-  it('moves a run to another machine and back, with the changes of both', async () => {
+  it.runIf(isLong)('moves a run to another machine and back, with the changes of both', async () => {
     const runId = await execute('git init -q . && echo hosted > file');
     await sessionEnds(runId);
     const command = await resumeHere(runId, 'cat file && echo laptop >> file');

@@ -8,6 +8,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { createDatabaseProxy, createTestDatabase, type DatabaseProxy, type TestDatabase } from '#testing';
 import { freePort, Installation, type Program, runnersOf, until } from '../support/installation.js';
+import { isLong } from '../support/long-tests.js';
 
 const RULES = fileURLToPath(new URL('../../deploy/observability/alerts.yaml', import.meta.url));
 const ALERTMANAGER = fileURLToPath(new URL('../../deploy/observability/alertmanager.yaml', import.meta.url));
@@ -207,7 +208,7 @@ describe.skipIf(NO_PROMTOOL)(`alerts ${NO_PROMTOOL ?? ''}`.trim(), { timeout: 12
     await until(async () => (await value('headrace_slots_used')) === 0, 60_000, 'free slots');
   });
 
-  it('fires when runners are killed and their runs end with ERROR', async () => {
+  it.runIf(isLong)('fires when runners are killed and their runs end with ERROR', async () => {
     await expectAlerts({ HeadraceRunnersLost: 1, HeadraceRunsError: 1 }, async () => {
       const runs = await Promise.all([1, 2, 3].map(() => installation.createRun(fence('sleep 600'))));
       for (const run of runs) await installation.waitFor(run, ['INPROGRESS']);
@@ -216,7 +217,7 @@ describe.skipIf(NO_PROMTOOL)(`alerts ${NO_PROMTOOL ?? ''}`.trim(), { timeout: 12
     });
   });
 
-  it('fires when no message of a notification webhook is delivered', async () => {
+  it.runIf(isLong)('fires when no message of a notification webhook is delivered', async () => {
     const url = `http://127.0.0.1:${await freePort()}/`;
     const created = await installation.call('POST', '/notification-webhooks', {
       name: 'lost',
@@ -233,7 +234,7 @@ describe.skipIf(NO_PROMTOOL)(`alerts ${NO_PROMTOOL ?? ''}`.trim(), { timeout: 12
     });
   });
 
-  it('fires when deliveries and due times wait for a transaction that does not end', async () => {
+  it.runIf(isLong)('fires when deliveries and due times wait for a transaction that does not end', async () => {
     const schedule = { name: 'often', cron_schedule: '0 * * * *', enabled: true, prompt: fence('true') };
     expect((await installation.call('POST', '/agent/schedules', schedule)).status).toBeLessThan(300);
     await expectAlerts({ HeadraceEvaluationDelayed: 1, HeadraceSchedulesDelayed: 1 }, async () => {
@@ -247,7 +248,7 @@ describe.skipIf(NO_PROMTOOL)(`alerts ${NO_PROMTOOL ?? ''}`.trim(), { timeout: 12
     });
   });
 
-  it('fires once for the process whose background tasks fail, and names them', async () => {
+  it.runIf(isLong)('fires once for the process whose background tasks fail, and names them', async () => {
     const tasks = ['timers/fire-timers', 'timers/record-heartbeat'];
     const failures = async (each: number): Promise<void> => {
       for (const task of tasks) {
@@ -274,41 +275,47 @@ describe.skipIf(NO_PROMTOOL)(`alerts ${NO_PROMTOOL ?? ''}`.trim(), { timeout: 12
     await client.query('ALTER TABLE timer_outages_away RENAME TO timer_outages');
   });
 
-  it('fires when the database is unavailable, without an alert about the tasks that fail meanwhile', async () => {
-    const request = (): Promise<unknown> => installation.call('GET', '/agent/runs').catch(() => null);
-    const failures = () => value('headrace_background_task_runs_total{task="timers/fire-timers",result="failed"');
-    const tryAll = async (): Promise<void> => {
-      for (let count = 0; count < 6; count += 1) {
-        await request();
-        expect(await deliver({ count })).toBe(503);
-      }
-      const count = await failures();
-      await until(async () => (await failures()) > count, 60_000, 'a failure of a task');
-    };
-    await request();
-    await expectAlerts(
-      {
-        ...{ HeadraceDatabaseUnavailable: 3, HeadraceApiErrors: 1, HeadraceDeliveriesRejected: 1 },
-        ...{ HeadraceTasksFail: 0, HeadraceNoProcessor: 0 },
-      },
-      async () => {
-        await proxy.cut();
-        await tryAll();
-      },
-      tryAll,
-    );
-    await proxy.restore();
-  });
+  it.runIf(isLong)(
+    'fires when the database is unavailable, without an alert about the tasks that fail meanwhile',
+    async () => {
+      const request = (): Promise<unknown> => installation.call('GET', '/agent/runs').catch(() => null);
+      const failures = () => value('headrace_background_task_runs_total{task="timers/fire-timers",result="failed"');
+      const tryAll = async (): Promise<void> => {
+        for (let count = 0; count < 6; count += 1) {
+          await request();
+          expect(await deliver({ count })).toBe(503);
+        }
+        const count = await failures();
+        await until(async () => (await failures()) > count, 60_000, 'a failure of a task');
+      };
+      await request();
+      await expectAlerts(
+        {
+          ...{ HeadraceDatabaseUnavailable: 3, HeadraceApiErrors: 1, HeadraceDeliveriesRejected: 1 },
+          ...{ HeadraceTasksFail: 0, HeadraceNoProcessor: 0 },
+        },
+        async () => {
+          await proxy.cut();
+          await tryAll();
+        },
+        tryAll,
+      );
+      await proxy.restore();
+    },
+  );
 
-  it('fires when processes do not answer, among them every processor', async () => {
+  it.runIf(isLong)('fires when processes do not answer, among them every processor', async () => {
     await expectAlerts(
       { HeadraceProcessDown: 3, HeadraceNoProcessor: 1 },
       async () => void (await server.stop('SIGKILL')),
     );
   });
 
-  it('is tested for each rule, which has a runbook', () => {
+  it.runIf(isLong)('is tested for each rule', () => {
     expect([...tested].toSorted()).toEqual(rules.map(({ alert }) => alert).toSorted());
+  });
+
+  it('has a runbook for each rule', () => {
     const runbook = readFileSync(fileURLToPath(new URL('../../docs/operations/alerts.md', import.meta.url)), 'utf8');
     for (const { alert, annotations } of rules) {
       expect(annotations.runbook_url).toBe(`https://docs.example.com/operations/alerts.html#${alert.toLowerCase()}`);

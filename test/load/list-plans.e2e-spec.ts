@@ -6,6 +6,7 @@ import { newUid } from '#platform/kernel';
 import { Database } from '#platform/persistence';
 import { startTestApi, type TestApi, type TestPrincipal } from '#testing';
 import { fillCreator, fillEnvironment, fillRuns, fillSkill, fillTeams } from '../../scripts/bench/fill-runs.mjs';
+import { isLong } from '../support/long-tests.js';
 
 /*
  * How PostgreSQL executes the statements that the API sends for a page, at 50,000 runs: which indexes are read, how many
@@ -199,7 +200,7 @@ interface RunItem {
 /** Some thousand rows down. */
 const deepCursor = (query: string): Promise<string> => cursorBehind(query, (_runs, page) => page === 4);
 
-describe(`plans at ${RUNS} runs`, { timeout: 60_000 }, () => {
+describe.runIf(isLong)(`plans at ${RUNS} runs`, { timeout: 60_000 }, () => {
   it.each(Object.entries(PAIRS))(
     'reads the first page and a deep page from one index (%s)',
     async (_name, [query, index]) => {
@@ -236,51 +237,56 @@ describe(`plans at ${RUNS} runs`, { timeout: 60_000 }, () => {
   );
 });
 
-it('finds the last runs of many environments: reads the newest runs of each owner once, and older runs by their token', async () => {
-  const [team = ''] = fillTeams;
-  const unused = Array.from({ length: 200 }, () => newUid());
-  const principal = await api.app.get(TokenAuthenticator).authenticate(`Bearer ${who.token}`);
-  const teams = typeof principal === 'string' ? null : selectTeams(principal, undefined);
-  if (typeof principal === 'string' || !teams) throw new Error('The token is not accepted.');
-  const caller: Caller = { principal, permission: 'runs:read', ...teams };
-  const asked = [...Array.from({ length: 120 }, (_, index) => fillEnvironment(index)), ...unused];
+it.runIf(isLong)(
+  'finds the last runs of many environments: reads the newest runs of each owner once, and older runs by their token',
+  async () => {
+    const [team = ''] = fillTeams;
+    const unused = Array.from({ length: 200 }, () => newUid());
+    const principal = await api.app.get(TokenAuthenticator).authenticate(`Bearer ${who.token}`);
+    const teams = typeof principal === 'string' ? null : selectTeams(principal, undefined);
+    if (typeof principal === 'string' || !teams) throw new Error('The token is not accepted.');
+    const caller: Caller = { principal, permission: 'runs:read', ...teams };
+    const asked = [...Array.from({ length: 120 }, (_, index) => fillEnvironment(index)), ...unused];
 
-  const { pool } = api.app.get(Database);
-  const client = await pool.connect();
-  const query = vi.spyOn(client, 'query');
-  client.release();
-  const found = await api.app.get(LastRuns).find(caller, asked);
-  const [statement] = query.mock.calls
-    .map(([sent]) => sent as unknown as string | { text: string; values: unknown[] })
-    .filter((sent) => typeof sent === 'object' && sent.text.includes('run_facets'));
-  query.mockRestore();
-  if (typeof statement !== 'object') throw new Error('The statement was not seen.');
+    const { pool } = api.app.get(Database);
+    const client = await pool.connect();
+    const query = vi.spyOn(client, 'query');
+    client.release();
+    const found = await api.app.get(LastRuns).find(caller, asked);
+    const [statement] = query.mock.calls
+      .map(([sent]) => sent as unknown as string | { text: string; values: unknown[] })
+      .filter((sent) => typeof sent === 'object' && sent.text.includes('run_facets'));
+    query.mockRestore();
+    if (typeof statement !== 'object') throw new Error('The statement was not seen.');
 
-  const { rows: expected } = await db.query<{ uid: string; id: string }>(
-    `SELECT DISTINCT ON (environment_id) environment_id AS uid, id FROM runs
+    const { rows: expected } = await db.query<{ uid: string; id: string }>(
+      `SELECT DISTINCT ON (environment_id) environment_id AS uid, id FROM runs
       WHERE team_uid = $1 AND environment_id = ANY($2) ORDER BY environment_id, created_at DESC, id DESC`,
-    [team, asked],
-  );
-  expect(expected.length).toBeGreaterThan(50);
-  expect([...found].map(([uid, { id }]) => [uid, id]).sort()).toEqual(expected.map(({ uid, id }) => [uid, id]).sort());
+      [team, asked],
+    );
+    expect(expected.length).toBeGreaterThan(50);
+    expect([...found].map(([uid, { id }]) => [uid, id]).sort()).toEqual(
+      expected.map(({ uid, id }) => [uid, id]).sort(),
+    );
 
-  await db.query('BEGIN; SET LOCAL enable_seqscan = off');
-  const { rows } = await db.query<{ 'QUERY PLAN': [{ Plan: PlanNode }] }>(
-    `EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) ${statement.text}`,
-    statement.values,
-  );
-  await db.query('ROLLBACK');
-  const plan = rows[0]?.['QUERY PLAN'][0].Plan;
-  const nodes = plan ? nodesOf(plan) : [];
-  const rowsOf = (index: string): number =>
-    nodes
-      .filter((node) => node['Index Name'] === index)
-      .reduce((sum, node) => sum + node['Actual Rows'] * node['Actual Loops'], 0);
-  expect(nodes.filter((node) => node['Node Type'] === 'Seq Scan')).toEqual([]);
-  expect(new Set(nodes.flatMap((node) => node['Index Name'] ?? []))).toEqual(
-    new Set(['ix_runs__created', 'ix_run_facets__tokens', 'runs_pkey']),
-  );
-  expect(rowsOf('ix_runs__created')).toBe(NEWEST);
-  // Of environments without a recent run only: those with one are many times as frequent.
-  expect(rowsOf('ix_run_facets__tokens')).toBeLessThan(NEWEST);
-});
+    await db.query('BEGIN; SET LOCAL enable_seqscan = off');
+    const { rows } = await db.query<{ 'QUERY PLAN': [{ Plan: PlanNode }] }>(
+      `EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) ${statement.text}`,
+      statement.values,
+    );
+    await db.query('ROLLBACK');
+    const plan = rows[0]?.['QUERY PLAN'][0].Plan;
+    const nodes = plan ? nodesOf(plan) : [];
+    const rowsOf = (index: string): number =>
+      nodes
+        .filter((node) => node['Index Name'] === index)
+        .reduce((sum, node) => sum + node['Actual Rows'] * node['Actual Loops'], 0);
+    expect(nodes.filter((node) => node['Node Type'] === 'Seq Scan')).toEqual([]);
+    expect(new Set(nodes.flatMap((node) => node['Index Name'] ?? []))).toEqual(
+      new Set(['ix_runs__created', 'ix_run_facets__tokens', 'runs_pkey']),
+    );
+    expect(rowsOf('ix_runs__created')).toBe(NEWEST);
+    // Of environments without a recent run only: those with one are many times as frequent.
+    expect(rowsOf('ix_run_facets__tokens')).toBeLessThan(NEWEST);
+  },
+);

@@ -3,8 +3,8 @@ import { Installation, type Program } from '../support/installation.js';
 import { Witness } from '../support/witness.js';
 import { isLong } from '../support/long-tests.js';
 
-// Four laps of the slots show what a longer queue would.
-const RUNS = isLong ? 200 : 16;
+// Each slot is used at least twice.
+const RUNS = isLong ? 200 : 8;
 const SLOTS = 4;
 const MINUTE = 60_000;
 

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { until } from '#testing';
+import { FLAGS_OF_SHORT_PROCESSES } from './node-flags.js';
 import { placeReadyDatabase } from './ready-database.js';
 
 /** The command line as it is built. */
@@ -153,7 +154,7 @@ export class Installation {
 
   /** Starts one command of the command line with this installation's settings. */
   start(command: string, extra: Record<string, string> = {}): Program {
-    const child = spawn(process.execPath, [MAIN, command], {
+    const child = spawn(process.execPath, [...FLAGS_OF_SHORT_PROCESSES, MAIN, command], {
       env: { ...this.environment, ...extra },
       stdio: ['ignore', 'pipe', 'pipe'],
       detached: true,

@@ -8,6 +8,7 @@ import { TOKEN_CACHE_MS } from '#platform/auth';
 import { GitFixture, GithubDouble, GitServer, startTestApi, type TestApi, type TestPrincipal, until } from '#testing';
 import { ApiFixture } from '../../support/api-fixture.js';
 import { inTeam, pointersOf } from '../../support/api-requests.js';
+import { isLong } from '../../support/long-tests.js';
 
 interface Variant {
   id: string;
@@ -368,7 +369,7 @@ describe('the cache of skills', () => {
     expect(body.detail).toBe('The repository cannot be reached now.');
   });
 
-  it('lists 2,000 skills in less than a second', async () => {
+  it.runIf(isLong)('lists 2,000 skills in less than a second', async () => {
     const many = Object.fromEntries(
       Array.from({ length: 2000 }, (_, index) => [
         `${DIRECTORIES[index % 10] ?? ''}/skills/skill-${index}/SKILL.md`,
